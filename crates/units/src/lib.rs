@@ -1,0 +1,28 @@
+//! Rates, times and sizes, read and written as `tc` does.
+//!
+//! The one place in dualq that knows tc's units: `kbit` is 1000 bit/s and `kibit` 1024, `kb` is 1024 bytes, a bare time is
+//! in microseconds. [`Rate`], [`Bytes`] and [`tc_time`] parse and print; [`number`] holds the C library's number
+//! syntax that tc leans on. Instants on a virtual clock are [`Instant`], spans are [`std::time::Duration`].
+#![forbid(unsafe_code)]
+
+mod bytes;
+mod instant;
+pub mod number;
+mod rate;
+pub mod tc_time;
+
+pub use bytes::Bytes;
+pub use instant::Instant;
+pub use rate::Rate;
+
+/// A word that is not the quantity it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{word:?} is not a {quantity}: {expected}")]
+pub struct ParseUnitError {
+    /// The word as it was given.
+    pub word: String,
+    /// What it should have been: `rate`, `time`, `size`.
+    pub quantity: &'static str,
+    /// What would be right.
+    pub expected: &'static str,
+}

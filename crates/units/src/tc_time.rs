@@ -1,0 +1,111 @@
+//! Spans of time in tc's words: `15ms`, `500us`, `1.5s`; a bare number is in microseconds.
+
+use std::time::Duration;
+
+use crate::ParseUnitError;
+use crate::number::{c_unsigned, format_g, strtod};
+
+const EXPECTED: &str = "a number and s, ms or us, such as 15ms; a bare number is in microseconds";
+
+/// Reads a time as tc's options take it: whole microseconds, cut, in 32 bits that wrap around (4294.967295s is the most
+/// that tc can say).
+///
+/// # Errors
+/// If the word is not a number with one of tc's units. A negative or too long time is no error: tc wraps it.
+pub fn parse_micros(word: &str) -> Result<u32, ParseUnitError> {
+    Ok(c_unsigned(fractional_micros(word, &["s", "ms", "us"])?))
+}
+
+/// Reads a time for dualq's own use, to the nanosecond: tc's words, and `ns`.
+///
+/// # Errors
+/// If the word is not a number with a unit, or is negative, not finite or longer than about 584 years.
+pub fn parse(word: &str) -> Result<Duration, ParseUnitError> {
+    let nanos = fractional_micros(word, &["s", "ms", "us", "ns"])? * 1e3;
+    if nanos >= 0.0 && nanos < u64::MAX as f64 {
+        Ok(Duration::from_nanos(nanos.round() as u64))
+    } else {
+        Err(error(word))
+    }
+}
+
+fn fractional_micros(word: &str, units: &[&str]) -> Result<f64, ParseUnitError> {
+    let (number, unit) = strtod(word).ok_or_else(|| error(word))?;
+    let unit = unit.to_ascii_lowercase();
+    // tc also writes 'msec' and 'msecs'.
+    let short = unit.strip_suffix("secs").or_else(|| unit.strip_suffix("sec"));
+    let unit = short.map_or(unit.clone(), |prefix| format!("{prefix}s"));
+    if unit.is_empty() {
+        return Ok(number);
+    }
+    if !units.contains(&unit.as_str()) {
+        return Err(error(word));
+    }
+    Ok(match unit.as_str() {
+        "s" => number * 1e6,
+        "ms" => number * 1e3,
+        "ns" => number / 1e3,
+        _ => number,
+    })
+}
+
+fn error(word: &str) -> ParseUnitError {
+    ParseUnitError { word: word.to_owned(), quantity: "time", expected: EXPECTED }
+}
+
+/// A number of microseconds as tc shows it: three significant digits in the largest unit that fits, `16.7ms`.
+#[must_use]
+pub fn format_micros(micros: u32) -> String {
+    let value = f64::from(micros);
+    if micros >= 1_000_000 {
+        format!("{}s", format_g(value / 1e6, 3))
+    } else if micros >= 1_000 {
+        format!("{}ms", format_g(value / 1e3, 3))
+    } else {
+        format!("{micros}us")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_tc_times() {
+        for (word, micros) in [
+            ("15ms", 15_000),
+            ("1.5ms", 1_500),
+            ("20000", 20_000),
+            ("1S", 1_000_000),
+            ("2sec", 2_000_000),
+            ("3MSECS", 3_000),
+            ("7usec", 7),
+            ("0.9us", 0),
+            ("5000s", 705_032_704),
+            ("-1us", u32::MAX),
+        ] {
+            assert_eq!(parse_micros(word), Ok(micros), "{word}");
+        }
+        for word in ["", "5m", "xms", "ms", "5 ms", "5ns", "5sec2"] {
+            assert!(parse_micros(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn reads_times_to_the_nanosecond() {
+        assert_eq!(parse("48.33ms"), Ok(Duration::from_nanos(48_330_000)));
+        assert_eq!(parse("5ns"), Ok(Duration::from_nanos(5)));
+        assert_eq!(parse("100"), Ok(Duration::from_micros(100)));
+        for word in ["-1ms", "inf", "nan", "1e30s"] {
+            assert!(parse(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn shows_times_as_tc() {
+        assert_eq!(format_micros(500), "500us");
+        assert_eq!(format_micros(16_666), "16.7ms");
+        assert_eq!(format_micros(2_000_000), "2s");
+        assert_eq!(format_micros(u32::MAX), "4.29e+03s");
+    }
+}
