@@ -57,42 +57,37 @@ impl Coupling {
     }
 
     /// Rolls the dice for a packet. Draws no number that the decision does not need.
+    ///
+    /// Most packets pass by their first roll; that way there is kept free of branches on the class, which changes from
+    /// packet to packet as no branch predictor can foresee.
     #[inline]
     pub(crate) fn roll(&self, class: Class, ecn: Ecn, random: &mut impl Random) -> Verdict {
-        match class {
-            Class::Classic => {
-                if !self.squared(random) {
-                    Verdict::Pass
-                } else if self.overload || ecn == Ecn::NotEct {
-                    Verdict::Drop
-                } else {
-                    Verdict::Mark
-                }
-            }
-            Class::L4s if self.overload => {
-                if self.on_overload == Overload::Drop && self.squared(random) {
-                    Verdict::Drop
-                } else if ecn == Ecn::NotEct {
-                    Verdict::Pass
-                } else {
-                    Verdict::Mark
-                }
-            }
-            Class::L4s => {
-                if random.next_u32() > self.coupled {
-                    Verdict::Pass
-                } else if ecn == Ecn::NotEct {
-                    Verdict::Drop
-                } else {
-                    Verdict::Mark
-                }
-            }
-            Class::LowLatency => Verdict::Pass,
+        if self.overload || class == Class::LowLatency {
+            return self.roll_specially(class, ecn, random);
         }
+        let first = if class == Class::Classic { self.base } else { self.coupled };
+        if random.next_u32() > first {
+            return Verdict::Pass;
+        }
+        // p_C = p'^2: classic needs to roll below p' twice.
+        if class == Class::Classic && random.next_u32() > self.base {
+            return Verdict::Pass;
+        }
+        if ecn == Ecn::NotEct { Verdict::Drop } else { Verdict::Mark }
     }
 
-    #[inline]
-    fn squared(&self, random: &mut impl Random) -> bool {
-        random.next_u32() <= self.base && random.next_u32() <= self.base
+    /// In overload, ECN no longer saves classic packets, and L4S packets are dropped as classic ones are, or not at all
+    /// (RFC 9332 Figure 7, lines 8c to 8i and 12b).
+    #[inline(never)]
+    fn roll_specially(&self, class: Class, ecn: Ecn, random: &mut impl Random) -> Verdict {
+        let mut squared = || random.next_u32() <= self.base && random.next_u32() <= self.base;
+        match class {
+            Class::LowLatency => Verdict::Pass,
+            Class::Classic if squared() => Verdict::Drop,
+            Class::Classic => Verdict::Pass,
+            Class::L4s if self.on_overload == Overload::Drop && squared() => Verdict::Drop,
+            Class::L4s if ecn == Ecn::NotEct => Verdict::Pass,
+            Class::L4s => Verdict::Mark,
+        }
     }
 }

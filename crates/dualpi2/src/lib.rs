@@ -67,7 +67,7 @@ mod stats;
 pub use config::{
     Change, Config, ConfigError, DropPoint, EcnMask, Gain, MAX_GAIN, Overload, StepThreshold,
 };
-pub use packet::{Class, Ecn, Packet};
-pub use queue::{Departure, DropReason, Dropped, DualPi2, Queue};
+pub use packet::{Class, Ecn, Packet, Queue};
+pub use queue::{Departure, DropReason, Dropped, DualPi2};
 pub use random::{Random, SplitMix64, XorShift64};
 pub use stats::Stats;

@@ -60,6 +60,23 @@ impl Class {
     }
 }
 
+/// One of the two queues (RFC 9332 §2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Queue {
+    /// C: classic traffic.
+    Classic = 0,
+    /// L: low latency traffic.
+    LowLatency = 1,
+}
+
+impl From<Class> for Queue {
+    #[inline]
+    fn from(class: Class) -> Self {
+        if class == Class::Classic { Self::Classic } else { Self::LowLatency }
+    }
+}
+
 /// A packet, as its owner sees it. The engine asks [`length`](Self::length), [`memory`](Self::memory) and
 /// [`ecn`](Self::ecn) more than once: between enqueue and dequeue they must answer the same, apart from what
 /// [`set_ce`](Self::set_ce) changes.

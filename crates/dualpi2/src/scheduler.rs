@@ -1,6 +1,8 @@
 //! Which queue is served: weighted round robin by bytes, so that low latency goes first yet classic never starves
 //! (RFC 9332 §4.2.2).
 
+use crate::packet::Queue;
+
 /// The scheduler's account. While both queues hold packets, each byte served moves the credit towards the other queue
 /// by that other queue's weight; the sign says whose turn it is.
 #[derive(Clone, Debug)]
@@ -37,21 +39,14 @@ impl Scheduler {
         self.credit = self.initial_credit;
     }
 
-    /// Low latency sent `bytes` while classic had to wait.
+    /// `queue` sent `bytes` while the other had to wait. The kernel's credit is a C `int`: packets of many megabytes would
+    /// wrap it there, and do here.
     #[inline]
-    pub(crate) const fn served_low_latency(&mut self, bytes: u32) {
-        self.add(self.classic_weight as i32, bytes);
-    }
-
-    /// Classic sent `bytes` while low latency had to wait.
-    #[inline]
-    pub(crate) const fn served_classic(&mut self, bytes: u32) {
-        self.add(-((TOTAL_WEIGHT - self.classic_weight) as i32), bytes);
-    }
-
-    /// The kernel's credit is a C `int`: packets of many megabytes would wrap it there, and do here.
-    #[inline]
-    const fn add(&mut self, weight: i32, bytes: u32) {
+    pub(crate) fn served(&mut self, queue: Queue, bytes: u32) {
+        let weight = match queue {
+            Queue::Classic => -i32::from(TOTAL_WEIGHT - self.classic_weight),
+            Queue::LowLatency => i32::from(self.classic_weight),
+        };
         self.credit = self.credit.wrapping_add(weight.wrapping_mul(bytes as i32));
     }
 }
