@@ -1,0 +1,217 @@
+//! What a queue discipline does, and each that does it.
+
+mod dualpi2;
+mod fifo;
+
+use std::time::Duration;
+
+use ::dualpi2::{Change, DualPi2, Random, SplitMix64};
+use dualq_units::Instant;
+
+pub(crate) use self::dualpi2::{build as dualpi2, config as dualpi2_config};
+pub use self::fifo::Fifo;
+use crate::show::Stats;
+use crate::{Config, Packet, Spec};
+
+/// A packet that leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Departure<P> {
+    /// The packet, CE set if it was marked.
+    pub packet: P,
+    /// Which of [`Qdisc::bands`] it waited in.
+    pub band: usize,
+    /// How long it waited.
+    pub sojourn: Duration,
+    /// Marked by a probability.
+    pub marked_by_probability: bool,
+    /// Marked by a step.
+    pub marked_by_step: bool,
+}
+
+/// A packet that is lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped<P> {
+    /// The packet.
+    pub packet: P,
+    /// Which of [`Qdisc::bands`] it was in or bound for.
+    pub band: usize,
+    /// Why.
+    pub reason: DropReason,
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropReason {
+    /// A limit was reached.
+    Overlimit,
+    /// The AQM's probability said so.
+    Congested,
+    /// A step would have marked it, but it is not ECN-capable.
+    Step,
+    /// A classifier refused it.
+    Refused,
+    /// It waited when the discipline was changed or reset.
+    Flushed,
+}
+
+/// A queue discipline. It reads no clock: the time of each call is an argument and never goes backwards.
+///
+/// Packets that are lost go to `dropped`.
+pub trait Qdisc<P> {
+    /// The queues inside that packets are told apart by, by name.
+    fn bands(&self) -> &'static [&'static str];
+
+    /// Takes in a packet that arrived. Returns how many packets were queued: more than one if an aggregate was split.
+    fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize;
+
+    /// The next packet to send; `None` if none waits.
+    fn dequeue(
+        &mut self,
+        now: Instant,
+        dropped: &mut impl FnMut(Dropped<P>),
+    ) -> Option<Departure<P>>;
+
+    /// Shows the packet that the next [`dequeue`](Self::dequeue) returns.
+    fn peek(&mut self, now: Instant, dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P>;
+
+    /// Packets waiting.
+    fn len(&self) -> usize;
+
+    /// Whether no packet waits.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// When [`on_timer`](Self::on_timer) wants to be called; [`Instant::NEVER`] if it need not be.
+    fn next_timer(&self) -> Instant;
+
+    /// Does what is due at [`next_timer`](Self::next_timer).
+    fn on_timer(&mut self, now: Instant);
+
+    /// Drops all that waits; the counters of what was sent and dropped stay.
+    fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>));
+
+    /// The parameters in force.
+    fn config(&self) -> Config;
+
+    /// The counters, as `tc -s` shows them.
+    fn stats(&self, now: Instant) -> Stats;
+}
+
+/// Any of the disciplines.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are few, and each packet would pay for a pointer"
+)]
+pub enum Discipline<P, R = SplitMix64> {
+    /// DualPI2.
+    Dualpi2(DualPi2<P, R>),
+    /// `pfifo` or `bfifo`.
+    Fifo(Fifo<P>),
+}
+
+/// Why a discipline was not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// Another kind was asked for; tc would have to replace the discipline.
+    #[error("this is a {is}, which cannot be changed into a {asked}; replace it instead")]
+    OtherKind {
+        /// The kind it is.
+        is: &'static str,
+        /// The kind that was asked for.
+        asked: &'static str,
+    },
+    /// No option was given that says anything, which the kernel refuses.
+    #[error("a change of dualpi2 needs at least one option, such as target 5ms")]
+    NothingGiven,
+}
+
+impl<P: Packet, R: Random> Discipline<P, R> {
+    /// Changes the parameters that `spec` gives, as `tc qdisc change` does, while packets wait. What a smaller limit of
+    /// dualpi2 leaves no room for is dropped at once; a FIFO with a smaller limit drains first.
+    ///
+    /// # Errors
+    /// If `spec` is of another kind, or says nothing about a dualpi2. Nothing has changed then.
+    pub fn change(
+        &mut self,
+        spec: &Spec,
+        dropped: &mut impl FnMut(Dropped<P>),
+    ) -> Result<(), ChangeError> {
+        match (self, spec) {
+            (Self::Dualpi2(_), Spec::Dualpi2(change)) if *change == Change::default() => {
+                Err(ChangeError::NothingGiven)
+            }
+            (Self::Dualpi2(inner), Spec::Dualpi2(change)) => {
+                self::dualpi2::change(inner, change, dropped);
+                Ok(())
+            }
+            (Self::Fifo(inner), spec) if inner.limit().kind() == spec.kind() => {
+                inner.change(spec);
+                Ok(())
+            }
+            (other, spec) => {
+                let is = other.config().kind();
+                Err(ChangeError::OtherKind { is, asked: spec.kind() })
+            }
+        }
+    }
+}
+
+macro_rules! dispatch {
+    ($self:ident, $inner:ident => $call:expr) => {
+        match $self {
+            Discipline::Dualpi2($inner) => $call,
+            Discipline::Fifo($inner) => $call,
+        }
+    };
+}
+
+impl<P: Packet, R: Random> Qdisc<P> for Discipline<P, R> {
+    fn bands(&self) -> &'static [&'static str] {
+        dispatch!(self, inner => Qdisc::<P>::bands(inner))
+    }
+
+    #[inline]
+    fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
+        dispatch!(self, inner => Qdisc::enqueue(inner, now, packet, dropped))
+    }
+
+    #[inline]
+    fn dequeue(
+        &mut self,
+        now: Instant,
+        dropped: &mut impl FnMut(Dropped<P>),
+    ) -> Option<Departure<P>> {
+        dispatch!(self, inner => Qdisc::dequeue(inner, now, dropped))
+    }
+
+    fn peek(&mut self, now: Instant, dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P> {
+        dispatch!(self, inner => Qdisc::peek(inner, now, dropped))
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        dispatch!(self, inner => Qdisc::<P>::len(inner))
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Instant {
+        dispatch!(self, inner => Qdisc::<P>::next_timer(inner))
+    }
+
+    fn on_timer(&mut self, now: Instant) {
+        dispatch!(self, inner => Qdisc::<P>::on_timer(inner, now));
+    }
+
+    fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>)) {
+        dispatch!(self, inner => Qdisc::reset(inner, dropped));
+    }
+
+    fn config(&self) -> Config {
+        dispatch!(self, inner => Qdisc::<P>::config(inner))
+    }
+
+    fn stats(&self, now: Instant) -> Stats {
+        dispatch!(self, inner => Qdisc::<P>::stats(inner, now))
+    }
+}

@@ -1,0 +1,267 @@
+//! `dualpi2` (tc-dualpi2(8)).
+
+use std::fmt;
+use std::time::Duration;
+
+use dualpi2::{Change, DropPoint, EcnMask, Gain, MAX_GAIN, Overload, StepThreshold};
+use dualq_units::tc_time::format_micros;
+
+use super::words::{MicrosOrPackets, Position, Words};
+use super::{ParseError, Parsed, RefusedBy, did_you_mean, list};
+use crate::Spec;
+
+const OPTIONS: [&str; 21] = [
+    "limit",
+    "memlimit",
+    "coupling_factor",
+    "step_thresh",
+    "min_qlen_step",
+    "drop_on_overload",
+    "overflow",
+    "drop_enqueue",
+    "drop_dequeue",
+    "l4s_ect",
+    "any_ect",
+    "classic_protection",
+    "max_rtt",
+    "typical_rtt",
+    "target",
+    "tupdate",
+    "alpha",
+    "beta",
+    "split_gso",
+    "no_split_gso",
+    "help",
+];
+
+const PACKETS: &str = "give a number of packets, such as 1000";
+const BYTES: &str = "give a number of bytes without a unit, such as 20000000";
+const TIME: &str = "give a time in s, ms or us, such as 15ms";
+const TIME_OR_PACKETS: &str = "give a time such as 1ms, or packets such as 5p";
+const FACTOR: &str = "give a whole number from 1 to 255";
+const GAIN: &str = "give a gain from 0.00390625 to 8388607.99609375 Hz, such as 0.16";
+const PERCENT: &str = "give a percentage from 0% to 100%, such as 10%";
+
+/// Gains go to the kernel in units of 1/256 Hz.
+const GAIN_SCALE: f32 = 256.0;
+/// The most that tc itself lets pass; the kernel's bound, [`MAX_GAIN`], is half of it.
+const TC_MAX_GAIN: f32 = 16_777_215.0;
+/// tc takes the typical RTT for this fraction of the maximum, if only one of them is given.
+const MAX_RTT_PER_TYPICAL: u32 = 6;
+
+pub(super) fn parse(mut words: Words<'_>) -> Result<Parsed, ParseError> {
+    let mut change = Change::default();
+    let mut notices = Vec::new();
+    let (mut max_rtt, mut typical_rtt) = (0, 0);
+    // Values that only the kernel judges, once it is known which of them count.
+    let mut coupling: Option<(u8, Position)> = None;
+    let mut alpha: Option<(Gain, Position)> = None;
+    let mut beta: Option<(Gain, Position)> = None;
+
+    while let Some(word) = words.next() {
+        match word {
+            // tc does not send a zero, so it stands for 'not given' and the default holds.
+            "limit" => change.limit = nonzero(words.u32(word, PACKETS)?),
+            "memlimit" => change.memory_limit = nonzero(words.u32(word, BYTES)?),
+            "target" => change.target = nonzero(words.micros(word, TIME)?).map(micros),
+            "tupdate" => change.tupdate = nonzero(words.micros(word, TIME)?).map(micros),
+            "alpha" => alpha = Some((gain(word, &mut words)?, words.position())),
+            "beta" => beta = Some((gain(word, &mut words)?, words.position())),
+            "coupling_factor" => coupling = Some((words.u8(word, FACTOR)?, words.position())),
+            "step_thresh" => {
+                change.step_threshold = match words.micros_or_packets(word, TIME_OR_PACKETS)? {
+                    MicrosOrPackets::Micros(0) | MicrosOrPackets::Packets(0) => None,
+                    MicrosOrPackets::Micros(time) => Some(StepThreshold::Time(micros(time))),
+                    MicrosOrPackets::Packets(packets) => Some(StepThreshold::Packets(packets)),
+                };
+            }
+            "min_qlen_step" => change.min_qlen_step = Some(words.u32(word, PACKETS)?),
+            "drop_on_overload" => change.overload = Some(Overload::Drop),
+            "overflow" => change.overload = Some(Overload::Overflow),
+            "drop_enqueue" => change.drop_point = Some(DropPoint::Enqueue),
+            "drop_dequeue" => change.drop_point = Some(DropPoint::Dequeue),
+            "l4s_ect" => change.ecn_mask = Some(EcnMask::L4s),
+            "any_ect" => change.ecn_mask = Some(EcnMask::Any),
+            "classic_protection" => {
+                change.classic_protection = Some(words.percent(word, PERCENT)?);
+            }
+            "max_rtt" => max_rtt = words.micros(word, TIME)?,
+            "typical_rtt" => typical_rtt = words.micros(word, TIME)?,
+            "split_gso" => change.split_gso = Some(true),
+            "no_split_gso" => change.split_gso = Some(false),
+            "help" => {
+                let message = format!("dualpi2 takes {}", list(&OPTIONS[..OPTIONS.len() - 1]));
+                return Err(words.refuse(RefusedBy::Tc, message));
+            }
+            unknown => {
+                let hint = did_you_mean(unknown, &OPTIONS);
+                let all = list(&OPTIONS[..OPTIONS.len() - 1]);
+                let message = format!("unknown option {unknown:?}; {hint}dualpi2 takes {all}");
+                return Err(words.refuse(RefusedBy::Tc, message));
+            }
+        }
+    }
+
+    if max_rtt != 0 || typical_rtt != 0 {
+        let derived = derive(max_rtt, typical_rtt)
+            .map_err(|message| words.refuse_at(0, RefusedBy::Tc, message))?;
+        let overridden = [
+            ("alpha", alpha.is_some()),
+            ("beta", beta.is_some()),
+            ("tupdate", change.tupdate.is_some()),
+            ("target", change.target.is_some()),
+        ];
+        let ignored: Vec<&str> =
+            overridden.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
+        if !ignored.is_empty() {
+            let names = ignored.join(", ");
+            notices.push(format!("max_rtt or typical_rtt is given and overrides {names}"));
+        }
+        notices.push(derived.notice);
+        change.target = Some(micros(derived.target));
+        change.tupdate = Some(micros(derived.tupdate));
+        (alpha, beta) = (Some((derived.alpha, 0)), Some((derived.beta, 0)));
+    }
+
+    for (name, gain, into) in
+        [("alpha", alpha, &mut change.alpha), ("beta", beta, &mut change.beta)]
+    {
+        let Some((gain, position)) = gain else { continue };
+        if gain < Gain::MIN || gain > MAX_GAIN {
+            let message = format!("the kernel refuses this {name}: {GAIN}");
+            return Err(words.refuse_at(position, RefusedBy::Kernel, message));
+        }
+        *into = Some(gain);
+    }
+    if let Some((factor, position)) = coupling {
+        if factor == 0 {
+            let message = format!("the kernel refuses this coupling_factor: {FACTOR}");
+            return Err(words.refuse_at(position, RefusedBy::Kernel, message));
+        }
+        change.coupling_factor = Some(factor);
+    }
+    Ok(Parsed { spec: Spec::Dualpi2(change), notices })
+}
+
+/// The options that `change` gives, each with a space before it.
+pub(super) fn write_options(f: &mut fmt::Formatter<'_>, change: &Change) -> fmt::Result {
+    let mut option = |name: &str, value: Option<String>| match value {
+        Some(value) => write!(f, " {name} {value}"),
+        None => Ok(()),
+    };
+    let number = |value: Option<u32>| value.map(|value| value.to_string());
+    let gain = |gain: Option<Gain>| {
+        gain.map(|gain| (f64::from(gain.as_256ths()) / f64::from(GAIN_SCALE)).to_string())
+    };
+    option("limit", number(change.limit))?;
+    option("memlimit", number(change.memory_limit))?;
+    option("target", change.target.map(exact_time))?;
+    option("tupdate", change.tupdate.map(exact_time))?;
+    option("alpha", gain(change.alpha))?;
+    option("beta", gain(change.beta))?;
+    let step = change.step_threshold.map(|step| match step {
+        StepThreshold::Time(time) => exact_time(time),
+        StepThreshold::Packets(packets) => format!("{packets}p"),
+    });
+    option("step_thresh", step)?;
+    option("min_qlen_step", number(change.min_qlen_step))?;
+    option("coupling_factor", number(change.coupling_factor.map(u32::from)))?;
+    let protection = change.classic_protection.map(|percent| format!("{percent}%"));
+    option("classic_protection", protection)?;
+    let flags = [
+        change.overload.map(|overload| match overload {
+            Overload::Drop => "drop_on_overload",
+            Overload::Overflow => "overflow",
+        }),
+        change.drop_point.map(|point| match point {
+            DropPoint::Enqueue => "drop_enqueue",
+            DropPoint::Dequeue => "drop_dequeue",
+        }),
+        change.ecn_mask.map(|mask| match mask {
+            EcnMask::L4s => "l4s_ect",
+            EcnMask::Any => "any_ect",
+        }),
+        change.split_gso.map(|split| if split { "split_gso" } else { "no_split_gso" }),
+    ];
+    flags.into_iter().flatten().try_for_each(|flag| write!(f, " {flag}"))
+}
+
+/// A time that loses nothing: in whole milliseconds if it is one.
+fn exact_time(time: Duration) -> String {
+    let micros = time.as_micros();
+    if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
+}
+
+fn nonzero(value: u32) -> Option<u32> {
+    (value != 0).then_some(value)
+}
+
+fn micros(micros: u32) -> Duration {
+    Duration::from_micros(micros.into())
+}
+
+/// A gain, rounded to single precision before it is scaled, as tc does.
+fn gain(option: &str, words: &mut Words<'_>) -> Result<Gain, ParseError> {
+    let (value, word) = words.float(option, TC_MAX_GAIN, GAIN)?;
+    let scaled = Gain::from_256ths((value * GAIN_SCALE) as u32);
+    if scaled <= MAX_GAIN {
+        return Ok(scaled);
+    }
+    // The largest gains that the kernel knows lie between two of tc's numbers and tc rounds them out of range. They are
+    // exact in double precision, and there is no reason not to let them be said.
+    let exact = word.parse::<f64>().map(|value| value * f64::from(GAIN_SCALE));
+    let exact = exact.map(|units| Gain::from_256ths(units as u32));
+    Ok(exact.ok().filter(|gain| *gain <= MAX_GAIN).unwrap_or(scaled))
+}
+
+struct Derived {
+    target: u32,
+    tupdate: u32,
+    alpha: Gain,
+    beta: Gain,
+    notice: String,
+}
+
+/// The controller's parameters from the largest and the typical round-trip time, in microseconds, one of which may be 0
+/// for 'not given' (RFC 9332 Figure 2, lines 8 to 14). The mixture of integers, single and double precision is tc's.
+fn derive(mut max_rtt: u32, mut typical_rtt: u32) -> Result<Derived, String> {
+    if typical_rtt == 0 {
+        typical_rtt = (max_rtt / MAX_RTT_PER_TYPICAL).max(1);
+    } else if max_rtt == 0 {
+        max_rtt = typical_rtt.wrapping_mul(MAX_RTT_PER_TYPICAL);
+    } else if typical_rtt > max_rtt {
+        return Err(format!(
+            "typical_rtt is {}, above max_rtt, {}; it must be at most that",
+            format_micros(typical_rtt),
+            format_micros(max_rtt)
+        ));
+    }
+    let max = f64::from(max_rtt);
+    let target = typical_rtt;
+    let third = max / 3.0;
+    let tupdate = if f64::from(typical_rtt) < third { typical_rtt } else { third as u32 }.max(1);
+    let per_second = 1e6;
+    let alpha = f64::from(tupdate) / max / max * per_second * f64::from(0.1_f32);
+    let beta = f64::from(0.3_f32) / max * per_second;
+    if beta > f64::from(TC_MAX_GAIN) {
+        return Err(format!("max_rtt {} is too short", format_micros(max_rtt)));
+    }
+    let least = 1.0 / f64::from(GAIN_SCALE);
+    if alpha < least || beta < least {
+        return Err(format!(
+            "max_rtt {} with typical_rtt {} is too long: alpha {alpha:.6} or beta {beta:.6} would round to nothing; \
+             shorten max_rtt, or set target, tupdate, alpha and beta instead",
+            format_micros(max_rtt),
+            format_micros(typical_rtt)
+        ));
+    }
+    let notice = format!(
+        "from max_rtt {} and typical_rtt {}: target {}, tupdate {}, alpha {alpha:.6}, beta {beta:.6}",
+        format_micros(max_rtt),
+        format_micros(typical_rtt),
+        format_micros(target),
+        format_micros(tupdate)
+    );
+    let scale = |gain: f64| Gain::from_256ths((gain * f64::from(GAIN_SCALE)) as u32);
+    Ok(Derived { target, tupdate, alpha: scale(alpha), beta: scale(beta), notice })
+}

@@ -1,0 +1,119 @@
+//! tc's words for queue disciplines.
+//!
+//! Accepts and refuses what tc (iproute2 7) and Linux 7.3 together accept and refuse, odd cases included: `limit 0` means
+//! that no limit was given, the last of two equal options counts, `max_rtt` overrides a `target` beside it. What tc writes
+//! to its standard error on success comes back as [`Parsed::notices`]; what it refuses comes back as a [`ParseError`] that
+//! says where, and what would be right.
+
+mod dualpi2;
+mod fifo;
+mod words;
+
+use std::fmt;
+
+use words::Words;
+
+use crate::Spec;
+
+/// The disciplines that dualq has.
+pub const KINDS: [&str; 3] = ["dualpi2", "pfifo", "bfifo"];
+
+/// An accepted line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parsed {
+    /// What it asks for.
+    pub spec: Spec,
+    /// What its author may not have expected: values that were derived, options that were ignored.
+    pub notices: Vec<String>,
+}
+
+/// Who refuses a line when it is given to tc, which is what tc's exit status tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusedBy {
+    /// tc, which does not understand it: exit status 1.
+    Tc,
+    /// tc, which misses the value of the last option: exit status 255.
+    TcIncomplete,
+    /// The kernel, to which a value is out of range: exit status 2.
+    Kernel,
+}
+
+/// A refused line. Its text is one line that says what is wrong, where, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    line: String,
+    column: usize,
+    refused_by: RefusedBy,
+    message: String,
+}
+
+impl ParseError {
+    /// The column, from 1, of the word that is at fault.
+    #[must_use]
+    pub const fn column(&self) -> usize {
+        self.column
+    }
+
+    /// Who would have refused it.
+    #[must_use]
+    pub const fn refused_by(&self) -> RefusedBy {
+        self.refused_by
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, column, message, .. } = self;
+        write!(f, "qdisc {line:?}, column {column}: {message}")
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Reads a discipline: its kind and its options, as they stand after `tc qdisc add dev … root`.
+///
+/// # Errors
+/// If tc or the kernel would refuse the line, or if dualq does not have the kind.
+pub fn parse(line: &str) -> Result<Parsed, ParseError> {
+    let mut words = Words::new(line);
+    let Some(kind) = words.next() else {
+        return Err(words.refuse(RefusedBy::Tc, format!("name a qdisc: {}", list(&KINDS))));
+    };
+    match kind {
+        "dualpi2" => dualpi2::parse(words),
+        "pfifo" | "bfifo" => fifo::parse(kind, words),
+        unknown => {
+            let hint = did_you_mean(unknown, &KINDS);
+            let message = format!("unknown qdisc {unknown:?}; {hint}dualq has {}", list(&KINDS));
+            Err(words.refuse(RefusedBy::Tc, message))
+        }
+    }
+}
+
+impl fmt::Display for Spec {
+    /// The line that asks for this: its kind and the options that were given, in tc's order. [`parse`] reads it back, but
+    /// rounds gains above 65536 Hz to single precision, as tc does.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())?;
+        match self {
+            Self::Dualpi2(change) => dualpi2::write_options(f, change),
+            Self::Pfifo { limit: Some(packets) } => write!(f, " limit {packets}"),
+            Self::Bfifo { limit: Some(bytes) } => write!(f, " limit {}", bytes.0),
+            Self::Pfifo { limit: None } | Self::Bfifo { limit: None } => Ok(()),
+        }
+    }
+}
+
+/// `did you mean "target"? `, or nothing if no known word is near.
+fn did_you_mean(unknown: &str, known: &[&str]) -> String {
+    known
+        .iter()
+        .map(|word| (strsim::damerau_levenshtein(unknown, word), word))
+        .filter(|(distance, word)| *distance <= 1 + word.len() / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map_or(String::new(), |(_, word)| format!("did you mean {word:?}? "))
+}
+
+fn list(words: &[&str]) -> String {
+    words.join(", ")
+}

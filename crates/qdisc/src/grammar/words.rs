@@ -1,0 +1,145 @@
+//! A command line, word by word, with the readers of tc's values.
+
+use dualq_units::number::{strtod, strtof_word, strtol, strtoul};
+use dualq_units::{Bytes, tc_time};
+
+use super::{ParseError, RefusedBy};
+
+/// Where a word stands in its line: a byte offset.
+pub(super) type Position = usize;
+
+pub(super) struct Words<'a> {
+    line: &'a str,
+    rest: &'a str,
+    /// Where the word last taken begins.
+    position: Position,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(line: &'a str) -> Self {
+        Self { line, rest: line, position: 0 }
+    }
+
+    pub(super) fn next(&mut self) -> Option<&'a str> {
+        let rest = self.rest.trim_start();
+        self.position = self.line.len() - rest.len();
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let (word, rest) = rest.split_at(end);
+        self.rest = rest;
+        (!word.is_empty()).then_some(word)
+    }
+
+    /// Where the word last taken stands.
+    pub(super) fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The value of `option`.
+    fn value(&mut self, option: &str, expected: &str) -> Result<&'a str, ParseError> {
+        self.next().ok_or_else(|| {
+            let message = format!("{option} needs a value: {expected}");
+            self.refuse(RefusedBy::TcIncomplete, message)
+        })
+    }
+
+    /// A whole number of at most 32 bits, as tc's `get_u32` with base 10.
+    pub(super) fn u32(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
+        let word = self.value(option, expected)?;
+        strtoul(word, 10)
+            .filter(|(_, rest)| rest.is_empty())
+            .and_then(|(value, _)| u32::try_from(value).ok())
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// A whole number from 0 to 255 in C's notation, as tc reads a coupling factor.
+    pub(super) fn u8(&mut self, option: &str, expected: &str) -> Result<u8, ParseError> {
+        let word = self.value(option, expected)?;
+        strtol(word, 0)
+            .filter(|(_, rest)| rest.is_empty())
+            .and_then(|(value, _)| u8::try_from(value).ok())
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// Microseconds, as tc's `get_time`.
+    pub(super) fn micros(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
+        let word = self.value(option, expected)?;
+        tc_time::parse_micros(word).map_err(|_| self.illegal(option, word, expected))
+    }
+
+    /// Microseconds, or packets if the word ends as packets do.
+    pub(super) fn micros_or_packets(
+        &mut self,
+        option: &str,
+        expected: &str,
+    ) -> Result<MicrosOrPackets, ParseError> {
+        let word = self.value(option, expected)?;
+        if let Ok(micros) = tc_time::parse_micros(word) {
+            return Ok(MicrosOrPackets::Micros(micros));
+        }
+        strtoul(word, 10)
+            .filter(|(_, unit)| ["p", "pkt", "pkts", "packet", "packets"].contains(unit))
+            .and_then(|(value, _)| u32::try_from(value).ok())
+            .map(MicrosOrPackets::Packets)
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// A single-precision number from 0 to `max`, with the word it was.
+    pub(super) fn float(
+        &mut self,
+        option: &str,
+        max: f32,
+        expected: &str,
+    ) -> Result<(f32, &'a str), ParseError> {
+        let word = self.value(option, expected)?;
+        strtof_word(word)
+            // As tc compares: what is not a number is neither too small nor too large.
+            .filter(|value| !(*value < 0.0 || *value > max))
+            .map(|value| (value, word))
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// A percentage from 0 to 100, rounded to a whole one; the sign is optional. As tc's `parse_percent`, in which a sign
+    /// alone stands for 0.
+    pub(super) fn percent(&mut self, option: &str, expected: &str) -> Result<u8, ParseError> {
+        let word = self.value(option, expected)?;
+        let (number, unit) = strtod(word).unwrap_or((0.0, word));
+        let fraction = number / 100.0;
+        if !(0.0..=1.0).contains(&fraction) || !matches!(unit, "" | "%") {
+            return Err(self.illegal(option, word, expected));
+        }
+        Ok((fraction * 100.0).round_ties_even() as u8)
+    }
+
+    /// A size that fits 32 bits, as tc's `get_size`.
+    pub(super) fn size(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
+        let word = self.value(option, expected)?;
+        word.parse::<Bytes>()
+            .ok()
+            .and_then(|size| u32::try_from(size.0).ok())
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    fn illegal(&self, option: &str, word: &str, expected: &str) -> ParseError {
+        self.refuse(RefusedBy::Tc, format!("{word:?} is no {option}: {expected}"))
+    }
+
+    /// Refuses the word last taken.
+    pub(super) fn refuse(&self, refused_by: RefusedBy, message: String) -> ParseError {
+        self.refuse_at(self.position, refused_by, message)
+    }
+
+    pub(super) fn refuse_at(
+        &self,
+        position: Position,
+        refused_by: RefusedBy,
+        message: String,
+    ) -> ParseError {
+        let column = self.line[..position].chars().count() + 1;
+        ParseError { line: self.line.to_owned(), column, refused_by, message }
+    }
+}
+
+pub(super) enum MicrosOrPackets {
+    Micros(u32),
+    Packets(u32),
+}

@@ -1,0 +1,121 @@
+//! What a discipline is asked to be, and what it then is.
+
+use dualpi2::{Change, Random};
+use dualq_units::{Bytes, Instant};
+
+use crate::disciplines::{Discipline, Fifo};
+use crate::{Packet, disciplines};
+
+/// The device a discipline is put on, as far as its defaults depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// The largest frame in bytes, link-layer header included (the kernel's `psched_mtu`).
+    pub max_frame: u32,
+    /// `txqueuelen`, in packets: the default limit of the FIFOs.
+    pub tx_queue_length: u32,
+}
+
+impl Device {
+    /// The 14 bytes before the IP header on Ethernet.
+    pub const ETHERNET_HEADER: u32 = 14;
+
+    /// An Ethernet device whose IP packets have at most `mtu` bytes, with Linux's `txqueuelen` of 1000.
+    #[must_use]
+    pub const fn ethernet(mtu: u32) -> Self {
+        Self { max_frame: mtu.saturating_add(Self::ETHERNET_HEADER), tx_queue_length: 1000 }
+    }
+}
+
+/// What a command line asks for: a kind, and the options that it gave. What it left open is `None` and gets its default
+/// from [`Spec::configure`]. Made by [`grammar::parse`](crate::grammar::parse), which lets no value pass that is out of
+/// its bounds; printed as the line that asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spec {
+    /// `dualpi2 …`
+    Dualpi2(Change),
+    /// `pfifo [limit PACKETS]`
+    Pfifo {
+        /// Packets.
+        limit: Option<u32>,
+    },
+    /// `bfifo [limit SIZE]`
+    Bfifo {
+        /// Bytes.
+        limit: Option<Bytes>,
+    },
+}
+
+/// All parameters of a discipline, defaults filled in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Config {
+    /// DualPI2.
+    Dualpi2(dualpi2::Config),
+    /// One queue that drops what does not fit.
+    Fifo(FifoLimit),
+}
+
+/// How much a FIFO holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FifoLimit {
+    /// `pfifo`: that many packets.
+    Packets(u32),
+    /// `bfifo`: that many bytes.
+    Bytes(Bytes),
+}
+
+impl Spec {
+    /// The kind, as tc names it.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Dualpi2(_) => "dualpi2",
+            Self::Pfifo { .. } => "pfifo",
+            Self::Bfifo { .. } => "bfifo",
+        }
+    }
+
+    /// An empty discipline of this kind on `device` at time `now`. `random` rolls its dice, if it has any.
+    ///
+    /// # Panics
+    /// If the spec did not come from the grammar and has a value that is out of bounds.
+    #[must_use]
+    pub fn build<P: Packet, R: Random>(
+        &self,
+        device: &Device,
+        random: R,
+        now: Instant,
+    ) -> Discipline<P, R> {
+        match self {
+            Self::Dualpi2(change) => {
+                Discipline::Dualpi2(disciplines::dualpi2(change, device, random, now))
+            }
+            Self::Pfifo { .. } | Self::Bfifo { .. } => {
+                Discipline::Fifo(Fifo::new(self.fifo_limit(device)))
+            }
+        }
+    }
+
+    /// What [`build`](Self::build) makes, as it reads back: with the kernel's rounding.
+    ///
+    /// # Panics
+    /// As [`build`](Self::build).
+    #[must_use]
+    pub fn configure(&self, device: &Device) -> Config {
+        match self {
+            Self::Dualpi2(change) => Config::Dualpi2(disciplines::dualpi2_config(change, device)),
+            Self::Pfifo { .. } | Self::Bfifo { .. } => Config::Fifo(self.fifo_limit(device)),
+        }
+    }
+
+    const fn fifo_limit(&self, device: &Device) -> FifoLimit {
+        let packets = device.tx_queue_length;
+        match *self {
+            Self::Pfifo { limit: Some(limit) } => FifoLimit::Packets(limit),
+            Self::Bfifo { limit: Some(limit) } => FifoLimit::Bytes(limit),
+            Self::Bfifo { limit: None } => {
+                FifoLimit::Bytes(Bytes(packets as u64 * device.max_frame as u64))
+            }
+            Self::Pfifo { limit: None } | Self::Dualpi2(_) => FifoLimit::Packets(packets),
+        }
+    }
+}
