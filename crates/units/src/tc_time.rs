@@ -11,9 +11,10 @@ const EXPECTED: &str = "a number and s, ms or us, such as 15ms; a bare number is
 /// that tc can say).
 ///
 /// # Errors
-/// If the word is not a number with one of tc's units. A negative or too long time is no error: tc wraps it.
+/// If the word is not a number with one of tc's units, or is negative. A time that is too long is no error: tc wraps it.
 pub fn parse_micros(word: &str) -> Result<u32, ParseUnitError> {
-    Ok(c_unsigned(fractional_micros(word, &["s", "ms", "us"])?))
+    let micros = fractional_micros(word, &["s", "ms", "us"])?;
+    if micros < 0.0 { Err(error(word)) } else { Ok(c_unsigned(micros)) }
 }
 
 /// Reads a time for dualq's own use, to the nanosecond: tc's words, and `ns`.
@@ -82,11 +83,12 @@ mod tests {
             ("7usec", 7),
             ("0.9us", 0),
             ("5000s", 705_032_704),
-            ("-1us", u32::MAX),
+            ("-0", 0),
+            ("inf", 0),
         ] {
             assert_eq!(parse_micros(word), Ok(micros), "{word}");
         }
-        for word in ["", "5m", "xms", "ms", "5 ms", "5ns", "5sec2"] {
+        for word in ["", "5m", "xms", "ms", "5 ms", "5ns", "5sec2", "-1us", "-0.5us"] {
             assert!(parse_micros(word).is_err(), "{word}");
         }
     }
