@@ -1,1 +1,17 @@
-fn main() {}
+//! `dualq`: low latency under load, proven before you deploy it.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod output;
+mod progress;
+mod replay;
+mod report;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match cli::parse().and_then(cli::Command::run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -51,7 +51,6 @@ const MAX_RTT_PER_TYPICAL: u32 = 6;
 
 pub(super) fn parse(mut words: Words<'_>) -> Result<Parsed, ParseError> {
     let mut change = Change::default();
-    let mut notices = Vec::new();
     let (mut max_rtt, mut typical_rtt) = (0, 0);
     // Values that only the kernel judges, once it is known which of them count.
     let mut coupling: Option<(u8, Position)> = None;
@@ -60,20 +59,33 @@ pub(super) fn parse(mut words: Words<'_>) -> Result<Parsed, ParseError> {
 
     while let Some(word) = words.next() {
         match word {
-            // tc does not send a zero, so it stands for 'not given' and the default holds.
-            "limit" => change.limit = nonzero(words.u32(word, PACKETS)?),
-            "memlimit" => change.memory_limit = nonzero(words.u32(word, BYTES)?),
-            "target" => change.target = nonzero(words.micros(word, TIME)?).map(micros),
-            "tupdate" => change.tupdate = nonzero(words.micros(word, TIME)?).map(micros),
+            "limit" => {
+                let limit = words.u32(word, PACKETS)?;
+                change.limit = words.unless_zero(word, limit == 0, limit);
+            }
+            "memlimit" => {
+                let limit = words.u32(word, BYTES)?;
+                change.memory_limit = words.unless_zero(word, limit == 0, limit);
+            }
+            "target" => {
+                let target = words.micros(word, TIME)?;
+                change.target = words.unless_zero(word, target == 0, micros(target));
+            }
+            "tupdate" => {
+                let tupdate = words.micros(word, TIME)?;
+                change.tupdate = words.unless_zero(word, tupdate == 0, micros(tupdate));
+            }
             "alpha" => alpha = Some((gain(word, &mut words)?, words.position())),
             "beta" => beta = Some((gain(word, &mut words)?, words.position())),
             "coupling_factor" => coupling = Some((words.u8(word, FACTOR)?, words.position())),
             "step_thresh" => {
-                change.step_threshold = match words.micros_or_packets(word, TIME_OR_PACKETS)? {
-                    MicrosOrPackets::Micros(0) | MicrosOrPackets::Packets(0) => None,
-                    MicrosOrPackets::Micros(time) => Some(StepThreshold::Time(micros(time))),
-                    MicrosOrPackets::Packets(packets) => Some(StepThreshold::Packets(packets)),
+                let (zero, step) = match words.micros_or_packets(word, TIME_OR_PACKETS)? {
+                    MicrosOrPackets::Micros(time) => (time == 0, StepThreshold::Time(micros(time))),
+                    MicrosOrPackets::Packets(packets) => {
+                        (packets == 0, StepThreshold::Packets(packets))
+                    }
                 };
+                change.step_threshold = words.unless_zero(word, zero, step);
             }
             "min_qlen_step" => change.min_qlen_step = Some(words.u32(word, PACKETS)?),
             "drop_on_overload" => change.overload = Some(Overload::Drop),
@@ -115,9 +127,9 @@ pub(super) fn parse(mut words: Words<'_>) -> Result<Parsed, ParseError> {
             overridden.iter().filter(|(_, given)| *given).map(|(name, _)| *name).collect();
         if !ignored.is_empty() {
             let names = ignored.join(", ");
-            notices.push(format!("max_rtt or typical_rtt is given and overrides {names}"));
+            words.notices.push(format!("max_rtt or typical_rtt is given and overrides {names}"));
         }
-        notices.push(derived.notice);
+        words.notices.push(derived.notice);
         change.target = Some(micros(derived.target));
         change.tupdate = Some(micros(derived.tupdate));
         (alpha, beta) = (Some((derived.alpha, 0)), Some((derived.beta, 0)));
@@ -140,7 +152,7 @@ pub(super) fn parse(mut words: Words<'_>) -> Result<Parsed, ParseError> {
         }
         change.coupling_factor = Some(factor);
     }
-    Ok(Parsed { spec: Spec::Dualpi2(change), notices })
+    Ok(Parsed { spec: Spec::Dualpi2(change), notices: words.notices })
 }
 
 /// The options that `change` gives, each with a space before it.
@@ -190,10 +202,6 @@ pub(super) fn write_options(f: &mut fmt::Formatter<'_>, change: &Change) -> fmt:
 fn exact_time(time: Duration) -> String {
     let micros = time.as_micros();
     if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
-}
-
-fn nonzero(value: u32) -> Option<u32> {
-    (value != 0).then_some(value)
 }
 
 fn micros(micros: u32) -> Duration {

@@ -28,5 +28,5 @@ pub(super) fn parse(kind: &str, mut words: Words<'_>) -> Result<Parsed, ParseErr
     } else {
         Spec::Pfifo { limit }
     };
-    Ok(Parsed { spec, notices: Vec::new() })
+    Ok(Parsed { spec, notices: words.notices })
 }

@@ -13,11 +13,13 @@ pub(super) struct Words<'a> {
     rest: &'a str,
     /// Where the word last taken begins.
     position: Position,
+    /// What the author of the line may not have expected.
+    pub(super) notices: Vec<String>,
 }
 
 impl<'a> Words<'a> {
     pub(super) fn new(line: &'a str) -> Self {
-        Self { line, rest: line, position: 0 }
+        Self { line, rest: line, position: 0, notices: Vec::new() }
     }
 
     pub(super) fn next(&mut self) -> Option<&'a str> {
@@ -42,6 +44,15 @@ impl<'a> Words<'a> {
         })
     }
 
+    /// What is left of a value of which tc does not send a zero: `None`, and the default holds.
+    pub(super) fn unless_zero<T>(&mut self, option: &str, zero: bool, value: T) -> Option<T> {
+        if zero {
+            let notice = format!("{option} 0 counts as not given, so the default holds");
+            self.notices.push(notice);
+        }
+        (!zero).then_some(value)
+    }
+
     /// A whole number of at most 32 bits, as tc's `get_u32` with base 10.
     pub(super) fn u32(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
         let word = self.value(option, expected)?;
@@ -63,7 +74,19 @@ impl<'a> Words<'a> {
     /// Microseconds, as tc's `get_time`.
     pub(super) fn micros(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
         let word = self.value(option, expected)?;
-        tc_time::parse_micros(word).map_err(|_| self.illegal(option, word, expected))
+        self.time(option, word).ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    fn time(&mut self, option: &str, word: &str) -> Option<u32> {
+        let micros = tc_time::parse_micros(word).ok()?;
+        if tc_time::parse(word).map_or(true, |time| time.as_micros() > u128::from(u32::MAX)) {
+            let notice = format!(
+                "{option} {word} is beyond tc's 4294.967295s and wraps around to {}",
+                tc_time::format_micros(micros)
+            );
+            self.notices.push(notice);
+        }
+        Some(micros)
     }
 
     /// Microseconds, or packets if the word ends as packets do.
@@ -73,7 +96,7 @@ impl<'a> Words<'a> {
         expected: &str,
     ) -> Result<MicrosOrPackets, ParseError> {
         let word = self.value(option, expected)?;
-        if let Ok(micros) = tc_time::parse_micros(word) {
+        if let Some(micros) = self.time(option, word) {
             return Ok(MicrosOrPackets::Micros(micros));
         }
         strtoul(word, 10)

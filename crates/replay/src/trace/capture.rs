@@ -1,0 +1,275 @@
+//! Packet captures: pcap and pcapng, of Ethernet, Linux cooked and raw IP.
+//!
+//! Times count from the first packet. Every packet is taken as an Ethernet frame: what lies under the IP header in the
+//! capture is replaced by 14 bytes, VLAN tags stay.
+
+use std::time::Duration;
+
+use dualq_qdisc::Ecn;
+use dualq_units::Instant;
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket};
+use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
+use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError};
+
+use super::{Stream, TraceError};
+use crate::Arrival;
+use crate::packet::{GSO_HEADERS, MEMORY_OVERHEAD};
+
+const ETHERNET_HEADER: u32 = 14;
+/// A pcapng block may hold a whole aggregate and its options.
+const BUFFER: usize = 1 << 20;
+const LARGEST_BUFFER: usize = 1 << 26;
+/// Captures of several interfaces or queues are not quite in order. Packets that come later than others by up to this are
+/// moved to the time of the packet before.
+const TOLERATED_DISORDER: Duration = Duration::from_secs(1);
+
+/// Reads a packet capture.
+pub struct CaptureReader<'a> {
+    reader: Box<dyn PcapReaderIterator + Send + 'a>,
+    mtu: u32,
+    interfaces: Vec<Interface>,
+    first_ns: Option<i128>,
+    previous: Instant,
+    packets: u64,
+    out_of_order: u64,
+    largest_disorder: Duration,
+}
+
+/// How packets of one interface are written down.
+#[derive(Clone, Copy)]
+struct Interface {
+    link: Linktype,
+    ticks_per_second: u64,
+    offset_seconds: i64,
+}
+
+/// A packet as it stands in the capture.
+struct Captured {
+    interface: Interface,
+    ticks: u64,
+    length: u32,
+    ecn: Ecn,
+}
+
+impl<'a> CaptureReader<'a> {
+    /// Begins to read a capture. A packet longer than `mtu` and its Ethernet header is taken for an aggregate (GSO).
+    ///
+    /// # Errors
+    /// If the stream cannot be read, or its header is no capture's.
+    pub fn new(stream: Stream<'a>, mtu: u32) -> Result<Self, TraceError> {
+        let reader = pcap_parser::create_reader(BUFFER, stream).map_err(|error| match error {
+            PcapError::Incomplete(_) | PcapError::UnexpectedEof | PcapError::Eof => truncated(0),
+            other => TraceError::Format(format!("corrupt capture: {other}")),
+        })?;
+        Ok(Self {
+            reader,
+            mtu,
+            interfaces: Vec::new(),
+            first_ns: None,
+            previous: Instant::ZERO,
+            packets: 0,
+            out_of_order: 0,
+            largest_disorder: Duration::ZERO,
+        })
+    }
+
+    /// The next arrival; `None` at the end.
+    ///
+    /// # Errors
+    /// If the stream cannot be read, or is truncated or corrupt.
+    pub fn next(&mut self) -> Result<Option<Arrival>, TraceError> {
+        loop {
+            let (consumed, packet) = match self.reader.next() {
+                Ok((consumed, block)) => {
+                    let number = self.packets + 1;
+                    (consumed, take(&block, &mut self.interfaces, number))
+                }
+                Err(PcapError::Eof) => return Ok(None),
+                Err(PcapError::Incomplete(_) | PcapError::BufferTooSmall) => {
+                    self.read_on()?;
+                    continue;
+                }
+                Err(PcapError::UnexpectedEof) => return Err(truncated(self.packets)),
+                Err(error) => return Err(corrupt(self.packets, &error)),
+            };
+            self.reader.consume(consumed);
+            if let Some(packet) = packet? {
+                self.packets += 1;
+                return self.arrival(&packet).map(Some);
+            }
+        }
+    }
+
+    /// Gets more bytes, and more room for them if a block does not fit.
+    fn read_on(&mut self) -> Result<(), TraceError> {
+        let held = self.reader.data().len();
+        let refilled = self.reader.refill();
+        if let Err(error @ PcapError::ReadError) = refilled {
+            // The library keeps the stream's own error to itself; a compressed stream that is damaged ends up here.
+            return Err(corrupt(self.packets, &error));
+        }
+        if self.reader.data().len() == held && !self.reader.reader_exhausted() {
+            let room = (held * 2).max(BUFFER * 2);
+            if room > LARGEST_BUFFER || !self.reader.grow(room) {
+                let number = self.packets + 1;
+                return Err(TraceError::Packet { number, fault: "corrupt: too large".to_owned() });
+            }
+        }
+        Ok(())
+    }
+
+    fn arrival(&mut self, packet: &Captured) -> Result<Arrival, TraceError> {
+        let Interface { ticks_per_second, offset_seconds, .. } = packet.interface;
+        let nanos = i128::from(packet.ticks) * 1_000_000_000 / i128::from(ticks_per_second)
+            + i128::from(offset_seconds) * 1_000_000_000;
+        let first = *self.first_ns.get_or_insert(nanos);
+        let previous = i128::from(self.previous.as_nanos());
+        let since_first = nanos - first;
+        let number = self.packets;
+        let at = if since_first >= previous {
+            let within = u64::try_from(since_first).ok().filter(|nanos| *nanos <= u64::MAX / 2);
+            let nanos = within.ok_or_else(|| TraceError::Packet {
+                number,
+                fault: "its time is over 290 years after the first packet's".to_owned(),
+            })?;
+            Instant::from_nanos(nanos)
+        } else {
+            let behind = u64::try_from(previous - since_first).unwrap_or(u64::MAX);
+            let behind = Duration::from_nanos(behind);
+            if behind > TOLERATED_DISORDER {
+                let fault = format!(
+                    "time goes backwards by {behind:?}; captures are taken with up to {TOLERATED_DISORDER:?} of disorder"
+                );
+                return Err(TraceError::Packet { number, fault });
+            }
+            self.out_of_order += 1;
+            self.largest_disorder = self.largest_disorder.max(behind);
+            self.previous
+        };
+        self.previous = at;
+        let largest = self.mtu.saturating_add(ETHERNET_HEADER);
+        let is_aggregate = packet.length > largest && largest > GSO_HEADERS;
+        Ok(Arrival {
+            at,
+            length: packet.length,
+            memory: packet.length.saturating_add(MEMORY_OVERHEAD),
+            ecn: packet.ecn,
+            class: None,
+            gso_size: if is_aggregate { largest - GSO_HEADERS } else { 0 },
+        })
+    }
+
+    pub(super) fn notices(&self) -> Vec<String> {
+        let (late, packets) = (self.out_of_order, self.packets);
+        let disorder = self.largest_disorder;
+        let notice = format!(
+            "{late} of {packets} packets stand out of order by up to {disorder:?}; they were taken at the time of the \
+             packet before"
+        );
+        if late > 0 { vec![notice] } else { Vec::new() }
+    }
+}
+
+fn truncated(packets: u64) -> TraceError {
+    TraceError::Format(format!(
+        "truncated: the capture ends in the middle of packet {}",
+        packets + 1
+    ))
+}
+
+fn corrupt(packets: u64, error: &PcapError<&[u8]>) -> TraceError {
+    let reason = match error {
+        PcapError::ReadError => "the stream cannot be read on; is the file damaged or truncated?",
+        _ => "not a block of a capture",
+    };
+    TraceError::Packet { number: packets + 1, fault: format!("corrupt: {reason}") }
+}
+
+/// What a block says: about packets to come, or a packet.
+fn take(
+    block: &PcapBlockOwned<'_>,
+    interfaces: &mut Vec<Interface>,
+    number: u64,
+) -> Result<Option<Captured>, TraceError> {
+    let fault = |fault: String| TraceError::Packet { number, fault };
+    let (id, ticks, length, data) = match block {
+        PcapBlockOwned::LegacyHeader(header) => {
+            let nanoseconds = header.is_nanosecond_precision();
+            interfaces.push(Interface {
+                link: header.network,
+                ticks_per_second: if nanoseconds { 1_000_000_000 } else { 1_000_000 },
+                offset_seconds: 0,
+            });
+            return Ok(None);
+        }
+        PcapBlockOwned::Legacy(packet) => {
+            let per_second = interfaces.first().map_or(1_000_000, |first| first.ticks_per_second);
+            let ticks = u64::from(packet.ts_sec) * per_second + u64::from(packet.ts_usec);
+            (0, ticks, packet.origlen, packet.data)
+        }
+        PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+            interfaces.clear();
+            return Ok(None);
+        }
+        PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
+            interfaces.push(Interface {
+                link: interface.linktype,
+                ticks_per_second: interface.ts_resolution().filter(|ticks| *ticks > 0).ok_or_else(
+                    || fault("the interface's time resolution is out of range".to_owned()),
+                )?,
+                offset_seconds: interface.ts_offset(),
+            });
+            return Ok(None);
+        }
+        PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+            let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+            (packet.if_id as usize, ticks, packet.origlen, packet.packet_data())
+        }
+        PcapBlockOwned::NG(Block::SimplePacket(_)) => {
+            return Err(fault("it has no time; capture with enhanced packet blocks".to_owned()));
+        }
+        PcapBlockOwned::NG(_) => return Ok(None),
+    };
+    let interface = *interfaces.get(id).ok_or_else(|| {
+        fault(format!("it is of interface {id}, which the capture does not have"))
+    })?;
+    let (headers, ecn) = look_into(interface.link, data).map_err(fault)?;
+    let on_the_wire = length.checked_sub(headers).filter(|_| length > 0).ok_or_else(|| {
+        fault(format!(
+            "its length on the wire is {length}; it has at least {headers} bytes of headers"
+        ))
+    })?;
+    let length = on_the_wire.saturating_add(ETHERNET_HEADER);
+    Ok(Some(Captured { interface, ticks, length, ecn }))
+}
+
+/// How many bytes lie under what an Ethernet header would carry, and the ECN field.
+fn look_into(link: Linktype, data: &[u8]) -> Result<(u32, Ecn), String> {
+    // The header's length, and where in it the Ethernet type of what follows stands.
+    let (headers, packet) = match link {
+        Linktype::ETHERNET => (14, LaxSlicedPacket::from_ethernet(data).ok()),
+        Linktype::LINUX_SLL => (16, behind(data, 16, 14)),
+        Linktype(276) => (20, behind(data, 20, 0)), // LINKTYPE_LINUX_SLL2
+        // Raw IP, as libpcap and some BSDs number it, and its IPv4-only and IPv6-only forms.
+        Linktype(12 | 14) | Linktype::RAW | Linktype::IPV4 | Linktype::IPV6 => {
+            (0, LaxSlicedPacket::from_ip(data).ok())
+        }
+        Linktype(other) => {
+            return Err(format!(
+                "link type {other} is not supported; capture Ethernet (1), Linux cooked (113, 276) or raw IP (101)"
+            ));
+        }
+    };
+    let ecn = match packet.and_then(|packet| packet.net) {
+        Some(LaxNetSlice::Ipv4(ip)) => Ecn::from_bits(ip.header().ecn().value()),
+        Some(LaxNetSlice::Ipv6(ip)) => Ecn::from_bits(ip.header().ecn().value()),
+        Some(LaxNetSlice::Arp(_)) | None => Ecn::NotEct,
+    };
+    Ok((headers, ecn))
+}
+
+fn behind(data: &[u8], header: usize, type_at: usize) -> Option<LaxSlicedPacket<'_>> {
+    let payload = data.get(header..)?;
+    let ether_type = u16::from_be_bytes([*data.get(type_at)?, *data.get(type_at + 1)?]);
+    Some(LaxSlicedPacket::from_ether_type(EtherType(ether_type), payload))
+}

@@ -1,0 +1,131 @@
+//! Where arrivals come from: CSV traces and packet captures, plain or compressed by gzip, xz or zstd. What a stream is, is
+//! told by its first bytes, not by its name. Only what is being looked at is held in memory.
+
+mod capture;
+mod csv;
+
+use std::io::{self, Read};
+
+pub use capture::CaptureReader;
+pub use csv::{CsvReader, HEADER};
+
+use crate::Arrival;
+
+/// Why a trace could not be read to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The stream itself could not be read.
+    #[error("{}", describe(.0))]
+    Read(#[from] io::Error),
+    /// A line of a CSV trace is wrong.
+    #[error("line {line}: {fault}")]
+    Line {
+        /// Counted from 1.
+        line: u64,
+        /// What is wrong, and what would be right.
+        fault: String,
+    },
+    /// A packet of a capture is wrong.
+    #[error("packet {number}: {fault}")]
+    Packet {
+        /// Counted from 1.
+        number: u64,
+        /// What is wrong, and what would be right.
+        fault: String,
+    },
+    /// The stream as a whole is not what it should be.
+    #[error("{0}")]
+    Format(String),
+}
+
+fn describe(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "truncated: the compressed data end too early".to_owned(),
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
+            format!("corrupt: {error}")
+        }
+        _ => format!("cannot read: {error}"),
+    }
+}
+
+type Stream<'a> = Box<dyn Read + Send + 'a>;
+
+/// A stream of arrivals, in the order of their times.
+pub enum Arrivals<'a> {
+    /// A CSV trace.
+    Csv(CsvReader<Stream<'a>>),
+    /// A packet capture.
+    Capture(CaptureReader<'a>),
+}
+
+impl Arrivals<'_> {
+    /// The next arrival; `None` at the end.
+    ///
+    /// # Errors
+    /// If the stream cannot be read or is not what it should be. There is no going on after that.
+    #[inline]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an Iterator of Results would invite to skip errors"
+    )]
+    pub fn next(&mut self) -> Result<Option<Arrival>, TraceError> {
+        match self {
+            Self::Csv(reader) => reader.next(),
+            Self::Capture(reader) => reader.next(),
+        }
+    }
+
+    /// What its user may want to know of how the stream was taken.
+    #[must_use]
+    pub fn notices(&self) -> Vec<String> {
+        match self {
+            Self::Csv(_) => Vec::new(),
+            Self::Capture(reader) => reader.notices(),
+        }
+    }
+}
+
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const PCAPNG: &[u8] = &[0x0a, 0x0d, 0x0d, 0x0a];
+const PCAP: [&[u8]; 4] = [
+    &[0xa1, 0xb2, 0xc3, 0xd4],
+    &[0xd4, 0xc3, 0xb2, 0xa1],
+    &[0xa1, 0xb2, 0x3c, 0x4d],
+    &[0x4d, 0x3c, 0xb2, 0xa1],
+];
+
+/// Reads arrivals from `stream`. In a capture, a packet longer than `mtu` and its Ethernet header is taken for an aggregate
+/// (GSO).
+///
+/// # Errors
+/// If the stream is empty, cannot be read, or is neither a trace nor a capture.
+pub fn read<'a>(stream: impl Read + Send + 'a, mtu: u32) -> Result<Arrivals<'a>, TraceError> {
+    let (start, stream) = peek(Box::new(stream))?;
+    let decompressed: Stream<'a> = if start.starts_with(GZIP) {
+        Box::new(flate2::read::MultiGzDecoder::new(stream))
+    } else if start.starts_with(XZ) {
+        Box::new(liblzma::read::XzDecoder::new_multi_decoder(stream))
+    } else if start.starts_with(ZSTD) {
+        Box::new(zstd::stream::read::Decoder::new(stream)?)
+    } else {
+        stream
+    };
+    let (start, stream) = peek(decompressed)?;
+    if start.is_empty() {
+        return Err(TraceError::Format(format!("empty; a trace begins with the line {HEADER}")));
+    }
+    if start.starts_with(PCAPNG) || PCAP.iter().any(|magic| start.starts_with(magic)) {
+        return Ok(Arrivals::Capture(CaptureReader::new(stream, mtu)?));
+    }
+    Ok(Arrivals::Csv(CsvReader::new(stream)?))
+}
+
+/// The first bytes of a stream, and the stream with these bytes still in it.
+fn peek(mut stream: Stream<'_>) -> Result<(Vec<u8>, Stream<'_>), TraceError> {
+    let mut start = Vec::new();
+    stream.by_ref().take(XZ.len() as u64).read_to_end(&mut start)?;
+    let whole = Box::new(io::Cursor::new(start.clone()).chain(stream));
+    Ok((start, whole))
+}

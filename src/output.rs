@@ -1,0 +1,98 @@
+//! Files that are there whole or not at all.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, PoisonError};
+
+use tempfile::NamedTempFile;
+
+use crate::cli::Failure;
+
+/// Where output goes. A regular file is written under another name and takes its own once it is complete.
+pub(crate) enum Output {
+    Stdout(io::Stdout),
+    /// A device or pipe, which must not be replaced by a file.
+    Direct(File),
+    Replacing(NamedTempFile, PathBuf),
+}
+
+/// The temporary file that a Ctrl-C would leave behind.
+static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+impl Output {
+    /// Opens `path`, `-` being standard output.
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdout(io::stdout()));
+        }
+        let cannot = |error: &io::Error| {
+            Failure::Run(format!("cannot write {}: {}", path.display(), plain(error)))
+        };
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            let file = File::options().write(true).open(path).map_err(|error| cannot(&error))?;
+            return Ok(Self::Direct(file));
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let file = tempfile::Builder::new()
+            .prefix(".dualq-")
+            // What the umask leaves of it, as for any other new file.
+            .permissions(std::fs::Permissions::from_mode(0o666))
+            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .map_err(|error| cannot(&error))?;
+        remove_on_interrupt(file.path());
+        Ok(Self::Replacing(file, path.to_owned()))
+    }
+
+    /// Completes the output.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Stdout(mut stdout) => stdout.flush(),
+            Self::Direct(mut file) => file.flush(),
+            Self::Replacing(file, path) => {
+                file.persist(path).map_err(|error| error.error)?;
+                *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(stdout) => stdout.write(bytes),
+            Self::Direct(file) => file.write(bytes),
+            Self::Replacing(file, _) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(stdout) => stdout.flush(),
+            Self::Direct(file) => file.flush(),
+            Self::Replacing(file, _) => file.flush(),
+        }
+    }
+}
+
+fn remove_on_interrupt(path: &Path) {
+    static HANDLER: Once = Once::new();
+    *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.to_owned());
+    HANDLER.call_once(|| {
+        // Without a handler a Ctrl-C still ends the program; only the temporary file would stay.
+        let _ = ctrlc::set_handler(|| {
+            if let Some(path) = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                let _ = std::fs::remove_file(path);
+            }
+            std::process::exit(130);
+        });
+    });
+}
+
+/// An error in the system's words, without the number that the library puts behind them.
+pub(crate) fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}

@@ -1,0 +1,180 @@
+//! `dualq replay`: from the arguments to the outcome.
+
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::num::NonZeroU64;
+use std::path::Path;
+
+use dualq_qdisc::{Spec, grammar};
+use dualq_replay::trace::{self, Arrivals, TraceError};
+use dualq_replay::{EventLog, Outcome, Replay, Settings};
+use dualq_units::{Bytes, Instant, Rate};
+
+use crate::cli::{Failure, ReplayArgs};
+use crate::output::{Output, plain};
+use crate::progress::{Counted, Progress};
+use crate::report;
+
+/// What was replayed, and what came of it.
+pub(crate) struct Summary {
+    pub(crate) trace: String,
+    pub(crate) settings: Settings,
+    pub(crate) arrivals: Totals,
+    pub(crate) outcomes: Vec<Outcome>,
+}
+
+/// What arrived.
+#[derive(Default)]
+pub(crate) struct Totals {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) first: Instant,
+    pub(crate) last: Instant,
+}
+
+/// How many packets go by between two looks at the clock.
+const TICK: u64 = 1 << 16;
+
+pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
+    let settings = settings(args)?;
+    let (specs, notices) = specs(&args.qdisc)?;
+    check_outputs(args)?;
+    for notice in notices {
+        note(&notice);
+    }
+
+    let name = args.trace.display().to_string();
+    let failed = |error: TraceError| Failure::Run(format!("{name}: {error}"));
+    let (mut progress, input) = open(args)?;
+    let mut stream = trace::read(input, settings.mtu).map_err(failed)?;
+    let events = args.events.as_deref().map(Output::create).transpose()?;
+    let mut replay = Replay::new(&specs, &settings, events.map(EventLog::new));
+    let arrivals = feed(&mut replay, &mut stream, &mut progress).map_err(failed)?;
+    let cannot_write = |error: io::Error| match (error.kind(), &args.events) {
+        (io::ErrorKind::BrokenPipe, _) | (_, None) => Failure::BrokenPipe,
+        (_, Some(path)) => {
+            Failure::Run(format!("cannot write {}: {}", path.display(), plain(&error)))
+        }
+    };
+    let (outcomes, events) = replay.finish().map_err(cannot_write)?;
+    progress.clear();
+    if let Some(events) = events {
+        events.finish().map_err(cannot_write)?;
+    }
+    for notice in stream.notices() {
+        note(&notice);
+    }
+
+    let summary = Summary { trace: name.clone(), settings, arrivals, outcomes };
+    let text = if args.json { report::json(&summary) } else { report::text(&summary) };
+    let events_on_stdout = args.events.as_deref() == Some(Path::new("-"));
+    let printed = if events_on_stdout {
+        io::stderr().write_all(text.as_bytes())
+    } else {
+        io::stdout().write_all(text.as_bytes())
+    };
+    printed.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
+        _ => Failure::Run(format!("cannot print: {}", plain(&error))),
+    })
+}
+
+fn settings(args: &ReplayArgs) -> Result<Settings, Failure> {
+    let usage = |message: String| Failure::Usage(message);
+    let rate: Rate = args.rate.parse().map_err(|error| usage(format!("--rate: {error}")))?;
+    if rate.as_bits_per_second() == 0 {
+        let given = &args.rate;
+        return Err(usage(format!(
+            "--rate {given}: the link needs a rate above 0, such as 50mbit"
+        )));
+    }
+    let mtu = args.mtu.parse().ok().filter(|mtu| (68..=65_535).contains(mtu)).ok_or_else(|| {
+        let given = &args.mtu;
+        usage(format!("--mtu {given}: give 68 to 65535 bytes, such as 1500"))
+    })?;
+    let seed = match &args.seed {
+        None => Settings::DEFAULT_SEED,
+        Some(seed) => seed.parse::<NonZeroU64>().map_err(|_| {
+            usage(format!("--seed {seed}: give a whole number from 1 to {}", u64::MAX))
+        })?,
+    };
+    Ok(Settings { rate, mtu, seed })
+}
+
+fn specs(lines: &[String]) -> Result<(Vec<Spec>, Vec<String>), Failure> {
+    let mut specs = Vec::new();
+    let mut notices = Vec::new();
+    for line in lines {
+        let parsed = grammar::parse(line).map_err(|error| Failure::Usage(error.to_string()))?;
+        specs.push(parsed.spec);
+        notices.extend(parsed.notices.iter().map(|notice| format!("{line}: {notice}")));
+    }
+    Ok((specs, notices))
+}
+
+/// Refuses outputs that get into each other's way.
+fn check_outputs(args: &ReplayArgs) -> Result<(), Failure> {
+    let Some(events) = &args.events else { return Ok(()) };
+    if args.qdisc.len() > 1 {
+        let message = "--events writes what one queue discipline does; give one --qdisc";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    if args.json && events == Path::new("-") {
+        let message = "--json and --events - both want standard output; give --events a file";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let same = |path: &Path| path.canonicalize().ok();
+    if same(events).is_some_and(|events| Some(events) == same(&args.trace)) {
+        let path = events.display();
+        return Err(Failure::Usage(format!("--events {path}: this would overwrite the trace")));
+    }
+    Ok(())
+}
+
+fn open(args: &ReplayArgs) -> Result<(Progress, Counted<Box<dyn Read + Send>>), Failure> {
+    let wanted = !args.no_progress;
+    if args.trace == Path::new("-") {
+        return Ok(Progress::of(Box::new(io::stdin()), None, wanted));
+    }
+    let file = File::open(&args.trace).map_err(|error| {
+        Failure::Run(format!("cannot open {}: {}", args.trace.display(), plain(&error)))
+    })?;
+    let size = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
+    Ok(Progress::of(Box::new(file), size, wanted))
+}
+
+fn feed(
+    replay: &mut Replay<Output>,
+    stream: &mut Arrivals<'_>,
+    progress: &mut Progress,
+) -> Result<Totals, TraceError> {
+    let mut totals = Totals::default();
+    while let Some(arrival) = stream.next()? {
+        if totals.packets == 0 {
+            totals.first = arrival.at;
+        }
+        totals.last = arrival.at;
+        totals.packets += 1;
+        totals.bytes += u64::from(arrival.length);
+        replay.arrive(&arrival);
+        if totals.packets.is_multiple_of(TICK) {
+            progress.tick(totals.packets);
+            if replay.has_failed() {
+                break;
+            }
+        }
+    }
+    Ok(totals)
+}
+
+fn note(text: &str) {
+    // Not worth failing for.
+    let _ = writeln!(io::stderr(), "note: {text}");
+}
+
+impl Totals {
+    /// The rate at which packets arrived, from the first to the last.
+    pub(crate) fn rate(&self) -> Rate {
+        Rate::of(Bytes(self.bytes), self.last - self.first)
+    }
+}

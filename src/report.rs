@@ -1,0 +1,221 @@
+//! What a replay came to: tables for people, one JSON document for programs.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, Table, presets};
+use dualq_qdisc::show;
+use dualq_replay::{BandOutcome, Delays, Outcome};
+use dualq_units::Rate;
+use serde_json::{Value, json};
+
+use crate::replay::Summary;
+
+/// The version of the JSON document's form.
+const JSON_VERSION: u32 = 1;
+
+const COLUMNS: [&str; 14] = [
+    "qdisc",
+    "queue",
+    "in",
+    "out",
+    "coupled",
+    "step",
+    "overlimit",
+    "congested",
+    "step",
+    "min",
+    "p50",
+    "p95",
+    "p99",
+    "max",
+];
+
+/// Tables, and the block of `tc -s qdisc show` of each discipline.
+pub(crate) fn text(summary: &Summary) -> String {
+    let Summary { trace, settings, arrivals, outcomes } = summary;
+    let mut text = format!(
+        "{trace}: {} packets, {} bytes in {} ({}) over a link of {}\n\n",
+        thousands(arrivals.packets),
+        thousands(arrivals.bytes),
+        seconds(arrivals.last - arrivals.first),
+        megabits(arrivals.rate()),
+        megabits(settings.rate)
+    );
+    let _ = writeln!(text, "{}\n", table(outcomes));
+    for outcome in outcomes {
+        let _ = writeln!(text, "{}", sentence(outcome));
+    }
+    text.push('\n');
+    for outcome in outcomes {
+        let block = show::text_with_stats(&outcome.config, &outcome.stats);
+        let _ = writeln!(text, "{}\n", block.trim_end());
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+fn table(outcomes: &[Outcome]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    let mut groups = [""; COLUMNS.len()];
+    (groups[2], groups[4], groups[6], groups[9]) = ("packets", "marked", "dropped", "delay (ms)");
+    table.add_row(groups);
+    table.add_row(COLUMNS);
+    for outcome in outcomes {
+        let mut name = outcome.spec.to_string();
+        // One queue is all there is.
+        let total = (outcome.bands.len() > 1).then_some(&outcome.total);
+        for band in outcome.bands.iter().chain(total) {
+            table.add_row(row(std::mem::take(&mut name), band));
+        }
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+        if column.index >= 2 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines = table.lines().map(|line| line.trim_end().to_owned());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn row(name: String, band: &BandOutcome) -> Vec<String> {
+    let drops = &band.drops;
+    let mut row = vec![name, band.name.to_owned()];
+    row.extend(
+        [
+            band.packets_in(),
+            band.packets_out,
+            band.marked_by_probability,
+            band.marked_by_step,
+            drops.overlimit,
+            drops.congested_at_enqueue + drops.congested_at_dequeue,
+            drops.step,
+        ]
+        .map(thousands),
+    );
+    match band.delays() {
+        Some(Delays { min, p50, p95, p99, max }) => {
+            row.extend([min, p50, p95, p99, max].map(milliseconds));
+        }
+        None => row.extend(std::iter::repeat_n("-".to_owned(), 5)),
+    }
+    row
+}
+
+/// The outcome in plain words.
+fn sentence(outcome: &Outcome) -> String {
+    let total = &outcome.total;
+    let share = |part: u64| match total.packets_in() {
+        0 => 0.0,
+        all => 100.0 * part as f64 / all as f64,
+    };
+    let Some(delays) = total.delays() else {
+        return format!("{}: no packet left", outcome.spec);
+    };
+    format!(
+        "{}: delivered {}; half of the packets waited less than {} ms, one in a hundred more than {} ms; {:.2}% were \
+         dropped",
+        outcome.spec,
+        megabits(outcome.delivered()),
+        milliseconds(delays.p50),
+        milliseconds(delays.p99),
+        share(total.drops.total())
+    )
+}
+
+/// One document. Times are in nanoseconds, rates in bits per second, the discipline itself under tc's keys.
+pub(crate) fn json(summary: &Summary) -> String {
+    let Summary { trace, settings, arrivals, outcomes } = summary;
+    let runs: Vec<Value> = outcomes
+        .iter()
+        .map(|outcome| {
+            json!({
+                "qdisc": outcome.spec.to_string(),
+                "delivered_bps": outcome.delivered().as_bits_per_second(),
+                "busy_for_ns": nanos(outcome.busy_for),
+                "queues": outcome.bands.iter().map(band).collect::<Vec<_>>(),
+                "total": band(&outcome.total),
+                "tc": show::json_with_stats(&outcome.config, &outcome.stats),
+            })
+        })
+        .collect();
+    let document = json!({
+        "version": JSON_VERSION,
+        "command": "replay",
+        "trace": {
+            "name": trace,
+            "packets": arrivals.packets,
+            "bytes": arrivals.bytes,
+            "first_ns": arrivals.first.as_nanos(),
+            "last_ns": arrivals.last.as_nanos(),
+        },
+        "link": { "rate_bps": settings.rate.as_bits_per_second(), "mtu": settings.mtu },
+        "seed": settings.seed,
+        "runs": runs,
+    });
+    format!("{document:#}\n")
+}
+
+fn band(band: &BandOutcome) -> Value {
+    let drops = &band.drops;
+    json!({
+        "queue": band.name,
+        "packets_in": band.packets_in(),
+        "packets_out": band.packets_out,
+        "bytes_out": band.bytes_out,
+        "ce_out": band.ce_out,
+        "marked": { "coupled": band.marked_by_probability, "step": band.marked_by_step },
+        "dropped": {
+            "overlimit": drops.overlimit,
+            "congested_enqueue": drops.congested_at_enqueue,
+            "congested_dequeue": drops.congested_at_dequeue,
+            "step": drops.step,
+            "total": drops.total(),
+        },
+        "delay_ns": band.delays().map(|delays| json!({
+            "min": nanos(delays.min),
+            "p50": nanos(delays.p50),
+            "p95": nanos(delays.p95),
+            "p99": nanos(delays.p99),
+            "max": nanos(delays.max),
+        })),
+    })
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// As much after the point as can be of interest.
+fn milliseconds(time: Duration) -> String {
+    let milliseconds = time.as_secs_f64() * 1e3;
+    let digits = if milliseconds < 10.0 { 3 } else { 1 };
+    format!("{milliseconds:.digits$}")
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3} s", time.as_secs_f64())
+}
+
+/// As iperf3 writes rates.
+fn megabits(rate: Rate) -> String {
+    let megabits = rate.as_bits_per_second() as f64 / 1e6;
+    let digits = if megabits < 10.0 { 2 } else { 1 };
+    format!("{megabits:.digits$} Mbits/sec")
+}
+
+/// A count in groups of three digits.
+fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
