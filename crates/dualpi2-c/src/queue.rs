@@ -29,7 +29,7 @@ struct Owner {
 }
 
 impl Owner {
-    fn take_back(self, lost: Dropped<Packet>) {
+    fn take_back(self, lost: &Dropped<Packet>) {
         if let Some(drop) = self.drop {
             // SAFETY: the caller of `dualpi2_create` vouches for the function and its context.
             unsafe { drop(self.context, lost.packet, lost.queue.into(), lost.reason.into()) };
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn dualpi2_destroy(queue: *mut Handle) {
 impl Handle {
     fn reset(&mut self) {
         let owner = self.owner;
-        self.engine.reset(&mut |lost| owner.take_back(lost));
+        self.engine.reset(&mut |lost| owner.take_back(&lost));
     }
 }
 
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn dualpi2_enqueue(queue: *mut Handle, now_ns: u64, packet
     let Some(handle) = (unsafe { queue.as_mut() }) else { return false };
     let owner = handle.owner;
     let queued = handle.engine.enqueue_with(now_ns, packet, Packet::fallback_class, &mut |lost| {
-        owner.take_back(lost);
+        owner.take_back(&lost);
     });
     queued != 0
 }
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn dualpi2_dequeue(
         return false;
     }
     let owner = handle.owner;
-    let Some(leaving) = handle.engine.dequeue(now_ns, &mut |lost| owner.take_back(lost)) else {
+    let Some(leaving) = handle.engine.dequeue(now_ns, &mut |lost| owner.take_back(&lost)) else {
         return false;
     };
     // SAFETY: not null, so the caller's structure; written as a whole, because it may be uninitialised.
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn dualpi2_peek(
         return false;
     }
     let owner = handle.owner;
-    let Some(next) = handle.engine.peek(now_ns, &mut |lost| owner.take_back(lost)) else {
+    let Some(next) = handle.engine.peek(now_ns, &mut |lost| owner.take_back(&lost)) else {
         return false;
     };
     // SAFETY: not null, so the caller's structure; written as a whole, because it may be uninitialised.
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn dualpi2_change(
         Ok(change) => change,
         Err(error) => return error,
     };
-    match handle.engine.change(&change, &mut |lost| owner.take_back(lost)) {
+    match handle.engine.change(&change, &mut |lost| owner.take_back(&lost)) {
         Ok(()) => Error::Ok,
         Err(error) => error.into(),
     }
