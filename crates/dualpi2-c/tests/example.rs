@@ -1,0 +1,101 @@
+//! The header in a C and a C++ compiler, and `examples/link.c` compiled, linked with the static library and run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+use serde_json::Value;
+
+/// The compiler to use, if it is there.
+fn compiler(variable: &str, default: &str) -> Option<String> {
+    let name = env::var(variable).unwrap_or_else(|_| default.to_owned());
+    let found = Command::new(&name)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !found {
+        println!("skipped: no compiler {name:?} (set {variable} to name another)");
+    }
+    found.then_some(name)
+}
+
+fn include() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
+}
+
+fn scratch() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}\n{errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The static library, built as this test was. Cargo builds it for a test only in passing and under a name of its own, so
+/// cargo is asked for it, and tells where it is.
+fn static_library() -> PathBuf {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--message-format=json", "--lib", "--manifest-path"]);
+    cargo.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
+    cargo.arg("--target-dir").arg(scratch().parent().unwrap());
+    if !cfg!(debug_assertions) {
+        cargo.arg("--release");
+    }
+    succeed(&mut cargo)
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|message| message["target"]["name"] == "dualpi2_c")
+        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
+        .filter_map(|file| file.as_str().map(PathBuf::from))
+        .find(|file| file.extension().is_some_and(|extension| extension == "a"))
+        .expect("cargo built a static library")
+}
+
+#[test]
+fn the_header_stands_alone_in_cpp() {
+    let Some(compiler) = compiler("CXX", "c++") else { return };
+    let source = scratch().join("header.cc");
+    fs::write(&source, "#include \"dualpi2.h\"\n").unwrap();
+    let mut command = Command::new(compiler);
+    command.args(["-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]);
+    succeed(command.arg("-I").arg(include()).arg(source));
+}
+
+#[test]
+fn the_example_runs_and_its_books_balance() {
+    let Some(compiler) = compiler("CC", "cc") else { return };
+    let program = scratch().join("link");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/link.c");
+    let mut command = Command::new(compiler);
+    command.args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(include());
+    command.arg(source).arg(static_library()).arg("-o").arg(&program);
+    if cfg!(target_os = "linux") {
+        command.args(["-lpthread", "-ldl", "-lm"]);
+    }
+    succeed(&mut command);
+    let output = succeed(&mut Command::new(program));
+    println!("{output}");
+
+    let row = |name: &str| {
+        let line = output.lines().find(|line| line.starts_with(name)).expect(name);
+        let cells = line.split_whitespace().skip(1).take(6);
+        cells.map(|cell| cell.parse::<f64>().expect(cell)).collect::<Vec<f64>>()
+    };
+    let (l4s, ect0, not_ect) = (row("ECT(1)"), row("ECT(0)"), row("Not-ECT"));
+    for flow in [&l4s, &ect0, &not_ect] {
+        let [packets_in, out, _, dropped, queued, _] = flow[..] else { panic!("{flow:?}") };
+        assert!((packets_in - out - dropped - queued).abs() < 0.5, "{flow:?}");
+        assert!(packets_in > 4_000.0, "{flow:?}");
+    }
+    let share = |flow: &[f64], column: usize| flow[column] / flow[0];
+    let (marked, dropped, wait) = (2, 3, 5);
+    assert!(share(&not_ect, marked) < 1e-9, "no mark without ECN");
+    assert!(share(&not_ect, dropped) > 0.05 && share(&ect0, marked) > 0.05, "congestion is told");
+    assert!(share(&l4s, marked) > 2.0 * share(&ect0, marked), "and to L4S more often");
+    assert!(l4s[wait] < 2.0 && ect0[wait] > 5.0 && ect0[wait] < 40.0, "L4S hardly waits");
+}
