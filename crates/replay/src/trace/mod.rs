@@ -122,10 +122,13 @@ pub fn read<'a>(stream: impl Read + Send + 'a, mtu: u32) -> Result<Arrivals<'a>,
     Ok(Arrivals::Csv(CsvReader::new(stream)?))
 }
 
+/// The pcap library looks for a section header, with all its options, in what the first read gives it.
+const LONGEST_START: u64 = 1 << 16;
+
 /// The first bytes of a stream, and the stream with these bytes still in it.
 fn peek(mut stream: Stream<'_>) -> Result<(Vec<u8>, Stream<'_>), TraceError> {
     let mut start = Vec::new();
-    stream.by_ref().take(XZ.len() as u64).read_to_end(&mut start)?;
+    stream.by_ref().take(LONGEST_START).read_to_end(&mut start)?;
     let whole = Box::new(io::Cursor::new(start.clone()).chain(stream));
     Ok((start, whole))
 }

@@ -1,0 +1,244 @@
+//! Captures of every kind that is read, made here byte by byte from their specifications.
+
+use dualq_qdisc::Ecn;
+use dualq_replay::{Arrival, trace};
+
+const ETHERNET: u16 = 1;
+const RAW: u16 = 101;
+const LINUX_COOKED: u16 = 113;
+const LINUX_COOKED_2: u16 = 276;
+
+/// An IPv4 or IPv6 header with the given ECN field, and a little payload.
+fn ip(version: u8, ecn: u8) -> Vec<u8> {
+    let mut packet = vec![0; 60];
+    if version == 4 {
+        packet[0] = 0x45;
+        packet[1] = 0b1010_1000 | ecn;
+        packet[2..4].copy_from_slice(&60_u16.to_be_bytes());
+        packet[8] = 64;
+        packet[9] = 253;
+    } else {
+        packet[0] = 0x60 | 0b1010;
+        packet[1] = (0b1000 | ecn) << 4;
+        packet[4..6].copy_from_slice(&20_u16.to_be_bytes());
+        packet[6] = 59;
+    }
+    packet
+}
+
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+
+fn ethernet(tags: &[u16], ether_type: u16, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    for tag in tags {
+        frame.extend(tag.to_be_bytes());
+        frame.extend(7_u16.to_be_bytes());
+    }
+    frame.extend(ether_type.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+fn cooked(ether_type: u16, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0; 14];
+    packet.extend(ether_type.to_be_bytes());
+    packet.extend(payload);
+    packet
+}
+
+fn cooked_2(ether_type: u16, payload: &[u8]) -> Vec<u8> {
+    let mut packet = ether_type.to_be_bytes().to_vec();
+    packet.extend([0; 18]);
+    packet.extend(payload);
+    packet
+}
+
+/// A pcap file: `(seconds, fraction, length on the wire, what was captured)` each.
+fn pcap(magic: u32, link: u16, packets: &[(u32, u32, u32, Vec<u8>)]) -> Vec<u8> {
+    let mut file = Vec::new();
+    file.extend(magic.to_le_bytes());
+    file.extend(2_u16.to_le_bytes());
+    file.extend(4_u16.to_le_bytes());
+    file.extend([0; 8]);
+    file.extend(262_144_u32.to_le_bytes());
+    file.extend(u32::from(link).to_le_bytes());
+    for (seconds, fraction, length, data) in packets {
+        for word in [*seconds, *fraction, data.len() as u32, *length] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(data);
+    }
+    file
+}
+
+const MICROSECONDS: u32 = 0xa1b2_c3d4;
+const NANOSECONDS: u32 = 0xa1b2_3c4d;
+
+/// A block of a pcapng file.
+fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+    let mut padded = body.to_vec();
+    padded.resize(body.len().next_multiple_of(4), 0);
+    let length = padded.len() as u32 + 12;
+    [&kind.to_le_bytes()[..], &length.to_le_bytes(), &padded, &length.to_le_bytes()].concat()
+}
+
+fn section() -> Vec<u8> {
+    let body = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+    block(0x0a0d_0d0a, &body)
+}
+
+/// An interface whose times are in units of 10^-`exponent` s.
+fn interface(link: u16, exponent: u8) -> Vec<u8> {
+    let mut body = link.to_le_bytes().to_vec();
+    body.extend([0; 6]);
+    body.extend([9, 0, 1, 0, exponent, 0, 0, 0]);
+    body.extend([0; 4]);
+    block(1, &body)
+}
+
+fn enhanced(interface: u32, ticks: u64, length: u32, data: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for word in [interface, (ticks >> 32) as u32, ticks as u32, data.len() as u32, length] {
+        body.extend(word.to_le_bytes());
+    }
+    body.extend(data);
+    block(6, &body)
+}
+
+fn read(file: &[u8]) -> Result<Vec<Arrival>, String> {
+    let mut arrivals = trace::read(file, 1500).map_err(|error| error.to_string())?;
+    let mut all = Vec::new();
+    while let Some(arrival) = arrivals.next().map_err(|error| error.to_string())? {
+        all.push(arrival);
+    }
+    Ok(all)
+}
+
+/// `(time, length, ECN)` of each packet.
+fn outline(file: &[u8]) -> Vec<(u64, u32, Ecn)> {
+    let arrivals = read(file).unwrap();
+    arrivals.iter().map(|arrival| (arrival.at.as_nanos(), arrival.length, arrival.ecn)).collect()
+}
+
+#[test]
+fn times_lengths_and_ecn_come_from_a_pcap() {
+    let frame = |ecn| ethernet(&[], IPV4, &ip(4, ecn));
+    let file = pcap(
+        MICROSECONDS,
+        ETHERNET,
+        &[
+            (100, 999_999, 1514, frame(0)),
+            (101, 0, 74, frame(1)),
+            (101, 250_000, 600, frame(2)),
+            (102, 0, 74, frame(3)),
+        ],
+    );
+    assert_eq!(
+        outline(&file),
+        [
+            (0, 1514, Ecn::NotEct),
+            (1_000, 74, Ecn::Ect1),
+            (250_001_000, 600, Ecn::Ect0),
+            (1_000_001_000, 74, Ecn::Ce),
+        ]
+    );
+    let file = pcap(NANOSECONDS, ETHERNET, &[(1, 5, 74, frame(1)), (1, 12, 74, frame(1))]);
+    assert_eq!(outline(&file)[1].0, 7);
+    let memory = read(&file).unwrap()[0].memory;
+    assert_eq!(memory, 74 + 768, "as the segments of an aggregate are counted");
+}
+
+#[test]
+fn every_link_type_is_counted_as_ethernet() {
+    for (link, data, length, expected) in [
+        (ETHERNET, ethernet(&[], IPV6, &ip(6, 1)), 74, (74, Ecn::Ect1)),
+        (ETHERNET, ethernet(&[0x8100], IPV4, &ip(4, 2)), 78, (78, Ecn::Ect0)),
+        (ETHERNET, ethernet(&[0x88a8, 0x8100], IPV6, &ip(6, 3)), 82, (82, Ecn::Ce)),
+        // Not IP: nothing can be marked on it.
+        (ETHERNET, ethernet(&[], 0x0806, &[0; 28]), 42, (42, Ecn::NotEct)),
+        (RAW, ip(4, 1), 60, (74, Ecn::Ect1)),
+        (RAW, ip(6, 2), 60, (74, Ecn::Ect0)),
+        (228, ip(4, 3), 60, (74, Ecn::Ce)),
+        (229, ip(6, 3), 60, (74, Ecn::Ce)),
+        (LINUX_COOKED, cooked(IPV4, &ip(4, 1)), 76, (74, Ecn::Ect1)),
+        (LINUX_COOKED, cooked(IPV6, &ip(6, 1)), 76, (74, Ecn::Ect1)),
+        (LINUX_COOKED_2, cooked_2(IPV4, &ip(4, 2)), 80, (74, Ecn::Ect0)),
+        // Cut off by a short snaplen right behind the IP header, or within it.
+        (ETHERNET, ethernet(&[], IPV4, &ip(4, 1)[..20]), 1514, (1514, Ecn::Ect1)),
+        (ETHERNET, ethernet(&[], IPV4, &ip(4, 1)[..6]), 1514, (1514, Ecn::NotEct)),
+    ] {
+        let (_, length, ecn) = outline(&pcap(MICROSECONDS, link, &[(0, 0, length, data)]))[0];
+        assert_eq!((length, ecn), expected, "link type {link}");
+    }
+    let unknown = read(&pcap(MICROSECONDS, 105, &[(0, 0, 60, ip(4, 0))])).unwrap_err();
+    assert!(unknown.contains("link type 105 is not supported"), "{unknown}");
+}
+
+#[test]
+fn a_pcapng_has_sections_and_interfaces_of_their_own_time() {
+    let v4 = ethernet(&[], IPV4, &ip(4, 1));
+    let file = [
+        section(),
+        interface(ETHERNET, 6),
+        interface(RAW, 9),
+        enhanced(0, 2_000_000, 74, &v4),
+        enhanced(1, 2_000_000_123, 60, &ip(6, 2)),
+        // Name resolution: of no interest.
+        block(4, &[0; 4]),
+        section(),
+        interface(LINUX_COOKED, 3),
+        enhanced(0, 2_500, 76, &cooked(IPV4, &ip(4, 3))),
+    ]
+    .concat();
+    assert_eq!(
+        outline(&file),
+        [(0, 74, Ecn::Ect1), (123, 74, Ecn::Ect0), (500_000_000, 74, Ecn::Ce)]
+    );
+    let stray = [section(), interface(RAW, 6), enhanced(1, 0, 60, &ip(4, 0))].concat();
+    assert!(read(&stray).unwrap_err().contains("interface 1"));
+    let timeless = [section(), interface(RAW, 6), block(3, &[60, 0, 0, 0])].concat();
+    assert!(read(&timeless).unwrap_err().contains("no time"));
+}
+
+#[test]
+fn long_packets_are_aggregates() {
+    let data = ethernet(&[], IPV4, &ip(4, 1));
+    let file = pcap(MICROSECONDS, ETHERNET, &[(0, 0, 1514, data.clone()), (0, 0, 29_026, data)]);
+    let sizes: Vec<u32> = read(&file).unwrap().iter().map(|arrival| arrival.gso_size).collect();
+    assert_eq!(sizes, [0, 1448]);
+}
+
+#[test]
+fn a_little_disorder_is_mended_and_told() {
+    let data = ip(4, 0);
+    let packets = |late| [(10, 500, 60, data.clone()), (10, late, 60, data.clone())];
+    let file = pcap(MICROSECONDS, RAW, &packets(400));
+    let mut arrivals = trace::read(&file[..], 1500).unwrap();
+    arrivals.next().unwrap();
+    assert_eq!(arrivals.next().unwrap().unwrap().at.as_nanos(), 0);
+    let notices = arrivals.notices();
+    assert!(notices[0].contains("1 of 2 packets stand out of order by up to 100µs"), "{notices:?}");
+
+    let far = [(12, 0, 60, data.clone()), (10, 0, 60, data)];
+    let error = read(&pcap(MICROSECONDS, RAW, &far)).unwrap_err();
+    assert!(error.starts_with("packet 2: time goes backwards by 2s"), "{error}");
+}
+
+#[test]
+fn damage_is_told() {
+    let data = ip(4, 0);
+    let whole = pcap(MICROSECONDS, RAW, &[(0, 0, 60, data.clone()), (0, 1, 60, data.clone())]);
+    for cut in [30, 50, whole.len() - 1] {
+        let error = read(&whole[..cut]).unwrap_err();
+        assert!(error.contains("truncated: the capture ends in the middle of packet"), "{error}");
+    }
+    let error = read(&whole[..10]).unwrap_err();
+    assert!(error.contains("truncated"), "{error}");
+    let nothing = read(&pcap(MICROSECONDS, RAW, &[(0, 0, 0, Vec::new())])).unwrap_err();
+    assert!(nothing.contains("length on the wire is 0"), "{nothing}");
+
+    let mut broken = [section(), interface(RAW, 6), enhanced(0, 0, 60, &data)].concat();
+    broken.truncate(broken.len() - 6);
+    assert!(read(&broken).unwrap_err().contains("truncated"));
+}
