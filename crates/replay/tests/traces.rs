@@ -12,7 +12,7 @@ const HEADER: &str = "t_ns,len,truesize,ecn,class,gso_size";
 fn read(stream: impl Read + Send) -> Result<Vec<Arrival>, String> {
     let mut arrivals = trace::read(stream, 1500).map_err(|error| error.to_string())?;
     let mut all = Vec::new();
-    while let Some(arrival) = arrivals.next().map_err(|error| error.to_string())? {
+    while let Some(arrival) = arrivals.next_arrival().map_err(|error| error.to_string())? {
         all.push(arrival);
     }
     Ok(all)

@@ -99,10 +99,6 @@ pub trait Qdisc<P> {
 }
 
 /// Any of the disciplines.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there are few, and each packet would pay for a pointer"
-)]
 pub enum Discipline<P, R = SplitMix64> {
     /// DualPI2.
     Dualpi2(DualPi2<P, R>),

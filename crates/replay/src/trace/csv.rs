@@ -66,7 +66,7 @@ impl<R: Read> CsvReader<R> {
     /// # Errors
     /// If the stream cannot be read, or a line is wrong.
     #[inline]
-    pub fn next(&mut self) -> Result<Option<Arrival>, TraceError> {
+    pub fn next_arrival(&mut self) -> Result<Option<Arrival>, TraceError> {
         if self.end - self.start < LONGEST_LINE {
             self.fill()?;
         }
