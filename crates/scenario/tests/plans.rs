@@ -1,0 +1,140 @@
+//! Plans: what they say, and what is said of wrong ones.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use dualq_scenario::{Overrides, Plan, Scenario};
+
+#[test]
+fn what_a_plan_leaves_open_has_a_default() {
+    let plan = Plan::parse("").unwrap();
+    let variants = plan.variants();
+    assert_eq!(variants.len(), 1);
+    let scenario = &variants[0].scenario;
+    assert!(variants[0].settings.is_empty());
+    assert_eq!(scenario.duration, Duration::from_secs(40));
+    assert_eq!(scenario.link.rate.as_bits_per_second(), 50_000_000);
+    assert_eq!(scenario.link.qdisc, "dualpi2");
+    assert_eq!((scenario.flow[0].cc.as_str(), scenario.flow[0].count), ("cubic", 1));
+    assert_eq!(scenario.probe[0].interval, Duration::from_millis(50));
+}
+
+#[test]
+fn lists_are_combined() {
+    let plan = Plan::parse(
+        "[link]\nrate = ['10mbit', '20mbit']\nqdisc = ['pfifo', 'dualpi2']\n\
+         [[flow]]\ncc = ['cubic', 'bbr']\n[[flow]]\ncc = 'dctcp'\necn = [true, false]\n",
+    )
+    .unwrap();
+    let variants = plan.variants();
+    assert_eq!(variants.len(), 16);
+    let told = |number: usize| {
+        let settings = &variants[number].settings;
+        settings.iter().map(|(what, value)| format!("{what}={value}")).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(told(0), "rate=10Mbit qdisc=pfifo cc 1=cubic ecn 2=true");
+    assert_eq!(told(1), "rate=10Mbit qdisc=pfifo cc 1=cubic ecn 2=false");
+    assert_eq!(told(15), "rate=20Mbit qdisc=dualpi2 cc 1=bbr ecn 2=false");
+    assert_eq!(variants[15].scenario.flow[0].cc, "bbr");
+    assert_eq!(variants[15].scenario.link.rate.as_bits_per_second(), 20_000_000);
+}
+
+#[test]
+fn the_command_line_overrides() {
+    let mut plan = Plan::parse("[link]\nqdisc = ['pfifo', 'dualpi2']\n").unwrap();
+    let overrides = Overrides {
+        qdisc: vec!["bfifo".to_owned()],
+        cc: vec!["bbr".to_owned(), "reno".to_owned()],
+        rate: vec!["10mbit".to_owned()],
+        rtt: vec!["5ms".to_owned()],
+        duration: Some("4s".to_owned()),
+    };
+    plan.apply(&overrides).unwrap();
+    let variants = plan.variants();
+    assert_eq!(variants.len(), 2);
+    assert_eq!(variants[1].scenario.flow[0].cc, "reno");
+    assert_eq!(variants[1].scenario.warmup, Duration::from_secs(1), "it keeps its proportion");
+
+    let wrong = Overrides { cc: vec!["qubic".to_owned()], ..Overrides::default() };
+    let error = plan.apply(&wrong).unwrap_err().to_string();
+    assert!(
+        error.starts_with("--cc: unknown congestion control \"qubic\"; did you mean \"cubic\"?")
+    );
+}
+
+#[test]
+fn complaints_name_the_line_and_what_would_be_right() {
+    for (source, message) in [
+        ("nmae = 'x'", "line 1: unknown key \"nmae\"; did you mean \"name\"?"),
+        (
+            "[link]\n\nqdsic = 'pfifo'",
+            "line 3: unknown key \"link.qdsic\"; did you mean \"qdisc\"?",
+        ),
+        (
+            "[link]\nzzz = 1",
+            "line 2: unknown key \"link.zzz\"; known are loss, mtu, qdisc, rate, rtt",
+        ),
+        (
+            "[link]\nrate = '0mbit'",
+            "line 2: link.rate: a link needs a rate above 0, such as 50mbit",
+        ),
+        ("[link]\nrate = 50", "line 2: link.rate: write it as a string, in quotes"),
+        ("[link]\nmtu = 500", "line 2: link.mtu: give a whole number from 576 to 65535"),
+        (
+            "[link]\nloss = '101%'",
+            "line 2: link.loss: \"101%\" is not a loss rate: a percentage such as 0.1%",
+        ),
+        ("[link]\nqdisc = []", "line 2: link.qdisc: the list is empty"),
+        ("duration = ['1s', '2s']", "line 1: duration takes one value; it cannot be compared"),
+        ("warmup = '40s'", "line 1: warmup is 40s and duration 40s; nothing is left to measure"),
+        (
+            "[[flow]]\ncc = 'qubic'",
+            "line 2: flow.cc: unknown congestion control \"qubic\"; did you mean \"cubic\"? known are reno, cubic, dctcp, bbr",
+        ),
+        (
+            "[[flow]]\ncount = 2",
+            "line 1: a flow needs a congestion control, such as cc = \"cubic\"",
+        ),
+        ("[[flow]]\ncc = 'bbr'\nstart = '5s'\nstop = '4s'", "line 4: stop must be after start"),
+        (
+            "[[probe]]\nkind = 'telnet'",
+            "line 2: probe.kind: unknown kind of probe \"telnet\"; known are ssh",
+        ),
+        ("flow = 3", "line 1: flow must be an array of tables, [[flow]]"),
+    ] {
+        assert_eq!(Plan::parse(source).unwrap_err().to_string(), message);
+    }
+    let negative = Plan::parse("duration = '-1s'").unwrap_err().to_string();
+    assert!(negative.starts_with("line 1: duration: \"-1s\" is not a time"), "{negative}");
+    let unknown = Plan::parse("[link]\nqdisc = 'dualpi2 targt 5ms'").unwrap_err().to_string();
+    assert!(
+        unknown.starts_with("line 2: link.qdisc: ") && unknown.contains("did you mean \"target\"?")
+    );
+    assert!(Plan::parse("[link").unwrap_err().to_string().starts_with("line 1: "));
+}
+
+#[test]
+fn a_scenario_goes_through_json() {
+    let plan =
+        Plan::parse("[[flow]]\ncc = 'cubic'\nsize = '1mb'\nstart = '1s'\nstop = '5s'").unwrap();
+    let scenario = &plan.variants()[0].scenario;
+    let json = serde_json::to_string(scenario).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), *scenario);
+}
+
+/// What is shipped is right, says what it shows, and where its figures come from.
+#[test]
+fn shipped_plans() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut seen = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let plan = Plan::parse(&fs::read_to_string(&path).unwrap())
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(path.file_stem().unwrap(), plan.name.as_str());
+        assert!(!plan.about.is_empty() && !plan.published.is_empty());
+        seen += 1;
+    }
+    assert!(seen >= 4);
+}
