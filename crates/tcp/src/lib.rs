@@ -7,9 +7,14 @@
 
 pub mod cc;
 mod packet;
+mod rack;
 mod rate;
+mod rtt;
+mod scoreboard;
+mod sender;
 mod tick;
 
 pub use packet::{Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, SYN_BYTES, SackBlock, Transmission};
 pub use rate::RateSample;
+pub use sender::{Pacing, Sender, SenderConfig, SenderStats};
 pub use tick::Tick;

@@ -121,3 +121,10 @@ impl SampleBuilder {
         }
     }
 }
+
+impl SampleBuilder {
+    /// Packets that had been delivered when the newest acknowledged packet was sent.
+    pub(crate) fn prior_delivered(&self) -> u64 {
+        self.newest.map_or(0, |(stamp, _)| stamp.delivered)
+    }
+}

@@ -580,6 +580,10 @@ impl CongestionControl for Bbr {
         true
     }
 
+    fn sets_window(&self) -> bool {
+        true
+    }
+
     fn undo(&mut self, window: &mut Window, context: &Context) -> u32 {
         self.full_bandwidth = 0;
         self.full_bandwidth_rounds = 0;

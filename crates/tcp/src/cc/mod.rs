@@ -182,6 +182,11 @@ pub trait CongestionControl {
         false
     }
 
+    /// Whether [`control`](Self::control) decides, so that nothing else may set the window.
+    fn sets_window(&self) -> bool {
+        false
+    }
+
     /// The window to return to when a reduction turns out to have been wrong.
     fn undo(&mut self, window: &mut Window, context: &Context) -> u32 {
         window.cwnd.max(context.prior_cwnd)
@@ -308,6 +313,10 @@ impl CongestionControl for Controller {
     #[inline]
     fn control(&mut self, window: &mut Window, context: &Context, sample: &RateSample) -> bool {
         dispatch!(self, control => control.control(window, context, sample))
+    }
+
+    fn sets_window(&self) -> bool {
+        dispatch!(self, control => control.sets_window())
     }
 
     fn undo(&mut self, window: &mut Window, context: &Context) -> u32 {
