@@ -9,6 +9,7 @@ pub mod cc;
 mod packet;
 mod rack;
 mod rate;
+mod receiver;
 mod rtt;
 mod scoreboard;
 mod sender;
@@ -16,5 +17,6 @@ mod tick;
 
 pub use packet::{Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, SYN_BYTES, SackBlock, Transmission};
 pub use rate::RateSample;
+pub use receiver::{Receiver, ReceiverConfig, ReceiverStats};
 pub use sender::{Pacing, Sender, SenderConfig, SenderStats};
 pub use tick::Tick;

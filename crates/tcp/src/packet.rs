@@ -22,6 +22,8 @@ pub struct Data {
     pub mss: u16,
     /// The timestamp option's value, in milliseconds.
     pub timestamp_ms: u32,
+    /// The timestamp that is echoed, in milliseconds; 0 if none arrived yet.
+    pub echo_ms: u32,
     /// The IP header's ECN field.
     pub ecn: Ecn,
     /// The CWR flag: the sender has answered the last ECE.
@@ -99,6 +101,8 @@ pub struct Ack {
     pub syn: bool,
     /// The timestamp that is echoed, in milliseconds.
     pub echo_ms: u32,
+    /// The timestamp option's value, in milliseconds.
+    pub timestamp_ms: u32,
 }
 
 impl Ack {

@@ -69,6 +69,7 @@ impl Sender {
     pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
         let now_ns = now.as_nanos();
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.peer_timestamp_ms = ack.timestamp_ms;
         if ack.syn {
             self.establish(now_ns, ack);
             return;
