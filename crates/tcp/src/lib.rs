@@ -15,6 +15,7 @@ mod scoreboard;
 mod sender;
 mod tick;
 
+pub use cc::Algorithm;
 pub use packet::{Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, SYN_BYTES, SackBlock, Transmission};
 pub use rate::RateSample;
 pub use receiver::{Receiver, ReceiverConfig, ReceiverStats};

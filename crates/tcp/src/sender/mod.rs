@@ -124,6 +124,8 @@ pub struct Sender {
     departure_ns: u64,
     /// Bytes of memory in the queue of the sender's own interface (TCP small queues).
     queued: u64,
+    /// Small queues held something back.
+    throttled: bool,
 
     cwnd_limited: bool,
     max_packets_out: u32,
@@ -169,6 +171,7 @@ impl Sender {
             timers: Timers::default(),
             departure_ns: 0,
             queued: 0,
+            throttled: false,
             cwnd_limited: false,
             max_packets_out: 0,
             cwnd_usage_seq: 0,

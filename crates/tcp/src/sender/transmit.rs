@@ -39,6 +39,7 @@ impl Sender {
     /// Sends what may be sent at `now`, packet by packet. To be called after every other call that changed something.
     pub fn transmit(&mut self, now: Instant, out: &mut impl FnMut(Transmission)) {
         let now_ns = now.as_nanos();
+        self.throttled = false;
         if !self.is_established() {
             self.transmit_syn(now_ns, out);
             return;
@@ -69,10 +70,12 @@ impl Sender {
         }
     }
 
-    /// A packet of `payload` bytes has left the queue of the sender's interface.
+    /// A packet of `payload` bytes has left the queue of the sender's interface. Returns whether more waits for that:
+    /// then [`transmit`](Self::transmit) is to be called.
     #[inline]
-    pub fn on_departure(&mut self, payload: u32) {
+    pub fn on_departure(&mut self, payload: u32) -> bool {
         self.queued = self.queued.saturating_sub(memory(payload));
+        self.throttled
     }
 
     fn transmit_syn(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
@@ -116,9 +119,10 @@ impl Sender {
 
     /// TCP small queues: about two aggregates or a millisecond may wait in the sender's own queue.
     #[inline]
-    fn small_queue_is_full(&self, payload: u32, shift: u32) -> bool {
+    fn small_queue_is_full(&mut self, payload: u32, shift: u32) -> bool {
         let limit = (2 * memory(payload)).max(self.window.pacing_rate >> PACING_SHIFT) << shift;
-        self.queued > limit && self.board.packets_out() > 1
+        self.throttled = self.queued > limit && self.board.packets_out() > 1;
+        self.throttled
     }
 
     /// Whether TCP's own pacing says to wait; sets its timer then.
