@@ -193,7 +193,7 @@ impl Receiver {
                 // A filled gap is told at once (RFC 5681 §4.2).
                 self.ack_now |= gap_before && !self.stream.has_islands();
             }
-            Arrival::Beyond => {}
+            Arrival::Beyond => self.buffer.grow_threshold(self.held(), self.mss),
             Arrival::Duplicate => {
                 self.stats.duplicate_bytes += u64::from(data.payload);
                 self.duplicate = Some(SackBlock { start: data.seq, end: data.end() });
