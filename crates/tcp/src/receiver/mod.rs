@@ -84,6 +84,8 @@ pub struct Receiver {
 
     quick: u32,
     ack_now: bool,
+    /// The sender paused after what arrived last: acknowledge when it is read.
+    pushed: bool,
     ack_delay_us: u64,
     last_arrival_ns: u64,
     ack_timer_ns: u64,
@@ -97,7 +99,7 @@ pub struct Receiver {
     /// ECE is to be set.
     echo: bool,
     ecn_seen: bool,
-    /// DCTCP: the last packet was marked, and where the stream's edge was before it.
+    /// DCTCP: the last packet was marked, and where the stream's edge was with it.
     ce_state: bool,
     ce_prior: u64,
 
@@ -121,6 +123,7 @@ impl Receiver {
             duplicate: None,
             quick: 0,
             ack_now: false,
+            pushed: false,
             ack_delay_us: 0,
             last_arrival_ns: 0,
             ack_timer_ns: u64::MAX,
@@ -180,14 +183,20 @@ impl Receiver {
             return;
         }
         self.stats.segments += u64::from(data.segments);
-        if self.ecn {
-            self.look_at_mark(now_ns, data, out);
+        if data.cwr {
+            self.echo = false;
+            // The sender's window may be down to one packet.
+            self.ack_now |= data.payload > 0;
         }
         if data.seq <= self.acked {
             self.echo_ms = data.timestamp_ms;
         }
         let gap_before = self.stream.has_islands();
-        match self.stream.take(data.seq, data.end()) {
+        let arrival = self.stream.take(data.seq, data.end());
+        if self.ecn && arrival != Arrival::Duplicate {
+            self.look_at_mark(now_ns, data, out);
+        }
+        match arrival {
             Arrival::InOrder => {
                 self.take_in_order(now_ns, data);
                 // A filled gap is told at once (RFC 5681 §4.2).
@@ -227,6 +236,7 @@ impl Receiver {
             self.buffer.measure_rtt(now_ms.saturating_sub(data.echo_ms));
         }
         self.adapt_delay(now_ns);
+        self.pushed |= data.push;
         self.buffer.grow_threshold(self.held(), self.mss);
     }
 
@@ -256,11 +266,6 @@ impl Receiver {
 
     /// ECN: what to echo (RFC 3168 §6.1.3; RFC 8257 §3.2 if exact).
     fn look_at_mark(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
-        if data.cwr {
-            self.echo = false;
-            // The sender's window may be down to one packet.
-            self.ack_now |= data.payload > 0;
-        }
         let marked = data.ecn == Ecn::Ce;
         self.stats.ce_segments += u64::from(marked) * u64::from(data.segments);
         if self.config.exact_echo {
@@ -353,6 +358,7 @@ impl Receiver {
         let ack = self.ack(now_ns, edge);
         self.quick = self.quick.saturating_sub(1);
         self.ack_now = false;
+        self.pushed = false;
         self.ack_timer_ns = u64::MAX;
         self.compression_timer_ns = u64::MAX;
         self.compressed = 0;
@@ -407,7 +413,8 @@ impl Receiver {
         let window = self.buffer.window(self.held(), self.mss);
         let ack_waits = self.ack_timer_ns != u64::MAX;
         let unacked = self.stream.next - self.acked;
-        if (ack_waits && unacked > u64::from(self.mss)) || (window > 0 && window >= 2 * offered) {
+        let due = unacked > u64::from(self.mss) || self.pushed;
+        if (ack_waits && due) || (window > 0 && window >= 2 * offered) {
             self.send(now_ns, out);
         }
     }

@@ -173,7 +173,8 @@ impl Sender {
             echo_ms: self.peer_timestamp_ms,
             ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
             cwr: new && std::mem::take(&mut self.cwr_due),
-            push: seq + u64::from(payload) == self.write_end,
+            // Aggregates push, to be handed on at once.
+            push: segments > 1 || seq + u64::from(payload) == self.write_end,
             syn: false,
         };
         self.stats.segments += u64::from(segments);
