@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod ecn;
 mod instant;
 pub mod number;
 mod rate;
 pub mod tc_time;
 
 pub use bytes::Bytes;
+pub use ecn::Ecn;
 pub use instant::Instant;
 pub use rate::Rate;
 

@@ -1,0 +1,601 @@
+//! BBR version 1 (Cardwell et al.: *BBR: Congestion-Based Congestion Control*, ACM Queue 14(5), 2016;
+//! draft-cardwell-iccrg-bbr-congestion-control-00), in the integer units of Linux's `tcp_bbr.c`.
+//!
+//! Parameters: gains of 2/ln 2 in startup and its inverse in drain; a pacing-gain cycle of 5/4, 3/4 and six of 1; window
+//! gain 2; bandwidth's maximum over 10 round trips, the smallest RTT over 10 s, 200 ms at 4 packets to probe it; pacing
+//! 1 % below the estimate. Long-term sampling for policers and the allowance for aggregated ACKs are in.
+
+use super::max_filter::MaxFilter;
+use super::{CongestionControl, Context, Event, INFINITE_SSTHRESH, State, Window};
+use crate::rate::RateSample;
+
+/// Bandwidths are packets per microsecond times 2²⁴.
+const BW_SCALE: u32 = 24;
+const BW_UNIT: u64 = 1 << BW_SCALE;
+/// Gains are in units of 1/256.
+const UNIT: u64 = 256;
+/// 2 / ln 2, enough to double the rate each round trip.
+const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
+const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
+const CWND_GAIN: u64 = 2 * UNIT;
+const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// Round trips that the bandwidth's maximum is taken over.
+const BW_ROUNDS: u32 = CYCLE.len() as u32 + 2;
+const MIN_RTT_WINDOW_SECONDS: u32 = 10;
+const PROBE_RTT_MICROS: u64 = 200_000;
+const MIN_CWND: u32 = 4;
+const INITIAL_CWND: u32 = 10;
+/// Startup ends after three round trips without this growth.
+const FULL_BW_GROWTH: u64 = UNIT * 5 / 4;
+const FULL_BW_ROUNDS: u32 = 3;
+/// Below this pacing rate, in bytes per second, aggregates are of one segment.
+const LOW_RATE: u64 = 1_200_000 / 8;
+/// Largest aggregate that the window leaves room for.
+const MAX_AGGREGATE_BYTES: u64 = 65_536 - 1 - 320;
+/// Round trips of a long-term sampling interval, and how long its result is used.
+const LONG_TERM_MIN_ROUNDS: u32 = 4;
+const LONG_TERM_MAX_ROUNDS: u32 = 48;
+/// The loss that makes a policer, in units of 1/256.
+const LONG_TERM_LOSS: u64 = 50;
+/// Two intervals agree within 1/8 or 4 kbit/s.
+const LONG_TERM_RATIO: u64 = UNIT / 8;
+const LONG_TERM_DIFFERENCE: u64 = 4_000 / 8;
+const EXTRA_ACKED_ROUNDS: u32 = 5;
+const EXTRA_ACKED_MAX_MICROS: u64 = 100_000;
+const EXTRA_ACKED_RESET: u64 = 1 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBandwidth,
+    ProbeRtt,
+}
+
+/// BBR's state. Times in microseconds or jiffies, as named.
+#[derive(Clone, Copy, Debug)]
+pub struct Bbr {
+    mode: Mode,
+    bandwidth: MaxFilter,
+    min_rtt_us: u64,
+    min_rtt_jiffies: u32,
+    probe_rtt_done: Option<u32>,
+    probe_rtt_round_done: bool,
+    prior_cwnd: u32,
+    rounds: u32,
+    round_start: bool,
+    next_round_delivered: u64,
+    cycle_index: usize,
+    cycle_start_us: u64,
+    prior_state: State,
+    packet_conservation: bool,
+    idle_restart: bool,
+    has_seen_rtt: bool,
+    full_bandwidth: u64,
+    full_bandwidth_rounds: u32,
+    full_bandwidth_reached: bool,
+    pacing_gain: u64,
+    cwnd_gain: u64,
+    long_term: LongTerm,
+    aggregation: Aggregation,
+}
+
+/// Looks for a constant rate under constant loss: a token-bucket policer.
+#[derive(Clone, Copy, Debug, Default)]
+struct LongTerm {
+    sampling: bool,
+    rounds: u32,
+    in_use: bool,
+    bandwidth: u64,
+    start_ms: u64,
+    start_delivered: u64,
+    start_lost: u64,
+}
+
+/// How many more packets than expected are acknowledged at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Aggregation {
+    epoch_start_us: u64,
+    epoch_acked: u64,
+    extra: [u32; 2],
+    rounds: u32,
+    index: usize,
+}
+
+impl LongTerm {
+    fn start_interval(&mut self, context: &Context) {
+        self.start_ms = context.delivered_at_ns / 1_000_000;
+        self.start_delivered = context.delivered;
+        self.start_lost = context.lost;
+        self.rounds = 0;
+    }
+
+    fn reset(&mut self, context: &Context) {
+        *self = Self::default();
+        self.start_interval(context);
+    }
+}
+
+fn bytes_per_second(bandwidth: u64, gain: u64, mss: u32) -> u64 {
+    let rate = (bandwidth * u64::from(mss) * gain) >> 8;
+    // In 128 bits only for what 64 cannot hold.
+    let scaled = u128::from(rate) * (1_000_000 / 100 * 99);
+    (scaled >> BW_SCALE) as u64
+}
+
+fn gso_segments_goal(window: &Window, mss: u32) -> u32 {
+    let bytes = (window.pacing_rate >> 10).min(MAX_AGGREGATE_BYTES);
+    ((bytes / u64::from(mss)) as u32).max(min_gso_segments(window)).min(127)
+}
+
+const fn min_gso_segments(window: &Window) -> u32 {
+    if window.pacing_rate < LOW_RATE { 1 } else { 2 }
+}
+
+impl Default for Bbr {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Startup,
+            bandwidth: MaxFilter::default(),
+            min_rtt_us: u64::MAX,
+            min_rtt_jiffies: 0,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            prior_cwnd: 0,
+            rounds: 0,
+            round_start: false,
+            next_round_delivered: 0,
+            cycle_index: 0,
+            cycle_start_us: 0,
+            prior_state: State::Open,
+            packet_conservation: false,
+            idle_restart: false,
+            has_seen_rtt: false,
+            full_bandwidth: 0,
+            full_bandwidth_rounds: 0,
+            full_bandwidth_reached: false,
+            pacing_gain: HIGH_GAIN,
+            cwnd_gain: HIGH_GAIN,
+            long_term: LongTerm::default(),
+            aggregation: Aggregation::default(),
+        }
+    }
+}
+
+impl Bbr {
+    fn max_bandwidth(&self) -> u64 {
+        self.bandwidth.get().into()
+    }
+
+    fn current_bandwidth(&self) -> u64 {
+        if self.long_term.in_use { self.long_term.bandwidth } else { self.max_bandwidth() }
+    }
+
+    fn init_pacing_rate(&mut self, window: &mut Window, context: &Context) {
+        let rtt_us = if context.srtt_eighth_us > 0 {
+            self.has_seen_rtt = true;
+            (context.srtt_eighth_us >> 3).max(1)
+        } else {
+            1_000
+        };
+        let bandwidth = u64::from(window.cwnd) * BW_UNIT / rtt_us;
+        window.pacing_rate = bytes_per_second(bandwidth, HIGH_GAIN, context.mss);
+    }
+
+    fn set_pacing_rate(&mut self, window: &mut Window, context: &Context, gain: u64) {
+        let rate = bytes_per_second(self.current_bandwidth(), gain, context.mss);
+        if !self.has_seen_rtt && context.srtt_eighth_us > 0 {
+            self.init_pacing_rate(window, context);
+        }
+        if self.full_bandwidth_reached || rate > window.pacing_rate {
+            window.pacing_rate = rate;
+        }
+    }
+
+    fn save_cwnd(&mut self, window: &Window) {
+        let undisturbed = self.prior_state < State::Recovery && self.mode != Mode::ProbeRtt;
+        self.prior_cwnd =
+            if undisturbed { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
+    }
+
+    /// The bandwidth-delay product times `gain`, in packets.
+    fn bdp(&self, bandwidth: u64, gain: u64) -> u32 {
+        if self.min_rtt_us == u64::MAX {
+            return INITIAL_CWND;
+        }
+        let product = bandwidth.saturating_mul(self.min_rtt_us);
+        let scaled = (u128::from(product) * u128::from(gain)) >> 8;
+        u32::try_from(scaled.div_ceil(BW_UNIT.into())).unwrap_or(u32::MAX / 4)
+    }
+
+    /// Leaves room for aggregates in the sender's queue, the network and the receiver.
+    fn with_aggregates(&self, cwnd: u32, window: &Window, mss: u32) -> u32 {
+        let mut cwnd = cwnd.saturating_add(3 * gso_segments_goal(window, mss));
+        cwnd = (cwnd + 1) & !1;
+        if self.mode == Mode::ProbeBandwidth && self.cycle_index == 0 {
+            cwnd += 2;
+        }
+        cwnd
+    }
+
+    fn inflight(&self, bandwidth: u64, gain: u64, window: &Window, mss: u32) -> u32 {
+        self.with_aggregates(self.bdp(bandwidth, gain), window, mss)
+    }
+
+    /// What will be in the network when the newest packet has left the sender's queue.
+    fn in_network(&self, in_flight: u32, window: &Window, context: &Context) -> u32 {
+        let wait_us = context.departure_ns.saturating_sub(context.now_ns) / 1_000;
+        let delivered = (self.current_bandwidth() * wait_us) >> BW_SCALE;
+        let mut at_departure = u64::from(in_flight);
+        if self.pacing_gain > UNIT {
+            at_departure += u64::from(gso_segments_goal(window, context.mss));
+        }
+        at_departure.saturating_sub(delivered) as u32
+    }
+
+    fn advance_cycle(&mut self, context: &Context) {
+        self.cycle_index = (self.cycle_index + 1) % CYCLE.len();
+        self.cycle_start_us = context.delivered_at_ns / 1_000;
+    }
+
+    fn start_probing_bandwidth(&mut self, context: &Context) {
+        self.mode = Mode::ProbeBandwidth;
+        // Any phase but the draining one, so that flows do not probe together.
+        let phases = CYCLE.len() as u64 - 1;
+        let random = (u64::from(context.random) * phases) >> 32;
+        self.cycle_index = CYCLE.len() - 1 - random as usize;
+        self.advance_cycle(context);
+    }
+
+    fn is_cycle_phase_over(
+        &self,
+        window: &Window,
+        context: &Context,
+        sample: &RateSample,
+    ) -> bool {
+        let elapsed_us = (context.delivered_at_ns / 1_000).saturating_sub(self.cycle_start_us);
+        let full_length = elapsed_us > self.min_rtt_us;
+        if self.pacing_gain == UNIT {
+            return full_length;
+        }
+        let in_network = self.in_network(sample.prior_in_flight, window, context);
+        let bandwidth = self.max_bandwidth();
+        if self.pacing_gain > UNIT {
+            // Until the queue has seen the higher rate, or cannot hold it.
+            return full_length
+                && (sample.losses > 0
+                    || in_network
+                        >= self.inflight(bandwidth, self.pacing_gain, window, context.mss));
+        }
+        full_length || in_network <= self.inflight(bandwidth, UNIT, window, context.mss)
+    }
+
+    fn update_bandwidth(&mut self, context: &Context, sample: &RateSample) {
+        self.round_start = false;
+        let Some(delivered) = sample.delivered.filter(|_| sample.interval_us > 0) else {
+            return;
+        };
+        if sample.prior_delivered >= self.next_round_delivered {
+            self.next_round_delivered = context.delivered;
+            self.rounds += 1;
+            self.round_start = true;
+            self.packet_conservation = false;
+        }
+        self.sample_long_term(context, sample.losses, sample.app_limited);
+        let bandwidth = u64::from(delivered) * BW_UNIT / sample.interval_us;
+        if !sample.app_limited || bandwidth >= self.max_bandwidth() {
+            let bandwidth = u32::try_from(bandwidth).unwrap_or(u32::MAX);
+            self.bandwidth.update(BW_ROUNDS, self.rounds, bandwidth);
+        }
+    }
+
+    fn sample_long_term(&mut self, context: &Context, losses: u32, app_limited: bool) {
+        if self.long_term.in_use {
+            if self.mode == Mode::ProbeBandwidth && self.round_start {
+                self.long_term.rounds += 1;
+                if self.long_term.rounds >= LONG_TERM_MAX_ROUNDS {
+                    self.long_term.reset(context);
+                    self.start_probing_bandwidth(context);
+                }
+            }
+            return;
+        }
+        let sampler = &mut self.long_term;
+        if !sampler.sampling {
+            if losses == 0 {
+                return;
+            }
+            sampler.start_interval(context);
+            sampler.sampling = true;
+        }
+        if app_limited {
+            return sampler.reset(context);
+        }
+        sampler.rounds += u32::from(self.round_start);
+        if sampler.rounds < LONG_TERM_MIN_ROUNDS {
+            return;
+        }
+        if sampler.rounds > 4 * LONG_TERM_MIN_ROUNDS {
+            return sampler.reset(context);
+        }
+        // An interval ends with a loss, when the policer's bucket is empty.
+        if losses == 0 {
+            return;
+        }
+        let lost = context.lost - sampler.start_lost;
+        let delivered = context.delivered - sampler.start_delivered;
+        if delivered == 0 || lost * UNIT < LONG_TERM_LOSS * delivered {
+            return;
+        }
+        let elapsed_ms = (context.delivered_at_ns / 1_000_000).saturating_sub(sampler.start_ms);
+        if elapsed_ms == 0 {
+            return;
+        }
+        let bandwidth = delivered * BW_UNIT / (elapsed_ms * 1_000);
+        self.end_long_term_interval(bandwidth, context);
+    }
+
+    fn end_long_term_interval(&mut self, bandwidth: u64, context: &Context) {
+        let sampler = &mut self.long_term;
+        if sampler.bandwidth > 0 {
+            let difference = bandwidth.abs_diff(sampler.bandwidth);
+            if difference * UNIT <= LONG_TERM_RATIO * sampler.bandwidth
+                || bytes_per_second(difference, UNIT, context.mss) <= LONG_TERM_DIFFERENCE
+            {
+                sampler.bandwidth = u64::midpoint(bandwidth, sampler.bandwidth);
+                sampler.in_use = true;
+                sampler.rounds = 0;
+                self.pacing_gain = UNIT;
+                return;
+            }
+        }
+        sampler.bandwidth = bandwidth;
+        sampler.start_interval(context);
+    }
+
+    fn update_aggregation(&mut self, window: &Window, context: &Context, sample: &RateSample) {
+        if sample.acked_sacked == 0 || sample.delivered.is_none() || sample.interval_us == 0 {
+            return;
+        }
+        let bandwidth = self.current_bandwidth();
+        let aggregation = &mut self.aggregation;
+        if self.round_start {
+            aggregation.rounds += 1;
+            if aggregation.rounds >= EXTRA_ACKED_ROUNDS {
+                aggregation.rounds = 0;
+                aggregation.index ^= 1;
+                aggregation.extra[aggregation.index] = 0;
+            }
+        }
+        let delivered_at_us = context.delivered_at_ns / 1_000;
+        let epoch_us = delivered_at_us.saturating_sub(aggregation.epoch_start_us);
+        let mut expected = bandwidth.saturating_mul(epoch_us) >> BW_SCALE;
+        let acked = u64::from(sample.acked_sacked);
+        if aggregation.epoch_acked <= expected
+            || aggregation.epoch_acked + acked >= EXTRA_ACKED_RESET
+        {
+            aggregation.epoch_acked = 0;
+            aggregation.epoch_start_us = delivered_at_us;
+            expected = 0;
+        }
+        aggregation.epoch_acked = (aggregation.epoch_acked + acked).min(EXTRA_ACKED_RESET - 1);
+        let extra = aggregation.epoch_acked.saturating_sub(expected).min(window.cwnd.into()) as u32;
+        let best = &mut aggregation.extra[aggregation.index];
+        *best = (*best).max(extra);
+    }
+}
+
+impl Bbr {
+    fn check_full_bandwidth(&mut self, sample: &RateSample) {
+        if self.full_bandwidth_reached || !self.round_start || sample.app_limited {
+            return;
+        }
+        if self.max_bandwidth() >= (self.full_bandwidth * FULL_BW_GROWTH) >> 8 {
+            self.full_bandwidth = self.max_bandwidth();
+            self.full_bandwidth_rounds = 0;
+            return;
+        }
+        self.full_bandwidth_rounds += 1;
+        self.full_bandwidth_reached = self.full_bandwidth_rounds >= FULL_BW_ROUNDS;
+    }
+
+    fn check_drain(&mut self, window: &mut Window, context: &Context) {
+        let bdp = |bbr: &Self, window: &Window| {
+            bbr.inflight(bbr.max_bandwidth(), UNIT, window, context.mss)
+        };
+        if self.mode == Mode::Startup && self.full_bandwidth_reached {
+            self.mode = Mode::Drain;
+            window.ssthresh = bdp(self, window);
+        }
+        if self.mode == Mode::Drain
+            && self.in_network(context.packets_in_flight, window, context) <= bdp(self, window)
+        {
+            self.start_probing_bandwidth(context);
+        }
+    }
+
+    fn end_probe_rtt_if_done(&mut self, window: &mut Window, context: &Context) {
+        let jiffies = context.jiffies();
+        let Some(done) = self.probe_rtt_done else { return };
+        if (jiffies.wrapping_sub(done) as i32) <= 0 {
+            return;
+        }
+        self.min_rtt_jiffies = jiffies;
+        window.cwnd = window.cwnd.max(self.prior_cwnd);
+        if self.full_bandwidth_reached {
+            self.start_probing_bandwidth(context);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn update_min_rtt(&mut self, window: &mut Window, context: &Context, sample: &RateSample) {
+        let jiffies = context.jiffies();
+        let window_jiffies = MIN_RTT_WINDOW_SECONDS * context.tick.hertz();
+        let expired = jiffies.wrapping_sub(self.min_rtt_jiffies) as i32 > window_jiffies as i32;
+        if let Some(rtt_us) = sample.rtt_us
+            && (rtt_us < self.min_rtt_us || (expired && !sample.ack_delayed))
+        {
+            self.min_rtt_us = rtt_us;
+            self.min_rtt_jiffies = jiffies;
+        }
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.save_cwnd(window);
+            self.mode = Mode::ProbeRtt;
+            self.probe_rtt_done = None;
+        }
+        if self.mode == Mode::ProbeRtt {
+            window.app_limited = true;
+            if self.probe_rtt_done.is_none() {
+                if context.packets_in_flight <= MIN_CWND {
+                    let length = context.tick.from_micros(PROBE_RTT_MICROS);
+                    self.probe_rtt_done = Some(jiffies.wrapping_add(length));
+                    self.probe_rtt_round_done = false;
+                    self.next_round_delivered = context.delivered;
+                }
+            } else {
+                self.probe_rtt_round_done |= self.round_start;
+                if self.probe_rtt_round_done {
+                    self.end_probe_rtt_if_done(window, context);
+                }
+            }
+        }
+        if sample.delivered.is_some_and(|delivered| delivered > 0) {
+            self.idle_restart = false;
+        }
+    }
+
+    fn update_gains(&mut self) {
+        (self.pacing_gain, self.cwnd_gain) = match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBandwidth if self.long_term.in_use => (UNIT, CWND_GAIN),
+            Mode::ProbeBandwidth => (CYCLE[self.cycle_index], CWND_GAIN),
+            Mode::ProbeRtt => (UNIT, UNIT),
+        };
+    }
+
+    /// Follows the sender through recovery: packet conservation for its first round trip, the old window after it.
+    /// Returns whether the window is decided by that.
+    fn follow_recovery(&mut self, window: &mut Window, context: &Context, sample: &RateSample) -> bool {
+        let mut cwnd = window.cwnd;
+        if sample.losses > 0 {
+            cwnd = cwnd.saturating_sub(sample.losses).max(1);
+        }
+        let conserved = context.packets_in_flight + sample.acked_sacked;
+        if context.state == State::Recovery && self.prior_state != State::Recovery {
+            self.packet_conservation = true;
+            self.next_round_delivered = context.delivered;
+            cwnd = conserved;
+        } else if self.prior_state >= State::Recovery && context.state < State::Recovery {
+            cwnd = cwnd.max(self.prior_cwnd);
+            self.packet_conservation = false;
+        }
+        self.prior_state = context.state;
+        window.cwnd = if self.packet_conservation { cwnd.max(conserved) } else { cwnd };
+        self.packet_conservation
+    }
+
+    fn set_cwnd(&mut self, window: &mut Window, context: &Context, sample: &RateSample) {
+        let acked = sample.acked_sacked;
+        if acked > 0 && !self.follow_recovery(window, context, sample) {
+            let bandwidth = self.current_bandwidth();
+            let mut target = self.bdp(bandwidth, self.cwnd_gain);
+            if self.full_bandwidth_reached {
+                let most = (bandwidth * EXTRA_ACKED_MAX_MICROS) >> BW_SCALE;
+                let extra = self.aggregation.extra[0].max(self.aggregation.extra[1]);
+                target += extra.min(most as u32);
+            }
+            target = self.with_aggregates(target, window, context.mss);
+            let mut cwnd = window.cwnd;
+            if self.full_bandwidth_reached {
+                cwnd = (cwnd + acked).min(target);
+            } else if cwnd < target || context.delivered < u64::from(INITIAL_CWND) {
+                cwnd += acked;
+            }
+            window.cwnd = cwnd.max(MIN_CWND);
+        }
+        if self.mode == Mode::ProbeRtt {
+            window.cwnd = window.cwnd.min(MIN_CWND);
+        }
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn name(&self) -> &'static str {
+        "bbr"
+    }
+
+    fn start(&mut self, window: &mut Window, context: &Context) {
+        window.ssthresh = INFINITE_SSTHRESH;
+        self.next_round_delivered = context.delivered;
+        self.min_rtt_us = context.min_rtt_us;
+        self.min_rtt_jiffies = context.jiffies();
+        self.aggregation.epoch_start_us = context.now_ns / 1_000;
+        self.long_term.reset(context);
+        self.init_pacing_rate(window, context);
+    }
+
+    fn ssthresh(&mut self, window: &Window, _context: &Context) -> u32 {
+        self.save_cwnd(window);
+        window.ssthresh
+    }
+
+    fn increase(&mut self, _window: &mut Window, _context: &Context, _acked: u32) {}
+
+    fn on_state(&mut self, _window: &mut Window, context: &Context, next: State) {
+        if next == State::Loss {
+            self.prior_state = State::Loss;
+            self.full_bandwidth = 0;
+            self.round_start = true;
+            self.sample_long_term(context, 1, false);
+        }
+    }
+
+    fn on_event(&mut self, window: &mut Window, context: &Context, event: Event) {
+        if event == Event::TransmitStart && window.app_limited {
+            self.idle_restart = true;
+            self.aggregation.epoch_start_us = context.now_ns / 1_000;
+            self.aggregation.epoch_acked = 0;
+            match self.mode {
+                Mode::ProbeBandwidth => self.set_pacing_rate(window, context, UNIT),
+                Mode::ProbeRtt => self.end_probe_rtt_if_done(window, context),
+                Mode::Startup | Mode::Drain => {}
+            }
+        }
+    }
+
+    fn control(&mut self, window: &mut Window, context: &Context, sample: &RateSample) -> bool {
+        self.update_bandwidth(context, sample);
+        self.update_aggregation(window, context, sample);
+        if self.mode == Mode::ProbeBandwidth && self.is_cycle_phase_over(window, context, sample) {
+            self.advance_cycle(context);
+        }
+        self.check_full_bandwidth(sample);
+        self.check_drain(window, context);
+        self.update_min_rtt(window, context, sample);
+        self.update_gains();
+        self.set_pacing_rate(window, context, self.pacing_gain);
+        self.set_cwnd(window, context, sample);
+        true
+    }
+
+    fn sets_window(&self) -> bool {
+        true
+    }
+
+    fn undo(&mut self, window: &mut Window, context: &Context) -> u32 {
+        self.full_bandwidth = 0;
+        self.full_bandwidth_rounds = 0;
+        self.long_term.reset(context);
+        window.cwnd
+    }
+
+    fn min_gso_segments(&self, window: &Window) -> u32 {
+        min_gso_segments(window)
+    }
+
+    fn needs_pacing(&self) -> bool {
+        true
+    }
+}

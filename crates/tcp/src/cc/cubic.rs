@@ -1,0 +1,293 @@
+//! CUBIC (RFC 9438) with HyStart (Ha, Rhee: *Taming the elephants*, 2011), in the integer units of Linux's `tcp_cubic.c`.
+//!
+//! Parameters: β = 717/1024, C = 0.4 (410/1024), fast convergence and the Reno-friendly region on; HyStart's ACK train
+//! with a spacing of 2 ms and its delay increase of an eighth of the smallest delay, within 4 to 16 ms, from 16 packets on.
+
+use super::{CongestionControl, Context, Event, MIN_SSTHRESH, State, Window};
+
+/// β_cubic in units of 1/1024 (RFC 9438 §4.6 has 0.7).
+const BETA: u32 = 717;
+const BETA_SCALE: u32 = 1024;
+/// C in units of 1/1024 (RFC 9438 §5: 0.4).
+const CUBE_SCALE: u64 = 410;
+/// Times in the cubic function are in 1/1024 s.
+const TIME_BITS: u32 = 10;
+/// Segments acknowledged for each segment that Reno's window would grow, in eighths of the window:
+/// α_cubic = 3 (1 - β) / (1 + β) (RFC 9438 §4.3).
+const RENO_EIGHTHS: u64 =
+    (8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA)) as u64;
+/// Below this window HyStart does not look.
+const HYSTART_LOW_WINDOW: u32 = 16;
+/// Acknowledgements closer than this are one train.
+const HYSTART_TRAIN_US: u64 = 2_000;
+/// Round-trip times that make a round's minimum.
+const HYSTART_MIN_SAMPLES: u32 = 8;
+/// The bounds of the delay increase that ends slow start.
+const HYSTART_DELAY_US: (u64, u64) = (4_000, 16_000);
+
+/// CUBIC's state. Windows in packets, times of epochs in jiffies, delays in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Cubic {
+    /// Acknowledged packets per packet of growth.
+    per_packet: u32,
+    /// W_max: the window before the last reduction.
+    last_max_cwnd: u32,
+    last_cwnd: u32,
+    last_update: u32,
+    /// The plateau of the cubic function.
+    origin: u32,
+    /// K: from the epoch's start to the plateau, in 1/1024 s.
+    time_to_origin: u32,
+    min_delay_us: u64,
+    /// When the epoch began; `None` right after a reduction.
+    epoch_start: Option<u32>,
+    /// Packets acknowledged that the Reno-friendly window has not counted yet.
+    acked: u64,
+    /// W_est: what Reno's window would be.
+    reno_cwnd: u32,
+    hystart: HyStart,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct HyStart {
+    found: bool,
+    samples: u32,
+    round_start_us: u64,
+    last_ack_us: u64,
+    round_end: u64,
+    round_min_us: u64,
+}
+
+impl HyStart {
+    fn start_round(&mut self, context: &Context) {
+        self.round_start_us = context.now_ns / 1_000;
+        self.last_ack_us = self.round_start_us;
+        self.round_end = context.snd_nxt;
+        self.round_min_us = u64::MAX;
+        self.samples = 0;
+    }
+}
+
+impl Default for Cubic {
+    fn default() -> Self {
+        Self {
+            per_packet: 0,
+            last_max_cwnd: 0,
+            last_cwnd: 0,
+            last_update: 0,
+            origin: 0,
+            time_to_origin: 0,
+            min_delay_us: 0,
+            epoch_start: None,
+            acked: 0,
+            reno_cwnd: 0,
+            hystart: HyStart {
+                found: false,
+                samples: 0,
+                round_start_us: 0,
+                last_ack_us: 0,
+                round_end: 0,
+                round_min_us: u64::MAX,
+            },
+        }
+    }
+}
+
+/// The whole part of the cube root.
+fn cube_root(value: u64) -> u32 {
+    if value < 8 {
+        return u32::from(value > 0);
+    }
+    // From above, Newton's iteration falls until it reaches the root.
+    let mut root = 1_u64 << (64 - value.leading_zeros()).div_ceil(3);
+    loop {
+        let next = (2 * root + value / (root * root)) / 3;
+        if next >= root {
+            return root as u32;
+        }
+        root = next;
+    }
+}
+
+impl Cubic {
+    /// Chooses how fast the window grows next.
+    fn update(&mut self, cwnd: u32, context: &Context, acked: u32) {
+        self.acked += u64::from(acked);
+        let jiffies = context.jiffies();
+        let since_update = jiffies.wrapping_sub(self.last_update);
+        if self.last_cwnd == cwnd && since_update <= context.tick.hertz() / 32 {
+            return;
+        }
+        if self.epoch_start.is_none() || since_update != 0 {
+            self.last_cwnd = cwnd;
+            self.last_update = jiffies;
+            self.follow_curve(cwnd, context, acked, jiffies);
+        }
+        self.stay_reno_friendly(cwnd);
+        // At most one packet for two acknowledged ones.
+        self.per_packet = self.per_packet.max(2);
+    }
+
+    /// W_cubic(t + RTT) = C (t - K)³ + W_max (RFC 9438 Eq. 1).
+    fn follow_curve(&mut self, cwnd: u32, context: &Context, acked: u32, jiffies: u32) {
+        let start = *self.epoch_start.get_or_insert_with(|| {
+            self.acked = acked.into();
+            self.reno_cwnd = cwnd;
+            if self.last_max_cwnd <= cwnd {
+                self.time_to_origin = 0;
+                self.origin = cwnd;
+            } else {
+                // K = cbrt((W_max - cwnd) / C) (RFC 9438 Eq. 2)
+                let cube = (1_u64 << (10 + 3 * TIME_BITS)) / CUBE_SCALE
+                    * u64::from(self.last_max_cwnd - cwnd);
+                self.time_to_origin = cube_root(cube);
+                self.origin = self.last_max_cwnd;
+            }
+            jiffies
+        });
+        let elapsed = u64::from(jiffies.wrapping_sub(start))
+            + u64::from(context.tick.from_micros(self.min_delay_us));
+        let time = (elapsed << TIME_BITS) / u64::from(context.tick.hertz());
+        let offset = time.abs_diff(self.time_to_origin.into()).min(1 << 17);
+        let delta = (CUBE_SCALE * offset * offset * offset) >> (10 + 3 * TIME_BITS);
+        let delta = u32::try_from(delta).unwrap_or(u32::MAX);
+        let target = if time < u64::from(self.time_to_origin) {
+            self.origin.saturating_sub(delta)
+        } else {
+            self.origin.saturating_add(delta)
+        };
+        self.per_packet = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+        // Without a known maximum the window grows by 5 % an RTT at least.
+        if self.last_max_cwnd == 0 {
+            self.per_packet = self.per_packet.min(20);
+        }
+    }
+
+    /// W_est (RFC 9438 Eq. 4): never slower than Reno would be.
+    fn stay_reno_friendly(&mut self, cwnd: u32) {
+        let per_packet = ((u64::from(cwnd) * RENO_EIGHTHS) >> 3).max(1);
+        if self.acked > per_packet {
+            let growth = (self.acked - 1) / per_packet;
+            self.acked -= growth * per_packet;
+            self.reno_cwnd = self.reno_cwnd.saturating_add(growth as u32);
+        }
+        if self.reno_cwnd > cwnd {
+            self.per_packet = self.per_packet.min(cwnd / (self.reno_cwnd - cwnd));
+        }
+    }
+
+    fn look_for_slow_start_exit(&mut self, window: &mut Window, context: &Context, rtt_us: u64) {
+        if context.snd_una > self.hystart.round_end {
+            self.hystart.start_round(context);
+        }
+        if window.cwnd < HYSTART_LOW_WINDOW {
+            return;
+        }
+        let round = &mut self.hystart;
+        let now_us = context.now_ns / 1_000;
+        if now_us.saturating_sub(round.last_ack_us) <= HYSTART_TRAIN_US {
+            round.last_ack_us = now_us;
+            // Pacing may have stretched the train to half the RTT by itself.
+            let slack = (u64::from(context.max_gso_bytes) * 4 * 1_000_000)
+                .checked_div(window.pacing_rate)
+                .unwrap_or(0)
+                .min(1_000);
+            let mut threshold = self.min_delay_us + slack;
+            if !context.paced {
+                threshold /= 2;
+            }
+            if now_us - round.round_start_us > threshold {
+                round.found = true;
+                window.ssthresh = window.cwnd;
+            }
+        }
+        round.round_min_us = round.round_min_us.min(rtt_us);
+        if round.samples < HYSTART_MIN_SAMPLES {
+            round.samples += 1;
+        } else {
+            let rise = (self.min_delay_us / 8).clamp(HYSTART_DELAY_US.0, HYSTART_DELAY_US.1);
+            if round.round_min_us > self.min_delay_us + rise {
+                round.found = true;
+                window.ssthresh = window.cwnd;
+            }
+        }
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn name(&self) -> &'static str {
+        "cubic"
+    }
+
+    fn start(&mut self, _window: &mut Window, context: &Context) {
+        self.hystart.start_round(context);
+    }
+
+    fn ssthresh(&mut self, window: &Window, _context: &Context) -> u32 {
+        self.epoch_start = None;
+        // Fast convergence (RFC 9438 §4.7): give way to newcomers.
+        self.last_max_cwnd = if window.cwnd < self.last_max_cwnd {
+            (u64::from(window.cwnd) * u64::from(BETA_SCALE + BETA) / u64::from(2 * BETA_SCALE))
+                as u32
+        } else {
+            window.cwnd
+        };
+        ((u64::from(window.cwnd) * u64::from(BETA) / u64::from(BETA_SCALE)) as u32)
+            .max(MIN_SSTHRESH)
+    }
+
+    #[inline]
+    fn increase(&mut self, window: &mut Window, context: &Context, mut acked: u32) {
+        if !context.cwnd_limited {
+            return;
+        }
+        if window.in_slow_start() {
+            acked = window.slow_start(acked);
+            if acked == 0 {
+                return;
+            }
+        }
+        self.update(window.cwnd, context, acked);
+        window.additive_increase(self.per_packet, acked);
+    }
+
+    #[inline]
+    fn on_rtt(&mut self, window: &mut Window, context: &Context, rtt_us: u64) {
+        // Right after a recovery the delays are not the path's.
+        if let Some(start) = self.epoch_start
+            && context.jiffies().wrapping_sub(start) < context.tick.hertz()
+        {
+            return;
+        }
+        let rtt_us = rtt_us.max(1);
+        if self.min_delay_us == 0 || self.min_delay_us > rtt_us {
+            self.min_delay_us = rtt_us;
+        }
+        if !self.hystart.found && window.in_slow_start() {
+            self.look_for_slow_start_exit(window, context, rtt_us);
+        }
+    }
+
+    fn on_state(&mut self, _window: &mut Window, context: &Context, next: State) {
+        if next == State::Loss {
+            *self = Self::default();
+            self.hystart.start_round(context);
+        }
+    }
+
+    fn on_event(&mut self, _window: &mut Window, context: &Context, event: Event) {
+        // Idle time is no time of growth: the epoch moves with it.
+        if event == Event::TransmitStart
+            && let Some(start) = &mut self.epoch_start
+        {
+            let jiffies = context.jiffies();
+            let idle = jiffies.wrapping_sub(context.tick.count(context.departure_ns));
+            if (idle as i32) > 0 {
+                *start = start.wrapping_add(idle);
+                if (start.wrapping_sub(jiffies) as i32) > 0 {
+                    *start = jiffies;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Congestion controls: one file each, behind one trait whose methods mostly have defaults.
+//!
+//! A control is told what the acknowledgements say and answers by changing a [`Window`]. It sees the rest of the
+//! connection through a [`Context`], reads no clock and owns no timer.
+
+mod bbr;
+mod cubic;
+mod dctcp;
+mod max_filter;
+mod reno;
+
+use crate::rate::RateSample;
+use crate::tick::Tick;
+
+pub use bbr::Bbr;
+pub use cubic::Cubic;
+pub use dctcp::Dctcp;
+pub use reno::Reno;
+
+/// A slow-start threshold that was never set.
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+/// The smallest window that loss-based controls fall back to, in packets.
+pub const MIN_SSTHRESH: u32 = 2;
+
+/// How much may be sent: what a congestion control decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The congestion window, in packets.
+    pub cwnd: u32,
+    /// Where slow start ends, in packets.
+    pub ssthresh: u32,
+    /// Packets acknowledged since the window last grew in congestion avoidance.
+    pub acked_count: u32,
+    /// The pacing rate in bytes per second; `u64::MAX` until there is one.
+    pub pacing_rate: u64,
+    /// Whether what is in flight now is less than the application would send: set by the sender when it runs dry, and
+    /// by a control that holds it back on purpose.
+    pub app_limited: bool,
+}
+
+impl Window {
+    /// Whether the window is below the slow-start threshold.
+    #[must_use]
+    #[inline]
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Slow start: one packet for each acknowledged one, up to the threshold. Returns what is left of `acked`.
+    #[inline]
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let cwnd = self.cwnd.saturating_add(acked).min(self.ssthresh);
+        let rest = acked - (cwnd - self.cwnd);
+        self.cwnd = cwnd;
+        rest
+    }
+
+    /// Congestion avoidance: one packet more for each `per_packet` acknowledged.
+    #[inline]
+    pub fn additive_increase(&mut self, per_packet: u32, acked: u32) {
+        // Credit that an earlier, larger divisor left over counts for one packet only.
+        if self.acked_count >= per_packet {
+            self.acked_count = 0;
+            self.cwnd += 1;
+        }
+        self.acked_count += acked;
+        if self.acked_count >= per_packet {
+            let growth = self.acked_count / per_packet;
+            self.acked_count -= growth * per_packet;
+            self.cwnd = self.cwnd.saturating_add(growth);
+        }
+    }
+}
+
+/// The states of a sender (the kernel's `tcp_ca_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Nothing unusual.
+    #[default]
+    Open,
+    /// Selective or duplicate acknowledgements came, nothing is deemed lost yet.
+    Disorder,
+    /// The window is being reduced, but not for loss (ECN).
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout.
+    Loss,
+}
+
+/// What a congestion control may know of the connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Now, in nanoseconds.
+    pub now_ns: u64,
+    /// The coarse clock.
+    pub tick: Tick,
+    /// Payload of a full segment.
+    pub mss: u32,
+    /// The state of the sender before this event.
+    pub state: State,
+    /// The window before the last reduction or recovery began.
+    pub prior_cwnd: u32,
+    /// Packets sent and neither acknowledged, selectively acknowledged nor deemed lost, plus retransmitted ones.
+    pub packets_in_flight: u32,
+    /// Packets delivered so far.
+    pub delivered: u64,
+    /// Of these, acknowledged with ECE.
+    pub delivered_ce: u64,
+    /// Packets deemed lost so far.
+    pub lost: u64,
+    /// When `delivered` last grew.
+    pub delivered_at_ns: u64,
+    /// When the newest packet leaves, or left, the sender.
+    pub departure_ns: u64,
+    /// The smoothed round-trip time in eighths of a microsecond; 0 if there is none yet.
+    pub srtt_eighth_us: u64,
+    /// The smallest round-trip time of the last minutes in microseconds; `u64::MAX` if there is none yet.
+    pub min_rtt_us: u64,
+    /// The first byte not acknowledged.
+    pub snd_una: u64,
+    /// The next new byte to send.
+    pub snd_nxt: u64,
+    /// Whether the window, and nothing else, limited what was sent.
+    pub cwnd_limited: bool,
+    /// Whether something paces the packets.
+    pub paced: bool,
+    /// The largest aggregate.
+    pub max_gso_bytes: u32,
+    /// A number that differs at each call, for controls that throw dice.
+    pub random: u32,
+}
+
+impl Context {
+    /// The jiffy that it is now.
+    #[must_use]
+    #[inline]
+    pub const fn jiffies(&self) -> u32 {
+        self.tick.count(self.now_ns)
+    }
+}
+
+/// Something that happened besides an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Transmission begins with nothing in flight.
+    TransmitStart,
+    /// A window reduction is complete.
+    ReductionComplete,
+    /// A spurious retransmission timeout or a loss in an ECN reduction.
+    Loss,
+}
+
+/// A congestion control.
+pub trait CongestionControl {
+    /// The kernel's name for it.
+    fn name(&self) -> &'static str;
+
+    /// The connection is established.
+    fn start(&mut self, _window: &mut Window, _context: &Context) {}
+
+    /// The slow-start threshold after a loss or an ECN signal.
+    fn ssthresh(&mut self, window: &Window, context: &Context) -> u32;
+
+    /// `acked` packets were delivered outside of recovery: grow the window.
+    fn increase(&mut self, window: &mut Window, context: &Context, acked: u32);
+
+    /// An acknowledgement arrived; called before anything else is done with it.
+    fn on_ack_event(&mut self, _window: &mut Window, _context: &Context) {}
+
+    /// A round-trip time was measured.
+    fn on_rtt(&mut self, _window: &mut Window, _context: &Context, _rtt_us: u64) {}
+
+    /// The sender changes to `next`.
+    fn on_state(&mut self, _window: &mut Window, _context: &Context, _next: State) {}
+
+    /// Something else happened.
+    fn on_event(&mut self, _window: &mut Window, _context: &Context, _event: Event) {}
+
+    /// For controls that decide window and pacing rate on each acknowledgement by themselves; returns whether this is one.
+    fn control(&mut self, _window: &mut Window, _context: &Context, _sample: &RateSample) -> bool {
+        false
+    }
+
+    /// Whether [`control`](Self::control) decides, so that nothing else may set the window.
+    fn sets_window(&self) -> bool {
+        false
+    }
+
+    /// The window to return to when a reduction turns out to have been wrong.
+    fn undo(&mut self, window: &mut Window, context: &Context) -> u32 {
+        window.cwnd.max(context.prior_cwnd)
+    }
+
+    /// The fewest segments in an aggregate, if the control has a say.
+    fn min_gso_segments(&self, _window: &Window) -> u32 {
+        2
+    }
+
+    /// Whether every packet is to be ECN-capable and ECE is echoed exactly (DCTCP).
+    fn needs_ecn(&self) -> bool {
+        false
+    }
+
+    /// Whether the control insists on pacing.
+    fn needs_pacing(&self) -> bool {
+        false
+    }
+}
+
+/// The congestion controls there are, by the kernel's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// NewReno (RFC 5681, RFC 6582).
+    Reno,
+    /// CUBIC (RFC 9438).
+    Cubic,
+    /// DCTCP (RFC 8257).
+    Dctcp,
+    /// BBR version 1.
+    Bbr,
+}
+
+impl Algorithm {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Reno, Self::Cubic, Self::Dctcp, Self::Bbr];
+
+    /// The kernel's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reno => "reno",
+            Self::Cubic => "cubic",
+            Self::Dctcp => "dctcp",
+            Self::Bbr => "bbr",
+        }
+    }
+
+    /// The algorithm that the kernel calls `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+    }
+}
+
+/// A congestion control of any kind, without a pointer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Controller {
+    Reno(Reno),
+    Cubic(Cubic),
+    Dctcp(Dctcp),
+    Bbr(Bbr),
+}
+
+impl Controller {
+    pub(crate) fn new(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Reno => Self::Reno(Reno),
+            Algorithm::Cubic => Self::Cubic(Cubic::default()),
+            Algorithm::Dctcp => Self::Dctcp(Dctcp::default()),
+            Algorithm::Bbr => Self::Bbr(Bbr::default()),
+        }
+    }
+}
+
+macro_rules! dispatch {
+    ($self:ident, $control:ident => $call:expr) => {
+        match $self {
+            Controller::Reno($control) => $call,
+            Controller::Cubic($control) => $call,
+            Controller::Dctcp($control) => $call,
+            Controller::Bbr($control) => $call,
+        }
+    };
+}
+
+impl CongestionControl for Controller {
+    fn name(&self) -> &'static str {
+        dispatch!(self, control => control.name())
+    }
+
+    fn start(&mut self, window: &mut Window, context: &Context) {
+        dispatch!(self, control => control.start(window, context));
+    }
+
+    fn ssthresh(&mut self, window: &Window, context: &Context) -> u32 {
+        dispatch!(self, control => control.ssthresh(window, context))
+    }
+
+    #[inline]
+    fn increase(&mut self, window: &mut Window, context: &Context, acked: u32) {
+        dispatch!(self, control => control.increase(window, context, acked));
+    }
+
+    #[inline]
+    fn on_ack_event(&mut self, window: &mut Window, context: &Context) {
+        dispatch!(self, control => control.on_ack_event(window, context));
+    }
+
+    #[inline]
+    fn on_rtt(&mut self, window: &mut Window, context: &Context, rtt_us: u64) {
+        dispatch!(self, control => control.on_rtt(window, context, rtt_us));
+    }
+
+    fn on_state(&mut self, window: &mut Window, context: &Context, next: State) {
+        dispatch!(self, control => control.on_state(window, context, next));
+    }
+
+    fn on_event(&mut self, window: &mut Window, context: &Context, event: Event) {
+        dispatch!(self, control => control.on_event(window, context, event));
+    }
+
+    #[inline]
+    fn control(&mut self, window: &mut Window, context: &Context, sample: &RateSample) -> bool {
+        dispatch!(self, control => control.control(window, context, sample))
+    }
+
+    fn sets_window(&self) -> bool {
+        dispatch!(self, control => control.sets_window())
+    }
+
+    fn undo(&mut self, window: &mut Window, context: &Context) -> u32 {
+        dispatch!(self, control => control.undo(window, context))
+    }
+
+    #[inline]
+    fn min_gso_segments(&self, window: &Window) -> u32 {
+        dispatch!(self, control => control.min_gso_segments(window))
+    }
+
+    #[inline]
+    fn needs_ecn(&self) -> bool {
+        dispatch!(self, control => control.needs_ecn())
+    }
+
+    fn needs_pacing(&self) -> bool {
+        dispatch!(self, control => control.needs_pacing())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod test_support {
+    use super::{Context, INFINITE_SSTHRESH, State, Window};
+    use crate::tick::Tick;
+
+    /// A window of `cwnd` packets in slow start.
+    pub(crate) fn window(cwnd: u32) -> Window {
+        Window {
+            cwnd,
+            ssthresh: INFINITE_SSTHRESH,
+            acked_count: 0,
+            pacing_rate: u64::MAX,
+            app_limited: false,
+        }
+    }
+
+    /// A path of 50 ms that uses its window.
+    pub(crate) fn context() -> Context {
+        Context {
+            now_ns: 1_000_000_000,
+            tick: Tick::default(),
+            mss: 1448,
+            state: State::Open,
+            prior_cwnd: 0,
+            packets_in_flight: 10,
+            delivered: 0,
+            delivered_ce: 0,
+            lost: 0,
+            delivered_at_ns: 1_000_000_000,
+            departure_ns: 1_000_000_000,
+            srtt_eighth_us: 400_000,
+            min_rtt_us: 50_000,
+            snd_una: 0,
+            snd_nxt: 14_480,
+            cwnd_limited: true,
+            paced: true,
+            max_gso_bytes: 65_536,
+            random: 0,
+        }
+    }
+}

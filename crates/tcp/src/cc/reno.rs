@@ -1,0 +1,66 @@
+//! NewReno's window (RFC 5681 §3.1, RFC 6582), as in Linux's `tcp_cong.c`.
+//!
+//! Parameters: none. The window grows by a packet for each acknowledged one in slow start, by a packet a window in
+//! congestion avoidance, and halves on loss.
+
+use super::{CongestionControl, Context, MIN_SSTHRESH, Window};
+
+/// Reno's state: none beyond the window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reno;
+
+/// Reno's growth, which DCTCP shares.
+#[inline]
+pub(super) fn grow(window: &mut Window, context: &Context, mut acked: u32) {
+    if !context.cwnd_limited {
+        return;
+    }
+    if window.in_slow_start() {
+        acked = window.slow_start(acked);
+        if acked == 0 {
+            return;
+        }
+    }
+    window.additive_increase(window.cwnd, acked);
+}
+
+impl CongestionControl for Reno {
+    fn name(&self) -> &'static str {
+        "reno"
+    }
+
+    fn ssthresh(&mut self, window: &Window, _context: &Context) -> u32 {
+        (window.cwnd / 2).max(MIN_SSTHRESH)
+    }
+
+    #[inline]
+    fn increase(&mut self, window: &mut Window, context: &Context, acked: u32) {
+        grow(window, context, acked);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::test_support::{context, window};
+
+    #[test]
+    fn slow_start_doubles_then_one_packet_a_window() {
+        let mut reno = Reno;
+        let mut path = window(10);
+        reno.increase(&mut path, &context(), 10);
+        assert_eq!(path.cwnd, 20);
+        path.ssthresh = 20;
+        reno.increase(&mut path, &context(), 20);
+        assert_eq!(path.cwnd, 21);
+        assert_eq!(reno.ssthresh(&path, &context()), 10);
+    }
+
+    #[test]
+    fn an_idle_window_does_not_grow() {
+        let mut path = window(10);
+        let unused = Context { cwnd_limited: false, ..context() };
+        Reno.increase(&mut path, &unused, 10);
+        assert_eq!(path.cwnd, 10);
+    }
+}

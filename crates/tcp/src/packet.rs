@@ -1,0 +1,124 @@
+//! What travels between the endpoints. Sequence numbers are 64-bit offsets into the stream: they never wrap.
+
+use dualq_units::{Ecn, Instant};
+
+/// IPv4 (20) and TCP (20) headers with the timestamps option (12): what each segment adds to its payload.
+pub const HEADER_BYTES: u32 = 52;
+/// An Ethernet header, which queues and shapers count as well.
+pub const ETHERNET_BYTES: u32 = 14;
+/// A SYN's IP packet: its options (MSS, SACK permitted, timestamps, window scale) take 20 bytes.
+pub const SYN_BYTES: u32 = 60;
+
+/// Data on their way to the receiver: one segment, or several in one aggregate (GSO).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Data {
+    /// The offset of the first payload byte.
+    pub seq: u64,
+    /// Payload bytes.
+    pub payload: u32,
+    /// Segments in the aggregate, 1 if it is none.
+    pub segments: u16,
+    /// Payload of each segment but perhaps the last.
+    pub mss: u16,
+    /// The timestamp option's value, in milliseconds.
+    pub timestamp_ms: u32,
+    /// The timestamp that is echoed, in milliseconds; 0 if none arrived yet.
+    pub echo_ms: u32,
+    /// The IP header's ECN field.
+    pub ecn: Ecn,
+    /// The CWR flag: the sender has answered the last ECE.
+    pub cwr: bool,
+    /// The PSH flag: nothing follows for now.
+    pub push: bool,
+    /// A connection request; carries no payload.
+    pub syn: bool,
+}
+
+impl Data {
+    /// The offset after the last payload byte.
+    #[must_use]
+    #[inline]
+    pub const fn end(&self) -> u64 {
+        self.seq + self.payload as u64
+    }
+
+    /// Bytes on the wire, Ethernet headers included; an aggregate counts the headers of each segment.
+    #[must_use]
+    #[inline]
+    pub const fn wire_bytes(&self) -> u32 {
+        if self.syn {
+            return SYN_BYTES + ETHERNET_BYTES;
+        }
+        self.payload + self.segments as u32 * (HEADER_BYTES + ETHERNET_BYTES)
+    }
+
+    /// Takes the first segment off an aggregate; the last one keeps PSH, the first CWR.
+    #[must_use]
+    #[inline]
+    pub fn split_first(&mut self) -> Self {
+        let mut first = *self;
+        if self.segments > 1 {
+            first.segments = 1;
+            first.payload = self.mss.into();
+            first.push = false;
+            self.seq += u64::from(self.mss);
+            self.payload -= u32::from(self.mss);
+            self.segments -= 1;
+            self.cwr = false;
+        }
+        first
+    }
+}
+
+/// A run of received bytes above the cumulative acknowledgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlock {
+    /// The offset of its first byte.
+    pub start: u64,
+    /// The offset after its last byte.
+    pub end: u64,
+}
+
+/// How many SACK blocks fit beside timestamps.
+pub const MAX_SACK_BLOCKS: usize = 3;
+
+/// An acknowledgement on its way to the sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ack {
+    /// Everything before this offset has arrived.
+    pub ack: u64,
+    /// Bytes that the receiver takes beyond `ack`.
+    pub window: u64,
+    /// The SACK blocks (RFC 2018), the newest first; only the first `block_count` count.
+    pub blocks: [SackBlock; MAX_SACK_BLOCKS],
+    /// How many blocks there are.
+    pub block_count: u8,
+    /// Whether the first block tells of a duplicate (RFC 2883).
+    pub dsack: bool,
+    /// The ECE flag (RFC 3168 §6.1, or DCTCP's exact echo).
+    pub ece: bool,
+    /// Whether this answers a SYN.
+    pub syn: bool,
+    /// The timestamp that is echoed, in milliseconds.
+    pub echo_ms: u32,
+    /// The timestamp option's value, in milliseconds.
+    pub timestamp_ms: u32,
+}
+
+impl Ack {
+    /// The SACK blocks, a duplicate's included.
+    #[must_use]
+    #[inline]
+    pub fn blocks(&self) -> &[SackBlock] {
+        &self.blocks[..usize::from(self.block_count).min(MAX_SACK_BLOCKS)]
+    }
+}
+
+/// Data with the earliest time at which the sender's queue may let them go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// The packet.
+    pub data: Data,
+    /// When it may leave: what fq reads as the packet's departure time.
+    pub departure: Instant,
+}

@@ -1,0 +1,153 @@
+//! RACK's loss detection (RFC 8985 §6): a packet is lost if one that was sent sufficiently later has arrived.
+
+use std::collections::VecDeque;
+
+use crate::scoreboard::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, Scoreboard, Segment};
+
+/// Round trips with recovery for which a widened reordering window is kept.
+const WINDOW_PERSISTENCE: u8 = 16;
+
+/// RACK's state: the newest delivered packet, and what was sent in the order of sending.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rack {
+    sent_ns: u64,
+    end: u64,
+    rtt_us: u64,
+    /// Something was delivered since the last look.
+    pub(crate) advanced: bool,
+    /// The reordering window, in quarters of the smallest RTT.
+    window_steps: u32,
+    window_persistence: u8,
+    window_changed_at: u64,
+    /// First transmissions below this number are settled.
+    cursor: u64,
+    /// Retransmissions, by number and time.
+    retransmissions: VecDeque<(u64, u64)>,
+}
+
+/// What [`Rack::detect`] needs to know of the sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    pub(crate) now_ns: u64,
+    pub(crate) in_recovery: bool,
+    pub(crate) duplicate_threshold: u32,
+    pub(crate) min_rtt_us: u64,
+    pub(crate) srtt_eighth_us: u64,
+}
+
+impl Rack {
+    pub(crate) fn new() -> Self {
+        Self { window_steps: 1, ..Self::default() }
+    }
+
+    /// A segment was delivered.
+    #[inline]
+    pub(crate) fn deliver(&mut self, segment: &Segment, now_ns: u64, min_rtt_us: u64) {
+        let rtt_us = now_ns.saturating_sub(segment.stamp.sent_ns) / 1_000;
+        if segment.has(EVER_RETRANSMITTED) && rtt_us < min_rtt_us {
+            // The original, not the retransmission, was delivered.
+            return;
+        }
+        self.advanced = true;
+        self.rtt_us = rtt_us;
+        if (segment.stamp.sent_ns, segment.end) > (self.sent_ns, self.end) {
+            self.sent_ns = segment.stamp.sent_ns;
+            self.end = segment.end;
+        }
+    }
+
+    /// A segment was sent again.
+    pub(crate) fn retransmit(&mut self, number: u64, sent_ns: u64) {
+        self.retransmissions.push_back((number, sent_ns));
+    }
+
+    /// Verdicts were taken back: everything is to be looked at anew.
+    pub(crate) fn restart(&mut self, board: &Scoreboard) {
+        self.cursor = board.first;
+        self.advanced = true;
+    }
+
+    /// A duplicate was reported: the reordering window widens, at most once a round trip.
+    pub(crate) fn adapt_window(&mut self, duplicate: bool, prior_delivered: u64, delivered: u64) {
+        if duplicate && prior_delivered >= self.window_changed_at {
+            self.window_steps = (self.window_steps + 1).min(255);
+            self.window_changed_at = delivered;
+            self.window_persistence = WINDOW_PERSISTENCE;
+        } else if self.window_persistence == 0 {
+            self.window_steps = 1;
+        }
+    }
+
+    /// A recovery has ended.
+    pub(crate) fn end_recovery(&mut self) {
+        self.window_persistence = self.window_persistence.saturating_sub(1);
+    }
+
+    /// A recovery turned out to be unnecessary.
+    pub(crate) fn recovery_was_spurious(&mut self) {
+        self.window_persistence = (self.window_persistence + 1).min(WINDOW_PERSISTENCE);
+    }
+
+    fn window_us(&self, view: &View, board: &Scoreboard) -> u64 {
+        if view.in_recovery || board.sacked_out >= view.duplicate_threshold {
+            return 0;
+        }
+        let quarter = view.min_rtt_us.min(1 << 40) / 4;
+        (quarter * u64::from(self.window_steps)).min(view.srtt_eighth_us >> 3)
+    }
+
+    /// How much longer to wait for a packet sent at `sent_ns`; zero or less if it is late.
+    fn remaining_us(&self, now_ns: u64, sent_ns: u64, window_us: u64) -> i64 {
+        let elapsed_us = now_ns.saturating_sub(sent_ns) / 1_000;
+        (self.rtt_us + window_us) as i64 - elapsed_us as i64
+    }
+
+    /// Whether a packet is late enough for a timeout to deem it lost.
+    pub(crate) fn is_late(&self, now_ns: u64, sent_ns: u64) -> bool {
+        self.remaining_us(now_ns, sent_ns, 0) <= 0
+    }
+
+    /// Marks what is lost. Returns how many packets were, and how long to wait if others may be.
+    pub(crate) fn detect(&mut self, view: &View, board: &mut Scoreboard) -> (u32, Option<u64>) {
+        let window_us = self.window_us(view, board);
+        let mut lost = 0;
+        let mut waits = false;
+
+        self.cursor = self.cursor.max(board.first);
+        while self.cursor < board.next {
+            let segment = board.get(self.cursor);
+            if !segment.has(SACKED | LOST | EVER_RETRANSMITTED) {
+                if (segment.stamp.sent_ns, segment.end) >= (self.sent_ns, self.end) {
+                    break;
+                }
+                if self.remaining_us(view.now_ns, segment.stamp.sent_ns, window_us) > 0 {
+                    waits = true;
+                    break;
+                }
+                lost += u32::from(board.mark_lost(self.cursor));
+            }
+            self.cursor += 1;
+        }
+
+        while let Some(&(number, sent_ns)) = self.retransmissions.front() {
+            if number >= board.first {
+                let segment = board.get(number);
+                let current = segment.has(RETRANSMITTED) && segment.stamp.sent_ns == sent_ns;
+                if current {
+                    if (sent_ns, segment.end) >= (self.sent_ns, self.end) {
+                        break;
+                    }
+                    if self.remaining_us(view.now_ns, sent_ns, window_us) > 0 {
+                        waits = true;
+                        break;
+                    }
+                    lost += u32::from(board.mark_lost(number));
+                }
+            }
+            self.retransmissions.pop_front();
+        }
+
+        let wait_us = self.remaining_us(view.now_ns, self.sent_ns, window_us).max(1) as u64;
+        (lost, waits.then_some(wait_us))
+    }
+}

@@ -1,0 +1,130 @@
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-02): how fast the network delivered what one
+//! acknowledgement covers.
+
+/// What one acknowledgement tells of the delivery rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateSample {
+    /// Packets delivered over the interval; `None` without a valid sample.
+    pub delivered: Option<u32>,
+    /// Packets that had been delivered when the newest acknowledged packet was sent.
+    pub prior_delivered: u64,
+    /// The interval in microseconds: the longer of sending and acknowledging time.
+    pub interval_us: u64,
+    /// The round-trip time of this acknowledgement, if it has one.
+    pub rtt_us: Option<u64>,
+    /// Packets that were deemed lost on this acknowledgement.
+    pub losses: u32,
+    /// Packets newly acknowledged, selectively or not.
+    pub acked_sacked: u32,
+    /// Packets in flight before this acknowledgement.
+    pub prior_in_flight: u32,
+    /// Whether the sender had too little to send within the interval.
+    pub app_limited: bool,
+    /// Whether the acknowledgement may have waited for the receiver's timer.
+    pub ack_delayed: bool,
+}
+
+/// The connection's side of the samples.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RateEstimator {
+    /// Packets delivered so far.
+    pub(crate) delivered: u64,
+    /// Of these, acknowledged with ECE.
+    pub(crate) delivered_ce: u64,
+    /// Packets deemed lost so far.
+    pub(crate) lost: u64,
+    /// When `delivered` last grew.
+    pub(crate) delivered_at_ns: u64,
+    /// When the packet was sent that starts the current sending interval.
+    pub(crate) first_sent_ns: u64,
+    /// Samples are limited by the application until that many packets are delivered; 0 if they are not.
+    pub(crate) app_limited_until: u64,
+}
+
+/// What a packet remembers of the connection when it was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SendStamp {
+    pub(crate) sent_ns: u64,
+    pub(crate) first_sent_ns: u64,
+    pub(crate) delivered_at_ns: u64,
+    pub(crate) delivered: u64,
+    pub(crate) app_limited: bool,
+}
+
+/// The newest acknowledged packet's stamp, found while one acknowledgement is processed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SampleBuilder {
+    newest: Option<(SendStamp, u64)>,
+}
+
+impl RateEstimator {
+    /// The stamp of a packet that is sent at `sent_ns` while `packets_out` packets are outstanding.
+    #[inline]
+    pub(crate) fn stamp(&mut self, sent_ns: u64, packets_out: u32) -> SendStamp {
+        if packets_out == 0 {
+            self.first_sent_ns = sent_ns;
+            self.delivered_at_ns = sent_ns;
+        }
+        SendStamp {
+            sent_ns,
+            first_sent_ns: self.first_sent_ns,
+            delivered_at_ns: self.delivered_at_ns,
+            delivered: self.delivered,
+            app_limited: self.app_limited_until != 0,
+        }
+    }
+
+    /// Completes the sample of an acknowledgement that arrived at `now_ns`.
+    #[inline]
+    pub(crate) fn sample(
+        &mut self,
+        builder: &SampleBuilder,
+        now_ns: u64,
+        acked_sacked: u32,
+        min_rtt_us: u64,
+    ) -> RateSample {
+        if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        if acked_sacked > 0 {
+            self.delivered_at_ns = now_ns;
+        }
+        let Some((stamp, _)) = builder.newest else {
+            return RateSample::default();
+        };
+        self.first_sent_ns = stamp.sent_ns;
+        let sending_us = stamp.sent_ns.saturating_sub(stamp.first_sent_ns) / 1_000;
+        let acking_us = self.delivered_at_ns.saturating_sub(stamp.delivered_at_ns) / 1_000;
+        let interval_us = sending_us.max(acking_us);
+        // Less than the smallest round trip would mean a rate that nobody saw.
+        let valid = interval_us >= min_rtt_us && interval_us > 0;
+        RateSample {
+            delivered: valid.then_some((self.delivered - stamp.delivered) as u32),
+            prior_delivered: stamp.delivered,
+            interval_us: if valid { interval_us } else { 0 },
+            app_limited: stamp.app_limited,
+            ..RateSample::default()
+        }
+    }
+}
+
+impl SampleBuilder {
+    /// A packet was delivered. The newest one, by time and then by position, gives the sample.
+    #[inline]
+    pub(crate) fn deliver(&mut self, stamp: &SendStamp, end: u64) {
+        let newer = match &self.newest {
+            None => true,
+            Some((newest, newest_end)) => (stamp.sent_ns, end) > (newest.sent_ns, *newest_end),
+        };
+        if newer {
+            self.newest = Some((*stamp, end));
+        }
+    }
+}
+
+impl SampleBuilder {
+    /// Packets that had been delivered when the newest acknowledged packet was sent.
+    pub(crate) fn prior_delivered(&self) -> u64 {
+        self.newest.map_or(0, |(stamp, _)| stamp.delivered)
+    }
+}

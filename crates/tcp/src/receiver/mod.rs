@@ -1,0 +1,421 @@
+//! The receiving endpoint: reassembly, acknowledgements, window.
+
+mod buffer;
+mod reassembly;
+
+use dualq_units::{Bytes, Ecn, Instant};
+use std::time::Duration;
+
+use crate::packet::{Ack, Data, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlock};
+use crate::tick::{Tick, instant};
+use buffer::Buffer;
+use reassembly::{Arrival, Reassembly};
+
+/// Acknowledgements at once when a connection starts or something went wrong (Linux: `TCP_MAX_QUICKACKS`).
+const MAX_QUICK_ACKS: u32 = 16;
+/// The shortest and longest delay of an acknowledgement (Linux: `TCP_DELACK_MIN`, `TCP_ATO_MIN`, `TCP_DELACK_MAX`).
+const MIN_ACK_DELAY_US: u64 = 40_000;
+const MAX_ACK_DELAY_US: u64 = 200_000;
+/// The delay of compressed SACKs: a third of the round trip, 1 ms at most, 44 in a row (Linux: `tcp_comp_sack_*`).
+const MAX_COMPRESSION_NS: u64 = 1_000_000;
+const COMPRESSION_RTT_PERCENT: u64 = 33;
+const MAX_COMPRESSED: u32 = 44;
+const DUPLICATES_BEFORE_COMPRESSION: u32 = 3;
+
+/// What a receiver is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiverConfig {
+    /// The path's MTU in bytes; at least 576.
+    pub mtu: u32,
+    /// Whether ECN is granted to those who ask.
+    pub ecn: bool,
+    /// Whether marks are echoed one by one, as DCTCP needs it.
+    pub exact_echo: bool,
+    /// The most memory that the receive buffer grows to (Linux: `tcp_rmem`'s maximum).
+    pub max_buffer: Bytes,
+    /// The program reads at most this often.
+    pub read_interval: Duration,
+    /// Whether the program answers at once, so that each acknowledgement leaves with the answer.
+    pub answers: bool,
+    /// The coarse clock's step.
+    pub tick: Tick,
+}
+
+impl Default for ReceiverConfig {
+    fn default() -> Self {
+        Self {
+            mtu: 1500,
+            ecn: true,
+            exact_echo: false,
+            max_buffer: Bytes(64 << 20),
+            read_interval: Duration::ZERO,
+            answers: false,
+            tick: Tick::default(),
+        }
+    }
+}
+
+/// Counters of a receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverStats {
+    /// Segments that arrived.
+    pub segments: u64,
+    /// Payload bytes that had arrived before.
+    pub duplicate_bytes: u64,
+    /// Segments that arrived with CE.
+    pub ce_segments: u64,
+}
+
+/// The receiving endpoint of a connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    config: ReceiverConfig,
+    mss: u32,
+    stream: Reassembly,
+    buffer: Buffer,
+    ecn: bool,
+
+    /// The stream's edge and the window in the last acknowledgement.
+    acked: u64,
+    window: u64,
+    echo_ms: u32,
+    /// A duplicate to be reported.
+    duplicate: Option<SackBlock>,
+
+    quick: u32,
+    ack_now: bool,
+    /// The sender paused after what arrived last: acknowledge when it is read.
+    pushed: bool,
+    ack_delay_us: u64,
+    last_arrival_ns: u64,
+    ack_timer_ns: u64,
+    compression_timer_ns: u64,
+    compressed: u32,
+    duplicates: u32,
+    compressed_at: u64,
+    read_ns: u64,
+    last_read_ns: Option<u64>,
+
+    /// ECE is to be set.
+    echo: bool,
+    ecn_seen: bool,
+    /// DCTCP: the last packet was marked, and where the stream's edge was with it.
+    ce_state: bool,
+    ce_prior: u64,
+
+    stats: ReceiverStats,
+}
+
+impl Receiver {
+    /// A receiver that waits for a SYN.
+    #[must_use]
+    pub fn new(config: ReceiverConfig) -> Self {
+        let mss = config.mtu.max(576) - HEADER_BYTES;
+        let buffer = Buffer::new(config.max_buffer, mss);
+        Self {
+            mss,
+            stream: Reassembly::default(),
+            window: buffer.window(0, mss),
+            buffer,
+            ecn: false,
+            acked: 0,
+            echo_ms: 0,
+            duplicate: None,
+            quick: 0,
+            ack_now: false,
+            pushed: false,
+            ack_delay_us: 0,
+            last_arrival_ns: 0,
+            ack_timer_ns: u64::MAX,
+            compression_timer_ns: u64::MAX,
+            compressed: 0,
+            duplicates: 0,
+            compressed_at: 0,
+            read_ns: u64::MAX,
+            last_read_ns: None,
+            echo: false,
+            ecn_seen: false,
+            ce_state: false,
+            ce_prior: 0,
+            stats: ReceiverStats::default(),
+            config,
+        }
+    }
+
+    /// Bytes received without a gap.
+    #[must_use]
+    #[inline]
+    pub const fn received(&self) -> u64 {
+        self.stream.next
+    }
+
+    /// The counters.
+    #[must_use]
+    #[inline]
+    pub const fn stats(&self) -> &ReceiverStats {
+        &self.stats
+    }
+
+    /// When [`on_timer`](Self::on_timer) is to be called next.
+    #[must_use]
+    #[inline]
+    pub fn next_timer(&self) -> Instant {
+        instant(self.ack_timer_ns.min(self.compression_timer_ns).min(self.read_ns))
+    }
+
+    /// Bytes that are held: read by nobody, or beyond a gap.
+    #[inline]
+    const fn held(&self) -> u64 {
+        self.stream.next - self.buffer.read_end + self.stream.island_bytes
+    }
+
+    /// Data arrive at `now`; acknowledgements go to `out`.
+    #[inline]
+    pub fn on_data(&mut self, now: Instant, data: &Data, out: &mut impl FnMut(Ack)) {
+        let now_ns = now.as_nanos();
+        if data.syn {
+            self.ecn = self.config.ecn && data.cwr;
+            self.echo_ms = data.timestamp_ms;
+            let mut ack = self.ack(now_ns, 0);
+            ack.syn = true;
+            ack.ece = self.ecn;
+            out(ack);
+            return;
+        }
+        self.stats.segments += u64::from(data.segments);
+        if data.cwr {
+            self.echo = false;
+            // The sender's window may be down to one packet.
+            self.ack_now |= data.payload > 0;
+        }
+        if data.seq <= self.acked {
+            self.echo_ms = data.timestamp_ms;
+        }
+        let gap_before = self.stream.has_islands();
+        let arrival = self.stream.take(data.seq, data.end());
+        if self.ecn && arrival != Arrival::Duplicate {
+            self.look_at_mark(now_ns, data, out);
+        }
+        match arrival {
+            Arrival::InOrder => {
+                self.take_in_order(now_ns, data);
+                // A filled gap is told at once (RFC 5681 §4.2).
+                self.ack_now |= gap_before && !self.stream.has_islands();
+            }
+            Arrival::Beyond => self.buffer.grow_threshold(self.held(), self.mss),
+            Arrival::Duplicate => {
+                self.stats.duplicate_bytes += u64::from(data.payload);
+                self.duplicate = Some(SackBlock { start: data.seq, end: data.end() });
+                self.hurry(MAX_QUICK_ACKS);
+                if !self.stream.has_islands() {
+                    self.ack_now = true;
+                }
+            }
+        }
+        self.decide(now_ns, out);
+        if self.buffer.read_end < self.stream.next && self.read_ns == u64::MAX {
+            self.schedule_read(now_ns, out);
+        }
+    }
+
+    /// A deadline of [`next_timer`](Self::next_timer) has come.
+    pub fn on_timer(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
+        let now_ns = now.as_nanos();
+        if self.read_ns <= now_ns {
+            self.read(now_ns, out);
+        }
+        if self.ack_timer_ns <= now_ns || self.compression_timer_ns <= now_ns {
+            self.send(now_ns, out);
+        }
+    }
+
+    #[inline]
+    fn take_in_order(&mut self, now_ns: u64, data: &Data) {
+        let now_ms = (now_ns / 1_000_000) as u32;
+        if data.echo_ms > 0 && data.payload >= self.mss {
+            self.buffer.measure_rtt(now_ms.saturating_sub(data.echo_ms));
+        }
+        self.adapt_delay(now_ns);
+        self.pushed |= data.push;
+        self.buffer.grow_threshold(self.held(), self.mss);
+    }
+
+    /// How long an acknowledgement may wait follows from how often data come (Linux: `tcp_event_data_recv`).
+    #[inline]
+    fn adapt_delay(&mut self, now_ns: u64) {
+        let gap_us = now_ns.saturating_sub(self.last_arrival_ns) / 1_000;
+        self.last_arrival_ns = now_ns;
+        if self.ack_delay_us == 0 {
+            self.hurry(MAX_QUICK_ACKS);
+            self.ack_delay_us = MIN_ACK_DELAY_US;
+        } else if gap_us <= MIN_ACK_DELAY_US / 2 {
+            self.ack_delay_us = self.ack_delay_us / 2 + MIN_ACK_DELAY_US / 2;
+        } else if gap_us < self.ack_delay_us {
+            self.ack_delay_us = self.ack_delay_us / 2 + gap_us;
+        } else if gap_us > self.buffer.rtt_us + MAX_ACK_DELAY_US {
+            // So long a silence was a timeout: the sender's window is small.
+            self.hurry(MAX_QUICK_ACKS);
+        }
+    }
+
+    fn hurry(&mut self, most: u32) {
+        let by_window = (self.window / u64::from(2 * self.mss)) as u32;
+        self.quick = self.quick.max(by_window.max(2).min(most));
+        self.ack_delay_us = self.ack_delay_us.max(MIN_ACK_DELAY_US);
+    }
+
+    /// ECN: what to echo (RFC 3168 §6.1.3; RFC 8257 §3.2 if exact).
+    fn look_at_mark(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
+        let marked = data.ecn == Ecn::Ce;
+        self.stats.ce_segments += u64::from(marked) * u64::from(data.segments);
+        if self.config.exact_echo {
+            if data.ecn.is_capable() {
+                if marked != self.ce_state {
+                    if self.ack_timer_ns != u64::MAX {
+                        self.echo = self.ce_state;
+                        self.send_up_to(now_ns, self.ce_prior, out);
+                    }
+                    self.ack_now = true;
+                }
+                self.ce_prior = self.stream.next;
+                self.ce_state = marked;
+                self.echo = marked;
+            }
+        } else if marked && !self.echo {
+            self.hurry(2);
+            self.echo = true;
+        } else if !data.ecn.is_capable() && self.ecn_seen {
+            // A retransmission, perhaps: the sender waits for news.
+            self.hurry(2);
+        }
+        self.ecn_seen |= data.ecn.is_capable();
+    }
+
+    /// Acknowledge now, later, or with others (Linux: `__tcp_ack_snd_check`).
+    #[inline]
+    fn decide(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        let unacked = self.stream.next - self.acked;
+        let held = self.held();
+        if self.buffer.is_tight(held) {
+            self.quick = 0;
+        }
+        let window_holds = || {
+            let offered = (self.acked + self.window).saturating_sub(self.stream.next);
+            self.buffer.window(held, self.mss) >= offered
+        };
+        if (unacked > u64::from(self.mss) && window_holds())
+            || self.quick > 0
+            || self.ack_now
+            || self.config.answers
+        {
+            self.send(now_ns, out);
+        } else if !self.stream.has_islands() {
+            self.delay(now_ns, out);
+        } else {
+            self.compress(now_ns, out);
+        }
+    }
+
+    fn delay(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        let mut delay_us = self.ack_delay_us;
+        if delay_us > MIN_ACK_DELAY_US {
+            let by_rtt = self.buffer.rtt_us.max(MIN_ACK_DELAY_US);
+            delay_us = delay_us.min(by_rtt).min(MAX_ACK_DELAY_US);
+        }
+        let tick = self.config.tick;
+        if self.ack_timer_ns == u64::MAX {
+            self.ack_timer_ns = tick.expiry(now_ns, tick.from_micros(delay_us));
+        } else if self.ack_timer_ns <= tick.expiry(now_ns, tick.from_micros(delay_us / 4)) {
+            self.send(now_ns, out);
+        }
+    }
+
+    fn compress(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        if self.compressed >= MAX_COMPRESSED {
+            return self.send(now_ns, out);
+        }
+        if self.compressed_at != self.stream.next {
+            self.compressed_at = self.stream.next;
+            self.duplicates = 0;
+        }
+        if self.duplicates < DUPLICATES_BEFORE_COMPRESSION {
+            self.duplicates += 1;
+            return self.send(now_ns, out);
+        }
+        self.compressed += 1;
+        if self.compression_timer_ns == u64::MAX {
+            let share_ns = self.buffer.rtt_us * 1_000 * COMPRESSION_RTT_PERCENT / 100;
+            self.compression_timer_ns = now_ns + share_ns.min(MAX_COMPRESSION_NS);
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        self.send_up_to(now_ns, self.stream.next, out);
+    }
+
+    fn send_up_to(&mut self, now_ns: u64, edge: u64, out: &mut impl FnMut(Ack)) {
+        let ack = self.ack(now_ns, edge);
+        self.quick = self.quick.saturating_sub(1);
+        self.ack_now = false;
+        self.pushed = false;
+        self.ack_timer_ns = u64::MAX;
+        self.compression_timer_ns = u64::MAX;
+        self.compressed = 0;
+        out(ack);
+    }
+
+    fn ack(&mut self, now_ns: u64, edge: u64) -> Ack {
+        let mut blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
+        let mut count = 0;
+        let duplicate = self.duplicate.take();
+        if let Some(block) = duplicate {
+            blocks[0] = block;
+            count = 1;
+        }
+        if self.stream.has_islands() {
+            count += self.stream.report(&mut blocks[count..]);
+        }
+        // What was offered is never taken back.
+        let offered = (self.acked + self.window).saturating_sub(edge);
+        self.window = self.buffer.window(self.held(), self.mss).max(offered);
+        self.acked = edge;
+        Ack {
+            ack: edge,
+            window: self.window,
+            blocks,
+            block_count: count as u8,
+            dsack: duplicate.is_some(),
+            ece: self.ecn && self.echo,
+            syn: false,
+            echo_ms: self.echo_ms,
+            timestamp_ms: (now_ns / 1_000_000) as u32,
+        }
+    }
+
+    /// The program is woken, at once or when its interval is over.
+    fn schedule_read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        let interval_ns = self.config.read_interval.as_nanos() as u64;
+        let due = self.last_read_ns.map_or(now_ns, |last| last + interval_ns);
+        if due <= now_ns {
+            self.read(now_ns, out);
+        } else {
+            self.read_ns = due;
+        }
+    }
+
+    /// The program reads everything there is.
+    fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        self.read_ns = u64::MAX;
+        self.last_read_ns = Some(now_ns);
+        self.buffer.read(now_ns, self.stream.next, self.mss);
+        let offered = (self.acked + self.window).saturating_sub(self.stream.next);
+        let window = self.buffer.window(self.held(), self.mss);
+        let ack_waits = self.ack_timer_ns != u64::MAX;
+        let unacked = self.stream.next - self.acked;
+        let due = unacked > u64::from(self.mss) || self.pushed;
+        if (ack_waits && due) || (window > 0 && window >= 2 * offered) {
+            self.send(now_ns, out);
+        }
+    }
+}

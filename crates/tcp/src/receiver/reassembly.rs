@@ -1,0 +1,170 @@
+//! What has arrived: the edge of the unbroken stream, and the islands beyond it.
+
+use std::collections::VecDeque;
+
+use crate::packet::SackBlock;
+
+/// Islands that are remembered for reports (Linux: `TCP_NUM_SACKS`).
+const RECENT: usize = 4;
+
+/// What became of arriving bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// They continue the stream.
+    InOrder,
+    /// They leave a gap before them.
+    Beyond,
+    /// All of them had arrived before.
+    Duplicate,
+}
+
+/// The stream as received so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reassembly {
+    /// Everything before this offset has arrived.
+    pub(super) next: u64,
+    islands: VecDeque<SackBlock>,
+    /// Bytes in the islands.
+    pub(super) island_bytes: u64,
+    /// Where the islands start that changed last, the newest first.
+    recent: [u64; RECENT],
+    recent_count: usize,
+}
+
+impl Reassembly {
+    #[inline]
+    pub(super) fn has_islands(&self) -> bool {
+        !self.islands.is_empty()
+    }
+
+    /// Takes the bytes from `start` to `end`.
+    #[inline]
+    pub(super) fn take(&mut self, start: u64, end: u64) -> Arrival {
+        if end <= self.next {
+            return Arrival::Duplicate;
+        }
+        if start <= self.next {
+            self.next = end;
+            if !self.islands.is_empty() {
+                self.absorb();
+            }
+            return Arrival::InOrder;
+        }
+        self.take_beyond(start, end)
+    }
+
+    /// The stream's edge has moved: islands that it reaches are part of it now.
+    fn absorb(&mut self) {
+        while let Some(island) = self.islands.front().copied() {
+            if island.start > self.next {
+                break;
+            }
+            self.next = self.next.max(island.end);
+            self.island_bytes -= island.end - island.start;
+            self.islands.pop_front();
+        }
+        let next = self.next;
+        self.forget(|start| start < next);
+    }
+
+    fn take_beyond(&mut self, start: u64, end: u64) -> Arrival {
+        // Mostly the last island grows.
+        let index = match self.islands.back_mut() {
+            Some(last) if last.end == start => {
+                last.end = end;
+                self.island_bytes += end - start;
+                let island = last.start;
+                self.touch(island);
+                return Arrival::Beyond;
+            }
+            Some(last) if last.end < start => self.islands.len(),
+            None => 0,
+            _ => self.islands.partition_point(|island| island.end < start),
+        };
+        if let Some(island) = self.islands.get(index)
+            && island.start <= start
+            && end <= island.end
+        {
+            let island = island.start;
+            self.touch(island);
+            return Arrival::Duplicate;
+        }
+        let mut merged = SackBlock { start, end };
+        while let Some(island) = self.islands.get(index).copied() {
+            if island.start > merged.end {
+                break;
+            }
+            merged.start = merged.start.min(island.start);
+            merged.end = merged.end.max(island.end);
+            self.island_bytes -= island.end - island.start;
+            self.islands.remove(index);
+            self.forget(|start| start == island.start);
+        }
+        self.island_bytes += merged.end - merged.start;
+        self.islands.insert(index, merged);
+        self.touch(merged.start);
+        Arrival::Beyond
+    }
+
+    fn forget(&mut self, gone: impl Fn(u64) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.recent_count {
+            if !gone(self.recent[index]) {
+                self.recent[kept] = self.recent[index];
+                kept += 1;
+            }
+        }
+        self.recent_count = kept;
+    }
+
+    fn touch(&mut self, start: u64) {
+        if self.recent_count > 0 && self.recent[0] == start {
+            return;
+        }
+        self.forget(|known| known == start);
+        self.recent_count = (self.recent_count + 1).min(RECENT);
+        self.recent[..self.recent_count].rotate_right(1);
+        self.recent[0] = start;
+    }
+
+    /// Writes the islands that changed last to `blocks`, the newest first; returns how many.
+    pub(super) fn report(&self, blocks: &mut [SackBlock]) -> usize {
+        let mut count = 0;
+        for start in &self.recent[..self.recent_count] {
+            if count == blocks.len() {
+                break;
+            }
+            let index = self.islands.partition_point(|island| island.start < *start);
+            if let Some(island) = self.islands.get(index) {
+                blocks[count] = *island;
+                count += 1;
+            }
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn islands_merge_and_are_absorbed() {
+        let mut stream = Reassembly::default();
+        assert_eq!(stream.take(0, 10), Arrival::InOrder);
+        assert_eq!(stream.take(20, 30), Arrival::Beyond);
+        assert_eq!(stream.take(40, 50), Arrival::Beyond);
+        assert_eq!(stream.take(40, 50), Arrival::Duplicate);
+        let mut blocks = [SackBlock::default(); 3];
+        assert_eq!(stream.report(&mut blocks), 2);
+        assert_eq!(blocks[0], SackBlock { start: 40, end: 50 });
+        assert_eq!(blocks[1], SackBlock { start: 20, end: 30 });
+        assert_eq!(stream.take(30, 40), Arrival::Beyond);
+        assert_eq!(stream.report(&mut blocks), 1);
+        assert_eq!(blocks[0], SackBlock { start: 20, end: 50 });
+        assert_eq!(stream.take(10, 20), Arrival::InOrder);
+        assert_eq!((stream.next, stream.island_bytes), (50, 0));
+        assert!(!stream.has_islands());
+        assert_eq!(stream.take(0, 50), Arrival::Duplicate);
+    }
+}

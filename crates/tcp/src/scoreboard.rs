@@ -1,0 +1,238 @@
+//! The sender's record of what is outstanding: a ring of segments, so that each event costs the same at any window.
+
+use crate::packet::SackBlock;
+use crate::rate::SendStamp;
+
+/// Selectively acknowledged.
+pub(crate) const SACKED: u8 = 1;
+/// Deemed lost.
+pub(crate) const LOST: u8 = 2;
+/// Its retransmission is in flight.
+pub(crate) const RETRANSMITTED: u8 = 4;
+/// Was retransmitted at some time.
+pub(crate) const EVER_RETRANSMITTED: u8 = 8;
+
+/// One segment that was sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Segment {
+    pub(crate) end: u64,
+    pub(crate) stamp: SendStamp,
+    pub(crate) payload: u32,
+    pub(crate) flags: u8,
+}
+
+impl Segment {
+    #[inline]
+    pub(crate) const fn start(&self) -> u64 {
+        self.end - self.payload as u64
+    }
+
+    #[inline]
+    pub(crate) const fn has(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+}
+
+/// Segments between the first not acknowledged and the last sent, by number.
+#[derive(Clone, Debug)]
+pub(crate) struct Scoreboard {
+    ring: Vec<Segment>,
+    /// The number of the first outstanding segment.
+    pub(crate) first: u64,
+    /// The number that the next new segment gets.
+    pub(crate) next: u64,
+    pub(crate) sacked_out: u32,
+    pub(crate) lost_out: u32,
+    pub(crate) retrans_out: u32,
+    /// Below this number nothing waits to be retransmitted.
+    pub(crate) retransmit_from: u64,
+    /// One more than the number of the highest selectively acknowledged segment.
+    pub(crate) sack_end: u64,
+    /// What the last acknowledgement's blocks said: no need to look at that again.
+    seen: [SackBlock; 3],
+}
+
+impl Scoreboard {
+    pub(crate) fn new() -> Self {
+        Self {
+            ring: vec![Segment::default(); 64],
+            first: 0,
+            next: 0,
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            retransmit_from: 0,
+            sack_end: 0,
+            seen: [SackBlock::default(); 3],
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn packets_out(&self) -> u32 {
+        (self.next - self.first) as u32
+    }
+
+    #[inline]
+    pub(crate) const fn in_flight(&self) -> u32 {
+        (self.packets_out() + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, number: u64) -> &Segment {
+        &self.ring[number as usize & (self.ring.len() - 1)]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, number: u64) -> &mut Segment {
+        let mask = self.ring.len() - 1;
+        &mut self.ring[number as usize & mask]
+    }
+
+    /// Appends a new segment.
+    #[inline]
+    pub(crate) fn push(&mut self, segment: Segment) {
+        if self.packets_out() as usize == self.ring.len() {
+            self.grow();
+        }
+        let number = self.next;
+        self.next += 1;
+        *self.get_mut(number) = segment;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut ring = vec![Segment::default(); self.ring.len() * 2];
+        let mask = ring.len() - 1;
+        for number in self.first..self.next {
+            ring[number as usize & mask] = *self.get(number);
+        }
+        self.ring = ring;
+    }
+
+    /// Takes the first segment off, which is acknowledged.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Segment {
+        let segment = *self.get(self.first);
+        self.first += 1;
+        self.sacked_out -= u32::from(segment.has(SACKED));
+        self.lost_out -= u32::from(segment.has(LOST));
+        self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
+        self.retransmit_from = self.retransmit_from.max(self.first);
+        segment
+    }
+
+    /// The number of the segment that holds the byte at `offset`, which is outstanding.
+    #[inline]
+    fn locate(&self, offset: u64) -> u64 {
+        let front = self.get(self.first);
+        // Full segments, mostly: their number follows from the distance.
+        let guess = self.first + (offset - front.start()) / u64::from(front.payload.max(1));
+        if guess < self.next {
+            let segment = self.get(guess);
+            if segment.start() <= offset && offset < segment.end {
+                return guess;
+            }
+        }
+        let (mut low, mut high) = (self.first, self.next);
+        while low < high {
+            let middle = u64::midpoint(low, high);
+            if self.get(middle).end <= offset {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// Calls `newly` for each segment that `blocks` acknowledge for the first time, with its state before.
+    #[inline]
+    pub(crate) fn sack(&mut self, blocks: &[SackBlock], mut newly: impl FnMut(&Segment)) {
+        let known = self.seen;
+        for block in blocks {
+            let mut from = *block;
+            // What stood in the last acknowledgement is marked; blocks grow at their ends or swallow others.
+            let mut sorted = known;
+            sorted.sort_unstable_by_key(|known| known.start);
+            for known in sorted {
+                if known.start < from.end && known.end > from.start {
+                    if known.start > from.start {
+                        self.sack_range(from.start, known.start, &mut newly);
+                    }
+                    from.start = known.end.min(from.end);
+                }
+            }
+            self.sack_range(from.start, from.end, &mut newly);
+        }
+        self.seen = [SackBlock::default(); 3];
+        self.seen[..blocks.len()].copy_from_slice(blocks);
+    }
+
+    fn sack_range(&mut self, start: u64, end: u64, newly: &mut impl FnMut(&Segment)) {
+        if self.first == self.next {
+            return;
+        }
+        let start = start.max(self.get(self.first).start());
+        let end = end.min(self.get(self.next - 1).end);
+        if start >= end {
+            return;
+        }
+        let mut number = self.locate(start);
+        while number < self.next && self.get(number).end <= end {
+            let segment = *self.get(number);
+            if !segment.has(SACKED) {
+                newly(&segment);
+                self.lost_out -= u32::from(segment.has(LOST));
+                self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
+                self.sacked_out += 1;
+                let entry = self.get_mut(number);
+                entry.flags = (segment.flags & EVER_RETRANSMITTED) | SACKED;
+                self.sack_end = self.sack_end.max(number + 1);
+            }
+            number += 1;
+        }
+    }
+
+    /// Deems a segment lost, or its retransmission. Returns whether that is news.
+    #[inline]
+    pub(crate) fn mark_lost(&mut self, number: u64) -> bool {
+        let segment = self.get_mut(number);
+        let flags = segment.flags;
+        if flags & SACKED != 0 || (flags & LOST != 0 && flags & RETRANSMITTED == 0) {
+            return false;
+        }
+        segment.flags = (flags | LOST) & !RETRANSMITTED;
+        self.lost_out += u32::from(flags & LOST == 0);
+        self.retrans_out -= u32::from(flags & RETRANSMITTED != 0);
+        self.retransmit_from = self.retransmit_from.min(number);
+        true
+    }
+
+    /// Takes back every verdict of loss.
+    pub(crate) fn unmark_lost(&mut self) {
+        for number in self.first..self.next {
+            self.get_mut(number).flags &= !LOST;
+        }
+        self.lost_out = 0;
+        self.retransmit_from = self.next;
+    }
+
+    /// The next segment that is lost and not retransmitted.
+    #[inline]
+    pub(crate) fn next_lost(&mut self) -> Option<u64> {
+        if self.retrans_out >= self.lost_out {
+            return None;
+        }
+        let mut number = self.retransmit_from.max(self.first);
+        while number < self.next {
+            let segment = self.get(number);
+            if segment.has(LOST) && !segment.has(SACKED | RETRANSMITTED) {
+                self.retransmit_from = number;
+                return Some(number);
+            }
+            number += 1;
+        }
+        self.retransmit_from = number;
+        None
+    }
+}

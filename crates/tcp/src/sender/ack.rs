@@ -1,0 +1,285 @@
+//! Digesting acknowledgements (Linux: `tcp_ack` and what it calls).
+
+use dualq_units::Instant;
+
+use super::{Handshake, Sender};
+use crate::cc::{CongestionControl, State};
+use crate::packet::Ack;
+use crate::rate::SampleBuilder;
+use crate::scoreboard::{EVER_RETRANSMITTED, SACKED};
+
+/// What one acknowledgement brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Findings {
+    pub(super) now_ns: u64,
+    /// The cumulative acknowledgement moved.
+    pub(super) advanced: bool,
+    /// Data were acknowledged cumulatively.
+    pub(super) acked: bool,
+    /// Data were acknowledged selectively.
+    pub(super) sacked: bool,
+    /// Data were acknowledged that had been retransmitted.
+    pub(super) retransmitted_acked: bool,
+    /// Data sent once, before recovery began, were acknowledged.
+    pub(super) original_acked: bool,
+    /// The window changed.
+    pub(super) window_moved: bool,
+    pub(super) ece: bool,
+    pub(super) duplicate: bool,
+    /// The duplicate is that of the loss probe.
+    pub(super) probe_duplicate: bool,
+    /// A retransmission was found lost.
+    pub(super) retransmission_lost: bool,
+    /// The timer is to be started anew.
+    pub(super) restart_timer: bool,
+    pub(super) prior_una: u64,
+    pub(super) echo_ms: u32,
+}
+
+impl Findings {
+    /// Neither data, nor acknowledgement, nor window: a plain duplicate.
+    pub(super) const fn is_plain_duplicate(&self) -> bool {
+        !self.acked && !self.window_moved
+    }
+
+    const fn is_alert(&self) -> bool {
+        self.sacked || self.ece || self.duplicate
+    }
+}
+
+/// Times that the round trip is measured by.
+#[derive(Clone, Copy, Debug, Default)]
+struct AckedTimes {
+    /// The oldest and the newest first transmission acknowledged cumulatively.
+    cumulative: Option<(u64, u64)>,
+    /// The same of those acknowledged selectively.
+    selective: Option<(u64, u64)>,
+    count: u32,
+}
+
+fn span(times: &mut Option<(u64, u64)>, sent_ns: u64) {
+    match times {
+        Some((_, newest)) => *newest = sent_ns,
+        None => *times = Some((sent_ns, sent_ns)),
+    }
+}
+
+impl Sender {
+    /// An acknowledgement arrives at `now`.
+    pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
+        let now_ns = now.as_nanos();
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.peer_timestamp_ms = ack.timestamp_ms;
+        if ack.syn {
+            self.establish(now_ns, ack);
+            return;
+        }
+        if !self.is_established() || ack.ack > self.snd_nxt {
+            return;
+        }
+        let mut found = Findings {
+            now_ns,
+            ece: ack.ece && self.ecn,
+            prior_una: self.snd_una,
+            echo_ms: ack.echo_ms,
+            ..Findings::default()
+        };
+        let prior_in_flight = self.board.in_flight();
+        let prior_packets = self.board.packets_out();
+        let prior_lost = self.rate.lost;
+        let prior_delivered = self.rate.delivered;
+
+        if ack.ack > self.snd_una {
+            found.advanced = true;
+            found.window_moved = true;
+            self.recovery.timeouts_in_row = 0;
+            self.snd_una = ack.ack;
+        }
+        let window_end = ack.ack + ack.window;
+        if window_end != self.window_end && ack.ack >= self.snd_una {
+            found.window_moved = true;
+            self.window_end = self.window_end.max(window_end);
+            self.receive_window = ack.window;
+        }
+
+        let mut builder = SampleBuilder::default();
+        let mut times = AckedTimes::default();
+        self.check_duplicate(ack, &mut found);
+        let first_block = usize::from(ack.dsack);
+        if ack.blocks().len() > first_block {
+            self.take_sack(ack, first_block, &mut found, &mut builder, &mut times);
+        }
+        if prior_packets == 0 {
+            self.finish_probe_if_acked(ack.ack, &found);
+            return;
+        }
+        self.take_cumulative(ack.ack, &mut found, &mut builder, &mut times);
+        let rtt_us = self.measure_rtt(&mut found, &times);
+        let prior_sample = builder.prior_delivered();
+        self.rack.adapt_window(
+            found.duplicate && !found.probe_duplicate,
+            prior_sample,
+            self.rate.delivered,
+        );
+        let context = self.context(now_ns);
+        self.control.on_ack_event(&mut self.window, &context);
+
+        if self.recovery.probe_end.is_some() {
+            self.finish_probe_if_acked(ack.ack, &found);
+        }
+        self.recovery.new_data_first = false;
+        let dubious = found.is_plain_duplicate()
+            || found.is_alert()
+            || self.recovery.state != State::Open;
+        if dubious {
+            self.alert(&mut found);
+        }
+        if found.restart_timer {
+            self.restart_timer(now_ns);
+        }
+
+        let delivered = (self.rate.delivered - prior_delivered) as u32;
+        let losses = (self.rate.lost - prior_lost) as u32;
+        let mut sample = self.rate.sample(&builder, now_ns, delivered, self.rtt.min_us);
+        if self.rate.app_limited_until == 0 {
+            self.window.app_limited = false;
+        }
+        sample.rtt_us = rtt_us;
+        sample.losses = losses;
+        sample.acked_sacked = delivered;
+        sample.prior_in_flight = prior_in_flight;
+        sample.ack_delayed = times.count == 1
+            && !found.is_alert()
+            && self.snd_una - found.prior_una < u64::from(self.mss);
+        self.steer(&found, &sample);
+    }
+
+    /// The answer to the SYN: the first round trip is known.
+    fn establish(&mut self, now_ns: u64, ack: &Ack) {
+        if self.handshake != Handshake::SynSent {
+            return;
+        }
+        self.handshake = Handshake::Established;
+        self.ecn = ack.ece && self.wants_ecn();
+        self.window_end = ack.window;
+        self.receive_window = ack.window;
+        self.timers.clear();
+        let rtt_us = now_ns.saturating_sub(self.syn_sent_ns) / 1_000;
+        self.rtt.measure(rtt_us, 0, 0, self.config.tick);
+        self.rtt.min_us = rtt_us.max(1);
+        // The SYN counts as a packet delivered.
+        self.rate.delivered = 1;
+        self.rate.delivered_at_ns = now_ns;
+        self.update_pacing_rate();
+        let context = self.context(now_ns);
+        self.control.start(&mut self.window, &context);
+    }
+
+    pub(super) fn wants_ecn(&self) -> bool {
+        self.config.ecn || self.control.needs_ecn()
+    }
+
+    /// A duplicate that the receiver reports (RFC 2883) may show that a retransmission was not needed.
+    fn check_duplicate(&mut self, ack: &Ack, found: &mut Findings) {
+        if !ack.dsack {
+            return;
+        }
+        let Some(block) = ack.blocks().first() else { return };
+        found.duplicate = true;
+        found.probe_duplicate = self.recovery.probe_end == Some(block.end);
+        let segments = ((block.end - block.start).div_ceil(u64::from(self.mss))) as u32;
+        if let (Some(marker), Some(retransmissions)) =
+            (self.recovery.undo_marker, &mut self.recovery.undo_retransmissions)
+            && block.end > marker
+        {
+            *retransmissions = retransmissions.saturating_sub(segments);
+        }
+    }
+
+    fn take_sack(
+        &mut self,
+        ack: &Ack,
+        first_block: usize,
+        found: &mut Findings,
+        builder: &mut SampleBuilder,
+        times: &mut AckedTimes,
+    ) {
+        let Self { board, rate, rack, rtt, recovery, .. } = self;
+        board.sack(&ack.blocks()[first_block..], |segment| {
+            found.sacked = true;
+            if !segment.has(EVER_RETRANSMITTED) {
+                span(&mut times.selective, segment.stamp.sent_ns);
+                found.original_acked |= segment.end <= recovery.high_seq;
+            }
+            rate.delivered += 1;
+            rate.delivered_ce += u64::from(found.ece);
+            rack.deliver(segment, found.now_ns, rtt.min_us);
+            builder.deliver(&segment.stamp, segment.end);
+        });
+    }
+
+    fn take_cumulative(
+        &mut self,
+        ack: u64,
+        found: &mut Findings,
+        builder: &mut SampleBuilder,
+        times: &mut AckedTimes,
+    ) {
+        while self.board.first < self.board.next && self.board.get(self.board.first).end <= ack {
+            let segment = self.board.pop();
+            found.acked = true;
+            times.count += 1;
+            if segment.has(EVER_RETRANSMITTED) {
+                found.retransmitted_acked = true;
+            } else if !segment.has(SACKED) {
+                span(&mut times.cumulative, segment.stamp.sent_ns);
+                found.original_acked |= segment.end <= self.recovery.high_seq;
+            }
+            if !segment.has(SACKED) {
+                self.rate.delivered += 1;
+                self.rate.delivered_ce += u64::from(found.ece);
+                self.stats.ecn_echoes += u64::from(found.ece);
+                self.rack.deliver(&segment, found.now_ns, self.rtt.min_us);
+                builder.deliver(&segment.stamp, segment.end);
+            }
+        }
+    }
+
+    /// Measures the round trip if this acknowledgement allows it, and returns what congestion controls are told.
+    fn measure_rtt(&mut self, found: &mut Findings, times: &AckedTimes) -> Option<u64> {
+        let now_ns = found.now_ns;
+        let since = |sent_ns: u64| now_ns.saturating_sub(sent_ns) / 1_000;
+        let cumulative = times.cumulative.filter(|_| !found.retransmitted_acked);
+        let mut oldest = cumulative.map(|(oldest, _)| since(oldest));
+        let mut newest = cumulative.map(|(_, newest)| since(newest));
+        if let Some((first, last)) = times.selective {
+            oldest = oldest.or(Some(since(first)));
+            newest = Some(since(last));
+        }
+        if oldest.is_none() && found.acked {
+            // Karn's problem is solved by timestamps, in milliseconds (RFC 7323 §4.1).
+            let now_ms = (now_ns / 1_000_000) as u32;
+            let echo_us = u64::from(now_ms.saturating_sub(found.echo_ms)) * 1_000;
+            oldest = Some(echo_us.max(1_000));
+            newest = oldest;
+        }
+        if let Some(rtt_us) = oldest {
+            if let Some(newest) = newest {
+                self.rtt.min_us = self.rtt.min_us.min(newest.max(1));
+            }
+            self.rtt.measure(rtt_us, self.snd_una, self.snd_nxt, self.config.tick);
+        }
+        if found.acked {
+            found.restart_timer = true;
+        } else if let (Some((first, _)), Some(_)) = (times.selective, oldest) {
+            // Selectively acknowledged data were sent before the first outstanding segment, which was sent again.
+            let head = self.board.get(self.board.first);
+            found.restart_timer |= since(first) > since(head.stamp.sent_ns);
+        }
+        if let Some(rtt_us) = newest {
+            let context = self.context(now_ns);
+            self.control.on_rtt(&mut self.window, &context, rtt_us);
+        }
+        newest
+    }
+}

@@ -1,0 +1,308 @@
+//! The sending endpoint: window, scoreboard, recovery, timers.
+//!
+//! `ack.rs` digests acknowledgements, `recovery.rs` moves between the states of congestion avoidance, `transmit.rs`
+//! decides what leaves next, `timers.rs` what happens when nothing comes back.
+
+mod ack;
+mod recovery;
+mod timers;
+mod transmit;
+
+use dualq_units::{Bytes, Instant};
+
+use crate::cc::{
+    Algorithm, CongestionControl, Context, Controller, INFINITE_SSTHRESH, State, Window,
+};
+use crate::packet::HEADER_BYTES;
+use crate::rack::Rack;
+use crate::rate::RateEstimator;
+use crate::rtt::RttEstimator;
+use crate::scoreboard::Scoreboard;
+use crate::tick::{Tick, instant};
+use recovery::Recovery;
+use timers::Timers;
+
+/// Who spaces the packets out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// Nobody, unless the congestion control insists: then TCP's own timer.
+    #[default]
+    OnDemand,
+    /// The queue of the sender's interface (fq), which honours departure times.
+    ByQueue,
+}
+
+/// What a sender is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct SenderConfig {
+    /// The congestion control.
+    pub algorithm: Algorithm,
+    /// Whether ECN is asked for (RFC 3168 §6.1.1).
+    pub ecn: bool,
+    /// The path's MTU in bytes; at least 576.
+    pub mtu: u32,
+    /// The initial window in packets (RFC 6928: 10).
+    pub initial_window: u32,
+    /// The largest aggregate in bytes (GSO).
+    pub max_gso: Bytes,
+    /// Who paces.
+    pub pacing: Pacing,
+    /// The coarse clock's step.
+    pub tick: Tick,
+    /// What random choices follow from.
+    pub seed: u64,
+}
+
+impl Default for SenderConfig {
+    fn default() -> Self {
+        Self {
+            algorithm: Algorithm::Cubic,
+            ecn: false,
+            mtu: 1500,
+            initial_window: 10,
+            max_gso: Bytes(65_536),
+            pacing: Pacing::OnDemand,
+            tick: Tick::default(),
+            seed: 1,
+        }
+    }
+}
+
+/// Counters of a sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Segments sent, again or for the first time.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Segments acknowledged with ECE.
+    pub ecn_echoes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Handshake {
+    Closed,
+    SynSent,
+    Established,
+}
+
+/// The sending endpoint of a connection.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    config: SenderConfig,
+    mss: u32,
+    window: Window,
+    control: Controller,
+    /// Whether the packets are ECN-capable.
+    ecn: bool,
+    /// CWR is due on the next new packet.
+    cwr_due: bool,
+    handshake: Handshake,
+    syn_sent_ns: u64,
+    /// What a timer has called for and `transmit` has not sent yet.
+    syn_due: bool,
+    head_due: bool,
+    loss_probe_due: bool,
+
+    board: Scoreboard,
+    snd_una: u64,
+    snd_nxt: u64,
+    /// The end of what the application has written so far.
+    write_end: u64,
+    /// The receiver takes bytes up to here.
+    window_end: u64,
+    receive_window: u64,
+
+    rtt: RttEstimator,
+    rate: RateEstimator,
+    rack: Rack,
+    recovery: Recovery,
+    timers: Timers,
+    /// The newest packet's departure, to which pacing adds.
+    departure_ns: u64,
+    /// Bytes of memory in the queue of the sender's own interface (TCP small queues).
+    queued: u64,
+    /// Small queues held something back.
+    throttled: bool,
+
+    cwnd_limited: bool,
+    max_packets_out: u32,
+    cwnd_usage_seq: u64,
+    /// The receiver's newest timestamp.
+    peer_timestamp_ms: u32,
+    random: u64,
+    stats: SenderStats,
+}
+
+impl Sender {
+    /// A connection that is not yet open.
+    #[must_use]
+    pub fn new(config: SenderConfig) -> Self {
+        let control = Controller::new(config.algorithm);
+        Self {
+            mss: config.mtu.max(576) - HEADER_BYTES,
+            window: Window {
+                cwnd: config.initial_window.max(1),
+                ssthresh: INFINITE_SSTHRESH,
+                acked_count: 0,
+                pacing_rate: u64::MAX,
+                app_limited: false,
+            },
+            control,
+            ecn: false,
+            cwr_due: false,
+            handshake: Handshake::Closed,
+            syn_sent_ns: 0,
+            syn_due: false,
+            head_due: false,
+            loss_probe_due: false,
+            board: Scoreboard::new(),
+            snd_una: 0,
+            snd_nxt: 0,
+            write_end: 0,
+            window_end: 0,
+            receive_window: 0,
+            rtt: RttEstimator::new(config.tick),
+            rate: RateEstimator::default(),
+            rack: Rack::new(),
+            recovery: Recovery::default(),
+            timers: Timers::default(),
+            departure_ns: 0,
+            queued: 0,
+            throttled: false,
+            cwnd_limited: false,
+            max_packets_out: 0,
+            cwnd_usage_seq: 0,
+            peer_timestamp_ms: 0,
+            random: config.seed,
+            stats: SenderStats::default(),
+            config,
+        }
+    }
+
+    /// The application has `bytes` more to send; `u64::MAX` for no end.
+    pub fn write(&mut self, bytes: u64) {
+        self.write_end = self.write_end.saturating_add(bytes);
+    }
+
+    /// When the sender's timer fires: when [`on_timer`](Self::on_timer) is to be called next.
+    #[must_use]
+    #[inline]
+    pub fn next_timer(&self) -> Instant {
+        instant(self.timers.next_ns())
+    }
+
+    /// Bytes acknowledged so far.
+    #[must_use]
+    #[inline]
+    pub const fn acknowledged(&self) -> u64 {
+        self.snd_una
+    }
+
+    /// The congestion window in packets.
+    #[must_use]
+    #[inline]
+    pub const fn cwnd(&self) -> u32 {
+        self.window.cwnd
+    }
+
+    /// Whether everything written is acknowledged.
+    #[must_use]
+    pub const fn is_done(&self) -> bool {
+        self.snd_una == self.write_end
+    }
+
+    /// The smoothed round-trip time and its mean deviation in microseconds, as `ss -ti` shows them; `None` before the
+    /// first measurement.
+    #[must_use]
+    pub fn rtt_us(&self) -> Option<(f64, f64)> {
+        (self.rtt.srtt_eighth_us > 0).then(|| {
+            (self.rtt.srtt_eighth_us as f64 / 8.0, self.rtt.deviation_quarter_us as f64 / 4.0)
+        })
+    }
+
+    /// The counters.
+    #[must_use]
+    #[inline]
+    pub const fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    /// Payload of a full segment.
+    #[must_use]
+    pub const fn mss(&self) -> u32 {
+        self.mss
+    }
+
+    /// The pacing rate in bytes per second; `u64::MAX` before there is one.
+    #[must_use]
+    pub const fn pacing_rate(&self) -> u64 {
+        self.window.pacing_rate
+    }
+
+    /// The congestion control's name.
+    #[must_use]
+    pub fn control_name(&self) -> &'static str {
+        self.control.name()
+    }
+
+    #[inline]
+    fn is_paced(&self) -> bool {
+        self.config.pacing == Pacing::ByQueue || self.control.needs_pacing()
+    }
+
+    /// What the congestion control may see, at `now_ns`.
+    #[inline]
+    fn context(&self, now_ns: u64) -> Context {
+        Context {
+            now_ns,
+            tick: self.config.tick,
+            mss: self.mss,
+            state: self.recovery.state,
+            prior_cwnd: self.recovery.prior_cwnd,
+            packets_in_flight: self.board.in_flight(),
+            delivered: self.rate.delivered,
+            delivered_ce: self.rate.delivered_ce,
+            lost: self.rate.lost,
+            delivered_at_ns: self.rate.delivered_at_ns,
+            departure_ns: self.departure_ns,
+            srtt_eighth_us: self.rtt.srtt_eighth_us,
+            min_rtt_us: self.rtt.min_us,
+            snd_una: self.snd_una,
+            snd_nxt: self.snd_nxt,
+            cwnd_limited: self.is_cwnd_limited(),
+            paced: self.is_paced(),
+            max_gso_bytes: u32::try_from(self.config.max_gso.0).unwrap_or(u32::MAX),
+            random: self.dice(),
+        }
+    }
+
+    /// In slow start the window may grow to twice what was in use, else only if it was in use.
+    #[inline]
+    fn is_cwnd_limited(&self) -> bool {
+        self.cwnd_limited
+            || (self.window.in_slow_start() && self.window.cwnd < 2 * self.max_packets_out)
+    }
+
+    /// SplitMix64's output: the random choices follow from the seed alone.
+    #[inline]
+    const fn dice(&self) -> u32 {
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 32) as u32
+    }
+
+    #[inline]
+    fn is_established(&self) -> bool {
+        self.handshake == Handshake::Established
+    }
+
+    /// Whether the sender reduces its window by proportional rate reduction.
+    #[inline]
+    fn in_reduction(&self) -> bool {
+        matches!(self.recovery.state, State::Cwr | State::Recovery)
+    }
+}

@@ -1,0 +1,189 @@
+//! What happens when nothing comes back: retransmission timeout (RFC 6298), tail loss probe and reordering timer
+//! (RFC 8985 §7 and §6.2, step 5).
+
+use dualq_units::Instant;
+
+use super::Sender;
+use crate::cc::{CongestionControl, State};
+use crate::rtt::RTO_MIN_US;
+
+/// What a coarse timer adds to be on the safe side (Linux: `TCP_TIMEOUT_MIN_US`).
+const TIMEOUT_MARGIN_US: u64 = 2_000;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    None,
+    Retransmission,
+    LossProbe,
+    Reordering,
+    Handshake,
+}
+
+/// One coarse timer with a purpose, and the fine one of TCP's own pacing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timers {
+    kind: Kind,
+    deadline_ns: u64,
+    pacing_ns: u64,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self { kind: Kind::None, deadline_ns: u64::MAX, pacing_ns: u64::MAX }
+    }
+}
+
+impl Timers {
+    #[inline]
+    pub(super) const fn next_ns(&self) -> u64 {
+        if self.deadline_ns < self.pacing_ns { self.deadline_ns } else { self.pacing_ns }
+    }
+
+    pub(super) const fn clear(&mut self) {
+        self.kind = Kind::None;
+        self.deadline_ns = u64::MAX;
+    }
+
+    pub(super) const fn wake_pacing(&mut self, at_ns: u64) {
+        self.pacing_ns = at_ns;
+    }
+}
+
+impl Sender {
+    /// A deadline of [`next_timer`](Self::next_timer) has come. What is to be sent now, [`transmit`](Self::transmit) sends.
+    pub fn on_timer(&mut self, now: Instant) {
+        let now_ns = now.as_nanos();
+        if self.timers.pacing_ns <= now_ns {
+            self.timers.pacing_ns = u64::MAX;
+        }
+        if self.timers.deadline_ns > now_ns {
+            return;
+        }
+        let kind = self.timers.kind;
+        self.timers.clear();
+        match kind {
+            Kind::None => {}
+            Kind::Handshake => {
+                self.rtt.back_off(self.config.tick);
+                self.syn_due = true;
+            }
+            Kind::Retransmission => self.on_timeout(now_ns),
+            Kind::LossProbe => self.loss_probe_due = true,
+            Kind::Reordering => self.on_reordering_timeout(now_ns),
+        }
+    }
+
+    fn start_timer(&mut self, now_ns: u64, kind: Kind, jiffies: u32) {
+        // What pacing holds back is not late.
+        let held_us = self.departure_ns.saturating_sub(now_ns) / 1_000;
+        let jiffies = jiffies.max(1) + self.config.tick.from_micros(held_us);
+        self.timers.kind = kind;
+        self.timers.deadline_ns = self.config.tick.expiry(now_ns, jiffies);
+    }
+
+    pub(super) fn start_handshake_timer(&mut self, now_ns: u64) {
+        self.start_timer(now_ns, Kind::Handshake, self.rtt.timeout);
+    }
+
+    pub(super) fn start_reordering_timer(&mut self, now_ns: u64, wait_us: u64) {
+        let jiffies = self.config.tick.from_micros(wait_us + TIMEOUT_MARGIN_US);
+        self.start_timer(now_ns, Kind::Reordering, jiffies);
+    }
+
+    /// Microseconds until the first outstanding segment times out; zero or less if it has.
+    fn until_timeout_us(&self, now_ns: u64) -> i64 {
+        let head = self.board.get(self.board.first).stamp.sent_ns;
+        let timeout_us = self.config.tick.to_micros(self.rtt.timeout);
+        (head / 1_000 + timeout_us) as i64 - (now_ns / 1_000) as i64
+    }
+
+    /// Starts the retransmission timer anew. After a probe or reordering timer only the rest of the time counts.
+    pub(super) fn restart_retransmission_timer(&mut self, now_ns: u64) {
+        if self.board.packets_out() == 0 {
+            self.timers.clear();
+            return;
+        }
+        let jiffies = if matches!(self.timers.kind, Kind::LossProbe | Kind::Reordering) {
+            let rest_us = self.until_timeout_us(now_ns).max(1);
+            self.config.tick.from_micros(rest_us as u64)
+        } else {
+            self.rtt.timeout
+        };
+        self.start_timer(now_ns, Kind::Retransmission, jiffies);
+    }
+
+    /// From now on, whatever ran before.
+    pub(super) fn start_retransmission_timer(&mut self, now_ns: u64) {
+        self.start_timer(now_ns, Kind::Retransmission, self.rtt.timeout);
+    }
+
+    pub(super) fn retransmitted_head(&mut self, now_ns: u64) {
+        if self.timers.kind != Kind::Reordering {
+            self.start_retransmission_timer(now_ns);
+        }
+    }
+
+    /// After progress: a loss probe if one makes sense, else the retransmission timer.
+    pub(super) fn restart_timer(&mut self, now_ns: u64) {
+        if !self.schedule_loss_probe(now_ns, true) {
+            self.restart_retransmission_timer(now_ns);
+        }
+    }
+
+    /// New data were sent while `packets_before` were outstanding.
+    pub(super) fn new_data_sent(&mut self, now_ns: u64, packets_before: u32) {
+        if packets_before == 0 || self.timers.kind == Kind::LossProbe {
+            self.restart_retransmission_timer(now_ns);
+        }
+    }
+
+    /// Two round trips without an answer call for a probe (RFC 8985 §7.2).
+    pub(super) fn schedule_loss_probe(&mut self, now_ns: u64, timeout_restarts: bool) -> bool {
+        let calm = matches!(self.recovery.state, State::Open | State::Cwr);
+        if !calm || self.board.packets_out() == 0 {
+            return false;
+        }
+        let margin_us =
+            if self.board.packets_out() == 1 { RTO_MIN_US } else { TIMEOUT_MARGIN_US };
+        let probe_us = (self.rtt.srtt_eighth_us >> 2) + margin_us;
+        let mut jiffies = self.config.tick.from_micros(probe_us);
+        let timeout_us = if timeout_restarts {
+            self.config.tick.to_micros(self.rtt.timeout) as i64
+        } else {
+            self.until_timeout_us(now_ns)
+        };
+        if timeout_us > 0 {
+            jiffies = jiffies.min(self.config.tick.from_micros(timeout_us as u64));
+        }
+        self.start_timer(now_ns, Kind::LossProbe, jiffies);
+        true
+    }
+
+    fn on_timeout(&mut self, now_ns: u64) {
+        if self.board.packets_out() == 0 {
+            return;
+        }
+        self.stats.timeouts += 1;
+        self.enter_loss(now_ns);
+        self.recovery.timeouts_in_row += 1;
+        self.rtt.back_off(self.config.tick);
+        self.head_due = true;
+        self.start_retransmission_timer(now_ns);
+    }
+
+    fn on_reordering_timeout(&mut self, now_ns: u64) {
+        let view = self.rack_view(now_ns);
+        let (lost, _) = self.rack.detect(&view, &mut self.board);
+        self.rate.lost += u64::from(lost);
+        if lost > 0 && self.recovery.state != State::Recovery {
+            self.enter_recovery(now_ns, false);
+            if !self.control.sets_window() {
+                self.reduce(1, 0, false);
+            }
+        }
+        if self.timers.kind != Kind::Retransmission {
+            self.restart_retransmission_timer(now_ns);
+        }
+    }
+}

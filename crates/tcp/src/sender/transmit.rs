@@ -1,0 +1,405 @@
+//! What leaves next: the handshake, retransmissions, new data in aggregates (Linux: `tcp_write_xmit`,
+//! `tcp_xmit_retransmit_queue`).
+
+use dualq_units::{Ecn, Instant};
+
+use super::{Handshake, Pacing, Sender};
+use crate::cc::{CongestionControl, Event, State};
+use crate::packet::{Data, Transmission};
+use crate::scoreboard::{EVER_RETRANSMITTED, RETRANSMITTED, SACKED, Segment};
+use crate::tick::instant;
+
+/// An aggregate holds about a millisecond at the pacing rate (Linux: `sk_pacing_shift`).
+const PACING_SHIFT: u32 = 10;
+/// On paths shorter than this many microseconds times 2ⁿ aggregates grow beyond that (Linux: `tcp_tso_rtt_log`).
+const GSO_RTT_SHIFT: u32 = 9;
+/// The first packets of a connection are not paced.
+const UNPACED_SEGMENTS: u64 = 10;
+/// Kernel memory of a packet beside its payload: a socket buffer and a small head.
+const PACKET_OVERHEAD: u64 = 896;
+/// An aggregate waits for a fuller window if at least a third of the window can go (Linux: `tcp_tso_win_divisor`).
+const DEFER_DIVISOR: u32 = 3;
+const MILLISECOND_NS: u64 = 1_000_000;
+
+/// Kernel memory that a packet holds.
+#[inline]
+const fn memory(payload: u32) -> u64 {
+    payload as u64 + PACKET_OVERHEAD
+}
+
+/// How far sending new data got.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    No,
+    ByWindow,
+    Otherwise,
+}
+
+impl Sender {
+    /// Sends what may be sent at `now`, packet by packet. To be called after every other call that changed something.
+    pub fn transmit(&mut self, now: Instant, out: &mut impl FnMut(Transmission)) {
+        let now_ns = now.as_nanos();
+        self.throttled = false;
+        if !self.is_established() {
+            self.transmit_syn(now_ns, out);
+            return;
+        }
+        if self.head_due {
+            self.head_due = false;
+            if self.board.packets_out() > 0 && !self.board.get(self.board.first).has(SACKED) {
+                self.retransmit(now_ns, self.board.first, 1, out);
+            }
+        }
+        if self.loss_probe_due {
+            self.loss_probe_due = false;
+            self.probe(now_ns, out);
+        }
+        if self.recovery.new_data_first {
+            self.transmit_new(now_ns, out);
+            if self.snd_nxt > self.recovery.high_seq {
+                return;
+            }
+            self.recovery.new_data_first = false;
+            self.recovery.doubtful_timeout = false;
+        }
+        if self.board.lost_out > self.board.retrans_out {
+            self.transmit_lost(now_ns, out);
+        }
+        if self.snd_nxt < self.write_end {
+            self.transmit_new(now_ns, out);
+        }
+    }
+
+    /// A packet of `payload` bytes has left the queue of the sender's interface. Returns whether more waits for that:
+    /// then [`transmit`](Self::transmit) is to be called.
+    #[inline]
+    pub fn on_departure(&mut self, payload: u32) -> bool {
+        self.queued = self.queued.saturating_sub(memory(payload));
+        self.throttled
+    }
+
+    fn transmit_syn(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+        if self.handshake == Handshake::Closed {
+            self.handshake = Handshake::SynSent;
+        } else if !self.syn_due {
+            return;
+        }
+        self.syn_due = false;
+        self.syn_sent_ns = now_ns;
+        self.start_handshake_timer(now_ns);
+        let data = Data {
+            seq: 0,
+            payload: 0,
+            segments: 1,
+            mss: 0,
+            timestamp_ms: (now_ns / MILLISECOND_NS) as u32,
+            echo_ms: 0,
+            ecn: Ecn::NotEct,
+            cwr: self.wants_ecn(),
+            push: false,
+            syn: true,
+        };
+        self.queued += memory(0);
+        out(Transmission { data, departure: instant(now_ns) });
+    }
+
+    /// Segments that an aggregate may have.
+    #[inline]
+    fn gso_segments(&self) -> u32 {
+        let max_bytes = self.config.max_gso.0;
+        let mut bytes = self.window.pacing_rate >> PACING_SHIFT;
+        let shortness = self.rtt.min_us >> GSO_RTT_SHIFT;
+        if shortness < 32 {
+            bytes = bytes.saturating_add(max_bytes >> shortness);
+        }
+        let segments = (bytes.min(max_bytes) / u64::from(self.mss)) as u32;
+        let most = ((max_bytes.min(65_535) / u64::from(self.mss)) as u32).max(1);
+        segments.max(self.control.min_gso_segments(&self.window)).min(most)
+    }
+
+    /// TCP small queues: about two aggregates or a millisecond may wait in the sender's own queue.
+    #[inline]
+    fn small_queue_is_full(&mut self, payload: u32, shift: u32) -> bool {
+        let limit = (2 * memory(payload)).max(self.window.pacing_rate >> PACING_SHIFT) << shift;
+        self.throttled = self.queued > limit && self.board.packets_out() > 1;
+        self.throttled
+    }
+
+    /// Whether TCP's own pacing says to wait; sets its timer then.
+    #[inline]
+    fn must_wait(&mut self, now_ns: u64) -> bool {
+        let own_pacing = self.config.pacing == Pacing::OnDemand && self.control.needs_pacing();
+        if !own_pacing || self.departure_ns <= now_ns {
+            return false;
+        }
+        self.timers.wake_pacing(self.departure_ns);
+        true
+    }
+
+    /// When a packet of `payload` bytes departs, and the bookkeeping of pacing.
+    #[inline]
+    fn schedule_departure(&mut self, now_ns: u64, payload: u32) -> u64 {
+        let prior = self.departure_ns;
+        let departure = prior.max(now_ns);
+        self.departure_ns = departure;
+        let rate = self.window.pacing_rate;
+        if self.is_paced() && rate != u64::MAX && self.stats.segments >= UNPACED_SEGMENTS {
+            let mut length = u64::from(payload) * 1_000_000_000 / rate.max(1);
+            // What came late may be made up for, by half.
+            length -= (length / 2).min(departure - prior);
+            self.departure_ns += length;
+        }
+        departure
+    }
+
+    #[inline]
+    fn emit(
+        &mut self,
+        departure_ns: u64,
+        seq: u64,
+        payload: u32,
+        segments: u32,
+        new: bool,
+        out: &mut impl FnMut(Transmission),
+    ) {
+        // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are.
+        let capable = self.ecn && (new || self.control.needs_ecn());
+        let data = Data {
+            seq,
+            payload,
+            segments: segments as u16,
+            mss: self.mss as u16,
+            timestamp_ms: (departure_ns / MILLISECOND_NS) as u32,
+            echo_ms: self.peer_timestamp_ms,
+            ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
+            cwr: new && std::mem::take(&mut self.cwr_due),
+            // Aggregates push, to be handed on at once.
+            push: segments > 1 || seq + u64::from(payload) == self.write_end,
+            syn: false,
+        };
+        self.stats.segments += u64::from(segments);
+        self.queued += memory(payload);
+        out(Transmission { data, departure: instant(departure_ns) });
+    }
+
+    /// Retransmits up to `most` segments from `number` on, of those that are alike.
+    fn retransmit(
+        &mut self,
+        now_ns: u64,
+        number: u64,
+        most: u32,
+        out: &mut impl FnMut(Transmission),
+    ) {
+        let head = *self.board.get(number);
+        let skip = if head.has(crate::scoreboard::LOST) { SACKED | RETRANSMITTED } else { SACKED };
+        let mut count = 0;
+        let mut payload = 0;
+        while count < most && number + u64::from(count) < self.board.next {
+            let segment = self.board.get(number + u64::from(count));
+            let alike = !segment.has(skip)
+                && segment.has(crate::scoreboard::LOST) == head.has(crate::scoreboard::LOST);
+            if !alike && count > 0 {
+                break;
+            }
+            payload += segment.payload;
+            count += 1;
+        }
+        let departure = self.schedule_departure(now_ns, payload);
+        let stamp = self.rate.stamp(departure, self.board.packets_out());
+        for offset in 0..u64::from(count) {
+            let segment = self.board.get_mut(number + offset);
+            segment.stamp = stamp;
+            let was_out = segment.has(RETRANSMITTED);
+            segment.flags |= RETRANSMITTED | EVER_RETRANSMITTED;
+            self.board.retrans_out += u32::from(!was_out);
+            self.rack.retransmit(number + offset, departure);
+        }
+        self.stats.retransmissions += u64::from(count);
+        let recovery = &mut self.recovery;
+        recovery.first_retransmission_ms.get_or_insert((departure / MILLISECOND_NS) as u32);
+        *recovery.undo_retransmissions.get_or_insert(0) += count;
+        if matches!(recovery.state, State::Cwr | State::Recovery) {
+            recovery.prr_out += count;
+        }
+        self.emit(departure, head.start(), payload, count, false, out);
+    }
+
+    fn transmit_lost(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+        let mut head_sent = false;
+        while let Some(number) = self.board.next_lost() {
+            if self.must_wait(now_ns) {
+                break;
+            }
+            let room = self.window.cwnd.saturating_sub(self.board.in_flight());
+            if room == 0 || self.small_queue_is_full(self.board.get(number).payload, 1) {
+                break;
+            }
+            head_sent |= number == self.board.first;
+            self.retransmit(now_ns, number, room.min(self.gso_segments()), out);
+        }
+        if head_sent {
+            self.retransmitted_head(now_ns);
+        }
+    }
+
+    fn transmit_new(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+        if self.board.packets_out() == 0 && self.snd_nxt < self.write_end {
+            let context = self.context(now_ns);
+            self.window.app_limited = self.rate.app_limited_until != 0;
+            self.control.on_event(&mut self.window, &context, Event::TransmitStart);
+        }
+        let most = self.gso_segments();
+        let mut sent = 0;
+        let mut held = Held::No;
+        while self.snd_nxt < self.write_end {
+            match self.next_new(now_ns, most) {
+                Ok(segments) => {
+                    self.send_new(now_ns, segments, out);
+                    sent += segments;
+                }
+                Err(reason) => {
+                    held = reason;
+                    break;
+                }
+            }
+        }
+        let in_flight = self.board.in_flight();
+        let limited = held == Held::ByWindow || in_flight >= self.window.cwnd;
+        if sent > 0 || limited {
+            self.validate_window(limited);
+        }
+        if sent > 0 {
+            if self.in_reduction() {
+                self.recovery.prr_out += sent;
+            }
+            self.schedule_loss_probe(now_ns, false);
+        }
+        if self.snd_nxt == self.write_end
+            && self.board.in_flight() < self.window.cwnd
+            && self.board.lost_out <= self.board.retrans_out
+        {
+            let mark = self.rate.delivered + u64::from(self.board.in_flight());
+            self.rate.app_limited_until = mark.max(1);
+        }
+    }
+
+    /// How many segments of new data go into the next packet.
+    #[inline]
+    fn next_new(&mut self, now_ns: u64, most: u32) -> Result<u32, Held> {
+        if self.must_wait(now_ns) {
+            return Err(Held::Otherwise);
+        }
+        let in_flight = self.board.in_flight();
+        if in_flight >= self.window.cwnd {
+            return Err(Held::ByWindow);
+        }
+        let room = self.window.cwnd - in_flight;
+        let quota = room.min((self.window.cwnd / 2).max(1)).min(most);
+        let mss = u64::from(self.mss);
+        let unsent = self.write_end - self.snd_nxt;
+        let window = self.window_end.saturating_sub(self.snd_nxt);
+        if window < unsent.min(mss) {
+            return Err(Held::Otherwise);
+        }
+        if unsent > mss {
+            self.defer(now_ns, room, window, unsent, most)?;
+        }
+        let by_data = unsent.div_ceil(mss);
+        let by_window = if window >= unsent { by_data } else { window / mss };
+        let segments = u64::from(quota).min(by_data).min(by_window) as u32;
+        let payload = unsent.min(u64::from(segments) * mss) as u32;
+        if self.small_queue_is_full(payload, 0) {
+            return Err(Held::Otherwise);
+        }
+        Ok(segments)
+    }
+
+    /// Waits for a fuller aggregate if the next acknowledgement is due soon (Linux: `tcp_tso_should_defer`).
+    fn defer(
+        &self,
+        now_ns: u64,
+        room: u32,
+        window: u64,
+        unsent: u64,
+        most: u32,
+    ) -> Result<(), Held> {
+        let idle = now_ns > self.departure_ns.saturating_add(MILLISECOND_NS);
+        if self.recovery.state >= State::Recovery || idle || self.board.packets_out() == 0 {
+            return Ok(());
+        }
+        let mss = u64::from(self.mss);
+        let by_cwnd = u64::from(room) * mss;
+        let limit = window.min(by_cwnd);
+        let chunk =
+            self.receive_window.min(u64::from(self.window.cwnd) * mss) / u64::from(DEFER_DIVISOR);
+        if limit >= u64::from(most) * mss || limit >= chunk {
+            return Ok(());
+        }
+        let srtt_ns = self.rtt.srtt_eighth_us * 125;
+        let head = self.board.get(self.board.first).stamp.sent_ns;
+        let ack_due = head.saturating_add(srtt_ns);
+        if ack_due.saturating_sub(now_ns) > (srtt_ns / 2).min(MILLISECOND_NS) {
+            return Ok(());
+        }
+        if by_cwnd < window && by_cwnd <= unsent {
+            return Err(Held::ByWindow);
+        }
+        if by_cwnd >= window && window <= unsent {
+            return Err(Held::Otherwise);
+        }
+        Ok(())
+    }
+
+    fn send_new(&mut self, now_ns: u64, segments: u32, out: &mut impl FnMut(Transmission)) {
+        let unsent = self.write_end - self.snd_nxt;
+        let payload = unsent.min(u64::from(segments) * u64::from(self.mss)) as u32;
+        let departure = self.schedule_departure(now_ns, payload);
+        let packets_before = self.board.packets_out();
+        let stamp = self.rate.stamp(departure, packets_before);
+        let seq = self.snd_nxt;
+        let mut rest = payload;
+        while rest > 0 {
+            let part = rest.min(self.mss);
+            rest -= part;
+            self.snd_nxt += u64::from(part);
+            self.board.push(Segment { end: self.snd_nxt, stamp, payload: part, flags: 0 });
+        }
+        self.emit(departure, seq, payload, segments, true, out);
+        self.new_data_sent(now_ns, packets_before);
+    }
+
+    /// Remembers how much of the window was in use in this round trip (Linux: `tcp_cwnd_validate`).
+    #[inline]
+    fn validate_window(&mut self, limited: bool) {
+        let packets_out = self.board.packets_out();
+        if self.snd_una >= self.cwnd_usage_seq
+            || limited
+            || (!self.cwnd_limited && packets_out > self.max_packets_out)
+        {
+            self.cwnd_limited = limited;
+            self.max_packets_out = packets_out;
+            self.cwnd_usage_seq = self.snd_nxt;
+        }
+    }
+
+    /// A tail loss probe: new data if there are any, else the last segment again (RFC 8985 §7.3).
+    fn probe(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+        if self.recovery.probe_end.is_none() && self.board.packets_out() > 0 {
+            let mss = u64::from(self.mss);
+            let unsent = self.write_end - self.snd_nxt;
+            if unsent > 0 && self.window_end.saturating_sub(self.snd_nxt) >= unsent.min(mss) {
+                self.send_new(now_ns, 1, out);
+                self.recovery.probe_retransmitted = false;
+                self.recovery.probe_end = Some(self.snd_nxt);
+            } else {
+                let last = self.board.next - 1;
+                if !self.board.get(last).has(SACKED) {
+                    self.retransmit(now_ns, last, 1, out);
+                    self.recovery.probe_retransmitted = true;
+                    self.recovery.probe_end = Some(self.snd_nxt);
+                }
+            }
+        }
+        self.restart_retransmission_timer(now_ns);
+    }
+}

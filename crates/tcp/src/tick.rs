@@ -1,0 +1,86 @@
+//! The kernel's coarse clock: jiffies, and the timer wheel that rounds what is measured in them.
+
+use dualq_units::Instant;
+use std::time::Duration;
+
+/// The length of a jiffy. Linux counts retransmission, reordering and delayed-ACK timers in these, and CUBIC its
+/// epochs: 10 ms at `CONFIG_HZ=100`, 4 ms at 250, 1 ms at 1000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tick {
+    nanos: u64,
+}
+
+impl Default for Tick {
+    /// 10 ms.
+    fn default() -> Self {
+        Self { nanos: 10_000_000 }
+    }
+}
+
+impl Tick {
+    /// Jiffies of that length, at least a microsecond.
+    #[must_use]
+    pub fn new(length: Duration) -> Self {
+        let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        Self { nanos: nanos.clamp(1_000, 1_000_000_000) }
+    }
+
+    /// Jiffies a second (`HZ`).
+    #[must_use]
+    #[inline]
+    pub const fn hertz(self) -> u32 {
+        (1_000_000_000 / self.nanos) as u32
+    }
+
+    /// The jiffy that `now_ns` lies in.
+    #[inline]
+    pub(crate) const fn count(self, now_ns: u64) -> u32 {
+        (now_ns / self.nanos) as u32
+    }
+
+    /// Microseconds in jiffies, rounded up.
+    #[inline]
+    pub(crate) const fn from_micros(self, micros: u64) -> u32 {
+        (micros * 1_000).div_ceil(self.nanos) as u32
+    }
+
+    /// Jiffies in microseconds.
+    #[inline]
+    pub(crate) const fn to_micros(self, jiffies: u32) -> u64 {
+        jiffies as u64 * self.nanos / 1_000
+    }
+
+    /// When a timer of `jiffies` that is started at `now_ns` fires. The wheel never fires early: it goes on to the next
+    /// bucket, and buckets widen eightfold from 64 jiffies on.
+    #[inline]
+    pub(crate) const fn expiry(self, now_ns: u64, jiffies: u32) -> u64 {
+        let expires = now_ns / self.nanos + jiffies as u64;
+        let (mut shift, mut reach) = (0, 63);
+        while jiffies as u64 >= reach && shift < 24 {
+            shift += 3;
+            reach <<= 3;
+        }
+        (((expires >> shift) + 1) << shift).saturating_mul(self.nanos)
+    }
+}
+
+/// A deadline, or [`Instant::NEVER`].
+#[inline]
+pub(crate) const fn instant(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_is_never_early_and_at_most_a_bucket_late() {
+        let tick = Tick::default();
+        assert_eq!(tick.expiry(0, 4), 50_000_000);
+        assert_eq!(tick.expiry(9_999_999, 30), 310_000_000);
+        assert_eq!(tick.expiry(0, 100), 1_040_000_000);
+        assert_eq!(tick.hertz(), 100);
+        assert_eq!(tick.from_micros(10_001), 2);
+    }
+}
