@@ -4,20 +4,19 @@
 //! test; receivers; a way back that only delays. The outcome is a function of the scenario and the seed.
 #![forbid(unsafe_code)]
 
+use dualq_scenario::{Outcome, Scenario};
+
 mod agenda;
 mod connection;
 mod discipline;
 mod error;
-mod outcome;
 mod packet;
 pub mod queues;
-mod scenario;
 mod shaper;
 mod simulation;
+mod summary;
 
 pub use error::ScenarioError;
-pub use outcome::{FlowOutcome, Outcome, ProbeOutcome, QueueOutcome};
-pub use scenario::{FlowGroup, Link, Loss, ProbeGroup, ReceiverSide, Scenario, SenderSide};
 pub use simulation::Simulation;
 
 /// Simulates a scenario; everything random follows from `seed`.

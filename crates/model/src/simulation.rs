@@ -3,18 +3,18 @@
 use std::collections::VecDeque;
 
 use dualpi2::{Random, SplitMix64};
-use dualq_tcp::{Ack, ETHERNET_BYTES, Transmission};
+use dualq_tcp::{Ack, ETHERNET_BYTES, Tick, Transmission};
 use dualq_units::Instant;
 
 use crate::agenda::{Agenda, Cause};
 use crate::connection::{Connection, Device, Program};
 use crate::discipline;
 use crate::error::ScenarioError;
-use crate::outcome::{FlowOutcome, Outcome, QueueOutcome, summarise};
 use crate::packet::Packet;
 use crate::queues::{Frame, Queue};
-use crate::scenario::{Loss, Scenario};
 use crate::shaper::Shaper;
+use crate::summary::summarise;
+use dualq_scenario::{FlowOutcome, Loss, Outcome, QueueOutcome, Scenario};
 
 /// Flows of a group start this far apart.
 const FLOW_SPACING_NS: u64 = 50_000_000;
@@ -55,9 +55,8 @@ pub struct Simulation<'a> {
 }
 
 fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let out_of_bounds = |what, value: String, right| {
-        Err(ScenarioError::OutOfBounds { what, value, right })
-    };
+    let out_of_bounds =
+        |what, value: String, right| Err(ScenarioError::OutOfBounds { what, value, right });
     if scenario.link.rate.as_bits_per_second() == 0 {
         return out_of_bounds("link.rate", scenario.link.rate.to_string(), "it must be above 0");
     }
@@ -83,7 +82,8 @@ impl<'a> Simulation<'a> {
         let mut draw = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
         let device = Device::parse(&scenario.sender.qdisc)?;
         let frame = scenario.link.mtu + ETHERNET_BYTES;
-        let queue = discipline::parse(&scenario.link.qdisc, frame, scenario.tick, draw())?;
+        let queue =
+            discipline::parse(&scenario.link.qdisc, frame, Tick::new(scenario.tick), draw())?;
         let mut connections = Vec::new();
         for group in scenario.flow.iter().enumerate() {
             for number in 0..u64::from(group.1.count) {
@@ -353,8 +353,7 @@ impl<'a> Simulation<'a> {
             match connection.program {
                 Program::Bulk { done_ns } => {
                     let flow = &mut outcome.flow[connection.group];
-                    let bytes =
-                        connection.sender.acknowledged() - connection.warmup_acknowledged;
+                    let bytes = connection.sender.acknowledged() - connection.warmup_acknowledged;
                     let goodput = bytes as f64 * 8.0 / seconds / 1e6;
                     flow.goodput_mbit.push(thousandths(goodput));
                     flow.total_mbit += goodput;

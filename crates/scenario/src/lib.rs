@@ -4,10 +4,12 @@
 //! file in which values may be lists, which stands for one scenario for each combination of them.
 #![forbid(unsafe_code)]
 
+mod outcome;
 mod plan;
 mod reader;
 mod scenario;
 
+pub use outcome::{FlowOutcome, Outcome, ProbeOutcome, QueueOutcome};
 pub use plan::{DEFAULTS, Overrides, Plan, Variant};
 pub use reader::PlanError;
 pub use scenario::{

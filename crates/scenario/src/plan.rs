@@ -7,8 +7,8 @@ use dualq_units::{Bytes, Rate, tc_time};
 
 use crate::reader::{Placed, PlanError, Table, boolean, line_of, nearest, number, parse, text};
 use crate::scenario::{
-    CONGESTION_CONTROLS, FlowGroup, Link, Loss, PROBE_KINDS, ProbeGroup, ReceiverSide, Scenario,
-    SenderSide, show_time,
+    CONGESTION_CONTROLS, DEFAULT_TICK, FlowGroup, Link, Loss, PROBE_KINDS, ProbeGroup,
+    ReceiverSide, Scenario, SenderSide, show_time,
 };
 
 /// The plan that stands behind every other: what a file or the command line does not say comes from here.
@@ -257,6 +257,7 @@ impl Plan {
             receiver: ReceiverSide { read_interval: self.read_interval[0] },
             flow: self.flows.iter().map(Flows::first).collect(),
             probe: self.probes.clone(),
+            tick: DEFAULT_TICK,
         };
         let mut variants = vec![Variant { settings: Vec::new(), scenario: base }];
         vary(&mut variants, "rate", &self.rate, |s, v| s.link.rate = *v, Rate::to_string);

@@ -33,6 +33,19 @@ pub struct Scenario {
     pub flow: Vec<FlowGroup>,
     /// Probes.
     pub probe: Vec<ProbeGroup>,
+    /// The length of a jiffy: the senders' kernels look at some things only so often. The reference kernel's is 10 ms.
+    #[serde(default = "default_tick", skip_serializing_if = "is_default_tick", with = "time")]
+    pub tick: Duration,
+}
+
+pub(crate) const DEFAULT_TICK: Duration = Duration::from_millis(10);
+
+const fn default_tick() -> Duration {
+    DEFAULT_TICK
+}
+
+fn is_default_tick(tick: &Duration) -> bool {
+    *tick == DEFAULT_TICK
 }
 
 /// The bottleneck link.

@@ -145,10 +145,7 @@ impl<P: Frame> Queue<P> {
             Self::DualPi2(queue) => {
                 queue.poll(now_ns);
                 let departure = queue.dequeue(now_ns, &mut |_| ())?;
-                Some(Departure {
-                    packet: departure.packet.0,
-                    sojourn_ns: departure.sojourn_ns,
-                })
+                Some(Departure { packet: departure.packet.0, sojourn_ns: departure.sojourn_ns })
             }
         }
     }

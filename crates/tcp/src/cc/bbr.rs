@@ -194,8 +194,7 @@ impl Bbr {
 
     fn save_cwnd(&mut self, window: &Window) {
         let undisturbed = self.prior_state < State::Recovery && self.mode != Mode::ProbeRtt;
-        self.prior_cwnd =
-            if undisturbed { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
+        self.prior_cwnd = if undisturbed { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
     }
 
     /// The bandwidth-delay product times `gain`, in packets.
@@ -247,12 +246,7 @@ impl Bbr {
         self.advance_cycle(context);
     }
 
-    fn is_cycle_phase_over(
-        &self,
-        window: &Window,
-        context: &Context,
-        sample: &RateSample,
-    ) -> bool {
+    fn is_cycle_phase_over(&self, window: &Window, context: &Context, sample: &RateSample) -> bool {
         let elapsed_us = (context.delivered_at_ns / 1_000).saturating_sub(self.cycle_start_us);
         let full_length = elapsed_us > self.min_rtt_us;
         if self.pacing_gain == UNIT {
@@ -477,7 +471,12 @@ impl Bbr {
 
     /// Follows the sender through recovery: packet conservation for its first round trip, the old window after it.
     /// Returns whether the window is decided by that.
-    fn follow_recovery(&mut self, window: &mut Window, context: &Context, sample: &RateSample) -> bool {
+    fn follow_recovery(
+        &mut self,
+        window: &mut Window,
+        context: &Context,
+        sample: &RateSample,
+    ) -> bool {
         let mut cwnd = window.cwnd;
         if sample.losses > 0 {
             cwnd = cwnd.saturating_sub(sample.losses).max(1);

@@ -14,8 +14,7 @@ const CUBE_SCALE: u64 = 410;
 const TIME_BITS: u32 = 10;
 /// Segments acknowledged for each segment that Reno's window would grow, in eighths of the window:
 /// α_cubic = 3 (1 - β) / (1 + β) (RFC 9438 §4.3).
-const RENO_EIGHTHS: u64 =
-    (8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA)) as u64;
+const RENO_EIGHTHS: u64 = (8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA)) as u64;
 /// Below this window HyStart does not look.
 const HYSTART_LOW_WINDOW: u32 = 16;
 /// Acknowledgements closer than this are one train.

@@ -44,8 +44,7 @@ impl Buffer {
     #[inline]
     pub(super) fn measure_rtt(&mut self, sample_ms: u32) {
         let sample_us = u64::from(sample_ms.max(1)) * 1_000;
-        self.rtt_us =
-            if self.rtt_us == 0 { sample_us } else { (self.rtt_us * 7 + sample_us) / 8 };
+        self.rtt_us = if self.rtt_us == 0 { sample_us } else { (self.rtt_us * 7 + sample_us) / 8 };
     }
 
     /// A segment arrived in order: more may be offered.

@@ -144,8 +144,7 @@ impl Sender {
         if !calm || self.board.packets_out() == 0 {
             return false;
         }
-        let margin_us =
-            if self.board.packets_out() == 1 { RTO_MIN_US } else { TIMEOUT_MARGIN_US };
+        let margin_us = if self.board.packets_out() == 1 { RTO_MIN_US } else { TIMEOUT_MARGIN_US };
         let probe_us = (self.rtt.srtt_eighth_us >> 2) + margin_us;
         let mut jiffies = self.config.tick.from_micros(probe_us);
         let timeout_us = if timeout_restarts {
