@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
-use crate::replay;
+use crate::{check, replay, run};
 
 /// Why nothing came of a call.
 #[derive(Debug)]
@@ -48,6 +48,111 @@ pub(crate) enum Command {
     /// Send recorded packet arrivals through a queue discipline and a link, and see what becomes of them
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(ReplayArgs),
+
+    /// Run a scenario: TCP flows and probes across one bottleneck; lists of values are compared side by side
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+
+    /// Run reference scenarios and compare what comes of them with what real Linux did
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(CheckArgs),
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  A shipped scenario:
+    dualq run scenarios/narrow-vps.toml
+
+  The same on a slower link, with other queue disciplines:
+    dualq run scenarios/narrow-vps.toml --rate 20mbit --qdisc fq_codel --qdisc 'dualpi2 target 5ms'
+
+  No file at all:
+    dualq run --rate 50mbit --rtt 48ms --qdisc pie --cc cubic
+
+  For a spreadsheet:
+    dualq run scenarios/coexistence.toml --csv > coexistence.csv";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  dualq check tests/data/linux-7.3/*.jsonl
+
+Each line of a FILE is {\"scenario\": {...}, \"runs\": [{...}, ...]}: a scenario, and what repeated runs
+of real Linux did with it. Two means agree if they differ by no more than the kernel's own runs do, or
+by no more than: total goodput 5 % or 0.3 Mbit/s; each group's goodput 20 %; median probe RTT above the
+base 25 % or 1.5 ms, its p95 50 % or 5 ms; retransmissions a factor of 2 or 30.";
+
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    /// The scenario, a TOML file; without one, what the options leave open has defaults
+    #[arg(value_name = "SCENARIO")]
+    pub(crate) scenario: Option<PathBuf>,
+
+    /// The bottleneck's queue discipline in tc's words; give several to compare them
+    #[arg(long, value_name = "QDISC")]
+    pub(crate) qdisc: Vec<String>,
+
+    /// The flows' congestion control: reno, cubic, dctcp or bbr; give several to compare them
+    #[arg(long, value_name = "CC")]
+    pub(crate) cc: Vec<String>,
+
+    /// The bottleneck's rate in tc's words; give several to compare them
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Vec<String>,
+
+    /// The base round-trip time; give several to compare them
+    #[arg(long, value_name = "TIME")]
+    pub(crate) rtt: Vec<String>,
+
+    /// How long it runs, in simulated time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+
+    /// What all that is random follows from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Print one JSON document instead of a table
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+
+    /// Print comma-separated values instead of a table
+    #[arg(long)]
+    pub(crate) csv: bool,
+
+    /// Show no progress bar, even if it takes long
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CheckArgs {
+    /// Reference files, JSON lines
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Where to run the scenarios
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) world: World,
+
+    /// How often each scenario is run, each time with another seed
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: u64,
+
+    /// Print one JSON document instead of lines
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show no progress bar, even if it takes long
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+}
+
+/// Where a scenario runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum World {
+    /// The built-in simulation
+    #[default]
+    Model,
 }
 
 const REPLAY_EXAMPLES: &str = "\
@@ -102,6 +207,12 @@ pub(crate) struct ReplayArgs {
     pub(crate) no_progress: bool,
 }
 
+/// Says what somebody may not have expected.
+pub(crate) fn note(text: &str) {
+    // Not worth failing for.
+    let _ = writeln!(io::stderr(), "note: {text}");
+}
+
 /// Reads the arguments. Prints help and version itself.
 pub(crate) fn parse() -> Result<Command, Failure> {
     match Cli::try_parse() {
@@ -128,13 +239,15 @@ fn one_line(message: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let tip = message.lines().find_map(|line| line.trim().strip_prefix("tip: "));
     let tip = tip.map_or(String::new(), |tip| format!("; {tip}"));
-    format!("{text}{tip}; see dualq replay --help")
+    format!("{text}{tip}; see --help")
 }
 
 impl Command {
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self {
             Self::Replay(args) => replay::run(&args),
+            Self::Run(args) => run::run(&args),
+            Self::Check(args) => check::run(&args),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! `dualq`: low latency under load, proven before you deploy it.
 #![forbid(unsafe_code)]
 
+mod check;
 mod cli;
 mod output;
 mod progress;
 mod replay;
 mod report;
+mod run;
 
 use std::process::ExitCode;
 

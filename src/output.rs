@@ -91,6 +91,15 @@ fn remove_on_interrupt(path: &Path) {
     });
 }
 
+/// Prints a whole text.
+pub(crate) fn print(to: &mut impl Write, text: &str) -> Result<(), Failure> {
+    let printed = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+    printed.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
+        _ => Failure::Run(format!("cannot print: {}", plain(&error))),
+    })
+}
+
 /// An error in the system's words, without the number that the library puts behind them.
 pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();

@@ -67,3 +67,37 @@ impl<R: Read> Read for Counted<R> {
         Ok(read)
     }
 }
+
+/// Shows how many of a number of steps are done, in whatever order and by whichever thread.
+pub(crate) struct Steps {
+    total: u64,
+    done: AtomicU64,
+    started: Instant,
+    bar: std::sync::OnceLock<ProgressBar>,
+    wanted: bool,
+}
+
+impl Steps {
+    pub(crate) fn of(total: u64, wanted: bool) -> Self {
+        let (done, started) = (AtomicU64::new(0), Instant::now());
+        Self { total, done, started, bar: std::sync::OnceLock::new(), wanted }
+    }
+
+    /// One more is done.
+    pub(crate) fn done(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if !self.wanted || self.started.elapsed() < PATIENCE {
+            return;
+        }
+        let template = "{bar:30} {pos} of {len} runs, {eta} left";
+        let bar = self.bar.get_or_init(|| ProgressBar::new(self.total).with_style(style(template)));
+        bar.set_position(done);
+    }
+
+    /// Takes the bar off the screen.
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! `dualq replay`: from the arguments to the outcome.
 
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::num::NonZeroU64;
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use dualq_replay::trace::{self, Arrivals, TraceError};
 use dualq_replay::{EventLog, Outcome, Replay, Settings};
 use dualq_units::{Bytes, Instant, Rate};
 
-use crate::cli::{Failure, ReplayArgs};
-use crate::output::{Output, plain};
+use crate::cli::{Failure, ReplayArgs, note};
+use crate::output::{Output, plain, print};
 use crate::progress::{Counted, Progress};
 use crate::report;
 
@@ -66,17 +66,13 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     }
 
     let summary = Summary { trace: name.clone(), settings, arrivals, outcomes };
-    let text = if args.json { report::json(&summary) } else { report::text(&summary) };
-    let events_on_stdout = args.events.as_deref() == Some(Path::new("-"));
-    let printed = if events_on_stdout {
-        io::stderr().write_all(text.as_bytes())
+    let text =
+        if args.json { report::replay::json(&summary) } else { report::replay::text(&summary) };
+    if args.events.as_deref() == Some(Path::new("-")) {
+        print(&mut io::stderr(), &text)
     } else {
-        io::stdout().write_all(text.as_bytes())
-    };
-    printed.map_err(|error| match error.kind() {
-        io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
-        _ => Failure::Run(format!("cannot print: {}", plain(&error))),
-    })
+        print(&mut io::stdout(), &text)
+    }
 }
 
 fn settings(args: &ReplayArgs) -> Result<Settings, Failure> {
@@ -165,11 +161,6 @@ fn feed(
         }
     }
     Ok(totals)
-}
-
-fn note(text: &str) {
-    // Not worth failing for.
-    let _ = writeln!(io::stderr(), "note: {text}");
 }
 
 impl Totals {

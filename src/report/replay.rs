@@ -1,14 +1,13 @@
 //! What a replay came to: tables for people, one JSON document for programs.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 use dualq_qdisc::show;
 use dualq_replay::{BandOutcome, Delays, Outcome};
-use dualq_units::Rate;
 use serde_json::{Value, json};
 
+use super::{megabits, milliseconds, nanos, render, seconds, thousands};
 use crate::replay::Summary;
 
 /// The version of the JSON document's form.
@@ -61,7 +60,6 @@ pub(crate) fn text(summary: &Summary) -> String {
 
 fn table(outcomes: &[Outcome]) -> String {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING);
     let mut groups = [""; COLUMNS.len()];
     (groups[2], groups[4], groups[6], groups[9]) = ("packets", "marked", "dropped", "delay (ms)");
     table.add_row(groups);
@@ -74,14 +72,7 @@ fn table(outcomes: &[Outcome]) -> String {
             table.add_row(row(std::mem::take(&mut name), band));
         }
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-        if column.index >= 2 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let lines = table.lines().map(|line| line.trim_end().to_owned());
-    lines.collect::<Vec<_>>().join("\n")
+    render(table, 2)
 }
 
 fn row(name: String, band: &BandOutcome) -> Vec<String> {
@@ -186,39 +177,4 @@ fn band(band: &BandOutcome) -> Value {
             "max": nanos(delays.max),
         })),
     })
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// As much after the point as can be of interest.
-fn milliseconds(time: Duration) -> String {
-    let milliseconds = time.as_secs_f64() * 1e3;
-    let digits = if milliseconds < 10.0 { 3 } else { 1 };
-    format!("{milliseconds:.digits$}")
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{:.3} s", time.as_secs_f64())
-}
-
-/// As iperf3 writes rates.
-fn megabits(rate: Rate) -> String {
-    let megabits = rate.as_bits_per_second() as f64 / 1e6;
-    let digits = if megabits < 10.0 { 2 } else { 1 };
-    format!("{megabits:.digits$} Mbits/sec")
-}
-
-/// A count in groups of three digits.
-fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }

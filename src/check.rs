@@ -1,0 +1,174 @@
+//! `dualq check`: what a world makes of reference scenarios, beside what real Linux did with them.
+
+use std::fs;
+use std::io;
+
+use dualq_scenario::{Outcome, Scenario};
+use rayon::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::cli::{CheckArgs, Failure, World};
+use crate::output::{plain, print};
+use crate::progress::Steps;
+use crate::report;
+
+/// A line of a reference file.
+#[derive(Deserialize)]
+struct Reference {
+    scenario: Value,
+    runs: Vec<Value>,
+}
+
+/// What came of one reference scenario.
+pub(crate) struct Checked {
+    pub(crate) name: String,
+    pub(crate) verdict: Verdict,
+}
+
+pub(crate) enum Verdict {
+    /// The figures, side by side.
+    Compared(Vec<Quantity>),
+    /// Why it could not be run.
+    NotModelled(String),
+}
+
+/// A figure of which two means are compared.
+pub(crate) struct Quantity {
+    pub(crate) what: String,
+    pub(crate) kernel: f64,
+    pub(crate) model: f64,
+    pub(crate) agrees: bool,
+}
+
+/// How far two means may be apart, beside the kernel's own spread.
+#[derive(Clone, Copy)]
+enum Tolerance {
+    /// A share of the kernel's, or a difference.
+    Share(f64, f64),
+    /// A factor either way, or a difference.
+    Factor(f64, f64),
+}
+
+pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let mut references = Vec::new();
+    for path in &args.files {
+        let named = path.display();
+        let text = fs::read_to_string(path)
+            .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
+        for (line, number) in text.lines().zip(1..) {
+            let reference: Reference = serde_json::from_str(line)
+                .map_err(|error| Failure::Run(format!("{named}: line {number}: {error}")))?;
+            references.push(reference);
+        }
+    }
+    let World::Model = args.world;
+    let steps = Steps::of(references.len() as u64, !args.no_progress);
+    let checked: Vec<Checked> = references
+        .par_iter()
+        .map(|reference| {
+            let checked = check(reference, args.seeds);
+            steps.done();
+            checked
+        })
+        .collect();
+    steps.clear();
+    let text =
+        if args.json { report::check::json(&checked) } else { report::check::text(&checked) };
+    print(&mut io::stdout(), &text)
+}
+
+fn check(reference: &Reference, seeds: u64) -> Checked {
+    let name = reference.scenario["name"].as_str().unwrap_or("unnamed").to_owned();
+    let simulated = serde_json::from_value::<Scenario>(reference.scenario.clone())
+        .map_err(|error| error.to_string())
+        .and_then(|scenario| {
+            let outcomes = (1..=seeds)
+                .into_par_iter()
+                .map(|seed| dualq_model::simulate(&scenario, seed))
+                .collect::<Result<Vec<Outcome>, _>>();
+            outcomes.map(|outcomes| (scenario, outcomes)).map_err(|error| error.to_string())
+        });
+    let verdict = match simulated {
+        Ok((scenario, outcomes)) => {
+            Verdict::Compared(compare(&scenario, &reference.runs, &outcomes))
+        }
+        Err(reason) => Verdict::NotModelled(reason),
+    };
+    Checked { name, verdict }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+impl Quantity {
+    fn new(what: String, kernel: &[f64], model: &[f64], tolerance: Tolerance) -> Self {
+        let spread = kernel.iter().copied().fold(f64::MIN, f64::max)
+            - kernel.iter().copied().fold(f64::MAX, f64::min);
+        let (kernel, model) = (mean(kernel), mean(model));
+        let difference = (kernel - model).abs();
+        let agrees = difference <= spread
+            || match tolerance {
+                Tolerance::Share(share, most) => {
+                    difference <= share * kernel.abs() || difference <= most
+                }
+                Tolerance::Factor(factor, most) => {
+                    difference <= most || (model <= kernel * factor && kernel <= model * factor)
+                }
+            };
+        Self { what, kernel, model, agrees }
+    }
+}
+
+/// The figures to compare, from the reference runs and the outcomes.
+fn compare(scenario: &Scenario, runs: &[Value], outcomes: &[Outcome]) -> Vec<Quantity> {
+    let mut quantities = Vec::new();
+    let mut add = |what: String, at: &str, of: &dyn Fn(&Outcome) -> f64, tolerance| {
+        let kernel: Vec<f64> =
+            runs.iter().map(|run| run.pointer(at).and_then(Value::as_f64).unwrap_or(0.0)).collect();
+        let model: Vec<f64> = outcomes.iter().map(of).collect();
+        quantities.push(Quantity::new(what, &kernel, &model, tolerance));
+    };
+    add(
+        "total goodput (Mbit/s)".to_owned(),
+        "/goodput_mbit",
+        &|outcome| outcome.goodput_mbit,
+        Tolerance::Share(0.05, 0.3),
+    );
+    for (number, group) in scenario.flow.iter().enumerate() {
+        add(
+            format!("{} {} goodput (Mbit/s)", group.count, group.cc),
+            &format!("/flow/{number}/total_mbit"),
+            &|outcome| outcome.flow[number].total_mbit,
+            Tolerance::Share(0.2, 0.0),
+        );
+        add(
+            format!("{} {} retransmissions", group.count, group.cc),
+            &format!("/flow/{number}/retransmits"),
+            &|outcome| outcome.flow[number].retransmits as f64,
+            Tolerance::Factor(2.0, 30.0),
+        );
+    }
+    let base_ms = scenario.link.rtt.as_secs_f64() * 1e3;
+    for (number, group) in scenario.probe.iter().enumerate() {
+        let name = |figure: &str| format!("{} probe {figure} RTT above base (ms)", group.cc);
+        let mut above = |figure: &str, key: &str, of: &dyn Fn(&Outcome) -> f64, tolerance| {
+            let kernel: Vec<f64> = runs
+                .iter()
+                .map(|run| &run["probe"][number][key])
+                .map(|value| value.as_f64().unwrap_or(0.0) - base_ms)
+                .collect();
+            let model: Vec<f64> = outcomes.iter().map(|outcome| of(outcome) - base_ms).collect();
+            quantities.push(Quantity::new(name(figure), &kernel, &model, tolerance));
+        };
+        above(
+            "median",
+            "p50_ms",
+            &|outcome| outcome.probe[number].p50_ms,
+            Tolerance::Share(0.25, 1.5),
+        );
+        above("p95", "p95_ms", &|outcome| outcome.probe[number].p95_ms, Tolerance::Share(0.5, 5.0));
+    }
+    quantities
+}

@@ -1,0 +1,58 @@
+//! What came of it: tables for people, JSON and CSV for programs.
+
+pub(crate) mod check;
+pub(crate) mod replay;
+pub(crate) mod run;
+
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, Table, presets};
+use dualq_units::Rate;
+
+/// The table as text: columns two spaces apart, those from `first_number` on aligned to the right.
+fn render(mut table: Table, first_number: usize) -> String {
+    table.load_style(presets::NOTHING);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+        if column.index >= first_number {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines = table.lines().map(|line| line.trim_end().to_owned());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+pub(super) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// As much after the point as can be of interest.
+pub(super) fn milliseconds(time: Duration) -> String {
+    let milliseconds = time.as_secs_f64() * 1e3;
+    let digits = if milliseconds < 10.0 { 3 } else { 1 };
+    format!("{milliseconds:.digits$}")
+}
+
+pub(super) fn seconds(time: Duration) -> String {
+    format!("{:.3} s", time.as_secs_f64())
+}
+
+/// As iperf3 writes rates.
+pub(super) fn megabits(rate: Rate) -> String {
+    let megabits = rate.as_bits_per_second() as f64 / 1e6;
+    let digits = if megabits < 10.0 { 2 } else { 1 };
+    format!("{megabits:.digits$} Mbits/sec")
+}
+
+/// A count in groups of three digits.
+pub(super) fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}

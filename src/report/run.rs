@@ -1,0 +1,222 @@
+//! What scenarios came to, side by side.
+
+use std::fmt::Write as _;
+
+use comfy_table::Table;
+use dualq_scenario::{FlowOutcome, ProbeOutcome};
+use serde_json::{Map, Value, json};
+
+use super::{render, thousands};
+use crate::run::{Comparison, Run};
+
+/// The version of the JSON document's form.
+const JSON_VERSION: u32 = 1;
+
+/// One figure of a run, under the name that it has in the table and in CSV.
+struct Figure {
+    group: String,
+    name: &'static str,
+    value: Option<f64>,
+    digits: usize,
+}
+
+impl Run {
+    fn base_ms(&self) -> f64 {
+        self.variant.scenario.link.rtt.as_secs_f64() * 1e3
+    }
+
+    /// Throughput over round-trip time, by which runs are ranked: Kleinrock's power.
+    fn power(&self) -> f64 {
+        let rtt = self.outcome.probe.first().map_or(self.base_ms(), |probe| probe.mean_ms);
+        if rtt > 0.0 { self.outcome.goodput_mbit / rtt } else { 0.0 }
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let scenario = &self.variant.scenario;
+        let outcome = &self.outcome;
+        let mut figures = Vec::new();
+        let mut add = |group: &str, name, value: Option<f64>, digits| {
+            figures.push(Figure { group: group.to_owned(), name, value, digits });
+        };
+        add("goodput", "Mbits/sec", Some(outcome.goodput_mbit), 2);
+        if scenario.flow.len() > 1 {
+            for (group, flow) in scenario.flow.iter().zip(&outcome.flow) {
+                add(&group.cc, "Mbits/sec", Some(flow.total_mbit), 2);
+            }
+        }
+        if outcome.flow.iter().map(|flow| flow.goodput_mbit.len()).sum::<usize>() > 1 {
+            add("", "fairness", jain(&outcome.flow), 3);
+        }
+        for (number, (group, probe)) in scenario.probe.iter().zip(&outcome.probe).enumerate() {
+            let title = match scenario.probe.len() {
+                1 => format!("{} RTT (ms)", group.kind),
+                _ => format!("{} {} ({}) RTT (ms)", group.kind, number + 1, group.cc),
+            };
+            let measured = (probe.n > 0).then_some(probe);
+            let get = |of: fn(&ProbeOutcome) -> f64| measured.map(of);
+            add(&title, "mean", get(|probe| probe.mean_ms), 2);
+            add(&title, "above base", get(|probe| probe.mean_ms).map(|ms| ms - self.base_ms()), 2);
+            add(&title, "jitter", get(|probe| probe.std_ms), 2);
+            add(&title, "p99", get(|probe| probe.p99_ms), 2);
+        }
+        let sum = |of: fn(&FlowOutcome) -> u64| outcome.flow.iter().map(of).sum::<u64>() as f64;
+        add("segments", "sent again", Some(sum(|flow| flow.retransmits)), 0);
+        add("segments", "CE marks", Some(sum(|flow| flow.ce_marks)), 0);
+        add("queue", "drops", Some(outcome.queue.drops as f64), 0);
+        figures
+    }
+
+    /// How this run is told from the others.
+    fn label(&self) -> String {
+        let values: Vec<&str> =
+            self.variant.settings.iter().map(|(_, value)| value.as_str()).collect();
+        if values.is_empty() {
+            let scenario = &self.variant.scenario;
+            let flows: Vec<&str> = scenario.flow.iter().map(|group| group.cc.as_str()).collect();
+            format!("{} with {}", scenario.link.qdisc, flows.join(" and "))
+        } else {
+            values.join(" with ")
+        }
+    }
+}
+
+/// Jain's fairness index of all flows: 1 if they are equal, 1/n if one has everything.
+fn jain(flows: &[FlowOutcome]) -> Option<f64> {
+    let all: Vec<f64> = flows.iter().flat_map(|flow| flow.goodput_mbit.iter().copied()).collect();
+    let (sum, squares) = (all.iter().sum::<f64>(), all.iter().map(|x| x * x).sum::<f64>());
+    (squares > 0.0).then(|| sum * sum / (all.len() as f64 * squares))
+}
+
+/// A table that answers the question: best first, a line in plain words under it.
+pub(crate) fn text(comparison: &Comparison) -> String {
+    let Comparison { plan, runs, .. } = comparison;
+    let mut text = String::new();
+    if plan.about.is_empty() {
+        let _ = writeln!(text, "{}\n", plan.name);
+    } else {
+        let _ = writeln!(text, "{}: {}\n", plan.name, plan.about);
+    }
+    let mut ranked: Vec<&Run> = runs.iter().collect();
+    ranked.sort_by(|one, other| other.power().total_cmp(&one.power()));
+    let Some((first, last)) = ranked.first().zip(ranked.last()) else { return text };
+
+    let settings: Vec<&str> =
+        first.variant.settings.iter().map(|(what, _)| what.as_str()).collect();
+    let settings = if settings.is_empty() { vec!["qdisc"] } else { settings };
+    let mut table = Table::new();
+    let mut groups = vec![String::new(); settings.len()];
+    let mut names: Vec<&str> = settings.clone();
+    let mut previous = String::new();
+    for figure in first.figures() {
+        let title = if figure.group == previous { "" } else { figure.group.as_str() };
+        groups.push(title.to_owned());
+        previous.clone_from(&figure.group);
+        names.push(figure.name);
+    }
+    table.add_row(groups);
+    table.add_row(names);
+    for run in &ranked {
+        let settings = &run.variant.settings;
+        let mut row: Vec<String> = settings.iter().map(|(_, value)| value.clone()).collect();
+        if row.is_empty() {
+            row.push(run.variant.scenario.link.qdisc.clone());
+        }
+        row.extend(run.figures().iter().map(|figure| match figure.value {
+            None => "-".to_owned(),
+            Some(value) if figure.digits == 0 => thousands(value as u64),
+            Some(value) => format!("{value:.*}", figure.digits),
+        }));
+        table.add_row(row);
+    }
+    let _ = writeln!(text, "{}\n", render(table, settings.len()));
+
+    let _ = writeln!(text, "Best: {}", sentence(first));
+    if ranked.len() > 1 {
+        let _ = writeln!(text, "Worst: {}", sentence(last));
+        text.push_str("(Ranked by power: throughput over the probe's round-trip time.)\n");
+    }
+    for run in &ranked {
+        let mut stalled = 0;
+        for flow in &run.outcome.flow {
+            stalled += flow.goodput_mbit.iter().filter(|goodput| **goodput <= 0.0).count();
+        }
+        if stalled > 0 {
+            let _ = writeln!(text, "{}: {stalled} flows made no progress", run.label());
+        }
+    }
+    for published in &plan.published {
+        let _ = writeln!(text, "Published: {published}");
+    }
+    text
+}
+
+fn sentence(run: &Run) -> String {
+    let goodput = run.outcome.goodput_mbit;
+    let label = run.label();
+    match run.outcome.probe.first() {
+        Some(probe) if probe.n > 0 => format!(
+            "{label}: {goodput:.1} Mbits/sec while the probe is answered in {:.2} ms, {:.2} ms above the base",
+            probe.mean_ms,
+            probe.mean_ms - run.base_ms()
+        ),
+        Some(_) => format!("{label}: {goodput:.1} Mbits/sec; the probe was never answered"),
+        None => format!("{label}: {goodput:.1} Mbits/sec"),
+    }
+}
+
+/// One document: each run with its scenario and its outcome.
+pub(crate) fn json(comparison: &Comparison) -> String {
+    let Comparison { plan, seed, runs } = comparison;
+    let runs: Vec<Value> = runs
+        .iter()
+        .map(|run| {
+            let settings: Map<String, Value> = run
+                .variant
+                .settings
+                .iter()
+                .map(|(what, value)| (what.clone(), Value::from(value.clone())))
+                .collect();
+            json!({
+                "settings": settings,
+                "world": "model",
+                "seed": seed,
+                "scenario": run.variant.scenario,
+                "outcome": run.outcome,
+                "fairness": jain(&run.outcome.flow),
+            })
+        })
+        .collect();
+    let document = json!({
+        "version": JSON_VERSION,
+        "command": "run",
+        "name": plan.name,
+        "about": plan.about,
+        "published": plan.published,
+        "runs": runs,
+    });
+    format!("{document:#}\n")
+}
+
+/// One line a run, in the plan's order.
+pub(crate) fn csv(comparison: &Comparison) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for (number, run) in comparison.runs.iter().enumerate() {
+        let settings = &run.variant.settings;
+        let figures = run.figures();
+        if number == 0 {
+            let title =
+                |figure: &Figure| format!("{} {}", figure.group, figure.name).trim().to_owned();
+            let settings = settings.iter().map(|(what, _)| what.clone());
+            let names = settings.chain(figures.iter().map(title));
+            writer.write_record(names).expect("memory takes all");
+        }
+        let show = |figure: &Figure| {
+            figure.value.map_or(String::new(), |value| format!("{value:.*}", figure.digits))
+        };
+        let settings = settings.iter().map(|(_, value)| value.clone());
+        let values = settings.chain(figures.iter().map(show));
+        writer.write_record(values).expect("memory takes all");
+    }
+    let bytes = writer.into_inner().expect("memory takes all");
+    String::from_utf8(bytes).expect("only text was written")
+}
