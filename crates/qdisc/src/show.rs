@@ -42,12 +42,21 @@ impl Counters {
 }
 
 /// All counters of a discipline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// Those that every discipline has.
     pub counters: Counters,
-    /// DualPI2's own.
-    pub dualpi2: Option<dualpi2::Stats>,
+    /// Those of its kind.
+    pub own: OwnStats,
+}
+
+/// What a kind of discipline counts beside [`Counters`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnStats {
+    /// Nothing: a FIFO.
+    Nothing,
+    /// DualPI2's.
+    Dualpi2(dualpi2::Stats),
 }
 
 const PLACE: &str = "1: root refcnt 2";
@@ -72,7 +81,7 @@ pub fn text_with_stats(config: &Config, stats: &Stats) -> String {
          backlog {backlog} {backlog_packets}p requeues 0\n",
         self::text(config)
     );
-    if let Some(own) = &stats.dualpi2 {
+    if let OwnStats::Dualpi2(own) = &stats.own {
         let queue = if own.credit > 0 { "C-queue" } else { "L-queue" };
         let _ = write!(
             text,
@@ -128,7 +137,7 @@ pub fn json_with_stats(config: &Config, stats: &Stats) -> Map<String, Value> {
     put("requeues", 0.into());
     put("backlog", counters.backlog_bytes.into());
     put("qlen", counters.backlog_packets.into());
-    if let Some(own) = &stats.dualpi2 {
+    if let OwnStats::Dualpi2(own) = &stats.own {
         put("prob", six_digits(probability(own.probability)));
         put("delay-c", whole_micros(own.classic_delay).into());
         put("delay-l", whole_micros(own.low_latency_delay).into());

@@ -4,7 +4,7 @@ use dualpi2::{Change, Random};
 use dualq_units::{Bytes, Instant};
 
 use crate::disciplines::{Discipline, Fifo};
-use crate::{Packet, disciplines};
+use crate::{FlowPacket, disciplines};
 
 /// The device a discipline is put on, as far as its defaults depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Spec {
     /// # Panics
     /// If the spec did not come from the grammar and has a value that is out of bounds.
     #[must_use]
-    pub fn build<P: Packet, R: Random>(
+    pub fn build<P: FlowPacket, R: Random>(
         &self,
         device: &Device,
         random: R,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use dualpi2::SplitMix64;
 use dualq_qdisc::grammar::{self, RefusedBy};
-use dualq_qdisc::{Config, Device, Discipline, Ecn, Packet, Qdisc, Spec, show};
+use dualq_qdisc::{Config, Device, Discipline, Ecn, FlowPacket, Packet, Qdisc, Spec, show};
 use dualq_units::Instant;
 use serde_json::Value;
 
@@ -24,6 +24,8 @@ impl Packet for Nothing {
     }
     fn set_ce(&mut self) {}
 }
+
+impl FlowPacket for Nothing {}
 
 const DEVICE: Device = Device::ethernet(1500);
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use dualq_units::Instant;
 
 use super::{Departure, DropReason, Dropped, Qdisc};
-use crate::show::{Counters, Stats};
+use crate::show::{Counters, OwnStats, Stats};
 use crate::{Config, FifoLimit, Packet, Spec};
 
 /// The discipline.
@@ -108,6 +108,6 @@ impl<P: Packet> Qdisc<P> for Fifo<P> {
     }
 
     fn stats(&self, _now: Instant) -> Stats {
-        Stats { counters: self.counters, dualpi2: None }
+        Stats { counters: self.counters, own: OwnStats::Nothing }
     }
 }

@@ -2,6 +2,7 @@
 
 mod dualpi2;
 mod fifo;
+mod pool;
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use dualq_units::Instant;
 pub(crate) use self::dualpi2::{build as dualpi2, config as dualpi2_config};
 pub use self::fifo::Fifo;
 use crate::show::Stats;
-use crate::{Config, Packet, Spec};
+use crate::{Config, FlowPacket, Spec};
 
 /// A packet that leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub enum DropReason {
     Refused,
     /// It waited when the discipline was changed or reset.
     Flushed,
+    /// A lossy path lost it at random.
+    Random,
 }
 
 /// A queue discipline. It reads no clock: the time of each call is an argument and never goes backwards.
@@ -64,7 +67,8 @@ pub trait Qdisc<P> {
     /// Takes in a packet that arrived. Returns how many packets were queued: more than one if an aggregate was split.
     fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize;
 
-    /// The next packet to send; `None` if none waits.
+    /// The next packet to send; `None` if none waits, or if all that wait are held back
+    /// (see [`next_ready`](Self::next_ready)).
     fn dequeue(
         &mut self,
         now: Instant,
@@ -82,7 +86,16 @@ pub trait Qdisc<P> {
         self.len() == 0
     }
 
-    /// When [`on_timer`](Self::on_timer) wants to be called; [`Instant::NEVER`] if it need not be.
+    /// When a link that is free from `now` on should call [`dequeue`](Self::dequeue), if nothing is enqueued before:
+    /// `now` if a packet may leave then, later if all are held back (by pacing, a shaper, a delay), and
+    /// [`Instant::NEVER`] if none waits. A call before that is no mistake. Where a call at that time or later yields
+    /// nothing though packets wait, this has moved on.
+    fn next_ready(&self, now: Instant) -> Instant {
+        if self.is_empty() { Instant::NEVER } else { now }
+    }
+
+    /// When [`on_timer`](Self::on_timer) wants to be called, whether packets wait or not: an AQM updates its probability.
+    /// [`Instant::NEVER`] if it need not be.
     fn next_timer(&self) -> Instant;
 
     /// Does what is due at [`next_timer`](Self::next_timer).
@@ -126,7 +139,7 @@ pub enum ChangeError {
     NothingGiven,
 }
 
-impl<P: Packet, R: Random> Discipline<P, R> {
+impl<P: FlowPacket, R: Random> Discipline<P, R> {
     /// Changes the parameters that `spec` gives, as `tc qdisc change` does, while packets wait. What a smaller limit of
     /// dualpi2 leaves no room for is dropped at once; a FIFO with a smaller limit drains first.
     ///
@@ -166,7 +179,7 @@ macro_rules! dispatch {
     };
 }
 
-impl<P: Packet, R: Random> Qdisc<P> for Discipline<P, R> {
+impl<P: FlowPacket, R: Random> Qdisc<P> for Discipline<P, R> {
     fn bands(&self) -> &'static [&'static str] {
         dispatch!(self, inner => Qdisc::<P>::bands(inner))
     }
@@ -192,6 +205,11 @@ impl<P: Packet, R: Random> Qdisc<P> for Discipline<P, R> {
     #[inline]
     fn len(&self) -> usize {
         dispatch!(self, inner => Qdisc::<P>::len(inner))
+    }
+
+    #[inline]
+    fn next_ready(&self, now: Instant) -> Instant {
+        dispatch!(self, inner => Qdisc::<P>::next_ready(inner, now))
     }
 
     #[inline]
