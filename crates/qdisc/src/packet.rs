@@ -35,3 +35,12 @@ pub trait FlowPacket: Packet {
         None
     }
 }
+
+/// Spreads what tells flows apart over 32 bits, the same way on every machine (the finalizer of MurmurHash3).
+#[inline]
+pub(crate) const fn hash(flow: u32) -> u32 {
+    let mut hash = flow.wrapping_add(0x9e37_79b9);
+    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+    hash ^ (hash >> 16)
+}

@@ -3,6 +3,7 @@
 use dualpi2::{Change, Random};
 use dualq_units::{Bytes, Instant};
 
+use crate::disciplines::fq::{self, Fq};
 use crate::disciplines::{Discipline, Fifo};
 use crate::{FlowPacket, disciplines};
 
@@ -29,7 +30,7 @@ impl Device {
 /// What a command line asks for: a kind, and the options that it gave. What it left open is `None` and gets its default
 /// from [`Spec::configure`]. Made by [`grammar::parse`](crate::grammar::parse), which lets no value pass that is out of
 /// its bounds; printed as the line that asks for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spec {
     /// `dualpi2 …`
     Dualpi2(Change),
@@ -43,15 +44,19 @@ pub enum Spec {
         /// Bytes.
         limit: Option<Bytes>,
     },
+    /// `fq …`
+    Fq(fq::Options),
 }
 
 /// All parameters of a discipline, defaults filled in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Config {
     /// DualPI2.
     Dualpi2(dualpi2::Config),
     /// One queue that drops what does not fit.
     Fifo(FifoLimit),
+    /// Fair queueing with pacing.
+    Fq(fq::Config),
 }
 
 /// How much a FIFO holds.
@@ -71,6 +76,7 @@ impl Spec {
             Self::Dualpi2(_) => "dualpi2",
             Self::Pfifo { .. } => "pfifo",
             Self::Bfifo { .. } => "bfifo",
+            Self::Fq(_) => "fq",
         }
     }
 
@@ -92,6 +98,7 @@ impl Spec {
             Self::Pfifo { .. } | Self::Bfifo { .. } => {
                 Discipline::Fifo(Fifo::new(self.fifo_limit(device)))
             }
+            Self::Fq(options) => Discipline::Fq(Box::new(Fq::new(options, device))),
         }
     }
 
@@ -104,6 +111,7 @@ impl Spec {
         match self {
             Self::Dualpi2(change) => Config::Dualpi2(disciplines::dualpi2_config(change, device)),
             Self::Pfifo { .. } | Self::Bfifo { .. } => Config::Fifo(self.fifo_limit(device)),
+            Self::Fq(options) => Config::Fq(fq::Config::new(device).with(options)),
         }
     }
 
@@ -115,7 +123,7 @@ impl Spec {
             Self::Bfifo { limit: None } => {
                 FifoLimit::Bytes(Bytes(packets as u64 * device.max_frame as u64))
             }
-            Self::Pfifo { limit: None } | Self::Dualpi2(_) => FifoLimit::Packets(packets),
+            _ => FifoLimit::Packets(packets),
         }
     }
 }

@@ -132,6 +132,7 @@ fn write_config(writer: &mut impl Write, config: &Config) -> io::Result<()> {
         Config::Dualpi2(parameters) => parameters,
         Config::Fifo(FifoLimit::Packets(limit)) => return line("limit", (*limit).into()),
         Config::Fifo(FifoLimit::Bytes(limit)) => return line("limit", limit.0.into()),
+        other => return writeln!(writer, "# config {} {other}", other.kind()),
     };
     line("limit", parameters.limit.into())?;
     line("memlimit", parameters.memory_limit.into())?;

@@ -65,11 +65,7 @@ impl<P: Packet> Qdisc<P> for Fifo<P> {
         _dropped: &mut impl FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
         let (enqueued, packet) = self.queue.pop_front()?;
-        let length = u64::from(packet.length());
-        self.counters.backlog_packets -= 1;
-        self.counters.backlog_bytes -= length;
-        self.counters.sent_packets += 1;
-        self.counters.sent_bytes += length;
+        self.counters.left(packet.length());
         Some(Departure {
             packet,
             band: 0,

@@ -2,6 +2,7 @@
 
 mod dualpi2;
 mod fifo;
+pub mod fq;
 mod pool;
 
 use std::time::Duration;
@@ -11,6 +12,7 @@ use dualq_units::Instant;
 
 pub(crate) use self::dualpi2::{build as dualpi2, config as dualpi2_config};
 pub use self::fifo::Fifo;
+use self::fq::Fq;
 use crate::show::Stats;
 use crate::{Config, FlowPacket, Spec};
 
@@ -114,13 +116,15 @@ pub trait Qdisc<P> {
 /// Any of the disciplines.
 #[expect(
     clippy::large_enum_variant,
-    reason = "there are few, and each packet would pay for a pointer"
+    reason = "the packets of the discipline that matters most do not pay for a pointer"
 )]
 pub enum Discipline<P, R = SplitMix64> {
     /// DualPI2.
     Dualpi2(DualPi2<P, R>),
     /// `pfifo` or `bfifo`.
     Fifo(Fifo<P>),
+    /// `fq`.
+    Fq(Box<Fq<P>>),
 }
 
 /// Why a discipline was not changed.
@@ -162,6 +166,10 @@ impl<P: FlowPacket, R: Random> Discipline<P, R> {
                 inner.change(spec);
                 Ok(())
             }
+            (Self::Fq(inner), Spec::Fq(options)) => {
+                inner.change(options, dropped);
+                Ok(())
+            }
             (other, spec) => {
                 let is = other.config().kind();
                 Err(ChangeError::OtherKind { is, asked: spec.kind() })
@@ -170,23 +178,28 @@ impl<P: FlowPacket, R: Random> Discipline<P, R> {
     }
 }
 
+/// Calls the discipline inside; `as_ref` or `as_mut` opens the boxed ones.
 macro_rules! dispatch {
-    ($self:ident, $inner:ident => $call:expr) => {
+    ($self:ident, $open:ident, $inner:ident => $call:expr) => {
         match $self {
             Discipline::Dualpi2($inner) => $call,
             Discipline::Fifo($inner) => $call,
+            Discipline::Fq(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
         }
     };
 }
 
 impl<P: FlowPacket, R: Random> Qdisc<P> for Discipline<P, R> {
     fn bands(&self) -> &'static [&'static str] {
-        dispatch!(self, inner => Qdisc::<P>::bands(inner))
+        dispatch!(self, as_ref, inner => Qdisc::<P>::bands(inner))
     }
 
     #[inline]
     fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
-        dispatch!(self, inner => Qdisc::enqueue(inner, now, packet, dropped))
+        dispatch!(self, as_mut, inner => Qdisc::enqueue(inner, now, packet, dropped))
     }
 
     #[inline]
@@ -195,41 +208,41 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Discipline<P, R> {
         now: Instant,
         dropped: &mut impl FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
-        dispatch!(self, inner => Qdisc::dequeue(inner, now, dropped))
+        dispatch!(self, as_mut, inner => Qdisc::dequeue(inner, now, dropped))
     }
 
     fn peek(&mut self, now: Instant, dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P> {
-        dispatch!(self, inner => Qdisc::peek(inner, now, dropped))
+        dispatch!(self, as_mut, inner => Qdisc::peek(inner, now, dropped))
     }
 
     #[inline]
     fn len(&self) -> usize {
-        dispatch!(self, inner => Qdisc::<P>::len(inner))
+        dispatch!(self, as_ref, inner => Qdisc::<P>::len(inner))
     }
 
     #[inline]
     fn next_ready(&self, now: Instant) -> Instant {
-        dispatch!(self, inner => Qdisc::<P>::next_ready(inner, now))
+        dispatch!(self, as_ref, inner => Qdisc::<P>::next_ready(inner, now))
     }
 
     #[inline]
     fn next_timer(&self) -> Instant {
-        dispatch!(self, inner => Qdisc::<P>::next_timer(inner))
+        dispatch!(self, as_ref, inner => Qdisc::<P>::next_timer(inner))
     }
 
     fn on_timer(&mut self, now: Instant) {
-        dispatch!(self, inner => Qdisc::<P>::on_timer(inner, now));
+        dispatch!(self, as_mut, inner => Qdisc::<P>::on_timer(inner, now));
     }
 
     fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>)) {
-        dispatch!(self, inner => Qdisc::reset(inner, dropped));
+        dispatch!(self, as_mut, inner => Qdisc::reset(inner, dropped));
     }
 
     fn config(&self) -> Config {
-        dispatch!(self, inner => Qdisc::<P>::config(inner))
+        dispatch!(self, as_ref, inner => Qdisc::<P>::config(inner))
     }
 
     fn stats(&self, now: Instant) -> Stats {
-        dispatch!(self, inner => Qdisc::<P>::stats(inner, now))
+        dispatch!(self, as_ref, inner => Qdisc::<P>::stats(inner, now))
     }
 }
