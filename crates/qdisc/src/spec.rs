@@ -3,6 +3,7 @@
 use dualpi2::{Change, Random};
 use dualq_units::{Bytes, Instant};
 
+use crate::disciplines::codel::{self, Codel};
 use crate::disciplines::fq::{self, Fq};
 use crate::disciplines::{Discipline, Fifo};
 use crate::{FlowPacket, disciplines};
@@ -44,6 +45,8 @@ pub enum Spec {
         /// Bytes.
         limit: Option<Bytes>,
     },
+    /// `codel …`
+    Codel(codel::Options),
     /// `fq …`
     Fq(fq::Options),
 }
@@ -55,6 +58,8 @@ pub enum Config {
     Dualpi2(dualpi2::Config),
     /// One queue that drops what does not fit.
     Fifo(FifoLimit),
+    /// One queue under CoDel.
+    Codel(codel::Config),
     /// Fair queueing with pacing.
     Fq(fq::Config),
 }
@@ -76,6 +81,7 @@ impl Spec {
             Self::Dualpi2(_) => "dualpi2",
             Self::Pfifo { .. } => "pfifo",
             Self::Bfifo { .. } => "bfifo",
+            Self::Codel(_) => "codel",
             Self::Fq(_) => "fq",
         }
     }
@@ -98,6 +104,7 @@ impl Spec {
             Self::Pfifo { .. } | Self::Bfifo { .. } => {
                 Discipline::Fifo(Fifo::new(self.fifo_limit(device)))
             }
+            Self::Codel(options) => Discipline::Codel(Box::new(Codel::new(options, device))),
             Self::Fq(options) => Discipline::Fq(Box::new(Fq::new(options, device))),
         }
     }
@@ -111,6 +118,7 @@ impl Spec {
         match self {
             Self::Dualpi2(change) => Config::Dualpi2(disciplines::dualpi2_config(change, device)),
             Self::Pfifo { .. } | Self::Bfifo { .. } => Config::Fifo(self.fifo_limit(device)),
+            Self::Codel(options) => Config::Codel(codel::Config::DEFAULT.with(options)),
             Self::Fq(options) => Config::Fq(fq::Config::new(device).with(options)),
         }
     }

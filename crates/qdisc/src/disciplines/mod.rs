@@ -1,5 +1,7 @@
 //! What a queue discipline does, and each that does it.
 
+pub mod codel;
+mod codel_law;
 mod dualpi2;
 mod fifo;
 pub mod fq;
@@ -10,6 +12,7 @@ use std::time::Duration;
 use ::dualpi2::{Change, DualPi2, Random, SplitMix64};
 use dualq_units::Instant;
 
+use self::codel::Codel;
 pub(crate) use self::dualpi2::{build as dualpi2, config as dualpi2_config};
 pub use self::fifo::Fifo;
 use self::fq::Fq;
@@ -123,6 +126,8 @@ pub enum Discipline<P, R = SplitMix64> {
     Dualpi2(DualPi2<P, R>),
     /// `pfifo` or `bfifo`.
     Fifo(Fifo<P>),
+    /// One queue under CoDel.
+    Codel(Box<Codel<P>>),
     /// `fq`.
     Fq(Box<Fq<P>>),
 }
@@ -166,6 +171,10 @@ impl<P: FlowPacket, R: Random> Discipline<P, R> {
                 inner.change(spec);
                 Ok(())
             }
+            (Self::Codel(inner), Spec::Codel(options)) => {
+                inner.change(options, dropped);
+                Ok(())
+            }
             (Self::Fq(inner), Spec::Fq(options)) => {
                 inner.change(options, dropped);
                 Ok(())
@@ -184,6 +193,10 @@ macro_rules! dispatch {
         match $self {
             Discipline::Dualpi2($inner) => $call,
             Discipline::Fifo($inner) => $call,
+            Discipline::Codel(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
             Discipline::Fq(boxed) => {
                 let $inner = boxed.$open();
                 $call

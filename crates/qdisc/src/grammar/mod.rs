@@ -5,6 +5,7 @@
 //! to its standard error on success comes back as [`Parsed::notices`]; what it refuses comes back as a [`ParseError`] that
 //! says where, and what would be right.
 
+mod codel;
 mod dualpi2;
 mod fifo;
 mod fq;
@@ -18,7 +19,7 @@ use words::Words;
 use crate::Spec;
 
 /// The disciplines that dualq has.
-pub const KINDS: [&str; 4] = ["dualpi2", "pfifo", "bfifo", "fq"];
+pub const KINDS: [&str; 5] = ["dualpi2", "fq", "codel", "pfifo", "bfifo"];
 
 /// An accepted line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +93,7 @@ fn parse_words(words: &mut Words<'_>) -> Result<Spec, ParseError> {
     match kind {
         "dualpi2" => dualpi2::parse(words),
         "pfifo" | "bfifo" => fifo::parse(kind, words),
+        "codel" => codel::parse(words),
         "fq" => fq::parse(words),
         unknown => {
             let hint = did_you_mean(unknown, &KINDS);
@@ -108,6 +110,7 @@ impl fmt::Display for Spec {
         f.write_str(self.kind())?;
         match self {
             Self::Dualpi2(change) => dualpi2::write_options(f, change),
+            Self::Codel(options) => codel::write_options(f, options),
             Self::Fq(options) => fq::write_options(f, options),
             Self::Pfifo { limit: Some(packets) } => write!(f, " limit {packets}"),
             Self::Bfifo { limit: Some(bytes) } => write!(f, " limit {}", bytes.0),
@@ -132,7 +135,11 @@ fn write_flag(f: &mut fmt::Formatter<'_>, flag: Option<bool>, on: &str, off: &st
 
 /// A time that loses nothing: in whole milliseconds if it is one.
 fn exact_time(time: Duration) -> String {
-    let micros = time.as_micros();
+    exact_micros(u32::try_from(time.as_micros()).unwrap_or(u32::MAX))
+}
+
+/// As [`exact_time`].
+fn exact_micros(micros: u32) -> String {
     if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
 }
 

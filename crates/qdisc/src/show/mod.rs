@@ -3,6 +3,7 @@
 //! The text of a [`Config`] is its [`Display`](std::fmt::Display). A discipline of ours sits on no device, so its place
 //! reads as tc shows one that was added with `root handle 1:` to a device with one queue.
 
+mod codel;
 mod dualpi2;
 mod fq;
 
@@ -67,6 +68,8 @@ pub enum OwnStats {
     Nothing,
     /// DualPI2's.
     Dualpi2(::dualpi2::Stats),
+    /// `codel`'s.
+    Codel(crate::disciplines::codel::Stats),
     /// `fq`'s.
     Fq(crate::disciplines::fq::Stats),
 }
@@ -96,6 +99,7 @@ pub fn text_with_stats(config: &Config, stats: &Stats) -> String {
     match &stats.own {
         OwnStats::Nothing => {}
         OwnStats::Dualpi2(own) => dualpi2::write_stats(&mut text, own),
+        OwnStats::Codel(own) => codel::write_stats(&mut text, own),
         OwnStats::Fq(own) => fq::write_stats(&mut text, own),
     }
     text
@@ -106,6 +110,7 @@ pub fn text_with_stats(config: &Config, stats: &Stats) -> String {
 pub fn json(config: &Config) -> Map<String, Value> {
     let options = match config {
         Config::Dualpi2(parameters) => dualpi2::options(parameters),
+        Config::Codel(parameters) => codel::options(parameters),
         Config::Fq(parameters) => fq::options(parameters),
         Config::Fifo(FifoLimit::Packets(limit)) => json!({ "limit": limit }),
         Config::Fifo(FifoLimit::Bytes(limit)) => json!({ "limit": limit.0 }),
@@ -135,6 +140,7 @@ pub fn json_with_stats(config: &Config, stats: &Stats) -> Map<String, Value> {
     match &stats.own {
         OwnStats::Nothing => {}
         OwnStats::Dualpi2(own) => dualpi2::put_stats(&mut object, own),
+        OwnStats::Codel(own) => codel::put_stats(&mut object, own),
         OwnStats::Fq(own) => fq::put_stats(&mut object, own),
     }
     object
@@ -146,6 +152,7 @@ impl Config {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Dualpi2(_) => "dualpi2",
+            Self::Codel(_) => "codel",
             Self::Fq(_) => "fq",
             Self::Fifo(limit) => limit.kind(),
         }
@@ -168,6 +175,7 @@ impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dualpi2(parameters) => dualpi2::write(f, parameters),
+            Self::Codel(parameters) => codel::write(f, parameters),
             Self::Fq(parameters) => fq::write(f, parameters),
             Self::Fifo(FifoLimit::Packets(limit)) => write!(f, "limit {limit}p"),
             Self::Fifo(FifoLimit::Bytes(limit)) => write!(f, "limit {limit}"),

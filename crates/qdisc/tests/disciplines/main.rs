@@ -1,5 +1,6 @@
 //! What each discipline does to packets, step by step.
 
+mod codel;
 mod fq;
 
 use dualq_qdisc::{
