@@ -5,6 +5,7 @@ use dualq_units::{Bytes, Instant};
 
 use crate::disciplines::codel::{self, Codel};
 use crate::disciplines::fq::{self, Fq};
+use crate::disciplines::fq_codel::{self, FqCodel};
 use crate::disciplines::{Discipline, Fifo};
 use crate::{FlowPacket, disciplines};
 
@@ -47,6 +48,8 @@ pub enum Spec {
     },
     /// `codel …`
     Codel(codel::Options),
+    /// `fq_codel …`
+    FqCodel(fq_codel::Options),
     /// `fq …`
     Fq(fq::Options),
 }
@@ -60,6 +63,8 @@ pub enum Config {
     Fifo(FifoLimit),
     /// One queue under CoDel.
     Codel(codel::Config),
+    /// Flows in turn, each under CoDel.
+    FqCodel(fq_codel::Config),
     /// Fair queueing with pacing.
     Fq(fq::Config),
 }
@@ -82,6 +87,7 @@ impl Spec {
             Self::Pfifo { .. } => "pfifo",
             Self::Bfifo { .. } => "bfifo",
             Self::Codel(_) => "codel",
+            Self::FqCodel(_) => "fq_codel",
             Self::Fq(_) => "fq",
         }
     }
@@ -105,6 +111,7 @@ impl Spec {
                 Discipline::Fifo(Fifo::new(self.fifo_limit(device)))
             }
             Self::Codel(options) => Discipline::Codel(Box::new(Codel::new(options, device))),
+            Self::FqCodel(options) => Discipline::FqCodel(Box::new(FqCodel::new(options, device))),
             Self::Fq(options) => Discipline::Fq(Box::new(Fq::new(options, device))),
         }
     }
@@ -119,6 +126,7 @@ impl Spec {
             Self::Dualpi2(change) => Config::Dualpi2(disciplines::dualpi2_config(change, device)),
             Self::Pfifo { .. } | Self::Bfifo { .. } => Config::Fifo(self.fifo_limit(device)),
             Self::Codel(options) => Config::Codel(codel::Config::DEFAULT.with(options)),
+            Self::FqCodel(options) => Config::FqCodel(fq_codel::Config::new(device).with(options)),
             Self::Fq(options) => Config::Fq(fq::Config::new(device).with(options)),
         }
     }

@@ -5,6 +5,7 @@ mod codel_law;
 mod dualpi2;
 mod fifo;
 pub mod fq;
+pub mod fq_codel;
 mod pool;
 
 use std::time::Duration;
@@ -16,6 +17,7 @@ use self::codel::Codel;
 pub(crate) use self::dualpi2::{build as dualpi2, config as dualpi2_config};
 pub use self::fifo::Fifo;
 use self::fq::Fq;
+use self::fq_codel::FqCodel;
 use crate::show::Stats;
 use crate::{Config, FlowPacket, Spec};
 
@@ -128,6 +130,8 @@ pub enum Discipline<P, R = SplitMix64> {
     Fifo(Fifo<P>),
     /// One queue under CoDel.
     Codel(Box<Codel<P>>),
+    /// Flows in turn, each under CoDel.
+    FqCodel(Box<FqCodel<P>>),
     /// `fq`.
     Fq(Box<Fq<P>>),
 }
@@ -175,6 +179,10 @@ impl<P: FlowPacket, R: Random> Discipline<P, R> {
                 inner.change(options, dropped);
                 Ok(())
             }
+            (Self::FqCodel(inner), Spec::FqCodel(options)) => {
+                inner.change(options, dropped);
+                Ok(())
+            }
             (Self::Fq(inner), Spec::Fq(options)) => {
                 inner.change(options, dropped);
                 Ok(())
@@ -194,6 +202,10 @@ macro_rules! dispatch {
             Discipline::Dualpi2($inner) => $call,
             Discipline::Fifo($inner) => $call,
             Discipline::Codel(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
+            Discipline::FqCodel(boxed) => {
                 let $inner = boxed.$open();
                 $call
             }

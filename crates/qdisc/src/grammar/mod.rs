@@ -9,6 +9,7 @@ mod codel;
 mod dualpi2;
 mod fifo;
 mod fq;
+mod fq_codel;
 mod words;
 
 use std::fmt;
@@ -19,7 +20,7 @@ use words::Words;
 use crate::Spec;
 
 /// The disciplines that dualq has.
-pub const KINDS: [&str; 5] = ["dualpi2", "fq", "codel", "pfifo", "bfifo"];
+pub const KINDS: [&str; 6] = ["dualpi2", "fq", "codel", "fq_codel", "pfifo", "bfifo"];
 
 /// An accepted line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +95,7 @@ fn parse_words(words: &mut Words<'_>) -> Result<Spec, ParseError> {
         "dualpi2" => dualpi2::parse(words),
         "pfifo" | "bfifo" => fifo::parse(kind, words),
         "codel" => codel::parse(words),
+        "fq_codel" => fq_codel::parse(words),
         "fq" => fq::parse(words),
         unknown => {
             let hint = did_you_mean(unknown, &KINDS);
@@ -111,6 +113,7 @@ impl fmt::Display for Spec {
         match self {
             Self::Dualpi2(change) => dualpi2::write_options(f, change),
             Self::Codel(options) => codel::write_options(f, options),
+            Self::FqCodel(options) => fq_codel::write_options(f, options),
             Self::Fq(options) => fq::write_options(f, options),
             Self::Pfifo { limit: Some(packets) } => write!(f, " limit {packets}"),
             Self::Bfifo { limit: Some(bytes) } => write!(f, " limit {}", bytes.0),

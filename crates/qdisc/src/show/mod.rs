@@ -6,6 +6,7 @@
 mod codel;
 mod dualpi2;
 mod fq;
+mod fq_codel;
 
 use std::fmt;
 use std::time::Duration;
@@ -70,6 +71,8 @@ pub enum OwnStats {
     Dualpi2(::dualpi2::Stats),
     /// `codel`'s.
     Codel(crate::disciplines::codel::Stats),
+    /// `fq_codel`'s.
+    FqCodel(crate::disciplines::fq_codel::Stats),
     /// `fq`'s.
     Fq(crate::disciplines::fq::Stats),
 }
@@ -100,6 +103,7 @@ pub fn text_with_stats(config: &Config, stats: &Stats) -> String {
         OwnStats::Nothing => {}
         OwnStats::Dualpi2(own) => dualpi2::write_stats(&mut text, own),
         OwnStats::Codel(own) => codel::write_stats(&mut text, own),
+        OwnStats::FqCodel(own) => fq_codel::write_stats(&mut text, own),
         OwnStats::Fq(own) => fq::write_stats(&mut text, own),
     }
     text
@@ -111,6 +115,7 @@ pub fn json(config: &Config) -> Map<String, Value> {
     let options = match config {
         Config::Dualpi2(parameters) => dualpi2::options(parameters),
         Config::Codel(parameters) => codel::options(parameters),
+        Config::FqCodel(parameters) => fq_codel::options(parameters),
         Config::Fq(parameters) => fq::options(parameters),
         Config::Fifo(FifoLimit::Packets(limit)) => json!({ "limit": limit }),
         Config::Fifo(FifoLimit::Bytes(limit)) => json!({ "limit": limit.0 }),
@@ -141,6 +146,7 @@ pub fn json_with_stats(config: &Config, stats: &Stats) -> Map<String, Value> {
         OwnStats::Nothing => {}
         OwnStats::Dualpi2(own) => dualpi2::put_stats(&mut object, own),
         OwnStats::Codel(own) => codel::put_stats(&mut object, own),
+        OwnStats::FqCodel(own) => fq_codel::put_stats(&mut object, own),
         OwnStats::Fq(own) => fq::put_stats(&mut object, own),
     }
     object
@@ -153,6 +159,7 @@ impl Config {
         match self {
             Self::Dualpi2(_) => "dualpi2",
             Self::Codel(_) => "codel",
+            Self::FqCodel(_) => "fq_codel",
             Self::Fq(_) => "fq",
             Self::Fifo(limit) => limit.kind(),
         }
@@ -176,6 +183,7 @@ impl fmt::Display for Config {
         match self {
             Self::Dualpi2(parameters) => dualpi2::write(f, parameters),
             Self::Codel(parameters) => codel::write(f, parameters),
+            Self::FqCodel(parameters) => fq_codel::write(f, parameters),
             Self::Fq(parameters) => fq::write(f, parameters),
             Self::Fifo(FifoLimit::Packets(limit)) => write!(f, "limit {limit}p"),
             Self::Fifo(FifoLimit::Bytes(limit)) => write!(f, "limit {limit}"),

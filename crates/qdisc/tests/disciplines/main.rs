@@ -2,6 +2,7 @@
 
 mod codel;
 mod fq;
+mod fq_codel;
 
 use dualq_qdisc::{
     Departure, Device, Discipline, Dropped, Ecn, FlowPacket, Packet, Qdisc, SplitMix64, grammar,
