@@ -6,6 +6,7 @@ use dualq_units::{Bytes, Instant};
 use crate::disciplines::codel::{self, Codel};
 use crate::disciplines::fq::{self, Fq};
 use crate::disciplines::fq_codel::{self, FqCodel};
+use crate::disciplines::pie::{self, Pie};
 use crate::disciplines::{Discipline, Fifo};
 use crate::{FlowPacket, disciplines};
 
@@ -50,6 +51,8 @@ pub enum Spec {
     Codel(codel::Options),
     /// `fq_codel …`
     FqCodel(fq_codel::Options),
+    /// `pie …`
+    Pie(pie::Options),
     /// `fq …`
     Fq(fq::Options),
 }
@@ -65,6 +68,8 @@ pub enum Config {
     Codel(codel::Config),
     /// Flows in turn, each under CoDel.
     FqCodel(fq_codel::Config),
+    /// One queue under PIE.
+    Pie(pie::Config),
     /// Fair queueing with pacing.
     Fq(fq::Config),
 }
@@ -88,6 +93,7 @@ impl Spec {
             Self::Bfifo { .. } => "bfifo",
             Self::Codel(_) => "codel",
             Self::FqCodel(_) => "fq_codel",
+            Self::Pie(_) => "pie",
             Self::Fq(_) => "fq",
         }
     }
@@ -112,6 +118,7 @@ impl Spec {
             }
             Self::Codel(options) => Discipline::Codel(Box::new(Codel::new(options, device))),
             Self::FqCodel(options) => Discipline::FqCodel(Box::new(FqCodel::new(options, device))),
+            Self::Pie(options) => Discipline::Pie(Box::new(Pie::new(options, device, random, now))),
             Self::Fq(options) => Discipline::Fq(Box::new(Fq::new(options, device))),
         }
     }
@@ -127,6 +134,7 @@ impl Spec {
             Self::Pfifo { .. } | Self::Bfifo { .. } => Config::Fifo(self.fifo_limit(device)),
             Self::Codel(options) => Config::Codel(codel::Config::DEFAULT.with(options)),
             Self::FqCodel(options) => Config::FqCodel(fq_codel::Config::new(device).with(options)),
+            Self::Pie(options) => Config::Pie(pie::Config::DEFAULT.with(options)),
             Self::Fq(options) => Config::Fq(fq::Config::new(device).with(options)),
         }
     }

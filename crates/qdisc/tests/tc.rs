@@ -159,10 +159,13 @@ fn defaults_of_every_kind() {
 #[test]
 fn refusals_say_where_and_what_would_be_right() {
     for (line, message) in [
-        ("", r#"qdisc "", column 1: name a qdisc: dualpi2, fq, codel, fq_codel, pfifo, bfifo"#),
+        (
+            "",
+            r#"qdisc "", column 1: name a qdisc: dualpi2, fq, codel, fq_codel, pie, pfifo, bfifo"#,
+        ),
         (
             "dualp2",
-            r#"qdisc "dualp2", column 1: unknown qdisc "dualp2"; did you mean "dualpi2"? dualq has dualpi2, fq, codel, fq_codel, pfifo, bfifo"#,
+            r#"qdisc "dualp2", column 1: unknown qdisc "dualp2"; did you mean "dualpi2"? dualq has dualpi2, fq, codel, fq_codel, pie, pfifo, bfifo"#,
         ),
         (
             "dualpi2 target 5m",

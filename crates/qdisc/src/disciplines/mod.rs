@@ -6,6 +6,7 @@ mod dualpi2;
 mod fifo;
 pub mod fq;
 pub mod fq_codel;
+pub mod pie;
 mod pool;
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ pub(crate) use self::dualpi2::{build as dualpi2, config as dualpi2_config};
 pub use self::fifo::Fifo;
 use self::fq::Fq;
 use self::fq_codel::FqCodel;
+use self::pie::Pie;
 use crate::show::Stats;
 use crate::{Config, FlowPacket, Spec};
 
@@ -132,6 +134,8 @@ pub enum Discipline<P, R = SplitMix64> {
     Codel(Box<Codel<P>>),
     /// Flows in turn, each under CoDel.
     FqCodel(Box<FqCodel<P>>),
+    /// One queue under PIE.
+    Pie(Box<Pie<P, R>>),
     /// `fq`.
     Fq(Box<Fq<P>>),
 }
@@ -183,6 +187,10 @@ impl<P: FlowPacket, R: Random> Discipline<P, R> {
                 inner.change(options, dropped);
                 Ok(())
             }
+            (Self::Pie(inner), Spec::Pie(options)) => {
+                inner.change(options, dropped);
+                Ok(())
+            }
             (Self::Fq(inner), Spec::Fq(options)) => {
                 inner.change(options, dropped);
                 Ok(())
@@ -206,6 +214,10 @@ macro_rules! dispatch {
                 $call
             }
             Discipline::FqCodel(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
+            Discipline::Pie(boxed) => {
                 let $inner = boxed.$open();
                 $call
             }

@@ -10,6 +10,7 @@ mod dualpi2;
 mod fifo;
 mod fq;
 mod fq_codel;
+mod pie;
 mod words;
 
 use std::fmt;
@@ -20,7 +21,7 @@ use words::Words;
 use crate::Spec;
 
 /// The disciplines that dualq has.
-pub const KINDS: [&str; 6] = ["dualpi2", "fq", "codel", "fq_codel", "pfifo", "bfifo"];
+pub const KINDS: [&str; 7] = ["dualpi2", "fq", "codel", "fq_codel", "pie", "pfifo", "bfifo"];
 
 /// An accepted line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +97,7 @@ fn parse_words(words: &mut Words<'_>) -> Result<Spec, ParseError> {
         "pfifo" | "bfifo" => fifo::parse(kind, words),
         "codel" => codel::parse(words),
         "fq_codel" => fq_codel::parse(words),
+        "pie" => pie::parse(words),
         "fq" => fq::parse(words),
         unknown => {
             let hint = did_you_mean(unknown, &KINDS);
@@ -114,6 +116,7 @@ impl fmt::Display for Spec {
             Self::Dualpi2(change) => dualpi2::write_options(f, change),
             Self::Codel(options) => codel::write_options(f, options),
             Self::FqCodel(options) => fq_codel::write_options(f, options),
+            Self::Pie(options) => pie::write_options(f, options),
             Self::Fq(options) => fq::write_options(f, options),
             Self::Pfifo { limit: Some(packets) } => write!(f, " limit {packets}"),
             Self::Bfifo { limit: Some(bytes) } => write!(f, " limit {}", bytes.0),

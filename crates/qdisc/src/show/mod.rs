@@ -7,6 +7,7 @@ mod codel;
 mod dualpi2;
 mod fq;
 mod fq_codel;
+mod pie;
 
 use std::fmt;
 use std::time::Duration;
@@ -73,6 +74,8 @@ pub enum OwnStats {
     Codel(crate::disciplines::codel::Stats),
     /// `fq_codel`'s.
     FqCodel(crate::disciplines::fq_codel::Stats),
+    /// `pie`'s.
+    Pie(crate::disciplines::pie::Stats),
     /// `fq`'s.
     Fq(crate::disciplines::fq::Stats),
 }
@@ -104,6 +107,7 @@ pub fn text_with_stats(config: &Config, stats: &Stats) -> String {
         OwnStats::Dualpi2(own) => dualpi2::write_stats(&mut text, own),
         OwnStats::Codel(own) => codel::write_stats(&mut text, own),
         OwnStats::FqCodel(own) => fq_codel::write_stats(&mut text, own),
+        OwnStats::Pie(own) => pie::write_stats(&mut text, own),
         OwnStats::Fq(own) => fq::write_stats(&mut text, own),
     }
     text
@@ -116,6 +120,7 @@ pub fn json(config: &Config) -> Map<String, Value> {
         Config::Dualpi2(parameters) => dualpi2::options(parameters),
         Config::Codel(parameters) => codel::options(parameters),
         Config::FqCodel(parameters) => fq_codel::options(parameters),
+        Config::Pie(parameters) => pie::options(parameters),
         Config::Fq(parameters) => fq::options(parameters),
         Config::Fifo(FifoLimit::Packets(limit)) => json!({ "limit": limit }),
         Config::Fifo(FifoLimit::Bytes(limit)) => json!({ "limit": limit.0 }),
@@ -147,6 +152,7 @@ pub fn json_with_stats(config: &Config, stats: &Stats) -> Map<String, Value> {
         OwnStats::Dualpi2(own) => dualpi2::put_stats(&mut object, own),
         OwnStats::Codel(own) => codel::put_stats(&mut object, own),
         OwnStats::FqCodel(own) => fq_codel::put_stats(&mut object, own),
+        OwnStats::Pie(own) => pie::put_stats(&mut object, own),
         OwnStats::Fq(own) => fq::put_stats(&mut object, own),
     }
     object
@@ -160,6 +166,7 @@ impl Config {
             Self::Dualpi2(_) => "dualpi2",
             Self::Codel(_) => "codel",
             Self::FqCodel(_) => "fq_codel",
+            Self::Pie(_) => "pie",
             Self::Fq(_) => "fq",
             Self::Fifo(limit) => limit.kind(),
         }
@@ -184,6 +191,7 @@ impl fmt::Display for Config {
             Self::Dualpi2(parameters) => dualpi2::write(f, parameters),
             Self::Codel(parameters) => codel::write(f, parameters),
             Self::FqCodel(parameters) => fq_codel::write(f, parameters),
+            Self::Pie(parameters) => pie::write(f, parameters),
             Self::Fq(parameters) => fq::write(f, parameters),
             Self::Fifo(FifoLimit::Packets(limit)) => write!(f, "limit {limit}p"),
             Self::Fifo(FifoLimit::Bytes(limit)) => write!(f, "limit {limit}"),
