@@ -167,6 +167,7 @@ fn band(band: &BandOutcome) -> Value {
             "congested_enqueue": drops.congested_at_enqueue,
             "congested_dequeue": drops.congested_at_dequeue,
             "step": drops.step,
+            "random": drops.random,
             "total": drops.total(),
         },
         "delay_ns": band.delays().map(|delays| json!({

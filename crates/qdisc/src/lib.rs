@@ -22,8 +22,11 @@ pub mod disciplines;
 pub mod grammar;
 pub mod show;
 
+mod packet;
 mod spec;
 
 pub use disciplines::{ChangeError, Departure, Discipline, DropReason, Dropped, Qdisc};
 pub use dualpi2::{Class, Ecn, Packet, Random, SplitMix64, XorShift64};
+pub use packet::FlowPacket;
+pub(crate) use packet::hash;
 pub use spec::{Config, Device, FifoLimit, Spec};

@@ -3,8 +3,12 @@
 use dualpi2::{Change, Random};
 use dualq_units::{Bytes, Instant};
 
+use crate::disciplines::codel::{self, Codel};
+use crate::disciplines::fq::{self, Fq};
+use crate::disciplines::fq_codel::{self, FqCodel};
+use crate::disciplines::pie::{self, Pie};
 use crate::disciplines::{Discipline, Fifo};
-use crate::{Packet, disciplines};
+use crate::{FlowPacket, disciplines};
 
 /// The device a discipline is put on, as far as its defaults depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +33,7 @@ impl Device {
 /// What a command line asks for: a kind, and the options that it gave. What it left open is `None` and gets its default
 /// from [`Spec::configure`]. Made by [`grammar::parse`](crate::grammar::parse), which lets no value pass that is out of
 /// its bounds; printed as the line that asks for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spec {
     /// `dualpi2 …`
     Dualpi2(Change),
@@ -43,15 +47,31 @@ pub enum Spec {
         /// Bytes.
         limit: Option<Bytes>,
     },
+    /// `codel …`
+    Codel(codel::Options),
+    /// `fq_codel …`
+    FqCodel(fq_codel::Options),
+    /// `pie …`
+    Pie(pie::Options),
+    /// `fq …`
+    Fq(fq::Options),
 }
 
 /// All parameters of a discipline, defaults filled in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Config {
     /// DualPI2.
     Dualpi2(dualpi2::Config),
     /// One queue that drops what does not fit.
     Fifo(FifoLimit),
+    /// One queue under CoDel.
+    Codel(codel::Config),
+    /// Flows in turn, each under CoDel.
+    FqCodel(fq_codel::Config),
+    /// One queue under PIE.
+    Pie(pie::Config),
+    /// Fair queueing with pacing.
+    Fq(fq::Config),
 }
 
 /// How much a FIFO holds.
@@ -71,6 +91,10 @@ impl Spec {
             Self::Dualpi2(_) => "dualpi2",
             Self::Pfifo { .. } => "pfifo",
             Self::Bfifo { .. } => "bfifo",
+            Self::Codel(_) => "codel",
+            Self::FqCodel(_) => "fq_codel",
+            Self::Pie(_) => "pie",
+            Self::Fq(_) => "fq",
         }
     }
 
@@ -79,7 +103,7 @@ impl Spec {
     /// # Panics
     /// If the spec did not come from the grammar and has a value that is out of bounds.
     #[must_use]
-    pub fn build<P: Packet, R: Random>(
+    pub fn build<P: FlowPacket, R: Random>(
         &self,
         device: &Device,
         random: R,
@@ -92,6 +116,10 @@ impl Spec {
             Self::Pfifo { .. } | Self::Bfifo { .. } => {
                 Discipline::Fifo(Fifo::new(self.fifo_limit(device)))
             }
+            Self::Codel(options) => Discipline::Codel(Box::new(Codel::new(options, device))),
+            Self::FqCodel(options) => Discipline::FqCodel(Box::new(FqCodel::new(options, device))),
+            Self::Pie(options) => Discipline::Pie(Box::new(Pie::new(options, device, random, now))),
+            Self::Fq(options) => Discipline::Fq(Box::new(Fq::new(options, device))),
         }
     }
 
@@ -104,6 +132,10 @@ impl Spec {
         match self {
             Self::Dualpi2(change) => Config::Dualpi2(disciplines::dualpi2_config(change, device)),
             Self::Pfifo { .. } | Self::Bfifo { .. } => Config::Fifo(self.fifo_limit(device)),
+            Self::Codel(options) => Config::Codel(codel::Config::DEFAULT.with(options)),
+            Self::FqCodel(options) => Config::FqCodel(fq_codel::Config::new(device).with(options)),
+            Self::Pie(options) => Config::Pie(pie::Config::DEFAULT.with(options)),
+            Self::Fq(options) => Config::Fq(fq::Config::new(device).with(options)),
         }
     }
 
@@ -115,7 +147,7 @@ impl Spec {
             Self::Bfifo { limit: None } => {
                 FifoLimit::Bytes(Bytes(packets as u64 * device.max_frame as u64))
             }
-            Self::Pfifo { limit: None } | Self::Dualpi2(_) => FifoLimit::Packets(packets),
+            _ => FifoLimit::Packets(packets),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What must hold for any words, and for any packets through any discipline.
 
 use dualpi2::{Class, SplitMix64};
-use dualq_qdisc::{Device, Ecn, Packet, Qdisc, grammar, show};
+use dualq_qdisc::{Device, Ecn, FlowPacket, Packet, Qdisc, grammar, show};
 use dualq_units::Instant;
 use proptest::prelude::*;
 
@@ -74,6 +74,8 @@ impl Packet for Frame {
         self.class
     }
 }
+
+impl FlowPacket for Frame {}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use dualpi2::SplitMix64;
 use dualq_qdisc::grammar::{self, RefusedBy};
-use dualq_qdisc::{Config, Device, Discipline, Ecn, Packet, Qdisc, Spec, show};
+use dualq_qdisc::{Config, Device, Discipline, Ecn, FlowPacket, Packet, Qdisc, Spec, show};
 use dualq_units::Instant;
 use serde_json::Value;
 
@@ -25,6 +25,8 @@ impl Packet for Nothing {
     fn set_ce(&mut self) {}
 }
 
+impl FlowPacket for Nothing {}
+
 const DEVICE: Device = Device::ethernet(1500);
 
 fn build(spec: &Spec) -> Discipline<Nothing> {
@@ -32,7 +34,11 @@ fn build(spec: &Spec) -> Discipline<Nothing> {
 }
 
 fn answers() -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tc-dualpi2.jsonl");
+    data("tc-dualpi2.jsonl")
+}
+
+fn data(name: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name);
     let text = fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -42,6 +48,7 @@ fn exit_status(refused_by: RefusedBy) -> u64 {
         RefusedBy::Tc => 1,
         RefusedBy::Kernel => 2,
         RefusedBy::TcIncomplete => 255,
+        RefusedBy::Dualq => unreachable!("tc and the kernel take it"),
     }
 }
 
@@ -129,13 +136,36 @@ fn fifos() {
     );
 }
 
+/// Each other kind, as the real tc shows it before the first packet.
+#[test]
+fn defaults_of_every_kind() {
+    let defaults = data("tc-defaults.jsonl");
+    for answer in defaults.iter().filter(|answer| {
+        let kind = answer["json"][0]["kind"].as_str().unwrap();
+        grammar::KINDS.contains(&kind)
+    }) {
+        let line = answer["line"].as_str().unwrap();
+        let spec = grammar::parse(line).unwrap().spec;
+        let config = spec.configure(&DEVICE);
+        assert_eq!(show::text(&config), answer["show"].as_str().unwrap().trim_end(), "{line}");
+        let stats = build(&spec).stats(Instant::ZERO);
+        let json = Value::from(show::json_with_stats(&config, &stats));
+        assert_eq!(json, answer["json"][0], "{line}");
+        let text = show::text_with_stats(&config, &stats);
+        assert_eq!(text.lines().next(), answer["show"].as_str(), "{line}");
+    }
+}
+
 #[test]
 fn refusals_say_where_and_what_would_be_right() {
     for (line, message) in [
-        ("", r#"qdisc "", column 1: name a qdisc: dualpi2, pfifo, bfifo"#),
+        (
+            "",
+            r#"qdisc "", column 1: name a qdisc: dualpi2, fq, codel, fq_codel, pie, pfifo, bfifo"#,
+        ),
         (
             "dualp2",
-            r#"qdisc "dualp2", column 1: unknown qdisc "dualp2"; did you mean "dualpi2"? dualq has dualpi2, pfifo, bfifo"#,
+            r#"qdisc "dualp2", column 1: unknown qdisc "dualp2"; did you mean "dualpi2"? dualq has dualpi2, fq, codel, fq_codel, pie, pfifo, bfifo"#,
         ),
         (
             "dualpi2 target 5m",

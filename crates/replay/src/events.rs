@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::num::NonZeroU64;
 
 use dualpi2::{DropPoint, EcnMask, Overload, StepThreshold};
-use dualq_qdisc::show::Stats;
+use dualq_qdisc::show::{OwnStats, Stats};
 use dualq_qdisc::{
     Config, Departure, Discipline, DropReason, Dropped, Ecn, FifoLimit, Qdisc, XorShift64,
 };
@@ -60,6 +60,7 @@ impl<W: Write> EventLog<W> {
             DropReason::Step => "step",
             DropReason::Refused => "refused",
             DropReason::Flushed => "flushed",
+            DropReason::Random => "random",
         };
         let place = match point {
             Point::Enqueue => "enqueue",
@@ -72,7 +73,7 @@ impl<W: Write> EventLog<W> {
     }
 
     pub(crate) fn timer(&mut self, now: Instant, discipline: &Discipline<Tracked, XorShift64>) {
-        let Some(stats) = discipline.stats(now).dualpi2 else { return };
+        let OwnStats::Dualpi2(stats) = discipline.stats(now).own else { return };
         let result = writeln!(
             self.writer,
             "{},timer,prob={} credit={} delay_c_us={} delay_l_us={}",
@@ -91,7 +92,7 @@ impl<W: Write> EventLog<W> {
             return Err(error);
         }
         write!(self.writer, "# stats ")?;
-        if let Some(own) = &stats.dualpi2 {
+        if let OwnStats::Dualpi2(own) = &stats.own {
             write!(
                 self.writer,
                 "prob={} packets_in_c={} packets_in_l={} maxq={} ecn_mark={} step_marks={} credit={} \
@@ -131,6 +132,7 @@ fn write_config(writer: &mut impl Write, config: &Config) -> io::Result<()> {
         Config::Dualpi2(parameters) => parameters,
         Config::Fifo(FifoLimit::Packets(limit)) => return line("limit", (*limit).into()),
         Config::Fifo(FifoLimit::Bytes(limit)) => return line("limit", limit.0.into()),
+        other => return writeln!(writer, "# config {} {other}", other.kind()),
     };
     line("limit", parameters.limit.into())?;
     line("memlimit", parameters.memory_limit.into())?;

@@ -37,7 +37,8 @@ impl<O: Observer> Link<O> {
     }
 
     /// Takes in a packet, after all that happens up to `now`. At one instant the timer goes first, then the link, then
-    /// arrivals; an idle link takes a packet on as soon as it arrived.
+    /// arrivals; an idle link asks for a packet as soon as one arrived, and otherwise when
+    /// the discipline says that one is ready.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Instant, packet: Tracked) {
         self.run(now);
@@ -51,7 +52,11 @@ impl<O: Observer> Link<O> {
     /// Lets the queue run empty.
     pub(crate) fn drain(&mut self) {
         while !self.discipline.is_empty() {
-            self.run(self.discipline.next_timer().min(self.free_at));
+            let next = self.discipline.next_timer().min(self.discipline.next_ready(self.free_at));
+            if next == Instant::NEVER {
+                return;
+            }
+            self.run(next);
         }
     }
 
@@ -60,7 +65,7 @@ impl<O: Observer> Link<O> {
     fn run(&mut self, until: Instant) {
         loop {
             let timer = self.discipline.next_timer();
-            let departure = if self.discipline.is_empty() { Instant::NEVER } else { self.free_at };
+            let departure = self.discipline.next_ready(self.free_at);
             if timer.min(departure) > until {
                 return;
             }

@@ -68,13 +68,19 @@ pub struct Drops {
     pub congested_at_dequeue: u64,
     /// The step would have marked them, but they were not ECN-capable.
     pub step: u64,
+    /// A lossy path lost them.
+    pub random: u64,
 }
 
 impl Drops {
     /// All of them.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.overlimit + self.congested_at_enqueue + self.congested_at_dequeue + self.step
+        self.overlimit
+            + self.congested_at_enqueue
+            + self.congested_at_dequeue
+            + self.step
+            + self.random
     }
 }
 
@@ -152,6 +158,7 @@ impl BandOutcome {
         let drops = &mut self.drops;
         *match (lost.reason, point) {
             (DropReason::Step, _) => &mut drops.step,
+            (DropReason::Random, _) => &mut drops.random,
             (DropReason::Congested, Point::Enqueue) => &mut drops.congested_at_enqueue,
             (DropReason::Congested, Point::Dequeue) => &mut drops.congested_at_dequeue,
             // Nobody refuses or flushes packets in a replay.
@@ -173,6 +180,7 @@ impl BandOutcome {
             total.drops.congested_at_enqueue += band.drops.congested_at_enqueue;
             total.drops.congested_at_dequeue += band.drops.congested_at_dequeue;
             total.drops.step += band.drops.step;
+            total.drops.random += band.drops.random;
             total.shortest_ns = total.shortest_ns.min(band.shortest_ns);
             total.longest_ns = total.longest_ns.max(band.longest_ns);
             total.delays.add(&band.delays).expect("all have the same bounds");

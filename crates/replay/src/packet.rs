@@ -1,4 +1,4 @@
-use dualq_qdisc::{Class, Ecn, Packet};
+use dualq_qdisc::{Class, Ecn, FlowPacket, Packet};
 use dualq_units::Instant;
 
 /// Ethernet, IPv4 and TCP with timestamps: the headers that each segment of an aggregate gets.
@@ -23,6 +23,8 @@ pub struct Arrival {
     pub class: Option<Class>,
     /// The payload of one segment if this is an aggregate (GSO), else 0.
     pub gso_size: u32,
+    /// The flow: a hash of addresses, protocol and ports; 0 where a trace does not tell.
+    pub flow: u32,
 }
 
 /// An arrival on its way through a link: who it is, and which segment of itself.
@@ -36,12 +38,13 @@ pub(crate) struct Tracked {
     gso_size: u32,
     pub(crate) ecn: Ecn,
     class: Option<Class>,
+    flow: u32,
 }
 
 impl Tracked {
     pub(crate) const fn new(id: u64, arrival: &Arrival) -> Self {
-        let Arrival { length, memory, ecn, class, gso_size, .. } = *arrival;
-        Self { id, segment: 0, length, memory, gso_size, ecn, class }
+        let Arrival { length, memory, ecn, class, gso_size, flow, .. } = *arrival;
+        Self { id, segment: 0, length, memory, gso_size, ecn, class, flow }
     }
 }
 
@@ -87,5 +90,12 @@ impl Packet for Tracked {
             let memory = length.saturating_add(MEMORY_OVERHEAD);
             segment(Self { segment: number, length, memory, gso_size: 0, ..self });
         }
+    }
+}
+
+impl FlowPacket for Tracked {
+    #[inline]
+    fn flow(&self) -> u32 {
+        self.flow
     }
 }

@@ -176,6 +176,27 @@ fn every_link_type_is_counted_as_ethernet() {
 }
 
 #[test]
+fn flows_are_told_apart_by_addresses_protocol_and_ports() {
+    let flow = |change: &dyn Fn(&mut Vec<u8>), version| {
+        let mut packet = ip(version, 0);
+        // UDP behind an IPv4 header of 20 bytes or an IPv6 header of 40.
+        let (protocol_at, header) = if version == 4 { (9, 20) } else { (6, 40) };
+        packet[protocol_at] = 17;
+        packet[header..header + 6].copy_from_slice(&[0x30, 0x39, 0, 53, 0, 20]);
+        change(&mut packet);
+        read(&pcap(MICROSECONDS, RAW, &[(0, 0, 60, packet)])).unwrap()[0].flow
+    };
+    for (version, source, ecn, port) in [(4, 12, 1, 21), (6, 8, 1, 43)] {
+        let plain = flow(&|_| (), version);
+        assert_eq!(flow(&|packet| packet[ecn] ^= 0b11, version), plain, "the ECN field is no part");
+        assert_ne!(flow(&|packet| packet[source] ^= 1, version), plain);
+        assert_ne!(flow(&|packet| packet[port] ^= 1, version), plain);
+    }
+    let not_ip = pcap(MICROSECONDS, ETHERNET, &[(0, 0, 60, ethernet(&[], 0x0806, &[0; 28]))]);
+    assert_eq!(read(&not_ip).unwrap()[0].flow, 0);
+}
+
+#[test]
 fn a_pcapng_has_sections_and_interfaces_of_their_own_time() {
     let v4 = ethernet(&[], IPV4, &ip(4, 1));
     let file = [

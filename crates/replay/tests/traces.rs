@@ -30,6 +30,7 @@ fn a_line_is_a_packet() {
             ecn: Ecn::Ect1,
             class: None,
             gso_size: 0,
+            flow: 0,
         },
         Arrival {
             at: Instant::from_nanos(9),
@@ -38,6 +39,7 @@ fn a_line_is_a_packet() {
             ecn: Ecn::Ce,
             class: Some(Class::LowLatency),
             gso_size: 1448,
+            flow: 0,
         },
     ];
     assert_eq!(read(text.as_bytes()).unwrap(), expected);

@@ -6,7 +6,7 @@ use dualpi2::{Change, Config as Parameters, DualPi2, Packet, Random, SplitMix64}
 use dualq_units::Instant;
 
 use super::{Departure, DropReason, Dropped, Qdisc};
-use crate::show::{Counters, Stats};
+use crate::show::{Counters, OwnStats, Stats};
 use crate::{Config, Device};
 
 /// A [`Spec`](crate::Spec) is made by the grammar, whose bounds are the engine's: a property test builds what it accepts.
@@ -129,7 +129,7 @@ impl<P: Packet, R: Random> Qdisc<P> for DualPi2<P, R> {
                 backlog_bytes: stats.backlog_bytes,
                 backlog_packets: stats.backlog_packets,
             },
-            dualpi2: Some(stats),
+            own: OwnStats::Dualpi2(stats),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use dualq_units::Instant;
 
 use super::{Departure, DropReason, Dropped, Qdisc};
-use crate::show::{Counters, Stats};
+use crate::show::{Counters, OwnStats, Stats};
 use crate::{Config, FifoLimit, Packet, Spec};
 
 /// The discipline.
@@ -65,11 +65,7 @@ impl<P: Packet> Qdisc<P> for Fifo<P> {
         _dropped: &mut impl FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
         let (enqueued, packet) = self.queue.pop_front()?;
-        let length = u64::from(packet.length());
-        self.counters.backlog_packets -= 1;
-        self.counters.backlog_bytes -= length;
-        self.counters.sent_packets += 1;
-        self.counters.sent_bytes += length;
+        self.counters.left(packet.length());
         Some(Departure {
             packet,
             band: 0,
@@ -108,6 +104,6 @@ impl<P: Packet> Qdisc<P> for Fifo<P> {
     }
 
     fn stats(&self, _now: Instant) -> Stats {
-        Stats { counters: self.counters, dualpi2: None }
+        Stats { counters: self.counters, own: OwnStats::Nothing }
     }
 }

@@ -1,17 +1,27 @@
 //! What a queue discipline does, and each that does it.
 
+pub mod codel;
+mod codel_law;
 mod dualpi2;
 mod fifo;
+pub mod fq;
+pub mod fq_codel;
+pub mod pie;
+mod pool;
 
 use std::time::Duration;
 
 use ::dualpi2::{Change, DualPi2, Random, SplitMix64};
 use dualq_units::Instant;
 
+use self::codel::Codel;
 pub(crate) use self::dualpi2::{build as dualpi2, config as dualpi2_config};
 pub use self::fifo::Fifo;
+use self::fq::Fq;
+use self::fq_codel::FqCodel;
+use self::pie::Pie;
 use crate::show::Stats;
-use crate::{Config, Packet, Spec};
+use crate::{Config, FlowPacket, Spec};
 
 /// A packet that leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +62,8 @@ pub enum DropReason {
     Refused,
     /// It waited when the discipline was changed or reset.
     Flushed,
+    /// A lossy path lost it at random.
+    Random,
 }
 
 /// A queue discipline. It reads no clock: the time of each call is an argument and never goes backwards.
@@ -64,7 +76,8 @@ pub trait Qdisc<P> {
     /// Takes in a packet that arrived. Returns how many packets were queued: more than one if an aggregate was split.
     fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize;
 
-    /// The next packet to send; `None` if none waits.
+    /// The next packet to send; `None` if none waits, or if all that wait are held back
+    /// (see [`next_ready`](Self::next_ready)).
     fn dequeue(
         &mut self,
         now: Instant,
@@ -82,7 +95,16 @@ pub trait Qdisc<P> {
         self.len() == 0
     }
 
-    /// When [`on_timer`](Self::on_timer) wants to be called; [`Instant::NEVER`] if it need not be.
+    /// When a link that is free from `now` on should call [`dequeue`](Self::dequeue), if nothing is enqueued before:
+    /// `now` if a packet may leave then, later if all are held back (by pacing, a shaper, a delay), and
+    /// [`Instant::NEVER`] if none waits. A call before that is no mistake. Where a call at that time or later yields
+    /// nothing though packets wait, this has moved on.
+    fn next_ready(&self, now: Instant) -> Instant {
+        if self.is_empty() { Instant::NEVER } else { now }
+    }
+
+    /// When [`on_timer`](Self::on_timer) wants to be called, whether packets wait or not: an AQM updates its probability.
+    /// [`Instant::NEVER`] if it need not be.
     fn next_timer(&self) -> Instant;
 
     /// Does what is due at [`next_timer`](Self::next_timer).
@@ -99,11 +121,23 @@ pub trait Qdisc<P> {
 }
 
 /// Any of the disciplines.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the packets of the discipline that matters most do not pay for a pointer"
+)]
 pub enum Discipline<P, R = SplitMix64> {
     /// DualPI2.
     Dualpi2(DualPi2<P, R>),
     /// `pfifo` or `bfifo`.
     Fifo(Fifo<P>),
+    /// One queue under CoDel.
+    Codel(Box<Codel<P>>),
+    /// Flows in turn, each under CoDel.
+    FqCodel(Box<FqCodel<P>>),
+    /// One queue under PIE.
+    Pie(Box<Pie<P, R>>),
+    /// `fq`.
+    Fq(Box<Fq<P>>),
 }
 
 /// Why a discipline was not changed.
@@ -122,7 +156,7 @@ pub enum ChangeError {
     NothingGiven,
 }
 
-impl<P: Packet, R: Random> Discipline<P, R> {
+impl<P: FlowPacket, R: Random> Discipline<P, R> {
     /// Changes the parameters that `spec` gives, as `tc qdisc change` does, while packets wait. What a smaller limit of
     /// dualpi2 leaves no room for is dropped at once; a FIFO with a smaller limit drains first.
     ///
@@ -145,6 +179,22 @@ impl<P: Packet, R: Random> Discipline<P, R> {
                 inner.change(spec);
                 Ok(())
             }
+            (Self::Codel(inner), Spec::Codel(options)) => {
+                inner.change(options, dropped);
+                Ok(())
+            }
+            (Self::FqCodel(inner), Spec::FqCodel(options)) => {
+                inner.change(options, dropped);
+                Ok(())
+            }
+            (Self::Pie(inner), Spec::Pie(options)) => {
+                inner.change(options, dropped);
+                Ok(())
+            }
+            (Self::Fq(inner), Spec::Fq(options)) => {
+                inner.change(options, dropped);
+                Ok(())
+            }
             (other, spec) => {
                 let is = other.config().kind();
                 Err(ChangeError::OtherKind { is, asked: spec.kind() })
@@ -153,23 +203,40 @@ impl<P: Packet, R: Random> Discipline<P, R> {
     }
 }
 
+/// Calls the discipline inside; `as_ref` or `as_mut` opens the boxed ones.
 macro_rules! dispatch {
-    ($self:ident, $inner:ident => $call:expr) => {
+    ($self:ident, $open:ident, $inner:ident => $call:expr) => {
         match $self {
             Discipline::Dualpi2($inner) => $call,
             Discipline::Fifo($inner) => $call,
+            Discipline::Codel(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
+            Discipline::FqCodel(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
+            Discipline::Pie(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
+            Discipline::Fq(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
         }
     };
 }
 
-impl<P: Packet, R: Random> Qdisc<P> for Discipline<P, R> {
+impl<P: FlowPacket, R: Random> Qdisc<P> for Discipline<P, R> {
     fn bands(&self) -> &'static [&'static str] {
-        dispatch!(self, inner => Qdisc::<P>::bands(inner))
+        dispatch!(self, as_ref, inner => Qdisc::<P>::bands(inner))
     }
 
     #[inline]
     fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
-        dispatch!(self, inner => Qdisc::enqueue(inner, now, packet, dropped))
+        dispatch!(self, as_mut, inner => Qdisc::enqueue(inner, now, packet, dropped))
     }
 
     #[inline]
@@ -178,36 +245,41 @@ impl<P: Packet, R: Random> Qdisc<P> for Discipline<P, R> {
         now: Instant,
         dropped: &mut impl FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
-        dispatch!(self, inner => Qdisc::dequeue(inner, now, dropped))
+        dispatch!(self, as_mut, inner => Qdisc::dequeue(inner, now, dropped))
     }
 
     fn peek(&mut self, now: Instant, dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P> {
-        dispatch!(self, inner => Qdisc::peek(inner, now, dropped))
+        dispatch!(self, as_mut, inner => Qdisc::peek(inner, now, dropped))
     }
 
     #[inline]
     fn len(&self) -> usize {
-        dispatch!(self, inner => Qdisc::<P>::len(inner))
+        dispatch!(self, as_ref, inner => Qdisc::<P>::len(inner))
+    }
+
+    #[inline]
+    fn next_ready(&self, now: Instant) -> Instant {
+        dispatch!(self, as_ref, inner => Qdisc::<P>::next_ready(inner, now))
     }
 
     #[inline]
     fn next_timer(&self) -> Instant {
-        dispatch!(self, inner => Qdisc::<P>::next_timer(inner))
+        dispatch!(self, as_ref, inner => Qdisc::<P>::next_timer(inner))
     }
 
     fn on_timer(&mut self, now: Instant) {
-        dispatch!(self, inner => Qdisc::<P>::on_timer(inner, now));
+        dispatch!(self, as_mut, inner => Qdisc::<P>::on_timer(inner, now));
     }
 
     fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>)) {
-        dispatch!(self, inner => Qdisc::reset(inner, dropped));
+        dispatch!(self, as_mut, inner => Qdisc::reset(inner, dropped));
     }
 
     fn config(&self) -> Config {
-        dispatch!(self, inner => Qdisc::<P>::config(inner))
+        dispatch!(self, as_ref, inner => Qdisc::<P>::config(inner))
     }
 
     fn stats(&self, now: Instant) -> Stats {
-        dispatch!(self, inner => Qdisc::<P>::stats(inner, now))
+        dispatch!(self, as_ref, inner => Qdisc::<P>::stats(inner, now))
     }
 }

@@ -7,7 +7,7 @@ use dualpi2::{Change, DropPoint, EcnMask, Gain, MAX_GAIN, Overload, StepThreshol
 use dualq_units::tc_time::format_micros;
 
 use super::words::{MicrosOrPackets, Position, Words};
-use super::{ParseError, Parsed, RefusedBy, did_you_mean, list};
+use super::{ParseError, RefusedBy, exact_time, unknown_option};
 use crate::Spec;
 
 const OPTIONS: [&str; 21] = [
@@ -49,7 +49,7 @@ const TC_MAX_GAIN: f32 = 16_777_215.0;
 /// tc takes the typical RTT for this fraction of the maximum, if only one of them is given.
 const MAX_RTT_PER_TYPICAL: u32 = 6;
 
-pub(super) fn parse(mut words: Words<'_>) -> Result<Parsed, ParseError> {
+pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
     let mut change = Change::default();
     let (mut max_rtt, mut typical_rtt) = (0, 0);
     // Values that only the kernel judges, once it is known which of them count.
@@ -75,8 +75,8 @@ pub(super) fn parse(mut words: Words<'_>) -> Result<Parsed, ParseError> {
                 let tupdate = words.micros(word, TIME)?;
                 change.tupdate = words.unless_zero(word, tupdate == 0, micros(tupdate));
             }
-            "alpha" => alpha = Some((gain(word, &mut words)?, words.position())),
-            "beta" => beta = Some((gain(word, &mut words)?, words.position())),
+            "alpha" => alpha = Some((gain(word, words)?, words.position())),
+            "beta" => beta = Some((gain(word, words)?, words.position())),
             "coupling_factor" => coupling = Some((words.u8(word, FACTOR)?, words.position())),
             "step_thresh" => {
                 let (zero, step) = match words.micros_or_packets(word, TIME_OR_PACKETS)? {
@@ -101,16 +101,7 @@ pub(super) fn parse(mut words: Words<'_>) -> Result<Parsed, ParseError> {
             "typical_rtt" => typical_rtt = words.micros(word, TIME)?,
             "split_gso" => change.split_gso = Some(true),
             "no_split_gso" => change.split_gso = Some(false),
-            "help" => {
-                let message = format!("dualpi2 takes {}", list(&OPTIONS[..OPTIONS.len() - 1]));
-                return Err(words.refuse(RefusedBy::Tc, message));
-            }
-            unknown => {
-                let hint = did_you_mean(unknown, &OPTIONS);
-                let all = list(&OPTIONS[..OPTIONS.len() - 1]);
-                let message = format!("unknown option {unknown:?}; {hint}dualpi2 takes {all}");
-                return Err(words.refuse(RefusedBy::Tc, message));
-            }
+            unknown => return Err(unknown_option("dualpi2", unknown, &OPTIONS, words)),
         }
     }
 
@@ -152,7 +143,7 @@ pub(super) fn parse(mut words: Words<'_>) -> Result<Parsed, ParseError> {
         }
         change.coupling_factor = Some(factor);
     }
-    Ok(Parsed { spec: Spec::Dualpi2(change), notices: words.notices })
+    Ok(Spec::Dualpi2(change))
 }
 
 /// The options that `change` gives, each with a space before it.
@@ -196,12 +187,6 @@ pub(super) fn write_options(f: &mut fmt::Formatter<'_>, change: &Change) -> fmt:
         change.split_gso.map(|split| if split { "split_gso" } else { "no_split_gso" }),
     ];
     flags.into_iter().flatten().try_for_each(|flag| write!(f, " {flag}"))
-}
-
-/// A time that loses nothing: in whole milliseconds if it is one.
-fn exact_time(time: Duration) -> String {
-    let micros = time.as_micros();
-    if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
 }
 
 fn micros(micros: u32) -> Duration {

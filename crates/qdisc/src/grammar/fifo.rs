@@ -3,10 +3,10 @@
 use dualq_units::Bytes;
 
 use super::words::Words;
-use super::{ParseError, Parsed, RefusedBy, did_you_mean};
+use super::{ParseError, RefusedBy, did_you_mean};
 use crate::Spec;
 
-pub(super) fn parse(kind: &str, mut words: Words<'_>) -> Result<Parsed, ParseError> {
+pub(super) fn parse(kind: &str, words: &mut Words<'_>) -> Result<Spec, ParseError> {
     let in_bytes = kind == "bfifo";
     let expected = if in_bytes {
         "give a size of at most 4gb, such as 100000 or 100kb"
@@ -23,10 +23,9 @@ pub(super) fn parse(kind: &str, mut words: Words<'_>) -> Result<Parsed, ParseErr
             return Err(words.refuse(RefusedBy::Tc, message));
         }
     }
-    let spec = if in_bytes {
+    Ok(if in_bytes {
         Spec::Bfifo { limit: limit.map(|bytes| Bytes(bytes.into())) }
     } else {
         Spec::Pfifo { limit }
-    };
-    Ok(Parsed { spec, notices: words.notices })
+    })
 }

@@ -5,18 +5,23 @@
 //! to its standard error on success comes back as [`Parsed::notices`]; what it refuses comes back as a [`ParseError`] that
 //! says where, and what would be right.
 
+mod codel;
 mod dualpi2;
 mod fifo;
+mod fq;
+mod fq_codel;
+mod pie;
 mod words;
 
 use std::fmt;
+use std::time::Duration;
 
 use words::Words;
 
 use crate::Spec;
 
 /// The disciplines that dualq has.
-pub const KINDS: [&str; 3] = ["dualpi2", "pfifo", "bfifo"];
+pub const KINDS: [&str; 7] = ["dualpi2", "fq", "codel", "fq_codel", "pie", "pfifo", "bfifo"];
 
 /// An accepted line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +41,8 @@ pub enum RefusedBy {
     TcIncomplete,
     /// The kernel, to which a value is out of range: exit status 2.
     Kernel,
+    /// Neither of them: dualq does not have what is asked for.
+    Dualq,
 }
 
 /// A refused line. Its text is one line that says what is wrong, where, and what would be right.
@@ -76,12 +83,22 @@ impl std::error::Error for ParseError {}
 /// If tc or the kernel would refuse the line, or if dualq does not have the kind.
 pub fn parse(line: &str) -> Result<Parsed, ParseError> {
     let mut words = Words::new(line);
+    let spec = parse_words(&mut words)?;
+    Ok(Parsed { spec, notices: words.notices })
+}
+
+/// Reads a discipline from all words that are left.
+fn parse_words(words: &mut Words<'_>) -> Result<Spec, ParseError> {
     let Some(kind) = words.next() else {
         return Err(words.refuse(RefusedBy::Tc, format!("name a qdisc: {}", list(&KINDS))));
     };
     match kind {
         "dualpi2" => dualpi2::parse(words),
         "pfifo" | "bfifo" => fifo::parse(kind, words),
+        "codel" => codel::parse(words),
+        "fq_codel" => fq_codel::parse(words),
+        "pie" => pie::parse(words),
+        "fq" => fq::parse(words),
         unknown => {
             let hint = did_you_mean(unknown, &KINDS);
             let message = format!("unknown qdisc {unknown:?}; {hint}dualq has {}", list(&KINDS));
@@ -97,11 +114,51 @@ impl fmt::Display for Spec {
         f.write_str(self.kind())?;
         match self {
             Self::Dualpi2(change) => dualpi2::write_options(f, change),
+            Self::Codel(options) => codel::write_options(f, options),
+            Self::FqCodel(options) => fq_codel::write_options(f, options),
+            Self::Pie(options) => pie::write_options(f, options),
+            Self::Fq(options) => fq::write_options(f, options),
             Self::Pfifo { limit: Some(packets) } => write!(f, " limit {packets}"),
             Self::Bfifo { limit: Some(bytes) } => write!(f, " limit {}", bytes.0),
             Self::Pfifo { limit: None } | Self::Bfifo { limit: None } => Ok(()),
         }
     }
+}
+
+/// One option of a line, if it was given, with a space before it.
+fn write_option(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    value: Option<impl fmt::Display>,
+) -> fmt::Result {
+    value.map_or(Ok(()), |value| write!(f, " {name} {value}"))
+}
+
+/// One of two words, if either was given, with a space before it.
+fn write_flag(f: &mut fmt::Formatter<'_>, flag: Option<bool>, on: &str, off: &str) -> fmt::Result {
+    flag.map_or(Ok(()), |flag| write!(f, " {}", if flag { on } else { off }))
+}
+
+/// A time that loses nothing: in whole milliseconds if it is one.
+fn exact_time(time: Duration) -> String {
+    exact_micros(u32::try_from(time.as_micros()).unwrap_or(u32::MAX))
+}
+
+/// As [`exact_time`].
+fn exact_micros(micros: u32) -> String {
+    if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
+}
+
+/// Refuses the word last taken, which is no option of `kind`. `options` ends with `help`.
+fn unknown_option(kind: &str, word: &str, options: &[&str], words: &Words<'_>) -> ParseError {
+    let all = list(&options[..options.len() - 1]);
+    let message = if word == "help" {
+        format!("{kind} takes {all}")
+    } else {
+        let hint = did_you_mean(word, options);
+        format!("unknown option {word:?}; {hint}{kind} takes {all}")
+    };
+    words.refuse(RefusedBy::Tc, message)
 }
 
 /// `did you mean "target"? `, or nothing if no known word is near.

@@ -1,7 +1,9 @@
 //! A command line, word by word, with the readers of tc's values.
 
+use std::time::Duration;
+
 use dualq_units::number::{strtod, strtof_word, strtol, strtoul};
-use dualq_units::{Bytes, tc_time};
+use dualq_units::{Bytes, Rate, tc_time};
 
 use super::{ParseError, RefusedBy};
 
@@ -71,13 +73,53 @@ impl<'a> Words<'a> {
             .ok_or_else(|| self.illegal(option, word, expected))
     }
 
+    /// A whole number of at most 32 bits in C's notation, as tc's `get_u32` with base 0.
+    pub(super) fn number(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
+        let word = self.value(option, expected)?;
+        strtoul(word, 0)
+            .filter(|(_, rest)| rest.is_empty())
+            .and_then(|(value, _)| u32::try_from(value).ok())
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// The one word that may stand here.
+    pub(super) fn literal(
+        &mut self,
+        option: &str,
+        literal: &str,
+        expected: &str,
+    ) -> Result<(), ParseError> {
+        let word = self.value(option, expected)?;
+        if word == literal { Ok(()) } else { Err(self.illegal(option, word, expected)) }
+    }
+
+    /// A rate.
+    pub(super) fn rate(&mut self, option: &str, expected: &str) -> Result<Rate, ParseError> {
+        let word = self.value(option, expected)?;
+        word.parse().map_err(|_| self.illegal(option, word, expected))
+    }
+
+    /// A time in whole microseconds, as tc's `get_time`.
+    pub(super) fn time(&mut self, option: &str, expected: &str) -> Result<Duration, ParseError> {
+        Ok(Duration::from_micros(self.micros(option, expected)?.into()))
+    }
+
+    /// A time in whole nanoseconds that fits 32 bits.
+    pub(super) fn nanos(&mut self, option: &str, expected: &str) -> Result<Duration, ParseError> {
+        let word = self.value(option, expected)?;
+        tc_time::parse(word)
+            .ok()
+            .filter(|time| time.as_nanos() <= u128::from(u32::MAX))
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
     /// Microseconds, as tc's `get_time`.
     pub(super) fn micros(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
         let word = self.value(option, expected)?;
-        self.time(option, word).ok_or_else(|| self.illegal(option, word, expected))
+        self.wrapping_micros(option, word).ok_or_else(|| self.illegal(option, word, expected))
     }
 
-    fn time(&mut self, option: &str, word: &str) -> Option<u32> {
+    fn wrapping_micros(&mut self, option: &str, word: &str) -> Option<u32> {
         let micros = tc_time::parse_micros(word).ok()?;
         if tc_time::parse(word).map_or(true, |time| time.as_micros() > u128::from(u32::MAX)) {
             let notice = format!(
@@ -96,7 +138,7 @@ impl<'a> Words<'a> {
         expected: &str,
     ) -> Result<MicrosOrPackets, ParseError> {
         let word = self.value(option, expected)?;
-        if let Some(micros) = self.time(option, word) {
+        if let Some(micros) = self.wrapping_micros(option, word) {
             return Ok(MicrosOrPackets::Micros(micros));
         }
         strtoul(word, 10)
@@ -144,6 +186,11 @@ impl<'a> Words<'a> {
 
     fn illegal(&self, option: &str, word: &str, expected: &str) -> ParseError {
         self.refuse(RefusedBy::Tc, format!("{word:?} is no {option}: {expected}"))
+    }
+
+    /// Refuses the word last taken, of which tc thinks nothing ill.
+    pub(super) fn kernel_refuses(&self, option: &str, expected: &str) -> ParseError {
+        self.refuse(RefusedBy::Kernel, format!("the kernel refuses this {option}: {expected}"))
     }
 
     /// Refuses the word last taken.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dualq_qdisc::Ecn;
 use dualq_units::Instant;
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket};
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError};
 
@@ -49,6 +49,7 @@ struct Captured {
     ticks: u64,
     length: u32,
     ecn: Ecn,
+    flow: u32,
 }
 
 impl<'a> CaptureReader<'a> {
@@ -156,6 +157,7 @@ impl<'a> CaptureReader<'a> {
             ecn: packet.ecn,
             class: None,
             gso_size: if is_aggregate { largest - GSO_HEADERS } else { 0 },
+            flow: packet.flow,
         })
     }
 
@@ -233,18 +235,18 @@ fn take(
     let interface = *interfaces.get(id).ok_or_else(|| {
         fault(format!("it is of interface {id}, which the capture does not have"))
     })?;
-    let (headers, ecn) = look_into(interface.link, data).map_err(fault)?;
+    let (headers, ecn, flow) = look_into(interface.link, data).map_err(fault)?;
     let on_the_wire = length.checked_sub(headers).filter(|_| length > 0).ok_or_else(|| {
         fault(format!(
             "its length on the wire is {length}; it has at least {headers} bytes of headers"
         ))
     })?;
     let length = on_the_wire.saturating_add(ETHERNET_HEADER);
-    Ok(Some(Captured { interface, ticks, length, ecn }))
+    Ok(Some(Captured { interface, ticks, length, ecn, flow }))
 }
 
-/// How many bytes lie under what an Ethernet header would carry, and the ECN field.
-fn look_into(link: Linktype, data: &[u8]) -> Result<(u32, Ecn), String> {
+/// How many bytes lie under what an Ethernet header would carry, the ECN field, and the flow.
+fn look_into(link: Linktype, data: &[u8]) -> Result<(u32, Ecn, u32), String> {
     // The header's length, and where in it the Ethernet type of what follows stands.
     let (headers, packet) = match link {
         Linktype::ETHERNET => (14, LaxSlicedPacket::from_ethernet(data).ok()),
@@ -260,12 +262,57 @@ fn look_into(link: Linktype, data: &[u8]) -> Result<(u32, Ecn), String> {
             ));
         }
     };
+    let flow = packet.as_ref().map_or(0, flow);
     let ecn = match packet.and_then(|packet| packet.net) {
         Some(LaxNetSlice::Ipv4(ip)) => Ecn::from_bits(ip.header().ecn().value()),
         Some(LaxNetSlice::Ipv6(ip)) => Ecn::from_bits(ip.header().ecn().value()),
         Some(LaxNetSlice::Arp(_)) | None => Ecn::NotEct,
     };
-    Ok((headers, ecn))
+    Ok((headers, ecn, flow))
+}
+
+/// A hash of addresses, protocol and ports: what a router tells flows apart by. What is not IP is flow 0.
+fn flow(packet: &LaxSlicedPacket<'_>) -> u32 {
+    let mut hash = Fnv::new();
+    let protocol = match &packet.net {
+        Some(LaxNetSlice::Ipv4(ip)) => {
+            hash.write(&ip.header().source());
+            hash.write(&ip.header().destination());
+            ip.payload().ip_number.0
+        }
+        Some(LaxNetSlice::Ipv6(ip)) => {
+            hash.write(&ip.header().source());
+            hash.write(&ip.header().destination());
+            ip.payload().ip_number.0
+        }
+        Some(LaxNetSlice::Arp(_)) | None => return 0,
+    };
+    hash.write(&[protocol]);
+    let ports = match &packet.transport {
+        Some(TransportSlice::Tcp(tcp)) => Some((tcp.source_port(), tcp.destination_port())),
+        Some(TransportSlice::Udp(udp)) => Some((udp.source_port(), udp.destination_port())),
+        Some(_) | None => None,
+    };
+    if let Some((source, destination)) = ports {
+        hash.write(&source.to_be_bytes());
+        hash.write(&destination.to_be_bytes());
+    }
+    hash.0
+}
+
+/// FNV-1a (<http://www.isthe.com/chongo/tech/comp/fnv/>): a few bytes, the same number on every machine.
+struct Fnv(u32);
+
+impl Fnv {
+    const fn new() -> Self {
+        Self(0x811c_9dc5)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+        }
+    }
 }
 
 fn behind(data: &[u8], header: usize, type_at: usize) -> Option<LaxSlicedPacket<'_>> {

@@ -103,6 +103,7 @@ impl<R: Read> CsvReader<R> {
             ecn: Ecn::from_bits(ecn as u8),
             class: fields.class.and_then(Class::from_minor),
             gso_size: gso_size as u32,
+            flow: 0,
         }))
     }
 

@@ -1,0 +1,410 @@
+//! `fq_codel`: flows take turns, and CoDel keeps the queue of each short (RFC 8290, tc-fq_codel(8)).
+//!
+//! As Linux does, not as the RFC says: the limits are of packets and of memory, and what exceeds them is dropped from the
+//! head of the longest queue, a batch at a time but no more than half of it; that CoDel leaves a backlog of one frame alone
+//! is judged by the backlog of all flows together. Flows are told apart by a hash and may share a queue.
+
+use std::time::Duration;
+
+use dualq_units::{Bytes, Instant};
+
+use super::codel_law::{Backlog, Law, Parameters, Source, Tally, Waiting, cut};
+use super::pool::{Chain, Pool};
+use super::{Departure, DropReason, Dropped, Qdisc};
+use crate::show::{self, Counters, OwnStats};
+use crate::{Device, FlowPacket, hash};
+
+/// What a command line gives; `None` is for what it leaves open. Times are in microseconds, as tc sends them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as in Config")]
+pub struct Options {
+    pub limit: Option<u32>,
+    pub flows: Option<u32>,
+    pub quantum: Option<u32>,
+    pub target_us: Option<u32>,
+    pub interval_us: Option<u32>,
+    pub memory_limit: Option<Bytes>,
+    pub ecn: Option<bool>,
+    pub ce_threshold_us: Option<u32>,
+    pub drop_batch: Option<u32>,
+}
+
+/// All parameters of `fq_codel`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Packets that it holds.
+    pub limit: u32,
+    /// The queues that flows are hashed into.
+    pub flows: u32,
+    /// Bytes that each queue may send in its turn.
+    pub quantum: u32,
+    /// The delay that is aimed for; times are cut to units of 1.024 µs, as Linux does.
+    pub target: Duration,
+    /// For how long the delay may be above that.
+    pub interval: Duration,
+    /// Memory that waiting packets may take.
+    pub memory_limit: Bytes,
+    /// Whether ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
+    /// ECN-capable packets that waited longer are marked.
+    pub ce_threshold: Option<Duration>,
+    /// How many packets are dropped at once when a limit is exceeded.
+    pub drop_batch: u32,
+}
+
+/// The kernel takes no smaller quantum.
+const LEAST_QUANTUM: u32 = 256;
+/// Nor a larger memory limit.
+const LARGEST_MEMORY: u64 = 1 << 31;
+
+impl Config {
+    /// Linux's defaults on `device`.
+    #[must_use]
+    pub const fn new(device: &Device) -> Self {
+        Self {
+            limit: 10_240,
+            flows: 1024,
+            quantum: device.max_frame,
+            target: cut(5_000),
+            interval: cut(100_000),
+            memory_limit: Bytes(32 << 20),
+            ecn: true,
+            ce_threshold: None,
+            drop_batch: 64,
+        }
+    }
+
+    /// These parameters, but for what `options` give.
+    #[must_use]
+    pub fn with(self, options: &Options) -> Self {
+        let memory_limit = options.memory_limit.map(|limit| Bytes(limit.0.min(LARGEST_MEMORY)));
+        Self {
+            limit: options.limit.unwrap_or(self.limit),
+            flows: options.flows.unwrap_or(self.flows),
+            quantum: options.quantum.map_or(self.quantum, |quantum| quantum.max(LEAST_QUANTUM)),
+            target: options.target_us.map_or(self.target, cut),
+            interval: options.interval_us.map_or(self.interval, cut),
+            memory_limit: memory_limit.unwrap_or(self.memory_limit),
+            ecn: options.ecn.unwrap_or(self.ecn),
+            ce_threshold: options.ce_threshold_us.map(cut).or(self.ce_threshold),
+            drop_batch: options.drop_batch.unwrap_or(self.drop_batch),
+        }
+    }
+}
+
+/// What `fq_codel` counts, under the names of `tc -s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// The longest packet.
+    pub maxpacket: u32,
+    /// Packets dropped as a limit was exceeded.
+    pub drop_overlimit: u64,
+    /// How often a queue that was empty and at rest got a packet.
+    pub new_flow_count: u64,
+    /// Packets that CoDel marked.
+    pub ecn_mark: u64,
+    /// Packets that `ce_threshold` marked.
+    pub ce_mark: u64,
+    /// Memory that waiting packets take.
+    pub memory_used: u64,
+    /// Packets dropped as the limit of memory was exceeded.
+    pub drop_overmemory: u64,
+    /// Queues that are new and have not used up their first quantum.
+    pub new_flows_len: u32,
+    /// Queues that take turns.
+    pub old_flows_len: u32,
+}
+
+struct Flow {
+    chain: Chain,
+    law: Law,
+    /// Bytes that it may send in its turn; below zero if it sent more.
+    deficit: i64,
+    listed: bool,
+    next: u32,
+}
+
+const NOBODY: u32 = u32::MAX;
+
+/// Flows in the order in which they are served.
+#[derive(Clone, Copy)]
+struct List {
+    first: u32,
+    last: u32,
+    length: u32,
+}
+
+impl List {
+    const EMPTY: Self = Self { first: NOBODY, last: NOBODY, length: 0 };
+
+    #[inline]
+    fn append(&mut self, flows: &mut [Flow], id: u32) {
+        flows[id as usize].next = NOBODY;
+        if self.length == 0 {
+            self.first = id;
+        } else {
+            flows[self.last as usize].next = id;
+        }
+        self.last = id;
+        self.length += 1;
+    }
+
+    #[inline]
+    fn remove_first(&mut self, flows: &[Flow]) {
+        if let Some(flow) = flows.get(self.first as usize) {
+            self.first = flow.next;
+            self.length -= 1;
+        }
+    }
+}
+
+/// The discipline.
+pub struct FqCodel<P> {
+    config: Config,
+    parameters: Parameters,
+    mtu: u32,
+    pool: Pool<Waiting<P>>,
+    flows: Vec<Flow>,
+    /// Bytes waiting in each queue, apart from the rest so that the longest is found fast.
+    bytes: Vec<u64>,
+    new: List,
+    old: List,
+    backlog: Backlog,
+    tally: Tally,
+    new_flow_count: u64,
+    overlimit: u64,
+    overmemory: u64,
+    /// What [`Qdisc::peek`] showed.
+    peeked: Option<Departure<P>>,
+    counters: Counters,
+}
+
+impl<P: FlowPacket> FqCodel<P> {
+    /// An empty discipline.
+    #[must_use]
+    pub fn new(options: &Options, device: &Device) -> Self {
+        let config = Config::new(device).with(options);
+        let flow = || Flow {
+            chain: Chain::EMPTY,
+            law: Law::new(),
+            deficit: 0,
+            listed: false,
+            next: NOBODY,
+        };
+        Self {
+            parameters: parameters(&config, device.max_frame),
+            mtu: device.max_frame,
+            pool: Pool::new(),
+            flows: (0..config.flows).map(|_| flow()).collect(),
+            bytes: vec![0; config.flows as usize],
+            new: List::EMPTY,
+            old: List::EMPTY,
+            backlog: Backlog::default(),
+            tally: Tally::default(),
+            new_flow_count: 0,
+            overlimit: 0,
+            overmemory: 0,
+            peeked: None,
+            counters: Counters::ZERO,
+            config,
+        }
+    }
+
+    pub(super) fn change(&mut self, options: &Options, dropped: &mut impl FnMut(Dropped<P>)) {
+        // The queues are there, as many as there are.
+        let flows = self.config.flows;
+        self.config = Config { flows, ..self.config.with(options) };
+        self.parameters = parameters(&self.config, self.mtu);
+        while self.exceeds_limit() || self.exceeds_memory() {
+            let longest = self.longest();
+            self.flush(longest, dropped);
+        }
+    }
+
+    fn flush(&mut self, id: usize, dropped: &mut impl FnMut(Dropped<P>)) {
+        if let Some(waiting) = self.source(id).2.pop() {
+            dropped(Dropped { packet: waiting.packet, band: 0, reason: DropReason::Flushed });
+        }
+    }
+
+    fn exceeds_limit(&self) -> bool {
+        self.backlog.packets > u64::from(self.config.limit)
+    }
+
+    fn exceeds_memory(&self) -> bool {
+        self.backlog.memory > self.config.memory_limit.0
+    }
+
+    /// The law of a queue, and what it works on.
+    fn source(&mut self, id: usize) -> (&mut Law, &Parameters, Source<'_, P>) {
+        let Self { parameters, pool, flows, bytes, backlog, tally, .. } = self;
+        let Flow { law, chain, .. } = &mut flows[id];
+        let bytes = &mut bytes[id];
+        (law, parameters, Source { pool, chain, bytes, backlog, tally })
+    }
+
+    fn longest(&self) -> usize {
+        let (mut longest, mut most) = (0, 0);
+        for (id, bytes) in self.bytes.iter().enumerate() {
+            if *bytes > most {
+                (longest, most) = (id, *bytes);
+            }
+        }
+        longest
+    }
+
+    /// Drops from the head of the longest queue: a batch, or half of it.
+    #[cold]
+    fn make_room(&mut self, over_memory: bool, dropped: &mut impl FnMut(Dropped<P>)) {
+        let id = self.longest();
+        let enough = self.bytes[id] / 2;
+        let batch = self.config.drop_batch;
+        let (law, _, mut source) = self.source(id);
+        let (mut packets, mut bytes) = (0, 0);
+        while let Some(waiting) = source.pop() {
+            bytes += u64::from(waiting.packet.length());
+            packets += 1;
+            let reason = DropReason::Overlimit;
+            dropped(Dropped { packet: waiting.packet, band: 0, reason });
+            if packets >= batch || bytes >= enough {
+                break;
+            }
+        }
+        // To CoDel they count as drops of its own.
+        law.count = law.count.saturating_add(packets);
+        self.overlimit += u64::from(packets);
+        if over_memory {
+            self.overmemory += u64::from(packets);
+        }
+    }
+
+    fn choose(
+        &mut self,
+        now: Instant,
+        dropped: &mut impl FnMut(Dropped<P>),
+    ) -> Option<Departure<P>> {
+        loop {
+            let is_new = self.new.length > 0;
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let id = list.first;
+            let flow = self.flows.get_mut(id as usize)?;
+            if flow.deficit <= 0 {
+                flow.deficit += i64::from(self.config.quantum);
+                list.remove_first(&self.flows);
+                self.old.append(&mut self.flows, id);
+                continue;
+            }
+            let (law, parameters, mut source) = self.source(id as usize);
+            if let Some(departure) = law.dequeue(now, parameters, &mut source, dropped) {
+                self.flows[id as usize].deficit -= i64::from(departure.packet.length());
+                return Some(departure);
+            }
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            list.remove_first(&self.flows);
+            if is_new && self.old.length > 0 {
+                // A pass among the old ones, lest it come back as new at once and starve these (RFC 8290 §4.2).
+                self.old.append(&mut self.flows, id);
+            } else {
+                self.flows[id as usize].listed = false;
+            }
+        }
+    }
+}
+
+fn parameters(config: &Config, mtu: u32) -> Parameters {
+    Parameters::new(config.target, config.interval, config.ce_threshold, config.ecn, mtu)
+}
+
+impl<P: FlowPacket> Qdisc<P> for FqCodel<P> {
+    fn bands(&self) -> &'static [&'static str] {
+        &["fq_codel"]
+    }
+
+    fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
+        let hash = hash(packet.flow());
+        let id = ((u64::from(hash) * u64::from(self.config.flows)) >> 32) as u32;
+        self.bytes[id as usize] += u64::from(packet.length());
+        self.backlog.add(&packet);
+        let flow = &mut self.flows[id as usize];
+        self.pool.push(&mut flow.chain, Waiting { packet, enqueued: now });
+        if !flow.listed {
+            flow.listed = true;
+            flow.deficit = i64::from(self.config.quantum);
+            self.new.append(&mut self.flows, id);
+            self.new_flow_count += 1;
+        }
+        let over_memory = self.exceeds_memory();
+        if over_memory || self.exceeds_limit() {
+            self.make_room(over_memory, dropped);
+        }
+        1
+    }
+
+    fn dequeue(
+        &mut self,
+        now: Instant,
+        dropped: &mut impl FnMut(Dropped<P>),
+    ) -> Option<Departure<P>> {
+        let departure = self.peeked.take().or_else(|| self.choose(now, dropped))?;
+        self.counters.sent_packets += 1;
+        self.counters.sent_bytes += u64::from(departure.packet.length());
+        Some(departure)
+    }
+
+    fn peek(&mut self, now: Instant, dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P> {
+        if self.peeked.is_none() {
+            self.peeked = self.choose(now, dropped);
+        }
+        self.peeked.as_ref().map(|departure| &departure.packet)
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.backlog.packets as usize + usize::from(self.peeked.is_some())
+    }
+
+    fn next_timer(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    fn on_timer(&mut self, _now: Instant) {}
+
+    fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>)) {
+        if let Some(Departure { packet, .. }) = self.peeked.take() {
+            dropped(Dropped { packet, band: 0, reason: DropReason::Flushed });
+        }
+        for id in 0..self.flows.len() {
+            while !self.flows[id].chain.is_empty() {
+                self.flush(id, dropped);
+            }
+            (self.flows[id].listed, self.flows[id].law) = (false, Law::new());
+        }
+        (self.new, self.old) = (List::EMPTY, List::EMPTY);
+    }
+
+    fn config(&self) -> crate::Config {
+        crate::Config::FqCodel(self.config)
+    }
+
+    fn stats(&self, _now: Instant) -> show::Stats {
+        let own = Stats {
+            maxpacket: self.tally.longest_packet,
+            drop_overlimit: self.overlimit,
+            new_flow_count: self.new_flow_count,
+            ecn_mark: self.tally.ecn_marks,
+            ce_mark: self.tally.ce_marks,
+            memory_used: self.backlog.memory,
+            drop_overmemory: self.overmemory,
+            new_flows_len: self.new.length,
+            old_flows_len: self.old.length,
+        };
+        let peeked = self.peeked.as_ref().map_or(0, |departure| departure.packet.length());
+        let counters = Counters {
+            drops: self.tally.drops + self.overlimit,
+            backlog_packets: self.len() as u64,
+            backlog_bytes: self.backlog.bytes + u64::from(peeked),
+            ..self.counters
+        };
+        show::Stats { counters, own: OwnStats::FqCodel(own) }
+    }
+}

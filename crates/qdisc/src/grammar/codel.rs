@@ -1,0 +1,46 @@
+//! `codel` (tc-codel(8)).
+
+use std::fmt;
+
+use super::words::Words;
+use super::{ParseError, exact_micros, unknown_option, write_flag, write_option};
+use crate::Spec;
+use crate::disciplines::codel::Options;
+
+const OPTIONS: [&str; 7] = ["limit", "target", "interval", "ecn", "noecn", "ce_threshold", "help"];
+
+const PACKETS: &str = "give a number of packets, such as 1000";
+const TIME: &str = "give a time in s, ms or us, such as 5ms";
+
+pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
+    let mut options = Options::default();
+    while let Some(word) = words.next() {
+        match word {
+            "limit" => {
+                let limit = words.number(word, PACKETS)?;
+                options.limit = words.unless_zero(word, limit == 0, limit);
+            }
+            "target" => {
+                let target = words.micros(word, TIME)?;
+                options.target_us = words.unless_zero(word, target == 0, target);
+            }
+            "interval" => {
+                let interval = words.micros(word, TIME)?;
+                options.interval_us = words.unless_zero(word, interval == 0, interval);
+            }
+            "ce_threshold" => options.ce_threshold_us = Some(words.micros(word, TIME)?),
+            "ecn" => options.ecn = Some(true),
+            "noecn" => options.ecn = Some(false),
+            unknown => return Err(unknown_option("codel", unknown, &OPTIONS, words)),
+        }
+    }
+    Ok(Spec::Codel(options))
+}
+
+pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fmt::Result {
+    write_option(f, "limit", options.limit)?;
+    write_option(f, "target", options.target_us.map(exact_micros))?;
+    write_option(f, "interval", options.interval_us.map(exact_micros))?;
+    write_option(f, "ce_threshold", options.ce_threshold_us.map(exact_micros))?;
+    write_flag(f, options.ecn, "ecn", "noecn")
+}

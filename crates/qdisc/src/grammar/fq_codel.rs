@@ -1,0 +1,97 @@
+//! `fq_codel` (tc-fq_codel(8)).
+
+use std::fmt;
+
+use dualq_units::Bytes;
+
+use super::words::Words;
+use super::{ParseError, RefusedBy, exact_micros, unknown_option, write_flag, write_option};
+use crate::Spec;
+use crate::disciplines::fq_codel::Options;
+
+const OPTIONS: [&str; 11] = [
+    "limit",
+    "flows",
+    "quantum",
+    "target",
+    "interval",
+    "memory_limit",
+    "ecn",
+    "noecn",
+    "ce_threshold",
+    "drop_batch",
+    "help",
+];
+
+const PACKETS: &str = "give a number of packets, such as 10240";
+const FLOWS: &str = "give a number from 1 to 65536, such as 1024";
+const QUANTUM: &str = "give a number of bytes up to 1048576 without a unit, such as 1514";
+const MEMORY: &str = "give a size such as 32mb";
+const TIME: &str = "give a time in s, ms or us, such as 5ms";
+
+/// The kernel's bounds.
+const MAX_FLOWS: u32 = 65_536;
+const MAX_QUANTUM: u32 = 1 << 20;
+
+pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
+    let mut options = Options::default();
+    while let Some(word) = words.next() {
+        match word {
+            "limit" => {
+                let limit = words.number(word, PACKETS)?;
+                options.limit = words.unless_zero(word, limit == 0, limit);
+            }
+            "flows" => {
+                let flows = words.number(word, FLOWS)?;
+                if flows > MAX_FLOWS {
+                    return Err(words.kernel_refuses(word, FLOWS));
+                }
+                options.flows = words.unless_zero(word, flows == 0, flows);
+            }
+            "quantum" => {
+                let quantum = words.number(word, QUANTUM)?;
+                if quantum > MAX_QUANTUM {
+                    return Err(words.kernel_refuses(word, QUANTUM));
+                }
+                options.quantum = words.unless_zero(word, quantum == 0, quantum);
+            }
+            "target" => {
+                let target = words.micros(word, TIME)?;
+                options.target_us = words.unless_zero(word, target == 0, target);
+            }
+            "interval" => {
+                let interval = words.micros(word, TIME)?;
+                options.interval_us = words.unless_zero(word, interval == 0, interval);
+            }
+            "memory_limit" => {
+                options.memory_limit = Some(Bytes(words.size(word, MEMORY)?.into()));
+            }
+            "drop_batch" => {
+                let batch = words.number(word, PACKETS)?;
+                options.drop_batch = words.unless_zero(word, batch == 0, batch);
+            }
+            "ce_threshold" => options.ce_threshold_us = Some(words.micros(word, TIME)?),
+            "ce_threshold_selector" => {
+                let message = "dualq's packets have no DSCP to select by; leave it out, and \
+                               ce_threshold holds for all that are ECN-capable";
+                return Err(words.refuse(RefusedBy::Dualq, message.to_owned()));
+            }
+            "ecn" => options.ecn = Some(true),
+            "noecn" => options.ecn = Some(false),
+            unknown => return Err(unknown_option("fq_codel", unknown, &OPTIONS, words)),
+        }
+    }
+    Ok(Spec::FqCodel(options))
+}
+
+pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fmt::Result {
+    write_option(f, "limit", options.limit)?;
+    write_option(f, "flows", options.flows)?;
+    write_option(f, "quantum", options.quantum)?;
+    write_option(f, "target", options.target_us.map(exact_micros))?;
+    write_option(f, "interval", options.interval_us.map(exact_micros))?;
+    write_option(f, "memory_limit", options.memory_limit.map(|limit| limit.0))?;
+    write_option(f, "ce_threshold", options.ce_threshold_us.map(exact_micros))?;
+    write_option(f, "drop_batch", options.drop_batch)?;
+    write_flag(f, options.ecn, "ecn", "noecn")
+}

@@ -1,0 +1,46 @@
+use dualq_units::{Instant, Rate};
+
+use crate::Packet;
+
+/// What disciplines that know flows, priorities or pacing ask of a packet, beside what [`Packet`] says. Each answer has a
+/// default, so that an empty `impl` makes a packet of one flow, of no priority, that may leave at once. The answers must not
+/// change while the packet waits.
+pub trait FlowPacket: Packet {
+    /// The flow: equal for packets of one flow, such as a hash of addresses and ports. Disciplines hash it further, so any
+    /// number that tells flows apart does.
+    fn flow(&self) -> u32 {
+        0
+    }
+
+    /// The socket that sent the packet, if that is on the discipline's own host: what `fq` tells local flows apart by,
+    /// without collisions.
+    fn socket(&self) -> Option<u32> {
+        None
+    }
+
+    /// Linux's `skb->priority`: 0 is best effort, 6 interactive, 7 control, 2 bulk (tc-prio(8)). Only the four low bits
+    /// count.
+    fn priority(&self) -> u32 {
+        0
+    }
+
+    /// The earliest moment at which the packet may leave: what `fq` paces by.
+    fn departure_time(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The rate that the packet's socket allows its flow, where packets have no departure times (Linux's
+    /// `SO_MAX_PACING_RATE` and TCP's internal pacing rate).
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+}
+
+/// Spreads what tells flows apart over 32 bits, the same way on every machine (the finalizer of MurmurHash3).
+#[inline]
+pub(crate) const fn hash(flow: u32) -> u32 {
+    let mut hash = flow.wrapping_add(0x9e37_79b9);
+    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+    hash ^ (hash >> 16)
+}

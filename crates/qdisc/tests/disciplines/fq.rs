@@ -1,0 +1,145 @@
+use dualq_qdisc::show::OwnStats;
+use dualq_qdisc::{Ecn, Qdisc, disciplines::fq::Stats};
+use dualq_units::{Instant, Rate};
+
+use super::{Bench, Frame, MICROSECOND, MILLISECOND, SECOND, full};
+
+fn stats(bench: &Bench) -> Stats {
+    match bench.discipline.stats(Instant::ZERO).own {
+        OwnStats::Fq(own) => own,
+        other => panic!("not fq: {other:?}"),
+    }
+}
+
+#[test]
+fn a_flow_is_paced_by_departure_times() {
+    let mut bench = Bench::new("fq");
+    for (id, at) in [(1, 5), (2, 3), (3, 9)] {
+        let departure = Some(Instant::from_nanos(at * MILLISECOND));
+        bench.put(0, Frame { departure, ..full(id, 1) });
+    }
+    assert_eq!(bench.take(0), None);
+    // In the order of their times, each as late as a timer may be.
+    let slack = 10 * MICROSECOND;
+    let (at, first) = bench.next(0).unwrap();
+    assert_eq!((at, first.packet.id), (3 * MILLISECOND + slack, 2));
+    assert_eq!(bench.next(at).unwrap().0, 5 * MILLISECOND + slack);
+    // A link that asks in between gets it on time.
+    assert_eq!(bench.take(9 * MILLISECOND - 1), None);
+    assert_eq!(bench.take(9 * MILLISECOND).unwrap().packet.id, 3);
+    assert_eq!(stats(&bench).throttled, 3);
+}
+
+#[test]
+fn a_rate_spaces_quanta_and_slow_rates_packets() {
+    // 10 Mbit/s: a quantum of 3028 bytes lasts 2.4224 ms. The first ten packets are the new flow's credit.
+    let mut bench = Bench::new("fq timer_slack 0");
+    let rate = Some(Rate::from_mbit(10));
+    for id in 0..16 {
+        bench.put(0, Frame { rate, ..full(id, 1) });
+    }
+    let pause = 2_422_400;
+    let mut expected = vec![0; 10];
+    expected.extend([1, 1, 2, 2, 3, 3].map(|quanta| quanta * pause));
+    assert_eq!(bench.departures(0), expected);
+
+    // 500 kbit/s is below the threshold: each packet by itself, 24.224 ms.
+    let mut bench = Bench::new("fq timer_slack 0 maxrate 500kbit");
+    for id in 0..4 {
+        bench.put(0, full(id, 1));
+    }
+    assert_eq!(bench.departures(0), [0, 1, 2, 3].map(|number| number * 24_224 * MICROSECOND));
+
+    // Without pacing they go at once.
+    let mut bench = Bench::new("fq nopacing maxrate 500kbit");
+    for id in 0..4 {
+        bench.put(0, full(id, 1));
+    }
+    assert_eq!(bench.departures(0), [0; 4]);
+}
+
+#[test]
+fn flows_take_turns_by_bytes() {
+    let mut bench = Bench::new("fq quantum 1514 initial_quantum 1514");
+    for id in 0..4 {
+        bench.put(0, full(id, 1));
+    }
+    for id in 10..18 {
+        bench.put(0, Frame { length: 757, ..full(id, 2) });
+    }
+    // A full packet of one for two halves of the other.
+    assert_eq!(bench.ids(0, 12), [0, 10, 11, 1, 12, 13, 2, 14, 15, 3, 16, 17]);
+    // A new flow goes before those that had their turn.
+    for id in 0..4 {
+        bench.put(1, full(id, 1));
+    }
+    assert_eq!(bench.ids(1, 1), [0]);
+    bench.put(1, full(20, 3));
+    assert_eq!(bench.ids(1, 2), [20, 1]);
+}
+
+#[test]
+fn bands_share_by_weight_and_control_goes_first() {
+    let mut bench = Bench::new("fq flow_limit 1000 weights 131072 65536 65536");
+    for id in 0..400 {
+        bench.put(0, Frame { priority: 6, ..full(id, 1) });
+        bench.put(0, Frame { priority: 0, ..full(1000 + id, 2) });
+    }
+    bench.put(0, Frame { priority: 7, ..full(9999, 3) });
+    assert_eq!(bench.ids(0, 1), [9999]);
+    let served = bench.ids(0, 390);
+    let interactive = served.iter().filter(|id| **id < 1000).count();
+    assert!((255..=265).contains(&interactive), "{interactive} of 390, not two thirds");
+}
+
+#[test]
+fn limits_and_horizon() {
+    let mut bench = Bench::new("fq limit 5 flow_limit 3 horizon 1s");
+    for id in 0..4 {
+        bench.put(0, full(id, 1));
+    }
+    assert_eq!((bench.dropped.len(), stats(&bench).flows_plimit), (1, 1));
+    for id in 4..7 {
+        bench.put(0, full(id, 2));
+    }
+    assert_eq!((bench.dropped.len(), stats(&bench).band_drops), (2, [0, 1, 0]));
+    // The limit counts for each band.
+    bench.put(0, Frame { priority: 2, ..full(8, 3) });
+    assert_eq!(bench.dropped.len(), 2);
+
+    let late = Frame { departure: Some(Instant::from_nanos(3 * SECOND)), ..full(1, 1) };
+    let mut bench = Bench::new("fq horizon 1s");
+    bench.put(0, late);
+    assert_eq!((bench.dropped.len(), stats(&bench).horizon_drops), (1, 1));
+    let mut bench = Bench::new("fq horizon 1s horizon_cap timer_slack 0");
+    bench.put(0, late);
+    assert_eq!((bench.departures(0), stats(&bench).horizon_caps), (vec![SECOND], 1));
+}
+
+#[test]
+fn what_leaves_late_is_marked() {
+    let mut bench = Bench::new("fq ce_threshold 4ms");
+    for (id, ecn) in [(1, Ecn::Ect0), (2, Ecn::NotEct)] {
+        bench.put(0, Frame { ecn, ..full(id, 1) });
+    }
+    let departure = bench.take(5 * MILLISECOND).unwrap();
+    assert_eq!((departure.packet.ecn, departure.marked_by_step), (Ecn::Ce, true));
+    assert_eq!(bench.take(5 * MILLISECOND).unwrap().packet.ecn, Ecn::NotEct);
+    assert_eq!(stats(&bench).ce_mark, 1);
+}
+
+#[test]
+fn idle_flows_get_a_quantum_back_and_are_forgotten_in_the_end() {
+    let mut bench = Bench::new("fq");
+    for flow in 0..100 {
+        bench.put(0, full(flow, flow));
+    }
+    assert_eq!(bench.departures(0).len(), 100);
+    assert_eq!((stats(&bench).flows, stats(&bench).inactive), (100, 100));
+    // Each new flow has up to eight old ones forgotten.
+    for flow in 100..113 {
+        bench.put(4 * SECOND, full(flow, flow));
+        bench.take(4 * SECOND);
+    }
+    assert_eq!((stats(&bench).gc, stats(&bench).flows), (100, 13));
+}

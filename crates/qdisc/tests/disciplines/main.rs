@@ -1,0 +1,126 @@
+//! What each discipline does to packets, step by step.
+
+mod codel;
+mod fq;
+mod fq_codel;
+mod pie;
+
+use dualq_qdisc::{
+    Departure, Device, Discipline, Dropped, Ecn, FlowPacket, Packet, Qdisc, SplitMix64, grammar,
+};
+use dualq_units::{Instant, Rate};
+
+/// A packet that remembers what it was made as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Frame {
+    id: u32,
+    length: u32,
+    ecn: Ecn,
+    flow: u32,
+    priority: u32,
+    departure: Option<Instant>,
+    rate: Option<Rate>,
+}
+
+/// A full-sized packet of `flow` that is not ECN-capable.
+const fn full(id: u32, flow: u32) -> Frame {
+    Frame { id, length: 1514, ecn: Ecn::NotEct, flow, priority: 0, departure: None, rate: None }
+}
+
+impl Packet for Frame {
+    fn length(&self) -> u32 {
+        self.length
+    }
+    fn memory(&self) -> u32 {
+        self.length + 768
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn set_ce(&mut self) {
+        assert_ne!(self.ecn, Ecn::NotEct);
+        self.ecn = Ecn::Ce;
+    }
+}
+
+impl FlowPacket for Frame {
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+    fn socket(&self) -> Option<u32> {
+        Some(self.flow)
+    }
+    fn priority(&self) -> u32 {
+        self.priority
+    }
+    fn departure_time(&self) -> Option<Instant> {
+        self.departure
+    }
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rate
+    }
+}
+
+/// A discipline with a list of what it dropped.
+struct Bench {
+    discipline: Discipline<Frame>,
+    dropped: Vec<Dropped<Frame>>,
+}
+
+impl Bench {
+    fn new(line: &str) -> Self {
+        let spec = grammar::parse(line).unwrap().spec;
+        let random = SplitMix64::new(7);
+        let discipline = spec.build(&Device::ethernet(1500), random, Instant::ZERO);
+        Self { discipline, dropped: Vec::new() }
+    }
+
+    fn put(&mut self, now: u64, frame: Frame) {
+        let Self { discipline, dropped } = self;
+        discipline.enqueue(Instant::from_nanos(now), frame, &mut |lost| dropped.push(lost));
+    }
+
+    fn take(&mut self, now: u64) -> Option<Departure<Frame>> {
+        let Self { discipline, dropped } = self;
+        discipline.dequeue(Instant::from_nanos(now), &mut |lost| dropped.push(lost))
+    }
+
+    /// The ids of the next `count` packets that leave at `now`.
+    fn ids(&mut self, now: u64, count: usize) -> Vec<u32> {
+        (0..count).map_while(|_| self.take(now)).map(|departure| departure.packet.id).collect()
+    }
+
+    /// Waits for the next packet on a link that is idle from `now` on.
+    fn next(&mut self, mut now: u64) -> Option<(u64, Departure<Frame>)> {
+        loop {
+            let ready = self.discipline.next_ready(Instant::from_nanos(now)).as_nanos();
+            let timer = self.discipline.next_timer().as_nanos();
+            if ready == u64::MAX {
+                return None;
+            }
+            if timer <= ready {
+                self.discipline.on_timer(Instant::from_nanos(timer));
+                continue;
+            }
+            now = ready;
+            if let Some(departure) = self.take(now) {
+                return Some((now, departure));
+            }
+        }
+    }
+
+    /// The times at which the packets that wait leave a link without a rate.
+    fn departures(&mut self, now: u64) -> Vec<u64> {
+        let mut last = now;
+        std::iter::from_fn(|| {
+            let (at, _) = self.next(last)?;
+            last = at;
+            Some(at)
+        })
+        .collect()
+    }
+}
+
+const MICROSECOND: u64 = 1_000;
+const MILLISECOND: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
