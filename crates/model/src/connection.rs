@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use dualq_qdisc::{Spec, grammar};
 use dualq_tcp::{
     Algorithm, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Tick, Transmission,
 };
@@ -60,32 +61,31 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// The device that `text` describes: `fq`, `pfifo [limit N]` or `netem [loss N%] [limit N]`.
+    /// The device that `text` describes: `fq`, a FIFO, or `netem` with a loss rate.
     pub(crate) fn parse(text: &str) -> Result<Self, ScenarioError> {
-        let refuse =
-            |word: &str| ScenarioError::Qdisc { text: text.to_owned(), word: word.to_owned() };
-        let mut words = text.split_whitespace();
-        let kind = words.next().unwrap_or_default();
-        let pacing = match kind {
-            "fq" => Pacing::ByQueue,
-            "pfifo" | "pfifo_fast" | "netem" => Pacing::OnDemand,
-            _ => return Err(refuse(kind)),
-        };
-        let mut loss = Loss::NONE;
-        while let Some(key) = words.next() {
-            let value = words.next().ok_or_else(|| refuse(key))?;
-            match key {
-                "loss" if kind == "netem" => {
-                    loss = Loss::parse(value).map_err(|_| refuse(value))?
+        let refuse = || ScenarioError::SenderQdisc(text.to_owned());
+        if let Some(options) = text.strip_prefix("netem ") {
+            let mut words = options.split_whitespace();
+            let mut loss = Loss::NONE;
+            while let Some((key, value)) = words.next().zip(words.next()) {
+                match key {
+                    "loss" => loss = Loss::parse(value).map_err(|_| refuse())?,
+                    "limit" => {}
+                    _ => return Err(refuse()),
                 }
-                // TCP small queues keep the sender's own queue shorter than any limit in use.
-                "limit" => {
-                    value.parse::<u32>().map_err(|_| refuse(value))?;
-                }
-                _ => return Err(refuse(key)),
             }
+            return Ok(Self { pacing: Pacing::OnDemand, loss });
         }
-        Ok(Self { pacing, loss })
+        let spec =
+            grammar::parse(text).map_err(|error| ScenarioError::Qdisc(error.to_string()))?.spec;
+        // TCP small queues keep the sender's own queue shorter than any limit in use.
+        match spec {
+            Spec::Fq(_) => Ok(Self { pacing: Pacing::ByQueue, loss: Loss::NONE }),
+            Spec::Pfifo { .. } | Spec::Bfifo { .. } => {
+                Ok(Self { pacing: Pacing::OnDemand, loss: Loss::NONE })
+            }
+            _ => Err(refuse()),
+        }
     }
 }
 

@@ -3,19 +3,12 @@
 /// A scenario that can't be simulated, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioError {
-    /// The queue discipline is none that is modelled.
-    #[error(
-        "{0:?} is no queue discipline of the model: pfifo, bfifo, pfifo_fast, fq, codel, fq_codel, pie or dualpi2"
-    )]
-    UnknownQdisc(String),
-    /// A word in a queue discipline's description makes no sense.
-    #[error("{word:?} is not understood in the queue discipline {text:?}")]
-    Qdisc {
-        /// The description.
-        text: String,
-        /// The word.
-        word: String,
-    },
+    /// A queue discipline makes no sense.
+    #[error("{0}")]
+    Qdisc(String),
+    /// A queue discipline has no place at the senders.
+    #[error("sender.qdisc {0:?} is not modelled; give fq, a FIFO, or netem with a loss rate")]
+    SenderQdisc(String),
     /// The congestion control is none that is modelled.
     #[error("{0:?} is no congestion control of the model: reno, cubic, dctcp or bbr")]
     UnknownCongestionControl(String),

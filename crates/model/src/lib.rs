@@ -8,10 +8,8 @@ use dualq_scenario::{Outcome, Scenario};
 
 mod agenda;
 mod connection;
-mod discipline;
 mod error;
 mod packet;
-pub mod queues;
 mod shaper;
 mod simulation;
 mod summary;

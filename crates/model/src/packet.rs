@@ -1,9 +1,11 @@
 //! A packet on its way through the bottleneck.
 
+use dualq_qdisc::FlowPacket;
 use dualq_tcp::Data;
 use dualq_units::Ecn;
 
-use crate::queues::Frame;
+/// What a packet costs in memory beside its bytes: about Linux's `sk_buff` and the rounding of its data.
+const MEMORY_OVERHEAD: u32 = 768;
 
 /// Data of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -13,15 +15,31 @@ pub(crate) struct Packet {
     pub(crate) data: Data,
 }
 
-impl Frame for Packet {
+impl Packet {
+    /// Takes the aggregate apart, if it is one.
+    #[inline]
+    pub(crate) fn segments(mut self, segment: &mut impl FnMut(Self)) {
+        while self.data.segments > 1 {
+            segment(Self { connection: self.connection, data: self.data.split_first() });
+        }
+        segment(self);
+    }
+}
+
+impl dualq_qdisc::Packet for Packet {
     #[inline]
     fn length(&self) -> u32 {
         self.data.wire_bytes()
     }
 
     #[inline]
-    fn ecn(&self) -> Ecn {
-        self.data.ecn
+    fn memory(&self) -> u32 {
+        self.length() + MEMORY_OVERHEAD
+    }
+
+    #[inline]
+    fn ecn(&self) -> dualq_qdisc::Ecn {
+        dualq_qdisc::Ecn::from_bits(self.data.ecn.bits())
     }
 
     #[inline]
@@ -30,17 +48,18 @@ impl Frame for Packet {
     }
 
     #[inline]
+    fn is_gso(&self) -> bool {
+        self.data.segments > 1
+    }
+
+    fn split(self, segment: &mut impl FnMut(Self)) {
+        self.segments(segment);
+    }
+}
+
+impl FlowPacket for Packet {
+    #[inline]
     fn flow(&self) -> u32 {
         self.connection
-    }
-
-    #[inline]
-    fn segments(&self) -> u32 {
-        self.data.segments.into()
-    }
-
-    #[inline]
-    fn split_first(&mut self) -> Self {
-        Self { connection: self.connection, data: self.data.split_first() }
     }
 }

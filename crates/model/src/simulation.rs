@@ -2,16 +2,16 @@
 
 use std::collections::VecDeque;
 
-use dualpi2::{Random, SplitMix64};
-use dualq_tcp::{Ack, ETHERNET_BYTES, Tick, Transmission};
+use dualq_qdisc::{
+    Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64, grammar,
+};
+use dualq_tcp::{Ack, Transmission};
 use dualq_units::Instant;
 
 use crate::agenda::{Agenda, Cause};
 use crate::connection::{Connection, Device, Program};
-use crate::discipline;
 use crate::error::ScenarioError;
 use crate::packet::Packet;
-use crate::queues::{Frame, Queue};
 use crate::shaper::Shaper;
 use crate::summary::summarise;
 use dualq_scenario::{FlowOutcome, Loss, Outcome, QueueOutcome, Scenario};
@@ -37,7 +37,8 @@ pub struct Simulation<'a> {
     connections: Vec<Connection>,
     device: Device,
 
-    queue: Queue<Packet>,
+    queue: Discipline<Packet>,
+    marks: u64,
     shaper: Shaper,
     /// When the bottleneck next sends; never while its queue is empty.
     link_ns: u64,
@@ -81,9 +82,11 @@ impl<'a> Simulation<'a> {
         let mut random = SplitMix64::new(seed);
         let mut draw = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
         let device = Device::parse(&scenario.sender.qdisc)?;
-        let frame = scenario.link.mtu + ETHERNET_BYTES;
-        let queue =
-            discipline::parse(&scenario.link.qdisc, frame, Tick::new(scenario.tick), draw())?;
+        let interface = Interface::ethernet(scenario.link.mtu);
+        let spec = grammar::parse(&scenario.link.qdisc)
+            .map_err(|error| ScenarioError::Qdisc(error.to_string()))?
+            .spec;
+        let queue = spec.build(&interface, SplitMix64::new(draw()), Instant::ZERO);
         let mut connections = Vec::new();
         for group in scenario.flow.iter().enumerate() {
             for number in 0..u64::from(group.1.count) {
@@ -105,6 +108,7 @@ impl<'a> Simulation<'a> {
             connections,
             device,
             queue,
+            marks: 0,
             shaper: Shaper::new(scenario.link.rate),
             link_ns: u64::MAX,
             sent_packets: 0,
@@ -171,16 +175,18 @@ impl<'a> Simulation<'a> {
                 self.link_ns = ready_ns;
                 return;
             }
-            let Some(departure) = self.queue.dequeue(self.now_ns) else {
-                self.link_ns = u64::MAX;
+            self.update_queue();
+            let Some(departure) = self.queue.dequeue(self.now(), &mut |_| ()) else {
+                self.link_ns = self.queue.next_ready(self.now()).as_nanos();
                 return;
             };
+            self.marks += u64::from(departure.marked_by_probability || departure.marked_by_step);
             let bytes = departure.packet.length();
             self.shaper.charge(bytes);
             self.sent_packets += 1;
             self.sent_bytes += u64::from(bytes);
             if self.now_ns >= self.warmup_ns {
-                self.delay_sum_ns += u128::from(departure.sojourn_ns);
+                self.delay_sum_ns += departure.sojourn.as_nanos();
                 self.delay_count += 1;
             }
             if !strikes(self.scenario.link.loss, &mut self.random) {
@@ -310,22 +316,30 @@ impl<'a> Simulation<'a> {
         if strikes(self.device.loss, &mut self.random) {
             return;
         }
-        let mut packet = Packet { connection: number, data: transmission.data };
-        if !self.scenario.sender.gso {
-            while packet.segments() > 1 {
-                let first = packet.split_first();
-                self.queue.enqueue(self.now_ns, first);
-                self.wake_link();
-            }
+        let packet = Packet { connection: number, data: transmission.data };
+        if self.scenario.sender.gso {
+            self.enqueue(packet);
+        } else {
+            packet.segments(&mut |segment| self.enqueue(segment));
         }
-        self.queue.enqueue(self.now_ns, packet);
-        self.wake_link();
     }
 
     #[inline]
-    fn wake_link(&mut self) {
+    fn enqueue(&mut self, packet: Packet) {
+        self.update_queue();
+        self.queue.enqueue(self.now(), packet, &mut |_| ());
         if self.link_ns == u64::MAX {
             self.serve_link();
+        }
+    }
+
+    /// Lets the discipline do what was due up to now. Nothing can see it do so later than it was due.
+    #[inline]
+    fn update_queue(&mut self) {
+        let now = self.now();
+        while self.queue.next_timer() <= now {
+            let due = self.queue.next_timer();
+            self.queue.on_timer(due);
         }
     }
 
@@ -381,13 +395,13 @@ impl<'a> Simulation<'a> {
             flow.srtt_ms_mean = thousandths(samples.sum / samples.count.max(1) as f64 / 1e3);
             flow.srtt_ms_max = thousandths(samples.max / 1e3);
         }
-        let stats = self.queue.stats();
+        let stats = self.queue.stats(Instant::from_nanos(end_ns)).counters;
         let mean_ns = self.delay_sum_ns as f64 / self.delay_count.max(1) as f64;
         outcome.queue = QueueOutcome {
             sent_packets: self.sent_packets,
             sent_bytes: self.sent_bytes,
             drops: stats.drops,
-            marks: stats.marks,
+            marks: self.marks,
             delay_mean_ms: thousandths(mean_ns / 1e6),
         };
         outcome
