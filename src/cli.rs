@@ -107,6 +107,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
 
+    /// The interval of the time series in the JSON document [default: 1s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) interval: Option<String>,
+
     /// What all that is random follows from
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,

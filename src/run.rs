@@ -68,6 +68,7 @@ fn plan(args: &RunArgs) -> Result<Plan, Failure> {
         rate: args.rate.clone(),
         rtt: args.rtt.clone(),
         duration: args.duration.clone(),
+        interval: args.interval.clone(),
     };
     plan.apply(&overrides).map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(plan)

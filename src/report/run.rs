@@ -45,7 +45,7 @@ impl Run {
             }
         }
         if outcome.flow.iter().map(|flow| flow.goodput_mbit.len()).sum::<usize>() > 1 {
-            add("", "fairness", jain(&outcome.flow), 3);
+            add("", "fairness", outcome.fairness, 3);
         }
         for (number, (group, probe)) in scenario.probe.iter().zip(&outcome.probe).enumerate() {
             let title = match scenario.probe.len() {
@@ -80,11 +80,24 @@ impl Run {
     }
 }
 
-/// Jain's fairness index of all flows: 1 if they are equal, 1/n if one has everything.
-fn jain(flows: &[FlowOutcome]) -> Option<f64> {
-    let all: Vec<f64> = flows.iter().flat_map(|flow| flow.goodput_mbit.iter().copied()).collect();
-    let (sum, squares) = (all.iter().sum::<f64>(), all.iter().map(|x| x * x).sum::<f64>());
-    (squares > 0.0).then(|| sum * sum / (all.len() as f64 * squares))
+/// The runs best first: by power, but only among those on the same link, in the order in which the links were given.
+fn ranked(runs: &[Run]) -> Vec<&Run> {
+    let link = |run: &Run| {
+        let link = &run.variant.scenario.link;
+        (link.rate, link.rtt, link.loss.to_string(), link.mtu)
+    };
+    let mut links = Vec::new();
+    for run in runs {
+        if !links.contains(&link(run)) {
+            links.push(link(run));
+        }
+    }
+    let place = |run: &Run| links.iter().position(|known| *known == link(run));
+    let mut ranked: Vec<&Run> = runs.iter().collect();
+    ranked.sort_by(|one, other| {
+        place(one).cmp(&place(other)).then(other.power().total_cmp(&one.power()))
+    });
+    ranked
 }
 
 /// A table that answers the question: best first, a line in plain words under it.
@@ -96,8 +109,7 @@ pub(crate) fn text(comparison: &Comparison) -> String {
     } else {
         let _ = writeln!(text, "{}: {}\n", plan.name, plan.about);
     }
-    let mut ranked: Vec<&Run> = runs.iter().collect();
-    ranked.sort_by(|one, other| other.power().total_cmp(&one.power()));
+    let ranked = ranked(runs);
     let Some((first, last)) = ranked.first().zip(ranked.last()) else { return text };
 
     let settings: Vec<&str> =
@@ -130,10 +142,18 @@ pub(crate) fn text(comparison: &Comparison) -> String {
     }
     let _ = writeln!(text, "{}\n", render(table, settings.len()));
 
-    let _ = writeln!(text, "Best: {}", sentence(first));
-    if ranked.len() > 1 {
+    if ranked.len() == 1 {
+        let _ = writeln!(text, "{}", sentence(first));
+    } else if first.variant.scenario.link.rtt == last.variant.scenario.link.rtt
+        && first.variant.scenario.link.rate == last.variant.scenario.link.rate
+    {
+        let _ = writeln!(text, "Best: {}", sentence(first));
         let _ = writeln!(text, "Worst: {}", sentence(last));
         text.push_str("(Ranked by power: throughput over the probe's round-trip time.)\n");
+    } else {
+        for run in &ranked {
+            let _ = writeln!(text, "{}", sentence(run));
+        }
     }
     for run in &ranked {
         let mut stalled = 0;
@@ -182,7 +202,6 @@ pub(crate) fn json(comparison: &Comparison) -> String {
                 "seed": seed,
                 "scenario": run.variant.scenario,
                 "outcome": run.outcome,
-                "fairness": jain(&run.outcome.flow),
             })
         })
         .collect();

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use dualq_qdisc::{Spec, grammar};
 use dualq_tcp::{
-    Algorithm, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Tick, Transmission,
+    Algorithm, Data, HEADER_BYTES, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Tick,
+    Transmission,
 };
-use dualq_units::Bytes;
+use dualq_units::{Bytes, Ecn, Instant};
 
 use crate::error::ScenarioError;
 use dualq_scenario::{FlowGroup, Loss, ProbeGroup, Scenario};
@@ -20,6 +21,8 @@ pub(crate) const PROBE_BYTES: u64 = 48;
 pub(crate) enum Program {
     /// Sends, to an end or for ever.
     Bulk {
+        /// When it has nothing more to send.
+        stop_ns: Option<u64>,
         /// When all was acknowledged, in nanoseconds.
         done_ns: Option<u64>,
     },
@@ -31,6 +34,26 @@ pub(crate) enum Program {
         /// Round trips, in nanoseconds, from the warm-up on.
         samples: Vec<u64>,
     },
+    /// Sends an ICMP echo request now and then, whatever is answered.
+    Ping {
+        interval: Duration,
+        /// Round trips, in nanoseconds, from the warm-up on.
+        samples: Vec<u64>,
+    },
+}
+
+/// What `ping` sends by default: an IP packet of 84 bytes. Counted as the payload of a segment, whose headers are longer
+/// than IP's alone.
+const PING_PAYLOAD: u32 = 84 - HEADER_BYTES;
+
+/// Figures of a connection at the end of the warm-up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marker {
+    pub(crate) acknowledged: u64,
+    pub(crate) line_bytes: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) ce_segments: u64,
 }
 
 /// A connection's endpoints and surroundings.
@@ -46,10 +69,9 @@ pub(crate) struct Connection {
     size: u64,
     /// What waits in the queue of the sender's interface for its departure.
     pub(crate) device: VecDeque<Transmission>,
-    /// Figures at the end of the warm-up.
-    pub(crate) warmup_acknowledged: u64,
-    pub(crate) warmup_retransmissions: u64,
-    pub(crate) warmup_marks: u64,
+    /// Bytes that left the sender, headers included.
+    pub(crate) line_bytes: u64,
+    pub(crate) at_warmup: Marker,
 }
 
 /// The queue of a sender's interface.
@@ -124,15 +146,14 @@ impl Connection {
         Ok(Self {
             sender: Sender::new(sender),
             receiver: Receiver::new(receiver),
-            program: Program::Bulk { done_ns: None },
+            program: Program::Bulk { stop_ns: None, done_ns: None },
             group: 0,
             start_ns: 0,
             started: false,
             size: u64::MAX,
             device: VecDeque::new(),
-            warmup_acknowledged: 0,
-            warmup_retransmissions: 0,
-            warmup_marks: 0,
+            line_bytes: 0,
+            at_warmup: Marker::default(),
         })
     }
 
@@ -146,7 +167,9 @@ impl Connection {
     ) -> Result<Self, ScenarioError> {
         let connection = Self::new(scenario, device, &group.cc, group.ecn, seed, false)?;
         let size = group.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
-        Ok(Self { group: index, start_ns, size, ..connection })
+        let stop_ns = group.stop.map(|stop| stop.as_nanos() as u64);
+        let program = Program::Bulk { stop_ns, done_ns: None };
+        Ok(Self { group: index, program, start_ns, size, ..connection })
     }
 
     /// A probe, which starts at once.
@@ -157,26 +180,72 @@ impl Connection {
         seed: u64,
     ) -> Result<Self, ScenarioError> {
         let connection = Self::new(scenario, device, &group.cc, group.ecn, seed, true)?;
-        let program =
-            Program::Probe { interval: group.interval, asked_ns: None, samples: Vec::new() };
+        let (interval, samples) = (group.interval, Vec::new());
+        let program = match group.kind.as_str() {
+            "ping" => Program::Ping { interval, samples },
+            _ => Program::Probe { interval, asked_ns: None, samples },
+        };
         Ok(Self { group: index, program, ..connection })
     }
 
-    /// The program's turn: the first time it opens the connection, later on it asks.
-    pub(crate) fn run_program(&mut self, now_ns: u64) {
+    /// The program's turn: the first time it opens the connection, later on it asks, or stops. Returns when it is its turn
+    /// again, if that is known.
+    pub(crate) fn run_program(&mut self, now_ns: u64) -> Option<u64> {
+        let mut next_ns = None;
         match &mut self.program {
-            Program::Bulk { .. } if !self.started => self.sender.write(self.size),
-            Program::Bulk { .. } => {}
+            Program::Bulk { stop_ns, .. } if !self.started => {
+                self.sender.write(self.size);
+                next_ns = *stop_ns;
+            }
+            Program::Bulk { .. } => self.sender.stop(),
             Program::Probe { asked_ns, .. } => {
                 *asked_ns = Some(now_ns);
                 self.sender.write(PROBE_BYTES);
             }
+            Program::Ping { interval, .. } => {
+                let data = Data {
+                    // What comes back tells when it was sent.
+                    seq: now_ns,
+                    payload: PING_PAYLOAD,
+                    segments: 1,
+                    mss: PING_PAYLOAD as u16,
+                    timestamp_ms: 0,
+                    echo_ms: 0,
+                    ecn: Ecn::NotEct,
+                    cwr: false,
+                    push: false,
+                    syn: false,
+                };
+                let departure = Instant::from_nanos(now_ns);
+                self.device.push_back(Transmission { data, departure });
+                next_ns = Some((departure + *interval).as_nanos());
+            }
         }
         self.started = true;
+        next_ns
     }
 
-    /// Whether the program waits for nothing more.
     pub(crate) fn is_probe(&self) -> bool {
-        matches!(self.program, Program::Probe { .. })
+        self.samples().is_some()
+    }
+
+    /// The round trips that a probe measured.
+    pub(crate) fn samples(&self) -> Option<&[u64]> {
+        match &self.program {
+            Program::Bulk { .. } => None,
+            Program::Probe { samples, .. } | Program::Ping { samples, .. } => Some(samples),
+        }
+    }
+
+    /// The figures so far.
+    pub(crate) fn marker(&self) -> Marker {
+        let stats = self.sender.stats();
+        Marker {
+            acknowledged: self.sender.acknowledged(),
+            line_bytes: self.line_bytes,
+            retransmissions: stats.retransmissions,
+            timeouts: stats.timeouts,
+            ce_segments: self.receiver.stats().ce_segments,
+        }
     }
 }

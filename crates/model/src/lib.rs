@@ -10,9 +10,9 @@ mod agenda;
 mod connection;
 mod error;
 mod packet;
+mod record;
 mod shaper;
 mod simulation;
-mod summary;
 
 pub use error::ScenarioError;
 pub use simulation::Simulation;

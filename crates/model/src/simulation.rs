@@ -12,22 +12,14 @@ use crate::agenda::{Agenda, Cause};
 use crate::connection::{Connection, Device, Program};
 use crate::error::ScenarioError;
 use crate::packet::Packet;
+use crate::record::Record;
 use crate::shaper::Shaper;
-use crate::summary::summarise;
-use dualq_scenario::{FlowOutcome, Loss, Outcome, QueueOutcome, Scenario};
+use dualq_scenario::{Loss, Outcome, Scenario};
 
 /// Flows of a group start this far apart.
 const FLOW_SPACING_NS: u64 = 50_000_000;
 /// How often the smoothed round-trip times are sampled.
 const SAMPLE_NS: u64 = 100_000_000;
-
-/// Sums of sampled round-trip times of a group, in microseconds.
-#[derive(Clone, Copy, Debug, Default)]
-struct RttSamples {
-    sum: f64,
-    count: u64,
-    max: f64,
-}
 
 /// A scenario being simulated.
 pub struct Simulation<'a> {
@@ -38,21 +30,20 @@ pub struct Simulation<'a> {
     device: Device,
 
     queue: Discipline<Packet>,
-    marks: u64,
     shaper: Shaper,
     /// When the bottleneck next sends; never while its queue is empty.
     link_ns: u64,
-    sent_packets: u64,
-    sent_bytes: u64,
-    delay_sum_ns: u128,
-    delay_count: u64,
 
+    /// Packets on their way behind the bottleneck, in the order of arrival.
+    way_there: VecDeque<(u64, Packet)>,
+    forward_ns: u64,
     /// Acknowledgements on their way, in the order of arrival.
     way_back: VecDeque<(u64, u32, Ack)>,
-    rtt_ns: u64,
+    /// How long they take.
+    reverse_ns: u64,
     random: SplitMix64,
-    rtt_samples: Vec<RttSamples>,
     warmup_ns: u64,
+    record: Record,
 }
 
 fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
@@ -90,7 +81,7 @@ impl<'a> Simulation<'a> {
         let mut connections = Vec::new();
         for group in scenario.flow.iter().enumerate() {
             for number in 0..u64::from(group.1.count) {
-                let start_ns = number * FLOW_SPACING_NS;
+                let start_ns = group.1.start.as_nanos() as u64 + number * FLOW_SPACING_NS;
                 connections.push(Connection::flow(scenario, device, group, start_ns, draw())?);
             }
         }
@@ -108,18 +99,15 @@ impl<'a> Simulation<'a> {
             connections,
             device,
             queue,
-            marks: 0,
             shaper: Shaper::new(scenario.link.rate),
             link_ns: u64::MAX,
-            sent_packets: 0,
-            sent_bytes: 0,
-            delay_sum_ns: 0,
-            delay_count: 0,
             way_back: VecDeque::new(),
-            rtt_ns: scenario.link.rtt.as_nanos() as u64,
+            way_there: VecDeque::new(),
+            forward_ns: scenario.link.forward.as_nanos() as u64,
+            reverse_ns: (scenario.link.rtt - scenario.link.forward).as_nanos() as u64,
             random,
-            rtt_samples: vec![RttSamples::default(); scenario.flow.len()],
             warmup_ns: scenario.warmup.as_nanos() as u64,
+            record: Record::new(scenario),
         })
     }
 
@@ -127,19 +115,29 @@ impl<'a> Simulation<'a> {
     #[must_use]
     pub fn run(mut self) -> Outcome {
         let end_ns = self.scenario.duration.as_nanos() as u64;
-        self.run_until(self.warmup_ns);
-        for connection in &mut self.connections {
-            connection.warmup_acknowledged = connection.sender.acknowledged();
-            connection.warmup_retransmissions = connection.sender.stats().retransmissions;
-            connection.warmup_marks = connection.receiver.stats().ce_segments;
+        let interval_ns = self.scenario.interval.as_nanos() as u64;
+        let (mut interval_end_ns, mut sample_ns) = (interval_ns, self.warmup_ns);
+        loop {
+            let next_ns = interval_end_ns.min(sample_ns).min(end_ns);
+            self.run_until(next_ns);
+            if next_ns == sample_ns && next_ns < end_ns {
+                if sample_ns == self.warmup_ns {
+                    for connection in &mut self.connections {
+                        connection.at_warmup = connection.marker();
+                    }
+                }
+                self.record.sample_rtts(&self.connections);
+                sample_ns += SAMPLE_NS;
+            }
+            if next_ns == interval_end_ns || next_ns == end_ns {
+                self.record.end_interval(next_ns, &self.connections, &self.queue);
+                interval_end_ns = interval_end_ns.saturating_add(interval_ns);
+            }
+            if next_ns == end_ns {
+                break;
+            }
         }
-        let mut sample_ns = self.warmup_ns;
-        while sample_ns < end_ns {
-            self.sample_rtts();
-            sample_ns = (sample_ns + SAMPLE_NS).min(end_ns);
-            self.run_until(sample_ns);
-        }
-        self.report(end_ns)
+        self.record.close(end_ns, self.scenario, &self.connections, &self.queue)
     }
 
     /// Handles all that happens before `end_ns`.
@@ -147,7 +145,8 @@ impl<'a> Simulation<'a> {
         loop {
             let back_ns = self.way_back.front().map_or(u64::MAX, |entry| entry.0);
             let agenda_ns = self.agenda.next_ns();
-            let next_ns = self.link_ns.min(back_ns).min(agenda_ns);
+            let there_ns = self.way_there.front().map_or(u64::MAX, |entry| entry.0);
+            let next_ns = self.link_ns.min(back_ns).min(agenda_ns).min(there_ns);
             if next_ns >= end_ns {
                 self.now_ns = end_ns;
                 return;
@@ -155,6 +154,10 @@ impl<'a> Simulation<'a> {
             self.now_ns = next_ns;
             if next_ns == self.link_ns {
                 self.serve_link();
+            } else if next_ns == there_ns {
+                if let Some((_, packet)) = self.way_there.pop_front() {
+                    self.arrive(&packet);
+                }
             } else if next_ns == back_ns {
                 self.take_back();
             } else {
@@ -180,17 +183,15 @@ impl<'a> Simulation<'a> {
                 self.link_ns = self.queue.next_ready(self.now()).as_nanos();
                 return;
             };
-            self.marks += u64::from(departure.marked_by_probability || departure.marked_by_step);
             let bytes = departure.packet.length();
             self.shaper.charge(bytes);
-            self.sent_packets += 1;
-            self.sent_bytes += u64::from(bytes);
-            if self.now_ns >= self.warmup_ns {
-                self.delay_sum_ns += departure.sojourn.as_nanos();
-                self.delay_count += 1;
-            }
+            self.record.departed(self.now_ns, bytes, &departure);
             if !strikes(self.scenario.link.loss, &mut self.random) {
-                self.arrive(&departure.packet);
+                if self.forward_ns == 0 {
+                    self.arrive(&departure.packet);
+                } else {
+                    self.way_there.push_back((self.now_ns + self.forward_ns, departure.packet));
+                }
             }
             if self.queue.is_empty() {
                 self.link_ns = u64::MAX;
@@ -204,8 +205,13 @@ impl<'a> Simulation<'a> {
     fn arrive(&mut self, packet: &Packet) {
         let now = self.now();
         let connection = &mut self.connections[packet.connection as usize];
-        let back_ns = self.now_ns + self.rtt_ns;
+        let back_ns = self.now_ns + self.reverse_ns;
         let way_back = &mut self.way_back;
+        if matches!(connection.program, Program::Ping { .. }) {
+            let answer = Ack { ack: packet.data.seq, ..Ack::default() };
+            way_back.push_back((back_ns, packet.connection, answer));
+            return;
+        }
         connection.receiver.on_data(now, &packet.data, &mut |ack| {
             way_back.push_back((back_ns, packet.connection, ack));
         });
@@ -221,9 +227,15 @@ impl<'a> Simulation<'a> {
         let Some((_, number, ack)) = self.way_back.pop_front() else { return };
         let now = self.now();
         let connection = &mut self.connections[number as usize];
+        if let Program::Ping { samples, .. } = &mut connection.program {
+            if self.now_ns >= self.warmup_ns {
+                samples.push(self.now_ns - ack.ack);
+            }
+            return;
+        }
         connection.sender.on_ack(now, &ack);
         match &mut connection.program {
-            Program::Bulk { done_ns } => {
+            Program::Bulk { done_ns, .. } => {
                 if done_ns.is_none() && connection.sender.is_done() {
                     *done_ns = Some(self.now_ns);
                 }
@@ -241,6 +253,7 @@ impl<'a> Simulation<'a> {
                     self.agenda.arm(number, Cause::Program, next_ns);
                 }
             }
+            Program::Ping { .. } => {}
         }
         self.drive(number);
     }
@@ -261,7 +274,7 @@ impl<'a> Simulation<'a> {
             }
             Cause::Receiver => {
                 if connection.receiver.next_timer() <= now {
-                    let back_ns = self.now_ns + self.rtt_ns;
+                    let back_ns = self.now_ns + self.reverse_ns;
                     let way_back = &mut self.way_back;
                     connection.receiver.on_timer(now, &mut |ack| {
                         way_back.push_back((back_ns, number, ack));
@@ -272,7 +285,9 @@ impl<'a> Simulation<'a> {
             }
             Cause::Departure => self.drive(number),
             Cause::Program => {
-                connection.run_program(self.now_ns);
+                if let Some(next_ns) = connection.run_program(self.now_ns) {
+                    self.agenda.arm(number, Cause::Program, next_ns);
+                }
                 self.drive(number);
             }
         }
@@ -293,7 +308,9 @@ impl<'a> Simulation<'a> {
                 }
                 let connection = &mut self.connections[number as usize];
                 connection.device.pop_front();
-                more |= connection.sender.on_departure(front.data.payload);
+                connection.line_bytes += u64::from(front.data.wire_bytes());
+                more |= !matches!(connection.program, Program::Ping { .. })
+                    && connection.sender.on_departure(front.data.payload);
                 self.forward(number, &front);
             }
             if !more {
@@ -341,70 +358,6 @@ impl<'a> Simulation<'a> {
             let due = self.queue.next_timer();
             self.queue.on_timer(due);
         }
-    }
-
-    fn sample_rtts(&mut self) {
-        for connection in self.connections.iter().filter(|connection| !connection.is_probe()) {
-            if let Some((srtt_us, _)) = connection.sender.rtt_us() {
-                let samples = &mut self.rtt_samples[connection.group];
-                samples.sum += srtt_us;
-                samples.count += 1;
-                samples.max = samples.max.max(srtt_us);
-            }
-        }
-    }
-
-    fn report(self, end_ns: u64) -> Outcome {
-        let seconds = (end_ns - self.warmup_ns) as f64 / 1e9;
-        let thousandths = |value: f64| (value * 1e3).round() / 1e3;
-        let mut outcome = Outcome {
-            flow: vec![FlowOutcome::default(); self.scenario.flow.len()],
-            ..Outcome::default()
-        };
-        for connection in self.connections {
-            let stats = *connection.sender.stats();
-            let retransmits = stats.retransmissions - connection.warmup_retransmissions;
-            match connection.program {
-                Program::Bulk { done_ns } => {
-                    let flow = &mut outcome.flow[connection.group];
-                    let bytes = connection.sender.acknowledged() - connection.warmup_acknowledged;
-                    let goodput = bytes as f64 * 8.0 / seconds / 1e6;
-                    flow.goodput_mbit.push(thousandths(goodput));
-                    flow.total_mbit += goodput;
-                    flow.retransmits += retransmits;
-                    flow.ce_marks +=
-                        connection.receiver.stats().ce_segments - connection.warmup_marks;
-                    flow.completion_s.push(done_ns.map(|nanos| nanos as f64 / 1e9));
-                    outcome.goodput_mbit += goodput;
-                    outcome.data_packets += stats.segments;
-                }
-                Program::Probe { samples, .. } => {
-                    let mut probe = summarise(samples);
-                    if let Some((srtt_us, deviation_us)) = connection.sender.rtt_us() {
-                        probe.kernel_srtt_ms = thousandths(srtt_us / 1e3);
-                        probe.kernel_rttvar_ms = thousandths(deviation_us / 1e3);
-                    }
-                    probe.retransmits = retransmits;
-                    outcome.probe.push(probe);
-                }
-            }
-        }
-        outcome.goodput_mbit = thousandths(outcome.goodput_mbit);
-        for (flow, samples) in outcome.flow.iter_mut().zip(&self.rtt_samples) {
-            flow.total_mbit = thousandths(flow.total_mbit);
-            flow.srtt_ms_mean = thousandths(samples.sum / samples.count.max(1) as f64 / 1e3);
-            flow.srtt_ms_max = thousandths(samples.max / 1e3);
-        }
-        let stats = self.queue.stats(Instant::from_nanos(end_ns)).counters;
-        let mean_ns = self.delay_sum_ns as f64 / self.delay_count.max(1) as f64;
-        outcome.queue = QueueOutcome {
-            sent_packets: self.sent_packets,
-            sent_bytes: self.sent_bytes,
-            drops: stats.drops,
-            marks: self.marks,
-            delay_mean_ms: thousandths(mean_ns / 1e6),
-        };
-        outcome
     }
 }
 

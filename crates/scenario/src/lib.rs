@@ -9,7 +9,7 @@ mod plan;
 mod reader;
 mod scenario;
 
-pub use outcome::{FlowOutcome, Outcome, ProbeOutcome, QueueOutcome};
+pub use outcome::{FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series};
 pub use plan::{DEFAULTS, Overrides, Plan, Variant};
 pub use reader::PlanError;
 pub use scenario::{

@@ -1,38 +1,62 @@
-//! What a simulation found: the fields of the reference files, and the queue's own counters.
+//! What came of a scenario: the fields of the reference files, and more.
+//!
+//! Figures are taken from the scenario's warm-up to its end unless they say otherwise. Goodput is acknowledged payload; a line
+//! rate counts every byte that left the senders, headers and retransmissions included.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-/// The figures of one run, taken from the scenario's warm-up to its end.
+/// What came of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Acknowledged payload of all flows, in Mbit/s.
+    /// Goodput of all flows, in Mbit/s.
     pub goodput_mbit: f64,
+    /// Jain's fairness index of all flows: 1 if they are equal, 1/n if one has everything; `null` if none got anything.
+    pub fairness: Option<f64>,
     /// The groups of flows, in the scenario's order.
     pub flow: Vec<FlowOutcome>,
     /// The probes, in the scenario's order.
     pub probe: Vec<ProbeOutcome>,
     /// The bottleneck's queue.
     pub queue: QueueOutcome,
+    /// How it went, from the very start.
+    pub series: Series,
     /// Data packets that left the senders in the whole run, aggregates counted by segment.
     pub data_packets: u64,
 }
 
-/// A group of flows.
+/// A group of flows. Lists have one entry for each flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowOutcome {
-    /// Acknowledged payload of each flow, in Mbit/s.
+    /// Goodput of each, in Mbit/s.
     pub goodput_mbit: Vec<f64>,
     /// The sum of these.
     pub total_mbit: f64,
+    /// The line rate of all, in Mbit/s.
+    pub line_mbit: f64,
     /// Segments that were sent again.
     pub retransmits: u64,
-    /// The mean of the smoothed round-trip time, sampled each 100 ms.
-    pub srtt_ms_mean: f64,
-    /// Its maximum.
-    pub srtt_ms_max: f64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
     /// Segments that arrived with CE.
     pub ce_marks: u64,
-    /// When each finite flow was done, in seconds; `null` for the others.
+    /// The smoothed round-trip time at the end, in milliseconds: the first figure of `rtt:` in `ss -ti`.
+    pub srtt_ms: Vec<f64>,
+    /// Its mean deviation at the end, in milliseconds: the second figure there.
+    pub rttvar_ms: Vec<f64>,
+    /// The congestion window at the end, in segments: `cwnd:` in `ss -ti`.
+    pub cwnd: Vec<u32>,
+    /// The mean of the smoothed round-trip times, looked at each millisecond.
+    pub srtt_ms_mean: f64,
+    /// Their median.
+    pub srtt_ms_p50: f64,
+    /// Their 95th percentile.
+    pub srtt_ms_p95: f64,
+    /// Their 99th percentile.
+    pub srtt_ms_p99: f64,
+    /// Their maximum.
+    pub srtt_ms_max: f64,
+    /// When each finite flow was done, in seconds from its start; `null` for those that were not, or have no end.
     pub completion_s: Vec<Option<f64>>,
 }
 
@@ -53,7 +77,7 @@ pub struct ProbeOutcome {
     pub p99_ms: f64,
     /// The longest.
     pub max_ms: f64,
-    /// The standard deviation.
+    /// The standard deviation: the jitter.
     pub std_ms: f64,
     /// The smoothed round-trip time at the end, as `ss -ti` shows it.
     pub kernel_srtt_ms: f64,
@@ -63,10 +87,10 @@ pub struct ProbeOutcome {
     pub retransmits: u64,
 }
 
-/// The bottleneck's queue.
+/// The bottleneck's queue. Counters are those of the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueOutcome {
-    /// Packets that left in the whole run.
+    /// Packets that left.
     pub sent_packets: u64,
     /// Bytes that left.
     pub sent_bytes: u64,
@@ -74,6 +98,35 @@ pub struct QueueOutcome {
     pub drops: u64,
     /// Packets marked CE.
     pub marks: u64,
-    /// The mean time in the queue from the warm-up on, in milliseconds.
+    /// The mean time in the queue, in milliseconds.
     pub delay_mean_ms: f64,
+    /// The median.
+    pub delay_p50_ms: f64,
+    /// The 95th percentile.
+    pub delay_p95_ms: f64,
+    /// The 99th percentile.
+    pub delay_p99_ms: f64,
+    /// The longest.
+    pub delay_max_ms: f64,
+    /// The object of `tc -j -s qdisc show` at the end.
+    pub tc: Map<String, Value>,
+}
+
+/// Figures at a fixed interval. Each list has one entry an interval; those of groups are lists of such lists.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// The interval, in seconds.
+    pub interval_s: f64,
+    /// When each interval ended, in seconds.
+    pub t_s: Vec<f64>,
+    /// Goodput of each group of flows in the interval, in Mbit/s.
+    pub goodput_mbit: Vec<Vec<f64>>,
+    /// The last round trip that each probe measured by then, in milliseconds; `null` before the first.
+    pub rtt_ms: Vec<Vec<Option<f64>>>,
+    /// The mean time in the queue of the packets that left it in the interval, in milliseconds; `null` if none did.
+    pub queue_delay_ms: Vec<Option<f64>>,
+    /// Packets in the queue.
+    pub queue_packets: Vec<u64>,
+    /// The probability with which the queue drops or marks, where it has one.
+    pub probability: Vec<Option<f64>>,
 }

@@ -7,8 +7,8 @@ use dualq_units::{Bytes, Rate, tc_time};
 
 use crate::reader::{Placed, PlanError, Table, boolean, line_of, nearest, number, parse, text};
 use crate::scenario::{
-    CONGESTION_CONTROLS, DEFAULT_TICK, FlowGroup, Link, Loss, PROBE_KINDS, ProbeGroup,
-    ReceiverSide, Scenario, SenderSide, show_time,
+    CONGESTION_CONTROLS, DEFAULT_INTERVAL, DEFAULT_TICK, FlowGroup, Link, Loss, PROBE_KINDS,
+    ProbeGroup, ReceiverSide, Scenario, SenderSide, show_time,
 };
 
 /// The plan that stands behind every other: what a file or the command line does not say comes from here.
@@ -44,8 +44,10 @@ pub struct Plan {
     pub published: Vec<String>,
     duration: Duration,
     warmup: Duration,
+    interval: Duration,
     rate: Vec<Rate>,
     rtt: Vec<Duration>,
+    forward: Duration,
     qdisc: Vec<String>,
     loss: Vec<Loss>,
     mtu: Vec<u32>,
@@ -60,6 +62,7 @@ pub struct Plan {
 struct Flows {
     cc: Vec<String>,
     count: Vec<u32>,
+    /// Empty if it is left open: only who needs ECN then asks for it.
     ecn: Vec<bool>,
     size: Option<Bytes>,
     start: Duration,
@@ -79,6 +82,8 @@ pub struct Overrides {
     pub rtt: Vec<String>,
     /// How long it runs.
     pub duration: Option<String>,
+    /// The interval of the time series.
+    pub interval: Option<String>,
 }
 
 /// One scenario of a plan, and what sets it apart from the others.
@@ -115,12 +120,27 @@ impl Plan {
         let published = top.list("published", any_text())?;
         let duration = top.one("duration", text(positive_time))?;
         let warmup = top.one("warmup", text(time))?;
+        let interval = top.one("interval", text(positive_time))?;
 
         let link = top.table("link")?;
+        let mut forward = Duration::ZERO;
         let (mut rate, mut rtt, mut qdisc, mut loss, mut mtu) = Default::default();
         if let Some(mut link) = link {
             rate = link.list("rate", text(self::rate))?;
             rtt = link.list("rtt", text(time))?;
+            let ways = (link.one("forward", text(time))?, link.one("reverse", text(time))?);
+            match ways {
+                (None, None) => {}
+                (Some(there), Some(back)) if rtt.is_empty() => {
+                    let offset = there.offset;
+                    rtt.push(Placed { value: there.value + back.value, offset });
+                    forward = there.value;
+                }
+                (Some(way), _) | (None, Some(way)) => {
+                    let message = "give either rtt, or both forward and reverse";
+                    return Err(link.error(way.offset, message));
+                }
+            }
             qdisc = link.list("qdisc", text(self::qdisc))?;
             loss = link.list("loss", text(Loss::parse))?;
             mtu = link.list("mtu", number(LEAST_MTU, 65_535))?;
@@ -148,8 +168,10 @@ impl Plan {
             published: values(published),
             duration: one_or(duration, defaults, |plan| plan.duration),
             warmup: one_or(warmup, defaults, |plan| plan.warmup),
+            interval: interval.map_or(DEFAULT_INTERVAL, |interval| interval.value),
             rate: list_or(rate, defaults, |plan| &plan.rate),
             rtt: list_or(rtt, defaults, |plan| &plan.rtt),
+            forward,
             qdisc: list_or(qdisc, defaults, |plan| &plan.qdisc),
             loss: list_or(loss, defaults, |plan| &plan.loss),
             mtu: list_or(mtu, defaults, |plan| &plan.mtu),
@@ -214,6 +236,9 @@ impl Plan {
         all("qdisc", &overrides.qdisc, qdisc, &mut self.qdisc)?;
         all("rate", &overrides.rate, rate, &mut self.rate)?;
         all("rtt", &overrides.rtt, time, &mut self.rtt)?;
+        if !overrides.rtt.is_empty() {
+            self.forward = Duration::ZERO;
+        }
         for flows in &mut self.flows {
             all("cc", &overrides.cc, congestion_control, &mut flows.cc)?;
         }
@@ -225,6 +250,10 @@ impl Plan {
                 self.warmup = self.duration / 4;
             }
         }
+        if let Some(interval) = &overrides.interval {
+            let refuse = |message| PlanError::outside(format!("--interval: {message}"));
+            self.interval = positive_time(interval).map_err(refuse)?;
+        }
         self.check().map_err(PlanError::outside)
     }
 
@@ -235,7 +264,7 @@ impl Plan {
         let flows = self
             .flows
             .iter()
-            .flat_map(|flows| [flows.cc.len(), flows.count.len(), flows.ecn.len()]);
+            .flat_map(|flows| [flows.cc.len(), flows.count.len(), flows.ecn.len().max(1)]);
         link.into_iter().chain(ends).chain(flows).fold(1, usize::saturating_mul)
     }
 
@@ -249,6 +278,7 @@ impl Plan {
             link: Link {
                 rate: self.rate[0],
                 rtt: self.rtt[0],
+                forward: self.forward,
                 qdisc: self.qdisc[0].clone(),
                 loss: self.loss[0],
                 mtu: self.mtu[0],
@@ -257,6 +287,7 @@ impl Plan {
             receiver: ReceiverSide { read_interval: self.read_interval[0] },
             flow: self.flows.iter().map(Flows::first).collect(),
             probe: self.probes.clone(),
+            interval: self.interval,
             tick: DEFAULT_TICK,
         };
         let mut variants = vec![Variant { settings: Vec::new(), scenario: base }];
@@ -282,6 +313,12 @@ impl Plan {
             vary(&mut variants, &called("flows"), &flows.count, set, u32::to_string);
             let set = |s: &mut Scenario, v: &bool| s.flow[group].ecn = *v;
             vary(&mut variants, &called("ecn"), &flows.ecn, set, bool::to_string);
+            if flows.ecn.is_empty() {
+                for variant in &mut variants {
+                    let flow = &mut variant.scenario.flow[group];
+                    flow.ecn = flow.cc == "dctcp";
+                }
+            }
         }
         variants
     }
@@ -316,7 +353,7 @@ impl Flows {
         FlowGroup {
             cc: self.cc[0].clone(),
             count: self.count[0],
-            ecn: self.ecn[0],
+            ecn: self.ecn.first().copied().unwrap_or(false),
             size: self.size,
             start: self.start,
             stop: self.stop,
@@ -366,7 +403,7 @@ fn flows(mut table: Table<'_, '_>) -> Result<Flows, PlanError> {
         } else {
             count.into_iter().map(|c| c.value).collect()
         },
-        ecn: if ecn.is_empty() { vec![false] } else { ecn.into_iter().map(|e| e.value).collect() },
+        ecn: ecn.into_iter().map(|ecn| ecn.value).collect(),
         size: size.map(|size| size.value),
         start: start_at,
         stop: stop.map(|stop| stop.value),

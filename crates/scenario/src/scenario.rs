@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub const CONGESTION_CONTROLS: [&str; 4] = ["reno", "cubic", "dctcp", "bbr"];
 
 /// The kinds of probes that there are.
-pub const PROBE_KINDS: [&str; 1] = ["ssh"];
+pub const PROBE_KINDS: [&str; 2] = ["ssh", "ping"];
 
 /// A dumbbell: flows and probes from senders of their own, across one bottleneck, to one receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,12 +33,29 @@ pub struct Scenario {
     pub flow: Vec<FlowGroup>,
     /// Probes.
     pub probe: Vec<ProbeGroup>,
+    /// The interval of the time series.
+    #[serde(
+        default = "default_interval",
+        skip_serializing_if = "is_default_interval",
+        with = "time"
+    )]
+    pub interval: Duration,
     /// The length of a jiffy: the senders' kernels look at some things only so often. The reference kernel's is 10 ms.
     #[serde(default = "default_tick", skip_serializing_if = "is_default_tick", with = "time")]
     pub tick: Duration,
 }
 
 pub(crate) const DEFAULT_TICK: Duration = Duration::from_millis(10);
+
+pub(crate) const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
+
+const fn default_interval() -> Duration {
+    DEFAULT_INTERVAL
+}
+
+fn is_default_interval(interval: &Duration) -> bool {
+    *interval == DEFAULT_INTERVAL
+}
 
 const fn default_tick() -> Duration {
     DEFAULT_TICK
@@ -57,6 +74,9 @@ pub struct Link {
     /// The base round-trip time.
     #[serde(with = "time")]
     pub rtt: Duration,
+    /// How much of it is on the way there, behind the queue; the rest is on the way back.
+    #[serde(default, skip_serializing_if = "Duration::is_zero", with = "time")]
+    pub forward: Duration,
     /// The queue discipline, in tc's words.
     pub qdisc: String,
     /// Random loss of packets behind the queue.
@@ -105,9 +125,9 @@ pub struct FlowGroup {
 /// A connection that asks and is answered, as a person at a terminal does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeGroup {
-    /// What kind; only `ssh` so far.
+    /// What kind: `ssh`, a small request and response over TCP, or `ping`, an ICMP echo.
     pub kind: String,
-    /// The pause after each answer.
+    /// The pause after each answer of `ssh`; between one `ping` and the next.
     #[serde(with = "time")]
     pub interval: Duration,
     /// The congestion control, by the kernel's name.

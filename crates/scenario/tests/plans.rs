@@ -49,6 +49,7 @@ fn the_command_line_overrides() {
         rate: vec!["10mbit".to_owned()],
         rtt: vec!["5ms".to_owned()],
         duration: Some("4s".to_owned()),
+        interval: Some("100ms".to_owned()),
     };
     plan.apply(&overrides).unwrap();
     let variants = plan.variants();
@@ -73,7 +74,7 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ),
         (
             "[link]\nzzz = 1",
-            "line 2: unknown key \"link.zzz\"; known are loss, mtu, qdisc, rate, rtt",
+            "line 2: unknown key \"link.zzz\"; known are forward, loss, mtu, qdisc, rate, reverse, rtt",
         ),
         (
             "[link]\nrate = '0mbit'",
@@ -99,7 +100,7 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ("[[flow]]\ncc = 'bbr'\nstart = '5s'\nstop = '4s'", "line 4: stop must be after start"),
         (
             "[[probe]]\nkind = 'telnet'",
-            "line 2: probe.kind: unknown kind of probe \"telnet\"; known are ssh",
+            "line 2: probe.kind: unknown kind of probe \"telnet\"; known are ssh, ping",
         ),
         ("flow = 3", "line 1: flow must be an array of tables, [[flow]]"),
     ] {

@@ -187,6 +187,11 @@ impl Sender {
         self.write_end = self.write_end.saturating_add(bytes);
     }
 
+    /// The program has nothing more to send than what has left already.
+    pub fn stop(&mut self) {
+        self.write_end = self.write_end.min(self.snd_nxt);
+    }
+
     /// When the sender's timer fires: when [`on_timer`](Self::on_timer) is to be called next.
     #[must_use]
     #[inline]
