@@ -6,7 +6,9 @@ use dualq_units::{Bytes, Instant};
 use crate::disciplines::codel::{self, Codel};
 use crate::disciplines::fq::{self, Fq};
 use crate::disciplines::fq_codel::{self, FqCodel};
+use crate::disciplines::htb::{self, Htb};
 use crate::disciplines::pie::{self, Pie};
+use crate::disciplines::tbf::{self, Tbf};
 use crate::disciplines::{Discipline, Fifo};
 use crate::{FlowPacket, disciplines};
 
@@ -53,6 +55,10 @@ pub enum Spec {
     FqCodel(fq_codel::Options),
     /// `pie …`
     Pie(pie::Options),
+    /// `tbf … [leaf …]`
+    Tbf(tbf::Options),
+    /// `htb … [leaf …]`
+    Htb(htb::Options),
     /// `fq …`
     Fq(fq::Options),
 }
@@ -70,6 +76,10 @@ pub enum Config {
     FqCodel(fq_codel::Config),
     /// One queue under PIE.
     Pie(pie::Config),
+    /// A token bucket around a leaf.
+    Tbf(tbf::Config),
+    /// One class of `htb` around a leaf.
+    Htb(htb::Config),
     /// Fair queueing with pacing.
     Fq(fq::Config),
 }
@@ -94,6 +104,8 @@ impl Spec {
             Self::Codel(_) => "codel",
             Self::FqCodel(_) => "fq_codel",
             Self::Pie(_) => "pie",
+            Self::Tbf(_) => "tbf",
+            Self::Htb(_) => "htb",
             Self::Fq(_) => "fq",
         }
     }
@@ -119,6 +131,8 @@ impl Spec {
             Self::Codel(options) => Discipline::Codel(Box::new(Codel::new(options, device))),
             Self::FqCodel(options) => Discipline::FqCodel(Box::new(FqCodel::new(options, device))),
             Self::Pie(options) => Discipline::Pie(Box::new(Pie::new(options, device, random, now))),
+            Self::Tbf(options) => Discipline::Tbf(Box::new(Tbf::new(options, device, random, now))),
+            Self::Htb(options) => Discipline::Htb(Box::new(Htb::new(options, device, random, now))),
             Self::Fq(options) => Discipline::Fq(Box::new(Fq::new(options, device))),
         }
     }
@@ -135,6 +149,8 @@ impl Spec {
             Self::Codel(options) => Config::Codel(codel::Config::DEFAULT.with(options)),
             Self::FqCodel(options) => Config::FqCodel(fq_codel::Config::new(device).with(options)),
             Self::Pie(options) => Config::Pie(pie::Config::DEFAULT.with(options)),
+            Self::Tbf(options) => Config::Tbf(tbf::Config::new(options, device)),
+            Self::Htb(options) => Config::Htb(htb::Config::new(options, device)),
             Self::Fq(options) => Config::Fq(fq::Config::new(device).with(options)),
         }
     }

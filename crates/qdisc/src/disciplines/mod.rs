@@ -1,13 +1,16 @@
 //! What a queue discipline does, and each that does it.
 
+pub(crate) mod bucket;
 pub mod codel;
 mod codel_law;
 mod dualpi2;
 mod fifo;
 pub mod fq;
 pub mod fq_codel;
+pub mod htb;
 pub mod pie;
 mod pool;
+pub mod tbf;
 
 use std::time::Duration;
 
@@ -19,7 +22,9 @@ pub(crate) use self::dualpi2::{build as dualpi2, config as dualpi2_config};
 pub use self::fifo::Fifo;
 use self::fq::Fq;
 use self::fq_codel::FqCodel;
+use self::htb::Htb;
 use self::pie::Pie;
+use self::tbf::Tbf;
 use crate::show::Stats;
 use crate::{Config, FlowPacket, Spec};
 
@@ -136,6 +141,10 @@ pub enum Discipline<P, R = SplitMix64> {
     FqCodel(Box<FqCodel<P>>),
     /// One queue under PIE.
     Pie(Box<Pie<P, R>>),
+    /// A token bucket around a leaf.
+    Tbf(Box<Tbf<P, R>>),
+    /// One class of `htb` around a leaf.
+    Htb(Box<Htb<P, R>>),
     /// `fq`.
     Fq(Box<Fq<P>>),
 }
@@ -151,6 +160,9 @@ pub enum ChangeError {
         /// The kind that was asked for.
         asked: &'static str,
     },
+    /// It holds another discipline.
+    #[error("a shaper with a leaf cannot be changed; replace it instead")]
+    Shaper,
     /// No option was given that says anything, which the kernel refuses.
     #[error("a change of dualpi2 needs at least one option, such as target 5ms")]
     NothingGiven,
@@ -195,6 +207,7 @@ impl<P: FlowPacket, R: Random> Discipline<P, R> {
                 inner.change(options, dropped);
                 Ok(())
             }
+            (Self::Tbf(_) | Self::Htb(_), Spec::Tbf(_) | Spec::Htb(_)) => Err(ChangeError::Shaper),
             (other, spec) => {
                 let is = other.config().kind();
                 Err(ChangeError::OtherKind { is, asked: spec.kind() })
@@ -218,6 +231,14 @@ macro_rules! dispatch {
                 $call
             }
             Discipline::Pie(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
+            Discipline::Tbf(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
+            Discipline::Htb(boxed) => {
                 let $inner = boxed.$open();
                 $call
             }

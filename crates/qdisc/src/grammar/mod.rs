@@ -10,7 +10,9 @@ mod dualpi2;
 mod fifo;
 mod fq;
 mod fq_codel;
+mod htb;
 mod pie;
+mod tbf;
 mod words;
 
 use std::fmt;
@@ -21,7 +23,11 @@ use words::Words;
 use crate::Spec;
 
 /// The disciplines that dualq has.
-pub const KINDS: [&str; 7] = ["dualpi2", "fq", "codel", "fq_codel", "pie", "pfifo", "bfifo"];
+pub const KINDS: [&str; 9] =
+    ["dualpi2", "fq", "codel", "fq_codel", "pie", "pfifo", "bfifo", "htb", "tbf"];
+
+/// How many leaves may be inside one another: more than anyone needs, and little enough for any stack.
+const DEEPEST: u32 = 8;
 
 /// An accepted line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +104,8 @@ fn parse_words(words: &mut Words<'_>) -> Result<Spec, ParseError> {
         "codel" => codel::parse(words),
         "fq_codel" => fq_codel::parse(words),
         "pie" => pie::parse(words),
+        "tbf" => tbf::parse(words),
+        "htb" => htb::parse(words),
         "fq" => fq::parse(words),
         unknown => {
             let hint = did_you_mean(unknown, &KINDS);
@@ -117,12 +125,28 @@ impl fmt::Display for Spec {
             Self::Codel(options) => codel::write_options(f, options),
             Self::FqCodel(options) => fq_codel::write_options(f, options),
             Self::Pie(options) => pie::write_options(f, options),
+            Self::Tbf(options) => tbf::write_options(f, options),
+            Self::Htb(options) => htb::write_options(f, options),
             Self::Fq(options) => fq::write_options(f, options),
             Self::Pfifo { limit: Some(packets) } => write!(f, " limit {packets}"),
             Self::Bfifo { limit: Some(bytes) } => write!(f, " limit {}", bytes.0),
             Self::Pfifo { limit: None } | Self::Bfifo { limit: None } => Ok(()),
         }
     }
+}
+
+/// Reads the discipline inside another from all words that are left.
+fn parse_leaf(kind: &str, words: &mut Words<'_>) -> Result<Box<Spec>, ParseError> {
+    if words.depth >= DEEPEST {
+        let message = format!("at most {DEEPEST} disciplines can be inside one another");
+        return Err(words.refuse(RefusedBy::Dualq, message));
+    }
+    words.depth += 1;
+    if words.is_at_end() {
+        let message = format!("{kind} … leaf needs a qdisc, such as dualpi2");
+        return Err(words.refuse(RefusedBy::Dualq, message));
+    }
+    parse_words(words).map(Box::new)
 }
 
 /// One option of a line, if it was given, with a space before it.

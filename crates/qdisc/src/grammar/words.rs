@@ -17,11 +17,13 @@ pub(super) struct Words<'a> {
     position: Position,
     /// What the author of the line may not have expected.
     pub(super) notices: Vec<String>,
+    /// How many disciplines the one that is read is inside of.
+    pub(super) depth: u32,
 }
 
 impl<'a> Words<'a> {
     pub(super) fn new(line: &'a str) -> Self {
-        Self { line, rest: line, position: 0, notices: Vec::new() }
+        Self { line, rest: line, position: 0, notices: Vec::new(), depth: 0 }
     }
 
     pub(super) fn next(&mut self) -> Option<&'a str> {
@@ -31,6 +33,10 @@ impl<'a> Words<'a> {
         let (word, rest) = rest.split_at(end);
         self.rest = rest;
         (!word.is_empty()).then_some(word)
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.rest.trim_start().is_empty()
     }
 
     /// Where the word last taken stands.
@@ -97,6 +103,50 @@ impl<'a> Words<'a> {
     pub(super) fn rate(&mut self, option: &str, expected: &str) -> Result<Rate, ParseError> {
         let word = self.value(option, expected)?;
         word.parse().map_err(|_| self.illegal(option, word, expected))
+    }
+
+    /// A rate in whole bytes per second, as tc sends it.
+    pub(super) fn whole_rate(&mut self, option: &str, expected: &str) -> Result<Rate, ParseError> {
+        let bits = self.rate(option, expected)?.as_bits_per_second();
+        Ok(Rate::from_bits_per_second(bits / 8 * 8))
+    }
+
+    /// A size that fits 32 bits and, behind a slash, the size of a cell, a power of two. The cell was for tables that
+    /// kernels no longer have.
+    pub(super) fn size_and_cell(
+        &mut self,
+        option: &str,
+        expected: &str,
+    ) -> Result<u32, ParseError> {
+        let word = self.value(option, expected)?;
+        let (size, cell) = word.split_once('/').map_or((word, None), |(a, b)| (a, Some(b)));
+        let is_cell = |cell: &str| {
+            strtol(cell, 0).is_some_and(|(value, rest)| {
+                rest.is_empty() && u32::try_from(value).is_ok_and(u32::is_power_of_two)
+            })
+        };
+        size.parse::<Bytes>()
+            .ok()
+            .filter(|_| cell.is_none_or(is_cell))
+            .and_then(|size| u32::try_from(size.0).ok())
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// The link layer, of which dualq has one.
+    pub(super) fn ethernet_only(&mut self, option: &str) -> Result<(), ParseError> {
+        let expected = "dualq's links are ethernet";
+        let word = self.value(option, expected)?;
+        match word {
+            "ethernet" => Ok(()),
+            "atm" | "adsl" => Err(self.refuse(RefusedBy::Dualq, expected.to_owned())),
+            _ => Err(self.illegal(option, word, expected)),
+        }
+    }
+
+    /// Refuses an option that changes what a packet counts.
+    pub(super) fn no_framing(&self, option: &str) -> ParseError {
+        let message = format!("dualq counts frames as they are and has no {option}; leave it out");
+        self.refuse(RefusedBy::Dualq, message)
     }
 
     /// A time in whole microseconds, as tc's `get_time`.

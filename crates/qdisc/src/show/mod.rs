@@ -7,9 +7,11 @@ mod codel;
 mod dualpi2;
 mod fq;
 mod fq_codel;
+mod htb;
 mod pie;
+mod tbf;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use dualq_units::number::format_g;
@@ -76,48 +78,110 @@ pub enum OwnStats {
     FqCodel(crate::disciplines::fq_codel::Stats),
     /// `pie`'s.
     Pie(crate::disciplines::pie::Stats),
+    /// What the leaf of a `tbf` counts.
+    Tbf(Box<Stats>),
+    /// `htb`'s.
+    Htb(crate::disciplines::htb::Stats),
     /// `fq`'s.
     Fq(crate::disciplines::fq::Stats),
 }
 
-const PLACE: &str = "1: root refcnt 2";
-
-/// `tc qdisc show`: one line, without its end.
+/// `tc qdisc show`: a line, without its end. A discipline with a leaf has a line for that too, and `htb` one for its class.
 #[must_use]
 pub fn text(config: &Config) -> String {
-    format!("qdisc {} {PLACE} {config}", config.kind())
+    let mut text = String::new();
+    write_text(&mut text, config, None, 1);
+    text.truncate(text.trim_end().len());
+    text
 }
 
 /// `tc -s qdisc show`, each line with its end.
 #[must_use]
 pub fn text_with_stats(config: &Config, stats: &Stats) -> String {
-    let Counters { sent_bytes, sent_packets, drops, overlimits, backlog_bytes, backlog_packets } =
-        stats.counters;
-    // tc ends the options of most kinds with a space.
-    let gap = if matches!(config, Config::Fifo(_)) { "" } else { " " };
-    let backlog = dualq_units::Bytes(backlog_bytes);
-    let mut text = format!(
-        "{}{gap}\n \
-         Sent {sent_bytes} bytes {sent_packets} pkt (dropped {drops}, overlimits {overlimits} requeues 0) \n \
-         backlog {backlog} {backlog_packets}p requeues 0\n",
-        self::text(config)
-    );
-    match &stats.own {
-        OwnStats::Nothing => {}
-        OwnStats::Dualpi2(own) => dualpi2::write_stats(&mut text, own),
-        OwnStats::Codel(own) => codel::write_stats(&mut text, own),
-        OwnStats::FqCodel(own) => fq_codel::write_stats(&mut text, own),
-        OwnStats::Pie(own) => pie::write_stats(&mut text, own),
-        OwnStats::Fq(own) => fq::write_stats(&mut text, own),
-    }
+    let mut text = String::new();
+    write_text(&mut text, config, Some(stats), 1);
     text
 }
 
-/// The one object in the array of `tc -j qdisc show`.
+/// The object in the array of `tc -j qdisc show`. A leaf, which tc would put into the array as well, is under the key
+/// `leaf`, and the class of `htb` under `class`.
 #[must_use]
 pub fn json(config: &Config) -> Map<String, Value> {
+    object(config, None, 1)
+}
+
+/// The object in the array of `tc -j -s qdisc show`, as [`json`].
+#[must_use]
+pub fn json_with_stats(config: &Config, stats: &Stats) -> Map<String, Value> {
+    object(config, Some(stats), 1)
+}
+
+fn write_text(text: &mut String, config: &Config, stats: Option<&Stats>, handle: usize) {
+    let place = match handle {
+        1 => "root refcnt 2".to_owned(),
+        _ => format!("parent {}:1", handle - 1),
+    };
+    let options = match config {
+        Config::Htb(class) => htb::qdisc_text(class),
+        other => other.to_string(),
+    };
+    // tc ends the options of most kinds with a space.
+    let gap = match config {
+        Config::Fifo(_) | Config::Htb(_) => "",
+        _ if stats.is_some() => " ",
+        _ => "",
+    };
+    let _ = writeln!(text, "qdisc {} {handle}: {place} {options}{gap}", config.kind());
+    if let Some(stats) = stats {
+        text.push_str(&counted(&stats.counters));
+        match &stats.own {
+            OwnStats::Nothing | OwnStats::Tbf(_) | OwnStats::Htb(_) => {}
+            OwnStats::Dualpi2(own) => dualpi2::write_stats(text, own),
+            OwnStats::Codel(own) => codel::write_stats(text, own),
+            OwnStats::FqCodel(own) => fq_codel::write_stats(text, own),
+            OwnStats::Pie(own) => pie::write_stats(text, own),
+            OwnStats::Fq(own) => fq::write_stats(text, own),
+        }
+    }
+    let leaf = config.leaf();
+    if let Config::Htb(class) = config {
+        let _ = writeln!(text, "{}", htb::class_text(class, handle, leaf.map(|_| handle + 1)));
+        if let Some(Stats { counters, own: OwnStats::Htb(own) }) = stats {
+            htb::class_stats(text, own, counters);
+        }
+    }
+    if let Some(leaf) = leaf {
+        write_text(text, leaf, stats.and_then(|stats| stats.own.leaf()), handle + 1);
+    }
+}
+
+/// The two lines of counters that every discipline has.
+fn counted(counters: &Counters) -> String {
+    let Counters { sent_bytes, sent_packets, drops, overlimits, backlog_bytes, backlog_packets } =
+        counters;
+    let backlog = dualq_units::Bytes(*backlog_bytes);
+    format!(
+        " Sent {sent_bytes} bytes {sent_packets} pkt (dropped {drops}, overlimits {overlimits} requeues 0) \n \
+         backlog {backlog} {backlog_packets}p requeues 0\n"
+    )
+}
+
+fn put_counters(object: &mut Map<String, Value>, counters: &Counters) {
+    let mut put = |key: &str, value: u64| object.insert(key.to_owned(), value.into());
+    put("bytes", counters.sent_bytes);
+    put("packets", counters.sent_packets);
+    put("drops", counters.drops);
+    put("overlimits", counters.overlimits);
+    put("requeues", 0);
+    put("backlog", counters.backlog_bytes);
+    put("qlen", counters.backlog_packets);
+}
+
+fn object(config: &Config, stats: Option<&Stats>, handle: usize) -> Map<String, Value> {
     let options = match config {
         Config::Dualpi2(parameters) => dualpi2::options(parameters),
+        Config::Tbf(parameters) => tbf::options(parameters),
+        Config::Htb(parameters) => htb::options(parameters),
         Config::Codel(parameters) => codel::options(parameters),
         Config::FqCodel(parameters) => fq_codel::options(parameters),
         Config::Pie(parameters) => pie::options(parameters),
@@ -127,38 +191,64 @@ pub fn json(config: &Config) -> Map<String, Value> {
     };
     let mut object = Map::new();
     object.insert("kind".into(), config.kind().into());
-    object.insert("handle".into(), "1:".into());
-    object.insert("root".into(), true.into());
-    object.insert("refcnt".into(), 2.into());
+    object.insert("handle".into(), format!("{handle}:").into());
+    if handle == 1 {
+        object.insert("root".into(), true.into());
+        object.insert("refcnt".into(), 2.into());
+    } else {
+        object.insert("parent".into(), format!("{}:1", handle - 1).into());
+    }
     object.insert("options".into(), options);
-    object
-}
-
-/// The one object in the array of `tc -j -s qdisc show`.
-#[must_use]
-pub fn json_with_stats(config: &Config, stats: &Stats) -> Map<String, Value> {
-    let mut object = json(config);
-    let counters = &stats.counters;
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("bytes", counters.sent_bytes.into());
-    put("packets", counters.sent_packets.into());
-    put("drops", counters.drops.into());
-    put("overlimits", counters.overlimits.into());
-    put("requeues", 0.into());
-    put("backlog", counters.backlog_bytes.into());
-    put("qlen", counters.backlog_packets.into());
-    match &stats.own {
-        OwnStats::Nothing => {}
-        OwnStats::Dualpi2(own) => dualpi2::put_stats(&mut object, own),
-        OwnStats::Codel(own) => codel::put_stats(&mut object, own),
-        OwnStats::FqCodel(own) => fq_codel::put_stats(&mut object, own),
-        OwnStats::Pie(own) => pie::put_stats(&mut object, own),
-        OwnStats::Fq(own) => fq::put_stats(&mut object, own),
+    if let Some(stats) = stats {
+        put_counters(&mut object, &stats.counters);
+        match &stats.own {
+            OwnStats::Nothing | OwnStats::Tbf(_) | OwnStats::Htb(_) => {}
+            OwnStats::Dualpi2(own) => dualpi2::put_stats(&mut object, own),
+            OwnStats::Codel(own) => codel::put_stats(&mut object, own),
+            OwnStats::FqCodel(own) => fq_codel::put_stats(&mut object, own),
+            OwnStats::Pie(own) => pie::put_stats(&mut object, own),
+            OwnStats::Fq(own) => fq::put_stats(&mut object, own),
+        }
+    }
+    let leaf = config.leaf();
+    if let Config::Htb(class) = config {
+        let stats = stats.and_then(|stats| match &stats.own {
+            OwnStats::Htb(own) => Some((own, &stats.counters)),
+            _ => None,
+        });
+        let class = htb::class_json(class, handle, leaf.map(|_| handle + 1), stats);
+        object.insert("class".into(), class);
+    }
+    if let Some(leaf) = leaf {
+        let stats = stats.and_then(|stats| stats.own.leaf());
+        object.insert("leaf".into(), self::object(leaf, stats, handle + 1).into());
     }
     object
 }
 
+impl OwnStats {
+    /// Those of the discipline inside.
+    #[must_use]
+    pub fn leaf(&self) -> Option<&Stats> {
+        match self {
+            Self::Tbf(leaf) => Some(leaf),
+            Self::Htb(own) => Some(&own.leaf),
+            _ => None,
+        }
+    }
+}
+
 impl Config {
+    /// The discipline inside, if one was given.
+    #[must_use]
+    pub fn leaf(&self) -> Option<&Self> {
+        match self {
+            Self::Tbf(config) => config.leaf.as_deref(),
+            Self::Htb(config) => config.leaf.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The kind, as tc names it.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
@@ -167,6 +257,8 @@ impl Config {
             Self::Codel(_) => "codel",
             Self::FqCodel(_) => "fq_codel",
             Self::Pie(_) => "pie",
+            Self::Tbf(_) => "tbf",
+            Self::Htb(_) => "htb",
             Self::Fq(_) => "fq",
             Self::Fifo(limit) => limit.kind(),
         }
@@ -192,6 +284,8 @@ impl fmt::Display for Config {
             Self::Codel(parameters) => codel::write(f, parameters),
             Self::FqCodel(parameters) => fq_codel::write(f, parameters),
             Self::Pie(parameters) => pie::write(f, parameters),
+            Self::Tbf(parameters) => tbf::write(f, parameters),
+            Self::Htb(parameters) => htb::write(f, parameters),
             Self::Fq(parameters) => fq::write(f, parameters),
             Self::Fifo(FifoLimit::Packets(limit)) => write!(f, "limit {limit}p"),
             Self::Fifo(FifoLimit::Bytes(limit)) => write!(f, "limit {limit}"),

@@ -4,6 +4,7 @@ mod codel;
 mod fq;
 mod fq_codel;
 mod pie;
+mod shapers;
 
 use dualq_qdisc::{
     Departure, Device, Discipline, Dropped, Ecn, FlowPacket, Packet, Qdisc, SplitMix64, grammar,

@@ -1,0 +1,83 @@
+//! `htb` with one class (tc-htb(8)), on one line: `htb rate 50mbit [ceil …] [burst …] [cburst …] [leaf QDISC …]`. For tc
+//! these are three commands, of which the first and the last have nothing to choose here:
+//!
+//! ```text
+//! tc qdisc add dev … root handle 1: htb default 1
+//! tc class add dev … parent 1: classid 1:1 htb rate 50mbit …
+//! tc qdisc add dev … parent 1:1 QDISC …
+//! ```
+
+use std::fmt;
+
+use dualq_units::{Bytes, Rate};
+
+use super::tbf::{BURST, RATE};
+use super::words::Words;
+use super::{ParseError, RefusedBy, parse_leaf, unknown_option, write_option};
+use crate::Spec;
+use crate::disciplines::bucket::span;
+use crate::disciplines::htb::{Options, default_burst};
+
+const OPTIONS: [&str; 10] = [
+    "rate",
+    "ceil",
+    "burst",
+    "buffer",
+    "maxburst",
+    "cburst",
+    "cbuffer",
+    "linklayer",
+    "leaf",
+    "help",
+];
+
+pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
+    let (mut rate, mut ceil, mut burst, mut cburst, mut leaf) = (None, None, None, None, None);
+    while let Some(word) = words.next() {
+        match word {
+            "rate" | "ceil" => {
+                let into = if word == "rate" { &mut rate } else { &mut ceil };
+                if into.is_some() {
+                    return Err(words.refuse(RefusedBy::Tc, format!("{word} is given twice")));
+                }
+                *into = Some(words.whole_rate(word, RATE)?);
+            }
+            "burst" | "buffer" | "maxburst" => burst = Some(words.size_and_cell(word, BURST)?),
+            "cburst" | "cbuffer" => cburst = Some(words.size_and_cell(word, BURST)?),
+            "linklayer" => words.ethernet_only(word)?,
+            "overhead" | "mpu" => return Err(words.no_framing(word)),
+            "prio" | "quantum" | "mtu" | "default" | "r2q" | "direct_qlen" | "offload" => {
+                let message = format!("{word} has no effect with one class; leave it out");
+                return Err(words.refuse(RefusedBy::Dualq, message));
+            }
+            "leaf" => leaf = Some(parse_leaf("htb", words)?),
+            unknown => return Err(unknown_option("htb", unknown, &OPTIONS, words)),
+        }
+    }
+    let given = |rate: &Rate| rate.as_bits_per_second() > 0;
+    let rate = rate.filter(given).ok_or_else(|| {
+        words.refuse_at(0, RefusedBy::Tc, "htb needs rate, such as 50mbit".to_owned())
+    })?;
+    // What is 0 counts as not given.
+    let ceil = ceil.filter(given);
+    let bytes = |size: Option<u32>| size.filter(|size| *size > 0).map(|size| Bytes(size.into()));
+    let (burst, cburst) = (bytes(burst), bytes(cburst));
+    for (rate, burst) in [(rate, burst), (ceil.unwrap_or(rate), cburst)] {
+        let burst = burst.unwrap_or_else(|| default_burst(rate));
+        if span(rate, burst.0).is_none() {
+            let message = format!("a burst of {} bytes is too large for {rate}: {BURST}", burst.0);
+            return Err(words.refuse_at(0, RefusedBy::Tc, message));
+        }
+    }
+    Ok(Spec::Htb(Options { rate, ceil, burst, cburst, leaf }))
+}
+
+pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fmt::Result {
+    let Options { rate, ceil, burst, cburst, leaf } = options;
+    let bits = |rate: &Rate| format!("{}bit", rate.as_bits_per_second());
+    write!(f, " rate {}", bits(rate))?;
+    write_option(f, "ceil", ceil.as_ref().map(bits))?;
+    write_option(f, "burst", burst.map(|burst| burst.0))?;
+    write_option(f, "cburst", cburst.map(|burst| burst.0))?;
+    write_option(f, "leaf", leaf.as_ref())
+}
