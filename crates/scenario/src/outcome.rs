@@ -46,7 +46,7 @@ pub struct FlowOutcome {
     pub rttvar_ms: Vec<f64>,
     /// The congestion window at the end, in segments: `cwnd:` in `ss -ti`.
     pub cwnd: Vec<u32>,
-    /// The mean of the smoothed round-trip times, looked at each millisecond.
+    /// The mean of the smoothed round-trip times, looked at each 100 ms.
     pub srtt_ms_mean: f64,
     /// Their median.
     pub srtt_ms_p50: f64,
