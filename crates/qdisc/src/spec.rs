@@ -8,6 +8,7 @@ use crate::disciplines::fq::{self, Fq};
 use crate::disciplines::fq_codel::{self, FqCodel};
 use crate::disciplines::htb::{self, Htb};
 use crate::disciplines::netem::{self, Netem};
+use crate::disciplines::pfifo_fast::{self, PfifoFast};
 use crate::disciplines::pie::{self, Pie};
 use crate::disciplines::tbf::{self, Tbf};
 use crate::disciplines::{Discipline, Fifo};
@@ -62,6 +63,8 @@ pub enum Spec {
     Htb(htb::Options),
     /// `netem … [leaf …]`
     Netem(netem::Options),
+    /// `pfifo_fast`
+    PfifoFast(pfifo_fast::Options),
     /// `fq …`
     Fq(fq::Options),
 }
@@ -85,6 +88,8 @@ pub enum Config {
     Htb(htb::Config),
     /// A path that delays, loses and slows down.
     Netem(netem::Config),
+    /// Three FIFOs, one before the other.
+    PfifoFast(pfifo_fast::Config),
     /// Fair queueing with pacing.
     Fq(fq::Config),
 }
@@ -112,6 +117,7 @@ impl Spec {
             Self::Tbf(_) => "tbf",
             Self::Htb(_) => "htb",
             Self::Netem(_) => "netem",
+            Self::PfifoFast(_) => "pfifo_fast",
             Self::Fq(_) => "fq",
         }
     }
@@ -142,6 +148,7 @@ impl Spec {
             Self::Netem(options) => {
                 Discipline::Netem(Box::new(Netem::new(options, device, random, now)))
             }
+            Self::PfifoFast(_) => Discipline::PfifoFast(Box::new(PfifoFast::new(device))),
             Self::Fq(options) => Discipline::Fq(Box::new(Fq::new(options, device))),
         }
     }
@@ -161,6 +168,9 @@ impl Spec {
             Self::Tbf(options) => Config::Tbf(tbf::Config::new(options, device)),
             Self::Htb(options) => Config::Htb(htb::Config::new(options, device)),
             Self::Netem(options) => Config::Netem(netem::Config::new(options, device)),
+            Self::PfifoFast(_) => {
+                Config::PfifoFast(pfifo_fast::Config { band_limit: device.tx_queue_length })
+            }
             Self::Fq(options) => Config::Fq(fq::Config::new(device).with(options)),
         }
     }

@@ -132,6 +132,7 @@ fn refused() {
         ("tbf rate 10mbit burst 10kb latency 50ms linklayer foo", Tc, "is no linklayer"),
         ("tbf rate 10mbit burst 10kb latency 50ms overhead 10", Dualq, "has no overhead"),
         ("tbf rate 10mbit burst 10kb latency 50ms leaf", Dualq, "tbf … leaf needs a qdisc"),
+        ("pfifo_fast limit 3", Tc, "pfifo_fast takes none"),
         ("netem delay", TcIncomplete, "delay needs a value"),
         ("netem delay -5ms", Tc, "is no delay"),
         ("netem delay 10ms 25%", Tc, "\"25%\" is no jitter"),

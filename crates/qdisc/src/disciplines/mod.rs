@@ -9,6 +9,7 @@ pub mod fq;
 pub mod fq_codel;
 pub mod htb;
 pub mod netem;
+pub mod pfifo_fast;
 pub mod pie;
 mod pool;
 pub mod tbf;
@@ -25,6 +26,7 @@ use self::fq::Fq;
 use self::fq_codel::FqCodel;
 use self::htb::Htb;
 use self::netem::Netem;
+use self::pfifo_fast::PfifoFast;
 use self::pie::Pie;
 use self::tbf::Tbf;
 use crate::show::Stats;
@@ -149,6 +151,8 @@ pub enum Discipline<P, R = SplitMix64> {
     Htb(Box<Htb<P, R>>),
     /// A path that delays, loses and slows down.
     Netem(Box<Netem<P, R>>),
+    /// Three FIFOs, one before the other.
+    PfifoFast(Box<PfifoFast<P>>),
     /// `fq`.
     Fq(Box<Fq<P>>),
 }
@@ -214,6 +218,8 @@ impl<P: FlowPacket, R: Random> Discipline<P, R> {
             (Self::Tbf(_), Spec::Tbf(_))
             | (Self::Htb(_), Spec::Htb(_))
             | (Self::Netem(_), Spec::Netem(_)) => Err(ChangeError::Shaper),
+            // There is nothing to change.
+            (Self::PfifoFast(_), Spec::PfifoFast(_)) => Ok(()),
             (other, spec) => {
                 let is = other.config().kind();
                 Err(ChangeError::OtherKind { is, asked: spec.kind() })
@@ -249,6 +255,10 @@ macro_rules! dispatch {
                 $call
             }
             Discipline::Netem(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
+            Discipline::PfifoFast(boxed) => {
                 let $inner = boxed.$open();
                 $call
             }

@@ -9,6 +9,7 @@ mod fq;
 mod fq_codel;
 mod htb;
 mod netem;
+mod pfifo_fast;
 mod pie;
 mod tbf;
 
@@ -130,7 +131,7 @@ fn write_text(text: &mut String, config: &Config, stats: Option<&Stats>, handle:
     };
     // tc ends the options of most kinds with a space.
     let gap = match config {
-        Config::Fifo(_) | Config::Htb(_) | Config::Netem(_) => "",
+        Config::Fifo(_) | Config::PfifoFast(_) | Config::Htb(_) | Config::Netem(_) => "",
         _ if stats.is_some() => " ",
         _ => "",
     };
@@ -190,6 +191,7 @@ fn object(config: &Config, stats: Option<&Stats>, handle: usize) -> Map<String, 
         Config::FqCodel(parameters) => fq_codel::options(parameters),
         Config::Pie(parameters) => pie::options(parameters),
         Config::Netem(parameters) => netem::options(parameters),
+        Config::PfifoFast(parameters) => pfifo_fast::options(parameters),
         Config::Fq(parameters) => fq::options(parameters),
         Config::Fifo(FifoLimit::Packets(limit)) => json!({ "limit": limit }),
         Config::Fifo(FifoLimit::Bytes(limit)) => json!({ "limit": limit.0 }),
@@ -268,6 +270,7 @@ impl Config {
             Self::Tbf(_) => "tbf",
             Self::Htb(_) => "htb",
             Self::Netem(_) => "netem",
+            Self::PfifoFast(_) => "pfifo_fast",
             Self::Fq(_) => "fq",
             Self::Fifo(limit) => limit.kind(),
         }
@@ -296,6 +299,7 @@ impl fmt::Display for Config {
             Self::Tbf(parameters) => tbf::write(f, parameters),
             Self::Htb(parameters) => htb::write(f, parameters),
             Self::Netem(parameters) => netem::write(f, parameters),
+            Self::PfifoFast(parameters) => pfifo_fast::write(f, parameters),
             Self::Fq(parameters) => fq::write(f, parameters),
             Self::Fifo(FifoLimit::Packets(limit)) => write!(f, "limit {limit}p"),
             Self::Fifo(FifoLimit::Bytes(limit)) => write!(f, "limit {limit}"),
