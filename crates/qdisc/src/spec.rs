@@ -7,6 +7,8 @@ use crate::disciplines::codel::{self, Codel};
 use crate::disciplines::fq::{self, Fq};
 use crate::disciplines::fq_codel::{self, FqCodel};
 use crate::disciplines::htb::{self, Htb};
+use crate::disciplines::netem::{self, Netem};
+use crate::disciplines::pfifo_fast::{self, PfifoFast};
 use crate::disciplines::pie::{self, Pie};
 use crate::disciplines::tbf::{self, Tbf};
 use crate::disciplines::{Discipline, Fifo};
@@ -59,6 +61,10 @@ pub enum Spec {
     Tbf(tbf::Options),
     /// `htb … [leaf …]`
     Htb(htb::Options),
+    /// `netem … [leaf …]`
+    Netem(netem::Options),
+    /// `pfifo_fast`
+    PfifoFast(pfifo_fast::Options),
     /// `fq …`
     Fq(fq::Options),
 }
@@ -80,6 +86,10 @@ pub enum Config {
     Tbf(tbf::Config),
     /// One class of `htb` around a leaf.
     Htb(htb::Config),
+    /// A path that delays, loses and slows down.
+    Netem(netem::Config),
+    /// Three FIFOs, one before the other.
+    PfifoFast(pfifo_fast::Config),
     /// Fair queueing with pacing.
     Fq(fq::Config),
 }
@@ -106,6 +116,8 @@ impl Spec {
             Self::Pie(_) => "pie",
             Self::Tbf(_) => "tbf",
             Self::Htb(_) => "htb",
+            Self::Netem(_) => "netem",
+            Self::PfifoFast(_) => "pfifo_fast",
             Self::Fq(_) => "fq",
         }
     }
@@ -133,6 +145,10 @@ impl Spec {
             Self::Pie(options) => Discipline::Pie(Box::new(Pie::new(options, device, random, now))),
             Self::Tbf(options) => Discipline::Tbf(Box::new(Tbf::new(options, device, random, now))),
             Self::Htb(options) => Discipline::Htb(Box::new(Htb::new(options, device, random, now))),
+            Self::Netem(options) => {
+                Discipline::Netem(Box::new(Netem::new(options, device, random, now)))
+            }
+            Self::PfifoFast(_) => Discipline::PfifoFast(Box::new(PfifoFast::new(device))),
             Self::Fq(options) => Discipline::Fq(Box::new(Fq::new(options, device))),
         }
     }
@@ -151,6 +167,10 @@ impl Spec {
             Self::Pie(options) => Config::Pie(pie::Config::DEFAULT.with(options)),
             Self::Tbf(options) => Config::Tbf(tbf::Config::new(options, device)),
             Self::Htb(options) => Config::Htb(htb::Config::new(options, device)),
+            Self::Netem(options) => Config::Netem(netem::Config::new(options, device)),
+            Self::PfifoFast(_) => {
+                Config::PfifoFast(pfifo_fast::Config { band_limit: device.tx_queue_length })
+            }
             Self::Fq(options) => Config::Fq(fq::Config::new(device).with(options)),
         }
     }

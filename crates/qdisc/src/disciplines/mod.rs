@@ -8,6 +8,8 @@ mod fifo;
 pub mod fq;
 pub mod fq_codel;
 pub mod htb;
+pub mod netem;
+pub mod pfifo_fast;
 pub mod pie;
 mod pool;
 pub mod tbf;
@@ -23,6 +25,8 @@ pub use self::fifo::Fifo;
 use self::fq::Fq;
 use self::fq_codel::FqCodel;
 use self::htb::Htb;
+use self::netem::Netem;
+use self::pfifo_fast::PfifoFast;
 use self::pie::Pie;
 use self::tbf::Tbf;
 use crate::show::Stats;
@@ -145,6 +149,10 @@ pub enum Discipline<P, R = SplitMix64> {
     Tbf(Box<Tbf<P, R>>),
     /// One class of `htb` around a leaf.
     Htb(Box<Htb<P, R>>),
+    /// A path that delays, loses and slows down.
+    Netem(Box<Netem<P, R>>),
+    /// Three FIFOs, one before the other.
+    PfifoFast(Box<PfifoFast<P>>),
     /// `fq`.
     Fq(Box<Fq<P>>),
 }
@@ -160,8 +168,8 @@ pub enum ChangeError {
         /// The kind that was asked for.
         asked: &'static str,
     },
-    /// It holds another discipline.
-    #[error("a shaper with a leaf cannot be changed; replace it instead")]
+    /// A shaper, whose leaf would have to be changed as well.
+    #[error("tbf, htb and netem cannot be changed while they hold packets; replace them instead")]
     Shaper,
     /// No option was given that says anything, which the kernel refuses.
     #[error("a change of dualpi2 needs at least one option, such as target 5ms")]
@@ -207,7 +215,11 @@ impl<P: FlowPacket, R: Random> Discipline<P, R> {
                 inner.change(options, dropped);
                 Ok(())
             }
-            (Self::Tbf(_) | Self::Htb(_), Spec::Tbf(_) | Spec::Htb(_)) => Err(ChangeError::Shaper),
+            (Self::Tbf(_), Spec::Tbf(_))
+            | (Self::Htb(_), Spec::Htb(_))
+            | (Self::Netem(_), Spec::Netem(_)) => Err(ChangeError::Shaper),
+            // There is nothing to change.
+            (Self::PfifoFast(_), Spec::PfifoFast(_)) => Ok(()),
             (other, spec) => {
                 let is = other.config().kind();
                 Err(ChangeError::OtherKind { is, asked: spec.kind() })
@@ -239,6 +251,14 @@ macro_rules! dispatch {
                 $call
             }
             Discipline::Htb(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
+            Discipline::Netem(boxed) => {
+                let $inner = boxed.$open();
+                $call
+            }
+            Discipline::PfifoFast(boxed) => {
                 let $inner = boxed.$open();
                 $call
             }

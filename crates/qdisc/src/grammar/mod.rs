@@ -11,6 +11,8 @@ mod fifo;
 mod fq;
 mod fq_codel;
 mod htb;
+mod netem;
+mod pfifo_fast;
 mod pie;
 mod tbf;
 mod words;
@@ -23,8 +25,19 @@ use words::Words;
 use crate::Spec;
 
 /// The disciplines that dualq has.
-pub const KINDS: [&str; 9] =
-    ["dualpi2", "fq", "codel", "fq_codel", "pie", "pfifo", "bfifo", "htb", "tbf"];
+pub const KINDS: [&str; 11] = [
+    "dualpi2",
+    "fq",
+    "codel",
+    "fq_codel",
+    "pie",
+    "pfifo",
+    "bfifo",
+    "pfifo_fast",
+    "htb",
+    "tbf",
+    "netem",
+];
 
 /// How many leaves may be inside one another: more than anyone needs, and little enough for any stack.
 const DEEPEST: u32 = 8;
@@ -106,6 +119,8 @@ fn parse_words(words: &mut Words<'_>) -> Result<Spec, ParseError> {
         "pie" => pie::parse(words),
         "tbf" => tbf::parse(words),
         "htb" => htb::parse(words),
+        "netem" => netem::parse(words),
+        "pfifo_fast" => pfifo_fast::parse(words),
         "fq" => fq::parse(words),
         unknown => {
             let hint = did_you_mean(unknown, &KINDS);
@@ -127,6 +142,8 @@ impl fmt::Display for Spec {
             Self::Pie(options) => pie::write_options(f, options),
             Self::Tbf(options) => tbf::write_options(f, options),
             Self::Htb(options) => htb::write_options(f, options),
+            Self::Netem(options) => netem::write_options(f, options),
+            Self::PfifoFast(options) => pfifo_fast::write_options(f, options),
             Self::Fq(options) => fq::write_options(f, options),
             Self::Pfifo { limit: Some(packets) } => write!(f, " limit {packets}"),
             Self::Bfifo { limit: Some(bytes) } => write!(f, " limit {}", bytes.0),

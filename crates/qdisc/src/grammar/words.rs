@@ -36,7 +36,7 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn is_at_end(&self) -> bool {
-        self.rest.trim_start().is_empty()
+        self.peek().is_none()
     }
 
     /// Where the word last taken stands.
@@ -161,6 +161,48 @@ impl<'a> Words<'a> {
             .ok()
             .filter(|time| time.as_nanos() <= u128::from(u32::MAX))
             .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// A time in whole nanoseconds that fits 63 bits.
+    pub(super) fn long_nanos(
+        &mut self,
+        option: &str,
+        expected: &str,
+    ) -> Result<Duration, ParseError> {
+        let word = self.value(option, expected)?;
+        tc_time::parse(word)
+            .ok()
+            .filter(|time| time.as_nanos() <= i64::MAX as u128)
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// A whole number of at most 64 bits.
+    pub(super) fn u64(&mut self, option: &str, expected: &str) -> Result<u64, ParseError> {
+        let word = self.value(option, expected)?;
+        strtoul(word, 10)
+            .filter(|(_, rest)| rest.is_empty())
+            .map(|(value, _)| value)
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// A percentage from 0 to 100, the sign optional, as a fraction of 1.
+    pub(super) fn fraction(&mut self, option: &str, expected: &str) -> Result<f64, ParseError> {
+        let word = self.value(option, expected)?;
+        strtod(word)
+            .filter(|(_, unit)| matches!(*unit, "" | "%"))
+            .map(|(number, _)| number / 100.0)
+            .filter(|fraction| (0.0..=1.0).contains(fraction))
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// The next word, which stays.
+    pub(super) fn peek(&self) -> Option<&'a str> {
+        self.rest.split_whitespace().next()
+    }
+
+    /// Whether a value comes next, rather than an option.
+    pub(super) fn number_follows(&self) -> bool {
+        self.peek().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
     }
 
     /// Microseconds, as tc's `get_time`.

@@ -8,6 +8,8 @@ mod dualpi2;
 mod fq;
 mod fq_codel;
 mod htb;
+mod netem;
+mod pfifo_fast;
 mod pie;
 mod tbf;
 
@@ -82,6 +84,8 @@ pub enum OwnStats {
     Tbf(Box<Stats>),
     /// `htb`'s.
     Htb(crate::disciplines::htb::Stats),
+    /// `netem`'s.
+    Netem(crate::disciplines::netem::Stats),
     /// `fq`'s.
     Fq(crate::disciplines::fq::Stats),
 }
@@ -127,7 +131,7 @@ fn write_text(text: &mut String, config: &Config, stats: Option<&Stats>, handle:
     };
     // tc ends the options of most kinds with a space.
     let gap = match config {
-        Config::Fifo(_) | Config::Htb(_) => "",
+        Config::Fifo(_) | Config::PfifoFast(_) | Config::Htb(_) | Config::Netem(_) => "",
         _ if stats.is_some() => " ",
         _ => "",
     };
@@ -140,6 +144,7 @@ fn write_text(text: &mut String, config: &Config, stats: Option<&Stats>, handle:
             OwnStats::Codel(own) => codel::write_stats(text, own),
             OwnStats::FqCodel(own) => fq_codel::write_stats(text, own),
             OwnStats::Pie(own) => pie::write_stats(text, own),
+            OwnStats::Netem(own) => netem::write_stats(text, own),
             OwnStats::Fq(own) => fq::write_stats(text, own),
         }
     }
@@ -185,6 +190,8 @@ fn object(config: &Config, stats: Option<&Stats>, handle: usize) -> Map<String, 
         Config::Codel(parameters) => codel::options(parameters),
         Config::FqCodel(parameters) => fq_codel::options(parameters),
         Config::Pie(parameters) => pie::options(parameters),
+        Config::Netem(parameters) => netem::options(parameters),
+        Config::PfifoFast(parameters) => pfifo_fast::options(parameters),
         Config::Fq(parameters) => fq::options(parameters),
         Config::Fifo(FifoLimit::Packets(limit)) => json!({ "limit": limit }),
         Config::Fifo(FifoLimit::Bytes(limit)) => json!({ "limit": limit.0 }),
@@ -207,6 +214,7 @@ fn object(config: &Config, stats: Option<&Stats>, handle: usize) -> Map<String, 
             OwnStats::Codel(own) => codel::put_stats(&mut object, own),
             OwnStats::FqCodel(own) => fq_codel::put_stats(&mut object, own),
             OwnStats::Pie(own) => pie::put_stats(&mut object, own),
+            OwnStats::Netem(own) => netem::put_stats(&mut object, own),
             OwnStats::Fq(own) => fq::put_stats(&mut object, own),
         }
     }
@@ -233,6 +241,7 @@ impl OwnStats {
         match self {
             Self::Tbf(leaf) => Some(leaf),
             Self::Htb(own) => Some(&own.leaf),
+            Self::Netem(own) => own.leaf.as_deref(),
             _ => None,
         }
     }
@@ -245,6 +254,7 @@ impl Config {
         match self {
             Self::Tbf(config) => config.leaf.as_deref(),
             Self::Htb(config) => config.leaf.as_deref(),
+            Self::Netem(config) => config.leaf.as_deref(),
             _ => None,
         }
     }
@@ -259,6 +269,8 @@ impl Config {
             Self::Pie(_) => "pie",
             Self::Tbf(_) => "tbf",
             Self::Htb(_) => "htb",
+            Self::Netem(_) => "netem",
+            Self::PfifoFast(_) => "pfifo_fast",
             Self::Fq(_) => "fq",
             Self::Fifo(limit) => limit.kind(),
         }
@@ -286,6 +298,8 @@ impl fmt::Display for Config {
             Self::Pie(parameters) => pie::write(f, parameters),
             Self::Tbf(parameters) => tbf::write(f, parameters),
             Self::Htb(parameters) => htb::write(f, parameters),
+            Self::Netem(parameters) => netem::write(f, parameters),
+            Self::PfifoFast(parameters) => pfifo_fast::write(f, parameters),
             Self::Fq(parameters) => fq::write(f, parameters),
             Self::Fifo(FifoLimit::Packets(limit)) => write!(f, "limit {limit}p"),
             Self::Fifo(FifoLimit::Bytes(limit)) => write!(f, "limit {limit}"),

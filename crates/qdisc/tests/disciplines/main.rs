@@ -3,6 +3,7 @@
 mod codel;
 mod fq;
 mod fq_codel;
+mod netem;
 mod pie;
 mod shapers;
 

@@ -341,6 +341,10 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
 
     #[inline]
     fn next_ready(&self, now: Instant) -> Instant {
+        // Flows that ran empty stay listed until their turn.
+        if self.is_empty() {
+            return Instant::NEVER;
+        }
         if self.listed > 0 || self.peeked.is_some() || !self.control.is_empty() {
             return now;
         }

@@ -1,0 +1,109 @@
+//! `netem` (tc-netem(8)), with a word of our own: what follows `leaf` is the discipline that packets go through after their
+//! delay, which tc attaches with a second command, `tc qdisc add … parent 1:1 …`.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::words::Words;
+use super::{ParseError, RefusedBy, parse_leaf, unknown_option, write_option};
+use crate::Spec;
+use crate::disciplines::netem::Options;
+
+const OPTIONS: [&str; 8] = ["limit", "delay", "loss", "ecn", "rate", "seed", "leaf", "help"];
+
+const PACKETS: &str = "give a number of packets, such as 1000";
+const TIME: &str = "give a time in s, ms, us or ns, such as 20ms";
+const PERCENT: &str = "give a percentage from 0% to 100%, such as 1%";
+const RATE: &str = "give a rate, such as 10mbit";
+const SEED: &str = "give a whole number of 64 bits";
+
+pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
+    let mut options = Options::default();
+    let dualq = |words: &Words<'_>, message: String| Err(words.refuse(RefusedBy::Dualq, message));
+    while let Some(word) = words.next() {
+        match word {
+            "limit" => options.limit = Some(words.size(word, PACKETS)?),
+            "delay" | "latency" => {
+                options.delay = Some(words.long_nanos(word, TIME)?);
+                options.jitter = None;
+                if words.number_follows() {
+                    options.jitter = Some(words.long_nanos("jitter", TIME)?);
+                    uncorrelated(words)?;
+                }
+            }
+            "loss" | "drop" => {
+                if options.loss.is_some() {
+                    return Err(words.refuse(RefusedBy::Tc, format!("{word} is given twice")));
+                }
+                if let Some(model @ ("state" | "gemodel")) = words.peek() {
+                    let message = format!(
+                        "dualq loses packets independently of each other and has no {model}; give \
+                         loss PERCENT"
+                    );
+                    return dualq(words, message);
+                }
+                if words.peek() == Some("random") {
+                    words.next();
+                }
+                let loss = words.fraction(word, PERCENT)?;
+                options.loss = Some((loss * f64::from(u32::MAX)).round_ties_even() as u32);
+                uncorrelated(words)?;
+            }
+            "ecn" => options.ecn = true,
+            "rate" => {
+                let rate = words.whole_rate(word, RATE)?;
+                let is_zero = rate.as_bits_per_second() == 0;
+                options.rate = words.unless_zero(word, is_zero, rate);
+                if words.number_follows() {
+                    words.next();
+                    return Err(words.no_framing("packet overhead"));
+                }
+            }
+            "seed" => options.seed = Some(words.u64(word, SEED)?),
+            "leaf" => options.leaf = Some(parse_leaf("netem", words)?),
+            "distribution" => {
+                return dualq(
+                    words,
+                    "dualq's jitter is uniform; leave distribution out".to_owned(),
+                );
+            }
+            "corrupt" | "duplicate" | "reorder" | "gap" | "slot" => {
+                return dualq(words, format!("dualq's netem has no {word}; leave it out"));
+            }
+            unknown => return Err(unknown_option("netem", unknown, &OPTIONS, words)),
+        }
+    }
+    if options.ecn && options.loss.is_none() {
+        let message = "ecn marks what would be lost: give loss as well, such as loss 1%";
+        return Err(words.refuse_at(0, RefusedBy::Tc, message.to_owned()));
+    }
+    Ok(Spec::Netem(options))
+}
+
+/// Passes over a correlation of nothing.
+fn uncorrelated(words: &mut Words<'_>) -> Result<(), ParseError> {
+    if words.number_follows() && words.fraction("correlation", PERCENT)? > 0.0 {
+        let message = "dualq's dice do not remember; leave the correlation out";
+        return Err(words.refuse(RefusedBy::Dualq, message.to_owned()));
+    }
+    Ok(())
+}
+
+pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fmt::Result {
+    let nanos = |time: Duration| format!("{}ns", time.as_nanos());
+    write_option(f, "limit", options.limit)?;
+    if let Some(delay) = options.delay {
+        write!(f, " delay {}", nanos(delay))?;
+        if let Some(jitter) = options.jitter {
+            write!(f, " {}", nanos(jitter))?;
+        }
+    }
+    let percent = |loss: u32| format!("{}%", 100.0 * f64::from(loss) / f64::from(u32::MAX));
+    write_option(f, "loss", options.loss.map(percent))?;
+    if options.ecn {
+        f.write_str(" ecn")?;
+    }
+    write_option(f, "rate", options.rate.map(|rate| format!("{}bit", rate.as_bits_per_second())))?;
+    write_option(f, "seed", options.seed)?;
+    write_option(f, "leaf", options.leaf.as_ref())
+}
