@@ -85,28 +85,22 @@ pub(crate) struct Device {
 impl Device {
     /// The device that `text` describes: `fq`, a FIFO, or `netem` with a loss rate.
     pub(crate) fn parse(text: &str) -> Result<Self, ScenarioError> {
-        let refuse = || ScenarioError::SenderQdisc(text.to_owned());
-        if let Some(options) = text.strip_prefix("netem ") {
-            let mut words = options.split_whitespace();
-            let mut loss = Loss::NONE;
-            while let Some((key, value)) = words.next().zip(words.next()) {
-                match key {
-                    "loss" => loss = Loss::parse(value).map_err(|_| refuse())?,
-                    "limit" => {}
-                    _ => return Err(refuse()),
-                }
-            }
-            return Ok(Self { pacing: Pacing::OnDemand, loss });
-        }
         let spec =
             grammar::parse(text).map_err(|error| ScenarioError::Qdisc(error.to_string()))?.spec;
+        let plain = Self { pacing: Pacing::OnDemand, loss: Loss::NONE };
         // TCP small queues keep the sender's own queue shorter than any limit in use.
         match spec {
-            Spec::Fq(_) => Ok(Self { pacing: Pacing::ByQueue, loss: Loss::NONE }),
-            Spec::Pfifo { .. } | Spec::Bfifo { .. } => {
-                Ok(Self { pacing: Pacing::OnDemand, loss: Loss::NONE })
+            Spec::Fq(_) => Ok(Self { pacing: Pacing::ByQueue, ..plain }),
+            Spec::Pfifo { .. } | Spec::Bfifo { .. } | Spec::PfifoFast(_) => Ok(plain),
+            Spec::Netem(options)
+                if options.delay.is_none()
+                    && options.rate.is_none()
+                    && options.leaf.is_none()
+                    && !options.ecn =>
+            {
+                Ok(Self { loss: Loss::from_threshold(options.loss.unwrap_or(0)), ..plain })
             }
-            _ => Err(refuse()),
+            _ => Err(ScenarioError::SenderQdisc(text.to_owned())),
         }
     }
 }

@@ -154,6 +154,12 @@ impl Loss {
         Self { threshold: (share * 4_294_967_296.0).round() as u64 }
     }
 
+    /// That share of 2³² - 1, as netem counts probabilities.
+    #[must_use]
+    pub const fn from_threshold(threshold: u32) -> Self {
+        Self { threshold: threshold as u64 }
+    }
+
     /// In percent.
     #[must_use]
     pub fn percent(self) -> f64 {
