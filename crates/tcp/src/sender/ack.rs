@@ -141,9 +141,6 @@ impl Sender {
         let delivered = (self.rate.delivered - prior_delivered) as u32;
         let losses = (self.rate.lost - prior_lost) as u32;
         let mut sample = self.rate.sample(&builder, now_ns, delivered, self.rtt.min_us);
-        if self.rate.app_limited_until == 0 {
-            self.window.app_limited = false;
-        }
         sample.rtt_us = rtt_us;
         sample.losses = losses;
         sample.acked_sacked = delivered;
