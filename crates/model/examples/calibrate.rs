@@ -43,8 +43,7 @@ impl Quantity {
                     difference <= share * kernel.abs() || difference <= slack
                 }
                 Tolerance::FactorOr(factor, slack) => {
-                    difference <= slack
-                        || (model <= kernel * factor && kernel <= model * factor)
+                    difference <= slack || (model <= kernel * factor && kernel <= model * factor)
                 }
             }
     }
@@ -72,10 +71,7 @@ fn quantities(scenario: &Scenario, runs: &[Value], outcomes: &[Outcome]) -> Vec<
         list.push(Quantity {
             what: format!("{}[{index}] retransmits", group.cc),
             kernel: runs.iter().map(|run| number(&run["flow"][index]["retransmits"])).collect(),
-            model: outcomes
-                .iter()
-                .map(|outcome| outcome.flow[index].retransmits as f64)
-                .collect(),
+            model: outcomes.iter().map(|outcome| outcome.flow[index].retransmits as f64).collect(),
             tolerance: Tolerance::FactorOr(2.0, 30.0),
         });
     }
@@ -121,9 +117,7 @@ fn compare(line: &Value, seeds: u64, brief: bool) -> (Verdict, String) {
     let flows: Vec<_> = scenario
         .flow
         .iter()
-        .map(|group| {
-            format!("{}x{}{}", group.count, group.cc, if group.ecn { "+ecn" } else { "" })
-        })
+        .map(|group| format!("{}x{}{}", group.count, group.cc, if group.ecn { "+ecn" } else { "" }))
         .collect();
     let mut text = format!(
         "{} {name}: {} {:?} loss {}% {} {}",

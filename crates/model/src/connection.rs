@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use dualq_tcp::{
-    Algorithm, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Transmission,
-};
+use dualq_tcp::{Algorithm, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Transmission};
 use dualq_units::Bytes;
 
 use crate::error::ScenarioError;
@@ -62,10 +60,8 @@ pub(crate) struct Device {
 impl Device {
     /// The device that `text` describes: `fq`, `pfifo [limit N]` or `netem [loss N%] [limit N]`.
     pub(crate) fn parse(text: &str) -> Result<Self, ScenarioError> {
-        let refuse = |word: &str| ScenarioError::Qdisc {
-            text: text.to_owned(),
-            word: word.to_owned(),
-        };
+        let refuse =
+            |word: &str| ScenarioError::Qdisc { text: text.to_owned(), word: word.to_owned() };
         let mut words = text.split_whitespace();
         let kind = words.next().unwrap_or_default();
         let pacing = match kind {
@@ -77,7 +73,9 @@ impl Device {
         while let Some(key) = words.next() {
             let value = words.next().ok_or_else(|| refuse(key))?;
             match key {
-                "loss" if kind == "netem" => loss = Loss::parse(value).map_err(|_| refuse(value))?,
+                "loss" if kind == "netem" => {
+                    loss = Loss::parse(value).map_err(|_| refuse(value))?
+                }
                 // TCP small queues keep the sender's own queue shorter than any limit in use.
                 "limit" => {
                     value.parse::<u32>().map_err(|_| refuse(value))?;
@@ -116,11 +114,7 @@ impl Connection {
         let receiver = ReceiverConfig {
             mtu: scenario.link.mtu,
             exact_echo: algorithm == Algorithm::Dctcp,
-            read_interval: if answers {
-                Duration::ZERO
-            } else {
-                scenario.receiver.read_interval
-            },
+            read_interval: if answers { Duration::ZERO } else { scenario.receiver.read_interval },
             answers,
             tick: scenario.tick,
             ..ReceiverConfig::default()

@@ -83,8 +83,7 @@ fn fifo<P: Frame>(
             _ => return Err(options.refuse(key)),
         }
     }
-    let limit =
-        if in_bytes { FifoLimit::Bytes(limit) } else { FifoLimit::Packets(limit as u32) };
+    let limit = if in_bytes { FifoLimit::Bytes(limit) } else { FifoLimit::Packets(limit as u32) };
     Ok(Queue::Fifo(Fifo::new(limit)))
 }
 
@@ -128,16 +127,9 @@ fn fq_codel<P: Frame>(
     Ok(Queue::FqCodel(FqCodel::new(parameters, seed)))
 }
 
-fn fq<P: Frame>(
-    mtu: u32,
-    seed: u64,
-    mut options: Options<'_>,
-) -> Result<Queue<P>, ScenarioError> {
-    let mut parameters = FqParameters {
-        quantum: 2 * mtu,
-        initial_quantum: 10 * mtu,
-        ..FqParameters::default()
-    };
+fn fq<P: Frame>(mtu: u32, seed: u64, mut options: Options<'_>) -> Result<Queue<P>, ScenarioError> {
+    let mut parameters =
+        FqParameters { quantum: 2 * mtu, initial_quantum: 10 * mtu, ..FqParameters::default() };
     while let Some(key) = options.words.next() {
         match key {
             "limit" => parameters.limit = options.number(key)?,

@@ -235,10 +235,7 @@ mod size {
 mod tick {
     use super::{Deserialize, Deserializer, Duration, Serializer, Tick, format_time, tc_time};
 
-    pub(super) fn serialize<S: Serializer>(
-        value: &Tick,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(value: &Tick, serializer: S) -> Result<S::Ok, S::Error> {
         let length = Duration::from_nanos(1_000_000_000 / u64::from(value.hertz()));
         serializer.collect_str(&format_time(length))
     }

@@ -55,9 +55,8 @@ pub struct Simulation<'a> {
 }
 
 fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let out_of_bounds = |what, value: String, right| {
-        Err(ScenarioError::OutOfBounds { what, value, right })
-    };
+    let out_of_bounds =
+        |what, value: String, right| Err(ScenarioError::OutOfBounds { what, value, right });
     if scenario.link.rate.as_bits_per_second() == 0 {
         return out_of_bounds("link.rate", scenario.link.rate.to_string(), "it must be above 0");
     }
@@ -353,8 +352,7 @@ impl<'a> Simulation<'a> {
             match connection.program {
                 Program::Bulk { done_ns } => {
                     let flow = &mut outcome.flow[connection.group];
-                    let bytes =
-                        connection.sender.acknowledged() - connection.warmup_acknowledged;
+                    let bytes = connection.sender.acknowledged() - connection.warmup_acknowledged;
                     let goodput = bytes as f64 * 8.0 / seconds / 1e6;
                     flow.goodput_mbit.push(thousandths(goodput));
                     flow.total_mbit += goodput;

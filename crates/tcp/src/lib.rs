@@ -16,7 +16,9 @@ mod sender;
 mod tick;
 
 pub use cc::Algorithm;
-pub use packet::{Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, SYN_BYTES, SackBlock, Transmission};
+pub use packet::{
+    Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, SYN_BYTES, SackBlock, Transmission,
+};
 pub use rate::RateSample;
 pub use receiver::{Receiver, ReceiverConfig, ReceiverStats};
 pub use sender::{Pacing, Sender, SenderConfig, SenderStats};

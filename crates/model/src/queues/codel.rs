@@ -127,8 +127,7 @@ impl Control {
             self.dropping = true;
             // Close to the last dropping state its rate is a good start.
             let delta = self.count.wrapping_sub(self.last_count);
-            let recent =
-                now_ns.saturating_sub(self.drop_next_ns) < 16 * parameters.interval_ns;
+            let recent = now_ns.saturating_sub(self.drop_next_ns) < 16 * parameters.interval_ns;
             self.count = if delta > 1 && delta < u32::MAX / 2 && recent { delta } else { 1 };
             self.last_count = self.count;
             self.drop_next_ns = self.next_drop(now_ns, parameters.interval_ns);

@@ -106,8 +106,7 @@ impl<P: Frame> FqCodel<P> {
         self.bytes += u64::from(packet.length());
         self.memory += memory(&packet);
         self.stats.enqueued += 1;
-        if self.count > self.parameters.limit as usize
-            || self.memory > self.parameters.memory_limit
+        if self.count > self.parameters.limit as usize || self.memory > self.parameters.memory_limit
         {
             self.cut_longest();
         }

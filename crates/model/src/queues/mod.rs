@@ -100,7 +100,6 @@ impl<P: Frame> dualpi2::Packet for Dual<P> {
 }
 
 /// Any of the disciplines.
-#[expect(clippy::large_enum_variant, reason = "there is one per simulation, and none to copy")]
 pub enum Queue<P> {
     /// `pfifo`, `bfifo`, `pfifo_fast`.
     Fifo(Fifo<P>),
@@ -145,10 +144,7 @@ impl<P: Frame> Queue<P> {
             Self::DualPi2(queue) => {
                 queue.poll(now_ns);
                 let departure = queue.dequeue(now_ns, &mut |_| ())?;
-                Some(Departure {
-                    packet: departure.packet.0,
-                    sojourn_ns: departure.sojourn_ns,
-                })
+                Some(Departure { packet: departure.packet.0, sojourn_ns: departure.sojourn_ns })
             }
         }
     }

@@ -165,7 +165,8 @@ impl<P: Frame> Pie<P> {
             return false;
         }
         let certain = self.accumulated >= MAX_PROBABILITY / 2 * 17;
-        let random = u64::from(self.random.next_u32()) << 24 | u64::from(self.random.next_u32() >> 8);
+        let random =
+            u64::from(self.random.next_u32()) << 24 | u64::from(self.random.next_u32() >> 8);
         certain || random < self.probability
     }
 

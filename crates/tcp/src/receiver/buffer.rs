@@ -65,7 +65,8 @@ impl Buffer {
             return;
         }
         self.last_echo_ms = echo_ms;
-        let sample_us = ((now_ns / 1_000_000) as u32).saturating_sub(echo_ms) as u64 * 1_000;
+        let sample_ms = ((now_ns / 1_000_000) as u32).saturating_sub(echo_ms);
+        let sample_us = u64::from(sample_ms) * 1_000;
         if sample_us == 0 {
             return;
         }

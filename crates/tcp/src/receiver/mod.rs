@@ -325,8 +325,8 @@ impl Receiver {
         }
         let tick = self.config.tick;
         if self.ack_timer_ns == u64::MAX {
-            self.ack_timer_ns = tick.expiry(now_ns, tick.from_micros(delay_us));
-        } else if self.ack_timer_ns <= tick.expiry(now_ns, tick.from_micros(delay_us / 4)) {
+            self.ack_timer_ns = tick.expiry(now_ns, tick.jiffies_in(delay_us));
+        } else if self.ack_timer_ns <= tick.expiry(now_ns, tick.jiffies_in(delay_us / 4)) {
             self.send(now_ns, out);
         }
     }

@@ -128,9 +128,8 @@ impl Sender {
             self.finish_probe_if_acked(ack.ack, &found);
         }
         self.recovery.new_data_first = false;
-        let dubious = found.is_plain_duplicate()
-            || found.is_alert()
-            || self.recovery.state != State::Open;
+        let dubious =
+            found.is_plain_duplicate() || found.is_alert() || self.recovery.state != State::Open;
         if dubious {
             self.alert(&mut found);
         }

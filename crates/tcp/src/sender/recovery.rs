@@ -169,8 +169,8 @@ impl Sender {
     }
 
     fn try_keep_open(&mut self, now_ns: u64) {
-        let disordered = self.board.sacked_out + self.board.lost_out > 0
-            || self.has_retransmissions_out();
+        let disordered =
+            self.board.sacked_out + self.board.lost_out > 0 || self.has_retransmissions_out();
         let state = if disordered { State::Disorder } else { State::Open };
         if state != self.recovery.state {
             self.set_state(now_ns, state);
@@ -334,8 +334,8 @@ impl Sender {
     }
 
     fn try_undo_by_duplicates(&mut self, now_ns: u64) -> bool {
-        let unneeded = self.recovery.undo_marker.is_some()
-            && self.recovery.undo_retransmissions == Some(0);
+        let unneeded =
+            self.recovery.undo_marker.is_some() && self.recovery.undo_retransmissions == Some(0);
         if unneeded {
             self.rack.recovery_was_spurious();
             self.undo_reduction(now_ns, false);
@@ -369,10 +369,7 @@ impl Sender {
 
     fn complete_reduction(&mut self, now_ns: u64, takes_effect: bool) {
         // Controls that set the window by themselves never reduce it this way.
-        if takes_effect
-            && self.window.ssthresh < INFINITE_SSTHRESH
-            && !self.control.sets_window()
-        {
+        if takes_effect && self.window.ssthresh < INFINITE_SSTHRESH && !self.control.sets_window() {
             self.window.cwnd = self.window.ssthresh;
         }
         self.notify(now_ns, Event::ReductionComplete);
@@ -427,12 +424,10 @@ impl Sender {
         let out = i64::from(recovery.prr_out);
         let room = i64::from(self.window.ssthresh) - i64::from(in_flight);
         let sendable = if room < 0 {
-            let share =
-                u64::from(self.window.ssthresh) * u64::from(recovery.prr_delivered);
+            let share = u64::from(self.window.ssthresh) * u64::from(recovery.prr_delivered);
             share.div_ceil(u64::from(recovery.prior_cwnd)) as i64 - out
         } else {
-            let mut limit =
-                (i64::from(recovery.prr_delivered) - out).max(i64::from(delivered));
+            let mut limit = (i64::from(recovery.prr_delivered) - out).max(i64::from(delivered));
             if advanced && losses == 0 {
                 limit += 1;
             }
@@ -448,7 +443,6 @@ impl Sender {
         let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
         let packets = u64::from(self.window.cwnd.max(self.board.packets_out()));
         let rate = u64::from(self.mss) * packets * (1_000_000 / 100 * percent) * 8;
-        self.window.pacing_rate =
-            rate.checked_div(self.rtt.srtt_eighth_us).unwrap_or(rate).max(1);
+        self.window.pacing_rate = rate.checked_div(self.rtt.srtt_eighth_us).unwrap_or(rate).max(1);
     }
 }
