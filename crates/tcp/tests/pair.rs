@@ -252,7 +252,7 @@ fn a_delay_that_only_looks_like_loss_is_undone() {
         *time_ns += SECOND;
     }
     pair.link_free_ns += SECOND;
-    pair.run(3_300 * SECOND / 1_000);
+    pair.run(3_100 * SECOND / 1_000);
     assert!(pair.sender.stats().timeouts > 0);
     assert!(pair.sender.cwnd() >= cwnd, "{} {cwnd}", pair.sender.cwnd());
 }
