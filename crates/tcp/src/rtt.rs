@@ -36,7 +36,7 @@ impl RttEstimator {
             variation_us: 0,
             round_end: 0,
             min_us: u64::MAX,
-            timeout: tick.from_micros(RTO_INITIAL_US),
+            timeout: tick.jiffies_in(RTO_INITIAL_US),
         }
     }
 
@@ -77,12 +77,12 @@ impl RttEstimator {
             }
         }
         let timeout_us = (self.srtt_eighth_us >> 3) + self.variation_us as u64;
-        self.timeout = tick.from_micros(timeout_us.min(RTO_MAX_US));
+        self.timeout = tick.jiffies_in(timeout_us.min(RTO_MAX_US));
     }
 
     /// Doubles the timeout after it has fired (RFC 6298 §5.5).
     pub(crate) fn back_off(&mut self, tick: Tick) {
-        self.timeout = self.timeout.saturating_mul(2).min(tick.from_micros(RTO_MAX_US));
+        self.timeout = self.timeout.saturating_mul(2).min(tick.jiffies_in(RTO_MAX_US));
     }
 }
 

@@ -40,13 +40,13 @@ impl Tick {
 
     /// Microseconds in jiffies, rounded up.
     #[inline]
-    pub(crate) const fn from_micros(self, micros: u64) -> u32 {
+    pub(crate) const fn jiffies_in(self, micros: u64) -> u32 {
         (micros * 1_000).div_ceil(self.nanos) as u32
     }
 
     /// Jiffies in microseconds.
     #[inline]
-    pub(crate) const fn to_micros(self, jiffies: u32) -> u64 {
+    pub(crate) const fn micros_in(self, jiffies: u32) -> u64 {
         jiffies as u64 * self.nanos / 1_000
     }
 
@@ -81,6 +81,6 @@ mod tests {
         assert_eq!(tick.expiry(9_999_999, 30), 310_000_000);
         assert_eq!(tick.expiry(0, 100), 1_040_000_000);
         assert_eq!(tick.hertz(), 100);
-        assert_eq!(tick.from_micros(10_001), 2);
+        assert_eq!(tick.jiffies_in(10_001), 2);
     }
 }

@@ -442,7 +442,7 @@ impl Bbr {
             window.app_limited = true;
             if self.probe_rtt_done.is_none() {
                 if context.packets_in_flight <= MIN_CWND {
-                    let length = context.tick.from_micros(PROBE_RTT_MICROS);
+                    let length = context.tick.jiffies_in(PROBE_RTT_MICROS);
                     self.probe_rtt_done = Some(jiffies.wrapping_add(length));
                     self.probe_rtt_round_done = false;
                     self.next_round_delivered = context.delivered;
@@ -596,5 +596,128 @@ impl CongestionControl for Bbr {
 
     fn needs_pacing(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::test_support::{context, window};
+
+    /// A path of a fixed rate that delivers all that a round trip holds, one acknowledgement a round.
+    struct Path {
+        bbr: Bbr,
+        window: Window,
+        seen: Context,
+        packets_per_second: u64,
+    }
+
+    impl Path {
+        fn new(packets_per_second: u64) -> Self {
+            let mut path = Self {
+                bbr: Bbr::default(),
+                window: window(10),
+                seen: context(),
+                packets_per_second,
+            };
+            path.bbr.start(&mut path.window, &path.seen);
+            path
+        }
+
+        /// One round trip of 50 ms, or longer if a queue stands.
+        fn round(&mut self) {
+            let in_flight = u64::from(self.window.cwnd);
+            let paced = self.window.pacing_rate / u64::from(self.seen.mss) / 20;
+            let sent = in_flight.min(paced.max(1));
+            let rtt_us = 50_000.max(sent * 1_000_000 / self.packets_per_second);
+            self.seen.now_ns += rtt_us * 1_000;
+            let prior_delivered = self.seen.delivered;
+            self.seen.delivered += sent;
+            self.seen.delivered_at_ns = self.seen.now_ns;
+            self.seen.departure_ns = self.seen.now_ns;
+            self.seen.packets_in_flight = sent as u32;
+            let sample = RateSample {
+                delivered: Some(sent as u32),
+                prior_delivered,
+                interval_us: rtt_us,
+                rtt_us: Some(rtt_us),
+                acked_sacked: sent as u32,
+                // An aggregate or two wait in the sender's queue.
+                prior_in_flight: sent as u32 + 30,
+                ..RateSample::default()
+            };
+            self.bbr.control(&mut self.window, &self.seen, &sample);
+        }
+    }
+
+    #[test]
+    fn startup_finds_the_bandwidth_and_drains() {
+        let mut path = Path::new(4_000);
+        for _ in 0..40 {
+            path.round();
+        }
+        assert!(path.bbr.full_bandwidth_reached);
+        assert_eq!(path.bbr.mode, Mode::ProbeBandwidth);
+        let per_second = path.bbr.max_bandwidth() * 1_000_000 / BW_UNIT;
+        assert!((3_900..=4_000).contains(&per_second), "{per_second}");
+        assert_eq!(path.bbr.min_rtt_us, 50_000);
+        // Twice the bandwidth-delay product of 200 packets, 100 ms more for acknowledgements that come all at once, and
+        // room for aggregates.
+        assert!((400..=830).contains(&path.window.cwnd), "{}", path.window.cwnd);
+    }
+
+    #[test]
+    fn the_cycle_raises_and_lowers_the_rate() {
+        let mut path = Path::new(4_000);
+        for _ in 0..40 {
+            path.round();
+        }
+        let mut gains = Vec::new();
+        for _ in 0..16 {
+            path.round();
+            gains.push(path.bbr.pacing_gain);
+        }
+        assert!(gains.contains(&320) && gains.contains(&192) && gains.contains(&256));
+    }
+
+    #[test]
+    fn ten_seconds_without_a_smaller_rtt_shrink_the_window_to_four() {
+        let mut path = Path::new(4_000);
+        for _ in 0..40 {
+            path.round();
+        }
+        path.seen.now_ns += 10_100_000_000;
+        path.round();
+        assert_eq!(path.bbr.mode, Mode::ProbeRtt);
+        assert_eq!(path.window.cwnd, MIN_CWND);
+        assert!(path.window.app_limited);
+        for _ in 0..10 {
+            path.round();
+        }
+        assert_eq!(path.bbr.mode, Mode::ProbeBandwidth);
+        assert!(path.window.cwnd > 100);
+    }
+
+    #[test]
+    fn entering_recovery_conserves_packets() {
+        let mut path = Path::new(4_000);
+        for _ in 0..40 {
+            path.round();
+        }
+        let before = path.bbr.ssthresh(&path.window, &path.seen);
+        assert_eq!(before, path.window.ssthresh, "the threshold is not touched");
+        let saved = path.bbr.prior_cwnd;
+        path.seen.state = State::Recovery;
+        path.seen.packets_in_flight = 50;
+        let sample = RateSample { acked_sacked: 2, losses: 3, ..RateSample::default() };
+        path.bbr.set_cwnd(&mut path.window, &path.seen, &sample);
+        assert_eq!(path.window.cwnd, 52);
+        path.seen.state = State::Open;
+        path.bbr.set_cwnd(
+            &mut path.window,
+            &path.seen,
+            &RateSample { acked_sacked: 2, ..RateSample::default() },
+        );
+        assert!(path.window.cwnd >= saved.min(400), "{} {saved}", path.window.cwnd);
     }
 }

@@ -145,7 +145,7 @@ impl Cubic {
             jiffies
         });
         let elapsed = u64::from(jiffies.wrapping_sub(start))
-            + u64::from(context.tick.from_micros(self.min_delay_us));
+            + u64::from(context.tick.jiffies_in(self.min_delay_us));
         let time = (elapsed << TIME_BITS) / u64::from(context.tick.hertz());
         let offset = time.abs_diff(self.time_to_origin.into()).min(1 << 17);
         let delta = (CUBE_SCALE * offset * offset * offset) >> (10 + 3 * TIME_BITS);
@@ -288,5 +288,95 @@ impl CongestionControl for Cubic {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::test_support::{context, window};
+
+    /// Acknowledges a window's worth each `rtt_ms` for `seconds`, and returns the window.
+    fn grow(
+        cubic: &mut Cubic,
+        path: &mut Window,
+        seen: &mut Context,
+        rtt_ms: u64,
+        seconds: u64,
+    ) -> u32 {
+        let end_ns = seen.now_ns + seconds * 1_000_000_000;
+        while seen.now_ns < end_ns {
+            seen.now_ns += rtt_ms * 1_000_000;
+            cubic.min_delay_us = rtt_ms * 1_000;
+            let mut rest = path.cwnd;
+            while rest > 0 {
+                let acked = rest.min(2);
+                cubic.increase(path, seen, acked);
+                rest -= acked;
+            }
+        }
+        path.cwnd
+    }
+
+    #[test]
+    fn cube_roots_are_whole() {
+        for root in [0_u64, 1, 2, 3, 10, 1_000, 65_535, 2_000_000] {
+            assert_eq!(u64::from(cube_root(root.pow(3))), root);
+            if root > 1 {
+                assert_eq!(u64::from(cube_root(root.pow(3) - 1)), root - 1);
+            }
+        }
+        assert_eq!(cube_root(u64::MAX), 2_642_245);
+    }
+
+    #[test]
+    fn a_reduction_is_by_three_tenths_and_a_second_one_gives_way() {
+        let mut cubic = Cubic::default();
+        let mut path = window(1000);
+        assert_eq!(cubic.ssthresh(&path, &context()), 700);
+        assert_eq!(cubic.last_max_cwnd, 1000);
+        path.cwnd = 900;
+        cubic.ssthresh(&path, &context());
+        assert_eq!(cubic.last_max_cwnd, 900 * (1024 + 717) / 2048);
+    }
+
+    #[test]
+    fn the_window_returns_to_its_maximum_after_k() {
+        let mut cubic = Cubic::default();
+        let mut path = window(1000);
+        path.ssthresh = cubic.ssthresh(&path, &context());
+        path.cwnd = path.ssthresh;
+        let mut seen = context();
+        // K = cbrt(300 / 0.4) = 9.1 s (RFC 9438 Eq. 2): flat around the old maximum, then beyond it.
+        let early = grow(&mut cubic, &mut path, &mut seen, 100, 3);
+        assert!((800..960).contains(&early), "{early}");
+        let plateau = grow(&mut cubic, &mut path, &mut seen, 100, 6);
+        assert!((970..1010).contains(&plateau), "{plateau}");
+        let beyond = grow(&mut cubic, &mut path, &mut seen, 100, 6);
+        assert!((1050..1150).contains(&beyond), "{beyond}");
+    }
+
+    #[test]
+    fn rising_delay_ends_slow_start() {
+        let mut cubic = Cubic::default();
+        let mut path = window(100);
+        let mut seen = context();
+        cubic.start(&mut path, &seen);
+        for sample in 0..40_u64 {
+            // Far apart, so that no train is seen.
+            seen.now_ns += 3_000_000;
+            let rtt_us = if sample < 10 { 50_000 } else { 60_000 };
+            seen.snd_una = 20_000 * (sample / 10);
+            seen.snd_nxt = seen.snd_una + 14_480;
+            cubic.on_rtt(&mut path, &seen, rtt_us);
+        }
+        assert_eq!(path.ssthresh, 100);
+    }
+
+    #[test]
+    fn a_timeout_forgets_everything() {
+        let mut cubic = Cubic { last_max_cwnd: 500, ..Cubic::default() };
+        cubic.on_state(&mut window(10), &context(), State::Loss);
+        assert_eq!(cubic.last_max_cwnd, 0);
     }
 }

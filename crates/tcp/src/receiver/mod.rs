@@ -202,7 +202,7 @@ impl Receiver {
                 // A filled gap is told at once (RFC 5681 §4.2).
                 self.ack_now |= gap_before && !self.stream.has_islands();
             }
-            Arrival::Beyond => self.buffer.grow_threshold(self.held(), self.mss),
+            Arrival::Beyond => self.buffer.grow_threshold(self.held(), self.mss, data.payload),
             Arrival::Duplicate => {
                 self.stats.duplicate_bytes += u64::from(data.payload);
                 self.duplicate = Some(SackBlock { start: data.seq, end: data.end() });
@@ -231,13 +231,14 @@ impl Receiver {
 
     #[inline]
     fn take_in_order(&mut self, now_ns: u64, data: &Data) {
-        let now_ms = (now_ns / 1_000_000) as u32;
+        self.buffer.measure_window(now_ns, self.stream.next, self.window);
         if data.echo_ms > 0 && data.payload >= self.mss {
-            self.buffer.measure_rtt(now_ms.saturating_sub(data.echo_ms));
+            let nothing_waits = self.buffer.read_end == data.seq;
+            self.buffer.measure_echo(now_ns, data.echo_ms, nothing_waits);
         }
         self.adapt_delay(now_ns);
         self.pushed |= data.push;
-        self.buffer.grow_threshold(self.held(), self.mss);
+        self.buffer.grow_threshold(self.held(), self.mss, data.payload);
     }
 
     /// How long an acknowledgement may wait follows from how often data come (Linux: `tcp_event_data_recv`).
@@ -252,7 +253,7 @@ impl Receiver {
             self.ack_delay_us = self.ack_delay_us / 2 + MIN_ACK_DELAY_US / 2;
         } else if gap_us < self.ack_delay_us {
             self.ack_delay_us = self.ack_delay_us / 2 + gap_us;
-        } else if gap_us > self.buffer.rtt_us + MAX_ACK_DELAY_US {
+        } else if gap_us > self.buffer.rtt_us() + MAX_ACK_DELAY_US {
             // So long a silence was a timeout: the sender's window is small.
             self.hurry(MAX_QUICK_ACKS);
         }
@@ -319,13 +320,13 @@ impl Receiver {
     fn delay(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let mut delay_us = self.ack_delay_us;
         if delay_us > MIN_ACK_DELAY_US {
-            let by_rtt = self.buffer.rtt_us.max(MIN_ACK_DELAY_US);
+            let by_rtt = self.buffer.rtt_us().max(MIN_ACK_DELAY_US);
             delay_us = delay_us.min(by_rtt).min(MAX_ACK_DELAY_US);
         }
         let tick = self.config.tick;
         if self.ack_timer_ns == u64::MAX {
-            self.ack_timer_ns = tick.expiry(now_ns, tick.from_micros(delay_us));
-        } else if self.ack_timer_ns <= tick.expiry(now_ns, tick.from_micros(delay_us / 4)) {
+            self.ack_timer_ns = tick.expiry(now_ns, tick.jiffies_in(delay_us));
+        } else if self.ack_timer_ns <= tick.expiry(now_ns, tick.jiffies_in(delay_us / 4)) {
             self.send(now_ns, out);
         }
     }
@@ -344,7 +345,7 @@ impl Receiver {
         }
         self.compressed += 1;
         if self.compression_timer_ns == u64::MAX {
-            let share_ns = self.buffer.rtt_us * 1_000 * COMPRESSION_RTT_PERCENT / 100;
+            let share_ns = self.buffer.rtt_us() * 1_000 * COMPRESSION_RTT_PERCENT / 100;
             self.compression_timer_ns = now_ns + share_ns.min(MAX_COMPRESSION_NS);
         }
     }
@@ -408,7 +409,7 @@ impl Receiver {
     fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         self.read_ns = u64::MAX;
         self.last_read_ns = Some(now_ns);
-        self.buffer.read(now_ns, self.stream.next, self.mss);
+        self.buffer.read(now_ns, self.stream.next, self.stream.reach());
         let offered = (self.acked + self.window).saturating_sub(self.stream.next);
         let window = self.buffer.window(self.held(), self.mss);
         let ack_waits = self.ack_timer_ns != u64::MAX;

@@ -37,6 +37,11 @@ impl Reassembly {
         !self.islands.is_empty()
     }
 
+    /// How far beyond the stream's edge the last island reaches.
+    pub(super) fn reach(&self) -> u64 {
+        self.islands.back().map_or(0, |island| island.end - self.next)
+    }
+
     /// Takes the bytes from `start` to `end`.
     #[inline]
     pub(super) fn take(&mut self, start: u64, end: u64) -> Arrival {

@@ -140,9 +140,6 @@ impl Sender {
         let delivered = (self.rate.delivered - prior_delivered) as u32;
         let losses = (self.rate.lost - prior_lost) as u32;
         let mut sample = self.rate.sample(&builder, now_ns, delivered, self.rtt.min_us);
-        if self.rate.app_limited_until == 0 {
-            self.window.app_limited = false;
-        }
         sample.rtt_us = rtt_us;
         sample.losses = losses;
         sample.acked_sacked = delivered;
@@ -238,7 +235,11 @@ impl Sender {
                 self.rate.delivered += 1;
                 self.rate.delivered_ce += u64::from(found.ece);
                 self.stats.ecn_echoes += u64::from(found.ece);
-                self.rack.deliver(&segment, found.now_ns, self.rtt.min_us);
+                // An echo from before the retransmission answers the original: it tells nothing of what came between.
+                let sent_ms = (segment.stamp.sent_ns / 1_000_000) as u32;
+                if !segment.has(EVER_RETRANSMITTED) || found.echo_ms >= sent_ms {
+                    self.rack.deliver(&segment, found.now_ns, self.rtt.min_us);
+                }
                 builder.deliver(&segment.stamp, segment.end);
             }
         }

@@ -397,6 +397,7 @@ impl Sender {
     /// The window after an acknowledgement, and the pacing rate.
     pub(super) fn steer(&mut self, found: &Findings, sample: &RateSample) {
         let context = self.context(found.now_ns);
+        self.window.app_limited = false;
         if self.control.control(&mut self.window, &context, sample) {
             if self.window.app_limited {
                 let mark = self.rate.delivered + u64::from(self.board.in_flight());

@@ -77,7 +77,7 @@ impl Sender {
     fn start_timer(&mut self, now_ns: u64, kind: Kind, jiffies: u32) {
         // What pacing holds back is not late.
         let held_us = self.departure_ns.saturating_sub(now_ns) / 1_000;
-        let jiffies = jiffies.max(1) + self.config.tick.from_micros(held_us);
+        let jiffies = jiffies.max(1) + self.config.tick.jiffies_in(held_us);
         self.timers.kind = kind;
         self.timers.deadline_ns = self.config.tick.expiry(now_ns, jiffies);
     }
@@ -87,14 +87,14 @@ impl Sender {
     }
 
     pub(super) fn start_reordering_timer(&mut self, now_ns: u64, wait_us: u64) {
-        let jiffies = self.config.tick.from_micros(wait_us + TIMEOUT_MARGIN_US);
+        let jiffies = self.config.tick.jiffies_in(wait_us + TIMEOUT_MARGIN_US);
         self.start_timer(now_ns, Kind::Reordering, jiffies);
     }
 
     /// Microseconds until the first outstanding segment times out; zero or less if it has.
     fn until_timeout_us(&self, now_ns: u64) -> i64 {
         let head = self.board.get(self.board.first).stamp.sent_ns;
-        let timeout_us = self.config.tick.to_micros(self.rtt.timeout);
+        let timeout_us = self.config.tick.micros_in(self.rtt.timeout);
         (head / 1_000 + timeout_us) as i64 - (now_ns / 1_000) as i64
     }
 
@@ -106,7 +106,7 @@ impl Sender {
         }
         let jiffies = if matches!(self.timers.kind, Kind::LossProbe | Kind::Reordering) {
             let rest_us = self.until_timeout_us(now_ns).max(1);
-            self.config.tick.from_micros(rest_us as u64)
+            self.config.tick.jiffies_in(rest_us as u64)
         } else {
             self.rtt.timeout
         };
@@ -146,14 +146,14 @@ impl Sender {
         }
         let margin_us = if self.board.packets_out() == 1 { RTO_MIN_US } else { TIMEOUT_MARGIN_US };
         let probe_us = (self.rtt.srtt_eighth_us >> 2) + margin_us;
-        let mut jiffies = self.config.tick.from_micros(probe_us);
+        let mut jiffies = self.config.tick.jiffies_in(probe_us);
         let timeout_us = if timeout_restarts {
-            self.config.tick.to_micros(self.rtt.timeout) as i64
+            self.config.tick.micros_in(self.rtt.timeout) as i64
         } else {
             self.until_timeout_us(now_ns)
         };
         if timeout_us > 0 {
-            jiffies = jiffies.min(self.config.tick.from_micros(timeout_us as u64));
+            jiffies = jiffies.min(self.config.tick.jiffies_in(timeout_us as u64));
         }
         self.start_timer(now_ns, Kind::LossProbe, jiffies);
         true

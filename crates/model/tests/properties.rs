@@ -1,0 +1,132 @@
+//! What must hold in every scenario.
+
+use dualq_model::simulate;
+use dualq_scenario::{Outcome, Scenario};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const DISCIPLINES: [&str; 9] = [
+    "pfifo",
+    "bfifo limit 100000",
+    "pfifo_fast",
+    "fq",
+    "codel",
+    "fq_codel",
+    "pie",
+    "dualpi2",
+    "dualpi2 any_ect",
+];
+const CONTROLS: [&str; 4] = ["reno", "cubic", "dctcp", "bbr"];
+
+fn scenario(link: &Value, flow: &Value, seconds: u32) -> Scenario {
+    let value = json!({
+        "name": "property", "duration": format!("{seconds}s"), "warmup": "1s",
+        "link": link,
+        "sender": {"qdisc": "fq", "gso": false},
+        "receiver": {"read_interval": "0ms"},
+        "flow": flow,
+        "probe": [{"kind": "ssh", "interval": "50ms", "cc": "cubic", "ecn": false}],
+    });
+    serde_json::from_value(value).expect("a scenario of this file")
+}
+
+fn run(scenario: &Scenario, seed: u64) -> Outcome {
+    simulate(scenario, seed).expect("a scenario that makes sense")
+}
+
+#[test]
+fn an_uncongested_path_reaches_its_rate() {
+    for cc in CONTROLS {
+        let link =
+            json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "pfifo", "loss": "0%", "mtu": 1500});
+        let flow = json!([{"cc": cc, "count": 1, "ecn": false}]);
+        let outcome = run(&scenario(&link, &flow, 11), 1);
+        // 1448 bytes of payload in a frame of 1514; BBR gives up 2 % of the time to look for the RTT.
+        let most = 20.0 * 1448.0 / 1514.0;
+        let share = outcome.goodput_mbit / most;
+        assert!((0.95..=1.001).contains(&share), "{cc}: {share}");
+    }
+}
+
+#[test]
+fn a_finite_flow_ends_and_says_when() {
+    let link =
+        json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "pfifo", "loss": "1%", "mtu": 1500});
+    let flow = json!([{"cc": "cubic", "count": 3, "ecn": false, "size": "1mb"}]);
+    let outcome = run(&scenario(&link, &flow, 30), 1);
+    for completion in &outcome.flow[0].completion_s {
+        let seconds = completion.expect("a finite flow ends");
+        assert!((0.4..20.0).contains(&seconds), "{seconds}");
+    }
+}
+
+#[test]
+fn fq_codel_protects_the_probe() {
+    let link = |qdisc: &str| json!({"rate": "20mbit", "rtt": "20ms", "qdisc": qdisc, "loss": "0%", "mtu": 1500});
+    let flow = json!([{"cc": "cubic", "count": 2, "ecn": false}]);
+    let bloated = run(&scenario(&link("pfifo"), &flow, 10), 1);
+    let fair = run(&scenario(&link("fq_codel"), &flow, 10), 1);
+    assert!(bloated.probe[0].p50_ms > 100.0);
+    assert!(fair.probe[0].p50_ms < 22.0);
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let link = |rate: &str, qdisc: &str, mtu: u32| json!({"rate": rate, "rtt": "20ms", "qdisc": qdisc, "loss": "0%", "mtu": mtu});
+    let flow = json!([{"cc": "cubic", "count": 1, "ecn": false}]);
+    for link in
+        [link("0bit", "pfifo", 1500), link("1mbit", "pfifoo", 1500), link("1mbit", "pfifo", 500)]
+    {
+        assert!(simulate(&scenario(&link, &flow, 10), 1).is_err(), "{link}");
+    }
+    let strange = json!([{"cc": "vegas", "count": 1, "ecn": false}]);
+    let good = link("1mbit", "pfifo", 1500);
+    assert!(simulate(&scenario(&good, &strange, 10), 1).is_err());
+    assert!(simulate(&scenario(&good, &flow, 1), 1).is_err(), "no time after the warm-up");
+}
+
+#[test]
+fn a_scenario_survives_json() {
+    let link =
+        json!({"rate": "49mbit", "rtt": "48.33ms", "qdisc": "fq", "loss": "0.01%", "mtu": 1500});
+    let flow = json!([{"cc": "bbr", "count": 2, "ecn": true, "size": "10Mb"}]);
+    let before = scenario(&link, &flow, 10);
+    let text = serde_json::to_string(&before).expect("it can be written");
+    assert!(text.contains("\"48.33ms\"") && text.contains("\"0.01%\""), "{text}");
+    let after: Scenario = serde_json::from_str(&text).expect("it can be read");
+    assert_eq!(before, after);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// No more is acknowledged than the link can carry, what is measured lies above the base, and the same seed gives the
+    /// same outcome to the last byte.
+    #[test]
+    fn outcomes_are_possible_and_repeatable(
+        mbit in 1..100_u32,
+        rtt_ms in 1..150_u32,
+        qdisc in prop::sample::select(DISCIPLINES.to_vec()),
+        cc in prop::sample::select(CONTROLS.to_vec()),
+        count in 1..6_u32,
+        ecn in any::<bool>(),
+        loss in prop::sample::select(vec!["0%", "0.1%", "3%"]),
+        seed in any::<u64>(),
+    ) {
+        let link = json!({
+            "rate": format!("{mbit}mbit"), "rtt": format!("{rtt_ms}ms"),
+            "qdisc": qdisc, "loss": loss, "mtu": 1500,
+        });
+        let flow = json!([{"cc": cc, "count": count, "ecn": ecn}]);
+        let scenario = scenario(&link, &flow, 4);
+        let outcome = run(&scenario, seed);
+        let carried = f64::from(mbit) * 1448.0 / 1514.0;
+        // What waited in the queue at the start of the measurement arrives within it.
+        let head_start = f64::from(mbit) * 0.5 + 1.0;
+        prop_assert!(outcome.goodput_mbit <= carried + head_start, "{}", outcome.goodput_mbit);
+        let probe = &outcome.probe[0];
+        prop_assert!(probe.n == 0 || probe.min_ms >= f64::from(rtt_ms) - 0.001);
+        prop_assert!(outcome.queue.sent_bytes as f64 * 8.0 <= f64::from(mbit) * 4e6 + 1e6);
+        prop_assert_eq!(run(&scenario, seed), outcome);
+    }
+}
