@@ -1,0 +1,61 @@
+//! Data packets a second, for each shipped scenario and for one flow through PIE.
+//!
+//! `cargo bench -p dualq-model`: criterion's `elem/s` are data packets, aggregates counted by segment, on one core.
+
+use std::fs;
+use std::path::Path;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use dualq_model::simulate;
+use dualq_scenario::{Plan, Scenario};
+
+fn data_packets(scenarios: &[Scenario]) -> u64 {
+    let run = |scenario| simulate(scenario, 1).expect("it is right").data_packets;
+    scenarios.iter().map(run).sum()
+}
+
+fn scenarios_of(plan: &str) -> Vec<Scenario> {
+    let plan = Plan::parse(plan).expect("it is right");
+    plan.variants().into_iter().map(|variant| variant.scenario).collect()
+}
+
+fn measure(criterion: &mut Criterion, name: &str, scenarios: &[Scenario]) {
+    let mut group = criterion.benchmark_group(name);
+    group.sample_size(10).throughput(Throughput::Elements(data_packets(scenarios)));
+    group.bench_function("data packets", |bencher| bencher.iter(|| data_packets(scenarios)));
+    group.finish();
+}
+
+fn shipped(criterion: &mut Criterion) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    for name in ["narrow-vps", "ten-flows", "coexistence", "lossy-lan"] {
+        let path = folder.join(name).with_extension("toml");
+        let plan = fs::read_to_string(path).expect("it is shipped");
+        measure(criterion, name, &scenarios_of(&plan));
+    }
+}
+
+/// What ns-3 was measured at: 60 s of one flow at 50 Mbit/s and 48.33 ms.
+fn one_flow(criterion: &mut Criterion) {
+    for cc in ["bbr", "cubic"] {
+        let plan = format!(
+            "duration = '60s'\n[link]\nrate = '50mbit'\nrtt = '48.33ms'\nqdisc = 'pie'\n\
+             [sender]\ngso = false\n[[flow]]\ncc = '{cc}'\n"
+        );
+        measure(criterion, &format!("60 s of one {cc} flow through pie"), &scenarios_of(&plan));
+    }
+}
+
+/// What a packet costs should not depend on how many flows there are: each gets 5 Mbit/s.
+fn many_flows(criterion: &mut Criterion) {
+    for (count, rate, seconds) in [(10, "50mbit", 60), (1000, "5gbit", 55)] {
+        let plan = format!(
+            "duration = '{seconds}s'\nwarmup = '1s'\n[link]\nrate = '{rate}'\nrtt = '20ms'\n\
+             qdisc = 'fq_codel limit 100000'\n[sender]\ngso = false\n[[flow]]\ncc = 'cubic'\ncount = {count}\n"
+        );
+        measure(criterion, &format!("{count} cubic flows of 5 Mbit/s"), &scenarios_of(&plan));
+    }
+}
+
+criterion_group!(benches, shipped, one_flow, many_flows);
+criterion_main!(benches);
