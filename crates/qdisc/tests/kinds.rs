@@ -163,3 +163,25 @@ fn refused() {
     let deep = format!("{}codel", "htb rate 5mbit leaf ".repeat(9));
     assert!(grammar::parse(&deep).unwrap_err().to_string().contains("at most 8 disciplines"));
 }
+
+/// A line that is said again, as in the tables of results: short where that loses nothing.
+#[test]
+fn said_again() {
+    for line in [
+        "tbf rate 20Mbit burst 10Kb latency 50ms",
+        "tbf rate 1234567bps burst 10001b limit 100000b peakrate 20Mbit mtu 1514b leaf codel ecn",
+        "htb rate 50Mbit ceil 60Mbit burst 15Kb cburst 3000b leaf fq_codel limit 100 noecn",
+        "netem delay 10ms 2500us loss 1% ecn rate 10Mbit seed 5",
+        "netem delay 7ns loss 33.3333%",
+        "fq limit 5 maxrate 10Mbit timer_slack 10us horizon_cap nopacing",
+        "pie target 20ms tupdate 16666us ecn",
+        "pfifo_fast",
+    ] {
+        let spec = grammar::parse(line).unwrap().spec;
+        let again = spec.to_string();
+        assert_eq!(grammar::parse(&again).unwrap().spec, spec, "{again}");
+        if !line.contains("bps") {
+            assert_eq!(again, line);
+        }
+    }
+}

@@ -159,6 +159,9 @@ impl<P: FlowPacket> Fq<P> {
 
     /// The packet that leaves now, if one may.
     fn choose(&mut self, now: Instant) -> Option<Departure<P>> {
+        if self.is_empty() {
+            return None;
+        }
         if let Some(waiting) = self.waiting.pop(&mut self.control) {
             return Some(Self::departure(waiting, now, false));
         }
