@@ -56,7 +56,7 @@ Examples:
     dualq replay examples/captures/two-hosts.pcap --rate 20mbit
 
   Two queue disciplines side by side, in tc's words:
-    dualq replay capture.pcapng.zst --rate 50mbit --qdisc 'pfifo limit 1000' --qdisc 'dualpi2 target 5ms'
+    dualq replay capture.pcapng.zst --rate 50mbit --qdisc pfifo --qdisc 'dualpi2 target 5ms'
 
   From a running capture, for a program to read:
     tcpdump -i eth0 -w - -s 96 | dualq replay - --rate 100mbit --json

@@ -149,7 +149,7 @@ fn feed(
     progress: &mut Progress,
 ) -> Result<Totals, TraceError> {
     let mut totals = Totals::default();
-    while let Some(arrival) = stream.next()? {
+    while let Some(arrival) = stream.next_arrival()? {
         if totals.packets == 0 {
             totals.first = arrival.at;
         }

@@ -31,6 +31,9 @@ const COLUMNS: [&str; 14] = [
     "max",
 ];
 
+const CAVEAT: &str = "\
+    (A recording sends on as it did, whatever is marked or dropped; live senders would slow down.)\n\n";
+
 /// Tables, and the block of `tc -s qdisc show` of each discipline.
 pub(crate) fn text(summary: &Summary) -> String {
     let Summary { trace, settings, arrivals, outcomes } = summary;
@@ -46,7 +49,7 @@ pub(crate) fn text(summary: &Summary) -> String {
     for outcome in outcomes {
         let _ = writeln!(text, "{}", sentence(outcome));
     }
-    text.push('\n');
+    text.push_str(CAVEAT);
     for outcome in outcomes {
         let block = show::text_with_stats(&outcome.config, &outcome.stats);
         let _ = writeln!(text, "{}\n", block.trim_end());

@@ -82,12 +82,10 @@ impl Coupling {
     fn roll_specially(&self, class: Class, ecn: Ecn, random: &mut impl Random) -> Verdict {
         let mut squared = || random.next_u32() <= self.base && random.next_u32() <= self.base;
         match class {
-            Class::LowLatency => Verdict::Pass,
             Class::Classic if squared() => Verdict::Drop,
-            Class::Classic => Verdict::Pass,
             Class::L4s if self.on_overload == Overload::Drop && squared() => Verdict::Drop,
-            Class::L4s if ecn == Ecn::NotEct => Verdict::Pass,
-            Class::L4s => Verdict::Mark,
+            Class::L4s if ecn != Ecn::NotEct => Verdict::Mark,
+            Class::Classic | Class::L4s | Class::LowLatency => Verdict::Pass,
         }
     }
 }

@@ -13,7 +13,7 @@
 //! let settings = Settings { rate: "20mbit".parse()?, mtu: 1500, seed: Settings::DEFAULT_SEED };
 //!
 //! let mut replay = Replay::new(&specs, &settings, None::<EventLog<Vec<u8>>>);
-//! while let Some(arrival) = arrivals.next()? {
+//! while let Some(arrival) = arrivals.next_arrival()? {
 //!     replay.arrive(&arrival);
 //! }
 //! let (outcomes, _) = replay.finish()?;

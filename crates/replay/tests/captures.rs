@@ -109,7 +109,7 @@ fn enhanced(interface: u32, ticks: u64, length: u32, data: &[u8]) -> Vec<u8> {
 fn read(file: &[u8]) -> Result<Vec<Arrival>, String> {
     let mut arrivals = trace::read(file, 1500).map_err(|error| error.to_string())?;
     let mut all = Vec::new();
-    while let Some(arrival) = arrivals.next().map_err(|error| error.to_string())? {
+    while let Some(arrival) = arrivals.next_arrival().map_err(|error| error.to_string())? {
         all.push(arrival);
     }
     Ok(all)
@@ -236,8 +236,8 @@ fn a_little_disorder_is_mended_and_told() {
     let packets = |late| [(10, 500, 60, data.clone()), (10, late, 60, data.clone())];
     let file = pcap(MICROSECONDS, RAW, &packets(400));
     let mut arrivals = trace::read(&file[..], 1500).unwrap();
-    arrivals.next().unwrap();
-    assert_eq!(arrivals.next().unwrap().unwrap().at.as_nanos(), 0);
+    arrivals.next_arrival().unwrap();
+    assert_eq!(arrivals.next_arrival().unwrap().unwrap().at.as_nanos(), 0);
     let notices = arrivals.notices();
     assert!(notices[0].contains("1 of 2 packets stand out of order by up to 100µs"), "{notices:?}");
 

@@ -12,7 +12,7 @@ const HEADER: &str = "t_ns,len,truesize,ecn,class,gso_size";
 fn read(stream: impl Read + Send) -> Result<Vec<Arrival>, String> {
     let mut arrivals = trace::read(stream, 1500).map_err(|error| error.to_string())?;
     let mut all = Vec::new();
-    while let Some(arrival) = arrivals.next().map_err(|error| error.to_string())? {
+    while let Some(arrival) = arrivals.next_arrival().map_err(|error| error.to_string())? {
         all.push(arrival);
     }
     Ok(all)
@@ -72,7 +72,11 @@ fn bad_lines_are_told_by_their_number() {
         ("9,2,3,0,-1,0\n\n8,2,3,0,-1,0\n", "line 5: time goes backwards: t_ns is 8 after 9"),
         (
             "1,66,3,0,-1,1448\n",
-            "line 3: gso_size is 1448 but len 66; an aggregate is longer than its headers, 66 bytes",
+            "line 3: gso_size is 1448 and len 66; an aggregate is longer than its headers, 66 bytes, and has at most 65535 segments",
+        ),
+        (
+            "1,70000,3,0,-1,1\n",
+            "line 3: gso_size is 1 and len 70000; an aggregate is longer than its headers, 66 bytes, and has at most 65535 segments",
         ),
     ] {
         let text = format!("# comment\n{HEADER}\n{lines}");

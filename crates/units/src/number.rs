@@ -66,8 +66,8 @@ pub fn format_g(value: f64, digits: usize) -> String {
 /// with every time, so 5000s (of microseconds) comes out as 705.032704s.
 #[must_use]
 pub fn c_unsigned(value: f64) -> u32 {
-    let in_range = value >= -9_223_372_036_854_775_808.0 && value < 9_223_372_036_854_775_808.0;
-    if in_range { value as i64 as u32 } else { 0 }
+    let in_range = -9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0;
+    if in_range.contains(&value) { value as i64 as u32 } else { 0 }
 }
 
 fn is_c_space(c: char) -> bool {
@@ -243,7 +243,7 @@ mod tests {
             (999_999.5, 6, "1e+06"),
             (16.666, 3, "16.7"),
             (167.0, 3, "167"),
-            (4294.967_295, 3, "4.29e+03"),
+            (4_294.967_295, 3, "4.29e+03"),
             (0.000_012_5, 3, "1.25e-05"),
             (0.000_125, 2, "0.00013"),
             (100.0, 3, "100"),

@@ -101,7 +101,7 @@ impl fmt::Display for Rate {
         let mut unit = "";
         for larger in ["K", "M", "G", "T"] {
             // tc keeps a rate below 1,000,000 exact rather than short.
-            if rate < 1000 || (rate % 1000 != 0 && rate < 1_000_000) {
+            if rate < 1000 || (!rate.is_multiple_of(1000) && rate < 1_000_000) {
                 break;
             }
             rate /= 1000;

@@ -78,7 +78,7 @@ impl<'a> CaptureReader<'a> {
     ///
     /// # Errors
     /// If the stream cannot be read, or is truncated or corrupt.
-    pub fn next(&mut self) -> Result<Option<Arrival>, TraceError> {
+    pub fn next_arrival(&mut self) -> Result<Option<Arrival>, TraceError> {
         loop {
             let (consumed, packet) = match self.reader.next() {
                 Ok((consumed, block)) => {

@@ -22,6 +22,9 @@ const BUFFER: usize = 1 << 18;
 /// No line of six numbers is longer; leading zeros are no excuse.
 const LONGEST_LINE: usize = 256;
 
+/// The kernel counts the segments of an aggregate in 16 bits.
+const MOST_SEGMENTS: u64 = 65_535;
+
 /// Reads a CSV trace.
 pub struct CsvReader<R> {
     stream: R,
@@ -66,7 +69,7 @@ impl<R: Read> CsvReader<R> {
     /// # Errors
     /// If the stream cannot be read, or a line is wrong.
     #[inline]
-    pub fn next(&mut self) -> Result<Option<Arrival>, TraceError> {
+    pub fn next_arrival(&mut self) -> Result<Option<Arrival>, TraceError> {
         if self.end - self.start < LONGEST_LINE {
             self.fill()?;
         }
@@ -193,7 +196,8 @@ impl<R: Read> CsvReader<R> {
         }
         let (length, gso_size) = (words[1], words[5]);
         self.fault(format!(
-            "gso_size is {gso_size} but len {length}; an aggregate is longer than its headers, {GSO_HEADERS} bytes"
+            "gso_size is {gso_size} and len {length}; an aggregate is longer than its headers, {GSO_HEADERS} bytes, and \
+             has at most {MOST_SEGMENTS} segments"
         ))
     }
 }
@@ -251,6 +255,11 @@ fn number(line: &[u8], cursor: &mut usize, end: u8) -> Option<u64> {
     Some(value)
 }
 
+/// Into how many segments an aggregate comes apart.
+fn segments(length: u64, gso_size: u64) -> u64 {
+    length.saturating_sub(GSO_HEADERS.into()).div_ceil(gso_size)
+}
+
 #[inline]
 fn plausible(fields: &Fields) -> bool {
     let [at, length, memory, ecn, gso_size] = fields.unsigned;
@@ -261,5 +270,5 @@ fn plausible(fields: &Fields) -> bool {
         & (memory <= most)
         & (ecn <= 3)
         & (gso_size <= most)
-        & ((gso_size == 0) | (length > u64::from(GSO_HEADERS)))
+        & ((gso_size == 0) || (1..=MOST_SEGMENTS).contains(&segments(length, gso_size)))
 }

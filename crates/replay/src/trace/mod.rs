@@ -64,14 +64,10 @@ impl Arrivals<'_> {
     /// # Errors
     /// If the stream cannot be read or is not what it should be. There is no going on after that.
     #[inline]
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "an Iterator of Results would invite to skip errors"
-    )]
-    pub fn next(&mut self) -> Result<Option<Arrival>, TraceError> {
+    pub fn next_arrival(&mut self) -> Result<Option<Arrival>, TraceError> {
         match self {
-            Self::Csv(reader) => reader.next(),
-            Self::Capture(reader) => reader.next(),
+            Self::Csv(reader) => reader.next_arrival(),
+            Self::Capture(reader) => reader.next_arrival(),
         }
     }
 
