@@ -67,22 +67,23 @@ fn pass(discipline: &mut Discipline<Frame>, start: &mut u64, flows: u32) -> u64 
 fn packets(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("packet");
     group.throughput(Throughput::Elements(PACKETS)).sample_size(10);
+    let device = Device { tx_queue_length: 10_000, ..Device::ethernet(1500) };
     for line in [
         "dualpi2",
-        "pfifo limit 10000",
+        "pfifo",
         "pfifo_fast",
         "codel limit 10000",
         "fq_codel",
         "fq flow_limit 10000",
         "pie limit 10000",
         "tbf rate 1gbit burst 100kb latency 1s",
-        "htb rate 1gbit leaf pfifo limit 10000",
+        "htb rate 1gbit",
         "netem delay 100ms limit 10000",
     ] {
         for flows in [10, 10_000] {
             let spec = grammar::parse(line).expect("it is right").spec;
             let random = SplitMix64::new(1);
-            let mut discipline = spec.build(&Device::ethernet(1500), random, Instant::ZERO);
+            let mut discipline = spec.build(&device, random, Instant::ZERO);
             let mut now = 0;
             group.bench_function(format!("{line}, {flows} flows"), |bencher| {
                 bencher.iter(|| pass(&mut discipline, &mut now, flows));
