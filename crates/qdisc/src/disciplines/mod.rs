@@ -224,7 +224,8 @@ impl<P: FlowPacket, R: Random> Discipline<P, R> {
     }
 }
 
-/// Calls the discipline inside; `as_ref` or `as_mut` opens the boxed ones.
+/// Calls the discipline inside; `as_ref` or `as_mut` opens the boxed ones. Their `enqueue` and `dequeue` are not inlined:
+/// the loops of callers stay small, and fast for those that are.
 macro_rules! dispatch {
     ($self:ident, $open:ident, $inner:ident => $call:expr) => {
         match $self {

@@ -296,6 +296,7 @@ impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
         &["pie"]
     }
 
+    #[inline(never)]
     fn enqueue(
         &mut self,
         now: Instant,
@@ -332,6 +333,7 @@ impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
         1
     }
 
+    #[inline(never)]
     fn dequeue(
         &mut self,
         now: Instant,

@@ -267,6 +267,7 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
         &["fq"]
     }
 
+    #[inline(never)]
     fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
         let priority = packet.priority() & 0xf;
         let band = usize::from(self.config.priomap[priority as usize]);
@@ -319,6 +320,7 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
         1
     }
 
+    #[inline(never)]
     fn dequeue(
         &mut self,
         now: Instant,
