@@ -1,7 +1,8 @@
 //! The words of each kind beside dualpi2: what the real tc makes of them, and what it refuses.
 
 use dualq_qdisc::grammar::{self, RefusedBy};
-use dualq_qdisc::{Device, show};
+use dualq_qdisc::{Device, Qdisc, show};
+use dualq_units::Instant;
 
 fn shown(line: &str) -> String {
     let parsed = grammar::parse(line).unwrap_or_else(|error| panic!("{error}"));
@@ -162,4 +163,89 @@ fn refused() {
     }
     let deep = format!("{}codel", "htb rate 5mbit leaf ".repeat(9));
     assert!(grammar::parse(&deep).unwrap_err().to_string().contains("at most 8 disciplines"));
+}
+
+/// A line that is said again, as in the tables of results: short where that loses nothing.
+#[test]
+fn said_again() {
+    for line in [
+        "tbf rate 20Mbit burst 10Kb latency 50ms",
+        "tbf rate 1234567bps burst 10001b limit 100000b peakrate 20Mbit mtu 1514b leaf codel ecn",
+        "htb rate 50Mbit ceil 60Mbit burst 15Kb cburst 3000b leaf fq_codel limit 100 noecn",
+        "netem delay 10ms 2500us loss 1% ecn rate 10Mbit seed 5",
+        "netem delay 7ns loss 33.3333%",
+        "fq limit 5 maxrate 10Mbit timer_slack 10us horizon_cap nopacing",
+        "pie target 20ms tupdate 16666us ecn",
+        "pfifo_fast",
+    ] {
+        let spec = grammar::parse(line).unwrap().spec;
+        let again = spec.to_string();
+        assert_eq!(grammar::parse(&again).unwrap().spec, spec, "{again}");
+        if !line.contains("bps") {
+            assert_eq!(again, line);
+        }
+    }
+}
+
+enum Nothing {}
+
+impl dualq_qdisc::Packet for Nothing {
+    fn length(&self) -> u32 {
+        match *self {}
+    }
+    fn memory(&self) -> u32 {
+        match *self {}
+    }
+    fn ecn(&self) -> dualq_qdisc::Ecn {
+        match *self {}
+    }
+    fn set_ce(&mut self) {}
+}
+
+impl dualq_qdisc::FlowPacket for Nothing {}
+
+/// What `tc -s` shows below the counters that every kind has.
+#[test]
+fn counters_of_each_kind() {
+    for (line, lines) in [
+        ("pfifo_fast", ""),
+        (
+            "fq",
+            "  flows 0 (inactive 0 throttled 0) band0_pkts 0 band1_pkts 0 band2_pkts 0\n  \
+             gc 0 highprio 0 throttled 0\n",
+        ),
+        (
+            "codel",
+            "  count 0 lastcount 0 ldelay 0us drop_next 0us\n  \
+             maxpacket 0 ecn_mark 0 drop_overlimit 0\n",
+        ),
+        (
+            "fq_codel",
+            "  maxpacket 0 drop_overlimit 0 new_flow_count 0 ecn_mark 0\n  \
+             new_flows_len 0 old_flows_len 0\n",
+        ),
+        ("pie", "  prob 0 delay 0us\n  pkts_in 0 overlimit 0 dropped 0 maxq 0 ecn_mark 0\n"),
+        ("tbf rate 10mbit burst 10kb latency 50ms", ""),
+        (
+            "netem delay 10ms",
+            "  delayed 0 dropped 0 corrupted 0 duplicated 0 reordered 0 ecn_marked 0\n",
+        ),
+        (
+            "htb rate 50mbit leaf pfifo limit 30",
+            "class htb 1:1 root leaf 2: prio 0 rate 50Mbit ceil 50Mbit burst 1600b cburst 1600b\n \
+             Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n backlog 0b 0p requeues 0\n \
+             lended: 0 borrowed: 0 giants: 0\n tokens: 4000 ctokens: 4000\n\n\
+             qdisc pfifo 2: parent 1:1 limit 30p\n \
+             Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n backlog 0b 0p requeues 0\n",
+        ),
+    ] {
+        let spec = grammar::parse(line).unwrap().spec;
+        let device = Device::ethernet(1500);
+        let random = dualq_qdisc::SplitMix64::new(1);
+        let discipline = spec.build::<Nothing, _>(&device, random, Instant::ZERO);
+        let (config, stats) = (discipline.config(), discipline.stats(Instant::ZERO));
+        let text = show::text_with_stats(&config, &stats);
+        let own: String = text.split_inclusive('\n').skip(3).collect();
+        assert_eq!(own, lines, "{line}");
+    }
 }

@@ -39,10 +39,10 @@ fn replay(criterion: &mut Criterion) {
         });
     });
     for qdisc in ["pfifo", "dualpi2"] {
-        let spec = grammar::parse(qdisc).expect("it is right").spec;
+        let specs = [grammar::parse(qdisc).expect("it is right").spec];
         group.bench_function(format!("through {qdisc}"), |bencher| {
             bencher.iter(|| {
-                let mut replay = Replay::new(std::slice::from_ref(&spec), &settings, None::<EventLog<Vec<u8>>>);
+                let mut replay = Replay::new(&specs, &settings, None::<EventLog<Vec<u8>>>);
                 let mut arrivals = trace::read(text.as_bytes(), 1500).expect("a trace");
                 while let Some(arrival) = arrivals.next_arrival().expect("it is right") {
                     replay.arrive(&arrival);

@@ -159,6 +159,7 @@ impl<P: Packet> Qdisc<P> for Codel<P> {
         &["codel"]
     }
 
+    #[inline(never)]
     fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
         if self.len() >= self.config.limit as usize {
             self.overlimit += 1;
@@ -171,6 +172,7 @@ impl<P: Packet> Qdisc<P> for Codel<P> {
         1
     }
 
+    #[inline(never)]
     fn dequeue(
         &mut self,
         now: Instant,

@@ -320,6 +320,7 @@ impl<P: FlowPacket> Qdisc<P> for FqCodel<P> {
         &["fq_codel"]
     }
 
+    #[inline(never)]
     fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
         let hash = hash(packet.flow());
         let id = ((u64::from(hash) * u64::from(self.config.flows)) >> 32) as u32;
@@ -340,6 +341,7 @@ impl<P: FlowPacket> Qdisc<P> for FqCodel<P> {
         1
     }
 
+    #[inline(never)]
     fn dequeue(
         &mut self,
         now: Instant,

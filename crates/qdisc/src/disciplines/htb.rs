@@ -128,10 +128,12 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Htb<P, R> {
         self.leaf.bands()
     }
 
+    #[inline(never)]
     fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
         self.leaf.enqueue(now, packet, dropped)
     }
 
+    #[inline(never)]
     fn dequeue(
         &mut self,
         now: Instant,

@@ -199,6 +199,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Netem<P, R> {
         self.leaf.as_ref().map_or(&["netem"], Qdisc::<P>::bands)
     }
 
+    #[inline(never)]
     fn enqueue(
         &mut self,
         now: Instant,
@@ -242,6 +243,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Netem<P, R> {
         1
     }
 
+    #[inline(never)]
     fn dequeue(
         &mut self,
         now: Instant,

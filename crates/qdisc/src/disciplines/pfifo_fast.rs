@@ -48,6 +48,7 @@ impl<P: FlowPacket> Qdisc<P> for PfifoFast<P> {
         &["band 0", "band 1", "band 2"]
     }
 
+    #[inline(never)]
     fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
         let band = usize::from(PRIOMAP[(packet.priority() & 0xf) as usize]);
         let queue = &mut self.bands[band];
@@ -62,6 +63,7 @@ impl<P: FlowPacket> Qdisc<P> for PfifoFast<P> {
         1
     }
 
+    #[inline(never)]
     fn dequeue(
         &mut self,
         now: Instant,

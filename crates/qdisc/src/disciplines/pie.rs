@@ -68,7 +68,7 @@ const fn delay(span: Duration) -> u64 {
 }
 
 const fn cut(micros: u32) -> Duration {
-    Duration::from_nanos(micros as u64 * 1000 >> DELAY_SHIFT << DELAY_SHIFT)
+    Duration::from_nanos((micros as u64 * 1000) >> DELAY_SHIFT << DELAY_SHIFT)
 }
 
 const fn whole_ticks(micros: u32) -> Duration {
@@ -217,7 +217,7 @@ impl Controller {
                 power *= 10;
             }
         }
-        let gain = |gain: u32| (u64::from(gain) * unit >> shift) as i128;
+        let gain = |gain: u32| i128::from((u64::from(gain) * unit) >> shift);
         let (now, before) = (i128::from(self.delay), i128::from(self.previous_delay));
         let target = i128::from(delay(config.target));
         let mut step = gain(config.alpha) * (now - target) + gain(config.beta) * (now - before);
@@ -296,6 +296,7 @@ impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
         &["pie"]
     }
 
+    #[inline(never)]
     fn enqueue(
         &mut self,
         now: Instant,
@@ -332,6 +333,7 @@ impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
         1
     }
 
+    #[inline(never)]
     fn dequeue(
         &mut self,
         now: Instant,

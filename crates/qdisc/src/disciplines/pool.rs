@@ -14,6 +14,8 @@ pub(super) struct Pool<T> {
 struct Slot<T> {
     item: Option<T>,
     next: u32,
+    /// Of no meaning in the first of a chain.
+    previous: u32,
 }
 
 /// A first-in-first-out queue in a [`Pool`].
@@ -44,7 +46,7 @@ impl<T> Pool<T> {
     }
 
     fn store(&mut self, item: T) -> u32 {
-        let slot = Slot { item: Some(item), next: NOWHERE };
+        let slot = Slot { item: Some(item), next: NOWHERE, previous: NOWHERE };
         if self.free == NOWHERE {
             self.slots.push(slot);
             return (self.slots.len() - 1) as u32;
@@ -63,26 +65,30 @@ impl<T> Pool<T> {
             chain.first = place;
         } else {
             self.slots[chain.last as usize].next = place;
+            self.slots[place as usize].previous = chain.last;
         }
         chain.last = place;
         chain.length += 1;
     }
 
-    /// Puts `item` before the first one of which `is_later` is true.
+    /// Puts `item` behind the last one of which `is_later` is not true: near the end, if `chain` is about in order.
     pub(super) fn insert(&mut self, chain: &mut Chain, item: T, is_later: impl Fn(&T) -> bool) {
-        let (mut before, mut after) = (NOWHERE, chain.first);
-        while after != NOWHERE {
-            let slot = &self.slots[after as usize];
-            if slot.item.as_ref().is_some_and(&is_later) {
+        let (mut before, mut after) = (chain.last, NOWHERE);
+        for _ in 0..chain.length {
+            let slot = &self.slots[before as usize];
+            if !slot.item.as_ref().is_some_and(&is_later) {
                 break;
             }
-            (before, after) = (after, slot.next);
+            after = before;
+            before = if before == chain.first { NOWHERE } else { slot.previous };
         }
         if after == NOWHERE {
             return self.push(chain, item);
         }
         let place = self.store(item);
         self.slots[place as usize].next = after;
+        self.slots[place as usize].previous = before;
+        self.slots[after as usize].previous = place;
         if before == NOWHERE {
             chain.first = place;
         } else {

@@ -158,6 +158,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Tbf<P, R> {
         self.leaf.bands()
     }
 
+    #[inline(never)]
     fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
         let is_long = u64::from(packet.length()) > self.config.longest.0;
         if !(is_long && packet.is_gso()) {
@@ -168,6 +169,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Tbf<P, R> {
         queued
     }
 
+    #[inline(never)]
     fn dequeue(
         &mut self,
         now: Instant,

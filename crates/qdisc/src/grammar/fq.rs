@@ -1,12 +1,14 @@
 //! `fq` (tc-fq(8), and what `tc qdisc add … fq help` lists beyond it).
 
 use std::fmt;
-use std::time::Duration;
 
 use dualq_units::Rate;
 
 use super::words::Words;
-use super::{ParseError, RefusedBy, exact_time, unknown_option, write_flag, write_option};
+use super::{
+    ParseError, RefusedBy, exact_nanos, exact_rate, exact_time, unknown_option, write_flag,
+    write_option,
+};
 use crate::Spec;
 use crate::disciplines::fq::{BANDS, Options};
 
@@ -122,7 +124,6 @@ fn rate(option: &str, words: &mut Words<'_>) -> Result<Rate, ParseError> {
 }
 
 pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fmt::Result {
-    let bits = |rate: Option<Rate>| rate.map(|rate| rate.as_bits_per_second());
     let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
     write_option(f, "limit", options.limit)?;
     write_option(f, "flow_limit", options.flow_limit)?;
@@ -134,12 +135,11 @@ pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fm
     write_option(f, "weights", options.weights.map(|weights| list(&weights)))?;
     write_option(f, "quantum", options.quantum)?;
     write_option(f, "initial_quantum", options.initial_quantum)?;
-    write_option(f, "maxrate", bits(options.max_rate))?;
-    write_option(f, "low_rate_threshold", bits(options.low_rate_threshold))?;
+    write_option(f, "maxrate", options.max_rate.map(exact_rate))?;
+    write_option(f, "low_rate_threshold", options.low_rate_threshold.map(exact_rate))?;
     write_option(f, "refill_delay", options.refill_delay.map(exact_time))?;
     write_option(f, "ce_threshold", options.ce_threshold.map(exact_time))?;
-    let nanos = |time: Duration| format!("{}ns", time.as_nanos());
-    write_option(f, "timer_slack", options.timer_slack.map(nanos))?;
+    write_option(f, "timer_slack", options.timer_slack.map(exact_nanos))?;
     write_option(f, "horizon", options.horizon.map(exact_time))?;
     write_flag(f, options.horizon_drop, "horizon_drop", "horizon_cap")?;
     write_flag(f, options.pacing, "pacing", "nopacing")

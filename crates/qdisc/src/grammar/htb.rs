@@ -13,7 +13,9 @@ use dualq_units::{Bytes, Rate};
 
 use super::tbf::{BURST, RATE};
 use super::words::Words;
-use super::{ParseError, RefusedBy, parse_leaf, unknown_option, write_option};
+use super::{
+    ParseError, RefusedBy, exact_rate, exact_size, parse_leaf, unknown_option, write_option,
+};
 use crate::Spec;
 use crate::disciplines::bucket::span;
 use crate::disciplines::htb::{Options, default_burst};
@@ -74,10 +76,9 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
 
 pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fmt::Result {
     let Options { rate, ceil, burst, cburst, leaf } = options;
-    let bits = |rate: &Rate| format!("{}bit", rate.as_bits_per_second());
-    write!(f, " rate {}", bits(rate))?;
-    write_option(f, "ceil", ceil.as_ref().map(bits))?;
-    write_option(f, "burst", burst.map(|burst| burst.0))?;
-    write_option(f, "cburst", cburst.map(|burst| burst.0))?;
+    write!(f, " rate {}", exact_rate(*rate))?;
+    write_option(f, "ceil", ceil.map(exact_rate))?;
+    write_option(f, "burst", burst.map(exact_size))?;
+    write_option(f, "cburst", cburst.map(exact_size))?;
     write_option(f, "leaf", leaf.as_ref())
 }

@@ -20,6 +20,7 @@ mod words;
 use std::fmt;
 use std::time::Duration;
 
+use dualq_units::{Bytes, Rate};
 use words::Words;
 
 use crate::Spec;
@@ -188,6 +189,27 @@ fn exact_time(time: Duration) -> String {
 /// As [`exact_time`].
 fn exact_micros(micros: u32) -> String {
     if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
+}
+
+/// A time to the nanosecond, in the largest unit that is whole.
+fn exact_nanos(time: Duration) -> String {
+    let nanos = time.as_nanos();
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let whole = units.into_iter().find(|(unit, _)| nanos > 0 && nanos.is_multiple_of(*unit));
+    let (unit, name) = whole.unwrap_or((1, "ns"));
+    format!("{}{name}", nanos / unit)
+}
+
+/// A rate that loses nothing: as tc shows it, if that can be read back.
+fn exact_rate(rate: Rate) -> String {
+    let short = rate.to_string();
+    if short.parse() == Ok(rate) { short } else { format!("{}bit", rate.as_bits_per_second()) }
+}
+
+/// A size that loses nothing, likewise.
+fn exact_size(size: Bytes) -> String {
+    let short = size.to_string();
+    if short.parse() == Ok(size) { short } else { size.0.to_string() }
 }
 
 /// Refuses the word last taken, which is no option of `kind`. `options` ends with `help`.

@@ -2,10 +2,13 @@
 //! delay, which tc attaches with a second command, `tc qdisc add … parent 1:1 …`.
 
 use std::fmt;
-use std::time::Duration;
+
+use dualq_units::number::{format_g, strtod};
 
 use super::words::Words;
-use super::{ParseError, RefusedBy, parse_leaf, unknown_option, write_option};
+use super::{
+    ParseError, RefusedBy, exact_nanos, exact_rate, parse_leaf, unknown_option, write_option,
+};
 use crate::Spec;
 use crate::disciplines::netem::Options;
 
@@ -46,7 +49,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
                     words.next();
                 }
                 let loss = words.fraction(word, PERCENT)?;
-                options.loss = Some((loss * f64::from(u32::MAX)).round_ties_even() as u32);
+                options.loss = Some(units(loss));
                 uncorrelated(words)?;
             }
             "ecn" => options.ecn = true,
@@ -80,6 +83,11 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
     Ok(Spec::Netem(options))
 }
 
+/// A probability in tc's units.
+fn units(fraction: f64) -> u32 {
+    (fraction * f64::from(u32::MAX)).round_ties_even() as u32
+}
+
 /// Passes over a correlation of nothing.
 fn uncorrelated(words: &mut Words<'_>) -> Result<(), ParseError> {
     if words.number_follows() && words.fraction("correlation", PERCENT)? > 0.0 {
@@ -90,20 +98,25 @@ fn uncorrelated(words: &mut Words<'_>) -> Result<(), ParseError> {
 }
 
 pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fmt::Result {
-    let nanos = |time: Duration| format!("{}ns", time.as_nanos());
     write_option(f, "limit", options.limit)?;
     if let Some(delay) = options.delay {
-        write!(f, " delay {}", nanos(delay))?;
+        write!(f, " delay {}", exact_nanos(delay))?;
         if let Some(jitter) = options.jitter {
-            write!(f, " {}", nanos(jitter))?;
+            write!(f, " {}", exact_nanos(jitter))?;
         }
     }
-    let percent = |loss: u32| format!("{}%", 100.0 * f64::from(loss) / f64::from(u32::MAX));
+    let percent = |loss: u32| {
+        // As short as it can be without becoming another number.
+        let percent = 100.0 * f64::from(loss) / f64::from(u32::MAX);
+        let short = format_g(percent, 6);
+        let is_exact = strtod(&short).is_some_and(|(value, _)| units(value / 100.0) == loss);
+        if is_exact { format!("{short}%") } else { format!("{percent}%") }
+    };
     write_option(f, "loss", options.loss.map(percent))?;
     if options.ecn {
         f.write_str(" ecn")?;
     }
-    write_option(f, "rate", options.rate.map(|rate| format!("{}bit", rate.as_bits_per_second())))?;
+    write_option(f, "rate", options.rate.map(exact_rate))?;
     write_option(f, "seed", options.seed)?;
     write_option(f, "leaf", options.leaf.as_ref())
 }

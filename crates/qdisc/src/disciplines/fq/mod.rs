@@ -159,6 +159,9 @@ impl<P: FlowPacket> Fq<P> {
 
     /// The packet that leaves now, if one may.
     fn choose(&mut self, now: Instant) -> Option<Departure<P>> {
+        if self.is_empty() {
+            return None;
+        }
         if let Some(waiting) = self.waiting.pop(&mut self.control) {
             return Some(Self::departure(waiting, now, false));
         }
@@ -264,6 +267,7 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
         &["fq"]
     }
 
+    #[inline(never)]
     fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
         let priority = packet.priority() & 0xf;
         let band = usize::from(self.config.priomap[priority as usize]);
@@ -316,6 +320,7 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
         1
     }
 
+    #[inline(never)]
     fn dequeue(
         &mut self,
         now: Instant,
