@@ -3,6 +3,11 @@
 
 use dualq_units::{Bytes, Rate};
 
+/// tc's default burst without the rate's share.
+const BURST_BYTES: u64 = 1600;
+/// A tick of the kernel's packet scheduler (the second figure of `/proc/net/psched`).
+const TICK_NS: u64 = 64;
+
 /// Tokens, counted as the time that they take to gather.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shaper {
@@ -13,12 +18,13 @@ pub(crate) struct Shaper {
 }
 
 impl Shaper {
-    /// A full bucket for `rate`, with tc's default burst: what the rate sends in a timer tick of 1 ns, and one packet of
-    /// 1600 bytes.
+    /// A full bucket for `rate`, with tc's default burst: a packet of 1600 bytes and what the rate sends in a nanosecond,
+    /// rounded up to the ticks that the kernel's packet scheduler counts in.
     pub(crate) fn new(rate: Rate) -> Self {
         let bits_per_second = rate.as_bits_per_second().max(1);
-        let burst = 1600 + bits_per_second / 8 / 15_625_000;
-        let burst_ns = rate.transmission_time(Bytes(burst)).as_nanos() as i64;
+        let burst = Bytes(BURST_BYTES + bits_per_second / 8_000_000_000);
+        let burst_ns = rate.transmission_time(burst).as_nanos() as u64;
+        let burst_ns = burst_ns.next_multiple_of(TICK_NS) as i64;
         Self { bits_per_second, burst_ns, tokens_ns: burst_ns, updated_ns: 0 }
     }
 
@@ -42,6 +48,14 @@ impl Shaper {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_default_burst_is_tcs() {
+        for (mbit, bytes) in [(50, 1600), (1_000, 1600), (10_000, 1680)] {
+            let shaper = Shaper::new(Rate::from_mbit(mbit));
+            assert_eq!(shaper.burst_ns as u64 * mbit / 8_000, bytes, "{mbit} Mbit/s");
+        }
+    }
 
     #[test]
     fn a_burst_of_two_and_then_the_rate() {

@@ -61,6 +61,21 @@ fn a_finite_flow_ends_and_says_when() {
 }
 
 #[test]
+fn flows_start_and_stop_when_they_should() {
+    let link =
+        json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "fq_codel", "loss": "0%", "mtu": 1500});
+    let flow = json!([
+        {"cc": "cubic", "count": 1, "ecn": false, "stop": "6s"},
+        {"cc": "cubic", "count": 1, "ecn": false, "start": "6s"},
+    ]);
+    let outcome = run(&scenario(&link, &flow, 11), 1);
+    let (first, second) = (outcome.flow[0].total_mbit, outcome.flow[1].total_mbit);
+    // Each has the link for five of the ten seconds.
+    assert!((8.5..9.8).contains(&first) && (8.5..9.8).contains(&second), "{first} {second}");
+    assert!(outcome.flow[0].completion_s[0].is_some_and(|seconds| seconds < 6.2));
+}
+
+#[test]
 fn fq_codel_protects_the_probe() {
     let link = |qdisc: &str| json!({"rate": "20mbit", "rtt": "20ms", "qdisc": qdisc, "loss": "0%", "mtu": 1500});
     let flow = json!([{"cc": "cubic", "count": 2, "ecn": false}]);

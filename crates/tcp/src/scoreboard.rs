@@ -12,6 +12,9 @@ pub(crate) const RETRANSMITTED: u8 = 4;
 /// Was retransmitted at some time.
 pub(crate) const EVER_RETRANSMITTED: u8 = 8;
 
+/// Room for a window after the handshake; it doubles when it is too small. Small, for the sake of ten thousand flows.
+const INITIAL_SEGMENTS: usize = 16;
+
 /// One segment that was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Segment {
@@ -55,7 +58,7 @@ pub(crate) struct Scoreboard {
 impl Scoreboard {
     pub(crate) fn new() -> Self {
         Self {
-            ring: vec![Segment::default(); 64],
+            ring: vec![Segment::default(); INITIAL_SEGMENTS],
             first: 0,
             next: 0,
             sacked_out: 0,

@@ -248,7 +248,7 @@ fn a_delay_that_only_looks_like_loss_is_undone() {
     pair.run(2 * SECOND);
     let cwnd = pair.sender.cwnd();
     // Everything under way is held for a second: the sender times out, then learns better.
-    for (time_ns, _) in pair.forward.iter_mut() {
+    for (time_ns, _) in &mut pair.forward {
         *time_ns += SECOND;
     }
     pair.link_free_ns += SECOND;
