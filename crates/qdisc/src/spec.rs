@@ -11,7 +11,7 @@ use crate::disciplines::netem::{self, Netem};
 use crate::disciplines::pfifo_fast::{self, PfifoFast};
 use crate::disciplines::pie::{self, Pie};
 use crate::disciplines::tbf::{self, Tbf};
-use crate::disciplines::{Discipline, Fifo};
+use crate::disciplines::{Discipline, Fifo, Other};
 use crate::{FlowPacket, disciplines};
 
 /// The device a discipline is put on, as far as its defaults depend on it.
@@ -140,16 +140,28 @@ impl Spec {
             Self::Pfifo { .. } | Self::Bfifo { .. } => {
                 Discipline::Fifo(Fifo::new(self.fifo_limit(device)))
             }
-            Self::Codel(options) => Discipline::Codel(Box::new(Codel::new(options, device))),
-            Self::FqCodel(options) => Discipline::FqCodel(Box::new(FqCodel::new(options, device))),
-            Self::Pie(options) => Discipline::Pie(Box::new(Pie::new(options, device, random, now))),
-            Self::Tbf(options) => Discipline::Tbf(Box::new(Tbf::new(options, device, random, now))),
-            Self::Htb(options) => Discipline::Htb(Box::new(Htb::new(options, device, random, now))),
-            Self::Netem(options) => {
-                Discipline::Netem(Box::new(Netem::new(options, device, random, now)))
+            Self::Codel(options) => {
+                Discipline::Other(Box::new(Other::Codel(Codel::new(options, device))))
             }
-            Self::PfifoFast(_) => Discipline::PfifoFast(Box::new(PfifoFast::new(device))),
-            Self::Fq(options) => Discipline::Fq(Box::new(Fq::new(options, device))),
+            Self::FqCodel(options) => {
+                Discipline::Other(Box::new(Other::FqCodel(FqCodel::new(options, device))))
+            }
+            Self::Pie(options) => {
+                Discipline::Other(Box::new(Other::Pie(Pie::new(options, device, random, now))))
+            }
+            Self::Tbf(options) => {
+                Discipline::Other(Box::new(Other::Tbf(Tbf::new(options, device, random, now))))
+            }
+            Self::Htb(options) => {
+                Discipline::Other(Box::new(Other::Htb(Htb::new(options, device, random, now))))
+            }
+            Self::Netem(options) => {
+                Discipline::Other(Box::new(Other::Netem(Netem::new(options, device, random, now))))
+            }
+            Self::PfifoFast(_) => {
+                Discipline::Other(Box::new(Other::PfifoFast(PfifoFast::new(device))))
+            }
+            Self::Fq(options) => Discipline::Other(Box::new(Other::Fq(Fq::new(options, device)))),
         }
     }
 

@@ -129,28 +129,28 @@ pub trait Qdisc<P> {
     fn stats(&self, now: Instant) -> Stats;
 }
 
-/// Any of the disciplines. All but the smallest are boxed, apart from DualPI2, whose packets do not pay for a pointer.
+/// Any of the disciplines. DualPI2 and the FIFOs are at hand; all others lie behind one pointer, so that telling them apart
+/// costs the packets of these two nothing.
 pub enum Discipline<P, R = SplitMix64> {
     /// DualPI2.
     Dualpi2(DualPi2<P, R>),
     /// `pfifo` or `bfifo`.
     Fifo(Fifo<P>),
-    /// One queue under CoDel.
-    Codel(Box<Codel<P>>),
-    /// Flows in turn, each under CoDel.
-    FqCodel(Box<FqCodel<P>>),
-    /// One queue under PIE.
-    Pie(Box<Pie<P, R>>),
-    /// A token bucket around a leaf.
-    Tbf(Box<Tbf<P, R>>),
-    /// One class of `htb` around a leaf.
-    Htb(Box<Htb<P, R>>),
-    /// A path that delays, loses and slows down.
-    Netem(Box<Netem<P, R>>),
-    /// Three FIFOs, one before the other.
-    PfifoFast(Box<PfifoFast<P>>),
-    /// `fq`.
-    Fq(Box<Fq<P>>),
+    /// Any other.
+    Other(Box<Other<P, R>>),
+}
+
+/// The disciplines behind a pointer.
+#[expect(missing_docs, reason = "named for their kinds")]
+pub enum Other<P, R> {
+    Codel(Codel<P>),
+    FqCodel(FqCodel<P>),
+    Pie(Pie<P, R>),
+    Tbf(Tbf<P, R>),
+    Htb(Htb<P, R>),
+    Netem(Netem<P, R>),
+    PfifoFast(PfifoFast<P>),
+    Fq(Fq<P>),
 }
 
 /// Why a discipline was not changed.
@@ -195,27 +195,7 @@ impl<P: FlowPacket, R: Random> Discipline<P, R> {
                 inner.change(spec);
                 Ok(())
             }
-            (Self::Codel(inner), Spec::Codel(options)) => {
-                inner.change(options, dropped);
-                Ok(())
-            }
-            (Self::FqCodel(inner), Spec::FqCodel(options)) => {
-                inner.change(options, dropped);
-                Ok(())
-            }
-            (Self::Pie(inner), Spec::Pie(options)) => {
-                inner.change(options, dropped);
-                Ok(())
-            }
-            (Self::Fq(inner), Spec::Fq(options)) => {
-                inner.change(options, dropped);
-                Ok(())
-            }
-            (Self::Tbf(_), Spec::Tbf(_))
-            | (Self::Htb(_), Spec::Htb(_))
-            | (Self::Netem(_), Spec::Netem(_)) => Err(ChangeError::Shaper),
-            // There is nothing to change.
-            (Self::PfifoFast(_), Spec::PfifoFast(_)) => Ok(()),
+            (Self::Other(inner), spec) => inner.change(spec, dropped),
             (other, spec) => {
                 let is = other.config().kind();
                 Err(ChangeError::OtherKind { is, asked: spec.kind() })
@@ -224,100 +204,125 @@ impl<P: FlowPacket, R: Random> Discipline<P, R> {
     }
 }
 
-/// Calls the discipline inside; `as_ref` or `as_mut` opens the boxed ones. Their `enqueue` and `dequeue` are not inlined:
-/// the loops of callers stay small, and fast for those that are.
-macro_rules! dispatch {
-    ($self:ident, $open:ident, $inner:ident => $call:expr) => {
-        match $self {
-            Discipline::Dualpi2($inner) => $call,
-            Discipline::Fifo($inner) => $call,
-            Discipline::Codel(boxed) => {
-                let $inner = boxed.$open();
-                $call
+impl<P: FlowPacket, R: Random> Other<P, R> {
+    fn change(
+        &mut self,
+        spec: &Spec,
+        dropped: &mut impl FnMut(Dropped<P>),
+    ) -> Result<(), ChangeError> {
+        match (self, spec) {
+            (Self::Codel(inner), Spec::Codel(options)) => inner.change(options, dropped),
+            (Self::FqCodel(inner), Spec::FqCodel(options)) => inner.change(options, dropped),
+            (Self::Pie(inner), Spec::Pie(options)) => inner.change(options, dropped),
+            (Self::Fq(inner), Spec::Fq(options)) => inner.change(options, dropped),
+            (Self::Tbf(_), Spec::Tbf(_))
+            | (Self::Htb(_), Spec::Htb(_))
+            | (Self::Netem(_), Spec::Netem(_)) => return Err(ChangeError::Shaper),
+            // There is nothing to change.
+            (Self::PfifoFast(_), Spec::PfifoFast(_)) => {}
+            (other, spec) => {
+                let is = other.config().kind();
+                return Err(ChangeError::OtherKind { is, asked: spec.kind() });
             }
-            Discipline::FqCodel(boxed) => {
-                let $inner = boxed.$open();
-                $call
+        }
+        Ok(())
+    }
+}
+
+/// Hands every call on to the discipline inside; those in a box are opened.
+macro_rules! forward {
+    ($type:ident, $inline:meta, [$($direct:ident),*], [$($boxed:ident),*]) => {
+        impl<P: FlowPacket, R: Random> Qdisc<P> for $type<P, R> {
+            #[$inline]
+            fn bands(&self) -> &'static [&'static str] {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::<P>::bands(inner),)*
+                    $(Self::$boxed(inner) => Qdisc::<P>::bands(inner.as_ref()),)*
+                }
             }
-            Discipline::Pie(boxed) => {
-                let $inner = boxed.$open();
-                $call
+
+            #[$inline]
+            fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::enqueue(inner, now, packet, dropped),)*
+                    $(Self::$boxed(inner) => Qdisc::enqueue(inner.as_mut(), now, packet, dropped),)*
+                }
             }
-            Discipline::Tbf(boxed) => {
-                let $inner = boxed.$open();
-                $call
+
+            #[$inline]
+            fn dequeue(&mut self, now: Instant, dropped: &mut impl FnMut(Dropped<P>)) -> Option<Departure<P>> {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::dequeue(inner, now, dropped),)*
+                    $(Self::$boxed(inner) => Qdisc::dequeue(inner.as_mut(), now, dropped),)*
+                }
             }
-            Discipline::Htb(boxed) => {
-                let $inner = boxed.$open();
-                $call
+
+            #[$inline]
+            fn peek(&mut self, now: Instant, dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P> {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::peek(inner, now, dropped),)*
+                    $(Self::$boxed(inner) => Qdisc::peek(inner.as_mut(), now, dropped),)*
+                }
             }
-            Discipline::Netem(boxed) => {
-                let $inner = boxed.$open();
-                $call
+
+            #[$inline]
+            fn len(&self) -> usize {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::<P>::len(inner),)*
+                    $(Self::$boxed(inner) => Qdisc::<P>::len(inner.as_ref()),)*
+                }
             }
-            Discipline::PfifoFast(boxed) => {
-                let $inner = boxed.$open();
-                $call
+
+            #[$inline]
+            fn next_ready(&self, now: Instant) -> Instant {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::<P>::next_ready(inner, now),)*
+                    $(Self::$boxed(inner) => Qdisc::<P>::next_ready(inner.as_ref(), now),)*
+                }
             }
-            Discipline::Fq(boxed) => {
-                let $inner = boxed.$open();
-                $call
+
+            #[$inline]
+            fn next_timer(&self) -> Instant {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::<P>::next_timer(inner),)*
+                    $(Self::$boxed(inner) => Qdisc::<P>::next_timer(inner.as_ref()),)*
+                }
+            }
+
+            #[$inline]
+            fn on_timer(&mut self, now: Instant) {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::<P>::on_timer(inner, now),)*
+                    $(Self::$boxed(inner) => Qdisc::<P>::on_timer(inner.as_mut(), now),)*
+                }
+            }
+
+            #[$inline]
+            fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>)) {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::reset(inner, dropped),)*
+                    $(Self::$boxed(inner) => Qdisc::reset(inner.as_mut(), dropped),)*
+                }
+            }
+
+            #[$inline]
+            fn config(&self) -> Config {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::<P>::config(inner),)*
+                    $(Self::$boxed(inner) => Qdisc::<P>::config(inner.as_ref()),)*
+                }
+            }
+
+            #[$inline]
+            fn stats(&self, now: Instant) -> Stats {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::<P>::stats(inner, now),)*
+                    $(Self::$boxed(inner) => Qdisc::<P>::stats(inner.as_ref(), now),)*
+                }
             }
         }
     };
 }
 
-impl<P: FlowPacket, R: Random> Qdisc<P> for Discipline<P, R> {
-    fn bands(&self) -> &'static [&'static str] {
-        dispatch!(self, as_ref, inner => Qdisc::<P>::bands(inner))
-    }
-
-    #[inline]
-    fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut impl FnMut(Dropped<P>)) -> usize {
-        dispatch!(self, as_mut, inner => Qdisc::enqueue(inner, now, packet, dropped))
-    }
-
-    #[inline]
-    fn dequeue(
-        &mut self,
-        now: Instant,
-        dropped: &mut impl FnMut(Dropped<P>),
-    ) -> Option<Departure<P>> {
-        dispatch!(self, as_mut, inner => Qdisc::dequeue(inner, now, dropped))
-    }
-
-    fn peek(&mut self, now: Instant, dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P> {
-        dispatch!(self, as_mut, inner => Qdisc::peek(inner, now, dropped))
-    }
-
-    #[inline]
-    fn len(&self) -> usize {
-        dispatch!(self, as_ref, inner => Qdisc::<P>::len(inner))
-    }
-
-    #[inline]
-    fn next_ready(&self, now: Instant) -> Instant {
-        dispatch!(self, as_ref, inner => Qdisc::<P>::next_ready(inner, now))
-    }
-
-    #[inline]
-    fn next_timer(&self) -> Instant {
-        dispatch!(self, as_ref, inner => Qdisc::<P>::next_timer(inner))
-    }
-
-    fn on_timer(&mut self, now: Instant) {
-        dispatch!(self, as_mut, inner => Qdisc::<P>::on_timer(inner, now));
-    }
-
-    fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>)) {
-        dispatch!(self, as_mut, inner => Qdisc::reset(inner, dropped));
-    }
-
-    fn config(&self) -> Config {
-        dispatch!(self, as_ref, inner => Qdisc::<P>::config(inner))
-    }
-
-    fn stats(&self, now: Instant) -> Stats {
-        dispatch!(self, as_ref, inner => Qdisc::<P>::stats(inner, now))
-    }
-}
+forward!(Discipline, inline, [Dualpi2, Fifo], [Other]);
+forward!(Other, inline(never), [Codel, FqCodel, Pie, Tbf, Htb, Netem, PfifoFast, Fq], []);

@@ -4,6 +4,9 @@
 //! that no limit was given, the last of two equal options counts, `max_rtt` overrides a `target` beside it. What tc writes
 //! to its standard error on success comes back as [`Parsed::notices`]; what it refuses comes back as a [`ParseError`] that
 //! says where, and what would be right.
+//!
+//! What tc says with several commands is one line here: `tbf`, `htb` (with one class) and `netem` take a word `leaf`, and what
+//! follows it is the discipline inside, as in `htb rate 50mbit leaf dualpi2 target 5ms`.
 
 mod codel;
 mod dualpi2;

@@ -114,7 +114,7 @@ pub fn json(config: &Config) -> Map<String, Value> {
     object(config, None, 1)
 }
 
-/// The object in the array of `tc -j -s qdisc show`, as [`json`].
+/// The object in the array of `tc -j -s qdisc show`, as [`json()`].
 #[must_use]
 pub fn json_with_stats(config: &Config, stats: &Stats) -> Map<String, Value> {
     object(config, Some(stats), 1)
