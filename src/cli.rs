@@ -76,10 +76,10 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   dualq check tests/data/linux-7.3/*.jsonl
 
-Each line of a FILE is {\"scenario\": {...}, \"runs\": [{...}, ...]}: a scenario, and what repeated runs
-of real Linux did with it. Two means agree if they differ by no more than the kernel's own runs do, or
-by no more than: total goodput 5 % or 0.3 Mbit/s; each group's goodput 20 %; median probe RTT above the
-base 25 % or 1.5 ms, its p95 50 % or 5 ms; retransmissions a factor of 2 or 30.";
+Each line of a FILE is {\"scenario\": {...}, \"runs\": [{...}, ...]}: a scenario, and what repeated
+runs of real Linux did with it. Two means agree if they differ by no more than the kernel's own
+runs do, or by no more than: total goodput 5 % or 0.3 Mbit/s; each group's goodput 20 %; median
+probe RTT above the base 25 % or 1.5 ms, its p95 50 % or 5 ms; retransmissions a factor of 2 or 30.";
 
 #[derive(Args)]
 pub(crate) struct RunArgs {
@@ -139,7 +139,7 @@ pub(crate) struct CheckArgs {
     pub(crate) world: World,
 
     /// How often each scenario is run, each time with another seed
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: u64,
 
     /// Print one JSON document instead of lines
