@@ -96,19 +96,19 @@ pub(crate) struct RunArgs {
     pub(crate) cc: Vec<String>,
 
     /// The bottleneck's rate in tc's words; give several to compare them
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub(crate) rate: Vec<String>,
 
     /// The base round-trip time; give several to compare them
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) rtt: Vec<String>,
 
     /// How long it runs, in simulated time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) duration: Option<String>,
 
     /// The interval of the time series in the JSON document [default: 1s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) interval: Option<String>,
 
     /// What all that is random follows from

@@ -164,6 +164,21 @@ fn transfers_ends_and_pings() {
     assert!((30.0..30.5).contains(&least), "{least}");
 }
 
+/// Who is stuck is told; who is done is not stuck.
+#[test]
+fn no_progress_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scenario.toml");
+    let shown = |scenario: &str| {
+        fs::write(&path, scenario).unwrap();
+        stdout(&["run", path.to_str().unwrap(), "--duration", "12s"])
+    };
+    let stuck = shown("[link]\nloss = '100%'");
+    assert!(stuck.contains("1 flow made no progress"), "{stuck}");
+    let done = shown("[[flow]]\ncc = 'cubic'\nsize = '100kb'\n[[flow]]\ncc = 'bbr'\nstop = '3s'");
+    assert!(!done.contains("no progress"), "{done}");
+}
+
 #[test]
 fn bad_input() {
     let folder = tempfile::tempdir().unwrap();
@@ -201,6 +216,8 @@ fn bad_input() {
         ),
         (2, option("--qdisc", "fq_coddle"), "--qdisc: qdisc \"fq_coddle\""),
         (2, option("--rate", "0"), "--rate: a link needs a rate above 0"),
+        (2, option("--duration", "-1s"), "--duration: \"-1s\" is not a time"),
+        (2, option("--rtt", "-5ms"), "--rtt: \"-5ms\" is not a time"),
         (2, option("--duration", "0s"), "--duration: it must be longer than 0"),
         (2, option("--cc", "vegas"), "--cc: unknown congestion control \"vegas\""),
         (2, vec!["run".into(), "--json".into(), "--csv".into()], "cannot be used with"),

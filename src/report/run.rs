@@ -158,10 +158,13 @@ pub(crate) fn text(comparison: &Comparison) -> String {
     for run in &ranked {
         let mut stalled = 0;
         for flow in &run.outcome.flow {
-            stalled += flow.goodput_mbit.iter().filter(|goodput| **goodput <= 0.0).count();
+            // What has sent all it had to before the figures begin is done, not stuck.
+            let flows = flow.goodput_mbit.iter().zip(&flow.completion_s);
+            stalled += flows.filter(|(goodput, done)| **goodput <= 0.0 && done.is_none()).count();
         }
         if stalled > 0 {
-            let _ = writeln!(text, "{}: {stalled} flows made no progress", run.label());
+            let flows = if stalled == 1 { "flow" } else { "flows" };
+            let _ = writeln!(text, "{}: {stalled} {flows} made no progress", run.label());
         }
     }
     for published in &plan.published {
