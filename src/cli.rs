@@ -103,7 +103,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) rtt: Vec<String>,
 
-    /// How long it runs, in simulated time
+    /// How long it runs, in simulated time; a warm-up that does not fit becomes a quarter of it
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) duration: Option<String>,
 

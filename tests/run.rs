@@ -177,6 +177,9 @@ fn no_progress_is_told() {
     assert!(stuck.contains("1 flow made no progress"), "{stuck}");
     let done = shown("[[flow]]\ncc = 'cubic'\nsize = '100kb'\n[[flow]]\ncc = 'bbr'\nstop = '3s'");
     assert!(!done.contains("no progress"), "{done}");
+    assert!(done.contains("cubic: 1 of 1 transfers ended, the slowest after 0."), "{done}");
+    let endless = shown("[[flow]]\ncc = 'cubic'\nsize = '10gb'");
+    assert!(endless.contains("cubic: none of 1 transfers ended"), "{endless}");
 }
 
 #[test]

@@ -156,6 +156,23 @@ pub(crate) fn text(comparison: &Comparison) -> String {
         }
     }
     for run in &ranked {
+        for (group, flow) in run.variant.scenario.flow.iter().zip(&run.outcome.flow) {
+            // Only a size is an end of its own; goodput says little of a transfer that was over before the figures begin.
+            if group.size.is_some() {
+                let done: Vec<f64> = flow.completion_s.iter().flatten().copied().collect();
+                let slowest = done.iter().copied().fold(0.0, f64::max);
+                let (label, cc, all) = (run.label(), &group.cc, flow.completion_s.len());
+                let _ = match done.len() {
+                    0 => writeln!(text, "{label}: {cc}: none of {all} transfers ended"),
+                    ended => writeln!(
+                        text,
+                        "{label}: {cc}: {ended} of {all} transfers ended, the slowest after {slowest:.3} s"
+                    ),
+                };
+            }
+        }
+    }
+    for run in &ranked {
         let mut stalled = 0;
         for flow in &run.outcome.flow {
             // What has sent all it had to before the figures begin is done, not stuck.

@@ -247,12 +247,6 @@ impl Sender {
         self.window.pacing_rate
     }
 
-    /// The congestion control's name.
-    #[must_use]
-    pub fn control_name(&self) -> &'static str {
-        self.control.name()
-    }
-
     #[inline]
     fn is_paced(&self) -> bool {
         self.config.pacing == Pacing::ByQueue || self.control.needs_pacing()
