@@ -521,10 +521,6 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
-    fn name(&self) -> &'static str {
-        "bbr"
-    }
-
     fn start(&mut self, window: &mut Window, context: &Context) {
         window.ssthresh = INFINITE_SSTHRESH;
         self.next_round_delivered = context.delivered;

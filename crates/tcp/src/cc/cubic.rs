@@ -214,10 +214,6 @@ impl Cubic {
 }
 
 impl CongestionControl for Cubic {
-    fn name(&self) -> &'static str {
-        "cubic"
-    }
-
     fn start(&mut self, _window: &mut Window, context: &Context) {
         self.hystart.start_round(context);
     }

@@ -42,10 +42,6 @@ impl Dctcp {
 }
 
 impl CongestionControl for Dctcp {
-    fn name(&self) -> &'static str {
-        "dctcp"
-    }
-
     fn start(&mut self, _window: &mut Window, context: &Context) {
         self.start_observation(context);
     }

@@ -153,9 +153,6 @@ pub enum Event {
 
 /// A congestion control.
 pub trait CongestionControl {
-    /// The kernel's name for it.
-    fn name(&self) -> &'static str;
-
     /// The connection is established.
     fn start(&mut self, _window: &mut Window, _context: &Context) {}
 
@@ -275,10 +272,6 @@ macro_rules! dispatch {
 }
 
 impl CongestionControl for Controller {
-    fn name(&self) -> &'static str {
-        dispatch!(self, control => control.name())
-    }
-
     fn start(&mut self, window: &mut Window, context: &Context) {
         dispatch!(self, control => control.start(window, context));
     }

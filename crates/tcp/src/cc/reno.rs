@@ -25,10 +25,6 @@ pub(super) fn grow(window: &mut Window, context: &Context, mut acked: u32) {
 }
 
 impl CongestionControl for Reno {
-    fn name(&self) -> &'static str {
-        "reno"
-    }
-
     fn ssthresh(&mut self, window: &Window, _context: &Context) -> u32 {
         (window.cwnd / 2).max(MIN_SSTHRESH)
     }
