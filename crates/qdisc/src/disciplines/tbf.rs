@@ -8,7 +8,7 @@ use std::time::Duration;
 use dualpi2::Random;
 use dualq_units::{Bytes, Instant, Rate};
 
-use super::bucket::{Bucket, cost, filled};
+use super::bucket::{Bucket, cost, filled, size};
 use super::{Departure, Discipline, DropReason, Dropped, Fifo, Qdisc};
 use crate::show::{self, Counters, OwnStats};
 use crate::{Device, FifoLimit, FlowPacket, Spec};
@@ -92,6 +92,19 @@ impl Config {
             longest: peak.map_or(burst, |peak| peak.mtu.min(burst)),
             leaf: options.leaf.as_ref().map(|leaf| Box::new(leaf.configure(device))),
         }
+    }
+
+    /// What a kernel tells of one without a leaf, which is its buckets as time only.
+    #[must_use]
+    pub fn told(
+        rate: Rate,
+        buffer: Duration,
+        peak: Option<(Rate, Duration)>,
+        limit: Bytes,
+    ) -> Self {
+        let burst = size(rate, buffer);
+        let longest = peak.map_or(burst, |(rate, buffer)| size(rate, buffer).min(burst));
+        Self { rate, buffer, peak, limit, longest, leaf: None }
     }
 }
 

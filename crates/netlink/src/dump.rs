@@ -1,0 +1,172 @@
+//! Reading what the kernel tells of its queue disciplines.
+
+use dualq_qdisc::Config;
+use dualq_qdisc::disciplines::{htb, netem, tbf};
+use dualq_qdisc::show::{Counters, Stats};
+use netlink_packet_core::Emitable;
+use netlink_packet_route::tc::TcHeader;
+
+use crate::Handle;
+use crate::attributes::{Attributes, u32_at, u64_at};
+use crate::channel::messages;
+use crate::kinds::{self, TCA_KIND, TCA_OPTIONS};
+use crate::qdisc::{RTM_NEWQDISC, RTM_NEWTCLASS};
+
+const TCA_STATS2: u16 = 7;
+const TCA_STATS_BASIC: u16 = 1;
+const TCA_STATS_QUEUE: u16 = 3;
+const TCA_STATS_APP: u16 = 4;
+const TCA_STATS_PKT64: u16 = 8;
+
+/// As in the grammar: no line has more disciplines inside one another.
+const DEEPEST: u32 = 8;
+
+/// A queue discipline of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Its number; those that the kernel put there itself have none.
+    pub handle: Handle,
+    /// [`Handle::ROOT`], or the class that it is in.
+    pub parent: Handle,
+    /// Its kind, as tc names it.
+    pub kind: String,
+    /// Its parameters; `None` if dualq does not know the kind, or cannot say what this one was told.
+    pub config: Option<Config>,
+    /// All that it counts; `None` if dualq does not know the kind.
+    pub stats: Option<Stats>,
+    /// What every discipline counts.
+    pub counters: Counters,
+    /// Packets that the device did not take.
+    pub requeues: u64,
+}
+
+/// A message about a discipline or a class.
+pub(crate) struct Entry<'a> {
+    handle: Handle,
+    parent: Handle,
+    kind: &'a str,
+    pub(crate) options: Option<&'a [u8]>,
+    counters: Counters,
+    requeues: u64,
+    /// What only its kind counts.
+    pub(crate) own: Option<&'a [u8]>,
+}
+
+impl<'a> Entry<'a> {
+    fn read(payload: &'a [u8], link: u32) -> Option<Self> {
+        let header = TcHeader::parse(payload).ok()?;
+        if header.index != link.cast_signed() {
+            return None;
+        }
+        let attributes = Attributes::read(payload.get(header.buffer_len()..)?);
+        let stats = attributes.nested(TCA_STATS2).unwrap_or_default();
+        let queue = stats.get(TCA_STATS_QUEUE).unwrap_or_default();
+        let field = |offset| u64::from(u32_at(queue, offset).unwrap_or(0));
+        let basic = stats.get(TCA_STATS_BASIC).unwrap_or_default();
+        let packets = u64::from(u32_at(basic, 8).unwrap_or(0));
+        Some(Self {
+            handle: Handle::from_raw(header.handle.into()),
+            parent: Handle::from_raw(header.parent.into()),
+            kind: attributes.string(TCA_KIND)?,
+            options: attributes.get(TCA_OPTIONS),
+            counters: Counters {
+                sent_bytes: u64_at(basic, 0).unwrap_or(0),
+                // 32 bits do not hold them for long.
+                sent_packets: stats.u64(TCA_STATS_PKT64).unwrap_or(packets),
+                backlog_packets: field(0),
+                backlog_bytes: field(4),
+                drops: field(8),
+                overlimits: field(16),
+            },
+            requeues: field(12),
+            own: stats.get(TCA_STATS_APP),
+        })
+    }
+}
+
+/// All that was told about a device.
+struct Dump<'a> {
+    queues: Vec<Entry<'a>>,
+    classes: Vec<Entry<'a>>,
+    tx_queue_length: u32,
+}
+
+impl Dump<'_> {
+    /// The discipline in the class `1` of another, which is where dualq puts it.
+    fn leaf(&self, of: &Entry<'_>) -> Option<&Entry<'_>> {
+        let class = Handle::class(of.handle.major(), 1);
+        self.queues.iter().find(|entry| of.handle.major() != 0 && entry.parent == class)
+    }
+
+    fn classes<'s>(&'s self, of: &Entry<'_>) -> impl Iterator<Item = &'s Entry<'s>> {
+        let major = of.handle.major();
+        self.classes.iter().filter(move |class| class.handle.major() == major)
+    }
+
+    fn config(&self, entry: &Entry<'_>, depth: u32) -> Option<Config> {
+        let config = if entry.kind == "htb" {
+            let mut classes = self.classes(entry);
+            let class = classes.next()?;
+            let is_ours = class.handle.minor() == 1 && classes.next().is_none();
+            kinds::htb_config(entry.options?, class.options.filter(|_| is_ours)?)?
+        } else {
+            kinds::config(entry.kind, entry.options, self.tx_queue_length)?
+        };
+        let inside = || {
+            let leaf = self.leaf(entry).filter(|_| depth < DEEPEST)?;
+            self.config(leaf, depth + 1).map(Box::new)
+        };
+        Some(match config {
+            Config::Tbf(config) => Config::Tbf(tbf::Config { leaf: inside(), ..config }),
+            Config::Htb(config) => Config::Htb(htb::Config { leaf: inside(), ..config }),
+            Config::Netem(config) => Config::Netem(netem::Config { leaf: inside(), ..config }),
+            other => other,
+        })
+    }
+
+    fn stats(&self, entry: &Entry<'_>, depth: u32) -> Option<Stats> {
+        let leaf = self.leaf(entry).filter(|_| depth < DEEPEST);
+        let leaf = leaf.and_then(|leaf| self.stats(leaf, depth + 1));
+        let own = match entry.kind {
+            "htb" => self.classes(entry).next()?.own,
+            _ => entry.own,
+        };
+        let own = kinds::own_stats(entry.kind, own, &entry.counters, leaf)?;
+        Some(Stats { counters: entry.counters, own })
+    }
+}
+
+impl Queue {
+    /// The disciplines of the device `link` in an answer of the kernel: messages of `RTM_NEWQDISC`, and `RTM_NEWTCLASS` for
+    /// the classes of `htb`. What cannot be read is left out. `tx_queue_length` is the device's.
+    #[must_use]
+    pub fn read(answer: &[u8], link: u32, tx_queue_length: u32) -> Vec<Self> {
+        let entries = |kind| {
+            let of_kind = messages(answer).filter(move |message| message.kind == kind);
+            of_kind.filter_map(|message| Entry::read(message.payload, link)).collect()
+        };
+        let dump = Dump {
+            queues: entries(RTM_NEWQDISC),
+            classes: entries(RTM_NEWTCLASS),
+            tx_queue_length,
+        };
+        let queue = |entry: &Entry<'_>| Self {
+            handle: entry.handle,
+            parent: entry.parent,
+            kind: entry.kind.to_owned(),
+            config: dump.config(entry, 0),
+            stats: dump.stats(entry, 0),
+            counters: entry.counters,
+            requeues: entry.requeues,
+        };
+        dump.queues.iter().map(queue).collect()
+    }
+}
+
+/// Whether there is an `htb` in an answer.
+pub(crate) fn has_htb(answer: &[u8]) -> bool {
+    messages(answer).any(|message| {
+        let attributes = message.payload.get(TcHeader::default().buffer_len()..);
+        attributes.is_some_and(|bytes| Attributes::read(bytes).string(TCA_KIND) == Some("htb"))
+    })
+}

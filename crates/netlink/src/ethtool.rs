@@ -1,0 +1,147 @@
+//! Segmentation offload: whether the kernel hands aggregates of packets to a device. What `ethtool -K` does, over generic
+//! netlink (Linux 5.6).
+
+use crate::attributes::{Attributes, Writer};
+use crate::channel::{Failure, messages};
+use crate::error::{ENODEV, on_off};
+use crate::{Netlink, NetlinkError};
+
+/// The family that tells the numbers of the others.
+const GENL_ID_CTRL: u16 = 0x10;
+const CTRL_CMD_GETFAMILY: u8 = 3;
+const CTRL_ATTR_FAMILY_ID: u16 = 1;
+const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+
+const ETHTOOL_MSG_FEATURES_GET: u8 = 11;
+const ETHTOOL_MSG_FEATURES_SET: u8 = 12;
+const ETHTOOL_A_FEATURES_HEADER: u16 = 1;
+const ETHTOOL_A_FEATURES_WANTED: u16 = 3;
+const ETHTOOL_A_FEATURES_ACTIVE: u16 = 4;
+const ETHTOOL_A_HEADER_DEV_NAME: u16 = 2;
+const ETHTOOL_A_BITSET_BITS: u16 = 3;
+const ETHTOOL_A_BITSET_BITS_BIT: u16 = 1;
+const ETHTOOL_A_BITSET_BIT_NAME: u16 = 2;
+const ETHTOOL_A_BITSET_BIT_VALUE: u16 = 3;
+
+/// What `ethtool -K … gso` switches.
+const GSO: &str = "tx-generic-segmentation";
+/// What `ethtool -K … tso` switches.
+const TSO: [&str; 4] = [
+    "tx-tcp-segmentation",
+    "tx-tcp-ecn-segmentation",
+    "tx-tcp-mangleid-segmentation",
+    "tx-tcp6-segmentation",
+];
+
+/// A generic message begins with its command, a version and two bytes of nothing.
+const GENERIC_HEADER: usize = 4;
+
+/// Which segmentation offloads of a device are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentationOffload {
+    /// TCP's: the device takes aggregates apart.
+    pub tso: bool,
+    /// The generic one: the kernel does so, just before the device.
+    pub gso: bool,
+}
+
+fn question(command: u8) -> Writer {
+    Writer::after(vec![command, 1, 0, 0])
+}
+
+impl Netlink {
+    /// Switches segmentation offload: `ethtool -K NAME tso on gso on`, or `off`.
+    ///
+    /// # Errors
+    /// [`NetlinkError::NoLink`] if there is no such device, [`NetlinkError::FixedOffload`] if it stays as it was; another if
+    /// the kernel refuses.
+    pub fn set_segmentation_offload(&mut self, name: &str, on: bool) -> Result<(), NetlinkError> {
+        let what = || format!("turn segmentation offload of {name} {}", on_off(on));
+        let mut set = features(ETHTOOL_MSG_FEATURES_SET, name);
+        set.nest(ETHTOOL_A_FEATURES_WANTED, |bitset| {
+            bitset.nest(ETHTOOL_A_BITSET_BITS, |bits| {
+                for feature in TSO.iter().chain([&GSO]) {
+                    bits.nest(ETHTOOL_A_BITSET_BITS_BIT, |bit| {
+                        bit.string(ETHTOOL_A_BITSET_BIT_NAME, feature);
+                        if on {
+                            bit.put(ETHTOOL_A_BITSET_BIT_VALUE, &[]);
+                        }
+                    });
+                }
+            });
+        });
+        self.ethtool(name, set, what)?;
+        // The kernel switches what can be, and calls that a success.
+        if self.segmentation_offload(name)? == (SegmentationOffload { tso: on, gso: on }) {
+            Ok(())
+        } else {
+            Err(NetlinkError::FixedOffload { name: name.to_owned(), on })
+        }
+    }
+
+    /// Which segmentation offloads are on: what `ethtool -k NAME` tells.
+    ///
+    /// # Errors
+    /// [`NetlinkError::NoLink`] if there is no such device; another if the kernel does not tell.
+    pub fn segmentation_offload(
+        &mut self,
+        name: &str,
+    ) -> Result<SegmentationOffload, NetlinkError> {
+        let what = || format!("read the offloads of {name}");
+        let answer = self.ethtool(name, features(ETHTOOL_MSG_FEATURES_GET, name), what)?;
+        active(&answer).ok_or_else(|| Failure::Malformed.of(what()))
+    }
+
+    /// Asks ethtool about the device `name`.
+    fn ethtool(
+        &mut self,
+        name: &str,
+        question: Writer,
+        what: impl Fn() -> String,
+    ) -> Result<Vec<u8>, NetlinkError> {
+        let family = self.ethtool_family().map_err(|failure| failure.of(what()))?;
+        self.generic.ask(family, 0, &question.finish()).map_err(|failure| match failure {
+            Failure::Refused { errno: ENODEV, .. } => {
+                NetlinkError::NoLink { name: name.to_owned() }
+            }
+            other => other.of(what()),
+        })
+    }
+
+    fn ethtool_family(&mut self) -> Result<u16, Failure> {
+        if let Some(family) = self.ethtool {
+            return Ok(family);
+        }
+        let mut question = question(CTRL_CMD_GETFAMILY);
+        question.string(CTRL_ATTR_FAMILY_NAME, "ethtool");
+        let answer = self.generic.ask(GENL_ID_CTRL, 0, &question.finish())?;
+        let family = generic_attributes(&answer)
+            .and_then(|attributes| attributes.u16(CTRL_ATTR_FAMILY_ID))
+            .ok_or(Failure::Malformed)?;
+        self.ethtool = Some(family);
+        Ok(family)
+    }
+}
+
+fn features(command: u8, name: &str) -> Writer {
+    let mut features = question(command);
+    features.nest(ETHTOOL_A_FEATURES_HEADER, |header| {
+        header.string(ETHTOOL_A_HEADER_DEV_NAME, name);
+    });
+    features
+}
+
+fn generic_attributes(answer: &[u8]) -> Option<Attributes<'_>> {
+    messages(answer).next()?.payload.get(GENERIC_HEADER..).map(Attributes::read)
+}
+
+fn active(answer: &[u8]) -> Option<SegmentationOffload> {
+    let bits = generic_attributes(answer)?
+        .nested(ETHTOOL_A_FEATURES_ACTIVE)?
+        .nested(ETHTOOL_A_BITSET_BITS)?;
+    // A list without a mask names those that are on.
+    let bits = bits.all(ETHTOOL_A_BITSET_BITS_BIT).map(Attributes::read);
+    let on: Vec<&str> = bits.filter_map(|bit| bit.string(ETHTOOL_A_BITSET_BIT_NAME)).collect();
+    let tso = TSO.iter().any(|feature| on.contains(feature));
+    Some(SegmentationOffload { tso, gso: on.contains(&GSO) })
+}

@@ -1,0 +1,86 @@
+//! `netem` (`struct tc_netem_qopt` and `TCA_NETEM_*` behind it, `struct tc_netem_xstats`).
+
+use std::time::Duration;
+
+use dualq_qdisc::disciplines::netem::{Config, Options, Stats};
+use dualq_qdisc::show;
+use dualq_units::Rate;
+
+use crate::attributes::{Attributes, Writer, u32_at, u64_at};
+
+const CORR: u16 = 1;
+const REORDER: u16 = 3;
+const CORRUPT: u16 = 4;
+const LOSS: u16 = 5;
+const RATE: u16 = 6;
+const ECN: u16 = 7;
+const RATE64: u16 = 8;
+const LATENCY64: u16 = 10;
+const JITTER64: u16 = 11;
+const SLOT: u16 = 12;
+const PRNG_SEED: u16 = 14;
+
+/// The bytes of the structure that comes before the attributes.
+const HEAD: usize = 24;
+/// tc's default.
+const LIMIT: u32 = 1000;
+
+pub(super) fn write(options: &Options) -> Vec<u8> {
+    // Delay, limit, loss, gap, duplicates, jitter. The delays are told by attributes.
+    let head = [0, options.limit.unwrap_or(LIMIT), options.loss.unwrap_or(0), 0, 0, 0];
+    let mut into = Writer::after(head.map(u32::to_ne_bytes).concat());
+    // The grammar lets no time pass that 63 bits do not hold.
+    for (kind, time) in [(LATENCY64, options.delay), (JITTER64, options.jitter)] {
+        if let Some(time) = time {
+            into.u64(kind, time.as_nanos() as u64);
+        }
+    }
+    if options.ecn {
+        into.u32(ECN, 1);
+    }
+    if let Some(rate) = options.rate {
+        let per_second = rate.as_bits_per_second() / 8;
+        let short = u32::try_from(per_second).unwrap_or(u32::MAX);
+        // Its overhead and its cells: none.
+        into.put(RATE, &[short, 0, 0, 0].map(u32::to_ne_bytes).concat());
+        if per_second > u32::MAX.into() {
+            into.u64(RATE64, per_second);
+        }
+    }
+    if let Some(seed) = options.seed {
+        into.u64(PRNG_SEED, seed);
+    }
+    into.finish()
+}
+
+pub(super) fn config(options: &[u8]) -> Option<Config> {
+    let head = |index: usize| u32_at(options, 4 * index);
+    let attributes = Attributes::read(options.get(HEAD..)?);
+    let nothing = |kind| attributes.get(kind).is_none_or(|bytes| bytes.iter().all(|b| *b == 0));
+    let (gap, duplicate) = (head(3)?, head(4)?);
+    let framing = attributes.get(RATE).and_then(|rate| rate.get(4..)).unwrap_or_default();
+    let is_ours = gap == 0
+        && duplicate == 0
+        && [CORR, REORDER, CORRUPT].into_iter().all(nothing)
+        && [LOSS, SLOT].into_iter().all(|kind| attributes.get(kind).is_none())
+        && framing.iter().all(|byte| *byte == 0);
+    if !is_ours {
+        return None;
+    }
+    let rate = attributes.u64(RATE64).or(attributes.u32(RATE).map(u64::from)).unwrap_or(0);
+    Some(Config {
+        limit: head(1)?,
+        delay: Duration::from_nanos(attributes.u64(LATENCY64)?),
+        jitter: Duration::from_nanos(attributes.u64(JITTER64)?),
+        loss: head(2)?,
+        ecn: attributes.u32(ECN).is_some_and(|ecn| ecn != 0),
+        rate: Some(Rate::from_bits_per_second(rate.checked_mul(8)?)).filter(|_| rate > 0),
+        seed: attributes.u64(PRNG_SEED),
+        leaf: None,
+    })
+}
+
+pub(super) fn stats(own: &[u8], leaf: Option<Box<show::Stats>>) -> Stats {
+    let long = |offset| u64_at(own, offset).unwrap_or(0);
+    Stats { delayed: long(0), dropped: long(8), reordered: long(32), ecn_marked: long(40), leaf }
+}

@@ -1,0 +1,223 @@
+//! Devices.
+
+use std::os::fd::AsRawFd;
+
+use dualq_qdisc::Device;
+use netlink_packet_core::{Emitable, NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkHeader, LinkInfo, LinkLayerType,
+    LinkMessage,
+};
+
+use crate::attributes::{Attributes, Writer};
+use crate::channel::{Failure, messages};
+use crate::error::ENODEV;
+use crate::{Namespace, Netlink, NetlinkError};
+
+const RTM_NEWLINK: u16 = 16;
+const RTM_DELLINK: u16 = 17;
+const RTM_GETLINK: u16 = 18;
+
+const IFLA_ADDRESS: u16 = 1;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_TXQLEN: u16 = 13;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_NUM_TX_QUEUES: u16 = 31;
+
+/// A device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its number in its network namespace.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// The longest IP packet that it takes, in bytes.
+    pub mtu: u32,
+    /// `txqueuelen`, in packets.
+    pub tx_queue_length: u32,
+    /// How many hardware queues it sends from, each of which has a queue discipline of its own if there are several.
+    pub tx_queues: u32,
+    /// Whether it was set up.
+    pub up: bool,
+    /// Its link-layer address, if that is one of Ethernet.
+    pub mac: Option<[u8; 6]>,
+    /// What sort of virtual device it is, such as `veth`; `None` for most real ones.
+    pub kind: Option<String>,
+    /// Whether its frames begin with a header of Ethernet.
+    pub ethernet: bool,
+}
+
+impl Link {
+    /// What queue disciplines make of it.
+    #[must_use]
+    pub const fn device(&self) -> Device {
+        let header = if self.ethernet { Device::ETHERNET_HEADER } else { 0 };
+        Device { max_frame: self.mtu.saturating_add(header), tx_queue_length: self.tx_queue_length }
+    }
+
+    fn read(payload: &[u8]) -> Option<Self> {
+        let header = LinkHeader::parse(payload).ok()?;
+        let attributes = Attributes::read(payload.get(header.buffer_len()..)?);
+        let number = |kind| attributes.u32(kind).unwrap_or(0);
+        let info = attributes.nested(IFLA_LINKINFO);
+        Some(Self {
+            index: header.index,
+            name: attributes.string(IFLA_IFNAME)?.to_owned(),
+            mtu: number(IFLA_MTU),
+            tx_queue_length: number(IFLA_TXQLEN),
+            tx_queues: number(IFLA_NUM_TX_QUEUES),
+            up: header.flags.contains(LinkFlags::Up),
+            mac: attributes.get(IFLA_ADDRESS).and_then(|address| address.try_into().ok()),
+            kind: info.and_then(|info| info.string(IFLA_INFO_KIND).map(str::to_owned)),
+            ethernet: matches!(
+                header.link_layer_type,
+                LinkLayerType::Ether | LinkLayerType::Loopback
+            ),
+        })
+    }
+}
+
+/// One end of a pair of virtual Ethernet devices (veth(4)).
+#[derive(Clone, Copy, Debug)]
+pub struct VethEnd<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its Ethernet address.
+    pub mac: [u8; 6],
+    /// The longest IP packet that it takes, in bytes.
+    pub mtu: u32,
+    /// Where it is made; `None` is the network namespace of the conversation.
+    pub namespace: Option<Namespace<'a>>,
+}
+
+impl VethEnd<'_> {
+    fn message(&self) -> LinkMessage {
+        let mut message = LinkMessage::default();
+        message.attributes = vec![
+            LinkAttribute::IfName(self.name.to_owned()),
+            LinkAttribute::Address(self.mac.to_vec()),
+            LinkAttribute::Mtu(self.mtu),
+        ];
+        if let Some(namespace) = self.namespace {
+            message.attributes.push(LinkAttribute::NetNsFd(namespace.as_raw_fd()));
+        }
+        message
+    }
+}
+
+/// The bytes of a message.
+pub(crate) fn bytes(message: &impl Emitable) -> Vec<u8> {
+    let mut bytes = vec![0; message.buffer_len()];
+    message.emit(&mut bytes);
+    bytes
+}
+
+impl Netlink {
+    /// The device of that name.
+    ///
+    /// # Errors
+    /// [`NetlinkError::NoLink`] if there is none.
+    pub fn link(&mut self, name: &str) -> Result<Link, NetlinkError> {
+        let mut question = Writer::after(bytes(&LinkHeader::default()));
+        question.string(IFLA_IFNAME, name);
+        let what = || format!("look up device {name}");
+        match self.route.ask(RTM_GETLINK, 0, &question.finish()) {
+            Err(Failure::Refused { errno: ENODEV, .. }) => {
+                Err(NetlinkError::NoLink { name: name.to_owned() })
+            }
+            Err(failure) => Err(failure.of(what())),
+            Ok(answer) => read(&answer).next().ok_or_else(|| Failure::Malformed.of(what())),
+        }
+    }
+
+    /// All devices of the network namespace.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn links(&mut self) -> Result<Vec<Link>, NetlinkError> {
+        let answer = self.route.dump(RTM_GETLINK, &bytes(&LinkHeader::default()));
+        Ok(read(&answer.map_err(|failure| failure.of("list devices"))?).collect())
+    }
+
+    /// The device of that index.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn link_at(&mut self, index: u32) -> Result<Link, NetlinkError> {
+        let what = || format!("look up the device of index {index}");
+        let header = LinkHeader { index, ..LinkHeader::default() };
+        let answer = self.route.ask(RTM_GETLINK, 0, &bytes(&header));
+        let answer = answer.map_err(|failure| failure.of(what()))?;
+        read(&answer).next().ok_or_else(|| Failure::Malformed.of(what()))
+    }
+
+    /// What to call a device in an error.
+    pub(crate) fn name_of(&mut self, index: u32) -> String {
+        self.link_at(index).map_or_else(|_| format!("device {index}"), |link| link.name)
+    }
+
+    /// Makes two devices, of which each receives what the other sends. Both are down.
+    ///
+    /// # Errors
+    /// If the kernel refuses: a name is taken, or the process lacks privileges in one of the namespaces.
+    pub fn add_veth(&mut self, one: &VethEnd<'_>, other: &VethEnd<'_>) -> Result<(), NetlinkError> {
+        let mut message = one.message();
+        message.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(other.message()))),
+        ]));
+        self.add_link(&message, || format!("add veth pair {} and {}", one.name, other.name))
+    }
+
+    /// Makes a device that swallows what it is given.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn add_dummy(&mut self, name: &str) -> Result<(), NetlinkError> {
+        let mut message = LinkMessage::default();
+        message.attributes = vec![
+            LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Dummy)]),
+        ];
+        self.add_link(&message, || format!("add dummy device {name}"))
+    }
+
+    fn add_link(
+        &mut self,
+        message: &LinkMessage,
+        what: impl FnOnce() -> String,
+    ) -> Result<(), NetlinkError> {
+        let answer = self.route.ask(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &bytes(message));
+        answer.map(drop).map_err(|failure| failure.of(what()))
+    }
+
+    /// Removes a device, and with one end of a veth pair the other.
+    ///
+    /// # Errors
+    /// [`NetlinkError::NoLink`] if there is none; another if the kernel refuses.
+    pub fn delete_link(&mut self, name: &str) -> Result<(), NetlinkError> {
+        let index = self.link(name)?.index;
+        let header = LinkHeader { index, ..LinkHeader::default() };
+        let answer = self.route.ask(RTM_DELLINK, 0, &bytes(&header));
+        answer.map(drop).map_err(|failure| failure.of(format!("delete device {name}")))
+    }
+
+    /// Sets a device up.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn set_up(&mut self, index: u32) -> Result<(), NetlinkError> {
+        let up = LinkFlags::Up;
+        let header = LinkHeader { index, flags: up, change_mask: up, ..LinkHeader::default() };
+        let answer = self.route.ask(RTM_NEWLINK, 0, &bytes(&header));
+        answer.map(drop).map_err(|failure| failure.of(format!("set {} up", self.name_of(index))))
+    }
+}
+
+fn read(answer: &[u8]) -> impl Iterator<Item = Link> {
+    messages(answer)
+        .filter(|message| message.kind == RTM_NEWLINK)
+        .filter_map(|message| Link::read(message.payload))
+}

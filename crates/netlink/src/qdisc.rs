@@ -1,0 +1,242 @@
+//! Putting queue disciplines in place.
+
+use dualq_qdisc::Spec;
+use netlink_packet_core::{Emitable, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::tc::{TcHandle, TcHeader};
+
+use crate::attributes::Writer;
+use crate::channel::Failure;
+use crate::dump::{self, Queue};
+use crate::error::ENOENT;
+use crate::kinds::{self, TCA_KIND};
+use crate::{Handle, Netlink, NetlinkError, Place};
+
+pub(crate) const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
+const RTM_GETQDISC: u16 = 38;
+pub(crate) const RTM_NEWTCLASS: u16 = 40;
+const RTM_GETTCLASS: u16 = 42;
+
+/// How a discipline comes to its place, as tc's verbs have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verb {
+    Add,
+    Change,
+    Replace,
+}
+
+impl Verb {
+    const fn flags(self) -> u16 {
+        match self {
+            Self::Add => NLM_F_CREATE | NLM_F_EXCL,
+            Self::Change => 0,
+            Self::Replace => NLM_F_CREATE | NLM_F_REPLACE,
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Change => "change",
+            Self::Replace => "replace",
+        }
+    }
+}
+
+/// One of the messages that put a discipline, and what is inside it, in place.
+struct Step {
+    kind: u16,
+    payload: Vec<u8>,
+    /// What it asks for, in tc's words, and the kind of discipline.
+    thing: String,
+    qdisc: &'static str,
+    parent: Handle,
+}
+
+fn header(link: u32, handle: Handle, parent: Handle) -> Vec<u8> {
+    let header = TcHeader {
+        family: AddressFamily::Unspec,
+        index: link.cast_signed(),
+        handle: TcHandle::from(handle.as_raw()),
+        parent: TcHandle::from(parent.as_raw()),
+        info: 0,
+    };
+    let mut bytes = vec![0; header.buffer_len()];
+    header.emit(&mut bytes);
+    bytes
+}
+
+fn steps(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Step>, NetlinkError> {
+    let kind = spec.kind();
+    let needs_handle = || NetlinkError::NeedsHandle { kind };
+    let mut steps = Vec::new();
+    // A standing htb has nothing that could be changed but its class.
+    if !(verb == Verb::Change && matches!(spec, Spec::Htb(_))) {
+        let mut message = Writer::after(header(at.link, at.handle, at.parent));
+        message.string(TCA_KIND, kind);
+        kinds::write(spec, &mut message);
+        let thing = match spec {
+            Spec::Htb(_) => "qdisc htb default 1".to_owned(),
+            _ => format!("qdisc {}", without_leaf(spec)),
+        };
+        let payload = message.finish();
+        steps.push(Step { kind: RTM_NEWQDISC, payload, thing, qdisc: kind, parent: at.parent });
+    }
+    if let Spec::Htb(options) = spec {
+        let class = at.inside().ok_or_else(needs_handle)?.parent;
+        let parent = Handle::qdisc(at.handle.major());
+        let mut message = Writer::after(header(at.link, class, parent));
+        message.string(TCA_KIND, kind);
+        kinds::write_class(options, &mut message);
+        let thing = format!("class {}", without_leaf(spec));
+        let payload = message.finish();
+        steps.push(Step { kind: RTM_NEWTCLASS, payload, thing, qdisc: kind, parent });
+    }
+    if let Some(leaf) = leaf(spec) {
+        let inside = at.inside().ok_or_else(needs_handle)?;
+        steps.extend(self::steps(&inside, leaf, verb)?);
+    }
+    Ok(steps)
+}
+
+fn leaf(spec: &Spec) -> Option<&Spec> {
+    match spec {
+        Spec::Tbf(options) => options.leaf.as_deref(),
+        Spec::Htb(options) => options.leaf.as_deref(),
+        Spec::Netem(options) => options.leaf.as_deref(),
+        _ => None,
+    }
+}
+
+fn without_leaf(spec: &Spec) -> Spec {
+    let mut spec = spec.clone();
+    match &mut spec {
+        Spec::Tbf(options) => options.leaf = None,
+        Spec::Htb(options) => options.leaf = None,
+        Spec::Netem(options) => options.leaf = None,
+        _ => {}
+    }
+    spec
+}
+
+impl Netlink {
+    /// Puts a discipline where there is none but the kernel's own: `tc qdisc add`. What is inside it gets the handles that
+    /// follow: in `1:`, class `1:1` (for `htb` it is made) holds `2:`, and so on. If one of them is refused, none stays.
+    ///
+    /// # Errors
+    /// [`NetlinkError::NoSuchKind`] if the kernel lacks it, [`NetlinkError::Refused`] if it refuses,
+    /// [`NetlinkError::NeedsHandle`] if something is inside and the place has no handle.
+    pub fn add_qdisc(&mut self, at: &Place, spec: &Spec) -> Result<(), NetlinkError> {
+        let steps = steps(at, spec, Verb::Add)?;
+        for (done, step) in steps.iter().enumerate() {
+            if let Err(error) = self.take(at.link, step, Verb::Add) {
+                if done > 0 {
+                    // The error that matters is the first.
+                    let _ = self.delete_qdisc(at);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes what the options say, and leaves all else as it is: `tc qdisc change`, of what is inside too. Of an `htb` the
+    /// class is changed.
+    ///
+    /// # Errors
+    /// If there is another discipline at one of the places, or none; or if the kernel refuses.
+    pub fn change_qdisc(&mut self, at: &Place, spec: &Spec) -> Result<(), NetlinkError> {
+        let steps = steps(at, spec, Verb::Change)?;
+        steps.iter().try_for_each(|step| self.take(at.link, step, Verb::Change))
+    }
+
+    /// Puts a discipline in the place of whatever is there: `tc qdisc replace`. As with tc, one of the same kind and handle
+    /// is changed instead, which `htb` refuses.
+    ///
+    /// # Errors
+    /// As [`add_qdisc`](Self::add_qdisc). If something inside is refused, what is outside it stays.
+    pub fn replace_qdisc(&mut self, at: &Place, spec: &Spec) -> Result<(), NetlinkError> {
+        let steps = steps(at, spec, Verb::Replace)?;
+        steps.iter().try_for_each(|step| self.take(at.link, step, Verb::Replace))
+    }
+
+    /// Adds a discipline of any kind that the kernel has, with its defaults.
+    ///
+    /// # Errors
+    /// As [`add_qdisc`](Self::add_qdisc).
+    pub fn add_qdisc_kind(&mut self, at: &Place, kind: &str) -> Result<(), NetlinkError> {
+        let mut message = Writer::after(header(at.link, at.handle, at.parent));
+        message.string(TCA_KIND, kind);
+        let answer = self.route.ask(RTM_NEWQDISC, Verb::Add.flags(), &message.finish());
+        answer.map(drop).map_err(|failure| {
+            let what = self.what(Verb::Add.word(), &format!("qdisc {kind}"), at.link, at.parent);
+            refusal(failure, what, Some(kind))
+        })
+    }
+
+    /// Removes a discipline with all that is inside it; the kernel puts its own in the place.
+    ///
+    /// # Errors
+    /// If there is none, or only the kernel's own.
+    pub fn delete_qdisc(&mut self, at: &Place) -> Result<(), NetlinkError> {
+        let message = header(at.link, at.handle, at.parent);
+        let answer = self.route.ask(RTM_DELQDISC, 0, &message);
+        answer.map(drop).map_err(|failure| {
+            let thing = format!("qdisc {}", at.handle);
+            failure.of(self.what("delete", &thing, at.link, at.parent))
+        })
+    }
+
+    /// The disciplines of a device with their statistics, in the kernel's order: `tc -s qdisc show`. One that is inside another
+    /// is in the list, and also in the [`config`](Queue::config) and [`stats`](Queue::stats) of that.
+    ///
+    /// # Errors
+    /// If there is no such device, or the kernel does not tell.
+    pub fn qdiscs(&mut self, index: u32) -> Result<Vec<Queue>, NetlinkError> {
+        let link = self.link_at(index)?;
+        let question = header(index, Handle::UNSPECIFIED, Handle::UNSPECIFIED);
+        let what = || format!("list the qdiscs of {}", link.name);
+        let mut answer =
+            self.route.dump(RTM_GETQDISC, &question).map_err(|failure| failure.of(what()))?;
+        // Only of htb do the classes tell something.
+        if dump::has_htb(&answer) {
+            let classes = self.route.dump(RTM_GETTCLASS, &question);
+            answer.extend(classes.map_err(|failure| failure.of(what()))?);
+        }
+        Ok(Queue::read(&answer, index, link.tx_queue_length))
+    }
+
+    fn take(&mut self, link: u32, step: &Step, verb: Verb) -> Result<(), NetlinkError> {
+        let answer = self.route.ask(step.kind, verb.flags(), &step.payload);
+        answer.map(drop).map_err(|failure| {
+            let what = self.what(verb.word(), &step.thing, link, step.parent);
+            let creates = verb != Verb::Change && step.kind == RTM_NEWQDISC;
+            refusal(failure, what, creates.then_some(step.qdisc))
+        })
+    }
+
+    fn what(&mut self, verb: &str, thing: &str, link: u32, parent: Handle) -> String {
+        let name = self.name_of(link);
+        match parent {
+            Handle::ROOT => format!("{verb} {thing} at the root of {name}"),
+            parent => format!("{verb} {thing} in {parent} of {name}"),
+        }
+    }
+}
+
+/// The error of a question that may have `created` a discipline of that kind.
+fn refusal(failure: Failure, what: String, created: Option<&str>) -> NetlinkError {
+    // Other things may be missing as well, so the number alone does not tell. Kernels without words get the benefit of the
+    // doubt.
+    let is_kind = |message: &Option<String>| {
+        message.as_ref().is_none_or(|words| words.contains("kind is unknown"))
+    };
+    match (failure, created) {
+        (Failure::Refused { errno: ENOENT, message }, Some(kind)) if is_kind(&message) => {
+            let message = message.unwrap_or_else(|| "no such file or directory".to_owned());
+            NetlinkError::NoSuchKind { what, kind: kind.to_owned(), message }
+        }
+        (failure, _) => failure.of(what),
+    }
+}
