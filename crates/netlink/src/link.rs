@@ -41,6 +41,9 @@ pub struct Link {
     pub tx_queues: u32,
     /// Whether it was set up.
     pub up: bool,
+    /// Whether it sends: it is up, and so is what it is connected to. A veth device takes a moment for that once both ends are
+    /// up, and loses without a word what it is given before.
+    pub running: bool,
     /// Its link-layer address, if that is one of Ethernet.
     pub mac: Option<[u8; 6]>,
     /// What sort of virtual device it is, such as `veth`; `None` for most real ones.
@@ -69,6 +72,7 @@ impl Link {
             tx_queue_length: number(IFLA_TXQLEN),
             tx_queues: number(IFLA_NUM_TX_QUEUES),
             up: header.flags.contains(LinkFlags::Up),
+            running: header.flags.contains(LinkFlags::Running),
             mac: attributes.get(IFLA_ADDRESS).and_then(|address| address.try_into().ok()),
             kind: info.and_then(|info| info.string(IFLA_INFO_KIND).map(str::to_owned)),
             ethernet: matches!(

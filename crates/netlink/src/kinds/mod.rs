@@ -14,6 +14,8 @@ mod pfifo_fast;
 mod pie;
 mod ratespec;
 mod tbf;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

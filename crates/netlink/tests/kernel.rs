@@ -1,0 +1,503 @@
+//! The real kernel's answers. Each test works in a network namespace of its own, so it needs root; what this kernel does not
+//! have is skipped and said, or fails if `DUALQ_REQUIRE_KERNEL` is set, as it is where the kernel has everything.
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dualq_netlink::{
+    Handle, Link, Netlink, NetlinkError, Place, Queue, SegmentationOffload, VethEnd,
+};
+use dualq_qdisc::show::OwnStats;
+use dualq_qdisc::{Config, Spec, grammar, show};
+use nix::sched::{CloneFlags, unshare};
+use serde_json::Value;
+
+/// Runs a test in a new network namespace, where it is alone.
+fn in_namespace(test: impl FnOnce(Netlink) + Send + 'static) {
+    let alone = move || match unshare(CloneFlags::CLONE_NEWNET) {
+        Ok(()) => test(Netlink::open().unwrap()),
+        Err(errno) => skip(&format!("no network namespace can be made here: {errno}")),
+    };
+    if let Err(panic) = thread::spawn(alone).join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn skip(why: &str) {
+    assert!(std::env::var_os("DUALQ_REQUIRE_KERNEL").is_none(), "{why}");
+    eprintln!("skipped: {why}");
+}
+
+/// A device with Linux's usual MTU and queue length, as the one whose answers were recorded.
+fn dummy(netlink: &mut Netlink) -> Link {
+    let (one, other) = (end("d0", 1), end("d1", 2));
+    netlink.add_veth(&one, &other).unwrap();
+    netlink.link("d0").unwrap()
+}
+
+fn end(name: &str, last: u8) -> VethEnd<'_> {
+    VethEnd { name, mac: [2, 0, 0, 0, 0, last], mtu: 1500, namespace: None }
+}
+
+fn spec(line: &str) -> Spec {
+    grammar::parse(line).unwrap_or_else(|error| panic!("{error}")).spec
+}
+
+/// Whether this kernel has a kind; says so if not.
+fn has(netlink: &mut Netlink, link: &Link, kind: &str) -> bool {
+    match netlink.add_qdisc_kind(&Place::root(link.index), kind) {
+        Err(NetlinkError::NoSuchKind { .. }) => {
+            skip(&format!("this kernel has no {kind}"));
+            false
+        }
+        result => {
+            // Some want options, which is another matter.
+            if result.is_ok() {
+                netlink.delete_qdisc(&Place::root(link.index)).unwrap();
+            }
+            true
+        }
+    }
+}
+
+/// Waits until a device that was set up sends.
+fn wait_for(netlink: &mut Netlink, name: &str) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !netlink.link(name).unwrap().running {
+        assert!(Instant::now() < deadline, "{name} does not run");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn root(netlink: &mut Netlink, link: &Link) -> Queue {
+    let queues = netlink.qdiscs(link.index).unwrap();
+    queues.into_iter().find(|queue| queue.parent == Handle::ROOT).unwrap()
+}
+
+const DUALPI2: &str = "tc-dualpi2.jsonl";
+
+fn data(name: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(name);
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Every line that tc and the kernel accepted: what our netlink makes of it, read back by our netlink, is what tc showed.
+#[test]
+fn dualpi2_added_as_tc_adds_it() {
+    in_namespace(|mut netlink| {
+        let link = dummy(&mut netlink);
+        if !has(&mut netlink, &link, "dualpi2") {
+            return;
+        }
+        let place = Place::root(link.index);
+        let (mut added, mut with_stats) = (0, 0);
+        let answers = data(DUALPI2);
+        for answer in answers.iter().filter(|answer| answer.get("args").is_some()) {
+            if answer["rc"] != 0 {
+                continue;
+            }
+            let line = format!("dualpi2 {}", answer["args"].as_str().unwrap());
+            netlink.add_qdisc(&place, &spec(&line)).unwrap();
+            let queue = root(&mut netlink, &link);
+            let (config, stats) = (queue.config.unwrap(), queue.stats.unwrap());
+            assert_eq!(show::text(&config), answer["show"], "{line}");
+            assert_eq!(Value::from(show::json(&config)), answer["json"][0], "{line}");
+            if let Some(text) = answer.get("stats_text") {
+                assert_eq!(show::text_with_stats(&config, &stats), *text, "{line}");
+                let json = Value::from(show::json_with_stats(&config, &stats));
+                assert_eq!(json, answer["stats_json"][0], "{line}");
+                with_stats += 1;
+            }
+            netlink.delete_qdisc(&place).unwrap();
+            added += 1;
+        }
+        assert_eq!((added, with_stats), (110, 3));
+    });
+}
+
+#[test]
+fn dualpi2_changed_as_tc_changes_it() {
+    in_namespace(|mut netlink| {
+        let link = dummy(&mut netlink);
+        if !has(&mut netlink, &link, "dualpi2") {
+            return;
+        }
+        let place = Place::root(link.index);
+        netlink.add_qdisc(&place, &spec("dualpi2 target 5ms any_ect")).unwrap();
+        let mut changed = 0;
+        for answer in data(DUALPI2).iter().filter(|answer| answer.get("change").is_some()) {
+            let line = format!("dualpi2 {}", answer["change"].as_str().unwrap());
+            let done = netlink.change_qdisc(&place, &spec(&line));
+            assert_eq!(done.is_ok(), answer["rc"] == 0, "{line}: {done:?}");
+            let config = root(&mut netlink, &link).config.unwrap();
+            assert_eq!(show::text(&config), answer["show"], "{line}");
+            changed += 1;
+        }
+        assert_eq!(changed, 7);
+        // As with tc, one of another kind needs another handle.
+        let other = Place { handle: Handle::qdisc(2), ..place };
+        netlink.replace_qdisc(&other, &spec("pfifo limit 7")).unwrap();
+        assert_eq!(root(&mut netlink, &link).kind, "pfifo");
+        netlink.replace_qdisc(&other, &spec("pfifo limit 8")).unwrap();
+        assert_eq!(root(&mut netlink, &link).config.unwrap().to_string(), "limit 8p");
+    });
+}
+
+/// What the kernel makes of each line reads as the engine's own configuration does.
+#[test]
+fn every_kind_reads_back_as_it_was_meant() {
+    in_namespace(|mut netlink| {
+        let link = dummy(&mut netlink);
+        let place = Place::root(link.index);
+        // Times are multiples of the usual ticks (4 ms and 10 ms), to which some are rounded.
+        for line in [
+            "dualpi2",
+            "dualpi2 limit 100 step_thresh 5p no_split_gso overflow drop_enqueue",
+            "pfifo",
+            "pfifo limit 10",
+            "bfifo",
+            "bfifo limit 100000",
+            "pfifo_fast",
+            "codel",
+            "codel limit 100 target 4ms interval 30ms ce_threshold 1ms ecn",
+            "fq_codel",
+            "fq_codel limit 100 flows 8 quantum 300 target 4ms interval 30ms memory_limit 4mb \
+             ce_threshold 1ms drop_batch 1 noecn",
+            "pie tupdate 20ms",
+            "pie limit 100 target 20ms tupdate 40ms alpha 1 beta 32 ecn bytemode",
+            "fq",
+            "fq limit 7 flow_limit 8 buckets 512 orphan_mask 255 quantum 2000 initial_quantum 4000 \
+             maxrate 10mbit low_rate_threshold 1mbit refill_delay 20ms ce_threshold 4ms \
+             timer_slack 20us horizon 2s horizon_cap nopacing weights 70000 80000 90000 \
+             bands 3 priomap 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0",
+            "tbf rate 10mbit burst 10kb latency 50ms",
+            "tbf rate 10mbit burst 10kb limit 10000 peakrate 20mbit mtu 1540",
+            "tbf rate 40gbit burst 100200 limit 1mb leaf dualpi2 target 5ms",
+            "tbf rate 7mbit burst 10001 latency 33ms leaf fq_codel",
+            "htb rate 50mbit",
+            "htb rate 50mbit ceil 100mbit burst 10001 cburst 20kb leaf dualpi2 max_rtt 100ms",
+            "htb rate 40gbit leaf netem seed 1 delay 1ms leaf pfifo limit 3",
+            "netem seed 7",
+            "netem seed 18446744073709551615 limit 5000 delay 48.33ms 100us loss 1% ecn rate 10mbit",
+            "netem seed 7 rate 50gbit delay 10ns leaf codel",
+        ] {
+            let spec = spec(line);
+            match netlink.add_qdisc(&place, &spec) {
+                Err(error @ NetlinkError::NoSuchKind { .. }) => {
+                    skip(&error.to_string());
+                    continue;
+                }
+                result => result.unwrap(),
+            }
+            let queue = root(&mut netlink, &link);
+            let Some(config) = queue.config else {
+                let why = format!("this kernel tells less, or more, of {line} than 7.3 does");
+                skip(&why);
+                netlink.delete_qdisc(&place).unwrap();
+                continue;
+            };
+            let meant = spec.configure(&link.device());
+            assert_eq!(show::text(&config), show::text(&meant), "{line}");
+            assert_eq!(show::json(&config), show::json(&meant), "{line}");
+            assert!(queue.stats.is_some(), "{line}");
+            netlink.delete_qdisc(&place).unwrap();
+        }
+    });
+}
+
+/// Each other kind before the first packet, as tc showed it on Linux 7.3.
+#[test]
+fn defaults_with_statistics_as_tc_shows_them() {
+    in_namespace(|mut netlink| {
+        let link = dummy(&mut netlink);
+        let place = Place::root(link.index);
+        for answer in data("tc-defaults.jsonl") {
+            let line = answer["line"].as_str().unwrap();
+            let kind = line.split(' ').next().unwrap();
+            if !grammar::KINDS.contains(&kind) || !has(&mut netlink, &link, kind) {
+                continue;
+            }
+            netlink.add_qdisc(&place, &spec(line)).unwrap();
+            let queue = root(&mut netlink, &link);
+            netlink.delete_qdisc(&place).unwrap();
+            let Some(mut config) = queue.config else {
+                skip(&format!("this kernel tells less, or more, of {line} than 7.3 does"));
+                continue;
+            };
+            if let Config::Netem(config) = &mut config {
+                // The kernel's own, which was cut from the record.
+                assert!(config.seed.take().is_some());
+            }
+            let json = Value::from(show::json_with_stats(&config, &queue.stats.unwrap()));
+            assert_eq!(json, answer["json"][0], "{line}");
+        }
+    });
+}
+
+#[test]
+fn a_kind_that_dualq_does_not_know_has_its_common_counters() {
+    in_namespace(|mut netlink| {
+        let link = dummy(&mut netlink);
+        let place = Place::root(link.index);
+        let kinds = ["cake", "sfq"];
+        let kind = kinds.into_iter().find(|kind| has(&mut netlink, &link, kind));
+        let Some(kind) = kind else { return };
+        netlink.add_qdisc_kind(&place, kind).unwrap();
+        let queue = root(&mut netlink, &link);
+        assert_eq!((queue.kind.as_str(), queue.handle), (kind, Handle::qdisc(1)));
+        assert_eq!((queue.config, queue.stats), (None, None));
+        assert_eq!(queue.counters, show::Counters::default());
+    });
+}
+
+#[test]
+fn leaves_are_listed_and_nested() {
+    in_namespace(|mut netlink| {
+        let link = dummy(&mut netlink);
+        let place = Place::root(link.index);
+        if !["htb", "tbf", "codel"].into_iter().all(|kind| has(&mut netlink, &link, kind)) {
+            return;
+        }
+        netlink.add_qdisc(&place, &spec("htb rate 50mbit leaf tbf rate 10mbit burst 10kb latency 50ms leaf codel limit 9")).unwrap();
+        let queues = netlink.qdiscs(link.index).unwrap();
+        let places: Vec<_> = queues
+            .iter()
+            .map(|queue| format!("{} {} in {}", queue.kind, queue.handle, queue.parent))
+            .collect();
+        assert_eq!(places, ["htb 1: in root", "tbf 2: in 1:1", "codel 3: in 2:1"]);
+        let leaf = queues[0].config.as_ref().unwrap().leaf().unwrap();
+        assert_eq!(Some(leaf), queues[1].config.as_ref());
+        assert_eq!(leaf.leaf(), queues[2].config.as_ref());
+
+        netlink
+            .change_qdisc(
+                &place,
+                &spec("htb rate 20mbit leaf tbf rate 5mbit burst 10kb latency 50ms"),
+            )
+            .unwrap();
+        let queues = netlink.qdiscs(link.index).unwrap();
+        let shown = show::text(queues[0].config.as_ref().unwrap());
+        for part in [
+            "class htb 1:1 root leaf 2: prio 0 rate 20Mbit",
+            "rate 5Mbit",
+            "codel 3: parent 2:1 limit 9p",
+        ] {
+            assert!(shown.contains(part), "{shown}");
+        }
+    });
+}
+
+#[test]
+fn refusals_say_what_was_asked_for_where_and_why() {
+    in_namespace(|mut netlink| {
+        let link = dummy(&mut netlink);
+        let place = Place::root(link.index);
+        let says = |result: Result<(), NetlinkError>, expected: &str| {
+            assert_eq!(result.unwrap_err().to_string(), expected);
+        };
+        says(
+            netlink.add_qdisc_kind(&place, "nonsense"),
+            "cannot add qdisc nonsense at the root of d0: this kernel has no qdisc nonsense \
+             (Specified qdisc kind is unknown)",
+        );
+        says(
+            netlink.delete_qdisc(&place),
+            "cannot delete qdisc 1: at the root of d0: Invalid handle",
+        );
+        says(netlink.link("d9").map(drop), "no device \"d9\" in this network namespace");
+        says(netlink.delete_link("d9"), "no device \"d9\" in this network namespace");
+        says(
+            netlink.set_segmentation_offload("d9", false),
+            "no device \"d9\" in this network namespace",
+        );
+        says(
+            netlink.add_route((Ipv4Addr::new(10, 9, 0, 0), 16), Ipv4Addr::new(10, 0, 0, 2)),
+            "cannot add route to 10.9.0.0/16 via 10.0.0.2: Nexthop has invalid gateway",
+        );
+        says(netlink.set_up(99), "cannot set device 99 up: No such device (os error 19)");
+        let shaped = spec("tbf rate 10mbit burst 10kb latency 50ms leaf pfifo");
+        says(
+            netlink.add_qdisc(&Place { handle: Handle::UNSPECIFIED, ..place }, &shaped),
+            "a tbf with a discipline inside needs a handle from 1: to fffe:, such as 1:",
+        );
+        netlink.add_qdisc(&place, &spec("pfifo limit 5")).unwrap();
+        says(
+            netlink.add_qdisc(&place, &spec("pfifo limit 5")),
+            "cannot add qdisc pfifo limit 5 at the root of d0: Exclusivity flag on, cannot modify",
+        );
+    });
+}
+
+#[test]
+fn a_leaf_that_is_refused_takes_what_is_around_it_along() {
+    in_namespace(|mut netlink| {
+        let link = dummy(&mut netlink);
+        if !has(&mut netlink, &link, "tbf") {
+            return;
+        }
+        // Beyond the grammar, which refuses it.
+        let nonsense = dualpi2::Change { coupling_factor: Some(0), ..dualpi2::Change::default() };
+        let Spec::Tbf(mut options) = spec("tbf rate 10mbit burst 10kb latency 50ms") else {
+            panic!("not a tbf")
+        };
+        options.leaf = Some(Box::new(Spec::Dualpi2(nonsense)));
+        let refused = netlink.add_qdisc(&Place::root(link.index), &Spec::Tbf(options));
+        let text = refused.unwrap_err().to_string();
+        assert!(
+            text.starts_with("cannot add qdisc dualpi2 coupling_factor 0 in 1:1 of d0: "),
+            "{text}"
+        );
+        assert_eq!(netlink.qdiscs(link.index).unwrap(), []);
+    });
+}
+
+#[test]
+fn segmentation_offload_is_switched() {
+    in_namespace(|mut netlink| {
+        dummy(&mut netlink);
+        for on in [false, true, false] {
+            netlink.set_segmentation_offload("d0", on).unwrap();
+            let offload = netlink.segmentation_offload("d0").unwrap();
+            assert_eq!(offload, SegmentationOffload { tso: on, gso: on });
+        }
+        // The other end is as it was.
+        assert_eq!(
+            netlink.segmentation_offload("d1").unwrap(),
+            SegmentationOffload { tso: true, gso: true }
+        );
+    });
+}
+
+/// Runs something in a network namespace of its own, which lives as long as what comes of it.
+fn elsewhere<T: Send + 'static>(make: impl FnOnce() -> T + Send + 'static) -> T {
+    let there = move || {
+        unshare(CloneFlags::CLONE_NEWNET).unwrap();
+        make()
+    };
+    thread::spawn(there).join().unwrap()
+}
+
+fn proc_net(file: &str) -> String {
+    fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap()
+}
+
+#[test]
+fn packets_between_two_namespaces_are_counted() {
+    in_namespace(|mut here| {
+        let (namespace, mut there, receiver) = elsewhere(|| {
+            let mut netlink = Netlink::open().unwrap();
+            let loopback = netlink.link("lo").unwrap();
+            netlink.set_up(loopback.index).unwrap();
+            let receiver = UdpSocket::bind("0.0.0.0:7").unwrap();
+            (File::open("/proc/thread-self/ns/net").unwrap(), netlink, receiver)
+        });
+        let mac = |last| [2, 0, 0, 0, 0, last];
+        let one = VethEnd { mtu: 9000, ..end("a", 1) };
+        let other = VethEnd { namespace: Some(namespace.as_fd()), ..end("b", 2) };
+        here.add_veth(&one, &other).unwrap();
+        let (a, b) = (here.link("a").unwrap(), there.link("b").unwrap());
+        assert!(here.link("b").is_err() && there.link("a").is_err());
+        assert_eq!(
+            (a.mac, a.mtu, a.up, a.kind.as_deref()),
+            (Some(mac(1)), 9000, false, Some("veth"))
+        );
+        assert_eq!((b.mac, b.mtu), (Some(mac(2)), 1500));
+        assert_eq!((a.tx_queue_length, a.device().max_frame), (1000, 9014));
+
+        let (at_a, at_b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+        for (netlink, link, own, peer, last) in
+            [(&mut here, &a, at_a, at_b, 2), (&mut there, &b, at_b, at_a, 1)]
+        {
+            netlink.add_address(link.index, own, 24).unwrap();
+            netlink.set_up(link.index).unwrap();
+            netlink.add_neighbour(link.index, peer, mac(last)).unwrap();
+        }
+        here.add_route((Ipv4Addr::new(10, 9, 0, 0), 16), at_b).unwrap();
+        here.add_route((Ipv4Addr::UNSPECIFIED, 0), at_b).unwrap();
+        wait_for(&mut here, "a");
+        assert!(here.link("a").unwrap().up);
+        let names: Vec<_> = here.links().unwrap().into_iter().map(|link| link.name).collect();
+        assert_eq!(names, ["lo", "a"]);
+        // Destination, gateway, flags (up, gateway): in the machine's byte order, written in hexadecimal.
+        let word = |address: Ipv4Addr| format!("{:08X}", u32::from_ne_bytes(address.octets()));
+        for destination in [Ipv4Addr::new(10, 9, 0, 0), Ipv4Addr::UNSPECIFIED] {
+            let line = format!("a\t{}\t{}\t0003", word(destination), word(at_b));
+            assert!(proc_net("route").contains(&line), "{}", proc_net("route"));
+        }
+        // Complete and permanent.
+        let arp = proc_net("arp");
+        let neighbour: Vec<_> = arp.lines().nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(neighbour[..4], ["10.0.0.2", "0x1", "0x6", "02:00:00:00:00:02"]);
+
+        let line = "tbf rate 1gbit burst 100kb limit 1mb leaf dualpi2";
+        let has_dualpi2 = has(&mut here, &a, "dualpi2");
+        let line =
+            if has_dualpi2 { line } else { "tbf rate 1gbit burst 100kb limit 1mb leaf pfifo" };
+        here.add_qdisc(&Place::root(a.index), &spec(line)).unwrap();
+        let sender = UdpSocket::bind("0.0.0.0:0").unwrap();
+        let timeout = Some(Duration::from_secs(5));
+        receiver.set_read_timeout(timeout).unwrap();
+        for number in 0..10 {
+            sender.send_to(&[number; 100], (at_b, 7)).unwrap();
+            let mut packet = [0; 200];
+            let (length, from) = receiver.recv_from(&mut packet).unwrap();
+            assert_eq!((length, packet[0], from.ip()), (100, number, at_a.into()));
+        }
+        let queue = root(&mut here, &a);
+        // There may be a few of IPv6's own.
+        assert!((10..20).contains(&queue.counters.sent_packets), "{queue:?}");
+        assert!(queue.counters.sent_bytes >= 10 * 142, "{queue:?}");
+        let stats = queue.stats.unwrap();
+        let leaf = stats.own.leaf().unwrap();
+        assert_eq!(leaf.counters.sent_packets, stats.counters.sent_packets);
+        assert_eq!(leaf.counters.sent_bytes, stats.counters.sent_bytes);
+        if let OwnStats::Dualpi2(own) = &leaf.own {
+            assert_eq!(own.packets_in_classic + own.packets_in_low_latency, own.sent_packets);
+        } else {
+            assert!(!has_dualpi2);
+        }
+
+        there.delete_link("b").unwrap();
+        assert!(here.link("a").is_err());
+        // Both ends elsewhere, and an end here whose peer comes first.
+        here.add_veth(&VethEnd { name: "c", ..other }, &VethEnd { name: "d", ..other }).unwrap();
+        here.add_veth(&VethEnd { name: "e", ..other }, &end("f", 3)).unwrap();
+        for name in ["c", "d", "e"] {
+            there.link(name).unwrap();
+        }
+        here.link("f").unwrap();
+    });
+}
+
+#[test]
+fn htb_counts_its_class() {
+    in_namespace(|mut netlink| {
+        let link = dummy(&mut netlink);
+        if !has(&mut netlink, &link, "htb") {
+            return;
+        }
+        netlink.add_qdisc(&Place::root(link.index), &spec("htb rate 1gbit leaf pfifo")).unwrap();
+        netlink.add_address(link.index, Ipv4Addr::new(10, 0, 0, 1), 24).unwrap();
+        netlink.add_neighbour(link.index, Ipv4Addr::new(10, 0, 0, 2), [2, 0, 0, 0, 0, 2]).unwrap();
+        let peer = netlink.link("d1").unwrap();
+        for index in [link.index, peer.index] {
+            netlink.set_up(index).unwrap();
+        }
+        wait_for(&mut netlink, "d0");
+        let sender = UdpSocket::bind("0.0.0.0:0").unwrap();
+        for _ in 0..5 {
+            sender.send_to(&[0; 100], ("10.0.0.2", 7)).unwrap();
+        }
+        let stats = root(&mut netlink, &link).stats.unwrap();
+        let OwnStats::Htb(own) = &stats.own else { panic!("{stats:?}") };
+        assert!(own.lended >= 5 && own.lended == stats.counters.sent_packets, "{stats:?}");
+        assert_eq!(own.leaf.counters.sent_packets, own.lended);
+        assert!(own.tokens > 0 && own.ctokens > 0, "{stats:?}");
+    });
+}
