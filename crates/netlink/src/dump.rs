@@ -41,15 +41,15 @@ pub struct Queue {
 }
 
 /// A message about a discipline or a class.
-pub(crate) struct Entry<'a> {
+struct Entry<'a> {
     handle: Handle,
     parent: Handle,
     kind: &'a str,
-    pub(crate) options: Option<&'a [u8]>,
+    options: Option<&'a [u8]>,
     counters: Counters,
     requeues: u64,
     /// What only its kind counts.
-    pub(crate) own: Option<&'a [u8]>,
+    own: Option<&'a [u8]>,
 }
 
 impl<'a> Entry<'a> {
@@ -98,17 +98,17 @@ impl Dump<'_> {
         self.queues.iter().find(|entry| of.handle.major() != 0 && entry.parent == class)
     }
 
-    fn classes<'s>(&'s self, of: &Entry<'_>) -> impl Iterator<Item = &'s Entry<'s>> {
+    /// The one class of an `htb` of ours.
+    fn class(&self, of: &Entry<'_>) -> Option<&Entry<'_>> {
         let major = of.handle.major();
-        self.classes.iter().filter(move |class| class.handle.major() == major)
+        let mut classes = self.classes.iter().filter(|class| class.handle.major() == major);
+        let class = classes.next()?;
+        (class.handle.minor() == 1 && classes.next().is_none()).then_some(class)
     }
 
     fn config(&self, entry: &Entry<'_>, depth: u32) -> Option<Config> {
         let config = if entry.kind == "htb" {
-            let mut classes = self.classes(entry);
-            let class = classes.next()?;
-            let is_ours = class.handle.minor() == 1 && classes.next().is_none();
-            kinds::htb_config(entry.options?, class.options.filter(|_| is_ours)?)?
+            kinds::htb_config(entry.options?, self.class(entry)?.options?)?
         } else {
             kinds::config(entry.kind, entry.options, self.tx_queue_length)?
         };
@@ -128,7 +128,7 @@ impl Dump<'_> {
         let leaf = self.leaf(entry).filter(|_| depth < DEEPEST);
         let leaf = leaf.and_then(|leaf| self.stats(leaf, depth + 1));
         let own = match entry.kind {
-            "htb" => self.classes(entry).next()?.own,
+            "htb" => self.class(entry)?.own,
             _ => entry.own,
         };
         let own = kinds::own_stats(entry.kind, own, &entry.counters, leaf)?;

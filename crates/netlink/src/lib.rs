@@ -37,17 +37,12 @@ mod kinds;
 mod link;
 mod qdisc;
 
-use std::os::fd::BorrowedFd;
-
 use channel::Channel;
 pub use dump::Queue;
 pub use error::NetlinkError;
 pub use ethtool::SegmentationOffload;
 pub use handle::{Handle, Place};
 pub use link::{Link, VethEnd};
-
-/// A network namespace, as an open file such as `/proc/self/ns/net`.
-pub type Namespace<'a> = BorrowedFd<'a>;
 
 /// A conversation with the kernel about one network namespace.
 pub struct Netlink {

@@ -1,6 +1,6 @@
 //! Devices.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use dualq_qdisc::Device;
 use netlink_packet_core::{Emitable, NLM_F_CREATE, NLM_F_EXCL};
@@ -12,7 +12,7 @@ use netlink_packet_route::link::{
 use crate::attributes::{Attributes, Writer};
 use crate::channel::{Failure, messages};
 use crate::error::ENODEV;
-use crate::{Namespace, Netlink, NetlinkError};
+use crate::{Netlink, NetlinkError};
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_DELLINK: u16 = 17;
@@ -92,8 +92,9 @@ pub struct VethEnd<'a> {
     pub mac: [u8; 6],
     /// The longest IP packet that it takes, in bytes.
     pub mtu: u32,
-    /// Where it is made; `None` is the network namespace of the conversation.
-    pub namespace: Option<Namespace<'a>>,
+    /// The network namespace in which it is made, as an open file such as `/proc/self/ns/net`; `None` is that of the
+    /// conversation.
+    pub namespace: Option<BorrowedFd<'a>>,
 }
 
 impl VethEnd<'_> {

@@ -151,8 +151,8 @@ impl Netlink {
         steps.iter().try_for_each(|step| self.take(at.link, step, Verb::Change))
     }
 
-    /// Puts a discipline in the place of whatever is there: `tc qdisc replace`. As with tc, one of the same kind and handle
-    /// is changed instead, which `htb` refuses.
+    /// Puts a discipline in the place of what is there: `tc qdisc replace`. As with tc, one that has the same handle must be of
+    /// the same kind and is changed instead, which `htb` refuses.
     ///
     /// # Errors
     /// As [`add_qdisc`](Self::add_qdisc). If something inside is refused, what is outside it stays.
