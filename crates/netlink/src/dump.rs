@@ -127,11 +127,11 @@ impl Dump<'_> {
     fn stats(&self, entry: &Entry<'_>, depth: u32) -> Option<Stats> {
         let leaf = self.leaf(entry).filter(|_| depth < DEEPEST);
         let leaf = leaf.and_then(|leaf| self.stats(leaf, depth + 1));
-        let own = match entry.kind {
-            "htb" => self.class(entry)?.own,
-            _ => entry.own,
+        let teller = match entry.kind {
+            "htb" => self.class(entry)?,
+            _ => entry,
         };
-        let own = kinds::own_stats(entry.kind, own, &entry.counters, leaf)?;
+        let own = kinds::own_stats(entry.kind, teller.own, &teller.counters, leaf)?;
         Some(Stats { counters: entry.counters, own })
     }
 }

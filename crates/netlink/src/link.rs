@@ -104,6 +104,9 @@ impl VethEnd<'_> {
             LinkAttribute::IfName(self.name.to_owned()),
             LinkAttribute::Address(self.mac.to_vec()),
             LinkAttribute::Mtu(self.mtu),
+            // Else there are as many as processors, which shows in the reference counts of its disciplines.
+            LinkAttribute::NumTxQueues(1),
+            LinkAttribute::NumRxQueues(1),
         ];
         if let Some(namespace) = self.namespace {
             message.attributes.push(LinkAttribute::NetNsFd(namespace.as_raw_fd()));
@@ -163,7 +166,7 @@ impl Netlink {
         self.link_at(index).map_or_else(|_| format!("device {index}"), |link| link.name)
     }
 
-    /// Makes two devices, of which each receives what the other sends. Both are down.
+    /// Makes two devices, of which each receives what the other sends. Both are down, and have one queue.
     ///
     /// # Errors
     /// If the kernel refuses: a name is taken, or the process lacks privileges in one of the namespaces.

@@ -407,7 +407,7 @@ fn packets_between_two_namespaces_are_counted() {
             (a.mac, a.mtu, a.up, a.kind.as_deref()),
             (Some(mac(1)), 9000, false, Some("veth"))
         );
-        assert_eq!((b.mac, b.mtu), (Some(mac(2)), 1500));
+        assert_eq!((b.mac, b.mtu, b.tx_queues), (Some(mac(2)), 1500, 1));
         assert_eq!((a.tx_queue_length, a.device().max_frame), (1000, 9014));
 
         let (at_a, at_b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
@@ -498,6 +498,7 @@ fn htb_counts_its_class() {
         let OwnStats::Htb(own) = &stats.own else { panic!("{stats:?}") };
         assert!(own.lended >= 5 && own.lended == stats.counters.sent_packets, "{stats:?}");
         assert_eq!(own.leaf.counters.sent_packets, own.lended);
+        assert_eq!(own.class.sent_packets, own.lended);
         assert!(own.tokens > 0 && own.ctokens > 0, "{stats:?}");
     });
 }

@@ -1,6 +1,7 @@
 //! `htb` and its class (`TCA_HTB_*`, `struct tc_htb_glob`, `struct tc_htb_opt`, `struct tc_htb_xstats`).
 
 use dualq_qdisc::disciplines::htb::{Config as HtbConfig, Options, Stats};
+use dualq_qdisc::show::Counters;
 use dualq_qdisc::{Config, Device, show};
 
 use super::ratespec::{self, span, ticks};
@@ -69,7 +70,8 @@ pub(crate) fn config(qdisc: &[u8], class: &[u8]) -> Option<Config> {
 }
 
 /// What the class counts.
-pub(super) fn stats(own: &[u8], leaf: Box<show::Stats>) -> Stats {
+pub(super) fn stats(own: &[u8], class: &Counters, leaf: Box<show::Stats>) -> Stats {
     let tokens = |offset| i32_at(own, offset).unwrap_or(0).into();
-    Stats { lended: count(own, 0).into(), tokens: tokens(12), ctokens: tokens(16), leaf }
+    let lended = count(own, 0).into();
+    Stats { class: *class, lended, tokens: tokens(12), ctokens: tokens(16), leaf }
 }

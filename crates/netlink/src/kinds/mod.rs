@@ -66,8 +66,8 @@ pub(crate) fn config(kind: &str, options: Option<&[u8]>, tx_queue_length: u32) -
     })
 }
 
-/// What only a kind counts. `own` is what the kernel tells of that (for `htb`, of its class), `leaf` what the discipline inside
-/// counts.
+/// What only a kind counts. `own` is what the kernel tells of that, and `counters` what every discipline counts, for `htb` those of
+/// its class; `leaf` is what the discipline inside counts.
 pub(crate) fn own_stats(
     kind: &str,
     own: Option<&[u8]>,
@@ -86,7 +86,7 @@ pub(crate) fn own_stats(
         "pie" => OwnStats::Pie(pie::stats(own?)),
         "fq" => OwnStats::Fq(fq::stats(own?)),
         "tbf" => OwnStats::Tbf(leaf_or_fifo(leaf)),
-        "htb" => OwnStats::Htb(htb::stats(own?, leaf_or_fifo(leaf))),
+        "htb" => OwnStats::Htb(htb::stats(own?, counters, leaf_or_fifo(leaf))),
         // It did not count before Linux 7.
         "netem" => OwnStats::Netem(netem::stats(own.unwrap_or_default(), leaf.map(Box::new))),
         _ => return None,

@@ -79,6 +79,8 @@ impl Config {
 /// What the class counts, under the names of `tc -s class`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {
+    /// What every class counts; Linux may count other drops for a class than for the discipline.
+    pub class: Counters,
     /// Packets that its own rate paid for.
     pub lended: u64,
     /// What its bucket holds, in units of 64 ns.
@@ -199,6 +201,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Htb<P, R> {
             ..self.counters
         };
         let own = Stats {
+            class: counters,
             lended: counters.sent_packets,
             tokens: self.rate.ticks(),
             ctokens: self.ceil.ticks(),

@@ -4,8 +4,8 @@ use std::fmt::{self, Write as _};
 
 use serde_json::{Map, Value, json};
 
+use super::counted;
 use super::tbf::per_second;
-use super::{Counters, counted};
 use crate::disciplines::bucket::size;
 use crate::disciplines::htb::{Config, Stats};
 
@@ -38,8 +38,8 @@ pub(super) fn class_text(config: &Config, handle: usize, leaf: Option<usize>) ->
     text
 }
 
-pub(super) fn class_stats(text: &mut String, own: &Stats, counters: &Counters) {
-    text.push_str(&counted(counters));
+pub(super) fn class_stats(text: &mut String, own: &Stats) {
+    text.push_str(&counted(&own.class));
     let Stats { lended, tokens, ctokens, .. } = own;
     let _ = write!(
         text,
@@ -52,7 +52,7 @@ pub(super) fn class_json(
     config: &Config,
     handle: usize,
     leaf: Option<usize>,
-    stats: Option<(&Stats, &Counters)>,
+    stats: Option<&Stats>,
 ) -> Value {
     let mut class = Map::new();
     let mut put = |key: &str, value: Value| class.insert(key.to_owned(), value);
@@ -67,9 +67,9 @@ pub(super) fn class_json(
     put("ceil", per_second(config.ceil).into());
     put("burst", size(config.rate, config.buffer).0.into());
     put("cburst", size(config.ceil, config.cbuffer).0.into());
-    if let Some((own, counters)) = stats {
+    if let Some(own) = stats {
         let mut object = Map::new();
-        super::put_counters(&mut object, counters);
+        super::put_counters(&mut object, &own.class);
         let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
         put("lended", own.lended.into());
         put("borrowed", 0.into());

@@ -151,8 +151,8 @@ fn write_text(text: &mut String, config: &Config, stats: Option<&Stats>, handle:
     let leaf = config.leaf();
     if let Config::Htb(class) = config {
         let _ = writeln!(text, "{}", htb::class_text(class, handle, leaf.map(|_| handle + 1)));
-        if let Some(Stats { counters, own: OwnStats::Htb(own) }) = stats {
-            htb::class_stats(text, own, counters);
+        if let Some(Stats { own: OwnStats::Htb(own), .. }) = stats {
+            htb::class_stats(text, own);
         }
     }
     if let Some(leaf) = leaf {
@@ -221,7 +221,7 @@ fn object(config: &Config, stats: Option<&Stats>, handle: usize) -> Map<String, 
     let leaf = config.leaf();
     if let Config::Htb(class) = config {
         let stats = stats.and_then(|stats| match &stats.own {
-            OwnStats::Htb(own) => Some((own, &stats.counters)),
+            OwnStats::Htb(own) => Some(own),
             _ => None,
         });
         let class = htb::class_json(class, handle, leaf.map(|_| handle + 1), stats);
