@@ -1,83 +1,15 @@
-//! The real kernel's answers. Each test works in a network namespace of its own, so it needs root; what this kernel does not
-//! have is skipped and said, or fails if `DUALQ_REQUIRE_KERNEL` is set, as it is where the kernel has everything.
-#![cfg(target_os = "linux")]
+//! Queue disciplines, as they are added, changed, refused and dumped.
 
-use std::fs::{self, File};
+use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::fd::AsFd;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use dualq_netlink::{
-    Handle, Link, Netlink, NetlinkError, Place, Queue, SegmentationOffload, VethEnd,
-};
+use dualq_netlink::{Handle, NetlinkError, Place};
 use dualq_qdisc::show::OwnStats;
 use dualq_qdisc::{Config, Spec, grammar, show};
-use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
 
-/// Runs a test in a new network namespace, where it is alone.
-fn in_namespace(test: impl FnOnce(Netlink) + Send + 'static) {
-    let alone = move || match unshare(CloneFlags::CLONE_NEWNET) {
-        Ok(()) => test(Netlink::open().unwrap()),
-        Err(errno) => skip(&format!("no network namespace can be made here: {errno}")),
-    };
-    if let Err(panic) = thread::spawn(alone).join() {
-        std::panic::resume_unwind(panic);
-    }
-}
-
-fn skip(why: &str) {
-    assert!(std::env::var_os("DUALQ_REQUIRE_KERNEL").is_none(), "{why}");
-    eprintln!("skipped: {why}");
-}
-
-/// A device with Linux's usual MTU and queue length, as the one whose answers were recorded.
-fn dummy(netlink: &mut Netlink) -> Link {
-    let (one, other) = (end("d0", 1), end("d1", 2));
-    netlink.add_veth(&one, &other).unwrap();
-    netlink.link("d0").unwrap()
-}
-
-fn end(name: &str, last: u8) -> VethEnd<'_> {
-    VethEnd { name, mac: [2, 0, 0, 0, 0, last], mtu: 1500, namespace: None }
-}
-
-fn spec(line: &str) -> Spec {
-    grammar::parse(line).unwrap_or_else(|error| panic!("{error}")).spec
-}
-
-/// Whether this kernel has a kind; says so if not.
-fn has(netlink: &mut Netlink, link: &Link, kind: &str) -> bool {
-    match netlink.add_qdisc_kind(&Place::root(link.index), kind) {
-        Err(NetlinkError::NoSuchKind { .. }) => {
-            skip(&format!("this kernel has no {kind}"));
-            false
-        }
-        result => {
-            // Some want options, which is another matter.
-            if result.is_ok() {
-                netlink.delete_qdisc(&Place::root(link.index)).unwrap();
-            }
-            true
-        }
-    }
-}
-
-/// Waits until a device that was set up sends.
-fn wait_for(netlink: &mut Netlink, name: &str) {
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while !netlink.link(name).unwrap().running {
-        assert!(Instant::now() < deadline, "{name} does not run");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
-fn root(netlink: &mut Netlink, link: &Link) -> Queue {
-    let queues = netlink.qdiscs(link.index).unwrap();
-    queues.into_iter().find(|queue| queue.parent == Handle::ROOT).unwrap()
-}
+use crate::{device, has, in_namespace, root, skip, spec, wait_for};
 
 const DUALPI2: &str = "tc-dualpi2.jsonl";
 
@@ -91,7 +23,7 @@ fn data(name: &str) -> Vec<Value> {
 #[test]
 fn dualpi2_added_as_tc_adds_it() {
     in_namespace(|mut netlink| {
-        let link = dummy(&mut netlink);
+        let link = device(&mut netlink);
         if !has(&mut netlink, &link, "dualpi2") {
             return;
         }
@@ -124,7 +56,7 @@ fn dualpi2_added_as_tc_adds_it() {
 #[test]
 fn dualpi2_changed_as_tc_changes_it() {
     in_namespace(|mut netlink| {
-        let link = dummy(&mut netlink);
+        let link = device(&mut netlink);
         if !has(&mut netlink, &link, "dualpi2") {
             return;
         }
@@ -153,7 +85,7 @@ fn dualpi2_changed_as_tc_changes_it() {
 #[test]
 fn every_kind_reads_back_as_it_was_meant() {
     in_namespace(|mut netlink| {
-        let link = dummy(&mut netlink);
+        let link = device(&mut netlink);
         let place = Place::root(link.index);
         // Times are multiples of the usual ticks (4 ms and 10 ms), to which some are rounded.
         for line in [
@@ -215,7 +147,7 @@ fn every_kind_reads_back_as_it_was_meant() {
 #[test]
 fn defaults_with_statistics_as_tc_shows_them() {
     in_namespace(|mut netlink| {
-        let link = dummy(&mut netlink);
+        let link = device(&mut netlink);
         let place = Place::root(link.index);
         for answer in data("tc-defaults.jsonl") {
             let line = answer["line"].as_str().unwrap();
@@ -243,7 +175,7 @@ fn defaults_with_statistics_as_tc_shows_them() {
 #[test]
 fn a_kind_that_dualq_does_not_know_has_its_common_counters() {
     in_namespace(|mut netlink| {
-        let link = dummy(&mut netlink);
+        let link = device(&mut netlink);
         let place = Place::root(link.index);
         let kinds = ["cake", "sfq"];
         let kind = kinds.into_iter().find(|kind| has(&mut netlink, &link, kind));
@@ -259,7 +191,7 @@ fn a_kind_that_dualq_does_not_know_has_its_common_counters() {
 #[test]
 fn leaves_are_listed_and_nested() {
     in_namespace(|mut netlink| {
-        let link = dummy(&mut netlink);
+        let link = device(&mut netlink);
         let place = Place::root(link.index);
         if !["htb", "tbf", "codel"].into_iter().all(|kind| has(&mut netlink, &link, kind)) {
             return;
@@ -296,7 +228,7 @@ fn leaves_are_listed_and_nested() {
 #[test]
 fn refusals_say_what_was_asked_for_where_and_why() {
     in_namespace(|mut netlink| {
-        let link = dummy(&mut netlink);
+        let link = device(&mut netlink);
         let place = Place::root(link.index);
         let says = |result: Result<(), NetlinkError>, expected: &str| {
             assert_eq!(result.unwrap_err().to_string(), expected);
@@ -337,7 +269,7 @@ fn refusals_say_what_was_asked_for_where_and_why() {
 #[test]
 fn a_leaf_that_is_refused_takes_what_is_around_it_along() {
     in_namespace(|mut netlink| {
-        let link = dummy(&mut netlink);
+        let link = device(&mut netlink);
         if !has(&mut netlink, &link, "tbf") {
             return;
         }
@@ -358,127 +290,9 @@ fn a_leaf_that_is_refused_takes_what_is_around_it_along() {
 }
 
 #[test]
-fn segmentation_offload_is_switched() {
-    in_namespace(|mut netlink| {
-        dummy(&mut netlink);
-        for on in [false, true, false] {
-            netlink.set_segmentation_offload("d0", on).unwrap();
-            let offload = netlink.segmentation_offload("d0").unwrap();
-            assert_eq!(offload, SegmentationOffload { tso: on, gso: on });
-        }
-        // The other end is as it was.
-        assert_eq!(
-            netlink.segmentation_offload("d1").unwrap(),
-            SegmentationOffload { tso: true, gso: true }
-        );
-    });
-}
-
-/// Runs something in a network namespace of its own, which lives as long as what comes of it.
-fn elsewhere<T: Send + 'static>(make: impl FnOnce() -> T + Send + 'static) -> T {
-    let there = move || {
-        unshare(CloneFlags::CLONE_NEWNET).unwrap();
-        make()
-    };
-    thread::spawn(there).join().unwrap()
-}
-
-fn proc_net(file: &str) -> String {
-    fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap()
-}
-
-#[test]
-fn packets_between_two_namespaces_are_counted() {
-    in_namespace(|mut here| {
-        let (namespace, mut there, receiver) = elsewhere(|| {
-            let mut netlink = Netlink::open().unwrap();
-            let loopback = netlink.link("lo").unwrap();
-            netlink.set_up(loopback.index).unwrap();
-            let receiver = UdpSocket::bind("0.0.0.0:7").unwrap();
-            (File::open("/proc/thread-self/ns/net").unwrap(), netlink, receiver)
-        });
-        let mac = |last| [2, 0, 0, 0, 0, last];
-        let one = VethEnd { mtu: 9000, ..end("a", 1) };
-        let other = VethEnd { namespace: Some(namespace.as_fd()), ..end("b", 2) };
-        here.add_veth(&one, &other).unwrap();
-        let (a, b) = (here.link("a").unwrap(), there.link("b").unwrap());
-        assert!(here.link("b").is_err() && there.link("a").is_err());
-        assert_eq!(
-            (a.mac, a.mtu, a.up, a.kind.as_deref()),
-            (Some(mac(1)), 9000, false, Some("veth"))
-        );
-        assert_eq!((b.mac, b.mtu, b.tx_queues), (Some(mac(2)), 1500, 1));
-        assert_eq!((a.tx_queue_length, a.device().max_frame), (1000, 9014));
-
-        let (at_a, at_b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-        for (netlink, link, own, peer, last) in
-            [(&mut here, &a, at_a, at_b, 2), (&mut there, &b, at_b, at_a, 1)]
-        {
-            netlink.add_address(link.index, own, 24).unwrap();
-            netlink.set_up(link.index).unwrap();
-            netlink.add_neighbour(link.index, peer, mac(last)).unwrap();
-        }
-        here.add_route((Ipv4Addr::new(10, 9, 0, 0), 16), at_b).unwrap();
-        here.add_route((Ipv4Addr::UNSPECIFIED, 0), at_b).unwrap();
-        wait_for(&mut here, "a");
-        assert!(here.link("a").unwrap().up);
-        let names: Vec<_> = here.links().unwrap().into_iter().map(|link| link.name).collect();
-        assert_eq!(names, ["lo", "a"]);
-        // Destination, gateway, flags (up, gateway): in the machine's byte order, written in hexadecimal.
-        let word = |address: Ipv4Addr| format!("{:08X}", u32::from_ne_bytes(address.octets()));
-        for destination in [Ipv4Addr::new(10, 9, 0, 0), Ipv4Addr::UNSPECIFIED] {
-            let line = format!("a\t{}\t{}\t0003", word(destination), word(at_b));
-            assert!(proc_net("route").contains(&line), "{}", proc_net("route"));
-        }
-        // Complete and permanent.
-        let arp = proc_net("arp");
-        let neighbour: Vec<_> = arp.lines().nth(1).unwrap().split_whitespace().collect();
-        assert_eq!(neighbour[..4], ["10.0.0.2", "0x1", "0x6", "02:00:00:00:00:02"]);
-
-        let line = "tbf rate 1gbit burst 100kb limit 1mb leaf dualpi2";
-        let has_dualpi2 = has(&mut here, &a, "dualpi2");
-        let line =
-            if has_dualpi2 { line } else { "tbf rate 1gbit burst 100kb limit 1mb leaf pfifo" };
-        here.add_qdisc(&Place::root(a.index), &spec(line)).unwrap();
-        let sender = UdpSocket::bind("0.0.0.0:0").unwrap();
-        let timeout = Some(Duration::from_secs(5));
-        receiver.set_read_timeout(timeout).unwrap();
-        for number in 0..10 {
-            sender.send_to(&[number; 100], (at_b, 7)).unwrap();
-            let mut packet = [0; 200];
-            let (length, from) = receiver.recv_from(&mut packet).unwrap();
-            assert_eq!((length, packet[0], from.ip()), (100, number, at_a.into()));
-        }
-        let queue = root(&mut here, &a);
-        // There may be a few of IPv6's own.
-        assert!((10..20).contains(&queue.counters.sent_packets), "{queue:?}");
-        assert!(queue.counters.sent_bytes >= 10 * 142, "{queue:?}");
-        let stats = queue.stats.unwrap();
-        let leaf = stats.own.leaf().unwrap();
-        assert_eq!(leaf.counters.sent_packets, stats.counters.sent_packets);
-        assert_eq!(leaf.counters.sent_bytes, stats.counters.sent_bytes);
-        if let OwnStats::Dualpi2(own) = &leaf.own {
-            assert_eq!(own.packets_in_classic + own.packets_in_low_latency, own.sent_packets);
-        } else {
-            assert!(!has_dualpi2);
-        }
-
-        there.delete_link("b").unwrap();
-        assert!(here.link("a").is_err());
-        // Both ends elsewhere, and an end here whose peer comes first.
-        here.add_veth(&VethEnd { name: "c", ..other }, &VethEnd { name: "d", ..other }).unwrap();
-        here.add_veth(&VethEnd { name: "e", ..other }, &end("f", 3)).unwrap();
-        for name in ["c", "d", "e"] {
-            there.link(name).unwrap();
-        }
-        here.link("f").unwrap();
-    });
-}
-
-#[test]
 fn htb_counts_its_class() {
     in_namespace(|mut netlink| {
-        let link = dummy(&mut netlink);
+        let link = device(&mut netlink);
         if !has(&mut netlink, &link, "htb") {
             return;
         }
