@@ -226,7 +226,7 @@ impl Building<'_> {
         fs::create_dir(&out).map_err(KernelError::file("write", &out))?;
         let (config, lacking) = self.configure(tree, &out)?;
         let jobs = self.request.jobs;
-        self.step(&format!("building Linux {version}, {jobs} at a time"));
+        self.step(&format!("building Linux {version} with {jobs} jobs"));
         let tell = &mut self.tell;
         let mut lines = 0.0;
         let doing = format!("building Linux {version}");
@@ -273,7 +273,7 @@ impl Building<'_> {
             return Err(KernelError::Required { version, options: unmet.required, log });
         }
         if !unmet.wanted.is_empty() {
-            let note = format!("Linux {version} is without {}", unmet.wanted.join(", "));
+            let note = format!("Linux {version} does not offer {}", unmet.wanted.join(", "));
             (self.tell)(Event::Note(&note));
         }
         Ok((config, unmet.wanted))
