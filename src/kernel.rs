@@ -31,7 +31,10 @@ fn build(args: &BuildArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::default();
     let raised = interrupt.clone();
     // Without a handler, a Ctrl-C ends this program, and make as soon as it finds nobody to talk to.
-    let _ = ctrlc::set_handler(move || raised.raise());
+    let _ = ctrlc::set_handler(move || {
+        raised.raise();
+        let _ = writeln!(io::stderr(), "interrupted, cleaning up");
+    });
     let mut stages = Stages::new(!args.no_progress);
     let built = dualq_kernel::build(&store, &request, &interrupt, &mut |event| match event {
         Event::Step(text) => stages.step(text),

@@ -183,7 +183,7 @@ fn a_kernel_is_built_once_listed_and_removed() {
     let output = machine.run(&["build", "--source", "tree", "--jobs", "3"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stderr);
-    let steps = "configuring Linux 7.3.4\nnote: Linux 7.3.4 does not offer NET_SCH_DUALPI2=y\nbuilding Linux 7.3.4 with 3 jobs\n";
+    let steps = "configuring Linux 7.3.4\nnote: Linux 7.3.4 does not offer NET_SCH_DUALPI2=y\nbuilding Linux 7.3.4 with 3 jobs\ncleaning up\n";
     assert_eq!(said, steps);
     let calls = fs::read_to_string(machine.path("calls")).unwrap();
     assert!(calls.lines().all(|call| call.contains("O=") && call.contains("ARCH=um")), "{calls}");

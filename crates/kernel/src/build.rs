@@ -84,7 +84,9 @@ pub fn build(
         Fetched::Tree(tree) => tree,
         Fetched::Already(kernel) => return Ok(Built::Already(kernel)),
     };
-    building.make(&tree).map(Built::New)
+    let kernel = building.make(&tree)?;
+    building.step("cleaning up");
+    Ok(Built::New(kernel))
 }
 
 /// The kernel that was asked for, if that can be told without unpacking anything.
