@@ -346,12 +346,14 @@ fn a_second_build_waits_and_one_that_was_killed_is_no_obstacle() {
 fn wrong_sources_are_refused_in_one_line() {
     let machine = Machine::with_make();
     fs::write(machine.path("notes.txt"), "").unwrap();
+    fs::write(machine.path("cut.tar.gz"), [0x1f, 0x8b, 8, 0]).unwrap();
     machine.source("used", "7.3.4");
     fs::write(machine.path("used/.config"), "").unwrap();
     for (args, expected) in [
         (&["--source", "nowhere"][..], "error: cannot read nowhere: No such file or directory"),
         (&["--source", "notes.txt"], "error: notes.txt: neither a source tree nor a tarball"),
         (&["--source", "cache"], "error: cannot read cache: No such file or directory"),
+        (&["--source", "cut.tar.gz"], "error: unpacking "),
         (&["--source", "bin"], "not a Linux source tree: a Makefile with VERSION, and arch/um"),
         (&["--source", "used"], "run `make mrproper` in it"),
         (

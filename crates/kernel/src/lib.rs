@@ -33,4 +33,4 @@ pub use error::KernelError;
 pub use process::Interrupt;
 pub use source::Origin;
 pub use store::{Facts, Kernel, Store};
-pub use version::{FIRST_WITH_DUALPI2, Version};
+pub use version::Version;

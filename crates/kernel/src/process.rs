@@ -170,12 +170,14 @@ fn shown(command: &Command) -> String {
 /// The last lines, and the last that tell of an error.
 #[derive(Default)]
 struct Told {
+    heard: usize,
     last: VecDeque<String>,
     errors: VecDeque<String>,
 }
 
 impl Told {
     fn hear(&mut self, line: &str) {
+        self.heard += 1;
         let of_an_error =
             ["error", "Error", "***", "E: ", "fatal", "undefined reference", "annot "];
         let matters = of_an_error.iter().any(|word| line.contains(word));
@@ -189,7 +191,9 @@ impl Told {
     }
 
     fn lines(self) -> Vec<String> {
-        let lines = if self.errors.is_empty() { self.last } else { self.errors };
+        // Who said little said nothing else.
+        let all = self.heard <= TOLD || self.errors.is_empty();
+        let lines = if all { self.last } else { self.errors };
         lines.into_iter().filter(|line| !line.is_empty()).collect()
     }
 }
@@ -214,7 +218,7 @@ mod tests {
         let mut runner = Runner::new(folder.path().join("log"), &interrupt).unwrap();
         let answer = runner.answer("asking", &mut shell("echo one; echo two >&2")).unwrap();
         assert_eq!(answer, "one\ntwo\n");
-        let script = "echo '  CC a.o'; echo 'a.c:1: error: no'; echo '  CC b.o'; exit 2";
+        let script = "seq 20; echo 'a.c:1: error: no'; echo '  CC b.o'; exit 2";
         let error = runner.answer("compiling", &mut shell(script)).unwrap_err();
         let KernelError::Step { how, lines, log, .. } = &error else { panic!("{error}") };
         assert_eq!(

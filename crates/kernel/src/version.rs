@@ -5,7 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The first Linux with `sch_dualpi2`.
-pub const FIRST_WITH_DUALPI2: Version = Version { numbers: [6, 17, 0], extra: String::new() };
+pub(crate) const FIRST_WITH_DUALPI2: Version =
+    Version { numbers: [6, 17, 0], extra: String::new() };
 
 /// A version as `make kernelversion` prints it: `7.3.4`, `7.4.0-rc1`.
 #[derive(Clone, Debug, PartialEq, Eq)]

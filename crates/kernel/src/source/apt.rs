@@ -75,6 +75,8 @@ impl Apt {
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_owned(),
             // For root, apt would become another user, who cannot write below root's home.
             "APT::Sandbox::User=root".to_owned(),
+            // Else a mirror out of reach would be no more than a warning.
+            "APT::Update::Error-Mode=any".to_owned(),
         ];
         let options = options.into_iter().flat_map(|option| ["-o".to_owned(), option]).collect();
         let apt = Self { suite: Some(suite), options };
@@ -143,7 +145,11 @@ impl Package {
                     continue;
                 }
             };
-            all.extend(there);
+            for version in there {
+                if !all.contains(&version) {
+                    all.push(version);
+                }
+            }
             match package {
                 Some(package) if wanted.is_some() || package.version >= FIRST_WITH_DUALPI2 => {
                     return Ok(package);
@@ -152,11 +158,12 @@ impl Package {
                 None => {}
             }
         }
-        if let Some(package) = older {
-            return Ok(package);
-        }
+        // Where the newer suites could not be asked, an older package is not what is wanted.
         if let Some(error) = failed {
             return Err(error);
+        }
+        if let Some(package) = older {
+            return Ok(package);
         }
         let there = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
         let which = wanted.map_or(String::new(), |wanted| format!(" of Linux {wanted}"));
