@@ -1,5 +1,7 @@
 //! Arguments in, one call into the right part, an exit status out.
 
+pub(crate) mod kernel;
+
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,6 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
 use crate::{check, replay, run};
+use kernel::KernelCommand;
 
 /// Why nothing came of a call.
 #[derive(Debug)]
@@ -16,6 +19,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// What they asked for could not be done: exit status 1.
     Run(String),
+    /// The user pressed Ctrl-C, and what was begun has been cleaned up: exit status 130, as of a shell.
+    Interrupted(String),
     /// Nobody reads the output any more, as when it is piped into `head`: all is well.
     BrokenPipe,
 }
@@ -26,6 +31,7 @@ impl Failure {
         let (message, status) = match self {
             Self::Usage(message) => (message, 2),
             Self::Run(message) => (message, 1),
+            Self::Interrupted(message) => (message, 130),
             Self::BrokenPipe => return ExitCode::SUCCESS,
         };
         // If standard error is gone too, there is nobody left to tell.
@@ -56,6 +62,10 @@ pub(crate) enum Command {
     /// Run reference scenarios and compare what comes of them with what real Linux did
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
+
+    /// Build, list and remove the Linux kernels that scenarios can run on
+    #[command(subcommand)]
+    Kernel(KernelCommand),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -252,6 +262,7 @@ impl Command {
             Self::Replay(args) => replay::run(&args),
             Self::Run(args) => run::run(&args),
             Self::Check(args) => check::run(&args),
+            Self::Kernel(command) => crate::kernel::run(&command),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod check;
 mod cli;
+mod kernel;
 mod output;
 mod progress;
 mod replay;

@@ -1,6 +1,6 @@
 //! A progress bar for what takes longer than a second.
 
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -97,6 +97,56 @@ impl Steps {
     /// Takes the bar off the screen.
     pub(crate) fn clear(&self) {
         if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Says which step of a long work is under way, a line each, and shows how far it is if standard error is a terminal.
+pub(crate) struct Stages {
+    bar: Option<ProgressBar>,
+    wanted: bool,
+}
+
+impl Stages {
+    pub(crate) fn new(wanted: bool) -> Self {
+        Self { bar: None, wanted: wanted && io::stderr().is_terminal() }
+    }
+
+    /// The next step begins.
+    pub(crate) fn step(&mut self, text: &str) {
+        self.clear();
+        // Not worth failing for.
+        let _ = writeln!(io::stderr(), "{text}");
+        if self.wanted {
+            let spinner = ProgressBar::new_spinner().with_style(style("{spinner} {elapsed}"));
+            spinner.enable_steady_tick(Duration::from_millis(100));
+            self.bar = Some(spinner);
+        }
+    }
+
+    /// How much of the step may be done, of 1, and what is at hand.
+    pub(crate) fn progress(&mut self, share: f64, what: &str) {
+        let Some(bar) = &self.bar else { return };
+        if bar.length().is_none() {
+            bar.set_length(100);
+            bar.set_style(style("{bar:30} {percent:>3}%, {elapsed}, {wide_msg}"));
+        }
+        bar.set_position((share * 100.0) as u64);
+        bar.set_message(what.to_owned());
+    }
+
+    /// Prints something while there may be a bar on the screen.
+    pub(crate) fn aside(&self, print: impl FnOnce()) {
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    /// Takes the bar off the screen.
+    pub(crate) fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }

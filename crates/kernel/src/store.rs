@@ -1,0 +1,319 @@
+//! Where built kernels are kept.
+//!
+//! Each has a folder of its own, `<version>-<hash of its options>`, with the executable `linux`, its `config` and
+//! `facts.json`. A folder comes and goes by one rename, so what is there is whole.
+
+use std::cmp::Reverse;
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use crate::error::KernelError;
+use crate::options::Options;
+use crate::source::Origin;
+use crate::version::{Version, means};
+
+const EXECUTABLE: &str = "linux";
+const CONFIG: &str = "config";
+const FACTS: &str = "facts.json";
+
+/// The kernels that were built.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// A kernel that was built.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// As `make kernelversion` says it: `7.3.4`.
+    pub version: String,
+    /// The program that is this kernel.
+    pub executable: PathBuf,
+    /// How it was made.
+    pub facts: Facts,
+    /// Its `.config`.
+    config: String,
+}
+
+/// What is recorded beside a kernel.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Facts {
+    /// As `make kernelversion` says it.
+    pub version: String,
+    /// Where its sources came from.
+    pub origin: Origin,
+    /// When it was built, in seconds since 1970.
+    pub built_s: u64,
+    /// Which list of options it was configured with.
+    pub options: String,
+    /// The options of that list that it is without, as `NAME=value`.
+    pub lacking: Vec<String>,
+    /// The first line of `gcc --version`.
+    pub compiler: String,
+}
+
+impl Store {
+    /// The user's store: `dualq/kernels` below `$XDG_CACHE_HOME`, or below `~/.cache`.
+    ///
+    /// # Errors
+    ///
+    /// If neither `XDG_CACHE_HOME` nor `HOME` is an absolute path.
+    pub fn open() -> Result<Self, KernelError> {
+        // The specification says that relative paths there are to be ignored.
+        let absolute =
+            |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let cache = absolute("XDG_CACHE_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+            .ok_or(KernelError::NoCache)?;
+        Ok(Self::at(&cache.join("dualq/kernels")))
+    }
+
+    /// A store elsewhere. The folder need not be there yet.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// All kernels, the one to be used by default first.
+    ///
+    /// # Errors
+    ///
+    /// If the store's folder cannot be read. One that is not there is empty.
+    pub fn kernels(&self) -> Result<Vec<Kernel>, KernelError> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(KernelError::file("read", &self.folder)(error)),
+        };
+        let mut kernels: Vec<Kernel> =
+            entries.flatten().filter_map(|entry| Kernel::read(&entry.path())).collect();
+        kernels.sort_by_cached_key(|kernel| {
+            let version = kernel.version.parse::<Version>().ok();
+            Reverse((kernel.is_current(), version, kernel.facts.built_s))
+        });
+        Ok(kernels)
+    }
+
+    /// The kernel to use where none is named: the newest of those with today's options, else of the others.
+    ///
+    /// # Errors
+    ///
+    /// If the store's folder cannot be read.
+    pub fn newest(&self) -> Result<Option<Kernel>, KernelError> {
+        Ok(self.kernels()?.into_iter().next())
+    }
+
+    /// The kernel somebody names by its version, the first numbers of it (`7.3`), or the name of its folder.
+    ///
+    /// # Errors
+    ///
+    /// If there is none, or the store's folder cannot be read.
+    pub fn find(&self, version: &str) -> Result<Kernel, KernelError> {
+        Ok(self.named(version)?.swap_remove(0))
+    }
+
+    /// All that [`Store::find`] might mean, at least one.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn named(&self, version: &str) -> Result<Vec<Kernel>, KernelError> {
+        let kernels = self.kernels()?;
+        let (named, others): (Vec<Kernel>, Vec<Kernel>) =
+            kernels.into_iter().partition(|kernel| kernel.is_meant_by(version));
+        if !named.is_empty() {
+            return Ok(named);
+        }
+        if others.is_empty() {
+            return Err(KernelError::NoKernel);
+        }
+        let there = others.into_iter().map(|kernel| kernel.version).collect();
+        Err(KernelError::Unknown { wanted: version.to_owned(), there })
+    }
+
+    /// Removes a kernel. Guests that run it go on.
+    ///
+    /// # Errors
+    ///
+    /// If its folder cannot be removed.
+    pub fn remove(&self, kernel: &Kernel) -> Result<(), KernelError> {
+        let folder = self.folder.join(kernel.name());
+        let going = self.folder.join(format!(".removed-{}-{}", kernel.name(), std::process::id()));
+        fs::rename(&folder, &going)
+            .and_then(|()| fs::remove_dir_all(&going))
+            .map_err(KernelError::file("remove", &folder))
+    }
+
+    /// Takes in a kernel that `folder`, on the same file system, has been filled with by [`Facts::write`].
+    pub(crate) fn keep(&self, folder: &Path, facts: &Facts) -> Result<Kernel, KernelError> {
+        let kept = self.folder.join(facts.name());
+        // Only a damaged one can be there; a whole one would not have been built again.
+        if kept.exists() {
+            fs::remove_dir_all(&kept).map_err(KernelError::file("remove", &kept))?;
+        }
+        fs::rename(folder, &kept).map_err(KernelError::file("write", &kept))?;
+        Kernel::read(&kept).ok_or_else(|| {
+            KernelError::file("read", &kept)(io::Error::from(io::ErrorKind::InvalidData))
+        })
+    }
+}
+
+impl Facts {
+    fn name(&self) -> String {
+        format!("{}-{}", self.version, self.options)
+    }
+
+    /// Fills a folder with a kernel: moves the executable there, and writes its configuration and these facts.
+    pub(crate) fn write(
+        &self,
+        folder: &Path,
+        executable: &Path,
+        config: &str,
+    ) -> Result<(), KernelError> {
+        let write = KernelError::file("write", folder);
+        let facts = serde_json::to_string_pretty(self).map_err(io::Error::from);
+        let written = fs::create_dir(folder)
+            .and_then(|()| fs::rename(executable, folder.join(EXECUTABLE)))
+            .and_then(|()| fs::write(folder.join(CONFIG), config))
+            .and_then(|()| fs::write(folder.join(FACTS), facts? + "\n"));
+        written.map_err(write)
+    }
+}
+
+impl Kernel {
+    /// `None` if the folder is not that of a whole kernel.
+    fn read(folder: &Path) -> Option<Self> {
+        // Work under way, and what is being removed.
+        if folder.file_name()?.to_str()?.starts_with('.') {
+            return None;
+        }
+        let facts: Facts = serde_json::from_slice(&fs::read(folder.join(FACTS)).ok()?).ok()?;
+        let executable = folder.join(EXECUTABLE);
+        if !executable.is_file() {
+            return None;
+        }
+        let config = fs::read_to_string(folder.join(CONFIG)).ok()?;
+        Some(Self { version: facts.version.clone(), executable, facts, config })
+    }
+
+    /// The name of its folder: no other kernel has it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.facts.name()
+    }
+
+    /// Whether it was configured with the options that this version of dualq asks for.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.facts.options == Options::ours().hash()
+    }
+
+    pub(crate) fn is_meant_by(&self, wanted: &str) -> bool {
+        means(wanted, &self.version) || self.name() == wanted
+    }
+
+    /// The size of the executable, in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.executable.metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    /// The queue disciplines that it has, by tc's names, in alphabetical order.
+    #[must_use]
+    pub fn qdiscs(&self) -> Vec<String> {
+        Config(&self.config).qdiscs()
+    }
+
+    /// The congestion controls that it has, by the kernel's names, in alphabetical order.
+    #[must_use]
+    pub fn congestion_controls(&self) -> Vec<String> {
+        Config(&self.config).congestion_controls()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(store: &Store, version: &str, options: &str, built_s: u64) {
+        let facts = Facts {
+            version: version.to_owned(),
+            origin: Origin::Directory { path: "/src/linux".into() },
+            built_s,
+            options: options.to_owned(),
+            lacking: Vec::new(),
+            compiler: "gcc".to_owned(),
+        };
+        fs::create_dir_all(store.folder()).unwrap();
+        let executable = store.folder().join(".linux");
+        fs::write(&executable, "").unwrap();
+        let config = "CONFIG_NET_SCHED=y\nCONFIG_NET_SCH_FQ=y\nCONFIG_TCP_CONG_CUBIC=y\n";
+        facts.write(&store.folder().join(".new"), &executable, config).unwrap();
+        store.keep(&store.folder().join(".new"), &facts).unwrap();
+    }
+
+    fn names(kernels: &[Kernel]) -> Vec<String> {
+        kernels.iter().map(Kernel::name).collect()
+    }
+
+    #[test]
+    fn the_newest_with_the_options_of_today_comes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(&folder.path().join("not/there/yet"));
+        assert!(store.newest().unwrap().is_none());
+        let ours = Options::ours().hash();
+        add(&store, "6.9.1", &ours, 30);
+        add(&store, "6.12.2", &ours, 10);
+        add(&store, "7.3.4", "00000000", 20);
+        assert_eq!(
+            names(&store.kernels().unwrap()),
+            [format!("6.12.2-{ours}"), format!("6.9.1-{ours}"), "7.3.4-00000000".to_owned()]
+        );
+        let newest = store.newest().unwrap().unwrap();
+        assert_eq!((newest.version.as_str(), newest.is_current()), ("6.12.2", true));
+        assert!(newest.qdiscs().contains(&"fq".to_owned()));
+        assert_eq!(newest.congestion_controls(), ["cubic", "reno"]);
+    }
+
+    #[test]
+    fn kernels_are_found_by_the_names_people_give_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        assert_eq!(
+            store.find("7").unwrap_err().to_string(),
+            "there is no kernel yet; `dualq kernel build` makes one in some minutes"
+        );
+        add(&store, "7.3.4", "00000000", 1);
+        add(&store, "7.3.5", "00000000", 1);
+        for (wanted, found) in [("7.3", "7.3.5"), ("7.3.4", "7.3.4"), ("7.3.4-00000000", "7.3.4")] {
+            assert_eq!(store.find(wanted).unwrap().version, found);
+        }
+        assert_eq!(
+            store.find("7.4").unwrap_err().to_string(),
+            "there is no kernel 7.4; there are: 7.3.5, 7.3.4"
+        );
+        store.remove(&store.find("7.3.5").unwrap()).unwrap();
+        assert_eq!(names(&store.kernels().unwrap()), ["7.3.4-00000000"]);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_not_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        add(&store, "7.3.4", "00000000", 1);
+        add(&store, "7.3.5", "00000000", 1);
+        fs::remove_file(folder.path().join("7.3.5-00000000/linux")).unwrap();
+        fs::rename(folder.path().join("7.3.4-00000000"), folder.path().join(".work")).unwrap();
+        assert!(store.kernels().unwrap().is_empty());
+    }
+}

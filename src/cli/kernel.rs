@@ -1,0 +1,81 @@
+//! The arguments of `dualq kernel`.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// What is done with kernels.
+#[derive(Subcommand)]
+pub(crate) enum KernelCommand {
+    /// Build a kernel from the distribution's sources or others; does nothing if it is there
+    #[command(after_help = BUILD_EXAMPLES)]
+    Build(BuildArgs),
+
+    /// List the kernels that were built
+    List(ListArgs),
+
+    /// Remove kernels that were built
+    #[command(after_help = REMOVE_EXAMPLES)]
+    Remove(RemoveArgs),
+}
+
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  The newest linux-source package of the distribution, on Debian also of a newer suite:
+    dualq kernel build
+
+  A release from kernel.org, a git tree:
+    dualq kernel build --source linux-7.3.tar.xz
+    dualq kernel build --source ~/src/linux
+
+It takes some minutes and 3 GB of disk space meanwhile; the kernel itself has 8 MB. It is kept below
+$XDG_CACHE_HOME/dualq/kernels (~/.cache/dualq/kernels). No root privileges are needed.";
+
+const REMOVE_EXAMPLES: &str = "\
+Examples:
+  dualq kernel remove 6.12.9
+  dualq kernel remove --all";
+
+#[derive(Args)]
+pub(crate) struct BuildArgs {
+    /// Linux sources: a tree, which is not written to, or a tarball
+    #[arg(long, value_name = "DIR|TARBALL")]
+    pub(crate) source: Option<PathBuf>,
+
+    /// The version to build, or its first numbers: 7.3.4, 7.3
+    #[arg(long, value_name = "V", value_parser = version)]
+    pub(crate) version: Option<String>,
+
+    /// How many compilers run at once [default: as many as there are CPUs]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZero<usize>>,
+
+    /// Show no progress bar, only a line a step
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ListArgs {
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct RemoveArgs {
+    /// The version, its first numbers, or the name of its folder
+    #[arg(value_name = "VERSION", required_unless_present = "all")]
+    pub(crate) version: Option<String>,
+
+    /// Remove all of them
+    #[arg(long, conflicts_with = "version")]
+    pub(crate) all: bool,
+}
+
+fn version(text: &str) -> Result<String, String> {
+    text.parse::<dualq_kernel::Version>()
+        .map(|_| text.to_owned())
+        .map_err(|()| "a version is numbers with points, such as 7.3 or 7.3.4".to_owned())
+}

@@ -1,0 +1,98 @@
+//! `dualq kernel`: the kernels that scenarios run on.
+
+use std::io::{self, Write as _};
+use std::num::NonZero;
+use std::thread;
+
+use dualq_kernel::{Built, Event, Interrupt, Kernel, KernelError, Request, Store};
+
+use crate::cli::kernel::{BuildArgs, KernelCommand, ListArgs, RemoveArgs};
+use crate::cli::{Failure, note};
+use crate::output::print;
+use crate::progress::Stages;
+use crate::report;
+
+pub(crate) fn run(command: &KernelCommand) -> Result<(), Failure> {
+    match command {
+        KernelCommand::Build(args) => build(args),
+        KernelCommand::List(args) => list(args),
+        KernelCommand::Remove(args) => remove(args),
+    }
+}
+
+fn build(args: &BuildArgs) -> Result<(), Failure> {
+    let store = Store::open()?;
+    let cpus = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    let request = Request {
+        source: args.source.clone(),
+        version: args.version.clone(),
+        jobs: args.jobs.unwrap_or(cpus),
+    };
+    let interrupt = Interrupt::default();
+    let raised = interrupt.clone();
+    // Without a handler, a Ctrl-C ends this program, and make as soon as it finds nobody to talk to.
+    let _ = ctrlc::set_handler(move || {
+        raised.raise();
+        let _ = writeln!(io::stderr(), "interrupted, cleaning up");
+    });
+    let mut stages = Stages::new(!args.no_progress);
+    let built = dualq_kernel::build(&store, &request, &interrupt, &mut |event| match event {
+        Event::Step(text) => stages.step(text),
+        Event::Progress(share, what) => stages.progress(share, what),
+        Event::Note(text) => stages.aside(|| note(text)),
+    });
+    stages.clear();
+    let text = match built? {
+        Built::New(kernel) => format!("{} is built\n", title(&kernel)),
+        Built::Already(kernel) => {
+            let (title, version) = (title(&kernel), &kernel.version);
+            format!("{title} is there already; to build it anew: dualq kernel remove {version}\n")
+        }
+    };
+    print(&mut io::stdout(), &text)
+}
+
+fn list(args: &ListArgs) -> Result<(), Failure> {
+    let kernels = Store::open()?.kernels()?;
+    let text = if args.json {
+        report::kernel::json(&kernels)
+    } else if kernels.is_empty() {
+        format!("{}\n", KernelError::NoKernel)
+    } else {
+        report::kernel::text(&kernels)
+    };
+    print(&mut io::stdout(), &text)
+}
+
+fn remove(args: &RemoveArgs) -> Result<(), Failure> {
+    let store = Store::open()?;
+    let kernels = match &args.version {
+        Some(version) => store.named(version)?,
+        None => store.kernels()?,
+    };
+    for kernel in &kernels {
+        store.remove(kernel)?;
+        print(&mut io::stdout(), &format!("{} is removed\n", title(kernel)))?;
+    }
+    Ok(())
+}
+
+fn title(kernel: &Kernel) -> String {
+    format!("Linux {} ({})", kernel.version, kernel.executable.display())
+}
+
+impl From<KernelError> for Failure {
+    fn from(error: KernelError) -> Self {
+        match &error {
+            KernelError::Interrupted => return Self::Interrupted(error.to_string()),
+            // Of what a program said, some lines tell more than any summary.
+            KernelError::Step { lines, .. } => {
+                for line in lines {
+                    let _ = writeln!(io::stderr(), "  {}", line.trim());
+                }
+            }
+            _ => {}
+        }
+        Self::Run(error.to_string())
+    }
+}

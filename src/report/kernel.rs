@@ -1,0 +1,64 @@
+//! The kernels there are.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use comfy_table::Table;
+use dualq_kernel::Kernel;
+use indicatif::HumanDuration;
+use serde_json::{Value, json};
+
+use super::render;
+
+/// How many columns are words; the others are aligned as numbers are.
+const COLUMNS: usize = 7;
+
+fn has_dualpi2(kernel: &Kernel) -> bool {
+    kernel.qdiscs().iter().any(|name| name == "dualpi2")
+}
+
+/// A line a kernel, the default first, as the store has them.
+pub(crate) fn text(kernels: &[Kernel]) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut table = Table::new();
+    table.set_header(["kernel", "", "options", "dualpi2", "built", "size", "executable"]);
+    for (number, kernel) in kernels.iter().enumerate() {
+        let age = now.saturating_sub(Duration::from_secs(kernel.facts.built_s));
+        table.add_row([
+            kernel.version.clone(),
+            if number == 0 { "default" } else { "" }.to_owned(),
+            if kernel.is_current() { "current" } else { "outdated" }.to_owned(),
+            if has_dualpi2(kernel) { "yes" } else { "no" }.to_owned(),
+            format!("{} ago", HumanDuration(Duration::from_secs(age.as_secs()))),
+            format!("{:.1} MB", kernel.size() as f64 / 1e6),
+            kernel.executable.display().to_string(),
+        ]);
+    }
+    render(table, COLUMNS) + "\n"
+}
+
+/// The same and more as one document.
+pub(crate) fn json(kernels: &[Kernel]) -> String {
+    let listed: Vec<Value> = kernels
+        .iter()
+        .enumerate()
+        .map(|(number, kernel)| {
+            json!({
+                "version": kernel.version,
+                "name": kernel.name(),
+                "default": number == 0,
+                "current": kernel.is_current(),
+                "dualpi2": has_dualpi2(kernel),
+                "built_s": kernel.facts.built_s,
+                "size_bytes": kernel.size(),
+                "executable": kernel.executable,
+                "origin": kernel.facts.origin,
+                "compiler": kernel.facts.compiler,
+                "lacking": kernel.facts.lacking,
+                "qdiscs": kernel.qdiscs(),
+                "congestion_controls": kernel.congestion_controls(),
+            })
+        })
+        .collect();
+    let document = json!({ "version": 1, "command": "kernel list", "kernels": listed });
+    format!("{document:#}\n")
+}
