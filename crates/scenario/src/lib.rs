@@ -1,4 +1,5 @@
-//! What is simulated or run, and what came of it: the vocabulary that all worlds of dualq share. No behaviour.
+//! What is simulated or run, and what came of it: the vocabulary that all worlds of dualq share, and how figures
+//! are made of samples.
 //!
 //! A [`Scenario`] is one experiment, and the JSON object that result documents carry. A [`Plan`] is what people write: a TOML
 //! file in which values may be lists, which stands for one scenario for each combination of them.
@@ -8,8 +9,9 @@ mod outcome;
 mod plan;
 mod reader;
 mod scenario;
+pub mod summary;
 
-pub use outcome::{FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series};
+pub use outcome::{Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series};
 pub use plan::{DEFAULTS, Overrides, Plan, Variant};
 pub use reader::PlanError;
 pub use scenario::{

@@ -108,8 +108,29 @@ pub struct QueueOutcome {
     pub delay_p99_ms: f64,
     /// The longest.
     pub delay_max_ms: f64,
+    /// Of packets that were not ECN-capable; `null` if there were none. In `dualpi2 any_ect` they had the C queue.
+    pub delay_not_ect: Option<Delays>,
+    /// Of ECN-capable packets; `null` if there were none. In `dualpi2 any_ect` they had the L queue.
+    pub delay_ect: Option<Delays>,
     /// The object of `tc -j -s qdisc show` at the end.
     pub tc: Map<String, Value>,
+}
+
+/// Times that a kind of packets spent in the queue, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Delays {
+    /// Packets that were measured.
+    pub packets: u64,
+    /// The mean.
+    pub mean_ms: f64,
+    /// The median.
+    pub p50_ms: f64,
+    /// The 95th percentile.
+    pub p95_ms: f64,
+    /// The 99th percentile.
+    pub p99_ms: f64,
+    /// The longest.
+    pub max_ms: f64,
 }
 
 /// Figures at a fixed interval. Each list has one entry an interval; those of groups are lists of such lists.

@@ -20,6 +20,17 @@ impl Ecn {
         !matches!(self, Self::NotEct)
     }
 
+    /// What the two lowest bits of an IP header's second byte say.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 0b11 {
+            0b00 => Self::NotEct,
+            0b01 => Self::Ect1,
+            0b10 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
     /// The field as two bits, 0 to 3.
     #[must_use]
     pub const fn bits(self) -> u8 {

@@ -1,0 +1,207 @@
+//! How samples become the figures of an outcome: the same in every world, so that these can be compared.
+
+use std::time::Duration;
+
+use dualq_units::Ecn;
+use hdrhistogram::Histogram;
+
+use crate::outcome::{Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome};
+
+/// How exact percentiles are.
+const DIGITS: u8 = 3;
+/// Longer times count as this long in percentiles: an hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Smoothed round-trip times are kept in microseconds, as the kernel has them.
+const LONGEST_US: u64 = LONGEST_NS / 1000;
+
+/// Figures have three digits after the point; more would be noise.
+#[must_use]
+pub fn thousandths(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+/// Milliseconds of nanoseconds, to the microsecond.
+#[must_use]
+pub fn millis(nanos: f64) -> f64 {
+    thousandths(nanos / 1e6)
+}
+
+/// Mbit/s of bytes in a time.
+#[must_use]
+pub fn megabits(bytes: u64, time: Duration) -> f64 {
+    if time.is_zero() { 0.0 } else { bytes as f64 * 8.0 / time.as_secs_f64() / 1e6 }
+}
+
+impl ProbeOutcome {
+    /// Summarises round trips, given in nanoseconds.
+    #[must_use]
+    pub fn of_round_trips(mut samples: Vec<u64>) -> Self {
+        if samples.is_empty() {
+            return Self::default();
+        }
+        samples.sort_unstable();
+        let count = samples.len();
+        let at =
+            |share: f64| millis(samples[((count as f64 * share) as usize).min(count - 1)] as f64);
+        let mean = samples.iter().map(|&sample| sample as f64).sum::<f64>() / count as f64;
+        let squares = samples.iter().map(|&sample| (sample as f64 - mean).powi(2)).sum::<f64>();
+        Self {
+            n: count as u64,
+            mean_ms: millis(mean),
+            min_ms: millis(samples[0] as f64),
+            p50_ms: at(0.5),
+            p95_ms: at(0.95),
+            p99_ms: at(0.99),
+            max_ms: millis(samples[count - 1] as f64),
+            std_ms: millis((squares / count as f64).sqrt()),
+            ..Self::default()
+        }
+    }
+}
+
+/// Smoothed round-trip times of a group of flows, looked at now and then.
+#[derive(Clone, Debug)]
+pub struct SmoothedRtts {
+    micros: Histogram<u64>,
+}
+
+impl Default for SmoothedRtts {
+    fn default() -> Self {
+        Self { micros: histogram(LONGEST_US) }
+    }
+}
+
+impl SmoothedRtts {
+    /// Takes note of one.
+    pub fn record(&mut self, micros: u64) {
+        self.micros.saturating_record(micros);
+    }
+
+    /// Fills in the figures that are made of them.
+    pub fn summarise(&self, flow: &mut FlowOutcome) {
+        if self.micros.is_empty() {
+            return;
+        }
+        let at = |quantile| thousandths(self.micros.value_at_quantile(quantile) as f64 / 1e3);
+        flow.srtt_ms_mean = thousandths(self.micros.mean() / 1e3);
+        flow.srtt_ms_p50 = at(0.5);
+        flow.srtt_ms_p95 = at(0.95);
+        flow.srtt_ms_p99 = at(0.99);
+        flow.srtt_ms_max = at(1.0);
+    }
+}
+
+/// Times that packets spent in the queue, those of ECN-capable packets apart from the others.
+#[derive(Clone, Debug)]
+pub struct QueueDelays {
+    not_ect: Sojourns,
+    ect: Sojourns,
+}
+
+#[derive(Clone, Debug)]
+struct Sojourns {
+    nanos: Histogram<u64>,
+    sum_ns: u128,
+    longest_ns: u64,
+}
+
+impl Default for QueueDelays {
+    fn default() -> Self {
+        let none = Sojourns { nanos: histogram(LONGEST_NS), sum_ns: 0, longest_ns: 0 };
+        Self { not_ect: none.clone(), ect: none }
+    }
+}
+
+impl QueueDelays {
+    /// A packet that arrived or left with `ecn` spent `nanos` in the queue.
+    #[inline]
+    pub fn record(&mut self, nanos: u64, ecn: Ecn) {
+        let of = if ecn == Ecn::NotEct { &mut self.not_ect } else { &mut self.ect };
+        of.nanos.saturating_record(nanos);
+        of.sum_ns += u128::from(nanos);
+        of.longest_ns = of.longest_ns.max(nanos);
+    }
+
+    /// Fills in the figures that are made of them.
+    pub fn summarise(self, queue: &mut QueueOutcome) {
+        queue.delay_not_ect = self.not_ect.summary();
+        queue.delay_ect = self.ect.summary();
+        let Self { not_ect: mut all, ect } = self;
+        all.nanos.add(&ect.nanos).expect("both have the same bounds");
+        all.sum_ns += ect.sum_ns;
+        all.longest_ns = all.longest_ns.max(ect.longest_ns);
+        let all = all.summary().unwrap_or_default();
+        queue.delay_mean_ms = all.mean_ms;
+        queue.delay_p50_ms = all.p50_ms;
+        queue.delay_p95_ms = all.p95_ms;
+        queue.delay_p99_ms = all.p99_ms;
+        queue.delay_max_ms = all.max_ms;
+    }
+}
+
+impl Sojourns {
+    fn summary(&self) -> Option<Delays> {
+        let packets = self.nanos.len();
+        let at =
+            |quantile| millis(self.nanos.value_at_quantile(quantile).min(self.longest_ns) as f64);
+        (packets > 0).then(|| Delays {
+            packets,
+            mean_ms: millis(self.sum_ns as f64 / packets as f64),
+            p50_ms: at(0.5),
+            p95_ms: at(0.95),
+            p99_ms: at(0.99),
+            max_ms: millis(self.longest_ns as f64),
+        })
+    }
+}
+
+impl Outcome {
+    /// Fills in what follows from the groups of flows, and rounds their figures.
+    pub fn summarise_flows(&mut self) {
+        self.goodput_mbit = thousandths(self.flow.iter().map(|flow| flow.total_mbit).sum());
+        for flow in &mut self.flow {
+            flow.total_mbit = thousandths(flow.total_mbit);
+            flow.line_mbit = thousandths(flow.line_mbit);
+        }
+        self.fairness = jain(&self.flow).map(thousandths);
+    }
+}
+
+/// Jain's fairness index of all flows (Jain, Chiu, Hawe: DEC-TR-301, 1984).
+fn jain(groups: &[FlowOutcome]) -> Option<f64> {
+    let all: Vec<f64> = groups.iter().flat_map(|flow| flow.goodput_mbit.iter().copied()).collect();
+    let (sum, squares) = (all.iter().sum::<f64>(), all.iter().map(|x| x * x).sum::<f64>());
+    (squares > 0.0).then(|| sum * sum / (all.len() as f64 * squares))
+}
+
+fn histogram(longest: u64) -> Histogram<u64> {
+    Histogram::new_with_bounds(1, longest, DIGITS).expect("bounds and digits are right")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_of_ecn_capable_packets_are_told_apart() {
+        let mut delays = QueueDelays::default();
+        for nanos in [1_000_000, 3_000_000] {
+            delays.record(nanos, Ecn::NotEct);
+        }
+        delays.record(500_000, Ecn::Ce);
+        let mut queue = QueueOutcome::default();
+        delays.summarise(&mut queue);
+        assert_eq!(queue.delay_mean_ms.to_string(), "1.5");
+        assert_eq!(queue.delay_max_ms.to_string(), "3");
+        let packets = |delays: Option<Delays>| delays.map(|delays| delays.packets);
+        assert_eq!(packets(queue.delay_not_ect), Some(2));
+        assert_eq!(packets(queue.delay_ect), Some(1));
+    }
+
+    #[test]
+    fn fairness_is_one_over_n_if_one_has_everything() {
+        let flow = FlowOutcome { goodput_mbit: vec![8.0, 0.0, 0.0, 0.0], ..FlowOutcome::default() };
+        assert_eq!(jain(&[flow]), Some(0.25));
+        assert_eq!(jain(&[FlowOutcome::default()]), None);
+    }
+}
