@@ -1,0 +1,16 @@
+//! A disposable machine: a User-Mode Linux kernel that sees the host's files, read-only, and one folder that it may write to.
+//! Its init is a program of the host's. It needs no privileges, and touches no network of the host's.
+//!
+//! The machine runs in virtual time (`time-travel=inf-cpu`): the clock jumps from one event to the next, and what the CPU does
+//! takes no time. All that is random in it follows from its command line: [`Guest`] puts nothing there but a seed, and
+//! keeps the kernel from asking the host for random numbers.
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod inside;
+mod machine;
+mod running;
+
+pub use error::GuestError;
+pub use machine::Guest;
+pub use running::end_all;

@@ -1,0 +1,182 @@
+//! Starting a guest, watching it, and ending it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dualq_units::Bytes;
+use nix::sys::statvfs::statvfs;
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+
+use crate::GuestError;
+use crate::inside::{CONSOLE, INIT, PULSE, STATUS};
+use crate::running::Entry;
+
+/// What a guest has if nobody says otherwise. Linux limits TCP's memory to a share of it (`net.ipv4.tcp_mem`), and at 10 Gbit/s a
+/// quarter of this is too little: packets are then dropped that no queue dropped.
+const MEMORY: Bytes = Bytes(1 << 30);
+/// Where a guest's memory is, if it fits there.
+const SHARED_MEMORY: &str = "/dev/shm";
+/// A guest that shows no progress for so long will show none any more.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How often it is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+/// So many lines of a dead guest's console are shown.
+const CONSOLE_LINES: usize = 6;
+
+/// A machine that can be started, any number of times and side by side.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    kernel: PathBuf,
+    init: PathBuf,
+    memory: Bytes,
+    seed: u64,
+    patience: Duration,
+}
+
+impl Guest {
+    /// A machine with this kernel, an executable, and this program of the host's as its init.
+    #[must_use]
+    pub fn new(kernel: impl Into<PathBuf>, init: impl Into<PathBuf>) -> Self {
+        let (kernel, init) = (kernel.into(), init.into());
+        Self { kernel, init, memory: MEMORY, seed: 1, patience: PATIENCE }
+    }
+
+    /// What all that is random in it follows from.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// How much memory it has; the host gives it as it is used.
+    #[must_use]
+    pub const fn memory(mut self, memory: Bytes) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// How long, in the host's time, it may go without a [`pulse`](crate::inside::pulse).
+    #[must_use]
+    pub const fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Starts it, with `folder` as the one place that it can write to, and waits until it has powered off. `look` is called
+    /// every few milliseconds, with what the last pulse said.
+    ///
+    /// # Errors
+    /// If it cannot be started, dies, hangs, or says itself that something went wrong.
+    pub fn run(&self, folder: &Path, look: &mut dyn FnMut(&str)) -> Result<(), GuestError> {
+        let console = self
+            .furnish(folder)
+            .map_err(|error| GuestError::Folder { folder: folder.to_owned(), error })?;
+        let mut child = self
+            .start(folder, console)
+            .map_err(|error| GuestError::Start { kernel: self.kernel.clone(), error })?;
+        let _entry = Entry::of(child.id());
+        let mut pulse = String::new();
+        let mut seen = Instant::now();
+        loop {
+            let ended = child.try_wait();
+            let now = fs::read_to_string(folder.join(PULSE)).unwrap_or_default();
+            if now != pulse {
+                (pulse, seen) = (now, Instant::now());
+            }
+            look(&pulse);
+            match ended {
+                Ok(None) if seen.elapsed() > self.patience => {
+                    // It cannot be talked to any more.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    let console = last_words(folder);
+                    return Err(GuestError::Hung { patience: self.patience, console });
+                }
+                Ok(None) => thread::sleep(LOOK),
+                Ok(Some(_)) | Err(_) => break,
+            }
+        }
+        // How the process ends says nothing: some kernels abort once they have powered off.
+        match fs::read_to_string(folder.join(STATUS)) {
+            Ok(status) if status.is_empty() => Ok(()),
+            Ok(status) => Err(GuestError::Failed(status)),
+            Err(_) => Err(GuestError::Died { console: last_words(folder) }),
+        }
+    }
+
+    /// Puts into the folder what the guest needs, and takes out what another left there.
+    fn furnish(&self, folder: &Path) -> io::Result<File> {
+        for name in [STATUS, PULSE, INIT] {
+            match fs::remove_file(folder.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        // The kernel's command line must be the same wherever the program is: randomness follows from it.
+        symlink(fs::canonicalize(&self.init)?, folder.join(INIT))?;
+        File::create(folder.join(CONSOLE))
+    }
+
+    fn start(&self, folder: &Path, console: File) -> io::Result<Child> {
+        let mut command = Command::new(fs::canonicalize(&self.kernel)?);
+        let folder = fs::canonicalize(folder)?;
+        command
+            .args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet"])
+            .arg(format!("init=/proc/self/cwd/{INIT}"))
+            .arg(format!("mem={}M", self.memory.0 >> 20))
+            .args(["time-travel=inf-cpu", "time-travel-start=0", "seccomp=auto"])
+            .args(["con=null", "con0=null,fd:1"])
+            // These two leave no trace on the command line that the guest's kernel sees.
+            .arg(format!("uml_dir={}/", folder.display()))
+            .arg("umid=guest")
+            .arg(format!("DUALQ_GUEST={}", self.seed))
+            .current_dir(&folder)
+            .env_clear()
+            // The kernel finds the top of its address space by the strings of its environment. It replaces PATH, so that one
+            // does not count; with none at all it maps its stub over that one's stack.
+            .env("LANG", "C")
+            .stdin(Stdio::null())
+            .stderr(console.try_clone()?)
+            .stdout(console);
+        let free =
+            statvfs(SHARED_MEMORY).map_or(0, |disk| disk.blocks_available() * disk.fragment_size());
+        if free < self.memory.0 {
+            command.env("TMPDIR", &folder);
+        }
+        // A filter is inherited by what its thread starts, so it gets a thread of its own.
+        let starter = thread::spawn(move || {
+            without_host_randomness()?;
+            command.spawn()
+        });
+        starter.join().unwrap_or_else(|_| Err(io::Error::other("the starting thread panicked")))
+    }
+}
+
+/// From here on this thread and what it starts are told that the host has no random numbers. A kernel then makes its own from
+/// its command line.
+fn without_host_randomness() -> io::Result<()> {
+    let architecture = TargetArch::try_from(std::env::consts::ARCH)
+        .map_err(|_| io::Error::other("User-Mode Linux runs on x86-64 only"))?;
+    let filter = SeccompFilter::new(
+        [(libc::SYS_getrandom, Vec::new())].into(),
+        SeccompAction::Allow,
+        SeccompAction::Errno(libc::ENOSYS.cast_unsigned()),
+        architecture,
+    );
+    let program: BpfProgram = filter.and_then(SeccompFilter::try_into).map_err(io::Error::other)?;
+    seccompiler::apply_filter(&program).map_err(io::Error::other)
+}
+
+/// The last lines on a guest's console, as one.
+fn last_words(folder: &Path) -> String {
+    let console = fs::read(folder.join(CONSOLE)).unwrap_or_default();
+    let console = String::from_utf8_lossy(&console);
+    let lines: Vec<&str> = console.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(CONSOLE_LINES)..].join(" | ");
+    if last.is_empty() { "nothing".to_owned() } else { last }
+}
