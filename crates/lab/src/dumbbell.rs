@@ -1,0 +1,229 @@
+//! The network of a scenario: namespaces for senders, router and receiver, joined by veth pairs.
+//!
+//! ```text
+//! sender 0 ──┐                                    [path: delay and loss]
+//! sender 1 ──┼── router ── htb + the queue under test ── (path) ── receiver
+//! sender …───┘                                              netem: the way back
+//! ```
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd as _;
+use std::time::Duration;
+
+use dualq_netlink::{Handle, Netlink, Place, Queue, VethEnd};
+use dualq_qdisc::{Spec, grammar};
+use dualq_scenario::Scenario;
+
+use crate::LabError;
+use crate::namespace::Namespace;
+
+/// Where the receiver is.
+pub(crate) const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
+/// More senders than this would need more than one octet of their addresses.
+const MOST_SENDERS: usize = 250;
+/// Room for what is on its way over any path that people ask for.
+const PATH_LIMIT: u32 = 1_000_000;
+/// The windows that the recorded runs had: enough for 10 Gbit/s over 50 ms.
+const BUFFER_BYTES: u32 = 64 << 20;
+/// The class of the shaper, and the queue under test inside it.
+const SHAPER: Handle = Handle::qdisc(1);
+const CLASS: Handle = Handle::class(1, 1);
+const LEAF: Handle = Handle::qdisc(10);
+
+/// The network, from the first namespace to the last queue.
+pub(crate) struct Dumbbell {
+    /// One for each group of flows, then one for each probe.
+    pub(crate) senders: Vec<Namespace>,
+    pub(crate) router: Namespace,
+    pub(crate) receiver: Namespace,
+    /// Keeps the hop alive that delays and loses.
+    _path: Option<Namespace>,
+    /// Asks the router's kernel side.
+    netlink: Netlink,
+    /// The router's interface towards the receiver.
+    pub(crate) bottleneck: u32,
+}
+
+/// One end of a cable, with the address that the other end sends to.
+struct End<'a> {
+    namespace: &'a Namespace,
+    name: String,
+    address: Ipv4Addr,
+}
+
+impl Dumbbell {
+    /// Builds it in namespaces of its own. All that is random in it follows from `seed`.
+    pub(crate) fn build(scenario: &Scenario, seed: u64) -> Result<Self, LabError> {
+        let count = scenario.flow.len() + scenario.probe.len();
+        if count > MOST_SENDERS {
+            let message = format!("at most {MOST_SENDERS} groups of flows and probes, not {count}");
+            return Err(LabError::Scenario(message));
+        }
+        let link = &scenario.link;
+        let (router, receiver) = (Namespace::create()?, Namespace::create()?);
+        for namespace in [&router, &receiver] {
+            tune(namespace, "1")?;
+        }
+        let uses_dctcp = scenario.flow.iter().any(|group| group.cc == "dctcp");
+        if uses_dctcp {
+            // Its receiver must echo marks as DCTCP does, and a receiver has one default for all.
+            sysctl(&receiver, "net/ipv4/tcp_congestion_control", "dctcp")?;
+        }
+        sysctl(&router, "net/ipv4/ip_forward", "1")?;
+
+        let mut senders = Vec::new();
+        let ecn = scenario.flow.iter().map(|group| group.ecn);
+        for (number, ecn) in ecn.chain(scenario.probe.iter().map(|probe| probe.ecn)).enumerate() {
+            let sender = Namespace::create()?;
+            // 2, Linux's default: who is asked says yes.
+            tune(&sender, if ecn { "1" } else { "2" })?;
+            let octet = number as u8;
+            let inner = End {
+                namespace: &sender,
+                name: "eth0".to_owned(),
+                address: Ipv4Addr::new(10, 1, octet, 1),
+            };
+            let outer = End {
+                namespace: &router,
+                name: format!("sender{number}"),
+                address: Ipv4Addr::new(10, 1, octet, 254),
+            };
+            connect(&inner, &outer, link.mtu, number as u8)?;
+            default_route(&inner, outer.address)?;
+            let mut netlink = netlink(&sender)?;
+            if !scenario.sender.gso {
+                netlink.set_segmentation_offload("eth0", false)?;
+            }
+            let index = netlink.link("eth0")?.index;
+            let place = Place { link: index, parent: Handle::ROOT, handle: SHAPER };
+            add_qdisc(&mut netlink, &place, &scenario.sender.qdisc, seed + number as u64)?;
+            senders.push(sender);
+        }
+
+        // What loses and delays on the way there is behind the queue, on a hop of its own.
+        let needs_path = !link.loss.is_none() || !link.forward.is_zero();
+        let path = needs_path.then(Namespace::create).transpose()?;
+        let last = End { namespace: &receiver, name: "eth0".to_owned(), address: RECEIVER };
+        let first = End {
+            namespace: &router,
+            name: "bottleneck".to_owned(),
+            address: Ipv4Addr::new(10, 2, 0, 254),
+        };
+        match &path {
+            None => {
+                connect(&first, &last, link.mtu, u8::MAX)?;
+                default_route(&last, first.address)?;
+            }
+            Some(path) => {
+                tune(path, "1")?;
+                sysctl(path, "net/ipv4/ip_forward", "1")?;
+                let [near, far] = [("near", 3, 1), ("far", 2, 253)].map(|(name, net, host)| End {
+                    namespace: path,
+                    name: name.to_owned(),
+                    address: Ipv4Addr::new(10, net, 0, host),
+                });
+                let first = End { address: Ipv4Addr::new(10, 3, 0, 254), ..first };
+                connect(&first, &near, link.mtu, u8::MAX)?;
+                connect(&far, &last, link.mtu, u8::MAX - 1)?;
+                default_route(&last, far.address)?;
+                default_route(&near, first.address)?;
+                self::netlink(&router)?
+                    .add_route((Ipv4Addr::new(10, 2, 0, 0), 24), near.address)?;
+                delay(path, "far", link.forward, &link.loss.to_string(), seed)?;
+            }
+        }
+        if link.rtt > link.forward {
+            delay(&receiver, "eth0", link.rtt - link.forward, "0%", seed)?;
+        }
+
+        let mut netlink = self::netlink(&router)?;
+        let bottleneck = netlink.link("bottleneck")?.index;
+        let shaper = format!("htb rate {}bit", link.rate.as_bits_per_second());
+        let place = Place { link: bottleneck, parent: Handle::ROOT, handle: SHAPER };
+        add_qdisc(&mut netlink, &place, &shaper, seed)?;
+        let place = Place { link: bottleneck, parent: CLASS, handle: LEAF };
+        add_qdisc(&mut netlink, &place, &link.qdisc, seed)?;
+        Ok(Self { senders, router, receiver, _path: path, netlink, bottleneck })
+    }
+
+    /// The queue under test, as it is now.
+    pub(crate) fn queue(&mut self) -> Result<Queue, LabError> {
+        let queues = self.netlink.qdiscs(self.bottleneck)?;
+        let leaf = queues.into_iter().find(|queue| queue.parent == CLASS);
+        leaf.ok_or_else(|| LabError::Scenario("the bottleneck has lost its queue".to_owned()))
+    }
+}
+
+fn netlink(namespace: &Namespace) -> Result<Netlink, LabError> {
+    Ok(namespace.inside(Netlink::open)??)
+}
+
+/// Puts a veth pair between two namespaces. Neighbours are told to each other: a question that waits behind the queue or
+/// on a long way back would be a part of no scenario.
+fn connect(one: &End<'_>, other: &End<'_>, mtu: u32, number: u8) -> Result<(), LabError> {
+    let [mac, other_mac] = [1, 2].map(|side| [0x02, 0, 0, 0, number, side]);
+    Netlink::open()?.add_veth(
+        &VethEnd { name: &one.name, mac, mtu, namespace: Some(one.namespace.as_fd()) },
+        &VethEnd {
+            name: &other.name,
+            mac: other_mac,
+            mtu,
+            namespace: Some(other.namespace.as_fd()),
+        },
+    )?;
+    for (near, far, far_mac) in [(one, other, other_mac), (other, one, mac)] {
+        let mut netlink = netlink(near.namespace)?;
+        let index = netlink.link(&near.name)?.index;
+        netlink.add_address(index, near.address, 24)?;
+        netlink.set_up(index)?;
+        netlink.add_neighbour(index, far.address, far_mac)?;
+    }
+    Ok(())
+}
+
+fn default_route(from: &End<'_>, via: Ipv4Addr) -> Result<(), LabError> {
+    Ok(netlink(from.namespace)?.add_route((Ipv4Addr::UNSPECIFIED, 0), via)?)
+}
+
+/// A queue discipline in tc's words, or the bare name of a kind that the kernel knows and our grammar does not.
+fn add_qdisc(netlink: &mut Netlink, place: &Place, line: &str, seed: u64) -> Result<(), LabError> {
+    match grammar::parse(line) {
+        Ok(parsed) => {
+            let mut spec = parsed.spec;
+            if let Spec::Netem(options) = &mut spec {
+                options.seed.get_or_insert(seed);
+            }
+            Ok(netlink.add_qdisc(place, &spec)?)
+        }
+        Err(_) if !line.contains(' ') => Ok(netlink.add_qdisc_kind(place, line)?),
+        Err(error) => Err(LabError::Scenario(error.to_string())),
+    }
+}
+
+fn delay(
+    namespace: &Namespace,
+    name: &str,
+    delay: Duration,
+    loss: &str,
+    seed: u64,
+) -> Result<(), LabError> {
+    let mut netlink = netlink(namespace)?;
+    let place = Place { link: netlink.link(name)?.index, parent: Handle::ROOT, handle: SHAPER };
+    let line = format!("netem limit {PATH_LIMIT} delay {}ns loss {loss}", delay.as_nanos());
+    add_qdisc(&mut netlink, &place, &line, seed)
+}
+
+fn tune(namespace: &Namespace, ecn: &str) -> Result<(), LabError> {
+    sysctl(namespace, "net/ipv4/tcp_ecn", ecn)?;
+    sysctl(namespace, "net/ipv4/tcp_rmem", &format!("4096 131072 {BUFFER_BYTES}"))?;
+    sysctl(namespace, "net/ipv4/tcp_wmem", &format!("4096 16384 {BUFFER_BYTES}"))?;
+    // What one connection learnt of the path must not speed up the next.
+    sysctl(namespace, "net/ipv4/tcp_no_metrics_save", "1")
+}
+
+fn sysctl(namespace: &Namespace, key: &str, value: &str) -> Result<(), LabError> {
+    namespace
+        .inside(|| fs::write(format!("/proc/sys/{key}"), value))?
+        .map_err(|error| LabError::system(format!("{} = {value}", key.replace('/', ".")), error))
+}

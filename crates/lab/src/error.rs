@@ -1,0 +1,31 @@
+use std::error::Error;
+
+use dualq_netlink::NetlinkError;
+
+/// Why a scenario could not be run on this kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The kernel refused a link, an address or a queue discipline.
+    #[error(transparent)]
+    Netlink(#[from] NetlinkError),
+    /// The kernel refused something else.
+    #[error("{what}: {error}")]
+    System {
+        /// What was asked.
+        what: String,
+        /// What it said.
+        error: Box<dyn Error + Send + Sync>,
+    },
+    /// The scenario asks for what this world does not do.
+    #[error("{0}")]
+    Scenario(String),
+}
+
+impl LabError {
+    pub(crate) fn system(
+        what: impl Into<String>,
+        error: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self::System { what: what.into(), error: error.into() }
+    }
+}

@@ -1,0 +1,450 @@
+//! An experiment: the network, the programs on it, and the one loop that drives them all.
+//!
+//! One thread drives all programs but the receivers: sockets stay in the namespace in which they were
+//! made, whoever uses them. That costs the fewest system calls.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use dualq_scenario::{Outcome, Scenario};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time::{ClockId as Clock, clock_gettime};
+use socket2::Socket;
+
+use crate::LabError;
+use crate::dumbbell::Dumbbell;
+use crate::record::Record;
+use crate::sockets::{Answerer, BulkReceiver, BulkSender, Ping, Probe, accept, listen};
+use crate::taps::Taps;
+
+/// Flows of a group start this far apart.
+const START_GAP: Duration = Duration::from_millis(50);
+/// How often smoothed round-trip times are looked at, and packets read that the taps saw.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
+/// The receiver's ports, one for each group of flows and one for each probe.
+const FLOW_PORT: u16 = 5001;
+const PROBE_PORT: u16 = 6001;
+
+/// What is to be done at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Task {
+    /// Figures are taken from now on.
+    Warmup,
+    /// Look at round-trip times and passed packets.
+    Sample,
+    /// An interval of the series ends.
+    Interval,
+    /// Somebody wants to know how far it is.
+    Second,
+    /// A flow of this group starts.
+    Start(usize),
+    /// This flow has nothing more to send.
+    Stop(usize),
+    /// This probe asks.
+    Ask(usize),
+    /// It is over.
+    End,
+}
+
+/// Whose socket is ready.
+#[derive(Clone, Copy, Debug)]
+enum Ready {
+    Timer,
+    FlowListener(usize),
+    ProbeListener(usize),
+    Sender(usize),
+    Prober(usize),
+    Answerer(usize),
+}
+
+impl Ready {
+    fn token(self) -> u64 {
+        let (kind, number) = match self {
+            Self::Timer => (0, 0),
+            Self::FlowListener(number) => (1, number),
+            Self::ProbeListener(number) => (2, number),
+            Self::Sender(number) => (3, number),
+            Self::Prober(number) => (4, number),
+            Self::Answerer(number) => (5, number),
+        };
+        kind << 32 | number as u64
+    }
+
+    fn of(token: u64) -> Self {
+        let number = token as u32 as usize;
+        match token >> 32 {
+            1 => Self::FlowListener(number),
+            2 => Self::ProbeListener(number),
+            3 => Self::Sender(number),
+            4 => Self::Prober(number),
+            5 => Self::Answerer(number),
+            _ => Self::Timer,
+        }
+    }
+}
+
+/// Who asks.
+#[derive(Debug)]
+enum Prober {
+    Ssh(Probe),
+    Ping(Ping),
+}
+
+struct Experiment<'a> {
+    scenario: &'a Scenario,
+    dumbbell: Dumbbell,
+    taps: Taps,
+    record: Record,
+    /// When it began, on the monotonic clock and on the system's.
+    began: Duration,
+    began_real: Duration,
+    agenda: BinaryHeap<Reverse<(Duration, Task)>>,
+    epoll: Epoll,
+    timer: TimerFd,
+    flow_listeners: Vec<Socket>,
+    probe_listeners: Vec<Option<Socket>>,
+    senders: Vec<BulkSender>,
+    receivers: Vec<BulkReceiver>,
+    probers: Vec<Prober>,
+    answerers: Vec<Answerer>,
+}
+
+/// Runs `scenario` on this kernel, in network namespaces of its own, and reports. All that is random in the network that it
+/// builds follows from `seed`; what is random in the kernel does not. `on_second` is called with the time since the start,
+/// once for each second of the kernel's clock.
+///
+/// # Errors
+/// If the kernel refuses something, or the scenario asks for what it does not have.
+pub fn run(
+    scenario: &Scenario,
+    seed: u64,
+    on_second: &mut dyn FnMut(Duration),
+) -> Result<Outcome, LabError> {
+    Experiment::prepare(scenario, seed)?.run(on_second)
+}
+
+impl<'a> Experiment<'a> {
+    fn prepare(scenario: &'a Scenario, seed: u64) -> Result<Self, LabError> {
+        let dumbbell = Dumbbell::build(scenario, seed)?;
+        let taps = Taps::open(&dumbbell, scenario.link.rate)?;
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
+            .map_err(|error| LabError::system("epoll", error))?;
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK)
+            .map_err(|error| LabError::system("timerfd", error))?;
+        let mut experiment = Self {
+            scenario,
+            dumbbell,
+            taps,
+            record: Record::new(scenario),
+            began: clock(Clock::CLOCK_MONOTONIC)?,
+            began_real: clock(Clock::CLOCK_REALTIME)?,
+            agenda: BinaryHeap::new(),
+            epoll,
+            timer,
+            flow_listeners: Vec::new(),
+            probe_listeners: Vec::new(),
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            probers: Vec::new(),
+            answerers: Vec::new(),
+        };
+        experiment.listen()?;
+        experiment.plan();
+        Ok(experiment)
+    }
+
+    /// The receiver waits for all who will come.
+    fn listen(&mut self) -> Result<(), LabError> {
+        watch(&self.epoll, &self.timer, EpollFlags::EPOLLIN, Ready::Timer)?;
+        for group in 0..self.scenario.flow.len() {
+            let listener = listen(&self.dumbbell.receiver, FLOW_PORT + group as u16)?;
+            watch(&self.epoll, &listener, EpollFlags::EPOLLIN, Ready::FlowListener(group))?;
+            self.flow_listeners.push(listener);
+        }
+        for (number, probe) in self.scenario.probe.iter().enumerate() {
+            let listener = if probe.kind == "ping" {
+                None
+            } else {
+                let listener = listen(&self.dumbbell.receiver, PROBE_PORT + number as u16)?;
+                watch(&self.epoll, &listener, EpollFlags::EPOLLIN, Ready::ProbeListener(number))?;
+                Some(listener)
+            };
+            self.probe_listeners.push(listener);
+        }
+        Ok(())
+    }
+
+    /// Puts on the agenda what is known beforehand.
+    fn plan(&mut self) {
+        let scenario = self.scenario;
+        let mut at = |time, task| self.agenda.push(Reverse((time, task)));
+        at(scenario.warmup, Task::Warmup);
+        at(scenario.warmup, Task::Sample);
+        at(scenario.interval, Task::Interval);
+        at(Duration::from_secs(1), Task::Second);
+        at(scenario.duration, Task::End);
+        for (group, flows) in scenario.flow.iter().enumerate() {
+            for number in 0..flows.count {
+                at(flows.start + START_GAP * number, Task::Start(group));
+            }
+        }
+        for probe in 0..scenario.probe.len() {
+            at(Duration::ZERO, Task::Ask(probe));
+        }
+    }
+
+    fn run(mut self, on_second: &mut dyn FnMut(Duration)) -> Result<Outcome, LabError> {
+        let mut armed = Duration::MAX;
+        let mut events = [EpollEvent::empty(); 64];
+        loop {
+            while let Some(Reverse((time, task))) = self.agenda.peek().copied() {
+                if time > self.now()? {
+                    break;
+                }
+                self.agenda.pop();
+                match task {
+                    Task::End => return self.close(time),
+                    Task::Second => {
+                        on_second(time);
+                        self.agenda.push(Reverse((time + Duration::from_secs(1), task)));
+                    }
+                    task => self.perform(time, task)?,
+                }
+            }
+            // There is always an end on the agenda.
+            if let Some(Reverse((next, _))) = self.agenda.peek()
+                && *next != armed
+            {
+                armed = *next;
+                let expiration = Expiration::OneShot((self.began + armed).into());
+                self.timer
+                    .set(expiration, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
+                    .map_err(|error| LabError::system("timerfd", error))?;
+            }
+            let ready = match self.epoll.wait(&mut events, EpollTimeout::NONE) {
+                Err(nix::errno::Errno::EINTR) => 0,
+                ready => ready.map_err(|error| LabError::system("epoll", error))?,
+            };
+            for event in &events[..ready] {
+                self.serve(Ready::of(event.data()))?;
+            }
+        }
+    }
+
+    /// Since the beginning.
+    fn now(&self) -> Result<Duration, LabError> {
+        Ok(clock(Clock::CLOCK_MONOTONIC)?.saturating_sub(self.began))
+    }
+
+    fn perform(&mut self, time: Duration, task: Task) -> Result<(), LabError> {
+        match task {
+            Task::Warmup => self.mark_warmup(),
+            Task::Sample => {
+                self.sample()?;
+                self.agenda.push(Reverse((time + SAMPLE_INTERVAL, task)));
+                Ok(())
+            }
+            Task::Interval => {
+                self.end_interval(time)?;
+                self.agenda.push(Reverse((time + self.scenario.interval, task)));
+                Ok(())
+            }
+            Task::Start(group) => self.start(group, time),
+            Task::Stop(number) => self.senders[number].stop(),
+            Task::Ask(number) => self.ask(number, time),
+            Task::Second | Task::End => Ok(()),
+        }
+    }
+
+    fn serve(&mut self, ready: Ready) -> Result<(), LabError> {
+        match ready {
+            Ready::Timer => {
+                // Only so that it is not ready any more: the agenda is looked at in any case.
+                let _ = self.timer.wait();
+                Ok(())
+            }
+            Ready::FlowListener(group) => {
+                while let Some(socket) = accept(&self.flow_listeners[group])? {
+                    let pause = self.scenario.receiver.read_interval;
+                    let receiver = BulkReceiver::start(socket, group, pause)?;
+                    self.receivers.push(receiver);
+                }
+                Ok(())
+            }
+            Ready::ProbeListener(number) => {
+                let Some(listener) = &self.probe_listeners[number] else { return Ok(()) };
+                while let Some(socket) = accept(listener)? {
+                    let whom = Ready::Answerer(self.answerers.len());
+                    watch(&self.epoll, &socket, EpollFlags::EPOLLIN, whom)?;
+                    self.answerers.push(Answerer::of(socket)?);
+                }
+                Ok(())
+            }
+            Ready::Sender(number) => {
+                let now = self.now()?;
+                let sender = &mut self.senders[number];
+                sender.check_end(now);
+                sender.write()
+            }
+            Ready::Prober(number) => self.answered(number),
+            Ready::Answerer(number) => self.answerers[number].answer(),
+        }
+    }
+
+    fn start(&mut self, group: usize, now: Duration) -> Result<(), LabError> {
+        let flows = &self.scenario.flow[group];
+        let size = flows.size.map(|size| size.0);
+        let namespace = &self.dumbbell.senders[group];
+        let port = FLOW_PORT + group as u16;
+        let sender = BulkSender::open(namespace, port, &flows.cc, (group, size, now))?;
+        let number = self.senders.len();
+        let when = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
+        watch(&self.epoll, &sender.socket, when, Ready::Sender(number))?;
+        self.senders.push(sender);
+        if let Some(stop) = flows.stop {
+            self.agenda.push(Reverse((stop.max(now), Task::Stop(number))));
+        }
+        Ok(())
+    }
+
+    /// Opens a probe the first time, and lets it ask every other.
+    fn ask(&mut self, number: usize, now: Duration) -> Result<(), LabError> {
+        if number == self.probers.len() {
+            let group = &self.scenario.probe[number];
+            let namespace = &self.dumbbell.senders[self.scenario.flow.len() + number];
+            let edge = EpollFlags::EPOLLET;
+            if group.kind == "ping" {
+                let ping = Ping::open(namespace, group.interval)?;
+                let when = EpollFlags::EPOLLIN;
+                watch(&self.epoll, &ping.socket, when, Ready::Prober(number))?;
+                self.probers.push(Prober::Ping(ping));
+            } else {
+                let port = PROBE_PORT + number as u16;
+                let probe = Probe::open(namespace, port, &group.cc, group.interval)?;
+                let when = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | edge;
+                watch(&self.epoll, &probe.socket, when, Ready::Prober(number))?;
+                self.probers.push(Prober::Ssh(probe));
+                return Ok(());
+            }
+        }
+        match &mut self.probers[number] {
+            Prober::Ssh(probe) => probe.ask(now),
+            Prober::Ping(ping) => {
+                ping.send(now)?;
+                self.agenda.push(Reverse((now + ping.interval, Task::Ask(number))));
+                Ok(())
+            }
+        }
+    }
+
+    fn answered(&mut self, number: usize) -> Result<(), LabError> {
+        let now = self.now()?;
+        match &mut self.probers[number] {
+            Prober::Ssh(probe) => {
+                if let Some(took) = probe.ready(now)? {
+                    self.agenda.push(Reverse((now + probe.interval, Task::Ask(number))));
+                    self.record.round_trip(number, now, took);
+                }
+            }
+            Prober::Ping(ping) => {
+                if let Some(took) = ping.take(now)? {
+                    self.record.round_trip(number, now, took);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn mark_warmup(&mut self) -> Result<(), LabError> {
+        for sender in &mut self.senders {
+            sender.at_warmup = sender.info()?;
+        }
+        for receiver in &mut self.receivers {
+            receiver.ce_at_warmup = receiver.received_ce()?.unwrap_or(0);
+        }
+        for prober in &mut self.probers {
+            if let Prober::Ssh(probe) = prober {
+                probe.retransmits_at_warmup = probe.info()?.retransmits;
+            }
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self) -> Result<(), LabError> {
+        self.read_taps()?;
+        for sender in &self.senders {
+            self.record.sample(sender.group, &sender.info()?);
+        }
+        Ok(())
+    }
+
+    fn read_taps(&mut self) -> Result<(), LabError> {
+        let (record, began) = (&mut self.record, self.began_real);
+        self.taps.read(&mut |passed| record.passed(passed.left.saturating_sub(began), &passed))
+    }
+
+    fn end_interval(&mut self, now: Duration) -> Result<(), LabError> {
+        self.read_taps()?;
+        let mut acknowledged = vec![0; self.scenario.flow.len()];
+        for sender in &self.senders {
+            acknowledged[sender.group] += sender.info()?.bytes_acked;
+        }
+        let queue = self.dumbbell.queue()?;
+        self.record.end_interval(now, &acknowledged, &queue);
+        Ok(())
+    }
+
+    fn close(mut self, now: Duration) -> Result<Outcome, LabError> {
+        let ended = self.record.intervals_end();
+        if ended < now {
+            self.end_interval(now)?;
+        }
+        let mut echoed = vec![0; self.scenario.flow.len()];
+        for sender in &self.senders {
+            let info = sender.info()?;
+            echoed[sender.group] +=
+                u64::from(info.delivered_ce.saturating_sub(sender.at_warmup.delivered_ce));
+            self.record.flow(sender, &info);
+        }
+        for receiver in &self.receivers {
+            if let Some(received) = receiver.received_ce()? {
+                // The receivers know better than what was echoed to the senders.
+                echoed[receiver.group] = 0;
+                let marks = received.saturating_sub(receiver.ce_at_warmup);
+                self.record.ce_marks(receiver.group, u64::from(marks));
+            }
+        }
+        for (group, marks) in echoed.into_iter().enumerate() {
+            self.record.ce_marks(group, marks);
+        }
+        for (number, prober) in self.probers.iter().enumerate() {
+            match prober {
+                Prober::Ssh(probe) => {
+                    let before = probe.retransmits_at_warmup;
+                    self.record.probe(number, Some((&probe.info()?, before)));
+                }
+                Prober::Ping(_) => self.record.probe(number, None),
+            }
+        }
+        let queue = self.dumbbell.queue()?;
+        Ok(self.record.close(&queue))
+    }
+}
+
+fn clock(clock: Clock) -> Result<Duration, LabError> {
+    let time = clock_gettime(clock).map_err(|error| LabError::system("clock_gettime", error))?;
+    Ok(Duration::from(time))
+}
+
+fn watch(
+    epoll: &Epoll,
+    socket: &impl std::os::fd::AsFd,
+    when: EpollFlags,
+    whom: Ready,
+) -> Result<(), LabError> {
+    epoll
+        .add(socket.as_fd(), EpollEvent::new(when, whom.token()))
+        .map_err(|error| LabError::system("epoll", error))
+}

@@ -1,0 +1,196 @@
+//! What is written down while a scenario runs, and the outcome that is made of it.
+
+use std::time::Duration;
+
+use dualq_netlink::Queue;
+use dualq_qdisc::show::{self, OwnStats};
+use dualq_scenario::summary::{QueueDelays, SmoothedRtts, megabits, millis, thousandths};
+use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Scenario, Series};
+use serde_json::{Map, Value};
+
+use crate::sockets::BulkSender;
+use crate::taps::Passed;
+use crate::tcp_info::TcpInfo;
+
+/// IP and TCP headers with timestamps, and Ethernet's: what a data segment has beside its payload.
+const HEADER_BYTES: u64 = 52 + 14;
+
+/// The books of an experiment. Times count from its start.
+#[derive(Debug)]
+pub(crate) struct Record {
+    warmup: Duration,
+    window: Duration,
+    delays: QueueDelays,
+    /// Smoothed round-trip times of each group.
+    rtts: Vec<SmoothedRtts>,
+    /// Round trips of each probe from the warm-up on, in nanoseconds.
+    round_trips: Vec<Vec<u64>>,
+    last_round_trip: Vec<Option<u64>>,
+    series: Series,
+    /// What the series needs of the interval that is under way.
+    interval_delays: (u128, u64),
+    acknowledged: Vec<u64>,
+    outcome: Outcome,
+}
+
+impl Record {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let (groups, probes) = (scenario.flow.len(), scenario.probe.len());
+        Self {
+            warmup: scenario.warmup,
+            window: scenario.duration - scenario.warmup,
+            delays: QueueDelays::default(),
+            rtts: vec![SmoothedRtts::default(); groups],
+            round_trips: vec![Vec::new(); probes],
+            last_round_trip: vec![None; probes],
+            series: Series {
+                interval_s: scenario.interval.as_secs_f64(),
+                goodput_mbit: vec![Vec::new(); groups],
+                rtt_ms: vec![Vec::new(); probes],
+                ..Series::default()
+            },
+            interval_delays: (0, 0),
+            acknowledged: vec![0; groups],
+            outcome: Outcome {
+                flow: vec![FlowOutcome::default(); groups],
+                probe: vec![ProbeOutcome::default(); probes],
+                ..Outcome::default()
+            },
+        }
+    }
+
+    /// A packet passed the queue; it left at `left` after the start.
+    pub(crate) fn passed(&mut self, left: Duration, passed: &Passed) {
+        let nanos = passed.sojourn.as_nanos() as u64;
+        if left >= self.warmup {
+            self.delays.record(nanos, passed.ecn);
+        }
+        self.interval_delays.0 += u128::from(nanos);
+        self.interval_delays.1 += 1;
+    }
+
+    /// A probe was answered.
+    pub(crate) fn round_trip(&mut self, probe: usize, now: Duration, took: Duration) {
+        let nanos = took.as_nanos() as u64;
+        self.last_round_trip[probe] = Some(nanos);
+        if now >= self.warmup {
+            self.round_trips[probe].push(nanos);
+        }
+    }
+
+    /// Looks at a flow's smoothed round-trip time.
+    pub(crate) fn sample(&mut self, group: usize, info: &TcpInfo) {
+        if info.srtt_us > 0 {
+            self.rtts[group].record(u64::from(info.srtt_us));
+        }
+    }
+
+    /// Ends an interval of the series, with what each group had acknowledged by now.
+    pub(crate) fn end_interval(&mut self, now: Duration, acknowledged: &[u64], queue: &Queue) {
+        let series = &mut self.series;
+        let before_s = series.t_s.last().copied().unwrap_or(0.0);
+        let length = now.saturating_sub(Duration::from_secs_f64(before_s));
+        series.t_s.push(now.as_secs_f64());
+        for (group, total) in acknowledged.iter().enumerate() {
+            let bytes = total - self.acknowledged[group];
+            series.goodput_mbit[group].push(thousandths(megabits(bytes, length)));
+            self.acknowledged[group] = *total;
+        }
+        for (probe, last) in self.last_round_trip.iter().enumerate() {
+            series.rtt_ms[probe].push(last.map(|nanos| millis(nanos as f64)));
+        }
+        let (sum, count) = std::mem::take(&mut self.interval_delays);
+        let mean = (count > 0).then(|| millis(sum as f64 / count as f64));
+        series.queue_delay_ms.push(mean);
+        series.queue_packets.push(queue.counters.backlog_packets);
+        series.probability.push(probability(queue));
+    }
+
+    /// When the last interval ended.
+    pub(crate) fn intervals_end(&self) -> Duration {
+        Duration::from_secs_f64(self.series.t_s.last().copied().unwrap_or(0.0))
+    }
+
+    /// A flow at its end.
+    pub(crate) fn flow(&mut self, sender: &BulkSender, info: &TcpInfo) {
+        let before = &sender.at_warmup;
+        let flow = &mut self.outcome.flow[sender.group];
+        let goodput = megabits(info.bytes_acked.saturating_sub(before.bytes_acked), self.window);
+        let line_bytes =
+            |info: &TcpInfo| info.bytes_sent + u64::from(info.data_segs_out) * HEADER_BYTES;
+        flow.goodput_mbit.push(thousandths(goodput));
+        flow.total_mbit += goodput;
+        flow.line_mbit +=
+            megabits(line_bytes(info).saturating_sub(line_bytes(before)), self.window);
+        flow.retransmits += u64::from(info.retransmits.saturating_sub(before.retransmits));
+        flow.timeouts += u64::from(info.timeouts.saturating_sub(before.timeouts));
+        flow.srtt_ms.push(thousandths(f64::from(info.srtt_us) / 1e3));
+        flow.rttvar_ms.push(thousandths(f64::from(info.rttvar_us) / 1e3));
+        flow.cwnd.push(info.cwnd);
+        flow.completion_s.push(sender.done.map(|took| thousandths(took.as_secs_f64())));
+        self.outcome.data_packets += u64::from(info.data_segs_out);
+    }
+
+    /// Segments of a group that arrived with CE.
+    pub(crate) fn ce_marks(&mut self, group: usize, segments: u64) {
+        self.outcome.flow[group].ce_marks += segments;
+    }
+
+    /// A probe at its end. `info` is that of its connection, if it has one.
+    pub(crate) fn probe(&mut self, number: usize, info: Option<(&TcpInfo, u32)>) {
+        let samples = std::mem::take(&mut self.round_trips[number]);
+        let mut probe = ProbeOutcome::of_round_trips(samples);
+        if let Some((info, retransmits_at_warmup)) = info {
+            probe.kernel_srtt_ms = thousandths(f64::from(info.srtt_us) / 1e3);
+            probe.kernel_rttvar_ms = thousandths(f64::from(info.rttvar_us) / 1e3);
+            probe.retransmits = u64::from(info.retransmits.saturating_sub(retransmits_at_warmup));
+        }
+        self.outcome.probe[number] = probe;
+    }
+
+    /// Closes the books.
+    pub(crate) fn close(self, queue: &Queue) -> Outcome {
+        let mut outcome = self.outcome;
+        outcome.summarise_flows();
+        for (flow, rtts) in outcome.flow.iter_mut().zip(&self.rtts) {
+            rtts.summarise(flow);
+        }
+        let tc = match (&queue.config, &queue.stats) {
+            (Some(config), Some(stats)) => show::json_with_stats(config, stats),
+            _ => Map::from_iter([("kind".to_owned(), Value::from(queue.kind.clone()))]),
+        };
+        outcome.queue = QueueOutcome {
+            sent_packets: queue.counters.sent_packets,
+            sent_bytes: queue.counters.sent_bytes,
+            drops: queue.counters.drops,
+            marks: marks(queue),
+            tc,
+            ..QueueOutcome::default()
+        };
+        self.delays.summarise(&mut outcome.queue);
+        outcome.series = self.series;
+        outcome
+    }
+}
+
+/// The probability with which the queue drops or marks, as a share, where it tells one.
+fn probability(queue: &Queue) -> Option<f64> {
+    match &queue.stats.as_ref()?.own {
+        OwnStats::Dualpi2(own) => {
+            let share = f64::from(own.probability) / f64::from(u32::MAX);
+            Some((share * 1e6).round() / 1e6)
+        }
+        _ => None,
+    }
+}
+
+/// Packets that the queue marked, where it counts these.
+fn marks(queue: &Queue) -> u64 {
+    match queue.stats.as_ref().map(|stats| &stats.own) {
+        Some(OwnStats::Dualpi2(own)) => own.ecn_marks,
+        Some(OwnStats::Codel(own)) => own.ecn_mark,
+        Some(OwnStats::FqCodel(own)) => own.ecn_mark,
+        Some(OwnStats::Pie(own)) => own.ecn_mark,
+        _ => 0,
+    }
+}

@@ -1,0 +1,349 @@
+//! The programs of a scenario: who sends, who reads, who asks and who answers. Only those who read wait by themselves; the
+//! experiment calls the others when there is something to do.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::AsFd as _;
+use std::thread;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use crate::LabError;
+use crate::dumbbell::RECEIVER;
+use crate::namespace::Namespace;
+use crate::tcp_info::TcpInfo;
+
+/// What a bulk sender writes at once.
+static CHUNK: [u8; 256 << 10] = [0; 256 << 10];
+/// What a receiver takes at once. Nothing is copied there.
+const SINK_BYTES: usize = 64 << 20;
+/// A probe's question, and its answer.
+const PROBE_BYTES: usize = 48;
+/// What `ping` sends by default: 56 bytes behind the ICMP header.
+const PING_BYTES: usize = 64;
+const ECHO_REQUEST: u8 = 8;
+const ECHO_REPLY: u8 = 0;
+const BACKLOG: i32 = 4096;
+
+/// A program's socket is ready, or not yet.
+fn would_block(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+fn cannot(what: &str, error: io::Error) -> LabError {
+    LabError::system(what, error)
+}
+
+/// A TCP connection to the receiver that is being opened.
+fn connect(namespace: &Namespace, port: u16, cc: &str) -> Result<Socket, LabError> {
+    let open = || -> io::Result<Socket> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_congestion(cc.as_bytes())?;
+        let to = SockAddr::from(SocketAddr::from((RECEIVER, port)));
+        match socket.connect(&to) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+            _ => Ok(socket),
+        }
+    };
+    namespace.inside(open)?.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            LabError::Scenario(format!("this kernel does not have the congestion control {cc}"))
+        }
+        _ => cannot("cannot connect to the receiver", error),
+    })
+}
+
+/// A socket in which the receiver waits for connections.
+pub(crate) fn listen(namespace: &Namespace, port: u16) -> Result<Socket, LabError> {
+    let open = || -> io::Result<Socket> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        socket.bind(&SockAddr::from(SocketAddr::from((RECEIVER, port))))?;
+        socket.listen(BACKLOG)?;
+        Ok(socket)
+    };
+    namespace.inside(open)?.map_err(|error| cannot("the receiver cannot listen", error))
+}
+
+/// Takes a connection that waits, if one does.
+pub(crate) fn accept(listener: &Socket) -> Result<Option<Socket>, LabError> {
+    match listener.accept() {
+        Ok((socket, _)) => {
+            socket.set_nonblocking(true).map_err(|error| cannot("accept", error))?;
+            Ok(Some(socket))
+        }
+        Err(error) if would_block(&error) => Ok(None),
+        Err(error) => Err(cannot("cannot accept a connection", error)),
+    }
+}
+
+/// Sends, to an end or for ever.
+#[derive(Debug)]
+pub(crate) struct BulkSender {
+    pub(crate) socket: Socket,
+    pub(crate) group: usize,
+    /// When it started, and when the other end had it all.
+    pub(crate) started: Duration,
+    pub(crate) done: Option<Duration>,
+    /// What is left to write; no end without.
+    left: Option<u64>,
+    finite: bool,
+    closed: bool,
+    /// As it was at the end of the warm-up.
+    pub(crate) at_warmup: TcpInfo,
+}
+
+impl BulkSender {
+    pub(crate) fn open(
+        namespace: &Namespace,
+        port: u16,
+        cc: &str,
+        (group, size, now): (usize, Option<u64>, Duration),
+    ) -> Result<Self, LabError> {
+        Ok(Self {
+            socket: connect(namespace, port, cc)?,
+            group,
+            started: now,
+            done: None,
+            left: size,
+            finite: size.is_some(),
+            closed: false,
+            at_warmup: TcpInfo::default(),
+        })
+    }
+
+    /// Writes what the send buffer takes.
+    pub(crate) fn write(&mut self) -> Result<(), LabError> {
+        while !self.closed {
+            let most = self.left.map_or(CHUNK.len(), |left| CHUNK.len().min(left as usize));
+            if most == 0 {
+                return self.stop();
+            }
+            match self.socket.send(&CHUNK[..most]) {
+                Ok(written) => {
+                    self.left = self.left.map(|left| left - written as u64);
+                }
+                Err(error) if would_block(&error) || error.kind() == ErrorKind::NotConnected => {
+                    return Ok(());
+                }
+                Err(error) => return Err(cannot("a flow broke", error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Has nothing more to send.
+    pub(crate) fn stop(&mut self) -> Result<(), LabError> {
+        if !self.closed {
+            self.closed = true;
+            match self.socket.shutdown(Shutdown::Write) {
+                // It never got its connection.
+                Err(error) if error.kind() == ErrorKind::NotConnected => {}
+                stopped => stopped.map_err(|error| cannot("cannot end a flow", error))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The receiver ends its side once it has read all: then a finite flow is done.
+    pub(crate) fn check_end(&mut self, now: Duration) {
+        if self.done.is_none() && self.closed {
+            let mut byte = [MaybeUninit::uninit()];
+            if matches!(self.socket.recv(&mut byte), Ok(0)) && self.finite {
+                self.done = Some(now - self.started);
+            }
+        }
+    }
+
+    pub(crate) fn info(&self) -> Result<TcpInfo, LabError> {
+        TcpInfo::of(self.socket.as_fd())
+    }
+}
+
+/// Reads and throws away, in a thread of its own.
+#[derive(Debug)]
+pub(crate) struct BulkReceiver {
+    socket: Socket,
+    pub(crate) group: usize,
+    pub(crate) ce_at_warmup: u32,
+}
+
+impl BulkReceiver {
+    /// One that reads all there is, pauses, and waits for more. Without a pause the thread is in the kernel all the time: that
+    /// reads with every packet, as a program would that was woken by each, but without a system call for each.
+    pub(crate) fn start(socket: Socket, group: usize, pause: Duration) -> Result<Self, LabError> {
+        let own = socket.set_nonblocking(false).and_then(|()| socket.try_clone());
+        let own = own.map_err(|error| cannot("cannot start a receiver", error))?;
+        let until_full = if pause.is_zero() { libc::MSG_WAITALL } else { 0 };
+        thread::spawn(move || {
+            let mut sink: Vec<u8> = Vec::with_capacity(SINK_BYTES);
+            // It ends with the connection; how that ended the sender knows.
+            while own
+                // What is read with MSG_TRUNC is not copied (tcp(7)): the buffer is only an address.
+                .recv_with_flags(sink.spare_capacity_mut(), libc::MSG_TRUNC | until_full)
+                .is_ok_and(|read| read > 0)
+            {
+                if !pause.is_zero() {
+                    thread::sleep(pause);
+                }
+            }
+            let _ = own.shutdown(Shutdown::Write);
+        });
+        Ok(Self { socket, group, ce_at_warmup: 0 })
+    }
+
+    /// Segments that arrived with CE, where the kernel counts them.
+    pub(crate) fn received_ce(&self) -> Result<Option<u32>, LabError> {
+        Ok(TcpInfo::of(self.socket.as_fd())?.received_ce)
+    }
+}
+
+/// Asks, waits for the answer, pauses, asks again.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    pub(crate) socket: Socket,
+    pub(crate) interval: Duration,
+    asked: Option<Duration>,
+    /// Bytes of the answer that are missing.
+    missing: usize,
+    ever: bool,
+    pub(crate) retransmits_at_warmup: u32,
+}
+
+impl Probe {
+    pub(crate) fn open(
+        namespace: &Namespace,
+        port: u16,
+        cc: &str,
+        interval: Duration,
+    ) -> Result<Self, LabError> {
+        let socket = connect(namespace, port, cc)?;
+        socket.set_tcp_nodelay(true).map_err(|error| cannot("TCP_NODELAY", error))?;
+        Ok(Self {
+            socket,
+            interval,
+            asked: None,
+            missing: 0,
+            ever: false,
+            retransmits_at_warmup: 0,
+        })
+    }
+
+    /// Asks, if it is connected.
+    pub(crate) fn ask(&mut self, now: Duration) -> Result<(), LabError> {
+        match (&self.socket).write(&[0; PROBE_BYTES]) {
+            Ok(_) => {
+                (self.asked, self.missing, self.ever) = (Some(now), PROBE_BYTES, true);
+                Ok(())
+            }
+            Err(error) if would_block(&error) || error.kind() == ErrorKind::NotConnected => Ok(()),
+            Err(error) => Err(cannot("a probe broke", error)),
+        }
+    }
+
+    /// The socket is ready: it is connected, or the answer has come. Says how long that took.
+    pub(crate) fn ready(&mut self, now: Duration) -> Result<Option<Duration>, LabError> {
+        if !self.ever {
+            self.ask(now)?;
+            return Ok(None);
+        }
+        let mut bytes = [0; PROBE_BYTES];
+        match (&self.socket).read(&mut bytes) {
+            Ok(count) => {
+                self.missing = self.missing.saturating_sub(count);
+                let asked = if self.missing == 0 { self.asked.take() } else { None };
+                Ok(asked.map(|asked| now - asked))
+            }
+            Err(error) if would_block(&error) => Ok(None),
+            Err(error) => Err(cannot("a probe broke", error)),
+        }
+    }
+
+    pub(crate) fn info(&self) -> Result<TcpInfo, LabError> {
+        TcpInfo::of(self.socket.as_fd())
+    }
+}
+
+/// Answers what is asked.
+#[derive(Debug)]
+pub(crate) struct Answerer {
+    pub(crate) socket: Socket,
+}
+
+impl Answerer {
+    pub(crate) fn of(socket: Socket) -> Result<Self, LabError> {
+        socket.set_tcp_nodelay(true).map_err(|error| cannot("TCP_NODELAY", error))?;
+        Ok(Self { socket })
+    }
+
+    pub(crate) fn answer(&mut self) -> Result<(), LabError> {
+        let mut bytes = [0; PROBE_BYTES];
+        match (&self.socket).read(&mut bytes) {
+            Ok(0) => Ok(()),
+            Ok(count) => {
+                (&self.socket).write_all(&bytes[..count]).map_err(|error| cannot("answer", error))
+            }
+            Err(error) if would_block(&error) => Ok(()),
+            Err(error) => Err(cannot("the probe's other end broke", error)),
+        }
+    }
+}
+
+/// Sends ICMP echo requests, whatever is answered.
+#[derive(Debug)]
+pub(crate) struct Ping {
+    pub(crate) socket: Socket,
+    pub(crate) interval: Duration,
+    sent: Vec<Duration>,
+}
+
+impl Ping {
+    pub(crate) fn open(namespace: &Namespace, interval: Duration) -> Result<Self, LabError> {
+        let open = || -> io::Result<Socket> {
+            // The kernel fills in the identifier and the checksum of such a socket (icmp(7)).
+            std::fs::write("/proc/sys/net/ipv4/ping_group_range", "0 2147483647")?;
+            let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::ICMPV4))?;
+            socket.set_nonblocking(true)?;
+            socket.connect(&SockAddr::from(SocketAddr::from((RECEIVER, 0))))?;
+            Ok(socket)
+        };
+        let socket = namespace.inside(open)?.map_err(|error| cannot("cannot ping", error))?;
+        Ok(Self { socket, interval, sent: Vec::new() })
+    }
+
+    pub(crate) fn send(&mut self, now: Duration) -> Result<(), LabError> {
+        let mut bytes = [0; PING_BYTES];
+        bytes[0] = ECHO_REQUEST;
+        let number = self.sent.len() as u16;
+        bytes[6..8].copy_from_slice(&number.to_be_bytes());
+        self.sent.push(now);
+        match (&self.socket).write(&bytes) {
+            Ok(_) => Ok(()),
+            Err(error) if would_block(&error) || error.raw_os_error() == Some(libc::ENOBUFS) => {
+                Ok(())
+            }
+            Err(error) => Err(cannot("cannot ping", error)),
+        }
+    }
+
+    /// Takes an answer, if one waits, and says how long it took.
+    pub(crate) fn take(&mut self, now: Duration) -> Result<Option<Duration>, LabError> {
+        let mut bytes = [0; PING_BYTES];
+        match (&self.socket).read(&mut bytes) {
+            Ok(count) if count >= 8 && bytes[0] == ECHO_REPLY => {
+                let number = u16::from_be_bytes([bytes[6], bytes[7]]);
+                // The number has wrapped around since, if more than 65536 were sent.
+                let newest = self.sent.len().saturating_sub(1);
+                let behind = usize::from((newest as u16).wrapping_sub(number));
+                let sent = newest.checked_sub(behind).and_then(|at| self.sent.get(at));
+                Ok(sent.map(|sent| now - *sent))
+            }
+            Ok(_) => Ok(None),
+            Err(error) if would_block(&error) => Ok(None),
+            Err(error) => Err(cannot("cannot read an answer to a ping", error)),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What the kernel tells of a connection: `struct tcp_info` (include/uapi/linux/tcp.h), as far as it is asked for.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::LabError;
+
+/// Longer than any kernel's `struct tcp_info` so far, which grows at its end.
+const LENGTH: usize = 512;
+
+/// A connection's figures. Fields that the kernel is too old for are 0, or `None` where that would mislead.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TcpInfo {
+    /// The smoothed round-trip time, in microseconds.
+    pub(crate) srtt_us: u32,
+    /// Its mean deviation, in microseconds.
+    pub(crate) rttvar_us: u32,
+    /// The congestion window, in segments.
+    pub(crate) cwnd: u32,
+    /// Segments that were sent again.
+    pub(crate) retransmits: u32,
+    /// Payload that was acknowledged, in bytes.
+    pub(crate) bytes_acked: u64,
+    /// Payload that was sent, again or not, in bytes.
+    pub(crate) bytes_sent: u64,
+    /// Segments with payload that were sent, again or not.
+    pub(crate) data_segs_out: u32,
+    /// Retransmission timeouts.
+    pub(crate) timeouts: u16,
+    /// Segments whose marks were echoed by the other end.
+    pub(crate) delivered_ce: u32,
+    /// Segments that arrived with CE (Linux 6.18).
+    pub(crate) received_ce: Option<u32>,
+}
+
+impl TcpInfo {
+    /// Asks for those of `socket`.
+    pub(crate) fn of(socket: BorrowedFd<'_>) -> Result<Self, LabError> {
+        let mut bytes = [0u8; LENGTH];
+        let length = read(socket, &mut bytes)
+            .map_err(|error| LabError::system("cannot read TCP_INFO", error))?;
+        Ok(Self::parse(&bytes[..length]))
+    }
+
+    /// Takes the structure apart: offsets are those of the kernel's header, which never change.
+    fn parse(bytes: &[u8]) -> Self {
+        let u16_at =
+            |at: usize| bytes.get(at..at + 2).map(|field| u16::from_ne_bytes([field[0], field[1]]));
+        let u32_at = |at: usize| {
+            let field = bytes.get(at..at + 4)?;
+            Some(u32::from_ne_bytes(field.try_into().ok()?))
+        };
+        let u64_at = |at: usize| {
+            let field = bytes.get(at..at + 8)?;
+            Some(u64::from_ne_bytes(field.try_into().ok()?))
+        };
+        Self {
+            srtt_us: u32_at(68).unwrap_or(0),
+            rttvar_us: u32_at(72).unwrap_or(0),
+            cwnd: u32_at(80).unwrap_or(0),
+            retransmits: u32_at(100).unwrap_or(0),
+            bytes_acked: u64_at(120).unwrap_or(0),
+            data_segs_out: u32_at(156).unwrap_or(0),
+            delivered_ce: u32_at(196).unwrap_or(0),
+            bytes_sent: u64_at(200).unwrap_or(0),
+            timeouts: u16_at(240).unwrap_or(0),
+            received_ce: u32_at(248),
+        }
+    }
+}
+
+/// Reads the option as far as the kernel has it, and says how far that is.
+#[allow(unsafe_code)]
+fn read(socket: BorrowedFd<'_>, bytes: &mut [u8; LENGTH]) -> io::Result<usize> {
+    let mut length = LENGTH as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `bytes`, which are there and ours, and the length to `length`. No
+    // library reads this option without knowing the kernel's version of the structure.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            bytes.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if status == 0 { Ok((length as usize).min(LENGTH)) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn a_real_connection_has_a_window_and_no_more_than_it_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
+        let stream = TcpStream::connect(listener.local_addr().expect("it is bound"));
+        let info = TcpInfo::of(stream.expect("somebody listens").as_fd()).expect("it is TCP");
+        assert!(info.cwnd >= 1 && info.srtt_us > 0, "{info:?}");
+        assert_eq!((info.bytes_sent, info.retransmits, info.timeouts), (0, 0, 0));
+    }
+
+    #[test]
+    fn an_older_kernels_shorter_structure_lacks_its_end() {
+        let info = TcpInfo::parse(&[1; 104]);
+        assert_eq!(info.retransmits, 0x0101_0101);
+        assert_eq!((info.bytes_acked, info.received_ce), (0, None));
+    }
+}
