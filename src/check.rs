@@ -8,10 +8,11 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::{CheckArgs, Failure, World};
+use crate::cli::{CheckArgs, Failure, WorldName};
 use crate::output::{plain, print};
 use crate::progress::Steps;
 use crate::report;
+use crate::world::World;
 
 /// A line of a reference file.
 #[derive(Deserialize)]
@@ -29,15 +30,15 @@ pub(crate) struct Checked {
 pub(crate) enum Verdict {
     /// The figures, side by side.
     Compared(Vec<Quantity>),
-    /// Why it could not be run.
-    NotModelled(String),
+    /// Why this world cannot run it.
+    NotPossible(String),
 }
 
 /// A figure of which two means are compared.
 pub(crate) struct Quantity {
     pub(crate) what: String,
     pub(crate) kernel: f64,
-    pub(crate) model: f64,
+    pub(crate) here: f64,
     pub(crate) agrees: bool,
 }
 
@@ -62,40 +63,57 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
             references.push(reference);
         }
     }
-    let World::Model = args.world;
-    let steps = Steps::of(references.len() as u64, !args.no_progress);
-    let checked: Vec<Checked> = references
-        .par_iter()
-        .map(|reference| {
-            let checked = check(reference, args.seeds);
-            steps.done();
-            checked
-        })
-        .collect();
+    let world = World::open(args.world, args.kernel.as_deref())?;
+    let seeds = args.seeds.unwrap_or(match args.world {
+        WorldName::Model => 5,
+        WorldName::Kernel => 3,
+    });
+    let steps = Steps::of(references.len() as u64 * seeds, "runs", !args.no_progress);
+    let checked: Result<Vec<Checked>, Failure> =
+        references.par_iter().map(|reference| check(reference, &world, seeds, &steps)).collect();
     steps.clear();
-    let text =
-        if args.json { report::check::json(&checked) } else { report::check::text(&checked) };
+    let checked = checked?;
+    let text = if args.json {
+        report::check::json(&checked, &world)
+    } else {
+        report::check::text(&checked, &world)
+    };
     print(&mut io::stdout(), &text)
 }
 
-fn check(reference: &Reference, seeds: u64) -> Checked {
+/// What a world makes of a scenario. What it does not have is a finding; only a world that breaks is a failure.
+fn check(
+    reference: &Reference,
+    world: &World,
+    seeds: u64,
+    steps: &Steps,
+) -> Result<Checked, Failure> {
     let name = reference.scenario["name"].as_str().unwrap_or("unnamed").to_owned();
-    let simulated = serde_json::from_value::<Scenario>(reference.scenario.clone())
-        .map_err(|error| error.to_string())
-        .and_then(|scenario| {
-            let outcomes = (1..=seeds)
-                .into_par_iter()
-                .map(|seed| dualq_model::simulate(&scenario, seed))
-                .collect::<Result<Vec<Outcome>, _>>();
-            outcomes.map(|outcomes| (scenario, outcomes)).map_err(|error| error.to_string())
-        });
-    let verdict = match simulated {
-        Ok((scenario, outcomes)) => {
-            Verdict::Compared(compare(&scenario, &reference.runs, &outcomes))
-        }
-        Err(reason) => Verdict::NotModelled(reason),
+    let scenario = serde_json::from_value::<Scenario>(reference.scenario.clone());
+    let scenario = match scenario.map_err(|error| error.to_string()) {
+        Ok(scenario) => match world.refuses(&scenario) {
+            None => Ok(scenario),
+            Some(reason) => Err(reason),
+        },
+        Err(reason) => Err(reason),
     };
-    Checked { name, verdict }
+    let scenario = match scenario {
+        Ok(scenario) => scenario,
+        Err(reason) => return Ok(Checked { name, verdict: Verdict::NotPossible(reason) }),
+    };
+    let outcomes = (1..=seeds)
+        .into_par_iter()
+        .map(|seed| {
+            let _done = steps.part(1);
+            world.run(&scenario, seed, &mut |_| ())
+        })
+        .collect::<Result<Vec<Outcome>, Failure>>();
+    let verdict = match outcomes {
+        Ok(outcomes) => Verdict::Compared(compare(&scenario, &reference.runs, &outcomes)),
+        Err(Failure::Usage(reason)) => Verdict::NotPossible(reason),
+        Err(failure) => return Err(failure),
+    };
+    Ok(Checked { name, verdict })
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -103,21 +121,21 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 impl Quantity {
-    fn new(what: String, kernel: &[f64], model: &[f64], tolerance: Tolerance) -> Self {
+    fn new(what: String, kernel: &[f64], here: &[f64], tolerance: Tolerance) -> Self {
         let spread = kernel.iter().copied().fold(f64::MIN, f64::max)
             - kernel.iter().copied().fold(f64::MAX, f64::min);
-        let (kernel, model) = (mean(kernel), mean(model));
-        let difference = (kernel - model).abs();
+        let (kernel, here) = (mean(kernel), mean(here));
+        let difference = (kernel - here).abs();
         let agrees = difference <= spread
             || match tolerance {
                 Tolerance::Share(share, most) => {
                     difference <= share * kernel.abs() || difference <= most
                 }
                 Tolerance::Factor(factor, most) => {
-                    difference <= most || (model <= kernel * factor && kernel <= model * factor)
+                    difference <= most || (here <= kernel * factor && kernel <= here * factor)
                 }
             };
-        Self { what, kernel, model, agrees }
+        Self { what, kernel, here, agrees }
     }
 }
 
@@ -127,8 +145,8 @@ fn compare(scenario: &Scenario, runs: &[Value], outcomes: &[Outcome]) -> Vec<Qua
     let mut add = |what: String, at: &str, of: &dyn Fn(&Outcome) -> f64, tolerance| {
         let kernel: Vec<f64> =
             runs.iter().map(|run| run.pointer(at).and_then(Value::as_f64).unwrap_or(0.0)).collect();
-        let model: Vec<f64> = outcomes.iter().map(of).collect();
-        quantities.push(Quantity::new(what, &kernel, &model, tolerance));
+        let here: Vec<f64> = outcomes.iter().map(of).collect();
+        quantities.push(Quantity::new(what, &kernel, &here, tolerance));
     };
     add(
         "total goodput (Mbit/s)".to_owned(),
@@ -159,8 +177,8 @@ fn compare(scenario: &Scenario, runs: &[Value], outcomes: &[Outcome]) -> Vec<Qua
                 .map(|run| &run["probe"][number][key])
                 .map(|value| value.as_f64().unwrap_or(0.0) - base_ms)
                 .collect();
-            let model: Vec<f64> = outcomes.iter().map(|outcome| of(outcome) - base_ms).collect();
-            quantities.push(Quantity::new(name(figure), &kernel, &model, tolerance));
+            let here: Vec<f64> = outcomes.iter().map(|outcome| of(outcome) - base_ms).collect();
+            quantities.push(Quantity::new(name(figure), &kernel, &here, tolerance));
         };
         above(
             "median",

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
+use crate::interrupt::EXIT_STATUS;
 use crate::{check, replay, run};
 use kernel::KernelCommand;
 
@@ -21,6 +22,8 @@ pub(crate) enum Failure {
     Run(String),
     /// The user pressed Ctrl-C, and what was begun has been cleaned up: exit status 130, as of a shell.
     Interrupted(String),
+    /// A command that was run for somebody failed, and has said why itself: its own exit status.
+    Command(u8),
     /// Nobody reads the output any more, as when it is piped into `head`: all is well.
     BrokenPipe,
 }
@@ -31,7 +34,8 @@ impl Failure {
         let (message, status) = match self {
             Self::Usage(message) => (message, 2),
             Self::Run(message) => (message, 1),
-            Self::Interrupted(message) => (message, 130),
+            Self::Interrupted(message) => (message, EXIT_STATUS),
+            Self::Command(status) => return ExitCode::from(status),
             Self::BrokenPipe => return ExitCode::SUCCESS,
         };
         // If standard error is gone too, there is nobody left to tell.
@@ -79,12 +83,16 @@ Examples:
   No file at all:
     dualq run --rate 50mbit --rtt 48ms --qdisc pie --cc cubic
 
+  On the real Linux stack, in virtual time, beside the simulation (`dualq kernel build` first):
+    dualq run scenarios/narrow-vps.toml --world model,kernel
+
   For a spreadsheet:
     dualq run scenarios/coexistence.toml --csv > coexistence.csv";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
   dualq check tests/data/linux-7.3/*.jsonl
+  dualq check tests/data/linux-7.3/narrow.jsonl --world kernel
 
 Each line of a FILE is {\"scenario\": {...}, \"runs\": [{...}, ...]}: a scenario, and what repeated
 runs of real Linux did with it. Two means agree if they differ by no more than the kernel's own
@@ -125,6 +133,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
+    /// Where to run it: in several worlds, separated by commas, to compare these
+    #[arg(long, value_name = "WORLD", value_enum, value_delimiter = ',', default_value = "model")]
+    pub(crate) world: Vec<WorldName>,
+
+    /// Which of the kernels that were built, by its version [default: the newest]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) kernel: Option<String>,
+
     /// Print one JSON document instead of a table
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,
@@ -146,11 +162,15 @@ pub(crate) struct CheckArgs {
 
     /// Where to run the scenarios
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) world: World,
+    pub(crate) world: WorldName,
 
-    /// How often each scenario is run, each time with another seed
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub(crate) seeds: u64,
+    /// Which of the kernels that were built, by its version [default: the newest]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) kernel: Option<String>,
+
+    /// How often each scenario is run, each time with another seed [default: 5, in the world kernel 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: Option<u64>,
 
     /// Print one JSON document instead of lines
     #[arg(long)]
@@ -163,10 +183,12 @@ pub(crate) struct CheckArgs {
 
 /// Where a scenario runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum World {
+pub(crate) enum WorldName {
     /// The built-in simulation
     #[default]
     Model,
+    /// Real Linux, in virtual time
+    Kernel,
 }
 
 const REPLAY_EXAMPLES: &str = "\

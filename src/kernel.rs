@@ -1,22 +1,27 @@
 //! `dualq kernel`: the kernels that scenarios run on.
 
-use std::io::{self, Write as _};
+use std::env;
+use std::fs::{self, File};
+use std::io::{self, Seek as _, SeekFrom, Write};
 use std::num::NonZero;
 use std::thread;
 
 use dualq_kernel::{Built, Event, Interrupt, Kernel, KernelError, Request, Store};
 
-use crate::cli::kernel::{BuildArgs, KernelCommand, ListArgs, RemoveArgs};
+use crate::cli::kernel::{BuildArgs, ExecArgs, KernelCommand, ListArgs, RemoveArgs};
 use crate::cli::{Failure, note};
-use crate::output::print;
+use crate::inside::{self, Task};
+use crate::output::{plain, print};
 use crate::progress::Stages;
 use crate::report;
+use crate::world::{self, GuestFolder};
 
 pub(crate) fn run(command: &KernelCommand) -> Result<(), Failure> {
     match command {
         KernelCommand::Build(args) => build(args),
         KernelCommand::List(args) => list(args),
         KernelCommand::Remove(args) => remove(args),
+        KernelCommand::Exec(args) => exec(args),
     }
 }
 
@@ -75,6 +80,42 @@ fn remove(args: &RemoveArgs) -> Result<(), Failure> {
         print(&mut io::stdout(), &format!("{} is removed\n", title(kernel)))?;
     }
     Ok(())
+}
+
+fn exec(args: &ExecArgs) -> Result<(), Failure> {
+    let kernel = world::kernel(args.kernel.as_deref())?;
+    let cannot = |what: &str, error: io::Error| Failure::Run(format!("{what}: {}", plain(&error)));
+    let directory = env::current_dir().map_err(|error| cannot("the current folder", error))?;
+    let etc = args.etc.as_ref().map(|etc| {
+        fs::canonicalize(etc).map_err(|error| cannot(&etc.display().to_string(), error))
+    });
+    let words = args.command.clone();
+    let task = Task::Command { words, directory, etc: etc.transpose()? };
+    let folder = GuestFolder::create()?;
+    // What the command says is in files that grow; they are passed on as they do.
+    let pass_on = |name: &str, from: &mut u64, to: &mut dyn Write| -> io::Result<()> {
+        let mut file = match File::open(folder.path().join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            file => file?,
+        };
+        file.seek(SeekFrom::Start(*from))?;
+        *from += io::copy(&mut file, to)?;
+        to.flush()
+    };
+    let (mut out, mut err) = (0, 0);
+    let mut look = |_: &str| {
+        // Whoever closed the other end of a pipe wants no more; the command's status still counts.
+        let _ = pass_on(inside::STDOUT, &mut out, &mut io::stdout());
+        let _ = pass_on(inside::STDERR, &mut err, &mut io::stderr());
+    };
+    let status: Option<i32> = world::start(&world::guest(&kernel)?, &task, &folder, &mut look)
+        .map_err(|error| Failure::Run(error.to_string()))?;
+    look("");
+    match status {
+        Some(0) => Ok(()),
+        Some(status) => Err(Failure::Command(status as u8)),
+        None => Err(Failure::Run("the command was ended by a signal".to_owned())),
+    }
 }
 
 fn title(kernel: &Kernel) -> String {

@@ -3,16 +3,22 @@
 
 mod check;
 mod cli;
+mod inside;
+mod interrupt;
 mod kernel;
 mod output;
 mod progress;
 mod replay;
 mod report;
 mod run;
+mod world;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if dualq_guest::inside::is_init() {
+        inside::run();
+    }
     match cli::parse().and_then(cli::Command::run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

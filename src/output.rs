@@ -4,22 +4,19 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
 
 use tempfile::NamedTempFile;
 
 use crate::cli::Failure;
+use crate::interrupt::Leftover;
 
 /// Where output goes. A regular file is written under another name and takes its own once it is complete.
 pub(crate) enum Output {
     Stdout(io::Stdout),
     /// A device or pipe, which must not be replaced by a file.
     Direct(File),
-    Replacing(NamedTempFile, PathBuf),
+    Replacing(NamedTempFile, PathBuf, Leftover),
 }
-
-/// The temporary file that a Ctrl-C would leave behind.
-static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 impl Output {
     /// Opens `path`, `-` being standard output.
@@ -41,8 +38,8 @@ impl Output {
             .permissions(std::fs::Permissions::from_mode(0o666))
             .tempfile_in(folder.unwrap_or(Path::new(".")))
             .map_err(|error| cannot(&error))?;
-        remove_on_interrupt(file.path());
-        Ok(Self::Replacing(file, path.to_owned()))
+        let leftover = Leftover::of(file.path());
+        Ok(Self::Replacing(file, path.to_owned(), leftover))
     }
 
     /// Completes the output.
@@ -50,9 +47,8 @@ impl Output {
         match self {
             Self::Stdout(mut stdout) => stdout.flush(),
             Self::Direct(mut file) => file.flush(),
-            Self::Replacing(file, path) => {
+            Self::Replacing(file, path, _leftover) => {
                 file.persist(path).map_err(|error| error.error)?;
-                *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) = None;
                 Ok(())
             }
         }
@@ -64,7 +60,7 @@ impl Write for Output {
         match self {
             Self::Stdout(stdout) => stdout.write(bytes),
             Self::Direct(file) => file.write(bytes),
-            Self::Replacing(file, _) => file.write(bytes),
+            Self::Replacing(file, ..) => file.write(bytes),
         }
     }
 
@@ -72,23 +68,9 @@ impl Write for Output {
         match self {
             Self::Stdout(stdout) => stdout.flush(),
             Self::Direct(file) => file.flush(),
-            Self::Replacing(file, _) => file.flush(),
+            Self::Replacing(file, ..) => file.flush(),
         }
     }
-}
-
-fn remove_on_interrupt(path: &Path) {
-    static HANDLER: Once = Once::new();
-    *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.to_owned());
-    HANDLER.call_once(|| {
-        // Without a handler a Ctrl-C still ends the program; only the temporary file would stay.
-        let _ = ctrlc::set_handler(|| {
-            if let Some(path) = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                let _ = std::fs::remove_file(path);
-            }
-            std::process::exit(130);
-        });
-    });
 }
 
 /// Prints a whole text.

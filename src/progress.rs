@@ -71,26 +71,40 @@ impl<R: Read> Read for Counted<R> {
 /// Shows how many of a number of steps are done, in whatever order and by whichever thread.
 pub(crate) struct Steps {
     total: u64,
+    /// What a step is: `runs`, or `s` of the scenarios' time.
+    unit: &'static str,
     done: AtomicU64,
     started: Instant,
     bar: std::sync::OnceLock<ProgressBar>,
     wanted: bool,
 }
 
+/// Some of the steps, which one thread takes.
+pub(crate) struct Part<'a> {
+    steps: &'a Steps,
+    length: u64,
+    done: u64,
+}
+
 impl Steps {
-    pub(crate) fn of(total: u64, wanted: bool) -> Self {
+    pub(crate) fn of(total: u64, unit: &'static str, wanted: bool) -> Self {
         let (done, started) = (AtomicU64::new(0), Instant::now());
-        Self { total, done, started, bar: std::sync::OnceLock::new(), wanted }
+        Self { total, unit, done, started, bar: std::sync::OnceLock::new(), wanted }
     }
 
-    /// One more is done.
-    pub(crate) fn done(&self) {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+    /// `length` steps, taken one after the other; the last of them when the part is dropped.
+    pub(crate) const fn part(&self, length: u64) -> Part<'_> {
+        Part { steps: self, length, done: 0 }
+    }
+
+    fn add(&self, steps: u64) {
+        let done = self.done.fetch_add(steps, Ordering::Relaxed) + steps;
         if !self.wanted || self.started.elapsed() < PATIENCE {
             return;
         }
-        let template = "{bar:30} {pos} of {len} runs, {eta} left";
-        let bar = self.bar.get_or_init(|| ProgressBar::new(self.total).with_style(style(template)));
+        let template = format!("{{bar:30}} {{pos}} of {{len}} {}, {{eta}} left", self.unit);
+        let bar =
+            self.bar.get_or_init(|| ProgressBar::new(self.total).with_style(style(&template)));
         bar.set_position(done);
     }
 
@@ -99,6 +113,23 @@ impl Steps {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
         }
+    }
+}
+
+impl Part<'_> {
+    /// So many of the part's steps are done.
+    pub(crate) fn reach(&mut self, steps: u64) {
+        let steps = steps.min(self.length);
+        if steps > self.done {
+            self.steps.add(steps - self.done);
+            self.done = steps;
+        }
+    }
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        self.reach(self.length);
     }
 }
 

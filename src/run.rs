@@ -10,36 +10,57 @@ use crate::cli::{Failure, RunArgs};
 use crate::output::{plain, print};
 use crate::progress::Steps;
 use crate::report;
+use crate::world::World;
 
 /// A plan that has been run.
 pub(crate) struct Comparison {
     pub(crate) plan: Plan,
     pub(crate) seed: u64,
+    pub(crate) worlds: Vec<World>,
     pub(crate) runs: Vec<Run>,
 }
 
-/// One of its scenarios, and what came of it.
+/// One of its scenarios, and what came of it in each world, in the order of the worlds.
 pub(crate) struct Run {
     pub(crate) variant: Variant,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcomes: Vec<Outcome>,
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let plan = plan(args)?;
+    let open = |name: &_| World::open(*name, args.kernel.as_deref());
+    let worlds: Vec<World> = args.world.iter().map(open).collect::<Result<_, _>>()?;
     let variants = plan.variants();
-    let steps = Steps::of(variants.len() as u64, !args.no_progress);
+    for variant in &variants {
+        if let Some(reason) = worlds.iter().find_map(|world| world.refuses(&variant.scenario)) {
+            return Err(Failure::Usage(reason));
+        }
+    }
+    let seconds = |variant: &Variant| variant.scenario.duration.as_secs().max(1);
+    let total = worlds.len() as u64 * variants.iter().map(seconds).sum::<u64>();
+    let steps = Steps::of(total, "s", !args.no_progress);
     // Each scenario is a world of its own: how many run at once changes nothing.
-    let runs: Result<Vec<Run>, Failure> = variants
+    let jobs: Vec<(&Variant, &World)> = variants
+        .iter()
+        .flat_map(|variant| worlds.iter().map(move |world| (variant, world)))
+        .collect();
+    let outcomes: Result<Vec<Outcome>, Failure> = jobs
         .into_par_iter()
-        .map(|variant| {
-            let outcome = dualq_model::simulate(&variant.scenario, args.seed)
-                .map_err(|error| Failure::Usage(error.to_string()))?;
-            steps.done();
-            Ok(Run { variant, outcome })
+        .map(|(variant, world)| {
+            let mut step = steps.part(seconds(variant));
+            world.run(&variant.scenario, args.seed, &mut |second| step.reach(second))
         })
         .collect();
     steps.clear();
-    let comparison = Comparison { plan, seed: args.seed, runs: runs? };
+    let mut outcomes = outcomes?.into_iter();
+    let runs = variants
+        .into_iter()
+        .map(|variant| {
+            let outcomes = outcomes.by_ref().take(worlds.len()).collect();
+            Run { variant, outcomes }
+        })
+        .collect();
+    let comparison = Comparison { plan, seed: args.seed, worlds, runs };
     let text = if args.json {
         report::run::json(&comparison)
     } else if args.csv {

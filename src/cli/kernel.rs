@@ -18,6 +18,10 @@ pub(crate) enum KernelCommand {
     /// Remove kernels that were built
     #[command(after_help = REMOVE_EXAMPLES)]
     Remove(RemoveArgs),
+
+    /// Run a command as root on a disposable machine with such a kernel, on this one's files
+    #[command(after_help = EXEC_EXAMPLES)]
+    Exec(ExecArgs),
 }
 
 const BUILD_EXAMPLES: &str = "\
@@ -36,6 +40,37 @@ const REMOVE_EXAMPLES: &str = "\
 Examples:
   dualq kernel remove 6.12.9
   dualq kernel remove --all";
+
+const EXEC_EXAMPLES: &str = "\
+Examples:
+  What is there?
+    dualq kernel exec -- ls /proc/sys/net/ipv4
+
+  A real dualpi2, without root:
+    dualq kernel exec -- sh -c 'ip link add d0 type dummy; tc qdisc add dev d0 root dualpi2; tc -s qdisc'
+
+  A folder that stands for /etc, as it is found again after a restart:
+    dualq kernel exec --etc ./etc -- sh -c 'echo net.ipv4.tcp_ecn=1 > /etc/sysctl.d/90-ecn.conf'
+    dualq kernel exec --etc ./etc -- sysctl --system
+
+The machine sees this one's files, but can write only to /run, to that folder, and nowhere else. It has no
+network but what the command makes. Its clock begins in 1970 and jumps over all waiting. The exit status is
+the command's.";
+
+#[derive(Args)]
+pub(crate) struct ExecArgs {
+    /// Which of the kernels that were built, by its version [default: the newest]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) kernel: Option<String>,
+
+    /// A folder to be /etc, which may be written to
+    #[arg(long, value_name = "DIR")]
+    pub(crate) etc: Option<PathBuf>,
+
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
+    pub(crate) command: Vec<String>,
+}
 
 #[derive(Args)]
 pub(crate) struct BuildArgs {

@@ -5,19 +5,33 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::check::{Checked, Quantity, Verdict};
+use crate::world::World;
 
 fn agrees(quantities: &[Quantity]) -> bool {
     quantities.iter().all(|quantity| quantity.agrees)
 }
 
+/// What figures from this world are called, and the recorded ones beside them.
+const fn names(world: &World) -> (&'static str, &'static str) {
+    match world {
+        World::Model => ("model", "kernel"),
+        World::Kernel(_) => ("here", "recorded"),
+    }
+}
+
 /// A line a scenario, more for what does not agree, and the count.
-pub(crate) fn text(checked: &[Checked]) -> String {
+pub(crate) fn text(checked: &[Checked], world: &World) -> String {
+    let (here, recorded) = names(world);
+    let missing = match world {
+        World::Model => "not modelled yet",
+        World::Kernel(_) => "not possible with this kernel",
+    };
     let mut text = String::new();
     let (mut agree, mut counted) = (0, 0);
     for Checked { name, verdict } in checked {
         match verdict {
-            Verdict::NotModelled(reason) => {
-                let _ = writeln!(text, "{name}: not modelled yet: {reason}");
+            Verdict::NotPossible(reason) => {
+                let _ = writeln!(text, "{name}: {missing}: {reason}");
             }
             Verdict::Compared(quantities) => {
                 counted += 1;
@@ -25,11 +39,11 @@ pub(crate) fn text(checked: &[Checked]) -> String {
                 let verdict = if agrees(quantities) { "agrees" } else { "differs" };
                 let _ = writeln!(text, "{name}: {verdict}");
                 for quantity in quantities {
-                    let Quantity { what, kernel, model, agrees } = quantity;
+                    let Quantity { what, kernel, here: value, agrees } = quantity;
                     let mark = if *agrees { ' ' } else { '*' };
                     let _ = writeln!(
                         text,
-                        "  {mark} {what:<40} model {model:>10.3}  kernel {kernel:>10.3}"
+                        "  {mark} {what:<40} {here} {value:>10.3}  {recorded} {kernel:>10.3}"
                     );
                 }
             }
@@ -41,19 +55,20 @@ pub(crate) fn text(checked: &[Checked]) -> String {
 }
 
 /// The same as one document.
-pub(crate) fn json(checked: &[Checked]) -> String {
+pub(crate) fn json(checked: &[Checked], world: &World) -> String {
+    let (here, _) = names(world);
     let mut runs: Vec<Value> = Vec::new();
     let mut not_modelled: Vec<Value> = Vec::new();
     for Checked { name, verdict } in checked {
         match verdict {
-            Verdict::NotModelled(reason) => {
+            Verdict::NotPossible(reason) => {
                 not_modelled.push(json!({ "name": name, "reason": reason }));
             }
             Verdict::Compared(quantities) => {
                 let listed: Vec<Value> = quantities
                     .iter()
-                    .map(|Quantity { what, kernel, model, agrees }| {
-                        json!({ "what": what, "model": model, "kernel": kernel, "agrees": agrees })
+                    .map(|Quantity { what, kernel, here: value, agrees }| {
+                        json!({ "what": what, here: value, "kernel": kernel, "agrees": agrees })
                     })
                     .collect();
                 runs.push(
@@ -62,7 +77,13 @@ pub(crate) fn json(checked: &[Checked]) -> String {
             }
         }
     }
-    let document =
-        json!({ "version": 1, "command": "check", "runs": runs, "not_modelled": not_modelled });
+    let document = json!({
+        "version": 1,
+        "command": "check",
+        "world": world.name(),
+        "kernel": world.kernel_version(),
+        "runs": runs,
+        "not_modelled": not_modelled,
+    });
     format!("{document:#}\n")
 }

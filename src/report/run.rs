@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use comfy_table::Table;
-use dualq_scenario::{FlowOutcome, ProbeOutcome};
+use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome};
 use serde_json::{Map, Value, json};
 
 use super::{render, thousands};
 use crate::run::{Comparison, Run};
+use crate::world::World;
 
 /// The version of the JSON document's form.
 const JSON_VERSION: u32 = 1;
@@ -18,25 +19,57 @@ struct Figure {
     name: &'static str,
     value: Option<f64>,
     digits: usize,
+    is_time: bool,
+}
+
+impl Figure {
+    fn show(&self) -> String {
+        match self.value {
+            None => "-".to_owned(),
+            Some(value) if self.digits == 0 => thousands(value as u64),
+            Some(value) => format!("{value:.*}", self.digits),
+        }
+    }
+
+    /// How far it is from the same figure of another world: times as a difference, all else as a share.
+    fn apart(&self, reference: &Self) -> String {
+        let Some((value, reference)) = self.value.zip(reference.value) else {
+            return "-".to_owned();
+        };
+        let difference = value - reference;
+        if self.is_time {
+            format!("{difference:+.*}", self.digits)
+        } else if reference == 0.0 {
+            if difference == 0.0 { "0%".to_owned() } else { "-".to_owned() }
+        } else {
+            format!("{:+.0}%", 100.0 * difference / reference)
+        }
+    }
 }
 
 impl Run {
+    /// What came of it in the world that was named first, by which runs are ranked and spoken of.
+    fn outcome(&self) -> &Outcome {
+        &self.outcomes[0]
+    }
+
     fn base_ms(&self) -> f64 {
         self.variant.scenario.link.rtt.as_secs_f64() * 1e3
     }
 
     /// Throughput over round-trip time, by which runs are ranked: Kleinrock's power.
     fn power(&self) -> f64 {
-        let rtt = self.outcome.probe.first().map_or(self.base_ms(), |probe| probe.mean_ms);
-        if rtt > 0.0 { self.outcome.goodput_mbit / rtt } else { 0.0 }
+        let outcome = self.outcome();
+        let rtt = outcome.probe.first().map_or(self.base_ms(), |probe| probe.mean_ms);
+        if rtt > 0.0 { outcome.goodput_mbit / rtt } else { 0.0 }
     }
 
-    fn figures(&self) -> Vec<Figure> {
+    fn figures(&self, outcome: &Outcome) -> Vec<Figure> {
         let scenario = &self.variant.scenario;
-        let outcome = &self.outcome;
         let mut figures = Vec::new();
         let mut add = |group: &str, name, value: Option<f64>, digits| {
-            figures.push(Figure { group: group.to_owned(), name, value, digits });
+            let is_time = group.ends_with("(ms)");
+            figures.push(Figure { group: group.to_owned(), name, value, digits, is_time });
         };
         add("goodput", "Mbits/sec", Some(outcome.goodput_mbit), 2);
         if scenario.flow.len() > 1 {
@@ -102,7 +135,7 @@ fn ranked(runs: &[Run]) -> Vec<&Run> {
 
 /// A table that answers the question: best first, a line in plain words under it.
 pub(crate) fn text(comparison: &Comparison) -> String {
-    let Comparison { plan, runs, .. } = comparison;
+    let Comparison { plan, worlds, runs, .. } = comparison;
     let mut text = String::new();
     if plan.about.is_empty() {
         let _ = writeln!(text, "{}\n", plan.name);
@@ -116,10 +149,14 @@ pub(crate) fn text(comparison: &Comparison) -> String {
         first.variant.settings.iter().map(|(what, _)| what.as_str()).collect();
     let settings = if settings.is_empty() { vec!["qdisc"] } else { settings };
     let mut table = Table::new();
-    let mut groups = vec![String::new(); settings.len()];
     let mut names: Vec<&str> = settings.clone();
+    if worlds.len() > 1 {
+        names.push("world");
+    }
+    let first_number = names.len();
+    let mut groups = vec![String::new(); first_number];
     let mut previous = String::new();
-    for figure in first.figures() {
+    for figure in first.figures(first.outcome()) {
         let title = if figure.group == previous { "" } else { figure.group.as_str() };
         groups.push(title.to_owned());
         previous.clone_from(&figure.group);
@@ -133,14 +170,31 @@ pub(crate) fn text(comparison: &Comparison) -> String {
         if row.is_empty() {
             row.push(run.variant.scenario.link.qdisc.clone());
         }
-        row.extend(run.figures().iter().map(|figure| match figure.value {
-            None => "-".to_owned(),
-            Some(value) if figure.digits == 0 => thousands(value as u64),
-            Some(value) => format!("{value:.*}", figure.digits),
-        }));
-        table.add_row(row);
+        if let [_] = worlds.as_slice() {
+            row.extend(run.figures(run.outcome()).iter().map(Figure::show));
+            table.add_row(row);
+            continue;
+        }
+        let reference = run.figures(run.outcome());
+        for (number, (world, outcome)) in worlds.iter().zip(&run.outcomes).enumerate() {
+            let figures = run.figures(outcome);
+            let mut line = std::mem::replace(&mut row, vec![String::new(); settings.len()]);
+            line.push(world.name().to_owned());
+            line.extend(figures.iter().map(Figure::show));
+            table.add_row(line);
+            if number > 0 {
+                let mut line = vec![String::new(); settings.len()];
+                line.push("apart".to_owned());
+                let apart = reference.iter().zip(&figures);
+                line.extend(apart.map(|(reference, figure)| figure.apart(reference)));
+                table.add_row(line);
+            }
+        }
     }
-    let _ = writeln!(text, "{}\n", render(table, settings.len()));
+    let _ = writeln!(text, "{}\n", render(table, first_number));
+    for version in worlds.iter().filter_map(World::kernel_version) {
+        let _ = writeln!(text, "The world kernel is Linux {version} in virtual time.");
+    }
 
     if ranked.len() == 1 {
         let _ = writeln!(text, "{}", sentence(first));
@@ -156,7 +210,7 @@ pub(crate) fn text(comparison: &Comparison) -> String {
         }
     }
     for run in &ranked {
-        for (group, flow) in run.variant.scenario.flow.iter().zip(&run.outcome.flow) {
+        for (group, flow) in run.variant.scenario.flow.iter().zip(&run.outcome().flow) {
             // Only a size is an end of its own; goodput says little of a transfer that was over before the figures begin.
             if group.size.is_some() {
                 let done: Vec<f64> = flow.completion_s.iter().flatten().copied().collect();
@@ -174,7 +228,7 @@ pub(crate) fn text(comparison: &Comparison) -> String {
     }
     for run in &ranked {
         let mut stalled = 0;
-        for flow in &run.outcome.flow {
+        for flow in &run.outcome().flow {
             // What has sent all it had to before the figures begin is done, not stuck.
             let flows = flow.goodput_mbit.iter().zip(&flow.completion_s);
             stalled += flows.filter(|(goodput, done)| **goodput <= 0.0 && done.is_none()).count();
@@ -191,9 +245,9 @@ pub(crate) fn text(comparison: &Comparison) -> String {
 }
 
 fn sentence(run: &Run) -> String {
-    let goodput = run.outcome.goodput_mbit;
+    let goodput = run.outcome().goodput_mbit;
     let label = run.label();
-    match run.outcome.probe.first() {
+    match run.outcome().probe.first() {
         Some(probe) if probe.n > 0 => format!(
             "{label}: {goodput:.1} Mbits/sec while the probe is answered in {:.2} ms, {:.2} ms above the base",
             probe.mean_ms,
@@ -206,23 +260,30 @@ fn sentence(run: &Run) -> String {
 
 /// One document: each run with its scenario and its outcome.
 pub(crate) fn json(comparison: &Comparison) -> String {
-    let Comparison { plan, seed, runs } = comparison;
+    let Comparison { plan, seed, worlds, runs } = comparison;
     let runs: Vec<Value> = runs
         .iter()
-        .map(|run| {
+        .flat_map(|run| {
+            worlds.iter().zip(&run.outcomes).map(move |(world, outcome)| (run, world, outcome))
+        })
+        .map(|(run, world, outcome)| {
             let settings: Map<String, Value> = run
                 .variant
                 .settings
                 .iter()
                 .map(|(what, value)| (what.clone(), Value::from(value.clone())))
                 .collect();
-            json!({
+            let mut object = json!({
                 "settings": settings,
-                "world": "model",
+                "world": world.name(),
                 "seed": seed,
                 "scenario": run.variant.scenario,
-                "outcome": run.outcome,
-            })
+                "outcome": outcome,
+            });
+            if let Some(version) = world.kernel_version() {
+                object["kernel"] = version.into();
+            }
+            object
         })
         .collect();
     let document = json!({
@@ -236,25 +297,28 @@ pub(crate) fn json(comparison: &Comparison) -> String {
     format!("{document:#}\n")
 }
 
-/// One line a run, in the plan's order.
+/// One line a run and world, in the plan's order.
 pub(crate) fn csv(comparison: &Comparison) -> String {
+    let Comparison { worlds, runs, .. } = comparison;
     let mut writer = csv::Writer::from_writer(Vec::new());
-    for (number, run) in comparison.runs.iter().enumerate() {
-        let settings = &run.variant.settings;
-        let figures = run.figures();
-        if number == 0 {
-            let title =
-                |figure: &Figure| format!("{} {}", figure.group, figure.name).trim().to_owned();
-            let settings = settings.iter().map(|(what, _)| what.clone());
-            let names = settings.chain(figures.iter().map(title));
-            writer.write_record(names).expect("memory takes all");
+    let which = |name: &str| (worlds.len() > 1).then(|| name.to_owned());
+    if let Some(run) = runs.first() {
+        let title = |figure: Figure| format!("{} {}", figure.group, figure.name).trim().to_owned();
+        let settings = run.variant.settings.iter().map(|(what, _)| what.clone());
+        let figures = run.figures(run.outcome()).into_iter().map(title);
+        let names = settings.chain(which("world")).chain(figures);
+        writer.write_record(names).expect("memory takes all");
+    }
+    for run in runs {
+        for (world, outcome) in worlds.iter().zip(&run.outcomes) {
+            let show = |figure: Figure| {
+                figure.value.map_or(String::new(), |value| format!("{value:.*}", figure.digits))
+            };
+            let settings = run.variant.settings.iter().map(|(_, value)| value.clone());
+            let figures = run.figures(outcome).into_iter().map(show);
+            let values = settings.chain(which(world.name())).chain(figures);
+            writer.write_record(values).expect("memory takes all");
         }
-        let show = |figure: &Figure| {
-            figure.value.map_or(String::new(), |value| format!("{value:.*}", figure.digits))
-        };
-        let settings = settings.iter().map(|(_, value)| value.clone());
-        let values = settings.chain(figures.iter().map(show));
-        writer.write_record(values).expect("memory takes all");
     }
     let bytes = writer.into_inner().expect("memory takes all");
     String::from_utf8(bytes).expect("only text was written")

@@ -1,0 +1,113 @@
+//! `dualq` as the init of a guest: what it was started for is in a file in the folder that it shares with the host.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use dualq_guest::inside;
+use dualq_scenario::{Outcome, Scenario};
+use serde::{Deserialize, Serialize};
+
+/// The files in the folder.
+pub(crate) const TASK: &str = "task.json";
+pub(crate) const RESULT: &str = "result.json";
+pub(crate) const STDOUT: &str = "stdout";
+pub(crate) const STDERR: &str = "stderr";
+
+/// How often a guest in which a command runs gives a sign of life. It cannot tell how far that is.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// What a guest is started for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Task {
+    /// Run a scenario; its result is an [`Outcome`].
+    Scenario {
+        /// The scenario.
+        scenario: Box<Scenario>,
+        /// What the network's randomness follows from.
+        seed: u64,
+    },
+    /// Run a command as root; its result is its exit status.
+    Command {
+        /// The program and its arguments.
+        words: Vec<String>,
+        /// Where it starts.
+        directory: PathBuf,
+        /// A folder of the host's in place of `/etc`.
+        etc: Option<PathBuf>,
+    },
+}
+
+/// Does what the guest was started for, and powers it off.
+pub(crate) fn run() -> ! {
+    let outcome =
+        inside::prepare().map_err(|error| error.to_string()).and_then(|folder| work(&folder));
+    inside::power_off(outcome)
+}
+
+fn work(folder: &Path) -> Result<(), String> {
+    let task = fs::read(folder.join(TASK)).map_err(|error| format!("{TASK}: {error}"))?;
+    let task = serde_json::from_slice(&task).map_err(|error| format!("{TASK}: {error}"))?;
+    let result = match task {
+        Task::Scenario { scenario, seed } => {
+            let outcome = scenario_outcome(&scenario, seed)?;
+            serde_json::to_vec(&outcome)
+        }
+        Task::Command { words, directory, etc } => {
+            let status = command_status(folder, &words, &directory, etc.as_deref())?;
+            serde_json::to_vec(&status)
+        }
+    };
+    let result = result.map_err(|error| error.to_string())?;
+    fs::write(folder.join(RESULT), result).map_err(|error| format!("{RESULT}: {error}"))
+}
+
+fn scenario_outcome(scenario: &Scenario, seed: u64) -> Result<Outcome, String> {
+    // What the first namespace does not allow, its children cannot have as their default.
+    let controls = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    fs::read(controls)
+        .and_then(|all| fs::write("/proc/sys/net/ipv4/tcp_allowed_congestion_control", all))
+        .map_err(|error| format!("{controls}: {error}"))?;
+    let mut beat = |time: Duration| inside::pulse(&time.as_secs().to_string());
+    dualq_lab::run(scenario, seed, &mut beat).map_err(|error| error.to_string())
+}
+
+fn command_status(
+    folder: &Path,
+    words: &[String],
+    directory: &Path,
+    etc: Option<&Path>,
+) -> Result<Option<i32>, String> {
+    let plain = |error: io::Error| error.to_string();
+    if let Some(etc) = etc {
+        inside::mount_host_folder(etc, "/etc").map_err(plain)?;
+    }
+    // Nothing reaches a network but what the command makes itself; even loopback is off until it is switched on.
+    let mut netlink = dualq_netlink::Netlink::open().map_err(|error| error.to_string())?;
+    let loopback = netlink.link("lo").map_err(|error| error.to_string())?;
+    netlink.set_up(loopback.index).map_err(|error| error.to_string())?;
+    let [program, arguments @ ..] = words else { return Err("no command".to_owned()) };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .current_dir(directory)
+        .env_clear()
+        .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("HOME", "/root")
+        .env("TMPDIR", "/run")
+        .stdout(File::create(folder.join(STDOUT)).map_err(plain)?)
+        .stderr(File::create(folder.join(STDERR)).map_err(plain)?)
+        .spawn()
+        .map_err(|error| format!("cannot run {program} in the guest: {error}"))?;
+    let mut beats = 0_u64;
+    loop {
+        if let Some(status) = child.try_wait().map_err(plain)? {
+            return Ok(status.code());
+        }
+        beats += 1;
+        inside::pulse(&beats.to_string());
+        std::thread::sleep(BEAT.min(Duration::from_millis(10 * beats)));
+    }
+}
