@@ -83,6 +83,7 @@ impl Run {
         for (number, (group, probe)) in scenario.probe.iter().zip(&outcome.probe).enumerate() {
             let title = match scenario.probe.len() {
                 1 => format!("{} RTT (ms)", group.kind),
+                _ if group.kind == "ping" => format!("ping {} RTT (ms)", number + 1),
                 _ => format!("{} {} ({}) RTT (ms)", group.kind, number + 1, group.cc),
             };
             let measured = (probe.n > 0).then_some(probe);
@@ -165,11 +166,12 @@ pub(crate) fn text(comparison: &Comparison) -> String {
     table.add_row(groups);
     table.add_row(names);
     for run in &ranked {
-        let settings = &run.variant.settings;
-        let mut row: Vec<String> = settings.iter().map(|(_, value)| value.clone()).collect();
+        let values = run.variant.settings.iter().map(|(_, value)| value.clone());
+        let mut row: Vec<String> = values.collect();
         if row.is_empty() {
             row.push(run.variant.scenario.link.qdisc.clone());
         }
+        let nothing = vec![String::new(); row.len()];
         if let [_] = worlds.as_slice() {
             row.extend(run.figures(run.outcome()).iter().map(Figure::show));
             table.add_row(row);
@@ -178,12 +180,12 @@ pub(crate) fn text(comparison: &Comparison) -> String {
         let reference = run.figures(run.outcome());
         for (number, (world, outcome)) in worlds.iter().zip(&run.outcomes).enumerate() {
             let figures = run.figures(outcome);
-            let mut line = std::mem::replace(&mut row, vec![String::new(); settings.len()]);
+            let mut line = std::mem::replace(&mut row, nothing.clone());
             line.push(world.name().to_owned());
             line.extend(figures.iter().map(Figure::show));
             table.add_row(line);
             if number > 0 {
-                let mut line = vec![String::new(); settings.len()];
+                let mut line = nothing.clone();
                 line.push("apart".to_owned());
                 let apart = reference.iter().zip(&figures);
                 line.extend(apart.map(|(reference, figure)| figure.apart(reference)));
