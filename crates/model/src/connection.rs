@@ -71,6 +71,8 @@ pub(crate) struct Connection {
     pub(crate) device: VecDeque<Transmission>,
     /// Bytes that left the sender, headers included.
     pub(crate) line_bytes: u64,
+    /// How many samples of its round-trip time were taken.
+    pub(crate) rtt_samples: u64,
     pub(crate) at_warmup: Marker,
 }
 
@@ -147,6 +149,7 @@ impl Connection {
             size: u64::MAX,
             device: VecDeque::new(),
             line_bytes: 0,
+            rtt_samples: 0,
             at_warmup: Marker::default(),
         })
     }
@@ -219,15 +222,11 @@ impl Connection {
         next_ns
     }
 
-    pub(crate) fn is_probe(&self) -> bool {
-        self.samples().is_some()
-    }
-
-    /// The round trips that a probe measured.
-    pub(crate) fn samples(&self) -> Option<&[u64]> {
+    /// The round trips that a probe measured; none if this is a flow.
+    pub(crate) fn samples(&self) -> &[u64] {
         match &self.program {
-            Program::Bulk { .. } => None,
-            Program::Probe { samples, .. } | Program::Ping { samples, .. } => Some(samples),
+            Program::Bulk { .. } => &[],
+            Program::Probe { samples, .. } | Program::Ping { samples, .. } => samples,
         }
     }
 

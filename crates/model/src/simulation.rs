@@ -26,7 +26,9 @@ pub struct Simulation<'a> {
     scenario: &'a Scenario,
     now_ns: u64,
     agenda: Agenda,
+    /// First the flows, then the probes.
     connections: Vec<Connection>,
+    flows: usize,
     device: Device,
 
     queue: Discipline<Packet>,
@@ -85,6 +87,7 @@ impl<'a> Simulation<'a> {
                 connections.push(Connection::flow(scenario, device, group, start_ns, draw())?);
             }
         }
+        let flows = connections.len();
         for group in scenario.probe.iter().enumerate() {
             connections.push(Connection::probe(scenario, device, group, draw())?);
         }
@@ -97,6 +100,7 @@ impl<'a> Simulation<'a> {
             now_ns: 0,
             agenda,
             connections,
+            flows,
             device,
             queue,
             shaper: Shaper::new(scenario.link.rate),
@@ -126,16 +130,20 @@ impl<'a> Simulation<'a> {
                         connection.at_warmup = connection.marker();
                     }
                 }
-                self.record.sample_rtts(&self.connections);
+                self.record.sample_rtts();
                 sample_ns += SAMPLE_NS;
             }
             if next_ns == interval_end_ns || next_ns == end_ns {
-                self.record.end_interval(next_ns, &self.connections, &self.queue);
+                let probes = &self.connections[self.flows..];
+                self.record.end_interval(next_ns, probes, &self.queue);
                 interval_end_ns = interval_end_ns.saturating_add(interval_ns);
             }
             if next_ns == end_ns {
                 break;
             }
+        }
+        for connection in &mut self.connections[..self.flows] {
+            self.record.take_samples(connection);
         }
         self.record.close(end_ns, self.scenario, &self.connections, &self.queue)
     }
@@ -216,9 +224,7 @@ impl<'a> Simulation<'a> {
             way_back.push_back((back_ns, packet.connection, ack));
         });
         let deadline = connection.receiver.next_timer().as_nanos();
-        if deadline != u64::MAX {
-            self.agenda.arm(packet.connection, Cause::Receiver, deadline);
-        }
+        self.agenda.arm(packet.connection, Cause::Receiver, deadline);
     }
 
     /// An acknowledgement reaches its sender.
@@ -233,9 +239,15 @@ impl<'a> Simulation<'a> {
             }
             return;
         }
+        if let Program::Bulk { .. } = &connection.program {
+            self.record.take_samples(connection);
+        }
+        let before = connection.sender.acknowledged();
         connection.sender.on_ack(now, &ack);
         match &mut connection.program {
             Program::Bulk { done_ns, .. } => {
+                let acknowledged = connection.sender.acknowledged() - before;
+                self.record.acknowledged(connection.group, acknowledged);
                 if done_ns.is_none() && connection.sender.is_done() {
                     *done_ns = Some(self.now_ns);
                 }
@@ -264,31 +276,33 @@ impl<'a> Simulation<'a> {
         let connection = &mut self.connections[number as usize];
         match cause {
             Cause::Sender => {
-                if connection.sender.next_timer() <= now {
-                    connection.sender.on_timer(now);
-                    self.drive(number);
-                } else {
-                    let deadline = connection.sender.next_timer().as_nanos();
-                    self.agenda.arm(number, Cause::Sender, deadline);
-                }
+                connection.sender.on_timer(now);
+                self.drive(number);
             }
             Cause::Receiver => {
-                if connection.receiver.next_timer() <= now {
-                    let back_ns = self.now_ns + self.reverse_ns;
-                    let way_back = &mut self.way_back;
-                    connection.receiver.on_timer(now, &mut |ack| {
-                        way_back.push_back((back_ns, number, ack));
-                    });
-                }
+                let back_ns = self.now_ns + self.reverse_ns;
+                let way_back = &mut self.way_back;
+                connection.receiver.on_timer(now, &mut |ack| {
+                    way_back.push_back((back_ns, number, ack));
+                });
                 let deadline = connection.receiver.next_timer().as_nanos();
                 self.agenda.arm(number, Cause::Receiver, deadline);
             }
-            Cause::Departure => self.drive(number),
+            Cause::Departure => {
+                if self.release(number) {
+                    self.drive(number);
+                }
+            }
             Cause::Program => {
                 if let Some(next_ns) = connection.run_program(self.now_ns) {
                     self.agenda.arm(number, Cause::Program, next_ns);
                 }
-                self.drive(number);
+                // What ping sends is no TCP.
+                if matches!(connection.program, Program::Ping { .. }) {
+                    self.release(number);
+                } else {
+                    self.drive(number);
+                }
             }
         }
     }
@@ -298,33 +312,34 @@ impl<'a> Simulation<'a> {
     fn drive(&mut self, number: u32) {
         let now = self.now();
         loop {
-            let connection = &mut self.connections[number as usize];
-            let device = &mut connection.device;
-            connection.sender.transmit(now, &mut |transmission| device.push_back(transmission));
-            let mut more = false;
-            while let Some(front) = self.connections[number as usize].device.front().copied() {
-                if front.departure > now {
-                    break;
-                }
-                let connection = &mut self.connections[number as usize];
-                connection.device.pop_front();
-                connection.line_bytes += u64::from(front.data.wire_bytes());
-                more |= !matches!(connection.program, Program::Ping { .. })
-                    && connection.sender.on_departure(front.data.payload);
-                self.forward(number, &front);
-            }
-            if !more {
+            let Connection { sender, device, .. } = &mut self.connections[number as usize];
+            sender.transmit(now, &mut |transmission| device.push_back(transmission));
+            if !self.release(number) {
                 break;
             }
         }
-        let connection = &self.connections[number as usize];
-        if let Some(front) = connection.device.front() {
-            self.agenda.arm(number, Cause::Departure, front.departure.as_nanos());
+        let deadline = self.connections[number as usize].sender.next_timer().as_nanos();
+        self.agenda.arm(number, Cause::Sender, deadline);
+    }
+
+    /// The queue of a sender's interface lets go what is due. Returns whether the sender waits for that.
+    #[inline]
+    fn release(&mut self, number: u32) -> bool {
+        let mut more = false;
+        loop {
+            let connection = &mut self.connections[number as usize];
+            let Some(front) = connection.device.front().copied() else { break };
+            if front.departure.as_nanos() > self.now_ns {
+                self.agenda.arm(number, Cause::Departure, front.departure.as_nanos());
+                break;
+            }
+            connection.device.pop_front();
+            connection.line_bytes += u64::from(front.data.wire_bytes());
+            more |= !matches!(connection.program, Program::Ping { .. })
+                && connection.sender.on_departure(front.data.payload);
+            self.forward(number, &front);
         }
-        let deadline = connection.sender.next_timer().as_nanos();
-        if deadline != u64::MAX {
-            self.agenda.arm(number, Cause::Sender, deadline);
-        }
+        more
     }
 
     /// A packet leaves its sender and reaches the bottleneck's queue.

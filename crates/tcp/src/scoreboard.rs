@@ -12,8 +12,8 @@ pub(crate) const RETRANSMITTED: u8 = 4;
 /// Was retransmitted at some time.
 pub(crate) const EVER_RETRANSMITTED: u8 = 8;
 
-/// Room for a window after the handshake; it doubles when it is too small. Small, for the sake of ten thousand flows.
-const INITIAL_SEGMENTS: usize = 16;
+/// Room for the first segments; it doubles when it is too small. Small, for the sake of ten thousand flows.
+const INITIAL_SEGMENTS: usize = 8;
 
 /// One segment that was sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,7 +58,7 @@ pub(crate) struct Scoreboard {
 impl Scoreboard {
     pub(crate) fn new() -> Self {
         Self {
-            ring: vec![Segment::default(); INITIAL_SEGMENTS],
+            ring: Vec::new(),
             first: 0,
             next: 0,
             sacked_out: 0,
@@ -104,7 +104,8 @@ impl Scoreboard {
 
     #[cold]
     fn grow(&mut self) {
-        let mut ring = vec![Segment::default(); self.ring.len() * 2];
+        let size = (self.ring.len() * 2).max(INITIAL_SEGMENTS);
+        let mut ring = vec![Segment::default(); size];
         let mask = ring.len() - 1;
         for number in self.first..self.next {
             ring[number as usize & mask] = *self.get(number);
