@@ -1,7 +1,7 @@
 //! What is to happen: timers of connections in the order of time, first come first served within an instant.
 //!
 //! A timing wheel (Varghese, Lauck: *Hashed and Hierarchical Timing Wheels*, 1987) keeps the cost of a timer apart from
-//! how many there are: only those of the current slot are sorted, in a small heap.
+//! how many there are: only those of the current slot are sorted, and what is added to it, in a small heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,6 +31,8 @@ const SLOT_BITS: u32 = 17;
 /// The wheel reaches half a second ahead: what lies further off is rare, or far apart.
 const SLOTS: u64 = 4096;
 const SLOT_WORDS: usize = SLOTS as usize / 64;
+/// Room for so many entries is kept for other slots.
+const SPARE_ENTRIES: usize = 64;
 
 /// A deadline, what comes first within an instant, and whose it is, in this order from the top: 64, 38, 24 and 2 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,12 +84,16 @@ struct Deadlines {
 /// is looked at again when it comes up, without troubling the connection.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// The entries of the current slot, and of those before it.
+    /// The entries that the current slot had when its turn came, the earliest last.
+    sorted: Vec<Entry>,
+    /// Those that were added since, to this slot or an earlier one.
     near: BinaryHeap<Reverse<Entry>>,
     current: u64,
     /// The entries of the slots behind the current one, by slot, and which slots have any.
     wheel: Vec<Vec<Entry>>,
     occupied: [u64; SLOT_WORDS],
+    /// Room for slots, used before and now empty.
+    spare: Vec<Vec<Entry>>,
     /// What lies beyond the wheel.
     far: BinaryHeap<Reverse<Entry>>,
     deadlines: Vec<Deadlines>,
@@ -99,10 +105,12 @@ impl Agenda {
     pub(crate) fn new(connections: usize) -> Self {
         let none = Deadlines { scheduled: [u64::MAX; CAUSES], wanted: [u64::MAX; CAUSES] };
         Self {
+            sorted: Vec::new(),
             near: BinaryHeap::new(),
             current: 0,
             wheel: vec![Vec::new(); SLOTS as usize],
             occupied: [0; SLOT_WORDS],
+            spare: Vec::new(),
             far: BinaryHeap::new(),
             deadlines: vec![none; connections],
             order: 0,
@@ -112,10 +120,22 @@ impl Agenda {
     /// When the next entry is due; `u64::MAX` if there is none.
     #[inline]
     pub(crate) fn next_ns(&mut self) -> u64 {
-        if self.near.is_empty() {
+        if self.sorted.is_empty() && self.near.is_empty() {
             self.turn();
         }
-        self.near.peek().map_or(u64::MAX, |Reverse(entry)| entry.deadline_ns())
+        let sorted = self.sorted.last().map_or(u64::MAX, |entry| entry.deadline_ns());
+        let near = self.near.peek().map_or(u64::MAX, |Reverse(entry)| entry.deadline_ns());
+        sorted.min(near)
+    }
+
+    #[inline]
+    fn take_next(&mut self) -> Option<Entry> {
+        match (self.sorted.last(), self.near.peek()) {
+            (Some(sorted), Some(Reverse(near))) if near < sorted => {}
+            (Some(_), _) => return self.sorted.pop(),
+            (None, _) => {}
+        }
+        self.near.pop().map(|Reverse(entry)| entry)
     }
 
     /// The connection is to be called at `deadline_ns` and not before; `u64::MAX` for not at all.
@@ -131,7 +151,7 @@ impl Agenda {
     /// Takes the next entry, if its connection still wants to be called.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(u32, Cause)> {
-        let Reverse(entry) = self.near.pop()?;
+        let entry = self.take_next()?;
         let (connection, cause) = (entry.connection(), entry.cause());
         let deadlines = &mut self.deadlines[connection as usize];
         let scheduled = &mut deadlines.scheduled[cause as usize];
@@ -162,8 +182,12 @@ impl Agenda {
             self.near.push(Reverse(entry));
         } else if slot - self.current < SLOTS {
             let index = (slot % SLOTS) as usize;
+            let bit = 1 << (index % 64);
+            if self.occupied[index / 64] & bit == 0 {
+                self.occupied[index / 64] |= bit;
+                self.wheel[index] = self.spare.pop().unwrap_or_default();
+            }
             self.wheel[index].push(entry);
-            self.occupied[index / 64] |= 1 << (index % 64);
         } else {
             self.far.push(Reverse(entry));
         }
@@ -196,7 +220,11 @@ impl Agenda {
         }
         let index = (self.current % SLOTS) as usize;
         self.occupied[index / 64] &= !(1 << (index % 64));
-        self.near.extend(self.wheel[index].drain(..).map(Reverse));
+        let empty = std::mem::replace(&mut self.sorted, std::mem::take(&mut self.wheel[index]));
+        if (1..=SPARE_ENTRIES).contains(&empty.capacity()) {
+            self.spare.push(empty);
+        }
+        self.sorted.sort_unstable_by(|one, other| other.cmp(one));
         while let Some(Reverse(entry)) = self.far.peek()
             && entry.slot() < self.current + SLOTS
         {

@@ -1,8 +1,8 @@
 //! One connection of the dumbbell: its two endpoints, its program and the queue of its sender's interface.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use dualq_qdisc::disciplines::pool::Chain;
 use dualq_qdisc::{Spec, grammar};
 use dualq_tcp::{
     Algorithm, Data, HEADER_BYTES, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Tick,
@@ -68,7 +68,7 @@ pub(crate) struct Connection {
     pub(crate) started: bool,
     size: u64,
     /// What waits in the queue of the sender's interface for its departure.
-    pub(crate) device: VecDeque<Transmission>,
+    pub(crate) device: Chain,
     /// Bytes that left the sender, headers included.
     pub(crate) line_bytes: u64,
     /// How many samples of its round-trip time were taken.
@@ -147,7 +147,7 @@ impl Connection {
             start_ns: 0,
             started: false,
             size: u64::MAX,
-            device: VecDeque::new(),
+            device: Chain::EMPTY,
             line_bytes: 0,
             rtt_samples: 0,
             at_warmup: Marker::default(),
@@ -186,8 +186,8 @@ impl Connection {
     }
 
     /// The program's turn: the first time it opens the connection, later on it asks, or stops. Returns when it is its turn
-    /// again, if that is known.
-    pub(crate) fn run_program(&mut self, now_ns: u64) -> Option<u64> {
+    /// again, if that is known. What is no TCP goes to `out`.
+    pub(crate) fn run_program(&mut self, now_ns: u64, out: &mut Vec<Transmission>) -> Option<u64> {
         let mut next_ns = None;
         match &mut self.program {
             Program::Bulk { stop_ns, .. } if !self.started => {
@@ -214,7 +214,7 @@ impl Connection {
                     syn: false,
                 };
                 let departure = Instant::from_nanos(now_ns);
-                self.device.push_back(Transmission { data, departure });
+                out.push(Transmission { data, departure });
                 next_ns = Some((departure + *interval).as_nanos());
             }
         }

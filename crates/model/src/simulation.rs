@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use dualq_qdisc::disciplines::pool::Pool;
 use dualq_qdisc::{
     Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64, grammar,
 };
@@ -30,6 +31,10 @@ pub struct Simulation<'a> {
     connections: Vec<Connection>,
     flows: usize,
     device: Device,
+    /// What waits in the queues of the senders' interfaces.
+    waiting: Pool<Transmission>,
+    /// What leaves a sender just now.
+    leaving: Vec<Transmission>,
 
     queue: Discipline<Packet>,
     shaper: Shaper,
@@ -102,6 +107,8 @@ impl<'a> Simulation<'a> {
             connections,
             flows,
             device,
+            waiting: Pool::new(),
+            leaving: Vec::new(),
             queue,
             shaper: Shaper::new(scenario.link.rate),
             link_ns: u64::MAX,
@@ -212,10 +219,12 @@ impl<'a> Simulation<'a> {
     #[inline]
     fn arrive(&mut self, packet: &Packet) {
         let now = self.now();
+        // A flow's program is not worth a look.
+        let is_probe = packet.connection as usize >= self.flows;
         let connection = &mut self.connections[packet.connection as usize];
         let back_ns = self.now_ns + self.reverse_ns;
         let way_back = &mut self.way_back;
-        if matches!(connection.program, Program::Ping { .. }) {
+        if is_probe && matches!(connection.program, Program::Ping { .. }) {
             let answer = Ack { ack: packet.data.seq, ..Ack::default() };
             way_back.push_back((back_ns, packet.connection, answer));
             return;
@@ -294,7 +303,7 @@ impl<'a> Simulation<'a> {
                 }
             }
             Cause::Program => {
-                if let Some(next_ns) = connection.run_program(self.now_ns) {
+                if let Some(next_ns) = connection.run_program(self.now_ns, &mut self.leaving) {
                     self.agenda.arm(number, Cause::Program, next_ns);
                 }
                 // What ping sends is no TCP.
@@ -312,8 +321,9 @@ impl<'a> Simulation<'a> {
     fn drive(&mut self, number: u32) {
         let now = self.now();
         loop {
-            let Connection { sender, device, .. } = &mut self.connections[number as usize];
-            sender.transmit(now, &mut |transmission| device.push_back(transmission));
+            let leaving = &mut self.leaving;
+            let sender = &mut self.connections[number as usize].sender;
+            sender.transmit(now, &mut |transmission| leaving.push(transmission));
             if !self.release(number) {
                 break;
             }
@@ -325,19 +335,38 @@ impl<'a> Simulation<'a> {
     /// The queue of a sender's interface lets go what is due. Returns whether the sender waits for that.
     #[inline]
     fn release(&mut self, number: u32) -> bool {
+        let is_flow = (number as usize) < self.flows;
         let mut more = false;
+        // Most packets pass the queue without waiting.
+        let mut passed = 0;
         loop {
             let connection = &mut self.connections[number as usize];
-            let Some(front) = connection.device.front().copied() else { break };
-            if front.departure.as_nanos() > self.now_ns {
-                self.agenda.arm(number, Cause::Departure, front.departure.as_nanos());
+            let waits = !connection.device.is_empty();
+            let next = if waits {
+                self.waiting.first(&connection.device)
+            } else {
+                self.leaving.get(passed)
+            };
+            let Some(transmission) = next.copied() else { break };
+            if transmission.departure.as_nanos() > self.now_ns {
                 break;
             }
-            connection.device.pop_front();
-            connection.line_bytes += u64::from(front.data.wire_bytes());
-            more |= !matches!(connection.program, Program::Ping { .. })
-                && connection.sender.on_departure(front.data.payload);
-            self.forward(number, &front);
+            if waits {
+                self.waiting.pop(&mut connection.device);
+            } else {
+                passed += 1;
+            }
+            connection.line_bytes += u64::from(transmission.data.wire_bytes());
+            let is_tcp = is_flow || !matches!(connection.program, Program::Ping { .. });
+            more |= is_tcp && connection.sender.on_departure(transmission.data.payload);
+            self.forward(number, &transmission);
+        }
+        let device = &mut self.connections[number as usize].device;
+        for transmission in self.leaving.drain(..).skip(passed) {
+            self.waiting.push(device, transmission);
+        }
+        if let Some(front) = self.waiting.first(device) {
+            self.agenda.arm(number, Cause::Departure, front.departure.as_nanos());
         }
         more
     }

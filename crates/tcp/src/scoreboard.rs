@@ -11,9 +11,11 @@ pub(crate) const LOST: u8 = 2;
 pub(crate) const RETRANSMITTED: u8 = 4;
 /// Was retransmitted at some time.
 pub(crate) const EVER_RETRANSMITTED: u8 = 8;
+/// The application limited what was sent when it was sent last.
+pub(crate) const APP_LIMITED: u8 = 16;
 
-/// Room for the first segments; it doubles when it is too small. Small, for the sake of ten thousand flows.
-const INITIAL_SEGMENTS: usize = 8;
+/// Room for the first segments. It grows and shrinks with what is outstanding, for the sake of ten thousand flows.
+const MIN_SEGMENTS: usize = 8;
 
 /// One segment that was sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,16 +97,16 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn push(&mut self, segment: Segment) {
         if self.packets_out() as usize == self.ring.len() {
-            self.grow();
+            self.resize((self.ring.len() * 2).max(MIN_SEGMENTS));
         }
         let number = self.next;
         self.next += 1;
         *self.get_mut(number) = segment;
     }
 
+    /// Moves what is outstanding to a ring of `size` segments.
     #[cold]
-    fn grow(&mut self) {
-        let size = (self.ring.len() * 2).max(INITIAL_SEGMENTS);
+    fn resize(&mut self, size: usize) {
         let mut ring = vec![Segment::default(); size];
         let mask = ring.len() - 1;
         for number in self.first..self.next {
@@ -122,6 +124,10 @@ impl Scoreboard {
         self.lost_out -= u32::from(segment.has(LOST));
         self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
         self.retransmit_from = self.retransmit_from.max(self.first);
+        // A ring is walked around: its unused part would cost as much of the caches as what is in use.
+        if self.ring.len() > MIN_SEGMENTS && self.packets_out() as usize <= self.ring.len() / 8 {
+            self.resize((self.ring.len() / 4).max(MIN_SEGMENTS));
+        }
         segment
     }
 
@@ -190,7 +196,7 @@ impl Scoreboard {
                 self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
                 self.sacked_out += 1;
                 let entry = self.get_mut(number);
-                entry.flags = (segment.flags & EVER_RETRANSMITTED) | SACKED;
+                entry.flags = (segment.flags & (EVER_RETRANSMITTED | APP_LIMITED)) | SACKED;
                 self.sack_end = self.sack_end.max(number + 1);
             }
             number += 1;

@@ -210,7 +210,7 @@ impl Sender {
             rate.delivered += 1;
             rate.delivered_ce += u64::from(found.ece);
             rack.deliver(segment, found.now_ns, rtt.min_us);
-            builder.deliver(&segment.stamp, segment.end);
+            builder.deliver(segment);
         });
     }
 
@@ -240,7 +240,7 @@ impl Sender {
                 if !segment.has(EVER_RETRANSMITTED) || found.echo_ms >= sent_ms {
                     self.rack.deliver(&segment, found.now_ns, self.rtt.min_us);
                 }
-                builder.deliver(&segment.stamp, segment.end);
+                builder.deliver(&segment);
             }
         }
     }

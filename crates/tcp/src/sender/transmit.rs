@@ -6,7 +6,7 @@ use dualq_units::{Ecn, Instant};
 use super::{Handshake, Pacing, Sender};
 use crate::cc::{CongestionControl, Event, State};
 use crate::packet::{Data, Transmission};
-use crate::scoreboard::{EVER_RETRANSMITTED, RETRANSMITTED, SACKED, Segment};
+use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED, RETRANSMITTED, SACKED, Segment};
 use crate::tick::instant;
 
 /// An aggregate holds about a millisecond at the pacing rate (Linux: `sk_pacing_shift`).
@@ -206,11 +206,13 @@ impl Sender {
         }
         let departure = self.schedule_departure(now_ns, payload);
         let stamp = self.rate.stamp(departure, self.board.packets_out());
+        let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
         for offset in 0..u64::from(count) {
             let segment = self.board.get_mut(number + offset);
             segment.stamp = stamp;
             let was_out = segment.has(RETRANSMITTED);
-            segment.flags |= RETRANSMITTED | EVER_RETRANSMITTED;
+            segment.flags &= !APP_LIMITED;
+            segment.flags |= RETRANSMITTED | EVER_RETRANSMITTED | app_limited;
             self.board.retrans_out += u32::from(!was_out);
             self.rack.retransmit(number + offset, departure);
         }
@@ -245,7 +247,7 @@ impl Sender {
     fn transmit_new(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
         if self.board.packets_out() == 0 && self.snd_nxt < self.write_end {
             let context = self.context(now_ns);
-            self.window.app_limited = self.rate.app_limited_until != 0;
+            self.window.app_limited = self.rate.is_app_limited();
             self.control.on_event(&mut self.window, &context, Event::TransmitStart);
         }
         let most = self.gso_segments();
@@ -356,13 +358,14 @@ impl Sender {
         let departure = self.schedule_departure(now_ns, payload);
         let packets_before = self.board.packets_out();
         let stamp = self.rate.stamp(departure, packets_before);
+        let flags = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
         let seq = self.snd_nxt;
         let mut rest = payload;
         while rest > 0 {
             let part = rest.min(self.mss);
             rest -= part;
             self.snd_nxt += u64::from(part);
-            self.board.push(Segment { end: self.snd_nxt, stamp, payload: part, flags: 0 });
+            self.board.push(Segment { end: self.snd_nxt, stamp, payload: part, flags });
         }
         self.emit(departure, seq, payload, segments, true, out);
         self.new_data_sent(now_ns, packets_before);
