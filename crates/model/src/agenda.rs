@@ -285,7 +285,7 @@ mod tests {
                 wanted[connection as usize] = deadline;
                 agenda.arm(connection, Cause::Sender, deadline);
             }
-            if random.next_u32() % 3 > 0 {
+            if !random.next_u32().is_multiple_of(3) {
                 let earliest = wanted.iter().copied().min().unwrap_or(u64::MAX);
                 assert_eq!(agenda.next_ns(), earliest);
                 if let Some((connection, _)) = agenda.pop() {

@@ -155,11 +155,22 @@ impl Scoreboard {
         low
     }
 
-    /// Calls `newly` for each segment that `blocks` acknowledge for the first time, with its state before.
+    /// The offset after the highest selectively acknowledged byte, or the first outstanding one.
     #[inline]
-    pub(crate) fn sack(&mut self, blocks: &[SackBlock], mut newly: impl FnMut(&Segment)) {
+    pub(crate) fn highest_sack(&self, snd_una: u64) -> u64 {
+        if self.sacked_out == 0 { snd_una } else { self.get(self.sack_end - 1).end }
+    }
+
+    /// Calls `newly` for each segment that `blocks` acknowledge for the first time, with its state before, and whether one
+    /// behind it was acknowledged before.
+    #[inline]
+    pub(crate) fn sack(&mut self, blocks: &[SackBlock], mut newly: impl FnMut(&Segment, bool)) {
         let known = self.seen;
-        for block in blocks {
+        let mut ascending = [SackBlock::default(); 3];
+        let ascending = &mut ascending[..blocks.len()];
+        ascending.copy_from_slice(blocks);
+        ascending.sort_unstable_by_key(|block| block.start);
+        for block in ascending {
             let mut from = *block;
             // What stood in the last acknowledgement is marked; blocks grow at their ends or swallow others.
             let mut sorted = known;
@@ -178,7 +189,7 @@ impl Scoreboard {
         self.seen[..blocks.len()].copy_from_slice(blocks);
     }
 
-    fn sack_range(&mut self, start: u64, end: u64, newly: &mut impl FnMut(&Segment)) {
+    fn sack_range(&mut self, start: u64, end: u64, newly: &mut impl FnMut(&Segment, bool)) {
         if self.first == self.next {
             return;
         }
@@ -191,7 +202,7 @@ impl Scoreboard {
         while number < self.next && self.get(number).end <= end {
             let segment = *self.get(number);
             if !segment.has(SACKED) {
-                newly(&segment);
+                newly(&segment, number + 1 < self.sack_end);
                 self.lost_out -= u32::from(segment.has(LOST));
                 self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
                 self.sacked_out += 1;

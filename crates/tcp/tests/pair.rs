@@ -19,6 +19,8 @@ struct Network {
     /// Packets of 1000 that are lost, of data and of acknowledgements.
     loss: u64,
     ack_loss: u64,
+    /// Every hundredth packet takes so much longer: others overtake it.
+    detour_ns: u64,
     /// Mark instead of dropping when a quarter of the queue is full.
     marks: bool,
 }
@@ -31,6 +33,7 @@ impl Network {
             queue: 1000,
             loss: 0,
             ack_loss: 0,
+            detour_ns: 0,
             marks: false,
         }
     }
@@ -47,6 +50,7 @@ struct Pair {
     forward: VecDeque<(u64, Data)>,
     back: VecDeque<(u64, Ack)>,
     link_free_ns: u64,
+    sent: u64,
     now_ns: u64,
     random: u64,
     /// A sum over all that was sent and when.
@@ -68,6 +72,7 @@ impl Pair {
             forward: VecDeque::new(),
             back: VecDeque::new(),
             link_free_ns: 0,
+            sent: 0,
             now_ns: 0,
             random: seed | 1,
             fingerprint: 0,
@@ -121,7 +126,11 @@ impl Pair {
                     data.ecn = Ecn::Ce;
                 }
                 self.link_free_ns = start_ns + wire_ns;
-                self.forward.push_back((self.link_free_ns + self.network.one_way_ns, data));
+                self.sent += 1;
+                let detour_ns = u64::from(self.sent % 100 == 99) * self.network.detour_ns;
+                let arrival_ns = self.link_free_ns + self.network.one_way_ns + detour_ns;
+                let place = self.forward.partition_point(|(time_ns, _)| *time_ns <= arrival_ns);
+                self.forward.insert(place, (arrival_ns, data));
             }
             if last {
                 break;
@@ -255,6 +264,26 @@ fn a_delay_that_only_looks_like_loss_is_undone() {
     pair.run(3_100 * SECOND / 1_000);
     assert!(pair.sender.stats().timeouts > 0);
     assert!(pair.sender.cwnd() >= cwnd, "{} {cwnd}", pair.sender.cwnd());
+}
+
+/// Packets that are overtaken look lost, until the sender has seen that it happens on this path: then it takes more to
+/// convince it, and it waits for a quarter of the round trip (RFC 8985 §6.2, step 4).
+#[test]
+fn a_path_that_reorders_is_found_out() {
+    // A packet takes 1.2 ms. Five overtake one that is 6 ms late; a quarter of the round trip is 10 ms.
+    for detour_ms in [6, 25] {
+        let network = Network { detour_ns: detour_ms * 1_000_000, ..Network::clean(10, 20) };
+        let mut pair = Pair::new(Algorithm::Cubic, false, network, 1);
+        // A window that the queue has room for: nothing is lost.
+        let small = ReceiverConfig { max_buffer: Bytes(262_144), ..ReceiverConfig::default() };
+        pair.receiver = Receiver::new(small);
+        pair.sender.write(20_000_000);
+        assert!(pair.run(60 * SECOND));
+        let stats = pair.sender.stats();
+        // More than a hundred packets took the detour.
+        assert!(stats.segments > 13_000);
+        assert!(stats.retransmissions <= 3, "{detour_ms} ms: {stats:?}");
+    }
 }
 
 fn networks() -> impl Strategy<Value = Network> {

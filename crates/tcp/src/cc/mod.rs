@@ -6,7 +6,6 @@
 mod bbr;
 mod cubic;
 mod dctcp;
-mod max_filter;
 mod reno;
 
 use crate::rate::RateSample;

@@ -4,12 +4,9 @@
 use super::Sender;
 use super::ack::Findings;
 use crate::cc::{CongestionControl, Event, INFINITE_SSTHRESH, State};
-use crate::rack::View;
+use crate::rack::{DUPLICATE_THRESHOLD, View};
 use crate::rate::RateSample;
 use crate::scoreboard::EVER_RETRANSMITTED;
-
-/// Segments that may overtake one another before a loss is assumed (RFC 5681: three duplicate ACKs).
-const DUPLICATE_THRESHOLD: u32 = 3;
 
 /// Where the sender stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -132,7 +129,6 @@ impl Sender {
         View {
             now_ns,
             in_recovery: self.recovery.state >= State::Recovery,
-            duplicate_threshold: DUPLICATE_THRESHOLD,
             min_rtt_us: self.rtt.min_us,
             srtt_eighth_us: self.rtt.srtt_eighth_us,
         }
@@ -246,6 +242,9 @@ impl Sender {
         }
         self.window.cwnd = self.board.in_flight() + 1;
         self.window.acked_count = 0;
+        if self.recovery.state <= State::Disorder && self.board.sacked_out >= DUPLICATE_THRESHOLD {
+            self.rack.forget_reordering();
+        }
         self.set_state(now_ns, State::Loss);
         self.recovery.high_seq = self.snd_nxt;
         self.recovery.probe_end = None;
@@ -280,6 +279,14 @@ impl Sender {
         }
         if recovered {
             self.try_undo_recovery(found);
+        }
+    }
+
+    /// The byte at `offset`, never sent again, has arrived: did later ones arrive before it?
+    pub(super) fn check_reordering(&mut self, offset: u64) {
+        let highest = self.board.highest_sack(self.snd_una);
+        if offset < highest {
+            self.rack.see_reordering(highest - offset, self.mss);
         }
     }
 
@@ -348,10 +355,13 @@ impl Sender {
         if self.recovery.undo_marker.is_none() || !self.was_delayed(found) {
             return false;
         }
-        if self.has_retransmissions_out() {
+        self.check_reordering(found.prior_una);
+        if self.board.retrans_out > 0 {
             return true;
         }
-        self.recovery.first_retransmission_ms = None;
+        if !self.has_retransmissions_out() {
+            self.recovery.first_retransmission_ms = None;
+        }
         self.undo_reduction(found.now_ns, true);
         self.try_keep_open(found.now_ns);
         false
@@ -407,7 +417,7 @@ impl Sender {
         }
         if self.in_reduction() {
             self.reduce(sample.acked_sacked, sample.losses, found.advanced);
-        } else if found.acked {
+        } else if found.acked || (found.sacked && self.rack.reordering > DUPLICATE_THRESHOLD) {
             self.control.increase(&mut self.window, &context, sample.acked_sacked);
         }
         self.update_pacing_rate();
