@@ -6,7 +6,7 @@ use crate::tick::Tick;
 /// The smallest part of the retransmission timeout that stands for variation (Linux: `TCP_RTO_MIN`).
 pub(crate) const RTO_MIN_US: u64 = 200_000;
 /// The longest retransmission timeout.
-const RTO_MAX_US: u64 = 120_000_000;
+pub(crate) const RTO_MAX_US: u64 = 120_000_000;
 /// How long the smallest round-trip time is remembered (Linux: `tcp_min_rtt_wlen`, 300 s).
 const MIN_WINDOW_S: u32 = 300;
 /// The timeout before anything was measured (RFC 6298 §2.1).

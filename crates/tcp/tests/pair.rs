@@ -1,6 +1,7 @@
 //! Both endpoints across a network of the test's own: one rate, one delay, a short queue, random loss either way.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use dualq_tcp::{
     Ack, Algorithm, Data, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Transmission,
@@ -113,7 +114,7 @@ impl Pair {
     }
 
     fn enter(&mut self, mut aggregate: Data) {
-        while aggregate.payload > 0 || aggregate.syn {
+        loop {
             let last = aggregate.segments == 1;
             let mut data = aggregate.split_first();
             self.fingerprint =
@@ -284,6 +285,52 @@ fn a_path_that_reorders_is_found_out() {
         assert!(stats.segments > 13_000);
         assert!(stats.retransmissions <= 3, "{detour_ms} ms: {stats:?}");
     }
+}
+
+/// A program that does not read closes the window; the sender asks at growing intervals. So it goes on even where the news of
+/// the open window got lost.
+#[test]
+fn a_closed_window_is_probed() {
+    let mut pair = Pair::new(Algorithm::Cubic, false, Network::clean(40, 10), 1);
+    let read_interval = Duration::from_secs(8);
+    pair.receiver = Receiver::new(ReceiverConfig { read_interval, ..ReceiverConfig::default() });
+    pair.sender.write(u64::MAX);
+    pair.run(2 * SECOND);
+    let held = pair.sender.acknowledged();
+    assert!(held < 70_000, "what fits into the buffer: {held}");
+    pair.run(8 * SECOND);
+    // The timeout is some 220 ms; the probes come after 0.25, 0.7, 1.6, 3.3 and 6.9 s.
+    assert!((4..=6).contains(&pair.sender.stats().window_probes), "{:?}", pair.sender.stats());
+    assert_eq!((pair.sender.acknowledged(), pair.sender.stats().timeouts), (held, 0));
+    // The program reads, and what the receiver says of it is lost.
+    while pair.receiver.next_timer().as_nanos() != u64::MAX {
+        pair.now_ns = pair.receiver.next_timer().as_nanos();
+        let now = pair.now();
+        pair.receiver.on_timer(now, &mut |_| ());
+    }
+    let probes = pair.sender.stats().window_probes;
+    pair.run(pair.now_ns + 16 * SECOND);
+    assert!(pair.sender.stats().window_probes > probes);
+    assert!(pair.sender.acknowledged() > held + 60_000, "{}", pair.sender.acknowledged());
+}
+
+/// The window of the path is 200 kB, but no more can wait to be acknowledged than the buffer holds.
+#[test]
+fn the_send_buffer_limits_what_is_under_way() {
+    let rate = |max_buffer: u64| {
+        let mut pair = Pair::new(Algorithm::Cubic, false, Network::clean(40, 20), 1);
+        let max_buffer = Bytes(max_buffer);
+        pair.sender = Sender::new(SenderConfig { max_buffer, ..SenderConfig::default() });
+        pair.sender.write(u64::MAX);
+        pair.run(5 * SECOND);
+        let start = pair.sender.acknowledged();
+        pair.run(15 * SECOND);
+        (pair.sender.acknowledged() - start) as f64 * 8.0 / 10.0 / 1e6
+    };
+    assert!(rate(64 << 20) > 37.5, "{}", rate(64 << 20));
+    // One packet of 65 kB in 40 ms, and the next when most of it is acknowledged.
+    let small = rate(65_536);
+    assert!((8.0..14.0).contains(&small), "{small}");
 }
 
 fn networks() -> impl Strategy<Value = Network> {

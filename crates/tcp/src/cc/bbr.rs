@@ -586,6 +586,11 @@ impl CongestionControl for Bbr {
         window.cwnd
     }
 
+    /// Its window in start-up is almost three times what the path holds.
+    fn send_buffer_windows(&self) -> u32 {
+        3
+    }
+
     fn min_gso_segments(&self, window: &Window) -> u32 {
         min_gso_segments(window)
     }

@@ -116,6 +116,7 @@ impl Sender {
             self.take_sack(ack, first_block, &mut found, &mut builder, &mut times);
         }
         if prior_packets == 0 {
+            self.check_window_probe(now_ns);
             self.finish_probe_if_acked(ack.ack, &found);
             return;
         }
@@ -181,6 +182,7 @@ impl Sender {
         // The SYN counts as a packet delivered.
         self.rate.delivered = 1;
         self.rate.delivered_at_ns = now_ns;
+        self.open_buffer();
         self.update_pacing_rate();
         let context = self.context(now_ns);
         self.control.start(&mut self.window, &context);

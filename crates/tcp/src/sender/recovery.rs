@@ -34,6 +34,8 @@ pub(super) struct Recovery {
     pub(super) probe_end: Option<u64>,
     /// Whether the loss probe was a retransmission.
     pub(super) probe_retransmitted: bool,
+    /// How often the time to the next probe of a closed window was doubled.
+    pub(super) window_probe_doublings: u8,
     /// F-RTO wants new data before retransmissions.
     pub(super) new_data_first: bool,
 }
@@ -270,7 +272,7 @@ impl Sender {
                 }
             } else if found.advanced && !recovered {
                 self.recovery.high_seq = self.snd_nxt;
-                if self.write_end > self.snd_nxt && self.window_end > self.snd_nxt {
+                if self.buffer.end > self.snd_nxt && self.window_end > self.snd_nxt {
                     self.recovery.new_data_first = true;
                     return;
                 }
