@@ -81,7 +81,7 @@ impl Record {
     /// Looks at a flow's smoothed round-trip time.
     pub(crate) fn sample(&mut self, group: usize, info: &TcpInfo) {
         if info.srtt_us > 0 {
-            self.rtts[group].record(u64::from(info.srtt_us));
+            self.rtts[group].record(u64::from(info.srtt_us), 1);
         }
     }
 

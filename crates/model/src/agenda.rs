@@ -1,10 +1,13 @@
 //! What is to happen: timers of connections in the order of time, first come first served within an instant.
+//!
+//! A timing wheel (Varghese, Lauck: *Hashed and Hierarchical Timing Wheels*, 1987) keeps the cost of a timer apart from
+//! how many there are: only those of the current slot are sorted, and what is added to it, in a small heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// What a timer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The sending endpoint's timer.
     Sender,
@@ -17,73 +20,281 @@ pub(crate) enum Cause {
 }
 
 /// How many causes there are.
-pub(crate) const CAUSES: usize = 4;
+const CAUSES: usize = 4;
 
-type Entry = (u64, u64, u32, Cause);
+impl Cause {
+    const ALL: [Self; CAUSES] = [Self::Sender, Self::Receiver, Self::Departure, Self::Program];
+}
+
+/// A slot is 2¹⁷ ns long, 131 µs.
+const SLOT_BITS: u32 = 17;
+/// The wheel reaches half a second ahead: what lies further off is rare, or far apart.
+const SLOTS: u64 = 4096;
+const SLOT_WORDS: usize = SLOTS as usize / 64;
+/// Room for so many entries is kept for other slots.
+const SPARE_ENTRIES: usize = 64;
+
+/// A deadline, what comes first within an instant, and whose it is, in this order from the top: 64, 38, 24 and 2 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
+
+const CONNECTION_BITS: u32 = 24;
+const CAUSE_BITS: u32 = 2;
+
+impl Entry {
+    #[inline]
+    const fn new(deadline_ns: u64, order: u64, connection: u32, cause: Cause) -> Self {
+        let whose = (connection as u64) << CAUSE_BITS | cause as u64;
+        let rest = order << (CONNECTION_BITS + CAUSE_BITS) | whose;
+        Self((deadline_ns as u128) << 64 | rest as u128)
+    }
+
+    #[inline]
+    const fn deadline_ns(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    #[inline]
+    const fn slot(self) -> u64 {
+        self.deadline_ns() >> SLOT_BITS
+    }
+
+    #[inline]
+    const fn connection(self) -> u32 {
+        (self.0 as u64 >> CAUSE_BITS) as u32 & ((1 << CONNECTION_BITS) - 1)
+    }
+
+    #[inline]
+    const fn cause(self) -> Cause {
+        Cause::ALL[self.0 as usize & (CAUSES - 1)]
+    }
+}
+
+/// A connection's deadlines, by cause; `u64::MAX` for none.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Deadlines {
+    /// When the earliest entry that counts is due.
+    scheduled: [u64; CAUSES],
+    /// When the connection wants to be called.
+    wanted: [u64; CAUSES],
+}
 
 /// Deadlines, of which each connection has one a cause. A deadline that moves away costs nothing: the entry stays and
-/// is looked at again when it comes up.
-#[derive(Debug, Default)]
+/// is looked at again when it comes up, without troubling the connection.
+#[derive(Debug)]
 pub(crate) struct Agenda {
-    heap: BinaryHeap<Reverse<Entry>>,
-    /// When the earliest valid entry of each connection and cause is due.
-    scheduled: Vec<[u64; CAUSES]>,
+    /// The entries that the current slot had when its turn came, the earliest last.
+    sorted: Vec<Entry>,
+    /// Those that were added since, to this slot or an earlier one.
+    near: BinaryHeap<Reverse<Entry>>,
+    current: u64,
+    /// The entries of the slots behind the current one, by slot, and which slots have any.
+    wheel: Vec<Vec<Entry>>,
+    occupied: [u64; SLOT_WORDS],
+    /// Room for slots, used before and now empty.
+    spare: Vec<Vec<Entry>>,
+    /// What lies beyond the wheel.
+    far: BinaryHeap<Reverse<Entry>>,
+    deadlines: Vec<Deadlines>,
     order: u64,
 }
 
 impl Agenda {
+    /// No deadlines, for so many connections: at most 2²⁴.
     pub(crate) fn new(connections: usize) -> Self {
+        let none = Deadlines { scheduled: [u64::MAX; CAUSES], wanted: [u64::MAX; CAUSES] };
         Self {
-            heap: BinaryHeap::with_capacity(connections * CAUSES),
-            scheduled: vec![[u64::MAX; CAUSES]; connections],
+            sorted: Vec::new(),
+            near: BinaryHeap::new(),
+            current: 0,
+            wheel: vec![Vec::new(); SLOTS as usize],
+            occupied: [0; SLOT_WORDS],
+            spare: Vec::new(),
+            far: BinaryHeap::new(),
+            deadlines: vec![none; connections],
             order: 0,
         }
     }
 
     /// When the next entry is due; `u64::MAX` if there is none.
     #[inline]
-    pub(crate) fn next_ns(&self) -> u64 {
-        self.heap.peek().map_or(u64::MAX, |Reverse(entry)| entry.0)
+    pub(crate) fn next_ns(&mut self) -> u64 {
+        if self.sorted.is_empty() && self.near.is_empty() {
+            self.turn();
+        }
+        let sorted = self.sorted.last().map_or(u64::MAX, |entry| entry.deadline_ns());
+        let near = self.near.peek().map_or(u64::MAX, |Reverse(entry)| entry.deadline_ns());
+        sorted.min(near)
     }
 
-    /// Makes sure that the connection is looked at by `deadline_ns`.
+    #[inline]
+    fn take_next(&mut self) -> Option<Entry> {
+        match (self.sorted.last(), self.near.peek()) {
+            (Some(sorted), Some(Reverse(near))) if near < sorted => {}
+            (Some(_), _) => return self.sorted.pop(),
+            (None, _) => {}
+        }
+        self.near.pop().map(|Reverse(entry)| entry)
+    }
+
+    /// The connection is to be called at `deadline_ns` and not before; `u64::MAX` for not at all.
     #[inline]
     pub(crate) fn arm(&mut self, connection: u32, cause: Cause, deadline_ns: u64) {
-        let scheduled = &mut self.scheduled[connection as usize][cause as usize];
-        if deadline_ns < *scheduled {
-            *scheduled = deadline_ns;
-            self.order += 1;
-            self.heap.push(Reverse((deadline_ns, self.order, connection, cause)));
+        let deadlines = &mut self.deadlines[connection as usize];
+        deadlines.wanted[cause as usize] = deadline_ns;
+        if deadline_ns < deadlines.scheduled[cause as usize] {
+            self.schedule(connection, cause, deadline_ns);
         }
     }
 
-    /// Takes the next entry, if it is still of interest.
+    /// Takes the next entry, if its connection still wants to be called.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(u32, Cause)> {
-        let Reverse((time_ns, _, connection, cause)) = self.heap.pop()?;
-        let scheduled = &mut self.scheduled[connection as usize][cause as usize];
-        if *scheduled != time_ns {
+        let entry = self.take_next()?;
+        let (connection, cause) = (entry.connection(), entry.cause());
+        let deadlines = &mut self.deadlines[connection as usize];
+        let scheduled = &mut deadlines.scheduled[cause as usize];
+        if *scheduled != entry.deadline_ns() {
             return None;
         }
         *scheduled = u64::MAX;
+        let wanted = deadlines.wanted[cause as usize];
+        if wanted > entry.deadline_ns() {
+            if wanted != u64::MAX {
+                self.schedule(connection, cause, wanted);
+            }
+            return None;
+        }
         Some((connection, cause))
+    }
+
+    fn schedule(&mut self, connection: u32, cause: Cause, deadline_ns: u64) {
+        self.deadlines[connection as usize].scheduled[cause as usize] = deadline_ns;
+        self.order += 1;
+        self.file(Entry::new(deadline_ns, self.order, connection, cause));
+    }
+
+    #[inline]
+    fn file(&mut self, entry: Entry) {
+        let slot = entry.slot();
+        if slot <= self.current {
+            self.near.push(Reverse(entry));
+        } else if slot - self.current < SLOTS {
+            let index = (slot % SLOTS) as usize;
+            let bit = 1 << (index % 64);
+            if self.occupied[index / 64] & bit == 0 {
+                self.occupied[index / 64] |= bit;
+                self.wheel[index] = self.spare.pop().unwrap_or_default();
+            }
+            self.wheel[index].push(entry);
+        } else {
+            self.far.push(Reverse(entry));
+        }
+    }
+
+    /// How many slots behind the current one the next one is that has entries.
+    fn distance(&self) -> Option<u64> {
+        let start = (self.current + 1) % SLOTS;
+        let (word, bit) = ((start / 64) as usize, start % 64);
+        let mut rest = self.occupied[word] >> bit << bit;
+        for step in 0..=SLOT_WORDS {
+            let index = (word + step) % SLOT_WORDS;
+            if rest != 0 {
+                let found = index as u64 * 64 + u64::from(rest.trailing_zeros());
+                return Some((found + SLOTS - start) % SLOTS + 1);
+            }
+            rest = self.occupied[(index + 1) % SLOT_WORDS];
+        }
+        None
+    }
+
+    /// Goes on to the next slot that has entries.
+    fn turn(&mut self) {
+        if let Some(distance) = self.distance() {
+            self.current += distance;
+        } else if let Some(Reverse(entry)) = self.far.peek() {
+            self.current = entry.slot();
+        } else {
+            return;
+        }
+        let index = (self.current % SLOTS) as usize;
+        self.occupied[index / 64] &= !(1 << (index % 64));
+        let empty = std::mem::replace(&mut self.sorted, std::mem::take(&mut self.wheel[index]));
+        if (1..=SPARE_ENTRIES).contains(&empty.capacity()) {
+            self.spare.push(empty);
+        }
+        self.sorted.sort_unstable_by(|one, other| other.cmp(one));
+        while let Some(Reverse(entry)) = self.far.peek()
+            && entry.slot() < self.current + SLOTS
+        {
+            let entry = *entry;
+            self.far.pop();
+            self.file(entry);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dualq_qdisc::{Random as _, SplitMix64};
 
     #[test]
     fn the_earliest_deadline_counts_and_ties_keep_their_order() {
         let mut agenda = Agenda::new(2);
-        agenda.arm(0, Cause::Sender, 50);
-        agenda.arm(0, Cause::Sender, 20);
-        agenda.arm(0, Cause::Sender, 30);
+        agenda.arm(0, Cause::Departure, 50);
+        agenda.arm(0, Cause::Departure, 20);
         agenda.arm(1, Cause::Receiver, 20);
-        assert_eq!(agenda.pop(), Some((0, Cause::Sender)));
+        assert_eq!(agenda.next_ns(), 20);
+        assert_eq!(agenda.pop(), Some((0, Cause::Departure)));
         assert_eq!(agenda.pop(), Some((1, Cause::Receiver)));
         assert_eq!(agenda.next_ns(), 50);
         assert_eq!(agenda.pop(), None);
+        assert_eq!(agenda.next_ns(), u64::MAX);
+    }
+
+    #[test]
+    fn a_deadline_that_moves_away_is_not_called_before() {
+        let mut agenda = Agenda::new(1);
+        agenda.arm(0, Cause::Sender, 20);
+        agenda.arm(0, Cause::Sender, 3_000_000_000);
+        assert_eq!(agenda.next_ns(), 20);
+        assert_eq!(agenda.pop(), None);
+        assert_eq!(agenda.next_ns(), 3_000_000_000);
+        assert_eq!(agenda.pop(), Some((0, Cause::Sender)));
+        agenda.arm(0, Cause::Sender, 4_000_000_000);
+        agenda.arm(0, Cause::Sender, u64::MAX);
+        assert_eq!((agenda.next_ns(), agenda.pop()), (4_000_000_000, None));
+        assert_eq!(agenda.next_ns(), u64::MAX);
+    }
+
+    /// Entries near, on the wheel and beyond it come up as a sorted list has them, while time goes on.
+    #[test]
+    fn nothing_is_early_late_or_lost() {
+        let mut random = SplitMix64::new(1);
+        let connections = 500_u32;
+        let mut agenda = Agenda::new(connections as usize);
+        let mut wanted = vec![u64::MAX; connections as usize];
+        let mut now = 0;
+        for _ in 0..50_000 {
+            let connection = random.next_u32() % connections;
+            let reach = 1_u64 << (random.next_u32() % 35);
+            if wanted[connection as usize] == u64::MAX {
+                let deadline = now + u64::from(random.next_u32()) % reach;
+                wanted[connection as usize] = deadline;
+                agenda.arm(connection, Cause::Sender, deadline);
+            }
+            if !random.next_u32().is_multiple_of(3) {
+                let earliest = wanted.iter().copied().min().unwrap_or(u64::MAX);
+                assert_eq!(agenda.next_ns(), earliest);
+                if let Some((connection, _)) = agenda.pop() {
+                    assert_eq!(wanted[connection as usize], earliest);
+                    wanted[connection as usize] = u64::MAX;
+                    now = earliest;
+                }
+            }
+        }
+        assert!(now > 1_000_000_000);
     }
 }

@@ -1,8 +1,8 @@
 //! One connection of the dumbbell: its two endpoints, its program and the queue of its sender's interface.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use dualq_qdisc::disciplines::pool::Chain;
 use dualq_qdisc::{Spec, grammar};
 use dualq_tcp::{
     Algorithm, Data, HEADER_BYTES, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Tick,
@@ -68,9 +68,11 @@ pub(crate) struct Connection {
     pub(crate) started: bool,
     size: u64,
     /// What waits in the queue of the sender's interface for its departure.
-    pub(crate) device: VecDeque<Transmission>,
+    pub(crate) device: Chain,
     /// Bytes that left the sender, headers included.
     pub(crate) line_bytes: u64,
+    /// How many samples of its round-trip time were taken.
+    pub(crate) rtt_samples: u64,
     pub(crate) at_warmup: Marker,
 }
 
@@ -145,8 +147,9 @@ impl Connection {
             start_ns: 0,
             started: false,
             size: u64::MAX,
-            device: VecDeque::new(),
+            device: Chain::EMPTY,
             line_bytes: 0,
+            rtt_samples: 0,
             at_warmup: Marker::default(),
         })
     }
@@ -183,8 +186,8 @@ impl Connection {
     }
 
     /// The program's turn: the first time it opens the connection, later on it asks, or stops. Returns when it is its turn
-    /// again, if that is known.
-    pub(crate) fn run_program(&mut self, now_ns: u64) -> Option<u64> {
+    /// again, if that is known. What is no TCP goes to `out`.
+    pub(crate) fn run_program(&mut self, now_ns: u64, out: &mut Vec<Transmission>) -> Option<u64> {
         let mut next_ns = None;
         match &mut self.program {
             Program::Bulk { stop_ns, .. } if !self.started => {
@@ -211,7 +214,7 @@ impl Connection {
                     syn: false,
                 };
                 let departure = Instant::from_nanos(now_ns);
-                self.device.push_back(Transmission { data, departure });
+                out.push(Transmission { data, departure });
                 next_ns = Some((departure + *interval).as_nanos());
             }
         }
@@ -219,15 +222,11 @@ impl Connection {
         next_ns
     }
 
-    pub(crate) fn is_probe(&self) -> bool {
-        self.samples().is_some()
-    }
-
-    /// The round trips that a probe measured.
-    pub(crate) fn samples(&self) -> Option<&[u64]> {
+    /// The round trips that a probe measured; none if this is a flow.
+    pub(crate) fn samples(&self) -> &[u64] {
         match &self.program {
-            Program::Bulk { .. } => None,
-            Program::Probe { samples, .. } | Program::Ping { samples, .. } => Some(samples),
+            Program::Bulk { .. } => &[],
+            Program::Probe { samples, .. } | Program::Ping { samples, .. } => samples,
         }
     }
 

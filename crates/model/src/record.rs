@@ -20,11 +20,14 @@ pub(crate) struct Record {
     marks: u64,
     /// Smoothed round-trip times of each group.
     rtts: Vec<SmoothedRtts>,
+    /// How many samples of them are due so far.
+    rtt_samples: u64,
     series: Series,
     /// What the series needs of the interval that is under way.
     interval_delay_ns: u128,
     interval_packets: u64,
-    acknowledged: Vec<u64>,
+    /// Bytes acknowledged, by group.
+    interval_acknowledged: Vec<u64>,
 }
 
 impl Record {
@@ -37,6 +40,7 @@ impl Record {
             sent_bytes: 0,
             marks: 0,
             rtts: vec![SmoothedRtts::default(); groups],
+            rtt_samples: 0,
             series: Series {
                 interval_s: scenario.interval.as_secs_f64(),
                 goodput_mbit: vec![Vec::new(); groups],
@@ -45,7 +49,7 @@ impl Record {
             },
             interval_delay_ns: 0,
             interval_packets: 0,
-            acknowledged: vec![0; groups],
+            interval_acknowledged: vec![0; groups],
         }
     }
 
@@ -63,42 +67,50 @@ impl Record {
         }
     }
 
-    /// Looks at the flows' smoothed round-trip times.
-    pub(crate) fn sample_rtts(&mut self, connections: &[Connection]) {
-        for connection in connections.iter().filter(|connection| !connection.is_probe()) {
+    /// The flows' smoothed round-trip times are to be looked at now.
+    pub(crate) const fn sample_rtts(&mut self) {
+        self.rtt_samples += 1;
+    }
+
+    /// Takes the samples that are due of a flow, whose round-trip time is about to change. So the samples of many idle
+    /// flows cost nothing.
+    #[inline]
+    pub(crate) fn take_samples(&mut self, connection: &mut Connection) {
+        let due = self.rtt_samples - connection.rtt_samples;
+        if due > 0 {
+            connection.rtt_samples = self.rtt_samples;
             if let Some((srtt_us, _)) = connection.sender.rtt_us() {
-                self.rtts[connection.group].record(srtt_us as u64);
+                self.rtts[connection.group].record(srtt_us as u64, due);
             }
         }
+    }
+
+    /// More bytes of a group of flows were acknowledged.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self, group: usize, bytes: u64) {
+        self.interval_acknowledged[group] += bytes;
     }
 
     /// Ends an interval of the series.
     pub(crate) fn end_interval(
         &mut self,
         now_ns: u64,
-        connections: &[Connection],
+        probes: &[Connection],
         queue: &Discipline<Packet>,
     ) {
         let series = &mut self.series;
         let started_s = series.t_s.last().copied().unwrap_or(0.0);
         let now_s = now_ns as f64 / 1e9;
         series.t_s.push(now_s);
-        for (group, before) in self.acknowledged.iter_mut().enumerate() {
-            let of_group = connections
-                .iter()
-                .filter(|connection| !connection.is_probe() && connection.group == group);
-            let acknowledged: u64 =
-                of_group.map(|connection| connection.sender.acknowledged()).sum();
-            let bits = (acknowledged - *before) as f64 * 8.0;
-            *before = acknowledged;
+        for (goodputs, bytes) in series.goodput_mbit.iter_mut().zip(&mut self.interval_acknowledged)
+        {
+            let bits = std::mem::take(bytes) as f64 * 8.0;
             let goodput = if now_s > started_s { bits / (now_s - started_s) / 1e6 } else { 0.0 };
-            series.goodput_mbit[group].push(thousandths(goodput));
+            goodputs.push(thousandths(goodput));
         }
-        for connection in connections {
-            if let Some(samples) = connection.samples() {
-                let last = samples.last().map(|nanos| millis(*nanos as f64));
-                series.rtt_ms[connection.group].push(last);
-            }
+        for probe in probes {
+            let last = probe.samples().last().map(|nanos| millis(*nanos as f64));
+            series.rtt_ms[probe.group].push(last);
         }
         let mean_ns = (self.interval_packets > 0)
             .then(|| self.interval_delay_ns as f64 / self.interval_packets as f64);

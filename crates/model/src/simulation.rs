@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use dualq_qdisc::disciplines::pool::Pool;
 use dualq_qdisc::{
     Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64, grammar,
 };
@@ -26,8 +27,14 @@ pub struct Simulation<'a> {
     scenario: &'a Scenario,
     now_ns: u64,
     agenda: Agenda,
+    /// First the flows, then the probes.
     connections: Vec<Connection>,
+    flows: usize,
     device: Device,
+    /// What waits in the queues of the senders' interfaces.
+    waiting: Pool<Transmission>,
+    /// What leaves a sender just now.
+    leaving: Vec<Transmission>,
 
     queue: Discipline<Packet>,
     shaper: Shaper,
@@ -85,6 +92,7 @@ impl<'a> Simulation<'a> {
                 connections.push(Connection::flow(scenario, device, group, start_ns, draw())?);
             }
         }
+        let flows = connections.len();
         for group in scenario.probe.iter().enumerate() {
             connections.push(Connection::probe(scenario, device, group, draw())?);
         }
@@ -97,7 +105,10 @@ impl<'a> Simulation<'a> {
             now_ns: 0,
             agenda,
             connections,
+            flows,
             device,
+            waiting: Pool::new(),
+            leaving: Vec::new(),
             queue,
             shaper: Shaper::new(scenario.link.rate),
             link_ns: u64::MAX,
@@ -126,16 +137,20 @@ impl<'a> Simulation<'a> {
                         connection.at_warmup = connection.marker();
                     }
                 }
-                self.record.sample_rtts(&self.connections);
+                self.record.sample_rtts();
                 sample_ns += SAMPLE_NS;
             }
             if next_ns == interval_end_ns || next_ns == end_ns {
-                self.record.end_interval(next_ns, &self.connections, &self.queue);
+                let probes = &self.connections[self.flows..];
+                self.record.end_interval(next_ns, probes, &self.queue);
                 interval_end_ns = interval_end_ns.saturating_add(interval_ns);
             }
             if next_ns == end_ns {
                 break;
             }
+        }
+        for connection in &mut self.connections[..self.flows] {
+            self.record.take_samples(connection);
         }
         self.record.close(end_ns, self.scenario, &self.connections, &self.queue)
     }
@@ -204,10 +219,12 @@ impl<'a> Simulation<'a> {
     #[inline]
     fn arrive(&mut self, packet: &Packet) {
         let now = self.now();
+        // A flow's program is not worth a look.
+        let is_probe = packet.connection as usize >= self.flows;
         let connection = &mut self.connections[packet.connection as usize];
         let back_ns = self.now_ns + self.reverse_ns;
         let way_back = &mut self.way_back;
-        if matches!(connection.program, Program::Ping { .. }) {
+        if is_probe && matches!(connection.program, Program::Ping { .. }) {
             let answer = Ack { ack: packet.data.seq, ..Ack::default() };
             way_back.push_back((back_ns, packet.connection, answer));
             return;
@@ -216,9 +233,7 @@ impl<'a> Simulation<'a> {
             way_back.push_back((back_ns, packet.connection, ack));
         });
         let deadline = connection.receiver.next_timer().as_nanos();
-        if deadline != u64::MAX {
-            self.agenda.arm(packet.connection, Cause::Receiver, deadline);
-        }
+        self.agenda.arm(packet.connection, Cause::Receiver, deadline);
     }
 
     /// An acknowledgement reaches its sender.
@@ -233,9 +248,15 @@ impl<'a> Simulation<'a> {
             }
             return;
         }
+        if let Program::Bulk { .. } = &connection.program {
+            self.record.take_samples(connection);
+        }
+        let before = connection.sender.acknowledged();
         connection.sender.on_ack(now, &ack);
         match &mut connection.program {
             Program::Bulk { done_ns, .. } => {
+                let acknowledged = connection.sender.acknowledged() - before;
+                self.record.acknowledged(connection.group, acknowledged);
                 if done_ns.is_none() && connection.sender.is_done() {
                     *done_ns = Some(self.now_ns);
                 }
@@ -264,31 +285,33 @@ impl<'a> Simulation<'a> {
         let connection = &mut self.connections[number as usize];
         match cause {
             Cause::Sender => {
-                if connection.sender.next_timer() <= now {
-                    connection.sender.on_timer(now);
-                    self.drive(number);
-                } else {
-                    let deadline = connection.sender.next_timer().as_nanos();
-                    self.agenda.arm(number, Cause::Sender, deadline);
-                }
+                connection.sender.on_timer(now);
+                self.drive(number);
             }
             Cause::Receiver => {
-                if connection.receiver.next_timer() <= now {
-                    let back_ns = self.now_ns + self.reverse_ns;
-                    let way_back = &mut self.way_back;
-                    connection.receiver.on_timer(now, &mut |ack| {
-                        way_back.push_back((back_ns, number, ack));
-                    });
-                }
+                let back_ns = self.now_ns + self.reverse_ns;
+                let way_back = &mut self.way_back;
+                connection.receiver.on_timer(now, &mut |ack| {
+                    way_back.push_back((back_ns, number, ack));
+                });
                 let deadline = connection.receiver.next_timer().as_nanos();
                 self.agenda.arm(number, Cause::Receiver, deadline);
             }
-            Cause::Departure => self.drive(number),
+            Cause::Departure => {
+                if self.release(number) {
+                    self.drive(number);
+                }
+            }
             Cause::Program => {
-                if let Some(next_ns) = connection.run_program(self.now_ns) {
+                if let Some(next_ns) = connection.run_program(self.now_ns, &mut self.leaving) {
                     self.agenda.arm(number, Cause::Program, next_ns);
                 }
-                self.drive(number);
+                // What ping sends is no TCP.
+                if matches!(connection.program, Program::Ping { .. }) {
+                    self.release(number);
+                } else {
+                    self.drive(number);
+                }
             }
         }
     }
@@ -298,33 +321,54 @@ impl<'a> Simulation<'a> {
     fn drive(&mut self, number: u32) {
         let now = self.now();
         loop {
-            let connection = &mut self.connections[number as usize];
-            let device = &mut connection.device;
-            connection.sender.transmit(now, &mut |transmission| device.push_back(transmission));
-            let mut more = false;
-            while let Some(front) = self.connections[number as usize].device.front().copied() {
-                if front.departure > now {
-                    break;
-                }
-                let connection = &mut self.connections[number as usize];
-                connection.device.pop_front();
-                connection.line_bytes += u64::from(front.data.wire_bytes());
-                more |= !matches!(connection.program, Program::Ping { .. })
-                    && connection.sender.on_departure(front.data.payload);
-                self.forward(number, &front);
-            }
-            if !more {
+            let leaving = &mut self.leaving;
+            let sender = &mut self.connections[number as usize].sender;
+            sender.transmit(now, &mut |transmission| leaving.push(transmission));
+            if !self.release(number) {
                 break;
             }
         }
-        let connection = &self.connections[number as usize];
-        if let Some(front) = connection.device.front() {
+        let deadline = self.connections[number as usize].sender.next_timer().as_nanos();
+        self.agenda.arm(number, Cause::Sender, deadline);
+    }
+
+    /// The queue of a sender's interface lets go what is due. Returns whether the sender waits for that.
+    #[inline]
+    fn release(&mut self, number: u32) -> bool {
+        let is_flow = (number as usize) < self.flows;
+        let mut more = false;
+        // Most packets pass the queue without waiting.
+        let mut passed = 0;
+        loop {
+            let connection = &mut self.connections[number as usize];
+            let waits = !connection.device.is_empty();
+            let next = if waits {
+                self.waiting.first(&connection.device)
+            } else {
+                self.leaving.get(passed)
+            };
+            let Some(transmission) = next.copied() else { break };
+            if transmission.departure.as_nanos() > self.now_ns {
+                break;
+            }
+            if waits {
+                self.waiting.pop(&mut connection.device);
+            } else {
+                passed += 1;
+            }
+            connection.line_bytes += u64::from(transmission.data.wire_bytes());
+            let is_tcp = is_flow || !matches!(connection.program, Program::Ping { .. });
+            more |= is_tcp && connection.sender.on_departure(transmission.data.payload);
+            self.forward(number, &transmission);
+        }
+        let device = &mut self.connections[number as usize].device;
+        for transmission in self.leaving.drain(..).skip(passed) {
+            self.waiting.push(device, transmission);
+        }
+        if let Some(front) = self.waiting.first(device) {
             self.agenda.arm(number, Cause::Departure, front.departure.as_nanos());
         }
-        let deadline = connection.sender.next_timer().as_nanos();
-        if deadline != u64::MAX {
-            self.agenda.arm(number, Cause::Sender, deadline);
-        }
+        more
     }
 
     /// A packet leaves its sender and reaches the bottleneck's queue.

@@ -86,6 +86,18 @@ fn fq_codel_protects_the_probe() {
 }
 
 #[test]
+fn a_ping_takes_no_longer_than_the_path() {
+    let link =
+        json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "fq_codel", "loss": "0%", "mtu": 1500});
+    let mut scenario = scenario(&link, &json!([{"cc": "cubic", "count": 1, "ecn": false}]), 10);
+    scenario.probe[0].kind = "ping".to_owned();
+    let probe = &run(&scenario, 1).probe[0];
+    // One each 50 ms, whatever is answered.
+    assert!((179..=180).contains(&probe.n), "{}", probe.n);
+    assert!(probe.min_ms >= 20.0 && probe.max_ms < 23.0, "{} {}", probe.min_ms, probe.max_ms);
+}
+
+#[test]
 fn nonsense_is_refused() {
     let link = |rate: &str, qdisc: &str, mtu: u32| json!({"rate": rate, "rtt": "20ms", "qdisc": qdisc, "loss": "0%", "mtu": mtu});
     let flow = json!([{"cc": "cubic", "count": 1, "ecn": false}]);

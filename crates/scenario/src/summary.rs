@@ -72,9 +72,9 @@ impl Default for SmoothedRtts {
 }
 
 impl SmoothedRtts {
-    /// Takes note of one.
-    pub fn record(&mut self, micros: u64) {
-        self.micros.saturating_record(micros);
+    /// Takes note of one that was found at so many looks in a row.
+    pub fn record(&mut self, micros: u64, looks: u64) {
+        self.micros.saturating_record_n(micros, looks);
     }
 
     /// Fills in the figures that are made of them.

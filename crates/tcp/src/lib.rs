@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cc;
+mod max_filter;
 mod packet;
 mod rack;
 mod rate;

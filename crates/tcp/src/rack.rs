@@ -4,6 +4,10 @@ use std::collections::VecDeque;
 
 use crate::scoreboard::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, Scoreboard, Segment};
 
+/// Segments that may overtake one another before a loss is assumed (RFC 5681: three duplicate ACKs), and how many at most
+/// where they are seen to (Linux: `tcp_reordering`, `tcp_max_reordering`).
+pub(crate) const DUPLICATE_THRESHOLD: u32 = 3;
+const MAX_REORDERING: u32 = 300;
 /// Round trips with recovery for which a widened reordering window is kept.
 const WINDOW_PERSISTENCE: u8 = 16;
 
@@ -15,6 +19,9 @@ pub(crate) struct Rack {
     rtt_us: u64,
     /// Something was delivered since the last look.
     pub(crate) advanced: bool,
+    /// How many segments were seen to overtake another, and whether any was.
+    pub(crate) reordering: u32,
+    reordering_seen: bool,
     /// The reordering window, in quarters of the smallest RTT.
     window_steps: u32,
     window_persistence: u8,
@@ -30,14 +37,13 @@ pub(crate) struct Rack {
 pub(crate) struct View {
     pub(crate) now_ns: u64,
     pub(crate) in_recovery: bool,
-    pub(crate) duplicate_threshold: u32,
     pub(crate) min_rtt_us: u64,
     pub(crate) srtt_eighth_us: u64,
 }
 
 impl Rack {
     pub(crate) fn new() -> Self {
-        Self { window_steps: 1, ..Self::default() }
+        Self { reordering: DUPLICATE_THRESHOLD, window_steps: 1, ..Self::default() }
     }
 
     /// A segment was delivered.
@@ -67,9 +73,25 @@ impl Rack {
         self.advanced = true;
     }
 
-    /// A duplicate was reported: the reordering window widens, at most once a round trip.
+    /// What lies `distance` bytes below something that arrived before has arrived, without being sent again: so much do
+    /// packets overtake one another (Linux: `tcp_check_sack_reordering`).
+    pub(crate) fn see_reordering(&mut self, distance: u64, mss: u32) {
+        let segments = u32::try_from(distance.div_ceil(u64::from(mss))).unwrap_or(u32::MAX);
+        self.reordering = self.reordering.max(segments.min(MAX_REORDERING));
+        self.reordering_seen = true;
+    }
+
+    /// A timeout after many duplicates: packets do not overtake one another that much.
+    pub(crate) fn forget_reordering(&mut self) {
+        self.reordering = self.reordering.min(DUPLICATE_THRESHOLD);
+    }
+
+    /// A duplicate was reported: the reordering window widens, at most once a round trip, where packets are reordered.
     pub(crate) fn adapt_window(&mut self, duplicate: bool, prior_delivered: u64, delivered: u64) {
-        if duplicate && prior_delivered >= self.window_changed_at {
+        if prior_delivered == 0 {
+            return;
+        }
+        if duplicate && self.reordering_seen && prior_delivered >= self.window_changed_at {
             self.window_steps = (self.window_steps + 1).min(255);
             self.window_changed_at = delivered;
             self.window_persistence = WINDOW_PERSISTENCE;
@@ -89,7 +111,8 @@ impl Rack {
     }
 
     fn window_us(&self, view: &View, board: &Scoreboard) -> u64 {
-        if view.in_recovery || board.sacked_out >= view.duplicate_threshold {
+        let hasty = view.in_recovery || board.sacked_out >= self.reordering;
+        if hasty && !self.reordering_seen {
             return 0;
         }
         let quarter = view.min_rtt_us.min(1 << 40) / 4;

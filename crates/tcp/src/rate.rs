@@ -1,6 +1,8 @@
 //! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-02): how fast the network delivered what one
 //! acknowledgement covers.
 
+use crate::scoreboard::{APP_LIMITED, Segment};
+
 /// What one acknowledgement tells of the delivery rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateSample {
@@ -48,13 +50,12 @@ pub(crate) struct SendStamp {
     pub(crate) first_sent_ns: u64,
     pub(crate) delivered_at_ns: u64,
     pub(crate) delivered: u64,
-    pub(crate) app_limited: bool,
 }
 
 /// The newest acknowledged packet's stamp, found while one acknowledgement is processed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SampleBuilder {
-    newest: Option<(SendStamp, u64)>,
+    newest: Option<Segment>,
 }
 
 impl RateEstimator {
@@ -70,8 +71,13 @@ impl RateEstimator {
             first_sent_ns: self.first_sent_ns,
             delivered_at_ns: self.delivered_at_ns,
             delivered: self.delivered,
-            app_limited: self.app_limited_until != 0,
         }
+    }
+
+    /// Whether the application, and not the network, limits what is sent now.
+    #[inline]
+    pub(crate) const fn is_app_limited(&self) -> bool {
+        self.app_limited_until != 0
     }
 
     /// Completes the sample of an acknowledgement that arrived at `now_ns`.
@@ -89,9 +95,10 @@ impl RateEstimator {
         if acked_sacked > 0 {
             self.delivered_at_ns = now_ns;
         }
-        let Some((stamp, _)) = builder.newest else {
+        let Some(newest) = &builder.newest else {
             return RateSample::default();
         };
+        let stamp = &newest.stamp;
         self.first_sent_ns = stamp.sent_ns;
         let sending_us = stamp.sent_ns.saturating_sub(stamp.first_sent_ns) / 1_000;
         let acking_us = self.delivered_at_ns.saturating_sub(stamp.delivered_at_ns) / 1_000;
@@ -102,7 +109,7 @@ impl RateEstimator {
             delivered: valid.then_some((self.delivered - stamp.delivered) as u32),
             prior_delivered: stamp.delivered,
             interval_us: if valid { interval_us } else { 0 },
-            app_limited: stamp.app_limited,
+            app_limited: newest.has(APP_LIMITED),
             ..RateSample::default()
         }
     }
@@ -111,20 +118,15 @@ impl RateEstimator {
 impl SampleBuilder {
     /// A packet was delivered. The newest one, by time and then by position, gives the sample.
     #[inline]
-    pub(crate) fn deliver(&mut self, stamp: &SendStamp, end: u64) {
-        let newer = match &self.newest {
-            None => true,
-            Some((newest, newest_end)) => (stamp.sent_ns, end) > (newest.sent_ns, *newest_end),
-        };
-        if newer {
-            self.newest = Some((*stamp, end));
+    pub(crate) fn deliver(&mut self, segment: &Segment) {
+        let order = |segment: &Segment| (segment.stamp.sent_ns, segment.end);
+        if self.newest.as_ref().is_none_or(|newest| order(segment) > order(newest)) {
+            self.newest = Some(*segment);
         }
     }
-}
 
-impl SampleBuilder {
     /// Packets that had been delivered when the newest acknowledged packet was sent.
     pub(crate) fn prior_delivered(&self) -> u64 {
-        self.newest.map_or(0, |(stamp, _)| stamp.delivered)
+        self.newest.map_or(0, |newest| newest.stamp.delivered)
     }
 }

@@ -1,11 +1,14 @@
 //! The round-trip time and what the retransmission timer makes of it (RFC 6298, with Linux's `tcp_rtt_estimator`).
 
+use crate::max_filter::MaxFilter;
 use crate::tick::Tick;
 
 /// The smallest part of the retransmission timeout that stands for variation (Linux: `TCP_RTO_MIN`).
 pub(crate) const RTO_MIN_US: u64 = 200_000;
 /// The longest retransmission timeout.
-const RTO_MAX_US: u64 = 120_000_000;
+pub(crate) const RTO_MAX_US: u64 = 120_000_000;
+/// How long the smallest round-trip time is remembered (Linux: `tcp_min_rtt_wlen`, 300 s).
+const MIN_WINDOW_S: u32 = 300;
 /// The timeout before anything was measured (RFC 6298 §2.1).
 const RTO_INITIAL_US: u64 = 1_000_000;
 
@@ -21,8 +24,10 @@ pub(crate) struct RttEstimator {
     pub(crate) variation_us: i64,
     /// A new maximum deviation is looked for when this byte is acknowledged.
     round_end: u64,
-    /// The smallest measurement; `u64::MAX` before the first.
+    /// The smallest measurement of the last five minutes; `u64::MAX` before the first.
     pub(crate) min_us: u64,
+    /// What it follows from, in complements, so that the largest is the smallest.
+    minima: MaxFilter,
     /// The timeout in jiffies, backed off or not.
     pub(crate) timeout: u32,
 }
@@ -36,6 +41,7 @@ impl RttEstimator {
             variation_us: 0,
             round_end: 0,
             min_us: u64::MAX,
+            minima: MaxFilter::default(),
             timeout: tick.jiffies_in(RTO_INITIAL_US),
         }
     }
@@ -80,6 +86,18 @@ impl RttEstimator {
         self.timeout = tick.jiffies_in(timeout_us.min(RTO_MAX_US));
     }
 
+    /// Takes a measurement of the newest acknowledged packet. One that may include the delay of an acknowledgement counts
+    /// only if it is the smallest, for else the path would seem longer when the true minimum leaves the window.
+    #[inline]
+    pub(crate) fn measure_min(&mut self, rtt_us: u64, now_ns: u64, delayed: bool, tick: Tick) {
+        if delayed && rtt_us > self.min_us {
+            return;
+        }
+        let value = u32::try_from(rtt_us.max(1)).unwrap_or(u32::MAX - 1);
+        self.minima.update(MIN_WINDOW_S * tick.hertz(), tick.count(now_ns), !value);
+        self.min_us = u64::from(!self.minima.get());
+    }
+
     /// Doubles the timeout after it has fired (RFC 6298 §5.5).
     pub(crate) fn back_off(&mut self, tick: Tick) {
         self.timeout = self.timeout.saturating_mul(2).min(tick.jiffies_in(RTO_MAX_US));
@@ -89,6 +107,26 @@ impl RttEstimator {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_smallest_time_is_forgotten_after_five_minutes() {
+        let tick = Tick::default();
+        let mut rtt = RttEstimator::new(tick);
+        let second = 1_000_000_000;
+        rtt.measure_min(20_000, second, false, tick);
+        for now in 2..=301 {
+            rtt.measure_min(50_000, now * second, false, tick);
+            // Delayed acknowledgements say nothing, however long they are all that comes.
+            rtt.measure_min(90_000, now * second, true, tick);
+            assert_eq!(rtt.min_us, 20_000, "after {now} s");
+        }
+        rtt.measure_min(50_000, 302 * second, false, tick);
+        assert_eq!(rtt.min_us, 50_000);
+        rtt.measure_min(90_000, 700 * second, true, tick);
+        assert_eq!(rtt.min_us, 50_000);
+        rtt.measure_min(10_000, 700 * second, true, tick);
+        assert_eq!(rtt.min_us, 10_000);
+    }
 
     #[test]
     fn a_steady_path_times_out_after_rtt_and_200_ms() {

@@ -11,9 +11,11 @@ pub(crate) const LOST: u8 = 2;
 pub(crate) const RETRANSMITTED: u8 = 4;
 /// Was retransmitted at some time.
 pub(crate) const EVER_RETRANSMITTED: u8 = 8;
+/// The application limited what was sent when it was sent last.
+pub(crate) const APP_LIMITED: u8 = 16;
 
-/// Room for a window after the handshake; it doubles when it is too small. Small, for the sake of ten thousand flows.
-const INITIAL_SEGMENTS: usize = 16;
+/// Room for the first segments. It grows and shrinks with what is outstanding, for the sake of ten thousand flows.
+const MIN_SEGMENTS: usize = 8;
 
 /// One segment that was sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,7 +60,7 @@ pub(crate) struct Scoreboard {
 impl Scoreboard {
     pub(crate) fn new() -> Self {
         Self {
-            ring: vec![Segment::default(); INITIAL_SEGMENTS],
+            ring: Vec::new(),
             first: 0,
             next: 0,
             sacked_out: 0,
@@ -95,16 +97,17 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn push(&mut self, segment: Segment) {
         if self.packets_out() as usize == self.ring.len() {
-            self.grow();
+            self.resize((self.ring.len() * 2).max(MIN_SEGMENTS));
         }
         let number = self.next;
         self.next += 1;
         *self.get_mut(number) = segment;
     }
 
+    /// Moves what is outstanding to a ring of `size` segments.
     #[cold]
-    fn grow(&mut self) {
-        let mut ring = vec![Segment::default(); self.ring.len() * 2];
+    fn resize(&mut self, size: usize) {
+        let mut ring = vec![Segment::default(); size];
         let mask = ring.len() - 1;
         for number in self.first..self.next {
             ring[number as usize & mask] = *self.get(number);
@@ -121,6 +124,10 @@ impl Scoreboard {
         self.lost_out -= u32::from(segment.has(LOST));
         self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
         self.retransmit_from = self.retransmit_from.max(self.first);
+        // A ring is walked around: its unused part would cost as much of the caches as what is in use.
+        if self.ring.len() > MIN_SEGMENTS && self.packets_out() as usize <= self.ring.len() / 8 {
+            self.resize((self.ring.len() / 4).max(MIN_SEGMENTS));
+        }
         segment
     }
 
@@ -148,11 +155,22 @@ impl Scoreboard {
         low
     }
 
-    /// Calls `newly` for each segment that `blocks` acknowledge for the first time, with its state before.
+    /// The offset after the highest selectively acknowledged byte, or the first outstanding one.
     #[inline]
-    pub(crate) fn sack(&mut self, blocks: &[SackBlock], mut newly: impl FnMut(&Segment)) {
+    pub(crate) fn highest_sack(&self, snd_una: u64) -> u64 {
+        if self.sacked_out == 0 { snd_una } else { self.get(self.sack_end - 1).end }
+    }
+
+    /// Calls `newly` for each segment that `blocks` acknowledge for the first time, with its state before, and whether one
+    /// behind it was acknowledged before.
+    #[inline]
+    pub(crate) fn sack(&mut self, blocks: &[SackBlock], mut newly: impl FnMut(&Segment, bool)) {
         let known = self.seen;
-        for block in blocks {
+        let mut ascending = [SackBlock::default(); 3];
+        let ascending = &mut ascending[..blocks.len()];
+        ascending.copy_from_slice(blocks);
+        ascending.sort_unstable_by_key(|block| block.start);
+        for block in ascending {
             let mut from = *block;
             // What stood in the last acknowledgement is marked; blocks grow at their ends or swallow others.
             let mut sorted = known;
@@ -171,7 +189,7 @@ impl Scoreboard {
         self.seen[..blocks.len()].copy_from_slice(blocks);
     }
 
-    fn sack_range(&mut self, start: u64, end: u64, newly: &mut impl FnMut(&Segment)) {
+    fn sack_range(&mut self, start: u64, end: u64, newly: &mut impl FnMut(&Segment, bool)) {
         if self.first == self.next {
             return;
         }
@@ -184,12 +202,12 @@ impl Scoreboard {
         while number < self.next && self.get(number).end <= end {
             let segment = *self.get(number);
             if !segment.has(SACKED) {
-                newly(&segment);
+                newly(&segment, number + 1 < self.sack_end);
                 self.lost_out -= u32::from(segment.has(LOST));
                 self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
                 self.sacked_out += 1;
                 let entry = self.get_mut(number);
-                entry.flags = (segment.flags & EVER_RETRANSMITTED) | SACKED;
+                entry.flags = (segment.flags & (EVER_RETRANSMITTED | APP_LIMITED)) | SACKED;
                 self.sack_end = self.sack_end.max(number + 1);
             }
             number += 1;

@@ -1,6 +1,7 @@
 //! Both endpoints across a network of the test's own: one rate, one delay, a short queue, random loss either way.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use dualq_tcp::{
     Ack, Algorithm, Data, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Transmission,
@@ -19,6 +20,8 @@ struct Network {
     /// Packets of 1000 that are lost, of data and of acknowledgements.
     loss: u64,
     ack_loss: u64,
+    /// Every hundredth packet takes so much longer: others overtake it.
+    detour_ns: u64,
     /// Mark instead of dropping when a quarter of the queue is full.
     marks: bool,
 }
@@ -31,6 +34,7 @@ impl Network {
             queue: 1000,
             loss: 0,
             ack_loss: 0,
+            detour_ns: 0,
             marks: false,
         }
     }
@@ -47,6 +51,7 @@ struct Pair {
     forward: VecDeque<(u64, Data)>,
     back: VecDeque<(u64, Ack)>,
     link_free_ns: u64,
+    sent: u64,
     now_ns: u64,
     random: u64,
     /// A sum over all that was sent and when.
@@ -68,6 +73,7 @@ impl Pair {
             forward: VecDeque::new(),
             back: VecDeque::new(),
             link_free_ns: 0,
+            sent: 0,
             now_ns: 0,
             random: seed | 1,
             fingerprint: 0,
@@ -108,7 +114,7 @@ impl Pair {
     }
 
     fn enter(&mut self, mut aggregate: Data) {
-        while aggregate.payload > 0 || aggregate.syn {
+        loop {
             let last = aggregate.segments == 1;
             let mut data = aggregate.split_first();
             self.fingerprint =
@@ -121,7 +127,11 @@ impl Pair {
                     data.ecn = Ecn::Ce;
                 }
                 self.link_free_ns = start_ns + wire_ns;
-                self.forward.push_back((self.link_free_ns + self.network.one_way_ns, data));
+                self.sent += 1;
+                let detour_ns = u64::from(self.sent % 100 == 99) * self.network.detour_ns;
+                let arrival_ns = self.link_free_ns + self.network.one_way_ns + detour_ns;
+                let place = self.forward.partition_point(|(time_ns, _)| *time_ns <= arrival_ns);
+                self.forward.insert(place, (arrival_ns, data));
             }
             if last {
                 break;
@@ -255,6 +265,72 @@ fn a_delay_that_only_looks_like_loss_is_undone() {
     pair.run(3_100 * SECOND / 1_000);
     assert!(pair.sender.stats().timeouts > 0);
     assert!(pair.sender.cwnd() >= cwnd, "{} {cwnd}", pair.sender.cwnd());
+}
+
+/// Packets that are overtaken look lost, until the sender has seen that it happens on this path: then it takes more to
+/// convince it, and it waits for a quarter of the round trip (RFC 8985 §6.2, step 4).
+#[test]
+fn a_path_that_reorders_is_found_out() {
+    // A packet takes 1.2 ms. Five overtake one that is 6 ms late; a quarter of the round trip is 10 ms.
+    for detour_ms in [6, 25] {
+        let network = Network { detour_ns: detour_ms * 1_000_000, ..Network::clean(10, 20) };
+        let mut pair = Pair::new(Algorithm::Cubic, false, network, 1);
+        // A window that the queue has room for: nothing is lost.
+        let small = ReceiverConfig { max_buffer: Bytes(262_144), ..ReceiverConfig::default() };
+        pair.receiver = Receiver::new(small);
+        pair.sender.write(20_000_000);
+        assert!(pair.run(60 * SECOND));
+        let stats = pair.sender.stats();
+        // More than a hundred packets took the detour.
+        assert!(stats.segments > 13_000);
+        assert!(stats.retransmissions <= 3, "{detour_ms} ms: {stats:?}");
+    }
+}
+
+/// A program that does not read closes the window; the sender asks at growing intervals. So it goes on even where the news of
+/// the open window got lost.
+#[test]
+fn a_closed_window_is_probed() {
+    let mut pair = Pair::new(Algorithm::Cubic, false, Network::clean(40, 10), 1);
+    let read_interval = Duration::from_secs(8);
+    pair.receiver = Receiver::new(ReceiverConfig { read_interval, ..ReceiverConfig::default() });
+    pair.sender.write(u64::MAX);
+    pair.run(2 * SECOND);
+    let held = pair.sender.acknowledged();
+    assert!(held < 70_000, "what fits into the buffer: {held}");
+    pair.run(8 * SECOND);
+    // The timeout is some 220 ms; the probes come after 0.25, 0.7, 1.6, 3.3 and 6.9 s.
+    assert!((4..=6).contains(&pair.sender.stats().window_probes), "{:?}", pair.sender.stats());
+    assert_eq!((pair.sender.acknowledged(), pair.sender.stats().timeouts), (held, 0));
+    // The program reads, and what the receiver says of it is lost.
+    while pair.receiver.next_timer().as_nanos() != u64::MAX {
+        pair.now_ns = pair.receiver.next_timer().as_nanos();
+        let now = pair.now();
+        pair.receiver.on_timer(now, &mut |_| ());
+    }
+    let probes = pair.sender.stats().window_probes;
+    pair.run(pair.now_ns + 16 * SECOND);
+    assert!(pair.sender.stats().window_probes > probes);
+    assert!(pair.sender.acknowledged() > held + 60_000, "{}", pair.sender.acknowledged());
+}
+
+/// The window of the path is 200 kB, but no more can wait to be acknowledged than the buffer holds.
+#[test]
+fn the_send_buffer_limits_what_is_under_way() {
+    let rate = |max_buffer: u64| {
+        let mut pair = Pair::new(Algorithm::Cubic, false, Network::clean(40, 20), 1);
+        let max_buffer = Bytes(max_buffer);
+        pair.sender = Sender::new(SenderConfig { max_buffer, ..SenderConfig::default() });
+        pair.sender.write(u64::MAX);
+        pair.run(5 * SECOND);
+        let start = pair.sender.acknowledged();
+        pair.run(15 * SECOND);
+        (pair.sender.acknowledged() - start) as f64 * 8.0 / 10.0 / 1e6
+    };
+    assert!(rate(64 << 20) > 37.5, "{}", rate(64 << 20));
+    // One packet of 65 kB in 40 ms, and the next when most of it is acknowledged.
+    let small = rate(65_536);
+    assert!((8.0..14.0).contains(&small), "{small}");
 }
 
 fn networks() -> impl Strategy<Value = Network> {

@@ -11,7 +11,7 @@ pub mod htb;
 pub mod netem;
 pub mod pfifo_fast;
 pub mod pie;
-mod pool;
+pub mod pool;
 pub mod tbf;
 
 use std::time::Duration;

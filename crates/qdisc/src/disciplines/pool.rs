@@ -5,7 +5,7 @@
 const NOWHERE: u32 = u32::MAX;
 
 /// Where queued items lie.
-pub(super) struct Pool<T> {
+pub struct Pool<T> {
     slots: Vec<Slot<T>>,
     /// The first of the empty slots.
     free: u32,
@@ -20,28 +20,41 @@ struct Slot<T> {
 
 /// A first-in-first-out queue in a [`Pool`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chain {
+pub struct Chain {
     first: u32,
     last: u32,
     length: u32,
 }
 
 impl Chain {
-    pub(super) const EMPTY: Self = Self { first: NOWHERE, last: NOWHERE, length: 0 };
+    /// A queue that holds nothing.
+    pub const EMPTY: Self = Self { first: NOWHERE, last: NOWHERE, length: 0 };
 
+    /// Whether nothing is queued.
+    #[must_use]
     #[inline]
-    pub(super) const fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
+    /// How many items are queued.
+    #[must_use]
     #[inline]
-    pub(super) const fn len(&self) -> usize {
+    pub const fn len(&self) -> usize {
         self.length as usize
     }
 }
 
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T> Pool<T> {
-    pub(super) const fn new() -> Self {
+    /// A pool without items.
+    #[must_use]
+    pub const fn new() -> Self {
         Self { slots: Vec::new(), free: NOWHERE }
     }
 
@@ -58,8 +71,9 @@ impl<T> Pool<T> {
         place
     }
 
+    /// Appends `item`.
     #[inline]
-    pub(super) fn push(&mut self, chain: &mut Chain, item: T) {
+    pub fn push(&mut self, chain: &mut Chain, item: T) {
         let place = self.store(item);
         if chain.is_empty() {
             chain.first = place;
@@ -72,7 +86,7 @@ impl<T> Pool<T> {
     }
 
     /// Puts `item` behind the last one of which `is_later` is not true: near the end, if `chain` is about in order.
-    pub(super) fn insert(&mut self, chain: &mut Chain, item: T, is_later: impl Fn(&T) -> bool) {
+    pub fn insert(&mut self, chain: &mut Chain, item: T, is_later: impl Fn(&T) -> bool) {
         let (mut before, mut after) = (chain.last, NOWHERE);
         for _ in 0..chain.length {
             let slot = &self.slots[before as usize];
@@ -97,8 +111,9 @@ impl<T> Pool<T> {
         chain.length += 1;
     }
 
+    /// Takes the first item.
     #[inline]
-    pub(super) fn pop(&mut self, chain: &mut Chain) -> Option<T> {
+    pub fn pop(&mut self, chain: &mut Chain) -> Option<T> {
         let place = chain.first;
         let slot = self.slots.get_mut(place as usize)?;
         let item = slot.item.take();
@@ -109,13 +124,17 @@ impl<T> Pool<T> {
         item
     }
 
+    /// The first item.
+    #[must_use]
     #[inline]
-    pub(super) fn first(&self, chain: &Chain) -> Option<&T> {
+    pub fn first(&self, chain: &Chain) -> Option<&T> {
         self.slots.get(chain.first as usize)?.item.as_ref()
     }
 
+    /// The last item.
+    #[must_use]
     #[inline]
-    pub(super) fn last(&self, chain: &Chain) -> Option<&T> {
+    pub fn last(&self, chain: &Chain) -> Option<&T> {
         if chain.is_empty() {
             return None;
         }

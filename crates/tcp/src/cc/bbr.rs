@@ -5,8 +5,8 @@
 //! gain 2; bandwidth's maximum over 10 round trips, the smallest RTT over 10 s, 200 ms at 4 packets to probe it; pacing
 //! 1 % below the estimate. Long-term sampling for policers and the allowance for aggregated ACKs are in.
 
-use super::max_filter::MaxFilter;
 use super::{CongestionControl, Context, Event, INFINITE_SSTHRESH, State, Window};
+use crate::max_filter::MaxFilter;
 use crate::rate::RateSample;
 
 /// Bandwidths are packets per microsecond times 2²⁴.
@@ -584,6 +584,11 @@ impl CongestionControl for Bbr {
         self.full_bandwidth_rounds = 0;
         self.long_term.reset(context);
         window.cwnd
+    }
+
+    /// Its window in start-up is almost three times what the path holds.
+    fn send_buffer_windows(&self) -> u32 {
+        3
     }
 
     fn min_gso_segments(&self, window: &Window) -> u32 {

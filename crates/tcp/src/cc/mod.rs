@@ -6,7 +6,6 @@
 mod bbr;
 mod cubic;
 mod dctcp;
-mod max_filter;
 mod reno;
 
 use crate::rate::RateSample;
@@ -194,6 +193,11 @@ pub trait CongestionControl {
         2
     }
 
+    /// How many windows the send buffer is to hold at least (Linux: `sndbuf_expand`).
+    fn send_buffer_windows(&self) -> u32 {
+        2
+    }
+
     /// Whether every packet is to be ECN-capable and ECE is echoed exactly (DCTCP).
     fn needs_ecn(&self) -> bool {
         false
@@ -272,6 +276,10 @@ macro_rules! dispatch {
 }
 
 impl CongestionControl for Controller {
+    fn send_buffer_windows(&self) -> u32 {
+        dispatch!(self, control => control.send_buffer_windows())
+    }
+
     fn start(&mut self, window: &mut Window, context: &Context) {
         dispatch!(self, control => control.start(window, context));
     }

@@ -21,6 +21,8 @@ const MAX_COMPRESSION_NS: u64 = 1_000_000;
 const COMPRESSION_RTT_PERCENT: u64 = 33;
 const MAX_COMPRESSED: u32 = 44;
 const DUPLICATES_BEFORE_COMPRESSION: u32 = 3;
+/// Empty segments outside of the window are answered at most this often (Linux: `tcp_invalid_ratelimit`).
+const PROBE_ANSWER_SPACING_NS: u64 = 500_000_000;
 
 /// What a receiver is made of.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +97,7 @@ pub struct Receiver {
     compressed_at: u64,
     read_ns: u64,
     last_read_ns: Option<u64>,
+    last_probe_answer_ns: Option<u64>,
 
     /// ECE is to be set.
     echo: bool,
@@ -133,6 +136,7 @@ impl Receiver {
             compressed_at: 0,
             read_ns: u64::MAX,
             last_read_ns: None,
+            last_probe_answer_ns: None,
             echo: false,
             ecn_seen: false,
             ce_state: false,
@@ -182,11 +186,14 @@ impl Receiver {
             out(ack);
             return;
         }
+        if data.payload == 0 {
+            return self.answer_window_probe(now_ns, out);
+        }
         self.stats.segments += u64::from(data.segments);
         if data.cwr {
             self.echo = false;
             // The sender's window may be down to one packet.
-            self.ack_now |= data.payload > 0;
+            self.ack_now = true;
         }
         if data.seq <= self.acked {
             self.echo_ms = data.timestamp_ms;
@@ -215,6 +222,15 @@ impl Receiver {
         self.decide(now_ns, out);
         if self.buffer.read_end < self.stream.next && self.read_ns == u64::MAX {
             self.schedule_read(now_ns, out);
+        }
+    }
+
+    /// The sender asks whether the window has opened.
+    fn answer_window_probe(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        let answered = self.last_probe_answer_ns;
+        if answered.is_none_or(|last| now_ns - last >= PROBE_ANSWER_SPACING_NS) {
+            self.last_probe_answer_ns = Some(now_ns);
+            self.send(now_ns, out);
         }
     }
 

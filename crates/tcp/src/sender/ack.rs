@@ -22,6 +22,10 @@ pub(super) struct Findings {
     pub(super) retransmitted_acked: bool,
     /// Data sent once, before recovery began, were acknowledged.
     pub(super) original_acked: bool,
+    /// Where the first of these begins that were acknowledged cumulatively only.
+    pub(super) lowest_original: Option<u64>,
+    /// It may have waited for the receiver's timer.
+    pub(super) maybe_delayed: bool,
     /// The window changed.
     pub(super) window_moved: bool,
     pub(super) ece: bool,
@@ -86,6 +90,8 @@ impl Sender {
         };
         let prior_in_flight = self.board.in_flight();
         let prior_packets = self.board.packets_out();
+        let prior_sacked = self.board.sacked_out;
+        let prior_highest_sack = self.board.highest_sack(self.snd_una);
         let prior_lost = self.rate.lost;
         let prior_delivered = self.rate.delivered;
 
@@ -110,12 +116,24 @@ impl Sender {
             self.take_sack(ack, first_block, &mut found, &mut builder, &mut times);
         }
         if prior_packets == 0 {
+            self.check_window_probe(now_ns);
             self.finish_probe_if_acked(ack.ack, &found);
             return;
         }
         self.take_cumulative(ack.ack, &mut found, &mut builder, &mut times);
-        let rtt_us = self.measure_rtt(&mut found, &times);
+        if let Some(lowest) = found.lowest_original
+            && lowest < prior_highest_sack
+        {
+            self.check_reordering(lowest);
+        }
         let prior_sample = builder.prior_delivered();
+        // A lone small segment: the receiver's timer may have run out.
+        found.maybe_delayed = times.count == 1
+            && prior_sacked == 0
+            && self.snd_una - found.prior_una < u64::from(self.mss)
+            && prior_sample + 1 == self.rate.delivered
+            && !found.is_alert();
+        let rtt_us = self.measure_rtt(&mut found, &times);
         self.rack.adapt_window(
             found.duplicate && !found.probe_duplicate,
             prior_sample,
@@ -144,9 +162,7 @@ impl Sender {
         sample.losses = losses;
         sample.acked_sacked = delivered;
         sample.prior_in_flight = prior_in_flight;
-        sample.ack_delayed = times.count == 1
-            && !found.is_alert()
-            && self.snd_una - found.prior_una < u64::from(self.mss);
+        sample.ack_delayed = found.maybe_delayed;
         self.steer(&found, &sample);
     }
 
@@ -162,10 +178,11 @@ impl Sender {
         self.timers.clear();
         let rtt_us = now_ns.saturating_sub(self.syn_sent_ns) / 1_000;
         self.rtt.measure(rtt_us, 0, 0, self.config.tick);
-        self.rtt.min_us = rtt_us.max(1);
+        self.rtt.measure_min(rtt_us, now_ns, false, self.config.tick);
         // The SYN counts as a packet delivered.
         self.rate.delivered = 1;
         self.rate.delivered_at_ns = now_ns;
+        self.open_buffer();
         self.update_pacing_rate();
         let context = self.context(now_ns);
         self.control.start(&mut self.window, &context);
@@ -201,17 +218,24 @@ impl Sender {
         times: &mut AckedTimes,
     ) {
         let Self { board, rate, rack, rtt, recovery, .. } = self;
-        board.sack(&ack.blocks()[first_block..], |segment| {
+        let mut lowest_overtaken = u64::MAX;
+        board.sack(&ack.blocks()[first_block..], |segment, overtaken| {
             found.sacked = true;
             if !segment.has(EVER_RETRANSMITTED) {
+                if overtaken {
+                    lowest_overtaken = lowest_overtaken.min(segment.start());
+                }
                 span(&mut times.selective, segment.stamp.sent_ns);
                 found.original_acked |= segment.end <= recovery.high_seq;
             }
             rate.delivered += 1;
             rate.delivered_ce += u64::from(found.ece);
             rack.deliver(segment, found.now_ns, rtt.min_us);
-            builder.deliver(&segment.stamp, segment.end);
+            builder.deliver(segment);
         });
+        if self.recovery.state != State::Loss || self.recovery.undo_marker.is_some() {
+            self.check_reordering(lowest_overtaken);
+        }
     }
 
     fn take_cumulative(
@@ -229,6 +253,7 @@ impl Sender {
                 found.retransmitted_acked = true;
             } else if !segment.has(SACKED) {
                 span(&mut times.cumulative, segment.stamp.sent_ns);
+                found.lowest_original.get_or_insert(segment.start());
                 found.original_acked |= segment.end <= self.recovery.high_seq;
             }
             if !segment.has(SACKED) {
@@ -240,7 +265,7 @@ impl Sender {
                 if !segment.has(EVER_RETRANSMITTED) || found.echo_ms >= sent_ms {
                     self.rack.deliver(&segment, found.now_ns, self.rtt.min_us);
                 }
-                builder.deliver(&segment.stamp, segment.end);
+                builder.deliver(&segment);
             }
         }
     }
@@ -265,7 +290,8 @@ impl Sender {
         }
         if let Some(rtt_us) = oldest {
             if let Some(newest) = newest {
-                self.rtt.min_us = self.rtt.min_us.min(newest.max(1));
+                let (delayed, tick) = (found.maybe_delayed, self.config.tick);
+                self.rtt.measure_min(newest, now_ns, delayed, tick);
             }
             self.rtt.measure(rtt_us, self.snd_una, self.snd_nxt, self.config.tick);
         }

@@ -1,9 +1,10 @@
 //! The sending endpoint: window, scoreboard, recovery, timers.
 //!
 //! `ack.rs` digests acknowledgements, `recovery.rs` moves between the states of congestion avoidance, `transmit.rs`
-//! decides what leaves next, `timers.rs` what happens when nothing comes back.
+//! decides what leaves next, `buffer.rs` how much there is to send, `timers.rs` what happens when nothing comes back.
 
 mod ack;
+mod buffer;
 mod recovery;
 mod timers;
 mod transmit;
@@ -19,6 +20,7 @@ use crate::rate::RateEstimator;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
 use crate::tick::{Tick, instant};
+use buffer::SendBuffer;
 use recovery::Recovery;
 use timers::Timers;
 
@@ -45,6 +47,8 @@ pub struct SenderConfig {
     pub initial_window: u32,
     /// The largest aggregate in bytes (GSO).
     pub max_gso: Bytes,
+    /// The most memory that the send buffer grows to (Linux: `tcp_wmem`'s maximum).
+    pub max_buffer: Bytes,
     /// Who paces.
     pub pacing: Pacing,
     /// The coarse clock's step.
@@ -61,6 +65,7 @@ impl Default for SenderConfig {
             mtu: 1500,
             initial_window: 10,
             max_gso: Bytes(65_536),
+            max_buffer: Bytes(64 << 20),
             pacing: Pacing::OnDemand,
             tick: Tick::default(),
             seed: 1,
@@ -79,6 +84,8 @@ pub struct SenderStats {
     pub timeouts: u64,
     /// Segments acknowledged with ECE.
     pub ecn_echoes: u64,
+    /// Probes of a closed window.
+    pub window_probes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,12 +112,14 @@ pub struct Sender {
     syn_due: bool,
     head_due: bool,
     loss_probe_due: bool,
+    window_probe_due: bool,
 
     board: Scoreboard,
     snd_una: u64,
     snd_nxt: u64,
     /// The end of what the application has written so far.
     write_end: u64,
+    buffer: SendBuffer,
     /// The receiver takes bytes up to here.
     window_end: u64,
     receive_window: u64,
@@ -158,10 +167,12 @@ impl Sender {
             syn_due: false,
             head_due: false,
             loss_probe_due: false,
+            window_probe_due: false,
             board: Scoreboard::new(),
             snd_una: 0,
             snd_nxt: 0,
             write_end: 0,
+            buffer: SendBuffer::default(),
             window_end: 0,
             receive_window: 0,
             rtt: RttEstimator::new(config.tick),
@@ -185,11 +196,15 @@ impl Sender {
     /// The application has `bytes` more to send; `u64::MAX` for no end.
     pub fn write(&mut self, bytes: u64) {
         self.write_end = self.write_end.saturating_add(bytes);
+        if self.is_established() {
+            self.fill_buffer();
+        }
     }
 
     /// The program has nothing more to send than what has left already.
     pub fn stop(&mut self) {
         self.write_end = self.write_end.min(self.snd_nxt);
+        self.buffer.end = self.write_end;
     }
 
     /// When the sender's timer fires: when [`on_timer`](Self::on_timer) is to be called next.

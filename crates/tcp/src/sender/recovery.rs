@@ -4,12 +4,9 @@
 use super::Sender;
 use super::ack::Findings;
 use crate::cc::{CongestionControl, Event, INFINITE_SSTHRESH, State};
-use crate::rack::View;
+use crate::rack::{DUPLICATE_THRESHOLD, View};
 use crate::rate::RateSample;
 use crate::scoreboard::EVER_RETRANSMITTED;
-
-/// Segments that may overtake one another before a loss is assumed (RFC 5681: three duplicate ACKs).
-const DUPLICATE_THRESHOLD: u32 = 3;
 
 /// Where the sender stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,6 +34,8 @@ pub(super) struct Recovery {
     pub(super) probe_end: Option<u64>,
     /// Whether the loss probe was a retransmission.
     pub(super) probe_retransmitted: bool,
+    /// How often the time to the next probe of a closed window was doubled.
+    pub(super) window_probe_doublings: u8,
     /// F-RTO wants new data before retransmissions.
     pub(super) new_data_first: bool,
 }
@@ -132,7 +131,6 @@ impl Sender {
         View {
             now_ns,
             in_recovery: self.recovery.state >= State::Recovery,
-            duplicate_threshold: DUPLICATE_THRESHOLD,
             min_rtt_us: self.rtt.min_us,
             srtt_eighth_us: self.rtt.srtt_eighth_us,
         }
@@ -246,6 +244,9 @@ impl Sender {
         }
         self.window.cwnd = self.board.in_flight() + 1;
         self.window.acked_count = 0;
+        if self.recovery.state <= State::Disorder && self.board.sacked_out >= DUPLICATE_THRESHOLD {
+            self.rack.forget_reordering();
+        }
         self.set_state(now_ns, State::Loss);
         self.recovery.high_seq = self.snd_nxt;
         self.recovery.probe_end = None;
@@ -271,7 +272,7 @@ impl Sender {
                 }
             } else if found.advanced && !recovered {
                 self.recovery.high_seq = self.snd_nxt;
-                if self.write_end > self.snd_nxt && self.window_end > self.snd_nxt {
+                if self.buffer.end > self.snd_nxt && self.window_end > self.snd_nxt {
                     self.recovery.new_data_first = true;
                     return;
                 }
@@ -280,6 +281,14 @@ impl Sender {
         }
         if recovered {
             self.try_undo_recovery(found);
+        }
+    }
+
+    /// The byte at `offset`, never sent again, has arrived: did later ones arrive before it?
+    pub(super) fn check_reordering(&mut self, offset: u64) {
+        let highest = self.board.highest_sack(self.snd_una);
+        if offset < highest {
+            self.rack.see_reordering(highest - offset, self.mss);
         }
     }
 
@@ -348,10 +357,13 @@ impl Sender {
         if self.recovery.undo_marker.is_none() || !self.was_delayed(found) {
             return false;
         }
-        if self.has_retransmissions_out() {
+        self.check_reordering(found.prior_una);
+        if self.board.retrans_out > 0 {
             return true;
         }
-        self.recovery.first_retransmission_ms = None;
+        if !self.has_retransmissions_out() {
+            self.recovery.first_retransmission_ms = None;
+        }
         self.undo_reduction(found.now_ns, true);
         self.try_keep_open(found.now_ns);
         false
@@ -407,7 +419,7 @@ impl Sender {
         }
         if self.in_reduction() {
             self.reduce(sample.acked_sacked, sample.losses, found.advanced);
-        } else if found.acked {
+        } else if found.acked || (found.sacked && self.rack.reordering > DUPLICATE_THRESHOLD) {
             self.control.increase(&mut self.window, &context, sample.acked_sacked);
         }
         self.update_pacing_rate();

@@ -5,10 +5,12 @@ use dualq_units::Instant;
 
 use super::Sender;
 use crate::cc::{CongestionControl, State};
-use crate::rtt::RTO_MIN_US;
+use crate::rtt::{RTO_MAX_US, RTO_MIN_US};
 
 /// What a coarse timer adds to be on the safe side (Linux: `TCP_TIMEOUT_MIN_US`).
 const TIMEOUT_MARGIN_US: u64 = 2_000;
+/// How often the time between probes of a closed window doubles (Linux: `tcp_probe0_when`), and how long it gets.
+const MOST_WINDOW_PROBE_DOUBLINGS: u8 = 10;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
@@ -18,6 +20,7 @@ enum Kind {
     LossProbe,
     Reordering,
     Handshake,
+    WindowProbe,
 }
 
 /// One coarse timer with a purpose, and the fine one of TCP's own pacing.
@@ -70,6 +73,7 @@ impl Sender {
             }
             Kind::Retransmission => self.on_timeout(now_ns),
             Kind::LossProbe => self.loss_probe_due = true,
+            Kind::WindowProbe => self.window_probe_due = true,
             Kind::Reordering => self.on_reordering_timeout(now_ns),
         }
     }
@@ -84,6 +88,40 @@ impl Sender {
 
     pub(super) fn start_handshake_timer(&mut self, now_ns: u64) {
         self.start_timer(now_ns, Kind::Handshake, self.rtt.timeout);
+    }
+
+    /// There is something to send, nothing under way, and no room: ask now and then (Linux: `tcp_check_probe_timer`).
+    pub(super) fn await_window(&mut self, now_ns: u64) {
+        if self.timers.kind == Kind::None {
+            self.recovery.window_probe_doublings = 0;
+            self.start_window_probe_timer(now_ns);
+        }
+    }
+
+    pub(super) fn back_window_probe_off(&mut self, now_ns: u64) {
+        let doublings = self.recovery.window_probe_doublings + 1;
+        self.recovery.window_probe_doublings = doublings.min(MOST_WINDOW_PROBE_DOUBLINGS);
+        self.start_window_probe_timer(now_ns);
+    }
+
+    fn start_window_probe_timer(&mut self, now_ns: u64) {
+        let tick = self.config.tick;
+        let base = self.rtt.timeout.max(tick.jiffies_in(RTO_MIN_US));
+        let jiffies = base.saturating_mul(1 << self.recovery.window_probe_doublings);
+        self.start_timer(now_ns, Kind::WindowProbe, jiffies.min(tick.jiffies_in(RTO_MAX_US)));
+    }
+
+    /// An acknowledgement while nothing is under way: has the window opened (Linux: `tcp_ack_probe`)?
+    pub(super) fn check_window_probe(&mut self, now_ns: u64) {
+        if self.timers.kind != Kind::WindowProbe {
+            return;
+        }
+        let next = (self.buffer.end - self.snd_nxt).min(u64::from(self.mss));
+        if self.snd_nxt + next <= self.window_end {
+            self.timers.clear();
+        } else {
+            self.start_window_probe_timer(now_ns);
+        }
     }
 
     pub(super) fn start_reordering_timer(&mut self, now_ns: u64, wait_us: u64) {

@@ -6,7 +6,7 @@ use dualq_units::{Ecn, Instant};
 use super::{Handshake, Pacing, Sender};
 use crate::cc::{CongestionControl, Event, State};
 use crate::packet::{Data, Transmission};
-use crate::scoreboard::{EVER_RETRANSMITTED, RETRANSMITTED, SACKED, Segment};
+use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED, RETRANSMITTED, SACKED, Segment};
 use crate::tick::instant;
 
 /// An aggregate holds about a millisecond at the pacing rate (Linux: `sk_pacing_shift`).
@@ -65,9 +65,58 @@ impl Sender {
         if self.board.lost_out > self.board.retrans_out {
             self.transmit_lost(now_ns, out);
         }
-        if self.snd_nxt < self.write_end {
+        if self.snd_nxt < self.buffer.end {
             self.transmit_new(now_ns, out);
         }
+        if self.refill_buffer() {
+            self.transmit_new(now_ns, out);
+        }
+        if self.window_probe_due {
+            self.window_probe_due = false;
+            self.probe_window(now_ns, out);
+        }
+        if self.board.packets_out() == 0 && self.snd_nxt < self.buffer.end {
+            self.await_window(now_ns);
+        }
+    }
+
+    /// What is sent from now on is less than the path could carry.
+    pub(super) fn note_idleness(&mut self) {
+        let in_flight = self.board.in_flight();
+        if in_flight < self.window.cwnd && self.board.lost_out <= self.board.retrans_out {
+            let mark = self.rate.delivered + u64::from(in_flight);
+            self.rate.app_limited_until = mark.max(1);
+        }
+    }
+
+    /// Asks whether the receiver's window has opened (RFC 9293 §3.8.6.1): with what fits in, else with an empty segment of
+    /// what was acknowledged before, which the receiver answers.
+    fn probe_window(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+        if self.board.packets_out() > 0 || self.snd_nxt == self.buffer.end {
+            return;
+        }
+        let window = self.window_end.saturating_sub(self.snd_nxt);
+        if window > 0 {
+            let payload = window.min(u64::from(self.mss)).min(self.buffer.end - self.snd_nxt);
+            self.send_payload(now_ns, payload as u32, 1, out);
+            return;
+        }
+        self.stats.window_probes += 1;
+        let data = Data {
+            seq: self.snd_una.saturating_sub(1),
+            payload: 0,
+            segments: 1,
+            mss: self.mss as u16,
+            timestamp_ms: (now_ns / MILLISECOND_NS) as u32,
+            echo_ms: self.peer_timestamp_ms,
+            ecn: Ecn::NotEct,
+            cwr: false,
+            push: false,
+            syn: false,
+        };
+        self.queued += memory(0);
+        out(Transmission { data, departure: instant(now_ns) });
+        self.back_window_probe_off(now_ns);
     }
 
     /// A packet of `payload` bytes has left the queue of the sender's interface. Returns whether more waits for that:
@@ -206,11 +255,13 @@ impl Sender {
         }
         let departure = self.schedule_departure(now_ns, payload);
         let stamp = self.rate.stamp(departure, self.board.packets_out());
+        let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
         for offset in 0..u64::from(count) {
             let segment = self.board.get_mut(number + offset);
             segment.stamp = stamp;
             let was_out = segment.has(RETRANSMITTED);
-            segment.flags |= RETRANSMITTED | EVER_RETRANSMITTED;
+            segment.flags &= !APP_LIMITED;
+            segment.flags |= RETRANSMITTED | EVER_RETRANSMITTED | app_limited;
             self.board.retrans_out += u32::from(!was_out);
             self.rack.retransmit(number + offset, departure);
         }
@@ -243,15 +294,15 @@ impl Sender {
     }
 
     fn transmit_new(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
-        if self.board.packets_out() == 0 && self.snd_nxt < self.write_end {
+        if self.board.packets_out() == 0 && self.snd_nxt < self.buffer.end {
             let context = self.context(now_ns);
-            self.window.app_limited = self.rate.app_limited_until != 0;
+            self.window.app_limited = self.rate.is_app_limited();
             self.control.on_event(&mut self.window, &context, Event::TransmitStart);
         }
         let most = self.gso_segments();
         let mut sent = 0;
         let mut held = Held::No;
-        while self.snd_nxt < self.write_end {
+        while self.snd_nxt < self.buffer.end {
             match self.next_new(now_ns, most) {
                 Ok(segments) => {
                     self.send_new(now_ns, segments, out);
@@ -274,12 +325,8 @@ impl Sender {
             }
             self.schedule_loss_probe(now_ns, false);
         }
-        if self.snd_nxt == self.write_end
-            && self.board.in_flight() < self.window.cwnd
-            && self.board.lost_out <= self.board.retrans_out
-        {
-            let mark = self.rate.delivered + u64::from(self.board.in_flight());
-            self.rate.app_limited_until = mark.max(1);
+        if self.snd_nxt == self.write_end {
+            self.note_idleness();
         }
     }
 
@@ -296,7 +343,7 @@ impl Sender {
         let room = self.window.cwnd - in_flight;
         let quota = room.min((self.window.cwnd / 2).max(1)).min(most);
         let mss = u64::from(self.mss);
-        let unsent = self.write_end - self.snd_nxt;
+        let unsent = self.buffer.end - self.snd_nxt;
         let window = self.window_end.saturating_sub(self.snd_nxt);
         if window < unsent.min(mss) {
             return Err(Held::Otherwise);
@@ -351,18 +398,29 @@ impl Sender {
     }
 
     fn send_new(&mut self, now_ns: u64, segments: u32, out: &mut impl FnMut(Transmission)) {
-        let unsent = self.write_end - self.snd_nxt;
+        let unsent = self.buffer.end - self.snd_nxt;
         let payload = unsent.min(u64::from(segments) * u64::from(self.mss)) as u32;
+        self.send_payload(now_ns, payload, segments, out);
+    }
+
+    fn send_payload(
+        &mut self,
+        now_ns: u64,
+        payload: u32,
+        segments: u32,
+        out: &mut impl FnMut(Transmission),
+    ) {
         let departure = self.schedule_departure(now_ns, payload);
         let packets_before = self.board.packets_out();
         let stamp = self.rate.stamp(departure, packets_before);
+        let flags = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
         let seq = self.snd_nxt;
         let mut rest = payload;
         while rest > 0 {
             let part = rest.min(self.mss);
             rest -= part;
             self.snd_nxt += u64::from(part);
-            self.board.push(Segment { end: self.snd_nxt, stamp, payload: part, flags: 0 });
+            self.board.push(Segment { end: self.snd_nxt, stamp, payload: part, flags });
         }
         self.emit(departure, seq, payload, segments, true, out);
         self.new_data_sent(now_ns, packets_before);
@@ -386,7 +444,7 @@ impl Sender {
     fn probe(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
         if self.recovery.probe_end.is_none() && self.board.packets_out() > 0 {
             let mss = u64::from(self.mss);
-            let unsent = self.write_end - self.snd_nxt;
+            let unsent = self.buffer.end - self.snd_nxt;
             if unsent > 0 && self.window_end.saturating_sub(self.snd_nxt) >= unsent.min(mss) {
                 self.send_new(now_ns, 1, out);
                 self.recovery.probe_retransmitted = false;

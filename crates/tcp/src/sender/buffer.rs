@@ -1,0 +1,82 @@
+//! The send buffer: how much of what the program writes the kernel takes in before it is acknowledged (Linux:
+//! `tcp_sndbuf_expand`, `sk_stream_write_space`).
+
+use super::Sender;
+use crate::cc::CongestionControl;
+
+/// The fewest segments that there is room for (Linux: `TCP_INIT_CWND`).
+const MIN_SEGMENTS: u32 = 10;
+/// Memory of a segment beside its payload, at worst: room for headers, shared info and the socket buffer itself.
+const HEADERS: u64 = 320;
+const SHARED_INFO: u64 = 320;
+const SOCKET_BUFFER: u64 = 256;
+/// TCP options that take room of the payload: timestamps.
+const OPTIONS: u64 = 12;
+/// What the program writes lies in packets of this size, as near as whole segments come to it.
+const PACKET: u64 = 65_535 - HEADERS;
+/// Memory of such a packet beside its payload.
+const PACKET_OVERHEAD: u64 = SOCKET_BUFFER + HEADERS + SHARED_INFO;
+
+/// The send buffer. The program sleeps while it is full, and writes again when a third of it is free.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SendBuffer {
+    /// Bytes of memory.
+    size: u64,
+    /// What the program has written up to here is in the buffer, or was.
+    pub(super) end: u64,
+    /// Payload bytes of a full buffer, and what must be left for the program to write again.
+    full: u64,
+    low: u64,
+}
+
+impl Sender {
+    /// The connection is there: the program writes.
+    pub(super) fn open_buffer(&mut self) {
+        self.expand_buffer();
+        self.fill_buffer();
+    }
+
+    fn expand_buffer(&mut self) {
+        let mss = u64::from(self.mss);
+        let segment = (mss + OPTIONS + HEADERS + SHARED_INFO).next_power_of_two() + SOCKET_BUFFER;
+        let segments = self.window.cwnd.max(MIN_SEGMENTS).max(self.rack.reordering + 1);
+        let wanted = u64::from(self.control.send_buffer_windows()) * u64::from(segments) * segment;
+        let size = wanted.min(self.config.max_buffer.0);
+        if size > self.buffer.size {
+            let payload = (PACKET / mss).max(1) * mss;
+            let memory = payload + PACKET_OVERHEAD;
+            self.buffer.size = size;
+            // The last packet may exceed the limit.
+            self.buffer.full = size.div_ceil(memory) * payload;
+            self.buffer.low = size * 2 / 3 * payload / memory;
+        }
+    }
+
+    /// The program writes as much as there is room for.
+    pub(super) fn fill_buffer(&mut self) {
+        let end = self.snd_una.saturating_add(self.buffer.full).min(self.write_end);
+        self.buffer.end = self.buffer.end.max(end);
+    }
+
+    /// All was sent that may be: wakes the program if it waits for room and there is some. A buffer that keeps the window
+    /// from being filled grows first. Returns whether there is more to send.
+    #[inline]
+    pub(super) fn refill_buffer(&mut self) -> bool {
+        if self.buffer.end >= self.write_end {
+            return false;
+        }
+        let may_grow = self.buffer.size < self.config.max_buffer.0;
+        if may_grow && self.board.in_flight() < self.window.cwnd {
+            self.expand_buffer();
+        }
+        if self.buffer.end - self.snd_una > self.buffer.low {
+            return false;
+        }
+        if self.buffer.end == self.snd_nxt && self.queued == 0 {
+            self.note_idleness();
+        }
+        let before = self.buffer.end;
+        self.fill_buffer();
+        self.buffer.end > before
+    }
+}
