@@ -31,6 +31,8 @@ pub(crate) enum Program {
         interval: Duration,
         /// When the question was asked that is not answered.
         asked_ns: Option<u64>,
+        /// The answer is to be acknowledged first, and when it asks then.
+        acknowledges: Option<u64>,
         /// Round trips, in nanoseconds, from the warm-up on.
         samples: Vec<u64>,
     },
@@ -180,7 +182,7 @@ impl Connection {
         let (interval, samples) = (group.interval, Vec::new());
         let program = match group.kind.as_str() {
             "ping" => Program::Ping { interval, samples },
-            _ => Program::Probe { interval, asked_ns: None, samples },
+            _ => Program::Probe { interval, asked_ns: None, acknowledges: None, samples },
         };
         Ok(Self { group: index, program, ..connection })
     }
@@ -189,30 +191,35 @@ impl Connection {
     /// again, if that is known. What is no TCP goes to `out`.
     pub(crate) fn run_program(&mut self, now_ns: u64, out: &mut Vec<Transmission>) -> Option<u64> {
         let mut next_ns = None;
+        let empty = Data {
+            seq: 0,
+            payload: 0,
+            segments: 1,
+            mss: PING_PAYLOAD as u16,
+            timestamp_ms: 0,
+            echo_ms: 0,
+            ecn: Ecn::NotEct,
+            cwr: false,
+            push: false,
+            syn: false,
+        };
         match &mut self.program {
             Program::Bulk { stop_ns, .. } if !self.started => {
                 self.sender.write(self.size);
                 next_ns = *stop_ns;
             }
             Program::Bulk { .. } => self.sender.stop(),
+            Program::Probe { acknowledges: acknowledges @ Some(_), .. } => {
+                next_ns = acknowledges.take();
+                out.push(Transmission { data: empty, departure: Instant::from_nanos(now_ns) });
+            }
             Program::Probe { asked_ns, .. } => {
                 *asked_ns = Some(now_ns);
                 self.sender.write(PROBE_BYTES);
             }
             Program::Ping { interval, .. } => {
-                let data = Data {
-                    // What comes back tells when it was sent.
-                    seq: now_ns,
-                    payload: PING_PAYLOAD,
-                    segments: 1,
-                    mss: PING_PAYLOAD as u16,
-                    timestamp_ms: 0,
-                    echo_ms: 0,
-                    ecn: Ecn::NotEct,
-                    cwr: false,
-                    push: false,
-                    syn: false,
-                };
+                // What comes back tells when it was sent.
+                let data = Data { seq: now_ns, payload: PING_PAYLOAD, ..empty };
                 let departure = Instant::from_nanos(now_ns);
                 out.push(Transmission { data, departure });
                 next_ns = Some((departure + *interval).as_nanos());

@@ -6,7 +6,7 @@ use dualq_qdisc::disciplines::pool::Pool;
 use dualq_qdisc::{
     Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64, grammar,
 };
-use dualq_tcp::{Ack, Transmission};
+use dualq_tcp::{Ack, MIN_ACK_DELAY, Tick, Transmission};
 use dualq_units::Instant;
 
 use crate::agenda::{Agenda, Cause};
@@ -229,6 +229,10 @@ impl<'a> Simulation<'a> {
             way_back.push_back((back_ns, packet.connection, answer));
             return;
         }
+        if is_probe && packet.data.payload == 0 && !packet.data.syn {
+            // The acknowledgement of an answer.
+            return;
+        }
         connection.receiver.on_data(now, &packet.data, &mut |ack| {
             way_back.push_back((back_ns, packet.connection, ack));
         });
@@ -261,7 +265,7 @@ impl<'a> Simulation<'a> {
                     *done_ns = Some(self.now_ns);
                 }
             }
-            Program::Probe { interval, asked_ns, samples } => {
+            Program::Probe { interval, asked_ns, acknowledges, samples } => {
                 // The answer travels with the acknowledgement of the question.
                 if let Some(asked) = *asked_ns
                     && connection.sender.is_done()
@@ -271,7 +275,13 @@ impl<'a> Simulation<'a> {
                         samples.push(self.now_ns - asked);
                     }
                     let next_ns = (now + *interval).as_nanos();
-                    self.agenda.arm(number, Cause::Program, next_ns);
+                    // The acknowledgement of the answer rides on the next question, unless that comes too late.
+                    let tick = Tick::new(self.scenario.tick);
+                    let acknowledge_ns = tick.after(now, MIN_ACK_DELAY).as_nanos();
+                    if acknowledge_ns < next_ns {
+                        *acknowledges = Some(next_ns);
+                    }
+                    self.agenda.arm(number, Cause::Program, next_ns.min(acknowledge_ns));
                 }
             }
             Program::Ping { .. } => {}

@@ -1,5 +1,7 @@
 //! What must hold in every scenario.
 
+use std::time::Duration;
+
 use dualq_model::simulate;
 use dualq_scenario::{Outcome, Scenario};
 use proptest::prelude::*;
@@ -95,6 +97,22 @@ fn a_ping_takes_no_longer_than_the_path() {
     // One each 50 ms, whatever is answered.
     assert!((179..=180).contains(&probe.n), "{}", probe.n);
     assert!(probe.min_ms >= 20.0 && probe.max_ms < 23.0, "{} {}", probe.min_ms, probe.max_ms);
+}
+
+/// An answer is acknowledged by the next question, or by itself when that comes more than 40 ms later.
+#[test]
+fn late_questions_leave_acknowledgements_to_themselves() {
+    for (interval_ms, packets_per_question) in [(30, 1.0), (100, 2.0)] {
+        let link =
+            json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "pfifo", "loss": "0%", "mtu": 1500});
+        let flow = json!([{"cc": "cubic", "count": 1, "ecn": false, "size": "1kb"}]);
+        let mut scenario = scenario(&link, &flow, 11);
+        scenario.probe[0].interval = Duration::from_millis(interval_ms);
+        let outcome = run(&scenario, 1);
+        let questions = 11_000.0 / (20.0 + interval_ms as f64);
+        let ratio = outcome.queue.sent_packets as f64 / questions;
+        assert!((ratio / packets_per_question - 1.0).abs() < 0.05, "{interval_ms} ms: {ratio}");
+    }
 }
 
 #[test]

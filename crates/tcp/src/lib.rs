@@ -21,6 +21,6 @@ pub use packet::{
     Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, SYN_BYTES, SackBlock, Transmission,
 };
 pub use rate::RateSample;
-pub use receiver::{Receiver, ReceiverConfig, ReceiverStats};
+pub use receiver::{MIN_ACK_DELAY, Receiver, ReceiverConfig, ReceiverStats};
 pub use sender::{Pacing, Sender, SenderConfig, SenderStats};
 pub use tick::Tick;

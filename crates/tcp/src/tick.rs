@@ -50,6 +50,13 @@ impl Tick {
         jiffies as u64 * self.nanos / 1_000
     }
 
+    /// When a kernel timer of `delay` fires that is started at `now`.
+    #[must_use]
+    pub fn after(self, now: Instant, delay: Duration) -> Instant {
+        let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
+        instant(self.expiry(now.as_nanos(), self.jiffies_in(micros)))
+    }
+
     /// When a timer of `jiffies` that is started at `now_ns` fires. The wheel never fires early: it goes on to the next
     /// bucket, and buckets widen eightfold from 64 jiffies on.
     #[inline]

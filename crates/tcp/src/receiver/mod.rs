@@ -14,7 +14,8 @@ use reassembly::{Arrival, Reassembly};
 /// Acknowledgements at once when a connection starts or something went wrong (Linux: `TCP_MAX_QUICKACKS`).
 const MAX_QUICK_ACKS: u32 = 16;
 /// The shortest and longest delay of an acknowledgement (Linux: `TCP_DELACK_MIN`, `TCP_ATO_MIN`, `TCP_DELACK_MAX`).
-const MIN_ACK_DELAY_US: u64 = 40_000;
+pub const MIN_ACK_DELAY: Duration = Duration::from_millis(40);
+const MIN_ACK_DELAY_US: u64 = MIN_ACK_DELAY.as_micros() as u64;
 const MAX_ACK_DELAY_US: u64 = 200_000;
 /// The delay of compressed SACKs: a third of the round trip, 1 ms at most, 44 in a row (Linux: `tcp_comp_sack_*`).
 const MAX_COMPRESSION_NS: u64 = 1_000_000;
