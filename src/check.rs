@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::{CheckArgs, Failure, WorldName};
+use crate::cli::{CheckArgs, Failure};
 use crate::output::{plain, print};
 use crate::progress::Steps;
 use crate::report;
@@ -64,13 +64,11 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         }
     }
     let world = World::open(args.world, args.kernel.as_deref())?;
-    let seeds = args.seeds.unwrap_or(match args.world {
-        WorldName::Model => 5,
-        WorldName::Kernel => 3,
-    });
-    let steps = Steps::of(references.len() as u64 * seeds, "runs", !args.no_progress);
-    let checked: Result<Vec<Checked>, Failure> =
-        references.par_iter().map(|reference| check(reference, &world, seeds, &steps)).collect();
+    let steps = Steps::of(references.len() as u64 * args.seeds, "runs", !args.no_progress);
+    let checked: Result<Vec<Checked>, Failure> = references
+        .par_iter()
+        .map(|reference| check(reference, &world, args.seeds, &steps))
+        .collect();
     steps.clear();
     let checked = checked?;
     let text = if args.json {

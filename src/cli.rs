@@ -168,9 +168,9 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "VERSION")]
     pub(crate) kernel: Option<String>,
 
-    /// How often each scenario is run, each time with another seed [default: 5, in the world kernel 3]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub(crate) seeds: Option<u64>,
+    /// How often each scenario is run, each time with another seed
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: u64,
 
     /// Print one JSON document instead of lines
     #[arg(long)]

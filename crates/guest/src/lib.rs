@@ -10,6 +10,7 @@ mod error;
 pub mod inside;
 mod machine;
 mod running;
+mod seat;
 
 pub use error::GuestError;
 pub use machine::Guest;

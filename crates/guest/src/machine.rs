@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 use crate::GuestError;
 use crate::inside::{CONSOLE, INIT, PULSE, STATUS};
 use crate::running::Entry;
+use crate::seat::Seat;
 
 /// What a guest has if nobody says otherwise. Linux limits TCP's memory to a share of it (`net.ipv4.tcp_mem`), and at 10 Gbit/s a
 /// quarter of this is too little: packets are then dropped that no queue dropped.
@@ -76,8 +78,9 @@ impl Guest {
         let console = self
             .furnish(folder)
             .map_err(|error| GuestError::Folder { folder: folder.to_owned(), error })?;
+        let seat = Arc::new(Seat::take());
         let mut child = self
-            .start(folder, console)
+            .start(folder, console, &seat)
             .map_err(|error| GuestError::Start { kernel: self.kernel.clone(), error })?;
         let _entry = Entry::of(child.id());
         let mut pulse = String::new();
@@ -122,7 +125,7 @@ impl Guest {
         File::create(folder.join(CONSOLE))
     }
 
-    fn start(&self, folder: &Path, console: File) -> io::Result<Child> {
+    fn start(&self, folder: &Path, console: File, seat: &Arc<Seat>) -> io::Result<Child> {
         let mut command = Command::new(fs::canonicalize(&self.kernel)?);
         let folder = fs::canonicalize(folder)?;
         command
@@ -148,8 +151,10 @@ impl Guest {
         if free < self.memory.0 {
             command.env("TMPDIR", &folder);
         }
-        // A filter is inherited by what its thread starts, so it gets a thread of its own.
+        // What is started inherits its thread's CPU and filter, so these get a thread of their own.
+        let seat = Arc::clone(seat);
         let starter = thread::spawn(move || {
+            seat.sit();
             without_host_randomness()?;
             command.spawn()
         });

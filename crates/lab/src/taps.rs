@@ -3,13 +3,15 @@
 
 use std::collections::HashMap;
 use std::io::IoSliceMut;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
 use dualq_units::{Ecn, Rate};
 use nix::cmsg_space;
 use nix::errno::Errno;
-use nix::sys::socket::{ControlMessageOwned, LinkAddr, MsgFlags, recvmsg, setsockopt, sockopt};
+use nix::sys::socket::{
+    ControlMessageOwned, LinkAddr, MsgFlags, MultiHeaders, recvmmsg, setsockopt, sockopt,
+};
 use nix::sys::time::TimeSpec;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
@@ -24,6 +26,8 @@ const FRAME_BITS: u64 = 12_000;
 const HASH: u32 = 40_503;
 /// The IP header, the ports and TCP's sequence number.
 const SNAP_BYTES: usize = 28;
+/// So many are read with one system call.
+const BATCH: usize = 64;
 /// Aggregates count with their full size until they are read.
 const BUFFER_BYTES: usize = 256 << 20;
 /// Dropped packets never leave; those that arrived so long ago are forgotten.
@@ -85,34 +89,42 @@ impl Taps {
 
     /// Reads what was noted since the last call, and tells what left the queue.
     pub(crate) fn read(&mut self, passed: &mut impl FnMut(Passed)) -> Result<(), LabError> {
-        let mut bytes = [0; SNAP_BYTES];
-        let mut control = cmsg_space!(TimeSpec);
         let mut latest = Duration::ZERO;
         loop {
-            let mut parts = [IoSliceMut::new(&mut bytes)];
-            let fd = self.socket.as_fd().as_raw_fd();
-            let read =
-                recvmsg::<LinkAddr>(fd, &mut parts, Some(&mut control), MsgFlags::MSG_DONTWAIT);
-            let message = match read {
-                Ok(message) => message,
-                Err(Errno::EAGAIN) => break,
-                Err(error) => return Err(LabError::system("cannot read packets", error)),
-            };
-            let leaves =
-                message.address.is_some_and(|from| from.pkttype() == libc::PACKET_OUTGOING);
-            let cmsgs = message.cmsgs().map_err(|error| LabError::system("timestamps", error))?;
-            let stamp = cmsgs.into_iter().find_map(|cmsg| match cmsg {
-                ControlMessageOwned::ScmTimestampns(time) => Some(Duration::from(time)),
-                _ => None,
-            });
-            let whole = message.bytes >= SNAP_BYTES;
-            let (Some(stamp), true) = (stamp, whole) else { continue };
-            latest = stamp;
-            let (identity, ecn) = identify(&bytes);
-            if !leaves {
-                self.waiting.insert(identity, (stamp, ecn));
-            } else if let Some((arrived, ecn)) = self.waiting.remove(&identity) {
-                passed(Passed { left: stamp, sojourn: stamp.saturating_sub(arrived), ecn });
+            let mut bytes = [[0; SNAP_BYTES]; BATCH];
+            let mut parts: Vec<_> = bytes.iter_mut().map(|one| [IoSliceMut::new(one)]).collect();
+            let mut headers = MultiHeaders::preallocate(BATCH, Some(cmsg_space!(TimeSpec)));
+            let fd = self.socket.as_raw_fd();
+            let dont_wait = MsgFlags::MSG_DONTWAIT;
+            let messages =
+                match recvmmsg::<_, LinkAddr, _>(fd, &mut headers, &mut parts, dont_wait, None) {
+                    Ok(messages) => messages,
+                    Err(Errno::EAGAIN) => break,
+                    Err(error) => return Err(LabError::system("cannot read packets", error)),
+                };
+            let mut read = 0;
+            for message in messages {
+                read += 1;
+                let leaves =
+                    message.address.is_some_and(|from| from.pkttype() == libc::PACKET_OUTGOING);
+                let cmsgs =
+                    message.cmsgs().map_err(|error| LabError::system("timestamps", error))?;
+                let stamp = cmsgs.into_iter().find_map(|cmsg| match cmsg {
+                    ControlMessageOwned::ScmTimestampns(time) => Some(Duration::from(time)),
+                    _ => None,
+                });
+                let whole = message.iovs().next().and_then(<[u8]>::first_chunk);
+                let Some((stamp, bytes)) = stamp.zip(whole) else { continue };
+                latest = stamp;
+                let (identity, ecn) = identify(bytes);
+                if !leaves {
+                    self.waiting.insert(identity, (stamp, ecn));
+                } else if let Some((arrived, ecn)) = self.waiting.remove(&identity) {
+                    passed(Passed { left: stamp, sojourn: stamp.saturating_sub(arrived), ecn });
+                }
+            }
+            if read < BATCH {
+                break;
             }
         }
         if self.waiting.len() > MOST_WAITING {
