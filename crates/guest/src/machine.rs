@@ -29,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(5);
 /// So many lines of a dead guest's console are shown.
 const CONSOLE_LINES: usize = 6;
+/// What a kernel says first when it gives up.
+const PANIC: &str = "Kernel panic";
 
 /// A machine that can be started, any number of times and side by side.
 #[derive(Clone, Debug)]
@@ -182,6 +184,9 @@ fn last_words(folder: &Path) -> String {
     let console = fs::read(folder.join(CONSOLE)).unwrap_or_default();
     let console = String::from_utf8_lossy(&console);
     let lines: Vec<&str> = console.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last = lines[lines.len().saturating_sub(CONSOLE_LINES)..].join(" | ");
+    // What follows the reason of a panic is a list of calls.
+    let first = lines.iter().position(|line| line.contains(PANIC));
+    let first = first.unwrap_or(lines.len().saturating_sub(CONSOLE_LINES));
+    let last = lines[first..].iter().take(CONSOLE_LINES).copied().collect::<Vec<_>>().join(" | ");
     if last.is_empty() { "nothing".to_owned() } else { last }
 }
