@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use dualq_guest::inside;
+use dualq_netlink::{Netlink, NetlinkError};
 use dualq_scenario::{Outcome, Scenario};
 use serde::{Deserialize, Serialize};
 
@@ -85,10 +86,14 @@ fn command_status(
     if let Some(etc) = etc {
         inside::mount_host_folder(etc, "/etc").map_err(plain)?;
     }
-    // Nothing reaches a network but what the command makes itself; even loopback is off until it is switched on.
-    let mut netlink = dualq_netlink::Netlink::open().map_err(|error| error.to_string())?;
-    let loopback = netlink.link("lo").map_err(|error| error.to_string())?;
-    netlink.set_up(loopback.index).map_err(|error| error.to_string())?;
+    only_loopback().map_err(|error| error.to_string())?;
+    // Otherwise the program would be blamed for it.
+    if !directory.is_dir() {
+        return Err(format!(
+            "the current folder, {}, is not there in the guest",
+            directory.display()
+        ));
+    }
     let [program, arguments @ ..] = words else { return Err("no command".to_owned()) };
     let mut child = Command::new(program)
         .args(arguments)
@@ -110,4 +115,18 @@ fn command_status(
         inside::pulse(&beats.to_string());
         std::thread::sleep(BEAT.min(Duration::from_millis(10 * beats)));
     }
+}
+
+/// Switches loopback on, and removes the devices that some drivers make for a start: a machine has what its user gives it.
+fn only_loopback() -> Result<(), NetlinkError> {
+    let mut netlink = Netlink::open()?;
+    for link in netlink.links()? {
+        if link.name == "lo" {
+            netlink.set_up(link.index)?;
+        } else {
+            // Some kernels have devices that nobody can remove.
+            let _ = netlink.delete_link(&link.name);
+        }
+    }
+    Ok(())
 }
