@@ -1,0 +1,132 @@
+//! `dualq kernel exec`: a disposable machine for tests.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::{assert_nothing_left, command, dualq, error, kernel, stdout, text};
+
+fn exec<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    ["kernel", "exec", "--"].iter().chain(words).copied().collect()
+}
+
+#[test]
+fn a_command_has_its_status_and_its_two_outputs() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let output = command(&exec(&["sh", "-c", "echo out; echo err >&2; exit 7"]))
+        .env("TMPDIR", folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!((text(&output.stdout), text(&output.stderr)), ("out\n".into(), "err\n".into()));
+    assert_nothing_left(folder.path());
+
+    let output = dualq(&exec(&["sh", "-c", "kill -KILL $$"]));
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(error(&output), "error: the command was ended by a signal\n");
+    let output = dualq(&exec(&["no-such-program"]));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error(&output).contains("cannot run no-such-program in the guest"));
+}
+
+#[test]
+fn the_machine_sees_the_host_but_cannot_change_it() {
+    let Some(kernel) = kernel() else { return };
+    assert_eq!(stdout(&exec(&["uname", "-r"])).trim(), kernel.version);
+    assert_eq!(stdout(&exec(&["pwd"])).trim(), env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(stdout(&exec(&["id", "-u"])).trim(), "0");
+    assert_eq!(stdout(&exec(&["cat", "Cargo.toml"])), fs::read_to_string("Cargo.toml").unwrap());
+    // A file that its user could write to outside.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "before").unwrap();
+    for (what, path) in [("a new file", Path::new("/dualq-was-here")), ("a file", &file)] {
+        let output = dualq(&exec(&["sh", "-c", "echo after > \"$0\"", path.to_str().unwrap()]));
+        assert!(!output.status.success(), "{what}");
+        assert!(text(&output.stderr).contains("Read-only file system"), "{what}");
+    }
+    assert!(!Path::new("/dualq-was-here").exists());
+    assert_eq!(fs::read_to_string(&file).unwrap(), "before");
+    // What a program needs for itself is there, and gone with the machine.
+    let temporary = "echo mine > $TMPDIR/file && cat $TMPDIR/file; test -e /run/file";
+    assert_eq!(stdout(&exec(&["sh", "-c", temporary])), "mine\n");
+}
+
+#[test]
+fn the_only_network_is_loopback() {
+    if kernel().is_none() {
+        return;
+    }
+    let script = "ls /sys/class/net; cat /sys/class/net/lo/flags";
+    // IFF_UP and IFF_LOOPBACK.
+    assert_eq!(stdout(&exec(&["sh", "-c", script])), "lo\n0x9\n");
+}
+
+/// A reboot: another machine with the same folder as its /etc.
+#[test]
+fn etc_outlives_the_machine() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let etc = folder.path().to_str().unwrap();
+    let exec = |words: &[&str]| dualq(&[&["kernel", "exec", "--etc", etc, "--"], words].concat());
+    let written = exec(&[
+        "sh",
+        "-c",
+        "mkdir /etc/sysctl.d; echo net.ipv4.tcp_ecn=1 > /etc/sysctl.d/90-ecn.conf",
+    ]);
+    assert!(written.status.success(), "{}", text(&written.stderr));
+    assert_eq!(
+        fs::read_to_string(folder.path().join("sysctl.d/90-ecn.conf")).unwrap(),
+        "net.ipv4.tcp_ecn=1\n"
+    );
+    let read = exec(&["cat", "/etc/sysctl.d/90-ecn.conf"]);
+    assert_eq!(text(&read.stdout), "net.ipv4.tcp_ecn=1\n");
+    let missing = dualq(&["kernel", "exec", "--etc", "no/such/folder", "--", "true"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(error(&missing).contains("no/such/folder"));
+}
+
+/// The guest has a /proc and a /run of its own.
+#[test]
+fn a_current_folder_that_the_guest_does_not_have() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = format!("/proc/{}", std::process::id());
+    let output = command(&exec(&["true"])).current_dir(&folder).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let expected = format!("error: the current folder, {folder}, is not there in the guest\n");
+    assert_eq!(error(&output), expected);
+}
+
+/// What dualq asks of the kernel, asked of a kernel that has all of it: the tests of `dualq-netlink`, each in a namespace of its
+/// own, as root, and none of them may be skipped.
+#[test]
+fn netlink_passes_its_tests_on_the_machine() {
+    if kernel().is_none() {
+        return;
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_dualq"));
+    let target = program.ancestors().nth(2).unwrap();
+    let runner = [program.to_str().unwrap(), "kernel", "exec", "--", "env", "DUALQ_IN_GUEST=1"];
+    let output = Command::new(env!("CARGO"))
+        .args(["test", "--locked", "--offline", "-p", "dualq-netlink", "--test", "kernel"])
+        .arg("--config")
+        .arg(format!("target.'cfg(all())'.runner = {runner:?}"))
+        .arg("--target-dir")
+        .arg(target)
+        // In virtual time threads that wait for each other are in no hurry; one at a time keeps the order.
+        .args(["--", "--test-threads", "1"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    assert!(!said.contains("skipped: "), "{said}");
+    assert!(said.contains("test result: ok. "), "{said}");
+}

@@ -1,0 +1,159 @@
+//! `dualq run` and `dualq check` in the world `kernel`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::{command, json, kernel, stdout, text};
+
+/// Some seconds of a narrow link, whose AQM drops at random.
+const SHORT: [&str; 12] = [
+    "run",
+    "--rate",
+    "10mbit",
+    "--rtt",
+    "20ms",
+    "--qdisc",
+    "dualpi2",
+    "--cc",
+    "cubic",
+    "--duration",
+    "5s",
+    "--no-progress",
+];
+
+/// Reference scenarios of different kinds, of those that take the least time.
+const REFERENCES: [(&str, &str); 5] = [
+    ("coexistence.jsonl", "coexistence-1"),
+    ("gso.jsonl", "gso-4"),
+    ("loss.jsonl", "loss-17"),
+    ("narrow.jsonl", "narrow-16"),
+    ("narrow.jsonl", "narrow-24"),
+];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    SHORT.iter().chain(more).copied().collect()
+}
+
+#[test]
+fn both_worlds_are_in_one_table() {
+    let Some(kernel) = kernel() else { return };
+    let table = stdout(&with(&["--world", "model,kernel"]));
+    let mut lines = table.lines().skip_while(|line| !line.contains("Mbits/sec"));
+    let [title, model, real, apart] = [(); 4].map(|()| lines.next().unwrap());
+    // All of them stand below each other, though only the first of a run names its setting.
+    let worlds = title.find("world").unwrap();
+    for (line, world) in [(model, "model "), (real, "kernel "), (apart, "apart ")] {
+        assert!(line[worlds..].starts_with(world), "{table}");
+    }
+    let figure = |line: &str| {
+        let figure = line[worlds..].split_whitespace().nth(1).unwrap().trim_end_matches('%');
+        figure.parse::<f64>().unwrap_or_else(|error| panic!("{figure}: {error}"))
+    };
+    assert!(figure(model) > 5.0 && figure(real) > 5.0, "{table}");
+    let expected = 100.0 * (figure(real) - figure(model)) / figure(model);
+    assert!((figure(apart) - expected).abs() < 1.0, "{expected} {table}");
+    assert!(
+        table.contains(&format!("The world kernel is Linux {} in virtual time.", kernel.version))
+    );
+}
+
+/// The names of all that a document says, lists without their numbers.
+fn keys(value: &Value, at: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                let at = format!("{at}/{name}");
+                keys(member, &at, found);
+                found.insert(at);
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| keys(value, at, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn both_worlds_give_the_same_document() {
+    let Some(kernel) = kernel() else { return };
+    let document = json(&with(&["--world", "model,kernel", "--seed", "3", "--json"]));
+    let [model, real] = document["runs"].as_array().unwrap().as_slice() else {
+        panic!("{document:#}");
+    };
+    assert_eq!((&model["world"], &real["world"]), (&"model".into(), &"kernel".into()));
+    assert_eq!((&model["seed"], &real["seed"]), (&3.into(), &3.into()));
+    assert_eq!((&model["kernel"], &real["kernel"]), (&Value::Null, &kernel.version.into()));
+    assert_eq!(model["scenario"], real["scenario"]);
+    let [in_model, in_kernel] = [model, real].map(|run| {
+        let mut found = BTreeSet::new();
+        keys(&run["outcome"], "", &mut found);
+        found
+    });
+    assert_eq!(in_model, in_kernel);
+    assert!(in_model.contains("/queue/tc/prob"), "{in_model:?}");
+    for (at, list) in document["runs"][0]["outcome"]["series"].as_object().unwrap() {
+        let real = &real["outcome"]["series"][at];
+        assert_eq!(list.as_array().map(Vec::len), real.as_array().map(Vec::len), "{at}");
+    }
+}
+
+/// Another folder, another way to the program, another time: the same bytes. Another seed: others.
+#[test]
+fn runs_repeat() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = folder.path().join("another name");
+    symlink(env!("CARGO_BIN_EXE_dualq"), &elsewhere).unwrap();
+    let document = |program: &Path, directory: &Path, seed: &str| {
+        let mut command = Command::new(program);
+        command.args(with(&["--world", "kernel", "--json", "--seed", seed]));
+        command.current_dir(directory).env("TMPDIR", directory).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let temporary = tempfile::tempdir().unwrap();
+    let one = command(&with(&["--world", "kernel", "--json", "--seed", "1"])).output().unwrap();
+    let one = text(&one.stdout);
+    assert!(one.contains("goodput_mbit"), "{one}");
+    let program = fs::canonicalize(env!("CARGO_BIN_EXE_dualq")).unwrap();
+    assert_eq!(one, document(&program, temporary.path(), "1"), "in another folder");
+    assert_eq!(one, document(&elsewhere, folder.path(), "1"), "through a link");
+    let outcome =
+        |text: &str| serde_json::from_str::<Value>(text).unwrap()["runs"][0]["outcome"].clone();
+    assert_ne!(outcome(&one), outcome(&document(&program, temporary.path(), "2")), "another seed");
+}
+
+/// A few of the recorded runs, in this world. `dualq check --world kernel` with all of them takes the better part of an hour.
+#[test]
+fn recorded_runs_are_repeated() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let chosen = folder.path().join("chosen.jsonl");
+    let mut lines = String::new();
+    for (file, name) in REFERENCES {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/linux-7.3").join(file);
+        let text = fs::read_to_string(path).unwrap();
+        let named =
+            |line: &&str| serde_json::from_str::<Value>(line).unwrap()["scenario"]["name"] == name;
+        lines.push_str(text.lines().find(named).unwrap());
+        lines.push('\n');
+    }
+    fs::write(&chosen, lines).unwrap();
+    let chosen = chosen.to_str().unwrap();
+    let document = json(&["check", chosen, "--world", "kernel", "--json", "--no-progress"]);
+    assert_eq!(document["world"], "kernel");
+    let runs = document["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), REFERENCES.len(), "{document:#}");
+    for run in runs {
+        assert_eq!(run["agrees"], true, "{run:#}");
+    }
+}
