@@ -104,8 +104,8 @@ fn a_current_folder_that_the_guest_does_not_have() {
     assert_eq!(error(&output), expected);
 }
 
-/// What dualq asks of the kernel, asked of a kernel that has all of it: the tests of `dualq-netlink`, each in a namespace of its
-/// own, as root, and none of them may be skipped.
+/// What dualq asks of the kernel, asked of one that has all of it: the tests of `dualq-netlink`, as root and none skipped. Cargo
+/// finds their program, as it was built for the whole workspace, and runs it through `dualq kernel exec`.
 #[test]
 fn netlink_passes_its_tests_on_the_machine() {
     if kernel().is_none() {
@@ -115,12 +115,12 @@ fn netlink_passes_its_tests_on_the_machine() {
     let target = program.ancestors().nth(2).unwrap();
     let runner = [program.to_str().unwrap(), "kernel", "exec", "--", "env", "DUALQ_IN_GUEST=1"];
     let output = Command::new(env!("CARGO"))
-        .args(["test", "--locked", "--offline", "-p", "dualq-netlink", "--test", "kernel"])
+        .args(["test", "--locked", "--offline", "--workspace", "--test", "rtnetlink"])
         .arg("--config")
         .arg(format!("target.'cfg(all())'.runner = {runner:?}"))
         .arg("--target-dir")
         .arg(target)
-        // In virtual time threads that wait for each other are in no hurry; one at a time keeps the order.
+        // One at a time, so that what one says is not in the middle of another's line.
         .args(["--", "--test-threads", "1"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
@@ -128,5 +128,5 @@ fn netlink_passes_its_tests_on_the_machine() {
     let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{said}");
     assert!(!said.contains("skipped: "), "{said}");
-    assert!(said.contains("test result: ok. "), "{said}");
+    assert!(said.contains("test qdiscs::dualpi2_added_as_tc_adds_it ... ok"), "{said}");
 }
