@@ -38,11 +38,13 @@ impl Figure {
         };
         let difference = value - reference;
         if self.is_time {
-            format!("{difference:+.*}", self.digits)
-        } else if reference == 0.0 {
-            if difference == 0.0 { "0%".to_owned() } else { "-".to_owned() }
-        } else {
-            format!("{:+.0}%", 100.0 * difference / reference)
+            return format!("{difference:+.*}", self.digits);
+        }
+        let share = if difference == 0.0 { 0.0 } else { (100.0 * difference / reference).round() };
+        match share {
+            _ if share.is_infinite() => "-".to_owned(),
+            0.0 => "0%".to_owned(),
+            _ => format!("{share:+.0}%"),
         }
     }
 }
