@@ -56,6 +56,22 @@ fn the_machine_sees_the_host_but_cannot_change_it() {
 }
 
 #[test]
+fn a_restart_ends_the_machine() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let output = command(&exec(&["sh", "-c", "echo before; reboot -f; echo behind"]))
+        .env("TMPDIR", folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stdout), "before\n");
+    assert!(error(&output).contains("the guest restarted"), "{}", error(&output));
+    assert_nothing_left(folder.path());
+}
+
+#[test]
 fn the_only_network_is_loopback() {
     if kernel().is_none() {
         return;

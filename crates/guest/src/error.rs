@@ -35,6 +35,11 @@ pub enum GuestError {
         /// The last lines of its console.
         console: String,
     },
+    /// It restarted. What it was started for would begin anew, so it is ended.
+    #[error(
+        "the guest restarted, which ends it; what comes after a restart is another start with the same folders"
+    )]
+    Restarted,
     /// Its init says that something went wrong.
     #[error("{0}")]
     Failed(String),

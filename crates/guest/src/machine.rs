@@ -27,6 +27,8 @@ const SHARED_MEMORY: &str = "/dev/shm";
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(5);
+/// What a kernel says before it starts itself anew.
+const RESTART: &str = "reboot: Restarting system";
 /// So many lines of a dead guest's console are shown.
 const CONSOLE_LINES: usize = 6;
 /// What a kernel says first when it gives up.
@@ -88,6 +90,12 @@ impl Guest {
         let mut pulse = String::new();
         let mut seen = Instant::now();
         loop {
+            if says(folder, RESTART) {
+                // What it is told to do is for one start.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(GuestError::Restarted);
+            }
             let ended = child.try_wait();
             let now = fs::read_to_string(folder.join(PULSE)).unwrap_or_default();
             if now != pulse {
@@ -95,6 +103,7 @@ impl Guest {
             }
             look(&pulse);
             match ended {
+                Ok(Some(_)) if says(folder, RESTART) => return Err(GuestError::Restarted),
                 Ok(None) if seen.elapsed() > self.patience => {
                     // It cannot be talked to any more.
                     let _ = child.kill();
@@ -177,6 +186,13 @@ fn without_host_randomness() -> io::Result<()> {
     );
     let program: BpfProgram = filter.and_then(SeccompFilter::try_into).map_err(io::Error::other)?;
     seccompiler::apply_filter(&program).map_err(io::Error::other)
+}
+
+/// Whether the console says something.
+fn says(folder: &Path, text: &str) -> bool {
+    // It is empty while all is well, so this costs next to nothing.
+    fs::read(folder.join(CONSOLE))
+        .is_ok_and(|console| String::from_utf8_lossy(&console).contains(text))
 }
 
 /// The last lines on a guest's console, as one.
