@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{assert_nothing_left, command, dualq, error, kernel, stdout, text};
+use crate::{assert_nothing_left, command, dualq, error, kernel, skipped, stdout, text};
 
 fn exec<'a>(words: &[&'a str]) -> Vec<&'a str> {
     ["kernel", "exec", "--"].iter().chain(words).copied().collect()
@@ -60,6 +60,9 @@ fn a_restart_ends_the_machine() {
     if kernel().is_none() {
         return;
     }
+    if !Path::new("/sbin/reboot").exists() {
+        return skipped("there is no program /sbin/reboot");
+    }
     let folder = tempfile::tempdir().unwrap();
     let output = command(&exec(&["sh", "-c", "echo before; reboot -f; echo behind"]))
         .env("TMPDIR", folder.path())
@@ -67,7 +70,9 @@ fn a_restart_ends_the_machine() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stdout), "before\n");
-    assert!(error(&output).contains("the guest restarted"), "{}", error(&output));
+    // Some programs of that name have something to say themselves.
+    let said = text(&output.stderr);
+    assert!(said.lines().last().unwrap().starts_with("error: the guest restarted"), "{said}");
     assert_nothing_left(folder.path());
 }
 

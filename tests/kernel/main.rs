@@ -26,11 +26,15 @@ pub(crate) fn kernel() -> Option<Kernel> {
     if kernel.is_none() {
         let why = "no kernel is built; `dualq kernel build` makes one in some minutes";
         assert!(std::env::var_os("DUALQ_REQUIRE_KERNEL").is_none(), "{why}");
-        // Past what the test harness captures: a test that did nothing should not look like one that passed.
-        let name = thread::current().name().unwrap_or_default().to_owned();
-        let _ = io::stderr().write_all(format!("skipped: {name}: {why}\n").as_bytes());
+        skipped(why);
     }
     kernel
+}
+
+/// Says that the test does nothing, and why: past what the test harness captures, as it should not look like one that passed.
+pub(crate) fn skipped(why: &str) {
+    let name = thread::current().name().unwrap_or_default().to_owned();
+    let _ = io::stderr().write_all(format!("skipped: {name}: {why}\n").as_bytes());
 }
 
 pub(crate) fn command(args: &[&str]) -> Command {
