@@ -1,7 +1,7 @@
 //! An experiment: the network, the programs on it, and the one loop that drives them all.
 //!
-//! One thread drives all programs but the receivers: sockets stay in the namespace in which they were
-//! made, whoever uses them. That costs the fewest system calls.
+//! One thread drives all programs but the receivers: sockets stay in the namespace in which they were made, whoever uses
+//! them. That costs the fewest system calls.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -206,11 +206,7 @@ impl<'a> Experiment<'a> {
                 self.agenda.pop();
                 match task {
                     Task::End => return self.close(time),
-                    Task::Second => {
-                        on_second(time);
-                        self.agenda.push(Reverse((time + Duration::from_secs(1), task)));
-                    }
-                    task => self.perform(time, task)?,
+                    task => self.perform(time, task, on_second)?,
                 }
             }
             // There is always an end on the agenda.
@@ -238,8 +234,18 @@ impl<'a> Experiment<'a> {
         Ok(clock(Clock::CLOCK_MONOTONIC)?.saturating_sub(self.began))
     }
 
-    fn perform(&mut self, time: Duration, task: Task) -> Result<(), LabError> {
+    fn perform(
+        &mut self,
+        time: Duration,
+        task: Task,
+        on_second: &mut dyn FnMut(Duration),
+    ) -> Result<(), LabError> {
         match task {
+            Task::Second => {
+                on_second(time);
+                self.agenda.push(Reverse((time + Duration::from_secs(1), task)));
+                Ok(())
+            }
             Task::Warmup => self.mark_warmup(),
             Task::Sample => {
                 self.sample()?;
@@ -254,7 +260,7 @@ impl<'a> Experiment<'a> {
             Task::Start(group) => self.start(group, time),
             Task::Stop(number) => self.senders[number].stop(),
             Task::Ask(number) => self.ask(number, time),
-            Task::Second | Task::End => Ok(()),
+            Task::End => Ok(()),
         }
     }
 
@@ -397,8 +403,7 @@ impl<'a> Experiment<'a> {
     }
 
     fn close(mut self, now: Duration) -> Result<Outcome, LabError> {
-        let ended = self.record.intervals_end();
-        if ended < now {
+        if self.record.is_within_interval(now) {
             self.end_interval(now)?;
         }
         let mut echoed = vec![0; self.scenario.flow.len()];

@@ -27,6 +27,7 @@ pub(crate) struct Record {
     round_trips: Vec<Vec<u64>>,
     last_round_trip: Vec<Option<u64>>,
     series: Series,
+    interval_began: Duration,
     /// What the series needs of the interval that is under way.
     interval_delays: (u128, u64),
     acknowledged: Vec<u64>,
@@ -49,6 +50,7 @@ impl Record {
                 rtt_ms: vec![Vec::new(); probes],
                 ..Series::default()
             },
+            interval_began: Duration::ZERO,
             interval_delays: (0, 0),
             acknowledged: vec![0; groups],
             outcome: Outcome {
@@ -88,8 +90,7 @@ impl Record {
     /// Ends an interval of the series, with what each group had acknowledged by now.
     pub(crate) fn end_interval(&mut self, now: Duration, acknowledged: &[u64], queue: &Queue) {
         let series = &mut self.series;
-        let before_s = series.t_s.last().copied().unwrap_or(0.0);
-        let length = now.saturating_sub(Duration::from_secs_f64(before_s));
+        let length = now - std::mem::replace(&mut self.interval_began, now);
         series.t_s.push(now.as_secs_f64());
         for (group, total) in acknowledged.iter().enumerate() {
             let bytes = total - self.acknowledged[group];
@@ -106,9 +107,9 @@ impl Record {
         series.probability.push(probability(queue));
     }
 
-    /// When the last interval ended.
-    pub(crate) fn intervals_end(&self) -> Duration {
-        Duration::from_secs_f64(self.series.t_s.last().copied().unwrap_or(0.0))
+    /// Whether the interval under way has lasted at all.
+    pub(crate) fn is_within_interval(&self, now: Duration) -> bool {
+        now > self.interval_began
     }
 
     /// A flow at its end.
