@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use dualq_guest::{Guest, GuestError};
 use dualq_kernel::{Kernel, KernelError, Store};
@@ -12,6 +13,9 @@ use crate::cli::{Failure, WorldName};
 use crate::inside::{RESULT, TASK, Task};
 use crate::interrupt::{self, Leftover};
 use crate::output::plain;
+
+/// Kernels are built with HZ=100, as those of the recorded runs were.
+const JIFFY: Duration = Duration::from_millis(10);
 
 /// A world that is ready.
 #[derive(Clone, Debug)]
@@ -49,6 +53,13 @@ impl World {
     /// Says why this world cannot run the scenario, before it is tried.
     pub(crate) fn refuses(&self, scenario: &Scenario) -> Option<String> {
         let Self::Kernel(kernel) = self else { return None };
+        if scenario.tick != JIFFY {
+            return Some(format!(
+                "a jiffy of this kernel is {} ms, the scenario's tick is {} ms",
+                JIFFY.as_secs_f64() * 1e3,
+                scenario.tick.as_secs_f64() * 1e3
+            ));
+        }
         let lacks = |what: &str, name: &str, has: &[String]| {
             format!(
                 "Linux {} as it was built does not have the {what} {name}; it has {}",
