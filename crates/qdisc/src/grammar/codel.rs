@@ -18,15 +18,15 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
         match word {
             "limit" => {
                 let limit = words.number(word, PACKETS)?;
-                options.limit = words.unless_zero(word, limit == 0, limit);
+                options.limit = words.unless_zero(word, limit);
             }
             "target" => {
                 let target = words.micros(word, TIME)?;
-                options.target_us = words.unless_zero(word, target == 0, target);
+                options.target_us = words.unless_zero(word, target);
             }
             "interval" => {
                 let interval = words.micros(word, TIME)?;
-                options.interval_us = words.unless_zero(word, interval == 0, interval);
+                options.interval_us = words.unless_zero(word, interval);
             }
             "ce_threshold" => options.ce_threshold_us = Some(words.micros(word, TIME)?),
             "ecn" => options.ecn = Some(true),

@@ -61,31 +61,32 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
         match word {
             "limit" => {
                 let limit = words.u32(word, PACKETS)?;
-                change.limit = words.unless_zero(word, limit == 0, limit);
+                change.limit = words.unless_zero(word, limit);
             }
             "memlimit" => {
                 let limit = words.u32(word, BYTES)?;
-                change.memory_limit = words.unless_zero(word, limit == 0, limit);
+                change.memory_limit = words.unless_zero(word, limit);
             }
             "target" => {
                 let target = words.micros(word, TIME)?;
-                change.target = words.unless_zero(word, target == 0, micros(target));
+                change.target = words.unless_zero(word, target).map(micros);
             }
             "tupdate" => {
                 let tupdate = words.micros(word, TIME)?;
-                change.tupdate = words.unless_zero(word, tupdate == 0, micros(tupdate));
+                change.tupdate = words.unless_zero(word, tupdate).map(micros);
             }
             "alpha" => alpha = Some((gain(word, words)?, words.position())),
             "beta" => beta = Some((gain(word, words)?, words.position())),
             "coupling_factor" => coupling = Some((words.u8(word, FACTOR)?, words.position())),
             "step_thresh" => {
-                let (zero, step) = match words.micros_or_packets(word, TIME_OR_PACKETS)? {
-                    MicrosOrPackets::Micros(time) => (time == 0, StepThreshold::Time(micros(time))),
+                change.step_threshold = match words.micros_or_packets(word, TIME_OR_PACKETS)? {
+                    MicrosOrPackets::Micros(time) => {
+                        words.unless_zero(word, time).map(micros).map(StepThreshold::Time)
+                    }
                     MicrosOrPackets::Packets(packets) => {
-                        (packets == 0, StepThreshold::Packets(packets))
+                        words.unless_zero(word, packets).map(StepThreshold::Packets)
                     }
                 };
-                change.step_threshold = words.unless_zero(word, zero, step);
             }
             "min_qlen_step" => change.min_qlen_step = Some(words.u32(word, PACKETS)?),
             "drop_on_overload" => change.overload = Some(Overload::Drop),

@@ -41,36 +41,36 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
         match word {
             "limit" => {
                 let limit = words.number(word, PACKETS)?;
-                options.limit = words.unless_zero(word, limit == 0, limit);
+                options.limit = words.unless_zero(word, limit);
             }
             "flows" => {
                 let flows = words.number(word, FLOWS)?;
                 if flows > MAX_FLOWS {
                     return Err(words.kernel_refuses(word, FLOWS));
                 }
-                options.flows = words.unless_zero(word, flows == 0, flows);
+                options.flows = words.unless_zero(word, flows);
             }
             "quantum" => {
                 let quantum = words.number(word, QUANTUM)?;
                 if quantum > MAX_QUANTUM {
                     return Err(words.kernel_refuses(word, QUANTUM));
                 }
-                options.quantum = words.unless_zero(word, quantum == 0, quantum);
+                options.quantum = words.unless_zero(word, quantum);
             }
             "target" => {
                 let target = words.micros(word, TIME)?;
-                options.target_us = words.unless_zero(word, target == 0, target);
+                options.target_us = words.unless_zero(word, target);
             }
             "interval" => {
                 let interval = words.micros(word, TIME)?;
-                options.interval_us = words.unless_zero(word, interval == 0, interval);
+                options.interval_us = words.unless_zero(word, interval);
             }
             "memory_limit" => {
                 options.memory_limit = Some(Bytes(words.size(word, MEMORY)?.into()));
             }
             "drop_batch" => {
                 let batch = words.number(word, PACKETS)?;
-                options.drop_batch = words.unless_zero(word, batch == 0, batch);
+                options.drop_batch = words.unless_zero(word, batch);
             }
             "ce_threshold" => options.ce_threshold_us = Some(words.micros(word, TIME)?),
             "ce_threshold_selector" => {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use dualq_units::Rate;
 use dualq_units::number::{format_g, strtod};
 
 use super::words::Words;
@@ -55,8 +56,8 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
             "ecn" => options.ecn = true,
             "rate" => {
                 let rate = words.whole_rate(word, RATE)?;
-                let is_zero = rate.as_bits_per_second() == 0;
-                options.rate = words.unless_zero(word, is_zero, rate);
+                let bits = words.unless_zero(word, rate.as_bits_per_second());
+                options.rate = bits.map(Rate::from_bits_per_second);
                 if words.number_follows() {
                     words.next();
                     return Err(words.no_framing("packet overhead"));

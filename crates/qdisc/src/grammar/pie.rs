@@ -32,15 +32,15 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
         match word {
             "limit" => {
                 let limit = words.number(word, PACKETS)?;
-                options.limit = words.unless_zero(word, limit == 0, limit);
+                options.limit = words.unless_zero(word, limit);
             }
             "target" => {
                 let target = words.micros(word, TIME)?;
-                options.target_us = words.unless_zero(word, target == 0, target);
+                options.target_us = words.unless_zero(word, target);
             }
             "tupdate" => {
                 let tupdate = words.micros(word, TIME)?;
-                options.tupdate_us = words.unless_zero(word, tupdate == 0, tupdate);
+                options.tupdate_us = words.unless_zero(word, tupdate);
             }
             "alpha" | "beta" => {
                 let gain = words.number(word, GAIN)?;
@@ -48,7 +48,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
                     let message = format!("{gain} is no {word}: {GAIN}");
                     return Err(words.refuse(RefusedBy::Tc, message));
                 }
-                let gain = words.unless_zero(word, gain == 0, gain);
+                let gain = words.unless_zero(word, gain);
                 *(if word == "alpha" { &mut options.alpha } else { &mut options.beta }) = gain;
             }
             "ecn" => options.ecn = Some(true),

@@ -53,7 +53,12 @@ impl<'a> Words<'a> {
     }
 
     /// What is left of a value of which tc does not send a zero: `None`, and the default holds.
-    pub(super) fn unless_zero<T>(&mut self, option: &str, zero: bool, value: T) -> Option<T> {
+    pub(super) fn unless_zero<T: Default + PartialEq>(
+        &mut self,
+        option: &str,
+        value: T,
+    ) -> Option<T> {
+        let zero = value == T::default();
         if zero {
             let notice = format!("{option} 0 counts as not given, so the default holds");
             self.notices.push(notice);
