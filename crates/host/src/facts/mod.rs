@@ -1,0 +1,282 @@
+//! All that is known of a machine, as one document.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the document. It grows when a reader of an older one could take something wrongly.
+pub const FORMAT: u32 = 1;
+
+/// What is known of a machine: what `dualq doctor --json` prints, and `dualq plan --facts` reads.
+///
+/// What could not be read is absent, and [`unread`](Self::unread) says why. Times and rates are in tc's words.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The operating system.
+    pub os: Os,
+    /// Its kernel.
+    pub kernel: Kernel,
+    /// Its distribution and what starts and configures things.
+    pub distribution: Distribution,
+    /// Each queue discipline that dualq knows of, by the kernel's name.
+    #[serde(default)]
+    pub qdiscs: BTreeMap<String, Availability>,
+    /// Each congestion control that dualq knows of or the kernel has.
+    #[serde(default)]
+    pub congestion_controls: BTreeMap<String, Availability>,
+    /// The program `tc`, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tc: Option<Tc>,
+    /// Where this dualq's executable is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dualq: Option<String>,
+    /// Network interfaces, loopback left out.
+    #[serde(default)]
+    pub interfaces: Vec<Interface>,
+    /// Default routes, the preferred first.
+    #[serde(default)]
+    pub default_routes: Vec<DefaultRoute>,
+    /// Running sysctls: those that matter, and all that configuration files set. On FreeBSD too.
+    #[serde(default)]
+    pub sysctls: BTreeMap<String, String>,
+    /// What configuration files set, in the order in which they are read: of one key the last wins.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
+    /// Existing TCP connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
+    /// Connection tracking, if it is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conntrack: Option<Conntrack>,
+    /// The files that a plan could write and that are there, with their contents.
+    #[serde(default)]
+    pub files: BTreeMap<String, File>,
+    /// What could not be read, and why: a line each.
+    #[serde(default)]
+    pub unread: Vec<String>,
+}
+
+/// An operating system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Os {
+    /// Linux.
+    #[default]
+    Linux,
+    /// FreeBSD.
+    FreeBsd,
+}
+
+/// A kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernel {
+    /// `uname -r`: `6.12.9-amd64`.
+    pub release: String,
+    /// `uname -m`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
+    /// Where its configuration was read: `/boot/config-6.12.9-amd64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
+    /// Options of its configuration that matter, without `CONFIG_`: `NET_SCH_BPF` is `y`, `m` or `n`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+    /// Whether modules can be loaded at all.
+    #[serde(default)]
+    pub modules: bool,
+    /// What it runs on, if that is not hardware: `kvm`, `lxc`, `docker`, `uml`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtualization: Option<String>,
+}
+
+impl Kernel {
+    /// The first two numbers of its version; (0, 0) if it has none.
+    #[must_use]
+    pub fn version(&self) -> (u32, u32) {
+        let mut numbers = self
+            .release
+            .split(|c: char| !c.is_ascii_digit())
+            .map(|number| number.parse().unwrap_or(0));
+        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+    }
+}
+
+/// A distribution, and how it starts things.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Distribution {
+    /// `ID` of os-release(5): `debian`.
+    #[serde(default)]
+    pub id: String,
+    /// `VERSION_ID`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// `PRETTY_NAME`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// What process 1 is: `systemd`, `openrc`, `procd`, `sysvinit`, or empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub init: String,
+    /// Whether udev handles devices that appear.
+    #[serde(default)]
+    pub udev: bool,
+    /// What configures interfaces and is there: `systemd-networkd`, `networkmanager`, `ifupdown`, `netifd`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<String>,
+}
+
+/// Whether a kernel has something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Availability {
+    /// In the kernel, or a module that is loaded.
+    Ready,
+    /// A module that can be loaded.
+    Module,
+    /// Not there.
+    Absent,
+    /// Nothing tells, or not to this user.
+    Unknown,
+}
+
+/// The program `tc`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tc {
+    /// Its version, as it says: `iproute2-6.1.0`.
+    pub version: String,
+    /// Whether it knows dualpi2 (since iproute2 6.17).
+    pub dualpi2: bool,
+}
+
+/// A network interface.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// The kernel's driver: `virtio_net`; of virtual devices their kind: `veth`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    /// Its link speed in tc's words, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<String>,
+    /// In bytes.
+    pub mtu: u32,
+    /// Whether it is set up.
+    pub up: bool,
+    /// Transmit queues.
+    pub tx_queues: u32,
+    /// Receive queues.
+    #[serde(default)]
+    pub rx_queues: u32,
+    /// Offloads by ethtool's short names (`tso`, `gso`, `gro`, `lro`), and whether they are on.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub offloads: BTreeMap<String, bool>,
+    /// Its queue disciplines, the root first.
+    #[serde(default)]
+    pub qdiscs: Vec<Qdisc>,
+    /// The network manager's own file for it, where that matters: `/etc/systemd/network/10-ens3.network`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configured_by: Option<String>,
+}
+
+/// A queue discipline of an interface.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Qdisc {
+    /// Its kind: `fq_codel`.
+    pub kind: String,
+    /// As tc writes it: `8001:`; `0:` if the kernel put it there by itself.
+    pub handle: String,
+    /// `root`, or the class that it is in.
+    pub parent: String,
+    /// What tc says of its options, if dualq knows the kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<String>,
+    /// What it has counted, under tc's own keys.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub statistics: BTreeMap<String, u64>,
+}
+
+/// A default route.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DefaultRoute {
+    /// 4 or 6.
+    pub family: u8,
+    /// The interface.
+    pub dev: String,
+    /// The router, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+}
+
+/// A line of a configuration file that sets a sysctl.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// The file.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: u32,
+    /// `net.ipv4.tcp_ecn`.
+    pub key: String,
+    /// What it is set to.
+    pub value: String,
+}
+
+/// Existing TCP connections to other machines.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connections {
+    /// How many are established.
+    pub established: u32,
+    /// How many of them under each congestion control.
+    #[serde(default)]
+    pub by_congestion_control: BTreeMap<String, u32>,
+    /// The median of the smallest round-trip time that each of them has seen, in tc's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_rtt: Option<String>,
+}
+
+/// Connection tracking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conntrack {
+    /// Connections that are tracked now.
+    pub count: u64,
+    /// How many can be.
+    pub max: u64,
+}
+
+/// A file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Its permissions, in octal: `0644`.
+    pub mode: String,
+    /// What is in it; bytes that are no text are refused before.
+    pub content: String,
+}
+
+impl Interface {
+    /// Its queue disciplines as plans name them, a line each: place, kind and options.
+    #[must_use]
+    pub fn qdisc_lines(&self) -> Vec<String> {
+        self.qdiscs.iter().map(Qdisc::line).collect()
+    }
+}
+
+impl Qdisc {
+    /// Its place, kind and options: `root fq_codel limit 10240p flows 1024 …`.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let options = self.options.as_deref().unwrap_or_default();
+        format!("{} {} {options}", self.parent, self.kind).trim_end().to_owned()
+    }
+}

@@ -1,0 +1,89 @@
+//! A plan: an exact list of changes, reviewable, applicable later.
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::Os;
+
+/// The version of the document. It grows when a reader of an older one could take something wrongly.
+pub const FORMAT: u32 = 1;
+
+/// What to change on a machine, in this order. As a file it is TOML.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// What it is for, in one line.
+    pub about: String,
+    /// What it was made for. dualq itself applies plans for Linux only.
+    pub os: Os,
+    /// The kernel that it was made for, `uname -r`: what another can do may differ.
+    pub kernel: String,
+    /// What is given up or to be known: a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// The changes.
+    #[serde(default, rename = "change", skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+}
+
+/// A change, why it is made, and who says so.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Why, in a line.
+    pub why: String,
+    /// Who says so: an RFC and its section, a page of the manual, a file of the kernel's documentation.
+    pub source: String,
+    /// What is changed.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What is changed. Each holds what was there when the plan was made; a plan is refused where something else is there now,
+/// unless that is what the plan asks for already.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+pub enum What {
+    /// Load a kernel module, if it is not there.
+    Module {
+        /// Its name: `sch_dualpi2`.
+        module: String,
+    },
+    /// Set a running sysctl.
+    Sysctl {
+        /// `net.ipv4.tcp_ecn`.
+        key: String,
+        /// What it was.
+        before: String,
+        /// What it is to be.
+        after: String,
+    },
+    /// Put a queue discipline at the root of an interface.
+    Qdisc {
+        /// The interface.
+        dev: String,
+        /// What was there, a line for each discipline: [`crate::facts::Interface::qdisc_lines`].
+        before: Vec<String>,
+        /// What is to be there, in tc's grammar, leaves included: `htb rate 48mbit leaf dualpi2`.
+        after: String,
+    },
+    /// Give packets to a destination a route with a smaller MTU: one more route, that copies the one in use but for that.
+    Route {
+        /// The destination, an address with its prefix length: `192.0.2.1/32`.
+        to: String,
+        /// In bytes.
+        mtu: u32,
+    },
+    /// Write a file. On Linux that happens when the plan is confirmed: until then, nothing outlasts a restart.
+    File {
+        /// Its absolute path.
+        path: String,
+        /// What was in it; `None` if there was none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<String>,
+        /// What is to be in it.
+        after: String,
+        /// Its permissions, in octal: `0644`.
+        mode: String,
+    },
+}
