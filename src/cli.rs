@@ -1,6 +1,7 @@
 //! Arguments in, one call into the right part, an exit status out.
 
 pub(crate) mod kernel;
+pub(crate) mod mtu;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::interrupt::EXIT_STATUS;
 use crate::{check, replay, run};
 use kernel::KernelCommand;
+use mtu::MtuArgs;
 
 /// Why nothing came of a call.
 #[derive(Debug)]
@@ -70,6 +72,10 @@ pub(crate) enum Command {
     /// Build, list and remove the Linux kernels that scenarios can run on
     #[command(subcommand)]
     Kernel(KernelCommand),
+
+    /// Find the largest packet that gets to a host, and whether larger ones vanish without a word
+    #[command(after_help = mtu::EXAMPLES)]
+    Mtu(MtuArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -285,6 +291,7 @@ impl Command {
             Self::Run(args) => run::run(&args),
             Self::Check(args) => check::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
+            Self::Mtu(args) => crate::mtu::run(&args),
         }
     }
 }

@@ -6,6 +6,7 @@ mod cli;
 mod inside;
 mod interrupt;
 mod kernel;
+mod mtu;
 mod output;
 mod progress;
 mod replay;

@@ -246,7 +246,8 @@ pub struct Candidate {
     pub leaves: u16,
 }
 
-/// What leaves exactly `mtu` over Ethernet, or over PPPoE; if nothing does, what leaves up to 10 bytes more, the nearest first.
+/// What leaves exactly `mtu` over Ethernet, or over PPPoE; if nothing does, what leaves up to 10 bytes more, the nearest first,
+/// over PPPoE only if nothing does over Ethernet.
 #[must_use]
 pub fn explain(mtu: u16) -> Vec<Candidate> {
     let mut near: Vec<Candidate> = [ETHERNET_MTU, PPPOE_MTU]
@@ -267,6 +268,8 @@ pub fn explain(mtu: u16) -> Vec<Candidate> {
     near.sort_by_key(|candidate| candidate.leaves);
     if near.iter().any(|candidate| candidate.leaves == mtu) {
         near.retain(|candidate| candidate.leaves == mtu);
+    } else if near.iter().any(|candidate| candidate.link == ETHERNET_MTU) {
+        near.retain(|candidate| candidate.link == ETHERNET_MTU);
     }
     near
 }

@@ -1,6 +1,6 @@
 //! The search for the largest packet that gets through, without a socket or a clock.
 //!
-//! Whoever drives it sends what [`Search::next`] asks for, tells by [`Search::heard`] what comes back, and calls
+//! Whoever drives it sends what [`Search::step`] asks for, tells by [`Search::heard`] what comes back, and calls
 //! [`Search::round_over`] when nothing more is to be expected. An answer proves that a size gets through; that it does not is
 //! proved by a router that says so, or made likely by silence. Silence is also what a lossy path and a router that
 //! limits its ICMP give, so small packets are sent beside the large ones: only if losing all of the large ones would be
@@ -107,6 +107,8 @@ pub struct Search {
     named: Option<u16>,
     trial: Trial,
     loss: Loss,
+    /// What of it was known before.
+    inherited: Loss,
     attempts: u32,
     refusals: Vec<Refusal>,
     sent: u32,
@@ -176,6 +178,7 @@ impl Search {
             named: None,
             trial: Trial::of(SMALLEST, true),
             loss: Loss::default(),
+            inherited: Loss::default(),
             attempts: attempts.max(1),
             refusals: Vec::new(),
             sent: 0,
@@ -183,8 +186,16 @@ impl Search {
         }
     }
 
+    /// With what another method saw of the loss on this path: of `sent` packets that fit, `lost` were not answered.
+    #[must_use]
+    pub const fn with_loss(mut self, (sent, lost): (u32, u32)) -> Self {
+        self.loss = Loss { sent, lost };
+        self.inherited = self.loss;
+        self
+    }
+
     /// What to do next. Each call is one round; [`round_over`](Self::round_over) ends it.
-    pub fn next(&mut self) -> Step {
+    pub fn step(&mut self) -> Step {
         if self.is_decided() {
             match self.choose() {
                 Some(trial) => self.trial = trial,
@@ -338,7 +349,7 @@ impl Search {
             limit,
             refusals: self.refusals.clone(),
             sent: self.sent,
-            fitting: (self.loss.sent, self.loss.lost),
+            fitting: (self.loss.sent - self.inherited.sent, self.loss.lost - self.inherited.lost),
         }
     }
 }

@@ -37,7 +37,7 @@ fn run(mut search: Search, path: Path, seed: u64) -> (Found, usize, usize) {
     let mut dice = Dice(seed);
     let (mut packets, mut rounds) = (0, 0);
     loop {
-        let sizes = match search.next() {
+        let sizes = match search.step() {
             Step::Send(sizes) => sizes,
             Step::Done(found) => return (found, packets, rounds),
         };
@@ -84,7 +84,7 @@ fn a_router_that_names_the_wrong_mtu_is_found_out() {
     // It says 1400, and behind it nothing above 1300 gets through.
     let mut search = Search::new(1500, None, 40);
     loop {
-        match search.next() {
+        match search.step() {
             Step::Done(found) => {
                 assert_eq!(found.largest, Some(1300));
                 assert!(matches!(found.limit, Limit::Silence(_)), "{found:?}");
