@@ -226,11 +226,19 @@ impl Search {
         }
     }
 
+    /// A router rejects packets whatever their size: as long as nothing has arrived, more of them would meet the same.
+    pub fn rejected(&mut self) {
+        if self.low.is_none() {
+            self.trial.lost = NO_ANSWER_TRIES;
+        }
+    }
+
     /// Whether nothing more can be learnt in this round.
     #[must_use]
     pub fn round_is_complete(&self) -> bool {
         let (sent, answered) = self.trial.small;
-        self.is_known(self.trial.size) && answered >= sent
+        let nobody = self.low.is_none() && self.trial.lost >= NO_ANSWER_TRIES;
+        nobody || (self.is_known(self.trial.size) && answered >= sent)
     }
 
     /// The time is up for what has not been answered.

@@ -220,7 +220,10 @@ impl Fleet {
                         Sign::TooBig { mtu, by } => {
                             search.heard(size, Reply::TooBig(Refusal { size, mtu, by }));
                         }
-                        Sign::Rejected(by) => rejected_by = Some(by),
+                        Sign::Rejected(by) => {
+                            rejected_by = Some(by);
+                            search.rejected();
+                        }
                         Sign::Expired(_) => {}
                     }
                 }
