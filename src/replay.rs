@@ -102,6 +102,9 @@ fn specs(lines: &[String]) -> Result<(Vec<Spec>, Vec<String>), Failure> {
     let mut notices = Vec::new();
     for line in lines {
         let parsed = grammar::parse(line).map_err(|error| Failure::Usage(error.to_string()))?;
+        if let Some(kind) = parsed.spec.unmodelled() {
+            return Err(Failure::Usage(format!("qdisc {line:?}: {kind} is not modelled")));
+        }
         specs.push(parsed.spec);
         notices.extend(parsed.notices.iter().map(|notice| format!("{line}: {notice}")));
     }

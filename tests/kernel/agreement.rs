@@ -145,7 +145,7 @@ fn the_kernels_dualpi2_and_ours_do_the_same() {
     // The comparison is worth something only if it tells a discipline from one that is set a little differently.
     for other in [
         "dualpi2 any_ect target 12ms",
-        "dualpi2 any_ect coupling_factor 3",
+        "dualpi2 any_ect coupling_factor 4",
         "dualpi2 any_ect step_thresh 700us",
     ] {
         println!("{other}:");

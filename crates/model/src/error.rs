@@ -6,6 +6,9 @@ pub enum ScenarioError {
     /// A queue discipline makes no sense.
     #[error("{0}")]
     Qdisc(String),
+    /// A queue discipline that only real kernels have.
+    #[error("{0} is not modelled; real kernels have it")]
+    UnmodelledQdisc(&'static str),
     /// A queue discipline has no place at the senders.
     #[error("sender.qdisc {0:?} is not modelled; give fq, a FIFO, or netem with a loss rate")]
     SenderQdisc(String),

@@ -84,6 +84,9 @@ impl<'a> Simulation<'a> {
         let spec = grammar::parse(&scenario.link.qdisc)
             .map_err(|error| ScenarioError::Qdisc(error.to_string()))?
             .spec;
+        if let Some(kind) = spec.unmodelled() {
+            return Err(ScenarioError::UnmodelledQdisc(kind));
+        }
         let queue = spec.build(&interface, SplitMix64::new(draw()), Instant::ZERO);
         let mut connections = Vec::new();
         for group in scenario.flow.iter().enumerate() {

@@ -32,7 +32,7 @@ pub struct Queue {
     pub kind: String,
     /// Its parameters; `None` if dualq does not know the kind, or cannot say what this one was told.
     pub config: Option<Config>,
-    /// All that it counts; `None` if dualq does not know the kind.
+    /// All that it counts; `None` if dualq cannot read what this kind counts.
     pub stats: Option<Stats>,
     /// What every discipline counts.
     pub counters: Counters,

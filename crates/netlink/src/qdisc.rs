@@ -93,20 +93,11 @@ fn steps(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Step>, NetlinkError>
         let payload = message.finish();
         steps.push(Step { kind: RTM_NEWTCLASS, payload, thing, qdisc: kind, parent });
     }
-    if let Some(leaf) = leaf(spec) {
+    if let Some(leaf) = spec.leaf() {
         let inside = at.inside().ok_or_else(needs_handle)?;
         steps.extend(self::steps(&inside, leaf, verb)?);
     }
     Ok(steps)
-}
-
-fn leaf(spec: &Spec) -> Option<&Spec> {
-    match spec {
-        Spec::Tbf(options) => options.leaf.as_deref(),
-        Spec::Htb(options) => options.leaf.as_deref(),
-        Spec::Netem(options) => options.leaf.as_deref(),
-        _ => None,
-    }
 }
 
 fn without_leaf(spec: &Spec) -> Spec {

@@ -3,6 +3,7 @@
 use dualpi2::{Change, Random};
 use dualq_units::{Bytes, Instant};
 
+use crate::disciplines::cake;
 use crate::disciplines::codel::{self, Codel};
 use crate::disciplines::fq::{self, Fq};
 use crate::disciplines::fq_codel::{self, FqCodel};
@@ -67,6 +68,8 @@ pub enum Spec {
     PfifoFast(pfifo_fast::Options),
     /// `fq …`
     Fq(fq::Options),
+    /// `cake …`, which only real kernels have.
+    Cake(cake::Options),
 }
 
 /// All parameters of a discipline, defaults filled in.
@@ -92,6 +95,8 @@ pub enum Config {
     PfifoFast(pfifo_fast::Config),
     /// Fair queueing with pacing.
     Fq(fq::Config),
+    /// CAKE.
+    Cake(cake::Config),
 }
 
 /// How much a FIFO holds.
@@ -119,13 +124,34 @@ impl Spec {
             Self::Netem(_) => "netem",
             Self::PfifoFast(_) => "pfifo_fast",
             Self::Fq(_) => "fq",
+            Self::Cake(_) => "cake",
+        }
+    }
+
+    /// The kind of it, or of what is inside it, that dualq can put on a host but not build itself.
+    #[must_use]
+    pub fn unmodelled(&self) -> Option<&'static str> {
+        match self {
+            Self::Cake(_) => Some(self.kind()),
+            other => other.leaf().and_then(Self::unmodelled),
+        }
+    }
+
+    /// What is inside a shaper or a path, if it was given.
+    #[must_use]
+    pub fn leaf(&self) -> Option<&Self> {
+        match self {
+            Self::Tbf(options) => options.leaf.as_deref(),
+            Self::Htb(options) => options.leaf.as_deref(),
+            Self::Netem(options) => options.leaf.as_deref(),
+            _ => None,
         }
     }
 
     /// An empty discipline of this kind on `device` at time `now`. `random` rolls its dice, if it has any.
     ///
     /// # Panics
-    /// If the spec did not come from the grammar and has a value that is out of bounds.
+    /// If it is [`unmodelled`](Self::unmodelled), or did not come from the grammar and has a value that is out of bounds.
     #[must_use]
     pub fn build<P: FlowPacket, R: Random>(
         &self,
@@ -162,13 +188,14 @@ impl Spec {
                 Discipline::Other(Box::new(Other::PfifoFast(PfifoFast::new(device))))
             }
             Self::Fq(options) => Discipline::Other(Box::new(Other::Fq(Fq::new(options, device)))),
+            Self::Cake(_) => panic!("cake is not modelled, which Spec::unmodelled tells"),
         }
     }
 
     /// What [`build`](Self::build) makes, as it reads back: with the kernel's rounding.
     ///
     /// # Panics
-    /// As [`build`](Self::build).
+    /// If the spec did not come from the grammar and has a value that is out of bounds.
     #[must_use]
     pub fn configure(&self, device: &Device) -> Config {
         match self {
@@ -184,6 +211,7 @@ impl Spec {
                 Config::PfifoFast(pfifo_fast::Config { band_limit: device.tx_queue_length })
             }
             Self::Fq(options) => Config::Fq(fq::Config::new(device).with(options)),
+            Self::Cake(options) => Config::Cake(cake::Config::new(options)),
         }
     }
 

@@ -154,7 +154,11 @@ fn refused() {
         ("htb rate 50mbit burst x", Tc, "is no burst"),
         ("htb rate 50mbit quantum 3000", Dualq, "quantum has no effect with one class"),
         ("htb rate 5mbit leaf codel limt 3", Tc, "column 27: unknown option \"limt\""),
-        ("htb rate 5mbit leaf cake", Tc, "unknown qdisc \"cake\""),
+        ("htb rate 5mbit leaf cak", Tc, "did you mean \"cake\""),
+        ("cake rtt 0", Dualq, "tc makes a target of 1us of it"),
+        ("cake overhead 300", Tc, "is no overhead: give a number of bytes from -64 to 256"),
+        ("cake overhead 250 ethernet", Dualq, "the overheads add up to 288 bytes"),
+        ("cake diffserv5", Tc, "did you mean \"diffserv3\""),
     ] {
         let error = grammar::parse(line).expect_err(line);
         let text = error.to_string();

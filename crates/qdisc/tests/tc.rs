@@ -136,6 +136,35 @@ fn fifos() {
     );
 }
 
+/// cake, which is only told to hosts: 96 lines as iproute2 6.1 answered them on Linux 7.3.
+#[test]
+fn lines_of_cake() {
+    let (mut accepted, mut refused) = (0, 0);
+    for answer in data("tc-cake.jsonl") {
+        let line = answer["line"].as_str().unwrap();
+        let spec = match grammar::parse(line) {
+            Ok(parsed) => parsed.spec,
+            Err(error) => {
+                // tc makes something of these two that nobody means.
+                let ours = ["rtt 0", "overhead 250 ethernet"].iter().any(|odd| line.ends_with(odd));
+                assert_eq!(error.refused_by() == RefusedBy::Dualq, ours, "{error}");
+                assert_eq!(answer["rc"] == 0, ours, "{error}");
+                refused += 1;
+                continue;
+            }
+        };
+        assert_eq!(grammar::parse(&spec.to_string()).unwrap().spec, spec, "{line}");
+        // The recorded kernel had no connection tracking, which nat needs and nonat too.
+        if answer["rc"] != 2 {
+            let config = spec.configure(&DEVICE);
+            assert_eq!(show::text(&config), answer["show"], "{line}");
+            assert_eq!(Value::from(show::json(&config)), answer["json"][0], "{line}");
+        }
+        accepted += 1;
+    }
+    assert_eq!((accepted, refused), (78, 18));
+}
+
 /// Each other kind, as the real tc shows it before the first packet.
 #[test]
 fn defaults_of_every_kind() {
@@ -148,6 +177,9 @@ fn defaults_of_every_kind() {
         let spec = grammar::parse(line).unwrap().spec;
         let config = spec.configure(&DEVICE);
         assert_eq!(show::text(&config), answer["show"].as_str().unwrap().trim_end(), "{line}");
+        if spec.unmodelled().is_some() {
+            continue;
+        }
         let stats = build(&spec).stats(Instant::ZERO);
         let json = Value::from(show::json_with_stats(&config, &stats));
         assert_eq!(json, answer["json"][0], "{line}");
@@ -161,11 +193,11 @@ fn refusals_say_where_and_what_would_be_right() {
     for (line, message) in [
         (
             "",
-            r#"qdisc "", column 1: name a qdisc: dualpi2, fq, codel, fq_codel, pie, pfifo, bfifo, pfifo_fast, htb, tbf, netem"#,
+            r#"qdisc "", column 1: name a qdisc: dualpi2, fq, codel, fq_codel, pie, pfifo, bfifo, pfifo_fast, htb, tbf, netem, cake"#,
         ),
         (
             "dualp2",
-            r#"qdisc "dualp2", column 1: unknown qdisc "dualp2"; did you mean "dualpi2"? dualq has dualpi2, fq, codel, fq_codel, pie, pfifo, bfifo, pfifo_fast, htb, tbf, netem"#,
+            r#"qdisc "dualp2", column 1: unknown qdisc "dualp2"; did you mean "dualpi2"? dualq has dualpi2, fq, codel, fq_codel, pie, pfifo, bfifo, pfifo_fast, htb, tbf, netem, cake"#,
         ),
         (
             "dualpi2 target 5m",

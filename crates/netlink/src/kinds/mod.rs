@@ -3,6 +3,7 @@
 //! Only options that were given are sent, as tc does. What is read must say all that dualq's own type says, and nothing
 //! that it cannot say; otherwise there is no [`Config`]. Statistics that an older kernel does not have count as 0.
 
+mod cake;
 mod codel;
 mod dualpi2;
 mod fifo;
@@ -37,6 +38,7 @@ pub(crate) fn write(spec: &Spec, into: &mut Writer) {
         Spec::FqCodel(options) => into.nest(TCA_OPTIONS, |nest| fq_codel::write(options, nest)),
         Spec::Pie(options) => into.nest(TCA_OPTIONS, |nest| pie::write(options, nest)),
         Spec::Fq(options) => into.nest(TCA_OPTIONS, |nest| fq::write(options, nest)),
+        Spec::Cake(options) => into.nest(TCA_OPTIONS, |nest| cake::write(options, nest)),
         Spec::Tbf(options) => into.nest(TCA_OPTIONS, |nest| tbf::write(options, nest)),
         Spec::Htb(_) => into.nest(TCA_OPTIONS, htb::write),
         Spec::Netem(options) => into.put(TCA_OPTIONS, &netem::write(options)),
@@ -57,6 +59,7 @@ pub(crate) fn config(kind: &str, options: Option<&[u8]>, tx_queue_length: u32) -
         "fq_codel" => Config::FqCodel(fq_codel::config(&attributes())?),
         "pie" => Config::Pie(pie::config(&attributes())?),
         "fq" => Config::Fq(fq::config(&attributes())?),
+        "cake" => Config::Cake(cake::config(&attributes())?),
         "tbf" => Config::Tbf(tbf::config(&attributes())?),
         "netem" => Config::Netem(netem::config(bytes)?),
         "pfifo" => Config::Fifo(FifoLimit::Packets(fifo::limit(bytes)?)),

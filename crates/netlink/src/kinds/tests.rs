@@ -141,6 +141,7 @@ fn what_cannot_be_said_is_not_made_up() {
     // An older kernel that does not tell all.
     assert_eq!(config("pie", Some(&options[8..]), 1000), None);
     assert_eq!(config("cake", Some(&[]), 1000), None);
+    assert_eq!(config("sfq", Some(&[]), 1000), None);
     assert_eq!(config("pfifo", None, 1000), None);
 }
 

@@ -1,6 +1,7 @@
 //! What a queue discipline does, and each that does it.
 
 pub(crate) mod bucket;
+pub mod cake;
 pub mod codel;
 mod codel_law;
 mod dualpi2;

@@ -8,6 +8,7 @@
 //! What tc says with several commands is one line here: `tbf`, `htb` (with one class) and `netem` take a word `leaf`, and what
 //! follows it is the discipline inside, as in `htb rate 50mbit leaf dualpi2 target 5ms`.
 
+mod cake;
 mod codel;
 mod dualpi2;
 mod fifo;
@@ -28,8 +29,8 @@ use words::Words;
 
 use crate::Spec;
 
-/// The disciplines that dualq has.
-pub const KINDS: [&str; 11] = [
+/// The disciplines that dualq can be asked for. Of these it [models](Spec::unmodelled) all but `cake`.
+pub const KINDS: [&str; 12] = [
     "dualpi2",
     "fq",
     "codel",
@@ -41,6 +42,7 @@ pub const KINDS: [&str; 11] = [
     "htb",
     "tbf",
     "netem",
+    "cake",
 ];
 
 /// How many leaves may be inside one another: more than anyone needs, and little enough for any stack.
@@ -126,6 +128,7 @@ fn parse_words(words: &mut Words<'_>) -> Result<Spec, ParseError> {
         "netem" => netem::parse(words),
         "pfifo_fast" => pfifo_fast::parse(words),
         "fq" => fq::parse(words),
+        "cake" => cake::parse(words),
         unknown => {
             let hint = did_you_mean(unknown, &KINDS);
             let message = format!("unknown qdisc {unknown:?}; {hint}dualq has {}", list(&KINDS));
@@ -149,6 +152,7 @@ impl fmt::Display for Spec {
             Self::Netem(options) => netem::write_options(f, options),
             Self::PfifoFast(options) => pfifo_fast::write_options(f, options),
             Self::Fq(options) => fq::write_options(f, options),
+            Self::Cake(options) => cake::write_options(f, options),
             Self::Pfifo { limit: Some(packets) } => write!(f, " limit {packets}"),
             Self::Bfifo { limit: Some(bytes) } => write!(f, " limit {}", bytes.0),
             Self::Pfifo { limit: None } | Self::Bfifo { limit: None } => Ok(()),

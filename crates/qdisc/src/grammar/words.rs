@@ -1,5 +1,6 @@
 //! A command line, word by word, with the readers of tc's values.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use dualq_units::number::{strtod, strtof_word, strtol, strtoul};
@@ -90,6 +91,21 @@ impl<'a> Words<'a> {
         strtoul(word, 0)
             .filter(|(_, rest)| rest.is_empty())
             .and_then(|(value, _)| u32::try_from(value).ok())
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// A whole number within bounds, in decimal.
+    pub(super) fn i32_within(
+        &mut self,
+        option: &str,
+        bounds: RangeInclusive<i32>,
+        expected: &str,
+    ) -> Result<i32, ParseError> {
+        let word = self.value(option, expected)?;
+        strtol(word, 10)
+            .filter(|(_, rest)| rest.is_empty())
+            .and_then(|(value, _)| i32::try_from(value).ok())
+            .filter(|value| bounds.contains(value))
             .ok_or_else(|| self.illegal(option, word, expected))
     }
 

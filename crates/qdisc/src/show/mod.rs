@@ -3,6 +3,7 @@
 //! The text of a [`Config`] is its [`Display`](std::fmt::Display). A discipline of ours sits on no device, so its place
 //! reads as tc shows one that was added with `root handle 1:` to a device with one queue.
 
+mod cake;
 mod codel;
 mod dualpi2;
 mod fq;
@@ -193,6 +194,7 @@ fn object(config: &Config, stats: Option<&Stats>, handle: usize) -> Map<String, 
         Config::Netem(parameters) => netem::options(parameters),
         Config::PfifoFast(parameters) => pfifo_fast::options(parameters),
         Config::Fq(parameters) => fq::options(parameters),
+        Config::Cake(parameters) => cake::options(parameters),
         Config::Fifo(FifoLimit::Packets(limit)) => json!({ "limit": limit }),
         Config::Fifo(FifoLimit::Bytes(limit)) => json!({ "limit": limit.0 }),
     };
@@ -272,6 +274,7 @@ impl Config {
             Self::Netem(_) => "netem",
             Self::PfifoFast(_) => "pfifo_fast",
             Self::Fq(_) => "fq",
+            Self::Cake(_) => "cake",
             Self::Fifo(limit) => limit.kind(),
         }
     }
@@ -301,6 +304,7 @@ impl fmt::Display for Config {
             Self::Netem(parameters) => netem::write(f, parameters),
             Self::PfifoFast(parameters) => pfifo_fast::write(f, parameters),
             Self::Fq(parameters) => fq::write(f, parameters),
+            Self::Cake(parameters) => cake::write(f, parameters),
             Self::Fifo(FifoLimit::Packets(limit)) => write!(f, "limit {limit}p"),
             Self::Fifo(FifoLimit::Bytes(limit)) => write!(f, "limit {limit}"),
         }
