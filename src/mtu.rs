@@ -108,17 +108,17 @@ fn resolve(args: &MtuArgs) -> Result<Vec<SocketAddr>, Failure> {
 
 /// What this machine knows of the way to an address.
 fn local(to: SocketAddr) -> Result<Local, String> {
-    let route = Netlink::open().and_then(|mut netlink| netlink.route_to(to.ip()));
-    let route = route.map_err(|error: NetlinkError| {
+    let way = Netlink::open().and_then(|mut netlink| netlink.way_to(to.ip()));
+    let way = way.map_err(|error: NetlinkError| {
         let text = error.to_string();
         text.split(" (os error").next().unwrap_or(&text).to_owned()
     })?;
     let cut = |mtu: u32| u16::try_from(mtu).unwrap_or(u16::MAX);
     Ok(Local {
-        interface: route.link.name,
-        mtu: cut(route.link.mtu),
-        gateway: route.gateway,
-        believed: route.mtu.map(cut),
+        interface: way.link.name,
+        mtu: cut(way.link.mtu),
+        gateway: way.gateway,
+        believed: way.mtu.map(cut),
     })
 }
 

@@ -36,7 +36,7 @@ mod handle;
 mod kinds;
 mod link;
 mod qdisc;
-mod route;
+mod way;
 
 use channel::Channel;
 pub use dump::Queue;
@@ -44,7 +44,7 @@ pub use error::NetlinkError;
 pub use ethtool::SegmentationOffload;
 pub use handle::{Handle, Place};
 pub use link::{Link, VethEnd};
-pub use route::Route;
+pub use way::Way;
 
 /// A conversation with the kernel about one network namespace.
 pub struct Netlink {

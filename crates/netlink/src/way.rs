@@ -1,4 +1,4 @@
-//! Which way packets to an address go.
+//! Which way packets to an address go, and what is known of it.
 
 use std::net::IpAddr;
 
@@ -23,7 +23,7 @@ const RTAX_MTU: u16 = 2;
 
 /// The kernel's choice for packets to an address: `ip route get`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Route {
+pub struct Way {
     /// The device that they leave by.
     pub link: Link,
     /// The router to which they go first, if the address is no neighbour's.
@@ -37,14 +37,14 @@ impl Netlink {
     ///
     /// # Errors
     /// If there is no way.
-    pub fn route_to(&mut self, address: IpAddr) -> Result<Route, NetlinkError> {
+    pub fn way_to(&mut self, address: IpAddr) -> Result<Way, NetlinkError> {
         let mut message = RouteMessage::default();
         (message.header.address_family, message.header.destination_prefix_length) = match address {
             IpAddr::V4(_) => (AddressFamily::Inet, 32),
             IpAddr::V6(_) => (AddressFamily::Inet6, 128),
         };
         message.attributes.push(RouteAttribute::Destination(RouteAddress::from(address)));
-        let what = || format!("find a route to {address}");
+        let what = || format!("find a way to {address}");
         let answer = self.route.ask(RTM_GETROUTE, 0, &bytes(&message));
         let answer = answer.map_err(|failure| failure.of(what()))?;
         let malformed = || Failure::Malformed.of(what());
@@ -59,7 +59,7 @@ impl Netlink {
         let gateway = attributes.get(RTA_GATEWAY).or_else(via).and_then(ip);
         let metrics = attributes.nested(RTA_METRICS);
         let mtu = metrics.and_then(|metrics| u32_at(metrics.get(RTAX_MTU)?, 0));
-        Ok(Route { link: self.link_at(index)?, gateway, mtu })
+        Ok(Way { link: self.link_at(index)?, gateway, mtu })
     }
 }
 
