@@ -27,9 +27,8 @@ pub(crate) fn run(args: &MtuArgs) -> Result<(), Failure> {
     let mut failures: Vec<String> = Vec::new();
     for address in addresses {
         let surveyed = local(address).and_then(|local| {
-            let mut tick = |stage| {
-                spinner.show(|| format!("{address}: {}", describe(stage), address = address.ip()))
-            };
+            let host = address.ip();
+            let mut tick = |stage| spinner.show(|| format!("{host}: {}", describe(stage)));
             probe::survey(address, local, &options, &mut tick)
                 .map_err(|error: MtuError| error.to_string())
         });
