@@ -1,9 +1,13 @@
 //! `dualq mtu`: from a host's name to what its path carries.
 
-use std::io;
+mod plan;
+
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::Path;
 use std::time::Duration;
 
+use dualq_host::Plan;
 use dualq_mtu::MtuError;
 use dualq_mtu::probe::{self, Local, Options, Stage, Survey};
 use dualq_netlink::{Netlink, NetlinkError};
@@ -11,7 +15,7 @@ use dualq_units::tc_time;
 
 use crate::cli::mtu::MtuArgs;
 use crate::cli::{Failure, note};
-use crate::output::{plain, print};
+use crate::output::{Output, plain, print};
 use crate::progress::Spinner;
 use crate::report;
 
@@ -45,18 +49,41 @@ pub(crate) fn run(args: &MtuArgs) -> Result<(), Failure> {
     for failure in failures {
         note(&failure);
     }
+    if let Some(path) = &args.plan {
+        match plan::make(&surveys, args.cure)? {
+            Some(plan) => write(path, &plan)?,
+            None => note("no large packets vanish, so there is nothing to plan"),
+        }
+        if path == Path::new("-") {
+            return verdict(&surveys);
+        }
+    }
     let text = if args.json {
         report::mtu::json(&args.host, &surveys)
     } else {
         report::mtu::text(&surveys)
     };
     print(&mut io::stdout(), &text)?;
+    verdict(&surveys)
+}
+
+fn verdict(surveys: &[Survey]) -> Result<(), Failure> {
     if surveys.iter().all(|survey| survey.verdict.is_fine()) {
         Ok(())
     } else {
         // The report has said why.
         Err(Failure::Command(1))
     }
+}
+
+fn write(path: &Path, plan: &Plan) -> Result<(), Failure> {
+    let text = toml::to_string_pretty(plan).expect("a plan is strings, numbers and lists");
+    let cannot = |error: io::Error| {
+        Failure::Run(format!("cannot write {}: {}", path.display(), plain(&error)))
+    };
+    let mut output = Output::create(path)?;
+    output.write_all(text.as_bytes()).map_err(cannot)?;
+    output.finish().map_err(cannot)
 }
 
 fn options(args: &MtuArgs) -> Result<Options, Failure> {

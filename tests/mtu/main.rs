@@ -11,6 +11,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dualq_host::plan::What;
 use network::{Middle, Network, skipped};
 use serde_json::Value;
 
@@ -179,6 +180,35 @@ fn tcp_hangs_in_the_hole_until_it_is_cured() {
     assert!(!bulk_arrives(5));
     network.set("a", "net/ipv4/tcp_mtu_probing", "1");
     assert!(bulk_arrives(30));
+}
+
+/// What helps as a plan, and no plan where nothing is wrong.
+#[test]
+fn a_plan_is_written() {
+    let Some(network) = Network::build(Middle::Hole(1400)) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    let file = path.to_str().unwrap();
+    let output = network.dualq(&[HOSTS[0], "-o", file]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("Packets over 1400 bytes vanish"));
+    let plan: dualq_host::Plan = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let route = What::Route { to: "10.9.3.2/32".to_owned(), mtu: 1400 };
+    assert_eq!(plan.changes.iter().map(|change| &change.what).collect::<Vec<_>>(), [&route]);
+
+    let output = network.dualq(&[HOSTS[1], "-o", "-", "--cure", "probing"]);
+    let plan: dualq_host::Plan = toml::from_str(&text(&output.stdout)).unwrap();
+    let sysctl = What::Sysctl {
+        key: "net.ipv4.tcp_mtu_probing".to_owned(),
+        before: "0".to_owned(),
+        after: "1".to_owned(),
+    };
+    assert_eq!(plan.changes[0].what, sysctl);
+
+    std::fs::remove_file(&path).unwrap();
+    let output = network.dualq(&["10.9.1.2", "-o", file]);
+    assert!(output.status.success() && text(&output.stderr).starts_with("note: "));
+    assert!(!path.exists());
 }
 
 /// Connections alone send nothing, and say which segments were agreed on.

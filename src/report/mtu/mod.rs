@@ -119,6 +119,16 @@ fn remarks(survey: &Survey) -> Vec<String> {
                 "This machine already has a route with MTU {believed}, which avoids it for what it sends itself."
             ));
     }
+    if let (Tcp::Connected(tcp), Verdict::Whole | Verdict::Signalled { .. }) =
+        (&survey.tcp, survey.verdict)
+        && tcp.bulk.iter().flatten().any(|segment| !segment.arrived)
+    {
+        remarks.push(format!(
+            "TCP segments to port {} are not acknowledged all the same, and not for their size: look at the service, and at \
+             firewalls that follow connections.",
+            tcp.port
+        ));
+    }
     let larger = |method: &Method| method.found().and_then(|found| found.largest);
     if let (Some(echo), Some(udp)) = (larger(&survey.echo), larger(&survey.udp)) {
         if echo < udp {
