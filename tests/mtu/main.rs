@@ -134,6 +134,24 @@ fn a_black_hole_is_found_to_the_byte_and_placed() {
     assert!(said.contains("ip route replace 10.9.3.2/32 via 10.9.1.2 dev a0 mtu 1400"), "{said}");
 }
 
+/// A router with a smaller MTU of whose ICMP nothing arrives, as behind a firewall that drops all of it.
+#[test]
+fn a_router_without_its_icmp_is_a_black_hole() {
+    let Some(network) = Network::build(Middle::Smaller(1380)) else { return };
+    // What the router itself sends is refused, what it forwards is not.
+    network.ip("r1", "rule add iif lo to 10.9.1.1 prohibit");
+    network.ip("r1", "-6 rule add iif lo to fd09:1::1 prohibit");
+    at_once(|_, host| {
+        let (survey, status) = network.survey(&[host]);
+        assert_eq!((&survey["verdict"], status), (&"black-hole".into(), 1), "{survey:#}");
+        assert_eq!(survey["path_mtu"], 1380);
+        assert_eq!(survey["hops"][0]["address"], Value::Null);
+        assert_eq!(survey["vanish_before"]["hop"], 2);
+    });
+    let said = text(&network.dualq(&[HOSTS[0]]).stdout);
+    assert!(said.contains("Packets over 1380 bytes vanish before hop 2 (10.9.2.2)"), "{said}");
+}
+
 /// `connects, but bulk hangs`, seen with TCP itself; and the cures that are proposed do cure it.
 #[test]
 fn tcp_hangs_in_the_hole_until_it_is_cured() {

@@ -209,12 +209,14 @@ impl Fleet {
                 thread::sleep(SPACING);
             }
             let deadline = Instant::now() + self.patience();
+            let mut answered = 0;
             while !search.round_is_complete() {
                 let news = self.wait(deadline);
                 if news.is_empty() {
                     break;
                 }
                 for News { size, sign, .. } in news {
+                    answered += u32::from(size == SMALLEST);
                     match sign {
                         Sign::Reached => search.heard(size, Reply::Arrived),
                         Sign::TooBig { mtu, by } => {
@@ -227,6 +229,10 @@ impl Fleet {
                         Sign::Expired(_) => {}
                     }
                 }
+            }
+            if answered < small {
+                // Perhaps somebody else asked that host, too, and its ration is used up.
+                (self.ration, self.ration_since) = (0, Instant::now());
             }
             search.round_over();
         }
