@@ -134,6 +134,37 @@ fn a_black_hole_is_found_to_the_byte_and_placed() {
     assert!(said.contains("ip route replace 10.9.3.2/32 via 10.9.1.2 dev a0 mtu 1400"), "{said}");
 }
 
+/// The kernel's own VXLAN over IPv4 and IPv6: its headers leave what the table of overheads says.
+#[test]
+fn a_real_tunnel_is_recognized() {
+    for (ends, mtu, name) in [
+        (["10.9.2.1", "10.9.2.2"], 1450, "VXLAN over IPv4"),
+        (["fd09:2::1", "fd09:2::2"], 1430, "VXLAN over IPv6"),
+    ] {
+        let Some(network) = Network::build(Middle::Whole) else { return };
+        let [one, other] = ends;
+        for (router, local, remote, device, number, behind) in [
+            ("r1", one, other, "right", 1, "10.9.3.0/24"),
+            ("r2", other, one, "left", 2, "10.9.1.0/24"),
+        ] {
+            let tunnel = format!(
+                "link add tunnel type vxlan id 7 local {local} remote {remote} dev {device} dstport 4789"
+            );
+            if let Err(why) = network.try_ip(router, &tunnel) {
+                return skipped(&format!("no VXLAN here: {why}"));
+            }
+            network.ip(router, &format!("addr add 10.9.9.{number}/24 dev tunnel"));
+            network.ip(router, "link set tunnel up");
+            network.ip(router, &format!("route replace {behind} via 10.9.9.{}", 3 - number));
+        }
+        let (survey, status) = network.survey(&[HOSTS[0]]);
+        assert_eq!((&survey["verdict"], status), (&"signalled".into(), 0), "{survey:#}");
+        assert_eq!(survey["path_mtu"], mtu);
+        let explained = survey["explanations"].to_string();
+        assert!(explained.contains(name), "{explained}");
+    }
+}
+
 /// A router with a smaller MTU of whose ICMP nothing arrives, as behind a firewall that drops all of it.
 #[test]
 fn a_router_without_its_icmp_is_a_black_hole() {

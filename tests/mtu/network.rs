@@ -140,10 +140,15 @@ impl Network {
 
     /// `ip` in one of the namespaces.
     pub(crate) fn ip(&self, node: &str, words: &str) {
+        self.try_ip(node, words).unwrap_or_else(|why| panic!("ip {words}: {why}"));
+    }
+
+    /// The same, for what not every kernel has.
+    pub(crate) fn try_ip(&self, node: &str, words: &str) -> Result<(), String> {
         let name = self.name(node);
         let mut all = vec!["-n", &name];
         all.extend(words.split_whitespace());
-        ip(&all).unwrap_or_else(|why| panic!("ip {words}: {why}"));
+        ip(&all)
     }
 
     /// Sets a sysctl of a namespace.
