@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::network::{Middle, Network, skipped};
+use crate::network::{Ends, Middle, Network, skipped};
 use crate::{HOSTS, command};
 
 /// A flood through a narrow queue that counts packets, not bytes: what arrives when it is full is lost, large or small.
@@ -30,6 +30,7 @@ fn a_lossy_path_is_no_black_hole() {
     source.connect("10.9.3.2:9").unwrap();
     let ended = AtomicBool::new(false);
     let surveys: Vec<Value> = thread::scope(|scope| {
+        let _ends = Ends(&ended);
         scope.spawn(|| {
             // Two of 714 bytes each 1.1 ms or so are 10 Mbit/s; 6 get through.
             while !ended.load(Ordering::Relaxed) {
@@ -41,9 +42,7 @@ fn a_lossy_path_is_no_black_hole() {
             let output = network.inside("a", || command(&[HOSTS[0], "--json"]).output().unwrap());
             serde_json::from_slice::<Value>(&output.stdout).unwrap()["addresses"][0].clone()
         });
-        let surveys = surveys.collect();
-        ended.store(true, Ordering::Relaxed);
-        surveys
+        surveys.collect()
     });
     drop(sink);
     let mut lost = 0;

@@ -1,6 +1,7 @@
 //! `dualq mtu` as its users run it, across real routers in network namespaces. That takes root and `ip`; what cannot be built is
 //! skipped and said.
 
+mod esp;
 mod lossy;
 mod network;
 
