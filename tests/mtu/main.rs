@@ -4,6 +4,7 @@
 mod esp;
 mod lossy;
 mod network;
+mod switch;
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
