@@ -1,5 +1,6 @@
 //! Arguments in, one call into the right part, an exit status out.
 
+pub(crate) mod doctor;
 pub(crate) mod kernel;
 
 use std::io::{self, Write as _};
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::interrupt::EXIT_STATUS;
 use crate::{check, replay, run};
+use doctor::DoctorArgs;
 use kernel::KernelCommand;
 
 /// Why nothing came of a call.
@@ -70,6 +72,10 @@ pub(crate) enum Command {
     /// Build, list and remove the Linux kernels that scenarios can run on
     #[command(subcommand)]
     Kernel(KernelCommand),
+
+    /// Look at this machine's queues and TCP: what is wrong, why it matters, and what to do
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(DoctorArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -285,6 +291,7 @@ impl Command {
             Self::Run(args) => run::run(&args),
             Self::Check(args) => check::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
+            Self::Doctor(args) => crate::doctor::run(&args),
         }
     }
 }
