@@ -153,6 +153,9 @@ fn where_nothing_tells_nothing_is_claimed() {
     assert_eq!(facts.qdiscs["dualpi2"], Availability::Unknown);
     assert_eq!(facts.congestion_controls["bbr"], Availability::Unknown);
     assert_eq!(facts.kernel.virtualization.as_deref(), Some("podman"));
+    // A machine that was made of a container's files is none.
+    machine.put("proc/2/comm", "kthreadd\n");
+    assert_eq!(machine.facts().kernel.virtualization, None);
     assert_eq!(
         facts.unread,
         [
