@@ -91,6 +91,11 @@ fn an_ordinary_user_is_told_about_this_machine() {
     let control = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
     assert_eq!(document["sysctls"]["net.ipv4.tcp_congestion_control"], control.trim());
     assert_eq!(document["congestion_controls"][control.trim()], "ready");
+    // A user may see the queues too.
+    for interface in document["interfaces"].as_array().unwrap() {
+        let queues = interface["qdiscs"].as_array().unwrap();
+        assert!(interface["up"] == false || !queues.is_empty(), "{interface}");
+    }
     for finding in document["findings"].as_array().unwrap() {
         for key in ["id", "harm", "seen", "why", "cure", "source"] {
             assert!(finding[key].as_str().is_some_and(|text| !text.is_empty()), "{finding}");

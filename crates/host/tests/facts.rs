@@ -283,6 +283,7 @@ fn what_is_no_facts_is_refused_in_one_line() {
         ("{}", "it has no number \"format\""),
         (newer.as_str(), "has facts of format 2, this dualq reads 1"),
         (misspelt.as_str(), "unknown field `kernal`"),
+        ("{\"format\": 1, \"two\\nlines\": 1}", "unknown field `two lines`"),
     ] {
         let error = Facts::parse("x.json", text).unwrap_err().to_string();
         assert!(error.starts_with("x.json ") && error.contains(part), "{error}");
