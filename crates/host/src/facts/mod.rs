@@ -1,5 +1,7 @@
 //! All that is known of a machine, as one document.
 
+mod sysctl_output;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
