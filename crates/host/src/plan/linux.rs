@@ -55,17 +55,16 @@ fn congestion_control(facts: &Facts, wishes: &Wishes) -> Result<Option<String>, 
         (None, Profile::Datacenter) => "dctcp",
         (None, _) => return Ok(running),
     };
-    let known = |availability: Option<&Availability>| match availability {
+    let known = |cc: &str| match facts.congestion_controls.get(cc) {
         Some(Availability::Ready | Availability::Unknown) => true,
-        Some(Availability::Module) => facts.kernel.modules,
+        Some(Availability::Module) => queue::can_load(facts, &format!("tcp_{cc}")),
         Some(Availability::Absent) | None => false,
     };
-    if known(facts.congestion_controls.get(wished)) {
+    if known(wished) {
         return Ok(Some(wished.to_owned()));
     }
-    let has =
-        facts.congestion_controls.iter().filter(|(_, availability)| known(Some(availability)));
-    let has: Vec<&str> = has.map(|(name, _)| name.as_str()).collect();
+    let has = facts.congestion_controls.keys().map(String::as_str).filter(|cc| known(cc));
+    let has: Vec<&str> = has.collect();
     let option = if wishes.cc.is_some() { "--cc" } else { "--profile datacenter" };
     Err(PlanError::Wish(format!(
         "{option}: this kernel does not have the congestion control {wished}; it has {}",

@@ -7,7 +7,7 @@ use dualq_units::{Bytes, Rate};
 
 use super::{PlanError, Profile, Wishes};
 use crate::Facts;
-use crate::facts::{Availability, Interface};
+use crate::facts::{Availability, Blocked, Interface};
 
 /// What is to be at the root of the interface.
 #[derive(Debug)]
@@ -43,12 +43,18 @@ fn bytes_in(rate: Rate, time: Duration) -> u64 {
     u64::try_from(bits / 8).unwrap_or(u64::MAX)
 }
 
+/// Whether a module that is there can be loaded.
+pub(super) fn can_load(facts: &Facts, module: &str) -> bool {
+    let blocked = |blocked: &Blocked| blocked.entirely && blocked.module == module;
+    facts.kernel.modules && !facts.kernel.blocked.iter().any(blocked)
+}
+
 fn has(facts: &Facts, kind: &str) -> bool {
     // FIFOs are part of the scheduler itself.
     matches!(kind, "pfifo" | "bfifo" | "pfifo_fast")
         || match facts.qdiscs.get(kind) {
             Some(Availability::Ready) => true,
-            Some(Availability::Module) => facts.kernel.modules,
+            Some(Availability::Module) => can_load(facts, &format!("sch_{kind}")),
             Some(Availability::Absent | Availability::Unknown) | None => false,
         }
 }
@@ -70,7 +76,8 @@ pub(super) fn shaper_rate(spec: &Spec) -> Option<Rate> {
 
 /// Whether the line is what the interface has already.
 pub(super) fn is_there(interface: &Interface, spec: &Spec) -> bool {
-    let device = Device::ethernet(interface.mtu);
+    let mut device = Device::ethernet(interface.mtu);
+    device.tx_queue_length = interface.tx_queue_len.unwrap_or(device.tx_queue_length);
     let levels = levels(spec);
     let mut place = "root".to_owned();
     let same = levels.iter().all(|spec| {
@@ -147,7 +154,7 @@ fn behind_a_shaper(
         _ if facts.kernel.version() < (6, 17) => {
             "this kernel has no dualpi2, which came with Linux 6.17"
         }
-        Some(Availability::Module) => "dualpi2 is a module, and this kernel loads none",
+        Some(Availability::Module) => "dualpi2 is a module that cannot be loaded here",
         _ if has(facts, "dualpi2") => "this kernel has neither htb nor tbf to shape before dualpi2",
         _ => "this kernel is built without dualpi2",
     };
