@@ -1,6 +1,7 @@
 //! Arguments in, one call into the right part, an exit status out.
 
 pub(crate) mod kernel;
+pub(crate) mod plan;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::interrupt::EXIT_STATUS;
 use crate::{check, replay, run};
 use kernel::KernelCommand;
+use plan::PlanArgs;
 
 /// Why nothing came of a call.
 #[derive(Debug)]
@@ -70,6 +72,10 @@ pub(crate) enum Command {
     /// Build, list and remove the Linux kernels that scenarios can run on
     #[command(subcommand)]
     Kernel(KernelCommand),
+
+    /// Plan what to change on a machine, as a list of differences with reasons; nothing is changed
+    #[command(after_help = plan::EXAMPLES)]
+    Plan(PlanArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -285,6 +291,7 @@ impl Command {
             Self::Run(args) => run::run(&args),
             Self::Check(args) => check::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
+            Self::Plan(args) => crate::plan::run(&args),
         }
     }
 }
