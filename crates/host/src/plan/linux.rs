@@ -146,14 +146,10 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
     draft.modules(&queue, cc.as_deref(), &wanted);
     let sysctl_file = draft.sysctls(&wanted);
     let boot_file = draft.qdisc(interface, &queue);
-    let mut chosen = vec![boot::MODULES, boot::MODULES_OPENWRT, sysctl_file];
-    chosen.extend(boot_file.as_deref());
+    draft.forget_sysctls(sysctl_file);
     // Where the queue stays as it is, so does what put it there.
-    let stays = |path: &str| queue.line.is_none() && !boot::is_sysctl(path);
-    for path in boot::stale(facts, &chosen).into_iter().filter(|path| !stays(path)) {
-        let content = boot::head(path, "Nothing is left for this file to do.");
-        let why = "what an earlier plan put here would undo this one at boot";
-        draft.file(path, content, why.to_owned(), "sysctl.d(5), udev(7)");
+    if queue.line.is_some() {
+        draft.forget_qdisc(interface, boot_file.as_deref());
     }
     if let Some(virtualization) = ["docker", "podman", "lxc", "systemd-nspawn"]
         .into_iter()
@@ -210,6 +206,35 @@ impl Draft<'_> {
         let file = self.facts.files.get(path);
         let lines = file.into_iter().flat_map(|file| boot::working_lines(&file.content));
         lines.map(|line| line.trim().to_owned()).collect()
+    }
+
+    /// Empties what an earlier plan wrote and that would undo this one.
+    fn forget_sysctls(&mut self, chosen: &str) {
+        for path in [boot::SYSCTL, boot::SYSCTL_LAST] {
+            if path != chosen && !self.lines_of(path).is_empty() {
+                let why = "what an earlier plan set here is now in another file".to_owned();
+                self.file(path, boot::head(path, boot::NOTHING), why, "sysctl.d(5)");
+            }
+        }
+    }
+
+    /// As [`forget_sysctls`](Self::forget_sysctls), of what puts a queue discipline on this interface.
+    fn forget_qdisc(&mut self, interface: &Interface, chosen: Option<&str>) {
+        let facts = self.facts;
+        let why = "what an earlier plan put here would undo this one at boot".to_owned();
+        for path in boot::CALLING {
+            if chosen != Some(path)
+                && let Some(content) = boot::without(facts, path, &interface.name)
+            {
+                self.file(path, content, why.clone(), "udev(7), interfaces(5)");
+            }
+        }
+        if let Some(path) = boot::drop_in_path(facts, interface)
+            && chosen != Some(&path)
+            && !self.lines_of(&path).is_empty()
+        {
+            self.file(&path, boot::head(&path, boot::NOTHING), why, "systemd.network(5)");
+        }
     }
 
     fn modules(&mut self, queue: &queue::Queue, cc: Option<&str>, wanted: &[Wanted]) {
@@ -372,7 +397,7 @@ impl Draft<'_> {
                 "{program} may not be there at boot, or not for {source}; install dualq to {DEFAULT_PROGRAM}"
             ));
         }
-        let content = boot::content(path, &about, program, dev, line);
+        let content = boot::content(self.facts, path, &about, program, (dev, line));
         let why = format!(
             "puts the qdisc back whenever {dev} appears, at boot too; most hosts' tc could not"
         );

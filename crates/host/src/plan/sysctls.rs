@@ -35,6 +35,10 @@ const WAKE: Duration = Duration::from_millis(4);
 /// Less than this is less than what TCP hands down at once.
 const LEAST_UNSENT: u64 = 16 << 10;
 
+/// A buffer holds two products, one that is in flight and one that waits behind a loss, and Linux takes as much again for its
+/// own structures.
+const PRODUCTS: u64 = 4;
+
 impl Path {
     /// The path to plan for; `None` if no rate is known.
     pub(super) fn of(facts: &Facts, wishes: &Wishes, rate: Option<Rate>) -> Option<Self> {
@@ -71,19 +75,16 @@ impl Path {
         )
     }
 
-    /// The largest buffer that TCP may need: two products, one that is in flight and one that waits behind a loss, and as much
-    /// again for the kernel's own structures.
-    pub(super) fn buffer(&self) -> u64 {
+    /// A buffer of so many products, no less than 64 KiB.
+    pub(super) fn buffer(&self, products: u64) -> u64 {
         let step = 64 << 10;
-        let needed = self.product().saturating_mul(4).max(step);
+        let needed = self.product().saturating_mul(products).max(step);
         needed.div_ceil(step).saturating_mul(step).min(i32::MAX as u64)
     }
 
+    /// How large a buffer is, and why.
     pub(super) fn buffer_says(&self) -> String {
-        format!(
-            "{}; two of them, for one waits behind a loss, and half of a buffer is bookkeeping",
-            self.says()
-        )
+        format!("{}; it takes two of them, for one waits behind a loss", self.says())
     }
 }
 
@@ -172,9 +173,10 @@ pub(super) fn wanted(
             let [least, usual, most] = *now.split_whitespace().collect::<Vec<_>>() else {
                 continue;
             };
-            let enough = most.parse().is_ok_and(|most: u64| most >= path.buffer());
-            let value = format!("{least} {usual} {}", path.buffer());
-            want(key, &|_| enough, value, path.buffer_says(), source);
+            let enough = most.parse().is_ok_and(|most: u64| most >= path.buffer(PRODUCTS));
+            let value = format!("{least} {usual} {}", path.buffer(PRODUCTS));
+            let why = format!("{}, and half of a buffer is bookkeeping", path.buffer_says());
+            want(key, &|_| enough, value, why, source);
         }
     }
     if profile != Profile::Datacenter {
