@@ -1,5 +1,6 @@
 //! Arguments in, one call into the right part, an exit status out.
 
+pub(crate) mod doctor;
 pub(crate) mod kernel;
 pub(crate) mod plan;
 
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::interrupt::EXIT_STATUS;
 use crate::{check, replay, run};
+use doctor::DoctorArgs;
 use kernel::KernelCommand;
 use plan::PlanArgs;
 
@@ -72,6 +74,10 @@ pub(crate) enum Command {
     /// Build, list and remove the Linux kernels that scenarios can run on
     #[command(subcommand)]
     Kernel(KernelCommand),
+
+    /// Look at this machine's queues and TCP: what is wrong, why it matters, and what to do
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(DoctorArgs),
 
     /// Plan what to change on a machine, as a list of differences with reasons; nothing is changed
     #[command(after_help = plan::EXAMPLES)]
@@ -291,6 +297,7 @@ impl Command {
             Self::Run(args) => run::run(&args),
             Self::Check(args) => check::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
+            Self::Doctor(args) => crate::doctor::run(&args),
             Self::Plan(args) => crate::plan::run(&args),
         }
     }
