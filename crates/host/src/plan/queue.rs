@@ -216,7 +216,7 @@ fn without_a_shaper(
     let dev = &interface.name;
     let mut notes = vec![format!(
         "without --rate there is no shaper: a qdisc helps only where the queue is, so this one helps only if {dev} itself is the \
-         bottleneck; if the provider limits it, give a --rate a little below that limit"
+         bottleneck; if the provider limits it, give a --rate a little below that limit, from which buffers follow too"
     )];
     let root = interface.qdiscs.iter().find(|qdisc| qdisc.parent == "root");
     let root = root.map_or("", |qdisc| qdisc.kind.as_str());
