@@ -27,7 +27,7 @@ fn machines() -> Vec<(String, Facts)> {
         }
     }
     machines.sort_by(|one, other| one.0.cmp(&other.0));
-    assert!(machines.len() >= 9, "{machines:?}");
+    assert!(machines.len() >= 15, "{machines:?}");
     machines
 }
 
@@ -170,6 +170,24 @@ proptest! {
         let facts = applied(facts, &plan);
         let rest = Plan::make(&facts, &second).unwrap();
         prop_assert!(rest.changes.is_empty(), "{name}, {first:?}, {second:?}: {rest:#?}");
+    }
+
+    /// What is accepted of a plan that somebody changed is still a plan of dualq's.
+    #[test]
+    fn changed_plans(number in 0_usize..64, edits in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4)) {
+        let machines = machines();
+        let (_, facts) = &machines[number % machines.len()];
+        let wishes = Wishes { profile: Profile::Bulk, ..Wishes::default() };
+        let mut text: Vec<char> = Plan::make(facts, &wishes).unwrap().write().chars().collect();
+        let letters = text.clone();
+        for (at, from) in edits {
+            *at.get_mut(&mut text) = *from.get(&letters);
+        }
+        let text: String = text.into_iter().collect();
+        match Plan::read(&text) {
+            Err(error) => prop_assert!(!error.to_string().contains('\n')),
+            Ok(plan) => prop_assert_eq!(Plan::read(&plan.write()), Ok(plan)),
+        }
     }
 
     #[test]
