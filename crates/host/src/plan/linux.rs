@@ -90,7 +90,7 @@ struct Decision<'a> {
 
 fn decide<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<Decision<'a>, PlanError> {
     if wishes.route.is_some() {
-        let message = "--route is for FreeBSD; on Linux, see `dualq mtu`".to_owned();
+        let message = "--route, --via and --mtu are for FreeBSD".to_owned();
         return Err(PlanError::Wish(message));
     }
     if wishes.rate.is_some_and(|rate| rate.as_bits_per_second() == 0) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dualq_units::Rate;
 
-use super::queue::rate_words;
+use super::queue::{KEEPING_APART, rate_words};
 use super::{Profile, Wishes, boot};
 use crate::Facts;
 use crate::facts::Setting;
@@ -127,7 +127,8 @@ pub(super) fn wanted<'a>(
     if let Some(kind) = default_qdisc {
         let why = "what each transmit queue gets that appears from now on".to_owned();
         let key = "net.core.default_qdisc";
-        want(key, &never, kind.to_owned(), why, "Documentation/admin-guide/sysctl/net.rst");
+        let serves = |now: &str| KEEPING_APART.contains(&now);
+        want(key, &serves, kind.to_owned(), why, "Documentation/admin-guide/sysctl/net.rst");
     }
     let profile = wishes.profile;
     let chosen = wishes.cc.is_some() || profile == Profile::Datacenter;
