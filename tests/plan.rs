@@ -240,7 +240,7 @@ fn the_prediction() {
         let mean = outcome["probe"][0]["mean_ms"].as_f64().unwrap();
         (mean - 40.0, outcome["goodput_mbit"].as_f64().unwrap())
     };
-    assert_eq!(runs[0]["scenario"]["link"]["qdisc"], "pfifo limit 1000");
+    assert_eq!(runs[0]["scenario"]["link"]["qdisc"], "bfifo limit 1514000");
     assert_eq!(runs[1]["scenario"]["link"]["qdisc"], "dualpi2");
     let ((now, before), (after, goodput)) = (of(0), of(1));
     assert!(now > 100.0 && after < 30.0, "{now} ms, then {after} ms");
@@ -250,5 +250,11 @@ fn the_prediction() {
     let debian = facts("debian-10.json");
     let shown = stdout(&["--facts", &debian, "--rate", "20mbit", "--predict"]);
     assert!(shown.contains("Not simulated: `after`, for the model does not have cake."), "{shown}");
-    assert!(shown.contains("now: pfifo limit 1000, cubic"), "{shown}");
+    assert!(shown.contains("now: bfifo limit 1514000, cubic"), "{shown}");
+    let container = facts("container.json");
+    let shown = stdout(&["--facts", &container, "--rtt", "9ms", "--predict"]);
+    assert!(
+        shown.contains("Not simulated: `now`, for the model does not have noqueue."),
+        "{shown}"
+    );
 }

@@ -68,6 +68,10 @@ fn congestion_control(facts: &Facts, wishes: &Wishes) -> Result<Option<String>, 
         Some(Availability::Absent) | None => false,
     };
     if known(wished) {
+        if running.is_none() {
+            let message = format!("--cc: the facts do not tell {key}, so it cannot be changed");
+            return Err(PlanError::Wish(message));
+        }
         return Ok(Some(wished.to_owned()));
     }
     let has = facts.congestion_controls.keys().map(String::as_str).filter(|cc| known(cc));
@@ -151,6 +155,11 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
     let mut draft = Draft { facts, changes: Vec::new(), notes };
     draft.modules(&queue, cc.as_deref(), &wanted);
     let sysctl_file = draft.sysctls(&wanted);
+    if let Some(cc) = &cc
+        && facts.congestion_controls.get(cc) == Some(&Availability::Unknown)
+    {
+        draft.notes.push(format!("it is not known whether this kernel has {cc}"));
+    }
     if cc.as_deref() == Some("bbr") && asks_for_ecn(facts.sysctls.get(ECN)) {
         draft.notes.push(format!(
             "{ECN} is on, and bbr does not answer marks: its packets are spared the drops that others get"
