@@ -2,6 +2,7 @@
 
 pub(crate) mod doctor;
 pub(crate) mod kernel;
+pub(crate) mod plan;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use crate::interrupt::EXIT_STATUS;
 use crate::{check, replay, run};
 use doctor::DoctorArgs;
 use kernel::KernelCommand;
+use plan::PlanArgs;
 
 /// Why nothing came of a call.
 #[derive(Debug)]
@@ -76,6 +78,10 @@ pub(crate) enum Command {
     /// Look at this machine's queues and TCP: what is wrong, why it matters, and what to do
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(DoctorArgs),
+
+    /// Plan what to change on a machine, as a list of differences with reasons; nothing is changed
+    #[command(after_help = plan::EXAMPLES)]
+    Plan(PlanArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -292,6 +298,7 @@ impl Command {
             Self::Check(args) => check::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
             Self::Doctor(args) => crate::doctor::run(&args),
+            Self::Plan(args) => crate::plan::run(&args),
         }
     }
 }

@@ -8,6 +8,8 @@ mod inside;
 mod interrupt;
 mod kernel;
 mod output;
+mod plan;
+mod predict;
 mod progress;
 mod replay;
 mod report;

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use dualq_host::facts::{self, Availability, Setting, Sources};
+use dualq_host::facts::{self, Availability, Os, Setting, Sources};
 use dualq_host::{Facts, Root};
 use tempfile::TempDir;
 
@@ -315,8 +315,13 @@ fn the_saved_machines_are_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/facts");
     let mut read = 0;
     for entry in fs::read_dir(folder).unwrap() {
-        let facts = Facts::read(&entry.unwrap().path()).unwrap_or_else(|error| panic!("{error}"));
-        assert_ne!(facts.interfaces.len(), 0);
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            continue;
+        }
+        let facts = Facts::read(&path).unwrap_or_else(|error| panic!("{error}"));
+        // FreeBSD's sysctls do not tell.
+        assert!(facts.os == Os::FreeBsd || !facts.interfaces.is_empty(), "{}", path.display());
         read += 1;
     }
     assert!(read >= 5);
