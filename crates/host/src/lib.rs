@@ -9,6 +9,7 @@ mod root;
 
 pub mod facts;
 pub mod plan;
+pub mod recipe;
 
 pub use facts::Facts;
 pub use plan::Plan;
