@@ -288,3 +288,15 @@ fn what_is_no_facts_is_refused_in_one_line() {
     let error = Facts::read(Path::new("/nowhere.json")).unwrap_err().to_string();
     assert!(error.starts_with("cannot read /nowhere.json: "), "{error}");
 }
+
+#[test]
+fn the_saved_machines_are_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/facts");
+    let mut read = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let facts = Facts::read(&entry.unwrap().path()).unwrap_or_else(|error| panic!("{error}"));
+        assert_ne!(facts.interfaces.len(), 0);
+        read += 1;
+    }
+    assert!(read >= 5);
+}
