@@ -182,9 +182,11 @@ impl Reader {
             text = text.replace("%s", "");
         }
         let place = Place::of_path(file);
-        text.lines().fold(false, |any, line| {
-            (!line.trim().is_empty() && self.file_line(line, &place)) || any
-        })
+        let mut any = false;
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            any |= self.file_line(line, &place);
+        }
+        any
     }
 
     /// `sysctl -w KEY=VALUE…`; without a value it shows one, and what it shows is no setting.

@@ -67,13 +67,14 @@ impl Judge<'_> {
         }
         let config =
             parsed.spec.configure(&Device::ethernet(interface.map_or(1500, |found| found.mtu)));
-        if !parsed.notices.is_empty() {
-            let why =
-                format!("tc takes it otherwise than it reads: {}.", parsed.notices.join("; "));
-            return Judgement::new(Verdict::WrongHere, why, &page);
-        }
-        if let Some(zero) = zero_time(words) {
-            let why = format!("tc does not send a {zero} of 0: the default holds.");
+        // What max_rtt comes to is told, and is what was asked for.
+        let (derived, surprises): (Vec<&str>, Vec<&str>) = parsed
+            .notices
+            .iter()
+            .map(String::as_str)
+            .partition(|notice| notice.starts_with("from "));
+        if !surprises.is_empty() {
+            let why = format!("tc takes it otherwise than it reads: {}.", surprises.join("; "));
             return Judgement::new(Verdict::WrongHere, why, &page);
         }
         let queues = queues(interface);
@@ -98,7 +99,12 @@ impl Judge<'_> {
                  shaper is, it does nothing without a shaper below that rate."
             )
         };
-        Judgement::new(Verdict::Needed, why, &page).and(&self.bbr_in_dualpi2(kind)).and(&queues)
+        let derived =
+            derived.iter().map(|notice| format!("tc takes it {notice}.")).collect::<String>();
+        Judgement::new(Verdict::Needed, why, &page)
+            .and(&derived)
+            .and(&self.bbr_in_dualpi2(kind))
+            .and(&queues)
     }
 
     /// A tc that is too old for dualpi2, or missing.
@@ -171,15 +177,4 @@ fn is_same(there: &crate::facts::Qdisc, kind: &str, config: &Config) -> bool {
             .options
             .as_deref()
             .is_some_and(|there| options(there) == options(&config.to_string()))
-}
-
-/// A time of zero, which tc does not send.
-fn zero_time(words: &str) -> Option<&str> {
-    let words: Vec<&str> = words.split_whitespace().collect();
-    words.windows(2).find_map(|pair| {
-        let is_time = ["target", "tupdate", "interval", "step_thresh"].contains(&pair[0]);
-        let number = pair[1].trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        (is_time && !number.is_empty() && number.chars().all(|c| c == '0' || c == '.'))
-            .then_some(pair[0])
-    })
 }
