@@ -1,6 +1,7 @@
 //! Arguments in, one call into the right part, an exit status out.
 
 pub(crate) mod kernel;
+pub(crate) mod recipe;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -66,6 +67,9 @@ pub(crate) enum Command {
     /// Run reference scenarios and compare what comes of them with what real Linux did
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
+
+    /// Say what is known of this machine
+    Doctor(DoctorArgs),
 
     /// Build, list and remove the Linux kernels that scenarios can run on
     #[command(subcommand)]
@@ -181,6 +185,20 @@ pub(crate) struct CheckArgs {
     pub(crate) no_progress: bool,
 }
 
+#[derive(Args)]
+pub(crate) struct DoctorArgs {
+    /// Facts of another machine
+    #[arg(long, value_name = "FILE")]
+    pub(crate) facts: Option<PathBuf>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) recipe: recipe::RecipeArgs,
+}
+
 /// Where a scenario runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum WorldName {
@@ -284,6 +302,7 @@ impl Command {
             Self::Replay(args) => replay::run(&args),
             Self::Run(args) => run::run(&args),
             Self::Check(args) => check::run(&args),
+            Self::Doctor(args) => crate::recipe::doctor(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
         }
     }

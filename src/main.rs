@@ -8,6 +8,7 @@ mod interrupt;
 mod kernel;
 mod output;
 mod progress;
+mod recipe;
 mod replay;
 mod report;
 mod run;

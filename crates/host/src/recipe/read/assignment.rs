@@ -1,7 +1,8 @@
 //! Lines of configuration files: which file it is tells what a line means.
 
-use super::super::What;
+use super::super::{Step, What};
 use super::Reader;
+use crate::facts::dotted;
 
 /// The first words of sysctls, of Linux and FreeBSD. Without them any `a.b = c` of a program would be one.
 const ROOTS: [&str; 11] =
@@ -121,6 +122,10 @@ impl Reader {
         if READ_ONLY.contains(&key.as_str()) || self.shown.contains(&key) {
             return true;
         }
+        let repeats = |step: &Step| matches!(&step.what, What::Sysctl { key: set, value: to, .. } if *set == key && *to == value);
+        if self.reloaded && self.recipe.steps.iter().any(repeats) {
+            return true;
+        }
         let commented = literal && !rest.is_empty();
         let text = if rest.is_empty() {
             line.to_owned()
@@ -224,25 +229,14 @@ impl Reader {
     }
 }
 
-/// A sysctl's key with dots, if it can be one. As sysctl(8), the first separator tells which of the two separates.
+/// A sysctl's key with dots, if it can be one.
 fn sysctl_key(key: &str) -> Option<String> {
     let is_key = |c: char| c.is_ascii_alphanumeric() || "_./-*@:%".contains(c);
     if !key.chars().all(is_key) || key.ends_with(['.', '/']) {
         return None;
     }
     let at = key.find(['.', '/'])?;
-    let swapped = key.as_bytes()[at] == b'/';
-    let dotted = if swapped {
-        let swap = |c| match c {
-            '/' => '.',
-            '.' => '/',
-            other => other,
-        };
-        key.chars().map(swap).collect()
-    } else {
-        key.to_owned()
-    };
-    ROOTS.contains(&&key[..at]).then_some(dotted)
+    ROOTS.contains(&&key[..at]).then(|| dotted(key))
 }
 
 /// A value without its quotes, its words one space apart; and what stands behind it, which is no part of what is meant.

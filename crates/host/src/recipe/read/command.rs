@@ -189,9 +189,16 @@ impl Reader {
         any
     }
 
-    /// `sysctl -w KEY=VALUE…`; without a value it shows one, and what it shows is no setting.
+    /// `sysctl -w KEY=VALUE…`, or `-p FILE`; without a value it shows one, and what it shows is no setting.
     fn sysctl(&mut self, args: &[&str], line: &str) -> bool {
         self.shown.clear();
+        let loads = |arg: &&str| {
+            ["-p", "-f", "--load", "--system"].iter().any(|load| arg.starts_with(load))
+        };
+        if args.iter().any(loads) {
+            self.reloaded = true;
+            return true;
+        }
         for arg in args.iter().filter(|arg| !arg.starts_with('-')) {
             if !arg.contains('=') {
                 self.shown.push((*arg).to_owned());

@@ -46,6 +46,8 @@ struct Reader {
     variables: BTreeMap<String, String>,
     /// What the last `sysctl KEY` showed: such lines are its output.
     shown: Vec<String>,
+    /// Whether `sysctl -p` was there: it shows what was set.
+    reloaded: bool,
     /// The names that `static_routes` lists.
     routes: Vec<String>,
 }
@@ -64,6 +66,7 @@ impl Reader {
             section: None,
             variables: BTreeMap::new(),
             shown: Vec::new(),
+            reloaded: false,
             routes: Vec::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::super::{Step, What};
 use super::{Judge, Judgement, Verdict, other_system};
-use crate::facts::{Availability, Os};
+use crate::facts::Availability;
 
 impl Judge<'_> {
     /// Whether the recipe loads a module.
@@ -61,16 +61,9 @@ impl Judge<'_> {
     pub(super) fn freebsd_route(
         &self,
         step: &Step,
-        dev: Option<&str>,
         properties: &[(String, String)],
         listed: Option<&(String, bool)>,
     ) -> Judgement {
-        if self.facts.os != Os::FreeBsd {
-            return other_system("FreeBSD");
-        }
-        if let Err(missing) = self.interface(dev) {
-            return missing;
-        }
         if let Some((name, false)) = listed {
             let why = format!(
                 "Nothing happens unless static_routes lists {name}, which the recipe does not do."
@@ -95,13 +88,13 @@ impl Judge<'_> {
                 "Packets to there have {mtu} bytes at most, so that what a tunnel adds still fits. "
             )
         });
-        let neighbour = match dev {
-            Some(dev) if properties.iter().any(|(key, _)| key == "interface") => format!(
+        let neighbour = properties.iter().find(|(key, _)| key == "interface").map(|(_, dev)| {
+            format!(
                 "-interface says that all of it is on {dev} itself, without a router: right where IPsec takes the \
                  packets before that, wrong elsewhere."
-            ),
-            _ => String::new(),
-        };
+            )
+        });
+        let neighbour = neighbour.unwrap_or_default();
         let why = format!("{size}{neighbour}");
         Judgement::new(Verdict::Needed, why.trim_end(), "FreeBSD route(8), rc.conf(5)")
     }

@@ -3,6 +3,7 @@
 use dualq_units::{Bytes, Rate};
 
 use super::{Judge, Judgement, Verdict};
+use crate::facts::Interface;
 
 const IP_LINK: &str = "ip-link(8)";
 /// The initial window of RFC 6928, in segments.
@@ -15,14 +16,10 @@ const LIMITED_BY_LENGTH: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "plug"];
 impl Judge<'_> {
     pub(super) fn interface_property(
         &self,
-        dev: Option<&str>,
+        interface: Option<&Interface>,
         property: &str,
         value: &str,
     ) -> Judgement {
-        let interface = match self.interface(dev) {
-            Ok(interface) => interface,
-            Err(missing) => return missing,
-        };
         if property == "mtu" {
             if interface.is_some_and(|interface| interface.mtu.to_string() == value) {
                 return Judgement::new(Verdict::Applied, "It is so already.", IP_LINK);
@@ -58,11 +55,12 @@ impl Judge<'_> {
         }
     }
 
-    pub(super) fn offload(&self, dev: Option<&str>, feature: &str, on: bool) -> Judgement {
-        let interface = match self.interface(dev) {
-            Ok(interface) => interface,
-            Err(missing) => return missing,
-        };
+    pub(super) fn offload(
+        &self,
+        interface: Option<&Interface>,
+        feature: &str,
+        on: bool,
+    ) -> Judgement {
         let source = "ethtool(8)";
         let short = match feature {
             "generic-segmentation-offload" => "gso",
@@ -105,11 +103,8 @@ impl Judge<'_> {
     }
 
     /// `ip route … mtu 1400 initcwnd 32`.
-    pub(super) fn route(&self, dev: Option<&str>, properties: &[(String, String)]) -> Judgement {
+    pub(super) fn route(&self, properties: &[(String, String)]) -> Judgement {
         let source = "ip-route(8)";
-        if let Err(missing) = self.interface(dev) {
-            return missing;
-        }
         let property =
             |name: &str| properties.iter().find(|(key, _)| key == name).map(|(_, value)| value);
         if let Some(window) = property("initcwnd").and_then(|window| window.parse::<u32>().ok())

@@ -154,39 +154,70 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn step(&self, step: &Step) -> Judgement {
-        match &step.what {
-            What::Sysctl { key, value, commented } => self.sysctl(step, key, value, *commented),
-            What::Module { name, at_boot } => self.module(name, *at_boot),
-            What::Route { freebsd: true, dev, properties, listed, .. } => {
-                self.freebsd_route(step, dev.as_deref(), properties, listed.as_ref())
+        let dev = match &step.what {
+            What::Qdisc { dev, .. }
+            | What::Interface { dev, .. }
+            | What::Offload { dev, .. }
+            | What::Route { dev, .. } => dev.as_deref(),
+            What::Sysctl { .. } | What::Module { .. } => None,
+        };
+        let foreign = match &step.what {
+            What::Route { freebsd: true, .. } => self.facts.os != Os::FreeBsd,
+            What::Sysctl { .. } | What::Module { .. } => false,
+            _ => self.facts.os != Os::Linux,
+        };
+        if foreign {
+            return other_system(if self.facts.os == Os::Linux { "FreeBSD" } else { "Linux" });
+        }
+        match dev.and_then(|dev| self.missing_interface(dev)) {
+            None => self.with_interface(step, self.interface(dev)),
+            // Recipes name their author's interface. What else is wrong is to be known too.
+            Some(missing) => {
+                let otherwise = self.with_interface(step, self.interface(None));
+                if otherwise.verdict <= Verdict::WrongHere {
+                    let Judgement { verdict, why, source } = otherwise;
+                    Judgement { verdict, why: format!("{missing} Apart from that: {why}"), source }
+                } else {
+                    Judgement::new(Verdict::WrongHere, missing, "this machine's interfaces")
+                }
             }
-            _ if self.facts.os != Os::Linux => other_system("Linux"),
-            What::Qdisc { dev, root, words } => self.qdisc(dev.as_deref(), *root, words),
-            What::Interface { dev, property, value } => {
-                self.interface_property(dev.as_deref(), property, value)
-            }
-            What::Offload { dev, feature, on } => self.offload(dev.as_deref(), feature, *on),
-            What::Route { dev, properties, .. } => self.route(dev.as_deref(), properties),
         }
     }
 
-    /// The interface that a step names, or the one of the default route; or why there is none.
-    fn interface(&self, dev: Option<&str>) -> Result<Option<&Interface>, Judgement> {
-        let find = |name: &str| self.facts.interfaces.iter().find(|found| found.name == name);
-        match dev {
-            None => Ok(self.facts.default_routes.first().and_then(|route| find(&route.dev))),
-            Some(name) => find(name).map(Some).ok_or_else(|| {
-                let names: Vec<&str> =
-                    self.facts.interfaces.iter().map(|found| found.name.as_str()).collect();
-                let why = match names.as_slice() {
-                    [] => format!("There is no interface {name} here."),
-                    _ => {
-                        format!("There is no interface {name} here; there is {}.", names.join(", "))
-                    }
-                };
-                Judgement::new(Verdict::WrongHere, why, "this machine's interfaces")
-            }),
+    fn with_interface(&self, step: &Step, interface: Option<&Interface>) -> Judgement {
+        match &step.what {
+            What::Sysctl { key, value, commented } => self.sysctl(step, key, value, *commented),
+            What::Module { name, at_boot } => self.module(name, *at_boot),
+            What::Qdisc { root, words, .. } => self.qdisc(interface, *root, words),
+            What::Interface { property, value, .. } => {
+                self.interface_property(interface, property, value)
+            }
+            What::Offload { feature, on, .. } => self.offload(interface, feature, *on),
+            What::Route { freebsd: true, properties, listed, .. } => {
+                self.freebsd_route(step, properties, listed.as_ref())
+            }
+            What::Route { properties, .. } => self.route(properties),
         }
+    }
+
+    /// The interface of that name, or the one of the default route.
+    fn interface(&self, dev: Option<&str>) -> Option<&Interface> {
+        let name = dev.or(self.facts.default_routes.first().map(|route| route.dev.as_str()))?;
+        self.facts.interfaces.iter().find(|found| found.name == name)
+    }
+
+    /// What is to be said if interfaces are known and none has that name.
+    fn missing_interface(&self, name: &str) -> Option<String> {
+        let names: Vec<&str> =
+            self.facts.interfaces.iter().map(|found| found.name.as_str()).collect();
+        (!names.is_empty() && !names.contains(&name))
+            .then(|| format!("There is no interface {name} here; there is {}.", names.join(", ")))
+    }
+
+    /// The file that keeps a module from being loaded.
+    fn blocked(&self, module: &str) -> Option<&str> {
+        let blocked = self.facts.kernel.blocked.iter().find(|blocked| blocked.module == module);
+        blocked.map(|blocked| blocked.file.as_str())
     }
 
     /// The congestion control that holds once the recipe is applied.
@@ -240,6 +271,11 @@ impl Judge<'_> {
             Availability::Ready => {
                 let why = "It is in the kernel, or loaded.";
                 Judgement::new(Verdict::Applied, why, "this machine's kernel")
+            }
+            Availability::Module if self.blocked(name).is_some() => {
+                let file = self.blocked(name).unwrap_or_default();
+                let why = format!("{file} keeps it from being loaded.");
+                Judgement::new(Verdict::WrongHere, why, "modprobe.d(5)")
             }
             Availability::Module => {
                 let why = "The kernel loads it by itself when tc or a sysctl asks for it.";

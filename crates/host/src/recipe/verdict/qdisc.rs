@@ -20,7 +20,16 @@ impl Judge<'_> {
     /// Why a kind cannot be had here, if so.
     pub(super) fn missing_qdisc(&self, kind: &str) -> Option<Judgement> {
         let release = &self.facts.kernel.release;
-        if self.facts.qdiscs.get(kind) != Some(&Availability::Absent) {
+        let available = self.facts.qdiscs.get(kind);
+        if available == Some(&Availability::Module)
+            && let Some(file) = self.blocked(&format!("sch_{kind}"))
+        {
+            let why = format!(
+                "{file} keeps the module sch_{kind} from being loaded: the kernel refuses the setting."
+            );
+            return Some(Judgement::new(Verdict::WrongHere, why, "modprobe.d(5)"));
+        }
+        if available != Some(&Availability::Absent) {
             return None;
         }
         let why = format!(
@@ -29,12 +38,13 @@ impl Judge<'_> {
         Some(Judgement::new(Verdict::WrongHere, why, THIS_KERNEL))
     }
 
-    pub(super) fn qdisc(&self, dev: Option<&str>, root: bool, words: &str) -> Judgement {
+    pub(super) fn qdisc(
+        &self,
+        interface: Option<&Interface>,
+        root: bool,
+        words: &str,
+    ) -> Judgement {
         let kind = words.split_whitespace().next().unwrap_or_default();
-        let interface = match self.interface(dev) {
-            Ok(interface) => interface,
-            Err(missing) => return missing,
-        };
         if let Some(missing) = self.missing_qdisc(kind) {
             return missing;
         }

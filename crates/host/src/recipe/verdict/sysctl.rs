@@ -10,10 +10,8 @@ use crate::facts::{Availability, Os};
 use knowledge::Known;
 
 /// Limits: a lower one does nothing for latency.
-const LIMITS: [&str; 12] = [
+const LIMITS: [&str; 10] = [
     "net.core.somaxconn",
-    "net.core.rmem_max",
-    "net.core.wmem_max",
     "net.core.optmem_max",
     "net.core.netdev_max_backlog",
     "net.core.netdev_budget",
@@ -181,7 +179,6 @@ impl Judge<'_> {
                 Some(Judgement::new(Verdict::Obsolete, why, known.source))
             }
             "net.ipv4.tcp_rmem" | "net.ipv4.tcp_wmem" => self.buffers(known, value),
-            "net.core.rmem_max" | "net.core.wmem_max" => self.plain_limit(known, value),
             "net.ipv4.tcp_mem" => {
                 let most: u64 = value.split_whitespace().last()?.parse().ok()?;
                 // 64 GiB in pages: nobody who means pages writes more.
@@ -342,13 +339,6 @@ impl Judge<'_> {
                 Judgement::new(Verdict::WrongHere, why, source)
             }
         }
-    }
-
-    /// Limits of buffers that programs set themselves.
-    fn plain_limit(&self, known: &Known, value: &str) -> Option<Judgement> {
-        let judgement = self.plain(known, value);
-        let why = "TCP's own buffers follow tcp_rmem and tcp_wmem.";
-        (judgement.verdict == Verdict::WrongHere).then(|| judgement.and(why))
     }
 
     /// `least first most` of TCP's buffers.

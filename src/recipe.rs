@@ -1,0 +1,85 @@
+//! `dualq doctor --recipe`: a recipe from somewhere else, checked against a machine.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::time::Duration;
+
+use dualq_host::Facts;
+use dualq_host::recipe::{Link, Recipe, check};
+use dualq_units::{Rate, tc_time};
+
+use crate::cli::Failure;
+use crate::cli::recipe::RecipeArgs;
+use crate::output::{plain, print};
+use crate::report;
+
+/// More than any text that people write.
+const MOST: u64 = 16 << 20;
+
+/// Reads the recipe in `path`, and says what its settings do where these facts hold.
+pub(crate) fn run(
+    path: &Path,
+    args: &RecipeArgs,
+    facts: &Facts,
+    json: bool,
+) -> Result<(), Failure> {
+    let link = link(args, facts)?;
+    let recipe = Recipe::read(&path.display().to_string(), &read(path)?);
+    let findings = check(&recipe, facts, link);
+    let text = if json {
+        report::recipe::json(&recipe, &findings, facts)
+    } else {
+        report::recipe::text(&recipe, &findings, facts, args.verbose)
+    };
+    print(&mut io::stdout(), &text)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let named = path.display();
+    let cannot = |error: &io::Error| Failure::Run(format!("cannot read {named}: {}", plain(error)));
+    let mut bytes = Vec::new();
+    let taken = if path == Path::new("-") {
+        io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes)
+    } else {
+        fs::File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes))
+    };
+    if taken.map_err(|error| cannot(&error))? as u64 > MOST {
+        return Err(Failure::Run(format!("{named} is larger than 16 MiB: that is no recipe")));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The path that the options give, its round-trip time the machine's own if they do not.
+fn link(args: &RecipeArgs, facts: &Facts) -> Result<Option<Link>, Failure> {
+    let usage = |option: &str, error: &dyn std::fmt::Display| {
+        Failure::Usage(format!("--{option}: {error}"))
+    };
+    let Some(rate) = &args.rate else { return Ok(None) };
+    let rate: Rate = rate.parse().map_err(|error| usage("rate", &error))?;
+    let measured = || {
+        let rtt = facts.connections.as_ref()?.min_rtt.as_deref()?;
+        tc_time::parse(rtt).ok()
+    };
+    let rtt = match &args.rtt {
+        Some(rtt) => Some(tc_time::parse(rtt).map_err(|error| usage("rtt", &error))?),
+        None => measured(),
+    };
+    let Some(rtt) = rtt else {
+        return Err(Failure::Usage(
+            "--rate needs --rtt here: no connection of this machine tells one".to_owned(),
+        ));
+    };
+    if rate.as_bits_per_second() == 0 || rtt == Duration::ZERO {
+        return Err(Failure::Usage("--rate and --rtt must be above 0".to_owned()));
+    }
+    Ok(Some(Link { rate, rtt }))
+}
+
+pub(crate) fn doctor(args: &crate::cli::DoctorArgs) -> Result<(), Failure> {
+    let facts = match &args.facts {
+        Some(path) => Facts::read(path).map_err(|error| Failure::Run(error.to_string()))?,
+        None => dualq_host::facts::here(None),
+    };
+    run(args.recipe.recipe.as_deref().unwrap(), &args.recipe, &facts, args.json)
+}
