@@ -1,6 +1,7 @@
 //! Arguments in, one call into the right part, an exit status out.
 
 pub(crate) mod kernel;
+pub(crate) mod plan;
 pub(crate) mod recipe;
 
 use std::io::{self, Write as _};
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::interrupt::EXIT_STATUS;
 use crate::{check, replay, run};
 use kernel::KernelCommand;
+use plan::PlanArgs;
 
 /// Why nothing came of a call.
 #[derive(Debug)]
@@ -74,6 +76,10 @@ pub(crate) enum Command {
     /// Build, list and remove the Linux kernels that scenarios can run on
     #[command(subcommand)]
     Kernel(KernelCommand),
+
+    /// Plan what to change on a machine, as a list of differences with reasons; nothing is changed
+    #[command(after_help = plan::EXAMPLES)]
+    Plan(PlanArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -304,6 +310,7 @@ impl Command {
             Self::Check(args) => check::run(&args),
             Self::Doctor(args) => crate::recipe::doctor(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
+            Self::Plan(args) => crate::plan::run(&args),
         }
     }
 }

@@ -7,6 +7,8 @@ mod inside;
 mod interrupt;
 mod kernel;
 mod output;
+mod plan;
+mod predict;
 mod progress;
 mod recipe;
 mod replay;

@@ -27,7 +27,7 @@ fn text(bytes: &[u8]) -> String {
 /// What is said of a recipe on a machine.
 fn report(recipe: &str, facts: &str, more: &[&str]) -> String {
     let recipe = format!("tests/data/recipes/{recipe}");
-    let facts = format!("tests/data/facts/{facts}.json");
+    let facts = format!("tests/data/facts/{facts}");
     let output = dualq(&[&["doctor", "--recipe", &recipe, "--facts", &facts], more].concat(), "");
     assert!(output.status.success(), "{}", text(&output.stderr));
     text(&output.stdout)
@@ -41,7 +41,7 @@ fn counts(recipe: &str, facts: &str) -> Value {
 
 #[test]
 fn dualpi2_and_bbr() {
-    for facts in ["debian-13", "ubuntu-24.04", "linux-7.3"] {
+    for facts in ["debian-13.json", "ubuntu-24.04.json", "arch.json", "linux-7.3.json"] {
         insta::assert_snapshot!(
             format!("dualpi2-bbr@{facts}"),
             report("dualpi2-bbr.md", facts, &[])
@@ -52,20 +52,36 @@ fn dualpi2_and_bbr() {
 #[test]
 fn dualpi2_and_bbr_beside_a_link() {
     let link = ["--rate", "1gbit", "--rtt", "100ms"];
-    insta::assert_snapshot!(report("dualpi2-bbr.md", "debian-13", &link));
+    insta::assert_snapshot!(report("dualpi2-bbr.md", "debian-13.json", &link));
 }
 
 #[test]
 fn fq_and_bbr() {
-    for facts in ["debian-13", "alpine-3.22", "openwrt-24"] {
+    for facts in ["debian-13.json", "alpine-3.22.json", "openwrt-24.json"] {
         insta::assert_snapshot!(format!("fq-bbr-4.9@{facts}"), report("fq-bbr-4.9.md", facts, &[]));
     }
 }
 
 #[test]
+fn dctcp_on_freebsd() {
+    for facts in ["freebsd-12.sysctl", "freebsd-14.sysctl"] {
+        insta::assert_snapshot!(
+            format!("freebsd-dctcp@{facts}"),
+            report("freebsd-dctcp.md", facts, &[])
+        );
+    }
+}
+
+#[test]
+fn a_recipe_for_linux_on_freebsd() {
+    let counts = counts("dualpi2-bbr.md", "freebsd-14.sysctl");
+    assert_eq!(counts["of-another-system"], 16, "{counts}");
+}
+
+#[test]
 fn a_recipe_for_freebsd_on_linux() {
-    insta::assert_snapshot!(report("freebsd-dctcp.md", "debian-13", &[]));
-    let counts = counts("freebsd-dctcp.md", "debian-13");
+    insta::assert_snapshot!(report("freebsd-dctcp.md", "debian-13.json", &[]));
+    let counts = counts("freebsd-dctcp.md", "debian-13.json");
     assert_eq!(counts["of-another-system"], 5);
 }
 

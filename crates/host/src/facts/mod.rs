@@ -11,11 +11,11 @@ mod reader;
 mod routes;
 mod saved;
 mod sysctl;
+mod sysctl_output;
 mod tc;
 
 use std::collections::BTreeMap;
 
-pub use files::PLANNED;
 pub use gather::{Sources, gather, here};
 pub use modules::blocked;
 pub use saved::FactsError;

@@ -53,11 +53,14 @@ impl Facts {
     }
 
     /// Reads facts from JSON; `from` is what errors call it. Findings, which `dualq doctor --json` has beside them, are passed
-    /// over.
+    /// over. What FreeBSD's `sysctl -a` prints will do as well.
     ///
     /// # Errors
     /// If it holds no facts.
     pub fn parse(from: &str, text: &str) -> Result<Self, FactsError> {
+        if let Some(facts) = Self::from_sysctl_output(text) {
+            return Ok(facts);
+        }
         let no_facts = |why: String| FactsError::NoFacts { from: from.to_owned(), why };
         let mut document: Value =
             serde_json::from_str(text).map_err(|error| no_facts(error.to_string()))?;
