@@ -70,9 +70,6 @@ pub(crate) enum Command {
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
 
-    /// Say what is known of this machine
-    Doctor(DoctorArgs),
-
     /// Build, list and remove the Linux kernels that scenarios can run on
     #[command(subcommand)]
     Kernel(KernelCommand),
@@ -191,20 +188,6 @@ pub(crate) struct CheckArgs {
     pub(crate) no_progress: bool,
 }
 
-#[derive(Args)]
-pub(crate) struct DoctorArgs {
-    /// Facts of another machine
-    #[arg(long, value_name = "FILE")]
-    pub(crate) facts: Option<PathBuf>,
-
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    #[command(flatten)]
-    pub(crate) recipe: recipe::RecipeArgs,
-}
-
 /// Where a scenario runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum WorldName {
@@ -308,7 +291,6 @@ impl Command {
             Self::Replay(args) => replay::run(&args),
             Self::Run(args) => run::run(&args),
             Self::Check(args) => check::run(&args),
-            Self::Doctor(args) => crate::recipe::doctor(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
             Self::Plan(args) => crate::plan::run(&args),
         }

@@ -75,11 +75,3 @@ fn link(args: &RecipeArgs, facts: &Facts) -> Result<Option<Link>, Failure> {
     }
     Ok(Some(Link { rate, rtt }))
 }
-
-pub(crate) fn doctor(args: &crate::cli::DoctorArgs) -> Result<(), Failure> {
-    let facts = match &args.facts {
-        Some(path) => Facts::read(path).map_err(|error| Failure::Run(error.to_string()))?,
-        None => dualq_host::facts::here(None),
-    };
-    run(args.recipe.recipe.as_deref().unwrap(), &args.recipe, &facts, args.json)
-}

@@ -38,7 +38,7 @@ pub(crate) static TCP: [Known; 60] = [
     tcp("net.ipv4.tcp_autocorking", "joins small writes while earlier ones are in the queue")
         .since(3, 14)
         .defaults(&[((3, 14), "1")]),
-    tcp("net.ipv4.tcp_slow_start_after_idle", "lets a connection that paused begin again with a small window")
+    tcp("net.ipv4.tcp_slow_start_after_idle", "lets a connection that paused begin again with a small window; off, it may begin with a burst")
         .latency()
         .defaults(&[((0, 0), "1")])
         .source("Linux Documentation/networking/ip-sysctl.rst, RFC 5681 section 4.1"),

@@ -106,6 +106,12 @@ fn what_a_command_shows_is_no_setting() {
 }
 
 #[test]
+fn what_is_shown_when_a_file_is_read_is_no_second_setting() {
+    let text = "echo net.ipv4.tcp_ecn=1 >> /etc/sysctl.conf\nsysctl -p\nnet.ipv4.tcp_ecn = 1\nnet.ipv4.tcp_sack = 1\n";
+    assert_eq!(steps(text), ["sysctl net.ipv4.tcp_ecn=1", "sysctl net.ipv4.tcp_sack=1"]);
+}
+
+#[test]
 fn here_documents() {
     let text = "cat <<EOF | sudo tee /etc/sysctl.d/9.conf\n# net.ipv4.tcp_sack=0\nnet.ipv4.tcp_ecn=1\nEOF\n\
                 cat > /etc/modules-load.d/d.conf << 'END'\nsch_dualpi2\nEND\nsch_fq\n";

@@ -1,5 +1,6 @@
 //! What each setting of a recipe does on a machine.
 
+mod buffers;
 mod freebsd;
 mod interface;
 mod qdisc;
@@ -211,7 +212,7 @@ impl Judge<'_> {
         let names: Vec<&str> =
             self.facts.interfaces.iter().map(|found| found.name.as_str()).collect();
         (!names.is_empty() && !names.contains(&name))
-            .then(|| format!("There is no interface {name} here; there is {}.", names.join(", ")))
+            .then(|| format!("There is no interface {name} here, but {}.", names.join(", ")))
     }
 
     /// The file that keeps a module from being loaded.

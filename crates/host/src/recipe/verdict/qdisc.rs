@@ -138,7 +138,7 @@ impl Judge<'_> {
             return None;
         }
         let why = format!(
-            "Line {line} takes its target for 5 ms. It is {} ms unless it is given: `dualpi2 target 5ms`.",
+            "The recipe takes the target for 5 ms (line {line}). It is {} ms unless it is given: `dualpi2 target 5ms`.",
             config.target.as_millis()
         );
         Some(Judgement::new(Verdict::WrongHere, why, "tc-dualpi2(8), RFC 9332 appendix A.1"))

@@ -8,8 +8,8 @@ use super::super::Recipe;
 use super::{Link, Verdict, check};
 use crate::Facts;
 use crate::facts::{
-    Availability, Conntrack, DefaultRoute, Distribution, File, Interface, Kernel, Os, Qdisc,
-    Setting, Tc,
+    Availability, Blocked, Conntrack, DefaultRoute, Distribution, File, Interface, Kernel, Os,
+    Qdisc, Setting, Tc,
 };
 
 /// A host as Debian 13 makes them: one interface with fq_codel, no dualpi2.
@@ -249,7 +249,7 @@ fn queue_disciplines() {
         "tc qdisc replace dev eth7 root fq",
         &modern(),
         Verdict::WrongHere,
-        "there is ens3",
+        "here, but ens3",
     );
     let mut old_tc = modern();
     old_tc.tc = debian().tc;
@@ -278,6 +278,36 @@ fn modules() {
     assert_last("modprobe sch_fq", &debian(), Verdict::Harmless, "by itself");
     assert_last("modprobe sch_fq_codel", &debian(), Verdict::Applied, "");
     assert_last("modprobe cc_dctcp", &debian(), Verdict::OtherSystem, "FreeBSD");
+}
+
+#[test]
+fn a_module_that_a_file_blocks() {
+    let mut facts = modern();
+    let file = "/etc/modprobe.d/no.conf".to_owned();
+    let module = "sch_dualpi2".to_owned();
+    facts.kernel.blocked = vec![Blocked { module, entirely: true, file }];
+    for line in [
+        "net.core.default_qdisc=dualpi2",
+        "modprobe sch_dualpi2",
+        "tc qdisc add dev ens3 root dualpi2",
+    ] {
+        assert_last(line, &facts, Verdict::WrongHere, "no.conf keeps");
+    }
+}
+
+#[test]
+fn what_a_missing_interface_hides() {
+    let claim = "# the default target is 5ms\ntc qdisc replace dev eth7 root dualpi2";
+    assert_last(
+        claim,
+        &modern(),
+        Verdict::WrongHere,
+        "here, but ens3. Apart from that: The recipe takes",
+    );
+    assert_last("ip link set dev eth7 mtu 1500", &modern(), Verdict::WrongHere, "here, but ens3.");
+    // Nothing is known of interfaces, so nothing is said of them.
+    let nothing = Facts { interfaces: Vec::new(), ..modern() };
+    assert_last("tc qdisc replace dev eth7 root dualpi2", &nothing, Verdict::Needed, "");
 }
 
 #[test]
@@ -320,7 +350,7 @@ fn a_recipe_for_freebsd() {
     let routes = "static_routes=\"aws\"\nroute_aws=\"10.4.0.0/16 -interface vtnet0 -mtu 1400\"";
     assert_last(routes, &facts, Verdict::Needed, "1400 bytes at most");
     assert_last(&routes[20..], &facts, Verdict::WrongHere, "static_routes lists aws");
-    assert_last(&routes.replace("vtnet0", "em0"), &facts, Verdict::WrongHere, "there is vtnet0");
+    assert_last(&routes.replace("vtnet0", "em0"), &facts, Verdict::WrongHere, "here, but vtnet0");
     let set = "net.inet.tcp.cc.algorithm=dctcp";
     assert_last(set, &facts, Verdict::WrongHere, "until the module cc_dctcp is loaded");
     assert_last(
