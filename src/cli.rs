@@ -1,5 +1,6 @@
 //! Arguments in, one call into the right part, an exit status out.
 
+pub(crate) mod doctor;
 pub(crate) mod kernel;
 pub(crate) mod plan;
 pub(crate) mod recipe;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::interrupt::EXIT_STATUS;
 use crate::{check, replay, run};
+use doctor::DoctorArgs;
 use kernel::KernelCommand;
 use plan::PlanArgs;
 
@@ -77,6 +79,10 @@ pub(crate) enum Command {
     /// Plan what to change on a machine, as a list of differences with reasons; nothing is changed
     #[command(after_help = plan::EXAMPLES)]
     Plan(PlanArgs),
+
+    /// Look at this machine's queues and TCP: what is wrong, why it matters, and what to do
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(DoctorArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -293,6 +299,7 @@ impl Command {
             Self::Check(args) => check::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
             Self::Plan(args) => crate::plan::run(&args),
+            Self::Doctor(args) => crate::doctor::run(&args),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod check;
 mod cli;
+mod doctor;
 mod inside;
 mod interrupt;
 mod kernel;

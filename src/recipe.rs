@@ -22,9 +22,10 @@ pub(crate) fn run(
     path: &Path,
     args: &RecipeArgs,
     facts: &Facts,
+    rate: Option<Rate>,
     json: bool,
 ) -> Result<(), Failure> {
-    let link = link(args, facts)?;
+    let link = link(args, facts, rate)?;
     let recipe = Recipe::read(&path.display().to_string(), &read(path)?);
     let findings = check(&recipe, facts, link);
     let text = if json {
@@ -51,27 +52,13 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 /// The path that the options give, its round-trip time the machine's own if they do not.
-fn link(args: &RecipeArgs, facts: &Facts) -> Result<Option<Link>, Failure> {
-    let usage = |option: &str, error: &dyn std::fmt::Display| {
-        Failure::Usage(format!("--{option}: {error}"))
-    };
-    let Some(rate) = &args.rate else { return Ok(None) };
-    let rate: Rate = rate.parse().map_err(|error| usage("rate", &error))?;
-    let measured = || {
-        let rtt = facts.connections.as_ref()?.min_rtt.as_deref()?;
-        tc_time::parse(rtt).ok()
-    };
-    let rtt = match &args.rtt {
-        Some(rtt) => Some(tc_time::parse(rtt).map_err(|error| usage("rtt", &error))?),
-        None => measured(),
-    };
-    let Some(rtt) = rtt else {
-        return Err(Failure::Usage(
-            "--rate needs --rtt here: no connection of this machine tells one".to_owned(),
-        ));
-    };
-    if rate.as_bits_per_second() == 0 || rtt == Duration::ZERO {
-        return Err(Failure::Usage("--rate and --rtt must be above 0".to_owned()));
+fn link(args: &RecipeArgs, facts: &Facts, rate: Option<Rate>) -> Result<Option<Link>, Failure> {
+    let measured =
+        facts.connections.as_ref().and_then(|connections| connections.min_rtt.as_deref());
+    let (Some(rate), Some(rtt)) = (rate, args.rtt.as_deref().or(measured)) else { return Ok(None) };
+    let rtt = tc_time::parse(rtt).map_err(|error| Failure::Usage(format!("--rtt: {error}")))?;
+    if rtt == Duration::ZERO {
+        return Err(Failure::Usage("--rtt: a path has a round-trip time above 0".to_owned()));
     }
     Ok(Some(Link { rate, rtt }))
 }

@@ -113,6 +113,11 @@ fn what_cannot_be_read() {
     let (status, rate) = failed(&["--recipe", "README.md", "--rate", "fast", "--rtt", "1ms"]);
     assert_eq!(status, Some(2), "{rate}");
     assert!(rate.starts_with("error: --rate: \"fast\" is not a rate"), "{rate}");
-    let (status, rate) = failed(&["--recipe", "README.md", "--rate", "0mbit", "--rtt", "1ms"]);
-    assert_eq!(status, Some(2), "{rate}");
+    let (status, rtt) = failed(&["--recipe", "README.md", "--rate", "1mbit", "--rtt", "0ms"]);
+    assert_eq!(
+        (status, rtt.as_str()),
+        (Some(2), "error: --rtt: a path has a round-trip time above 0\n")
+    );
+    let output = dualq(&["doctor", "--recipe", "-", "--facts", "-"], "");
+    assert_eq!(output.status.code(), Some(2));
 }

@@ -10,12 +10,8 @@ pub(crate) struct RecipeArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) recipe: Option<PathBuf>,
 
-    /// With --recipe: the bottleneck's rate in tc's words, to judge buffers by
-    #[arg(long, value_name = "RATE", requires = "recipe")]
-    pub(crate) rate: Option<String>,
-
-    /// With --rate: the path's round-trip time [default: what this machine's connections have]
-    #[arg(long, value_name = "TIME", requires = "rate")]
+    /// With --recipe and --rate: the path's round-trip time, to judge buffers by [default: what connections here have seen]
+    #[arg(long, value_name = "TIME", requires_all = ["recipe", "rate"])]
     pub(crate) rtt: Option<String>,
 
     /// With --recipe: list the lines that look like commands and are not understood

@@ -1,6 +1,7 @@
 //! What came of it: tables for people, JSON and CSV for programs.
 
 pub(crate) mod check;
+pub(crate) mod doctor;
 pub(crate) mod kernel;
 pub(crate) mod plan;
 pub(crate) mod recipe;

@@ -7,6 +7,7 @@
 
 mod root;
 
+pub mod doctor;
 pub mod facts;
 pub mod plan;
 pub mod recipe;
