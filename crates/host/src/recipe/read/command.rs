@@ -320,7 +320,8 @@ impl Reader {
             ["-K" | "--offload" | "--features", dev, features @ ..] => {
                 for pair in features.chunks_exact(2) {
                     let (feature, on) = (pair[0].to_owned(), pair[1] == "on");
-                    self.now(line, What::Offload { dev: device(dev), feature, on });
+                    let text = format!("ethtool -K {dev} {feature} {}", pair[1]);
+                    self.now(&text, What::Offload { dev: device(dev), feature, on });
                 }
             }
             ["-G" | "-C" | "-L" | "-A" | "-s" | "-X" | "-N", _, ..] => self.not_understood(line),

@@ -133,5 +133,8 @@ fn variable(text: &str, variables: &BTreeMap<String, String>) -> (String, usize)
             (&text[1..=end], end + 1)
         }
     };
-    (variables.get(name).cloned().unwrap_or_else(|| text[..length].to_owned()), length)
+    // `${NAME:-value}`
+    let (name, default) = name.split_once(":-").map_or((name, None), |(name, or)| (name, Some(or)));
+    let value = variables.get(name).map(String::as_str).or(default).unwrap_or(&text[..length]);
+    (value.to_owned(), length)
 }

@@ -146,7 +146,7 @@ fn an_article_in_markdown_or_html() {
 
 #[test]
 fn in_a_script_a_hash_is_no_prompt() {
-    let text = "#!/bin/sh\n# tc qdisc replace dev eth0 root fq\nIF=eth1; R=20mbit\n\
+    let text = "#!/bin/sh\n# tc qdisc replace dev eth0 root fq\nIF=${1:-eth1}; R=20mbit\n\
                 tc qdisc replace dev \"$IF\" root tbf rate ${R} burst 5kb latency 20ms\n\
                 tc qdisc add dev $OTHER root fq_codel\n";
     assert_eq!(

@@ -305,6 +305,7 @@ fn what_a_missing_interface_hides() {
         "here, but ens3. Apart from that: The recipe takes",
     );
     assert_last("ip link set dev eth7 mtu 1500", &modern(), Verdict::WrongHere, "here, but ens3.");
+    assert_last("modprobe ifb\ntc qdisc add dev ifb0 root fq", &modern(), Verdict::Needed, "");
     // Nothing is known of interfaces, so nothing is said of them.
     let nothing = Facts { interfaces: Vec::new(), ..modern() };
     assert_last("tc qdisc replace dev eth7 root dualpi2", &nothing, Verdict::Needed, "");
