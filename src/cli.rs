@@ -76,13 +76,13 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Kernel(KernelCommand),
 
-    /// Plan what to change on a machine, as a list of differences with reasons; nothing is changed
-    #[command(after_help = plan::EXAMPLES)]
-    Plan(PlanArgs),
-
     /// Look at this machine's queues and TCP: what is wrong, why it matters, and what to do
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(DoctorArgs),
+
+    /// Plan what to change on a machine, as a list of differences with reasons; nothing is changed
+    #[command(after_help = plan::EXAMPLES)]
+    Plan(PlanArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -298,8 +298,8 @@ impl Command {
             Self::Run(args) => run::run(&args),
             Self::Check(args) => check::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
-            Self::Plan(args) => crate::plan::run(&args),
             Self::Doctor(args) => crate::doctor::run(&args),
+            Self::Plan(args) => crate::plan::run(&args),
         }
     }
 }

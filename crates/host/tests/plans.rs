@@ -22,16 +22,12 @@ fn machines() -> Vec<(String, Facts)> {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).unwrap();
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("json" | "sysctl") => {
-                let facts = Facts::parse(&name, &text).unwrap();
-                machines.push((name, facts));
-            }
-            _ => {}
+        if path.extension().is_some_and(|extension| extension != "md") {
+            machines.push((name.clone(), Facts::parse(&name, &text).unwrap()));
         }
     }
     machines.sort_by(|one, other| one.0.cmp(&other.0));
-    assert!(machines.len() >= 9, "{machines:?}");
+    assert!(machines.len() >= 15, "{machines:?}");
     machines
 }
 
@@ -176,6 +172,24 @@ proptest! {
         prop_assert!(rest.changes.is_empty(), "{name}, {first:?}, {second:?}: {rest:#?}");
     }
 
+    /// What is accepted of a plan that somebody changed is still a plan of dualq's.
+    #[test]
+    fn changed_plans(number in 0_usize..64, edits in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4)) {
+        let machines = machines();
+        let (_, facts) = &machines[number % machines.len()];
+        let wishes = Wishes { profile: Profile::Bulk, ..Wishes::default() };
+        let mut text: Vec<char> = Plan::make(facts, &wishes).unwrap().write().chars().collect();
+        let letters = text.clone();
+        for (at, from) in edits {
+            *at.get_mut(&mut text) = *from.get(&letters);
+        }
+        let text: String = text.into_iter().collect();
+        match Plan::read(&text) {
+            Err(error) => prop_assert!(!error.to_string().contains('\n')),
+            Ok(plan) => prop_assert_eq!(Plan::read(&plan.write()), Ok(plan)),
+        }
+    }
+
     #[test]
     fn any_text_is_read_or_refused_in_one_line(text in ".{0,200}") {
         if let Err(error) = Plan::read(&text) {
@@ -237,6 +251,92 @@ fn what_cannot_be_had_is_said_with_what_can() {
     assert!(text.contains("did you mean \"target\"?"), "{text}");
     let text = error("freebsd-14", &|wishes| wishes.cc = Some("prague".to_owned()));
     assert!(text.contains("net.inet.tcp.cc.available has cubic, newreno"), "{text}");
+}
+
+fn content<'a>(plan: &'a Plan, wanted: &str) -> Option<&'a str> {
+    plan.changes.iter().find_map(|change| match &change.what {
+        What::File { path, after, .. } if path == wanted => Some(after.as_str()),
+        _ => None,
+    })
+}
+
+/// What calls dualq when an interface appears, wherever the system looks.
+#[test]
+fn each_system_has_its_file() {
+    let script = |when: &str| {
+        format!(
+            "# On ens3, as it was asked for.\n{when}; then\n\t/usr/local/bin/dualq on-boot ens3 \
+                 'htb rate 48mbit leaf dualpi2 classic_protection 12%'\nfi\n"
+        )
+    };
+    let rule = "# On ens3, as it was asked for.\nACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", \
+                RUN+=\"/usr/local/bin/dualq on-boot ens3 'htb rate 48mbit leaf dualpi2 classic_protection 12%%'\"\n";
+    let cases = [
+        (true, "ifupdown", "/etc/udev/rules.d/90-dualq.rules", rule.to_owned()),
+        (
+            false,
+            "networkmanager",
+            "/etc/NetworkManager/dispatcher.d/90-dualq",
+            script("if [ \"$1\" = 'ens3' ] && [ \"$2\" = up ]"),
+        ),
+        (false, "ifupdown", "/etc/network/if-up.d/dualq", script("if [ \"$IFACE\" = 'ens3' ]")),
+        (
+            false,
+            "netifd",
+            "/etc/hotplug.d/iface/90-dualq",
+            script("if [ \"$ACTION\" = ifup ] && [ \"$DEVICE\" = 'ens3' ]"),
+        ),
+    ];
+    for (udev, network, path, expected) in cases {
+        let mut facts = machine("debian-10");
+        facts.qdiscs.insert("dualpi2".to_owned(), Availability::Ready);
+        facts.distribution.udev = udev;
+        facts.distribution.network = vec![network.to_owned()];
+        let wishes = Wishes {
+            rate: Some(Rate::from_mbit(48)),
+            qdisc: Some("dualpi2 classic_protection 12%".to_owned()),
+            ..Wishes::default()
+        };
+        let plan = Plan::make(&facts, &wishes).unwrap();
+        let text = content(&plan, path).unwrap_or_else(|| panic!("{path}: {plan:#?}"));
+        assert!(text.ends_with(&format!("\n\n{expected}")), "{text}");
+        assert_eq!(Plan::read(&plan.write()).unwrap(), plan);
+    }
+    let mut facts = machine("debian-10");
+    facts.distribution.udev = false;
+    facts.distribution.network.clear();
+    let wishes = Wishes { rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+    let plan = Plan::make(&facts, &wishes).unwrap();
+    let call = "call /usr/local/bin/dualq on-boot ens3 'cake bandwidth 48mbit'";
+    assert!(plan.notes.iter().any(|note| note.contains(call)), "{:?}", plan.notes);
+}
+
+/// A plan for one interface leaves what another's put in the same file.
+#[test]
+fn interfaces_do_not_disturb_each_other() {
+    let mut facts = machine("debian-10");
+    let mut second = facts.interfaces[0].clone();
+    second.name = "ens4".to_owned();
+    facts.interfaces.push(second);
+    let wishes = |dev: &str, mbit| Wishes {
+        rate: Some(Rate::from_mbit(mbit)),
+        rtt: Some(Duration::from_millis(10)),
+        dev: Some(dev.to_owned()),
+        profile: Profile::Gateway,
+        ..Wishes::default()
+    };
+    let path = "/etc/udev/rules.d/90-dualq.rules";
+    for (dev, mbit) in [("ens4", 10), ("ens3", 20)] {
+        let plan = Plan::make(&facts, &wishes(dev, mbit)).unwrap();
+        facts = applied(facts, &plan);
+    }
+    let text = &facts.files[path].content;
+    assert!(text.contains("ens3 'cake bandwidth 20mbit'"), "{text}");
+    assert!(text.contains("ens4 'cake bandwidth 10mbit'"), "{text}");
+    for (dev, mbit) in [("ens4", 10), ("ens3", 20)] {
+        let plan = Plan::make(&facts, &wishes(dev, mbit)).unwrap();
+        assert!(plan.changes.is_empty(), "{plan:#?}");
+    }
 }
 
 /// A file that is read later would win at boot.

@@ -55,33 +55,27 @@ impl Call<'_> {
         format!("{program} on-boot {dev} '{line}'")
     }
 
-    /// What is in the file at `path`, comments left out.
+    /// What does it in the file at `path`: some lines, comments left out.
     fn render(&self, path: &str) -> Option<String> {
         let (dev, command) = (self.dev, self.command());
-        Some(match path {
+        let when = match path {
             // The name of an interface that udev renames is right in the event `move` that follows, of others in `add`.
             UDEV => {
                 // udev replaces what follows these two.
                 let command = command.replace('%', "%%").replace('$', "$$");
-                format!(
+                return Some(format!(
                     "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"{dev}\", RUN+=\"{command}\"\n"
-                )
+                ));
             }
-            NETWORK_MANAGER => {
-                format!("[ \"$1\" = '{dev}' ] && [ \"$2\" = up ] || exit 0\nexec {command}\n")
-            }
-            IFUPDOWN => format!("[ \"$IFACE\" = '{dev}' ] || exit 0\nexec {command}\n"),
-            // Such a file is read by a shell that goes on with the next one.
-            HOTPLUG => {
-                format!(
-                    "if [ \"$ACTION\" = ifup ] && [ \"$DEVICE\" = '{dev}' ]; then\n\t{command}\nfi\n"
-                )
-            }
+            NETWORK_MANAGER => format!("[ \"$1\" = '{dev}' ] && [ \"$2\" = up ]"),
+            IFUPDOWN => format!("[ \"$IFACE\" = '{dev}' ]"),
+            HOTPLUG => format!("[ \"$ACTION\" = ifup ] && [ \"$DEVICE\" = '{dev}' ]"),
             _ => return None,
-        })
+        };
+        Some(format!("if {when}; then\n\t{command}\nfi\n"))
     }
 
-    /// Finds the call in what [`render`](Self::render) made.
+    /// Finds the first call in what [`render`](Self::render) made.
     fn find(content: &str) -> Option<Call<'_>> {
         let (before, rest) = content.split_once(" on-boot ")?;
         let program = before.rsplit([' ', '"', '\t', '\n']).next()?;
@@ -118,12 +112,52 @@ pub(super) fn place(facts: &Facts) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The content of the file at `path` that puts `line` on `dev`, `about` in a comment above it.
-pub(super) fn content(path: &str, about: &str, program: &str, dev: &str, line: &str) -> String {
-    let call = Call { program, dev, line: line.to_owned() };
-    let commands = call.render(path).unwrap_or_default();
-    format!("{}{commands}", head(path, about))
+/// The paragraphs of a file that each put a queue discipline on an interface, with the interface.
+fn paragraphs<'a>(path: &'a str, content: &'a str) -> impl Iterator<Item = (&'a str, String)> {
+    let paragraphs = content.split("\n\n").map(|text| (text, format!("{}\n", text.trim_end())));
+    paragraphs
+        .filter(|(_, text)| check_content(path, text).is_ok())
+        .filter_map(|(text, whole)| Some((Call::find(text)?.dev, whole)))
 }
+
+/// The file at `path` with what puts `line` on `dev`, `about` in a comment above it. What is there for other interfaces stays.
+pub(super) fn content(
+    facts: &Facts,
+    path: &str,
+    about: &str,
+    program: &str,
+    (dev, line): (&str, &str),
+) -> String {
+    let call = Call { program, dev, line: line.to_owned() };
+    let own = format!("# {about}\n{}", call.render(path).unwrap_or_default());
+    joined(facts, path, dev, Some(own))
+}
+
+/// The file at `path` with nothing that concerns `dev`, if there is something now.
+pub(super) fn without(facts: &Facts, path: &str, dev: &str) -> Option<String> {
+    let there = facts.files.get(path)?;
+    let concerned = paragraphs(path, &there.content).any(|(other, _)| other == dev);
+    concerned.then(|| joined(facts, path, dev, None))
+}
+
+fn joined(facts: &Facts, path: &str, dev: &str, own: Option<String>) -> String {
+    let there = facts.files.get(path).map(|file| file.content.as_str()).unwrap_or_default();
+    let others = paragraphs(path, there).filter(|(other, _)| *other != dev);
+    // In an order of their own, or a plan for each would change the file of the other.
+    let mut all: Vec<(&str, String)> = others.chain(own.map(|own| (dev, own))).collect();
+    all.sort();
+    if all.is_empty() {
+        return head(path, NOTHING);
+    }
+    let paragraphs: String = all.into_iter().map(|(_, text)| format!("\n{text}")).collect();
+    format!("{}{paragraphs}", head(path, "It puts queue disciplines back."))
+}
+
+/// What a file says that is no longer needed.
+pub(super) const NOTHING: &str = "Nothing is left for this file to do.";
+
+/// The files that call dualq for an interface.
+pub(super) const CALLING: [&str; 4] = [UDEV, NETWORK_MANAGER, IFUPDOWN, HOTPLUG];
 
 /// What a file begins with.
 pub(super) fn head(path: &str, about: &str) -> String {
@@ -131,22 +165,24 @@ pub(super) fn head(path: &str, about: &str) -> String {
     format!("{shell}# Written by dualq. {about}\n")
 }
 
-/// systemd-networkd's own file for an interface, if it can say this line: its path, and what is in it.
+/// Where systemd-networkd looks for more about an interface, if it manages it.
+pub(super) fn drop_in_path(facts: &Facts, interface: &Interface) -> Option<String> {
+    if !facts.distribution.network.iter().any(|network| network == "systemd-networkd") {
+        return None;
+    }
+    let (folder, file) = interface.configured_by.as_deref()?.rsplit_once('/')?;
+    let path = format!("{NETWORKD}{}{DROP_IN}", file.strip_suffix(".network")?);
+    (folder.ends_with("/systemd/network") && is_planned(&path)).then_some(path)
+}
+
+/// That file, if networkd can say this line: its path, and what is in it.
 pub(super) fn drop_in(
     facts: &Facts,
     interface: &Interface,
     line: &str,
 ) -> Option<(String, String)> {
-    if !facts.distribution.network.iter().any(|network| network == "systemd-networkd") {
-        return None;
-    }
-    let (folder, file) = interface.configured_by.as_deref()?.rsplit_once('/')?;
-    let name = file.strip_suffix(".network")?;
-    let path = format!("{NETWORKD}{name}{DROP_IN}");
-    if !folder.ends_with("/systemd/network") || !is_planned(&path) || !knows_qdiscs(facts) {
-        return None;
-    }
-    Some((path, sections(line)?))
+    let path = drop_in_path(facts, interface)?;
+    if knows_qdiscs(facts) { Some((path, sections(line)?)) } else { None }
 }
 
 /// networkd learned the sections in systemd 246; an older one skips them with a warning.
@@ -186,17 +222,6 @@ fn networkd_rate(rate: Rate) -> String {
     let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1000, "K")];
     let whole = units.into_iter().find(|(unit, _)| bits > 0 && bits.is_multiple_of(*unit));
     whole.map_or(bits.to_string(), |(unit, name)| format!("{}{name}", bits / unit))
-}
-
-/// The files of other ways than `chosen` that an earlier plan wrote and that still do something.
-pub(super) fn stale<'a>(facts: &'a Facts, chosen: &[&str]) -> Vec<&'a str> {
-    let working = |content: &str| content.lines().any(|line| !is_comment(line));
-    let files = facts.files.iter();
-    files
-        .filter(|(path, file)| is_planned(path) && working(&file.content))
-        .map(|(path, _)| path.as_str())
-        .filter(|path| !chosen.contains(path))
-        .collect()
 }
 
 fn is_comment(line: &str) -> bool {
@@ -246,14 +271,14 @@ pub(super) fn check_content(path: &str, content: &str) -> Result<(), String> {
                 let sections = lines.iter().filter_map(|line| sections(line));
                 sections.map(|text| working_text(&text)).find(|text| *text == working)
             } else {
-                let text = working.join("\n");
-                let call = Call::find(&text);
-                if let Some(call) = &call {
+                let calls: Vec<Call<'_>> =
+                    working.iter().filter_map(|line| Call::find(line)).collect();
+                for call in &calls {
                     program(call.program)?;
                     interface(call.dev)?;
                     qdisc(&call.line)?;
                 }
-                let written = call.and_then(|call| call.render(path));
+                let written: Option<String> = calls.iter().map(|call| call.render(path)).collect();
                 written.map(|text| working_text(&text)).filter(|text| *text == working)
             };
             written

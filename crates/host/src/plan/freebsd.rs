@@ -186,7 +186,7 @@ fn congestion_control(
 }
 
 fn buffers(draft: &mut Draft<'_>, path: &Path) {
-    let needed = path.buffer();
+    let needed = path.buffer(2);
     let why = path.buffer_says();
     for key in ["net.inet.tcp.sendbuf_max", "net.inet.tcp.recvbuf_max"] {
         draft.at_least(key, needed, &why, "tcp(4), RFC 7323 §1.1");

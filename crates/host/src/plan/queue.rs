@@ -192,6 +192,14 @@ fn behind_a_shaper(
         let why = format!("a queue of {packets} packets, 20 ms at this rate, is at least bounded");
         return done(line, &why, "tc-pfifo(8), RFC 7567 §1.2", notes);
     }
+    let unknown = |kind: &&str| facts.qdiscs.get(*kind) == Some(&Availability::Unknown);
+    if ["htb", "tbf", "cake"].iter().any(unknown) {
+        return Err(PlanError::Wish(
+            "nothing here tells whether this kernel has htb, tbf or cake, one of which --rate needs; to try, say what by --qdisc, \
+             such as 'htb rate 48mbit leaf fq_codel'"
+                .to_owned(),
+        ));
+    }
     Err(PlanError::Wish(
         "this kernel has no shaper, neither htb nor tbf nor cake: --rate cannot be had here; see `dualq doctor`"
             .to_owned(),
@@ -208,7 +216,7 @@ fn without_a_shaper(
     let dev = &interface.name;
     let mut notes = vec![format!(
         "without --rate there is no shaper: a qdisc helps only where the queue is, so this one helps only if {dev} itself is the \
-         bottleneck; if the provider limits it, give a --rate a little below that limit"
+         bottleneck; if the provider limits it, give a --rate a little below that limit, from which buffers follow too"
     )];
     let root = interface.qdiscs.iter().find(|qdisc| qdisc.parent == "root");
     let root = root.map_or("", |qdisc| qdisc.kind.as_str());

@@ -5,16 +5,19 @@ use std::time::Duration;
 use dualq_units::Rate;
 
 use super::queue::rate_words;
-use super::{Profile, Wishes};
+use super::{Profile, Wishes, boot};
 use crate::Facts;
+use crate::facts::Setting;
 
 /// A value that should be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct Wanted<'a> {
     pub(super) key: &'static str,
     pub(super) value: String,
     pub(super) why: String,
     pub(super) source: &'static str,
+    /// What somebody else's file makes of it at boot, if that does not serve.
+    pub(super) against: Option<&'a Setting>,
 }
 
 /// A path, as far as it is known: what its bandwidth-delay product is.
@@ -34,6 +37,10 @@ const DATACENTER_RTT: Duration = Duration::from_millis(1);
 const WAKE: Duration = Duration::from_millis(4);
 /// Less than this is less than what TCP hands down at once.
 const LEAST_UNSENT: u64 = 16 << 10;
+
+/// A buffer holds two products, one that is in flight and one that waits behind a loss, and Linux takes as much again for its
+/// own structures.
+const PRODUCTS: u64 = 4;
 
 impl Path {
     /// The path to plan for; `None` if no rate is known.
@@ -71,19 +78,16 @@ impl Path {
         )
     }
 
-    /// The largest buffer that TCP may need: two products, one that is in flight and one that waits behind a loss, and as much
-    /// again for the kernel's own structures.
-    pub(super) fn buffer(&self) -> u64 {
+    /// A buffer of so many products, no less than 64 KiB.
+    pub(super) fn buffer(&self, products: u64) -> u64 {
         let step = 64 << 10;
-        let needed = self.product().saturating_mul(4).max(step);
+        let needed = self.product().saturating_mul(products).max(step);
         needed.div_ceil(step).saturating_mul(step).min(i32::MAX as u64)
     }
 
+    /// How large a buffer is, and why.
     pub(super) fn buffer_says(&self) -> String {
-        format!(
-            "{}; two of them, for one waits behind a loss, and half of a buffer is bookkeeping",
-            self.says()
-        )
+        format!("{}; it takes two of them, for one waits behind a loss", self.says())
     }
 }
 
@@ -97,20 +101,27 @@ pub(super) fn plain(value: &str) -> String {
 }
 
 /// What should be set on a Linux machine: only what it has, whatever it is now.
-pub(super) fn wanted(
-    facts: &Facts,
+pub(super) fn wanted<'a>(
+    facts: &'a Facts,
     wishes: &Wishes,
     cc: Option<&str>,
     path: Option<&Path>,
     default_qdisc: Option<&str>,
-) -> Vec<Wanted> {
+) -> Vec<Wanted<'a>> {
     let mut all = Vec::new();
     // A value that serves stays as it is.
     let mut want =
         |key: &'static str, serves: &dyn Fn(&str) -> bool, value: String, why: String, source| {
             let Some(now) = facts.sysctls.get(key).map(|now| plain(now)) else { return };
             let value = if serves(&now) { now } else { value };
-            all.push(Wanted { key, value, why, source });
+            let mut others =
+                facts.settings.iter().filter(|setting| !boot::is_sysctl(&setting.file));
+            let booted = others.rfind(|setting| setting.key == key);
+            let against = booted.filter(|setting| {
+                let booted = plain(&setting.value);
+                booted != value && !serves(&booted)
+            });
+            all.push(Wanted { key, value, why, source, against });
         };
     let never = |_: &str| false;
     if let Some(kind) = default_qdisc {
@@ -169,12 +180,16 @@ pub(super) fn wanted(
         ];
         for (key, source) in buffers {
             let Some(now) = facts.sysctls.get(key) else { continue };
-            let [least, usual, most] = *now.split_whitespace().collect::<Vec<_>>() else {
+            let [least, usual, _] = *now.split_whitespace().collect::<Vec<_>>() else {
                 continue;
             };
-            let enough = most.parse().is_ok_and(|most: u64| most >= path.buffer());
-            let value = format!("{least} {usual} {}", path.buffer());
-            want(key, &|_| enough, value, path.buffer_says(), source);
+            let enough = |now: &str| {
+                let most = now.split(' ').nth(2).and_then(|most| most.parse::<u64>().ok());
+                most.is_some_and(|most| most >= path.buffer(PRODUCTS))
+            };
+            let value = format!("{least} {usual} {}", path.buffer(PRODUCTS));
+            let why = format!("{}, and half of a buffer is bookkeeping", path.buffer_says());
+            want(key, &enough, value, why, source);
         }
     }
     if profile != Profile::Datacenter {
