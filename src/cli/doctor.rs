@@ -14,15 +14,15 @@ Examples:
   The same, where the provider's shaper lets 50 Mbit/s through:
     dualq doctor --rate 50mbit
 
-  A machine from afar: its facts in a file, for `dualq doctor --facts` and `dualq plan --facts` here
+  Another machine, from here:
     ssh host dualq doctor --json > host.json
     dualq doctor --facts host.json --rate 50mbit
 
   What would the settings of this article do here?
     dualq doctor --recipe article.md
 
-It reads and changes nothing, and needs no root; what it could not read it says. The exit status is 0
-whatever it finds, 1 if it cannot read the facts, 2 if it is used wrongly.";
+It reads and changes nothing, and needs no root; it says what it could not read. The exit status
+is 0 whatever it finds, 1 if it cannot read the facts, 2 if it is used wrongly.";
 
 #[derive(Args)]
 pub(crate) struct DoctorArgs {

@@ -82,7 +82,17 @@ const ILLNESSES: &[(&str, Harm, Illness)] = &[
     ("conntrack-nearly-full", Harm::High, |facts| {
         facts.conntrack = Some(Conntrack { count: 900, max: 1000 });
     }),
-    ("long-fifo", Harm::High, |facts| only_qdisc(facts, "pfifo_fast", None)),
+    ("no-local-rate", Harm::High, |facts| only_qdisc(facts, "pfifo_fast", None)),
+    ("long-fifo", Harm::Low, |facts| only_qdisc(facts, "pfifo_fast", None)),
+    ("long-fifo", Harm::High, |facts| {
+        only_qdisc(facts, "pfifo_fast", None);
+        facts.interfaces[0].speed = Some("100Mbit".to_owned());
+    }),
+    ("long-fifo", Harm::High, |facts| facts.interfaces[0].qdiscs[1].kind = "pfifo".to_owned()),
+    ("long-fifo", Harm::Medium, |facts| {
+        only_qdisc(facts, "pfifo_fast", None);
+        facts.interfaces[0].speed = None;
+    }),
     ("default-qdisc-not-applied", Harm::Medium, |facts| {
         only_qdisc(facts, "pfifo_fast", None);
         facts.interfaces[0].qdiscs[0].handle = "0:".to_owned();

@@ -153,6 +153,9 @@ fn where_nothing_tells_nothing_is_claimed() {
     assert_eq!(facts.qdiscs["dualpi2"], Availability::Unknown);
     assert_eq!(facts.congestion_controls["bbr"], Availability::Unknown);
     assert_eq!(facts.kernel.virtualization.as_deref(), Some("podman"));
+    // A machine that was made of a container's files is none.
+    machine.put("proc/2/comm", "kthreadd\n");
+    assert_eq!(machine.facts().kernel.virtualization, None);
     assert_eq!(
         facts.unread,
         [
@@ -280,6 +283,7 @@ fn what_is_no_facts_is_refused_in_one_line() {
         ("{}", "it has no number \"format\""),
         (newer.as_str(), "has facts of format 2, this dualq reads 1"),
         (misspelt.as_str(), "unknown field `kernal`"),
+        ("{\"format\": 1, \"two\\nlines\": 1}", "unknown field `two lines`"),
     ] {
         let error = Facts::parse("x.json", text).unwrap_err().to_string();
         assert!(error.starts_with("x.json ") && error.contains(part), "{error}");

@@ -19,7 +19,7 @@ pub(super) fn oversize(case: &Case<'_>) -> Option<Finding> {
     let rate = case.rate?;
     let time = case.min_rtt().unwrap_or(FAR).max(FAR);
     let needed = in_flight(rate, time);
-    let large = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"].into_iter().find_map(|key| {
+    let large = ["net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem"].into_iter().find_map(|key| {
         let size = case.number(key)?;
         (size > USUAL && size > needed.saturating_mul(ENOUGH)).then_some((key, size))
     });

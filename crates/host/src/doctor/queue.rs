@@ -16,6 +16,8 @@ const FIFOS: [&str; 3] = ["pfifo_fast", "pfifo", "bfifo"];
 const SHARING: [&str; 2] = ["fq", "sfq"];
 /// `txqueuelen` from which a FIFO is called long: Linux's default.
 const LONG: u32 = 1000;
+/// A queue as long as this is felt.
+const LATE: Duration = Duration::from_millis(50);
 /// The length of a full aggregate of segments.
 const AGGREGATE: u32 = 65_536;
 
@@ -24,26 +26,40 @@ fn below(rate: Rate) -> Rate {
     Rate::from_bits_per_second(rate.as_bits_per_second() / 100 * 95)
 }
 
+/// What to put where a queue is to be managed: the first that the kernel has.
+fn better<'k>(case: &Case<'_>, kinds: &[&'k str]) -> Option<&'k str> {
+    let has = |kind: &&&str| {
+        matches!(case.qdisc_available(kind), Some(Availability::Ready | Availability::Module))
+    };
+    kinds.iter().find(has).copied()
+}
+
 pub(super) fn no_local_rate(case: &Case<'_>) -> Option<Finding> {
     let (uplink, _) = case.root()?;
     let kind = leaf_kind(uplink)?;
-    if has_shaper(uplink) || !(manages(kind) || SHARING.contains(&kind)) {
+    let name = &uplink.name;
+    let cures = manages(kind) || SHARING.contains(&kind);
+    if has_shaper(uplink) || !(cures || FIFOS.contains(&kind)) {
         return None;
     }
     let (harm, seen, cure) = match (case.rate, speed(uplink)) {
         // The link itself is the bottleneck: its driver's queue fills, and the discipline's above it.
         (Some(rate), Some(speed)) if speed <= rate => return None,
-        (Some(rate), _) => (
-            Harm::High,
-            format!("{} has {kind} and no rate of its own, and the bottleneck is {rate}.", uplink.name),
-            format!(
-                "Shape below the bottleneck: `dualq plan --rate {rate}`, or by hand htb or cake at {} with {kind} inside.",
-                below(rate)
-            ),
-        ),
+        (Some(rate), _) => {
+            let inside = if cures { Some(kind) } else { better(case, &["dualpi2", "fq_codel", "pie"]) };
+            let by_hand = below(rate);
+            let inside = inside.map_or(String::new(), |kind| format!(" with {kind} inside"));
+            (
+                Harm::High,
+                format!("{name} has {kind} and no rate of its own, and the bottleneck is {rate}."),
+                format!("Shape below the bottleneck: `dualq plan --rate {rate}`, or by hand cake at {by_hand}, or htb{inside}."),
+            )
+        }
+        // A FIFO is told of by itself.
+        (None, _) if !cures => return None,
         (None, _) => (
             Harm::Medium,
-            format!("{} has {kind} and no rate of its own.", uplink.name),
+            format!("{name} has {kind} and no rate of its own."),
             "Find out the rate of the bottleneck, then `dualq doctor --rate RATE`. If it is that of the link itself, all is well."
                 .to_owned(),
         ),
@@ -93,20 +109,24 @@ pub(super) fn fifo(case: &Case<'_>) -> Option<Finding> {
     let kind = leaf_kind(uplink).filter(|kind| FIFOS.contains(kind))?;
     let length = uplink.tx_queue_len.filter(|length| *length >= LONG)?;
     let frame = uplink.mtu.saturating_add(14);
-    let (harm, how_long) = match case.rate.or_else(|| shaped(uplink)).or_else(|| speed(uplink)) {
+    let (harm, how_long) = match shaped(uplink).or_else(|| speed(uplink)) {
         Some(rate) => {
             let time = drain(rate, length, frame);
-            let harm = if time >= Duration::from_millis(50) { Harm::High } else { Harm::Low };
+            let harm = if time >= LATE { Harm::High } else { Harm::Low };
             (harm, format!("{} at {rate}", shown(time)))
         }
+        // How fast a virtual device is, it does not say.
         None => {
-            let slow = Rate::from_mbit(50);
-            (Harm::Medium, format!("{} at 50mbit", shown(drain(slow, length, frame))))
+            let rate = case.rate.unwrap_or(Rate::from_mbit(50));
+            (
+                Harm::Medium,
+                format!(
+                    "{} at {rate}, if that is how fast it is",
+                    shown(drain(rate, length, frame))
+                ),
+            )
         }
     };
-    let better = ["fq_codel", "cake", "fq"].into_iter().find(|kind| {
-        matches!(case.qdisc_available(kind), Some(Availability::Ready | Availability::Module))
-    });
     Some(Finding {
         id: "long-fifo",
         harm,
@@ -115,7 +135,7 @@ pub(super) fn fifo(case: &Case<'_>) -> Option<Finding> {
             "A FIFO lets its queue grow until it is full, and everybody waits behind it: {length} packets of {frame} bytes take \
              {how_long}."
         ),
-        cure: match better {
+        cure: match better(case, &["fq_codel", "cake", "dualpi2", "fq"]) {
             Some(better) => {
                 format!("`tc qdisc replace dev {} root {better}`, or `dualq plan`.", uplink.name)
             }
