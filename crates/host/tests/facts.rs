@@ -298,7 +298,12 @@ fn the_saved_machines_are_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/facts");
     let mut read = 0;
     for entry in fs::read_dir(folder).unwrap() {
-        let facts = Facts::read(&entry.unwrap().path()).unwrap_or_else(|error| panic!("{error}"));
+        let path = entry.unwrap().path();
+        // FreeBSD's sysctls tell no interfaces, and a page in words tells no facts.
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let facts = Facts::read(&path).unwrap_or_else(|error| panic!("{error}"));
         assert_ne!(facts.interfaces.len(), 0);
         read += 1;
     }

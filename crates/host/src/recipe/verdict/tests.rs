@@ -385,3 +385,29 @@ fn a_file_that_nobody_reads() {
     older.distribution.version = "12".to_owned();
     assert!(recipe.notes(&older).is_empty());
 }
+
+proptest::proptest! {
+    /// Whatever is read is judged, with a reason and a source.
+    #[test]
+    fn every_setting_gets_a_verdict(
+        key in proptest::sample::select(vec![
+            "net.ipv4.tcp_rmem", "net.ipv4.tcp_mem", "net.ipv4.tcp_ecn", "net.core.default_qdisc",
+            "net.ipv4.tcp_congestion_control", "net.core.somaxconn", "net.inet.tcp.cc.algorithm", "net.x.y",
+        ]),
+        value in "[0-9]{1,25}( [0-9]{1,25}){0,3}|[a-z]{1,8}( #[a-z ]{0,9})?",
+        words in "(dualpi2|fq|cake|htb|netem)( (target|limit|bandwidth|default|max_rtt) [0-9]{1,12}(ms|s|mbit)?){0,3}",
+        window in "[0-9]{1,12}",
+    ) {
+        let text = format!(
+            "{key} = {value}\nsysctl -w {key}='{value}'\ntc qdisc add dev ens3 root {words}\n\
+             ip route change default dev ens3 initcwnd {window} mtu {window}\n"
+        );
+        let recipe = Recipe::read("-", &text);
+        let link = Some(Link { rate: Rate::from_mbit(1), rtt: Duration::from_millis(1) });
+        for facts in [debian(), modern(), freebsd(), Facts::default()] {
+            for finding in check(&recipe, &facts, link) {
+                proptest::prop_assert!(!finding.why.is_empty() && !finding.source.is_empty());
+            }
+        }
+    }
+}
