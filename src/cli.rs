@@ -3,6 +3,7 @@
 pub(crate) mod doctor;
 pub(crate) mod kernel;
 pub(crate) mod plan;
+pub(crate) mod recipe;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

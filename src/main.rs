@@ -11,6 +11,7 @@ mod output;
 mod plan;
 mod predict;
 mod progress;
+mod recipe;
 mod replay;
 mod report;
 mod run;
