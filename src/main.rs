@@ -7,6 +7,7 @@ mod doctor;
 mod inside;
 mod interrupt;
 mod kernel;
+mod mtu;
 mod output;
 mod plan;
 mod predict;
