@@ -158,9 +158,11 @@ fn kernel(facts: &Facts) -> String {
     if let Some(bpf) = option("NET_SCH_BPF") {
         parts.push(format!("qdiscs in BPF: {}", yes(bpf != "n")));
     }
-    // Linux 6.18 has it, and this key with it.
-    let accurate = facts.sysctls.contains_key("net.ipv4.tcp_ecn_option");
-    parts.push(format!("AccECN: {}", yes(accurate)));
+    if facts.os == Os::Linux {
+        // Linux 6.18 has it, and this key with it.
+        let accurate = facts.sysctls.contains_key("net.ipv4.tcp_ecn_option");
+        parts.push(format!("AccECN: {}", yes(accurate)));
+    }
     parts.extend(kernel.config.iter().map(|path| format!("configuration in {path}")));
     parts.join("; ")
 }
