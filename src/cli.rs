@@ -1,7 +1,10 @@
 //! Arguments in, one call into the right part, an exit status out.
 
+pub(crate) mod doctor;
 pub(crate) mod kernel;
 pub(crate) mod mtu;
+pub(crate) mod plan;
+pub(crate) mod recipe;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -12,8 +15,10 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::interrupt::EXIT_STATUS;
 use crate::{check, replay, run};
+use doctor::DoctorArgs;
 use kernel::KernelCommand;
 use mtu::MtuArgs;
+use plan::PlanArgs;
 
 /// Why nothing came of a call.
 #[derive(Debug)]
@@ -72,6 +77,14 @@ pub(crate) enum Command {
     /// Build, list and remove the Linux kernels that scenarios can run on
     #[command(subcommand)]
     Kernel(KernelCommand),
+
+    /// Look at this machine's queues and TCP: what is wrong, why it matters, and what to do
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(DoctorArgs),
+
+    /// Plan what to change on a machine, as a list of differences with reasons; nothing is changed
+    #[command(after_help = plan::EXAMPLES)]
+    Plan(PlanArgs),
 
     /// Find the largest packet that gets to a host, and whether larger ones vanish without a word
     #[command(after_help = mtu::EXAMPLES)]
@@ -291,6 +304,8 @@ impl Command {
             Self::Run(args) => run::run(&args),
             Self::Check(args) => check::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
+            Self::Doctor(args) => crate::doctor::run(&args),
+            Self::Plan(args) => crate::plan::run(&args),
             Self::Mtu(args) => crate::mtu::run(&args),
         }
     }

@@ -3,12 +3,16 @@
 
 mod check;
 mod cli;
+mod doctor;
 mod inside;
 mod interrupt;
 mod kernel;
 mod mtu;
 mod output;
+mod plan;
+mod predict;
 mod progress;
+mod recipe;
 mod replay;
 mod report;
 mod run;

@@ -1,5 +1,5 @@
-//! Segmentation offload: whether the kernel hands aggregates of packets to a device. What `ethtool -K` does, over generic
-//! netlink (Linux 5.6).
+//! Offloads: whether the kernel hands aggregates of packets to a device, and makes such of what arrives. What `ethtool -k` and
+//! `-K` do, over generic netlink (Linux 5.6).
 
 use crate::attributes::{Attributes, Writer};
 use crate::channel::{Failure, messages};
@@ -33,6 +33,11 @@ const TSO: [&str; 4] = [
     "tx-tcp6-segmentation",
 ];
 
+/// What `ethtool -K … gro` switches.
+const GRO: &str = "rx-gro";
+/// What `ethtool -K … lro` switches.
+const LRO: &str = "rx-lro";
+
 /// A generic message begins with its command, a version and two bytes of nothing.
 const GENERIC_HEADER: usize = 4;
 
@@ -43,6 +48,17 @@ pub struct SegmentationOffload {
     pub tso: bool,
     /// The generic one: the kernel does so, just before the device.
     pub gso: bool,
+}
+
+/// Which offloads of a device are on that make or take aggregates of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offloads {
+    /// On the way out.
+    pub segmentation: SegmentationOffload,
+    /// Generic receive offload: the kernel puts what arrives together.
+    pub gro: bool,
+    /// Large receive offload: the device does so, and what it forgets is gone.
+    pub lro: bool,
 }
 
 fn question(command: u8) -> Writer {
@@ -87,6 +103,14 @@ impl Netlink {
         &mut self,
         name: &str,
     ) -> Result<SegmentationOffload, NetlinkError> {
+        self.offloads(name).map(|offloads| offloads.segmentation)
+    }
+
+    /// Which offloads are on: what `ethtool -k NAME` tells.
+    ///
+    /// # Errors
+    /// [`NetlinkError::NoLink`] if there is no such device; another if the kernel does not tell.
+    pub fn offloads(&mut self, name: &str) -> Result<Offloads, NetlinkError> {
         let what = || format!("read the offloads of {name}");
         let answer = self.ethtool(name, features(ETHTOOL_MSG_FEATURES_GET, name), what)?;
         active(&answer).ok_or_else(|| Failure::Malformed.of(what()))
@@ -135,7 +159,7 @@ fn generic_attributes(answer: &[u8]) -> Option<Attributes<'_>> {
     messages(answer).next()?.payload.get(GENERIC_HEADER..).map(Attributes::read)
 }
 
-fn active(answer: &[u8]) -> Option<SegmentationOffload> {
+fn active(answer: &[u8]) -> Option<Offloads> {
     let bits = generic_attributes(answer)?
         .nested(ETHTOOL_A_FEATURES_ACTIVE)?
         .nested(ETHTOOL_A_BITSET_BITS)?;
@@ -143,5 +167,6 @@ fn active(answer: &[u8]) -> Option<SegmentationOffload> {
     let bits = bits.all(ETHTOOL_A_BITSET_BITS_BIT).map(Attributes::read);
     let on: Vec<&str> = bits.filter_map(|bit| bit.string(ETHTOOL_A_BITSET_BIT_NAME)).collect();
     let tso = TSO.iter().any(|feature| on.contains(feature));
-    Some(SegmentationOffload { tso, gso: on.contains(&GSO) })
+    let segmentation = SegmentationOffload { tso, gso: on.contains(&GSO) };
+    Some(Offloads { segmentation, gro: on.contains(&GRO), lro: on.contains(&LRO) })
 }

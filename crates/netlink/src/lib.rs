@@ -1,4 +1,4 @@
-//! What dualq asks of the Linux kernel: links, addresses, offloads and queue disciplines, over netlink.
+//! What dualq asks of the Linux kernel: links, addresses, offloads, queue disciplines and TCP connections, over netlink.
 //!
 //! A [`Netlink`] belongs to the network namespace in which its thread was when it was opened, and stays with it. Each method
 //! is one question and waits for its answer. Queue disciplines are asked for with a [`Spec`](dualq_qdisc::Spec) and read back
@@ -29,6 +29,7 @@
 mod address;
 mod attributes;
 mod channel;
+mod connection;
 mod dump;
 mod error;
 mod ethtool;
@@ -39,9 +40,10 @@ mod qdisc;
 mod way;
 
 use channel::Channel;
+pub use connection::Connection;
 pub use dump::Queue;
 pub use error::NetlinkError;
-pub use ethtool::SegmentationOffload;
+pub use ethtool::{Offloads, SegmentationOffload};
 pub use handle::{Handle, Place};
 pub use link::{Link, VethEnd};
 pub use way::Way;

@@ -25,6 +25,7 @@ const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_NUM_TX_QUEUES: u16 = 31;
+const IFLA_NUM_RX_QUEUES: u16 = 32;
 
 /// A device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub struct Link {
     pub tx_queue_length: u32,
     /// How many hardware queues it sends from, each of which has a queue discipline of its own if there are several.
     pub tx_queues: u32,
+    /// How many hardware queues it receives into.
+    pub rx_queues: u32,
     /// Whether it was set up.
     pub up: bool,
     /// Whether it sends: it is up, and so is what it is connected to. A veth device takes a moment for that once both ends are
@@ -71,6 +74,7 @@ impl Link {
             mtu: number(IFLA_MTU),
             tx_queue_length: number(IFLA_TXQLEN),
             tx_queues: number(IFLA_NUM_TX_QUEUES),
+            rx_queues: number(IFLA_NUM_RX_QUEUES),
             up: header.flags.contains(LinkFlags::Up),
             running: header.flags.contains(LinkFlags::Running),
             mac: attributes.get(IFLA_ADDRESS).and_then(|address| address.try_into().ok()),

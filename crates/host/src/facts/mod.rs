@@ -1,6 +1,27 @@
 //! All that is known of a machine, as one document.
 
+mod connections;
+mod distribution;
+mod files;
+mod gather;
+mod interfaces;
+mod kernel;
+mod modules;
+mod reader;
+mod routes;
+mod saved;
+mod sysctl;
+mod sysctl_output;
+mod tc;
+
 use std::collections::BTreeMap;
+
+pub use gather::{Sources, gather, here};
+pub use modules::blocked;
+pub use saved::FactsError;
+pub(crate) use sysctl::dotted;
+pub use sysctl::{KEYS, SYSCTL_CONF, settings};
+pub use tc::program as tc_program;
 
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +66,9 @@ pub struct Facts {
     /// What configuration files set, in the order in which they are read: of one key the last wins.
     #[serde(default)]
     pub settings: Vec<Setting>,
+    /// What such files set that are not read at a start: another hides them, or nothing looks there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_settings: Vec<Setting>,
     /// Existing TCP connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
@@ -88,9 +112,24 @@ pub struct Kernel {
     /// Whether modules can be loaded at all.
     #[serde(default)]
     pub modules: bool,
+    /// What modprobe.d(5) keeps from being loaded: queue disciplines and congestion controls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<Blocked>,
     /// What it runs on, if that is not hardware: `kvm`, `lxc`, `docker`, `uml`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtualization: Option<String>,
+}
+
+/// A kernel module that a file keeps from being loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blocked {
+    /// Its name: `sch_fq`.
+    pub module: String,
+    /// Whether modprobe(8) refuses it altogether; otherwise only the kernel's own calls for it are in vain.
+    pub entirely: bool,
+    /// The file that says so.
+    pub file: String,
 }
 
 impl Kernel {
@@ -167,6 +206,9 @@ pub struct Interface {
     pub speed: Option<String>,
     /// In bytes.
     pub mtu: u32,
+    /// `txqueuelen`, in packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx_queue_len: Option<u32>,
     /// Whether it is set up.
     pub up: bool,
     /// Transmit queues.

@@ -1,7 +1,26 @@
 //! A plan: an exact list of changes, reviewable, applicable later.
+//!
+//! [`Plan::make`] makes one from facts and [`Wishes`]; [`Plan::read`] and [`Plan::write`] are its form as a file. What is read
+//! is checked: a plan can ask for nothing but what dualq itself would write.
+
+mod boot;
+mod check;
+mod document;
+mod error;
+mod freebsd;
+mod linux;
+mod queue;
+mod sysctls;
+mod wishes;
+
+pub use boot::{PLANNED, is_planned};
+pub use error::PlanError;
+pub use linux::{Outlook, outlook};
+pub use wishes::{Profile, StaticRoute, Wishes};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Facts;
 use crate::facts::Os;
 
 /// The version of the document. It grows when a reader of an older one could take something wrongly.
@@ -86,4 +105,25 @@ pub enum What {
         /// Its permissions, in octal: `0644`.
         mode: String,
     },
+    /// Lines that a file is to have at its end, whatever else is in it: where it may not be known what that is. Only plans for
+    /// FreeBSD have them.
+    Lines {
+        /// Its absolute path.
+        path: String,
+        /// The lines.
+        after: Vec<String>,
+    },
+}
+
+impl Plan {
+    /// Chooses what to change on a machine.
+    ///
+    /// # Errors
+    /// [`PlanError::Wish`] if the machine cannot do what is wished for.
+    pub fn make(facts: &Facts, wishes: &Wishes) -> Result<Self, PlanError> {
+        match facts.os {
+            Os::Linux => linux::make(facts, wishes),
+            Os::FreeBsd => freebsd::make(facts, wishes),
+        }
+    }
 }

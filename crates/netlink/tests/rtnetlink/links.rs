@@ -1,7 +1,8 @@
 //! Devices, and packets between them.
 
 use std::fs::{self, File};
-use std::net::{Ipv4Addr, UdpSocket};
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
@@ -21,11 +22,39 @@ fn segmentation_offload_is_switched() {
             let offload = netlink.segmentation_offload("d0").unwrap();
             assert_eq!(offload, SegmentationOffload { tso: on, gso: on });
         }
+        // On veth devices alone it is off unless it is asked for.
+        for (name, gro) in [("d0", false), ("lo", true)] {
+            let offloads = netlink.offloads(name).unwrap();
+            assert_eq!((offloads.gro, offloads.lro), (gro, false), "{name}");
+        }
         // The other end is as it was.
         assert_eq!(
             netlink.segmentation_offload("d1").unwrap(),
             SegmentationOffload { tso: true, gso: true }
         );
+    });
+}
+
+#[test]
+fn connections_tell_their_congestion_control() {
+    in_namespace(|mut netlink| {
+        let loopback = netlink.link("lo").unwrap();
+        netlink.set_up(loopback.index).unwrap();
+        assert_eq!(netlink.connections().unwrap(), []);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        one.write_all(b"ping").unwrap();
+        other.read_exact(&mut [0; 4]).unwrap();
+        let connections = netlink.connections().unwrap();
+        assert_eq!(connections.len(), 2);
+        let default = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+        for connection in connections {
+            assert_eq!(connection.remote, Ipv4Addr::LOCALHOST);
+            assert_eq!(connection.local, Ipv4Addr::LOCALHOST);
+            assert_eq!(connection.congestion_control.as_deref(), Some(default.trim()));
+            assert!(connection.min_rtt.is_some_and(|time| time < Duration::from_secs(1)));
+        }
     });
 }
 

@@ -1,0 +1,293 @@
+//! The files that bring a plan back at boot and when an interface appears again.
+
+use dualq_units::Rate;
+
+use super::check::{interface, module, only, qdisc, sysctl_key, sysctl_value};
+use crate::Facts;
+use crate::facts::{Interface, Os};
+
+pub(super) const SYSCTL: &str = "/etc/sysctl.d/90-dualq.conf";
+/// Read after all others, for when one of them would win.
+pub(super) const SYSCTL_LAST: &str = "/etc/sysctl.d/zz-dualq.conf";
+pub(super) const MODULES: &str = "/etc/modules-load.d/dualq.conf";
+pub(super) const MODULES_OPENWRT: &str = "/etc/modules.d/dualq";
+const UDEV: &str = "/etc/udev/rules.d/90-dualq.rules";
+const NETWORK_MANAGER: &str = "/etc/NetworkManager/dispatcher.d/90-dualq";
+const IFUPDOWN: &str = "/etc/network/if-up.d/dualq";
+const HOTPLUG: &str = "/etc/hotplug.d/iface/90-dualq";
+
+/// The files that plans write, but for systemd-networkd's drop-ins, whose names depend on the interface: see [`is_planned`].
+pub const PLANNED: [&str; 8] =
+    [SYSCTL, SYSCTL_LAST, MODULES, MODULES_OPENWRT, UDEV, NETWORK_MANAGER, IFUPDOWN, HOTPLUG];
+
+const NETWORKD: &str = "/etc/systemd/network/";
+const DROP_IN: &str = ".network.d/90-dualq.conf";
+
+/// Whether plans write the file with this path.
+#[must_use]
+pub fn is_planned(path: &str) -> bool {
+    let name = path.strip_prefix(NETWORKD).and_then(|path| path.strip_suffix(DROP_IN));
+    PLANNED.contains(&path)
+        || name.is_some_and(|name| !name.is_empty() && name.len() < 128 && only(name, "_.:@-"))
+}
+
+/// Whether it is one of the files for sysctls.
+pub(super) fn is_sysctl(path: &str) -> bool {
+    [SYSCTL, SYSCTL_LAST].contains(&path)
+}
+
+/// The permissions of a file that plans write.
+pub(super) fn mode(path: &str) -> &'static str {
+    if [NETWORK_MANAGER, IFUPDOWN].contains(&path) { "0755" } else { "0644" }
+}
+
+/// What puts a queue discipline back: `dualq on-boot`, for most hosts' tc does not know all of them.
+#[derive(Debug, PartialEq, Eq)]
+struct Call<'a> {
+    program: &'a str,
+    dev: &'a str,
+    line: String,
+}
+
+impl Call<'_> {
+    fn command(&self) -> String {
+        let Self { program, dev, line } = self;
+        format!("{program} on-boot {dev} '{line}'")
+    }
+
+    /// What does it in the file at `path`: some lines, comments left out.
+    fn render(&self, path: &str) -> Option<String> {
+        let (dev, command) = (self.dev, self.command());
+        let when = match path {
+            // The name of an interface that udev renames is right in the event `move` that follows, of others in `add`.
+            UDEV => {
+                // udev replaces what follows these two.
+                let command = command.replace('%', "%%").replace('$', "$$");
+                return Some(format!(
+                    "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"{dev}\", RUN+=\"{command}\"\n"
+                ));
+            }
+            NETWORK_MANAGER => format!("[ \"$1\" = '{dev}' ] && [ \"$2\" = up ]"),
+            IFUPDOWN => format!("[ \"$IFACE\" = '{dev}' ]"),
+            HOTPLUG => format!("[ \"$ACTION\" = ifup ] && [ \"$DEVICE\" = '{dev}' ]"),
+            _ => return None,
+        };
+        Some(format!("if {when}; then\n\t{command}\nfi\n"))
+    }
+
+    /// Finds the first call in what [`render`](Self::render) made.
+    fn find(content: &str) -> Option<Call<'_>> {
+        let (before, rest) = content.split_once(" on-boot ")?;
+        let program = before.rsplit([' ', '"', '\t', '\n']).next()?;
+        let (dev, rest) = rest.split_once(" '")?;
+        let (line, _) = rest.split_once('\'')?;
+        Some(Call { program, dev, line: line.replace("%%", "%").replace("$$", "$") })
+    }
+}
+
+/// Whether `path` can be called as dualq from rules and scripts alike.
+pub(super) fn program(path: &str) -> Result<(), String> {
+    let plain = path.starts_with('/') && path.len() < 256 && only(path, "/._+-");
+    if plain && path.ends_with("/dualq") && !path.contains("/../") {
+        Ok(())
+    } else {
+        Err(format!("{path:?} is no path of dualq that a rule could call"))
+    }
+}
+
+/// What restores the queue discipline on this system: the file, and who reads it.
+pub(super) fn place(facts: &Facts) -> Option<(&'static str, &'static str)> {
+    let distribution = &facts.distribution;
+    let has = |network: &str| distribution.network.iter().any(|known| known == network);
+    if distribution.udev {
+        Some((UDEV, "udev(7)"))
+    } else if has("networkmanager") {
+        Some((NETWORK_MANAGER, "NetworkManager-dispatcher(8)"))
+    } else if has("ifupdown") {
+        Some((IFUPDOWN, "interfaces(5)"))
+    } else if has("netifd") || distribution.init == "procd" {
+        Some((HOTPLUG, "OpenWrt's documentation of hotplug"))
+    } else {
+        None
+    }
+}
+
+/// The paragraphs of a file that each put a queue discipline on an interface, with the interface.
+fn paragraphs<'a>(path: &'a str, content: &'a str) -> impl Iterator<Item = (&'a str, String)> {
+    let paragraphs = content.split("\n\n").map(|text| (text, format!("{}\n", text.trim_end())));
+    paragraphs
+        .filter(|(_, text)| check_content(path, text).is_ok())
+        .filter_map(|(text, whole)| Some((Call::find(text)?.dev, whole)))
+}
+
+/// The file at `path` with what puts `line` on `dev`, `about` in a comment above it. What is there for other interfaces stays.
+pub(super) fn content(
+    facts: &Facts,
+    path: &str,
+    about: &str,
+    program: &str,
+    (dev, line): (&str, &str),
+) -> String {
+    let call = Call { program, dev, line: line.to_owned() };
+    let own = format!("# {about}\n{}", call.render(path).unwrap_or_default());
+    joined(facts, path, dev, Some(own))
+}
+
+/// The file at `path` with nothing that concerns `dev`, if there is something now.
+pub(super) fn without(facts: &Facts, path: &str, dev: &str) -> Option<String> {
+    let there = facts.files.get(path)?;
+    let concerned = paragraphs(path, &there.content).any(|(other, _)| other == dev);
+    concerned.then(|| joined(facts, path, dev, None))
+}
+
+fn joined(facts: &Facts, path: &str, dev: &str, own: Option<String>) -> String {
+    let there = facts.files.get(path).map(|file| file.content.as_str()).unwrap_or_default();
+    let others = paragraphs(path, there).filter(|(other, _)| *other != dev);
+    // In an order of their own, or a plan for each would change the file of the other.
+    let mut all: Vec<(&str, String)> = others.chain(own.map(|own| (dev, own))).collect();
+    all.sort();
+    if all.is_empty() {
+        return head(path, NOTHING);
+    }
+    let paragraphs: String = all.into_iter().map(|(_, text)| format!("\n{text}")).collect();
+    format!("{}{paragraphs}", head(path, "It puts queue disciplines back."))
+}
+
+/// What a file says that is no longer needed.
+pub(super) const NOTHING: &str = "Nothing is left for this file to do.";
+
+/// The files that call dualq for an interface.
+pub(super) const CALLING: [&str; 4] = [UDEV, NETWORK_MANAGER, IFUPDOWN, HOTPLUG];
+
+/// What a file begins with.
+pub(super) fn head(path: &str, about: &str) -> String {
+    let shell = if mode(path) == "0755" { "#!/bin/sh\n" } else { "" };
+    format!("{shell}# Written by dualq. {about}\n")
+}
+
+/// Where systemd-networkd looks for more about an interface, if it manages it.
+pub(super) fn drop_in_path(facts: &Facts, interface: &Interface) -> Option<String> {
+    if !facts.distribution.network.iter().any(|network| network == "systemd-networkd") {
+        return None;
+    }
+    let (folder, file) = interface.configured_by.as_deref()?.rsplit_once('/')?;
+    let path = format!("{NETWORKD}{}{DROP_IN}", file.strip_suffix(".network")?);
+    (folder.ends_with("/systemd/network") && is_planned(&path)).then_some(path)
+}
+
+/// That file, if networkd can say this line: its path, and what is in it.
+pub(super) fn drop_in(
+    facts: &Facts,
+    interface: &Interface,
+    line: &str,
+) -> Option<(String, String)> {
+    let path = drop_in_path(facts, interface)?;
+    if knows_qdiscs(facts) { Some((path, sections(line)?)) } else { None }
+}
+
+/// networkd learned the sections in systemd 246; an older one skips them with a warning.
+fn knows_qdiscs(facts: &Facts) -> bool {
+    let distribution = &facts.distribution;
+    let major: Option<u32> =
+        distribution.version.split('.').next().and_then(|number| number.parse().ok());
+    match (distribution.id.as_str(), major) {
+        ("debian", Some(major)) => major >= 11,
+        ("ubuntu", Some(major)) => major >= 22,
+        _ => facts.kernel.version() >= (5, 10),
+    }
+}
+
+/// A line in networkd's words (systemd.network(5)), if it has them.
+fn sections(line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words.as_slice() {
+        ["cake", "bandwidth", rate] => {
+            let rate = networkd_rate(rate.parse().ok()?);
+            Some(format!("[CAKE]\nParent=root\nBandwidth={rate}\n"))
+        }
+        ["htb", "rate", rate, "leaf", "fq_codel"] => {
+            let rate = networkd_rate(rate.parse().ok()?);
+            Some(format!(
+                "[HierarchyTokenBucket]\nParent=root\nHandle=1\nDefaultClass=1\n\n\
+                 [HierarchyTokenBucketClass]\nParent=1:0\nClassId=1:1\nRate={rate}\n\n\
+                 [FairQueueingControlledDelay]\nParent=1:1\n"
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn networkd_rate(rate: Rate) -> String {
+    let bits = rate.as_bits_per_second();
+    let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1000, "K")];
+    let whole = units.into_iter().find(|(unit, _)| bits > 0 && bits.is_multiple_of(*unit));
+    whole.map_or(bits.to_string(), |(unit, name)| format!("{}{name}", bits / unit))
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim().is_empty() || line.trim_start().starts_with('#')
+}
+
+/// The lines of a file that do something.
+pub(super) fn working_lines(content: &str) -> impl Iterator<Item = &str> {
+    content.lines().filter(|line| !is_comment(line))
+}
+
+/// Refuses the content of a planned file if it does anything else than what dualq writes there.
+pub(super) fn check_content(path: &str, content: &str) -> Result<(), String> {
+    let plain = |c: char| c == '\n' || c == '\t' || !c.is_control();
+    // A backslash would join lines, and what is no comment would look like one.
+    if content.contains('\\') || !content.chars().all(plain) {
+        return Err("it has characters that dualq does not write".to_owned());
+    }
+    let shell = content.lines().enumerate().find(|(_, line)| line.starts_with("#!"));
+    if let Some((number, line)) = shell
+        && (number > 0 || line != "#!/bin/sh" || mode(path) != "0755")
+    {
+        return Err(format!("{line:?} is not how dualq's files begin"));
+    }
+    let working: Vec<&str> = working_lines(content).collect();
+    if working.is_empty() {
+        return Ok(());
+    }
+    match path {
+        _ if is_sysctl(path) => working.iter().try_for_each(|line| {
+            let (key, value) =
+                line.split_once('=').ok_or_else(|| format!("{line:?} is not KEY = VALUE"))?;
+            sysctl_key(key.trim(), Os::Linux)?;
+            sysctl_value(value.trim())
+        }),
+        MODULES | MODULES_OPENWRT => working.iter().try_for_each(|name| module(name)),
+        _ => {
+            let written = if path.starts_with(NETWORKD) {
+                let rate = working.iter().find_map(|line| {
+                    line.strip_prefix("Bandwidth=").or_else(|| line.strip_prefix("Rate="))
+                });
+                let rate = rate.unwrap_or_default();
+                let lines = [
+                    format!("cake bandwidth {rate}bit"),
+                    format!("htb rate {rate}bit leaf fq_codel"),
+                ];
+                let sections = lines.iter().filter_map(|line| sections(line));
+                sections.map(|text| working_text(&text)).find(|text| *text == working)
+            } else {
+                let calls: Vec<Call<'_>> =
+                    working.iter().filter_map(|line| Call::find(line)).collect();
+                for call in &calls {
+                    program(call.program)?;
+                    interface(call.dev)?;
+                    qdisc(&call.line)?;
+                }
+                let written: Option<String> = calls.iter().map(|call| call.render(path)).collect();
+                written.map(|text| working_text(&text)).filter(|text| *text == working)
+            };
+            written
+                .map(drop)
+                .ok_or_else(|| "it does something that dualq does not write".to_owned())
+        }
+    }
+}
+
+fn working_text(content: &str) -> Vec<String> {
+    working_lines(content).map(str::to_owned).collect()
+}

@@ -1,0 +1,174 @@
+//! What no plan of dualq's asks for is refused, wherever the plan comes from: plans are files, and are applied as root.
+
+use std::net::IpAddr;
+
+use super::boot;
+use super::{Change, FORMAT, Plan, PlanError, What, freebsd};
+use crate::facts::Os;
+use dualq_qdisc::grammar;
+
+/// The most changes that a plan has.
+const MOST_CHANGES: usize = 64;
+/// The longest text that people are to read in one line.
+const LONGEST_LINE: usize = 1000;
+/// The largest file that a plan writes.
+const LARGEST_FILE: usize = 16 << 10;
+/// Linux's `IFNAMSIZ`, without the zero at the end.
+const LONGEST_NAME: usize = 15;
+/// The least MTU that IPv4 hosts must take (RFC 791 §3.1), and IPv6 links must have (RFC 8200 §5).
+const LEAST_MTU: (u32, u32) = (576, 1280);
+
+impl Plan {
+    /// Makes sure that it asks for nothing that dualq's own plans do not.
+    ///
+    /// # Errors
+    /// [`PlanError::Refused`], with the first thing that is wrong.
+    pub fn check(&self) -> Result<(), PlanError> {
+        let all = || {
+            if self.format != FORMAT {
+                return Err(format!("format {} is not known", self.format));
+            }
+            text("about", &self.about)?;
+            text("kernel", &self.kernel)?;
+            self.notes.iter().try_for_each(|note| text("a note", note))?;
+            if self.changes.len() > MOST_CHANGES || self.notes.len() > MOST_CHANGES {
+                return Err(format!("a plan has at most {MOST_CHANGES} changes and as many notes"));
+            }
+            self.changes.iter().try_for_each(|change| change.check(self.os))
+        };
+        all().map_err(PlanError::refused)
+    }
+}
+
+impl Change {
+    pub(super) fn check(&self, os: Os) -> Result<(), String> {
+        text("why", &self.why)?;
+        text("source", &self.source)?;
+        match (&self.what, os) {
+            (What::Lines { path, after }, Os::FreeBsd) => freebsd::check_lines(path, after),
+            (What::Lines { .. }, Os::Linux) => {
+                Err("lines are for FreeBSD's plans; on Linux a whole file is given".to_owned())
+            }
+            (What::Sysctl { key, before, after }, _) => {
+                sysctl_key(key, os)?;
+                sysctl_value(before)?;
+                sysctl_value(after)
+            }
+            (_, Os::FreeBsd) => Err("a plan for FreeBSD has sysctls and lines only".to_owned()),
+            (What::Module { module }, Os::Linux) => self::module(module),
+            (What::Qdisc { dev, before, after }, Os::Linux) => {
+                interface(dev)?;
+                if before.len() > 4096 {
+                    return Err("no interface has that many queue disciplines".to_owned());
+                }
+                before.iter().try_for_each(|line| text("before", line))?;
+                qdisc(after)
+            }
+            (What::Route { to, mtu }, Os::Linux) => route(to, *mtu),
+            (What::File { path, before, after, mode }, Os::Linux) => {
+                if !boot::is_planned(path) {
+                    return Err(format!("{path:?} is no file that a plan writes"));
+                }
+                let expected = boot::mode(path);
+                if mode != expected {
+                    return Err(format!("the mode of {path} is {expected}, not {mode:?}"));
+                }
+                for content in before.iter().chain([after]) {
+                    if content.len() > LARGEST_FILE {
+                        return Err(format!("{path}: more than {} KiB", LARGEST_FILE >> 10));
+                    }
+                }
+                boot::check_content(path, after).map_err(|message| format!("{path}: {message}"))
+            }
+        }
+    }
+}
+
+/// A text that people read: one line, and nothing that a terminal would act on.
+fn text(what: &str, text: &str) -> Result<(), String> {
+    if text.len() > LONGEST_LINE {
+        return Err(format!("{what} has more than {LONGEST_LINE} bytes"));
+    }
+    match text.chars().find(|c| c.is_control()) {
+        Some(c) => Err(format!("{what} has the control character {c:?}")),
+        None => Ok(()),
+    }
+}
+
+/// Whether all of `text` is of letters, digits and `others`.
+pub(super) fn only(text: &str, others: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
+}
+
+/// A name that the kernel allows and that is the same to every shell and rule.
+pub(super) fn interface(name: &str) -> Result<(), String> {
+    let plain = !name.is_empty() && only(name, "_.:@-") && name != "." && name != "..";
+    if !plain || name.starts_with('-') || name.len() > LONGEST_NAME {
+        return Err(format!("{name:?} is not a name of an interface"));
+    }
+    Ok(())
+}
+
+pub(super) fn module(name: &str) -> Result<(), String> {
+    let known = name.strip_prefix("sch_").or_else(|| name.strip_prefix("tcp_"));
+    match known {
+        Some(rest) if !rest.is_empty() && only(rest, "_") && name.len() < 56 => Ok(()),
+        _ => Err(format!("{name:?} is no module that a plan loads: sch_… or tcp_…")),
+    }
+}
+
+pub(super) fn sysctl_key(key: &str, os: Os) -> Result<(), String> {
+    // FreeBSD bounds TCP's buffers by this one.
+    if os == Os::FreeBsd && key == freebsd::MAX_SOCKBUF {
+        return Ok(());
+    }
+    let mut parts = key.split('.');
+    let below = parts.next() == Some("net") && key.len() < 128;
+    let mut count = 0;
+    let plain = parts.all(|part| {
+        count += 1;
+        !part.is_empty() && only(part, "_-")
+    });
+    if below && plain && count > 0 {
+        Ok(())
+    } else {
+        Err(format!("{key:?} is no sysctl that a plan sets: net.…"))
+    }
+}
+
+pub(super) fn sysctl_value(value: &str) -> Result<(), String> {
+    if value.len() <= 256 && only(value, " \t_.-") {
+        Ok(())
+    } else {
+        Err(format!("{value:?} is no value of such a sysctl"))
+    }
+}
+
+/// A line of tc's grammar. It may come to stand in a rule or a script, between single quotes.
+pub(super) fn qdisc(line: &str) -> Result<(), String> {
+    if line.len() > LONGEST_LINE || !only(line, " _.%/:+-") {
+        return Err(format!("{line:?} is no qdisc"));
+    }
+    grammar::parse(line).map(drop).map_err(|error| error.to_string())
+}
+
+fn route(to: &str, mtu: u32) -> Result<(), String> {
+    let wrong =
+        || format!("{to:?} is no destination: an address and its prefix length, 192.0.2.1/32");
+    let address = prefix(to).ok_or_else(wrong)?;
+    let least = if address.is_ipv4() { LEAST_MTU.0 } else { LEAST_MTU.1 };
+    if !(least..=65_535).contains(&mtu) {
+        return Err(format!("an MTU of {mtu} for {to}: from {least} to 65535"));
+    }
+    Ok(())
+}
+
+/// The address of `192.0.2.0/24`, if that is one.
+pub(super) fn prefix(text: &str) -> Option<IpAddr> {
+    let (address, length) = text.split_once('/')?;
+    let address: IpAddr = address.parse().ok()?;
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    let digits =
+        !length.is_empty() && length.len() <= 3 && length.bytes().all(|b| b.is_ascii_digit());
+    (digits && length.parse::<u32>().ok()? <= most).then_some(address)
+}

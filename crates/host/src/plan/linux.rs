@@ -1,0 +1,437 @@
+//! A plan for Linux.
+
+use dualq_qdisc::grammar;
+use dualq_units::Rate;
+
+use super::sysctls::{self, Path, Wanted, plain};
+use super::{Change, FORMAT, Plan, PlanError, Profile, What, Wishes, boot, check, queue};
+use crate::Facts;
+use crate::facts::{Availability, Interface, Os};
+
+/// What a plan changes for a bulk flow at the bottleneck, for whoever wants to simulate it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// The bottleneck's rate.
+    pub rate: Rate,
+    /// The queue discipline there now, if it is on this machine: a shaper whose line is known.
+    pub now: Option<String>,
+    /// The one that is planned, or stays.
+    pub after: String,
+    /// The congestion control now and after.
+    pub cc: (String, String),
+    /// Whether ECN is asked for, now and after.
+    pub ecn: (bool, bool),
+}
+
+const ECN: &str = "net.ipv4.tcp_ecn";
+
+/// Whether a value of that sysctl asks for ECN, AccECN included.
+fn asks_for_ecn(value: Option<&String>) -> bool {
+    value.is_some_and(|value| ["1", "3", "4"].contains(&value.trim()))
+}
+
+const DEFAULT_PROGRAM: &str = "/usr/local/bin/dualq";
+
+fn interface<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<&'a Interface, PlanError> {
+    let names =
+        || facts.interfaces.iter().map(|interface| interface.name.as_str()).collect::<Vec<_>>();
+    let wish = |message| Err(PlanError::Wish(message));
+    let default = facts.default_routes.first().map(|route| &route.dev);
+    let Some(dev) = wishes.dev.as_ref().or(default) else {
+        return wish(format!(
+            "there is no default route: say by --dev which of {}",
+            names().join(", ")
+        ));
+    };
+    match facts.interfaces.iter().find(|interface| interface.name == *dev) {
+        Some(interface) => {
+            check::interface(dev).map_err(PlanError::Wish)?;
+            Ok(interface)
+        }
+        None if names().is_empty() => wish(format!("{dev}: this machine has no interfaces")),
+        None => wish(format!("there is no interface {dev}; there are {}", names().join(", "))),
+    }
+}
+
+/// The congestion control that will be: wished for, or the profile's, or the one that there is.
+fn congestion_control(facts: &Facts, wishes: &Wishes) -> Result<Option<String>, PlanError> {
+    let key = "net.ipv4.tcp_congestion_control";
+    let running = facts.sysctls.get(key).cloned();
+    let wished = match (&wishes.cc, wishes.profile) {
+        (Some(cc), _) => cc.as_str(),
+        (None, Profile::Datacenter) => "dctcp",
+        (None, _) => return Ok(running),
+    };
+    let known = |cc: &str| match facts.congestion_controls.get(cc) {
+        Some(Availability::Ready | Availability::Unknown) => true,
+        Some(Availability::Module) => queue::can_load(facts, &format!("tcp_{cc}")),
+        Some(Availability::Absent) | None => false,
+    };
+    if known(wished) {
+        if running.is_none() {
+            let message = format!("--cc: the facts do not tell {key}, so it cannot be changed");
+            return Err(PlanError::Wish(message));
+        }
+        return Ok(Some(wished.to_owned()));
+    }
+    let has = facts.congestion_controls.keys().map(String::as_str).filter(|cc| known(cc));
+    let has: Vec<&str> = has.collect();
+    let option = if wishes.cc.is_some() { "--cc" } else { "--profile datacenter" };
+    Err(PlanError::Wish(format!(
+        "{option}: this kernel does not have the congestion control {wished}; it has {}",
+        has.join(", ")
+    )))
+}
+
+/// Everything that was decided, before it becomes changes.
+struct Decision<'a> {
+    interface: &'a Interface,
+    cc: Option<String>,
+    queue: queue::Queue,
+    rate: Option<Rate>,
+    wanted: Vec<Wanted<'a>>,
+}
+
+fn decide<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<Decision<'a>, PlanError> {
+    if wishes.route.is_some() {
+        let message = "--route, --via and --mtu are for FreeBSD".to_owned();
+        return Err(PlanError::Wish(message));
+    }
+    if wishes.rate.is_some_and(|rate| rate.as_bits_per_second() == 0) {
+        return Err(PlanError::Wish("--rate is zero".to_owned()));
+    }
+    let interface = interface(facts, wishes)?;
+    let cc = congestion_control(facts, wishes)?;
+    let queue = queue::choose(facts, wishes, interface, cc.as_deref())?;
+    let speed = interface.speed.as_deref().and_then(|speed| speed.parse().ok());
+    let line = queue.line.as_deref().and_then(|line| grammar::parse(line).ok());
+    let shaped = wishes.rate.or_else(|| queue::shaper_rate(&line?.spec));
+    // An interface's speed says little of the path behind it.
+    let path = Path::of(facts, wishes, shaped);
+    let rate = shaped.or(speed);
+    let wanted = sysctls::wanted(facts, wishes, cc.as_deref(), path.as_ref(), queue.default);
+    Ok(Decision { interface, cc, queue, rate, wanted })
+}
+
+/// What a plan would change at the bottleneck.
+///
+/// # Errors
+/// As [`Plan::make`]; and if no rate is known.
+pub fn outlook(facts: &Facts, wishes: &Wishes) -> Result<Outlook, PlanError> {
+    let decision = decide(facts, wishes)?;
+    let rate = decision.rate.ok_or_else(|| {
+        PlanError::Wish("give a --rate: without one there is no bottleneck to simulate".to_owned())
+    })?;
+    let mut qdiscs = decision.interface.qdiscs.iter();
+    let own = |kind: &str| ["htb", "tbf", "cake"].contains(&kind);
+    let shaper = decision.interface.qdiscs.iter().any(|qdisc| own(&qdisc.kind));
+    let present = qdiscs.rfind(|qdisc| qdisc.kind != "mq" && !own(&qdisc.kind));
+    let present = present.map(|qdisc| qdisc.kind.clone());
+    let running = |key: &str| facts.sysctls.get(key).map(|value| plain(value));
+    let planned = |key: &str| {
+        let wanted = decision.wanted.iter().find(|wanted| wanted.key == key);
+        wanted.map(|wanted| wanted.value.clone()).or_else(|| running(key))
+    };
+    let cc = |cc: Option<String>| cc.unwrap_or_else(|| "cubic".to_owned());
+    Ok(Outlook {
+        rate,
+        now: present.clone().filter(|_| shaper || !decision.queue.shaped),
+        after: decision.queue.line.or(present).unwrap_or_else(|| "pfifo".to_owned()),
+        cc: (cc(running("net.ipv4.tcp_congestion_control")), cc(decision.cc)),
+        ecn: (asks_for_ecn(running(ECN).as_ref()), asks_for_ecn(planned(ECN).as_ref())),
+    })
+}
+
+/// A plan that grows.
+struct Draft<'a> {
+    facts: &'a Facts,
+    changes: Vec<Change>,
+    notes: Vec<String>,
+}
+
+pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
+    let Decision { interface, cc, mut queue, wanted, .. } = decide(facts, wishes)?;
+    let notes = std::mem::take(&mut queue.notes);
+    let mut draft = Draft { facts, changes: Vec::new(), notes };
+    draft.modules(&queue, cc.as_deref(), &wanted);
+    let sysctl_file = draft.sysctls(&wanted);
+    if let Some(cc) = &cc
+        && facts.congestion_controls.get(cc) == Some(&Availability::Unknown)
+    {
+        draft.notes.push(format!("it is not known whether this kernel has {cc}"));
+    }
+    if cc.as_deref() == Some("bbr") && asks_for_ecn(facts.sysctls.get(ECN)) {
+        draft.notes.push(format!(
+            "{ECN} is on, and bbr does not answer marks: its packets are spared the drops that others get"
+        ));
+    }
+    let boot_file = draft.qdisc(interface, &queue);
+    draft.forget_sysctls(sysctl_file);
+    // Where the queue stays as it is, so does what put it there.
+    if queue.line.is_some() {
+        draft.forget_qdisc(interface, boot_file.as_deref());
+    }
+    if let Some(virtualization) = ["docker", "podman", "lxc", "systemd-nspawn"]
+        .into_iter()
+        .find(|name| facts.kernel.virtualization.as_deref() == Some(name))
+    {
+        draft.notes.push(format!(
+            "this is a container ({virtualization}): modules and some sysctls are the host's, and may be refused here"
+        ));
+    }
+    // What is refused is refused first: modules and running values come before what lasts.
+    draft.changes.sort_by_key(|change| match change.what {
+        What::Module { .. } => 0,
+        What::Sysctl { .. } => 1,
+        What::Qdisc { .. } | What::Route { .. } => 2,
+        What::File { .. } | What::Lines { .. } => 3,
+    });
+    let distribution = [&facts.distribution.name, &facts.distribution.id];
+    let machine = distribution.into_iter().find(|name| !name.is_empty());
+    let machine = machine.map_or(String::new(), |name| format!(", {name}"));
+    let rate = wishes.rate.map_or(String::new(), |rate| format!(" at {}", queue::rate_words(rate)));
+    let plan = Plan {
+        format: FORMAT,
+        about: format!("{} on {}{rate}{machine}", wishes.profile.name(), interface.name),
+        os: Os::Linux,
+        kernel: facts.kernel.release.clone(),
+        notes: draft.notes,
+        changes: draft.changes,
+    };
+    // Facts are files too, and names in them go into rules and scripts.
+    plan.check()
+        .map_err(|error| PlanError::Wish(format!("the facts make no safe plan: {error}")))?;
+    Ok(plan)
+}
+
+impl Draft<'_> {
+    fn push(&mut self, what: What, why: String, source: impl Into<String>) {
+        self.changes.push(Change { why, source: source.into(), what });
+    }
+
+    /// Writes a file, unless it is there with this content.
+    fn file(&mut self, path: &str, after: String, why: String, source: &str) {
+        let there = self.facts.files.get(path);
+        let mode = boot::mode(path);
+        if there.is_some_and(|file| file.content == after && same_mode(&file.mode, mode)) {
+            return;
+        }
+        let before = there.map(|file| file.content.clone());
+        let path = path.to_owned();
+        self.push(What::File { path, before, after, mode: mode.to_owned() }, why, source);
+    }
+
+    /// The lines of a file of ours that do something, as it is now.
+    fn lines_of(&self, path: &str) -> Vec<String> {
+        let file = self.facts.files.get(path);
+        let lines = file.into_iter().flat_map(|file| boot::working_lines(&file.content));
+        lines.map(|line| line.trim().to_owned()).collect()
+    }
+
+    /// Empties what an earlier plan wrote and that would undo this one.
+    fn forget_sysctls(&mut self, chosen: &str) {
+        for path in [boot::SYSCTL, boot::SYSCTL_LAST] {
+            if path != chosen && !self.lines_of(path).is_empty() {
+                let why = "what an earlier plan set here is now in another file".to_owned();
+                self.file(path, boot::head(path, boot::NOTHING), why, "sysctl.d(5)");
+            }
+        }
+    }
+
+    /// As [`forget_sysctls`](Self::forget_sysctls), of what puts a queue discipline on this interface.
+    fn forget_qdisc(&mut self, interface: &Interface, chosen: Option<&str>) {
+        let facts = self.facts;
+        let why = "what an earlier plan put here would undo this one at boot".to_owned();
+        for path in boot::CALLING {
+            if chosen != Some(path)
+                && let Some(content) = boot::without(facts, path, &interface.name)
+            {
+                self.file(path, content, why.clone(), "udev(7), interfaces(5)");
+            }
+        }
+        if let Some(path) = boot::drop_in_path(facts, interface)
+            && chosen != Some(&path)
+            && !self.lines_of(&path).is_empty()
+        {
+            self.file(&path, boot::head(&path, boot::NOTHING), why, "systemd.network(5)");
+        }
+    }
+
+    fn modules(&mut self, queue: &queue::Queue, cc: Option<&str>, wanted: &[Wanted<'_>]) {
+        let facts = self.facts;
+        let openwrt = facts.distribution.init == "procd";
+        let path = if openwrt { boot::MODULES_OPENWRT } else { boot::MODULES };
+        let listed = self.lines_of(path);
+        let spec = queue.line.as_deref().and_then(|line| grammar::parse(line).ok());
+        let spec = spec.map(|parsed| parsed.spec);
+        let levels = spec.iter().flat_map(|spec| queue::levels(spec));
+        let kinds: Vec<&str> = levels.map(dualq_qdisc::Spec::kind).chain(queue.default).collect();
+        let sets_cc = wanted.iter().any(|wanted| wanted.key == "net.ipv4.tcp_congestion_control");
+        let qdiscs = kinds.iter().map(|kind| (format!("sch_{kind}"), facts.qdiscs.get(*kind)));
+        let ccs = cc.into_iter().filter(|_| sets_cc);
+        let ccs = ccs.map(|cc| (format!("tcp_{cc}"), facts.congestion_controls.get(cc)));
+        let mut names = Vec::new();
+        for (module, availability) in qdiscs.chain(ccs) {
+            let load = availability == Some(&Availability::Module);
+            if load {
+                let why = format!("{module} is a module that is not loaded");
+                self.push(What::Module { module: module.clone() }, why, "modprobe(8)");
+            }
+            if load || listed.contains(&module) {
+                names.push(module);
+            }
+        }
+        // What is not ours to forget: another interface may need it.
+        let kept = listed.into_iter().filter(|name| check::module(name).is_ok());
+        names.extend(kept);
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() {
+            return;
+        }
+        let why = "modules are there at boot before anything asks for them".to_owned();
+        let content = format!("{}{}\n", boot::head(path, &sentence(&why)), names.join("\n"));
+        let source =
+            if openwrt { "OpenWrt's documentation of kmodloader" } else { "modules-load.d(5)" };
+        self.file(path, content, why, source);
+    }
+
+    /// Gives the file's path.
+    fn sysctls(&mut self, wanted: &[Wanted<'_>]) -> &'static str {
+        let facts = self.facts;
+        let set_by_us: Vec<String> = [boot::SYSCTL, boot::SYSCTL_LAST]
+            .iter()
+            .flat_map(|path| self.lines_of(path))
+            .filter_map(|line| line.split_once('=').map(|(key, _)| key.trim().to_owned()))
+            .collect();
+        let mut lasting = Vec::new();
+        for wanted in wanted {
+            let running = facts.sysctls.get(wanted.key).cloned().unwrap_or_default();
+            let changes = plain(&running) != wanted.value;
+            let ours = set_by_us.iter().any(|key| key == wanted.key);
+            if changes || ours || wanted.against.is_some() {
+                lasting.push(wanted);
+            }
+            if changes {
+                let (key, after) = (wanted.key.to_owned(), wanted.value.clone());
+                let what = What::Sysctl { key, before: running, after };
+                self.changes.push(Change {
+                    why: wanted.why.clone(),
+                    source: wanted.source.to_owned(),
+                    what,
+                });
+            }
+        }
+        let systemd = facts.distribution.init == "systemd";
+        // Files of these folders are read in the order of their names, all others later.
+        let place = |file: &str| match file.rsplit_once('/') {
+            Some((folder, name)) if folder.ends_with("sysctl.d") => name.to_owned(),
+            // For systemd-sysctl it is there by a link that distributions put.
+            _ if systemd && file == "/etc/sysctl.conf" => "99-sysctl.conf".to_owned(),
+            _ => "~".to_owned(),
+        };
+        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let (usual, last) = (name(boot::SYSCTL), name(boot::SYSCTL_LAST));
+        let others: Vec<_> = lasting.iter().filter_map(|wanted| wanted.against).collect();
+        let between = |place: String| place > usual && place < last;
+        let helps = others.iter().any(|other| between(place(&other.file)));
+        let path = if helps { boot::SYSCTL_LAST } else { boot::SYSCTL };
+        for other in &others {
+            let crate::facts::Setting { file, line, key, value } = other;
+            let place = place(file);
+            if place > last {
+                self.notes.push(format!(
+                    "{file}, line {line}, sets {key} to {value} at boot and is read last: take that line out, or it wins"
+                ));
+            } else if place > usual {
+                self.notes.push(format!(
+                    "{file}, line {line}, sets {key} to {value}: {path} has its name to be read after it"
+                ));
+            }
+        }
+        let dropped = set_by_us.iter().filter(|key| !wanted.iter().any(|one| one.key == **key));
+        for key in dropped {
+            self.notes.push(format!(
+                "{key} is no longer set by dualq; its running value stays until the next boot"
+            ));
+        }
+        if lasting.is_empty() {
+            return path;
+        }
+        let why = "sysctls keep these values over a restart".to_owned();
+        let mut content = boot::head(path, &sentence(&why));
+        for Wanted { key, value, why, source, .. } in &lasting {
+            content.push_str(&format!("\n# {} ({source})\n{key} = {value}\n", sentence(why)));
+        }
+        self.file(path, content, why, "sysctl.d(5), sysctl.conf(5)");
+        path
+    }
+
+    /// Gives the path of the file that puts it back, if there is one.
+    fn qdisc(&mut self, interface: &Interface, queue: &queue::Queue) -> Option<String> {
+        let line = queue.line.as_deref()?;
+        let dev = &interface.name;
+        let there =
+            grammar::parse(line).is_ok_and(|parsed| queue::is_there(interface, &parsed.spec));
+        if !there {
+            let what = What::Qdisc {
+                dev: dev.clone(),
+                before: interface.qdisc_lines(),
+                after: line.to_owned(),
+            };
+            self.push(what, queue.why.clone(), queue.source);
+        } else if interface.qdiscs.iter().all(|qdisc| qdisc.handle == "0:") {
+            // The kernel put it there by itself, and will again.
+            return None;
+        }
+        let about = sentence(&format!("on {dev}, {}", queue.why));
+        if let Some((path, sections)) = boot::drop_in(self.facts, interface, line) {
+            let content = format!("{}\n{sections}", boot::head(&path, &about));
+            let why = format!(
+                "systemd-networkd, which configures {dev}, puts the qdisc there whenever it appears"
+            );
+            self.file(&path, content, why, "systemd.network(5)");
+            return Some(path);
+        }
+        let program = self.facts.dualq.as_deref().unwrap_or(DEFAULT_PROGRAM);
+        let Some((path, source)) = boot::place(self.facts) else {
+            self.notes.push(format!(
+                "nothing here is known to act when {dev} appears: at boot, call {program} on-boot {dev} '{line}'"
+            ));
+            return None;
+        };
+        if let Err(message) = boot::program(program) {
+            self.notes.push(format!(
+                "{message}: nothing puts the qdisc back at boot; install dualq to {DEFAULT_PROGRAM}"
+            ));
+            return None;
+        }
+        if self.facts.dualq.is_none() {
+            self.notes.push(format!("dualq itself must be installed there as {program}"));
+        }
+        let system = ["/usr/", "/opt/", "/bin/", "/sbin/"];
+        if !system.iter().any(|folder| program.starts_with(folder)) {
+            self.notes.push(format!(
+                "{program} may not be there at boot, or not for {source}; install dualq to {DEFAULT_PROGRAM}"
+            ));
+        }
+        let content = boot::content(self.facts, path, &about, program, (dev, line));
+        let why = format!(
+            "puts the qdisc back whenever {dev} appears, at boot too; most hosts' tc could not"
+        );
+        self.file(path, content, why, source);
+        Some(path.to_owned())
+    }
+}
+
+/// With a capital and a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
+}
+
+fn same_mode(one: &str, other: &str) -> bool {
+    let number = |mode: &str| u32::from_str_radix(mode, 8).ok();
+    number(one) == number(other)
+}

@@ -1,0 +1,205 @@
+//! Which sysctls, and why. What serves already is left alone.
+
+use std::time::Duration;
+
+use dualq_units::Rate;
+
+use super::queue::{KEEPING_APART, rate_words};
+use super::{Profile, Wishes, boot};
+use crate::Facts;
+use crate::facts::Setting;
+
+/// A value that should be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wanted<'a> {
+    pub(super) key: &'static str,
+    pub(super) value: String,
+    pub(super) why: String,
+    pub(super) source: &'static str,
+    /// What somebody else's file makes of it at boot, if that does not serve.
+    pub(super) against: Option<&'a Setting>,
+}
+
+/// A path, as far as it is known: what its bandwidth-delay product is.
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    pub(super) rate: Rate,
+    pub(super) rtt: Duration,
+    /// Where the round-trip time comes from.
+    from: &'static str,
+}
+
+/// What CoDel takes for most of the Internet (RFC 8289 §4.3).
+const USUAL_RTT: Duration = Duration::from_millis(100);
+/// And what is usual in a datacenter, generously.
+const DATACENTER_RTT: Duration = Duration::from_millis(1);
+/// A sleeping program is woken within a jiffy (HZ=250).
+const WAKE: Duration = Duration::from_millis(4);
+/// Less than this is less than what TCP hands down at once.
+const LEAST_UNSENT: u64 = 16 << 10;
+
+/// A buffer holds two products, one that is in flight and one that waits behind a loss, and Linux takes as much again for its
+/// own structures.
+const PRODUCTS: u64 = 4;
+
+impl Path {
+    /// The path to plan for; `None` if no rate is known.
+    pub(super) fn of(facts: &Facts, wishes: &Wishes, rate: Option<Rate>) -> Option<Self> {
+        let measured = facts.connections.as_ref().and_then(|all| all.min_rtt.as_deref());
+        let measured = measured.and_then(|rtt| dualq_units::tc_time::parse(rtt).ok());
+        let (rtt, from) = match (wishes.rtt, measured) {
+            (Some(rtt), _) => (rtt, "--rtt"),
+            (None, Some(rtt)) => (rtt, "the median of the connections there are"),
+            (None, None) if wishes.profile == Profile::Datacenter => {
+                (DATACENTER_RTT, "assumed; give --rtt")
+            }
+            (None, None) => (USUAL_RTT, "assumed; give --rtt"),
+        };
+        rate.filter(|rate| rate.as_bits_per_second() > 0).map(|rate| Self { rate, rtt, from })
+    }
+
+    fn bytes_in(&self, time: Duration) -> u64 {
+        let bits = u128::from(self.rate.as_bits_per_second()) * time.as_nanos() / 1_000_000_000;
+        u64::try_from(bits / 8).unwrap_or(u64::MAX)
+    }
+
+    /// The bandwidth-delay product in bytes.
+    pub(super) fn product(&self) -> u64 {
+        self.bytes_in(self.rtt)
+    }
+
+    fn says(&self) -> String {
+        let rtt = self.rtt.as_secs_f64() * 1e3;
+        format!(
+            "{} x {rtt} ms ({}) = {} kB",
+            rate_words(self.rate),
+            self.from,
+            self.product().div_ceil(1000)
+        )
+    }
+
+    /// A buffer of so many products, no less than 64 KiB.
+    pub(super) fn buffer(&self, products: u64) -> u64 {
+        let step = 64 << 10;
+        let needed = self.product().saturating_mul(products).max(step);
+        needed.div_ceil(step).saturating_mul(step).min(i32::MAX as u64)
+    }
+
+    /// How large a buffer is, and why.
+    pub(super) fn buffer_says(&self) -> String {
+        format!("{}; it takes two of them, for one waits behind a loss", self.says())
+    }
+}
+
+fn rounded(bytes: u64) -> u64 {
+    bytes.div_ceil(4096) * 4096
+}
+
+/// A value without the differences between tabs and spaces.
+pub(super) fn plain(value: &str) -> String {
+    value.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What should be set on a Linux machine: only what it has, whatever it is now.
+pub(super) fn wanted<'a>(
+    facts: &'a Facts,
+    wishes: &Wishes,
+    cc: Option<&str>,
+    path: Option<&Path>,
+    default_qdisc: Option<&str>,
+) -> Vec<Wanted<'a>> {
+    let mut all = Vec::new();
+    // A value that serves stays as it is.
+    let mut want =
+        |key: &'static str, serves: &dyn Fn(&str) -> bool, value: String, why: String, source| {
+            let Some(now) = facts.sysctls.get(key).map(|now| plain(now)) else { return };
+            let value = if serves(&now) { now } else { value };
+            let mut others =
+                facts.settings.iter().filter(|setting| !boot::is_sysctl(&setting.file));
+            let booted = others.rfind(|setting| setting.key == key);
+            let against = booted.filter(|setting| {
+                let booted = plain(&setting.value);
+                booted != value && !serves(&booted)
+            });
+            all.push(Wanted { key, value, why, source, against });
+        };
+    let never = |_: &str| false;
+    if let Some(kind) = default_qdisc {
+        let why = "what each transmit queue gets that appears from now on".to_owned();
+        let key = "net.core.default_qdisc";
+        let serves = |now: &str| KEEPING_APART.contains(&now);
+        want(key, &serves, kind.to_owned(), why, "Documentation/admin-guide/sysctl/net.rst");
+    }
+    let profile = wishes.profile;
+    let chosen = wishes.cc.is_some() || profile == Profile::Datacenter;
+    if let Some(cc) = cc.filter(|_| chosen) {
+        let (why, source) = match cc {
+            "dctcp" => ("answers how much is marked, not whether", "RFC 8257"),
+            "bbr" => (
+                "sends at the rate that it measures, whatever is lost",
+                "draft-cardwell-iccrg-bbr-congestion-control",
+            ),
+            "cubic" => ("fair to what the rest of the Internet uses", "RFC 9438"),
+            _ => ("as it was asked for", "Documentation/networking/ip-sysctl.rst"),
+        };
+        want("net.ipv4.tcp_congestion_control", &never, cc.to_owned(), why.to_owned(), source);
+    }
+    if !profile.sends() {
+        return all;
+    }
+    // BBR does not answer marks: it would only be spared the drops that everybody else gets.
+    if cc != Some("bbr") {
+        let (serving, why): (&[&str], _) = if profile == Profile::Datacenter {
+            (&["1", "2", "3", "4", "5"], "DCTCP is nothing without ECN at both ends")
+        } else {
+            (&["1", "3", "4"], "asks for ECN, so that the queue can mark instead of drop")
+        };
+        let source = "RFC 3168 §6.1.1, RFC 8087 §2, Documentation/networking/ip-sysctl.rst";
+        let serves = |now: &str| serving.contains(&now);
+        want("net.ipv4.tcp_ecn", &serves, "1".to_owned(), why.to_owned(), source);
+    }
+    if let Some(path) = path {
+        if profile == Profile::LowLatency {
+            let least = path.bytes_in(WAKE).max(LEAST_UNSENT);
+            let most = rounded((path.product() / 4).max(least));
+            let serves =
+                |now: &str| now.parse().is_ok_and(|now: u64| (least..=most).contains(&now));
+            let wait = most as f64 * 8e3 / path.rate.as_bits_per_second() as f64;
+            let why = format!(
+                "{}; a quarter of it may wait unsent in a socket, {wait:.0} ms, so that programs decide late what goes next",
+                path.says()
+            );
+            let source = "Documentation/networking/ip-sysctl.rst, tcp(7)";
+            want("net.ipv4.tcp_notsent_lowat", &serves, most.to_string(), why, source);
+        }
+        let buffers = [
+            (
+                "net.ipv4.tcp_rmem",
+                "RFC 7323 §1.1, RFC 6182 §5.3, Documentation/networking/ip-sysctl.rst",
+            ),
+            ("net.ipv4.tcp_wmem", "RFC 7323 §1.1, Documentation/networking/ip-sysctl.rst"),
+        ];
+        for (key, source) in buffers {
+            let Some(now) = facts.sysctls.get(key) else { continue };
+            let [least, usual, _] = *now.split_whitespace().collect::<Vec<_>>() else {
+                continue;
+            };
+            let enough = |now: &str| {
+                let most = now.split(' ').nth(2).and_then(|most| most.parse::<u64>().ok());
+                most.is_some_and(|most| most >= path.buffer(PRODUCTS))
+            };
+            let value = format!("{least} {usual} {}", path.buffer(PRODUCTS));
+            let why = format!("{}, and half of a buffer is bookkeeping", path.buffer_says());
+            want(key, &enough, value, why, source);
+        }
+    }
+    if profile != Profile::Datacenter {
+        let serves = |now: &str| now != "0";
+        let why =
+            "finds the path's MTU where the ICMP messages that tell it are lost, as in tunnels"
+                .to_owned();
+        let source = "RFC 4821 §7.7, RFC 2923 §2.1";
+        want("net.ipv4.tcp_mtu_probing", &serves, "1".to_owned(), why, source);
+    }
+    all
+}

@@ -1,0 +1,126 @@
+//! The arguments of `dualq plan`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use dualq_host::facts::Os;
+use dualq_host::plan::Profile;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  A host behind a provider's 50 Mbit/s limit, as a file to look at and to apply:
+    dualq plan --rate 48mbit -o plan.toml
+
+  What would it bring?
+    dualq plan --rate 48mbit --rtt 48ms --predict
+
+  For another machine:
+    ssh vps dualq doctor --json > vps.json
+    dualq plan --facts vps.json --rate 48mbit --cc bbr
+
+  For FreeBSD, from what `sysctl -a` says there; dualq does not apply that:
+    dualq plan --facts freebsd.txt --os freebsd --cc dctcp --rate 48mbit
+
+Nothing is changed. The exit status is 0 also if there is nothing to change.";
+
+#[derive(Args)]
+pub(crate) struct PlanArgs {
+    /// What the machine is mostly for
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) profile: ProfileName,
+
+    /// The bottleneck's rate in tc's words: a shaper is put before it, so a little below the real limit
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    pub(crate) rate: Option<String>,
+
+    /// The interface [default: that of the default route]
+    #[arg(long, value_name = "DEV")]
+    pub(crate) dev: Option<String>,
+
+    /// The congestion control [default: the one there is; dctcp for datacenter]
+    #[arg(long, value_name = "CC")]
+    pub(crate) cc: Option<String>,
+
+    /// A queue discipline in tc's words [default: the best that the kernel has]
+    #[arg(long, value_name = "QDISC")]
+    pub(crate) qdisc: Option<String>,
+
+    /// The round-trip time of the paths that matter [default: what existing connections have seen]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) rtt: Option<String>,
+
+    /// Plan for the machine whose facts are in FILE: `dualq doctor --json`, or FreeBSD's `sysctl -a`; `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) facts: Option<PathBuf>,
+
+    /// The system that the facts must be of [default: the one they are of]
+    #[arg(long, value_enum)]
+    pub(crate) os: Option<OsName>,
+
+    /// Write the plan to FILE, `-` for standard output; what is there is replaced only if it is a plan
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Simulate one large transfer with ssh beside it, as it is now and after the plan
+    #[arg(long)]
+    pub(crate) predict: bool,
+
+    /// On FreeBSD: a destination to which packets are to be smaller, such as 10.4.0.0/16
+    #[arg(long, value_name = "NET", requires_all = ["via", "mtu"])]
+    pub(crate) route: Option<String>,
+
+    /// On FreeBSD: the router to that destination
+    #[arg(long, value_name = "ADDRESS", requires = "route")]
+    pub(crate) via: Option<String>,
+
+    /// On FreeBSD: the largest packets to that destination, in bytes
+    #[arg(long, value_name = "BYTES", requires = "route")]
+    pub(crate) mtu: Option<u32>,
+
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a machine is mostly for.
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub(crate) enum ProfileName {
+    /// Short answers while large transfers run beside them
+    #[default]
+    LowLatency,
+    /// Large transfers
+    Bulk,
+    /// DCTCP and marking, only for a network that is all your own
+    Datacenter,
+    /// Forwarding for others: only the queue matters
+    Gateway,
+}
+
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::LowLatency => Self::LowLatency,
+            ProfileName::Bulk => Self::Bulk,
+            ProfileName::Datacenter => Self::Datacenter,
+            ProfileName::Gateway => Self::Gateway,
+        }
+    }
+}
+
+/// An operating system.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum OsName {
+    /// Linux
+    Linux,
+    /// FreeBSD
+    Freebsd,
+}
+
+impl From<OsName> for Os {
+    fn from(name: OsName) -> Self {
+        match name {
+            OsName::Linux => Self::Linux,
+            OsName::Freebsd => Self::FreeBsd,
+        }
+    }
+}
