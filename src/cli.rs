@@ -2,7 +2,9 @@
 
 pub(crate) mod doctor;
 pub(crate) mod kernel;
+pub(crate) mod mtu;
 pub(crate) mod plan;
+pub(crate) mod recipe;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -15,6 +17,7 @@ use crate::interrupt::EXIT_STATUS;
 use crate::{check, replay, run};
 use doctor::DoctorArgs;
 use kernel::KernelCommand;
+use mtu::MtuArgs;
 use plan::PlanArgs;
 
 /// Why nothing came of a call.
@@ -82,6 +85,10 @@ pub(crate) enum Command {
     /// Plan what to change on a machine, as a list of differences with reasons; nothing is changed
     #[command(after_help = plan::EXAMPLES)]
     Plan(PlanArgs),
+
+    /// Find the largest packet that gets to a host, and whether larger ones vanish without a word
+    #[command(after_help = mtu::EXAMPLES)]
+    Mtu(MtuArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -299,6 +306,7 @@ impl Command {
             Self::Kernel(command) => crate::kernel::run(&command),
             Self::Doctor(args) => crate::doctor::run(&args),
             Self::Plan(args) => crate::plan::run(&args),
+            Self::Mtu(args) => crate::mtu::run(&args),
         }
     }
 }

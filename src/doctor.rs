@@ -9,14 +9,22 @@ use dualq_units::Rate;
 use crate::cli::Failure;
 use crate::cli::doctor::DoctorArgs;
 use crate::output::{plain, print};
-use crate::report;
+use crate::{recipe, report};
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let rate = args.rate.as_deref().map(rate).transpose()?;
+    let stdin = Some(Path::new("-"));
+    if args.facts.as_deref() == stdin && args.recipe.recipe.as_deref() == stdin {
+        let message = "--facts and --recipe cannot both be read from standard input";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let facts = match &args.facts {
         Some(path) => saved(path)?,
         None => here()?,
     };
+    if let Some(path) = &args.recipe.recipe {
+        return recipe::run(path, &args.recipe, &facts, rate, args.json);
+    }
     let findings = doctor::findings(&facts, rate);
     let text = if args.json {
         report::doctor::json(&facts, &findings)

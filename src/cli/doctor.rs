@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::recipe::RecipeArgs;
+
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   What is wrong here?
@@ -15,6 +17,9 @@ Examples:
   Another machine, from here:
     ssh host dualq doctor --json > host.json
     dualq doctor --facts host.json --rate 50mbit
+
+  What would the settings of this article do here?
+    dualq doctor --recipe article.md
 
 It reads and changes nothing, and needs no root; it says what it could not read. The exit status
 is 0 whatever it finds, 1 if it cannot read the facts, 2 if it is used wrongly.";
@@ -32,4 +37,7 @@ pub(crate) struct DoctorArgs {
     /// Print the facts and findings as one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) recipe: RecipeArgs,
 }

@@ -121,9 +121,13 @@ fn machine(facts: &Facts) -> String {
     row("kernel", kernel(facts));
     row("qdiscs", available(&facts.qdiscs));
     row("congestion", available(&facts.congestion_controls));
-    if let Some(tc) = &facts.tc {
-        let knows = if tc.dualpi2 { "knows dualpi2" } else { "does not know dualpi2" };
-        row("tc", format!("{}, {knows}", tc.version));
+    match &facts.tc {
+        Some(tc) => {
+            let knows = if tc.dualpi2 { "knows dualpi2" } else { "does not know dualpi2" };
+            row("tc", format!("{}, {knows}", tc.version));
+        }
+        None if facts.os == Os::Linux => row("tc", "not found".to_owned()),
+        None => {}
     }
     let routes = facts.default_routes.iter().map(|route| {
         let via = route.via.as_ref().map_or(String::new(), |via| format!(" via {via}"));
@@ -154,9 +158,11 @@ fn kernel(facts: &Facts) -> String {
     if let Some(bpf) = option("NET_SCH_BPF") {
         parts.push(format!("qdiscs in BPF: {}", yes(bpf != "n")));
     }
-    // Linux 6.18 has it, and this key with it.
-    let accurate = facts.sysctls.contains_key("net.ipv4.tcp_ecn_option");
-    parts.push(format!("AccECN: {}", yes(accurate)));
+    if facts.os == Os::Linux {
+        // Linux 6.18 has it, and this key with it.
+        let accurate = facts.sysctls.contains_key("net.ipv4.tcp_ecn_option");
+        parts.push(format!("AccECN: {}", yes(accurate)));
+    }
     parts.extend(kernel.config.iter().map(|path| format!("configuration in {path}")));
     parts.join("; ")
 }

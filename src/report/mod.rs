@@ -3,7 +3,9 @@
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod kernel;
+pub(crate) mod mtu;
 pub(crate) mod plan;
+pub(crate) mod recipe;
 pub(crate) mod replay;
 pub(crate) mod run;
 

@@ -10,6 +10,7 @@ mod root;
 pub mod doctor;
 pub mod facts;
 pub mod plan;
+pub mod recipe;
 
 pub use facts::Facts;
 pub use plan::Plan;

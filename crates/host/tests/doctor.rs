@@ -89,6 +89,13 @@ const ILLNESSES: &[(&str, Harm, Illness)] = &[
         facts.interfaces[0].speed = Some("100Mbit".to_owned());
     }),
     ("long-fifo", Harm::High, |facts| facts.interfaces[0].qdiscs[1].kind = "pfifo".to_owned()),
+    ("long-fifo", Harm::High, |facts| {
+        only_qdisc(facts, "htb", Some("rate 48Mbit burst 1598b cburst 1598b"));
+    }),
+    ("long-fifo", Harm::High, |facts| {
+        facts.interfaces[0].qdiscs[1].kind = "bfifo".to_owned();
+        facts.interfaces[0].qdiscs[1].options = Some("limit 1500Kb".to_owned());
+    }),
     ("long-fifo", Harm::Medium, |facts| {
         only_qdisc(facts, "pfifo_fast", None);
         facts.interfaces[0].speed = None;
@@ -200,10 +207,20 @@ fn a_link_that_is_the_bottleneck_needs_no_rate_of_its_own() {
 }
 
 #[test]
+fn a_short_fifo_is_no_trouble() {
+    let mut facts = healthy();
+    facts.interfaces[0].qdiscs[1].kind = "pfifo".to_owned();
+    facts.interfaces[0].qdiscs[1].options = Some("limit 100p".to_owned());
+    assert_eq!(found(&findings(&facts, None), "long-fifo"), None);
+}
+
+#[test]
 fn a_distributions_own_settings_may_be_overridden() {
     let mut facts = healthy();
     set(&mut facts, "net.core.default_qdisc", "fq");
     facts.settings.push(setting("/etc/sysctl.d/9.conf", "net.core.default_qdisc", "fq"));
+    // And however a number is written, it is the same.
+    facts.settings.push(setting("/etc/sysctl.d/9.conf", "net.ipv4.tcp_recovery", "0x1"));
     assert_eq!(findings(&facts, None), []);
 }
 

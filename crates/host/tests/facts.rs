@@ -1,7 +1,7 @@
 //! Facts of machines that are trees of files.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use dualq_host::facts::{self, Availability, Os, Setting, Sources};
@@ -248,6 +248,23 @@ fn a_line_of_a_file_is_read_as_sysctl_does() {
         settings.iter().map(|it| (it.line, it.key.as_str(), it.value.as_str())).collect();
     assert_eq!(told, [(4, "net.ipv4.tcp_ecn", "1"), (5, "net.x", "5 6 7")]);
     assert_eq!(wrong, [7, 8]);
+}
+
+#[test]
+fn tc_is_asked_where_somebody_says_it_is() {
+    let machine = Machine::new(&[]);
+    let asked = |script: &str| {
+        machine.put("tc", script);
+        let tc = machine.0.path().join("tc");
+        fs::set_permissions(&tc, Permissions::from_mode(0o755)).unwrap();
+        let sources = Sources { tc: Some(&tc), ..Sources::default() };
+        facts::gather(&Root::new(machine.0.path()), sources)
+    };
+    let facts = asked("#!/bin/sh\ntest \"$*\" = -V && echo 'tc utility, iproute2-6.17.0'\n");
+    assert!(facts.tc.is_some_and(|tc| tc.dualpi2 && tc.version == "iproute2-6.17.0"));
+    let facts = asked("#!/bin/sh\nexit 1\n");
+    assert_eq!(facts.tc, None);
+    assert!(facts.unread.iter().any(|line| line.ends_with("/tc: it does not tell its version")));
 }
 
 #[test]

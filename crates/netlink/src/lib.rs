@@ -37,6 +37,7 @@ mod handle;
 mod kinds;
 mod link;
 mod qdisc;
+mod way;
 
 use channel::Channel;
 pub use connection::Connection;
@@ -45,6 +46,7 @@ pub use error::NetlinkError;
 pub use ethtool::{Offloads, SegmentationOffload};
 pub use handle::{Handle, Place};
 pub use link::{Link, VethEnd};
+pub use way::Way;
 
 /// A conversation with the kernel about one network namespace.
 pub struct Netlink {

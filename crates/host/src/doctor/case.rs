@@ -6,6 +6,8 @@ use dualq_units::{Bytes, Rate, tc_time};
 
 use crate::facts::{Availability, Facts, Interface, Qdisc, Setting};
 
+/// Disciplines that hold what they have room for.
+pub(super) const FIFOS: [&str; 3] = ["pfifo_fast", "pfifo", "bfifo"];
 /// Disciplines that drop or mark before their queue is full.
 const MANAGING: [&str; 8] =
     ["cake", "codel", "dualpi2", "fq_codel", "fq_pie", "pie", "red", "cake_mq"];
@@ -143,6 +145,14 @@ pub(super) fn manages(kind: &str) -> bool {
 
 pub(super) fn speed(interface: &Interface) -> Option<Rate> {
     interface.speed.as_deref()?.parse().ok()
+}
+
+/// What to put where a queue is to be managed: the first that the kernel has.
+pub(super) fn better<'k>(case: &Case<'_>, kinds: &[&'k str]) -> Option<&'k str> {
+    let has = |kind: &&&str| {
+        matches!(case.qdisc_available(kind), Some(Availability::Ready | Availability::Module))
+    };
+    kinds.iter().find(has).copied()
 }
 
 /// A time as tc shows it.

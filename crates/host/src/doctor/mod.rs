@@ -1,11 +1,12 @@
 //! What is wrong with a machine's queues and its TCP, why that matters, and what to do.
 //!
-//! One function looks for one thing, [`CHECKS`] lists them. A finding claims nothing that the facts do not hold: where nothing
+//! One function looks for one thing. A finding claims nothing that the facts do not hold: where nothing
 //! tells, nothing is found.
 
 mod buffers;
 mod case;
 mod congestion;
+mod fifo;
 mod kernel;
 mod queue;
 mod settings;
@@ -70,7 +71,7 @@ const CHECKS: &[Check] = &[
     congestion::dctcp_on_the_internet,
     settings::names_what_is_absent,
     buffers::conntrack_full,
-    queue::fifo,
+    fifo::long_fifo,
     queue::default_not_applied,
     congestion::dctcp_in_classic_queue,
     kernel::no_dualpi2,

@@ -5,33 +5,19 @@ use std::time::Duration;
 use dualq_units::Rate;
 
 use super::case::{
-    Case, drain, has_shaper, leaf_kind, leaves, manages, root, shaped, shown, speed,
+    Case, FIFOS, better, drain, has_shaper, leaf_kind, leaves, manages, root, shaped, shown, speed,
 };
 use super::{Finding, Harm};
-use crate::facts::{Availability, Interface};
+use crate::facts::Interface;
 
-/// Disciplines that hold what they have room for.
-const FIFOS: [&str; 3] = ["pfifo_fast", "pfifo", "bfifo"];
 /// Disciplines that pace or share, but are no cure for a queue elsewhere either.
 const SHARING: [&str; 2] = ["fq", "sfq"];
-/// `txqueuelen` from which a FIFO is called long: Linux's default.
-const LONG: u32 = 1000;
-/// A queue as long as this is felt.
-const LATE: Duration = Duration::from_millis(50);
 /// The length of a full aggregate of segments.
 const AGGREGATE: u32 = 65_536;
 
 /// What a shaper is set to: dualq's own habit, and that of most guides.
 fn below(rate: Rate) -> Rate {
     Rate::from_bits_per_second(rate.as_bits_per_second() / 100 * 95)
-}
-
-/// What to put where a queue is to be managed: the first that the kernel has.
-fn better<'k>(case: &Case<'_>, kinds: &[&'k str]) -> Option<&'k str> {
-    let has = |kind: &&&str| {
-        matches!(case.qdisc_available(kind), Some(Availability::Ready | Availability::Module))
-    };
-    kinds.iter().find(has).copied()
 }
 
 pub(super) fn no_local_rate(case: &Case<'_>) -> Option<Finding> {
@@ -101,50 +87,6 @@ pub(super) fn shaper_not_below(case: &Case<'_>) -> Option<Finding> {
             .to_owned(),
         cure: format!("Set the local rate a few percent below: {}.", below(rate)),
         source: "RFC 7567 section 4.1",
-    })
-}
-
-pub(super) fn fifo(case: &Case<'_>) -> Option<Finding> {
-    let (uplink, _) = case.root()?;
-    let kind = leaf_kind(uplink).filter(|kind| FIFOS.contains(kind))?;
-    let length = uplink.tx_queue_len.filter(|length| *length >= LONG)?;
-    let frame = uplink.mtu.saturating_add(14);
-    let (harm, how_long) = match shaped(uplink).or_else(|| speed(uplink)) {
-        Some(rate) => {
-            let time = drain(rate, length, frame);
-            let harm = if time >= LATE { Harm::High } else { Harm::Low };
-            (harm, format!("{} at {rate}", shown(time)))
-        }
-        // How fast a virtual device is, it does not say.
-        None => {
-            let rate = case.rate.unwrap_or(Rate::from_mbit(50));
-            (
-                Harm::Medium,
-                format!(
-                    "{} at {rate}, if that is how fast it is",
-                    shown(drain(rate, length, frame))
-                ),
-            )
-        }
-    };
-    Some(Finding {
-        id: "long-fifo",
-        harm,
-        seen: format!("{} has {kind}, which holds {length} packets.", uplink.name),
-        why: format!(
-            "A FIFO lets its queue grow until it is full, and everybody waits behind it: {length} packets of {frame} bytes take \
-             {how_long}."
-        ),
-        cure: match better(case, &["fq_codel", "cake", "dualpi2", "fq"]) {
-            Some(better) => {
-                format!("`tc qdisc replace dev {} root {better}`, or `dualq plan`.", uplink.name)
-            }
-            None => format!(
-                "`ip link set {} txqueuelen 100`; this kernel has nothing better.",
-                uplink.name
-            ),
-        },
-        source: "RFC 7567 section 2",
     })
 }
 
@@ -289,14 +231,4 @@ pub(super) fn no_queue(case: &Case<'_>) -> Option<Finding> {
         },
         source: "net/sched/sch_generic.c: noqueue_qdisc_ops",
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thousand_frames_take_a_quarter_of_a_second() {
-        assert_eq!(shown(drain(Rate::from_mbit(50), LONG, 1514)), "242ms");
-    }
 }

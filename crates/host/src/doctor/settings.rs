@@ -27,6 +27,17 @@ fn place(setting: &Setting) -> String {
     format!("{} line {}", setting.file, setting.line)
 }
 
+/// Whether a file says what runs: the kernel prints numbers in decimal, whatever they were set as.
+fn same(set: &str, runs: &str) -> bool {
+    let decimal = |word: &str| match word.strip_prefix("0x") {
+        Some(digits) => {
+            u64::from_str_radix(digits, 16).map_or_else(|_| word.to_owned(), |n| n.to_string())
+        }
+        None => word.to_owned(),
+    };
+    set.split(' ').map(decimal).eq(runs.split(' ').map(decimal))
+}
+
 /// Files of the distribution's: that others override them is what they are for.
 fn shipped(setting: &Setting) -> bool {
     setting.file.starts_with("/usr/lib/") || setting.file.starts_with("/lib/")
@@ -96,7 +107,7 @@ pub(super) fn not_running(case: &Case<'_>) -> Option<Finding> {
         .filter(differs)
         .filter_map(|key| {
             let (set, runs) = (case.settings(key).last()?, case.sysctl(key)?);
-            (set.value != runs)
+            (!same(&set.value, runs))
                 .then(|| format!("{} sets {key} to {}, but {runs} runs", place(set), set.value))
         })
         .collect();

@@ -173,3 +173,23 @@ fn dummies_come_and_go() {
         assert!(netlink.link("x").is_err());
     });
 }
+
+#[test]
+fn the_way_to_an_address() {
+    in_namespace(|mut netlink| {
+        let nowhere = netlink.way_to(Ipv4Addr::new(192, 0, 2, 1).into()).unwrap_err();
+        assert!(nowhere.to_string().starts_with("cannot find a way to 192.0.2.1: "), "{nowhere}");
+
+        let link = device(&mut netlink);
+        let other = netlink.link("d1").unwrap();
+        netlink.set_up(link.index).unwrap();
+        netlink.set_up(other.index).unwrap();
+        netlink.add_address(link.index, Ipv4Addr::new(192, 0, 2, 1), 24).unwrap();
+        let router = Ipv4Addr::new(192, 0, 2, 254);
+        netlink.add_route((Ipv4Addr::UNSPECIFIED, 0), router).unwrap();
+        let neighbour = netlink.way_to(Ipv4Addr::new(192, 0, 2, 7).into()).unwrap();
+        assert_eq!((neighbour.link.name.as_str(), neighbour.gateway), ("d0", None));
+        let far = netlink.way_to(Ipv4Addr::new(198, 51, 100, 1).into()).unwrap();
+        assert_eq!((far.link.mtu, far.gateway, far.mtu), (1500, Some(router.into()), None));
+    });
+}
