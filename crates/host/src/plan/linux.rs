@@ -123,8 +123,8 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
     }
     let boot_file = draft.qdisc(interface, &queue);
     // Where the queue stays as it is, so does what put it there.
-    if queue.line.is_some() {
-        draft.forget_qdisc(interface, boot_file.as_deref());
+    if let Some(line) = &queue.line {
+        draft.forget_qdisc(interface, line, boot_file.as_deref());
     }
     if let Some(virtualization) = ["docker", "podman", "lxc", "systemd-nspawn"]
         .into_iter()
@@ -184,12 +184,14 @@ impl Draft<'_> {
     }
 
     /// Empties what an earlier plan wrote to put a queue discipline on this interface, and that would undo this one.
-    fn forget_qdisc(&mut self, interface: &Interface, chosen: Option<&str>) {
+    fn forget_qdisc(&mut self, interface: &Interface, line: &str, chosen: Option<&str>) {
         let facts = self.facts;
+        // Where nothing is known to act, what does the same after all may go on.
+        let but = if chosen.is_none() { Some(line) } else { None };
         let why = "what an earlier plan put here would undo this one at boot".to_owned();
         for path in boot::CALLING {
             if chosen != Some(path)
-                && let Some(content) = boot::without(facts, path, &interface.name)
+                && let Some(content) = boot::without(facts, path, &interface.name, but)
             {
                 self.file(path, content, why.clone(), "udev(7), interfaces(5)");
             }
