@@ -149,11 +149,11 @@ impl Agenda {
         prefetch_index(&self.deadlines, connection as usize);
     }
 
-    /// Whose turn it will be after some others.
+    /// Whose turn it will be after some others, and for what.
     #[inline]
-    pub(crate) fn upcoming(&self) -> Option<u32> {
-        let entry = self.sorted.len().checked_sub(1 + AHEAD)?;
-        Some(self.sorted[entry].connection())
+    pub(crate) fn upcoming(&self) -> Option<(u32, Cause)> {
+        let entry = self.sorted[self.sorted.len().checked_sub(1 + AHEAD)?];
+        Some((entry.connection(), entry.cause()))
     }
 
     /// The connection is to be called at `deadline_ns` and not before; `u64::MAX` for not at all.

@@ -1,5 +1,6 @@
 //! One connection of the dumbbell: its two endpoints, its program and the queue of its sender's interface.
 
+use std::mem::offset_of;
 use std::slice;
 use std::time::Duration;
 
@@ -60,6 +61,15 @@ pub(crate) struct Marker {
     pub(crate) ce_segments: u64,
 }
 
+/// Whose part of a connection is needed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Side {
+    /// The sender, its program and its interface.
+    Sender,
+    /// The receiver.
+    Receiver,
+}
+
 /// The bytes that come from memory at a time.
 const CACHE_LINE: usize = 64;
 
@@ -69,27 +79,33 @@ const CACHE_LINE: usize = 64;
 pub(crate) struct Connection {
     /// Bytes that left the sender, headers included.
     pub(crate) line_bytes: u64,
-    pub(crate) sender: Sender,
-    pub(crate) receiver: Receiver,
-    pub(crate) program: Program,
-    /// The group of flows, or the probe's number.
-    pub(crate) group: usize,
-    pub(crate) start_ns: u64,
-    pub(crate) started: bool,
-    size: u64,
     /// What waits in the queue of the sender's interface for its departure.
     pub(crate) device: Chain,
     /// How many samples of its round-trip time were taken.
     pub(crate) rtt_samples: u64,
+    /// The group of flows, or the probe's number.
+    pub(crate) group: usize,
+    pub(crate) program: Program,
+    pub(crate) sender: Sender,
+    // The sending side ends here; what follows are the other side, and what is seldom needed.
+    pub(crate) receiver: Receiver,
+    pub(crate) start_ns: u64,
+    pub(crate) started: bool,
+    size: u64,
     pub(crate) at_warmup: Marker,
 }
 
 impl Connection {
-    /// Asks for all of it from memory, without waiting: the near caches do not hold thousands of connections.
+    /// Asks for one side of it from memory, without waiting: the near caches do not hold thousands of connections.
     #[inline]
-    pub(crate) fn read_ahead(&self) {
+    pub(crate) fn read_ahead(&self, side: Side) {
+        const RECEIVER: usize = offset_of!(Connection, receiver);
+        let (from, to) = match side {
+            Side::Sender => (0, RECEIVER),
+            Side::Receiver => (RECEIVER, RECEIVER + size_of::<Receiver>()),
+        };
         let start = slice::from_ref(&self.line_bytes);
-        for line in 0..size_of::<Self>() / CACHE_LINE {
+        for line in from / CACHE_LINE..to.div_ceil(CACHE_LINE) {
             prefetch_index(start, line * (CACHE_LINE / size_of::<u64>()));
         }
     }

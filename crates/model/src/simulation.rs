@@ -10,7 +10,7 @@ use dualq_tcp::{Ack, MIN_ACK_DELAY, Tick, Transmission};
 use dualq_units::Instant;
 
 use crate::agenda::{Agenda, Cause};
-use crate::connection::{Connection, Device, Program};
+use crate::connection::{Connection, Device, Program, Side};
 use crate::error::ScenarioError;
 use crate::packet::Packet;
 use crate::record::Record;
@@ -190,8 +190,8 @@ impl<'a> Simulation<'a> {
 
     /// Memory is slower than this loop: what is known of a connection is asked for before its turn.
     #[inline]
-    fn read_ahead(&self, connection: u32) {
-        self.connections[connection as usize].read_ahead();
+    fn read_ahead(&self, connection: u32, side: Side) {
+        self.connections[connection as usize].read_ahead(side);
         self.agenda.read_ahead(connection);
     }
 
@@ -208,7 +208,7 @@ impl<'a> Simulation<'a> {
                 self.link_ns = self.queue.next_ready(self.now()).as_nanos();
                 return;
             };
-            self.read_ahead(departure.packet.connection);
+            self.read_ahead(departure.packet.connection, Side::Receiver);
             let bytes = departure.packet.length();
             self.shaper.charge(bytes);
             self.record.departed(self.now_ns, bytes, &departure);
@@ -259,7 +259,7 @@ impl<'a> Simulation<'a> {
             self.connections[*next as usize].sender.read_ahead();
         }
         if let Some((_, second, _)) = self.way_back.get(1) {
-            self.read_ahead(*second);
+            self.read_ahead(*second, Side::Sender);
         }
         let now = self.now();
         let connection = &mut self.connections[number as usize];
@@ -307,8 +307,9 @@ impl<'a> Simulation<'a> {
     }
 
     fn take_timer(&mut self) {
-        if let Some(upcoming) = self.agenda.upcoming() {
-            self.read_ahead(upcoming);
+        if let Some((upcoming, cause)) = self.agenda.upcoming() {
+            let receiver = cause == Cause::Receiver;
+            self.read_ahead(upcoming, if receiver { Side::Receiver } else { Side::Sender });
         }
         let Some((number, cause)) = self.agenda.pop() else { return };
         let now = self.now();
