@@ -37,6 +37,8 @@ mod handle;
 mod kinds;
 mod link;
 mod qdisc;
+mod route;
+mod tree;
 
 use channel::Channel;
 pub use connection::Connection;
@@ -45,6 +47,9 @@ pub use error::NetlinkError;
 pub use ethtool::{Offloads, SegmentationOffload};
 pub use handle::{Handle, Place};
 pub use link::{Link, VethEnd};
+pub use qdisc::Request;
+pub use route::Route;
+pub use tree::Node;
 
 /// A conversation with the kernel about one network namespace.
 pub struct Netlink {
