@@ -5,6 +5,7 @@ pub(crate) mod kernel;
 pub(crate) mod plan;
 pub(crate) mod replay;
 pub(crate) mod run;
+pub(crate) mod status;
 
 use std::time::Duration;
 
