@@ -35,6 +35,7 @@ mod error;
 mod ethtool;
 mod handle;
 mod kinds;
+mod learn;
 mod link;
 mod qdisc;
 mod route;

@@ -3,7 +3,7 @@
 use netlink_packet_core::{Emitable, NLA_F_NESTED};
 use netlink_packet_route::tc::TcHeader;
 
-use crate::attributes::{Attributes, Writer};
+use crate::attributes::{Attributes, Writer, u32_at};
 use crate::channel::{Failure, messages};
 use crate::kinds::{TCA_KIND, TCA_OPTIONS};
 use crate::qdisc::{
@@ -18,11 +18,10 @@ const TCA_STAB: u16 = 8;
 /// Where packets come in, which is apart from where they go out.
 const INGRESS: Handle = Handle::from_raw(0xffff_fff1);
 
-/// In `struct tc_htb_glob`: version, r2q, default, debug, and then what was sent directly.
+/// `struct tc_htb_glob`: version, r2q, default, debug, and then what was sent directly.
 const HTB_INIT: u16 = 2;
+const HTB_VERSION: std::ops::Range<usize> = 0..4;
 const HTB_DIRECT_PACKETS: std::ops::Range<usize> = 16..20;
-/// Behind the options in `struct tc_sfq_qopt_v1` is what `sfq` counts in its RED.
-const SFQ_COUNTERS: usize = 48;
 
 /// A queue discipline, or a class of one, as the kernel tells of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +34,10 @@ pub struct Node {
     pub handle: Handle,
     /// [`Handle::ROOT`], or the class that it is in.
     pub parent: Handle,
-    /// Its options as they are in the message, if it has any; what is counted among them is zero.
+    /// Its options as they are in the message, if it has any, but for what only counts.
     pub options: Option<Vec<u8>>,
+    /// What the kernel has to be told instead, to tell these options: [`Netlink::learn`].
+    pub asked: Option<Vec<u8>>,
     /// Whether it has a size table, of which the kernel does not tell all.
     pub size_table: bool,
 }
@@ -51,7 +52,8 @@ impl Node {
             kind: name.to_owned(),
             handle: Handle::from_raw(header.handle.into()),
             parent: Handle::from_raw(header.parent.into()),
-            options: attributes.get(TCA_OPTIONS).map(|bytes| without_counters(name, bytes)),
+            options: attributes.get(TCA_OPTIONS).map(|bytes| settings(name, bytes)),
+            asked: None,
             size_table: attributes.get(TCA_STAB).is_some(),
         };
         // Only the classes of htb are somebody's choice: those of other kinds are flows, bands or queues.
@@ -64,7 +66,7 @@ impl Node {
     pub fn request(&self, link: u32) -> Request {
         let mut message = Writer::after(header(link, self.handle, self.parent));
         message.string(TCA_KIND, &self.kind);
-        if let Some(options) = &self.options {
+        if let Some(options) = self.asked.as_ref().or(self.options.as_ref()) {
             message.put(TCA_OPTIONS | NLA_F_NESTED, options);
         }
         let (kind, word) =
@@ -81,18 +83,24 @@ impl Node {
     }
 }
 
-fn without_counters(kind: &str, options: &[u8]) -> Vec<u8> {
-    let mut bytes = options.to_vec();
-    let counters = match kind {
-        "htb" => Attributes::read(options).get(HTB_INIT).and_then(|init| {
-            let at = init.as_ptr().addr() - options.as_ptr().addr();
-            bytes.get_mut(at + HTB_DIRECT_PACKETS.start..at + HTB_DIRECT_PACKETS.end)
-        }),
-        "sfq" => bytes.get_mut(SFQ_COUNTERS..),
-        _ => None,
+/// The options as they can be asked for. Only `htb` tells something else among them: packets that it counted, and its version
+/// where it wants that of its interface.
+fn settings(kind: &str, options: &[u8]) -> Vec<u8> {
+    let attributes = Attributes::read(options);
+    let Some(init) = attributes.get(HTB_INIT).filter(|_| kind == "htb") else {
+        return options.to_vec();
     };
-    counters.unwrap_or_default().fill(0);
-    bytes
+    let mut written = Writer::default();
+    for kind in attributes.kinds() {
+        let mut value = attributes.get(kind).unwrap_or_default().to_vec();
+        if kind == HTB_INIT && value.len() >= HTB_DIRECT_PACKETS.end {
+            let version = u32_at(init, 0).unwrap_or(0) >> 16;
+            value[HTB_VERSION].copy_from_slice(&version.to_ne_bytes());
+            value[HTB_DIRECT_PACKETS].fill(0);
+        }
+        written.put(kind, &value);
+    }
+    written.finish()
 }
 
 impl Netlink {
@@ -173,7 +181,7 @@ mod tests {
 
     fn node(class: bool, handle: Handle, parent: Handle) -> Node {
         let kind = "htb".to_owned();
-        Node { class, kind, handle, parent, options: None, size_table: false }
+        Node { class, kind, handle, parent, options: None, asked: None, size_table: false }
     }
 
     #[test]

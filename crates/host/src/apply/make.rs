@@ -18,10 +18,10 @@ impl Ready<'_> {
         let Self { host, lock, mut record, due } = self;
         let mut rehearsed = Vec::new();
         for (index, change) in record.plan.changes.iter().enumerate() {
-            rehearsed.push(if due[index] {
-                change::rehearse(host, &change.what, &record.entries[index].before)?
-            } else {
-                None
+            let before = &mut record.entries[index].before;
+            rehearsed.push(match due[index] {
+                true => change::rehearse(host, &change.what, before)?,
+                false => None,
             });
         }
         host.store.save(&record, &lock)?;

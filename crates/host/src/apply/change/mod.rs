@@ -182,15 +182,20 @@ fn mismatch() -> ApplyError {
     ApplyError::Plan("the record does not belong to its plan".to_owned())
 }
 
-/// Tries a change where nothing comes of it. Gives what the kernel makes of a queue discipline.
+/// Tries a change where nothing comes of it, and completes what is known of what was there. Gives what the kernel makes of a
+/// queue discipline.
 pub(crate) fn rehearse(
     host: &mut Host,
     what: &What,
-    before: &Before,
+    before: &mut Before,
 ) -> Result<Option<Config>, ApplyError> {
     match (what, before) {
         (What::Qdisc { dev, after, .. }, Before::Qdisc { tree, .. }) => {
-            qdisc::rehearse(&host.netlink.link(dev)?, tree, &bounds::line(after)?)
+            let rehearsal = qdisc::rehearse(&host.netlink.link(dev)?, tree, &bounds::line(after)?)?;
+            if let Some(learnt) = rehearsal.before {
+                *tree = learnt;
+            }
+            Ok(rehearsal.after)
         }
         _ => Ok(None),
     }

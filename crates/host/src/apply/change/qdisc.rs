@@ -12,7 +12,7 @@ const FIRST_MAJOR: u16 = 0xd0;
 const MAJORS: u16 = 0x10;
 
 /// Disciplines without anything inside, which the kernel takes back as it told of them.
-const SIMPLE: [&str; 17] = [
+const SIMPLE: [&str; 16] = [
     "bfifo",
     "cake",
     "choke",
@@ -29,7 +29,6 @@ const SIMPLE: [&str; 17] = [
     "pie",
     "red",
     "sfb",
-    "sfq",
 ];
 /// Disciplines around others, that the kernel takes back too.
 const SHELLS: [&str; 3] = ["htb", "mq", "tbf"];
@@ -53,6 +52,9 @@ pub struct Node {
     /// Its options, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<String>,
+    /// What the kernel has to be told instead, so that it tells these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
 }
 
 impl Node {
@@ -64,6 +66,7 @@ impl Node {
             handle: node.handle.as_raw(),
             parent: node.parent.as_raw(),
             options: node.options.as_ref().map(hex),
+            asked: node.asked.as_ref().map(hex),
         }
     }
 
@@ -79,8 +82,15 @@ impl Node {
             handle: Handle::from_raw(self.handle),
             parent: Handle::from_raw(self.parent),
             options: self.options.as_ref().map(bytes),
+            asked: self.asked.as_ref().map(bytes),
             size_table: false,
         }
+    }
+
+    /// Whether the kernel tells the same of both.
+    fn is_as(&self, other: &Self) -> bool {
+        let told = |node: &Self| (node.class, node.handle, node.parent);
+        told(self) == told(other) && (&self.kind, &self.options) == (&other.kind, &other.options)
     }
 
     const fn is_root(&self) -> bool {
@@ -204,7 +214,7 @@ pub(crate) fn restore(
     }
     // What has no number comes with what is around it.
     for node in before.iter().filter(|node| node.handle != 0) {
-        if !tree(netlink, link)?.contains(node) {
+        if !tree(netlink, link)?.iter().any(|found| found.is_as(node)) {
             let request = node.raw().request(link);
             netlink.perform(&request)?;
             step(&Step::Part(request.to_string()));
@@ -218,7 +228,8 @@ pub(crate) fn same(one: &[Node], other: &[Node]) -> bool {
     // A device that is down has none, until it is up.
     let none = one.is_empty() || other.is_empty();
     (none && is_default(one) && is_default(other))
-        || (one.len() == other.len() && one.iter().all(|node| other.contains(node)))
+        || (one.len() == other.len()
+            && one.iter().all(|node| other.iter().any(|found| found.is_as(node))))
 }
 
 /// Both trees in words, if they differ.
@@ -239,33 +250,71 @@ pub(crate) fn difference(dev: &str, expected: &[Node], found: &[Node]) -> Option
     })
 }
 
-/// Tries, on a device of that name in a network namespace of its own, whether the kernel takes the line, and whether it
-/// takes back what is there now. Gives what it makes of the line; `None` if it has no such namespaces or devices.
-pub(crate) fn rehearse(
-    link: &Link,
-    before: &[Node],
-    spec: &Spec,
-) -> Result<Option<Config>, ApplyError> {
+/// What a rehearsal showed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rehearsal {
+    /// What was there, with what the kernel has to be told to put it back.
+    pub(crate) before: Option<Vec<Node>>,
+    /// What the kernel makes of the line.
+    pub(crate) after: Option<Config>,
+}
+
+/// Tries, on a device of that name in a network namespace of its own, whether the kernel takes the line, and how it takes back
+/// what is there now. Shows nothing if it has no such namespaces or devices.
+pub(crate) fn rehearse(link: &Link, before: &[Node], spec: &Spec) -> Result<Rehearsal, ApplyError> {
     let (link, before, spec) = (link.clone(), before.to_vec(), spec.clone());
     // A thread that entered a namespace stays there.
     let rehearsal = std::thread::spawn(move || {
-        let Some((mut netlink, stage)) = stage(&link) else { return Ok(None) };
-        // Its queues are another matter: a device has as many as it has.
-        let is_mq = before.first().is_some_and(|root| root.kind == "mq");
-        if !is_default(&before) && !is_mq {
-            restore(&mut netlink, stage.index, &before, &mut |_| {})?;
-            let after = tree(&mut netlink, stage.index)?;
-            if !same(&before, &after) {
-                return Err(ApplyError::Plan(format!(
-                    "the qdisc of {} could not be put back exactly: replace it by hand first",
-                    link.name
-                )));
-            }
-        }
+        let Some((mut netlink, stage)) = stage(&link) else { return Ok(Rehearsal::default()) };
+        let Some(before) = learn(&mut netlink, stage.index, &before)? else {
+            return Err(ApplyError::Plan(format!(
+                "the qdisc of {} could not be put back exactly: replace it by hand first, and make a new plan",
+                link.name
+            )));
+        };
         put(&mut netlink, &stage, &spec, &mut |_| {})?;
-        Ok(config(&netlink.qdiscs(stage.index)?).cloned())
+        let after = config(&netlink.qdiscs(stage.index)?).cloned();
+        Ok(Rehearsal { before: Some(before), after })
     });
-    rehearsal.join().unwrap_or(Ok(None))
+    rehearsal.join().unwrap_or_else(|_| Ok(Rehearsal::default()))
+}
+
+/// Finds out how to ask for what is there. Of `mq`, each queue is tried alone, for another device may have fewer.
+fn learn(
+    netlink: &mut Netlink,
+    stage: u32,
+    before: &[Node],
+) -> Result<Option<Vec<Node>>, ApplyError> {
+    let is_mq = before.iter().any(|node| node.is_root() && node.kind == "mq");
+    let mut learnt = before.to_vec();
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    for (index, node) in before.iter().enumerate() {
+        // What has no number comes with what is around it.
+        if node.handle == 0 || (is_mq && node.is_root()) {
+            continue;
+        }
+        let major = |raw| Handle::from_raw(raw).major();
+        let inside = |part: &&mut Vec<usize>| {
+            part.iter().any(|of| {
+                major(before[*of].handle) == major(node.parent)
+                    || (node.class && major(before[*of].handle) == major(node.handle))
+            })
+        };
+        match parts.iter_mut().find(inside) {
+            Some(part) => part.push(index),
+            None => parts.push(vec![index]),
+        }
+    }
+    for part in parts {
+        let mut nodes: Vec<_> = part.iter().map(|index| before[*index].raw()).collect();
+        let place = std::mem::replace(&mut nodes[0].parent, Handle::ROOT);
+        let Some(mut nodes) = netlink.learn(stage, &nodes)? else { return Ok(None) };
+        nodes[0].parent = place;
+        for (index, node) in part.iter().zip(&nodes) {
+            learnt[*index] = Node::of(node);
+        }
+    }
+    Ok(Some(learnt))
 }
 
 fn stage(link: &Link) -> Option<(Netlink, Link)> {
