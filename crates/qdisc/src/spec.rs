@@ -148,17 +148,6 @@ impl Spec {
         }
     }
 
-    /// What is asked for inside, if it is.
-    #[must_use]
-    pub fn leaf(&self) -> Option<&Self> {
-        match self {
-            Self::Tbf(options) => options.leaf.as_deref(),
-            Self::Htb(options) => options.leaf.as_deref(),
-            Self::Netem(options) => options.leaf.as_deref(),
-            _ => None,
-        }
-    }
-
     /// An empty discipline of this kind on `device` at time `now`. `random` rolls its dice, if it has any.
     ///
     /// # Panics

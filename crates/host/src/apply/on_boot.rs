@@ -9,7 +9,6 @@ impl Host {
     /// # Errors
     /// If there is no such interface, the line is wrong, or the kernel refuses.
     pub fn on_boot(&mut self, dev: &str, line: &str) -> Result<bool, ApplyError> {
-        bounds::interface(dev)?;
         let spec = bounds::line(line)?;
         let link = self.netlink.link(dev)?;
         if qdisc::is(&self.netlink.qdiscs(link.index)?, &spec, &link) {

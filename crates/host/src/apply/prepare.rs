@@ -80,8 +80,7 @@ impl Host {
         for change in &plan.changes {
             let (before, now) = change::survey(self, &change.what)?;
             due.push(now == Now::Before);
-            let progress =
-                if now == Now::After { Progress::Kept } else { Progress::Untouched };
+            let progress = if now == Now::After { Progress::Kept } else { Progress::Untouched };
             entries.push(Entry { before, progress });
             if let Now::Other(difference) = now {
                 differences.push(difference);

@@ -97,6 +97,8 @@ pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), Appl
             let missing_folders = place.missing_folders();
             Ok((Before::File { file, missing_folders }, now))
         }
+        // Plans for Linux have none.
+        What::Lines { .. } => Err(mismatch()),
     }
 }
 

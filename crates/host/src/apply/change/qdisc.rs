@@ -5,6 +5,7 @@ use dualq_qdisc::{Config, Spec};
 use serde::{Deserialize, Serialize};
 
 use crate::apply::{ApplyError, Difference, Step};
+use crate::facts::interfaces::qdiscs;
 
 /// Handles of what dualq puts in place begin here, or at the next that is free.
 const FIRST_MAJOR: u16 = 0xd0;
@@ -105,17 +106,7 @@ pub(crate) fn tree(netlink: &mut Netlink, link: u32) -> Result<Vec<Node>, ApplyE
 
 /// As plans name what is there: a line for each discipline.
 pub(crate) fn lines(queues: &[Queue]) -> Vec<String> {
-    let line = |queue: &Queue| {
-        crate::facts::Qdisc {
-            kind: queue.kind.clone(),
-            handle: queue.handle.to_string(),
-            parent: queue.parent.to_string(),
-            options: queue.config.as_ref().map(ToString::to_string),
-            ..crate::facts::Qdisc::default()
-        }
-        .line()
-    };
-    queues.iter().map(line).collect()
+    qdiscs(queues).iter().map(crate::facts::Qdisc::line).collect()
 }
 
 /// What is at the root of a device, if dualq can say all of it.
