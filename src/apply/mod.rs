@@ -14,7 +14,7 @@ use dualq_host::apply::{
 };
 use dualq_host::plan::What;
 use dualq_host::{Plan, Root};
-use dualq_netlink::{Netlink, NetlinkError};
+use dualq_netlink::Netlink;
 
 use crate::cli::apply::{
     ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StateArgs, StatusArgs, WatchOverArgs,
@@ -35,7 +35,7 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
     }
     let mut host = host(&args.state)?;
     finish_earlier(&mut host, args.dry_run)?;
-    let ready = match host.prepare(&plan, args.confirm_within).map_err(shown)? {
+    let ready = match host.prepare(&plan, args.confirm_within, args.dry_run).map_err(shown)? {
         Prepared::Ready(ready) => ready,
         Prepared::Already(Already::There) => {
             return say("nothing to change: all is as the plan asks for\n");
@@ -118,7 +118,7 @@ pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
     let mut host = host(&args.state)?;
     match host.recover(&mut |_| {}) {
         // What the caller belongs to was not meant to stay.
-        Ok(Some(recovered)) if is_about(&recovered.record.plan, &args.dev) => return Ok(()),
+        Ok(Some(record)) if is_about(&record.plan, &args.dev) => return Ok(()),
         Ok(_) | Err(ApplyError::Busy) => {}
         Err(error) => note(&error.to_string()),
     }
@@ -170,11 +170,10 @@ fn finish_earlier(host: &mut Host, pretend: bool) -> Result<bool, Failure> {
 }
 
 fn recover(host: &mut Host) -> Result<bool, ApplyError> {
-    let Some(recovered) = host.recover(&mut |_| {})? else { return Ok(false) };
-    let record = &recovered.record;
+    let Some(record) = host.recover(&mut |_| {})? else { return Ok(false) };
     let why = record.why.as_deref().unwrap_or_default();
     note(&format!("{} was taken back: {why}", record.plan.about));
-    warn_of(record);
+    warn_of(&record);
     Ok(true)
 }
 
@@ -188,10 +187,7 @@ fn shown(error: ApplyError) -> Failure {
         // The line below says it in short.
         let _ = write!(io::stdout(), "{difference}");
     }
-    match error {
-        ApplyError::Netlink(NetlinkError::NotPermitted { .. }) => Failure::Run(error.to_string()),
-        other => Failure::Run(other.to_string()),
-    }
+    Failure::Run(error.to_string())
 }
 
 fn say(text: &str) -> Result<(), Failure> {

@@ -35,6 +35,9 @@ pub(crate) fn text(status: &Status) -> String {
     for left in &status.left {
         let _ = writeln!(text, "left as it is: {left}");
     }
+    for below in &status.below {
+        let _ = writeln!(text, "below it: {below}");
+    }
     if !status.changes.is_empty() {
         text.push('\n');
     }

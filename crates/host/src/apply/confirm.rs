@@ -24,6 +24,8 @@ impl Host {
         pretend: bool,
         step: &mut dyn FnMut(&Step),
     ) -> Result<Confirmed, ApplyError> {
+        // Who asks in vain should leave no folder behind.
+        self.store.newest()?.ok_or(ApplyError::Nothing)?;
         let lock = self.store.lock()?;
         let now = self.now()?;
         let mut record = self.store.newest()?.filter(Record::is_open).ok_or(ApplyError::Nothing)?;

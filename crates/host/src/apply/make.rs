@@ -16,6 +16,7 @@ impl Ready<'_> {
         step: &mut dyn FnMut(&Step),
     ) -> Result<Record, ApplyError> {
         let Self { host, lock, mut record, due } = self;
+        let lock = lock.map_or_else(|| host.store.lock(), Ok)?;
         let mut rehearsed = Vec::new();
         for (index, change) in record.plan.changes.iter().enumerate() {
             let before = &mut record.entries[index].before;

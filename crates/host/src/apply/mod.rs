@@ -40,7 +40,7 @@ pub use difference::Difference;
 pub use error::ApplyError;
 pub use prepare::{Already, Prepared, Ready};
 pub use record::{Before, Entry, Phase, Progress, Record};
-pub use rollback::{Recovered, Rollback};
+pub use rollback::Rollback;
 pub use status::{Live, Standing, State, Status};
 pub use store::{Lock, Store};
 

@@ -27,7 +27,8 @@ pub enum Already {
 /// A plan that can be applied: nothing is changed yet, and nobody else changes anything meanwhile.
 pub struct Ready<'a> {
     pub(super) host: &'a mut Host,
-    pub(super) lock: Lock,
+    /// `None` if it is only pretended.
+    pub(super) lock: Option<Lock>,
     pub(super) record: Record,
     /// Which of its changes are to be made.
     pub(super) due: Vec<bool>,
@@ -49,14 +50,22 @@ impl Ready<'_> {
 
 impl Host {
     /// Looks whether a plan can be applied. It may then be confirmed `within` that time. What an earlier call left unfinished
-    /// has to be [recovered](Self::recover) before.
+    /// has to be [recovered](Self::recover) before. With `pretend` no folder of records is made for it.
     ///
     /// # Errors
     /// If another process is at it, the plan asks for what no plan should, the machine is not as the plan found it, something
     /// could not be put back, or a file could not be written. Nothing is changed.
-    pub fn prepare(&mut self, plan: &Plan, within: Duration) -> Result<Prepared<'_>, ApplyError> {
+    pub fn prepare(
+        &mut self,
+        plan: &Plan,
+        within: Duration,
+        pretend: bool,
+    ) -> Result<Prepared<'_>, ApplyError> {
         bounds::check(plan)?;
-        let lock = self.store.lock()?;
+        let lock = match pretend && !self.store.folder().exists() {
+            true => None,
+            false => Some(self.store.lock()?),
+        };
         let now = self.now()?;
         if let Some(record) = self.store.newest()? {
             if record.unfinished(&now).is_some() {

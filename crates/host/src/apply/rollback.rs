@@ -13,13 +13,6 @@ pub struct Rollback {
     pub force: bool,
 }
 
-/// What was found unfinished, and is finished now.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Recovered {
-    /// The record of the plan that was taken back.
-    pub record: Record,
-}
-
 impl Host {
     /// Takes back the newest plan that is there.
     ///
@@ -31,6 +24,8 @@ impl Host {
         how: Rollback,
         step: &mut dyn FnMut(&Step),
     ) -> Result<Record, ApplyError> {
+        // Who asks in vain should leave no folder behind.
+        self.store.newest()?.ok_or(ApplyError::Nothing)?;
         let lock = self.store.lock()?;
         let record = self.store.newest()?.filter(Record::is_open).ok_or(ApplyError::Nothing)?;
         let mut differences = Vec::new();
@@ -54,15 +49,12 @@ impl Host {
         self.take_back(record, "somebody asked for it", how.force, &lock, step)
     }
 
-    /// Finishes what an earlier call left unfinished, if it did: a plan that was not confirmed in time, or a process that was
+    /// Finishes what an earlier call left unfinished, if it did, and gives its record: a plan that was not confirmed in time, or a process that was
     /// killed on its way.
     ///
     /// # Errors
     /// [`ApplyError::Busy`] if another process has not ended yet; [`ApplyError::Left`] if something could not be put back.
-    pub fn recover(
-        &mut self,
-        step: &mut dyn FnMut(&Step),
-    ) -> Result<Option<Recovered>, ApplyError> {
+    pub fn recover(&mut self, step: &mut dyn FnMut(&Step)) -> Result<Option<Record>, ApplyError> {
         // Who only looks should leave no folder behind.
         if self.unfinished()?.is_none() {
             return Ok(None);
@@ -84,7 +76,7 @@ impl Host {
         &mut self,
         lock: &Lock,
         step: &mut dyn FnMut(&Step),
-    ) -> Result<Option<Recovered>, ApplyError> {
+    ) -> Result<Option<Record>, ApplyError> {
         let now = self.now()?;
         let Some(mut record) = self.store.newest()? else { return Ok(None) };
         let Some(why) = record.unfinished(&now) else { return Ok(None) };
@@ -100,7 +92,7 @@ impl Host {
             record.borrowed = None;
         }
         let record = self.take_back(record, &why, false, lock, step)?;
-        Ok(Some(Recovered { record }))
+        Ok(Some(record))
     }
 
     /// Takes back a plan of which a change failed.

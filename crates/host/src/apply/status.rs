@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::change::{self, Now};
-use super::record::Progress;
 use super::{ApplyError, Difference, Host, Phase, bounds};
 use crate::plan::What;
 
@@ -31,6 +30,9 @@ pub struct Status {
     /// What was not put back then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
+    /// What the plans are for that were confirmed before it and are still there, the newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<String>,
     /// Its changes, if it is there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<State>,
@@ -92,10 +94,13 @@ impl Host {
             seconds_left: None,
             why: record.as_ref().and_then(|record| record.why.clone()),
             left: record.as_ref().map(|record| record.left.clone()).unwrap_or_default(),
+            below: Vec::new(),
             changes: Vec::new(),
             interfaces: Vec::new(),
         };
         let Some(record) = record.filter(super::Record::is_open) else { return Ok(status) };
+        let below = self.store.below(record.number)?;
+        status.below = below.into_iter().map(|record| record.plan.about).collect();
         if record.phase == Phase::Applied {
             status.seconds_left = Some(record.left_to_confirm(&now).as_secs());
         }
@@ -107,9 +112,6 @@ impl Host {
             };
             let (standing, difference) = match now {
                 Now::After => (Standing::AsPlanned, None),
-                Now::Before if file && entry.progress == Progress::Untouched => {
-                    (Standing::AsBefore, None)
-                }
                 Now::Before => (Standing::AsBefore, None),
                 Now::Other(difference) => (Standing::Drifted, Some(difference)),
             };

@@ -137,6 +137,15 @@ impl Store {
         Ok(closed)
     }
 
+    /// The open records before that of a number, the newest first.
+    pub(crate) fn below(&self, number: u64) -> Result<Vec<Record>, ApplyError> {
+        let mut below = Vec::new();
+        for earlier in self.numbers()?.into_iter().rev().filter(|earlier| *earlier < number) {
+            below.extend(self.load(earlier)?.filter(Record::is_open));
+        }
+        Ok(below)
+    }
+
     /// The number of the record after all that are there.
     pub(crate) fn next_number(&self) -> Result<u64, ApplyError> {
         Ok(self.numbers()?.last().map_or(1, |last| last + 1))

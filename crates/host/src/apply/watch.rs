@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::record::Phase;
-use super::{ApplyError, Host, Recovered, Step};
+use super::{ApplyError, Host, Record, Step};
 
 /// It looks so often whether it is still needed.
 const LOOK: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ impl Host {
         &mut self,
         number: u64,
         step: &mut dyn FnMut(&Step),
-    ) -> Result<Option<Recovered>, ApplyError> {
+    ) -> Result<Option<Record>, ApplyError> {
         loop {
             let waits = |host: &Self| -> Result<Option<Duration>, ApplyError> {
                 let now = host.now()?;

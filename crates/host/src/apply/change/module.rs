@@ -34,7 +34,10 @@ pub(crate) fn unload(module: &str) -> Result<(), ApplyError> {
 }
 
 fn modprobe(arguments: &[&str], what: &str) -> Result<(), ApplyError> {
+    // Not every root has the folder for such programs on its path.
+    let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("modprobe")
+        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
         .args(arguments)
         .stdin(Stdio::null())
         .output()

@@ -1,7 +1,7 @@
 //! The queue disciplines of an interface: what is there, putting another there, and putting back what was.
 
 use dualq_netlink::{Handle, Link, Netlink, Place, Queue};
-use dualq_qdisc::{Config, Spec};
+use dualq_qdisc::{Config, Spec, show};
 use serde::{Deserialize, Serialize};
 
 use crate::apply::{ApplyError, Difference, Step};
@@ -116,7 +116,9 @@ pub(crate) fn config(queues: &[Queue]) -> Option<&Config> {
 
 /// Whether what is at the root of a device is what `spec` asks for.
 pub(crate) fn is(queues: &[Queue], spec: &Spec, link: &Link) -> bool {
-    config(queues) == Some(&spec.configure(&link.device()))
+    // Kernels keep times in ticks of their own, of which tc shows nothing.
+    let shown = |config: &Config| (show::text(config), show::json(config));
+    config(queues).map(shown) == Some(shown(&spec.configure(&link.device())))
 }
 
 /// Whether the kernel put it there by itself, so that it comes again when what is there instead is removed.
