@@ -35,7 +35,10 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
     }
     let mut host = host(&args.state)?;
     finish_earlier(&mut host, args.dry_run)?;
-    let ready = match host.prepare(&plan, args.confirm_within, args.dry_run).map_err(shown)? {
+    let ready = match host
+        .prepare(&plan, args.confirm_within, args.dry_run)
+        .map_err(|error| shown(&error))?
+    {
         Prepared::Ready(ready) => ready,
         Prepared::Already(Already::There) => {
             return say("nothing to change: all is as the plan asks for\n");
@@ -50,8 +53,15 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
     if args.dry_run {
         return say(&intentions(&ready));
     }
-    let mut guard = |record: &Record| watchdog::start(record.number, &args.state.state);
-    let record = ready.make(&mut guard, &mut told).map_err(shown)?;
+    let state = &args.state.state;
+    let mut guard = |record: &Record| watchdog::start(record.number, state);
+    let record = ready.make(&mut guard, &mut told).map_err(|error| shown(&error))?;
+    if host.store().is_in_memory() {
+        note(&format!(
+            "{} is in memory: after a restart nothing could be rolled back; --state puts it elsewhere",
+            state.display()
+        ));
+    }
     let files =
         record.plan.changes.iter().filter(|change| matches!(change.what, What::File { .. }));
     let files = match files.count() {
@@ -69,7 +79,7 @@ pub(crate) fn confirm(args: &ConfirmArgs) -> Result<(), Failure> {
     privileges::check("confirm")?;
     let mut host = host(&args.state)?;
     finish_earlier(&mut host, args.dry_run)?;
-    match host.confirm(args.dry_run, &mut told).map_err(shown)? {
+    match host.confirm(args.dry_run, &mut told).map_err(|error| shown(&error))? {
         Confirmed::Already(_) => say("nothing to change: the plan is confirmed\n"),
         Confirmed::Now(_) if args.dry_run => say("it can be confirmed\n"),
         Confirmed::Now(_) => say("confirmed; `dualq rollback` takes it back\n"),
@@ -83,7 +93,7 @@ pub(crate) fn rollback(args: &RollbackArgs) -> Result<(), Failure> {
         return say("rolled back: all is as it was before\n");
     }
     let how = Rollback { pretend: args.dry_run, force: args.force };
-    let record = host.rollback(how, &mut told).map_err(shown)?;
+    let record = host.rollback(how, &mut told).map_err(|error| shown(&error))?;
     if args.dry_run {
         return say("it can be rolled back\n");
     }
@@ -99,7 +109,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
         if let Err(error) = recover(&mut host) {
             note(&error.to_string());
         }
-        let status = host.status().map_err(shown)?;
+        let status = host.status().map_err(|error| shown(&error))?;
         let text =
             if args.json { report::status::json(&status) } else { report::status::text(&status) };
         let clear = if redraw { REDRAW } else { "" };
@@ -122,14 +132,14 @@ pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
         Ok(_) | Err(ApplyError::Busy) => {}
         Err(error) => note(&error.to_string()),
     }
-    host.on_boot(&args.dev, &args.line).map(drop).map_err(shown)
+    host.on_boot(&args.dev, &args.line).map(drop).map_err(|error| shown(&error))
 }
 
 pub(crate) fn watch_over(args: &WatchOverArgs) -> Result<(), Failure> {
     watchdog::settle(args.unit)?;
     let mut host = host(&args.state)?;
     watchdog::is_ready()?;
-    host.watch_over(args.number, &mut |_| {}).map(drop).map_err(shown)
+    host.watch_over(args.number, &mut |_| {}).map(drop).map_err(|error| shown(&error))
 }
 
 fn is_about(plan: &Plan, interface: &str) -> bool {
@@ -160,12 +170,12 @@ fn read(path: &Path) -> Result<Plan, Failure> {
 /// Finishes what an earlier call left unfinished; whether there was something. A call that must not change anything only says
 /// that it cannot go on.
 fn finish_earlier(host: &mut Host, pretend: bool) -> Result<bool, Failure> {
-    match host.unfinished().map_err(shown)? {
+    match host.unfinished().map_err(|error| shown(&error))? {
         None => Ok(false),
         Some(why) if pretend => Err(Failure::Run(format!(
             "an earlier plan is to be taken back first ({why}): `dualq status` does that"
         ))),
-        Some(_) => recover(host).map_err(shown),
+        Some(_) => recover(host).map_err(|error| shown(&error)),
     }
 }
 
@@ -182,7 +192,7 @@ fn warn_of(record: &Record) {
 }
 
 /// The error in one line, below what is not as it should be.
-fn shown(error: ApplyError) -> Failure {
+fn shown(error: &ApplyError) -> Failure {
     for difference in error.differences() {
         // The line below says it in short.
         let _ = write!(io::stdout(), "{difference}");

@@ -183,6 +183,7 @@ fn perform(operation: Operation, watched: bool, step: &mut dyn FnMut(&Step)) {
     }
 }
 
+#[expect(clippy::zombie_processes, reason = "it is there when this process has ended")]
 fn watch_over(number: u64) -> Result<(), ApplyError> {
     let mut child = Command::new(DUALQ)
         .args(["watch-over", &number.to_string(), "--state", STATE])

@@ -263,6 +263,12 @@ fn what_somebody_had_chosen_comes_back() {
              tc qdisc add dev d0 parent 7:1 handle 9: bfifo limit 12345",
             "",
         ),
+        (
+            "mq",
+            "ip link del d0; ip link add d0 numtxqueues 2 type veth peer name d1; ip link set d0 up; ip link set d1 up; \
+             tc qdisc add dev d0 root handle 1: mq; tc qdisc replace dev d0 parent 1:2 handle 22: bfifo limit 5000",
+            "",
+        ),
     ];
     for (what, commands, line) in chosen {
         let Some(room) = Room::new() else { return };
@@ -325,6 +331,16 @@ fn a_line_that_the_kernel_refuses_changes_nothing() {
     assert!(said.contains("this kernel has no qdisc dualpi2"), "{said}");
     assert_eq!(room.all(), before);
     assert_eq!(room.says(&["status"]), "no plan is applied here\n");
+    // There can be no second device of this name, so that it turns out half-way.
+    room.plan(&plan([
+        sysctl("net.ipv4.tcp_ecn", "2", "1"),
+        qdisc("lo", "root noqueue", "htb rate 48mbit leaf dualpi2"),
+    ]));
+    let said = room.refuses(&["apply"]);
+    let end = "in d0:1 of lo: this kernel has no qdisc dualpi2 (Specified qdisc kind is unknown); all is as it was before";
+    assert!(said.ends_with(end), "{said}");
+    assert_eq!(room.all(), before);
+    assert!(room.says(&["status"]).contains("the last was taken back: it failed: "));
 }
 
 #[test]

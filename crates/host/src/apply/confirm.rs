@@ -56,10 +56,7 @@ impl Host {
         }
         let mut work = || -> Result<(), ApplyError> {
             record.phase = Phase::Confirming;
-            for index in 0..due.len() {
-                if !due[index] {
-                    continue;
-                }
+            for (index, _) in due.iter().enumerate().filter(|(_, due)| **due) {
                 record.entries[index].progress = Progress::Underway;
                 self.store.save(&record, &lock)?;
                 step(&Step::Recorded);
@@ -69,6 +66,7 @@ impl Host {
                 entry.progress = Progress::Made;
                 step(&Step::Made(bounds::name(what)));
             }
+            self.check(&record, &super::Entry::is_file)?;
             record.phase = Phase::Confirmed;
             self.store.save(&record, &lock)?;
             step(&Step::Recorded);

@@ -1,8 +1,8 @@
 //! Making the changes that do not outlast a restart.
 
-use super::change;
+use super::change::{self, Now};
 use super::record::{Phase, Progress};
-use super::{ApplyError, Ready, Record, Step, bounds};
+use super::{ApplyError, Entry, Host, Ready, Record, Step, bounds};
 
 impl Ready<'_> {
     /// Makes them. `guard` is called when all that was there is recorded and before the first change: it starts whatever will
@@ -26,11 +26,12 @@ impl Ready<'_> {
             });
         }
         host.store.save(&record, &lock)?;
+        host.store.prune(&record, &lock);
         step(&Step::Recorded);
         let mut work = || -> Result<(), ApplyError> {
             guard(&record)?;
-            for index in 0..due.len() {
-                if !due[index] || record.entries[index].is_file() {
+            for (index, due) in due.iter().enumerate() {
+                if !due || record.entries[index].is_file() {
                     continue;
                 }
                 record.entries[index].progress = Progress::Underway;
@@ -42,6 +43,7 @@ impl Ready<'_> {
                 entry.progress = Progress::Made;
                 step(&Step::Made(bounds::name(what)));
             }
+            host.check(&record, &|entry| !entry.is_file())?;
             record.phase = Phase::Applied;
             record.applied = host.now()?;
             host.store.save(&record, &lock)?;
@@ -52,5 +54,25 @@ impl Ready<'_> {
             Ok(()) => Ok(record),
             Err(error) => Err(host.take_back_after(error, record, &lock, step)),
         }
+    }
+}
+
+impl Host {
+    /// Reads back what was made: a change may undo another, or somebody else does.
+    pub(crate) fn check(
+        &mut self,
+        record: &Record,
+        which: &dyn Fn(&Entry) -> bool,
+    ) -> Result<(), ApplyError> {
+        for (change, entry) in record.plan.changes.iter().zip(&record.entries) {
+            if which(entry)
+                && entry.progress == Progress::Made
+                && change::now(self, &change.what, entry)? != Now::After
+            {
+                let name = bounds::name(&change.what);
+                return Err(ApplyError::Plan(format!("{name} does not stay as the plan asks for")));
+            }
+        }
+        Ok(())
     }
 }

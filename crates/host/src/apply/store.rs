@@ -12,6 +12,8 @@ use super::{ApplyError, Record};
 const LOCK: &str = "lock";
 const RECORD: &str = "record-";
 const SUFFIX: &str = ".json";
+/// tmpfs and ramfs (`TMPFS_MAGIC`, `RAMFS_MAGIC`).
+const MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// The folder of the records, `/var/lib/dualq`: one file for each plan that was applied.
 #[derive(Clone, Debug)]
@@ -74,8 +76,12 @@ impl Store {
     }
 
     fn lock_file(&self) -> Result<File, ApplyError> {
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(ApplyError::io(self.use_it()))?;
+        if !self.folder.exists() {
+            let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+            let above = self.folder.parent().filter(|above| !above.as_os_str().is_empty());
+            made.and_then(|()| File::open(above.unwrap_or(Path::new(".")))?.sync_all())
+                .map_err(ApplyError::io(self.use_it()))?;
+        }
         let mut options = File::options();
         options.create(true).truncate(false).write(true).mode(0o600);
         options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
@@ -149,6 +155,23 @@ impl Store {
     /// The number of the record after all that are there.
     pub(crate) fn next_number(&self) -> Result<u64, ApplyError> {
         Ok(self.numbers()?.last().map_or(1, |last| last + 1))
+    }
+
+    /// Removes the records of plans that were taken back before this one.
+    pub(crate) fn prune(&self, record: &Record, _lock: &Lock) {
+        for earlier in self.numbers().unwrap_or_default() {
+            let is_over = matches!(self.load(earlier), Ok(Some(found)) if !found.is_open());
+            if is_over && earlier < record.number {
+                // They only take space.
+                let _ = fs::remove_file(self.path(earlier));
+            }
+        }
+    }
+
+    /// Whether a restart of the machine would lose the records.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        rustix::fs::statfs(&self.folder).is_ok_and(|found| MEMORY.contains(&(found.f_type as u32)))
     }
 
     /// Writes a record so that after a power cut there is either the old one or the new one.

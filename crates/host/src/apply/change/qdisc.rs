@@ -126,10 +126,11 @@ fn is_default(tree: &[Node]) -> bool {
     tree.iter().all(|node| node.handle == 0)
 }
 
-/// What `net.core.default_qdisc` was when the kernel put this there, if that made a difference.
+/// What `net.core.default_qdisc` was when the kernel put there what nobody asked for, if that made a difference.
 pub(crate) fn default_kind(tree: &[Node]) -> Option<&str> {
-    let kind = is_default(tree).then(|| tree.iter().find(|node| node.kind != "mq"))??.kind.as_str();
-    (kind != "noqueue").then_some(kind)
+    let defaults = tree.iter().filter(|node| node.handle == 0 && !node.class);
+    let mut kinds = defaults.map(|node| node.kind.as_str());
+    kinds.find(|kind| !matches!(*kind, "mq" | "noqueue"))
 }
 
 /// Says why what is there could not be put back exactly, if it could not.
