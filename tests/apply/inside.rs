@@ -120,6 +120,8 @@ fn set_up() {
         let index = netlink.link(name).unwrap().index;
         netlink.set_up(index).unwrap();
     }
+    // So that what the kernel put on i0 is not what it would put there now.
+    fs::write("/proc/sys/net/core/default_qdisc", "codel").unwrap();
     let chosen = netlink.link("e0").unwrap().index;
     let place = Place { handle: Handle::qdisc(0x8001), ..Place::root(chosen) };
     netlink.replace_qdisc(&place, &grammar::parse("dualpi2").unwrap().spec).unwrap();
