@@ -1,8 +1,11 @@
 //! Arguments in, one call into the right part, an exit status out.
 
 pub(crate) mod apply;
+pub(crate) mod doctor;
 pub(crate) mod kernel;
+pub(crate) mod mtu;
 pub(crate) mod plan;
+pub(crate) mod recipe;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -14,7 +17,9 @@ use clap::{Args, Parser, Subcommand};
 use crate::interrupt::EXIT_STATUS;
 use crate::{check, replay, run};
 use apply::{ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StatusArgs, WatchOverArgs};
+use doctor::DoctorArgs;
 use kernel::KernelCommand;
+use mtu::MtuArgs;
 use plan::PlanArgs;
 
 /// Why nothing came of a call.
@@ -75,6 +80,10 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Kernel(KernelCommand),
 
+    /// Look at this machine's queues and TCP: what is wrong, why it matters, and what to do
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(DoctorArgs),
+
     /// Plan what to change on a machine, as a list of differences with reasons; nothing is changed
     #[command(after_help = plan::EXAMPLES)]
     Plan(PlanArgs),
@@ -97,6 +106,10 @@ pub(crate) enum Command {
 
     #[command(hide = true, about = "Take a plan back unless it is confirmed")]
     WatchOver(WatchOverArgs),
+
+    /// Find the largest packet that gets to a host, and whether larger ones vanish without a word
+    #[command(after_help = mtu::EXAMPLES)]
+    Mtu(MtuArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -312,6 +325,7 @@ impl Command {
             Self::Run(args) => run::run(&args),
             Self::Check(args) => check::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
+            Self::Doctor(args) => crate::doctor::run(&args),
             Self::Plan(args) => crate::plan::run(&args),
             Self::Apply(args) => crate::apply::apply(&args),
             Self::Confirm(args) => crate::apply::confirm(&args),
@@ -319,6 +333,7 @@ impl Command {
             Self::Status(args) => crate::apply::status(&args),
             Self::OnBoot(args) => crate::apply::on_boot(&args),
             Self::WatchOver(args) => crate::apply::watch_over(&args),
+            Self::Mtu(args) => crate::mtu::run(&args),
         }
     }
 }

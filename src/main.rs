@@ -4,13 +4,16 @@
 mod apply;
 mod check;
 mod cli;
+mod doctor;
 mod inside;
 mod interrupt;
 mod kernel;
+mod mtu;
 mod output;
 mod plan;
 mod predict;
 mod progress;
+mod recipe;
 mod replay;
 mod report;
 mod run;

@@ -20,8 +20,9 @@ pub(crate) struct Prediction {
     pub(crate) remarks: Vec<String>,
 }
 
-/// Where the bottleneck is somebody else's, its queue is not known. This many packets are Linux's default, and not unusual.
-const UNKNOWN_QUEUE: &str = "pfifo limit 1000";
+/// Where the bottleneck is somebody else's, its queue is not known. A thousand full packets are Linux's default, and not
+/// unusual; in bytes, for what is an aggregate on this machine is none there.
+const UNKNOWN_QUEUE: &str = "bfifo limit 1514000";
 /// What is simulated is cut so that it takes seconds.
 const MOST_PACKETS: u64 = 3_000_000;
 const PACKET_BITS: u64 = 12_000;
@@ -53,27 +54,31 @@ pub(crate) fn predict(facts: &Facts, wishes: &Wishes) -> Result<Prediction, Fail
     let Outlook { rate, now, after, cc, ecn } = outlook;
     if now.is_none() {
         remarks.push(format!(
-            "Now, the queue is taken to be in the provider's shaper, and as deep as `{UNKNOWN_QUEUE}`: what it really is cannot be seen from here."
+            "Now, the queue is taken to be in the provider's shaper, a FIFO of 1000 full packets (`{UNKNOWN_QUEUE}`): what it really is cannot be seen from here."
         ));
     }
     let now = now.unwrap_or_else(|| UNKNOWN_QUEUE.to_owned());
-    let base = scenario("", &now, rate, rtt, "cubic", false)?;
+    let base = scenario(rate, rtt, "pfifo", "cubic", false)?;
     let mut runs = Vec::new();
     for (when, line, cc, ecn) in [("now", now, cc.0, ecn.0), ("after", after, cc.1, ecn.1)] {
-        let parsed = grammar::parse(&line).map_err(|error| Failure::Run(error.to_string()))?;
         // The link has the shaper's rate, so that its leaf alone says how packets wait.
-        let leaf = parsed.spec.leaf().cloned().unwrap_or(parsed.spec);
-        let missing = leaf.unmodelled().or_else(|| {
-            let known = CONGESTION_CONTROLS.contains(&cc.as_str());
-            (!known).then_some(cc.as_str())
-        });
-        if let Some(missing) = missing {
+        let spec = grammar::parse(&line).ok().map(|parsed| parsed.spec);
+        let leaf = spec.map(|spec| spec.leaf().cloned().unwrap_or(spec));
+        let missing = match &leaf {
+            None => Some(line.as_str()),
+            Some(leaf) => leaf.unmodelled(),
+        };
+        let unknown_cc = !CONGESTION_CONTROLS.contains(&cc.as_str());
+        let missing = missing.or(unknown_cc.then_some(cc.as_str()));
+        let (Some(leaf), None) = (&leaf, missing) else {
+            let missing = missing.unwrap_or_default();
             remarks
                 .push(format!("Not simulated: `{when}`, for the model does not have {missing}."));
             continue;
-        }
+        };
         let leaf = leaf.to_string();
-        let plan = scenario(&format!("{when}: {leaf}, {cc}"), &leaf, rate, rtt, &cc, ecn)?;
+        // DCTCP asks for ECN by itself.
+        let plan = scenario(rate, rtt, &leaf, &cc, ecn || cc == "dctcp")?;
         let variant = plan.variants().into_iter().next();
         let mut variant = variant.expect("a plan without lists has one variant");
         variant.settings = vec![("plan".to_owned(), format!("{when}: {leaf}, {cc}"))];
@@ -85,16 +90,9 @@ pub(crate) fn predict(facts: &Facts, wishes: &Wishes) -> Result<Prediction, Fail
 }
 
 /// One large transfer, and ssh beside it.
-fn scenario(
-    name: &str,
-    qdisc: &str,
-    rate: Rate,
-    rtt: Duration,
-    cc: &str,
-    ecn: bool,
-) -> Result<Plan, Failure> {
+fn scenario(rate: Rate, rtt: Duration, qdisc: &str, cc: &str, ecn: bool) -> Result<Plan, Failure> {
     let bits = rate.as_bits_per_second();
-    let seconds = (MOST_PACKETS * PACKET_BITS).checked_div(bits).unwrap_or(0).clamp(6, 40);
+    let seconds = (MOST_PACKETS * PACKET_BITS).checked_div(bits).unwrap_or(0).clamp(2, 40);
     let warmup = seconds / 4;
     let (nanos, milliseconds) = (rtt.as_nanos(), rtt.as_secs_f64() * 1e3);
     let source = format!(
@@ -104,6 +102,5 @@ fn scenario(
          [link]\nrate = \"{bits}bit\"\nrtt = \"{nanos}ns\"\nqdisc = \"{qdisc}\"\n\
          [[flow]]\ncc = \"{cc}\"\necn = {ecn}\n"
     );
-    let context = if name.is_empty() { String::new() } else { format!("{name}: ") };
-    Plan::parse(&source).map_err(|error| Failure::Usage(format!("{context}{}", error.message)))
+    Plan::parse(&source).map_err(|error| Failure::Run(format!("prediction: {error}")))
 }

@@ -182,3 +182,37 @@ impl Stages {
         }
     }
 }
+
+/// Says what is under way, if it takes long and nobody knows how long.
+pub(crate) struct Spinner {
+    started: Instant,
+    bar: Option<ProgressBar>,
+    wanted: bool,
+}
+
+impl Spinner {
+    pub(crate) fn new(wanted: bool) -> Self {
+        Self { started: Instant::now(), bar: None, wanted }
+    }
+
+    /// To be called whenever something else is under way. Draws nothing within the first second.
+    pub(crate) fn show(&mut self, what: impl FnOnce() -> String) {
+        if !self.wanted || self.started.elapsed() < PATIENCE {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let spinner =
+                ProgressBar::new_spinner().with_style(style("{spinner} {elapsed}, {wide_msg}"));
+            spinner.enable_steady_tick(Duration::from_millis(100));
+            spinner
+        });
+        bar.set_message(what());
+    }
+
+    /// Takes it off the screen.
+    pub(crate) fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

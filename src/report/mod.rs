@@ -1,8 +1,11 @@
 //! What came of it: tables for people, JSON and CSV for programs.
 
 pub(crate) mod check;
+pub(crate) mod doctor;
 pub(crate) mod kernel;
+pub(crate) mod mtu;
 pub(crate) mod plan;
+pub(crate) mod recipe;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod status;

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use dualq_host::Plan;
-use dualq_host::facts::Os;
 use dualq_host::plan::{Change, What};
 use serde_json::{Value, json};
 use similar::TextDiff;
@@ -33,9 +32,6 @@ pub(crate) fn text(plan: &Plan) -> String {
         for note in &plan.notes {
             wrapped(&mut text, "  - ", note);
         }
-    }
-    if plan.os == Os::FreeBsd {
-        text.push_str("\nFor FreeBSD; put in place by hand.\n");
     }
     text
 }

@@ -9,8 +9,10 @@ mod root;
 
 #[cfg(target_os = "linux")]
 pub mod apply;
+pub mod doctor;
 pub mod facts;
 pub mod plan;
+pub mod recipe;
 
 pub use facts::Facts;
 pub use plan::Plan;

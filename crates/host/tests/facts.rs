@@ -1,10 +1,10 @@
 //! Facts of machines that are trees of files.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use dualq_host::facts::{self, Availability, Setting, Sources};
+use dualq_host::facts::{self, Availability, Os, Setting, Sources};
 use dualq_host::{Facts, Root};
 use tempfile::TempDir;
 
@@ -153,6 +153,9 @@ fn where_nothing_tells_nothing_is_claimed() {
     assert_eq!(facts.qdiscs["dualpi2"], Availability::Unknown);
     assert_eq!(facts.congestion_controls["bbr"], Availability::Unknown);
     assert_eq!(facts.kernel.virtualization.as_deref(), Some("podman"));
+    // A machine that was made of a container's files is none.
+    machine.put("proc/2/comm", "kthreadd\n");
+    assert_eq!(machine.facts().kernel.virtualization, None);
     assert_eq!(
         facts.unread,
         [
@@ -248,6 +251,23 @@ fn a_line_of_a_file_is_read_as_sysctl_does() {
 }
 
 #[test]
+fn tc_is_asked_where_somebody_says_it_is() {
+    let machine = Machine::new(&[]);
+    let asked = |script: &str| {
+        machine.put("tc", script);
+        let tc = machine.0.path().join("tc");
+        fs::set_permissions(&tc, Permissions::from_mode(0o755)).unwrap();
+        let sources = Sources { tc: Some(&tc), ..Sources::default() };
+        facts::gather(&Root::new(machine.0.path()), sources)
+    };
+    let facts = asked("#!/bin/sh\ntest \"$*\" = -V && echo 'tc utility, iproute2-6.17.0'\n");
+    assert!(facts.tc.is_some_and(|tc| tc.dualpi2 && tc.version == "iproute2-6.17.0"));
+    let facts = asked("#!/bin/sh\nexit 1\n");
+    assert_eq!(facts.tc, None);
+    assert!(facts.unread.iter().any(|line| line.ends_with("/tc: it does not tell its version")));
+}
+
+#[test]
 fn a_setting_cannot_name_a_file_elsewhere() {
     let machine = Machine::new(&[
         ("etc/sysctl.conf", "/etc/secret=1\n.etc.secret=1\nnet/../../../etc/secret=1\nnet.*.x=1\n"),
@@ -280,6 +300,7 @@ fn what_is_no_facts_is_refused_in_one_line() {
         ("{}", "it has no number \"format\""),
         (newer.as_str(), "has facts of format 2, this dualq reads 1"),
         (misspelt.as_str(), "unknown field `kernal`"),
+        ("{\"format\": 1, \"two\\nlines\": 1}", "unknown field `two lines`"),
     ] {
         let error = Facts::parse("x.json", text).unwrap_err().to_string();
         assert!(error.starts_with("x.json ") && error.contains(part), "{error}");
@@ -287,4 +308,21 @@ fn what_is_no_facts_is_refused_in_one_line() {
     }
     let error = Facts::read(Path::new("/nowhere.json")).unwrap_err().to_string();
     assert!(error.starts_with("cannot read /nowhere.json: "), "{error}");
+}
+
+#[test]
+fn the_saved_machines_are_read() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/facts");
+    let mut read = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            continue;
+        }
+        let facts = Facts::read(&path).unwrap_or_else(|error| panic!("{error}"));
+        // FreeBSD's sysctls do not tell.
+        assert!(facts.os == Os::FreeBsd || !facts.interfaces.is_empty(), "{}", path.display());
+        read += 1;
+    }
+    assert!(read >= 5);
 }

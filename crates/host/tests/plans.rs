@@ -1,7 +1,9 @@
 //! What holds of every plan: for many machines, any wishes, and whatever somebody wrote into a file.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use dualq_host::facts::{Availability, File, Qdisc, Setting};
@@ -27,7 +29,7 @@ fn machines() -> Vec<(String, Facts)> {
         }
     }
     machines.sort_by(|one, other| one.0.cmp(&other.0));
-    assert!(machines.len() >= 9, "{machines:?}");
+    assert!(machines.len() >= 15, "{machines:?}");
     machines
 }
 
@@ -172,6 +174,24 @@ proptest! {
         prop_assert!(rest.changes.is_empty(), "{name}, {first:?}, {second:?}: {rest:#?}");
     }
 
+    /// What is accepted of a plan that somebody changed is still a plan of dualq's.
+    #[test]
+    fn changed_plans(number in 0_usize..64, edits in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4)) {
+        let machines = machines();
+        let (_, facts) = &machines[number % machines.len()];
+        let wishes = Wishes { profile: Profile::Bulk, ..Wishes::default() };
+        let mut text: Vec<char> = Plan::make(facts, &wishes).unwrap().write().chars().collect();
+        let letters = text.clone();
+        for (at, from) in edits {
+            *at.get_mut(&mut text) = *from.get(&letters);
+        }
+        let text: String = text.into_iter().collect();
+        match Plan::read(&text) {
+            Err(error) => prop_assert!(!error.to_string().contains('\n')),
+            Ok(plan) => prop_assert_eq!(Plan::read(&plan.write()), Ok(plan)),
+        }
+    }
+
     #[test]
     fn any_text_is_read_or_refused_in_one_line(text in ".{0,200}") {
         if let Err(error) = Plan::read(&text) {
@@ -291,6 +311,40 @@ fn each_system_has_its_file() {
     let plan = Plan::make(&facts, &wishes).unwrap();
     let call = "call /usr/local/bin/dualq on-boot ens3 'cake bandwidth 48mbit'";
     assert!(plan.notes.iter().any(|note| note.contains(call)), "{:?}", plan.notes);
+}
+
+/// A shell makes of the files what was meant: one call, for this interface, with the line in one piece.
+#[test]
+fn scripts_call_dualq() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, said) = (folder.path().join("dualq"), folder.path().join("said"));
+    let shown = format!("#!/bin/sh\nprintf '%s|' \"$@\" > {}\n", said.display());
+    fs::write(&program, shown).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    for (network, path, run) in [
+        ("networkmanager", "/etc/NetworkManager/dispatcher.d/90-dualq", "sh $FILE $DEV up"),
+        ("ifupdown", "/etc/network/if-up.d/dualq", "IFACE=$DEV sh $FILE"),
+        ("netifd", "/etc/hotplug.d/iface/90-dualq", "ACTION=ifup; DEVICE=$DEV; . $FILE"),
+    ] {
+        let mut facts = machine("debian-10");
+        facts.distribution.udev = false;
+        facts.distribution.network = vec![network.to_owned()];
+        facts.dualq = Some(program.to_str().unwrap().to_owned());
+        let wishes = Wishes { rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+        let plan = Plan::make(&facts, &wishes).unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, content(&plan, path).unwrap()).unwrap();
+        for (dev, expected) in
+            [("ens3", Some("on-boot|ens3|cake bandwidth 48mbit|")), ("ens30", None)]
+        {
+            let _ = fs::remove_file(&said);
+            let mut shell = Command::new("sh");
+            let status =
+                shell.args(["-c", run]).env("FILE", &file).env("DEV", dev).status().unwrap();
+            assert!(status.success(), "{path}");
+            assert_eq!(fs::read_to_string(&said).ok().as_deref(), expected, "{path}");
+        }
+    }
 }
 
 /// A plan for one interface leaves what another's put in the same file.

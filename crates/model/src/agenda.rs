@@ -6,6 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use prefetch_index::prefetch_index;
+
 /// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
@@ -33,6 +35,9 @@ const SLOTS: u64 = 4096;
 const SLOT_WORDS: usize = SLOTS as usize / 64;
 /// Room for so many entries is kept for other slots.
 const SPARE_ENTRIES: usize = 64;
+
+/// So many entries before its turn a connection is read from memory.
+const AHEAD: usize = 2;
 
 /// A deadline, what comes first within an instant, and whose it is, in this order from the top: 64, 38, 24 and 2 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,6 +141,19 @@ impl Agenda {
             (None, _) => {}
         }
         self.near.pop().map(|Reverse(entry)| entry)
+    }
+
+    /// Asks for what is known of a connection from memory.
+    #[inline]
+    pub(crate) fn read_ahead(&self, connection: u32) {
+        prefetch_index(&self.deadlines, connection as usize);
+    }
+
+    /// Whose turn it will be after some others.
+    #[inline]
+    pub(crate) fn upcoming(&self) -> Option<u32> {
+        let entry = self.sorted.len().checked_sub(1 + AHEAD)?;
+        Some(self.sorted[entry].connection())
     }
 
     /// The connection is to be called at `deadline_ns` and not before; `u64::MAX` for not at all.

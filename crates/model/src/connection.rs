@@ -1,5 +1,6 @@
 //! One connection of the dumbbell: its two endpoints, its program and the queue of its sender's interface.
 
+use std::slice;
 use std::time::Duration;
 
 use dualq_qdisc::disciplines::pool::Chain;
@@ -9,6 +10,7 @@ use dualq_tcp::{
     Transmission,
 };
 use dualq_units::{Bytes, Ecn, Instant};
+use prefetch_index::prefetch_index;
 
 use crate::error::ScenarioError;
 use dualq_scenario::{FlowGroup, Loss, ProbeGroup, Scenario};
@@ -58,9 +60,15 @@ pub(crate) struct Marker {
     pub(crate) ce_segments: u64,
 }
 
+/// The bytes that come from memory at a time.
+const CACHE_LINE: usize = 64;
+
 /// A connection's endpoints and surroundings.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Connection {
+    /// Bytes that left the sender, headers included.
+    pub(crate) line_bytes: u64,
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     pub(crate) program: Program,
@@ -71,11 +79,20 @@ pub(crate) struct Connection {
     size: u64,
     /// What waits in the queue of the sender's interface for its departure.
     pub(crate) device: Chain,
-    /// Bytes that left the sender, headers included.
-    pub(crate) line_bytes: u64,
     /// How many samples of its round-trip time were taken.
     pub(crate) rtt_samples: u64,
     pub(crate) at_warmup: Marker,
+}
+
+impl Connection {
+    /// Asks for all of it from memory, without waiting: the near caches do not hold thousands of connections.
+    #[inline]
+    pub(crate) fn read_ahead(&self) {
+        let start = slice::from_ref(&self.line_bytes);
+        for line in 0..size_of::<Self>() / CACHE_LINE {
+            prefetch_index(start, line * (CACHE_LINE / size_of::<u64>()));
+        }
+    }
 }
 
 /// The queue of a sender's interface.

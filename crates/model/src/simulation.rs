@@ -188,6 +188,13 @@ impl<'a> Simulation<'a> {
         Instant::from_nanos(self.now_ns)
     }
 
+    /// Memory is slower than this loop: what is known of a connection is asked for before its turn.
+    #[inline]
+    fn read_ahead(&self, connection: u32) {
+        self.connections[connection as usize].read_ahead();
+        self.agenda.read_ahead(connection);
+    }
+
     /// The bottleneck sends what its tokens allow.
     fn serve_link(&mut self) {
         loop {
@@ -201,6 +208,7 @@ impl<'a> Simulation<'a> {
                 self.link_ns = self.queue.next_ready(self.now()).as_nanos();
                 return;
             };
+            self.read_ahead(departure.packet.connection);
             let bytes = departure.packet.length();
             self.shaper.charge(bytes);
             self.record.departed(self.now_ns, bytes, &departure);
@@ -247,6 +255,12 @@ impl<'a> Simulation<'a> {
     #[inline]
     fn take_back(&mut self) {
         let Some((_, number, ack)) = self.way_back.pop_front() else { return };
+        if let Some((_, next, _)) = self.way_back.front() {
+            self.connections[*next as usize].sender.read_ahead();
+        }
+        if let Some((_, second, _)) = self.way_back.get(1) {
+            self.read_ahead(*second);
+        }
         let now = self.now();
         let connection = &mut self.connections[number as usize];
         if let Program::Ping { samples, .. } = &mut connection.program {
@@ -293,6 +307,9 @@ impl<'a> Simulation<'a> {
     }
 
     fn take_timer(&mut self) {
+        if let Some(upcoming) = self.agenda.upcoming() {
+            self.read_ahead(upcoming);
+        }
         let Some((number, cause)) = self.agenda.pop() else { return };
         let now = self.now();
         let connection = &mut self.connections[number as usize];

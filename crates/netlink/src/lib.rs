@@ -40,6 +40,7 @@ mod link;
 mod qdisc;
 mod route;
 mod tree;
+mod way;
 
 use channel::Channel;
 pub use connection::Connection;
@@ -51,6 +52,7 @@ pub use link::{Link, VethEnd};
 pub use qdisc::Request;
 pub use route::Route;
 pub use tree::Node;
+pub use way::Way;
 
 /// A conversation with the kernel about one network namespace.
 pub struct Netlink {

@@ -1,4 +1,4 @@
-//! Routes of both families: which one is in use, and one more beside it.
+//! Routes of both families, to one destination each.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,6 +6,7 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 
 use crate::attributes::{Attributes, Writer};
 use crate::channel::{Failure, messages};
+use crate::way::ip;
 use crate::{Netlink, NetlinkError};
 
 const RTM_NEWROUTE: u16 = 24;
@@ -17,6 +18,7 @@ const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
 const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
+const RTA_VIA: u16 = 18;
 const RTA_TABLE: u16 = 15;
 const RTAX_MTU: u16 = 2;
 
@@ -52,7 +54,9 @@ impl Route {
     fn read(payload: &[u8]) -> Option<Self> {
         let (header, attributes) = payload.split_at_checked(HEADER)?;
         let attributes = Attributes::read(attributes);
-        let address = |kind| attributes.get(kind).and_then(address);
+        let address = |kind| attributes.get(kind).and_then(ip);
+        // A router of the other family has two bytes before its address that say which.
+        let via = || attributes.get(RTA_VIA).and_then(|via| ip(via.get(2..)?));
         let any: IpAddr = match header[0] {
             AF_INET => Ipv4Addr::UNSPECIFIED.into(),
             AF_INET6 => Ipv6Addr::UNSPECIFIED.into(),
@@ -65,7 +69,7 @@ impl Route {
         Some(Self {
             to: address(RTA_DST).unwrap_or(any),
             prefix: header[1],
-            via: address(RTA_GATEWAY),
+            via: address(RTA_GATEWAY).or_else(via),
             link: attributes.u32(RTA_OIF)?,
             source: address(RTA_PREFSRC),
             mtu: attributes.nested(RTA_METRICS).and_then(|metrics| metrics.u32(RTAX_MTU)),
@@ -83,8 +87,15 @@ impl Route {
         let mut message = Writer::after(header);
         message.put(RTA_DST, &octets(self.to));
         message.u32(RTA_OIF, self.link);
-        if let Some(via) = self.via {
-            message.put(RTA_GATEWAY, &octets(via));
+        match self.via {
+            Some(via) if via.is_ipv4() == self.to.is_ipv4() => {
+                message.put(RTA_GATEWAY, &octets(via));
+            }
+            Some(via) => {
+                let family = u16::from(if via.is_ipv4() { AF_INET } else { AF_INET6 });
+                message.put(RTA_VIA, &[&family.to_ne_bytes()[..], &octets(via)].concat());
+            }
+            None => {}
         }
         if let Some(source) = self.source {
             message.put(RTA_PREFSRC, &octets(source));
@@ -93,14 +104,6 @@ impl Route {
             message.nest(RTA_METRICS, |metrics| metrics.u32(RTAX_MTU, mtu));
         }
         message
-    }
-}
-
-fn address(bytes: &[u8]) -> Option<IpAddr> {
-    match bytes.len() {
-        4 => <[u8; 4]>::try_from(bytes).ok().map(IpAddr::from),
-        16 => <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from),
-        _ => None,
     }
 }
 
@@ -124,24 +127,6 @@ impl Netlink {
         let routes = messages(&answer).filter(|message| message.kind == RTM_NEWROUTE);
         let routes = routes.filter_map(|message| Route::read(message.payload));
         Ok(routes.filter(|route| route.to == to && route.prefix == prefix).collect())
-    }
-
-    /// The route that packets to an address take now, as one to that address alone: `ip route get`.
-    ///
-    /// # Errors
-    /// If there is none, or it is not an ordinary one of the main table.
-    pub fn route_to(&mut self, to: IpAddr) -> Result<Route, NetlinkError> {
-        let host = if to.is_ipv4() { 32 } else { 128 };
-        let mut header = vec![0; HEADER];
-        (header[0], header[1]) = (if to.is_ipv4() { AF_INET } else { AF_INET6 }, host);
-        let mut question = Writer::after(header);
-        question.put(RTA_DST, &octets(to));
-        let what = || format!("look up the route to {to}");
-        let answer = self.route.ask(RTM_GETROUTE, 0, &question.finish());
-        let answer = answer.map_err(|failure| failure.of(what()))?;
-        let mut routes = messages(&answer).filter_map(|message| Route::read(message.payload));
-        let route = routes.next().ok_or_else(|| Failure::Malformed.of(what()))?;
-        Ok(Route { to, prefix: host, mtu: None, ..route })
     }
 
     /// Adds a route where there is none to exactly this destination: `ip route add`.

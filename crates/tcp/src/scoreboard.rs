@@ -1,5 +1,7 @@
 //! The sender's record of what is outstanding: a ring of segments, so that each event costs the same at any window.
 
+use prefetch_index::prefetch_index;
+
 use crate::packet::SackBlock;
 use crate::rate::SendStamp;
 
@@ -80,6 +82,14 @@ impl Scoreboard {
     #[inline]
     pub(crate) const fn in_flight(&self) -> u32 {
         (self.packets_out() + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+
+    /// Asks for the segments that the next acknowledgement and the next transmission look at.
+    #[inline]
+    pub(crate) fn read_ahead(&self) {
+        let mask = self.ring.len().wrapping_sub(1);
+        prefetch_index(&self.ring, self.first as usize & mask);
+        prefetch_index(&self.ring, self.next as usize & mask);
     }
 
     #[inline]

@@ -30,7 +30,7 @@ fn network(reader: &Reader<'_>, init: &str) -> Vec<String> {
     let ifupdown = ["/sbin/ifup", "/usr/sbin/ifup"].iter().any(|path| reader.exists(path))
         && reader.exists("/etc/network/interfaces");
     let found = [
-        ("systemd-networkd", reader.exists("/run/systemd/netif")),
+        ("systemd-networkd", init == "systemd" && reader.exists("/run/systemd/netif")),
         ("networkmanager", reader.exists("/run/NetworkManager")),
         ("netifd", init == "procd" && reader.exists("/etc/config/network")),
         ("ifupdown", ifupdown),

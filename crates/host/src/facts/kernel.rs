@@ -93,26 +93,37 @@ const FIRMWARE: [(&str, &str); 13] = [
     ("Google Compute Engine", "google"),
 ];
 
-/// A container first: what it is in matters less.
-pub(super) fn virtualization(reader: &mut Reader<'_>) -> Option<String> {
-    if let Some(container) = reader.line("/run/systemd/container").filter(|name| !name.is_empty()) {
-        return Some(container);
+/// Files that container managers leave.
+const CONTAINERS: [(&str, &str); 3] =
+    [("/.dockerenv", "docker"), ("/run/.containerenv", "podman"), ("/dev/lxd/sock", "lxc")];
+
+/// What container this is, if it is one.
+fn container(reader: &mut Reader<'_>) -> Option<String> {
+    // Whoever sees the kernel's own threads is in no container, though the files may once have been in one.
+    if std::fs::read(reader.at("/proc/2/comm")).is_ok_and(|name| name.starts_with(b"kthreadd")) {
+        return None;
     }
-    // Only root may look.
-    let environment = std::fs::read(reader.at("/proc/1/environ")).unwrap_or_default();
-    let container = environment.split(|byte| *byte == 0).find_map(|entry| {
-        std::str::from_utf8(entry).ok()?.strip_prefix("container=").map(str::to_owned)
+    let said = reader.line("/run/systemd/container");
+    let said = said.or_else(|| {
+        // Only root may look.
+        let environment = std::fs::read(reader.at("/proc/1/environ")).ok()?;
+        let mut entries = environment.split(|byte| *byte == 0);
+        let container = entries.find_map(|entry| entry.strip_prefix(b"container="))?;
+        String::from_utf8(container.to_vec()).ok()
     });
-    if let Some(container) = container.filter(|name| !name.is_empty()) {
+    let left = || CONTAINERS.iter().find(|(path, _)| reader.exists(path));
+    said.filter(|name| !name.is_empty())
+        .or_else(|| left().map(|(_, name)| (*name).to_owned()))
+        .or_else(|| {
+            let openvz = reader.exists("/proc/vz") && !reader.exists("/proc/bc");
+            openvz.then(|| "openvz".to_owned())
+        })
+}
+
+/// A container first: what that is in matters less.
+pub(super) fn virtualization(reader: &mut Reader<'_>) -> Option<String> {
+    if let Some(container) = container(reader) {
         return Some(container);
-    }
-    let files =
-        [("/.dockerenv", "docker"), ("/run/.containerenv", "podman"), ("/dev/lxd/sock", "lxc")];
-    if let Some((_, name)) = files.iter().find(|(path, _)| reader.exists(path)) {
-        return Some((*name).to_owned());
-    }
-    if reader.exists("/proc/vz") && !reader.exists("/proc/bc") {
-        return Some("openvz".to_owned());
     }
     if reader.line("/proc/sys/kernel/osrelease")?.contains("microsoft") {
         return Some("wsl".to_owned());

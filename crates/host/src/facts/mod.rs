@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 pub use gather::{Sources, gather, here};
 pub use modules::blocked;
 pub use saved::FactsError;
+pub(crate) use sysctl::dotted;
 pub use sysctl::{KEYS, SYSCTL_CONF, settings};
 pub use tc::program as tc_program;
 

@@ -61,7 +61,11 @@ impl Facts {
         if let Some(facts) = Self::from_sysctl_output(text) {
             return Ok(facts);
         }
-        let no_facts = |why: String| FactsError::NoFacts { from: from.to_owned(), why };
+        // Words of the document may be in it, whatever they are.
+        let no_facts = |why: String| FactsError::NoFacts {
+            from: from.to_owned(),
+            why: why.lines().collect::<Vec<_>>().join(" "),
+        };
         let mut document: Value =
             serde_json::from_str(text).map_err(|error| no_facts(error.to_string()))?;
         let Some(fields) = document.as_object_mut() else {

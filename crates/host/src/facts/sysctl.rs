@@ -110,7 +110,7 @@ pub fn settings(file: &str, text: &str) -> (Vec<Setting>, Vec<u32>) {
 }
 
 /// A key as sysctl(8) prints it: dots between its parts, and slashes for the dots inside them.
-fn dotted(key: &str) -> String {
+pub(crate) fn dotted(key: &str) -> String {
     if key.find(['.', '/']).is_some_and(|at| key.as_bytes()[at] == b'/') {
         let swap = |c| match c {
             '/' => '.',

@@ -23,6 +23,13 @@ pub struct Outlook {
     pub ecn: (bool, bool),
 }
 
+const ECN: &str = "net.ipv4.tcp_ecn";
+
+/// Whether a value of that sysctl asks for ECN, AccECN included.
+fn asks_for_ecn(value: Option<&String>) -> bool {
+    value.is_some_and(|value| ["1", "3", "4"].contains(&value.trim()))
+}
+
 const DEFAULT_PROGRAM: &str = "/usr/local/bin/dualq";
 
 fn interface<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<&'a Interface, PlanError> {
@@ -61,6 +68,10 @@ fn congestion_control(facts: &Facts, wishes: &Wishes) -> Result<Option<String>, 
         Some(Availability::Absent) | None => false,
     };
     if known(wished) {
+        if running.is_none() {
+            let message = format!("--cc: the facts do not tell {key}, so it cannot be changed");
+            return Err(PlanError::Wish(message));
+        }
         return Ok(Some(wished.to_owned()));
     }
     let has = facts.congestion_controls.keys().map(String::as_str).filter(|cc| known(cc));
@@ -78,12 +89,12 @@ struct Decision<'a> {
     cc: Option<String>,
     queue: queue::Queue,
     rate: Option<Rate>,
-    wanted: Vec<Wanted>,
+    wanted: Vec<Wanted<'a>>,
 }
 
 fn decide<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<Decision<'a>, PlanError> {
     if wishes.route.is_some() {
-        let message = "--route is for FreeBSD; on Linux, see `dualq mtu`".to_owned();
+        let message = "--route, --via and --mtu are for FreeBSD".to_owned();
         return Err(PlanError::Wish(message));
     }
     if wishes.rate.is_some_and(|rate| rate.as_bits_per_second() == 0) {
@@ -94,8 +105,10 @@ fn decide<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<Decision<'a>, PlanErr
     let queue = queue::choose(facts, wishes, interface, cc.as_deref())?;
     let speed = interface.speed.as_deref().and_then(|speed| speed.parse().ok());
     let line = queue.line.as_deref().and_then(|line| grammar::parse(line).ok());
-    let rate = wishes.rate.or_else(|| queue::shaper_rate(&line?.spec)).or(speed);
-    let path = Path::of(facts, wishes, rate);
+    let shaped = wishes.rate.or_else(|| queue::shaper_rate(&line?.spec));
+    // An interface's speed says little of the path behind it.
+    let path = Path::of(facts, wishes, shaped);
+    let rate = shaped.or(speed);
     let wanted = sysctls::wanted(facts, wishes, cc.as_deref(), path.as_ref(), queue.default);
     Ok(Decision { interface, cc, queue, rate, wanted })
 }
@@ -119,16 +132,13 @@ pub fn outlook(facts: &Facts, wishes: &Wishes) -> Result<Outlook, PlanError> {
         let wanted = decision.wanted.iter().find(|wanted| wanted.key == key);
         wanted.map(|wanted| wanted.value.clone()).or_else(|| running(key))
     };
-    let asks = |value: Option<String>| {
-        value.is_some_and(|value| ["1", "3", "4"].contains(&value.as_str()))
-    };
     let cc = |cc: Option<String>| cc.unwrap_or_else(|| "cubic".to_owned());
     Ok(Outlook {
         rate,
         now: present.clone().filter(|_| shaper || !decision.queue.shaped),
         after: decision.queue.line.or(present).unwrap_or_else(|| "pfifo".to_owned()),
         cc: (cc(running("net.ipv4.tcp_congestion_control")), cc(decision.cc)),
-        ecn: (asks(running("net.ipv4.tcp_ecn")), asks(planned("net.ipv4.tcp_ecn"))),
+        ecn: (asks_for_ecn(running(ECN).as_ref()), asks_for_ecn(planned(ECN).as_ref())),
     })
 }
 
@@ -145,6 +155,16 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
     let mut draft = Draft { facts, changes: Vec::new(), notes };
     draft.modules(&queue, cc.as_deref(), &wanted);
     let sysctl_file = draft.sysctls(&wanted);
+    if let Some(cc) = &cc
+        && facts.congestion_controls.get(cc) == Some(&Availability::Unknown)
+    {
+        draft.notes.push(format!("it is not known whether this kernel has {cc}"));
+    }
+    if cc.as_deref() == Some("bbr") && asks_for_ecn(facts.sysctls.get(ECN)) {
+        draft.notes.push(format!(
+            "{ECN} is on, and bbr does not answer marks: its packets are spared the drops that others get"
+        ));
+    }
     let boot_file = draft.qdisc(interface, &queue);
     draft.forget_sysctls(sysctl_file);
     // Where the queue stays as it is, so does what put it there.
@@ -237,7 +257,7 @@ impl Draft<'_> {
         }
     }
 
-    fn modules(&mut self, queue: &queue::Queue, cc: Option<&str>, wanted: &[Wanted]) {
+    fn modules(&mut self, queue: &queue::Queue, cc: Option<&str>, wanted: &[Wanted<'_>]) {
         let facts = self.facts;
         let openwrt = facts.distribution.init == "procd";
         let path = if openwrt { boot::MODULES_OPENWRT } else { boot::MODULES };
@@ -277,9 +297,8 @@ impl Draft<'_> {
     }
 
     /// Gives the file's path.
-    fn sysctls(&mut self, wanted: &[Wanted]) -> &'static str {
+    fn sysctls(&mut self, wanted: &[Wanted<'_>]) -> &'static str {
         let facts = self.facts;
-        let ours = |file: &str| [boot::SYSCTL, boot::SYSCTL_LAST].contains(&file);
         let set_by_us: Vec<String> = [boot::SYSCTL, boot::SYSCTL_LAST]
             .iter()
             .flat_map(|path| self.lines_of(path))
@@ -288,12 +307,10 @@ impl Draft<'_> {
         let mut lasting = Vec::new();
         for wanted in wanted {
             let running = facts.sysctls.get(wanted.key).cloned().unwrap_or_default();
-            let mut others = facts.settings.iter().filter(|setting| !ours(&setting.file));
-            let booted = others.rfind(|setting| setting.key == wanted.key);
-            let other_at_boot = booted.is_some_and(|setting| plain(&setting.value) != wanted.value);
             let changes = plain(&running) != wanted.value;
-            if changes || other_at_boot || set_by_us.iter().any(|key| key == wanted.key) {
-                lasting.push((wanted, booted.filter(|_| other_at_boot)));
+            let ours = set_by_us.iter().any(|key| key == wanted.key);
+            if changes || ours || wanted.against.is_some() {
+                lasting.push(wanted);
             }
             if changes {
                 let (key, after) = (wanted.key.to_owned(), wanted.value.clone());
@@ -315,9 +332,10 @@ impl Draft<'_> {
         };
         let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
         let (usual, last) = (name(boot::SYSCTL), name(boot::SYSCTL_LAST));
-        let others: Vec<_> = lasting.iter().filter_map(|(_, other)| *other).collect();
-        let in_the_way = |name: &str| others.iter().any(|other| place(&other.file).as_str() > name);
-        let path = if in_the_way(&usual) { boot::SYSCTL_LAST } else { boot::SYSCTL };
+        let others: Vec<_> = lasting.iter().filter_map(|wanted| wanted.against).collect();
+        let between = |place: String| place > usual && place < last;
+        let helps = others.iter().any(|other| between(place(&other.file)));
+        let path = if helps { boot::SYSCTL_LAST } else { boot::SYSCTL };
         for other in &others {
             let crate::facts::Setting { file, line, key, value } = other;
             let place = place(file);
@@ -342,7 +360,7 @@ impl Draft<'_> {
         }
         let why = "sysctls keep these values over a restart".to_owned();
         let mut content = boot::head(path, &sentence(&why));
-        for (Wanted { key, value, why, source }, _) in &lasting {
+        for Wanted { key, value, why, source, .. } in &lasting {
             content.push_str(&format!("\n# {} ({source})\n{key} = {value}\n", sentence(why)));
         }
         self.file(path, content, why, "sysctl.d(5), sysctl.conf(5)");

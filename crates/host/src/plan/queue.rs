@@ -23,6 +23,8 @@ pub(super) struct Queue {
     pub(super) default: Option<&'static str>,
 }
 
+/// What needs no change where there is no shaper.
+pub(super) const KEEPING_APART: [&str; 5] = ["fq", "fq_codel", "cake", "dualpi2", "fq_pie"];
 /// Above it, one queue with one lock for all CPUs costs more than some want to spend.
 const MANY: Rate = Rate::from_mbit(1000);
 /// What is put before a link that is known by its rate only is a little slower than that.
@@ -74,6 +76,20 @@ pub(super) fn shaper_rate(spec: &Spec) -> Option<Rate> {
     }
 }
 
+/// Whether options read the same. The kernel rounds what a bucket holds: 24000 bytes of `tbf` at 48 Mbit/s read back as 23999.
+fn alike(one: &str, other: &str) -> bool {
+    let size = |word: &str| {
+        let Bytes(bytes) = word.parse().ok().filter(|_| word.ends_with('b'))?;
+        Some(bytes)
+    };
+    let near = |one: u64, other: u64| one.abs_diff(other) <= one / 1000;
+    let same = |(one, other): (&str, &str)| {
+        one == other || size(one).zip(size(other)).is_some_and(|(one, other)| near(one, other))
+    };
+    let (one, other) = (one.split_whitespace(), other.split_whitespace());
+    one.clone().count() == other.clone().count() && one.zip(other).all(same)
+}
+
 /// Whether the line is what the interface has already.
 pub(super) fn is_there(interface: &Interface, spec: &Spec) -> bool {
     let mut device = Device::ethernet(interface.mtu);
@@ -84,9 +100,9 @@ pub(super) fn is_there(interface: &Interface, spec: &Spec) -> bool {
         let found = interface.qdiscs.iter().find(|qdisc| qdisc.parent == place);
         found.is_some_and(|qdisc| {
             place = format!("{}1", qdisc.handle);
-            let options = spec.configure(&device).to_string();
-            qdisc.kind == spec.kind()
-                && qdisc.options.as_deref().map(str::trim) == Some(options.trim())
+            let meant = spec.configure(&device).to_string();
+            let options = qdisc.options.as_deref();
+            qdisc.kind == spec.kind() && options.is_some_and(|options| alike(options, &meant))
         })
     });
     same && interface.qdiscs.len() == levels.len()
@@ -192,6 +208,14 @@ fn behind_a_shaper(
         let why = format!("a queue of {packets} packets, 20 ms at this rate, is at least bounded");
         return done(line, &why, "tc-pfifo(8), RFC 7567 §1.2", notes);
     }
+    let unknown = |kind: &&str| facts.qdiscs.get(*kind) == Some(&Availability::Unknown);
+    if ["htb", "tbf", "cake"].iter().any(unknown) {
+        return Err(PlanError::Wish(
+            "nothing here tells whether this kernel has htb, tbf or cake, one of which --rate needs; to try, say what by --qdisc, \
+             such as 'htb rate 48mbit leaf fq_codel'"
+                .to_owned(),
+        ));
+    }
     Err(PlanError::Wish(
         "this kernel has no shaper, neither htb nor tbf nor cake: --rate cannot be had here; see `dualq doctor`"
             .to_owned(),
@@ -208,7 +232,7 @@ fn without_a_shaper(
     let dev = &interface.name;
     let mut notes = vec![format!(
         "without --rate there is no shaper: a qdisc helps only where the queue is, so this one helps only if {dev} itself is the \
-         bottleneck; if the provider limits it, give a --rate a little below that limit"
+         bottleneck; if the provider limits it, give a --rate a little below that limit, from which buffers follow too"
     )];
     let root = interface.qdiscs.iter().find(|qdisc| qdisc.parent == "root");
     let root = root.map_or("", |qdisc| qdisc.kind.as_str());
@@ -237,7 +261,7 @@ fn without_a_shaper(
         notes.push(format!("this kernel has no better queue than what {dev} has; it is left so"));
         return stays("", notes, None);
     };
-    let manages = |kind: &str| ["fq", "fq_codel", "cake", "dualpi2", "fq_pie"].contains(&kind);
+    let manages = |kind: &str| KEEPING_APART.contains(&kind);
     let kinds = interface.qdiscs.iter().filter(|qdisc| qdisc.kind != "mq");
     let managed = interface.qdiscs.len() > usize::from(root == "mq")
         && kinds.clone().all(|qdisc| manages(&qdisc.kind));

@@ -4,17 +4,20 @@ use std::time::Duration;
 
 use dualq_units::Rate;
 
-use super::queue::rate_words;
-use super::{Profile, Wishes};
+use super::queue::{KEEPING_APART, rate_words};
+use super::{Profile, Wishes, boot};
 use crate::Facts;
+use crate::facts::Setting;
 
 /// A value that should be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct Wanted<'a> {
     pub(super) key: &'static str,
     pub(super) value: String,
     pub(super) why: String,
     pub(super) source: &'static str,
+    /// What somebody else's file makes of it at boot, if that does not serve.
+    pub(super) against: Option<&'a Setting>,
 }
 
 /// A path, as far as it is known: what its bandwidth-delay product is.
@@ -98,26 +101,34 @@ pub(super) fn plain(value: &str) -> String {
 }
 
 /// What should be set on a Linux machine: only what it has, whatever it is now.
-pub(super) fn wanted(
-    facts: &Facts,
+pub(super) fn wanted<'a>(
+    facts: &'a Facts,
     wishes: &Wishes,
     cc: Option<&str>,
     path: Option<&Path>,
     default_qdisc: Option<&str>,
-) -> Vec<Wanted> {
+) -> Vec<Wanted<'a>> {
     let mut all = Vec::new();
     // A value that serves stays as it is.
     let mut want =
         |key: &'static str, serves: &dyn Fn(&str) -> bool, value: String, why: String, source| {
             let Some(now) = facts.sysctls.get(key).map(|now| plain(now)) else { return };
             let value = if serves(&now) { now } else { value };
-            all.push(Wanted { key, value, why, source });
+            let mut others =
+                facts.settings.iter().filter(|setting| !boot::is_sysctl(&setting.file));
+            let booted = others.rfind(|setting| setting.key == key);
+            let against = booted.filter(|setting| {
+                let booted = plain(&setting.value);
+                booted != value && !serves(&booted)
+            });
+            all.push(Wanted { key, value, why, source, against });
         };
     let never = |_: &str| false;
     if let Some(kind) = default_qdisc {
         let why = "what each transmit queue gets that appears from now on".to_owned();
         let key = "net.core.default_qdisc";
-        want(key, &never, kind.to_owned(), why, "Documentation/admin-guide/sysctl/net.rst");
+        let serves = |now: &str| KEEPING_APART.contains(&now);
+        want(key, &serves, kind.to_owned(), why, "Documentation/admin-guide/sysctl/net.rst");
     }
     let profile = wishes.profile;
     let chosen = wishes.cc.is_some() || profile == Profile::Datacenter;
@@ -170,13 +181,16 @@ pub(super) fn wanted(
         ];
         for (key, source) in buffers {
             let Some(now) = facts.sysctls.get(key) else { continue };
-            let [least, usual, most] = *now.split_whitespace().collect::<Vec<_>>() else {
+            let [least, usual, _] = *now.split_whitespace().collect::<Vec<_>>() else {
                 continue;
             };
-            let enough = most.parse().is_ok_and(|most: u64| most >= path.buffer(PRODUCTS));
+            let enough = |now: &str| {
+                let most = now.split(' ').nth(2).and_then(|most| most.parse::<u64>().ok());
+                most.is_some_and(|most| most >= path.buffer(PRODUCTS))
+            };
             let value = format!("{least} {usual} {}", path.buffer(PRODUCTS));
             let why = format!("{}, and half of a buffer is bookkeeping", path.buffer_says());
-            want(key, &|_| enough, value, why, source);
+            want(key, &enough, value, why, source);
         }
     }
     if profile != Profile::Datacenter {

@@ -34,13 +34,8 @@ impl Made {
         to: (IpAddr, u8),
         mtu: u32,
     ) -> Result<Self, ApplyError> {
-        let used = netlink.route_to(to.0)?;
-        let links = netlink.links()?;
-        let link = links.into_iter().find(|link| link.index == used.link);
-        let link = link.ok_or_else(|| {
-            ApplyError::Plan(format!("the route to {} leads to no device that is there", to.0))
-        })?;
-        let (via, source, dev) = (used.via, used.source, link.name);
+        let used = netlink.way_to(to.0)?;
+        let (via, source, dev) = (used.gateway, used.source, used.link.name);
         Ok(Self { to: to.0, prefix: to.1, via, dev, source, mtu })
     }
 
@@ -53,7 +48,11 @@ impl Made {
     pub(crate) fn add(&self, netlink: &mut Netlink) -> Result<(), ApplyError> {
         let route = self.route(netlink)?;
         netlink.add_exact_route(&route)?;
-        Ok(())
+        // Rules for routing may know better.
+        if netlink.way_to(self.to)?.mtu == Some(self.mtu) {
+            return Ok(());
+        }
+        Err(ApplyError::Plan(format!("the route to {}/{} is not used here", self.to, self.prefix)))
     }
 
     pub(crate) fn delete(&self, netlink: &mut Netlink) -> Result<(), ApplyError> {

@@ -1,0 +1,89 @@
+//! Queues that grow until they are full.
+
+use std::time::Duration;
+
+use dualq_units::{Bytes, Rate};
+
+use super::case::{Case, FIFOS, better, has_shaper, leaves, shaped, shown, speed};
+use super::{Finding, Harm};
+use crate::facts::{Interface, Qdisc};
+
+/// Packets from which a FIFO is called long, whatever its rate: Linux's default `txqueuelen`.
+const LONG: u64 = 1000;
+/// A queue as long as this is felt.
+const LATE: Duration = Duration::from_millis(50);
+/// The rate in an example.
+const SLOW: Rate = Rate::from_mbit(50);
+
+/// Disciplines whose classes get a `pfifo` of the kernel's own, which `tc qdisc show` does not show, if nobody gives them another.
+const CLASSFUL: [&str; 2] = ["htb", "hfsc"];
+
+/// How much a FIFO holds: in its own words, and in bytes.
+fn capacity(interface: &Interface, qdisc: &Qdisc) -> Option<(String, u64)> {
+    let frame = u64::from(interface.mtu.saturating_add(14));
+    let mut options = qdisc.options.as_deref().unwrap_or_default().split_whitespace();
+    let limit = options.find(|word| *word == "limit").and_then(|_| options.next());
+    let packets = |packets: u64| (format!("{packets} packets"), packets.saturating_mul(frame));
+    let usual = || interface.tx_queue_len.map(|length| packets(length.into()));
+    match (qdisc.kind.as_str(), limit) {
+        ("pfifo", Some(limit)) => limit.trim_end_matches('p').parse().ok().map(packets),
+        ("bfifo", Some(limit)) => {
+            let Bytes(bytes) = limit.to_ascii_lowercase().parse().ok()?;
+            Some((limit.to_owned(), bytes))
+        }
+        (kind, _) if FIFOS.contains(&kind) || CLASSFUL.contains(&kind) => usual(),
+        _ => None,
+    }
+}
+
+pub(super) fn long_fifo(case: &Case<'_>) -> Option<Finding> {
+    let (uplink, root) = case.root()?;
+    let name = &uplink.name;
+    let (leaf, (holds, bytes)) =
+        leaves(uplink).find_map(|leaf| Some((leaf, capacity(uplink, leaf)?)))?;
+    let long = bytes >= LONG * u64::from(uplink.mtu);
+    let at = |rate: Rate| rate.transmission_time(Bytes(bytes));
+    let (harm, how_long) = match shaped(uplink).or_else(|| speed(uplink)) {
+        Some(rate) if at(rate) >= LATE => (Harm::High, format!("{} at {rate}", shown(at(rate)))),
+        _ if !long => return None,
+        Some(rate) => (Harm::Low, format!("{} at {rate}", shown(at(rate)))),
+        // How fast a virtual device is, it does not say.
+        None => {
+            let rate = case.rate.unwrap_or(SLOW);
+            (Harm::Medium, format!("{} at {rate}, if that is how fast it is", shown(at(rate))))
+        }
+    };
+    let classful = CLASSFUL.contains(&leaf.kind.as_str());
+    let kind = &leaf.kind;
+    let cure = match better(case, &["fq_codel", "dualpi2", "pie", "fq"]) {
+        None => format!("`ip link set {name} txqueuelen 100`; this kernel has nothing better."),
+        Some(better) if classful => {
+            format!(
+                "`tc qdisc add dev {name} parent CLASS {better}` for each class that sends, or `dualq plan`."
+            )
+        }
+        Some(better) if has_shaper(uplink) && leaf != root => {
+            format!(
+                "`tc qdisc replace dev {name} parent {} {better}`, or `dualq plan`.",
+                leaf.parent
+            )
+        }
+        Some(better) => format!("`tc qdisc replace dev {name} root {better}`, or `dualq plan`."),
+    };
+    Some(Finding {
+        id: "long-fifo",
+        harm,
+        seen: if classful {
+            format!(
+                "{name} has {kind} with nothing inside, so that each class is a FIFO of {holds}."
+            )
+        } else {
+            format!("{name} has {kind}, which holds {holds}.")
+        },
+        why: format!(
+            "A FIFO lets its queue grow until it is full, and everybody waits behind it: this one holds {how_long}."
+        ),
+        cure,
+        source: "RFC 7567 section 2",
+    })
+}

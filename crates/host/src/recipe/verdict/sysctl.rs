@@ -1,0 +1,335 @@
+//! Sysctls.
+
+use super::super::{Step, What, knowledge};
+use super::{Judge, Judgement, Verdict, other_system};
+use crate::facts::{Availability, Os};
+use knowledge::Known;
+
+/// Limits: a lower one does nothing for latency.
+const LIMITS: [&str; 10] = [
+    "net.core.somaxconn",
+    "net.core.optmem_max",
+    "net.core.netdev_max_backlog",
+    "net.core.netdev_budget",
+    "net.ipv4.tcp_max_syn_backlog",
+    "net.ipv4.tcp_max_tw_buckets",
+    "net.ipv4.tcp_max_orphans",
+    "net.netfilter.nf_conntrack_max",
+    "kern.ipc.maxsockbuf",
+    "kern.ipc.soacceptqueue",
+];
+const CONTROL: &str = "net.ipv4.tcp_congestion_control";
+const FREEBSD_CONTROL: &str = "net.inet.tcp.cc.algorithm";
+
+impl Judge<'_> {
+    pub(super) fn sysctl(&self, step: &Step, key: &str, value: &str, commented: bool) -> Judgement {
+        let (os, version) = (self.facts.os, self.facts.kernel.version());
+        let (other, name) = match os {
+            Os::Linux => (Os::FreeBsd, "FreeBSD"),
+            Os::FreeBsd => (Os::Linux, "Linux"),
+        };
+        let Some(known) = knowledge::of(os, key) else {
+            if knowledge::belongs_to(other, key) && !knowledge::belongs_to(os, key) {
+                return other_system(name);
+            }
+            return self.unknown_sysctl(key, value);
+        };
+        if let Some((gone, became)) = known.gone
+            && version >= gone
+        {
+            let (major, minor) = gone;
+            let why = format!("It {}. Since {major}.{minor} {became}.", known.does);
+            return Judgement::new(Verdict::Obsolete, why, known.source);
+        }
+        if version != (0, 0) && version < known.since && !self.facts.sysctls.contains_key(key) {
+            let ((major, minor), release) = (known.since, &self.facts.kernel.release);
+            let why =
+                format!("The kernel {release} does not have it: it came with {major}.{minor}.");
+            return Judgement::new(Verdict::WrongHere, why, known.source);
+        }
+        if let Some(later) = self.set_later(step, key, value) {
+            let why = format!("Line {later} sets it again, to another value.");
+            return Judgement::new(Verdict::Harmless, why, "sysctl.d(5): the last setting counts");
+        }
+        let is_number = value.starts_with(|c: char| c.is_ascii_digit());
+        if commented && os == Os::Linux && !is_number {
+            let why = "What stands behind the value is no comment there but a part of it, and the kernel \
+                       refuses such a name. Give the comment a line of its own.";
+            return Judgement::new(Verdict::WrongHere, why, "sysctl.conf(5)");
+        }
+        let aside = if commented && os == Os::Linux {
+            "The comment behind it is passed to the kernel too, which stops at the number."
+        } else {
+            ""
+        };
+        let judgement = self.special(known, value).unwrap_or_else(|| self.plain(known, value));
+        let overridden = self.overridden(key, value, judgement.verdict);
+        judgement.and(&overridden).and(aside)
+    }
+
+    /// What a sysctl runs with.
+    pub(super) fn running(&self, key: &str) -> Option<String> {
+        let value = self.facts.sysctls.get(key)?;
+        Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    fn unknown_sysctl(&self, key: &str, value: &str) -> Judgement {
+        match self.running(key) {
+            Some(running) if running == value => {
+                let why = "dualq does not know what it does; it is set so already.";
+                Judgement::new(Verdict::Applied, why, "this machine's sysctls")
+            }
+            Some(running) => {
+                let why = format!("dualq does not know what it does. It is {running} now.");
+                Judgement::new(Verdict::Unknown, why, "this machine's sysctls")
+            }
+            None => {
+                let why = "dualq does not know it.";
+                Judgement::new(Verdict::Unknown, why, "none")
+            }
+        }
+    }
+
+    /// The line that sets the same to another value.
+    fn set_later(&self, step: &Step, key: &str, value: &str) -> Option<u32> {
+        let steps = self.recipe.steps.iter();
+        let later = steps.skip_while(|other| !std::ptr::eq(*other, step)).skip(1);
+        let last = later.filter_map(|other| match &other.what {
+            What::Sysctl { key: same, value, .. } if same == key => Some((other.line, value)),
+            _ => None,
+        });
+        last.last().filter(|(_, last)| *last != value).map(|(line, _)| line)
+    }
+
+    /// What is to be said if a file of this machine sets it to something else.
+    fn overridden(&self, key: &str, value: &str, verdict: Verdict) -> String {
+        let set = self.facts.settings.iter().rfind(|setting| setting.key == key);
+        match set {
+            Some(set) if set.value != value && verdict >= Verdict::Needed => format!(
+                "But {}, line {}, sets it to {}: of two files the one that is read last counts.",
+                set.file, set.line, set.value
+            ),
+            _ => String::new(),
+        }
+    }
+
+    /// What holds for any sysctl.
+    fn plain(&self, known: &Known, value: &str) -> Judgement {
+        let (key, source) = (known.key, known.source);
+        let running = self.running(key);
+        let default = known.default_in(self.facts.kernel.version());
+        let same = running.as_deref() == Some(value);
+        if let Some((values, how)) = known.harm
+            && values.contains(&value)
+        {
+            let now = if same { " It is set so already." } else { "" };
+            let why = format!("It {}; with {value}, {how}.{now}", known.does);
+            return Judgement::new(Verdict::Harmful, why, source);
+        }
+        if same {
+            let why = if default == Some(value) {
+                "It is so already, and the default."
+            } else {
+                "It is so already."
+            };
+            return Judgement::new(Verdict::Applied, why, source);
+        }
+        let was = running.as_deref().or(default);
+        if LIMITS.contains(&key)
+            && let (Some(was), Ok(now)) =
+                (was.and_then(|was| was.parse::<u64>().ok()), value.parse::<u64>())
+            && now < was
+        {
+            let why = format!("It {}. This lowers it from {was} to {now}.", known.does);
+            return Judgement::new(Verdict::WrongHere, why, source);
+        }
+        match (running.as_deref(), default) {
+            (None, Some(default)) if default == value => {
+                let why = format!("It {}; {value} is the default anyway.", known.does);
+                Judgement::new(Verdict::Harmless, why, source)
+            }
+            (was, default) => {
+                let was = was.or(default).map_or(String::new(), |was| format!(" It is {was} now."));
+                let (verdict, effect) = if known.latency {
+                    (Verdict::Needed, "")
+                } else {
+                    (Verdict::Harmless, " That has no effect on latency under load.")
+                };
+                Judgement::new(verdict, format!("It {}.{effect}{was}", known.does), source)
+            }
+        }
+    }
+
+    /// What only holds for some.
+    fn special(&self, known: &Known, value: &str) -> Option<Judgement> {
+        match known.key {
+            "net.core.default_qdisc" => Some(self.default_qdisc(known, value)),
+            CONTROL | FREEBSD_CONTROL => self.control(known, value),
+            "net.ipv4.tcp_ecn" => self.ecn(known, value),
+            "net.ipv4.tcp_recovery" if value == "0" && self.facts.kernel.version() >= (6, 17) => {
+                let why = "Since 6.17 RACK is the only way in which lost packets are found; 0 changes nothing.";
+                Some(Judgement::new(Verdict::Obsolete, why, known.source))
+            }
+            "net.ipv4.tcp_rmem" | "net.ipv4.tcp_wmem" => self.buffers(known, value),
+            "net.ipv4.tcp_mem" => {
+                let most: u64 = value.split_whitespace().last()?.parse().ok()?;
+                // 64 GiB in pages: nobody who means pages writes more.
+                (most > 1 << 24).then(|| {
+                    let why = format!(
+                        "It {}. These look like bytes, and as pages they are no limit at all.",
+                        known.does
+                    );
+                    Judgement::new(Verdict::WrongHere, why, known.source)
+                })
+            }
+            "net.netfilter.nf_conntrack_max" => {
+                let (conntrack, most) = (self.facts.conntrack?, value.parse::<u64>().ok()?);
+                (most < conntrack.count).then(|| {
+                    let why = format!("It {}. {} are tracked now.", known.does, conntrack.count);
+                    Judgement::new(Verdict::Harmful, why, known.source)
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn control(&self, known: &Known, value: &str) -> Option<Judgement> {
+        let wrong = |why: String| Some(Judgement::new(Verdict::WrongHere, why, known.source));
+        let (release, version) = (&self.facts.kernel.release, self.facts.kernel.version());
+        let available = self.facts.congestion_controls.get(value).copied();
+        let linux = self.facts.os == Os::Linux;
+        if available == Some(Availability::Absent) {
+            return wrong(format!(
+                "The kernel {release} has no congestion control {value}: setting it fails."
+            ));
+        }
+        if linux && value == "bbr" && version != (0, 0) && version < (4, 9) {
+            return wrong(format!("BBR came with Linux 4.9; this is {release}."));
+        }
+        if !linux && available == Some(Availability::Module) && !self.loads(&format!("cc_{value}"))
+        {
+            return wrong(format!(
+                "It fails until the module cc_{value} is loaded, which the recipe does not do."
+            ));
+        }
+        if value == "dctcp" || value == "prague" {
+            return Some(self.scalable(known, value));
+        }
+        if linux && value == "bbr" && version != (0, 0) && version < (4, 13) && !self.has_fq() {
+            return wrong("Before 4.13 only the queue discipline fq paces, and without pacing BBR fills queues.".to_owned());
+        }
+        (self.running(known.key).as_deref() != Some(value)).then(|| {
+            let running = self.running(known.key).unwrap_or_else(|| "not known".to_owned());
+            let why = format!(
+                "It {}: of what this machine sends, not of what it receives. It is {running} now.",
+                known.does
+            );
+            Judgement::new(Verdict::Needed, why, known.source)
+        })
+    }
+
+    /// DCTCP and Prague live on marks.
+    fn scalable(&self, known: &Known, value: &str) -> Judgement {
+        let linux = self.facts.os == Os::Linux;
+        let why = if linux {
+            format!(
+                "{value} is for networks whose queues mark early and whose hosts all use it. On the internet \
+                 hardly a queue does, and it is Reno; where an ordinary queue marks, it takes more than its share."
+            )
+        } else {
+            let ecn = self.value_after("net.inet.tcp.ecn.enable");
+            let passive = ecn.as_deref() != Some("1");
+            let also = if passive {
+                " And net.inet.tcp.ecn.enable=1 is missing: connections from here do not negotiate ECN at all."
+            } else {
+                ""
+            };
+            format!(
+                "{value} is for networks whose queues mark early. Over the internet hardly a queue does, and it \
+                 is NewReno, not the answer to a narrow link.{also}"
+            )
+        };
+        let source =
+            if linux { "RFC 8257 section 1" } else { "RFC 8257 section 1, FreeBSD cc_dctcp(4)" };
+        Judgement::new(Verdict::WrongHere, why, source).and(
+            if self.running(known.key).as_deref() == Some(value) {
+                "It is set so already."
+            } else {
+                ""
+            },
+        )
+    }
+
+    /// What a sysctl is once the recipe is applied.
+    fn value_after(&self, key: &str) -> Option<String> {
+        let set = self.recipe.steps.iter().rev().find_map(|step| match &step.what {
+            What::Sysctl { key: set, value, .. } if set == key => Some(value.clone()),
+            _ => None,
+        });
+        set.or_else(|| self.running(key))
+    }
+
+    fn has_fq(&self) -> bool {
+        let set = self.value_after("net.core.default_qdisc").as_deref() == Some("fq");
+        set || self.qdiscs().any(|(_, words)| words.split(' ').next() == Some("fq"))
+    }
+
+    fn ecn(&self, known: &Known, value: &str) -> Option<Judgement> {
+        let version = self.facts.kernel.version();
+        if ["3", "4", "5"].contains(&value) && version < (6, 18) {
+            let why =
+                "Values above 2 ask for AccECN, which came with 6.18; this kernel refuses them.";
+            return Some(Judgement::new(Verdict::WrongHere, why, known.source));
+        }
+        let asks = ["1", "3", "4"].contains(&value);
+        let control = self.congestion_control()?;
+        if asks && control == "bbr" {
+            let why = "BBR (version 1) does not answer marks: a queue that marks instead of dropping does not \
+                       slow it down. Its packets carry ECT(0), so DualPI2 keeps them in its classic queue.";
+            return Some(Judgement::new(
+                Verdict::WrongHere,
+                why,
+                "RFC 9331 section 4.1, RFC 9332 section 2.3",
+            ));
+        }
+        None
+    }
+
+    fn default_qdisc(&self, known: &Known, value: &str) -> Judgement {
+        let source = known.source;
+        if let Some(refused) = self.missing_qdisc(value) {
+            return refused;
+        }
+        let others: Vec<String> = self
+            .facts
+            .interfaces
+            .iter()
+            .filter(|interface| {
+                interface.up && !self.qdiscs().any(|(dev, _)| dev == Some(&interface.name))
+            })
+            .filter_map(|interface| {
+                let root = interface.qdiscs.first()?;
+                // Below mq and without a queue there is no telling what the default would change.
+                let leaf = interface.qdiscs.iter().find(|qdisc| qdisc.kind != "mq").unwrap_or(root);
+                (leaf.kind != value && leaf.kind != "noqueue")
+                    .then(|| format!("{} has {}", interface.name, leaf.kind))
+            })
+            .collect();
+        let same = self.running(known.key).as_deref() == Some(value);
+        match (others.is_empty(), same) {
+            (true, true) => Judgement::new(Verdict::Applied, "It is so already.", source),
+            (true, false) => {
+                let why = "It is for interfaces that come up later; those that are up, the recipe sees to by tc.";
+                Judgement::new(Verdict::Harmless, why, source)
+            }
+            (false, _) => {
+                let why = format!(
+                    "It does nothing to interfaces that are up: {}. They need `tc qdisc replace dev … root {value}`, \
+                     or a new start of the machine.",
+                    others.join(", ")
+                );
+                Judgement::new(Verdict::WrongHere, why, source)
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! What the doctor finds, and where it finds nothing.
+
+use std::path::Path;
+
+use dualq_host::Facts;
+use dualq_host::doctor::{Finding, Harm, findings};
+use dualq_host::facts::{Availability, Blocked, Conntrack, Os, Setting};
+use dualq_units::Rate;
+
+fn machine(name: &str) -> Facts {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/facts");
+    Facts::read(&folder.join(name)).unwrap()
+}
+
+/// A machine on which all is well: a shaped dualpi2 on a plain host, and TCP as it should be.
+fn healthy() -> Facts {
+    let mut facts = machine("linux-7.3.json");
+    set(&mut facts, "net.ipv4.tcp_congestion_control", "cubic");
+    set(&mut facts, "net.ipv4.tcp_ecn", "2");
+    let connections = facts.connections.as_mut().unwrap();
+    connections.by_congestion_control = [("cubic".to_owned(), 6)].into();
+    facts.settings.retain(|setting| setting.file.starts_with("/usr/lib"));
+    facts.kernel.options.clear();
+    for (key, value) in
+        [("net.ipv4.tcp_notsent_lowat", "131072"), ("net.ipv4.tcp_mtu_probing", "1")]
+    {
+        facts.settings.push(setting("/etc/sysctl.d/60-x.conf", key, value));
+    }
+    facts.interfaces[0].tx_queues = 1;
+    facts
+}
+
+fn setting(file: &str, key: &str, value: &str) -> Setting {
+    Setting { file: file.to_owned(), line: 1, key: key.to_owned(), value: value.to_owned() }
+}
+
+fn set(facts: &mut Facts, key: &str, value: &str) {
+    facts.sysctls.insert(key.to_owned(), value.to_owned());
+}
+
+fn only_qdisc(facts: &mut Facts, kind: &str, options: Option<&str>) {
+    let interface = &mut facts.interfaces[0];
+    interface.qdiscs.truncate(1);
+    let root = &mut interface.qdiscs[0];
+    root.kind = kind.to_owned();
+    root.options = options.map(str::to_owned);
+    root.statistics.clear();
+}
+
+fn connections(facts: &mut Facts, control: &str, count: u32, min_rtt: &str) {
+    let connections = facts.connections.as_mut().unwrap();
+    connections.by_congestion_control = [(control.to_owned(), count)].into();
+    connections.min_rtt = Some(min_rtt.to_owned());
+}
+
+#[test]
+fn where_all_is_well_nothing_is_found() {
+    for rate in [None, Some(Rate::from_mbit(50))] {
+        assert_eq!(findings(&healthy(), rate), []);
+    }
+}
+
+/// What makes a healthy machine ill.
+type Illness = fn(&mut Facts);
+
+const ILLNESSES: &[(&str, Harm, Illness)] = &[
+    ("no-local-rate", Harm::High, |facts| only_qdisc(facts, "dualpi2", Some("target 5ms"))),
+    ("shaper-not-below", Harm::High, |facts| {
+        facts.interfaces[0].qdiscs[0].options = Some("rate 50Mbit burst 1598b".to_owned());
+    }),
+    ("several-bbr", Harm::High, |facts| connections(facts, "bbr", 2, "48ms")),
+    ("several-bbr", Harm::Medium, |facts| {
+        set(facts, "net.ipv4.tcp_congestion_control", "bbr");
+        facts.interfaces[0].qdiscs[1].kind = "fq_codel".to_owned();
+    }),
+    ("dctcp-on-the-internet", Harm::High, |facts| connections(facts, "dctcp", 1, "48ms")),
+    ("dctcp-in-classic-queue", Harm::Medium, |facts| connections(facts, "dctcp", 1, "100us")),
+    ("setting-names-what-is-absent", Harm::High, |facts| {
+        facts.qdiscs.insert("cake".to_owned(), Availability::Absent);
+        facts.settings.push(setting("/etc/sysctl.d/9.conf", "net.core.default_qdisc", "cake"));
+    }),
+    ("conntrack-nearly-full", Harm::High, |facts| {
+        facts.conntrack = Some(Conntrack { count: 900, max: 1000 });
+    }),
+    ("no-local-rate", Harm::High, |facts| only_qdisc(facts, "pfifo_fast", None)),
+    ("long-fifo", Harm::Low, |facts| only_qdisc(facts, "pfifo_fast", None)),
+    ("long-fifo", Harm::High, |facts| {
+        only_qdisc(facts, "pfifo_fast", None);
+        facts.interfaces[0].speed = Some("100Mbit".to_owned());
+    }),
+    ("long-fifo", Harm::High, |facts| facts.interfaces[0].qdiscs[1].kind = "pfifo".to_owned()),
+    ("long-fifo", Harm::High, |facts| {
+        only_qdisc(facts, "htb", Some("rate 48Mbit burst 1598b cburst 1598b"));
+    }),
+    ("long-fifo", Harm::High, |facts| {
+        facts.interfaces[0].qdiscs[1].kind = "bfifo".to_owned();
+        facts.interfaces[0].qdiscs[1].options = Some("limit 1500Kb".to_owned());
+    }),
+    ("long-fifo", Harm::Medium, |facts| {
+        only_qdisc(facts, "pfifo_fast", None);
+        facts.interfaces[0].speed = None;
+    }),
+    ("default-qdisc-not-applied", Harm::Medium, |facts| {
+        only_qdisc(facts, "pfifo_fast", None);
+        facts.interfaces[0].qdiscs[0].handle = "0:".to_owned();
+    }),
+    ("no-dualpi2", Harm::Medium, |facts| {
+        facts.qdiscs.insert("dualpi2".to_owned(), Availability::Absent);
+    }),
+    ("tc-without-dualpi2", Harm::Medium, |facts| facts.tc.as_mut().unwrap().dualpi2 = false),
+    ("module-blocked", Harm::Medium, |facts| {
+        let file = "/etc/modprobe.d/x.conf".to_owned();
+        facts.kernel.blocked.push(Blocked { module: "sch_fq".to_owned(), entirely: true, file });
+    }),
+    ("setting-ignored", Harm::Medium, |facts| {
+        facts.ignored_settings.push(setting("/etc/sysctl.conf", "net.ipv4.tcp_ecn", "1"));
+    }),
+    ("setting-not-running", Harm::Medium, |facts| {
+        facts.settings.push(setting("/etc/sysctl.d/9.conf", "net.ipv4.tcp_ecn", "1"));
+    }),
+    ("mtu-probing-off", Harm::Medium, |facts| {
+        set(facts, "net.ipv4.tcp_mtu_probing", "0");
+        let mut tunnel = facts.interfaces[0].clone();
+        tunnel.driver = Some("wireguard".to_owned());
+        facts.interfaces.push(tunnel);
+    }),
+    ("tcp-feature-off", Harm::Medium, |facts| set(facts, "net.ipv4.tcp_sack", "0")),
+    ("drops", Harm::Medium, |facts| {
+        facts.interfaces[0].qdiscs[1].statistics.insert("drops".to_owned(), 2000);
+    }),
+    ("aggregates-behind-shaper", Harm::Low, |facts| {
+        facts.interfaces[0].qdiscs[1].kind = "fq_codel".to_owned();
+    }),
+    ("one-queue-for-all", Harm::Note, |facts| facts.interfaces[0].tx_queues = 4),
+    ("ecn-off", Harm::Low, |facts| set(facts, "net.ipv4.tcp_ecn", "0")),
+    ("setting-overridden", Harm::Low, |facts| {
+        let first = setting("/etc/sysctl.d/1.conf", "net.ipv4.tcp_mtu_probing", "2");
+        facts.settings.insert(0, first);
+    }),
+    ("setting-in-no-file", Harm::Low, |facts| set(facts, "net.ipv4.tcp_fastopen", "3")),
+    ("setting-removed", Harm::Low, |facts| {
+        facts.settings.push(setting("/etc/sysctl.conf", "net.ipv4.tcp_tw_recycle", "1"));
+    }),
+    ("oversize-buffers", Harm::Low, |facts| {
+        set(facts, "net.ipv4.tcp_wmem", "4096 65536 67108864");
+    }),
+    ("notsent-lowat-unset", Harm::Low, |facts| {
+        set(facts, "net.ipv4.tcp_notsent_lowat", "4294967295");
+    }),
+    ("bbr-without-fq", Harm::Note, |facts| connections(facts, "bbr", 1, "48ms")),
+    ("ecn-is-classic", Harm::Note, |facts| set(facts, "net.ipv4.tcp_ecn", "1")),
+    ("dualpi2-default-target", Harm::Note, |facts| {
+        facts.interfaces[0].qdiscs[1].options = Some("limit 10000p target 15ms".to_owned());
+    }),
+    ("no-queue", Harm::High, |facts| only_qdisc(facts, "noqueue", None)),
+];
+
+fn found<'a>(findings: &'a [Finding], id: &str) -> Option<&'a Finding> {
+    findings.iter().find(|finding| finding.id == id)
+}
+
+#[test]
+fn each_illness_is_found_by_its_name() {
+    for (id, harm, illness) in ILLNESSES {
+        let mut facts = healthy();
+        illness(&mut facts);
+        let all = findings(&facts, Some(Rate::from_mbit(50)));
+        let finding = found(&all, id).unwrap_or_else(|| panic!("no {id} in {all:#?}"));
+        assert_eq!(finding.harm, *harm, "{id}");
+        for text in [&finding.seen, &finding.why, &finding.cure] {
+            assert!(
+                text.ends_with(['.', ':']) && !text.contains('\n') && !text.contains("  "),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_worst_comes_first() {
+    for name in ["debian-13.json", "openwrt-24.json", "linux-7.3.json"] {
+        let all = findings(&machine(name), Some(Rate::from_mbit(50)));
+        assert!(all.len() > 2 && all.is_sorted_by_key(|finding| finding.harm), "{name}: {all:#?}");
+    }
+}
+
+#[test]
+fn who_knows_no_rate_is_asked_for_it() {
+    let facts = machine("debian-13.json");
+    let without = findings(&facts, None);
+    let finding = found(&without, "no-local-rate").unwrap();
+    assert_eq!(finding.harm, Harm::Medium);
+    assert!(finding.cure.contains("--rate"), "{}", finding.cure);
+    let with = findings(&facts, Some(Rate::from_mbit(50)));
+    let finding = found(&with, "no-local-rate").unwrap();
+    assert_eq!(finding.harm, Harm::High);
+    assert!(finding.cure.contains("47500Kbit"), "{}", finding.cure);
+}
+
+#[test]
+fn a_link_that_is_the_bottleneck_needs_no_rate_of_its_own() {
+    let mut facts = healthy();
+    only_qdisc(&mut facts, "fq_codel", None);
+    facts.interfaces[0].speed = Some("100mbit".to_owned());
+    let all = findings(&facts, Some(Rate::from_mbit(100)));
+    assert_eq!(found(&all, "no-local-rate"), None);
+}
+
+#[test]
+fn a_short_fifo_is_no_trouble() {
+    let mut facts = healthy();
+    facts.interfaces[0].qdiscs[1].kind = "pfifo".to_owned();
+    facts.interfaces[0].qdiscs[1].options = Some("limit 100p".to_owned());
+    assert_eq!(found(&findings(&facts, None), "long-fifo"), None);
+}
+
+#[test]
+fn a_distributions_own_settings_may_be_overridden() {
+    let mut facts = healthy();
+    set(&mut facts, "net.core.default_qdisc", "fq");
+    facts.settings.push(setting("/etc/sysctl.d/9.conf", "net.core.default_qdisc", "fq"));
+    // And however a number is written, it is the same.
+    facts.settings.push(setting("/etc/sysctl.d/9.conf", "net.ipv4.tcp_recovery", "0x1"));
+    assert_eq!(findings(&facts, None), []);
+}
+
+#[test]
+fn nothing_known_means_nothing_found() {
+    assert_eq!(findings(&Facts::default(), Some(Rate::from_mbit(50))), []);
+    let facts = Facts { os: Os::FreeBsd, ..machine("debian-13.json") };
+    assert_eq!(findings(&facts, None), []);
+}

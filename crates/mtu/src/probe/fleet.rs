@@ -1,0 +1,240 @@
+//! All packets of one method that are on their way, and the patience to wait for them.
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::flight::{self, Flight, Kind, Sign};
+use crate::MtuError;
+use crate::search::{Found, Refusal, Reply, SMALLEST, Search, Step};
+
+/// Where traceroute's ports begin: nobody should listen there.
+const FIRST_PORT: u16 = 33_434;
+const PORTS: u16 = 90;
+
+/// A host of Linux says "port unreachable" six times at once to the same asker, then once a second (icmp(7),
+/// icmp_ratelimit).
+const RATION: u32 = 6;
+const RATION_REFILL: Duration = Duration::from_millis(1_050);
+
+/// Nobody is answered faster than this: a busy host takes its time.
+const LEAST_PATIENCE: Duration = Duration::from_millis(200);
+/// Packets between which the network has time to breathe.
+const SPACING: Duration = Duration::from_millis(2);
+/// Late answers count; but nobody waits for this many.
+const MOST_FLIGHTS: usize = 128;
+
+/// One method's packets.
+#[derive(Debug)]
+pub(super) struct Fleet {
+    pub(super) kind: Kind,
+    to: SocketAddr,
+    /// The only UDP port that may be used, if one was given.
+    port: Option<u16>,
+    flights: Vec<Flight>,
+    number: u16,
+    timeout: Duration,
+    slowest: Option<Duration>,
+    /// How many answers the host may still give now, and since when that is so.
+    ration: u32,
+    ration_since: Instant,
+}
+
+/// What was learnt of one packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct News {
+    pub(super) size: u16,
+    pub(super) hops: Option<u8>,
+    pub(super) sign: Sign,
+    pub(super) rtt: Duration,
+}
+
+impl Fleet {
+    pub(super) fn udp(to: SocketAddr, port: Option<u16>, timeout: Duration) -> Self {
+        Self::of(Kind::Udp, to, port, timeout)
+    }
+
+    /// Echoes, by whatever socket may be had.
+    ///
+    /// # Errors
+    /// Why there is none, and what would help.
+    pub(super) fn echo(to: SocketAddr, timeout: Duration) -> Result<Self, String> {
+        let Err(unprivileged) = flight::open(Kind::Ping, to.ip()) else {
+            return Ok(Self::of(Kind::Ping, to, None, timeout));
+        };
+        if flight::open(Kind::RawPing, to.ip()).is_ok() {
+            return Ok(Self::of(Kind::RawPing, to, None, timeout));
+        }
+        let range = fs::read_to_string("/proc/sys/net/ipv4/ping_group_range").unwrap_or_default();
+        let range: Vec<&str> = range.split_whitespace().collect();
+        Err(if unprivileged.kind() == io::ErrorKind::PermissionDenied {
+            format!(
+                "this user may not send ICMP echo: net.ipv4.ping_group_range is \"{}\"; as root: \
+                 sysctl -w net.ipv4.ping_group_range=\"0 2147483647\"",
+                range.join(" ")
+            )
+        } else {
+            format!("no socket for ICMP echo: {}", crate::error::plain(&unprivileged))
+        })
+    }
+
+    fn of(kind: Kind, to: SocketAddr, port: Option<u16>, timeout: Duration) -> Self {
+        Self {
+            kind,
+            to,
+            port,
+            flights: Vec::new(),
+            number: 0,
+            timeout,
+            slowest: None,
+            ration: RATION,
+            ration_since: Instant::now(),
+        }
+    }
+
+    pub(super) const fn host(&self) -> IpAddr {
+        self.to.ip()
+    }
+
+    /// Sends a packet.
+    pub(super) fn send(&mut self, size: u16, hops: Option<u8>) -> Result<(), MtuError> {
+        self.number = self.number.wrapping_add(1);
+        let mut to = self.to;
+        to.set_port(self.port.unwrap_or(FIRST_PORT + self.number % PORTS));
+        let flight = Flight::send(self.kind, to, self.number, size, hops)
+            .map_err(|error| MtuError::send(self.host(), &error))?;
+        if self.flights.len() >= MOST_FLIGHTS {
+            self.flights.remove(0);
+        }
+        self.flights.push(flight);
+        Ok(())
+    }
+
+    /// How long it is worth waiting for an answer.
+    pub(super) fn patience(&self) -> Duration {
+        let enough = |slowest: Duration| (slowest * 3 + slowest / 2).max(LEAST_PATIENCE);
+        self.slowest.map_or(self.timeout, enough).min(self.timeout)
+    }
+
+    /// What arrives until `deadline`, at least one piece of news if there is any.
+    pub(super) fn wait(&mut self, deadline: Instant) -> Vec<News> {
+        loop {
+            let news = self.look();
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !news.is_empty() || left.is_zero() {
+                return news;
+            }
+            let mut watched: Vec<PollFd<'_>> = self
+                .flights
+                .iter()
+                .map(|flight| PollFd::new(flight.as_fd(), PollFlags::POLLIN))
+                .collect();
+            // A millisecond more, for a timeout that was cut to whole ones would be polled again and again.
+            let left = left + Duration::from_millis(1);
+            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+            match poll(&mut watched, timeout) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(_) => return Vec::new(),
+            }
+        }
+    }
+
+    fn look(&mut self) -> Vec<News> {
+        let mut news = Vec::new();
+        self.flights.retain(|flight| match flight.look() {
+            None => true,
+            Some(sign) => {
+                let (size, hops, rtt) = (flight.size, flight.hops, flight.sent.elapsed());
+                news.push(News { size, hops, sign, rtt });
+                false
+            }
+        });
+        for piece in &news {
+            // A router rejects what it tried to deliver for seconds; that tells nothing of how far away anybody is.
+            if !matches!(piece.sign, Sign::Rejected(_)) {
+                self.slowest = self.slowest.max(Some(piece.rtt));
+            }
+            if piece.sign == Sign::Reached {
+                self.ration = self.ration.saturating_sub(1);
+            }
+        }
+        news
+    }
+
+    /// Waits until the host may give so many answers, if its answers are rationed.
+    fn await_ration(&mut self, answers: u32) {
+        if self.kind != Kind::Udp || self.host().is_loopback() {
+            return;
+        }
+        loop {
+            let since = self.ration_since.elapsed();
+            let refill = (since.as_millis() / RATION_REFILL.as_millis()) as u32;
+            if refill > 0 {
+                self.ration = (self.ration + refill).min(RATION);
+                self.ration_since += RATION_REFILL * refill;
+            }
+            if self.ration >= answers.min(RATION) {
+                return;
+            }
+            thread::sleep(RATION_REFILL.saturating_sub(self.ration_since.elapsed()));
+        }
+    }
+
+    /// Runs a search to its end. `tick` is called now and then with the size that is being tried.
+    ///
+    /// # Errors
+    /// If this machine cannot send, and who rejects packets if somebody does.
+    pub(super) fn search(
+        &mut self,
+        mut search: Search,
+        tick: &mut dyn FnMut(u16),
+    ) -> Result<(Found, Option<IpAddr>), MtuError> {
+        let mut rejected_by = None;
+        loop {
+            let sizes = match search.step() {
+                Step::Send(sizes) => sizes,
+                Step::Done(found) => return Ok((found, rejected_by)),
+            };
+            tick(sizes.last().copied().unwrap_or(SMALLEST));
+            let small = sizes.iter().filter(|size| **size == SMALLEST).count() as u32;
+            self.await_ration(small.max(1));
+            for size in sizes {
+                self.send(size, None)?;
+                thread::sleep(SPACING);
+            }
+            let deadline = Instant::now() + self.patience();
+            let mut answered = 0;
+            while !search.round_is_complete() {
+                let news = self.wait(deadline);
+                if news.is_empty() {
+                    break;
+                }
+                for News { size, sign, .. } in news {
+                    answered += u32::from(size == SMALLEST);
+                    match sign {
+                        Sign::Reached => search.heard(size, Reply::Arrived),
+                        Sign::TooBig { mtu, by } => {
+                            search.heard(size, Reply::TooBig(Refusal { size, mtu, by }));
+                        }
+                        Sign::Rejected(by) => {
+                            rejected_by = Some(by);
+                            search.rejected();
+                        }
+                        Sign::Expired(_) => {}
+                    }
+                }
+            }
+            if answered < small {
+                // Perhaps somebody else asked that host, too, and its ration is used up.
+                (self.ration, self.ration_since) = (0, Instant::now());
+            }
+            search.round_over();
+        }
+    }
+}

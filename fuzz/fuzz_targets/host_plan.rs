@@ -1,0 +1,25 @@
+//! Any text, as a plan for a host.
+
+#![no_main]
+
+use dualq_host::Plan;
+use dualq_host::plan::What;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    match Plan::read(text) {
+        Err(error) => assert!(!error.to_string().contains('\n')),
+        Ok(plan) => {
+            assert_eq!(Plan::read(&plan.write()).as_ref(), Ok(&plan));
+            for change in &plan.changes {
+                match &change.what {
+                    What::Qdisc { after, .. } => assert!(dualq_qdisc::grammar::parse(after).is_ok()),
+                    What::File { path, .. } => {
+                        assert!(path.starts_with("/etc/") && !path.contains("/../"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+});

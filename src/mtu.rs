@@ -1,0 +1,159 @@
+//! `dualq mtu`: from a host's name to what its path carries.
+
+mod plan;
+
+use std::io::{self, Write as _};
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::Path;
+use std::time::Duration;
+
+use dualq_host::Plan;
+use dualq_mtu::MtuError;
+use dualq_mtu::probe::{self, Local, Options, Stage, Survey};
+use dualq_netlink::{Netlink, NetlinkError};
+use dualq_units::tc_time;
+
+use crate::cli::mtu::MtuArgs;
+use crate::cli::{Failure, note};
+use crate::output::{Output, plain, print};
+use crate::progress::Spinner;
+use crate::report;
+
+/// Times outside of this would only be mistakes.
+const TIMEOUTS: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(10)..=Duration::from_secs(60);
+
+pub(crate) fn run(args: &MtuArgs) -> Result<(), Failure> {
+    let options = options(args)?;
+    let addresses = resolve(args)?;
+    let mut spinner = Spinner::new(!args.no_progress);
+    let mut surveys: Vec<Survey> = Vec::new();
+    let mut failures: Vec<String> = Vec::new();
+    for address in addresses {
+        let surveyed = local(address).and_then(|local| {
+            let host = address.ip();
+            let mut tick = |stage| spinner.show(|| format!("{host}: {}", describe(stage)));
+            probe::survey(address, local, &options, &mut tick)
+                .map_err(|error: MtuError| error.to_string())
+        });
+        match surveyed {
+            Ok(survey) => surveys.push(survey),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    spinner.clear();
+    if surveys.is_empty() {
+        return Err(Failure::Run(failures.join("; ")));
+    }
+    // A name often has an address of IPv6 where the machine that asks has none.
+    for failure in failures {
+        note(&failure);
+    }
+    if let Some(path) = &args.plan {
+        match plan::make(&surveys, args.cure)? {
+            Some(plan) => write(path, &plan)?,
+            None => note("no large packets vanish, so there is nothing to plan"),
+        }
+        if path == Path::new("-") {
+            return verdict(&surveys);
+        }
+    }
+    let text = if args.json {
+        report::mtu::json(&args.host, &surveys)
+    } else {
+        report::mtu::text(&surveys)
+    };
+    print(&mut io::stdout(), &text)?;
+    verdict(&surveys)
+}
+
+fn verdict(surveys: &[Survey]) -> Result<(), Failure> {
+    if surveys.iter().all(|survey| survey.verdict.is_fine()) {
+        Ok(())
+    } else {
+        // The report has said why.
+        Err(Failure::Command(1))
+    }
+}
+
+fn write(path: &Path, plan: &Plan) -> Result<(), Failure> {
+    let text = toml::to_string_pretty(plan).expect("a plan is strings, numbers and lists");
+    let cannot = |error: io::Error| {
+        Failure::Run(format!("cannot write {}: {}", path.display(), plain(&error)))
+    };
+    let mut output = Output::create(path)?;
+    output.write_all(text.as_bytes()).map_err(cannot)?;
+    output.finish().map_err(cannot)
+}
+
+fn options(args: &MtuArgs) -> Result<Options, Failure> {
+    let timeout = tc_time::parse(&args.timeout)
+        .map_err(|error| Failure::Usage(format!("--timeout: {error}")))?;
+    if !TIMEOUTS.contains(&timeout) {
+        let given = &args.timeout;
+        return Err(Failure::Usage(format!("--timeout {given}: give 10ms to 60s, such as 1s")));
+    }
+    Ok(Options {
+        timeout,
+        attempts: args.attempts,
+        port: args.port.map(Into::into),
+        udp_port: args.udp_port.map(Into::into),
+        tcp_send: args.tcp_send,
+    })
+}
+
+/// The first address of each family that is wanted.
+fn resolve(args: &MtuArgs) -> Result<Vec<SocketAddr>, Failure> {
+    let given = &args.host;
+    let bare = given.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(given);
+    let usual = |byte: char| byte.is_alphanumeric() || ".-_:%".contains(byte);
+    if bare.is_empty() || bare.starts_with('-') || !bare.chars().all(usual) {
+        return Err(Failure::Usage(format!(
+            "HOST {given:?}: give a name or an address, such as vpn.example.org or 192.0.2.7"
+        )));
+    }
+    let addresses: Vec<SocketAddr> = (bare, 0)
+        .to_socket_addrs()
+        .map_err(|error| {
+            let reason = plain(&error);
+            let reason = reason.rsplit(": ").next().unwrap_or_default();
+            Failure::Run(format!("cannot find the host {bare}: {reason}"))
+        })?
+        .collect();
+    let first = |wanted: bool, v4: bool| {
+        addresses.iter().find(|address| wanted && address.is_ipv4() == v4).copied()
+    };
+    let found: Vec<SocketAddr> =
+        [first(!args.ipv6, true), first(!args.ipv4, false)].into_iter().flatten().collect();
+    if found.is_empty() {
+        let version = if args.ipv6 { 6 } else { 4 };
+        return Err(Failure::Run(format!("the host {bare} has no address of IPv{version}")));
+    }
+    Ok(found)
+}
+
+/// What this machine knows of the way to an address.
+fn local(to: SocketAddr) -> Result<Local, String> {
+    let way = Netlink::open().and_then(|mut netlink| netlink.way_to(to.ip()));
+    let way = way.map_err(|error: NetlinkError| {
+        let text = error.to_string();
+        text.split(" (os error").next().unwrap_or(&text).to_owned()
+    })?;
+    let cut = |mtu: u32| u16::try_from(mtu).unwrap_or(u16::MAX);
+    Ok(Local {
+        interface: way.link.name,
+        mtu: cut(way.link.mtu),
+        gateway: way.gateway,
+        believed: way.mtu.map(cut),
+    })
+}
+
+fn describe(stage: Stage) -> String {
+    match stage {
+        Stage::Echo(size) => format!("ICMP echo, {size} bytes"),
+        Stage::Udp(size) => format!("UDP, {size} bytes"),
+        Stage::Connecting => "TCP, connecting".to_owned(),
+        Stage::Sending => "TCP, waiting for acknowledgements".to_owned(),
+        Stage::Hop(hop) => format!("hop {hop}"),
+    }
+}

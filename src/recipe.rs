@@ -1,0 +1,64 @@
+//! `dualq doctor --recipe`: a recipe from somewhere else, checked against a machine.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::time::Duration;
+
+use dualq_host::Facts;
+use dualq_host::recipe::{Link, Recipe, check};
+use dualq_units::{Rate, tc_time};
+
+use crate::cli::Failure;
+use crate::cli::recipe::RecipeArgs;
+use crate::output::{plain, print};
+use crate::report;
+
+/// More than any text that people write.
+const MOST: u64 = 16 << 20;
+
+/// Reads the recipe in `path`, and says what its settings do where these facts hold.
+pub(crate) fn run(
+    path: &Path,
+    args: &RecipeArgs,
+    facts: &Facts,
+    rate: Option<Rate>,
+    json: bool,
+) -> Result<(), Failure> {
+    let link = link(args, facts, rate)?;
+    let recipe = Recipe::read(&path.display().to_string(), &read(path)?);
+    let findings = check(&recipe, facts, link);
+    let text = if json {
+        report::recipe::json(&recipe, &findings, facts)
+    } else {
+        report::recipe::text(&recipe, &findings, facts, args.verbose)
+    };
+    print(&mut io::stdout(), &text)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let named = path.display();
+    let cannot = |error: &io::Error| Failure::Run(format!("cannot read {named}: {}", plain(error)));
+    let mut bytes = Vec::new();
+    let taken = if path == Path::new("-") {
+        io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes)
+    } else {
+        fs::File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes))
+    };
+    if taken.map_err(|error| cannot(&error))? as u64 > MOST {
+        return Err(Failure::Run(format!("{named} is larger than 16 MiB: that is no recipe")));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The path that the options give, its round-trip time the machine's own if they do not.
+fn link(args: &RecipeArgs, facts: &Facts, rate: Option<Rate>) -> Result<Option<Link>, Failure> {
+    let measured =
+        facts.connections.as_ref().and_then(|connections| connections.min_rtt.as_deref());
+    let (Some(rate), Some(rtt)) = (rate, args.rtt.as_deref().or(measured)) else { return Ok(None) };
+    let rtt = tc_time::parse(rtt).map_err(|error| Failure::Usage(format!("--rtt: {error}")))?;
+    if rtt == Duration::ZERO {
+        return Err(Failure::Usage("--rtt: a path has a round-trip time above 0".to_owned()));
+    }
+    Ok(Some(Link { rate, rtt }))
+}

@@ -1,0 +1,366 @@
+//! `dualq mtu` as its users run it, across real routers in network namespaces. That takes root and `ip`; what cannot be built is
+//! skipped and said.
+
+mod esp;
+mod lossy;
+mod network;
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dualq_host::plan::What;
+use network::{Middle, Network, skipped};
+use serde_json::Value;
+
+/// Both addresses of b.
+const HOSTS: [&str; 2] = ["10.9.3.2", "fd09:3::2"];
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dualq"));
+    command.arg("mtu").args(args).env("COLUMNS", "100").stdin(Stdio::null());
+    command
+}
+
+impl Network {
+    fn dualq(&self, args: &[&str]) -> Output {
+        self.inside("a", || command(args).output().unwrap())
+    }
+
+    /// The document about one address, and the exit status.
+    fn survey(&self, args: &[&str]) -> (Value, i32) {
+        let output = self.dualq(&[args, &["--json"]].concat());
+        let document: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
+        assert_eq!((&document["version"], &document["command"]), (&1.into(), &"mtu".into()));
+        (document["addresses"][0].clone(), output.status.code().unwrap())
+    }
+
+    /// A service on b that reads all that it is sent.
+    fn serve(&self) -> u16 {
+        self.inside("b", || {
+            let listener = TcpListener::bind("[::]:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            thread::spawn(move || {
+                for stream in listener.incoming().flatten() {
+                    thread::spawn(move || read_all(stream));
+                }
+            });
+            port
+        })
+    }
+}
+
+/// Says of whatever arrives that it did.
+fn read_all(mut stream: TcpStream) {
+    let mut buffer = [0; 4096];
+    while stream.read(&mut buffer).is_ok_and(|length| length > 0) && stream.write_all(b".").is_ok()
+    {
+    }
+}
+
+/// Tries both versions of IP side by side.
+fn at_once(test: impl Fn(usize, &'static str) + Sync) {
+    thread::scope(|scope| {
+        for (number, host) in HOSTS.into_iter().enumerate() {
+            let test = &test;
+            scope.spawn(move || test(number, host));
+        }
+    });
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn a_path_without_a_bottleneck() {
+    let Some(network) = Network::build(Middle::Whole) else { return };
+    for host in HOSTS {
+        let started = Instant::now();
+        let (survey, status) = network.survey(&[host]);
+        assert_eq!((&survey["verdict"], status), (&"whole".into(), 0), "{survey:#}");
+        assert_eq!(survey["path_mtu"], 1500);
+        assert_eq!(survey["cures"], Value::Array(Vec::new()));
+        assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    }
+}
+
+/// As large as what an IPsec tunnel leaves: AES-GCM in UDP.
+#[test]
+fn a_router_that_says_so_is_no_fault() {
+    let Some(network) = Network::build(Middle::Smaller(1438)) else { return };
+    for (host, router) in HOSTS.into_iter().zip(["10.9.1.2", "fd09:1::2"]) {
+        let (survey, status) = network.survey(&[host]);
+        assert_eq!((&survey["verdict"], status), (&"signalled".into(), 0), "{survey:#}");
+        assert_eq!(survey["path_mtu"], 1438);
+        for method in ["echo", "udp"] {
+            assert_eq!(survey[method]["limit"], "refused", "{survey:#}");
+            assert_eq!(survey[method]["too_big"][0]["by"], router);
+            assert_eq!(survey[method]["too_big"][0]["mtu"], 1438);
+        }
+        assert_eq!(survey["hops"][0]["refuses"], true);
+        let explained = survey["explanations"].to_string();
+        assert!(explained.contains("NAT-T") && explained.contains("AES-GCM"), "{explained}");
+    }
+}
+
+#[test]
+fn a_black_hole_is_found_to_the_byte_and_placed() {
+    let Some(network) = Network::build(Middle::Hole(1400)) else { return };
+    at_once(|number, host| {
+        let before = ["10.9.1.2", "fd09:1::2"][number];
+        let after = ["10.9.2.2", "fd09:2::2"][number];
+        let (survey, status) = network.survey(&[host]);
+        assert_eq!((&survey["verdict"], status), (&"black-hole".into(), 1), "{survey:#}");
+        assert_eq!(survey["path_mtu"], 1400);
+        for method in ["echo", "udp"] {
+            assert_eq!(survey[method]["largest"], 1400);
+            assert_eq!(survey[method]["limit"], "silence");
+            assert_eq!(survey[method]["too_big"], Value::Array(Vec::new()));
+        }
+        assert_eq!(survey["vanish_after"]["address"], before);
+        assert_eq!(survey["vanish_before"]["address"], after);
+        let hops = survey["hops"].as_array().unwrap();
+        let arrives: Vec<&Value> = hops.iter().map(|hop| &hop["large_arrives"]).collect();
+        assert_eq!(arrives, [&Value::Bool(true), &Value::Bool(false), &Value::Bool(false)]);
+    });
+    let said = text(&network.dualq(&[HOSTS[0]]).stdout);
+    let answer = "Packets over 1400 bytes vanish after hop 1 (10.9.1.2), before hop 2 (10.9.2.2), and no ICMP says so: \
+                  small requests work, bulk transfers hang.";
+    assert_eq!(said.lines().nth(2), Some(answer), "{said}");
+    assert!(said.contains("ip route replace 10.9.3.2/32 via 10.9.1.2 dev a0 mtu 1400"), "{said}");
+}
+
+/// The kernel's own VXLAN over IPv4 and IPv6: its headers leave what the table of overheads says.
+#[test]
+fn a_real_tunnel_is_recognized() {
+    for (ends, mtu, name) in [
+        (["10.9.2.1", "10.9.2.2"], 1450, "VXLAN over IPv4"),
+        (["fd09:2::1", "fd09:2::2"], 1430, "VXLAN over IPv6"),
+    ] {
+        let Some(network) = Network::build(Middle::Whole) else { return };
+        let [one, other] = ends;
+        for (router, local, remote, device, number, behind) in [
+            ("r1", one, other, "right", 1, "10.9.3.0/24"),
+            ("r2", other, one, "left", 2, "10.9.1.0/24"),
+        ] {
+            let tunnel = format!(
+                "link add tunnel type vxlan id 7 local {local} remote {remote} dev {device} dstport 4789"
+            );
+            if let Err(why) = network.try_ip(router, &tunnel) {
+                return skipped(&format!("no VXLAN here: {why}"));
+            }
+            network.ip(router, &format!("addr add 10.9.9.{number}/24 dev tunnel"));
+            network.ip(router, "link set tunnel up");
+            network.ip(router, &format!("route replace {behind} via 10.9.9.{}", 3 - number));
+        }
+        let (survey, status) = network.survey(&[HOSTS[0]]);
+        assert_eq!((&survey["verdict"], status), (&"signalled".into(), 0), "{survey:#}");
+        assert_eq!(survey["path_mtu"], mtu);
+        let explained = survey["explanations"].to_string();
+        assert!(explained.contains(name), "{explained}");
+    }
+}
+
+/// A router with a smaller MTU of whose ICMP nothing arrives, as behind a firewall that drops all of it.
+#[test]
+fn a_router_without_its_icmp_is_a_black_hole() {
+    let Some(network) = Network::build(Middle::Smaller(1380)) else { return };
+    // What the router itself sends is refused, what it forwards is not.
+    network.ip("r1", "rule add iif lo to 10.9.1.1 prohibit");
+    network.ip("r1", "-6 rule add iif lo to fd09:1::1 prohibit");
+    at_once(|_, host| {
+        let (survey, status) = network.survey(&[host]);
+        assert_eq!((&survey["verdict"], status), (&"black-hole".into(), 1), "{survey:#}");
+        assert_eq!(survey["path_mtu"], 1380);
+        assert_eq!(survey["hops"][0]["address"], Value::Null);
+        assert_eq!(survey["vanish_before"]["hop"], 2);
+    });
+    let said = text(&network.dualq(&[HOSTS[0]]).stdout);
+    assert!(said.contains("Packets over 1380 bytes vanish before hop 2 (10.9.2.2)"), "{said}");
+}
+
+/// `connects, but bulk hangs`, seen with TCP itself; and the cures that are proposed do cure it.
+#[test]
+fn tcp_hangs_in_the_hole_until_it_is_cured() {
+    let Some(network) = Network::build(Middle::Hole(1400)) else { return };
+    let port = network.serve().to_string();
+    at_once(|_, host| {
+        let sent = [host, "--port", &port, "--tcp-send"];
+        let (survey, _) = network.survey(&sent);
+        let segments = &survey["tcp"]["segments"];
+        assert_eq!(
+            (&segments[0]["packet_bytes"], &segments[0]["arrived"]),
+            (&1500.into(), &false.into())
+        );
+        assert!(segments[0]["sent_again"].as_u64() >= Some(2), "{segments}");
+        assert_eq!(
+            (&segments[1]["packet_bytes"], &segments[1]["arrived"]),
+            (&1400.into(), &true.into())
+        );
+        assert_eq!(survey["verdict"], "black-hole");
+
+        let cure =
+            survey["cures"].as_array().unwrap().iter().find(|cure| cure["kind"] == "route-mtu");
+        let line = cure.unwrap()["linux"][0].as_str().unwrap().to_owned();
+        network.ip("a", line.strip_prefix("ip ").unwrap());
+        let (survey, _) = network.survey(&sent);
+        assert_eq!(survey["route_mtu"], 1400);
+        let segments = &survey["tcp"]["segments"];
+        assert_eq!(
+            (&segments[0]["packet_bytes"], &segments[0]["arrived"]),
+            (&1400.into(), &true.into()),
+            "{line}"
+        );
+    });
+
+    network.ip("a", "route del 10.9.3.2 via 10.9.1.2");
+    let bulk_arrives = |patience| {
+        network.inside("a", || {
+            let mut stream = TcpStream::connect((HOSTS[0], port.parse().unwrap())).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(patience))).unwrap();
+            stream.write_all(&[0; 1448]).unwrap();
+            stream.read_exact(&mut [0]).is_ok()
+        })
+    };
+    assert!(!bulk_arrives(5));
+    network.set("a", "net/ipv4/tcp_mtu_probing", "1");
+    assert!(bulk_arrives(30));
+}
+
+/// What helps as a plan, and no plan where nothing is wrong.
+#[test]
+fn a_plan_is_written() {
+    let Some(network) = Network::build(Middle::Hole(1400)) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    let file = path.to_str().unwrap();
+    let output = network.dualq(&[HOSTS[0], "-o", file]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("Packets over 1400 bytes vanish"));
+    let plan: dualq_host::Plan = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let route = What::Route { to: "10.9.3.2/32".to_owned(), mtu: 1400 };
+    assert_eq!(plan.changes.iter().map(|change| &change.what).collect::<Vec<_>>(), [&route]);
+
+    let output = network.dualq(&[HOSTS[1], "-o", "-", "--cure", "probing"]);
+    let plan: dualq_host::Plan = toml::from_str(&text(&output.stdout)).unwrap();
+    let sysctl = What::Sysctl {
+        key: "net.ipv4.tcp_mtu_probing".to_owned(),
+        before: "0".to_owned(),
+        after: "1".to_owned(),
+    };
+    assert_eq!(plan.changes[0].what, sysctl);
+
+    std::fs::remove_file(&path).unwrap();
+    let output = network.dualq(&["10.9.1.2", "-o", file]);
+    assert!(output.status.success() && text(&output.stderr).starts_with("note: "));
+    assert!(!path.exists());
+}
+
+/// Connections alone send nothing, and say which segments were agreed on.
+#[test]
+fn tcp_tells_its_segments_without_sending() {
+    let Some(network) = Network::build(Middle::Whole) else { return };
+    let port = network.serve().to_string();
+    // As where an MSS is clamped: b asks for smaller segments.
+    network.ip("b", "route replace default via 10.9.3.1 advmss 1360");
+    let (survey, status) = network.survey(&[HOSTS[0], "--port", &port]);
+    assert_eq!(status, 0);
+    assert_eq!(survey["tcp"]["packet_bytes"], 1400, "{survey:#}");
+    assert_eq!(survey["tcp"]["segments"], Value::Null);
+    let said = text(&network.dualq(&[HOSTS[0], "--port", &port]).stdout);
+    assert!(said.contains("a router that clamps"), "{said}");
+}
+
+#[test]
+fn a_host_that_is_not_there() {
+    let Some(network) = Network::build(Middle::Whole) else { return };
+    let output = network.dualq(&["10.9.3.99", "--timeout", "200ms"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    assert!(said.contains("The host does not answer at all, to packets of any size"), "{said}");
+    assert!(!said.contains("vanish"), "{said}");
+
+    // No way at all is one line.
+    network.ip("a", "route del default");
+    let output = network.dualq(&["10.9.3.2"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
+    assert_eq!(
+        text(&output.stderr),
+        "error: cannot find a way to 10.9.3.2: Network is unreachable\n"
+    );
+}
+
+/// As nobody: UDP and TCP work, ICMP echo if the kernel's range of groups allows it, which is said if not.
+#[test]
+fn an_ordinary_user_is_not_left_alone() {
+    let Some(network) = Network::build(Middle::Hole(1400)) else { return };
+    let as_nobody =
+        |args: &[&str]| network.inside("a", || command(args).uid(65_534).gid(65_534).output());
+    match as_nobody(&["--help"]) {
+        Ok(output) if output.status.success() => {}
+        _ => return skipped("nobody may not run the program where it was built"),
+    }
+    network.set("a", "net/ipv4/ping_group_range", "1 0");
+    let output = as_nobody(&[HOSTS[0], "--json"]).unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let survey = &document["addresses"][0];
+    assert_eq!((&survey["verdict"], &survey["path_mtu"]), (&"black-hole".into(), &1400.into()));
+    let why = survey["echo"]["not_tried"].as_str().unwrap();
+    assert!(why.contains("net.ipv4.ping_group_range is \"1 0\""), "{why}");
+
+    network.set("a", "net/ipv4/ping_group_range", "0 2147483647");
+    at_once(|_, host| {
+        let output = as_nobody(&[host, "--json"]).unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let survey = &document["addresses"][0];
+        assert_eq!(survey["echo"]["largest"], 1400, "{survey:#}");
+        assert_eq!(survey["vanish_before"]["hop"], 2);
+    });
+}
+
+#[test]
+fn nonsense_is_one_line() {
+    for host in ["", " ", "a b", "a\nb", "http://example.org/", "-", "\u{1b}[2J"] {
+        let output = command(&["--", host]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{host:?}");
+        let said = text(&output.stderr);
+        assert!(said.starts_with("error: HOST ") && said.lines().count() == 1, "{said}");
+        assert!(!said.contains('\u{1b}'), "{said:?}");
+    }
+    for args in [
+        &["-x"][..],
+        &[],
+        &["127.0.0.1", "-4", "-6"],
+        &["127.0.0.1", "--port", "0"],
+        &["127.0.0.1", "--timeout", "-1s"],
+        &["127.0.0.1", "--timeout", "1h"],
+        &["127.0.0.1", "--attempts", "1"],
+    ] {
+        let output = command(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
+    }
+    for args in [&["127.0.0.1", "-6"][..], &["::1", "-4"], &["no-such-host.invalid"]] {
+        let output = command(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn this_machine_itself() {
+    let output = command(&["127.0.0.1"]).output().unwrap();
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}{}", text(&output.stderr));
+    assert!(said.contains("Nothing is lost for its size"), "{said}");
+}
+
+#[test]
+fn the_help_teaches_by_examples() {
+    insta::assert_snapshot!("help", text(&command(&["--help"]).output().unwrap().stdout));
+}

@@ -1,0 +1,260 @@
+//! `dualq plan` as its users run it, over saved facts of many machines.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const FACTS: &str = "tests/data/facts";
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dualq"));
+    command.arg("plan").args(args).current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.env("COLUMNS", "100").stdin(Stdio::null());
+    command
+}
+
+fn plan(args: &[&str]) -> Output {
+    command(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn stdout(args: &[&str]) -> String {
+    let output = plan(args);
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// The exit status, and the one line that says why.
+fn refusal(args: &[&str]) -> (i32, String) {
+    let output = plan(args);
+    let line = text(&output.stderr);
+    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
+    assert!(output.stdout.is_empty(), "{args:?}");
+    (output.status.code().unwrap(), line.trim_end().to_owned())
+}
+
+fn facts(name: &str) -> String {
+    format!("{FACTS}/{name}")
+}
+
+fn names(extension: &str) -> Vec<String> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(FACTS);
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.filter(|path| path.extension().is_some_and(|found| found == extension));
+    let name = |path: PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+    let mut names: Vec<String> = files.map(name).collect();
+    names.sort();
+    names
+}
+
+/// The changes alone, a line each, or why there are none.
+fn brief(facts: &str, wishes: &[&str]) -> String {
+    let mut brief = format!("$ dualq plan {}\n", wishes.join(" "));
+    let output = plan(&[&["--facts", facts, "--json"], wishes].concat());
+    if !output.status.success() {
+        brief.push_str(&text(&output.stderr));
+        return brief;
+    }
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let changes = document["plan"]["change"].as_array();
+    for change in changes.into_iter().flatten() {
+        let get = |key: &str| change[key].as_str().unwrap_or_default();
+        let _ = match get("what") {
+            "module" => writeln!(brief, "module {}", get("module")),
+            "sysctl" => writeln!(brief, "{} = {}", get("key"), get("after")),
+            "qdisc" => writeln!(brief, "{}: {}", get("dev"), get("after")),
+            "file" => writeln!(brief, "{}", get("path")),
+            "lines" => writeln!(brief, "{}: {}", get("path"), change["after"]),
+            what => panic!("{what}"),
+        };
+    }
+    for note in document["plan"]["notes"].as_array().into_iter().flatten() {
+        let _ = writeln!(brief, "- {}", note.as_str().unwrap());
+    }
+    brief
+}
+
+const WISHES: [&[&str]; 6] = [
+    &[],
+    &["--rate", "48mbit", "--cc", "bbr", "--rtt", "60ms"],
+    &["--rate", "2mbit", "--profile", "gateway"],
+    &["--rate", "900mbit", "--profile", "bulk", "--rtt", "120ms"],
+    &["--rate", "900mbit", "--profile", "datacenter"],
+    &["--profile", "datacenter"],
+];
+
+#[test]
+fn plans_for_linux() {
+    let names = names("json");
+    assert!(names.len() >= 7, "{names:?}");
+    for name in names {
+        let path = facts(&name);
+        // Not every machine can.
+        let output = plan(&["--facts", &path, "--rate", "48mbit"]);
+        let mut all = text(&output.stdout) + &text(&output.stderr);
+        for wishes in WISHES {
+            let _ = write!(all, "\n{}", brief(&path, wishes));
+        }
+        insta::assert_snapshot!(format!("on_{}", name.trim_end_matches(".json")), all);
+    }
+}
+
+#[test]
+fn plans_for_freebsd() {
+    for name in names("sysctl") {
+        let path = facts(&name);
+        let route = ["--route", "10.4.0.0/16", "--via", "192.0.2.1", "--mtu", "1400"];
+        let mut all = stdout(
+            &[
+                &["--facts", &path, "--os", "freebsd", "--cc", "dctcp", "--rate", "48mbit"],
+                &route[..],
+            ]
+            .concat(),
+        );
+        for wishes in [&["--cc", "cubic"][..], &["--cc", "bbr"], &["--profile", "datacenter"], &[]]
+        {
+            let _ = write!(all, "\n{}", brief(&path, wishes));
+        }
+        insta::assert_snapshot!(format!("on_{}", name.trim_end_matches(".sysctl")), all);
+    }
+}
+
+#[test]
+fn the_help_teaches_by_examples() {
+    insta::assert_snapshot!("help", stdout(&["--help"]));
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    let debian = facts("debian-10.json");
+    let freebsd = facts("freebsd-14.sysctl");
+    let of_debian = |more: &[&str]| refusal(&[&["--facts", &debian], more].concat());
+    let refused = |(status, line): (i32, String), expected: i32, says: &str| {
+        assert_eq!(status, expected, "{line}");
+        assert!(line.starts_with("error: ") && line.contains(says), "{line}");
+    };
+    refused(
+        of_debian(&["--cc", "prague"]),
+        2,
+        "does not have the congestion control prague; it has bbr",
+    );
+    refused(of_debian(&["--dev", "eth9"]), 2, "there is no interface eth9; there are ens3");
+    refused(of_debian(&["--rate", "fast"]), 2, "\"fast\" is not a rate");
+    refused(of_debian(&["--rate", "0"]), 2, "--rate is zero");
+    refused(of_debian(&["--rtt", "0ms"]), 2, "--rtt");
+    refused(of_debian(&["--qdisc", "fq_codel targt 5ms"]), 2, "did you mean \"target\"?");
+    refused(of_debian(&["--qdisc", "fq'; reboot"]), 2, "--qdisc");
+    refused(of_debian(&["--os", "freebsd"]), 2, "the facts are of Linux, not of FreeBSD");
+    refused(of_debian(&["--profile", "fast"]), 2, "low-latency");
+    refused(
+        of_debian(&["--route", "10.0.0.0/8", "--via", "192.0.2.1", "--mtu", "1400"]),
+        2,
+        "FreeBSD",
+    );
+    refused(
+        of_debian(&["--rate", "48mbit", "--qdisc", "cake bandwidth 10mbit"]),
+        2,
+        "give one of them",
+    );
+    refused(refusal(&["--facts", &freebsd, "--predict", "--rate", "1mbit"]), 2, "Linux's TCP");
+    refused(refusal(&["--facts", "no/such/file"]), 1, "no/such/file");
+    refused(refusal(&["--facts", "Cargo.toml"]), 1, "Cargo.toml holds no facts");
+    let arch = facts("arch.json");
+    refused(refusal(&["--facts", &arch, "--rate", "2gbit"]), 2, "more than eno1 can");
+    let nobody = facts("ubuntu-20.04.json");
+    refused(refusal(&["--facts", &nobody, "--rate", "9mbit", "--predict"]), 2, "give --rtt");
+    refused(refusal(&["--facts", &nobody, "--rtt", "9ms", "--predict"]), 2, "give a --rate");
+}
+
+/// What `-o` writes is whole, is a plan, and takes the place of nothing but a plan.
+#[test]
+fn the_plan_as_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    let path = path.to_str().unwrap();
+    let debian = facts("debian-10.json");
+    let args = ["--facts", debian.as_str(), "--rate", "48mbit", "-o", path];
+    assert!(stdout(&args).contains(&format!("dualq apply {path}")));
+    let first = fs::read_to_string(path).unwrap();
+    assert!(first.contains("after = \"cake bandwidth 48mbit\""), "{first}");
+    assert_eq!(stdout(&["--facts", &debian, "--rate", "48mbit", "-o", "-"]), first);
+
+    // Another plan may take its place.
+    stdout(&["--facts", &debian, "--rate", "20mbit", "-o", path]);
+    assert!(fs::read_to_string(path).unwrap().contains("cake bandwidth 20mbit"));
+
+    fs::write(path, "precious\n").unwrap();
+    let (status, line) = refusal(&args);
+    assert_eq!(status, 1);
+    assert!(line.ends_with("is there and is no plan: it is left as it is"), "{line}");
+    assert_eq!(fs::read_to_string(path).unwrap(), "precious\n");
+
+    let (status, _) = refusal(&["--facts", &debian, "-o", "no/such/folder/plan.toml"]);
+    assert_eq!(status, 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "something was left behind");
+}
+
+#[test]
+fn facts_from_standard_input() {
+    let mut child = command(&["--facts", "-", "--json", "--rate", "48mbit"]);
+    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let saved = fs::read(format!("{}/{FACTS}/arch.json", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    child.stdin.take().unwrap().write_all(&saved).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["plan"]["kernel"], "6.17.9-arch1-1");
+}
+
+/// The machine that the tests run on can be planned for, whatever it is.
+#[test]
+fn this_machine() {
+    let output = plan(&["--json"]);
+    match output.status.code() {
+        Some(0) => {
+            let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(document["plan"]["os"], "linux");
+        }
+        // It may have no interface, or no route out.
+        Some(2) => assert_eq!(text(&output.stderr).lines().count(), 1),
+        status => panic!("{status:?}: {}", text(&output.stderr)),
+    }
+}
+
+/// The model says what the plan would bring: a deep queue now, a short one after.
+#[test]
+fn the_prediction() {
+    let arch = facts("arch.json");
+    let args = ["--facts", &arch, "--rate", "20mbit", "--rtt", "40ms", "--predict", "--json"];
+    let document: Value = serde_json::from_str(&stdout(&args)).unwrap();
+    let runs = document["prediction"]["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    let of = |run: usize| {
+        let outcome = &runs[run]["outcome"];
+        let mean = outcome["probe"][0]["mean_ms"].as_f64().unwrap();
+        (mean - 40.0, outcome["goodput_mbit"].as_f64().unwrap())
+    };
+    assert_eq!(runs[0]["scenario"]["link"]["qdisc"], "bfifo limit 1514000");
+    assert_eq!(runs[1]["scenario"]["link"]["qdisc"], "dualpi2");
+    let ((now, before), (after, goodput)) = (of(0), of(1));
+    assert!(now > 100.0 && after < 30.0, "{now} ms, then {after} ms");
+    assert!(goodput > 0.9 * before, "{before} Mbit/s, then {goodput}");
+
+    // What the model does not have is said, not guessed.
+    let debian = facts("debian-10.json");
+    let shown = stdout(&["--facts", &debian, "--rate", "20mbit", "--predict"]);
+    assert!(shown.contains("Not simulated: `after`, for the model does not have cake."), "{shown}");
+    assert!(shown.contains("now: bfifo limit 1514000, cubic"), "{shown}");
+    let container = facts("container.json");
+    let shown = stdout(&["--facts", &container, "--rtt", "9ms", "--predict"]);
+    assert!(
+        shown.contains("Not simulated: `now`, for the model does not have noqueue."),
+        "{shown}"
+    );
+}

@@ -1,0 +1,123 @@
+//! `dualq doctor --recipe` as its users run it: published recipes on machines that people have.
+
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// Runs the program in the project's own folder, with a text as its input.
+fn dualq(args: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dualq"))
+        .args(args)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that does not read it may be gone already.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What is said of a recipe on a machine.
+fn report(recipe: &str, facts: &str, more: &[&str]) -> String {
+    let recipe = format!("tests/data/recipes/{recipe}");
+    let facts = format!("tests/data/facts/{facts}");
+    let output = dualq(&[&["doctor", "--recipe", &recipe, "--facts", &facts], more].concat(), "");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// How many settings have each verdict.
+fn counts(recipe: &str, facts: &str) -> Value {
+    let document: Value = serde_json::from_str(&report(recipe, facts, &["--json"])).unwrap();
+    document["counts"].clone()
+}
+
+#[test]
+fn dualpi2_and_bbr() {
+    for facts in ["debian-13.json", "ubuntu-24.04.json", "arch.json", "linux-7.3.json"] {
+        insta::assert_snapshot!(
+            format!("dualpi2-bbr@{facts}"),
+            report("dualpi2-bbr.md", facts, &[])
+        );
+    }
+}
+
+#[test]
+fn dualpi2_and_bbr_beside_a_link() {
+    let link = ["--rate", "1gbit", "--rtt", "100ms"];
+    insta::assert_snapshot!(report("dualpi2-bbr.md", "debian-13.json", &link));
+}
+
+#[test]
+fn fq_and_bbr() {
+    for facts in ["debian-13.json", "alpine-3.22.json", "openwrt-24.json"] {
+        insta::assert_snapshot!(format!("fq-bbr-4.9@{facts}"), report("fq-bbr-4.9.md", facts, &[]));
+    }
+}
+
+#[test]
+fn dctcp_on_freebsd() {
+    for facts in ["freebsd-12.sysctl", "freebsd-14.sysctl"] {
+        insta::assert_snapshot!(
+            format!("freebsd-dctcp@{facts}"),
+            report("freebsd-dctcp.md", facts, &[])
+        );
+    }
+}
+
+#[test]
+fn a_recipe_for_linux_on_freebsd() {
+    let counts = counts("dualpi2-bbr.md", "freebsd-14.sysctl");
+    assert_eq!(counts["of-another-system"], 16, "{counts}");
+}
+
+#[test]
+fn a_recipe_for_freebsd_on_linux() {
+    insta::assert_snapshot!(report("freebsd-dctcp.md", "debian-13.json", &[]));
+    let counts = counts("freebsd-dctcp.md", "debian-13.json");
+    assert_eq!(counts["of-another-system"], 5);
+}
+
+#[test]
+fn from_standard_input() {
+    let facts = ["--facts", "tests/data/facts/debian-13.json"];
+    let args = [&["doctor", "--recipe", "-"][..], &facts].concat();
+    let recipe =
+        "net.ipv4.tcp_fack=1\nnmcli connection modify a b c\ntc class add dev ens3 parent 1: htb\n";
+    insta::assert_snapshot!(text(&dualq(&args, recipe).stdout));
+    let verbose = [&args[..], &["--verbose"]].concat();
+    let listed = text(&dualq(&verbose, recipe).stdout);
+    assert!(listed.contains("    2  nmcli connection modify a b c\n"), "{listed}");
+    assert!(text(&dualq(&args, "Nothing.\n").stdout).contains("No settings that dualq knows of"));
+}
+
+#[test]
+fn what_cannot_be_read() {
+    let facts = ["--facts", "tests/data/facts/debian-13.json"];
+    let failed = |more: &[&str]| {
+        let output = dualq(&[&["doctor"], more, &facts].concat(), "");
+        (output.status.code(), text(&output.stderr))
+    };
+    let missing = failed(&["--recipe", "no/such.conf"]);
+    assert_eq!(
+        missing,
+        (Some(1), "error: cannot read no/such.conf: No such file or directory\n".to_owned())
+    );
+    let (status, rate) = failed(&["--recipe", "README.md", "--rate", "fast", "--rtt", "1ms"]);
+    assert_eq!(status, Some(2), "{rate}");
+    assert!(rate.starts_with("error: --rate: \"fast\" is not a rate"), "{rate}");
+    let (status, rtt) = failed(&["--recipe", "README.md", "--rate", "1mbit", "--rtt", "0ms"]);
+    assert_eq!(
+        (status, rtt.as_str()),
+        (Some(2), "error: --rtt: a path has a round-trip time above 0\n")
+    );
+    let output = dualq(&["doctor", "--recipe", "-", "--facts", "-"], "");
+    assert_eq!(output.status.code(), Some(2));
+}
