@@ -141,3 +141,15 @@ fn nothing_is_left_of_two_hundred_sequences() {
     println!("{line}");
     assert_eq!(files(etc.path(), &state(etc.path())), before);
 }
+
+#[test]
+fn what_dualq_plans_is_applied() {
+    if !possible() {
+        return;
+    }
+    let etc = etc();
+    let before = files(etc.path(), &state(etc.path()));
+    let output = run(etc.path(), "whole", 1);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(files(etc.path(), &state(etc.path())), before);
+}

@@ -13,22 +13,23 @@ use dualq_host::apply::{ApplyError, Host, Phase, Prepared, Record, Rollback, Ste
 use dualq_host::plan::What;
 use dualq_host::{Plan, Root};
 use dualq_netlink::{Handle, Netlink, Place, VethEnd};
-use dualq_qdisc::{Random as _, SplitMix64, grammar};
+use dualq_qdisc::grammar;
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::snapshot::{Running, files, running};
+use crate::soak;
 use crate::{DUALQ, file, plan, qdisc, said, sysctl};
 
 /// What the role is, and its arguments.
 pub(crate) const ROLE: &str = "DUALQ_TEST_ROLE";
 pub(crate) const STATE: &str = "/etc/dualq-state";
-const PLAN: &str = "/run/plan.toml";
+pub(crate) const PLAN: &str = "/run/plan.toml";
 const SYSCTLS: [&str; 3] = ["net.core.default_qdisc", "net.ipv4.tcp_ecn", "net.ipv4.tcp_rmem"];
 const SYSCTL_FILE: &str = "/etc/sysctl.d/90-dualq.conf";
 const RULES: &str = "/etc/udev/rules.d/90-dualq.rules";
-const LINE: &str = "htb rate 48mbit leaf dualpi2";
+pub(crate) const LINE: &str = "htb rate 48mbit leaf dualpi2";
 
 #[test]
 #[ignore = "a part of the tests in guest.rs, which start it on another machine"]
@@ -37,7 +38,8 @@ fn role() {
     let words: Vec<&str> = role.split(' ').collect();
     match words.as_slice() {
         ["sweep"] => sweep(),
-        ["soak", seed, rounds] => soak(seed.parse().unwrap(), rounds.parse().unwrap()),
+        ["soak", seed, rounds] => soak::run(seed.parse().unwrap(), rounds.parse().unwrap()),
+        ["whole"] => whole(),
         ["cut", operation, step] => cut(operation.parse().unwrap(), step.parse().unwrap()),
         ["after"] => after_power_came_back(),
         ["victim", operation, step] => {
@@ -51,7 +53,7 @@ fn role() {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
+pub(crate) enum Operation {
     Apply,
     Confirm,
     Rollback,
@@ -100,11 +102,11 @@ fn cut_power() {
     panic!("{error}");
 }
 
-fn host() -> Host {
+pub(crate) fn host() -> Host {
     Host::new(Root::host(), Netlink::open().unwrap(), STATE)
 }
 
-fn dualq(words: &[&str]) -> Output {
+pub(crate) fn dualq(words: &[&str]) -> Output {
     Command::new(DUALQ).args(words).args(["--state", STATE]).stdin(Stdio::null()).output().unwrap()
 }
 
@@ -209,18 +211,19 @@ fn lead_up(operation: Operation, watched: bool) {
     }
 }
 
-fn phase() -> Option<Phase> {
+pub(crate) fn phase() -> Option<Phase> {
     host().store().newest().unwrap().map(|record| record.phase)
 }
 
 /// The machine in all its parts.
-type Machine = (Running, BTreeMap<PathBuf, (u32, u32, u32, (i64, i64), Option<Vec<u8>>)>);
+pub(crate) type Machine =
+    (Running, BTreeMap<PathBuf, (u32, u32, u32, (i64, i64), Option<Vec<u8>>)>);
 
 fn machine() -> Machine {
     (running(&SYSCTLS), files(Path::new("/etc"), Path::new(STATE)))
 }
 
-fn assert_same(fresh: &Machine, what: &str) {
+pub(crate) fn assert_same(fresh: &Machine, what: &str) {
     let now = machine();
     assert_eq!(now.0, fresh.0, "{what}");
     assert_eq!(now.1, fresh.1, "{what}");
@@ -237,7 +240,7 @@ fn wait_until_taken_back(what: &str) {
     panic!("{what}: {:?} and nobody takes it back", phase());
 }
 
-fn victim(operation: Operation, step: u32) -> bool {
+pub(crate) fn victim(operation: Operation, step: u32) -> bool {
     let program = std::env::current_exe().unwrap();
     let ended = Command::new(program)
         .args(["--ignored", "--exact", "inside::role"])
@@ -250,7 +253,7 @@ fn victim(operation: Operation, step: u32) -> bool {
     !ended.status.success()
 }
 
-fn begin() -> Machine {
+pub(crate) fn begin() -> Machine {
     set_up();
     fs::write(PLAN, planned().write()).unwrap();
     machine()
@@ -343,92 +346,25 @@ fn after_power_came_back() {
     assert_eq!(running(&SYSCTLS), fresh);
 }
 
-/// Does everything in any order, and ends everything at any time.
-fn soak(seed: u64, rounds: u32) {
+/// What `dualq plan` makes of this machine is applied, and is then what it asks for.
+fn whole() {
     let fresh = begin();
-    let mut random = SplitMix64::new(seed);
-    let (mut below, mut deaths, mut calls) = (move |most: u32| random.next_u32() % most, 0, 0);
-    for round in 0..rounds {
-        let mut story = Vec::new();
-        for _ in 0..=below(6) {
-            let choice = below(10);
-            calls += 1;
-            match choice {
-                0..=2 => {
-                    let operation = [Operation::Apply, Operation::Confirm, Operation::Rollback]
-                        [choice as usize];
-                    let step = 1 + below(40);
-                    story.push(format!("{operation:?} killed at {step}"));
-                    deaths += u32::from(attempt(operation, step));
-                }
-                3 => {
-                    let seconds = below(90);
-                    story.push(format!("wait {seconds} s"));
-                    thread::sleep(Duration::from_secs(seconds.into()));
-                }
-                4 => {
-                    story.push("the watchdog is killed".to_owned());
-                    deaths += kill_watchdogs();
-                }
-                5..=8 => {
-                    let words: &[&str] =
-                        [&["apply", PLAN][..], &["confirm"], &["rollback"], &["status"]]
-                            [choice as usize - 5];
-                    let output = dualq(words);
-                    story.push(format!("{words:?}: {}", said(&output)));
-                    assert!(output.status.code().is_some_and(|code| code < 2), "{story:#?}");
-                }
-                _ => {
-                    story.push("on-boot".to_owned());
-                    let output = dualq(&["on-boot", "d0", LINE]);
-                    // Then there is what nobody can tell from the plan's own.
-                    let output = if phase().is_none_or(|phase| phase == Phase::RolledBack) {
-                        let mut netlink = Netlink::open().unwrap();
-                        let link = netlink.link("d0").unwrap().index;
-                        let _ = netlink.delete_qdisc(&Place {
-                            handle: Handle::UNSPECIFIED,
-                            ..Place::root(link)
-                        });
-                        output
-                    } else {
-                        output
-                    };
-                    assert!(output.status.success(), "{story:#?}: {}", said(&output));
-                }
-            }
-        }
-        // What is unfinished is finished, what is there is taken back.
-        let output = dualq(&["status"]);
-        assert!(output.status.success(), "{story:#?}: {}", said(&output));
-        if matches!(phase(), Some(Phase::Applied | Phase::Confirmed)) {
-            let output = dualq(&["rollback"]);
-            assert!(output.status.success(), "{story:#?}: {}", said(&output));
-        }
-        assert!(phase().is_none_or(|phase| phase == Phase::RolledBack), "{story:#?}");
-        assert_same(&fresh, &format!("round {round}: {story:#?}"));
-    }
-    println!("{rounds} rounds with {calls} calls and {deaths} deaths end as they began");
-}
-
-/// An operation in a process that is killed on its way, if it can be done now. Whether it died.
-fn attempt(operation: Operation, step: u32) -> bool {
-    let possible = match operation {
-        Operation::Apply => phase().is_none_or(|phase| phase == Phase::RolledBack),
-        Operation::Confirm => phase() == Some(Phase::Applied),
-        Operation::Rollback => matches!(phase(), Some(Phase::Applied | Phase::Confirmed)),
+    let planned = |words: &[&str]| {
+        let all = [&["plan", "--dev", "d0", "--rate", "48mbit", "--rtt", "48ms"], words].concat();
+        let output = Command::new(DUALQ).args(all).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output)
     };
-    // What is overdue has to be finished first.
-    possible && host().unfinished().unwrap().is_none() && victim(operation, step)
-}
-
-fn kill_watchdogs() -> u32 {
-    let mut killed = 0;
-    for process in fs::read_dir("/proc").unwrap().flatten() {
-        let Ok(number) = process.file_name().to_string_lossy().parse() else { continue };
-        let words = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
-        if words.contains("watch-over") && kill(Pid::from_raw(number), Signal::SIGKILL).is_ok() {
-            killed += 1;
-        }
+    fs::remove_file(PLAN).unwrap();
+    planned(&["-o", PLAN]);
+    for words in [&["apply", PLAN][..], &["confirm"]] {
+        let output = dualq(words);
+        assert!(output.status.success(), "{words:?}: {}", said(&output));
     }
-    killed
+    assert_ne!(machine().0, fresh.0);
+    let again = planned(&[]);
+    assert!(again.contains("Nothing is to be changed"), "{again}");
+    let output = dualq(&["rollback"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_same(&fresh, "planned, applied and taken back");
 }

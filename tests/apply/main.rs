@@ -4,12 +4,14 @@
 //! fails.
 #![cfg(target_os = "linux")]
 
+mod changes;
 mod guest;
 mod hostile;
 mod inside;
 mod namespaces;
 mod room;
 mod snapshot;
+mod soak;
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -1,13 +1,13 @@
 //! The program as its user runs it.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use dualq_host::Plan;
-use dualq_host::plan::What;
 use serde_json::Value;
 
 use crate::room::Room;
@@ -15,7 +15,7 @@ use crate::{DUALQ, file, plan, qdisc, said, sysctl, text};
 
 const FILE: &str = "/etc/sysctl.d/90-dualq.conf";
 /// What every kernel with queue disciplines has.
-const LINE: &str = "tbf rate 48mbit burst 10kb latency 50ms";
+pub(crate) const LINE: &str = "tbf rate 48mbit burst 10kb latency 50ms";
 
 fn usual() -> Plan {
     plan([
@@ -248,158 +248,6 @@ fn a_plan_for_another_machine_is_refused_with_what_differs() {
     assert_eq!(room.all(), before);
 }
 
-/// A discipline that somebody chose comes back with its handle and its options, and one with something inside too.
-#[test]
-fn what_somebody_had_chosen_comes_back() {
-    let chosen = [
-        (
-            "pfifo limit 9",
-            "tc qdisc add dev d0 root handle 5: pfifo limit 9",
-            "root pfifo limit 9p",
-        ),
-        (
-            "htb",
-            "tc qdisc add dev d0 root handle 7: htb default 1; tc class add dev d0 parent 7: classid 7:1 htb rate 7mbit ceil 9mbit burst 20kb; \
-             tc qdisc add dev d0 parent 7:1 handle 9: bfifo limit 12345",
-            "",
-        ),
-        (
-            "mq",
-            "ip link del d0; ip link add d0 numtxqueues 2 type veth peer name d1; ip link set d0 up; ip link set d1 up; \
-             tc qdisc add dev d0 root handle 1: mq; tc qdisc replace dev d0 parent 1:2 handle 22: bfifo limit 5000",
-            "",
-        ),
-    ];
-    for (what, commands, line) in chosen {
-        let Some(room) = Room::new() else { return };
-        room.sh(commands);
-        let before = room.all();
-        // What the plan has to say is what refuses another one.
-        room.plan(&plan([qdisc("d0", line, LINE)]));
-        let lines = if line.is_empty() {
-            let output = room.dualq(&["apply"]);
-            let found = text(&output.stdout);
-            found.lines().filter_map(|line| line.strip_prefix("+ ")).map(str::to_owned).collect()
-        } else {
-            vec![line.to_owned()]
-        };
-        room.plan(&plan([What::Qdisc {
-            dev: "d0".to_owned(),
-            before: lines,
-            after: LINE.to_owned(),
-        }]));
-        room.says(&["apply"]);
-        room.says(&["confirm"]);
-        assert_ne!(room.all(), before, "{what}");
-        room.says(&["rollback"]);
-        assert_eq!(room.all(), before, "{what}");
-    }
-}
-
-#[test]
-fn what_could_not_be_put_back_is_not_replaced() {
-    let Some(room) = Room::new() else { return };
-    room.sh(
-        "tc qdisc add dev d0 root handle 7: htb default 1; tc class add dev d0 parent 7: classid 7:1 htb rate 7mbit; \
-         tc class add dev d0 parent 7: classid 7:2 htb rate 7mbit",
-    );
-    let before = room.all();
-    room.plan(&plan([qdisc("d0", "root htb", LINE)]));
-    assert_eq!(
-        room.refuses(&["apply"]),
-        "the classes of the htb 7: of d0 could not be put back exactly: remove it by hand first, and make a new plan"
-    );
-    assert_eq!(room.all(), before);
-}
-
-/// The kernel has the last word; what was there before it stays.
-#[test]
-fn a_line_that_the_kernel_refuses_changes_nothing() {
-    let Some(room) = Room::new() else { return };
-    if room
-        .sh("tc qdisc add dev d1 root handle 1: dualpi2 2>/dev/null && echo there || true")
-        .contains("there")
-    {
-        return crate::skipped("this kernel has everything");
-    }
-    let before = room.all();
-    room.plan(&plan([
-        sysctl("net.ipv4.tcp_ecn", "2", "1"),
-        qdisc("d0", "root noqueue", "htb rate 48mbit leaf dualpi2"),
-    ]));
-    let said = room.refuses(&["apply"]);
-    assert!(said.contains("this kernel has no qdisc dualpi2"), "{said}");
-    assert_eq!(room.all(), before);
-    assert_eq!(room.says(&["status"]), "no plan is applied here\n");
-    // There can be no second device of this name, so that it turns out half-way.
-    room.plan(&plan([
-        sysctl("net.ipv4.tcp_ecn", "2", "1"),
-        qdisc("lo", "root noqueue", "htb rate 48mbit leaf dualpi2"),
-    ]));
-    let said = room.refuses(&["apply"]);
-    let end = "in d0:1 of lo: this kernel has no qdisc dualpi2 (Specified qdisc kind is unknown); all is as it was before";
-    assert!(said.ends_with(end), "{said}");
-    assert_eq!(room.all(), before);
-    assert!(room.says(&["status"]).contains("the last was taken back: it failed: "));
-}
-
-#[test]
-fn a_route_with_a_smaller_mtu() {
-    let Some(room) = Room::new() else { return };
-    room.sh("ip addr add 10.0.0.1/24 dev d0; ip route add default via 10.0.0.2");
-    let before = room.all();
-    room.plan(&plan([What::Route { to: "192.0.2.1/32".to_owned(), mtu: 1400 }]));
-    room.says(&["apply"]);
-    let route = room.sh("ip route show 192.0.2.1");
-    assert!(route.contains("via 10.0.0.2 dev d0") && route.contains("mtu 1400"), "{route}");
-    assert!(room.sh("ip route").contains("default via 10.0.0.2"));
-    assert!(room.says(&["apply"]).starts_with("nothing to change"));
-    room.says(&["confirm"]);
-    room.says(&["rollback"]);
-    assert_eq!(room.all(), before);
-}
-
-/// A kernel's modules, as far as they can be seen, and a program that loads them.
-#[test]
-fn a_module_is_loaded_and_unloaded_if_it_was_not_there() {
-    let Some(room) = Room::new() else { return };
-    let bin = room.path("bin");
-    for folder in ["bin", "modules", "modules/sch_tbf"] {
-        fs::create_dir(room.path(folder)).unwrap();
-    }
-    let modprobe = |script: &str| {
-        let program = bin.join("modprobe");
-        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    };
-    modprobe("case \"$1\" in -r) rmdir \"/sys/module/$3\" ;; *) mkdir \"/sys/module/$2\" ;; esac");
-    room.sh(&format!("mount --bind {} /sys/module", room.path("modules").display()));
-    let call = |words: &[&str]| {
-        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-        room.prepared(words).env("PATH", path).output().unwrap()
-    };
-    let module = |name: &str| What::Module { module: name.to_owned() };
-    room.plan(&plan([module("sch_tbf"), module("sch_dualpi2")]));
-    for (word, modules) in [
-        ("apply", "sch_dualpi2\nsch_tbf\n"),
-        ("confirm", "sch_dualpi2\nsch_tbf\n"),
-        ("rollback", "sch_tbf\n"),
-    ] {
-        let output = call(&[word]);
-        assert!(output.status.success(), "{word}: {}", said(&output));
-        assert_eq!(room.sh("ls /sys/module"), modules);
-    }
-    // One that cannot be loaded takes all else along.
-    room.plan(&plan([sysctl("net.ipv4.tcp_ecn", "2", "1"), module("sch_dualpi2")]));
-    let before = room.all();
-    modprobe("echo not here >&2; exit 1");
-    assert_eq!(
-        text(&call(&["apply"]).stderr),
-        "error: cannot load the module sch_dualpi2: not here; all is as it was before\n"
-    );
-    assert_eq!(room.all(), before);
-}
-
 /// Two plans, one over the other, come off one at a time.
 #[test]
 fn plans_are_taken_back_in_turn() {
@@ -422,22 +270,6 @@ fn plans_are_taken_back_in_turn() {
     assert_eq!(room.all(), first);
     room.says(&["rollback"]);
     assert_eq!(room.all(), before);
-}
-
-#[test]
-fn an_interface_that_has_just_appeared_gets_its_discipline() {
-    let Some(room) = Room::new() else { return };
-    assert_eq!(room.says(&["on-boot", "d0", LINE]), "");
-    let first = room.sh("tc qdisc show dev d0");
-    assert!(first.contains("qdisc tbf d0: root"), "{first}");
-    // Twice is once.
-    assert_eq!(room.says(&["on-boot", "d0", LINE]), "");
-    assert_eq!(room.sh("tc qdisc show dev d0"), first);
-    assert_eq!(
-        room.refuses(&["on-boot", "d9", LINE]),
-        "no device \"d9\" in this network namespace"
-    );
-    assert!(room.refuses(&["on-boot", "d0", "tbf; reboot"]).starts_with("qdisc "));
 }
 
 #[test]
@@ -490,4 +322,65 @@ fn words_that_are_wrong() {
         room.refuses(&["apply", "no-such-plan.toml"])
             .starts_with("cannot read the plan no-such-plan.toml: ")
     );
+}
+
+/// Whoever listens to the kernel hears of no device that goes down, and of no route that goes away.
+#[test]
+fn the_way_out_is_there_all_the_time() {
+    let Some(room) = room(&usual()) else { return };
+    room.sh("ip addr add 10.0.0.1/24 dev d0; ip route add default via 10.0.0.2");
+    let mut listener = room.command("ip");
+    let mut listener = listener
+        .args(["-o", "monitor", "link", "address", "route"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It hears of what comes after it began.
+    let mark = |name: &str| {
+        room.sh(&format!("ip link add {name} type ifb || ip link add {name} type veth"))
+    };
+    let mut heard = BufReader::new(listener.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    thread::scope(|scope| {
+        let marked = scope.spawn(|| {
+            for number in 0.. {
+                mark(&format!("m{number}"));
+                thread::sleep(Duration::from_millis(50));
+                if number >= 5 || Instant::now() > deadline {
+                    return;
+                }
+            }
+        });
+        heard.by_ref().find(|line| line.contains(": m")).unwrap();
+        marked.join().unwrap();
+    });
+    room.says(&["apply"]);
+    room.says(&["confirm"]);
+    room.says(&["rollback"]);
+    mark("end");
+    let between: Vec<String> = heard.take_while(|line| !line.contains(": end")).collect();
+    let lost = |line: &&String| {
+        let is_its = line.contains("d0");
+        is_its && (line.contains("Deleted") || (line.contains(": d0@") && !line.contains(",UP,")))
+    };
+    let lost: Vec<&String> = between.iter().filter(lost).collect();
+    assert!(lost.is_empty(), "{lost:#?}");
+    let _ = listener.kill();
+    let _ = listener.wait();
+}
+
+#[test]
+fn status_looks_again_and_again() {
+    let Some(room) = room(&usual()) else { return };
+    room.says(&["apply"]);
+    let mut watching = room.prepared(&["status", "--watch"]);
+    let mut watching = watching.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(watching.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let looks = lines.filter(|line| line == "plan: a plan for tests").take(3);
+    let began = Instant::now();
+    assert_eq!(looks.count(), 3);
+    assert!(began.elapsed() >= Duration::from_millis(1900), "{:?}", began.elapsed());
+    let _ = watching.kill();
+    let _ = watching.wait();
+    room.says(&["rollback"]);
 }

@@ -55,7 +55,7 @@ impl Room {
         Some(Self { keeper, folder })
     }
 
-    fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         let keeper = self.keeper.id().to_string();
         // It would be the root otherwise.
