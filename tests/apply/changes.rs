@@ -57,6 +57,29 @@ fn what_somebody_had_chosen_comes_back() {
     }
 }
 
+/// With an interface goes what was put there; all else comes back.
+#[test]
+fn an_interface_that_went_away() {
+    let Some(room) = Room::new() else { return };
+    room.sh("ip link add e0 type veth peer name e1; ip link set e0 up; ip link set e1 up");
+    room.plan(&plan([
+        sysctl("net.ipv4.tcp_ecn", "2", "1"),
+        sysctl("net.ipv4.conf.e0.log_martians", "0", "1"),
+        qdisc("e0", "root noqueue", LINE),
+    ]));
+    room.says(&["apply"]);
+    room.says(&["confirm"]);
+    room.sh("ip link del e0");
+    let output = room.dualq(&["rollback"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(
+        text(&output.stderr),
+        "note: left as it is: net.ipv4.conf.e0.log_martians: it is gone\n\
+         note: left as it is: the qdisc of e0: it is gone\n"
+    );
+    assert_eq!(room.sh("sysctl -n net.ipv4.tcp_ecn"), "2\n");
+}
+
 #[test]
 fn what_could_not_be_put_back_is_not_replaced() {
     let Some(room) = Room::new() else { return };

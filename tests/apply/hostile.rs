@@ -50,7 +50,7 @@ fn plans_that_ask_for_what_no_plan_does() {
     let said = refused(&room, qdisc("d9", "root noqueue", "pfifo"));
     assert_eq!(said, "no device \"d9\" in this network namespace");
     let said = refused(&room, sysctl("net.ipv4.no_such_thing", "1", "2"));
-    assert_eq!(said, "this kernel has no sysctl net.ipv4.no_such_thing: make a new plan");
+    assert_eq!(said, "there is no sysctl net.ipv4.no_such_thing here: make a new plan");
     let said = refused(&room, sysctl("net.ipv4.tcp_ecn", "2", "0"));
     assert_eq!(said, "the plan changes net.ipv4.tcp_ecn twice");
     fs::write(room.path("plan.toml"), "format = 1\nabout = [").unwrap();

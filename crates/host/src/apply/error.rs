@@ -22,6 +22,12 @@ pub enum ApplyError {
         /// What the system says.
         error: io::Error,
     },
+    /// There is no such sysctl, or no more.
+    #[error("there is no sysctl {key} here: make a new plan")]
+    NoSysctl {
+        /// Its name.
+        key: String,
+    },
     /// The kernel refuses.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
@@ -68,9 +74,9 @@ impl ApplyError {
         |error| Self::Io { what, error }
     }
 
-    /// Whether the interface that it is about went away.
+    /// Whether what it is about went away: an interface, or the sysctls of one.
     pub(crate) const fn is_gone(&self) -> bool {
-        matches!(self, Self::Netlink(NetlinkError::NoLink { .. }))
+        matches!(self, Self::Netlink(NetlinkError::NoLink { .. }) | Self::NoSysctl { .. })
     }
 
     /// What is not as it should be, a piece of text for each, with lines that begin with `-` and `+`.

@@ -111,6 +111,7 @@ impl Host {
             entries,
             borrowed: None,
             why: None,
+            force: false,
             left: Vec::new(),
         };
         Ok(Prepared::Ready(Box::new(Ready { host: self, lock, record, due })))

@@ -56,6 +56,9 @@ pub struct Record {
     /// Why it was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// Whether what somebody changed meanwhile is taken back too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub force: bool,
     /// What was left as it is, because somebody changed it meanwhile or because it could not be put back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,

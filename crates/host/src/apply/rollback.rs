@@ -91,7 +91,8 @@ impl Host {
             }
             record.borrowed = None;
         }
-        let record = self.take_back(record, &why, false, lock, step)?;
+        let force = record.force;
+        let record = self.take_back(record, &why, force, lock, step)?;
         Ok(Some(record))
     }
 
@@ -122,6 +123,7 @@ impl Host {
         record.phase = Phase::RollingBack;
         record.touch(self.now()?);
         record.why = Some(why.to_owned());
+        record.force = force;
         record.left.clear();
         // A full disk must not keep anything from being restored: restoring can be done twice.
         let mut saved = self.store.save(&record, lock);
@@ -170,9 +172,9 @@ impl Host {
         let halfway =
             entry.progress == Progress::Underway && matches!(entry.before, Before::Qdisc { .. });
         match change::now(self, &what, entry) {
-            // With the interface went what was put there.
+            // With an interface goes what was put there.
             Err(error) if error.is_gone() => {
-                record.left.push(format!("{name}: the interface is gone"));
+                record.left.push(format!("{name}: it is gone"));
                 return Ok(());
             }
             Err(error) => return Err(error),

@@ -8,6 +8,9 @@ use super::{ApplyError, Host, Record, Step};
 
 /// It looks so often whether it is still needed.
 const LOOK: Duration = Duration::from_secs(1);
+/// It tries so often, with so much time between, to put back what cannot be put back at once.
+const ATTEMPTS: u32 = 60;
+const PAUSE: Duration = Duration::from_secs(10);
 
 impl Host {
     /// Waits until the record of that number is confirmed or taken back, or takes it back: when its time is up, or when the
@@ -20,6 +23,7 @@ impl Host {
         number: u64,
         step: &mut dyn FnMut(&Step),
     ) -> Result<Option<Record>, ApplyError> {
+        let mut attempts = 0;
         loop {
             let waits = |host: &Self| -> Result<Option<Duration>, ApplyError> {
                 let now = host.now()?;
@@ -42,7 +46,14 @@ impl Host {
                     if self.store.load(number)?.is_none() {
                         return Ok(None);
                     }
-                    return self.recover_locked(&lock, step);
+                    attempts += 1;
+                    match self.recover_locked(&lock, step) {
+                        Err(ApplyError::Left(_)) if attempts < ATTEMPTS => {
+                            drop(lock);
+                            thread::sleep(PAUSE);
+                        }
+                        ended => return ended,
+                    }
                 }
             }
         }

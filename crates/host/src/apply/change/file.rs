@@ -211,14 +211,19 @@ impl Place {
     ) -> Result<(), ApplyError> {
         for name in std::mem::take(&mut self.missing) {
             let mode = Mode::from_raw_mode(0o755);
-            match mkdirat(&self.folder, &name, mode) {
-                Ok(()) | Err(Errno::EXIST) => {}
+            let made = match mkdirat(&self.folder, &name, mode) {
+                Ok(()) => true,
+                Err(Errno::EXIST) => false,
                 Err(error) => return Err(self.cannot_write(error)),
-            }
+            };
             self.synchronize()?;
             let walk = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             self.folder = openat(&self.folder, &name, walk, Mode::empty())
                 .map_err(|error| self.cannot_write(error))?;
+            if made {
+                // Whatever the umask took away.
+                fchmod(&self.folder, mode).map_err(|error| self.cannot_write(error))?;
+            }
             step(&Step::Part(format!("the folder for {}", self.path)));
         }
         self.clean()?;

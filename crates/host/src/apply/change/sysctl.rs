@@ -12,9 +12,7 @@ pub(crate) const DEFAULT_QDISC: &str = "net.core.default_qdisc";
 /// Its value, as the kernel writes it.
 pub(crate) fn read(root: &Root, key: &str) -> Result<String, ApplyError> {
     let value = fs::read_to_string(root.sysctl(key)).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            ApplyError::Plan(format!("this kernel has no sysctl {key}: make a new plan"))
-        }
+        io::ErrorKind::NotFound => ApplyError::NoSysctl { key: key.to_owned() },
         _ => ApplyError::io(format!("read the sysctl {key}"))(error),
     })?;
     Ok(value.trim_end_matches('\n').to_owned())
