@@ -35,7 +35,7 @@ pub enum Phase {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// [`FORMAT`].
+    /// The version of the document.
     pub format: u32,
     /// The first plan of a machine is 1.
     pub number: u64,
