@@ -2,12 +2,11 @@
 
 mod plan;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::time::Duration;
 
-use dualq_host::Plan;
 use dualq_mtu::MtuError;
 use dualq_mtu::probe::{self, Local, Options, Stage, Survey};
 use dualq_netlink::{Netlink, NetlinkError};
@@ -15,7 +14,7 @@ use dualq_units::tc_time;
 
 use crate::cli::mtu::MtuArgs;
 use crate::cli::{Failure, note};
-use crate::output::{Output, plain, print};
+use crate::output::{plain, print};
 use crate::progress::Spinner;
 use crate::report;
 
@@ -51,11 +50,12 @@ pub(crate) fn run(args: &MtuArgs) -> Result<(), Failure> {
     }
     if let Some(path) = &args.plan {
         match plan::make(&surveys, args.cure)? {
-            Some(plan) => write(path, &plan)?,
+            Some(plan) if path == Path::new("-") => {
+                print(&mut io::stdout(), &plan.write())?;
+                return verdict(&surveys);
+            }
+            Some(plan) => crate::plan::write(path, &plan)?,
             None => note("no large packets vanish, so there is nothing to plan"),
-        }
-        if path == Path::new("-") {
-            return verdict(&surveys);
         }
     }
     let text = if args.json {
@@ -74,16 +74,6 @@ fn verdict(surveys: &[Survey]) -> Result<(), Failure> {
         // The report has said why.
         Err(Failure::Command(1))
     }
-}
-
-fn write(path: &Path, plan: &Plan) -> Result<(), Failure> {
-    let text = toml::to_string_pretty(plan).expect("a plan is strings, numbers and lists");
-    let cannot = |error: io::Error| {
-        Failure::Run(format!("cannot write {}: {}", path.display(), plain(&error)))
-    };
-    let mut output = Output::create(path)?;
-    output.write_all(text.as_bytes()).map_err(cannot)?;
-    output.finish().map_err(cannot)
 }
 
 fn options(args: &MtuArgs) -> Result<Options, Failure> {

@@ -112,7 +112,7 @@ fn facts(args: &PlanArgs) -> Result<Facts, Failure> {
 }
 
 /// Writes the plan; a file that is something else is left alone.
-fn write(path: &Path, plan: &Plan) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, plan: &Plan) -> Result<(), Failure> {
     let name = path.display();
     if path.is_file() {
         let is_plan = fs::read_to_string(path).is_ok_and(|text| Plan::read(&text).is_ok());

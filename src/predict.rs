@@ -52,11 +52,13 @@ pub(crate) fn predict(facts: &Facts, wishes: &Wishes) -> Result<Prediction, Fail
         }
     };
     let Outlook { rate, now, after, cc, ecn } = outlook;
-    if now.is_none() {
-        remarks.push(format!(
-            "Now, the queue is taken to be in the provider's shaper, a FIFO of 1000 full packets (`{UNKNOWN_QUEUE}`): what it really is cannot be seen from here."
-        ));
-    }
+    remarks.push(match &now {
+        Some(kind) => format!("Now, packets wait in {kind}; it is simulated with its defaults."),
+        None => format!(
+            "Now, the queue is taken to be in the provider's shaper, a FIFO of 1000 full packets (`{UNKNOWN_QUEUE}`): what it really \
+             is cannot be seen from here."
+        ),
+    });
     let now = now.unwrap_or_else(|| UNKNOWN_QUEUE.to_owned());
     let base = scenario(rate, rtt, "pfifo", "cubic", false)?;
     let mut runs = Vec::new();

@@ -17,9 +17,6 @@ const KERNEL: &str = "/proc/sys/kernel/osrelease";
 const PROBING: &str = "net.ipv4.tcp_mtu_probing";
 const PROBING_FILE: &str = "/proc/sys/net/ipv4/tcp_mtu_probing";
 
-/// The least MTU that a route may have: what every IPv4 host takes (RFC 791 §3.1), and every IPv6 link (RFC 8200 §5).
-const LEAST_MTU: (u16, u16) = (576, 1280);
-
 /// What this machine can do against the black holes among `surveys`; `None` if there is none.
 pub(super) fn make(surveys: &[Survey], cure: CureName) -> Result<Option<Plan>, Failure> {
     let holes = || surveys.iter().filter(|survey| survey.verdict.is_black_hole());
@@ -31,7 +28,7 @@ pub(super) fn make(surveys: &[Survey], cure: CureName) -> Result<Option<Plan>, F
     let (about, changes, note) = match cure {
         CureName::Route => (
             format!("smaller packets to {hosts}, on whose path larger ones vanish"),
-            holes().map(route).collect::<Result<Vec<_>, _>>()?,
+            holes().filter_map(route).collect(),
             "this helps what this machine sends to that host, and what TCP sends back, until the next restart",
         ),
         CureName::Probing => (
@@ -40,26 +37,22 @@ pub(super) fn make(surveys: &[Survey], cure: CureName) -> Result<Option<Plan>, F
             "this helps what this machine's TCP sends; each connection through a black hole still hangs for some seconds first",
         ),
     };
-    Ok(Some(Plan {
+    let plan = Plan {
         format: FORMAT,
         about,
         os: Os::Linux,
         kernel: read(KERNEL)?,
         notes: vec![note.to_owned()],
         changes,
-    }))
+    };
+    // No route can have a very small MTU.
+    plan.check().map_err(|error| Failure::Run(format!("{error}; see --cure for another plan")))?;
+    Ok(Some(plan))
 }
 
-fn route(survey: &Survey) -> Result<Change, Failure> {
-    let host = survey.host;
-    let least = if host.is_ipv4() { LEAST_MTU.0 } else { LEAST_MTU.1 };
-    let mtu = survey.verdict.mtu(survey.local.mtu).filter(|mtu| *mtu >= least);
-    let mtu = mtu.ok_or_else(|| {
-        Failure::Run(format!(
-            "no route can have the MTU of the path to {host}, the least is {least}; --cure probing makes another plan"
-        ))
-    })?;
-    Ok(Change {
+fn route(survey: &Survey) -> Option<Change> {
+    let (host, mtu) = (survey.host, survey.verdict.mtu(survey.local.mtu)?);
+    Some(Change {
         why: format!("packets over {mtu} bytes to {host} vanish, and no ICMP says so"),
         source: "RFC 2923 §2.1; ip-route(8), mtu".to_owned(),
         what: What::Route { to: prefix_of(host), mtu: mtu.into() },

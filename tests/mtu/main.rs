@@ -4,6 +4,7 @@
 mod esp;
 mod lossy;
 mod network;
+mod switch;
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -12,6 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dualq_host::Plan;
 use dualq_host::plan::What;
 use network::{Middle, Network, skipped};
 use serde_json::Value;
@@ -242,12 +244,12 @@ fn a_plan_is_written() {
     let output = network.dualq(&[HOSTS[0], "-o", file]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("Packets over 1400 bytes vanish"));
-    let plan: dualq_host::Plan = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let plan = Plan::read(&std::fs::read_to_string(&path).unwrap()).unwrap();
     let route = What::Route { to: "10.9.3.2/32".to_owned(), mtu: 1400 };
     assert_eq!(plan.changes.iter().map(|change| &change.what).collect::<Vec<_>>(), [&route]);
 
     let output = network.dualq(&[HOSTS[1], "-o", "-", "--cure", "probing"]);
-    let plan: dualq_host::Plan = toml::from_str(&text(&output.stdout)).unwrap();
+    let plan = Plan::read(&text(&output.stdout)).unwrap();
     let sysctl = What::Sysctl {
         key: "net.ipv4.tcp_mtu_probing".to_owned(),
         before: "0".to_owned(),

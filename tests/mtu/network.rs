@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::net::ToSocketAddrs as _;
 use std::path::Path;
 use std::process::{self, Command};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -173,15 +173,6 @@ impl Drop for Network {
         for node in NODES {
             let _ = ip(&["netns", "del", &self.name(node)]);
         }
-    }
-}
-
-/// Ends what runs beside a test when the test is over, also if it failed.
-pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -375,6 +375,22 @@ fn interfaces_do_not_disturb_each_other() {
     }
 }
 
+/// Another profile takes out what only the first wanted, but for one that is about queues alone.
+#[test]
+fn what_is_no_longer_wanted_goes() {
+    let wishes = |profile| Wishes { profile, rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+    let path = "/etc/sysctl.d/90-dualq.conf";
+    let first = machine("debian-10");
+    let plan = Plan::make(&first, &wishes(Profile::LowLatency)).unwrap();
+    let facts = applied(first, &plan);
+    let plan = Plan::make(&facts, &wishes(Profile::Bulk)).unwrap();
+    let text = content(&plan, path).unwrap();
+    assert!(text.contains("tcp_ecn = 1") && !text.contains("notsent_lowat"), "{text}");
+    assert!(plan.notes.iter().any(|note| note.contains("tcp_notsent_lowat is no longer set")));
+    let plan = Plan::make(&facts, &wishes(Profile::Gateway)).unwrap();
+    assert!(plan.changes.is_empty(), "{plan:#?}");
+}
+
 /// A file that is read later would win at boot.
 #[test]
 fn other_files_do_not_win_unseen() {

@@ -133,10 +133,13 @@ pub(super) fn content(
     joined(facts, path, dev, Some(own))
 }
 
-/// The file at `path` with nothing that concerns `dev`, if there is something now.
-pub(super) fn without(facts: &Facts, path: &str, dev: &str) -> Option<String> {
+/// The file at `path` with nothing that concerns `dev`, if there is something now; what puts the line `but` there does not
+/// count.
+pub(super) fn without(facts: &Facts, path: &str, dev: &str, but: Option<&str>) -> Option<String> {
     let there = facts.files.get(path)?;
-    let concerned = paragraphs(path, &there.content).any(|(other, _)| other == dev);
+    let concerned = paragraphs(path, &there.content).any(|(other, text)| {
+        other == dev && Call::find(&text).is_some_and(|call| Some(call.line.as_str()) != but)
+    });
     concerned.then(|| joined(facts, path, dev, None))
 }
 

@@ -3,30 +3,15 @@
 use dualq_qdisc::grammar;
 use dualq_units::Rate;
 
-use super::sysctls::{self, Path, Wanted, plain};
+use super::sysctls::{self, Path, Wanted};
 use super::{Change, FORMAT, Plan, PlanError, Profile, What, Wishes, boot, check, queue};
 use crate::Facts;
 use crate::facts::{Availability, Interface, Os};
 
-/// What a plan changes for a bulk flow at the bottleneck, for whoever wants to simulate it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outlook {
-    /// The bottleneck's rate.
-    pub rate: Rate,
-    /// The queue discipline there now, if it is on this machine: a shaper whose line is known.
-    pub now: Option<String>,
-    /// The one that is planned, or stays.
-    pub after: String,
-    /// The congestion control now and after.
-    pub cc: (String, String),
-    /// Whether ECN is asked for, now and after.
-    pub ecn: (bool, bool),
-}
-
-const ECN: &str = "net.ipv4.tcp_ecn";
+pub(super) const ECN: &str = "net.ipv4.tcp_ecn";
 
 /// Whether a value of that sysctl asks for ECN, AccECN included.
-fn asks_for_ecn(value: Option<&String>) -> bool {
+pub(super) fn asks_for_ecn(value: Option<&String>) -> bool {
     value.is_some_and(|value| ["1", "3", "4"].contains(&value.trim()))
 }
 
@@ -84,15 +69,15 @@ fn congestion_control(facts: &Facts, wishes: &Wishes) -> Result<Option<String>, 
 }
 
 /// Everything that was decided, before it becomes changes.
-struct Decision<'a> {
-    interface: &'a Interface,
-    cc: Option<String>,
-    queue: queue::Queue,
-    rate: Option<Rate>,
-    wanted: Vec<Wanted<'a>>,
+pub(super) struct Decision<'a> {
+    pub(super) interface: &'a Interface,
+    pub(super) cc: Option<String>,
+    pub(super) queue: queue::Queue,
+    pub(super) rate: Option<Rate>,
+    pub(super) wanted: Vec<Wanted<'a>>,
 }
 
-fn decide<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<Decision<'a>, PlanError> {
+pub(super) fn decide<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<Decision<'a>, PlanError> {
     if wishes.route.is_some() {
         let message = "--route, --via and --mtu are for FreeBSD".to_owned();
         return Err(PlanError::Wish(message));
@@ -113,40 +98,11 @@ fn decide<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<Decision<'a>, PlanErr
     Ok(Decision { interface, cc, queue, rate, wanted })
 }
 
-/// What a plan would change at the bottleneck.
-///
-/// # Errors
-/// As [`Plan::make`]; and if no rate is known.
-pub fn outlook(facts: &Facts, wishes: &Wishes) -> Result<Outlook, PlanError> {
-    let decision = decide(facts, wishes)?;
-    let rate = decision.rate.ok_or_else(|| {
-        PlanError::Wish("give a --rate: without one there is no bottleneck to simulate".to_owned())
-    })?;
-    let mut qdiscs = decision.interface.qdiscs.iter();
-    let own = |kind: &str| ["htb", "tbf", "cake"].contains(&kind);
-    let shaper = decision.interface.qdiscs.iter().any(|qdisc| own(&qdisc.kind));
-    let present = qdiscs.rfind(|qdisc| qdisc.kind != "mq" && !own(&qdisc.kind));
-    let present = present.map(|qdisc| qdisc.kind.clone());
-    let running = |key: &str| facts.sysctls.get(key).map(|value| plain(value));
-    let planned = |key: &str| {
-        let wanted = decision.wanted.iter().find(|wanted| wanted.key == key);
-        wanted.map(|wanted| wanted.value.clone()).or_else(|| running(key))
-    };
-    let cc = |cc: Option<String>| cc.unwrap_or_else(|| "cubic".to_owned());
-    Ok(Outlook {
-        rate,
-        now: present.clone().filter(|_| shaper || !decision.queue.shaped),
-        after: decision.queue.line.or(present).unwrap_or_else(|| "pfifo".to_owned()),
-        cc: (cc(running("net.ipv4.tcp_congestion_control")), cc(decision.cc)),
-        ecn: (asks_for_ecn(running(ECN).as_ref()), asks_for_ecn(planned(ECN).as_ref())),
-    })
-}
-
 /// A plan that grows.
-struct Draft<'a> {
-    facts: &'a Facts,
-    changes: Vec<Change>,
-    notes: Vec<String>,
+pub(super) struct Draft<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) changes: Vec<Change>,
+    pub(super) notes: Vec<String>,
 }
 
 pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
@@ -154,7 +110,7 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
     let notes = std::mem::take(&mut queue.notes);
     let mut draft = Draft { facts, changes: Vec::new(), notes };
     draft.modules(&queue, cc.as_deref(), &wanted);
-    let sysctl_file = draft.sysctls(&wanted);
+    draft.sysctls(&wanted, wishes.profile);
     if let Some(cc) = &cc
         && facts.congestion_controls.get(cc) == Some(&Availability::Unknown)
     {
@@ -166,10 +122,9 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
         ));
     }
     let boot_file = draft.qdisc(interface, &queue);
-    draft.forget_sysctls(sysctl_file);
     // Where the queue stays as it is, so does what put it there.
-    if queue.line.is_some() {
-        draft.forget_qdisc(interface, boot_file.as_deref());
+    if let Some(line) = &queue.line {
+        draft.forget_qdisc(interface, line, boot_file.as_deref());
     }
     if let Some(virtualization) = ["docker", "podman", "lxc", "systemd-nspawn"]
         .into_iter()
@@ -205,12 +160,12 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
 }
 
 impl Draft<'_> {
-    fn push(&mut self, what: What, why: String, source: impl Into<String>) {
+    pub(super) fn push(&mut self, what: What, why: String, source: impl Into<String>) {
         self.changes.push(Change { why, source: source.into(), what });
     }
 
     /// Writes a file, unless it is there with this content.
-    fn file(&mut self, path: &str, after: String, why: String, source: &str) {
+    pub(super) fn file(&mut self, path: &str, after: String, why: String, source: &str) {
         let there = self.facts.files.get(path);
         let mode = boot::mode(path);
         if there.is_some_and(|file| file.content == after && same_mode(&file.mode, mode)) {
@@ -222,29 +177,21 @@ impl Draft<'_> {
     }
 
     /// The lines of a file of ours that do something, as it is now.
-    fn lines_of(&self, path: &str) -> Vec<String> {
+    pub(super) fn lines_of(&self, path: &str) -> Vec<String> {
         let file = self.facts.files.get(path);
         let lines = file.into_iter().flat_map(|file| boot::working_lines(&file.content));
         lines.map(|line| line.trim().to_owned()).collect()
     }
 
-    /// Empties what an earlier plan wrote and that would undo this one.
-    fn forget_sysctls(&mut self, chosen: &str) {
-        for path in [boot::SYSCTL, boot::SYSCTL_LAST] {
-            if path != chosen && !self.lines_of(path).is_empty() {
-                let why = "what an earlier plan set here is now in another file".to_owned();
-                self.file(path, boot::head(path, boot::NOTHING), why, "sysctl.d(5)");
-            }
-        }
-    }
-
-    /// As [`forget_sysctls`](Self::forget_sysctls), of what puts a queue discipline on this interface.
-    fn forget_qdisc(&mut self, interface: &Interface, chosen: Option<&str>) {
+    /// Empties what an earlier plan wrote to put a queue discipline on this interface, and that would undo this one.
+    fn forget_qdisc(&mut self, interface: &Interface, line: &str, chosen: Option<&str>) {
         let facts = self.facts;
+        // Where nothing is known to act, what does the same after all may go on.
+        let but = if chosen.is_none() { Some(line) } else { None };
         let why = "what an earlier plan put here would undo this one at boot".to_owned();
         for path in boot::CALLING {
             if chosen != Some(path)
-                && let Some(content) = boot::without(facts, path, &interface.name)
+                && let Some(content) = boot::without(facts, path, &interface.name, but)
             {
                 self.file(path, content, why.clone(), "udev(7), interfaces(5)");
             }
@@ -294,77 +241,6 @@ impl Draft<'_> {
         let source =
             if openwrt { "OpenWrt's documentation of kmodloader" } else { "modules-load.d(5)" };
         self.file(path, content, why, source);
-    }
-
-    /// Gives the file's path.
-    fn sysctls(&mut self, wanted: &[Wanted<'_>]) -> &'static str {
-        let facts = self.facts;
-        let set_by_us: Vec<String> = [boot::SYSCTL, boot::SYSCTL_LAST]
-            .iter()
-            .flat_map(|path| self.lines_of(path))
-            .filter_map(|line| line.split_once('=').map(|(key, _)| key.trim().to_owned()))
-            .collect();
-        let mut lasting = Vec::new();
-        for wanted in wanted {
-            let running = facts.sysctls.get(wanted.key).cloned().unwrap_or_default();
-            let changes = plain(&running) != wanted.value;
-            let ours = set_by_us.iter().any(|key| key == wanted.key);
-            if changes || ours || wanted.against.is_some() {
-                lasting.push(wanted);
-            }
-            if changes {
-                let (key, after) = (wanted.key.to_owned(), wanted.value.clone());
-                let what = What::Sysctl { key, before: running, after };
-                self.changes.push(Change {
-                    why: wanted.why.clone(),
-                    source: wanted.source.to_owned(),
-                    what,
-                });
-            }
-        }
-        let systemd = facts.distribution.init == "systemd";
-        // Files of these folders are read in the order of their names, all others later.
-        let place = |file: &str| match file.rsplit_once('/') {
-            Some((folder, name)) if folder.ends_with("sysctl.d") => name.to_owned(),
-            // For systemd-sysctl it is there by a link that distributions put.
-            _ if systemd && file == "/etc/sysctl.conf" => "99-sysctl.conf".to_owned(),
-            _ => "~".to_owned(),
-        };
-        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-        let (usual, last) = (name(boot::SYSCTL), name(boot::SYSCTL_LAST));
-        let others: Vec<_> = lasting.iter().filter_map(|wanted| wanted.against).collect();
-        let between = |place: String| place > usual && place < last;
-        let helps = others.iter().any(|other| between(place(&other.file)));
-        let path = if helps { boot::SYSCTL_LAST } else { boot::SYSCTL };
-        for other in &others {
-            let crate::facts::Setting { file, line, key, value } = other;
-            let place = place(file);
-            if place > last {
-                self.notes.push(format!(
-                    "{file}, line {line}, sets {key} to {value} at boot and is read last: take that line out, or it wins"
-                ));
-            } else if place > usual {
-                self.notes.push(format!(
-                    "{file}, line {line}, sets {key} to {value}: {path} has its name to be read after it"
-                ));
-            }
-        }
-        let dropped = set_by_us.iter().filter(|key| !wanted.iter().any(|one| one.key == **key));
-        for key in dropped {
-            self.notes.push(format!(
-                "{key} is no longer set by dualq; its running value stays until the next boot"
-            ));
-        }
-        if lasting.is_empty() {
-            return path;
-        }
-        let why = "sysctls keep these values over a restart".to_owned();
-        let mut content = boot::head(path, &sentence(&why));
-        for Wanted { key, value, why, source, .. } in &lasting {
-            content.push_str(&format!("\n# {} ({source})\n{key} = {value}\n", sentence(why)));
-        }
-        self.file(path, content, why, "sysctl.d(5), sysctl.conf(5)");
-        path
     }
 
     /// Gives the path of the file that puts it back, if there is one.
@@ -425,7 +301,7 @@ impl Draft<'_> {
 }
 
 /// With a capital and a full stop.
-fn sentence(text: &str) -> String {
+pub(super) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase());
     first.into_iter().chain(letters).chain(['.']).collect()

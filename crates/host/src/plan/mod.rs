@@ -9,13 +9,15 @@ mod document;
 mod error;
 mod freebsd;
 mod linux;
+mod outlook;
 mod queue;
+mod sysctl_file;
 mod sysctls;
 mod wishes;
 
 pub use boot::{PLANNED, is_planned};
 pub use error::PlanError;
-pub use linux::{Outlook, outlook};
+pub use outlook::{Outlook, outlook};
 pub use wishes::{Profile, StaticRoute, Wishes};
 
 use serde::{Deserialize, Serialize};

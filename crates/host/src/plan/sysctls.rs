@@ -165,8 +165,13 @@ pub(super) fn wanted<'a>(
             let serves =
                 |now: &str| now.parse().is_ok_and(|now: u64| (least..=most).contains(&now));
             let wait = most as f64 * 8e3 / path.rate.as_bits_per_second() as f64;
+            let what = if path.product() / 4 > least {
+                "a quarter of it"
+            } else {
+                "what goes out while a sleeping program wakes up"
+            };
             let why = format!(
-                "{}; a quarter of it may wait unsent in a socket, {wait:.0} ms, so that programs decide late what goes next",
+                "{}; {what} may wait unsent in a socket, {wait:.0} ms, so that programs decide late what goes next",
                 path.says()
             );
             let source = "Documentation/networking/ip-sysctl.rst, tcp(7)";
