@@ -25,6 +25,10 @@ impl Host {
     ) -> Result<Option<Record>, ApplyError> {
         let mut attempts = 0;
         loop {
+            // Somebody removed it, and perhaps the folder with it.
+            if self.store.load(number)?.is_none() {
+                return Ok(None);
+            }
             let waits = |host: &Self| -> Result<Option<Duration>, ApplyError> {
                 let now = host.now()?;
                 let record = host.store.load(number)?;
@@ -42,9 +46,6 @@ impl Host {
                     let lock = self.store.wait_for_lock()?;
                     if waits(self)?.is_some() {
                         continue;
-                    }
-                    if self.store.load(number)?.is_none() {
-                        return Ok(None);
                     }
                     attempts += 1;
                     match self.recover_locked(&lock, step) {
