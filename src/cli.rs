@@ -1,5 +1,6 @@
 //! Arguments in, one call into the right part, an exit status out.
 
+pub(crate) mod apply;
 pub(crate) mod doctor;
 pub(crate) mod kernel;
 pub(crate) mod mtu;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::interrupt::EXIT_STATUS;
 use crate::{check, replay, run};
+use apply::{ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StatusArgs, WatchOverArgs};
 use doctor::DoctorArgs;
 use kernel::KernelCommand;
 use mtu::MtuArgs;
@@ -85,6 +87,25 @@ pub(crate) enum Command {
     /// Plan what to change on a machine, as a list of differences with reasons; nothing is changed
     #[command(after_help = plan::EXAMPLES)]
     Plan(PlanArgs),
+
+    /// Change this machine as a plan says, and back again unless it is confirmed
+    #[command(after_help = apply::APPLY_EXAMPLES)]
+    Apply(ApplyArgs),
+
+    /// Keep the plan that was applied: its files are written
+    Confirm(ConfirmArgs),
+
+    /// Take back the plan that was applied, today or a later day: all is as it was before
+    Rollback(RollbackArgs),
+
+    /// Say what is applied, whether it is still as planned, and what the queues count
+    Status(StatusArgs),
+
+    #[command(hide = true, about = "Put a queue discipline on an interface that has just appeared")]
+    OnBoot(OnBootArgs),
+
+    #[command(hide = true, about = "Take a plan back unless it is confirmed")]
+    WatchOver(WatchOverArgs),
 
     /// Find the largest packet that gets to a host, and whether larger ones vanish without a word
     #[command(after_help = mtu::EXAMPLES)]
@@ -306,6 +327,12 @@ impl Command {
             Self::Kernel(command) => crate::kernel::run(&command),
             Self::Doctor(args) => crate::doctor::run(&args),
             Self::Plan(args) => crate::plan::run(&args),
+            Self::Apply(args) => crate::apply::apply(&args),
+            Self::Confirm(args) => crate::apply::confirm(&args),
+            Self::Rollback(args) => crate::apply::rollback(&args),
+            Self::Status(args) => crate::apply::status(&args),
+            Self::OnBoot(args) => crate::apply::on_boot(&args),
+            Self::WatchOver(args) => crate::apply::watch_over(&args),
             Self::Mtu(args) => crate::mtu::run(&args),
         }
     }

@@ -108,8 +108,9 @@ fn exec(args: &ExecArgs) -> Result<(), Failure> {
         let _ = pass_on(inside::STDOUT, &mut out, &mut io::stdout());
         let _ = pass_on(inside::STDERR, &mut err, &mut io::stderr());
     };
-    let status: Option<i32> = world::start(&world::guest(&kernel)?, &task, &folder, &mut look)
-        .map_err(|error| Failure::Run(error.to_string()))?;
+    let status: Option<i32> =
+        world::start(&world::guest(&kernel)?.seed(args.seed), &task, &folder, &mut look)
+            .map_err(|error| Failure::Run(error.to_string()))?;
     look("");
     match status {
         Some(0) => Ok(()),

@@ -1,6 +1,7 @@
 //! `dualq`: low latency under load, proven before you deploy it.
 #![forbid(unsafe_code)]
 
+mod apply;
 mod check;
 mod cli;
 mod doctor;

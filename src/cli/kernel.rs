@@ -67,6 +67,10 @@ pub(crate) struct ExecArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) etc: Option<PathBuf>,
 
+    /// What all that is random follows from; a start with another seed has another boot_id
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
     /// The command and its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
     pub(crate) command: Vec<String>,

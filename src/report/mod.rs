@@ -8,6 +8,7 @@ pub(crate) mod plan;
 pub(crate) mod recipe;
 pub(crate) mod replay;
 pub(crate) mod run;
+pub(crate) mod status;
 
 use std::time::Duration;
 

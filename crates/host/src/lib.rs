@@ -7,6 +7,8 @@
 
 mod root;
 
+#[cfg(target_os = "linux")]
+pub mod apply;
 pub mod doctor;
 pub mod facts;
 pub mod plan;

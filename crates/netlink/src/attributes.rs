@@ -24,6 +24,11 @@ impl<'a> Attributes<'a> {
         self.0.iter().rev().find(|(other, _)| *other == kind).map(|(_, value)| *value)
     }
 
+    /// The kinds of all attributes, in their order.
+    pub(crate) fn kinds(&self) -> Vec<u16> {
+        self.0.iter().map(|(kind, _)| *kind).collect()
+    }
+
     /// The values of all attributes of a kind.
     pub(crate) fn all(&self, kind: u16) -> impl Iterator<Item = &'a [u8]> {
         self.0.iter().filter(move |(other, _)| *other == kind).map(|(_, value)| *value)

@@ -35,8 +35,11 @@ mod error;
 mod ethtool;
 mod handle;
 mod kinds;
+mod learn;
 mod link;
 mod qdisc;
+mod route;
+mod tree;
 mod way;
 
 use channel::Channel;
@@ -46,6 +49,9 @@ pub use error::NetlinkError;
 pub use ethtool::{Offloads, SegmentationOffload};
 pub use handle::{Handle, Place};
 pub use link::{Link, VethEnd};
+pub use qdisc::Request;
+pub use route::Route;
+pub use tree::Node;
 pub use way::Way;
 
 /// A conversation with the kernel about one network namespace.

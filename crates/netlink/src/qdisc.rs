@@ -1,5 +1,7 @@
 //! Putting queue disciplines in place.
 
+use std::fmt;
+
 use dualq_qdisc::Spec;
 use netlink_packet_core::{Emitable, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::AddressFamily;
@@ -14,13 +16,13 @@ use crate::{Handle, Netlink, NetlinkError, Place};
 
 pub(crate) const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
-const RTM_GETQDISC: u16 = 38;
+pub(crate) const RTM_GETQDISC: u16 = 38;
 pub(crate) const RTM_NEWTCLASS: u16 = 40;
-const RTM_GETTCLASS: u16 = 42;
+pub(crate) const RTM_GETTCLASS: u16 = 42;
 
 /// How a discipline comes to its place, as tc's verbs have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verb {
+pub(crate) enum Verb {
     Add,
     Change,
     Replace,
@@ -44,17 +46,27 @@ impl Verb {
     }
 }
 
-/// One of the messages that put a discipline, and what is inside it, in place.
-struct Step {
-    kind: u16,
-    payload: Vec<u8>,
+/// One of the messages that put a discipline, and what is inside it, in place. They are for whoever wants to know, between
+/// one and the next, how far things are; each leaves the device able to send.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub(crate) link: u32,
+    pub(crate) verb: Verb,
+    pub(crate) kind: u16,
+    pub(crate) payload: Vec<u8>,
     /// What it asks for, in tc's words, and the kind of discipline.
-    thing: String,
-    qdisc: &'static str,
-    parent: Handle,
+    pub(crate) thing: String,
+    pub(crate) qdisc: String,
+    pub(crate) parent: Handle,
 }
 
-fn header(link: u32, handle: Handle, parent: Handle) -> Vec<u8> {
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.thing, self.parent)
+    }
+}
+
+pub(crate) fn header(link: u32, handle: Handle, parent: Handle) -> Vec<u8> {
     let header = TcHeader {
         family: AddressFamily::Unspec,
         index: link.cast_signed(),
@@ -67,10 +79,19 @@ fn header(link: u32, handle: Handle, parent: Handle) -> Vec<u8> {
     bytes
 }
 
-fn steps(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Step>, NetlinkError> {
+fn requests(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Request>, NetlinkError> {
     let kind = spec.kind();
     let needs_handle = || NetlinkError::NeedsHandle { kind };
-    let mut steps = Vec::new();
+    let mut requests = Vec::new();
+    let request = |kind, message: Writer, thing, parent| Request {
+        link: at.link,
+        verb,
+        kind,
+        payload: message.finish(),
+        thing,
+        qdisc: spec.kind().to_owned(),
+        parent,
+    };
     // A standing htb has nothing that could be changed but its class.
     if !(verb == Verb::Change && matches!(spec, Spec::Htb(_))) {
         let mut message = Writer::after(header(at.link, at.handle, at.parent));
@@ -80,8 +101,7 @@ fn steps(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Step>, NetlinkError>
             Spec::Htb(_) => "qdisc htb default 1".to_owned(),
             _ => format!("qdisc {}", without_leaf(spec)),
         };
-        let payload = message.finish();
-        steps.push(Step { kind: RTM_NEWQDISC, payload, thing, qdisc: kind, parent: at.parent });
+        requests.push(request(RTM_NEWQDISC, message, thing, at.parent));
     }
     if let Spec::Htb(options) = spec {
         let class = at.inside().ok_or_else(needs_handle)?.parent;
@@ -90,14 +110,13 @@ fn steps(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Step>, NetlinkError>
         message.string(TCA_KIND, kind);
         kinds::write_class(options, &mut message);
         let thing = format!("class {}", without_leaf(spec));
-        let payload = message.finish();
-        steps.push(Step { kind: RTM_NEWTCLASS, payload, thing, qdisc: kind, parent });
+        requests.push(request(RTM_NEWTCLASS, message, thing, parent));
     }
     if let Some(leaf) = spec.leaf() {
         let inside = at.inside().ok_or_else(needs_handle)?;
-        steps.extend(self::steps(&inside, leaf, verb)?);
+        requests.extend(self::requests(&inside, leaf, verb)?);
     }
-    Ok(steps)
+    Ok(requests)
 }
 
 fn without_leaf(spec: &Spec) -> Spec {
@@ -119,9 +138,8 @@ impl Netlink {
     /// [`NetlinkError::NoSuchKind`] if the kernel lacks it, [`NetlinkError::Refused`] if it refuses,
     /// [`NetlinkError::NeedsHandle`] if something is inside and the place has no handle.
     pub fn add_qdisc(&mut self, at: &Place, spec: &Spec) -> Result<(), NetlinkError> {
-        let steps = steps(at, spec, Verb::Add)?;
-        for (done, step) in steps.iter().enumerate() {
-            if let Err(error) = self.take(at.link, step, Verb::Add) {
+        for (done, request) in requests(at, spec, Verb::Add)?.iter().enumerate() {
+            if let Err(error) = self.perform(request) {
                 if done > 0 {
                     // The error that matters is the first.
                     let _ = self.delete_qdisc(at);
@@ -138,8 +156,7 @@ impl Netlink {
     /// # Errors
     /// If there is another discipline at one of the places, or none; or if the kernel refuses.
     pub fn change_qdisc(&mut self, at: &Place, spec: &Spec) -> Result<(), NetlinkError> {
-        let steps = steps(at, spec, Verb::Change)?;
-        steps.iter().try_for_each(|step| self.take(at.link, step, Verb::Change))
+        requests(at, spec, Verb::Change)?.iter().try_for_each(|request| self.perform(request))
     }
 
     /// Puts a discipline in the place of what is there: `tc qdisc replace`. As with tc, one that has the same handle must be of
@@ -148,8 +165,29 @@ impl Netlink {
     /// # Errors
     /// As [`add_qdisc`](Self::add_qdisc). If something inside is refused, what is outside it stays.
     pub fn replace_qdisc(&mut self, at: &Place, spec: &Spec) -> Result<(), NetlinkError> {
-        let steps = steps(at, spec, Verb::Replace)?;
-        steps.iter().try_for_each(|step| self.take(at.link, step, Verb::Replace))
+        Self::replacement(at, spec)?.iter().try_for_each(|request| self.perform(request))
+    }
+
+    /// What [`replace_qdisc`](Self::replace_qdisc) asks for, one after the other: what is outside comes first.
+    ///
+    /// # Errors
+    /// [`NetlinkError::NeedsHandle`] if something is inside and the place has no handle.
+    pub fn replacement(at: &Place, spec: &Spec) -> Result<Vec<Request>, NetlinkError> {
+        requests(at, spec, Verb::Replace)
+    }
+
+    /// Asks for one thing.
+    ///
+    /// # Errors
+    /// As [`add_qdisc`](Self::add_qdisc).
+    pub fn perform(&mut self, request: &Request) -> Result<(), NetlinkError> {
+        let answer = self.route.ask(request.kind, request.verb.flags(), &request.payload);
+        answer.map(drop).map_err(|failure| {
+            let verb = request.verb.word();
+            let what = self.what(verb, &request.thing, request.link, request.parent);
+            let creates = request.verb != Verb::Change && request.kind == RTM_NEWQDISC;
+            refusal(failure, what, creates.then_some(&request.qdisc))
+        })
     }
 
     /// Adds a discipline of any kind that the kernel has, with its defaults.
@@ -196,15 +234,6 @@ impl Netlink {
             answer.extend(classes.map_err(|failure| failure.of(what()))?);
         }
         Ok(Queue::read(&answer, index, link.tx_queue_length))
-    }
-
-    fn take(&mut self, link: u32, step: &Step, verb: Verb) -> Result<(), NetlinkError> {
-        let answer = self.route.ask(step.kind, verb.flags(), &step.payload);
-        answer.map(drop).map_err(|failure| {
-            let what = self.what(verb.word(), &step.thing, link, step.parent);
-            let creates = verb != Verb::Change && step.kind == RTM_NEWQDISC;
-            refusal(failure, what, creates.then_some(step.qdisc))
-        })
     }
 
     fn what(&mut self, verb: &str, thing: &str, link: u32, parent: Handle) -> String {

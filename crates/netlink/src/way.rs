@@ -17,6 +17,7 @@ const RTM_GETROUTE: u16 = 26;
 const HEADER: usize = 12;
 const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
+const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
 const RTA_VIA: u16 = 18;
 const RTAX_MTU: u16 = 2;
@@ -28,6 +29,8 @@ pub struct Way {
     pub link: Link,
     /// The router to which they go first, if the address is no neighbour's.
     pub gateway: Option<IpAddr>,
+    /// The address that they come from.
+    pub source: Option<IpAddr>,
     /// The path MTU that was set for this route, or learnt, in bytes.
     pub mtu: Option<u32>,
 }
@@ -59,11 +62,12 @@ impl Netlink {
         let gateway = attributes.get(RTA_GATEWAY).or_else(via).and_then(ip);
         let metrics = attributes.nested(RTA_METRICS);
         let mtu = metrics.and_then(|metrics| u32_at(metrics.get(RTAX_MTU)?, 0));
-        Ok(Way { link: self.link_at(index)?, gateway, mtu })
+        let source = attributes.get(RTA_PREFSRC).and_then(ip);
+        Ok(Way { link: self.link_at(index)?, gateway, source, mtu })
     }
 }
 
-fn ip(bytes: &[u8]) -> Option<IpAddr> {
+pub(crate) fn ip(bytes: &[u8]) -> Option<IpAddr> {
     let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
     v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }

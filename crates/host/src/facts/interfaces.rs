@@ -92,8 +92,7 @@ fn from_netlink(reader: &mut Reader<'_>, netlink: &mut Netlink, link: &Link) -> 
         reader.unread(&format!("{name}'s queue disciplines"), &error.to_string());
         Vec::new()
     });
-    let mut qdiscs: Vec<Qdisc> = qdiscs.iter().map(qdisc).collect();
-    qdiscs.sort_by_key(|qdisc| qdisc.parent != "root");
+    let qdiscs = self::qdiscs(&qdiscs);
     Interface {
         name: name.to_owned(),
         driver: driver(reader, name, link.kind.as_deref()),
@@ -125,6 +124,13 @@ fn driver(reader: &mut Reader<'_>, name: &str, kind: Option<&str>) -> Option<Str
 fn speed(reader: &mut Reader<'_>, name: &str, up: bool) -> Option<String> {
     let megabits = number(reader, name, "speed").filter(|_| up)?;
     (megabits > 0 && megabits < u32::MAX).then(|| Rate::from_mbit(megabits.into()).to_string())
+}
+
+/// A device's queue disciplines, the root first.
+pub(crate) fn qdiscs(queues: &[Queue]) -> Vec<Qdisc> {
+    let mut qdiscs: Vec<Qdisc> = queues.iter().map(qdisc).collect();
+    qdiscs.sort_by_key(|qdisc| qdisc.parent != "root");
+    qdiscs
 }
 
 fn qdisc(queue: &Queue) -> Qdisc {

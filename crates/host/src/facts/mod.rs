@@ -4,7 +4,7 @@ mod connections;
 mod distribution;
 mod files;
 mod gather;
-mod interfaces;
+pub(crate) mod interfaces;
 mod kernel;
 mod modules;
 mod reader;

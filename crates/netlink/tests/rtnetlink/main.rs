@@ -5,6 +5,8 @@
 
 mod links;
 mod qdiscs;
+mod routes;
+mod trees;
 
 use std::io::{self, Write as _};
 use std::thread;

@@ -1,0 +1,285 @@
+//! Each sort of change: what is there now, making it, and taking it back.
+
+pub(crate) mod file;
+pub(crate) mod module;
+pub(crate) mod qdisc;
+pub(crate) mod route;
+pub(crate) mod sysctl;
+
+use dualq_qdisc::Config;
+
+use super::record::{Before, Entry};
+use super::{ApplyError, Difference, Host, Step, bounds};
+use crate::plan::What;
+use file::{Place, Saved, Wanted};
+use route::Made;
+
+/// What is there where a change is made, or was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Now {
+    /// What was there before.
+    Before,
+    /// What the plan asks for.
+    After,
+    /// Something else. Where it is compared with what was there before, that is what was expected.
+    Other(Difference),
+}
+
+pub(crate) fn difference(what: &What, expected: Option<&str>, found: Option<&str>) -> Now {
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let name = match what {
+        What::Qdisc { dev, .. } => dev.clone(),
+        _ => bounds::name(what),
+    };
+    Now::Other(Difference { name, expected: owned(expected), found: owned(found) })
+}
+
+/// Looks at what is there before anything is changed, and says whether it is what the plan expects. A file that is to be
+/// written is proven to be writable.
+pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), ApplyError> {
+    match what {
+        What::Module { module } => {
+            let loaded = module::is_there(&host.root, module);
+            let now = if loaded { Now::After } else { Now::Before };
+            Ok((Before::Module { loaded }, now))
+        }
+        What::Sysctl { key, before, after } => {
+            let value = sysctl::read(&host.root, key)?;
+            let now = match value.as_str() {
+                value if sysctl::equal(value, after) => Now::After,
+                value if sysctl::equal(value, before) => Now::Before,
+                value => difference(what, Some(before), Some(value)),
+            };
+            Ok((Before::Sysctl { value }, now))
+        }
+        What::Qdisc { dev, before, after } => {
+            let link = host.netlink.link(dev)?;
+            let tree = qdisc::tree(&mut host.netlink, link.index)?;
+            let queues = host.netlink.qdiscs(link.index)?;
+            let lines = qdisc::lines(&queues);
+            let now = if qdisc::is(&queues, &bounds::line(after)?, &link) {
+                Now::After
+            } else if lines == *before {
+                Now::Before
+            } else {
+                difference(what, Some(&before.join("\n")), Some(&lines.join("\n")))
+            };
+            if now == Now::Before
+                && let Some(part) = qdisc::transient(&mut host.netlink, &link)?
+            {
+                return Err(ApplyError::Plan(format!(
+                    "{part} could not be put back exactly: remove it by hand first, and make a new plan"
+                )));
+            }
+            Ok((Before::Qdisc { tree, made: None }, now))
+        }
+        What::Route { to, mtu } => {
+            let destination = bounds::destination(to)?;
+            let now = match route::mtu_of(&mut host.netlink, destination)? {
+                None => Now::Before,
+                Some(Some(found)) if found == *mtu => Now::After,
+                Some(found) => {
+                    let found = found
+                        .map_or("a route without an MTU".to_owned(), |mtu| format!("mtu {mtu}"));
+                    difference(what, None, Some(&found))
+                }
+            };
+            let route = Made::copy(&mut host.netlink, destination, *mtu)?;
+            Ok((Before::Route { route }, now))
+        }
+        What::File { path, before, after, mode } => {
+            let place = Place::find(&host.root, path)?;
+            let file = place.read()?;
+            let now = file_now(what, before.as_deref(), file.as_ref(), after, bounds::mode(mode)?);
+            if now == Now::Before {
+                place.prove(after)?;
+            }
+            let missing_folders = place.missing_folders();
+            Ok((Before::File { file, missing_folders }, now))
+        }
+        // Plans for Linux have none.
+        What::Lines { .. } => Err(mismatch()),
+    }
+}
+
+/// What a file is before a plan is applied, when only its content is known.
+fn file_now(
+    what: &What,
+    before: Option<&str>,
+    file: Option<&Saved>,
+    after: &str,
+    mode: u32,
+) -> Now {
+    let content = file.map(|file| file.content.as_str());
+    match file {
+        Some(file) if file.content == after && file.mode == mode => Now::After,
+        _ if content == before => Now::Before,
+        // What is left to do is to set its permissions.
+        Some(file) if file.content == after => Now::Before,
+        _ => difference(what, before, content),
+    }
+}
+
+/// What is there where a plan was applied.
+pub(crate) fn now(host: &mut Host, what: &What, entry: &Entry) -> Result<Now, ApplyError> {
+    match (what, &entry.before) {
+        (What::Module { module }, Before::Module { .. }) => {
+            Ok(if module::is_there(&host.root, module) { Now::After } else { Now::Before })
+        }
+        (What::Sysctl { key, after, .. }, Before::Sysctl { value }) => {
+            Ok(match sysctl::read(&host.root, key)? {
+                now if sysctl::equal(&now, after) => Now::After,
+                now if sysctl::equal(&now, value) => Now::Before,
+                now => difference(what, Some(after), Some(&now)),
+            })
+        }
+        (What::Qdisc { dev, after, .. }, Before::Qdisc { tree, made }) => {
+            let link = host.netlink.link(dev)?;
+            let found = qdisc::tree(&mut host.netlink, link.index)?;
+            let queues = host.netlink.qdiscs(link.index)?;
+            let spec = bounds::line(after)?;
+            let as_made = made.as_ref().is_some_and(|made| qdisc::same(made, &found));
+            Ok(if as_made || qdisc::is(&queues, &spec, &link) {
+                Now::After
+            } else if qdisc::same(tree, &found) {
+                Now::Before
+            } else {
+                let meant = format!("root {after}");
+                difference(what, Some(&meant), Some(&qdisc::lines(&queues).join("\n")))
+            })
+        }
+        (What::Route { mtu, .. }, Before::Route { route }) => {
+            Ok(match route::mtu_of(&mut host.netlink, (route.to, route.prefix))? {
+                None => Now::Before,
+                Some(Some(found)) if found == *mtu => Now::After,
+                Some(found) => {
+                    let words = |mtu: &u32| format!("mtu {mtu}");
+                    let found = found.as_ref().map_or("no mtu".to_owned(), words);
+                    difference(what, Some(&words(mtu)), Some(&found))
+                }
+            })
+        }
+        (What::File { path, after, mode, .. }, Before::File { file, .. }) => {
+            let found = Place::find(&host.root, path)?.read()?;
+            let mode = bounds::mode(mode)?;
+            Ok(match (&found, file) {
+                (Some(found), _) if found.content == *after && found.mode == mode => Now::After,
+                (Some(found), Some(before)) if found.is_as(before) => Now::Before,
+                (None, None) => Now::Before,
+                (Some(found), _) if found.content == *after => {
+                    let words = |mode: u32| format!("mode {mode:04o}");
+                    difference(what, Some(&words(mode)), Some(&words(found.mode)))
+                }
+                (found, _) => {
+                    let found = found.as_ref().map(|found| found.content.as_str());
+                    difference(what, Some(after), found)
+                }
+            })
+        }
+        _ => Err(mismatch()),
+    }
+}
+
+fn mismatch() -> ApplyError {
+    ApplyError::Plan("the record does not belong to its plan".to_owned())
+}
+
+/// Tries a change where nothing comes of it, and completes what is known of what was there. Gives what the kernel makes of a
+/// queue discipline.
+pub(crate) fn rehearse(
+    host: &mut Host,
+    what: &What,
+    before: &mut Before,
+) -> Result<Option<Config>, ApplyError> {
+    match (what, before) {
+        (What::Qdisc { dev, after, .. }, Before::Qdisc { tree, .. }) => {
+            let rehearsal = qdisc::rehearse(&host.netlink.link(dev)?, tree, &bounds::line(after)?)?;
+            if let Some(learnt) = rehearsal.before {
+                *tree = learnt;
+            }
+            Ok(rehearsal.after)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Makes a change, and looks whether it is there.
+pub(crate) fn make(
+    host: &mut Host,
+    what: &What,
+    before: &mut Before,
+    rehearsed: Option<&Config>,
+    step: &mut dyn FnMut(&Step),
+) -> Result<(), ApplyError> {
+    match (what, before) {
+        (What::Module { module }, _) => module::load(module),
+        (What::Sysctl { key, after, .. }, _) => sysctl::write(&host.root, key, after),
+        (What::Qdisc { dev, after, .. }, Before::Qdisc { made, .. }) => {
+            let link = host.netlink.link(dev)?;
+            let spec = bounds::line(after)?;
+            qdisc::put(&mut host.netlink, &link, &spec, step)?;
+            let queues = host.netlink.qdiscs(link.index)?;
+            let found = qdisc::tree(&mut host.netlink, link.index)?;
+            // Some kernels round times to their ticks, which the rehearsal showed.
+            let as_meant = qdisc::is(&queues, &spec, &link)
+                || (rehearsed.is_some() && qdisc::config(&queues) == rehearsed)
+                || (rehearsed.is_none() && qdisc::is_of_kinds(&found, &qdisc::kinds(&spec)));
+            if !as_meant {
+                let lines = qdisc::lines(&queues).join(", ");
+                return Err(ApplyError::Plan(format!(
+                    "{dev} has {lines:?} where {after:?} was put"
+                )));
+            }
+            *made = Some(found);
+            Ok(())
+        }
+        (What::Route { .. }, Before::Route { route }) => route.add(&mut host.netlink),
+        (What::File { path, after, mode, .. }, Before::File { file, .. }) => {
+            let owner = file.as_ref().map(|file| file.owner);
+            let wanted = Wanted { content: after, mode: bounds::mode(mode)?, owner, changed: None };
+            Place::find(&host.root, path)?.write(&wanted, step)
+        }
+        _ => Err(mismatch()),
+    }
+}
+
+/// Puts back what was there before, whatever is there now.
+pub(crate) fn restore(
+    host: &mut Host,
+    what: &What,
+    before: &Before,
+    step: &mut dyn FnMut(&Step),
+) -> Result<(), ApplyError> {
+    match (what, before) {
+        (What::Module { module }, Before::Module { loaded }) => {
+            if *loaded || !module::is_there(&host.root, module) {
+                return Ok(());
+            }
+            module::unload(module)
+        }
+        (What::Sysctl { key, .. }, Before::Sysctl { value }) => {
+            if sysctl::read(&host.root, key)? == *value {
+                return Ok(());
+            }
+            sysctl::write(&host.root, key, value)
+        }
+        (What::Qdisc { dev, .. }, Before::Qdisc { tree, .. }) => {
+            let link = host.netlink.link(dev)?.index;
+            qdisc::restore(&mut host.netlink, link, tree, step)?;
+            let found = qdisc::tree(&mut host.netlink, link)?;
+            match qdisc::difference(dev, tree, &found) {
+                None => Ok(()),
+                Some(difference) => Err(ApplyError::Plan(format!(
+                    "{dev} has another qdisc than before: {}",
+                    difference.to_string().lines().skip(1).collect::<Vec<_>>().join(" ")
+                ))),
+            }
+        }
+        (What::Route { .. }, Before::Route { route }) => route.delete(&mut host.netlink),
+        (What::File { path, .. }, Before::File { file, missing_folders }) => Place::find(
+            &host.root, path,
+        )?
+        .restore(file.as_ref(), &host.root, *missing_folders, step),
+        _ => Err(mismatch()),
+    }
+}

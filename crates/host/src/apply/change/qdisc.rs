@@ -1,0 +1,345 @@
+//! The queue disciplines of an interface: what is there, putting another there, and putting back what was.
+
+use dualq_netlink::{Handle, Link, Netlink, Place, Queue};
+use dualq_qdisc::{Config, Spec, show};
+use serde::{Deserialize, Serialize};
+
+use crate::apply::{ApplyError, Difference, Step};
+use crate::facts::interfaces::qdiscs;
+
+/// Handles of what dualq puts in place begin here, or at the next that is free.
+const FIRST_MAJOR: u16 = 0xd0;
+/// More than any line has disciplines inside one another.
+const MAJORS: u16 = 0x10;
+
+/// Disciplines without anything inside, which the kernel takes back as it told of them.
+const SIMPLE: [&str; 16] = [
+    "bfifo",
+    "cake",
+    "choke",
+    "codel",
+    "dualpi2",
+    "fq",
+    "fq_codel",
+    "fq_pie",
+    "hhf",
+    "netem",
+    "pfifo",
+    "pfifo_fast",
+    "pfifo_head_drop",
+    "pie",
+    "red",
+    "sfb",
+];
+/// Disciplines around others, that the kernel takes back too.
+const SHELLS: [&str; 3] = ["htb", "mq", "tbf"];
+
+/// `struct tc_netem_qopt`: the last of its numbers.
+const NETEM_JITTER: std::ops::Range<usize> = 20..24;
+
+/// A queue discipline, or a class of one, as the kernel tells of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Whether it is a class.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub class: bool,
+    /// Its kind.
+    pub kind: String,
+    /// Its number: major in the upper 16 bits.
+    pub handle: u32,
+    /// Where it is.
+    pub parent: u32,
+    /// Its options, in hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<String>,
+    /// What the kernel has to be told instead, so that it tells these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+}
+
+impl Node {
+    fn of(node: &dualq_netlink::Node) -> Self {
+        let hex = |bytes: &Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self {
+            class: node.class,
+            kind: node.kind.clone(),
+            handle: node.handle.as_raw(),
+            parent: node.parent.as_raw(),
+            options: node.options.as_ref().map(hex),
+            asked: node.asked.as_ref().map(hex),
+        }
+    }
+
+    fn raw(&self) -> dualq_netlink::Node {
+        let bytes = |hex: &String| {
+            let digits = hex.as_bytes().chunks(2);
+            let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+            digits.filter_map(byte).collect()
+        };
+        dualq_netlink::Node {
+            class: self.class,
+            kind: self.kind.clone(),
+            handle: Handle::from_raw(self.handle),
+            parent: Handle::from_raw(self.parent),
+            options: self.options.as_ref().map(bytes),
+            asked: self.asked.as_ref().map(bytes),
+            size_table: false,
+        }
+    }
+
+    /// Whether the kernel tells the same of both.
+    fn is_as(&self, other: &Self) -> bool {
+        let told = |node: &Self| (node.class, node.handle, node.parent);
+        told(self) == told(other) && (&self.kind, &self.options) == (&other.kind, &other.options)
+    }
+
+    const fn is_root(&self) -> bool {
+        !self.class && self.parent == Handle::ROOT.as_raw()
+    }
+}
+
+/// The disciplines of a device, what is outside first.
+pub(crate) fn tree(netlink: &mut Netlink, link: u32) -> Result<Vec<Node>, ApplyError> {
+    Ok(netlink.tree(link)?.iter().map(Node::of).collect())
+}
+
+/// As plans name what is there: a line for each discipline.
+pub(crate) fn lines(queues: &[Queue]) -> Vec<String> {
+    qdiscs(queues).iter().map(crate::facts::Qdisc::line).collect()
+}
+
+/// What is at the root of a device, if dualq can say all of it.
+pub(crate) fn config(queues: &[Queue]) -> Option<&Config> {
+    queues.iter().find(|queue| queue.parent == Handle::ROOT)?.config.as_ref()
+}
+
+/// Whether what is at the root of a device is what `spec` asks for.
+pub(crate) fn is(queues: &[Queue], spec: &Spec, link: &Link) -> bool {
+    // Kernels keep times in ticks of their own, of which tc shows nothing.
+    let shown = |config: &Config| (show::text(config), show::json(config));
+    config(queues).map(shown) == Some(shown(&spec.configure(&link.device())))
+}
+
+/// Whether the kernel put it there by itself, so that it comes again when what is there instead is removed.
+fn is_default(tree: &[Node]) -> bool {
+    tree.iter().all(|node| node.handle == 0)
+}
+
+/// What `net.core.default_qdisc` was when the kernel put there what nobody asked for, if that made a difference.
+pub(crate) fn default_kind(tree: &[Node]) -> Option<&str> {
+    let defaults = tree.iter().filter(|node| node.handle == 0 && !node.class);
+    let mut kinds = defaults.map(|node| node.kind.as_str());
+    kinds.find(|kind| !matches!(*kind, "mq" | "noqueue"))
+}
+
+/// Says why what is there could not be put back exactly, if it could not.
+pub(crate) fn transient(netlink: &mut Netlink, link: &Link) -> Result<Option<String>, ApplyError> {
+    let tree = netlink.tree(link.index)?;
+    let name = &link.name;
+    for node in tree.iter().filter(|node| !node.class) {
+        let kind = node.kind.as_str();
+        if netlink.has_filters(link.index, node.handle)? {
+            return Ok(Some(format!("the filters in the {kind} of {name}")));
+        }
+        if node.handle == Handle::UNSPECIFIED {
+            continue;
+        }
+        let what = format!("the {kind} {} of {name}", node.handle);
+        if !SIMPLE.contains(&kind) && !SHELLS.contains(&kind) {
+            return Ok(Some(what));
+        }
+        if node.size_table {
+            return Ok(Some(format!("the size table of {what}")));
+        }
+        let jitter = node.options.as_ref().and_then(|options| options.get(NETEM_JITTER));
+        if kind == "netem" && jitter.is_none_or(|jitter| jitter != [0; 4]) {
+            // The kernel does not tell of a table of delays.
+            return Ok(Some(format!("the jitter of {what}")));
+        }
+        let classes =
+            tree.iter().filter(|class| class.class && class.handle.major() == node.handle.major());
+        if classes.count() > 1 {
+            return Ok(Some(format!("the classes of {what}")));
+        }
+    }
+    Ok(None)
+}
+
+/// A handle that neither the device's disciplines have nor those that come inside.
+fn free_handle(tree: &[Node]) -> Handle {
+    let taken = |first: u16| {
+        let mut majors = tree.iter().map(|node| Handle::from_raw(node.handle).major());
+        majors.any(|major| (first..first + MAJORS).contains(&major))
+    };
+    let mut firsts = (FIRST_MAJOR..0x7000).step_by(MAJORS.into());
+    Handle::qdisc(firsts.find(|first| !taken(*first)).unwrap_or(0x7000))
+}
+
+/// Puts `spec` at the root of a device. What was there works until then, and the new one from the first message on.
+pub(crate) fn put(
+    netlink: &mut Netlink,
+    link: &Link,
+    spec: &Spec,
+    step: &mut dyn FnMut(&Step),
+) -> Result<(), ApplyError> {
+    let handle = free_handle(&tree(netlink, link.index)?);
+    let place = Place { handle, ..Place::root(link.index) };
+    for request in Netlink::replacement(&place, spec)? {
+        netlink.perform(&request)?;
+        step(&Step::Part(format!("{}: {request}", link.name)));
+    }
+    Ok(())
+}
+
+/// Puts back what was there.
+pub(crate) fn restore(
+    netlink: &mut Netlink,
+    link: u32,
+    before: &[Node],
+    step: &mut dyn FnMut(&Step),
+) -> Result<(), ApplyError> {
+    if is_default(before) {
+        if !is_default(&tree(netlink, link)?) {
+            let root = Place { handle: Handle::UNSPECIFIED, ..Place::root(link) };
+            netlink.delete_qdisc(&root)?;
+        }
+        return Ok(());
+    }
+    // What has no number comes with what is around it.
+    for node in before.iter().filter(|node| node.handle != 0) {
+        if !tree(netlink, link)?.iter().any(|found| found.is_as(node)) {
+            let request = node.raw().request(link);
+            netlink.perform(&request)?;
+            step(&Step::Part(request.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether one tree is another, in whatever order the kernel tells of them.
+pub(crate) fn same(one: &[Node], other: &[Node]) -> bool {
+    // A device that is down has none, until it is up.
+    let none = one.is_empty() || other.is_empty();
+    (none && is_default(one) && is_default(other))
+        || (one.len() == other.len()
+            && one.iter().all(|node| other.iter().any(|found| found.is_as(node))))
+}
+
+/// Both trees in words, if they differ.
+pub(crate) fn difference(dev: &str, expected: &[Node], found: &[Node]) -> Option<Difference> {
+    let words = |tree: &[Node]| {
+        let line = |node: &Node| {
+            let (handle, parent) = (Handle::from_raw(node.handle), Handle::from_raw(node.parent));
+            let what = if node.class { "class" } else { "qdisc" };
+            let options = node.options.as_deref().unwrap_or_default();
+            format!("{what} {} {handle} {parent} {options}", node.kind)
+        };
+        Some(tree.iter().map(line).collect::<Vec<_>>().join("\n"))
+    };
+    (!same(expected, found)).then(|| Difference {
+        name: dev.to_owned(),
+        expected: words(expected),
+        found: words(found),
+    })
+}
+
+/// What a rehearsal showed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rehearsal {
+    /// What was there, with what the kernel has to be told to put it back.
+    pub(crate) before: Option<Vec<Node>>,
+    /// What the kernel makes of the line.
+    pub(crate) after: Option<Config>,
+}
+
+/// Tries, on a device of that name in a network namespace of its own, whether the kernel takes the line, and how it takes back
+/// what is there now. Shows nothing if it has no such namespaces or devices.
+pub(crate) fn rehearse(link: &Link, before: &[Node], spec: &Spec) -> Result<Rehearsal, ApplyError> {
+    let (link, before, spec) = (link.clone(), before.to_vec(), spec.clone());
+    // A thread that entered a namespace stays there.
+    let rehearsal = std::thread::spawn(move || {
+        let Some((mut netlink, stage)) = stage(&link) else { return Ok(Rehearsal::default()) };
+        let Some(before) = learn(&mut netlink, stage.index, &before)? else {
+            return Err(ApplyError::Plan(format!(
+                "the qdisc of {} could not be put back exactly: replace it by hand first, and make a new plan",
+                link.name
+            )));
+        };
+        put(&mut netlink, &stage, &spec, &mut |_| {})?;
+        let after = config(&netlink.qdiscs(stage.index)?).cloned();
+        Ok(Rehearsal { before: Some(before), after })
+    });
+    rehearsal.join().unwrap_or_else(|_| Ok(Rehearsal::default()))
+}
+
+/// Finds out how to ask for what is there. Of `mq`, each queue is tried alone, for another device may have fewer.
+fn learn(
+    netlink: &mut Netlink,
+    stage: u32,
+    before: &[Node],
+) -> Result<Option<Vec<Node>>, ApplyError> {
+    let is_mq = before.iter().any(|node| node.is_root() && node.kind == "mq");
+    let mut learnt = before.to_vec();
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    for (index, node) in before.iter().enumerate() {
+        // What has no number comes with what is around it.
+        if node.handle == 0 || (is_mq && node.is_root()) {
+            continue;
+        }
+        let major = |raw| Handle::from_raw(raw).major();
+        let inside = |part: &&mut Vec<usize>| {
+            part.iter().any(|of| {
+                major(before[*of].handle) == major(node.parent)
+                    || (node.class && major(before[*of].handle) == major(node.handle))
+            })
+        };
+        match parts.iter_mut().find(inside) {
+            Some(part) => part.push(index),
+            None => parts.push(vec![index]),
+        }
+    }
+    for part in parts {
+        let mut nodes: Vec<_> = part.iter().map(|index| before[*index].raw()).collect();
+        let place = std::mem::replace(&mut nodes[0].parent, Handle::ROOT);
+        let Some(mut nodes) = netlink.learn(stage, &nodes)? else { return Ok(None) };
+        nodes[0].parent = place;
+        for (index, node) in part.iter().zip(&nodes) {
+            learnt[*index] = Node::of(node);
+        }
+    }
+    Ok(Some(learnt))
+}
+
+fn stage(link: &Link) -> Option<(Netlink, Link)> {
+    nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).ok()?;
+    let mut netlink = Netlink::open().ok()?;
+    let end = |name, last| dualq_netlink::VethEnd {
+        name,
+        mac: [2, 0, 0, 0, 0, last],
+        mtu: link.mtu,
+        namespace: None,
+    };
+    let other = if link.name == "other" { "another" } else { "other" };
+    netlink.add_veth(&end(&link.name, 1), &end(other, 2)).ok()?;
+    let stage = netlink.link(&link.name).ok()?;
+    Some((netlink, stage))
+}
+
+/// Which queue disciplines are around one another, by the kernel's names.
+pub(crate) fn kinds(spec: &Spec) -> Vec<&'static str> {
+    let mut kinds = vec![spec.kind()];
+    let mut inside = spec.leaf();
+    while let Some(leaf) = inside {
+        kinds.push(leaf.kind());
+        inside = leaf.leaf();
+    }
+    kinds
+}
+
+/// Whether the tree at the root of a device is of these kinds, one in the other.
+pub(crate) fn is_of_kinds(tree: &[Node], kinds: &[&str]) -> bool {
+    let qdiscs: Vec<&Node> = tree.iter().filter(|node| !node.class).collect();
+    qdiscs.first().is_some_and(|root| root.is_root())
+        && qdiscs.iter().map(|node| node.kind.as_str()).eq(kinds.iter().copied())
+}

@@ -1,0 +1,71 @@
+//! Routes with a smaller MTU.
+
+use std::net::IpAddr;
+
+use dualq_netlink::{Netlink, Route};
+use serde::{Deserialize, Serialize};
+
+use crate::apply::ApplyError;
+
+/// A route of the main table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Made {
+    /// Where to, without its prefix length.
+    pub to: IpAddr,
+    /// How many bits of that count.
+    pub prefix: u8,
+    /// The router, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<IpAddr>,
+    /// The interface.
+    pub dev: String,
+    /// The address that its packets come from, if it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<IpAddr>,
+    /// In bytes.
+    pub mtu: u32,
+}
+
+impl Made {
+    /// What becomes of the route in use for a destination: it, but for the destination and the MTU.
+    pub(crate) fn copy(
+        netlink: &mut Netlink,
+        to: (IpAddr, u8),
+        mtu: u32,
+    ) -> Result<Self, ApplyError> {
+        let used = netlink.way_to(to.0)?;
+        let (via, source, dev) = (used.gateway, used.source, used.link.name);
+        Ok(Self { to: to.0, prefix: to.1, via, dev, source, mtu })
+    }
+
+    fn route(&self, netlink: &mut Netlink) -> Result<Route, ApplyError> {
+        let link = netlink.link(&self.dev)?.index;
+        let Self { to, prefix, via, source, mtu, .. } = *self;
+        Ok(Route { to, prefix, via, link, source, mtu: Some(mtu) })
+    }
+
+    pub(crate) fn add(&self, netlink: &mut Netlink) -> Result<(), ApplyError> {
+        let route = self.route(netlink)?;
+        netlink.add_exact_route(&route)?;
+        // Rules for routing may know better.
+        if netlink.way_to(self.to)?.mtu == Some(self.mtu) {
+            return Ok(());
+        }
+        Err(ApplyError::Plan(format!("the route to {}/{} is not used here", self.to, self.prefix)))
+    }
+
+    pub(crate) fn delete(&self, netlink: &mut Netlink) -> Result<(), ApplyError> {
+        let route = self.route(netlink)?;
+        netlink.delete_route(&route)?;
+        Ok(())
+    }
+}
+
+/// What is there to exactly this destination: its MTU, if there is a route.
+pub(crate) fn mtu_of(
+    netlink: &mut Netlink,
+    to: (IpAddr, u8),
+) -> Result<Option<Option<u32>>, ApplyError> {
+    Ok(netlink.routes(to.0, to.1)?.first().map(|route| route.mtu))
+}

@@ -1,0 +1,80 @@
+//! Writing the files that make a plan outlast a restart.
+
+use super::change::{self, Now};
+use super::record::{Phase, Progress};
+use super::{ApplyError, Host, Record, Step, bounds};
+
+/// What came of confirming.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Confirmed {
+    /// The plan is there to stay.
+    Now(Record),
+    /// It was before.
+    Already(Record),
+}
+
+impl Host {
+    /// Writes the files of the plan that waits for it; with `pretend` only looks whether it could.
+    ///
+    /// # Errors
+    /// [`ApplyError::Nothing`] if none waits, [`ApplyError::NotAsPlanned`] if a file changed since it was applied: then the plan
+    /// still waits. If a file cannot be written, the whole plan is taken back.
+    pub fn confirm(
+        &mut self,
+        pretend: bool,
+        step: &mut dyn FnMut(&Step),
+    ) -> Result<Confirmed, ApplyError> {
+        // Who asks in vain should leave no folder behind.
+        self.store.newest()?.ok_or(ApplyError::Nothing)?;
+        let lock = self.store.lock()?;
+        let now = self.now()?;
+        let mut record = self.store.newest()?.filter(Record::is_open).ok_or(ApplyError::Nothing)?;
+        match record.phase {
+            Phase::Confirmed => return Ok(Confirmed::Already(record)),
+            Phase::Applied if record.unfinished(&now).is_none() => {}
+            _ => return Err(ApplyError::TooLate { within: record.within }),
+        }
+        let (mut due, mut differences) = (Vec::new(), Vec::new());
+        for (change, entry) in record.plan.changes.iter().zip(&record.entries) {
+            let is_due = entry.is_file()
+                && entry.progress != Progress::Kept
+                && match change::now(self, &change.what, entry)? {
+                    Now::Before => true,
+                    Now::After => false,
+                    Now::Other(difference) => {
+                        differences.push(difference);
+                        false
+                    }
+                };
+            due.push(is_due);
+        }
+        if !differences.is_empty() {
+            return Err(ApplyError::NotAsPlanned(differences));
+        }
+        if pretend {
+            return Ok(Confirmed::Now(record));
+        }
+        let mut work = || -> Result<(), ApplyError> {
+            record.phase = Phase::Confirming;
+            for (index, _) in due.iter().enumerate().filter(|(_, due)| **due) {
+                record.entries[index].progress = Progress::Underway;
+                self.store.save(&record, &lock)?;
+                step(&Step::Recorded);
+                let what = &record.plan.changes[index].what;
+                let entry = &mut record.entries[index];
+                change::make(self, what, &mut entry.before, None, step)?;
+                entry.progress = Progress::Made;
+                step(&Step::Made(bounds::name(what)));
+            }
+            self.check(&record, &super::Entry::is_file)?;
+            record.phase = Phase::Confirmed;
+            self.store.save(&record, &lock)?;
+            step(&Step::Recorded);
+            Ok(())
+        };
+        match work() {
+            Ok(()) => Ok(Confirmed::Now(record)),
+            Err(error) => Err(self.take_back_after(error, record, &lock, step)),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What is applied here, and whether it still is.
+
+use dualq_netlink::Queue;
+use dualq_qdisc::show;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::change::{self, Now};
+use super::{ApplyError, Difference, Host, Phase, bounds};
+use crate::plan::What;
+
+/// What is known of the newest plan.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Status {
+    /// How far it is; `None` if there never was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// When it was applied, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<u64>,
+    /// Seconds that are left to confirm it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds_left: Option<u64>,
+    /// Why it was taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// What was not put back then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
+    /// What the plans are for that were confirmed before it and are still there, the newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<String>,
+    /// Its changes, if it is there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<State>,
+    /// The queue disciplines of the interfaces that it is about.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<Live>,
+}
+
+/// A change, and what is there now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct State {
+    /// What is changed.
+    pub name: String,
+    /// Whether that outlasts a restart.
+    pub file: bool,
+    /// What is there.
+    pub standing: Standing,
+    /// What is there, against what the plan put there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
+}
+
+/// What is where a plan changed something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// What the plan asks for.
+    AsPlanned,
+    /// What was there before: of a file that is still to be written, or because somebody put it back.
+    AsBefore,
+    /// Something else.
+    Drifted,
+}
+
+/// An interface's queue disciplines with what they count.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Live {
+    /// Its name.
+    pub dev: String,
+    /// What `tc -j -s qdisc show` says of each that is at the root; what is inside is inside.
+    pub qdiscs: Vec<Value>,
+    /// The same as `tc -s qdisc show` has it.
+    #[serde(skip)]
+    pub text: String,
+}
+
+impl Host {
+    /// Looks at the newest plan and at the machine; changes nothing.
+    ///
+    /// # Errors
+    /// If the record or the machine cannot be read.
+    pub fn status(&mut self) -> Result<Status, ApplyError> {
+        let now = self.now()?;
+        let record = self.store.newest()?;
+        let mut status = Status {
+            phase: record.as_ref().map(|record| record.phase),
+            about: record.as_ref().map(|record| record.plan.about.clone()),
+            applied: record.as_ref().map(|record| record.applied.unix),
+            seconds_left: None,
+            why: record.as_ref().and_then(|record| record.why.clone()),
+            left: record.as_ref().map(|record| record.left.clone()).unwrap_or_default(),
+            below: Vec::new(),
+            changes: Vec::new(),
+            interfaces: Vec::new(),
+        };
+        let Some(record) = record.filter(super::Record::is_open) else { return Ok(status) };
+        let below = self.store.below(record.number)?;
+        status.below = below.into_iter().map(|record| record.plan.about).collect();
+        if record.phase == Phase::Applied {
+            status.seconds_left = Some(record.left_to_confirm(&now).as_secs());
+        }
+        for (change, entry) in record.plan.changes.iter().zip(&record.entries) {
+            let file = entry.is_file();
+            let now = match change::now(self, &change.what, entry) {
+                Ok(now) => now,
+                Err(error) => change::difference(&change.what, None, Some(&error.to_string())),
+            };
+            let (standing, difference) = match now {
+                Now::After => (Standing::AsPlanned, None),
+                Now::Before => (Standing::AsBefore, None),
+                Now::Other(difference) => (Standing::Drifted, Some(difference)),
+            };
+            status.changes.push(State {
+                name: bounds::name(&change.what),
+                file,
+                standing,
+                difference,
+            });
+            if let What::Qdisc { dev, .. } = &change.what
+                && let Ok(link) = self.netlink.link(dev)
+            {
+                status.interfaces.push(live(dev, &self.netlink.qdiscs(link.index)?));
+            }
+        }
+        Ok(status)
+    }
+}
+
+fn live(dev: &str, queues: &[Queue]) -> Live {
+    let (mut qdiscs, mut text) = (Vec::new(), String::new());
+    for queue in queues.iter().filter(|queue| queue.parent == dualq_netlink::Handle::ROOT) {
+        match (&queue.config, &queue.stats) {
+            (Some(config), Some(stats)) => {
+                qdiscs.push(Value::from(show::json_with_stats(config, stats)));
+                text.push_str(&show::text_with_stats(config, stats));
+            }
+            _ => {
+                let counters = &queue.counters;
+                qdiscs.push(serde_json::json!({
+                    "kind": queue.kind,
+                    "handle": queue.handle.to_string(),
+                    "bytes": counters.sent_bytes,
+                    "packets": counters.sent_packets,
+                    "drops": counters.drops,
+                    "overlimits": counters.overlimits,
+                    "requeues": queue.requeues,
+                    "backlog": counters.backlog_bytes,
+                    "qlen": counters.backlog_packets,
+                }));
+                text.push_str(&format!(
+                    "qdisc {} {} root\n Sent {} bytes {} pkt (dropped {}, overlimits {} requeues {})\n",
+                    queue.kind, queue.handle, counters.sent_bytes, counters.sent_packets,
+                    counters.drops, counters.overlimits, queue.requeues,
+                ));
+            }
+        }
+    }
+    Live { dev: dev.to_owned(), qdiscs, text }
+}

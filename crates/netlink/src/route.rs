@@ -1,0 +1,156 @@
+//! Routes of both families, to one destination each.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+
+use crate::attributes::{Attributes, Writer};
+use crate::channel::{Failure, messages};
+use crate::way::ip;
+use crate::{Netlink, NetlinkError};
+
+const RTM_NEWROUTE: u16 = 24;
+const RTM_DELROUTE: u16 = 25;
+const RTM_GETROUTE: u16 = 26;
+
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_GATEWAY: u16 = 5;
+const RTA_PREFSRC: u16 = 7;
+const RTA_METRICS: u16 = 8;
+const RTA_VIA: u16 = 18;
+const RTA_TABLE: u16 = 15;
+const RTAX_MTU: u16 = 2;
+
+/// `struct rtmsg`: four bytes of address, four of the route itself, flags.
+const HEADER: usize = 12;
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
+const RT_TABLE_MAIN: u8 = 254;
+const RTPROT_STATIC: u8 = 4;
+const RT_SCOPE_UNIVERSE: u8 = 0;
+const RT_SCOPE_LINK: u8 = 253;
+const RTN_UNICAST: u8 = 1;
+const ESRCH: i32 = 3;
+
+/// A route of the main table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Where to.
+    pub to: IpAddr,
+    /// How many bits of that count.
+    pub prefix: u8,
+    /// The router, if there is one.
+    pub via: Option<IpAddr>,
+    /// The device's index.
+    pub link: u32,
+    /// The address that its packets come from, if it says so.
+    pub source: Option<IpAddr>,
+    /// The longest packet, in bytes, if it says so.
+    pub mtu: Option<u32>,
+}
+
+impl Route {
+    fn read(payload: &[u8]) -> Option<Self> {
+        let (header, attributes) = payload.split_at_checked(HEADER)?;
+        let attributes = Attributes::read(attributes);
+        let address = |kind| attributes.get(kind).and_then(ip);
+        // A router of the other family has two bytes before its address that say which.
+        let via = || attributes.get(RTA_VIA).and_then(|via| ip(via.get(2..)?));
+        let any: IpAddr = match header[0] {
+            AF_INET => Ipv4Addr::UNSPECIFIED.into(),
+            AF_INET6 => Ipv6Addr::UNSPECIFIED.into(),
+            _ => return None,
+        };
+        let table = attributes.u32(RTA_TABLE).unwrap_or(header[4].into());
+        if table != u32::from(RT_TABLE_MAIN) || header[7] != RTN_UNICAST {
+            return None;
+        }
+        Some(Self {
+            to: address(RTA_DST).unwrap_or(any),
+            prefix: header[1],
+            via: address(RTA_GATEWAY).or_else(via),
+            link: attributes.u32(RTA_OIF)?,
+            source: address(RTA_PREFSRC),
+            mtu: attributes.nested(RTA_METRICS).and_then(|metrics| metrics.u32(RTAX_MTU)),
+        })
+    }
+
+    fn message(&self) -> Writer {
+        let family = if self.to.is_ipv4() { AF_INET } else { AF_INET6 };
+        let scope = match (self.to, self.via) {
+            (IpAddr::V4(_), None) => RT_SCOPE_LINK,
+            _ => RT_SCOPE_UNIVERSE,
+        };
+        let kind = [RT_TABLE_MAIN, RTPROT_STATIC, scope, RTN_UNICAST];
+        let header = [&[family, self.prefix, 0, 0][..], &kind, &[0; 4]].concat();
+        let mut message = Writer::after(header);
+        message.put(RTA_DST, &octets(self.to));
+        message.u32(RTA_OIF, self.link);
+        match self.via {
+            Some(via) if via.is_ipv4() == self.to.is_ipv4() => {
+                message.put(RTA_GATEWAY, &octets(via));
+            }
+            Some(via) => {
+                let family = u16::from(if via.is_ipv4() { AF_INET } else { AF_INET6 });
+                message.put(RTA_VIA, &[&family.to_ne_bytes()[..], &octets(via)].concat());
+            }
+            None => {}
+        }
+        if let Some(source) = self.source {
+            message.put(RTA_PREFSRC, &octets(source));
+        }
+        if let Some(mtu) = self.mtu {
+            message.nest(RTA_METRICS, |metrics| metrics.u32(RTAX_MTU, mtu));
+        }
+        message
+    }
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+impl Netlink {
+    /// The routes of the main table to exactly this destination.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn routes(&mut self, to: IpAddr, prefix: u8) -> Result<Vec<Route>, NetlinkError> {
+        let mut header = [0; HEADER];
+        header[0] = if to.is_ipv4() { AF_INET } else { AF_INET6 };
+        let answer = self.route.dump(RTM_GETROUTE, &header);
+        let answer = answer.map_err(|failure| failure.of("list routes"))?;
+        let routes = messages(&answer).filter(|message| message.kind == RTM_NEWROUTE);
+        let routes = routes.filter_map(|message| Route::read(message.payload));
+        Ok(routes.filter(|route| route.to == to && route.prefix == prefix).collect())
+    }
+
+    /// Adds a route where there is none to exactly this destination: `ip route add`.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn add_exact_route(&mut self, route: &Route) -> Result<(), NetlinkError> {
+        let question = route.message().finish();
+        let answer = self.route.ask(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &question);
+        answer
+            .map(drop)
+            .map_err(|failure| failure.of(format!("add a route to {}/{}", route.to, route.prefix)))
+    }
+
+    /// Removes a route; it is no error if it is gone: `ip route del`.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn delete_route(&mut self, route: &Route) -> Result<(), NetlinkError> {
+        match self.route.ask(RTM_DELROUTE, 0, &route.message().finish()) {
+            Ok(_) | Err(Failure::Refused { errno: ESRCH, .. }) => Ok(()),
+            Err(failure) => {
+                Err(failure.of(format!("delete the route to {}/{}", route.to, route.prefix)))
+            }
+        }
+    }
+}

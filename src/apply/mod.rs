@@ -1,0 +1,238 @@
+//! `dualq apply`, `confirm`, `rollback`, and what comes with them: this machine changed, and taken back.
+
+mod privileges;
+mod watchdog;
+
+use std::fs;
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use dualq_host::apply::{
+    Already, ApplyError, Confirmed, Host, Prepared, Ready, Record, Rollback, Step, name,
+};
+use dualq_host::plan::What;
+use dualq_host::{Plan, Root};
+use dualq_netlink::Netlink;
+
+use crate::cli::apply::{
+    ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StateArgs, StatusArgs, WatchOverArgs,
+};
+use crate::cli::{Failure, note};
+use crate::output::{plain, print};
+use crate::report;
+
+/// How often `dualq status --watch` looks.
+const LOOK: Duration = Duration::from_secs(1);
+/// To the top left, and clear what is there (ECMA-48).
+const REDRAW: &str = "\x1b[H\x1b[2J";
+
+pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
+    let plan = read(&args.plan)?;
+    if !args.dry_run {
+        privileges::check("apply")?;
+    }
+    let mut host = host(&args.state)?;
+    finish_earlier(&mut host, args.dry_run)?;
+    let ready = match host
+        .prepare(&plan, args.confirm_within, args.dry_run)
+        .map_err(|error| shown(&error))?
+    {
+        Prepared::Ready(ready) => ready,
+        Prepared::Already(Already::There) => {
+            return say("nothing to change: all is as the plan asks for\n");
+        }
+        Prepared::Already(Already::Waiting(left)) => {
+            let left = left.as_secs();
+            return say(&format!(
+                "nothing to change: the plan is applied; `dualq confirm` within {left} s keeps it\n"
+            ));
+        }
+    };
+    if args.dry_run {
+        return say(&intentions(&ready));
+    }
+    let state = &args.state.state;
+    let mut guard = |record: &Record| watchdog::start(record.number, state);
+    let record = ready.make(&mut guard, &mut told).map_err(|error| shown(&error))?;
+    if host.store().is_in_memory() {
+        note(&format!(
+            "{} is in memory: after a restart nothing could be rolled back; --state puts it elsewhere",
+            state.display()
+        ));
+    }
+    let files =
+        record.plan.changes.iter().filter(|change| matches!(change.what, What::File { .. }));
+    let files = match files.count() {
+        0 => String::new(),
+        1 => ", and writes 1 file".to_owned(),
+        files => format!(", and writes {files} files"),
+    };
+    say(&format!(
+        "applied; `dualq confirm` within {} s keeps it{files}; else all is taken back\n",
+        record.within.as_secs()
+    ))
+}
+
+pub(crate) fn confirm(args: &ConfirmArgs) -> Result<(), Failure> {
+    privileges::check("confirm")?;
+    let mut host = host(&args.state)?;
+    finish_earlier(&mut host, args.dry_run)?;
+    match host.confirm(args.dry_run, &mut told).map_err(|error| shown(&error))? {
+        Confirmed::Already(_) => say("nothing to change: the plan is confirmed\n"),
+        Confirmed::Now(_) if args.dry_run => say("it can be confirmed\n"),
+        Confirmed::Now(_) => say("confirmed; `dualq rollback` takes it back\n"),
+    }
+}
+
+pub(crate) fn rollback(args: &RollbackArgs) -> Result<(), Failure> {
+    privileges::check("rollback")?;
+    let mut host = host(&args.state)?;
+    if finish_earlier(&mut host, args.dry_run)? {
+        return say("rolled back: all is as it was before\n");
+    }
+    let how = Rollback { pretend: args.dry_run, force: args.force };
+    let record = host.rollback(how, &mut told).map_err(|error| shown(&error))?;
+    if args.dry_run {
+        return say("it can be rolled back\n");
+    }
+    warn_of(&record);
+    say("rolled back: all is as it was before\n")
+}
+
+pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
+    privileges::check_reading(&args.state.state)?;
+    let mut host = host(&args.state)?;
+    let redraw = args.watch && io::stdout().is_terminal();
+    loop {
+        if let Err(error) = recover(&mut host) {
+            note(&error.to_string());
+        }
+        let status = host.status().map_err(|error| shown(&error))?;
+        let text =
+            if args.json { report::status::json(&status) } else { report::status::text(&status) };
+        let clear = if redraw { REDRAW } else { "" };
+        say(&format!("{clear}{text}"))?;
+        if !args.watch {
+            return Ok(());
+        }
+        if !redraw {
+            say("\n")?;
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
+    let mut host = host(&args.state)?;
+    match host.recover(&mut |_| {}) {
+        // What the caller belongs to was not meant to stay.
+        Ok(Some(record)) if is_about(&record.plan, &args.dev) => return Ok(()),
+        Ok(_) | Err(ApplyError::Busy) => {}
+        Err(error) => note(&error.to_string()),
+    }
+    host.on_boot(&args.dev, &args.line).map(drop).map_err(|error| shown(&error))
+}
+
+pub(crate) fn watch_over(args: &WatchOverArgs) -> Result<(), Failure> {
+    watchdog::settle(args.unit)?;
+    let mut host = host(&args.state)?;
+    watchdog::is_ready()?;
+    host.watch_over(args.number, &mut |_| {}).map(drop).map_err(|error| shown(&error))
+}
+
+fn is_about(plan: &Plan, interface: &str) -> bool {
+    plan.changes
+        .iter()
+        .any(|change| matches!(&change.what, What::Qdisc { dev, .. } if dev == interface))
+}
+
+fn host(state: &StateArgs) -> Result<Host, Failure> {
+    let netlink = Netlink::open().map_err(|error| Failure::Run(error.to_string()))?;
+    Ok(Host::new(Root::host(), netlink, &state.state))
+}
+
+fn read(path: &Path) -> Result<Plan, Failure> {
+    let mut text = String::new();
+    let read = if path == Path::new("-") {
+        io::stdin().read_to_string(&mut text).map(drop)
+    } else {
+        fs::read_to_string(path).map(|content| text = content)
+    };
+    let shown = path.display();
+    read.map_err(|error| {
+        Failure::Usage(format!("cannot read the plan {shown}: {}", plain(&error)))
+    })?;
+    Plan::read(&text).map_err(|error| Failure::Usage(format!("the plan {shown}: {error}")))
+}
+
+/// Finishes what an earlier call left unfinished; whether there was something. A call that must not change anything only says
+/// that it cannot go on.
+fn finish_earlier(host: &mut Host, pretend: bool) -> Result<bool, Failure> {
+    match host.unfinished().map_err(|error| shown(&error))? {
+        None => Ok(false),
+        Some(why) if pretend => Err(Failure::Run(format!(
+            "an earlier plan is to be taken back first ({why}): `dualq status` does that"
+        ))),
+        Some(_) => recover(host).map_err(|error| shown(&error)),
+    }
+}
+
+fn recover(host: &mut Host) -> Result<bool, ApplyError> {
+    let Some(record) = host.recover(&mut |_| {})? else { return Ok(false) };
+    let why = record.why.as_deref().unwrap_or_default();
+    note(&format!("{} was taken back: {why}", record.plan.about));
+    warn_of(&record);
+    Ok(true)
+}
+
+fn warn_of(record: &Record) {
+    record.left.iter().for_each(|left| note(&format!("left as it is: {left}")));
+}
+
+/// The error in one line, below what is not as it should be.
+fn shown(error: &ApplyError) -> Failure {
+    for difference in error.differences() {
+        // The line below says it in short.
+        let _ = write!(io::stdout(), "{difference}");
+    }
+    Failure::Run(error.to_string())
+}
+
+fn say(text: &str) -> Result<(), Failure> {
+    print(&mut io::stdout(), text)
+}
+
+/// Nobody reads it any more, perhaps: that is no reason to stop half-way.
+fn told(step: &Step) {
+    let (word, what) = match step {
+        Step::Made(what) => ("changed", what),
+        Step::Restored(what) => ("restored", what),
+        Step::Recorded | Step::Part(_) => return,
+    };
+    let _ = writeln!(io::stdout(), "{word} {what}");
+}
+
+/// What would be done.
+fn intentions(ready: &Ready<'_>) -> String {
+    let mut text = String::new();
+    for (change, due) in ready.plan().changes.iter().zip(ready.due()) {
+        let what = name(&change.what);
+        let line = match &change.what {
+            _ if !due => format!("{what} is as the plan asks for"),
+            What::Module { module } => format!("would load the module {module}"),
+            What::Sysctl { before, after, .. } => {
+                format!("would set {what} from {before} to {after}")
+            }
+            What::Qdisc { dev, after, .. } => format!("would put {after:?} at the root of {dev}"),
+            What::Route { to, mtu } => format!("would add a route to {to} with an MTU of {mtu}"),
+            What::File { path, .. } | What::Lines { path, .. } => {
+                format!("would write {path} when confirmed")
+            }
+        };
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}

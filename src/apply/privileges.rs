@@ -1,0 +1,37 @@
+//! Who may change a machine.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::cli::Failure;
+
+/// `CAP_NET_ADMIN` (capabilities(7)).
+const NET_ADMIN: u64 = 1 << 12;
+
+/// Says what a command needs if this process does not have it.
+pub(crate) fn check(command: &str) -> Result<(), Failure> {
+    if capabilities() & NET_ADMIN != 0 {
+        return Ok(());
+    }
+    Err(Failure::Run(format!(
+        "dualq {command} changes sysctls, queue disciplines and files in /etc, which takes root: sudo dualq {command}"
+    )))
+}
+
+/// Says so if the records are somebody else's.
+pub(crate) fn check_reading(state: &Path) -> Result<(), Failure> {
+    match fs::read_dir(state) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Failure::Run(
+            format!("dualq status reads {}, which takes root: sudo dualq status", state.display()),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Those that are in effect, as bits.
+fn capabilities() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}

@@ -1,0 +1,123 @@
+//! The arguments of what changes this machine, and takes it back.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use dualq_units::tc_time;
+
+/// Nobody types so fast, and nobody waits so long.
+const WITHIN: std::ops::RangeInclusive<Duration> =
+    Duration::from_secs(5)..=Duration::from_secs(3600);
+
+pub(crate) const APPLY_EXAMPLES: &str = "\
+Examples:
+  See what would be done, then do it, look around, and keep it:
+    dualq apply plan.toml --dry-run
+    sudo dualq apply plan.toml
+    sudo dualq confirm
+
+Until it is confirmed nothing is written that outlasts a restart. If nobody confirms in time, or dualq is
+killed, or the machine restarts, all is as it was before.";
+
+/// Where records are kept.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StateArgs {
+    /// The folder in which dualq records what it changes
+    #[arg(long, value_name = "DIR", default_value = dualq_host::apply::Store::FOLDER)]
+    pub(crate) state: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct ApplyArgs {
+    /// The plan, as `dualq plan` made it; `-` for standard input
+    #[arg(value_name = "PLAN", default_value = "plan.toml")]
+    pub(crate) plan: PathBuf,
+
+    /// Take all back unless `dualq confirm` comes within that time, 5s to 3600s
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = within)]
+    pub(crate) confirm_within: Duration,
+
+    /// Only say what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) state: StateArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct ConfirmArgs {
+    /// Only say what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) state: StateArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct RollbackArgs {
+    /// Only say what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Take back also what somebody changed since
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) state: StateArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct StatusArgs {
+    /// Look again every second, until it is interrupted
+    #[arg(long)]
+    pub(crate) watch: bool,
+
+    /// Print one JSON document instead of text
+    #[arg(long, conflicts_with = "watch")]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) state: StateArgs,
+}
+
+/// For rules and scripts that run when an interface appears.
+#[derive(Args)]
+pub(crate) struct OnBootArgs {
+    /// The interface
+    #[arg(value_name = "DEV")]
+    pub(crate) dev: String,
+
+    /// The queue discipline in tc's words
+    #[arg(value_name = "LINE")]
+    pub(crate) line: String,
+
+    #[command(flatten)]
+    pub(crate) state: StateArgs,
+}
+
+/// For `dualq apply`, which starts it.
+#[derive(Args)]
+pub(crate) struct WatchOverArgs {
+    /// Which record
+    #[arg(value_name = "NUMBER")]
+    pub(crate) number: u64,
+
+    /// It is a unit of systemd, which ends it at shutdown and starts it again after anything else
+    #[arg(long)]
+    pub(crate) unit: bool,
+
+    #[command(flatten)]
+    pub(crate) state: StateArgs,
+}
+
+fn within(text: &str) -> Result<Duration, String> {
+    match tc_time::parse(text) {
+        Ok(time) if WITHIN.contains(&time) => Ok(time),
+        Ok(_) => Err("it is 5s to 3600s".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}

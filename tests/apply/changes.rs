@@ -1,0 +1,201 @@
+//! Each sort of change, made and taken back.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use dualq_host::plan::What;
+
+use crate::namespaces::LINE;
+use crate::room::Room;
+use crate::{plan, qdisc, said, sysctl, text};
+
+/// A discipline that somebody chose comes back with its handle and its options, and one with something inside too.
+#[test]
+fn what_somebody_had_chosen_comes_back() {
+    let chosen = [
+        (
+            "pfifo limit 9",
+            "tc qdisc add dev d0 root handle 5: pfifo limit 9",
+            "root pfifo limit 9p",
+        ),
+        (
+            "htb",
+            "tc qdisc add dev d0 root handle 7: htb default 1; tc class add dev d0 parent 7: classid 7:1 htb rate 7mbit ceil 9mbit burst 20kb; \
+             tc qdisc add dev d0 parent 7:1 handle 9: bfifo limit 12345",
+            "",
+        ),
+        (
+            "mq",
+            "ip link del d0; ip link add d0 numtxqueues 2 type veth peer name d1; ip link set d0 up; ip link set d1 up; \
+             tc qdisc add dev d0 root handle 1: mq; tc qdisc replace dev d0 parent 1:2 handle 22: bfifo limit 5000",
+            "",
+        ),
+    ];
+    for (what, commands, line) in chosen {
+        let Some(room) = Room::new() else { return };
+        room.sh(commands);
+        let before = room.all();
+        // What the plan has to say is what refuses another one.
+        room.plan(&plan([qdisc("d0", line, LINE)]));
+        let lines = if line.is_empty() {
+            let output = room.dualq(&["apply"]);
+            let found = text(&output.stdout);
+            found.lines().filter_map(|line| line.strip_prefix("+ ")).map(str::to_owned).collect()
+        } else {
+            vec![line.to_owned()]
+        };
+        room.plan(&plan([What::Qdisc {
+            dev: "d0".to_owned(),
+            before: lines,
+            after: LINE.to_owned(),
+        }]));
+        room.says(&["apply"]);
+        room.says(&["confirm"]);
+        assert_ne!(room.all(), before, "{what}");
+        room.says(&["rollback"]);
+        assert_eq!(room.all(), before, "{what}");
+    }
+}
+
+/// With an interface goes what was put there; all else comes back.
+#[test]
+fn an_interface_that_went_away() {
+    let Some(room) = Room::new() else { return };
+    room.sh("ip link add e0 type veth peer name e1; ip link set e0 up; ip link set e1 up");
+    room.plan(&plan([
+        sysctl("net.ipv4.tcp_ecn", "2", "1"),
+        sysctl("net.ipv4.conf.e0.log_martians", "0", "1"),
+        qdisc("e0", "root noqueue", LINE),
+    ]));
+    room.says(&["apply"]);
+    room.says(&["confirm"]);
+    room.sh("ip link del e0");
+    let output = room.dualq(&["rollback"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(
+        text(&output.stderr),
+        "note: left as it is: net.ipv4.conf.e0.log_martians: it is gone\n\
+         note: left as it is: the qdisc of e0: it is gone\n"
+    );
+    assert_eq!(room.sh("sysctl -n net.ipv4.tcp_ecn"), "2\n");
+}
+
+#[test]
+fn what_could_not_be_put_back_is_not_replaced() {
+    let Some(room) = Room::new() else { return };
+    room.sh(
+        "tc qdisc add dev d0 root handle 7: htb default 1; tc class add dev d0 parent 7: classid 7:1 htb rate 7mbit; \
+         tc class add dev d0 parent 7: classid 7:2 htb rate 7mbit",
+    );
+    let before = room.all();
+    room.plan(&plan([qdisc("d0", "root htb", LINE)]));
+    assert_eq!(
+        room.refuses(&["apply"]),
+        "the classes of the htb 7: of d0 could not be put back exactly: remove it by hand first, and make a new plan"
+    );
+    assert_eq!(room.all(), before);
+}
+
+/// The kernel has the last word; what was there before it stays.
+#[test]
+fn a_line_that_the_kernel_refuses_changes_nothing() {
+    let Some(room) = Room::new() else { return };
+    if room
+        .sh("tc qdisc add dev d1 root handle 1: dualpi2 2>/dev/null && echo there || true")
+        .contains("there")
+    {
+        return crate::skipped("this kernel has everything");
+    }
+    let before = room.all();
+    room.plan(&plan([
+        sysctl("net.ipv4.tcp_ecn", "2", "1"),
+        qdisc("d0", "root noqueue", "htb rate 48mbit leaf dualpi2"),
+    ]));
+    let said = room.refuses(&["apply"]);
+    assert!(said.contains("this kernel has no qdisc dualpi2"), "{said}");
+    assert_eq!(room.all(), before);
+    assert_eq!(room.says(&["status"]), "no plan is applied here\n");
+    // There can be no second device of this name, so that it turns out half-way.
+    room.plan(&plan([
+        sysctl("net.ipv4.tcp_ecn", "2", "1"),
+        qdisc("lo", "root noqueue", "htb rate 48mbit leaf dualpi2"),
+    ]));
+    let said = room.refuses(&["apply"]);
+    let end = "in d0:1 of lo: this kernel has no qdisc dualpi2 (Specified qdisc kind is unknown); all is as it was before";
+    assert!(said.ends_with(end), "{said}");
+    assert_eq!(room.all(), before);
+    assert!(room.says(&["status"]).contains("the last was taken back: it failed: "));
+}
+
+#[test]
+fn a_route_with_a_smaller_mtu() {
+    let Some(room) = Room::new() else { return };
+    room.sh("ip addr add 10.0.0.1/24 dev d0; ip route add default via 10.0.0.2");
+    let before = room.all();
+    room.plan(&plan([What::Route { to: "192.0.2.1/32".to_owned(), mtu: 1400 }]));
+    room.says(&["apply"]);
+    let route = room.sh("ip route show 192.0.2.1");
+    assert!(route.contains("via 10.0.0.2 dev d0") && route.contains("mtu 1400"), "{route}");
+    assert!(room.sh("ip route").contains("default via 10.0.0.2"));
+    assert!(room.says(&["apply"]).starts_with("nothing to change"));
+    room.says(&["confirm"]);
+    room.says(&["rollback"]);
+    assert_eq!(room.all(), before);
+}
+
+/// A kernel's modules, as far as they can be seen, and a program that loads them.
+#[test]
+fn a_module_is_loaded_and_unloaded_if_it_was_not_there() {
+    let Some(room) = Room::new() else { return };
+    let bin = room.path("bin");
+    for folder in ["bin", "modules", "modules/sch_tbf"] {
+        fs::create_dir(room.path(folder)).unwrap();
+    }
+    let modprobe = |script: &str| {
+        let program = bin.join("modprobe");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    modprobe("case \"$1\" in -r) rmdir \"/sys/module/$3\" ;; *) mkdir \"/sys/module/$2\" ;; esac");
+    room.sh(&format!("mount --bind {} /sys/module", room.path("modules").display()));
+    let call = |words: &[&str]| {
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        room.prepared(words).env("PATH", path).output().unwrap()
+    };
+    let module = |name: &str| What::Module { module: name.to_owned() };
+    room.plan(&plan([module("sch_tbf"), module("sch_dualpi2")]));
+    for (word, modules) in [
+        ("apply", "sch_dualpi2\nsch_tbf\n"),
+        ("confirm", "sch_dualpi2\nsch_tbf\n"),
+        ("rollback", "sch_tbf\n"),
+    ] {
+        let output = call(&[word]);
+        assert!(output.status.success(), "{word}: {}", said(&output));
+        assert_eq!(room.sh("ls /sys/module"), modules);
+    }
+    // One that cannot be loaded takes all else along.
+    room.plan(&plan([sysctl("net.ipv4.tcp_ecn", "2", "1"), module("sch_dualpi2")]));
+    let before = room.all();
+    modprobe("echo not here >&2; exit 1");
+    assert_eq!(
+        text(&call(&["apply"]).stderr),
+        "error: cannot load the module sch_dualpi2: not here; all is as it was before\n"
+    );
+    assert_eq!(room.all(), before);
+}
+
+#[test]
+fn an_interface_that_has_just_appeared_gets_its_discipline() {
+    let Some(room) = Room::new() else { return };
+    assert_eq!(room.says(&["on-boot", "d0", LINE]), "");
+    let first = room.sh("tc qdisc show dev d0");
+    assert!(first.contains("qdisc tbf d0: root"), "{first}");
+    // Twice is once.
+    assert_eq!(room.says(&["on-boot", "d0", LINE]), "");
+    assert_eq!(room.sh("tc qdisc show dev d0"), first);
+    assert_eq!(
+        room.refuses(&["on-boot", "d9", LINE]),
+        "no device \"d9\" in this network namespace"
+    );
+    assert!(room.refuses(&["on-boot", "d0", "tbf; reboot"]).starts_with("qdisc "));
+}

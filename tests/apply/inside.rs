@@ -1,0 +1,370 @@
+//! What is done on a machine of its own. Each role is a call of this very program there, by [`crate::guest`] or by another role.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio, exit};
+use std::thread;
+use std::time::Duration;
+
+use dualq_host::apply::{ApplyError, Host, Phase, Prepared, Record, Rollback, Step};
+use dualq_host::plan::What;
+use dualq_host::{Plan, Root};
+use dualq_netlink::{Handle, Netlink, Place, VethEnd};
+use dualq_qdisc::grammar;
+use nix::sys::reboot::{RebootMode, reboot};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::snapshot::{Running, files, running};
+use crate::soak;
+use crate::{DUALQ, file, plan, qdisc, said, sysctl};
+
+/// What the role is, and its arguments.
+pub(crate) const ROLE: &str = "DUALQ_TEST_ROLE";
+pub(crate) const STATE: &str = "/etc/dualq-state";
+pub(crate) const PLAN: &str = "/run/plan.toml";
+const SYSCTLS: [&str; 3] = ["net.core.default_qdisc", "net.ipv4.tcp_ecn", "net.ipv4.tcp_rmem"];
+const SYSCTL_FILE: &str = "/etc/sysctl.d/90-dualq.conf";
+const RULES: &str = "/etc/udev/rules.d/90-dualq.rules";
+pub(crate) const LINE: &str = "htb rate 48mbit leaf dualpi2";
+
+#[test]
+#[ignore = "a part of the tests in guest.rs, which start it on another machine"]
+fn role() {
+    let role = std::env::var(ROLE).expect("one of the other tests starts this");
+    let words: Vec<&str> = role.split(' ').collect();
+    match words.as_slice() {
+        ["sweep"] => sweep(),
+        ["soak", seed, rounds] => soak::run(seed.parse().unwrap(), rounds.parse().unwrap()),
+        ["whole"] => whole(),
+        ["cut", operation, step] => cut(operation.parse().unwrap(), step.parse().unwrap()),
+        ["after"] => after_power_came_back(),
+        ["victim", operation, step] => {
+            let step = step.parse().unwrap();
+            let mut count = Count { steps: 0, last: step, end: || die() };
+            perform(operation.parse().unwrap(), true, &mut |_| count.step());
+            exit(0);
+        }
+        _ => panic!("no role {role}"),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Apply,
+    Confirm,
+    Rollback,
+}
+
+impl std::str::FromStr for Operation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "Apply" => Ok(Self::Apply),
+            "Confirm" => Ok(Self::Confirm),
+            "Rollback" => Ok(Self::Rollback),
+            other => Err(other.to_owned()),
+        }
+    }
+}
+
+/// Ends everything after a step.
+struct Count {
+    steps: u32,
+    last: u32,
+    end: fn(),
+}
+
+impl Count {
+    fn step(&mut self) {
+        self.steps += 1;
+        if self.steps == self.last {
+            (self.end)();
+        }
+    }
+}
+
+/// As kill -9 does it.
+fn die() {
+    kill(Pid::this(), Signal::SIGKILL).unwrap();
+    loop {
+        thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// Nothing is written any more that was not written before.
+fn cut_power() {
+    let Err(error) = reboot(RebootMode::RB_POWER_OFF);
+    panic!("{error}");
+}
+
+pub(crate) fn host() -> Host {
+    Host::new(Root::host(), Netlink::open().unwrap(), STATE)
+}
+
+pub(crate) fn dualq(words: &[&str]) -> Output {
+    Command::new(DUALQ).args(words).args(["--state", STATE]).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Devices as they are after a start: one with no queue, one with the kernel's default, one with somebody's choice.
+fn set_up() {
+    let mut netlink = Netlink::open().unwrap();
+    let end = |name, last| VethEnd { name, mac: [2, 0, 0, 0, 0, last], mtu: 1500, namespace: None };
+    netlink.add_veth(&end("d0", 1), &end("d1", 2)).unwrap();
+    netlink.add_veth(&end("e0", 3), &end("e1", 4)).unwrap();
+    let made = Command::new("ip").args(["link", "add", "i0", "type", "ifb"]).status().unwrap();
+    assert!(made.success());
+    for name in ["d0", "d1", "e0", "e1", "i0"] {
+        let index = netlink.link(name).unwrap().index;
+        netlink.set_up(index).unwrap();
+    }
+    // So that what the kernel put on i0 is not what it would put there now.
+    fs::write("/proc/sys/net/core/default_qdisc", "codel").unwrap();
+    let chosen = netlink.link("e0").unwrap().index;
+    let place = Place { handle: Handle::qdisc(0x8001), ..Place::root(chosen) };
+    netlink.replace_qdisc(&place, &grammar::parse("dualpi2").unwrap().spec).unwrap();
+    let index = netlink.link("d0").unwrap().index;
+    netlink.add_address(index, Ipv4Addr::new(10, 0, 0, 1), 24).unwrap();
+    netlink.add_route((Ipv4Addr::UNSPECIFIED, 0), Ipv4Addr::new(10, 0, 0, 2)).unwrap();
+}
+
+fn planned() -> Plan {
+    let mut netlink = Netlink::open().unwrap();
+    let mut before = |dev: &str| {
+        let index = netlink.link(dev).unwrap().index;
+        let queue = netlink.qdiscs(index).unwrap().remove(0);
+        let options = queue.config.as_ref().map(ToString::to_string).unwrap_or_default();
+        format!("root {} {options}", queue.kind).trim_end().to_owned()
+    };
+    let value = |key: &str| {
+        let path = format!("/proc/sys/{}", key.replace('.', "/"));
+        fs::read_to_string(path).unwrap().trim_end().replace('\t', " ")
+    };
+    let [default, ecn, memory] = SYSCTLS;
+    let rules = format!(
+        "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"d0\", RUN+=\"/usr/bin/dualq on-boot d0 '{LINE}'\"\n"
+    );
+    plan([
+        sysctl(default, &value(default), "fq"),
+        sysctl(ecn, &value(ecn), "1"),
+        sysctl(memory, &value(memory), "4096 131072 16777216"),
+        qdisc("d0", &before("d0"), LINE),
+        qdisc("i0", &before("i0"), "dualpi2 target 5ms any_ect"),
+        qdisc("e0", &before("e0"), "tbf rate 10mbit burst 10kb latency 50ms leaf codel"),
+        What::Route { to: "192.0.2.1/32".to_owned(), mtu: 1400 },
+        file(
+            SYSCTL_FILE,
+            Some("net.ipv4.tcp_ecn = 2\n"),
+            "net.core.default_qdisc = fq\nnet.ipv4.tcp_ecn = 1\n",
+        ),
+        file("/etc/modules-load.d/dualq.conf", None, "sch_dualpi2\n"),
+        file(RULES, None, &rules),
+    ])
+}
+
+/// One operation, through the library, as the program does it.
+fn perform(operation: Operation, watched: bool, step: &mut dyn FnMut(&Step)) {
+    let mut host = host();
+    match operation {
+        Operation::Apply => {
+            let plan = Plan::read(&fs::read_to_string(PLAN).unwrap()).unwrap();
+            let prepared = host.prepare(&plan, Duration::from_secs(60), false).unwrap();
+            let Prepared::Ready(ready) = prepared else { panic!("there is something to do") };
+            let mut guard =
+                |record: &Record| if watched { watch_over(record.number) } else { Ok(()) };
+            ready.make(&mut guard, step).unwrap();
+        }
+        Operation::Confirm => {
+            host.confirm(false, step).unwrap();
+        }
+        Operation::Rollback => {
+            host.rollback(Rollback::default(), step).unwrap();
+        }
+    }
+}
+
+#[expect(clippy::zombie_processes, reason = "it is there when this process has ended")]
+fn watch_over(number: u64) -> Result<(), ApplyError> {
+    let mut child = Command::new(DUALQ)
+        .args(["watch-over", &number.to_string(), "--state", STATE])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "watching\n");
+    Ok(())
+}
+
+/// What has to be done before, for an operation to make sense.
+fn lead_up(operation: Operation, watched: bool) {
+    if operation != Operation::Apply {
+        perform(Operation::Apply, watched, &mut |_| {});
+    }
+    if operation == Operation::Rollback {
+        perform(Operation::Confirm, false, &mut |_| {});
+    }
+}
+
+pub(crate) fn phase() -> Option<Phase> {
+    host().store().newest().unwrap().map(|record| record.phase)
+}
+
+/// The machine in all its parts.
+pub(crate) type Machine =
+    (Running, BTreeMap<PathBuf, (u32, u32, u32, (i64, i64), Option<Vec<u8>>)>);
+
+fn machine() -> Machine {
+    (running(&SYSCTLS), files(Path::new("/etc"), Path::new(STATE)))
+}
+
+pub(crate) fn assert_same(fresh: &Machine, what: &str) {
+    let now = machine();
+    assert_eq!(now.0, fresh.0, "{what}");
+    assert_eq!(now.1, fresh.1, "{what}");
+}
+
+fn wait_until_taken_back(what: &str) {
+    // In virtual time.
+    for _ in 0..200 {
+        if phase() == Some(Phase::RolledBack) {
+            return;
+        }
+        thread::sleep(Duration::from_secs(1));
+    }
+    panic!("{what}: {:?} and nobody takes it back", phase());
+}
+
+pub(crate) fn victim(operation: Operation, step: u32) -> bool {
+    let program = std::env::current_exe().unwrap();
+    let ended = Command::new(program)
+        .args(["--ignored", "--exact", "inside::role"])
+        .env(ROLE, format!("victim {operation:?} {step}"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    // It succeeds if it has fewer steps.
+    assert!(ended.status.success() || ended.status.code().is_none(), "{}", said(&ended));
+    !ended.status.success()
+}
+
+pub(crate) fn begin() -> Machine {
+    set_up();
+    fs::write(PLAN, planned().write()).unwrap();
+    machine()
+}
+
+/// Kills each operation after each of its steps, and has the watchdog or the next command put everything back.
+fn sweep() {
+    let fresh = begin();
+    let mut killed = Vec::new();
+    for operation in [Operation::Apply, Operation::Confirm, Operation::Rollback] {
+        for watched in [true, false] {
+            for step in 1.. {
+                let what = format!("{operation:?}, killed after step {step}, watched: {watched}");
+                lead_up(operation, watched);
+                let early = !victim(operation, step);
+                // Apply in the victim has its watchdog in any case. Nobody watches before there is a record, and when all is decided.
+                let decided = matches!(phase(), Some(Phase::Confirmed));
+                let alone = operation == Operation::Apply && step == 1;
+                if (watched || operation == Operation::Apply)
+                    && operation != Operation::Rollback
+                    && !alone
+                    && !decided
+                {
+                    wait_until_taken_back(&what);
+                } else {
+                    let next: &[&str] = match step % 3 {
+                        0 => &["status"],
+                        1 => &["rollback"],
+                        _ => &["on-boot", "d1", "pfifo limit 7"],
+                    };
+                    let output = dualq(next);
+                    let nothing = said(&output).contains("no plan is applied here");
+                    assert!(output.status.success() || nothing, "{what}: {}", said(&output));
+                    if next[0] == "on-boot" {
+                        let mut netlink = Netlink::open().unwrap();
+                        let link = netlink.link("d1").unwrap().index;
+                        netlink
+                            .delete_qdisc(&Place {
+                                handle: Handle::UNSPECIFIED,
+                                ..Place::root(link)
+                            })
+                            .unwrap();
+                    }
+                    if matches!(phase(), Some(Phase::Confirmed | Phase::Applied)) {
+                        let output = dualq(&["rollback"]);
+                        assert!(output.status.success(), "{what}: {}", said(&output));
+                    }
+                }
+                assert_eq!(phase(), Some(Phase::RolledBack), "{what}");
+                assert_same(&fresh, &what);
+                if early {
+                    killed.push(step - 1);
+                    break;
+                }
+            }
+        }
+    }
+    println!("killed after each step: {killed:?}");
+}
+
+/// Cuts the power in the middle of an operation; ends well if it has fewer steps.
+fn cut(operation: Operation, step: u32) {
+    begin();
+    lead_up(operation, false);
+    let mut count = Count { steps: 0, last: step, end: cut_power };
+    perform(operation, false, &mut |_| count.step());
+}
+
+/// The start after that: what starts on any machine, and then dualq.
+fn after_power_came_back() {
+    set_up();
+    let fresh = running(&SYSCTLS);
+    let values = fs::read_to_string(SYSCTL_FILE).unwrap();
+    for line in values.lines() {
+        let (key, value) = line.split_once(" = ").unwrap();
+        fs::write(format!("/proc/sys/{}", key.replace('.', "/")), value).unwrap();
+    }
+    if Path::new(RULES).exists() {
+        let output = dualq(&["on-boot", "d0", LINE]);
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    let output = dualq(&["status"]);
+    assert!(output.status.success(), "{}", said(&output));
+    if phase() == Some(Phase::Confirmed) {
+        assert!(!said(&output).contains("drifted"), "{}", said(&output));
+        let output = dualq(&["rollback"]);
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    assert_eq!(phase(), Some(Phase::RolledBack));
+    assert_eq!(running(&SYSCTLS), fresh);
+}
+
+/// What `dualq plan` makes of this machine is applied, and is then what it asks for.
+fn whole() {
+    let fresh = begin();
+    let planned = |words: &[&str]| {
+        let all = [&["plan", "--dev", "d0", "--rate", "48mbit", "--rtt", "48ms"], words].concat();
+        let output = Command::new(DUALQ).args(all).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output)
+    };
+    fs::remove_file(PLAN).unwrap();
+    planned(&["-o", PLAN]);
+    for words in [&["apply", PLAN][..], &["confirm"]] {
+        let output = dualq(words);
+        assert!(output.status.success(), "{words:?}: {}", said(&output));
+    }
+    assert_ne!(machine().0, fresh.0);
+    let again = planned(&[]);
+    assert!(again.contains("Nothing is to be changed"), "{again}");
+    let output = dualq(&["rollback"]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_same(&fresh, "planned, applied and taken back");
+}
