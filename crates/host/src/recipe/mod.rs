@@ -1,6 +1,6 @@
 //! A recipe from somewhere else, and what each of its settings would do on a machine.
 //!
-//! [`Recipe::read`] takes the settings out of any text: a sysctl.conf, a script, an article. [`check`](verdict::check) says of
+//! [`Recipe::read`] takes the settings out of any text: a sysctl.conf, a script, an article. [`check`] says of
 //! each what it does where certain [`Facts`](crate::Facts) hold, why, and who says so.
 //!
 //! ```
