@@ -5,6 +5,7 @@
 //! data; whoever reads or changes a machine does so below a [`Root`], so that a tree of files can stand for one.
 #![forbid(unsafe_code)]
 
+mod knowledge;
 mod root;
 
 #[cfg(target_os = "linux")]

@@ -3,24 +3,15 @@
 use super::case::Case;
 use super::{Finding, Harm};
 use crate::facts::{Availability, KEYS, Setting};
+use crate::knowledge;
 
-/// Settings that no longer do anything, and why.
-const REMOVED: [(&str, &str); 3] = [
-    (
-        "net.ipv4.tcp_tw_recycle",
-        "It broke connections from behind NAT, and was removed in Linux 4.12.",
-    ),
-    ("net.ipv4.tcp_fack", "It does nothing since Linux 4.15: RACK does its work (tcp_recovery)."),
-    ("net.ipv4.tcp_low_latency", "It does nothing since Linux 4.14."),
-];
-
-/// What the kernel starts with, where that is the same everywhere.
-const DEFAULTS: [(&str, &str); 5] = [
-    ("net.ipv4.tcp_ecn", "2"),
-    ("net.ipv4.tcp_fastopen", "1"),
-    ("net.ipv4.tcp_mtu_probing", "0"),
-    ("net.ipv4.tcp_notsent_lowat", "4294967295"),
-    ("net.ipv4.tcp_slow_start_after_idle", "1"),
+/// What somebody may have set by hand, and should know of.
+const BY_HAND: [&str; 5] = [
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_fastopen",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_notsent_lowat",
+    "net.ipv4.tcp_slow_start_after_idle",
 ];
 
 fn place(setting: &Setting) -> String {
@@ -157,9 +148,11 @@ pub(super) fn lost_at_restart(case: &Case<'_>) -> Option<Finding> {
         Some(_) => Some("pfifo_fast"),
         None => None,
     };
-    let defaults = DEFAULTS
-        .iter()
-        .map(|(key, value)| (*key, Some(*value)))
+    let version = case.facts.kernel.version();
+    let default = |key| knowledge::of(case.facts.os, key)?.default_in(version);
+    let defaults = BY_HAND
+        .into_iter()
+        .map(|key| (key, default(key)))
         .chain([("net.ipv4.tcp_congestion_control", control), ("net.core.default_qdisc", qdisc)]);
     let lost: Vec<String> = defaults
         .filter_map(|(key, default)| {
@@ -181,16 +174,18 @@ pub(super) fn lost_at_restart(case: &Case<'_>) -> Option<Finding> {
 }
 
 pub(super) fn removed(case: &Case<'_>) -> Option<Finding> {
-    let (setting, why) = case.facts.settings.iter().find_map(|setting| {
-        let (_, why) = REMOVED.iter().find(|(key, _)| *key == setting.key)?;
-        Some((setting, *why))
+    let running = case.facts.kernel.version();
+    let (setting, (version, became), source) = case.facts.settings.iter().find_map(|setting| {
+        let known = knowledge::of(case.facts.os, &setting.key)?;
+        let gone = known.gone.filter(|(version, _)| *version <= running)?;
+        Some((setting, gone, known.source))
     })?;
     Some(Finding {
         id: "setting-removed",
         harm: Harm::Low,
         seen: format!("{} sets {}.", place(setting), setting.key),
-        why: why.to_owned(),
+        why: format!("Gone since Linux {}.{}: {became}.", version.0, version.1),
         cure: "Remove the line. Where it stands, others may be as old: look at them.".to_owned(),
-        source: "Documentation/networking/ip-sysctl.rst",
+        source,
     })
 }

@@ -13,7 +13,6 @@
 //! assert_eq!(check(&recipe, &facts, None)[0].verdict, Verdict::Obsolete);
 //! ```
 
-mod knowledge;
 mod read;
 mod verdict;
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use dualq_units::{Bytes, Rate};
 
-use super::super::knowledge::Known;
 use super::{Judge, Judgement, Verdict};
+use crate::knowledge::Known;
 
 /// A receive buffer of which half is a window of the ten segments that senders may begin with (RFC 6928).
 const FIRST_BUFFER: u64 = 2 * 10 * 1460;

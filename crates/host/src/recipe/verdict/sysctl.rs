@@ -1,9 +1,9 @@
 //! Sysctls.
 
-use super::super::{Step, What, knowledge};
+use super::super::{Step, What};
 use super::{Judge, Judgement, Verdict, other_system};
 use crate::facts::{Availability, Os};
-use knowledge::Known;
+use crate::knowledge::{self, Known};
 
 /// Limits: a lower one does nothing for latency.
 const LIMITS: [&str; 10] = [

@@ -7,27 +7,27 @@ mod linux_host;
 use crate::facts::Os;
 
 /// A kernel's version, its first two numbers.
-pub(super) type Version = (u32, u32);
+pub(crate) type Version = (u32, u32);
 
 /// A sysctl.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(crate) struct Known {
     /// Its key; a `*` stands for any one part.
-    pub(super) key: &'static str,
+    pub(crate) key: &'static str,
     /// What it is for, as what follows "it".
-    pub(super) does: &'static str,
+    pub(crate) does: &'static str,
     /// Whether it changes how long packets or answers wait.
-    pub(super) latency: bool,
+    pub(crate) latency: bool,
     /// The first kernel that has it.
-    pub(super) since: Version,
+    pub(crate) since: Version,
     /// The first kernel in which it does nothing, or is not there, and what became of it.
-    pub(super) gone: Option<(Version, &'static str)>,
+    pub(crate) gone: Option<(Version, &'static str)>,
     /// Defaults, and the first kernels that have them; none if they depend on the machine.
-    pub(super) defaults: &'static [(Version, &'static str)],
+    pub(crate) defaults: &'static [(Version, &'static str)],
     /// Values that harm, and how.
-    pub(super) harm: Option<(&'static [&'static str], &'static str)>,
+    pub(crate) harm: Option<(&'static [&'static str], &'static str)>,
     /// Who says so.
-    pub(super) source: &'static str,
+    pub(crate) source: &'static str,
 }
 
 impl Known {
@@ -69,13 +69,13 @@ impl Known {
     }
 
     /// The default in a kernel of that version, if it is the same on all machines.
-    pub(super) fn default_in(&self, version: Version) -> Option<&'static str> {
+    pub(crate) fn default_in(&self, version: Version) -> Option<&'static str> {
         self.defaults.iter().rfind(|(since, _)| *since <= version).map(|(_, value)| *value)
     }
 }
 
 /// What is known of a sysctl of that system.
-pub(super) fn of(os: Os, key: &str) -> Option<&'static Known> {
+pub(crate) fn of(os: Os, key: &str) -> Option<&'static Known> {
     let tables: &[&[Known]] = match os {
         Os::Linux => &[&linux::TCP, &linux_host::HOST],
         Os::FreeBsd => &[&freebsd::SYSCTLS],
@@ -84,7 +84,7 @@ pub(super) fn of(os: Os, key: &str) -> Option<&'static Known> {
 }
 
 /// Whether a key is one of a system's: known there, or below what only that system has.
-pub(super) fn belongs_to(os: Os, key: &str) -> bool {
+pub(crate) fn belongs_to(os: Os, key: &str) -> bool {
     let roots: &[&str] = match os {
         Os::Linux => {
             &["net.ipv4.", "net.ipv6.", "net.core.", "net.mptcp.", "net.netfilter.", "vm.", "fs."]
