@@ -161,9 +161,7 @@ fn read(path: &Path) -> Result<Plan, Failure> {
         fs::read_to_string(path).map(|content| text = content)
     };
     let shown = path.display();
-    read.map_err(|error| {
-        Failure::Usage(format!("cannot read the plan {shown}: {}", plain(&error)))
-    })?;
+    read.map_err(|error| Failure::Run(format!("cannot read the plan {shown}: {}", plain(&error))))?;
     Plan::read(&text).map_err(|error| Failure::Usage(format!("the plan {shown}: {error}")))
 }
 

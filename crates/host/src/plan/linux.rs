@@ -83,7 +83,9 @@ pub(super) fn decide<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<Decision<'
         return Err(PlanError::Wish(message));
     }
     if wishes.rate.is_some_and(|rate| rate.as_bits_per_second() == 0) {
-        return Err(PlanError::Wish("--rate is zero".to_owned()));
+        return Err(PlanError::Wish(
+            "--rate is zero: give what the bottleneck lets through, such as 48mbit".to_owned(),
+        ));
     }
     let interface = interface(facts, wishes)?;
     let cc = congestion_control(facts, wishes)?;
