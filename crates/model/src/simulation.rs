@@ -19,6 +19,8 @@ use dualq_scenario::{Loss, Outcome, Scenario};
 
 /// Flows of a group start this far apart.
 const FLOW_SPACING_NS: u64 = 50_000_000;
+/// From so many connections on the near caches do not hold them.
+const MANY: usize = 512;
 /// How often the smoothed round-trip times are sampled.
 const SAMPLE_NS: u64 = 100_000_000;
 
@@ -191,6 +193,9 @@ impl<'a> Simulation<'a> {
     /// Memory is slower than this loop: what is known of a connection is asked for before its turn.
     #[inline]
     fn read_ahead(&self, connection: u32, side: Side) {
+        if self.connections.len() < MANY {
+            return;
+        }
         self.connections[connection as usize].read_ahead(side);
         self.agenda.read_ahead(connection);
     }
@@ -208,7 +213,9 @@ impl<'a> Simulation<'a> {
                 self.link_ns = self.queue.next_ready(self.now()).as_nanos();
                 return;
             };
-            self.read_ahead(departure.packet.connection, Side::Receiver);
+            if let Some(packet) = self.queue.upcoming() {
+                self.read_ahead(packet.connection, Side::Receiver);
+            }
             let bytes = departure.packet.length();
             self.shaper.charge(bytes);
             self.record.departed(self.now_ns, bytes, &departure);
@@ -255,7 +262,9 @@ impl<'a> Simulation<'a> {
     #[inline]
     fn take_back(&mut self) {
         let Some((_, number, ack)) = self.way_back.pop_front() else { return };
-        if let Some((_, next, _)) = self.way_back.front() {
+        if self.connections.len() >= MANY
+            && let Some((_, next, _)) = self.way_back.front()
+        {
             self.connections[*next as usize].sender.read_ahead();
         }
         if let Some((_, second, _)) = self.way_back.get(1) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use dualq_units::Instant;
 
-use super::{Departure, DropReason, Dropped, Qdisc};
+use super::{Departure, DropReason, Dropped, Qdisc, UPCOMING};
 use crate::show::{Counters, OwnStats, Stats};
 use crate::{Config, FifoLimit, Packet, Spec};
 
@@ -73,6 +73,11 @@ impl<P: Packet> Qdisc<P> for Fifo<P> {
             marked_by_probability: false,
             marked_by_step: false,
         })
+    }
+
+    #[inline]
+    fn upcoming(&self) -> Option<&P> {
+        self.queue.get(UPCOMING).map(|(_, packet)| packet)
     }
 
     fn peek(&mut self, _now: Instant, _dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P> {

@@ -76,6 +76,9 @@ pub enum DropReason {
     Random,
 }
 
+/// So many packets from the head is [`Qdisc::upcoming`].
+const UPCOMING: usize = 2;
+
 /// A queue discipline. It reads no clock: the time of each call is an argument and never goes backwards.
 ///
 /// Packets that are lost go to `dropped`.
@@ -96,6 +99,12 @@ pub trait Qdisc<P> {
 
     /// Shows the packet that the next [`dequeue`](Self::dequeue) returns.
     fn peek(&mut self, now: Instant, dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P>;
+
+    /// A packet that will probably leave soon, for a caller that reads ahead what it knows of its flow. Not all disciplines
+    /// tell, and none promises.
+    fn upcoming(&self) -> Option<&P> {
+        None
+    }
 
     /// Packets waiting.
     fn len(&self) -> usize;
@@ -263,6 +272,14 @@ macro_rules! forward {
                 match self {
                     $(Self::$direct(inner) => Qdisc::peek(inner, now, dropped),)*
                     $(Self::$boxed(inner) => Qdisc::peek(inner.as_mut(), now, dropped),)*
+                }
+            }
+
+            #[$inline]
+            fn upcoming(&self) -> Option<&P> {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::<P>::upcoming(inner),)*
+                    $(Self::$boxed(inner) => Qdisc::<P>::upcoming(inner.as_ref()),)*
                 }
             }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use dualpi2::Random;
 use dualq_units::Instant;
 
-use super::{Departure, DropReason, Dropped, Qdisc};
+use super::{Departure, DropReason, Dropped, Qdisc, UPCOMING};
 use crate::show::{self, Counters, OwnStats};
 use crate::{Device, Ecn, Packet};
 
@@ -345,6 +345,11 @@ impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
         let sojourn = now - enqueued;
         let marked_by_probability = marked;
         Some(Departure { packet, band: 0, sojourn, marked_by_probability, marked_by_step: false })
+    }
+
+    #[inline]
+    fn upcoming(&self) -> Option<&P> {
+        self.queue.get(UPCOMING).map(|(_, packet, _)| packet)
     }
 
     fn peek(&mut self, _now: Instant, _dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P> {
