@@ -12,7 +12,7 @@ use std::time::Duration;
 use dualq_host::apply::{ApplyError, Host, Phase, Prepared, Record, Rollback, Step};
 use dualq_host::plan::What;
 use dualq_host::{Plan, Root};
-use dualq_netlink::{Handle, Netlink, Place, VethEnd};
+use dualq_netlink::{Handle, Netlink, Place, Route, VethEnd};
 use dualq_qdisc::grammar;
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::signal::{Signal, kill};
@@ -129,7 +129,7 @@ fn set_up() {
     netlink.replace_qdisc(&place, &grammar::parse("dualpi2").unwrap().spec).unwrap();
     let index = netlink.link("d0").unwrap().index;
     netlink.add_address(index, Ipv4Addr::new(10, 0, 0, 1), 24).unwrap();
-    netlink.add_route((Ipv4Addr::UNSPECIFIED, 0), Ipv4Addr::new(10, 0, 0, 2)).unwrap();
+    netlink.add_route(&Route::via((Ipv4Addr::UNSPECIFIED, 0), [10, 0, 0, 2])).unwrap();
 }
 
 fn planned() -> Plan {

@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use dualq_netlink::{Handle, Netlink, Place, Queue, VethEnd};
+use dualq_netlink::{Handle, Netlink, Place, Queue, Route, VethEnd};
 use dualq_qdisc::{Spec, grammar};
 use dualq_scenario::Scenario;
 
@@ -129,7 +129,7 @@ impl Dumbbell {
                 default_route(&last, far.address)?;
                 default_route(&near, first.address)?;
                 self::netlink(&router)?
-                    .add_route((Ipv4Addr::new(10, 2, 0, 0), 24), near.address)?;
+                    .add_route(&Route::via(([10, 2, 0, 0], 24), near.address))?;
                 delay(path, "far", link.forward, &link.loss.to_string(), seed)?;
             }
         }
@@ -183,7 +183,7 @@ fn connect(one: &End<'_>, other: &End<'_>, mtu: u32, number: u8) -> Result<(), L
 }
 
 fn default_route(from: &End<'_>, via: Ipv4Addr) -> Result<(), LabError> {
-    Ok(netlink(from.namespace)?.add_route((Ipv4Addr::UNSPECIFIED, 0), via)?)
+    Ok(netlink(from.namespace)?.add_route(&Route::via((Ipv4Addr::UNSPECIFIED, 0), via))?)
 }
 
 /// A queue discipline in tc's words, or the bare name of a kind that the kernel knows and our grammar does not.

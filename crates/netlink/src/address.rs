@@ -1,4 +1,4 @@
-//! Addresses, routes and neighbours of IPv4.
+//! Addresses and neighbours of IPv4.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -8,15 +8,11 @@ use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
-use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
-};
 
 use crate::link::bytes;
 use crate::{Netlink, NetlinkError};
 
 const RTM_NEWADDR: u16 = 20;
-const RTM_NEWROUTE: u16 = 24;
 const RTM_NEWNEIGH: u16 = 28;
 
 const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
@@ -44,36 +40,6 @@ impl Netlink {
         answer.map(drop).map_err(|failure| {
             failure.of(format!("add address {address}/{prefix} to {}", self.name_of(index)))
         })
-    }
-
-    /// Sends what is for `destination` (an address, and how many of its bits count) to the router `via`: `ip route add`.
-    ///
-    /// # Errors
-    /// If the kernel refuses, as it does if no device leads to `via`.
-    pub fn add_route(
-        &mut self,
-        destination: (Ipv4Addr, u8),
-        via: Ipv4Addr,
-    ) -> Result<(), NetlinkError> {
-        let (address, prefix) = destination;
-        let mut message = RouteMessage::default();
-        message.header = RouteHeader {
-            address_family: AddressFamily::Inet,
-            destination_prefix_length: prefix,
-            table: RouteHeader::RT_TABLE_MAIN,
-            protocol: RouteProtocol::Boot,
-            scope: RouteScope::Universe,
-            kind: RouteType::Unicast,
-            ..RouteHeader::default()
-        };
-        message.attributes.push(RouteAttribute::Gateway(RouteAddress::Inet(via)));
-        if prefix > 0 {
-            message.attributes.push(RouteAttribute::Destination(RouteAddress::Inet(address)));
-        }
-        let answer = self.route.ask(RTM_NEWROUTE, NEW, &bytes(&message));
-        answer
-            .map(drop)
-            .map_err(|failure| failure.of(format!("add route to {address}/{prefix} via {via}")))
     }
 
     /// Says for good which link-layer address a neighbour has, so that nobody has to ask: `ip neigh add … nud permanent`.

@@ -40,7 +40,6 @@ mod link;
 mod qdisc;
 mod route;
 mod tree;
-mod way;
 
 use channel::Channel;
 pub use connection::Connection;
@@ -50,9 +49,8 @@ pub use ethtool::{Offloads, SegmentationOffload};
 pub use handle::{Handle, Place};
 pub use link::{Link, VethEnd};
 pub use qdisc::Request;
-pub use route::Route;
+pub use route::{Route, Way};
 pub use tree::Node;
-pub use way::Way;
 
 /// A conversation with the kernel about one network namespace.
 pub struct Netlink {

@@ -1,4 +1,4 @@
-//! Routes of both families, to one destination each.
+//! Routes of both families, and which of them the kernel chooses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,8 +6,7 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 
 use crate::attributes::{Attributes, Writer};
 use crate::channel::{Failure, messages};
-use crate::way::ip;
-use crate::{Netlink, NetlinkError};
+use crate::{Link, Netlink, NetlinkError};
 
 const RTM_NEWROUTE: u16 = 24;
 const RTM_DELROUTE: u16 = 25;
@@ -42,8 +41,8 @@ pub struct Route {
     pub prefix: u8,
     /// The router, if there is one.
     pub via: Option<IpAddr>,
-    /// The device's index.
-    pub link: u32,
+    /// The device's index; if a route is added without one, it is the device by which the router is reached.
+    pub link: Option<u32>,
     /// The address that its packets come from, if it says so.
     pub source: Option<IpAddr>,
     /// The longest packet, in bytes, if it says so.
@@ -51,12 +50,16 @@ pub struct Route {
 }
 
 impl Route {
+    /// What is for `destination` (an address, and how many of its bits count) goes to the router `via`.
+    #[must_use]
+    pub fn via(destination: (impl Into<IpAddr>, u8), via: impl Into<IpAddr>) -> Self {
+        let (to, prefix) = (destination.0.into(), destination.1);
+        Self { to, prefix, via: Some(via.into()), link: None, source: None, mtu: None }
+    }
+
     fn read(payload: &[u8]) -> Option<Self> {
         let (header, attributes) = payload.split_at_checked(HEADER)?;
         let attributes = Attributes::read(attributes);
-        let address = |kind| attributes.get(kind).and_then(ip);
-        // A router of the other family has two bytes before its address that say which.
-        let via = || attributes.get(RTA_VIA).and_then(|via| ip(via.get(2..)?));
         let any: IpAddr = match header[0] {
             AF_INET => Ipv4Addr::UNSPECIFIED.into(),
             AF_INET6 => Ipv6Addr::UNSPECIFIED.into(),
@@ -67,12 +70,12 @@ impl Route {
             return None;
         }
         Some(Self {
-            to: address(RTA_DST).unwrap_or(any),
+            to: address(&attributes, RTA_DST).unwrap_or(any),
             prefix: header[1],
-            via: address(RTA_GATEWAY).or_else(via),
-            link: attributes.u32(RTA_OIF)?,
-            source: address(RTA_PREFSRC),
-            mtu: attributes.nested(RTA_METRICS).and_then(|metrics| metrics.u32(RTAX_MTU)),
+            via: router(&attributes),
+            link: Some(attributes.u32(RTA_OIF)?),
+            source: address(&attributes, RTA_PREFSRC),
+            mtu: mtu(&attributes),
         })
     }
 
@@ -86,7 +89,7 @@ impl Route {
         let header = [&[family, self.prefix, 0, 0][..], &kind, &[0; 4]].concat();
         let mut message = Writer::after(header);
         message.put(RTA_DST, &octets(self.to));
-        message.u32(RTA_OIF, self.link);
+        message.u32_if(RTA_OIF, self.link);
         match self.via {
             Some(via) if via.is_ipv4() == self.to.is_ipv4() => {
                 message.put(RTA_GATEWAY, &octets(via));
@@ -107,6 +110,38 @@ impl Route {
     }
 }
 
+/// The kernel's choice for packets to an address: `ip route get`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The device that they leave by.
+    pub link: Link,
+    /// The router to which they go first, if the address is no neighbour's.
+    pub gateway: Option<IpAddr>,
+    /// The address that they come from.
+    pub source: Option<IpAddr>,
+    /// The path MTU that was set for this route, or learnt, in bytes.
+    pub mtu: Option<u32>,
+}
+
+fn address(attributes: &Attributes<'_>, kind: u16) -> Option<IpAddr> {
+    ip(attributes.get(kind)?)
+}
+
+fn router(attributes: &Attributes<'_>) -> Option<IpAddr> {
+    // One of the other family has two bytes before its address that say which.
+    let other = || ip(attributes.get(RTA_VIA)?.get(2..)?);
+    address(attributes, RTA_GATEWAY).or_else(other)
+}
+
+fn mtu(attributes: &Attributes<'_>) -> Option<u32> {
+    attributes.nested(RTA_METRICS)?.u32(RTAX_MTU)
+}
+
+fn ip(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
+}
+
 fn octets(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
@@ -115,6 +150,30 @@ fn octets(address: IpAddr) -> Vec<u8> {
 }
 
 impl Netlink {
+    /// Which way packets go to an address. This takes no privileges.
+    ///
+    /// # Errors
+    /// If there is no way.
+    pub fn way_to(&mut self, to: IpAddr) -> Result<Way, NetlinkError> {
+        let mut header = vec![0; HEADER];
+        (header[0], header[1]) = if to.is_ipv4() { (AF_INET, 32) } else { (AF_INET6, 128) };
+        let mut question = Writer::after(header);
+        question.put(RTA_DST, &octets(to));
+        let what = || format!("find a way to {to}");
+        let answer = self.route.ask(RTM_GETROUTE, 0, &question.finish());
+        let answer = answer.map_err(|failure| failure.of(what()))?;
+        let malformed = || Failure::Malformed.of(what());
+        let payload = messages(&answer)
+            .find(|message| message.kind == RTM_NEWROUTE)
+            .and_then(|message| message.payload.get(HEADER..))
+            .ok_or_else(malformed)?;
+        let attributes = Attributes::read(payload);
+        let index = attributes.u32(RTA_OIF).ok_or_else(malformed)?;
+        let (gateway, mtu) = (router(&attributes), mtu(&attributes));
+        let source = address(&attributes, RTA_PREFSRC);
+        Ok(Way { link: self.link_at(index)?, gateway, source, mtu })
+    }
+
     /// The routes of the main table to exactly this destination.
     ///
     /// # Errors
@@ -132,13 +191,14 @@ impl Netlink {
     /// Adds a route where there is none to exactly this destination: `ip route add`.
     ///
     /// # Errors
-    /// If the kernel refuses.
-    pub fn add_exact_route(&mut self, route: &Route) -> Result<(), NetlinkError> {
+    /// If the kernel refuses, as it does if no device leads to the router.
+    pub fn add_route(&mut self, route: &Route) -> Result<(), NetlinkError> {
         let question = route.message().finish();
         let answer = self.route.ask(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &question);
-        answer
-            .map(drop)
-            .map_err(|failure| failure.of(format!("add a route to {}/{}", route.to, route.prefix)))
+        answer.map(drop).map_err(|failure| {
+            let via = route.via.map_or(String::new(), |via| format!(" via {via}"));
+            failure.of(format!("add route to {}/{}{via}", route.to, route.prefix))
+        })
     }
 
     /// Removes a route; it is no error if it is gone: `ip route del`.

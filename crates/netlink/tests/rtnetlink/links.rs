@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use dualq_netlink::{Netlink, Place, SegmentationOffload, VethEnd};
+use dualq_netlink::{Netlink, Place, Route, SegmentationOffload, VethEnd};
 use dualq_qdisc::show::OwnStats;
 use nix::sched::{CloneFlags, unshare};
 
@@ -102,8 +102,8 @@ fn packets_between_two_namespaces_are_counted() {
             netlink.set_up(link.index).unwrap();
             netlink.add_neighbour(link.index, peer, mac(last)).unwrap();
         }
-        here.add_route((Ipv4Addr::new(10, 9, 0, 0), 16), at_b).unwrap();
-        here.add_route((Ipv4Addr::UNSPECIFIED, 0), at_b).unwrap();
+        here.add_route(&Route::via(([10, 9, 0, 0], 16), at_b)).unwrap();
+        here.add_route(&Route::via((Ipv4Addr::UNSPECIFIED, 0), at_b)).unwrap();
         wait_for(&mut here, "a");
         assert!(here.link("a").unwrap().up);
         let names: Vec<_> = here.links().unwrap().into_iter().map(|link| link.name).collect();
@@ -186,7 +186,7 @@ fn the_way_to_an_address() {
         netlink.set_up(other.index).unwrap();
         netlink.add_address(link.index, Ipv4Addr::new(192, 0, 2, 1), 24).unwrap();
         let router = Ipv4Addr::new(192, 0, 2, 254);
-        netlink.add_route((Ipv4Addr::UNSPECIFIED, 0), router).unwrap();
+        netlink.add_route(&Route::via((Ipv4Addr::UNSPECIFIED, 0), router)).unwrap();
         let neighbour = netlink.way_to(Ipv4Addr::new(192, 0, 2, 7).into()).unwrap();
         assert_eq!((neighbour.link.name.as_str(), neighbour.gateway), ("d0", None));
         let far = netlink.way_to(Ipv4Addr::new(198, 51, 100, 1).into()).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
 
-use dualq_netlink::{Handle, NetlinkError, Place};
+use dualq_netlink::{Handle, NetlinkError, Place, Route};
 use dualq_qdisc::show::OwnStats;
 use dualq_qdisc::{Config, Spec, grammar, show};
 use serde_json::Value;
@@ -280,7 +280,7 @@ fn refusals_say_what_was_asked_for_where_and_why() {
             "no device \"d9\" in this network namespace",
         );
         says(
-            netlink.add_route((Ipv4Addr::new(10, 9, 0, 0), 16), Ipv4Addr::new(10, 0, 0, 2)),
+            netlink.add_route(&Route::via(([10, 9, 0, 0], 16), [10, 0, 0, 2])),
             "cannot add route to 10.9.0.0/16 via 10.0.0.2: Nexthop has invalid gateway",
         );
         says(netlink.set_up(99), "cannot set device 99 up: No such device (os error 19)");

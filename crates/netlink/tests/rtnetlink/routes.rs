@@ -16,19 +16,19 @@ fn a_route_with_a_smaller_mtu_comes_and_goes() {
             netlink.set_up(index).unwrap();
         }
         let via = Ipv4Addr::new(10, 0, 0, 2);
-        netlink.add_route((Ipv4Addr::UNSPECIFIED, 0), via).unwrap();
+        netlink.add_route(&Route::via((Ipv4Addr::UNSPECIFIED, 0), via)).unwrap();
 
         let to = IpAddr::from([192, 0, 2, 1]);
         let used = netlink.way_to(to).unwrap();
         assert_eq!((used.gateway, used.source), (Some(via.into()), Some([10, 0, 0, 1].into())));
         assert_eq!(netlink.routes(to, 32).unwrap(), []);
         let (via, source, mtu) = (used.gateway, used.source, Some(1400));
-        let route = Route { to, prefix: 32, via, link: used.link.index, source, mtu };
-        netlink.add_exact_route(&route).unwrap();
+        let route = Route { to, prefix: 32, via, link: Some(used.link.index), source, mtu };
+        netlink.add_route(&route).unwrap();
         assert_eq!(netlink.routes(to, 32).unwrap(), [route]);
         assert_eq!(netlink.way_to(to).unwrap().mtu, Some(1400));
-        let twice = netlink.add_exact_route(&route).unwrap_err().to_string();
-        assert!(twice.starts_with("cannot add a route to 192.0.2.1/32: "), "{twice}");
+        let twice = netlink.add_route(&route).unwrap_err().to_string();
+        assert!(twice.starts_with("cannot add route to 192.0.2.1/32 via 10.0.0.2: "), "{twice}");
         netlink.delete_route(&route).unwrap();
         assert_eq!(netlink.routes(to, 32).unwrap(), []);
         // The way there is the other one again, and removing twice is no error.

@@ -42,12 +42,12 @@ impl Made {
     fn route(&self, netlink: &mut Netlink) -> Result<Route, ApplyError> {
         let link = netlink.link(&self.dev)?.index;
         let Self { to, prefix, via, source, mtu, .. } = *self;
-        Ok(Route { to, prefix, via, link, source, mtu: Some(mtu) })
+        Ok(Route { to, prefix, via, link: Some(link), source, mtu: Some(mtu) })
     }
 
     pub(crate) fn add(&self, netlink: &mut Netlink) -> Result<(), ApplyError> {
         let route = self.route(netlink)?;
-        netlink.add_exact_route(&route)?;
+        netlink.add_route(&route)?;
         // Rules for routing may know better.
         if netlink.way_to(self.to)?.mtu == Some(self.mtu) {
             return Ok(());
