@@ -1,24 +1,27 @@
 //! `dualq plan`: from a machine's facts and its user's wishes to a file of changes.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use dualq_host::facts::{self, Os};
+use dualq_host::Plan;
+use dualq_host::facts::Os;
 use dualq_host::plan::{PlanError, StaticRoute, Wishes};
-use dualq_host::{Facts, Plan};
 use dualq_units::{Rate, tc_time};
 
 use crate::cli::Failure;
 use crate::cli::plan::PlanArgs;
 use crate::output::{Output, plain, print};
 use crate::predict::{self, Prediction};
-use crate::report;
+use crate::{doctor, report};
 
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     let wishes = wishes(args)?;
-    let facts = facts(args)?;
+    let facts = match &args.facts {
+        Some(path) => doctor::saved(path)?,
+        None => doctor::here()?,
+    };
     if let Some(os) = args.os.map(Os::from)
         && os != facts.os
     {
@@ -94,21 +97,6 @@ fn wishes(args: &PlanArgs) -> Result<Wishes, Failure> {
         rtt,
         route,
     })
-}
-
-fn facts(args: &PlanArgs) -> Result<Facts, Failure> {
-    let run = |message: String| Failure::Run(message);
-    match args.facts.as_deref() {
-        None => Ok(facts::here(std::env::current_exe().ok().as_deref())),
-        Some(path) if path == Path::new("-") => {
-            let mut text = String::new();
-            io::stdin()
-                .read_to_string(&mut text)
-                .map_err(|error| run(format!("cannot read standard input: {}", plain(&error))))?;
-            Facts::parse("standard input", &text).map_err(|error| run(error.to_string()))
-        }
-        Some(path) => Facts::read(path).map_err(|error| run(error.to_string())),
-    }
 }
 
 /// Writes the plan; a file that is something else is left alone.

@@ -7,7 +7,7 @@ use dualq_host::facts::Os;
 use dualq_host::plan::{Outlook, Wishes, outlook};
 use dualq_qdisc::grammar;
 use dualq_scenario::{CONGESTION_CONTROLS, Plan};
-use dualq_units::{Rate, tc_time};
+use dualq_units::Rate;
 
 use crate::cli::Failure;
 use crate::run::{Comparison, Run};
@@ -34,10 +34,8 @@ pub(crate) fn predict(facts: &Facts, wishes: &Wishes) -> Result<Prediction, Fail
         return Err(Failure::Usage(message.to_owned()));
     }
     let outlook = outlook(facts, wishes)?;
-    let measured = facts.connections.as_ref().and_then(|all| all.min_rtt.as_deref());
-    let measured = measured.and_then(|rtt| tc_time::parse(rtt).ok());
     let mut remarks = Vec::new();
-    let rtt = match (wishes.rtt, measured) {
+    let rtt = match (wishes.rtt, facts.min_rtt()) {
         (Some(rtt), _) => rtt,
         (None, Some(rtt)) => {
             remarks.push(

@@ -53,12 +53,10 @@ fn read(path: &Path) -> Result<String, Failure> {
 
 /// The path that the options give, its round-trip time the machine's own if they do not.
 fn link(args: &RecipeArgs, facts: &Facts, rate: Option<Rate>) -> Result<Option<Link>, Failure> {
-    let measured =
-        facts.connections.as_ref().and_then(|connections| connections.min_rtt.as_deref());
-    let (Some(rate), Some(rtt)) = (rate, args.rtt.as_deref().or(measured)) else { return Ok(None) };
-    let rtt = tc_time::parse(rtt).map_err(|error| Failure::Usage(format!("--rtt: {error}")))?;
-    if rtt == Duration::ZERO {
+    let given = args.rtt.as_deref().map(tc_time::parse).transpose();
+    let given = given.map_err(|error| Failure::Usage(format!("--rtt: {error}")))?;
+    if given == Some(Duration::ZERO) {
         return Err(Failure::Usage("--rtt: a path has a round-trip time above 0".to_owned()));
     }
-    Ok(Some(Link { rate, rtt }))
+    Ok(rate.zip(given.or(facts.min_rtt())).map(|(rate, rtt)| Link { rate, rtt }))
 }

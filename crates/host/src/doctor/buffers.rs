@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::case::{Case, in_flight, shown};
 use super::{Finding, Harm};
+use crate::knowledge;
 
 /// The longest round-trip time that buffers are made for, where no connection tells of a longer one: around the world.
 const FAR: Duration = Duration::from_millis(300);
@@ -17,7 +18,7 @@ const UNLIMITED: u64 = u32::MAX as u64;
 
 pub(super) fn oversize(case: &Case<'_>) -> Option<Finding> {
     let rate = case.rate?;
-    let time = case.min_rtt().unwrap_or(FAR).max(FAR);
+    let time = case.facts.min_rtt().unwrap_or(FAR).max(FAR);
     let needed = in_flight(rate, time);
     let large = ["net.ipv4.tcp_wmem", "net.ipv4.tcp_rmem"].into_iter().find_map(|key| {
         let size = case.number(key)?;
@@ -75,20 +76,22 @@ pub(super) fn mtu_probing(case: &Case<'_>) -> Option<Finding> {
 
 pub(super) fn tcp_feature_off(case: &Case<'_>) -> Option<Finding> {
     let features = [
-        ("net.ipv4.tcp_sack", "losses are repaired one a round trip"),
-        ("net.ipv4.tcp_window_scaling", "no more than 64 KB can be on the way"),
-        ("net.ipv4.tcp_timestamps", "round trips are measured rarely"),
-        ("net.ipv4.tcp_recovery", "losses at the end of a burst wait for a timeout (no RACK)"),
-        ("net.ipv4.tcp_moderate_rcvbuf", "the receive buffer does not grow with the path"),
+        "net.ipv4.tcp_sack",
+        "net.ipv4.tcp_window_scaling",
+        "net.ipv4.tcp_timestamps",
+        "net.ipv4.tcp_recovery",
+        "net.ipv4.tcp_moderate_rcvbuf",
     ];
-    let (key, what) = features.into_iter().find(|(key, _)| case.sysctl(key) == Some("0"))?;
+    let key = features.into_iter().find(|key| case.sysctl(key) == Some("0"))?;
+    let known = knowledge::of(case.facts.os, key)?;
+    let (_, what) = known.harm?;
     Some(Finding {
         id: "tcp-feature-off",
         harm: Harm::Medium,
         seen: format!("{key} is 0."),
-        why: format!("It is on by default, for good reason: without it {what}."),
+        why: format!("It is on by default, for good reason: {what}."),
         cure: format!("`sysctl -w {key}=1`, and remove the line that switches it off."),
-        source: "Documentation/networking/ip-sysctl.rst; RFC 7323; RFC 8985",
+        source: known.source,
     })
 }
 

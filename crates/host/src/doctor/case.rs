@@ -57,10 +57,6 @@ impl<'a> Case<'a> {
         count.copied().unwrap_or(0)
     }
 
-    pub(super) fn min_rtt(&self) -> Option<Duration> {
-        tc_time::parse(self.facts.connections.as_ref()?.min_rtt.as_deref()?).ok()
-    }
-
     pub(super) fn qdisc_available(&self, kind: &str) -> Option<Availability> {
         self.facts.qdiscs.get(kind).copied()
     }

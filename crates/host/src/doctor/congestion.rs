@@ -67,7 +67,7 @@ pub(super) fn bbr_without_fq(case: &Case<'_>) -> Option<Finding> {
 pub(super) fn dctcp_on_the_internet(case: &Case<'_>) -> Option<Finding> {
     let users = users(case, "dctcp")?;
     // Nobody has dctcp by default whose packets all stay in one data centre and who has told dualq nothing else.
-    let far = match case.min_rtt() {
+    let far = match case.facts.min_rtt() {
         Some(time) if time < NEAR => return None,
         Some(time) => format!("; the median of the shortest round-trip times is {}", shown(time)),
         None => String::new(),

@@ -15,6 +15,7 @@ mod sysctl_output;
 mod tc;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 pub use gather::{Sources, gather, here};
 pub use modules::blocked;
@@ -23,6 +24,7 @@ pub(crate) use sysctl::dotted;
 pub use sysctl::{KEYS, SYSCTL_CONF, settings};
 pub use tc::program as tc_program;
 
+use dualq_units::tc_time;
 use serde::{Deserialize, Serialize};
 
 /// The version of the document. It grows when a reader of an older one could take something wrongly.
@@ -304,6 +306,14 @@ pub struct File {
     pub mode: String,
     /// What is in it; bytes that are no text are refused before.
     pub content: String,
+}
+
+impl Facts {
+    /// The median of the smallest round-trip times that the connections have seen, if there are any.
+    #[must_use]
+    pub fn min_rtt(&self) -> Option<Duration> {
+        tc_time::parse(self.connections.as_ref()?.min_rtt.as_deref()?).ok()
+    }
 }
 
 impl Interface {

@@ -70,6 +70,7 @@ pub(crate) static TCP: [Known; 60] = [
     tcp("net.ipv4.tcp_recovery", "chooses how RACK finds lost packets")
         .since(4, 4)
         .defaults(&[((4, 4), "1")])
+        .harm(&["0"], "losses at the end of a burst then wait for a timeout")
         .source("Linux Documentation/networking/ip-sysctl.rst, RFC 8985"),
     tcp("net.ipv4.tcp_early_retrans", "enables tail loss probes")
         .latency()

@@ -45,9 +45,7 @@ const PRODUCTS: u64 = 4;
 impl Path {
     /// The path to plan for; `None` if no rate is known.
     pub(super) fn of(facts: &Facts, wishes: &Wishes, rate: Option<Rate>) -> Option<Self> {
-        let measured = facts.connections.as_ref().and_then(|all| all.min_rtt.as_deref());
-        let measured = measured.and_then(|rtt| dualq_units::tc_time::parse(rtt).ok());
-        let (rtt, from) = match (wishes.rtt, measured) {
+        let (rtt, from) = match (wishes.rtt, facts.min_rtt()) {
             (Some(rtt), _) => (rtt, "--rtt"),
             (None, Some(rtt)) => (rtt, "the median of the connections there are"),
             (None, None) if wishes.profile == Profile::Datacenter => {
