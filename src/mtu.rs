@@ -48,22 +48,23 @@ pub(crate) fn run(args: &MtuArgs) -> Result<(), Failure> {
     for failure in failures {
         note(&failure);
     }
+    let on_stdout = args.plan.as_deref() == Some(Path::new("-"));
+    // What was found out is told even if no plan can be made or written.
+    if !on_stdout || surveys.iter().all(|survey| !survey.verdict.is_black_hole()) {
+        let text = if args.json {
+            report::mtu::json(&args.host, &surveys)
+        } else {
+            report::mtu::text(&surveys)
+        };
+        print(&mut io::stdout(), &text)?;
+    }
     if let Some(path) = &args.plan {
         match plan::make(&surveys, args.cure)? {
-            Some(plan) if path == Path::new("-") => {
-                print(&mut io::stdout(), &plan.write())?;
-                return verdict(&surveys);
-            }
+            Some(plan) if on_stdout => print(&mut io::stdout(), &plan.write())?,
             Some(plan) => crate::plan::write(path, &plan)?,
             None => note("no large packets vanish, so there is nothing to plan"),
         }
     }
-    let text = if args.json {
-        report::mtu::json(&args.host, &surveys)
-    } else {
-        report::mtu::text(&surveys)
-    };
-    print(&mut io::stdout(), &text)?;
     verdict(&surveys)
 }
 

@@ -249,9 +249,17 @@ fn a_plan_is_written() {
     let output = network.dualq(&[HOSTS[0], "-o", file]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("Packets over 1400 bytes vanish"));
-    let plan = Plan::read(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let plan = Plan::read(&fs::read_to_string(&path).unwrap()).unwrap();
     let route = What::Route { to: "10.9.3.2/32".to_owned(), mtu: 1400 };
     assert_eq!(plan.changes.iter().map(|change| &change.what).collect::<Vec<_>>(), [&route]);
+
+    // What is no plan is left alone, and what took seconds to find out is told all the same.
+    fs::write(&path, "mine").unwrap();
+    let output = network.dualq(&[HOSTS[0], "-o", file]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("Packets over 1400 bytes vanish"));
+    assert!(text(&output.stderr).contains("is there and is no plan"));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
 
     let output = network.dualq(&[HOSTS[1], "-o", "-", "--cure", "probing"]);
     let plan = Plan::read(&text(&output.stdout)).unwrap();
@@ -262,7 +270,7 @@ fn a_plan_is_written() {
     };
     assert_eq!(plan.changes[0].what, sysctl);
 
-    std::fs::remove_file(&path).unwrap();
+    fs::remove_file(&path).unwrap();
     let output = network.dualq(&["10.9.1.2", "-o", file]);
     assert!(output.status.success() && text(&output.stderr).starts_with("note: "));
     assert!(!path.exists());
