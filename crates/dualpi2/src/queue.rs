@@ -439,6 +439,13 @@ impl<P: Packet, R: Random> DualPi2<P, R> {
         self.peeked.as_ref().map(|departure| &departure.packet)
     }
 
+    /// A packet that waits: the one behind `ahead` others of its queue. Whether and when it leaves is yet to be decided.
+    #[must_use]
+    #[inline]
+    pub fn waiting(&self, queue: Queue, ahead: usize) -> Option<&P> {
+        self.queues[queue as usize].get(ahead).map(|entry| &entry.packet)
+    }
+
     /// Kept apart from [`dequeue`](Self::dequeue), where moving even an empty `Option` out would cost a fifth of the time.
     #[cold]
     fn take_peeked(&mut self) -> Option<Departure<P>> {

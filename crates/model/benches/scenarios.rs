@@ -49,16 +49,19 @@ fn one_flow(criterion: &mut Criterion) {
 /// What a packet costs should not depend on how many flows there are: each gets 1 Mbit/s. Groups start together and their
 /// flows 50 ms apart, so that all are there within five seconds.
 fn many_flows(criterion: &mut Criterion) {
-    for (groups, count, rate, seconds) in
-        [(1, 10, "10mbit", 600), (10, 100, "1gbit", 15), (100, 100, "10gbit", 10)]
-    {
-        let flows = format!("[[flow]]\ncc = 'cubic'\ncount = {count}\n").repeat(groups);
-        let plan = format!(
-            "duration = '{seconds}s'\nwarmup = '1s'\n[link]\nrate = '{rate}'\nrtt = '20ms'\n\
-             qdisc = 'pie limit 10000'\n[sender]\ngso = false\n{flows}"
-        );
-        let name = format!("{} cubic flows of 1 Mbit/s", groups * count);
-        measure(criterion, &name, &scenarios_of(&plan));
+    for qdisc in ["pie limit 10000", "dualpi2", "fq", "fq_codel"] {
+        let kind = qdisc.split(' ').next().expect("a kind");
+        for (groups, count, rate, seconds) in
+            [(1, 10, "10mbit", 600), (10, 100, "1gbit", 15), (100, 100, "10gbit", 10)]
+        {
+            let flows = format!("[[flow]]\ncc = 'cubic'\ncount = {count}\n").repeat(groups);
+            let plan = format!(
+                "duration = '{seconds}s'\nwarmup = '1s'\n[link]\nrate = '{rate}'\nrtt = '20ms'\n\
+                 qdisc = '{qdisc}'\n[sender]\ngso = false\n{flows}"
+            );
+            let name = format!("{} cubic flows of 1 Mbit/s through {kind}", groups * count);
+            measure(criterion, &name, &scenarios_of(&plan));
+        }
     }
 }
 

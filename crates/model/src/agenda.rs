@@ -36,9 +36,6 @@ const SLOT_WORDS: usize = SLOTS as usize / 64;
 /// Room for so many entries is kept for other slots.
 const SPARE_ENTRIES: usize = 64;
 
-/// So many entries before its turn a connection is read from memory.
-const AHEAD: usize = 2;
-
 /// A deadline, what comes first within an instant, and whose it is, in this order from the top: 64, 38, 24 and 2 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
@@ -149,10 +146,10 @@ impl Agenda {
         prefetch_index(&self.deadlines, connection as usize);
     }
 
-    /// Whose turn it will be after some others, and for what.
+    /// Whose turn it will be after so many others, and for what.
     #[inline]
-    pub(crate) fn upcoming(&self) -> Option<(u32, Cause)> {
-        let entry = self.sorted[self.sorted.len().checked_sub(1 + AHEAD)?];
+    pub(crate) fn upcoming(&self, others: usize) -> Option<(u32, Cause)> {
+        let entry = self.sorted[self.sorted.len().checked_sub(1 + others)?];
         Some((entry.connection(), entry.cause()))
     }
 

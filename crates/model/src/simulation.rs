@@ -1,6 +1,7 @@
 //! The dumbbell at work: senders, the bottleneck, receivers, and the way back.
 
 use std::collections::VecDeque;
+use std::slice;
 
 use dualq_qdisc::disciplines::pool::Pool;
 use dualq_qdisc::{
@@ -8,6 +9,7 @@ use dualq_qdisc::{
 };
 use dualq_tcp::{Ack, MIN_ACK_DELAY, Tick, Transmission};
 use dualq_units::Instant;
+use prefetch_index::prefetch_index;
 
 use crate::agenda::{Agenda, Cause};
 use crate::connection::{Connection, Device, Program, Side};
@@ -21,6 +23,8 @@ use dualq_scenario::{Loss, Outcome, Scenario};
 const FLOW_SPACING_NS: u64 = 50_000_000;
 /// From so many connections on the near caches do not hold them.
 const MANY: usize = 512;
+/// Acknowledgements themselves are asked for so many before their turn.
+const LATER: usize = 8;
 /// How often the smoothed round-trip times are sampled.
 const SAMPLE_NS: u64 = 100_000_000;
 
@@ -190,14 +194,52 @@ impl<'a> Simulation<'a> {
         Instant::from_nanos(self.now_ns)
     }
 
-    /// Memory is slower than this loop: what is known of a connection is asked for before its turn.
+    // Memory is slower than this loop: with many connections, what is known of each is asked for before its turn, and what
+    // that points to a turn later.
+
     #[inline]
     fn read_ahead(&self, connection: u32, side: Side) {
+        self.connections[connection as usize].read_ahead(side);
+        self.agenda.read_ahead(connection);
+    }
+
+    #[inline]
+    fn read_receivers_ahead(&self) {
+        if self.connections.len() >= MANY
+            && let Some(packet) = self.queue.upcoming()
+        {
+            self.read_ahead(packet.connection, Side::Receiver);
+        }
+    }
+
+    #[inline]
+    fn read_senders_ahead(&self) {
         if self.connections.len() < MANY {
             return;
         }
-        self.connections[connection as usize].read_ahead(side);
-        self.agenda.read_ahead(connection);
+        if let Some((_, first, _)) = self.way_back.front() {
+            self.connections[*first as usize].sender.read_ahead();
+        }
+        if let Some((_, second, _)) = self.way_back.get(1) {
+            self.read_ahead(*second, Side::Sender);
+        }
+        if let Some(later) = self.way_back.get(LATER) {
+            prefetch_index(slice::from_ref(later), 0);
+        }
+    }
+
+    #[inline]
+    fn read_timers_ahead(&self) {
+        if self.connections.len() < MANY {
+            return;
+        }
+        if let Some((second, Cause::Departure)) = self.agenda.upcoming(1) {
+            self.waiting.read_ahead(&self.connections[second as usize].device);
+        }
+        if let Some((third, cause)) = self.agenda.upcoming(2) {
+            let receiver = cause == Cause::Receiver;
+            self.read_ahead(third, if receiver { Side::Receiver } else { Side::Sender });
+        }
     }
 
     /// The bottleneck sends what its tokens allow.
@@ -213,9 +255,7 @@ impl<'a> Simulation<'a> {
                 self.link_ns = self.queue.next_ready(self.now()).as_nanos();
                 return;
             };
-            if let Some(packet) = self.queue.upcoming() {
-                self.read_ahead(packet.connection, Side::Receiver);
-            }
+            self.read_receivers_ahead();
             let bytes = departure.packet.length();
             self.shaper.charge(bytes);
             self.record.departed(self.now_ns, bytes, &departure);
@@ -262,14 +302,7 @@ impl<'a> Simulation<'a> {
     #[inline]
     fn take_back(&mut self) {
         let Some((_, number, ack)) = self.way_back.pop_front() else { return };
-        if self.connections.len() >= MANY
-            && let Some((_, next, _)) = self.way_back.front()
-        {
-            self.connections[*next as usize].sender.read_ahead();
-        }
-        if let Some((_, second, _)) = self.way_back.get(1) {
-            self.read_ahead(*second, Side::Sender);
-        }
+        self.read_senders_ahead();
         let now = self.now();
         let connection = &mut self.connections[number as usize];
         if let Program::Ping { samples, .. } = &mut connection.program {
@@ -316,10 +349,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn take_timer(&mut self) {
-        if let Some((upcoming, cause)) = self.agenda.upcoming() {
-            let receiver = cause == Cause::Receiver;
-            self.read_ahead(upcoming, if receiver { Side::Receiver } else { Side::Sender });
-        }
+        self.read_timers_ahead();
         let Some((number, cause)) = self.agenda.pop() else { return };
         let now = self.now();
         let connection = &mut self.connections[number as usize];

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use prefetch_index::prefetch_index;
+
 use crate::scoreboard::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, Scoreboard, Segment};
 
 /// Segments that may overtake one another before a loss is assumed (RFC 5681: three duplicate ACKs), and how many at most
@@ -108,6 +110,13 @@ impl Rack {
     /// A recovery turned out to be unnecessary.
     pub(crate) fn recovery_was_spurious(&mut self) {
         self.window_persistence = (self.window_persistence + 1).min(WINDOW_PERSISTENCE);
+    }
+
+    /// Asks for what the next look begins with.
+    #[inline]
+    pub(crate) fn read_ahead(&self, board: &Scoreboard) {
+        board.read_segments_ahead(self.cursor);
+        prefetch_index(self.retransmissions.as_slices().0, 0);
     }
 
     fn window_us(&self, view: &View, board: &Scoreboard) -> u64 {

@@ -19,6 +19,10 @@ pub(crate) const APP_LIMITED: u8 = 16;
 /// Room for the first segments. It grows and shrinks with what is outstanding, for the sake of ten thousand flows.
 const MIN_SEGMENTS: usize = 8;
 
+/// An acknowledgement covers two segments as a rule, looks whether it covers a third, and none ends where a line of the
+/// cache does.
+const READ_AHEAD: u64 = 4;
+
 /// One segment that was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Segment {
@@ -87,9 +91,20 @@ impl Scoreboard {
     /// Asks for the segments that the next acknowledgement and the next transmission look at.
     #[inline]
     pub(crate) fn read_ahead(&self) {
+        self.read_segments_ahead(self.first);
+        self.read_segments_ahead(self.next);
+        if self.sacked_out > 0 {
+            self.read_segments_ahead(self.sack_end - 1);
+        }
+    }
+
+    /// Asks for a few segments from that number on.
+    #[inline]
+    pub(crate) fn read_segments_ahead(&self, number: u64) {
         let mask = self.ring.len().wrapping_sub(1);
-        prefetch_index(&self.ring, self.first as usize & mask);
-        prefetch_index(&self.ring, self.next as usize & mask);
+        for ahead in 0..READ_AHEAD {
+            prefetch_index(&self.ring, number.wrapping_add(ahead) as usize & mask);
+        }
     }
 
     #[inline]

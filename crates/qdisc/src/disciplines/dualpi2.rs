@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use dualpi2::{Change, Config as Parameters, DualPi2, Packet, Random, SplitMix64};
+use dualpi2::{Change, Config as Parameters, DualPi2, Packet, Queue, Random, SplitMix64};
 use dualq_units::Instant;
 
-use super::{Departure, DropReason, Dropped, Qdisc};
+use super::{Departure, DropReason, Dropped, Qdisc, UPCOMING};
 use crate::show::{Counters, OwnStats, Stats};
 use crate::{Config, Device};
 
@@ -90,6 +90,12 @@ impl<P: Packet, R: Random> Qdisc<P> for DualPi2<P, R> {
             marked_by_probability: departure.marked_by_probability,
             marked_by_step: departure.marked_by_step,
         })
+    }
+
+    #[inline]
+    fn upcoming(&self) -> Option<&P> {
+        let of = |queue| self.waiting(queue, UPCOMING);
+        of(Queue::LowLatency).or_else(|| of(Queue::Classic))
     }
 
     fn peek(&mut self, now: Instant, dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P> {

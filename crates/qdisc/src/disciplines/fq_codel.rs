@@ -9,7 +9,7 @@ use std::time::Duration;
 use dualq_units::{Bytes, Instant};
 
 use super::codel_law::{Backlog, Law, Parameters, Source, Tally, Waiting, cut};
-use super::pool::{Chain, Pool};
+use super::pool::{Chain, Pool, read_ahead};
 use super::{Departure, DropReason, Dropped, Qdisc};
 use crate::show::{self, Counters, OwnStats};
 use crate::{Device, FlowPacket, hash};
@@ -351,6 +351,18 @@ impl<P: FlowPacket> Qdisc<P> for FqCodel<P> {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(departure.packet.length());
         Some(departure)
+    }
+
+    #[inline]
+    fn upcoming(&self) -> Option<&P> {
+        let or_old = |id| if id == NOBODY { self.old.first } else { id };
+        // The first has its turn now.
+        let current = self.flows.get(or_old(self.new.first) as usize)?;
+        let first = self.flows.get(or_old(current.next) as usize)?;
+        let second = self.flows.get(or_old(first.next) as usize)?;
+        self.pool.read_ahead(&second.chain);
+        read_ahead(&self.flows, or_old(second.next));
+        self.pool.first(&first.chain).map(|waiting| &waiting.packet)
     }
 
     fn peek(&mut self, now: Instant, dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P> {

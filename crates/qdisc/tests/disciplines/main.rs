@@ -6,6 +6,7 @@ mod fq_codel;
 mod netem;
 mod pie;
 mod shapers;
+mod upcoming;
 
 use dualq_qdisc::{
     Departure, Device, Discipline, Dropped, Ecn, FlowPacket, Packet, Qdisc, SplitMix64, grammar,

@@ -151,6 +151,9 @@ impl Sender {
     #[inline]
     pub fn read_ahead(&self) {
         self.board.read_ahead();
+        if self.board.sacked_out > 0 {
+            self.rack.read_ahead(&self.board);
+        }
     }
 
     /// A connection that is not yet open.

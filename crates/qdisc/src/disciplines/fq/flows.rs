@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dualq_units::Instant;
 
-use super::super::pool::Chain;
+use super::super::pool::{Chain, read_ahead};
 
 /// An index among [`Flows`].
 pub(super) type FlowId = u32;
@@ -22,6 +22,8 @@ const FORGET_AT_ONCE: usize = 8;
 pub(super) struct Flow {
     key: u64,
     pub(super) queue: Chain,
+    /// When the last packet in the queue is due.
+    pub(super) last_due: Instant,
     /// Bytes that it may send in its turn; below zero if it sent more.
     pub(super) credit: i64,
     /// When its rate allows the next packet; zero if nothing ever held it back.
@@ -123,6 +125,7 @@ impl Flows {
         let flow = Flow {
             key,
             queue: Chain::EMPTY,
+            last_due: now,
             credit,
             next_packet: Instant::ZERO,
             band: 0,
@@ -196,6 +199,18 @@ impl Flows {
         }
         self.idle_count -= 1;
         Some(since)
+    }
+
+    /// The two flows that will probably have the next turns, where first those of `new` are served and then those of `old`, and
+    /// the first of all has its turn now. The one behind them is asked for from memory, to be there a turn later.
+    #[inline]
+    pub(super) fn upcoming(&self, new: &FlowList, old: &FlowList) -> Option<(&Flow, &Flow)> {
+        let or_old = |id| if id == NOBODY { old.first } else { id };
+        let current = self.all.get(or_old(new.first) as usize)?;
+        let first = self.all.get(or_old(current.next) as usize)?;
+        let second = self.all.get(or_old(first.next) as usize)?;
+        read_ahead(&self.all, or_old(second.next));
+        Some((first, second))
     }
 
     /// Adds a flow that is in no list.

@@ -307,11 +307,12 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
                 self.flows.append(&mut self.bands[band].new, id);
                 self.listed += 1;
             }
-            let queue = &mut self.flows[id].queue;
-            if self.waiting.last(queue).is_some_and(|last| last.due > due) {
-                self.waiting.insert(queue, waiting, |other| other.due > due);
+            let flow = &mut self.flows[id];
+            if !flow.queue.is_empty() && flow.last_due > due {
+                self.waiting.insert(&mut flow.queue, waiting, |other| other.due > due);
             } else {
-                self.waiting.push(queue, waiting);
+                flow.last_due = due;
+                self.waiting.push(&mut flow.queue, waiting);
             }
         }
         self.stats.band_packets[band] += 1;
@@ -330,6 +331,14 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
         self.stats.band_packets[std::mem::take(&mut departure.band)] -= 1;
         self.counters.left(departure.packet.length());
         Some(departure)
+    }
+
+    #[inline]
+    fn upcoming(&self) -> Option<&P> {
+        let band = &self.bands[self.turn];
+        let (first, second) = self.flows.upcoming(&band.new, &band.old)?;
+        self.waiting.read_ahead(&second.queue);
+        self.waiting.first(&first.queue).map(|waiting| &waiting.packet)
     }
 
     fn peek(&mut self, now: Instant, _dropped: &mut impl FnMut(Dropped<P>)) -> Option<&P> {
