@@ -94,14 +94,14 @@ impl<'a> Simulation<'a> {
             return Err(ScenarioError::UnmodelledQdisc(kind));
         }
         let queue = spec.build(&interface, SplitMix64::new(draw()), Instant::ZERO);
-        let mut connections = Vec::new();
+        let flows = scenario.flow.iter().map(|group| group.count as usize).sum::<usize>();
+        let mut connections = Vec::with_capacity(flows + scenario.probe.len());
         for group in scenario.flow.iter().enumerate() {
             for number in 0..u64::from(group.1.count) {
                 let start_ns = group.1.start.as_nanos() as u64 + number * FLOW_SPACING_NS;
                 connections.push(Connection::flow(scenario, device, group, start_ns, draw())?);
             }
         }
-        let flows = connections.len();
         for group in scenario.probe.iter().enumerate() {
             connections.push(Connection::probe(scenario, device, group, draw())?);
         }
