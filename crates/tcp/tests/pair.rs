@@ -225,6 +225,54 @@ fn marks_hold_ecn_senders_back_without_loss() {
     }
 }
 
+/// RFC 3168 §6.1.1.1, as Linux does it: who must ask again does not ask for ECN, and DCTCP is Reno then.
+#[test]
+fn whoever_must_ask_again_does_without_ecn() {
+    for algorithm in [Algorithm::Dctcp, Algorithm::Cubic] {
+        let config = SenderConfig { algorithm, ecn: true, ..SenderConfig::default() };
+        let mut sender = Sender::new(config);
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        let sent = |sender: &mut Sender, now: Instant| {
+            let mut all = Vec::new();
+            sender.transmit(now, &mut |transmission| all.push(transmission.data));
+            all
+        };
+        sender.write(100_000);
+        let ecn = if algorithm == Algorithm::Dctcp { Ecn::Ect0 } else { Ecn::NotEct };
+        let first = sent(&mut sender, Instant::ZERO)[0];
+        assert_eq!((first.syn, first.cwr, first.ecn), (true, true, ecn));
+        // It is lost.
+        let later = sender.next_timer();
+        sender.on_timer(later);
+        let again = sent(&mut sender, later)[0];
+        assert_eq!((again.syn, again.cwr, again.ecn), (true, false, ecn));
+        let mut answers = Vec::new();
+        receiver.on_data(later, &again, &mut |ack| answers.push(ack));
+        assert_eq!((answers[0].syn, answers[0].ece), (true, false));
+        sender.on_ack(later + Duration::from_millis(20), &answers[0]);
+        let data = sent(&mut sender, later + Duration::from_millis(20));
+        assert!(!data.is_empty() && data.iter().all(|data| data.ecn == Ecn::NotEct), "{data:?}");
+    }
+}
+
+/// The answer to the first SYN is what counts, however late the second one comes.
+#[test]
+fn a_syn_that_comes_twice_is_answered_as_at_first() {
+    let config = SenderConfig { ecn: true, ..SenderConfig::default() };
+    let mut sender = Sender::new(config);
+    let mut receiver = Receiver::new(ReceiverConfig::default());
+    let mut syns = Vec::new();
+    sender.transmit(Instant::ZERO, &mut |transmission| syns.push(transmission.data));
+    let later = sender.next_timer();
+    sender.on_timer(later);
+    sender.transmit(later, &mut |transmission| syns.push(transmission.data));
+    let mut granted = Vec::new();
+    for syn in &syns {
+        receiver.on_data(later, syn, &mut |ack| granted.push(ack.ece));
+    }
+    assert_eq!(granted, [true, true]);
+}
+
 #[test]
 fn one_loss_is_repaired_by_one_retransmission() {
     let mut pair = Pair::new(Algorithm::Reno, false, Network::clean(40, 10), 1);

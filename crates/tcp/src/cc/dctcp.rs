@@ -1,6 +1,7 @@
 //! DCTCP (RFC 8257), as in Linux's `tcp_dctcp.c`.
 //!
-//! Parameters: g = 1/16 (RFC 8257 §3.3), α starts at 1. Every packet is ECT(0). Without ECN on the connection it is Reno.
+//! Parameters: g = 1/16 (RFC 8257 §3.3), α starts at 1. Every packet is ECT(0), a SYN too.
+//! A connection without ECN gets Reno instead.
 
 use super::{CongestionControl, Context, Event, MIN_SSTHRESH, State, Window, reno};
 

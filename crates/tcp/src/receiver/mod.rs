@@ -76,6 +76,8 @@ pub struct Receiver {
     mss: u32,
     stream: Reassembly,
     buffer: Buffer,
+    /// A SYN has arrived.
+    asked: bool,
     ecn: bool,
 
     /// The stream's edge and the window in the last acknowledgement.
@@ -121,6 +123,7 @@ impl Receiver {
             stream: Reassembly::default(),
             window: buffer.window(0, mss),
             buffer,
+            asked: false,
             ecn: false,
             acked: 0,
             echo_ms: 0,
@@ -179,7 +182,11 @@ impl Receiver {
     pub fn on_data(&mut self, now: Instant, data: &Data, out: &mut impl FnMut(Ack)) {
         let now_ns = now.as_nanos();
         if data.syn {
-            self.ecn = self.config.ecn && data.cwr;
+            // If it comes again, the first one counts.
+            if !self.asked {
+                self.asked = true;
+                self.ecn = self.config.ecn && data.cwr;
+            }
             self.echo_ms = data.timestamp_ms;
             let mut ack = self.ack(now_ns, 0);
             ack.syn = true;

@@ -3,7 +3,7 @@
 use dualq_units::Instant;
 
 use super::{Handshake, Sender};
-use crate::cc::{CongestionControl, State};
+use crate::cc::{Algorithm, CongestionControl, Controller, State};
 use crate::packet::Ack;
 use crate::rate::SampleBuilder;
 use crate::scoreboard::{EVER_RETRANSMITTED, SACKED};
@@ -173,6 +173,10 @@ impl Sender {
         }
         self.handshake = Handshake::Established;
         self.ecn = ack.ece && self.wants_ecn();
+        if self.control.needs_ecn() && !self.ecn {
+            // DCTCP without ECN is Reno (Linux: `dctcp_init`).
+            self.control = Controller::new(Algorithm::Reno);
+        }
         self.window_end = ack.window;
         self.receive_window = ack.window;
         self.timers.clear();

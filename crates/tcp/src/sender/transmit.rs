@@ -128,11 +128,11 @@ impl Sender {
     }
 
     fn transmit_syn(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
-        if self.handshake == Handshake::Closed {
-            self.handshake = Handshake::SynSent;
-        } else if !self.syn_due {
+        let again = self.handshake == Handshake::SynSent;
+        if again && !self.syn_due {
             return;
         }
+        self.handshake = Handshake::SynSent;
         self.syn_due = false;
         self.syn_sent_ns = now_ns;
         self.start_handshake_timer(now_ns);
@@ -143,8 +143,9 @@ impl Sender {
             mss: 0,
             timestamp_ms: (now_ns / MILLISECOND_NS) as u32,
             echo_ms: 0,
-            ecn: Ecn::NotEct,
-            cwr: self.wants_ecn(),
+            ecn: if self.control.needs_ecn() { Ecn::Ect0 } else { Ecn::NotEct },
+            // Perhaps it was asking for ECN that nobody answers (RFC 3168 §6.1.1.1; Linux: `tcp_ecn_fallback`).
+            cwr: self.wants_ecn() && !again,
             push: false,
             syn: true,
         };
