@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use dualq_scenario::{Outcome, Scenario};
+use dualq_scenario::{Outcome, Scenario, TIMER_SLACK};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId as Clock, clock_gettime};
@@ -23,9 +23,6 @@ use crate::taps::Taps;
 const START_GAP: Duration = Duration::from_millis(50);
 /// How often smoothed round-trip times are looked at, and packets read that the taps saw.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// A program that sleeps between its questions wakes that much later (`PR_SET_TIMERSLACK`, prctl(2)); this loop's timer does
-/// not.
-const TIMER_SLACK: Duration = Duration::from_micros(50);
 /// The receiver's ports, one for each group of flows and one for each probe.
 const FLOW_PORT: u16 = 5001;
 const PROBE_PORT: u16 = 6001;
@@ -353,6 +350,7 @@ impl<'a> Experiment<'a> {
         match &mut self.probers[number] {
             Prober::Ssh(probe) => {
                 if let Some(took) = probe.ready(now)? {
+                    // A program that sleeps wakes that much later; this loop's timer does not.
                     let pause = probe.interval + TIMER_SLACK;
                     self.agenda.push(Reverse((now + pause, Task::Ask(number))));
                     self.record.round_trip(number, now, took);

@@ -14,7 +14,7 @@ use dualq_units::{Bytes, Ecn, Instant};
 use prefetch_index::prefetch_index;
 
 use crate::error::ScenarioError;
-use dualq_scenario::{FlowGroup, Loss, ProbeGroup, Scenario};
+use dualq_scenario::{FlowGroup, Loss, ProbeGroup, Scenario, TIMER_SLACK};
 
 /// Payload of a probe's question, and of its answer.
 pub(crate) const PROBE_BYTES: u64 = 48;
@@ -166,10 +166,15 @@ impl Connection {
             seed,
             ..SenderConfig::default()
         };
+        let read_interval = scenario.receiver.read_interval;
         let receiver = ReceiverConfig {
             mtu: scenario.link.mtu,
             exact_echo: algorithm == Algorithm::Dctcp,
-            read_interval: if answers { Duration::ZERO } else { scenario.receiver.read_interval },
+            read_interval: if answers || read_interval.is_zero() {
+                Duration::ZERO
+            } else {
+                read_interval + TIMER_SLACK
+            },
             answers,
             tick: Tick::new(scenario.tick),
             ..ReceiverConfig::default()
@@ -215,7 +220,10 @@ impl Connection {
         let (interval, samples) = (group.interval, Vec::new());
         let program = match group.kind.as_str() {
             "ping" => Program::Ping { interval, samples },
-            _ => Program::Probe { interval, asked_ns: None, acknowledges: None, samples },
+            _ => {
+                let interval = interval + TIMER_SLACK;
+                Program::Probe { interval, asked_ns: None, acknowledges: None, samples }
+            }
         };
         Ok(Self { group: index, program, ..connection })
     }

@@ -16,5 +16,5 @@ pub use plan::{DEFAULTS, Overrides, Plan, Variant};
 pub use reader::PlanError;
 pub use scenario::{
     CONGESTION_CONTROLS, FlowGroup, Link, Loss, PROBE_KINDS, ProbeGroup, ReceiverSide, Scenario,
-    SenderSide,
+    SenderSide, TIMER_SLACK,
 };

@@ -12,6 +12,9 @@ pub const CONGESTION_CONTROLS: [&str; 4] = ["reno", "cubic", "dctcp", "bbr"];
 /// The kinds of probes that there are.
 pub const PROBE_KINDS: [&str; 2] = ["ssh", "ping"];
 
+/// How much later than it wanted a program wakes that sleeps, in every world: Linux's default (`PR_SET_TIMERSLACK`, prctl(2)).
+pub const TIMER_SLACK: Duration = Duration::from_micros(50);
+
 /// A dumbbell: flows and probes from senders of their own, across one bottleneck, to one receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {

@@ -273,6 +273,36 @@ fn a_syn_that_comes_twice_is_answered_as_at_first() {
     assert_eq!(granted, [true, true]);
 }
 
+/// A receiver whose program does not read has less and less to offer: past the quick ones its acknowledgements wait for the
+/// program (Linux: `__tcp_ack_snd_check`), and come when it reads.
+#[test]
+fn acknowledgements_wait_for_the_program_while_the_window_shrinks() {
+    let read_interval = Duration::from_millis(20);
+    let mut receiver = Receiver::new(ReceiverConfig { read_interval, ..Default::default() });
+    let segment = |number: u64| Data {
+        seq: number * 1448,
+        payload: 1448,
+        segments: 1,
+        mss: 1448,
+        timestamp_ms: 1,
+        echo_ms: 1,
+        ecn: Ecn::NotEct,
+        cwr: false,
+        push: false,
+        syn: false,
+    };
+    let mut acks = Vec::new();
+    for number in 0..40 {
+        let now = Instant::from_nanos(1_000_000 + number * 100_000);
+        receiver.on_data(now, &segment(number), &mut |ack| acks.push(ack.ack));
+    }
+    assert_eq!(acks.len(), 16);
+    let read = receiver.next_timer();
+    assert_eq!(read, Instant::from_nanos(21_000_000));
+    receiver.on_timer(read, &mut |ack| acks.push(ack.ack));
+    assert_eq!(acks[16..], [40 * 1448]);
+}
+
 #[test]
 fn one_loss_is_repaired_by_one_retransmission() {
     let mut pair = Pair::new(Algorithm::Reno, false, Network::clean(40, 10), 1);

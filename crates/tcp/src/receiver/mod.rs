@@ -324,10 +324,7 @@ impl Receiver {
         if self.buffer.is_tight(held) {
             self.quick = 0;
         }
-        let window_holds = || {
-            let offered = (self.acked + self.window).saturating_sub(self.stream.next);
-            self.buffer.window(held, self.mss) >= offered
-        };
+        let window_holds = || self.buffer.window(held, self.mss) >= self.window;
         if (unacked > u64::from(self.mss) && window_holds())
             || self.quick > 0
             || self.ack_now
