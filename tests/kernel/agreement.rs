@@ -108,18 +108,18 @@ fn runs(scenario: &str, world: &str, qdisc: &str) -> Vec<(Figure, Vec<f64>)> {
     all
 }
 
-/// The figures of which the two worlds' means are further apart than the kernel's own runs: their range over the seeds. With
-/// six runs each that is about 2.5 deviations of a run, thus more than four of the difference of two means: chance is not
-/// enough, whatever the kernel was compiled with.
+/// So many standard errors are more than chance explains, with some twenty figures from six runs each.
+const ERRORS: f64 = 4.5;
+
+/// The figures of which the two worlds' means are further apart than chance explains, as the runs of both vary.
 fn apart(kernel: &[(Figure, Vec<f64>)], model: &[(Figure, Vec<f64>)]) -> Vec<String> {
     let mut apart = Vec::new();
     for ((figure, kernel), (_, model)) in kernel.iter().zip(model) {
-        let least = kernel.iter().copied().fold(f64::MAX, f64::min);
-        let most = kernel.iter().copied().fold(f64::MIN, f64::max);
         let (ours, theirs) = (mean(model), mean(kernel));
-        let tolerance = (most - least).max(figure.resolution);
+        let error = (squared_error(model) + squared_error(kernel)).sqrt();
+        let tolerance = (ERRORS * error).max(figure.resolution);
         let line = format!(
-            "{:<38} kernel {theirs:>10.4} ({least:.4} to {most:.4})  ours {ours:>10.4}",
+            "{:<38} kernel {theirs:>10.4}  ours {ours:>10.4}  tolerance {tolerance:>8.4}",
             figure.name
         );
         println!("{line}");
@@ -128,6 +128,14 @@ fn apart(kernel: &[(Figure, Vec<f64>)], model: &[(Figure, Vec<f64>)]) -> Vec<Str
         }
     }
     apart
+}
+
+/// The square of the standard error of the values' mean.
+fn squared_error(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    let count = values.len() as f64;
+    squares / (count - 1.0) / count
 }
 
 #[test]
