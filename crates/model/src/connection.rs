@@ -252,7 +252,8 @@ impl Connection {
             Program::Bulk { .. } => self.sender.stop(),
             Program::Probe { acknowledges: acknowledges @ Some(_), .. } => {
                 next_ns = acknowledges.take();
-                out.push(Transmission { data: empty, departure: Instant::from_nanos(now_ns) });
+                let data = Data { ecn: self.sender.empty_segment_ecn(), ..empty };
+                out.push(Transmission { data, departure: Instant::from_nanos(now_ns) });
             }
             Program::Probe { asked_ns, .. } => {
                 *asked_ns = Some(now_ns);

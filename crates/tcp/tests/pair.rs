@@ -255,6 +255,18 @@ fn whoever_must_ask_again_does_without_ecn() {
     }
 }
 
+#[test]
+fn only_dctcp_marks_empty_segments_as_capable() {
+    for (algorithm, expected) in [(Algorithm::Dctcp, Ecn::Ect0), (Algorithm::Cubic, Ecn::NotEct)] {
+        let mut pair = Pair::new(algorithm, true, Network::clean(10, 5), 1);
+        pair.sender.write(10_000);
+        assert_eq!(pair.sender.empty_segment_ecn(), Ecn::NotEct, "nothing is agreed yet");
+        pair.run(1_000_000_000);
+        assert!(pair.sender.is_done());
+        assert_eq!(pair.sender.empty_segment_ecn(), expected, "{}", algorithm.name());
+    }
+}
+
 /// The answer to the first SYN is what counts, however late the second one comes.
 #[test]
 fn a_syn_that_comes_twice_is_answered_as_at_first() {

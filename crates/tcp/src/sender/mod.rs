@@ -9,7 +9,7 @@ mod recovery;
 mod timers;
 mod transmit;
 
-use dualq_units::{Bytes, Instant};
+use dualq_units::{Bytes, Ecn, Instant};
 
 use crate::cc::{
     Algorithm, CongestionControl, Context, Controller, INFINITE_SSTHRESH, State, Window,
@@ -236,6 +236,12 @@ impl Sender {
     #[inline]
     pub const fn cwnd(&self) -> u32 {
         self.window.cwnd
+    }
+
+    /// The ECN field of a segment without data. Only DCTCP's are ECN-capable (Linux: `tcp_ecn_send`).
+    #[must_use]
+    pub fn empty_segment_ecn(&self) -> Ecn {
+        if self.ecn && self.control.needs_ecn() { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
     /// Whether everything written is acknowledged.
