@@ -28,7 +28,7 @@ cc = "dctcp"
 ecn = true
 "#;
 
-const SEEDS: u64 = 6;
+const SEEDS: u64 = 18;
 /// The kernel says how long packets waited, and when it changes its mind, in steps that come from the link: a packet takes
 /// 0.3 ms. A tenth of that is where a difference begins.
 const RESOLUTION_MS: f64 = 0.03;
@@ -108,8 +108,8 @@ fn runs(scenario: &str, world: &str, qdisc: &str) -> Vec<(Figure, Vec<f64>)> {
     all
 }
 
-/// So many standard errors are more than chance explains, with some twenty figures from six runs each.
-const ERRORS: f64 = 4.5;
+/// So many standard errors are more than chance explains, with some twenty figures from eighteen runs each.
+const ERRORS: f64 = 3.5;
 
 /// The figures of which the two worlds' means are further apart than chance explains, as the runs of both vary.
 fn apart(kernel: &[(Figure, Vec<f64>)], model: &[(Figure, Vec<f64>)]) -> Vec<String> {

@@ -76,8 +76,7 @@ pub struct Receiver {
     mss: u32,
     stream: Reassembly,
     buffer: Buffer,
-    /// A SYN has arrived.
-    asked: bool,
+    syn_received: bool,
     ecn: bool,
 
     /// The stream's edge and the window in the last acknowledgement.
@@ -123,7 +122,7 @@ impl Receiver {
             stream: Reassembly::default(),
             window: buffer.window(0, mss),
             buffer,
-            asked: false,
+            syn_received: false,
             ecn: false,
             acked: 0,
             echo_ms: 0,
@@ -183,8 +182,8 @@ impl Receiver {
         let now_ns = now.as_nanos();
         if data.syn {
             // If it comes again, the first one counts.
-            if !self.asked {
-                self.asked = true;
+            if !self.syn_received {
+                self.syn_received = true;
                 self.ecn = self.config.ecn && data.cwr;
             }
             self.echo_ms = data.timestamp_ms;
