@@ -5,9 +5,9 @@ use std::time::Duration;
 use dualq_host::Facts;
 use dualq_host::facts::Os;
 use dualq_host::plan::{Outlook, Wishes, outlook};
-use dualq_qdisc::grammar;
-use dualq_scenario::{CONGESTION_CONTROLS, Plan};
-use dualq_units::Rate;
+use dualq_qdisc::{QdiscLine, Spec};
+use dualq_scenario::{CongestionControl, FlowGroup, Link, Plan, Scenario, Setup, Variant};
+use dualq_units::{Exact, Rate};
 
 use crate::cli::Failure;
 use crate::run::{Comparison, Run};
@@ -58,49 +58,65 @@ pub(crate) fn predict(facts: &Facts, wishes: &Wishes) -> Result<Prediction, Fail
         ),
     });
     let now = now.unwrap_or_else(|| UNKNOWN_QUEUE.to_owned());
-    let base = scenario(rate, rtt, "pfifo", "cubic", false)?;
     let mut runs = Vec::new();
     for (when, line, cc, ecn) in [("now", now, cc.0, ecn.0), ("after", after, cc.1, ecn.1)] {
         // The link has the shaper's rate, so that its leaf alone says how packets wait.
-        let spec = grammar::parse(&line).ok().map(|parsed| parsed.spec);
-        let leaf = spec.map(|spec| spec.leaf().cloned().unwrap_or(spec));
-        let missing = match &leaf {
-            None => Some(line.as_str()),
-            Some(leaf) => leaf.unmodelled(),
-        };
-        let unknown_cc = !CONGESTION_CONTROLS.contains(&cc.as_str());
-        let missing = missing.or(unknown_cc.then_some(cc.as_str()));
-        let (Some(leaf), None) = (&leaf, missing) else {
-            let missing = missing.unwrap_or_default();
+        let parsed = line.parse::<QdiscLine>();
+        let leaf = parsed.map(|line| line.spec().leaf().map_or(line.clone(), inside));
+        let (Ok(leaf), Ok(control)) = (leaf.as_ref(), cc.parse::<CongestionControl>()) else {
+            let missing = if leaf.is_err() { line } else { cc };
             remarks
                 .push(format!("Not simulated: `{when}`, for the model does not have {missing}."));
             continue;
         };
-        let leaf = leaf.to_string();
-        // DCTCP asks for ECN by itself.
-        let plan = scenario(rate, rtt, &leaf, &cc, ecn || cc == "dctcp")?;
-        let variant = plan.variants().into_iter().next();
-        let mut variant = variant.expect("a plan without lists has one variant");
-        variant.settings = vec![("plan".to_owned(), format!("{when}: {leaf}, {cc}"))];
-        let outcome = World::Model.run(&variant.scenario, SEED, &mut |_| ())?;
-        runs.push(Run { variant, outcomes: vec![outcome] });
+        let scenario = scenario(rate, rtt, leaf.clone(), control, ecn)?;
+        if World::Model.refuses(&scenario).is_some() {
+            let missing = match leaf.spec().unmodelled() {
+                Some(kind) => kind,
+                None => control.name(),
+            };
+            remarks
+                .push(format!("Not simulated: `{when}`, for the model does not have {missing}."));
+            continue;
+        }
+        let outcome = World::Model.run(&scenario, SEED, &mut |_| ())?;
+        let settings = vec![("plan".to_owned(), format!("{when}: {leaf}, {control}"))];
+        runs.push(Run { variant: Variant { settings, scenario }, outcomes: vec![outcome] });
     }
+    let mut base = Plan::default();
+    "prediction".clone_into(&mut base.name);
+    base.about = format!(
+        "one large transfer and ssh beside it, at {} and {} ms",
+        Exact(rate),
+        rtt.as_secs_f64() * 1e3
+    );
     let comparison = Comparison { plan: base, seed: SEED, worlds: vec![World::Model], runs };
     Ok(Prediction { comparison, remarks })
 }
 
+/// What is inside a shaper, as a line of its own.
+fn inside(spec: &Spec) -> QdiscLine {
+    QdiscLine::try_from(spec).expect("it was a part of a line")
+}
+
 /// One large transfer, and ssh beside it.
-fn scenario(rate: Rate, rtt: Duration, qdisc: &str, cc: &str, ecn: bool) -> Result<Plan, Failure> {
+fn scenario(
+    rate: Rate,
+    rtt: Duration,
+    qdisc: QdiscLine,
+    cc: CongestionControl,
+    ecn: bool,
+) -> Result<Scenario, Failure> {
     let bits = rate.as_bits_per_second();
     let seconds = (MOST_PACKETS * PACKET_BITS).checked_div(bits).unwrap_or(0).clamp(2, 40);
-    let warmup = seconds / 4;
-    let (nanos, milliseconds) = (rtt.as_nanos(), rtt.as_secs_f64() * 1e3);
-    let source = format!(
-        "name = \"prediction\"\n\
-         about = \"one large transfer and ssh beside it, at {rate} and {milliseconds} ms\"\n\
-         duration = \"{seconds}s\"\nwarmup = \"{warmup}s\"\n\
-         [link]\nrate = \"{bits}bit\"\nrtt = \"{nanos}ns\"\nqdisc = \"{qdisc}\"\n\
-         [[flow]]\ncc = \"{cc}\"\necn = {ecn}\n"
-    );
-    Plan::parse(&source).map_err(|error| Failure::Run(format!("prediction: {error}")))
+    let flow = FlowGroup::of(cc);
+    let setup = Setup {
+        name: "prediction".to_owned(),
+        duration: Duration::from_secs(seconds),
+        warmup: Duration::from_secs(seconds / 4),
+        link: Link { rate, rtt, qdisc, ..Link::default() },
+        flow: vec![FlowGroup { ecn: flow.ecn || ecn, ..flow }],
+        ..Setup::default()
+    };
+    Scenario::try_from(setup).map_err(|error| Failure::Run(format!("prediction: {error}")))
 }

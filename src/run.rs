@@ -81,8 +81,6 @@ fn plan(args: &RunArgs) -> Result<Plan, Failure> {
             (source, format!("{named}: "))
         }
     };
-    let mut plan =
-        Plan::parse(&source).map_err(|error| Failure::Usage(format!("{named}{error}")))?;
     let overrides = Overrides {
         qdisc: args.qdisc.clone(),
         cc: args.cc.clone(),
@@ -91,6 +89,9 @@ fn plan(args: &RunArgs) -> Result<Plan, Failure> {
         duration: args.duration.clone(),
         interval: args.interval.clone(),
     };
-    plan.apply(&overrides).map_err(|error| Failure::Usage(error.to_string()))?;
-    Ok(plan)
+    Plan::parse_with(&source, &overrides).map_err(|error| {
+        // An option stands in no file.
+        let named = if error.option.is_some() { "" } else { &named };
+        Failure::Usage(format!("{named}{error}"))
+    })
 }

@@ -52,7 +52,12 @@ impl World {
 
     /// Says why this world cannot run the scenario, before it is tried.
     pub(crate) fn refuses(&self, scenario: &Scenario) -> Option<String> {
-        let Self::Kernel(kernel) = self else { return None };
+        let kernel = match self {
+            Self::Model => {
+                return dualq_model::check(scenario).err().map(|error| error.to_string());
+            }
+            Self::Kernel(kernel) => kernel,
+        };
         if scenario.tick != JIFFY {
             return Some(format!(
                 "a jiffy of this kernel is {} ms, the scenario's tick is {} ms",
@@ -68,16 +73,15 @@ impl World {
             )
         };
         let qdiscs = kernel.qdiscs();
-        for line in [&scenario.link.qdisc, &scenario.sender.qdisc] {
-            let kind = line.split_whitespace().next().unwrap_or_default();
+        for kind in scenario.link.qdisc.kinds().chain(scenario.sender.qdisc.kinds()) {
             if !qdiscs.iter().any(|known| known == kind) {
                 return Some(lacks("qdisc", kind, &qdiscs));
             }
         }
         let controls = kernel.congestion_controls();
-        let flows = scenario.flow.iter().map(|group| &group.cc);
-        for cc in flows.chain(scenario.probe.iter().map(|probe| &probe.cc)) {
-            if !controls.contains(cc) {
+        let flows = scenario.flow.iter().map(|group| group.cc.name());
+        for cc in flows.chain(scenario.probe.iter().map(|probe| probe.cc.name())) {
+            if !controls.iter().any(|known| known == cc) {
                 return Some(lacks("congestion control", cc, &controls));
             }
         }

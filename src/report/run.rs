@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use comfy_table::Table;
-use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome};
+use dualq_scenario::{FlowOutcome, Outcome, ProbeKind, ProbeOutcome};
 use serde_json::{Map, Value, json};
 
 use super::{render, thousands};
@@ -76,7 +76,7 @@ impl Run {
         add("goodput", "Mbits/sec", Some(outcome.goodput_mbit), 2);
         if scenario.flow.len() > 1 {
             for (group, flow) in scenario.flow.iter().zip(&outcome.flow) {
-                add(&group.cc, "Mbits/sec", Some(flow.total_mbit), 2);
+                add(group.cc.name(), "Mbits/sec", Some(flow.total_mbit), 2);
             }
         }
         if outcome.flow.iter().map(|flow| flow.goodput_mbit.len()).sum::<usize>() > 1 {
@@ -85,7 +85,7 @@ impl Run {
         for (number, (group, probe)) in scenario.probe.iter().zip(&outcome.probe).enumerate() {
             let title = match scenario.probe.len() {
                 1 => format!("{} RTT (ms)", group.kind),
-                _ if group.kind == "ping" => format!("ping {} RTT (ms)", number + 1),
+                _ if group.kind == ProbeKind::Ping => format!("ping {} RTT (ms)", number + 1),
                 _ => format!("{} {} ({}) RTT (ms)", group.kind, number + 1, group.cc),
             };
             let measured = (probe.n > 0).then_some(probe);
@@ -108,7 +108,7 @@ impl Run {
             self.variant.settings.iter().map(|(_, value)| value.as_str()).collect();
         if values.is_empty() {
             let scenario = &self.variant.scenario;
-            let flows: Vec<&str> = scenario.flow.iter().map(|group| group.cc.as_str()).collect();
+            let flows: Vec<&str> = scenario.flow.iter().map(|group| group.cc.name()).collect();
             format!("{} with {}", scenario.link.qdisc, flows.join(" and "))
         } else {
             values.join(" with ")
@@ -120,7 +120,7 @@ impl Run {
 fn ranked(runs: &[Run]) -> Vec<&Run> {
     let link = |run: &Run| {
         let link = &run.variant.scenario.link;
-        (link.rate, link.rtt, link.loss.to_string(), link.mtu)
+        (link.rate, link.rtt, link.loss, link.mtu)
     };
     let mut links = Vec::new();
     for run in runs {
@@ -171,7 +171,7 @@ pub(crate) fn text(comparison: &Comparison) -> String {
         let values = run.variant.settings.iter().map(|(_, value)| value.clone());
         let mut row: Vec<String> = values.collect();
         if row.is_empty() {
-            row.push(run.variant.scenario.link.qdisc.clone());
+            row.push(run.variant.scenario.link.qdisc.text().to_owned());
         }
         let nothing = vec![String::new(); row.len()];
         if let [_] = worlds.as_slice() {
@@ -219,7 +219,7 @@ pub(crate) fn text(comparison: &Comparison) -> String {
             if group.size.is_some() {
                 let done: Vec<f64> = flow.completion_s.iter().flatten().copied().collect();
                 let slowest = done.iter().copied().fold(0.0, f64::max);
-                let (label, cc, all) = (run.label(), &group.cc, flow.completion_s.len());
+                let (label, cc, all) = (run.label(), group.cc, flow.completion_s.len());
                 let _ = match done.len() {
                     0 => writeln!(text, "{label}: {cc}: none of {all} transfers ended"),
                     ended => writeln!(

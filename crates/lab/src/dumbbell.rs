@@ -12,16 +12,15 @@ use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use dualq_netlink::{Handle, Netlink, Place, Queue, Route, VethEnd};
-use dualq_qdisc::{Spec, grammar};
-use dualq_scenario::Scenario;
+use dualq_qdisc::Spec;
+use dualq_qdisc::disciplines::{htb, netem};
+use dualq_scenario::{Loss, Scenario};
 
 use crate::LabError;
 use crate::namespace::Namespace;
 
 /// Where the receiver is.
 pub(crate) const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
-/// More senders than this would need more than one octet of their addresses.
-const MOST_SENDERS: usize = 250;
 /// Room for what is on its way over any path that people ask for.
 const PATH_LIMIT: u32 = 1_000_000;
 /// The windows that the recorded runs had: enough for 10 Gbit/s over 50 ms.
@@ -55,20 +54,10 @@ struct End<'a> {
 impl Dumbbell {
     /// Builds it in namespaces of its own. All that is random in it follows from `seed`.
     pub(crate) fn build(scenario: &Scenario, seed: u64) -> Result<Self, LabError> {
-        let count = scenario.flow.len() + scenario.probe.len();
-        if count > MOST_SENDERS {
-            let message = format!("at most {MOST_SENDERS} groups of flows and probes, not {count}");
-            return Err(LabError::Scenario(message));
-        }
         let link = &scenario.link;
         let (router, receiver) = (Namespace::create()?, Namespace::create()?);
         for namespace in [&router, &receiver] {
             tune(namespace, "1")?;
-        }
-        let uses_dctcp = scenario.flow.iter().any(|group| group.cc == "dctcp");
-        if uses_dctcp {
-            // Its receiver must echo marks as DCTCP does, and a receiver has one default for all.
-            sysctl(&receiver, "net/ipv4/tcp_congestion_control", "dctcp")?;
         }
         sysctl(&router, "net/ipv4/ip_forward", "1")?;
 
@@ -97,7 +86,12 @@ impl Dumbbell {
             }
             let index = netlink.link("eth0")?.index;
             let place = Place { link: index, parent: Handle::ROOT, handle: SHAPER };
-            add_qdisc(&mut netlink, &place, &scenario.sender.qdisc, seed + number as u64)?;
+            add_qdisc(
+                &mut netlink,
+                &place,
+                scenario.sender.qdisc.spec(),
+                seed.wrapping_add(number as u64),
+            )?;
             senders.push(sender);
         }
 
@@ -130,20 +124,26 @@ impl Dumbbell {
                 default_route(&near, first.address)?;
                 self::netlink(&router)?
                     .add_route(&Route::via(([10, 2, 0, 0], 24), near.address))?;
-                delay(path, "far", link.forward, &link.loss.to_string(), seed)?;
+                delay(path, "far", link.forward, link.loss, seed)?;
             }
         }
         if link.rtt > link.forward {
-            delay(&receiver, "eth0", link.rtt - link.forward, "0%", seed)?;
+            delay(&receiver, "eth0", link.rtt - link.forward, Loss::NONE, seed)?;
         }
 
         let mut netlink = self::netlink(&router)?;
         let bottleneck = netlink.link("bottleneck")?.index;
-        let shaper = format!("htb rate {}bit", link.rate.as_bits_per_second());
+        let shaper = Spec::Htb(htb::Options {
+            rate: link.rate,
+            ceil: None,
+            burst: None,
+            cburst: None,
+            leaf: None,
+        });
         let place = Place { link: bottleneck, parent: Handle::ROOT, handle: SHAPER };
         add_qdisc(&mut netlink, &place, &shaper, seed)?;
         let place = Place { link: bottleneck, parent: CLASS, handle: LEAF };
-        add_qdisc(&mut netlink, &place, &link.qdisc, seed)?;
+        add_qdisc(&mut netlink, &place, link.qdisc.spec(), seed)?;
         Ok(Self { senders, router, receiver, _path: path, netlink, bottleneck })
     }
 
@@ -186,32 +186,31 @@ fn default_route(from: &End<'_>, via: Ipv4Addr) -> Result<(), LabError> {
     Ok(netlink(from.namespace)?.add_route(&Route::via((Ipv4Addr::UNSPECIFIED, 0), via))?)
 }
 
-/// A queue discipline in tc's words, or the bare name of a kind that the kernel knows and our grammar does not.
-fn add_qdisc(netlink: &mut Netlink, place: &Place, line: &str, seed: u64) -> Result<(), LabError> {
-    match grammar::parse(line) {
-        Ok(parsed) => {
-            let mut spec = parsed.spec;
-            if let Spec::Netem(options) = &mut spec {
-                options.seed.get_or_insert(seed);
-            }
-            Ok(netlink.add_qdisc(place, &spec)?)
-        }
-        Err(_) if !line.contains(' ') => Ok(netlink.add_qdisc_kind(place, line)?),
-        Err(error) => Err(LabError::Scenario(error.to_string())),
+/// Puts a queue discipline at a place. If it has dice that can be told what to begin with, that is `seed`.
+fn add_qdisc(netlink: &mut Netlink, place: &Place, spec: &Spec, seed: u64) -> Result<(), LabError> {
+    let mut spec = spec.clone();
+    if let Spec::Netem(options) = &mut spec {
+        options.seed.get_or_insert(seed);
     }
+    Ok(netlink.add_qdisc(place, &spec)?)
 }
 
 fn delay(
     namespace: &Namespace,
     name: &str,
     delay: Duration,
-    loss: &str,
+    loss: Loss,
     seed: u64,
 ) -> Result<(), LabError> {
     let mut netlink = netlink(namespace)?;
     let place = Place { link: netlink.link(name)?.index, parent: Handle::ROOT, handle: SHAPER };
-    let line = format!("netem limit {PATH_LIMIT} delay {}ns loss {loss}", delay.as_nanos());
-    add_qdisc(&mut netlink, &place, &line, seed)
+    let path = netem::Options {
+        limit: Some(PATH_LIMIT),
+        delay: Some(delay),
+        loss: Some(loss.as_threshold()),
+        ..netem::Options::default()
+    };
+    add_qdisc(&mut netlink, &place, &Spec::Netem(path), seed)
 }
 
 fn tune(namespace: &Namespace, ecn: &str) -> Result<(), LabError> {

@@ -7,7 +7,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use dualq_scenario::{Outcome, Scenario, TIMER_SLACK};
+use dualq_scenario::{
+    FLOW_SPACING, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK,
+};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId as Clock, clock_gettime};
@@ -19,10 +21,6 @@ use crate::record::Record;
 use crate::sockets::{Answerer, BulkReceiver, BulkSender, Ping, Probe, accept, listen};
 use crate::taps::Taps;
 
-/// Flows of a group start this far apart.
-const START_GAP: Duration = Duration::from_millis(50);
-/// How often smoothed round-trip times are looked at, and packets read that the taps saw.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// The receiver's ports, one for each group of flows and one for each probe.
 const FLOW_PORT: u16 = 5001;
 const PROBE_PORT: u16 = 6001;
@@ -158,18 +156,21 @@ impl<'a> Experiment<'a> {
     /// The receiver waits for all who will come.
     fn listen(&mut self) -> Result<(), LabError> {
         watch(&self.epoll, &self.timer, EpollFlags::EPOLLIN, Ready::Timer)?;
-        for group in 0..self.scenario.flow.len() {
-            let listener = listen(&self.dumbbell.receiver, FLOW_PORT + group as u16)?;
+        for (group, flows) in self.scenario.flow.iter().enumerate() {
+            let listener = listen(&self.dumbbell.receiver, FLOW_PORT + group as u16, flows.cc)?;
             watch(&self.epoll, &listener, EpollFlags::EPOLLIN, Ready::FlowListener(group))?;
             self.flow_listeners.push(listener);
         }
         for (number, probe) in self.scenario.probe.iter().enumerate() {
-            let listener = if probe.kind == "ping" {
-                None
-            } else {
-                let listener = listen(&self.dumbbell.receiver, PROBE_PORT + number as u16)?;
-                watch(&self.epoll, &listener, EpollFlags::EPOLLIN, Ready::ProbeListener(number))?;
-                Some(listener)
+            let listener = match probe.kind {
+                ProbeKind::Ping => None,
+                ProbeKind::Ssh => {
+                    let port = PROBE_PORT + number as u16;
+                    let listener = listen(&self.dumbbell.receiver, port, probe.cc)?;
+                    let when = EpollFlags::EPOLLIN;
+                    watch(&self.epoll, &listener, when, Ready::ProbeListener(number))?;
+                    Some(listener)
+                }
             };
             self.probe_listeners.push(listener);
         }
@@ -187,7 +188,7 @@ impl<'a> Experiment<'a> {
         at(scenario.duration, Task::End);
         for (group, flows) in scenario.flow.iter().enumerate() {
             for number in 0..flows.count {
-                at(flows.start + START_GAP * number, Task::Start(group));
+                at(flows.start + FLOW_SPACING * number, Task::Start(group));
             }
         }
         for probe in 0..scenario.probe.len() {
@@ -249,7 +250,7 @@ impl<'a> Experiment<'a> {
             Task::Warmup => self.mark_warmup(),
             Task::Sample => {
                 self.sample()?;
-                self.agenda.push(Reverse((time + SAMPLE_INTERVAL, task)));
+                self.agenda.push(Reverse((time + RTT_SAMPLE_INTERVAL, task)));
                 Ok(())
             }
             Task::Interval => {
@@ -304,13 +305,13 @@ impl<'a> Experiment<'a> {
         let size = flows.size.map(|size| size.0);
         let namespace = &self.dumbbell.senders[group];
         let port = FLOW_PORT + group as u16;
-        let sender = BulkSender::open(namespace, port, &flows.cc, (group, size, now))?;
+        let sender = BulkSender::open(namespace, port, flows.cc, (group, size, now))?;
         let number = self.senders.len();
         let when = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
         watch(&self.epoll, &sender.socket, when, Ready::Sender(number))?;
         self.senders.push(sender);
         if let Some(stop) = flows.stop {
-            self.agenda.push(Reverse((stop.max(now), Task::Stop(number))));
+            self.agenda.push(Reverse((stop, Task::Stop(number))));
         }
         Ok(())
     }
@@ -320,19 +321,21 @@ impl<'a> Experiment<'a> {
         if number == self.probers.len() {
             let group = &self.scenario.probe[number];
             let namespace = &self.dumbbell.senders[self.scenario.flow.len() + number];
-            let edge = EpollFlags::EPOLLET;
-            if group.kind == "ping" {
-                let ping = Ping::open(namespace, group.interval)?;
-                let when = EpollFlags::EPOLLIN;
-                watch(&self.epoll, &ping.socket, when, Ready::Prober(number))?;
-                self.probers.push(Prober::Ping(ping));
-            } else {
-                let port = PROBE_PORT + number as u16;
-                let probe = Probe::open(namespace, port, &group.cc, group.interval)?;
-                let when = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | edge;
-                watch(&self.epoll, &probe.socket, when, Ready::Prober(number))?;
-                self.probers.push(Prober::Ssh(probe));
-                return Ok(());
+            match group.kind {
+                ProbeKind::Ping => {
+                    let ping = Ping::open(namespace, group.interval)?;
+                    let when = EpollFlags::EPOLLIN;
+                    watch(&self.epoll, &ping.socket, when, Ready::Prober(number))?;
+                    self.probers.push(Prober::Ping(ping));
+                }
+                ProbeKind::Ssh => {
+                    let port = PROBE_PORT + number as u16;
+                    let probe = Probe::open(namespace, port, group.cc, group.interval)?;
+                    let when = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
+                    watch(&self.epoll, &probe.socket, when, Ready::Prober(number))?;
+                    self.probers.push(Prober::Ssh(probe));
+                    return Ok(());
+                }
             }
         }
         match &mut self.probers[number] {

@@ -4,16 +4,17 @@ use std::time::Duration;
 
 use dualq_netlink::Queue;
 use dualq_qdisc::show::{self, OwnStats};
-use dualq_scenario::summary::{QueueDelays, SmoothedRtts, megabits, millis, thousandths};
-use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Scenario, Series};
+use dualq_scenario::summary::{
+    QueueDelays, SmoothedRtts, megabits, millionths, millis, thousandths,
+};
+use dualq_scenario::{
+    FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, SEGMENT_HEADERS, Scenario, Series,
+};
 use serde_json::{Map, Value};
 
 use crate::sockets::BulkSender;
 use crate::taps::Passed;
 use crate::tcp_info::TcpInfo;
-
-/// IP and TCP headers with timestamps, and Ethernet's: what a data segment has beside its payload.
-const HEADER_BYTES: u64 = 52 + 14;
 
 /// The books of an experiment. Times count from its start.
 #[derive(Debug)]
@@ -104,7 +105,8 @@ impl Record {
         let mean = (count > 0).then(|| millis(sum as f64 / count as f64));
         series.queue_delay_ms.push(mean);
         series.queue_packets.push(queue.counters.backlog_packets);
-        series.probability.push(probability(queue));
+        let probability = queue.stats.as_ref().and_then(|stats| stats.own.probability());
+        series.probability.push(probability.map(millionths));
     }
 
     /// Whether the interval under way has lasted at all.
@@ -117,8 +119,9 @@ impl Record {
         let before = &sender.at_warmup;
         let flow = &mut self.outcome.flow[sender.group];
         let goodput = megabits(info.bytes_acked.saturating_sub(before.bytes_acked), self.window);
-        let line_bytes =
-            |info: &TcpInfo| info.bytes_sent + u64::from(info.data_segs_out) * HEADER_BYTES;
+        let line_bytes = |info: &TcpInfo| {
+            info.bytes_sent + u64::from(info.data_segs_out) * u64::from(SEGMENT_HEADERS)
+        };
         flow.goodput_mbit.push(thousandths(goodput));
         flow.total_mbit += goodput;
         flow.line_mbit +=
@@ -171,17 +174,6 @@ impl Record {
         self.delays.summarise(&mut outcome.queue);
         outcome.series = self.series;
         outcome
-    }
-}
-
-/// The probability with which the queue drops or marks, as a share, where it tells one.
-fn probability(queue: &Queue) -> Option<f64> {
-    match &queue.stats.as_ref()?.own {
-        OwnStats::Dualpi2(own) => {
-            let share = f64::from(own.probability) / f64::from(u32::MAX);
-            Some((share * 1e6).round() / 1e6)
-        }
-        _ => None,
     }
 }
 

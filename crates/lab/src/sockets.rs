@@ -8,6 +8,7 @@ use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::Duration;
 
+use dualq_scenario::CongestionControl;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::LabError;
@@ -20,7 +21,7 @@ static CHUNK: [u8; 256 << 10] = [0; 256 << 10];
 /// What a receiver takes at once. Nothing is copied there.
 const SINK_BYTES: usize = 64 << 20;
 /// A probe's question, and its answer.
-const PROBE_BYTES: usize = 48;
+const PROBE_BYTES: usize = dualq_scenario::PROBE_BYTES as usize;
 /// What `ping` sends by default: 56 bytes behind the ICMP header.
 const PING_BYTES: usize = 64;
 const ECHO_REQUEST: u8 = 8;
@@ -37,11 +38,11 @@ fn cannot(what: &str, error: io::Error) -> LabError {
 }
 
 /// A TCP connection to the receiver that is being opened.
-fn connect(namespace: &Namespace, port: u16, cc: &str) -> Result<Socket, LabError> {
+fn connect(namespace: &Namespace, port: u16, cc: CongestionControl) -> Result<Socket, LabError> {
     let open = || -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
-        socket.set_tcp_congestion(cc.as_bytes())?;
+        socket.set_tcp_congestion(cc.name().as_bytes())?;
         let to = SockAddr::from(SocketAddr::from((RECEIVER, port)));
         match socket.connect(&to) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
@@ -56,11 +57,19 @@ fn connect(namespace: &Namespace, port: u16, cc: &str) -> Result<Socket, LabErro
     })
 }
 
-/// A socket in which the receiver waits for connections.
-pub(crate) fn listen(namespace: &Namespace, port: u16) -> Result<Socket, LabError> {
+/// A socket in which the receiver waits for connections of flows under `cc`.
+pub(crate) fn listen(
+    namespace: &Namespace,
+    port: u16,
+    cc: CongestionControl,
+) -> Result<Socket, LabError> {
     let open = || -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
+        if cc.needs_ecn() {
+            // Such a control echoes marks in a way of its own, and is asked whether ECN is on. What is accepted here inherits it.
+            socket.set_tcp_congestion(cc.name().as_bytes())?;
+        }
         socket.bind(&SockAddr::from(SocketAddr::from((RECEIVER, port))))?;
         socket.listen(BACKLOG)?;
         Ok(socket)
@@ -100,7 +109,7 @@ impl BulkSender {
     pub(crate) fn open(
         namespace: &Namespace,
         port: u16,
-        cc: &str,
+        cc: CongestionControl,
         (group, size, now): (usize, Option<u64>, Duration),
     ) -> Result<Self, LabError> {
         Ok(Self {
@@ -217,7 +226,7 @@ impl Probe {
     pub(crate) fn open(
         namespace: &Namespace,
         port: u16,
-        cc: &str,
+        cc: CongestionControl,
         interval: Duration,
     ) -> Result<Self, LabError> {
         let socket = connect(namespace, port, cc)?;

@@ -5,7 +5,7 @@ use std::slice;
 use std::time::Duration;
 
 use dualq_qdisc::disciplines::pool::Chain;
-use dualq_qdisc::{Spec, grammar};
+use dualq_qdisc::{QdiscLine, Spec};
 use dualq_tcp::{
     Algorithm, Data, HEADER_BYTES, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Tick,
     Transmission,
@@ -13,11 +13,10 @@ use dualq_tcp::{
 use dualq_units::{Bytes, Ecn, Instant};
 use prefetch_index::prefetch_index;
 
-use crate::error::ScenarioError;
-use dualq_scenario::{FlowGroup, Loss, ProbeGroup, Scenario, TIMER_SLACK};
-
-/// Payload of a probe's question, and of its answer.
-pub(crate) const PROBE_BYTES: u64 = 48;
+use crate::error::Unmodelled;
+use dualq_scenario::{
+    CongestionControl, FlowGroup, Loss, PROBE_BYTES, ProbeGroup, ProbeKind, Scenario, TIMER_SLACK,
+};
 
 /// What the program at the sending end does.
 #[derive(Clone, Debug)]
@@ -120,13 +119,11 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// The device that `text` describes: `fq`, a FIFO, or `netem` with a loss rate.
-    pub(crate) fn parse(text: &str) -> Result<Self, ScenarioError> {
-        let spec =
-            grammar::parse(text).map_err(|error| ScenarioError::Qdisc(error.to_string()))?.spec;
+    /// The device that `line` describes: `fq`, a FIFO, or `netem` with a loss rate.
+    pub(crate) fn of(line: &QdiscLine) -> Result<Self, Unmodelled> {
         let plain = Self { pacing: Pacing::OnDemand, loss: Loss::NONE };
         // TCP small queues keep the sender's own queue shorter than any limit in use.
-        match spec {
+        match line.spec() {
             Spec::Fq(_) => Ok(Self { pacing: Pacing::ByQueue, ..plain }),
             Spec::Pfifo { .. } | Spec::Bfifo { .. } | Spec::PfifoFast(_) => Ok(plain),
             Spec::Netem(options)
@@ -137,25 +134,27 @@ impl Device {
             {
                 Ok(Self { loss: Loss::from_threshold(options.loss.unwrap_or(0)), ..plain })
             }
-            _ => Err(ScenarioError::SenderQdisc(text.to_owned())),
+            _ => Err(Unmodelled::SenderQdisc {
+                what: line.text().to_owned(),
+                right: "fq, a FIFO, or netem with a loss rate",
+            }),
         }
     }
 }
 
-fn algorithm(name: &str) -> Result<Algorithm, ScenarioError> {
-    Algorithm::from_name(name)
-        .ok_or_else(|| ScenarioError::UnknownCongestionControl(name.to_owned()))
+pub(crate) fn algorithm(cc: CongestionControl) -> Result<Algorithm, Unmodelled> {
+    cc.algorithm().ok_or(Unmodelled::CongestionControl(cc.name()))
 }
 
 impl Connection {
     fn new(
         scenario: &Scenario,
         device: Device,
-        cc: &str,
+        cc: CongestionControl,
         ecn: bool,
         seed: u64,
         answers: bool,
-    ) -> Result<Self, ScenarioError> {
+    ) -> Result<Self, Unmodelled> {
         let algorithm = algorithm(cc)?;
         let sender = SenderConfig {
             algorithm,
@@ -201,8 +200,8 @@ impl Connection {
         (index, group): (usize, &FlowGroup),
         start_ns: u64,
         seed: u64,
-    ) -> Result<Self, ScenarioError> {
-        let connection = Self::new(scenario, device, &group.cc, group.ecn, seed, false)?;
+    ) -> Result<Self, Unmodelled> {
+        let connection = Self::new(scenario, device, group.cc, group.ecn, seed, false)?;
         let size = group.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
         let stop_ns = group.stop.map(|stop| stop.as_nanos() as u64);
         let program = Program::Bulk { stop_ns, done_ns: None };
@@ -215,12 +214,12 @@ impl Connection {
         device: Device,
         (index, group): (usize, &ProbeGroup),
         seed: u64,
-    ) -> Result<Self, ScenarioError> {
-        let connection = Self::new(scenario, device, &group.cc, group.ecn, seed, true)?;
+    ) -> Result<Self, Unmodelled> {
+        let connection = Self::new(scenario, device, group.cc, group.ecn, seed, true)?;
         let (interval, samples) = (group.interval, Vec::new());
-        let program = match group.kind.as_str() {
-            "ping" => Program::Ping { interval, samples },
-            _ => {
+        let program = match group.kind {
+            ProbeKind::Ping => Program::Ping { interval, samples },
+            ProbeKind::Ssh => {
                 let interval = interval + TIMER_SLACK;
                 Program::Probe { interval, asked_ns: None, acknowledges: None, samples }
             }
@@ -257,7 +256,7 @@ impl Connection {
             }
             Program::Probe { asked_ns, .. } => {
                 *asked_ns = Some(now_ns);
-                self.sender.write(PROBE_BYTES);
+                self.sender.write(PROBE_BYTES.into());
             }
             Program::Ping { interval, .. } => {
                 // What comes back tells when it was sent.

@@ -1,28 +1,22 @@
-//! What can be wrong with a scenario.
+//! What the model does not have.
 
-/// A scenario that can't be simulated, and why.
+/// Something that a scenario asks for and only real kernels have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ScenarioError {
-    /// A queue discipline makes no sense.
-    #[error("{0}")]
-    Qdisc(String),
-    /// A queue discipline that only real kernels have.
-    #[error("{0} is not modelled; real kernels have it")]
-    UnmodelledQdisc(&'static str),
-    /// A queue discipline has no place at the senders.
-    #[error("sender.qdisc {0:?} is not modelled; give fq, a FIFO, or netem with a loss rate")]
-    SenderQdisc(String),
-    /// The congestion control is none that is modelled.
-    #[error("{0:?} is no congestion control of the model: reno, cubic, dctcp or bbr")]
-    UnknownCongestionControl(String),
-    /// A number is out of its bounds.
-    #[error("{what} is {value}: {right}")]
-    OutOfBounds {
-        /// Which number.
-        what: &'static str,
-        /// What it is.
-        value: String,
-        /// What would be right.
+pub enum Unmodelled {
+    /// The bottleneck's queue discipline, or one inside it.
+    #[error("link.qdisc: {0} is not modelled; real kernels have it")]
+    Qdisc(&'static str),
+    /// A queue discipline at the senders, or one of its options.
+    #[error(
+        "sender.qdisc: {what} is not modelled; give {right}, or the world kernel, which has it"
+    )]
+    SenderQdisc {
+        /// What is not.
+        what: String,
+        /// What would be.
         right: &'static str,
     },
+    /// A congestion control.
+    #[error("the congestion control {0} is not modelled; some real kernels have it")]
+    CongestionControl(&'static str),
 }

@@ -14,13 +14,40 @@ mod record;
 mod shaper;
 mod simulation;
 
-pub use error::ScenarioError;
+pub use error::Unmodelled;
 pub use simulation::Simulation;
+
+use connection::Device;
 
 /// Simulates a scenario; everything random follows from `seed`.
 ///
+/// ```
+/// use dualq_scenario::{Scenario, Setup};
+///
+/// let scenario = Scenario::try_from(Setup::default())?;
+/// let outcome = dualq_model::simulate(&scenario, 1)?;
+/// assert!(outcome.goodput_mbit > 40.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
-/// If the scenario makes no sense.
-pub fn simulate(scenario: &Scenario, seed: u64) -> Result<Outcome, ScenarioError> {
+/// If the scenario asks for what the model does not have.
+pub fn simulate(scenario: &Scenario, seed: u64) -> Result<Outcome, Unmodelled> {
     Ok(Simulation::new(scenario, seed)?.run())
+}
+
+/// Makes sure that [`simulate`] has all that the scenario asks for.
+///
+/// # Errors
+/// If it has not.
+pub fn check(scenario: &Scenario) -> Result<(), Unmodelled> {
+    if let Some(kind) = scenario.link.qdisc.spec().unmodelled() {
+        return Err(Unmodelled::Qdisc(kind));
+    }
+    Device::of(&scenario.sender.qdisc)?;
+    let flows = scenario.flow.iter().map(|group| group.cc);
+    for cc in flows.chain(scenario.probe.iter().map(|probe| probe.cc)) {
+        connection::algorithm(cc)?;
+    }
+    Ok(())
 }

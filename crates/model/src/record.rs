@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use dualq_qdisc::show::{self, OwnStats};
+use dualq_qdisc::show;
 use dualq_qdisc::{Departure, Discipline, Qdisc};
-use dualq_scenario::summary::{QueueDelays, SmoothedRtts, megabits, millis, thousandths};
+use dualq_scenario::summary::{
+    QueueDelays, SmoothedRtts, megabits, millionths, millis, thousandths,
+};
 use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Scenario, Series};
 use dualq_units::Instant;
 
@@ -116,11 +118,8 @@ impl Record {
             .then(|| self.interval_delay_ns as f64 / self.interval_packets as f64);
         series.queue_delay_ms.push(mean_ns.map(millis));
         series.queue_packets.push(queue.len() as u64);
-        let probability = match queue.stats(Instant::from_nanos(now_ns)).own {
-            OwnStats::Dualpi2(own) => Some(f64::from(own.probability) / f64::from(u32::MAX)),
-            _ => None,
-        };
-        series.probability.push(probability.map(|share| (share * 1e6).round() / 1e6));
+        let stats = queue.stats(Instant::from_nanos(now_ns));
+        series.probability.push(stats.own.probability().map(millionths));
         self.interval_delay_ns = 0;
         self.interval_packets = 0;
     }
@@ -158,6 +157,8 @@ impl Record {
                     flow.srtt_ms.push(thousandths(rtt_us.0 / 1e3));
                     flow.rttvar_ms.push(thousandths(rtt_us.1 / 1e3));
                     flow.cwnd.push(connection.sender.cwnd());
+                    let is_finite = scenario.flow[connection.group].size.is_some();
+                    let done_ns = done_ns.filter(|_| is_finite);
                     let took_ns = done_ns.map(|done| done - connection.start_ns);
                     flow.completion_s.push(took_ns.map(|nanos| thousandths(nanos as f64 / 1e9)));
                     outcome.data_packets += stats.segments;

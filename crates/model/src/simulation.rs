@@ -4,29 +4,25 @@ use std::collections::VecDeque;
 use std::slice;
 
 use dualq_qdisc::disciplines::pool::Pool;
-use dualq_qdisc::{
-    Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64, grammar,
-};
+use dualq_qdisc::{Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64};
 use dualq_tcp::{Ack, MIN_ACK_DELAY, Tick, Transmission};
 use dualq_units::Instant;
 use prefetch_index::prefetch_index;
 
 use crate::agenda::{Agenda, Cause};
 use crate::connection::{Connection, Device, Program, Side};
-use crate::error::ScenarioError;
+use crate::error::Unmodelled;
 use crate::packet::Packet;
 use crate::record::Record;
 use crate::shaper::Shaper;
-use dualq_scenario::{Loss, Outcome, Scenario};
+use dualq_scenario::{FLOW_SPACING, Loss, Outcome, RTT_SAMPLE_INTERVAL, Scenario};
 
-/// Flows of a group start this far apart.
-const FLOW_SPACING_NS: u64 = 50_000_000;
 /// From so many connections on the near caches do not hold them.
 const MANY: usize = 512;
 /// Acknowledgements themselves are asked for so many before their turn.
 const LATER: usize = 8;
 /// How often the smoothed round-trip times are sampled.
-const SAMPLE_NS: u64 = 100_000_000;
+const SAMPLE_NS: u64 = RTT_SAMPLE_INTERVAL.as_nanos() as u64;
 
 /// A scenario being simulated.
 pub struct Simulation<'a> {
@@ -59,46 +55,24 @@ pub struct Simulation<'a> {
     record: Record,
 }
 
-fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let out_of_bounds =
-        |what, value: String, right| Err(ScenarioError::OutOfBounds { what, value, right });
-    if scenario.link.rate.as_bits_per_second() == 0 {
-        return out_of_bounds("link.rate", scenario.link.rate.to_string(), "it must be above 0");
-    }
-    if scenario.warmup >= scenario.duration {
-        let warmup = format!("{:?}", scenario.warmup);
-        return out_of_bounds("warmup", warmup, "it must be shorter than the duration");
-    }
-    if !(576..=65_535).contains(&scenario.link.mtu) {
-        let right = "it must be within 576 and 65535";
-        return out_of_bounds("link.mtu", scenario.link.mtu.to_string(), right);
-    }
-    Ok(())
-}
-
 impl<'a> Simulation<'a> {
     /// A scenario at its start; everything random follows from `seed`.
     ///
     /// # Errors
-    /// If the scenario makes no sense.
-    pub fn new(scenario: &'a Scenario, seed: u64) -> Result<Self, ScenarioError> {
-        check(scenario)?;
+    /// If the scenario asks for what the model does not have.
+    pub fn new(scenario: &'a Scenario, seed: u64) -> Result<Self, Unmodelled> {
+        crate::check(scenario)?;
         let mut random = SplitMix64::new(seed);
         let mut draw = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
-        let device = Device::parse(&scenario.sender.qdisc)?;
+        let device = Device::of(&scenario.sender.qdisc)?;
         let interface = Interface::ethernet(scenario.link.mtu);
-        let spec = grammar::parse(&scenario.link.qdisc)
-            .map_err(|error| ScenarioError::Qdisc(error.to_string()))?
-            .spec;
-        if let Some(kind) = spec.unmodelled() {
-            return Err(ScenarioError::UnmodelledQdisc(kind));
-        }
+        let spec = scenario.link.qdisc.spec();
         let queue = spec.build(&interface, SplitMix64::new(draw()), Instant::ZERO);
         let flows = scenario.flow.iter().map(|group| group.count as usize).sum::<usize>();
         let mut connections = Vec::with_capacity(flows + scenario.probe.len());
         for group in scenario.flow.iter().enumerate() {
-            for number in 0..u64::from(group.1.count) {
-                let start_ns = group.1.start.as_nanos() as u64 + number * FLOW_SPACING_NS;
+            for number in 0..group.1.count {
+                let start_ns = (group.1.start + FLOW_SPACING * number).as_nanos() as u64;
                 connections.push(Connection::flow(scenario, device, group, start_ns, draw())?);
             }
         }
@@ -175,6 +149,11 @@ impl<'a> Simulation<'a> {
                 self.now_ns = end_ns;
                 return;
             }
+            debug_assert!(
+                next_ns >= self.now_ns,
+                "time goes back from {} to {next_ns}",
+                self.now_ns
+            );
             self.now_ns = next_ns;
             if next_ns == self.link_ns {
                 self.serve_link();

@@ -27,6 +27,8 @@ mod spec;
 
 pub use disciplines::{ChangeError, Departure, Discipline, DropReason, Dropped, Qdisc};
 pub use dualpi2::{Class, Ecn, Packet, Random, SplitMix64, XorShift64};
+
+pub use grammar::QdiscLine;
 pub use packet::FlowPacket;
 pub(crate) use packet::hash;
 pub use spec::{Config, Device, FifoLimit, Spec};

@@ -1,20 +1,27 @@
 //! What is simulated or run, and what came of it: the vocabulary that all worlds of dualq share, and how figures
 //! are made of samples.
 //!
-//! A [`Scenario`] is one experiment, and the JSON object that result documents carry. A [`Plan`] is what people write: a TOML
-//! file in which values may be lists, which stands for one scenario for each combination of them.
+//! A [`Scenario`] is one experiment whose values make sense, and the JSON object that result documents carry. A [`Plan`] is what
+//! people write: a TOML file in which values may be lists, which stands for one scenario for each combination of them.
 #![forbid(unsafe_code)]
 
+mod bounds;
+mod congestion;
+mod loss;
 mod outcome;
 mod plan;
 mod reader;
 mod scenario;
 pub mod summary;
+mod words;
 
+pub use bounds::ScenarioError;
+pub use congestion::CongestionControl;
+pub use loss::Loss;
 pub use outcome::{Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series};
-pub use plan::{DEFAULTS, Overrides, Plan, Variant};
+pub use plan::{Overrides, Plan, Variant};
 pub use reader::PlanError;
 pub use scenario::{
-    CONGESTION_CONTROLS, FlowGroup, Link, Loss, PROBE_KINDS, ProbeGroup, ReceiverSide, Scenario,
-    SenderSide, TIMER_SLACK,
+    FLOW_SPACING, FlowGroup, Link, PROBE_BYTES, ProbeGroup, ProbeKind, RTT_SAMPLE_INTERVAL,
+    ReceiverSide, SEGMENT_HEADERS, Scenario, SenderSide, Setup, TIMER_SLACK,
 };

@@ -1,37 +1,19 @@
 //! What people write: a TOML file whose values may be lists.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
-use dualq_qdisc::grammar;
-use dualq_units::{Bytes, Rate, tc_time};
+use dualq_qdisc::QdiscLine;
+use dualq_units::{Bytes, Rate};
 
-use crate::reader::{Placed, PlanError, Table, boolean, line_of, nearest, number, parse, text};
-use crate::scenario::{
-    CONGESTION_CONTROLS, DEFAULT_INTERVAL, DEFAULT_TICK, FlowGroup, Link, Loss, PROBE_KINDS,
-    ProbeGroup, ReceiverSide, Scenario, SenderSide, show_time,
+use crate::bounds::{FLOWS, MTUS, ScenarioError};
+use crate::congestion::CongestionControl;
+use crate::loss::Loss;
+use crate::reader::{
+    Lines, Placed, PlanError, Table, boolean, number, parse, text, without_numbers, word,
 };
-
-/// The plan that stands behind every other: what a file or the command line does not say comes from here.
-pub const DEFAULTS: &str = r#"
-name = "unnamed"
-duration = "40s"
-warmup = "10s"
-[link]
-rate = "50mbit"
-rtt = "50ms"
-qdisc = "dualpi2"
-loss = "0%"
-mtu = 1500
-[sender]
-qdisc = "fq"
-gso = true
-[receiver]
-read_interval = "0ms"
-[[flow]]
-cc = "cubic"
-[[probe]]
-kind = "ssh"
-"#;
+use crate::scenario::{FlowGroup, ProbeGroup, Scenario, Setup};
+use crate::words::Word;
 
 /// One or more scenarios, written as one.
 #[derive(Clone, Debug)]
@@ -42,31 +24,29 @@ pub struct Plan {
     pub about: String,
     /// What was published about it, and where.
     pub published: Vec<String>,
-    duration: Duration,
-    warmup: Duration,
-    interval: Duration,
+    /// What all scenarios have in common; of the lists below it has the first values.
+    base: Setup,
     rate: Vec<Rate>,
     rtt: Vec<Duration>,
-    forward: Duration,
-    qdisc: Vec<String>,
+    qdisc: Vec<QdiscLine>,
     loss: Vec<Loss>,
     mtu: Vec<u32>,
-    sender_qdisc: Vec<String>,
+    sender_qdisc: Vec<QdiscLine>,
     gso: Vec<bool>,
     read_interval: Vec<Duration>,
     flows: Vec<Flows>,
-    probes: Vec<ProbeGroup>,
+    /// Which values came from the command line, and which from which line of the file.
+    options: Vec<(&'static str, &'static str)>,
+    lines: Lines,
 }
 
+/// What varies in a group of flows.
 #[derive(Clone, Debug)]
 struct Flows {
-    cc: Vec<String>,
+    cc: Vec<CongestionControl>,
     count: Vec<u32>,
     /// Empty if it is left open: only who needs ECN then asks for it.
     ecn: Vec<bool>,
-    size: Option<Bytes>,
-    start: Duration,
-    stop: Option<Duration>,
 }
 
 /// What the command line says instead of the file. Empty lists say nothing.
@@ -98,163 +78,155 @@ pub struct Variant {
 /// More would hardly be meant, and never be read.
 const MOST_VARIANTS: usize = 10_000;
 
-/// The least MTU that IPv4 hosts must take (RFC 791 §3.1); TCP over less is a case of its own.
-const LEAST_MTU: u32 = 576;
+impl Default for Plan {
+    /// The plan that an empty file is.
+    fn default() -> Self {
+        Self::parse("").expect("the defaults make sense")
+    }
+}
 
 impl Plan {
-    /// Reads a plan from TOML. What it leaves open comes from [`DEFAULTS`].
+    /// Reads a plan from TOML. What it leaves open is that of [`Setup::default`].
     ///
     /// # Errors
     /// If it is not TOML, has unknown keys, or a value makes no sense: with the line, and what would be right.
     pub fn parse(source: &str) -> Result<Self, PlanError> {
-        let defaults = Self::read(DEFAULTS, None)?;
-        Self::read(source, Some(&defaults))
+        Self::parse_with(source, &Overrides::default())
     }
 
-    fn read(source: &str, defaults: Option<&Self>) -> Result<Self, PlanError> {
-        let document = parse(source)?;
-        let mut top = Table::top(source, document.get_ref());
-        let any_text = || text(|word| Ok(word.to_owned()));
-        let name = top.one("name", any_text())?;
-        let about = top.one("about", any_text())?;
-        let published = top.list("published", any_text())?;
-        let duration = top.one("duration", text(positive_time))?;
-        let warmup = top.one("warmup", text(time))?;
-        let interval = top.one("interval", text(positive_time))?;
-
-        let link = top.table("link")?;
-        let mut forward = Duration::ZERO;
-        let (mut rate, mut rtt, mut qdisc, mut loss, mut mtu) = Default::default();
-        if let Some(mut link) = link {
-            rate = link.list("rate", text(self::rate))?;
-            rtt = link.list("rtt", text(time))?;
-            let ways = (link.one("forward", text(time))?, link.one("reverse", text(time))?);
-            match ways {
-                (None, None) => {}
-                (Some(there), Some(back)) if rtt.is_empty() => {
-                    let offset = there.offset;
-                    rtt.push(Placed { value: there.value + back.value, offset });
-                    forward = there.value;
-                }
-                (Some(way), _) | (None, Some(way)) => {
-                    let message = "give either rtt, or both forward and reverse";
-                    return Err(link.error(way.offset, message));
-                }
-            }
-            qdisc = link.list("qdisc", text(self::qdisc))?;
-            loss = link.list("loss", text(Loss::parse))?;
-            mtu = link.list("mtu", number(LEAST_MTU, 65_535))?;
-            link.finish()?;
-        }
-        let (mut sender_qdisc, mut gso, mut read_interval) = Default::default();
-        if let Some(mut sender) = top.table("sender")? {
-            sender_qdisc = sender.list("qdisc", text(self::qdisc))?;
-            gso = sender.list("gso", boolean)?;
-            sender.finish()?;
-        }
-        if let Some(mut receiver) = top.table("receiver")? {
-            read_interval = receiver.list("read_interval", text(time))?;
-            receiver.finish()?;
-        }
-        let flows = top.tables("flow")?.into_iter().map(flows).collect::<Result<Vec<_>, _>>()?;
-        let probes = top.tables("probe")?.into_iter().map(probe).collect::<Result<Vec<_>, _>>()?;
-        top.finish()?;
-
-        let warmup_offset = warmup.as_ref().map(|warmup| warmup.offset);
-        let values = |given: Vec<Placed<_>>| given.into_iter().map(|placed| placed.value).collect();
-        let plan = Self {
-            name: one_or(name, defaults, |plan| plan.name.clone()),
-            about: about.map_or(String::new(), |about| about.value),
-            published: values(published),
-            duration: one_or(duration, defaults, |plan| plan.duration),
-            warmup: one_or(warmup, defaults, |plan| plan.warmup),
-            interval: interval.map_or(DEFAULT_INTERVAL, |interval| interval.value),
-            rate: list_or(rate, defaults, |plan| &plan.rate),
-            rtt: list_or(rtt, defaults, |plan| &plan.rtt),
-            forward,
-            qdisc: list_or(qdisc, defaults, |plan| &plan.qdisc),
-            loss: list_or(loss, defaults, |plan| &plan.loss),
-            mtu: list_or(mtu, defaults, |plan| &plan.mtu),
-            sender_qdisc: list_or(sender_qdisc, defaults, |plan| &plan.sender_qdisc),
-            gso: list_or(gso, defaults, |plan| &plan.gso),
-            read_interval: list_or(read_interval, defaults, |plan| &plan.read_interval),
-            flows: if flows.is_empty() {
-                defaults.map_or(flows, |plan| plan.flows.clone())
-            } else {
-                flows
-            },
-            probes: if probes.is_empty() {
-                defaults.map_or(probes, |plan| plan.probes.clone())
-            } else {
-                probes
-            },
-        };
-        plan.check().map_err(|message| PlanError {
-            line: warmup_offset.map(|offset| line_of(source, offset)),
-            message,
-        })?;
+    /// Reads a plan of which some values are overridden.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse); what is wrong with an override names its option.
+    pub fn parse_with(source: &str, overrides: &Overrides) -> Result<Self, PlanError> {
+        let mut plan = Self::read(source)?;
+        plan.apply(overrides)?;
+        plan.check()?;
         Ok(plan)
     }
 
-    /// What no single value can be blamed for.
-    fn check(&self) -> Result<(), String> {
-        if self.warmup >= self.duration {
-            return Err(format!(
-                "warmup is {} and duration {}; nothing is left to measure",
-                show_time(self.warmup),
-                show_time(self.duration)
-            ));
+    fn read(source: &str) -> Result<Self, PlanError> {
+        let document = parse(source)?;
+        let lines = RefCell::new(Lines::new());
+        let mut top = Table::top(source, document.get_ref(), &lines);
+        let mut base = Setup::default();
+        set(&mut base.name, top.one("name", text)?);
+        let mut about = String::new();
+        set(&mut about, top.one("about", text)?);
+        let published = values(top.list("published", text)?);
+        set(&mut base.duration, top.one("duration", word)?);
+        set(&mut base.warmup, top.one("warmup", word)?);
+        set(&mut base.interval, top.one("interval", word)?);
+
+        let link = &mut base.link;
+        let (mut rate, mut rtt, mut qdisc, mut loss, mut mtu) = Default::default();
+        if let Some(mut table) = top.table("link")? {
+            rate = values(table.list("rate", word)?);
+            rtt = values(table.list("rtt", word)?);
+            match (table.one("forward", word)?, table.one("reverse", word)?) {
+                (None, None) => {}
+                (Some(there), Some(back)) if rtt.is_empty() => {
+                    link.forward = there.value;
+                    rtt.push(there.value.saturating_add(back.value));
+                    table.stands_for("rtt", "reverse");
+                }
+                (Some(Placed { offset, .. }), _) | (None, Some(Placed { offset, .. })) => {
+                    let message = "give either rtt, or both forward and reverse";
+                    return Err(table.error(offset, message));
+                }
+            }
+            qdisc = values(table.list("qdisc", word)?);
+            loss = values(table.list("loss", word)?);
+            mtu = values(table.list("mtu", number(MTUS))?);
+            table.finish()?;
         }
-        if self.variants_count() > MOST_VARIANTS {
-            return Err(format!(
-                "{} combinations; a plan has at most {MOST_VARIANTS}",
-                self.variants_count()
-            ));
+        let (mut sender_qdisc, mut gso, mut read_interval) = Default::default();
+        if let Some(mut table) = top.table("sender")? {
+            sender_qdisc = values(table.list("qdisc", word)?);
+            gso = values(table.list("gso", boolean)?);
+            table.finish()?;
+        }
+        if let Some(mut table) = top.table("receiver")? {
+            read_interval = values(table.list("read_interval", word)?);
+            table.finish()?;
+        }
+        let groups = top.tables("flow")?.into_iter().map(flows).collect::<Result<Vec<_>, _>>()?;
+        let probes = top.tables("probe")?.into_iter().map(probe).collect::<Result<Vec<_>, _>>()?;
+        top.finish()?;
+
+        let mut flows: Vec<Flows> = base.flow.iter().map(Flows::of).collect();
+        if !groups.is_empty() {
+            (base.flow, flows) = groups.into_iter().unzip();
+        }
+        if !probes.is_empty() {
+            base.probe = probes;
+        }
+        let plan = Self {
+            name: base.name.clone(),
+            about,
+            published,
+            rate: list_or(rate, &base.link.rate),
+            rtt: list_or(rtt, &base.link.rtt),
+            qdisc: list_or(qdisc, &base.link.qdisc),
+            loss: list_or(loss, &base.link.loss),
+            mtu: list_or(mtu, &base.link.mtu),
+            sender_qdisc: list_or(sender_qdisc, &base.sender.qdisc),
+            gso: list_or(gso, &base.sender.gso),
+            read_interval: list_or(read_interval, &base.receiver.read_interval),
+            flows,
+            base,
+            options: Vec::new(),
+            lines: lines.into_inner(),
+        };
+        Ok(plan)
+    }
+
+    /// Makes sure that all its scenarios make sense.
+    fn check(&self) -> Result<(), PlanError> {
+        let count = self.variants_count();
+        if count > MOST_VARIANTS {
+            let message = format!("{count} combinations; a plan has at most {MOST_VARIANTS}");
+            return Err(PlanError::on_line(None, message));
+        }
+        for (_, setup) in self.setups() {
+            Scenario::try_from(setup).map_err(|error| self.blame(&error))?;
         }
         Ok(())
     }
 
-    /// Puts in what the command line says.
-    ///
-    /// # Errors
-    /// If a value makes no sense.
-    pub fn apply(&mut self, overrides: &Overrides) -> Result<(), PlanError> {
-        fn all<T>(
-            option: &str,
-            words: &[String],
-            read: impl Fn(&str) -> Result<T, String>,
-            into: &mut Vec<T>,
-        ) -> Result<(), PlanError> {
-            if words.is_empty() {
-                return Ok(());
-            }
-            let refuse = |message| PlanError::outside(format!("--{option}: {message}"));
-            *into =
-                words.iter().map(|word| read(word).map_err(refuse)).collect::<Result<_, _>>()?;
-            Ok(())
+    /// Says where a value stands that makes no sense.
+    fn blame(&self, error: &ScenarioError) -> PlanError {
+        let ScenarioError { key, message } = error;
+        if let Some((option, _)) = self.options.iter().find(|(_, of)| *of == without_numbers(key)) {
+            return PlanError::of_option(option, message);
         }
-        all("qdisc", &overrides.qdisc, qdisc, &mut self.qdisc)?;
-        all("rate", &overrides.rate, rate, &mut self.rate)?;
-        all("rtt", &overrides.rtt, time, &mut self.rtt)?;
-        if !overrides.rtt.is_empty() {
-            self.forward = Duration::ZERO;
+        // What a table leaves open is told on the table's own line.
+        let table = key.rsplit_once('.').map_or("", |(table, _)| table);
+        let line = self.lines.get(key).or_else(|| self.lines.get(table));
+        PlanError::on_line(line.copied(), format!("{}: {message}", without_numbers(key)))
+    }
+
+    /// Puts in what the command line says.
+    fn apply(&mut self, overrides: &Overrides) -> Result<(), PlanError> {
+        let Overrides { qdisc, cc, rate, rtt, duration, interval } = overrides;
+        let options = &mut self.options;
+        put_all(options, ("qdisc", "link.qdisc"), qdisc, &mut self.qdisc)?;
+        put_all(options, ("rate", "link.rate"), rate, &mut self.rate)?;
+        put_all(options, ("rtt", "link.rtt"), rtt, &mut self.rtt)?;
+        if !rtt.is_empty() {
+            self.base.link.forward = Duration::ZERO;
         }
         for flows in &mut self.flows {
-            all("cc", &overrides.cc, congestion_control, &mut flows.cc)?;
+            put_all(options, ("cc", "flow.cc"), cc, &mut flows.cc)?;
         }
-        if let Some(duration) = &overrides.duration {
-            let refuse = |message| PlanError::outside(format!("--duration: {message}"));
-            self.duration = positive_time(duration).map_err(refuse)?;
-            // A shorter run keeps its proportions.
-            if self.warmup >= self.duration {
-                self.warmup = self.duration / 4;
-            }
+        put(options, ("interval", "interval"), interval.as_deref(), &mut self.base.interval)?;
+        let Setup { duration: all, warmup, .. } = &mut self.base;
+        put(options, ("duration", "duration"), duration.as_deref(), all)?;
+        // A shorter run keeps its proportions.
+        if duration.is_some() && *warmup >= *all {
+            *warmup = *all / 4;
         }
-        if let Some(interval) = &overrides.interval {
-            let refuse = |message| PlanError::outside(format!("--interval: {message}"));
-            self.interval = positive_time(interval).map_err(refuse)?;
-        }
-        self.check().map_err(PlanError::outside)
+        Ok(())
     }
 
     fn variants_count(&self) -> usize {
@@ -271,207 +243,161 @@ impl Plan {
     /// One scenario for each combination of the values that are lists, those that are written last changing fastest.
     #[must_use]
     pub fn variants(&self) -> Vec<Variant> {
-        let base = Scenario {
-            name: self.name.clone(),
-            duration: self.duration,
-            warmup: self.warmup,
-            link: Link {
-                rate: self.rate[0],
-                rtt: self.rtt[0],
-                forward: self.forward,
-                qdisc: self.qdisc[0].clone(),
-                loss: self.loss[0],
-                mtu: self.mtu[0],
-            },
-            sender: SenderSide { qdisc: self.sender_qdisc[0].clone(), gso: self.gso[0] },
-            receiver: ReceiverSide { read_interval: self.read_interval[0] },
-            flow: self.flows.iter().map(Flows::first).collect(),
-            probe: self.probes.clone(),
-            interval: self.interval,
-            tick: DEFAULT_TICK,
+        let variant = |(settings, setup)| {
+            let scenario = Scenario::try_from(setup).expect("a plan was checked when it was read");
+            Variant { settings, scenario }
         };
-        let mut variants = vec![Variant { settings: Vec::new(), scenario: base }];
-        vary(&mut variants, "rate", &self.rate, |s, v| s.link.rate = *v, Rate::to_string);
-        vary(&mut variants, "rtt", &self.rtt, |s, v| s.link.rtt = *v, |v| show_time(*v));
-        vary(&mut variants, "loss", &self.loss, |s, v| s.link.loss = *v, Loss::to_string);
-        vary(&mut variants, "mtu", &self.mtu, |s, v| s.link.mtu = *v, u32::to_string);
-        let set = |s: &mut Scenario, v: &String| s.sender.qdisc.clone_from(v);
-        vary(&mut variants, "sender qdisc", &self.sender_qdisc, set, String::clone);
-        vary(&mut variants, "gso", &self.gso, |s, v| s.sender.gso = *v, bool::to_string);
-        let set = |s: &mut Scenario, v: &Duration| s.receiver.read_interval = *v;
-        vary(&mut variants, "read interval", &self.read_interval, set, |v| show_time(*v));
-        let set = |s: &mut Scenario, v: &String| s.link.qdisc.clone_from(v);
-        vary(&mut variants, "qdisc", &self.qdisc, set, String::clone);
+        self.setups().into_iter().map(variant).collect()
+    }
+
+    fn setups(&self) -> Vec<Draft> {
+        let mut base = self.base.clone();
+        base.link.rate = self.rate[0];
+        base.link.rtt = self.rtt[0];
+        base.link.qdisc.clone_from(&self.qdisc[0]);
+        base.link.loss = self.loss[0];
+        base.link.mtu = self.mtu[0];
+        base.sender.qdisc.clone_from(&self.sender_qdisc[0]);
+        base.sender.gso = self.gso[0];
+        base.receiver.read_interval = self.read_interval[0];
+        for (group, flows) in base.flow.iter_mut().zip(&self.flows) {
+            group.cc = flows.cc[0];
+            group.count = flows.count[0];
+            group.ecn = flows.ecn.first().copied().unwrap_or(false);
+        }
+        let mut drafts = vec![(Vec::new(), base)];
+        vary(&mut drafts, "rate", &self.rate, |s, v| s.link.rate = *v, Word::write);
+        vary(&mut drafts, "rtt", &self.rtt, |s, v| s.link.rtt = *v, Word::write);
+        vary(&mut drafts, "loss", &self.loss, |s, v| s.link.loss = *v, Word::write);
+        vary(&mut drafts, "mtu", &self.mtu, |s, v| s.link.mtu = *v, u32::to_string);
+        let set = |s: &mut Setup, v: &QdiscLine| s.sender.qdisc.clone_from(v);
+        vary(&mut drafts, "sender qdisc", &self.sender_qdisc, set, Word::write);
+        vary(&mut drafts, "gso", &self.gso, |s, v| s.sender.gso = *v, bool::to_string);
+        let set = |s: &mut Setup, v: &Duration| s.receiver.read_interval = *v;
+        vary(&mut drafts, "read interval", &self.read_interval, set, Word::write);
+        let set = |s: &mut Setup, v: &QdiscLine| s.link.qdisc.clone_from(v);
+        vary(&mut drafts, "qdisc", &self.qdisc, set, Word::write);
         for (group, flows) in self.flows.iter().enumerate() {
             let called = |what: &str| match self.flows.len() {
                 1 => what.to_owned(),
                 _ => format!("{what} {}", group + 1),
             };
-            let set = |s: &mut Scenario, v: &String| s.flow[group].cc.clone_from(v);
-            vary(&mut variants, &called("cc"), &flows.cc, set, String::clone);
-            let set = |s: &mut Scenario, v: &u32| s.flow[group].count = *v;
-            vary(&mut variants, &called("flows"), &flows.count, set, u32::to_string);
-            let set = |s: &mut Scenario, v: &bool| s.flow[group].ecn = *v;
-            vary(&mut variants, &called("ecn"), &flows.ecn, set, bool::to_string);
+            let set = |s: &mut Setup, v: &CongestionControl| s.flow[group].cc = *v;
+            vary(&mut drafts, &called("cc"), &flows.cc, set, Word::write);
+            let set = |s: &mut Setup, v: &u32| s.flow[group].count = *v;
+            vary(&mut drafts, &called("flows"), &flows.count, set, u32::to_string);
+            let set = |s: &mut Setup, v: &bool| s.flow[group].ecn = *v;
+            vary(&mut drafts, &called("ecn"), &flows.ecn, set, bool::to_string);
             if flows.ecn.is_empty() {
-                for variant in &mut variants {
-                    let flow = &mut variant.scenario.flow[group];
-                    flow.ecn = flow.cc == "dctcp";
+                for (_, setup) in &mut drafts {
+                    let flow = &mut setup.flow[group];
+                    flow.ecn = flow.cc.needs_ecn();
                 }
             }
         }
-        variants
+        drafts
     }
 }
 
-/// Turns each variant into one for each of `values`, and says so if there are several.
+/// A scenario before it is checked, with what sets it apart.
+type Draft = (Vec<(String, String)>, Setup);
+
+/// Turns each draft into one for each of `values`, and says so if there are several.
 fn vary<T>(
-    variants: &mut Vec<Variant>,
+    drafts: &mut Vec<Draft>,
     what: &str,
     values: &[T],
-    set: impl Fn(&mut Scenario, &T),
+    set: impl Fn(&mut Setup, &T),
     show: impl Fn(&T) -> String,
 ) {
     if values.len() < 2 {
         return;
     }
-    let each = |variant: Variant| {
+    let each = |draft: Draft| {
         let mut more = Vec::with_capacity(values.len());
         for value in values {
-            let mut variant = variant.clone();
-            set(&mut variant.scenario, value);
-            variant.settings.push((what.to_owned(), show(value)));
-            more.push(variant);
+            let (mut settings, mut setup) = draft.clone();
+            set(&mut setup, value);
+            settings.push((what.to_owned(), show(value)));
+            more.push((settings, setup));
         }
         more
     };
-    *variants = std::mem::take(variants).into_iter().flat_map(each).collect();
+    *drafts = std::mem::take(drafts).into_iter().flat_map(each).collect();
 }
 
 impl Flows {
-    fn first(&self) -> FlowGroup {
-        FlowGroup {
-            cc: self.cc[0].clone(),
-            count: self.count[0],
-            ecn: self.ecn.first().copied().unwrap_or(false),
-            size: self.size,
-            start: self.start,
-            stop: self.stop,
-        }
+    fn of(group: &FlowGroup) -> Self {
+        Self { cc: vec![group.cc], count: vec![group.count], ecn: Vec::new() }
     }
 }
 
-fn one_or<T>(given: Option<Placed<T>>, defaults: Option<&Plan>, of: impl Fn(&Plan) -> T) -> T {
-    let default = || defaults.map(of).expect("the defaults say everything");
-    given.map_or_else(default, |placed| placed.value)
+/// Puts the words of an option in the place of what the file says.
+fn put_all<T: Word>(
+    options: &mut Vec<(&'static str, &'static str)>,
+    (option, key): (&'static str, &'static str),
+    words: &[String],
+    into: &mut Vec<T>,
+) -> Result<(), PlanError> {
+    if !words.is_empty() {
+        let read = |word: &String| T::read(word).map_err(|m| PlanError::of_option(option, m));
+        *into = words.iter().map(read).collect::<Result<_, _>>()?;
+        options.push((option, key));
+    }
+    Ok(())
 }
 
-fn list_or<T: Clone>(
-    given: Vec<Placed<T>>,
-    defaults: Option<&Plan>,
-    of: impl Fn(&Plan) -> &Vec<T>,
-) -> Vec<T> {
-    if given.is_empty() {
-        defaults.map_or(Vec::new(), |plan| of(plan).clone())
-    } else {
-        given.into_iter().map(|placed| placed.value).collect()
+/// The same for an option that is given once.
+fn put<T: Word>(
+    options: &mut Vec<(&'static str, &'static str)>,
+    (option, key): (&'static str, &'static str),
+    given: Option<&str>,
+    into: &mut T,
+) -> Result<(), PlanError> {
+    if let Some(given) = given {
+        *into = T::read(given).map_err(|message| PlanError::of_option(option, message))?;
+        options.push((option, key));
+    }
+    Ok(())
+}
+
+fn set<T>(into: &mut T, given: Option<Placed<T>>) {
+    if let Some(placed) = given {
+        *into = placed.value;
     }
 }
 
-fn flows(mut table: Table<'_, '_>) -> Result<Flows, PlanError> {
-    let cc = table.list("cc", text(congestion_control))?;
-    let count = table.list("count", number(1, 100_000))?;
-    let ecn = table.list("ecn", boolean)?;
-    let size = table.one("size", text(size))?;
-    let start = table.one("start", text(time))?;
-    let stop = table.one("stop", text(positive_time))?;
-    if cc.is_empty() {
+fn values<T>(given: Vec<Placed<T>>) -> Vec<T> {
+    given.into_iter().map(|placed| placed.value).collect()
+}
+
+fn list_or<T: Clone>(given: Vec<T>, default: &T) -> Vec<T> {
+    if given.is_empty() { vec![default.clone()] } else { given }
+}
+
+fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), PlanError> {
+    let cc = values(table.list("cc", word)?);
+    let count = values(table.list("count", number(FLOWS))?);
+    let ecn = values(table.list("ecn", boolean)?);
+    let Some(first) = cc.first() else {
         let message = "a flow needs a congestion control, such as cc = \"cubic\"";
         return Err(table.error(table.offset(), message));
-    }
-    let start_at = start.map_or(Duration::ZERO, |start| start.value);
-    if let Some(stop) = &stop
-        && stop.value <= start_at
-    {
-        return Err(table.error(stop.offset, "stop must be after start"));
-    }
-    let values = |given: Vec<Placed<_>>| given.into_iter().map(|placed| placed.value).collect();
-    let flows = Flows {
-        cc: values(cc),
-        count: if count.is_empty() {
-            vec![1]
-        } else {
-            count.into_iter().map(|c| c.value).collect()
-        },
-        ecn: ecn.into_iter().map(|ecn| ecn.value).collect(),
-        size: size.map(|size| size.value),
-        start: start_at,
-        stop: stop.map(|stop| stop.value),
     };
+    let mut group = FlowGroup::of(*first);
+    group.size = table.one("size", word::<Bytes>)?.map(|size| size.value);
+    set(&mut group.start, table.one("start", word)?);
+    group.stop = table.one("stop", word)?.map(|stop| stop.value);
     table.finish()?;
-    Ok(flows)
+    let count = list_or(count, &group.count);
+    Ok((group, Flows { cc, count, ecn }))
 }
 
 fn probe(mut table: Table<'_, '_>) -> Result<ProbeGroup, PlanError> {
-    let kind = table.one("kind", text(probe_kind))?;
-    let interval = table.one("interval", text(positive_time))?;
-    let cc = table.one("cc", text(congestion_control))?;
-    let ecn = table.one("ecn", boolean)?;
+    let mut probe = ProbeGroup::default();
+    set(&mut probe.kind, table.one("kind", word)?);
+    set(&mut probe.interval, table.one("interval", word)?);
+    set(&mut probe.cc, table.one("cc", word)?);
+    set(&mut probe.ecn, table.one("ecn", boolean)?);
     table.finish()?;
-    Ok(ProbeGroup {
-        kind: kind.map_or_else(|| "ssh".to_owned(), |kind| kind.value),
-        interval: interval.map_or(Duration::from_millis(50), |interval| interval.value),
-        cc: cc.map_or_else(|| "cubic".to_owned(), |cc| cc.value),
-        ecn: ecn.is_some_and(|ecn| ecn.value),
-    })
-}
-
-fn time(word: &str) -> Result<Duration, String> {
-    tc_time::parse(word).map_err(|error| error.to_string())
-}
-
-fn positive_time(word: &str) -> Result<Duration, String> {
-    match time(word)? {
-        Duration::ZERO => Err("it must be longer than 0".to_owned()),
-        time => Ok(time),
-    }
-}
-
-fn rate(word: &str) -> Result<Rate, String> {
-    let rate: Rate = word.parse().map_err(|error| format!("{error}"))?;
-    if rate.as_bits_per_second() == 0 {
-        return Err("a link needs a rate above 0, such as 50mbit".to_owned());
-    }
-    Ok(rate)
-}
-
-fn size(word: &str) -> Result<Bytes, String> {
-    match word.parse::<Bytes>() {
-        Ok(Bytes(0)) => Err("a transfer has at least 1 byte".to_owned()),
-        Ok(size) => Ok(size),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// A line that the grammar takes. It is kept as it was written: that is how its author will look for it in the table.
-fn qdisc(line: &str) -> Result<String, String> {
-    grammar::parse(line).map_err(|error| error.to_string())?;
-    Ok(line.to_owned())
-}
-
-fn congestion_control(name: &str) -> Result<String, String> {
-    known("congestion control", name, &CONGESTION_CONTROLS)
-}
-
-fn probe_kind(name: &str) -> Result<String, String> {
-    known("kind of probe", name, &PROBE_KINDS)
-}
-
-fn known(what: &str, name: &str, all: &[&str]) -> Result<String, String> {
-    if all.contains(&name) {
-        return Ok(name.to_owned());
-    }
-    let near = nearest(name, all.iter().copied());
-    let hint = near.map_or(String::new(), |near| format!("did you mean {near:?}? "));
-    Err(format!("unknown {what} {name:?}; {hint}known are {}", all.join(", ")))
+    Ok(probe)
 }

@@ -1,27 +1,49 @@
 //! TOML, read with an eye on what was meant: unknown keys are refused with the nearest right one, and every complaint names
 //! its line.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::bounds::whole_number;
+use crate::words::{Word, nearest};
+
 /// What is wrong with a plan, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", line.map_or(String::new(), |line| format!("line {line}: ")))]
+#[error("{}{message}", prefix(*.line, *.option))]
 pub struct PlanError {
-    /// The line, from 1; none if the fault is not in a file.
+    /// The line, from 1; none if the fault is not on one.
     pub line: Option<usize>,
+    /// The option of the command line that is at fault, if one is: `rate`.
+    pub option: Option<&'static str>,
     /// What is wrong, and what would be right.
     pub message: String,
 }
 
-impl PlanError {
-    pub(crate) fn outside(message: impl Into<String>) -> Self {
-        Self { line: None, message: message.into() }
+fn prefix(line: Option<usize>, option: Option<&str>) -> String {
+    match (option, line) {
+        (Some(option), _) => format!("--{option}: "),
+        (None, Some(line)) => format!("line {line}: "),
+        (None, None) => String::new(),
     }
 }
+
+impl PlanError {
+    pub(crate) fn on_line(line: Option<usize>, message: impl Into<String>) -> Self {
+        Self { line, option: None, message: message.into() }
+    }
+
+    pub(crate) fn of_option(option: &'static str, message: impl Into<String>) -> Self {
+        Self { line: None, option: Some(option), message: message.into() }
+    }
+}
+
+/// On which line each value was found, by its key: `flow[0].count`.
+pub(crate) type Lines = BTreeMap<String, usize>;
 
 /// A value with the place where it stands.
 #[derive(Clone, Debug)]
@@ -33,41 +55,50 @@ pub(crate) struct Placed<T> {
 /// A table that knows its name and which of its keys were asked for.
 pub(crate) struct Table<'a, 'i> {
     source: &'i str,
+    /// As it is called in complaints: `flow`.
     name: String,
+    /// Which of them: `flow[0]`.
+    place: String,
+    lines: &'a RefCell<Lines>,
     offset: usize,
     table: &'a DeTable<'i>,
     known: BTreeSet<&'static str>,
 }
 
-pub(crate) fn line_of(source: &str, offset: usize) -> usize {
+fn line_of(source: &str, offset: usize) -> usize {
     1 + source.as_bytes()[..offset.min(source.len())].iter().filter(|byte| **byte == b'\n').count()
 }
 
 /// Parses a whole file.
 pub(crate) fn parse(source: &str) -> Result<Spanned<DeTable<'_>>, PlanError> {
-    DeTable::parse(source).map_err(|error| PlanError {
-        line: error.span().map(|span| line_of(source, span.start)),
-        message: error.message().to_owned(),
+    DeTable::parse(source).map_err(|error| {
+        let line = error.span().map(|span| line_of(source, span.start));
+        PlanError::on_line(line, error.message())
     })
 }
 
 impl<'a, 'i> Table<'a, 'i> {
-    pub(crate) fn top(source: &'i str, table: &'a DeTable<'i>) -> Self {
-        Self { source, name: String::new(), offset: 0, table, known: BTreeSet::new() }
+    /// The whole file. Where the values are goes to `lines`.
+    pub(crate) fn top(source: &'i str, table: &'a DeTable<'i>, lines: &'a RefCell<Lines>) -> Self {
+        let (name, place) = (String::new(), String::new());
+        Self { source, name, place, lines, offset: 0, table, known: BTreeSet::new() }
     }
 
     pub(crate) fn error(&self, offset: usize, message: impl Display) -> PlanError {
-        PlanError { line: Some(line_of(self.source, offset)), message: message.to_string() }
+        PlanError::on_line(Some(line_of(self.source, offset)), message.to_string())
     }
 
     /// The key as it is called in complaints: `link.rate`.
     fn path(&self, key: &str) -> String {
-        if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) }
+        join(&self.name, key)
     }
 
     fn get(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'i>>> {
         self.known.insert(key);
-        self.table.get(key)
+        let value = self.table.get(key)?;
+        let line = line_of(self.source, value.span().start);
+        self.lines.borrow_mut().insert(join(&self.place, key), line);
+        Some(value)
     }
 
     /// A table inside this one.
@@ -77,8 +108,9 @@ impl<'a, 'i> Table<'a, 'i> {
         let DeValue::Table(table) = value.get_ref() else {
             return Err(self.error(offset, format!("{} must be a table, [{key}]", self.path(key))));
         };
-        let name = self.path(key);
-        Ok(Some(Table { source: self.source, name, offset, table, known: BTreeSet::new() }))
+        let (name, place) = (self.path(key), join(&self.place, key));
+        let (source, lines, known) = (self.source, self.lines, BTreeSet::new());
+        Ok(Some(Table { source, name, place, lines, offset, table, known }))
     }
 
     /// The tables of an array, `[[key]]`.
@@ -91,12 +123,13 @@ impl<'a, 'i> Table<'a, 'i> {
             return wrong(self, value.span().start);
         };
         let mut tables = Vec::new();
-        for entry in entries {
+        for (number, entry) in entries.iter().enumerate() {
             let offset = entry.span().start;
             let DeValue::Table(table) = entry.get_ref() else { return wrong(self, offset) };
-            let name = self.path(key);
-            let known = BTreeSet::new();
-            tables.push(Table { source: self.source, name, offset, table, known });
+            let (name, place) = (self.path(key), format!("{}[{number}]", join(&self.place, key)));
+            let (source, lines, known) = (self.source, self.lines, BTreeSet::new());
+            lines.borrow_mut().insert(place.clone(), line_of(source, offset));
+            tables.push(Table { source, name, place, lines, offset, table, known });
         }
         Ok(tables)
     }
@@ -140,6 +173,14 @@ impl<'a, 'i> Table<'a, 'i> {
         Ok(values.pop())
     }
 
+    /// Blames `key` where `other` stands, from which it was made.
+    pub(crate) fn stands_for(&mut self, key: &str, other: &str) {
+        let mut lines = self.lines.borrow_mut();
+        if let Some(line) = lines.get(&join(&self.place, other)).copied() {
+            lines.insert(join(&self.place, key), line);
+        }
+    }
+
     /// Where the table stands.
     pub(crate) fn offset(&self) -> usize {
         self.offset
@@ -169,21 +210,27 @@ impl<'a, 'i> Table<'a, 'i> {
     }
 }
 
-/// The known word that an unknown one was probably meant to be.
-pub(crate) fn nearest<'w>(unknown: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-    known
-        .map(|word| (strsim::damerau_levenshtein(unknown, word), word))
-        .filter(|(distance, word)| *distance <= 1 + word.len() / 4)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, word)| word)
+fn join(table: &str, key: &str) -> String {
+    if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") }
 }
 
-/// Reads a string with `parse`.
-pub(crate) fn text<T>(
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> impl Fn(&DeValue<'_>) -> Result<T, String> {
-    move |value| match value {
-        DeValue::String(text) => parse(text),
+/// The key of a value as complaints call it: which of several tables is told by the line.
+pub(crate) fn without_numbers(key: &str) -> String {
+    let parts = key.split('.').map(|part| part.split('[').next().unwrap_or(part));
+    parts.collect::<Vec<_>>().join(".")
+}
+
+/// Reads a value that is written as a word.
+pub(crate) fn word<T: Word>(value: &DeValue<'_>) -> Result<T, String> {
+    match value {
+        DeValue::String(text) => T::read(text),
+        _ => Err("write it as a string, in quotes".to_owned()),
+    }
+}
+
+pub(crate) fn text(value: &DeValue<'_>) -> Result<String, String> {
+    match value {
+        DeValue::String(text) => Ok(text.to_string()),
         _ => Err("write it as a string, in quotes".to_owned()),
     }
 }
@@ -195,12 +242,15 @@ pub(crate) fn boolean(value: &DeValue<'_>) -> Result<bool, String> {
     }
 }
 
-/// Reads a whole number between `least` and `most`.
-pub(crate) fn number(least: u32, most: u32) -> impl Fn(&DeValue<'_>) -> Result<u32, String> {
+/// Reads a whole number within `bounds`.
+pub(crate) fn number(bounds: RangeInclusive<u32>) -> impl Fn(&DeValue<'_>) -> Result<u32, String> {
     move |value| {
-        let wrong = || format!("give a whole number from {least} to {most}");
-        let DeValue::Integer(integer) = value else { return Err(wrong()) };
-        let parsed = u32::from_str_radix(integer.as_str(), integer.radix());
-        parsed.ok().filter(|number| (least..=most).contains(number)).ok_or_else(wrong)
+        let parsed = match value {
+            DeValue::Integer(integer) => {
+                u32::from_str_radix(integer.as_str(), integer.radix()).ok()
+            }
+            _ => None,
+        };
+        parsed.filter(|number| bounds.contains(number)).ok_or_else(|| whole_number(&bounds))
     }
 }

@@ -1,30 +1,95 @@
-//! What is simulated: the same object that result documents and reference files carry as JSON.
+//! What is run: the same object that result documents and reference files carry as JSON.
 
 use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
 use std::time::Duration;
 
-use dualq_units::{Bytes, Rate, tc_time};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use dualq_qdisc::QdiscLine;
+use dualq_units::{Bytes, Rate};
+use serde::{Deserialize, Serialize};
 
-/// The congestion controls that there are, by the kernel's names.
-pub const CONGESTION_CONTROLS: [&str; 4] = ["reno", "cubic", "dctcp", "bbr"];
-
-/// The kinds of probes that there are.
-pub const PROBE_KINDS: [&str; 2] = ["ssh", "ping"];
+use crate::bounds::{self, ScenarioError};
+use crate::congestion::CongestionControl;
+use crate::loss::Loss;
+use crate::words::{Word, known, optional_word, word};
 
 /// How much later than it wanted a program wakes that sleeps, in every world: Linux's default (`PR_SET_TIMERSLACK`, prctl(2)).
 pub const TIMER_SLACK: Duration = Duration::from_micros(50);
 
-/// A dumbbell: flows and probes from senders of their own, across one bottleneck, to one receiver.
+/// Flows of a group start this far apart, in every world.
+pub const FLOW_SPACING: Duration = Duration::from_millis(50);
+
+/// How often the smoothed round-trip times are looked at, in every world.
+pub const RTT_SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Bytes of an `ssh` probe's question, and of its answer.
+pub const PROBE_BYTES: u32 = 48;
+
+/// What a TCP segment has beside its payload where line rates are counted: the headers of IP and TCP with timestamps, and
+/// Ethernet's.
+pub const SEGMENT_HEADERS: u32 = dualq_tcp::HEADER_BYTES + dualq_tcp::ETHERNET_BYTES;
+
+/// One experiment whose values make sense: every world can run it, or says which part it does not have.
+///
+/// Made from a [`Setup`], in which the fields are described, or read from JSON. They can be read here and not changed:
+/// [`into_setup`](Self::into_setup) gives them back.
+///
+/// ```
+/// use dualq_scenario::{CongestionControl, FlowGroup, Link, Scenario, Setup};
+///
+/// let bbr = FlowGroup { count: 4, ..FlowGroup::of(CongestionControl::Bbr) };
+/// let link = Link { qdisc: "fq_codel".parse()?, ..Link::default() };
+/// let scenario = Scenario::try_from(Setup { link, flow: vec![bbr], ..Setup::default() })?;
+/// assert_eq!(scenario.flow[0].count, 4);
+///
+/// let refused = Scenario::try_from(Setup { duration: scenario.warmup, ..Setup::default() });
+/// assert_eq!(refused.unwrap_err().to_string(), "warmup: 10s of a duration of 10s leave nothing to measure");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Scenario {
+#[serde(try_from = "Setup")]
+pub struct Scenario(Setup);
+
+impl Scenario {
+    /// The fields, to change them.
+    #[must_use]
+    pub fn into_setup(self) -> Setup {
+        self.0
+    }
+}
+
+impl TryFrom<Setup> for Scenario {
+    type Error = ScenarioError;
+
+    fn try_from(setup: Setup) -> Result<Self, ScenarioError> {
+        bounds::check(&setup)?;
+        Ok(Self(setup))
+    }
+}
+
+impl Deref for Scenario {
+    type Target = Setup;
+
+    fn deref(&self) -> &Setup {
+        &self.0
+    }
+}
+
+/// What a [`Scenario`] is made of. A dumbbell: flows and probes from senders of their own, across one bottleneck, to one
+/// receiver.
+///
+/// The default is 40 s of one CUBIC flow and an `ssh` probe over 50 Mbit/s and 50 ms, through `dualpi2`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
     /// Its name.
     pub name: String,
     /// How long it runs.
-    #[serde(with = "time")]
+    #[serde(with = "word")]
     pub duration: Duration,
     /// Figures are taken from here to the end.
-    #[serde(with = "time")]
+    #[serde(with = "word")]
     pub warmup: Duration,
     /// The bottleneck.
     pub link: Link,
@@ -40,17 +105,34 @@ pub struct Scenario {
     #[serde(
         default = "default_interval",
         skip_serializing_if = "is_default_interval",
-        with = "time"
+        with = "word"
     )]
     pub interval: Duration,
     /// The length of a jiffy: the senders' kernels look at some things only so often. The reference kernel's is 10 ms.
-    #[serde(default = "default_tick", skip_serializing_if = "is_default_tick", with = "time")]
+    #[serde(default = "default_tick", skip_serializing_if = "is_default_tick", with = "word")]
     pub tick: Duration,
 }
 
-pub(crate) const DEFAULT_TICK: Duration = Duration::from_millis(10);
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            name: "unnamed".to_owned(),
+            duration: Duration::from_secs(40),
+            warmup: Duration::from_secs(10),
+            link: Link::default(),
+            sender: SenderSide::default(),
+            receiver: ReceiverSide::default(),
+            flow: vec![FlowGroup::of(CongestionControl::Cubic)],
+            probe: vec![ProbeGroup::default()],
+            interval: DEFAULT_INTERVAL,
+            tick: DEFAULT_TICK,
+        }
+    }
+}
 
-pub(crate) const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
+const DEFAULT_TICK: Duration = Duration::from_millis(10);
+
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
 const fn default_interval() -> Duration {
     DEFAULT_INTERVAL
@@ -70,242 +152,174 @@ fn is_default_tick(tick: &Duration) -> bool {
 
 /// The bottleneck link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Link {
     /// Its rate, Ethernet headers included.
-    #[serde(with = "text")]
+    #[serde(with = "word")]
     pub rate: Rate,
     /// The base round-trip time.
-    #[serde(with = "time")]
+    #[serde(with = "word")]
     pub rtt: Duration,
     /// How much of it is on the way there, behind the queue; the rest is on the way back.
-    #[serde(default, skip_serializing_if = "Duration::is_zero", with = "time")]
+    #[serde(default, skip_serializing_if = "Duration::is_zero", with = "word")]
     pub forward: Duration,
-    /// The queue discipline, in tc's words.
-    pub qdisc: String,
+    /// The queue discipline.
+    #[serde(with = "word")]
+    pub qdisc: QdiscLine,
     /// Random loss of packets behind the queue.
+    #[serde(with = "word")]
     pub loss: Loss,
-    /// The largest IP packet.
+    /// The largest IP packet, in bytes.
     pub mtu: u32,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self {
+            rate: Rate::from_mbit(50),
+            rtt: Duration::from_millis(50),
+            forward: Duration::ZERO,
+            qdisc: "dualpi2".parse().expect("a qdisc"),
+            loss: Loss::NONE,
+            mtu: 1500,
+        }
+    }
 }
 
 /// The interface of each sender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SenderSide {
-    /// Its queue discipline, in tc's words: `fq`, `pfifo` or `netem loss`.
-    pub qdisc: String,
+    /// Its queue discipline.
+    #[serde(with = "word")]
+    pub qdisc: QdiscLine,
     /// Whether whole aggregates reach the bottleneck.
     pub gso: bool,
 }
 
+impl Default for SenderSide {
+    fn default() -> Self {
+        Self { qdisc: "fq".parse().expect("a qdisc"), gso: true }
+    }
+}
+
 /// The receiving program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ReceiverSide {
     /// It reads at most this often.
-    #[serde(with = "time")]
+    #[serde(with = "word")]
     pub read_interval: Duration,
 }
 
-/// Flows that are alike; they start 50 ms apart.
+/// Flows that are alike; they start [`FLOW_SPACING`] apart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FlowGroup {
-    /// The congestion control, by the kernel's name.
-    pub cc: String,
+    /// The congestion control.
+    #[serde(with = "word")]
+    pub cc: CongestionControl,
     /// How many.
     pub count: u32,
     /// Whether they ask for ECN.
     pub ecn: bool,
     /// Bytes to send; no end without.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "size")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
     pub size: Option<Bytes>,
     /// When the first of them starts.
-    #[serde(default, skip_serializing_if = "Duration::is_zero", with = "time")]
+    #[serde(default, skip_serializing_if = "Duration::is_zero", with = "word")]
     pub start: Duration,
     /// When they have nothing more to send; no end without.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "end")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
     pub stop: Option<Duration>,
 }
 
-/// A connection that asks and is answered, as a person at a terminal does.
+impl FlowGroup {
+    /// One flow from the beginning to the end, with ECN if `cc` needs it.
+    #[must_use]
+    pub const fn of(cc: CongestionControl) -> Self {
+        let ecn = cc.needs_ecn();
+        Self { cc, count: 1, ecn, size: None, start: Duration::ZERO, stop: None }
+    }
+
+    /// When the last of them starts.
+    #[must_use]
+    pub fn last_start(&self) -> Duration {
+        self.start.saturating_add(FLOW_SPACING.saturating_mul(self.count.saturating_sub(1)))
+    }
+}
+
+/// What measures round trips, as a person at a terminal or `ping` does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ProbeGroup {
-    /// What kind: `ssh`, a small request and response over TCP, or `ping`, an ICMP echo.
-    pub kind: String,
+    /// What kind.
+    #[serde(with = "word")]
+    pub kind: ProbeKind,
     /// The pause after each answer of `ssh`; between one `ping` and the next.
-    #[serde(with = "time")]
+    #[serde(with = "word")]
     pub interval: Duration,
-    /// The congestion control, by the kernel's name.
-    pub cc: String,
+    /// The congestion control.
+    #[serde(with = "word")]
+    pub cc: CongestionControl,
     /// Whether it asks for ECN.
     pub ecn: bool,
 }
 
-/// A probability of loss, written as percent (`0.01%`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Loss {
-    /// In units of 2⁻³².
-    threshold: u64,
-}
-
-impl Loss {
-    /// No loss at all.
-    pub const NONE: Self = Self { threshold: 0 };
-
-    /// That many percent, within 0 and 100.
-    #[must_use]
-    pub fn from_percent(percent: f64) -> Self {
-        let share = (percent / 100.0).clamp(0.0, 1.0);
-        Self { threshold: (share * 4_294_967_296.0).round() as u64 }
-    }
-
-    /// That share of 2³² - 1, as netem counts probabilities.
-    #[must_use]
-    pub const fn from_threshold(threshold: u32) -> Self {
-        Self { threshold: threshold as u64 }
-    }
-
-    /// In percent.
-    #[must_use]
-    pub fn percent(self) -> f64 {
-        self.threshold as f64 / 42_949_672.96
-    }
-
-    /// Whether a packet is lost whose random number is `random`.
-    #[must_use]
-    #[inline]
-    pub const fn strikes(self, random: u32) -> bool {
-        (random as u64) < self.threshold
-    }
-
-    /// Whether nothing is ever lost.
-    #[must_use]
-    #[inline]
-    pub const fn is_none(self) -> bool {
-        self.threshold == 0
-    }
-
-    /// Reads a percentage, with or without its sign.
-    ///
-    /// # Errors
-    /// If `word` is none.
-    pub fn parse(word: &str) -> Result<Self, String> {
-        let number = word.trim().trim_end_matches('%');
-        match number.parse::<f64>() {
-            Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Self::from_percent(percent)),
-            _ => Err(format!("{word:?} is not a loss rate: a percentage such as 0.1%")),
+impl Default for ProbeGroup {
+    fn default() -> Self {
+        Self {
+            kind: ProbeKind::Ssh,
+            interval: Duration::from_millis(50),
+            cc: CongestionControl::Cubic,
+            ecn: false,
         }
     }
 }
 
-impl fmt::Display for Loss {
+/// The kinds of probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProbeKind {
+    /// A small request and response over TCP.
+    Ssh,
+    /// An ICMP echo.
+    Ping,
+}
+
+impl ProbeKind {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Ssh, Self::Ping];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ssh => "ssh",
+            Self::Ping => "ping",
+        }
+    }
+}
+
+impl fmt::Display for ProbeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Seven digits are more than any loss rate is known to, and hide the binary rounding.
-        let rounded = (self.percent() * 1e7).round() / 1e7;
-        write!(f, "{rounded}%")
+        f.pad(self.name())
     }
 }
 
-impl Serialize for Loss {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+impl FromStr for ProbeKind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        known("kind of probe", name, &Self::ALL, Self::name)
     }
 }
 
-impl<'de> Deserialize<'de> for Loss {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let word = String::deserialize(deserializer)?;
-        Self::parse(&word).map_err(serde::de::Error::custom)
-    }
-}
-
-/// A time without rounding: `2.5s`, `48.33ms`.
-pub(crate) fn show_time(time: Duration) -> String {
-    let nanos = time.as_nanos() as f64;
-    if time.as_secs() > 0 { format!("{}s", nanos / 1e9) } else { format!("{}ms", nanos / 1e6) }
-}
-
-/// Quantities that read and write themselves in tc's words.
-mod text {
-    use std::fmt::Display;
-    use std::str::FromStr;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<T: Display, S: Serializer>(
-        value: &T,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(value)
+impl Word for ProbeKind {
+    fn read(word: &str) -> Result<Self, String> {
+        word.parse()
     }
 
-    pub(super) fn deserialize<'de, T, D>(deserializer: D) -> Result<T, D::Error>
-    where
-        T: FromStr<Err: Display>,
-        D: Deserializer<'de>,
-    {
-        let word = String::deserialize(deserializer)?;
-        word.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-/// A time such as `48.33ms`.
-mod time {
-    use super::{Deserialize, Deserializer, Duration, Serializer, show_time, tc_time};
-
-    pub(super) fn serialize<S: Serializer>(
-        value: &Duration,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&show_time(*value))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Duration, D::Error> {
-        let word = String::deserialize(deserializer)?;
-        tc_time::parse(&word).map_err(serde::de::Error::custom)
-    }
-}
-
-/// A time, if there is one.
-mod end {
-    use super::{Deserialize, Deserializer, Duration, Serializer, show_time, tc_time};
-
-    pub(super) fn serialize<S: Serializer>(
-        value: &Option<Duration>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match value {
-            Some(time) => serializer.collect_str(&show_time(*time)),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
-        let word = Option::<String>::deserialize(deserializer)?;
-        word.map(|word| tc_time::parse(&word).map_err(serde::de::Error::custom)).transpose()
-    }
-}
-
-/// A size such as `10mb`, if there is one.
-mod size {
-    use super::{Bytes, Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(
-        value: &Option<Bytes>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match value {
-            Some(size) => serializer.collect_str(size),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Bytes>, D::Error> {
-        let word = Option::<String>::deserialize(deserializer)?;
-        word.map(|word| word.parse().map_err(serde::de::Error::custom)).transpose()
+    fn write(&self) -> String {
+        self.name().to_owned()
     }
 }

@@ -20,6 +20,12 @@ pub fn thousandths(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
+/// Probabilities have six.
+#[must_use]
+pub fn millionths(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
 /// Milliseconds of nanoseconds, to the microsecond.
 #[must_use]
 pub fn millis(nanos: f64) -> f64 {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use dualq_scenario::{Overrides, Plan, Scenario};
+use dualq_scenario::{CongestionControl, Overrides, Plan, Scenario, Setup};
 
 #[test]
 fn what_a_plan_leaves_open_has_a_default() {
@@ -15,9 +15,10 @@ fn what_a_plan_leaves_open_has_a_default() {
     assert!(variants[0].settings.is_empty());
     assert_eq!(scenario.duration, Duration::from_secs(40));
     assert_eq!(scenario.link.rate.as_bits_per_second(), 50_000_000);
-    assert_eq!(scenario.link.qdisc, "dualpi2");
-    assert_eq!((scenario.flow[0].cc.as_str(), scenario.flow[0].count), ("cubic", 1));
+    assert_eq!(scenario.link.qdisc.text(), "dualpi2");
+    assert_eq!((scenario.flow[0].cc, scenario.flow[0].count), (CongestionControl::Cubic, 1));
     assert_eq!(scenario.probe[0].interval, Duration::from_millis(50));
+    assert_eq!(*scenario, Scenario::try_from(Setup::default()).unwrap(), "as in code");
 }
 
 #[test]
@@ -36,13 +37,13 @@ fn lists_are_combined() {
     assert_eq!(told(0), "rate=10Mbit qdisc=pfifo cc 1=cubic ecn 2=true");
     assert_eq!(told(1), "rate=10Mbit qdisc=pfifo cc 1=cubic ecn 2=false");
     assert_eq!(told(15), "rate=20Mbit qdisc=dualpi2 cc 1=bbr ecn 2=false");
-    assert_eq!(variants[15].scenario.flow[0].cc, "bbr");
+    assert_eq!(variants[15].scenario.flow[0].cc, CongestionControl::Bbr);
     assert_eq!(variants[15].scenario.link.rate.as_bits_per_second(), 20_000_000);
 }
 
 #[test]
 fn the_command_line_overrides() {
-    let mut plan = Plan::parse("[link]\nqdisc = ['pfifo', 'dualpi2']\n").unwrap();
+    let source = "[link]\nqdisc = ['pfifo', 'dualpi2']\n";
     let overrides = Overrides {
         qdisc: vec!["bfifo".to_owned()],
         cc: vec!["bbr".to_owned(), "reno".to_owned()],
@@ -51,14 +52,14 @@ fn the_command_line_overrides() {
         duration: Some("4s".to_owned()),
         interval: Some("100ms".to_owned()),
     };
-    plan.apply(&overrides).unwrap();
+    let plan = Plan::parse_with(source, &overrides).unwrap();
     let variants = plan.variants();
     assert_eq!(variants.len(), 2);
-    assert_eq!(variants[1].scenario.flow[0].cc, "reno");
+    assert_eq!(variants[1].scenario.flow[0].cc, CongestionControl::Reno);
     assert_eq!(variants[1].scenario.warmup, Duration::from_secs(1), "it keeps its proportion");
 
     let wrong = Overrides { cc: vec!["qubic".to_owned()], ..Overrides::default() };
-    let error = plan.apply(&wrong).unwrap_err().to_string();
+    let error = Plan::parse_with(source, &wrong).unwrap_err().to_string();
     assert!(
         error.starts_with("--cc: unknown congestion control \"qubic\"; did you mean \"cubic\"?")
     );
@@ -76,10 +77,7 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "[link]\nzzz = 1",
             "line 2: unknown key \"link.zzz\"; known are forward, loss, mtu, qdisc, rate, reverse, rtt",
         ),
-        (
-            "[link]\nrate = '0mbit'",
-            "line 2: link.rate: a link needs a rate above 0, such as 50mbit",
-        ),
+        ("[link]\nrate = '0mbit'", "line 2: link.rate: 0bit is out of bounds; give 1Kbit to 1Tbit"),
         ("[link]\nrate = 50", "line 2: link.rate: write it as a string, in quotes"),
         ("[link]\nmtu = 500", "line 2: link.mtu: give a whole number from 576 to 65535"),
         (
@@ -88,16 +86,19 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ),
         ("[link]\nqdisc = []", "line 2: link.qdisc: the list is empty"),
         ("duration = ['1s', '2s']", "line 1: duration takes one value; it cannot be compared"),
-        ("warmup = '40s'", "line 1: warmup is 40s and duration 40s; nothing is left to measure"),
+        ("warmup = '40s'", "line 1: warmup: 40s of a duration of 40s leave nothing to measure"),
         (
             "[[flow]]\ncc = 'qubic'",
-            "line 2: flow.cc: unknown congestion control \"qubic\"; did you mean \"cubic\"? known are reno, cubic, dctcp, bbr",
+            "line 2: flow.cc: unknown congestion control \"qubic\"; did you mean \"cubic\"? known are reno, cubic, dctcp, bbr, bbr3, prague",
         ),
         (
             "[[flow]]\ncount = 2",
             "line 1: a flow needs a congestion control, such as cc = \"cubic\"",
         ),
-        ("[[flow]]\ncc = 'bbr'\nstart = '5s'\nstop = '4s'", "line 4: stop must be after start"),
+        (
+            "[[flow]]\ncc = 'bbr'\nstart = '5s'\nstop = '4s'",
+            "line 4: flow.stop: the flow starts at 5s; stop must be after that, not at 4s",
+        ),
         (
             "[[probe]]\nkind = 'telnet'",
             "line 2: probe.kind: unknown kind of probe \"telnet\"; known are ssh, ping",

@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::ParseUnitError;
-use crate::number::strtod;
+use crate::number::{strtod, whole};
 
 /// A number of bytes. Parses tc's sizes, where `k`, `m` and `g` are powers of 1024 and `kbit`, `mbit` and `gbit` an eighth
 /// of them; prints as tc does, rounding sizes that are close to a whole `Kb`, `Mb` or `Gb`.
@@ -33,6 +33,9 @@ impl FromStr for Bytes {
             "gbit" => GIGA / 8,
             _ => return Err(error()),
         };
+        if let Some(whole) = whole(word, unit) {
+            return whole.checked_mul(scale).map(Self).ok_or_else(error);
+        }
         let bytes = number * scale as f64;
         if bytes >= 0.0 && bytes < u64::MAX as f64 { Ok(Self(bytes as u64)) } else { Err(error()) }
     }

@@ -1,12 +1,13 @@
 //! Rates, times and sizes, read and written as `tc` does.
 //!
 //! The one place in dualq that knows tc's units: `kbit` is 1000 bit/s and `kibit` 1024, `kb` is 1024 bytes, a bare time is
-//! in microseconds. [`Rate`], [`Bytes`] and [`tc_time`] parse and print; [`number`] holds the C library's number
+//! in microseconds. [`Rate`], [`Bytes`] and [`tc_time`] parse and print, [`Exact`] prints without rounding; [`number`] holds the C library's number
 //! syntax that tc leans on. Instants on a virtual clock are [`Instant`], spans are [`std::time::Duration`].
 #![forbid(unsafe_code)]
 
 mod bytes;
 mod ecn;
+mod exact;
 mod instant;
 pub mod number;
 mod rate;
@@ -14,6 +15,7 @@ pub mod tc_time;
 
 pub use bytes::Bytes;
 pub use ecn::Ecn;
+pub use exact::Exact;
 pub use instant::Instant;
 pub use rate::Rate;
 

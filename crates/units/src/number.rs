@@ -43,6 +43,13 @@ pub fn strtol(text: &str, base: u32) -> Option<(i64, &str)> {
     Some((value, rest))
 }
 
+/// The number before `unit` in `word`, if it is written in digits alone: doubles, which tc computes with, hold whole
+/// numbers up to 2⁵³ only.
+pub(crate) fn whole(word: &str, unit: &str) -> Option<u64> {
+    let digits = word.strip_suffix(unit)?;
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
+}
+
 /// `value` as `printf("%.{digits}g")` writes it.
 #[must_use]
 pub fn format_g(value: f64, digits: usize) -> String {

@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::number::strtod;
+use crate::number::{strtod, whole};
 use crate::{Bytes, ParseUnitError};
 
 /// A bit rate, in whole bits per second. Parses and prints tc's words: `50mbit` is 50,000,000 bit/s, `50mibit` uses powers
@@ -56,26 +56,26 @@ impl Rate {
 }
 
 /// What tc's rate suffixes multiply by, to bits per second.
-const UNITS: [(&str, f64); 19] = [
-    ("", 1.0),
-    ("bit", 1.0),
-    ("kbit", 1e3),
-    ("mbit", 1e6),
-    ("gbit", 1e9),
-    ("tbit", 1e12),
-    ("kibit", 1024.0),
-    ("mibit", 1_048_576.0),
-    ("gibit", 1_073_741_824.0),
-    ("tibit", 1_099_511_627_776.0),
-    ("bps", 8.0),
-    ("kbps", 8e3),
-    ("mbps", 8e6),
-    ("gbps", 8e9),
-    ("tbps", 8e12),
-    ("kibps", 8.0 * 1024.0),
-    ("mibps", 8.0 * 1_048_576.0),
-    ("gibps", 8.0 * 1_073_741_824.0),
-    ("tibps", 8.0 * 1_099_511_627_776.0),
+const UNITS: [(&str, u64); 19] = [
+    ("", 1),
+    ("bit", 1),
+    ("kbit", 1_000),
+    ("mbit", 1_000_000),
+    ("gbit", 1_000_000_000),
+    ("tbit", 1_000_000_000_000),
+    ("kibit", 1 << 10),
+    ("mibit", 1 << 20),
+    ("gibit", 1 << 30),
+    ("tibit", 1 << 40),
+    ("bps", 8),
+    ("kbps", 8_000),
+    ("mbps", 8_000_000),
+    ("gbps", 8_000_000_000),
+    ("tbps", 8_000_000_000_000),
+    ("kibps", 8 << 10),
+    ("mibps", 8 << 20),
+    ("gibps", 8 << 30),
+    ("tibps", 8 << 40),
 ];
 
 impl FromStr for Rate {
@@ -90,7 +90,10 @@ impl FromStr for Rate {
         let (number, suffix) = strtod(word).ok_or_else(error)?;
         let (_, scale) =
             UNITS.iter().find(|(unit, _)| unit.eq_ignore_ascii_case(suffix)).ok_or_else(error)?;
-        let bits = number * scale;
+        if let Some(whole) = whole(word, suffix) {
+            return whole.checked_mul(*scale).map(Self).ok_or_else(error);
+        }
+        let bits = number * *scale as f64;
         if bits >= 0.0 && bits < u64::MAX as f64 { Ok(Self(bits as u64)) } else { Err(error()) }
     }
 }

@@ -22,6 +22,9 @@ pub fn parse_micros(word: &str) -> Result<u32, ParseUnitError> {
 /// # Errors
 /// If the word is not a number with a unit, or is negative, not finite or longer than about 584 years.
 pub fn parse(word: &str) -> Result<Duration, ParseUnitError> {
+    if let Some(nanos) = decimal_nanos(word) {
+        return u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| error(word));
+    }
     let nanos = fractional_micros(word, &["s", "ms", "us", "ns"])? * 1e3;
     if nanos >= 0.0 && nanos < u64::MAX as f64 {
         Ok(Duration::from_nanos(nanos.round() as u64))
@@ -30,12 +33,16 @@ pub fn parse(word: &str) -> Result<Duration, ParseUnitError> {
     }
 }
 
+/// A unit by its short name: tc also writes `msec` and `msecs`.
+fn short_unit(unit: &str) -> String {
+    let unit = unit.to_ascii_lowercase();
+    let long = unit.strip_suffix("secs").or_else(|| unit.strip_suffix("sec"));
+    long.map_or(unit.clone(), |prefix| format!("{prefix}s"))
+}
+
 fn fractional_micros(word: &str, units: &[&str]) -> Result<f64, ParseUnitError> {
     let (number, unit) = strtod(word).ok_or_else(|| error(word))?;
-    let unit = unit.to_ascii_lowercase();
-    // tc also writes 'msec' and 'msecs'.
-    let short = unit.strip_suffix("secs").or_else(|| unit.strip_suffix("sec"));
-    let unit = short.map_or(unit.clone(), |prefix| format!("{prefix}s"));
+    let unit = short_unit(unit);
     if unit.is_empty() {
         return Ok(number);
     }
@@ -48,6 +55,25 @@ fn fractional_micros(word: &str, units: &[&str]) -> Result<f64, ParseUnitError> 
         "ns" => number / 1e3,
         _ => number,
     })
+}
+
+/// The nanoseconds of a plain decimal such as `48.33ms`, to the nearest; `None` if it is written otherwise. Doubles do not
+/// hold the nanoseconds of a month.
+fn decimal_nanos(word: &str) -> Option<u128> {
+    let end = word.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+    let (number, unit) = word.split_at(end);
+    let scale: u128 = match short_unit(unit).as_str() {
+        "s" => 1_000_000_000,
+        "ms" => 1_000_000,
+        "us" => 1_000,
+        "ns" => 1,
+        _ => return None,
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let whole: u64 = whole.parse().ok()?;
+    let parts = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let fraction = u128::from(fraction.parse::<u64>().ok()?) * scale;
+    Some(u128::from(whole) * scale + (fraction + parts / 2) / parts)
 }
 
 fn error(word: &str) -> ParseUnitError {

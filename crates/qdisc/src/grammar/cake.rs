@@ -2,13 +2,10 @@
 
 use std::fmt;
 
-use dualq_units::{Bytes, Rate};
+use dualq_units::{Bytes, Exact, Rate};
 
 use super::words::Words;
-use super::{
-    ParseError, RefusedBy, exact_micros, exact_rate, exact_size, unknown_option, write_flag,
-    write_option,
-};
+use super::{ParseError, RefusedBy, exact_micros, unknown_option, write_flag, write_option};
 use crate::Spec;
 use crate::disciplines::cake::{AckFilter, Atm, Diffserv, FlowMode, Options};
 
@@ -156,7 +153,7 @@ pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fm
     };
     match options.bandwidth {
         Some(rate) if rate.as_bits_per_second() == 0 => f.write_str(" unlimited")?,
-        rate => write_option(f, "bandwidth", rate.map(exact_rate))?,
+        rate => write_option(f, "bandwidth", rate.map(Exact))?,
     }
     word(f, options.autorate.filter(|auto| *auto).map(|_| "autorate-ingress"))?;
     word(f, options.diffserv.map(Diffserv::word))?;
@@ -174,6 +171,6 @@ pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fm
     let overhead = options.overhead.filter(|overhead| !(options.raw && *overhead == 0));
     write_option(f, "overhead", overhead)?;
     write_option(f, "mpu", options.mpu)?;
-    write_option(f, "memlimit", options.memory_limit.map(exact_size))?;
+    write_option(f, "memlimit", options.memory_limit.map(Exact))?;
     write_option(f, "fwmark", options.fwmark)
 }

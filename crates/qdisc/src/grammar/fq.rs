@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use dualq_units::Rate;
+use dualq_units::{Exact, Rate};
 
 use super::words::Words;
 use super::{
-    ParseError, RefusedBy, exact_nanos, exact_rate, exact_time, unknown_option, write_flag,
-    write_option,
+    ParseError, RefusedBy, exact_nanos, exact_time, unknown_option, write_flag, write_option,
 };
 use crate::Spec;
 use crate::disciplines::fq::{BANDS, Options};
@@ -135,8 +134,8 @@ pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fm
     write_option(f, "weights", options.weights.map(|weights| list(&weights)))?;
     write_option(f, "quantum", options.quantum)?;
     write_option(f, "initial_quantum", options.initial_quantum)?;
-    write_option(f, "maxrate", options.max_rate.map(exact_rate))?;
-    write_option(f, "low_rate_threshold", options.low_rate_threshold.map(exact_rate))?;
+    write_option(f, "maxrate", options.max_rate.map(Exact))?;
+    write_option(f, "low_rate_threshold", options.low_rate_threshold.map(Exact))?;
     write_option(f, "refill_delay", options.refill_delay.map(exact_time))?;
     write_option(f, "ce_threshold", options.ce_threshold.map(exact_time))?;
     write_option(f, "timer_slack", options.timer_slack.map(exact_nanos))?;

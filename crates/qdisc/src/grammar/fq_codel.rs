@@ -2,12 +2,10 @@
 
 use std::fmt;
 
-use dualq_units::Bytes;
+use dualq_units::{Bytes, Exact};
 
 use super::words::Words;
-use super::{
-    ParseError, RefusedBy, exact_micros, exact_size, unknown_option, write_flag, write_option,
-};
+use super::{ParseError, RefusedBy, exact_micros, unknown_option, write_flag, write_option};
 use crate::Spec;
 use crate::disciplines::fq_codel::Options;
 
@@ -92,7 +90,7 @@ pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fm
     write_option(f, "quantum", options.quantum)?;
     write_option(f, "target", options.target_us.map(exact_micros))?;
     write_option(f, "interval", options.interval_us.map(exact_micros))?;
-    write_option(f, "memory_limit", options.memory_limit.map(exact_size))?;
+    write_option(f, "memory_limit", options.memory_limit.map(Exact))?;
     write_option(f, "ce_threshold", options.ce_threshold_us.map(exact_micros))?;
     write_option(f, "drop_batch", options.drop_batch)?;
     write_flag(f, options.ecn, "ecn", "noecn")

@@ -9,13 +9,11 @@
 
 use std::fmt;
 
-use dualq_units::{Bytes, Rate};
+use dualq_units::{Bytes, Exact, Rate};
 
 use super::tbf::{BURST, RATE};
 use super::words::Words;
-use super::{
-    ParseError, RefusedBy, exact_rate, exact_size, parse_leaf, unknown_option, write_option,
-};
+use super::{ParseError, RefusedBy, parse_leaf, unknown_option, write_option};
 use crate::Spec;
 use crate::disciplines::bucket::span;
 use crate::disciplines::htb::{Options, default_burst};
@@ -76,9 +74,9 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
 
 pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fmt::Result {
     let Options { rate, ceil, burst, cburst, leaf } = options;
-    write!(f, " rate {}", exact_rate(*rate))?;
-    write_option(f, "ceil", ceil.map(exact_rate))?;
-    write_option(f, "burst", burst.map(exact_size))?;
-    write_option(f, "cburst", cburst.map(exact_size))?;
+    write!(f, " rate {}", Exact(*rate))?;
+    write_option(f, "ceil", ceil.map(Exact))?;
+    write_option(f, "burst", burst.map(Exact))?;
+    write_option(f, "cburst", cburst.map(Exact))?;
     write_option(f, "leaf", leaf.as_ref())
 }

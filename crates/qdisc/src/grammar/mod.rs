@@ -15,6 +15,7 @@ mod fifo;
 mod fq;
 mod fq_codel;
 mod htb;
+mod line;
 mod netem;
 mod pfifo_fast;
 mod pie;
@@ -24,7 +25,7 @@ mod words;
 use std::fmt;
 use std::time::Duration;
 
-use dualq_units::{Bytes, Rate};
+pub use line::QdiscLine;
 use words::Words;
 
 use crate::Spec;
@@ -205,18 +206,6 @@ fn exact_nanos(time: Duration) -> String {
     let whole = units.into_iter().find(|(unit, _)| nanos > 0 && nanos.is_multiple_of(*unit));
     let (unit, name) = whole.unwrap_or((1, "ns"));
     format!("{}{name}", nanos / unit)
-}
-
-/// A rate that loses nothing: as tc shows it, if that can be read back.
-fn exact_rate(rate: Rate) -> String {
-    let short = rate.to_string();
-    if short.parse() == Ok(rate) { short } else { format!("{}bit", rate.as_bits_per_second()) }
-}
-
-/// A size that loses nothing, likewise.
-fn exact_size(size: Bytes) -> String {
-    let short = size.to_string();
-    if short.parse() == Ok(size) { short } else { size.0.to_string() }
 }
 
 /// Refuses the word last taken, which is no option of `kind`. `options` ends with `help`.

@@ -3,13 +3,11 @@
 
 use std::fmt;
 
-use dualq_units::Rate;
 use dualq_units::number::{format_g, strtod};
+use dualq_units::{Exact, Rate};
 
 use super::words::Words;
-use super::{
-    ParseError, RefusedBy, exact_nanos, exact_rate, parse_leaf, unknown_option, write_option,
-};
+use super::{ParseError, RefusedBy, exact_nanos, parse_leaf, unknown_option, write_option};
 use crate::Spec;
 use crate::disciplines::netem::Options;
 
@@ -117,7 +115,7 @@ pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fm
     if options.ecn {
         f.write_str(" ecn")?;
     }
-    write_option(f, "rate", options.rate.map(exact_rate))?;
+    write_option(f, "rate", options.rate.map(Exact))?;
     write_option(f, "seed", options.seed)?;
     write_option(f, "leaf", options.leaf.as_ref())
 }

@@ -3,13 +3,10 @@
 
 use std::fmt;
 
-use dualq_units::{Bytes, Rate};
+use dualq_units::{Bytes, Exact, Rate};
 
 use super::words::Words;
-use super::{
-    ParseError, RefusedBy, exact_rate, exact_size, exact_time, parse_leaf, unknown_option,
-    write_option,
-};
+use super::{ParseError, RefusedBy, exact_time, parse_leaf, unknown_option, write_option};
 use crate::Spec;
 use crate::disciplines::bucket::span;
 use crate::disciplines::tbf::{Limit, Options, Peak};
@@ -108,13 +105,13 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Spec, ParseError> {
 
 pub(super) fn write_options(f: &mut fmt::Formatter<'_>, options: &Options) -> fmt::Result {
     let Options { rate, burst, limit, peak, leaf } = options;
-    write!(f, " rate {} burst {}", exact_rate(*rate), exact_size(*burst))?;
+    write!(f, " rate {} burst {}", Exact(*rate), Exact(*burst))?;
     match limit {
-        Limit::Bytes(limit) => write!(f, " limit {}", exact_size(*limit))?,
+        Limit::Bytes(limit) => write!(f, " limit {}", Exact(*limit))?,
         Limit::Latency(latency) => write!(f, " latency {}", exact_time(*latency))?,
     }
     if let Some(Peak { rate, mtu }) = peak {
-        write!(f, " peakrate {} mtu {}", exact_rate(*rate), exact_size(*mtu))?;
+        write!(f, " peakrate {} mtu {}", Exact(*rate), Exact(*mtu))?;
     }
     write_option(f, "leaf", leaf.as_ref())
 }

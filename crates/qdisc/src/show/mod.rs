@@ -247,6 +247,16 @@ impl OwnStats {
             _ => None,
         }
     }
+
+    /// The probability with which it drops or marks, from 0 to 1, if it or what is inside it works with one.
+    #[must_use]
+    pub fn probability(&self) -> Option<f64> {
+        match self {
+            Self::Dualpi2(own) => Some(f64::from(own.probability) / f64::from(u32::MAX)),
+            Self::Pie(own) => Some(own.probability()),
+            other => other.leaf()?.own.probability(),
+        }
+    }
 }
 
 impl Config {

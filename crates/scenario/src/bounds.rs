@@ -1,0 +1,199 @@
+//! Which values make sense. Everything that reads or makes scenarios asks here, so that a value is right or wrong in a file,
+//! on the command line and in code alike.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use dualq_units::{Bytes, Exact, Rate};
+
+use crate::scenario::{FLOW_SPACING, FlowGroup, Link, ProbeGroup, ProbeKind, Setup, TIMER_SLACK};
+
+/// A value that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct ScenarioError {
+    /// Which value, as `flow[0].count`.
+    pub key: String,
+    /// What is wrong with it, and what would be right.
+    pub message: String,
+}
+
+impl ScenarioError {
+    fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { key: key.into(), message: message.into() }
+    }
+}
+
+/// The least MTU that IPv4 hosts must take (RFC 791 §3.1), and the longest packet that there is.
+pub(crate) const MTUS: RangeInclusive<u32> = 576..=65_535;
+/// Flows in all groups: each of them takes a kilobyte or two in the model, and sockets in the world `kernel`.
+pub(crate) const FLOWS: RangeInclusive<u32> = 1..=100_000;
+
+const RATES: RangeInclusive<Rate> =
+    Rate::from_bits_per_second(1_000)..=Rate::from_bits_per_second(1_000_000_000_000);
+/// TCP's timestamps, in milliseconds and 32 bits, wrap around after 49 days.
+const DURATIONS: RangeInclusive<Duration> =
+    Duration::from_millis(1)..=Duration::from_secs(30 * 86_400);
+/// Round trips, and pauses of programs. TCP gives up on what takes longer.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Linux is built with 100 to 1000 jiffies a second.
+const TICKS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(10);
+/// Intervals of series and of probes.
+const INTERVALS: RangeInclusive<Duration> = Duration::from_micros(1)..=Duration::from_secs(86_400);
+/// Each has an address and a network of its own, which differ in one octet, in the world `kernel`.
+const MOST_GROUPS: usize = 250;
+/// What the figures of one run take in memory stays below 200 MB.
+const MOST_SAMPLES: u128 = 10_000_000;
+/// Lists that the time series has in any case.
+const SERIES: usize = 4;
+
+/// Refuses what makes no sense.
+pub(crate) fn check(setup: &Setup) -> Result<(), ScenarioError> {
+    let Setup { duration, warmup, interval, flow, probe, .. } = setup;
+    within("duration", Exact(*duration), &DURATIONS)?;
+    if warmup >= duration {
+        let (warmup, duration) = (Exact(*warmup), Exact(*duration));
+        let message = format!("{warmup} of a duration of {duration} leave nothing to measure");
+        return Err(ScenarioError::new("warmup", message));
+    }
+    within("tick", Exact(setup.tick), &TICKS)?;
+    check_link(&setup.link)?;
+    let no_longer = Duration::ZERO..=LONGEST_WAIT;
+    within("receiver.read_interval", Exact(setup.receiver.read_interval), &no_longer)?;
+    let groups = flow.len() + probe.len();
+    if groups > MOST_GROUPS {
+        let key = if flow.len() > MOST_GROUPS { "flow" } else { "probe" };
+        let message = format!("at most {MOST_GROUPS} groups of flows and probes, not {groups}");
+        return Err(ScenarioError::new(key, message));
+    }
+    check_series(*interval, *duration, groups)?;
+    check_flows(flow, *duration)?;
+    check_probes(probe, *duration)
+}
+
+fn check_link(link: &Link) -> Result<(), ScenarioError> {
+    within("link.rate", Exact(link.rate), &RATES)?;
+    within("link.rtt", Exact(link.rtt), &(Duration::ZERO..=LONGEST_WAIT))?;
+    if link.forward > link.rtt {
+        let (forward, rtt) = (Exact(link.forward), Exact(link.rtt));
+        let message = format!("{forward} is more than the whole round-trip time, {rtt}");
+        return Err(ScenarioError::new("link.forward", message));
+    }
+    whole_within("link.mtu", link.mtu, &MTUS)
+}
+
+fn check_series(
+    interval: Duration,
+    duration: Duration,
+    groups: usize,
+) -> Result<(), ScenarioError> {
+    within("interval", Exact(interval), &INTERVALS)?;
+    let lists = (groups + SERIES) as u128;
+    let intervals = duration.as_nanos().div_ceil(interval.as_nanos());
+    if intervals * lists > MOST_SAMPLES {
+        let least = micros_at_least(duration.as_nanos() * lists / MOST_SAMPLES);
+        let (interval, duration) = (Exact(interval), Exact(duration));
+        let message = format!(
+            "{interval} gives {intervals} intervals in {duration}, more than fit into memory; give {least} or more"
+        );
+        return Err(ScenarioError::new("interval", message));
+    }
+    Ok(())
+}
+
+/// A round time that is a little longer.
+fn micros_at_least(nanos: u128) -> Exact<Duration> {
+    let micros = nanos / 1_000 + 1;
+    let round = 10_u128.pow(micros.ilog10().saturating_sub(1));
+    let micros = micros.div_ceil(round) * round;
+    Exact(Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX)))
+}
+
+fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioError> {
+    let mut flows = 0_u32;
+    for (number, group) in groups.iter().enumerate() {
+        let key = |name: &str| format!("flow[{number}].{name}");
+        whole_within(&key("count"), group.count, &FLOWS)?;
+        flows = flows.saturating_add(group.count);
+        if !FLOWS.contains(&flows) {
+            let message =
+                format!("at most {} flows in all groups, not {flows} or more", FLOWS.end());
+            return Err(ScenarioError::new(key("count"), message));
+        }
+        if group.size == Some(Bytes(0)) {
+            return Err(ScenarioError::new(key("size"), "a transfer has at least 1 byte"));
+        }
+        let last = group.last_start();
+        let who = match group.count {
+            1 => "the flow starts".to_owned(),
+            count => format!("{count} flows start {} apart, the last of them", Exact(FLOW_SPACING)),
+        };
+        if last >= duration {
+            let message =
+                format!("{who} at {}, and all is over at {}", Exact(last), Exact(duration));
+            let name = if group.start >= duration { "start" } else { "count" };
+            return Err(ScenarioError::new(key(name), message));
+        }
+        if let Some(stop) = group.stop
+            && stop <= last
+        {
+            let message = format!(
+                "{who} at {}; stop must be after that, not at {}",
+                Exact(last),
+                Exact(stop)
+            );
+            return Err(ScenarioError::new(key("stop"), message));
+        }
+    }
+    Ok(())
+}
+
+fn check_probes(probes: &[ProbeGroup], duration: Duration) -> Result<(), ScenarioError> {
+    let mut samples = 0;
+    for (number, probe) in probes.iter().enumerate() {
+        let key = format!("probe[{number}].interval");
+        within(&key, Exact(probe.interval), &INTERVALS)?;
+        let pause = match probe.kind {
+            ProbeKind::Ssh => probe.interval + TIMER_SLACK,
+            ProbeKind::Ping => probe.interval,
+        };
+        samples += duration.as_nanos() / pause.as_nanos();
+        if samples > MOST_SAMPLES {
+            let least = micros_at_least(duration.as_nanos() * probes.len() as u128 / MOST_SAMPLES);
+            let (interval, duration) = (Exact(probe.interval), Exact(duration));
+            let message = format!(
+                "{interval} for {duration} gives more round trips than fit into memory; give {least} or more"
+            );
+            return Err(ScenarioError::new(key, message));
+        }
+    }
+    Ok(())
+}
+
+fn within<T: PartialOrd + Copy>(
+    key: &str,
+    value: Exact<T>,
+    bounds: &RangeInclusive<T>,
+) -> Result<(), ScenarioError>
+where
+    Exact<T>: Display,
+{
+    if bounds.contains(&value.0) {
+        return Ok(());
+    }
+    let (least, most) = (Exact(*bounds.start()), Exact(*bounds.end()));
+    Err(ScenarioError::new(key, format!("{value} is out of bounds; give {least} to {most}")))
+}
+
+fn whole_within(key: &str, value: u32, bounds: &RangeInclusive<u32>) -> Result<(), ScenarioError> {
+    if bounds.contains(&value) {
+        return Ok(());
+    }
+    Err(ScenarioError::new(key, whole_number(bounds)))
+}
+
+/// What is said of something that is no whole number within `bounds`.
+pub(crate) fn whole_number(bounds: &RangeInclusive<u32>) -> String {
+    format!("give a whole number from {} to {}", bounds.start(), bounds.end())
+}
