@@ -551,9 +551,11 @@ impl<P: Packet, R: Random> DualPi2<P, R> {
     #[cold]
     fn catch_up(&mut self, now_ns: u64) {
         while now_ns >= self.next_update_ns && self.next_update_ns < u64::MAX {
+            let before = self.controller.state();
             self.update(self.next_update_ns);
+            // Without a queue every update is given the same delay, so that one which changed nothing ends all change.
             let nothing_moves =
-                self.queues.iter().all(VecDeque::is_empty) && self.controller.is_at_rest();
+                self.queues.iter().all(VecDeque::is_empty) && self.controller.state() == before;
             if nothing_moves && now_ns >= self.next_update_ns {
                 // On to the last update that is due.
                 let interval = u64::from(self.tupdate_ns);

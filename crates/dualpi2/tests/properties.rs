@@ -452,3 +452,30 @@ fn a_long_pause_costs_nothing_to_catch_up() {
     queue.poll(year_ns);
     assert_eq!(queue.next_update_ns(), year_ns + 1_000);
 }
+
+/// A probability that no update moves is at rest too, though it is not zero.
+#[test]
+fn a_long_pause_costs_nothing_where_the_probability_stays() {
+    let change = Change { target: Some(Duration::ZERO), limit: Some(100_000), ..Change::default() };
+    let config = Config::for_mtu(1514).with(&change, 1514).unwrap();
+    let mut queue = DualPi2::<Frame>::new(config, 1514, SplitMix64::new(1), 1).unwrap();
+    for now_ms in 1..2_000_u64 {
+        let now_ns = now_ms * 1_000_000;
+        queue.poll(now_ns);
+        let (id, ecn) = (now_ms, Ecn::Ect0);
+        let frame =
+            Frame { id, length: 1514, memory: 1, arrived_as: ecn, ecn, class: None, segments: 0 };
+        queue.enqueue(now_ns, frame, &mut |_| ());
+        if now_ms % 2 == 0 {
+            queue.dequeue(now_ns, &mut |_| ());
+        }
+    }
+    while queue.dequeue(2_000_000_000, &mut |_| ()).is_some() {}
+    queue.poll(3_000_000_000);
+    let probability = queue.stats(3_000_000_000).probability;
+    assert!(probability > 0, "with a target of zero nothing lets it fall");
+    let century_ns = 100 * 365 * 24 * 3_600 * 1_000_000_000;
+    queue.poll(century_ns);
+    assert!(queue.next_update_ns() > century_ns);
+    assert_eq!(queue.stats(century_ns).probability, probability);
+}

@@ -129,4 +129,15 @@ impl<W: Write> Observer for Recorder<W> {
             events.timer(now, discipline);
         }
     }
+
+    fn idle(
+        &mut self,
+        from: Instant,
+        until: Instant,
+        discipline: &Discipline<Tracked, XorShift64>,
+    ) {
+        if let Some(events) = &mut self.events {
+            events.idle(from, until, discipline);
+        }
+    }
 }

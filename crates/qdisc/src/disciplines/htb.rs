@@ -181,6 +181,10 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Htb<P, R> {
         self.leaf.on_timer(now);
     }
 
+    fn on_idle(&mut self, until: Instant) {
+        self.leaf.on_idle(until);
+    }
+
     fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>)) {
         self.leaf.reset(dropped);
         self.ready_at = Instant::ZERO;

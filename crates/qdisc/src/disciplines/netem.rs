@@ -293,6 +293,12 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Netem<P, R> {
         }
     }
 
+    fn on_idle(&mut self, until: Instant) {
+        if let Some(leaf) = &mut self.leaf {
+            leaf.on_idle(until);
+        }
+    }
+
     fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>)) {
         while let Some(Delayed { packet, .. }) = self.pop() {
             dropped(Dropped { packet, band: 0, reason: DropReason::Flushed });
