@@ -30,6 +30,7 @@ impl Leftover {
 }
 
 /// While this is there, an interrupt closes a pipe, whose other end tells a reader to stop. Another one ends the program.
+/// It stays until all is reported: the writer's end may be seen before the interrupt that ended it.
 pub(crate) struct StopsReading(());
 
 impl StopsReading {

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let settings = settings(args)?;
     let (specs, notices) = specs(&args.qdisc)?;
     check_outputs(args)?;
-    for notice in notices {
+    for notice in stream.notices() {
         note(&notice);
     }
 
@@ -52,11 +52,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let (mut progress, input, interrupted) = open(args)?;
     let mut stream = trace::read(input, settings.mtu).map_err(failed)?;
     let events = args.events.as_deref().map(Output::create).transpose()?;
-    let mut replay = Replay::new(&specs, &settings, events.map(EventLog::new));
+    let mut replay = Replay::new(&specs, &settings, events.map(EventLog::new))
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     let arrivals = feed(&mut replay, &mut stream, &mut progress).map_err(failed)?;
-    let notices = stream.notices();
-    // From here on an interrupt ends the program again.
-    drop(stream);
     let cannot_write = |error: io::Error| match (error.kind(), &args.events) {
         (io::ErrorKind::BrokenPipe, _) | (_, None) => Failure::BrokenPipe,
         (_, Some(path)) => {

@@ -5,7 +5,7 @@ use std::slice;
 
 use dualq_qdisc::disciplines::pool::Pool;
 use dualq_qdisc::{
-    Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64, grammar,
+    Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64, Unmodelled, grammar,
 };
 use dualq_tcp::{Ack, MIN_ACK_DELAY, Tick, Transmission};
 use dualq_units::Instant;
@@ -90,10 +90,9 @@ impl<'a> Simulation<'a> {
         let spec = grammar::parse(&scenario.link.qdisc)
             .map_err(|error| ScenarioError::Qdisc(error.to_string()))?
             .spec;
-        if let Some(kind) = spec.unmodelled() {
-            return Err(ScenarioError::UnmodelledQdisc(kind));
-        }
-        let queue = spec.build(&interface, SplitMix64::new(draw()), Instant::ZERO);
+        let queue = spec
+            .build(&interface, SplitMix64::new(draw()), Instant::ZERO)
+            .map_err(|Unmodelled { kind }| ScenarioError::UnmodelledQdisc(kind))?;
         let flows = scenario.flow.iter().map(|group| group.count as usize).sum::<usize>();
         let mut connections = Vec::with_capacity(flows + scenario.probe.len());
         for group in scenario.flow.iter().enumerate() {

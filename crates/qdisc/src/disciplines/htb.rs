@@ -110,7 +110,7 @@ impl<P: FlowPacket, R: Random> Htb<P, R> {
     pub fn new(options: &Options, device: &Device, random: R, now: Instant) -> Self {
         let config = Config::new(options, device);
         let leaf = match &options.leaf {
-            Some(leaf) => leaf.build(device, random, now),
+            Some(leaf) => leaf.build_modelled(device, random, now),
             None => Discipline::Fifo(Fifo::new(FifoLimit::Packets(device.tx_queue_length))),
         };
         Self {

@@ -142,7 +142,7 @@ impl<P: FlowPacket, R: Random> Netem<P, R> {
             ordered: VecDeque::new(),
             overtaking: BinaryHeap::new(),
             number: 0,
-            leaf: options.leaf.as_ref().map(|leaf| leaf.build(device, random, now)),
+            leaf: options.leaf.as_ref().map(|leaf| leaf.build_modelled(device, random, now)),
             stats: Stats::default(),
             counters: Counters::ZERO,
         }

@@ -152,12 +152,12 @@ pub fn read<'a>(stream: impl Read + Send + 'a, mtu: u32) -> Result<Arrivals<'a>,
         stream
     };
     let (start, stream) = peek(decompressed)?;
+    if cut.is_set() && start.len() <= HEADER.len() {
+        let fault = "truncated: the compressed data end before the first packet";
+        return Err(TraceError::Format(fault.to_owned()));
+    }
     if start.is_empty() {
-        return Err(TraceError::Format(if cut.is_set() {
-            "truncated: the compressed data end before the first packet".to_owned()
-        } else {
-            format!("empty; a trace begins with the line {HEADER}")
-        }));
+        return Err(TraceError::Format(format!("empty; a trace begins with the line {HEADER}")));
     }
     let is_capture = start.starts_with(PCAPNG) || PCAP.iter().any(|magic| start.starts_with(magic));
     let reader = if is_capture {
