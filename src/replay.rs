@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let settings = settings(args)?;
     let (specs, notices) = specs(&args.qdisc)?;
     check_outputs(args)?;
-    for notice in stream.notices() {
+    for notice in notices {
         note(&notice);
     }
 
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     if let Some(events) = events {
         events.finish().map_err(cannot_write)?;
     }
-    for notice in notices {
+    for notice in stream.notices() {
         note(&notice);
     }
     if interrupted.is_some_and(|interrupted| interrupted.load(Ordering::Relaxed)) {

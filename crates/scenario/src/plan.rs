@@ -427,7 +427,7 @@ fn probe(mut table: Table<'_, '_>) -> Result<ProbeGroup, PlanError> {
 }
 
 fn time(word: &str) -> Result<Duration, String> {
-    tc_time::parse(word).map_err(|error| error.to_string())
+    tc_time::parse_span(word).map_err(|error| error.to_string())
 }
 
 fn positive_time(word: &str) -> Result<Duration, String> {
