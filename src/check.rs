@@ -12,7 +12,7 @@ use crate::cli::{CheckArgs, Failure};
 use crate::output::{plain, print};
 use crate::progress::Steps;
 use crate::report;
-use crate::world::World;
+use crate::world::{self, World};
 
 /// A line of a reference file.
 #[derive(Deserialize)]
@@ -64,6 +64,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         }
     }
     let world = World::open(args.world, args.kernel.as_deref())?;
+    world::is_kernel_used(args.kernel.as_deref(), std::slice::from_ref(&world))?;
     let steps = Steps::of(references.len() as u64 * args.seeds, "runs", !args.no_progress);
     let checked: Result<Vec<Checked>, Failure> = references
         .par_iter()

@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 
 use crate::interrupt::EXIT_STATUS;
@@ -302,9 +302,26 @@ pub(crate) fn parse() -> Result<Command, Failure> {
                 let _ = error.print();
                 std::process::exit(2)
             }
-            _ => Err(Failure::Usage(one_line(&error.to_string()))),
+            _ => Err(Failure::Usage(
+                negative(&error).unwrap_or_else(|| one_line(&error.to_string())),
+            )),
         },
     }
+}
+
+/// The library takes `-5s` for an option. None begins with a digit, so that a value is meant, and no value is negative.
+fn negative(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    // It names the first letter only: of `-5s` that is `-5`.
+    let digits = word.strip_prefix('-')?;
+    if error.kind() != ErrorKind::UnknownArgument
+        || !digits.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return None;
+    }
+    let given = std::env::args().find(|given| given.starts_with(word.as_str()));
+    let given = given.as_ref().unwrap_or(word);
+    Some(format!("{given} is negative: give a value of 0 or more"))
 }
 
 /// The library explains itself over several lines, of which the first paragraph says what is wrong.

@@ -1,6 +1,8 @@
-//! What must not stay behind when somebody presses Ctrl-C: unfinished files, guests and their folders.
+//! What happens when somebody presses Ctrl-C: unfinished files, guests and their folders do not stay behind, and the reading
+//! of what has no end of its own ends.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
@@ -13,30 +15,55 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 static LEFTOVERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
+/// What is closed by the first interrupt, which ends nothing else then.
+static READING: Mutex<Option<OwnedFd>> = Mutex::new(None);
+
 /// A file or folder that is to go if this process is interrupted while the guard is there.
 pub(crate) struct Leftover(PathBuf);
 
 impl Leftover {
     pub(crate) fn of(path: &Path) -> Self {
-        static HANDLER: Once = Once::new();
-        HANDLER.call_once(|| {
-            // Without a handler an interrupt still ends the program; only its leftovers would stay.
-            let _ = ctrlc::set_handler(|| {
-                INTERRUPTED.store(true, Ordering::SeqCst);
-                dualq_guest::end_all();
-                for path in LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-                    let _ = if path.is_dir() {
-                        fs::remove_dir_all(path)
-                    } else {
-                        fs::remove_file(path)
-                    };
-                }
-                std::process::exit(EXIT_STATUS.into());
-            });
-        });
+        set_handler();
         LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
         Self(path.to_owned())
     }
+}
+
+/// While this is there, an interrupt closes a pipe, whose other end tells a reader to stop. Another one ends the program.
+/// It stays until all is reported: the writer's end may be seen before the interrupt that ended it.
+pub(crate) struct StopsReading(());
+
+impl StopsReading {
+    pub(crate) fn by_closing(pipe: OwnedFd) -> Self {
+        *READING.lock().unwrap_or_else(PoisonError::into_inner) = Some(pipe);
+        set_handler();
+        Self(())
+    }
+}
+
+impl Drop for StopsReading {
+    fn drop(&mut self) {
+        READING.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+fn set_handler() {
+    static HANDLER: Once = Once::new();
+    HANDLER.call_once(|| {
+        // Without a handler an interrupt still ends the program; only its leftovers would stay.
+        let _ = ctrlc::set_handler(|| {
+            if READING.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+                return;
+            }
+            INTERRUPTED.store(true, Ordering::SeqCst);
+            dualq_guest::end_all();
+            for path in LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+                let _ =
+                    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            }
+            std::process::exit(EXIT_STATUS.into());
+        });
+    });
 }
 
 impl Drop for Leftover {

@@ -58,26 +58,39 @@ fn build(args: &BuildArgs) -> Result<(), Failure> {
 }
 
 fn list(args: &ListArgs) -> Result<(), Failure> {
-    let kernels = Store::open()?.kernels()?;
+    let store = Store::open()?;
+    let (kernels, damaged) = (store.kernels()?, store.damaged()?);
     let text = if args.json {
-        report::kernel::json(&kernels)
-    } else if kernels.is_empty() {
+        report::kernel::json(&kernels, &damaged)
+    } else if kernels.is_empty() && damaged.is_empty() {
         format!("{}\n", KernelError::NoKernel)
     } else {
-        report::kernel::text(&kernels)
+        report::kernel::text(&kernels, damaged)
     };
     print(&mut io::stdout(), &text)
 }
 
 fn remove(args: &RemoveArgs) -> Result<(), Failure> {
     let store = Store::open()?;
+    let mut damaged = store.damaged()?;
     let kernels = match &args.version {
-        Some(version) => store.named(version)?,
+        Some(version) => {
+            damaged.retain(|damaged| damaged.is_meant_by(version));
+            match store.named(version) {
+                Err(_) if !damaged.is_empty() => Vec::new(),
+                named => named?,
+            }
+        }
         None => store.kernels()?,
     };
     for kernel in &kernels {
         store.remove(kernel)?;
         print(&mut io::stdout(), &format!("{} is removed\n", title(kernel)))?;
+    }
+    for damaged in &damaged {
+        store.remove_damaged(damaged)?;
+        let text = format!("the damaged kernel {} is removed\n", damaged.name);
+        print(&mut io::stdout(), &text)?;
     }
     Ok(())
 }

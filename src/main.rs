@@ -8,6 +8,7 @@ mod doctor;
 mod inside;
 mod interrupt;
 mod kernel;
+mod live;
 mod mtu;
 mod output;
 mod plan;

@@ -3,7 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroU64;
+use std::os::fd::AsFd as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dualq_qdisc::{Spec, grammar};
 use dualq_replay::trace::{self, Arrivals, TraceError};
@@ -11,6 +14,7 @@ use dualq_replay::{EventLog, Outcome, Replay, Settings};
 use dualq_units::{Bytes, Instant, Rate};
 
 use crate::cli::{Failure, ReplayArgs, note};
+use crate::live::Live;
 use crate::output::{Output, plain, print};
 use crate::progress::{Counted, Progress};
 use crate::report;
@@ -45,10 +49,11 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
 
     let name = args.trace.display().to_string();
     let failed = |error: TraceError| Failure::Run(format!("{name}: {error}"));
-    let (mut progress, input) = open(args)?;
+    let (mut progress, input, interrupted) = open(args)?;
     let mut stream = trace::read(input, settings.mtu).map_err(failed)?;
     let events = args.events.as_deref().map(Output::create).transpose()?;
-    let mut replay = Replay::new(&specs, &settings, events.map(EventLog::new));
+    let mut replay = Replay::new(&specs, &settings, events.map(EventLog::new))
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     let arrivals = feed(&mut replay, &mut stream, &mut progress).map_err(failed)?;
     let cannot_write = |error: io::Error| match (error.kind(), &args.events) {
         (io::ErrorKind::BrokenPipe, _) | (_, None) => Failure::BrokenPipe,
@@ -63,6 +68,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     }
     for notice in stream.notices() {
         note(&notice);
+    }
+    if interrupted.is_some_and(|interrupted| interrupted.load(Ordering::Relaxed)) {
+        note("interrupted; this is what came until then");
     }
 
     let summary = Summary { trace: name.clone(), settings, arrivals, outcomes };
@@ -130,16 +138,27 @@ fn check_outputs(args: &ReplayArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn open(args: &ReplayArgs) -> Result<(Progress, Counted<Box<dyn Read + Send>>), Failure> {
+/// What is read, and if an interrupt ends the reading, what tells so.
+type Input = (Progress, Counted<Box<dyn Read + Send>>, Option<Arc<AtomicBool>>);
+
+fn open(args: &ReplayArgs) -> Result<Input, Failure> {
     let wanted = !args.no_progress;
-    if args.trace == Path::new("-") {
-        return Ok(Progress::of(Box::new(io::stdin()), None, wanted));
-    }
-    let file = File::open(&args.trace).map_err(|error| {
+    let cannot = |error: io::Error| {
         Failure::Run(format!("cannot open {}: {}", args.trace.display(), plain(&error)))
-    })?;
-    let size = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
-    Ok(Progress::of(Box::new(file), size, wanted))
+    };
+    let file = if args.trace == Path::new("-") {
+        File::from(io::stdin().as_fd().try_clone_to_owned().map_err(cannot)?)
+    } else {
+        File::open(&args.trace).map_err(cannot)?
+    };
+    let metadata = file.metadata().map_err(cannot)?;
+    if metadata.is_file() || metadata.is_dir() {
+        let (progress, input) = Progress::of(Box::new(file) as _, Some(metadata.len()), wanted);
+        return Ok((progress, input, None));
+    }
+    let (live, interrupted) = Live::new(file).map_err(cannot)?;
+    let (progress, input) = Progress::of(Box::new(live) as _, None, wanted);
+    Ok((progress, input, Some(interrupted)))
 }
 
 fn feed(

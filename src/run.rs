@@ -10,7 +10,7 @@ use crate::cli::{Failure, RunArgs};
 use crate::output::{plain, print};
 use crate::progress::Steps;
 use crate::report;
-use crate::world::World;
+use crate::world::{self, World};
 
 /// A plan that has been run.
 pub(crate) struct Comparison {
@@ -30,6 +30,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let plan = plan(args)?;
     let open = |name: &_| World::open(*name, args.kernel.as_deref());
     let worlds: Vec<World> = args.world.iter().map(open).collect::<Result<_, _>>()?;
+    world::is_kernel_used(args.kernel.as_deref(), &worlds)?;
     let variants = plan.variants();
     for variant in &variants {
         if let Some(reason) = worlds.iter().find_map(|world| world.refuses(&variant.scenario)) {

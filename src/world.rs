@@ -1,12 +1,16 @@
 //! The worlds in which a scenario can run, and what each of them needs.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::Once;
 use std::time::Duration;
 
 use dualq_guest::{Guest, GuestError};
 use dualq_kernel::{Kernel, KernelError, Store};
 use dualq_scenario::{Outcome, Scenario};
+use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
 use crate::cli::{Failure, WorldName};
@@ -113,6 +117,17 @@ impl World {
     }
 }
 
+/// Refuses a version that no world asks for, rather than running something else without a word.
+pub(crate) fn is_kernel_used(version: Option<&str>, worlds: &[World]) -> Result<(), Failure> {
+    match version {
+        Some(version) if worlds.iter().all(|world| matches!(world, World::Model)) => {
+            let hint = "the model runs on no kernel; add --world kernel or leave it out";
+            Err(Failure::Usage(format!("--kernel {version}: {hint}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The kernel of that version, or the newest.
 pub(crate) fn kernel(version: Option<&str>) -> Result<Kernel, Failure> {
     let store = Store::open()?;
@@ -129,24 +144,62 @@ pub(crate) fn guest(kernel: &Kernel) -> Result<Guest, Failure> {
     Ok(Guest::new(&kernel.executable, program))
 }
 
-/// The folder that a guest shares with the host. It goes with the guest.
+/// The folder that a guest shares with the host. It goes with the guest; what a killed process has left is removed by the
+/// next one.
 pub(crate) struct GuestFolder {
     folder: TempDir,
     _leftover: Leftover,
+    /// Held for as long as this process lives.
+    _lock: File,
 }
+
+const GUEST_FOLDER: &str = "dualq-guest-";
+const LOCK: &str = "lock";
 
 impl GuestFolder {
     pub(crate) fn create() -> Result<Self, Failure> {
-        let folder = tempfile::Builder::new().prefix("dualq-guest-").tempdir();
-        let folder = folder.map_err(|error| {
+        static SWEEP: Once = Once::new();
+        SWEEP.call_once(|| remove_abandoned(&std::env::temp_dir()));
+        let create = || {
+            let folder = tempfile::Builder::new().prefix(GUEST_FOLDER).tempdir()?;
+            let leftover = Leftover::of(folder.path());
+            // It gets its name once it is locked: nobody else can take it for abandoned.
+            let new = folder.path().join(".lock");
+            let lock = File::create(&new)?;
+            flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+            fs::rename(new, folder.path().join(LOCK))?;
+            Ok(Self { folder, _leftover: leftover, _lock: lock })
+        };
+        create().map_err(|error: io::Error| {
             Failure::Run(format!("cannot make a folder for the guest: {}", plain(&error)))
-        })?;
-        let leftover = Leftover::of(folder.path());
-        Ok(Self { folder, _leftover: leftover })
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
+    }
+}
+
+/// Removes this user's guest folders whose owner was killed. Those without a lock may be about to get one.
+fn remove_abandoned(temporary: &Path) {
+    let Ok(entries) = fs::read_dir(temporary) else { return };
+    for entry in entries.flatten() {
+        let is_guests =
+            entry.file_name().to_str().is_some_and(|name| name.starts_with(GUEST_FOLDER));
+        let is_ours = || {
+            // Not that of a link.
+            entry.metadata().is_ok_and(|metadata| {
+                metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw()
+            })
+        };
+        if !is_guests || !is_ours() {
+            continue;
+        }
+        let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // What cannot be removed is no reason not to run.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -166,4 +219,37 @@ pub(crate) fn start<T: serde::de::DeserializeOwned>(
     ended?;
     let result = fs::read(folder.join(RESULT)).map_err(cannot)?;
     serde_json::from_slice(&result).map_err(|error| cannot(error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As after SIGKILL: the folder is there, and nobody holds its lock.
+    #[test]
+    fn folders_of_killed_processes_are_removed_and_no_others() {
+        let temporary = tempfile::tempdir().unwrap();
+        let make = |name: &str, lock: Option<&str>| {
+            let folder = temporary.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("console"), "words").unwrap();
+            lock.map(|lock| File::create(folder.join(lock)).unwrap())
+        };
+        make("dualq-guest-killed", Some(LOCK));
+        make("dualq-guest-begins", None);
+        make("dualq-guest-locking", Some(".lock"));
+        make("somebody-elses", Some(LOCK));
+        let held = make("dualq-guest-runs", Some(LOCK)).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        std::os::unix::fs::symlink("dualq-guest-runs", temporary.path().join("dualq-guest-link"))
+            .unwrap();
+        remove_abandoned(temporary.path());
+        let entries = fs::read_dir(temporary.path()).unwrap();
+        let mut left: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        let expected =
+            ["begins", "link", "locking", "runs"].map(|name| format!("dualq-guest-{name}"));
+        assert_eq!(left[..4], expected.map(std::ffi::OsString::from));
+        assert_eq!(left[4], "somebody-elses");
+    }
 }

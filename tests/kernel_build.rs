@@ -251,6 +251,45 @@ fn kernels_of_other_options_are_outdated_and_still_there() {
     assert!(machine.listed().is_empty());
 }
 
+/// A full disk, or somebody's hand.
+#[test]
+fn a_damaged_kernel_is_told_and_removed() {
+    let machine = Machine::with_make();
+    machine.source("older", "6.12.9");
+    machine.succeed(&["build", "--source", "tree"]);
+    machine.succeed(&["build", "--source", "older"]);
+    let folder = machine.path("cache/dualq/kernels");
+    let names: Vec<String> =
+        machine.listed().iter().map(|kernel| kernel["name"].as_str().unwrap().to_owned()).collect();
+    fs::write(folder.join(&names[0]).join("linux"), "#!").unwrap();
+    fs::write(folder.join(&names[1]).join("facts.json"), "{}").unwrap();
+    assert!(machine.listed().is_empty());
+    let list = machine.succeed(&["list"]);
+    let lines: Vec<&str> = list.lines().collect();
+    let (older, newer) = (&names[1], &names[0]);
+    assert!(
+        lines[0].starts_with(&format!("the kernel {older} is damaged (facts.json: ")),
+        "{list}"
+    );
+    let told = format!(
+        "the kernel {newer} is damaged (linux: it has 2 bytes, and had 10 when it was built): dualq kernel remove {newer}; dualq kernel build"
+    );
+    assert_eq!(lines[1], told);
+    let (error, status) = machine.fail(&["exec", "--", "true"]);
+    assert!(error.starts_with(&format!("error: the kernel {older} is damaged")), "{error}");
+    assert_eq!(status, Some(1));
+    // A build replaces what it would have made; the rest can be removed, by name or with all others.
+    machine.succeed(&["build", "--source", "tree"]);
+    assert_eq!(machine.listed().len(), 1);
+    assert_eq!(
+        machine.succeed(&["remove", "6.12"]),
+        format!("the damaged kernel {older} is removed\n")
+    );
+    fs::remove_file(folder.join(newer).join("facts.json")).unwrap();
+    machine.succeed(&["remove", "--all"]);
+    assert_eq!(machine.stored(), [".lock", "build.log"]);
+}
+
 #[test]
 fn a_tarball_is_unpacked_and_known_again() {
     let machine = Machine::with_make();
@@ -399,8 +438,10 @@ fn the_distributions_sources_are_found_through_apt() {
         "case $1 in search) echo 'linux-source-6.1 - old'; echo 'linux-source-7.3 - new' ;;
          show) printf 'Version: 7.3.4-1\\nSize: 1500000\\n' ;; esac",
     );
-    machine
-        .program("apt-get", "echo apt-get >> \"$CALLS\"; touch linux-source-7.3_7.3.4-1_all.deb");
+    machine.program(
+        "apt-get",
+        "echo apt-get $* >> \"$CALLS\"; touch linux-source-7.3_7.3.4-1_all.deb",
+    );
     let package = machine.path("package");
     machine.program(
         "dpkg-deb",
@@ -410,6 +451,9 @@ fn the_distributions_sources_are_found_through_apt() {
     let said = text(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("\ndownloading linux-source-7.3 7.3.4-1 (2 MB)\n"), "{said}");
+    // The version that was shown, and no other that apt may have by now.
+    let calls = fs::read_to_string(machine.path("calls")).unwrap();
+    assert!(calls.contains("apt-get download linux-source-7.3=7.3.4-1\n"), "{calls}");
     let origin = &machine.listed()[0]["origin"];
     assert_eq!((&origin["kind"], &origin["name"]), (&"package".into(), &"linux-source-7.3".into()));
     // Whichever way it is asked for, it is there, and nothing is downloaded again.

@@ -190,14 +190,14 @@ fn bad_input() {
         (1, with_trace("."), "cannot read: Is a directory"),
         (
             1,
-            with_trace(&file(&folder, "cut.xz", &xz[..5000])),
-            "truncated: the compressed data end",
+            with_trace(&file(&folder, "cut.xz", &xz[..50])),
+            "truncated: the compressed data end before the first packet",
         ),
         (1, with_trace(&file(&folder, "bad.xz", &damaged)), "corrupt: "),
         (
             1,
-            with_trace(&file(&folder, "cut.pcap", &capture[..50_001])),
-            "truncated: the capture ends",
+            with_trace(&file(&folder, "cut.pcap", &capture[..70])),
+            "truncated: the capture ends in the middle of packet 1",
         ),
         (1, with_trace(&file(&folder, "empty", "")), "empty; a trace begins with the line"),
         (1, with_trace(&file(&folder, "words", "some words\n")), "line 1: expected the header"),
@@ -274,33 +274,66 @@ fn left_behind(folder: &tempfile::TempDir) -> Vec<PathBuf> {
     entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with('.')).collect()
 }
 
+fn interrupt(child: &std::process::Child) {
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+}
+
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let events = folder.path().join("events.csv");
-    let mut child =
-        command(&["replay", "-", "--rate", "20mbit", "--events", events.to_str().unwrap()])
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-    // More than what is read before the events are begun.
-    let mut trace = format!("{HEADER}\n");
-    for number in 0..20_000 {
-        trace += &format!("{number}000,1514,2282,1,-1,0\n");
-    }
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(trace.as_bytes()).unwrap();
+    // One packet waits for the other's 3 hours on the wire, and a billion updates pass meanwhile.
+    let trace =
+        file(&folder, "trace.csv", format!("{HEADER}\n0,1514,2282,1,-1,0\n0,1514,2282,1,-1,0\n"));
+    let events_path = events.to_str().unwrap();
+    let args = ["replay", &trace, "--rate", "1bit", "--qdisc", "dualpi2 tupdate 1us"];
+    let mut child = command(&[&args[..], &["--events", events_path]].concat()).spawn().unwrap();
     while left_behind(&folder).is_empty() {
         assert!(child.try_wait().unwrap().is_none(), "it ended too early");
         std::thread::sleep(Duration::from_millis(5));
     }
     // The handler is set right after the file is made.
     std::thread::sleep(Duration::from_millis(200));
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
+    interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(left_behind(&folder), Vec::<PathBuf>::new());
     assert!(!events.exists());
+}
+
+/// `tcpdump | dualq replay -` and Ctrl-C, the only way to end it: what came is reported, whether the writer ends too or not.
+#[test]
+fn an_interrupt_ends_the_reading_of_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(CAPTURE)).unwrap();
+    for writer_ends in [true, false] {
+        let events = folder.path().join("events.csv");
+        let mut child =
+            command(&["replay", "-", "--rate", "30mbit", "--events", events.to_str().unwrap()])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // More than fits into the pipe: when it is written, the reading has begun. The last record is half.
+        stdin.write_all(&capture[..capture.len() - 40]).unwrap();
+        interrupt(&child);
+        let stdin = (!writer_ends).then_some(stdin);
+        let mut shown = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut shown).unwrap();
+        let mut told = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        assert!(child.wait().unwrap().success(), "{told}");
+        drop(stdin);
+        assert!(shown.starts_with("-: 7,487 packets, "), "{shown}");
+        assert!(told.contains("note: the capture ends in the middle of packet 7488"), "{told}");
+        if !writer_ends {
+            assert!(told.contains("note: interrupted; this is what came until then"), "{told}");
+        }
+        assert!(fs::read_to_string(&events).unwrap().contains("\n# stats prob="));
+        fs::remove_file(&events).unwrap();
+    }
 }
 
 /// A reader that has seen enough is no error.

@@ -34,7 +34,7 @@ pub(crate) struct ApplyArgs {
     #[arg(value_name = "PLAN", default_value = "plan.toml")]
     pub(crate) plan: PathBuf,
 
-    /// Take all back unless `dualq confirm` comes within that time, 5s to 3600s
+    /// Take all back unless `dualq confirm` comes within that time, 5s to 1h
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = within)]
     pub(crate) confirm_within: Duration,
 
@@ -115,9 +115,9 @@ pub(crate) struct WatchOverArgs {
 }
 
 fn within(text: &str) -> Result<Duration, String> {
-    match tc_time::parse(text) {
+    match tc_time::parse_span(text) {
         Ok(time) if WITHIN.contains(&time) => Ok(time),
-        Ok(_) => Err("it is 5s to 3600s".to_owned()),
+        Ok(_) => Err("it is 5s to 1h".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use comfy_table::Table;
-use dualq_kernel::Kernel;
+use dualq_kernel::{Damaged, Kernel, KernelError};
 use indicatif::HumanDuration;
 use serde_json::{Value, json};
 
@@ -16,8 +16,8 @@ fn has_dualpi2(kernel: &Kernel) -> bool {
     kernel.qdiscs().iter().any(|name| name == "dualpi2")
 }
 
-/// A line a kernel, the default first, as the store has them.
-pub(crate) fn text(kernels: &[Kernel]) -> String {
+/// A line a kernel, the default first, as the store has them; and one for each that is damaged.
+pub(crate) fn text(kernels: &[Kernel], damaged: Vec<Damaged>) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut table = Table::new();
     table.set_header(["kernel", "", "options", "dualpi2", "built", "size", "executable"]);
@@ -33,11 +33,18 @@ pub(crate) fn text(kernels: &[Kernel]) -> String {
             kernel.executable.display().to_string(),
         ]);
     }
-    render(table, COLUMNS) + "\n"
+    let mut text = String::new();
+    if !kernels.is_empty() {
+        text = render(table, COLUMNS) + "\n";
+    }
+    for damaged in damaged {
+        text += &format!("{}\n", KernelError::from(damaged));
+    }
+    text
 }
 
 /// The same and more as one document.
-pub(crate) fn json(kernels: &[Kernel]) -> String {
+pub(crate) fn json(kernels: &[Kernel], damaged: &[Damaged]) -> String {
     let listed: Vec<Value> = kernels
         .iter()
         .enumerate()
@@ -59,6 +66,11 @@ pub(crate) fn json(kernels: &[Kernel]) -> String {
             })
         })
         .collect();
-    let document = json!({ "version": 1, "command": "kernel list", "kernels": listed });
+    let damaged: Vec<Value> = damaged
+        .iter()
+        .map(|damaged| json!({ "name": damaged.name, "fault": damaged.fault }))
+        .collect();
+    let document =
+        json!({ "version": 1, "command": "kernel list", "kernels": listed, "damaged": damaged });
     format!("{document:#}\n")
 }

@@ -93,3 +93,18 @@ fn a_version_that_was_not_built() {
     assert!(line.starts_with("error: there is no kernel 2.6; there are: "), "{line}");
     assert!(line.contains(&kernel.version), "{line}");
 }
+
+/// Nor is it ignored where nothing would run on it.
+#[test]
+fn a_version_that_nothing_runs_on() {
+    let reference = "tests/data/linux-7.3/loss.jsonl";
+    for args in [
+        &["run", "--rate", "10mbit", "--kernel", "9.9"][..],
+        &["check", reference, "--kernel", "9.9"],
+    ] {
+        let output = command(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let expected = "error: --kernel 9.9: the model runs on no kernel; add --world kernel or leave it out\n";
+        assert_eq!(error(&output), expected);
+    }
+}

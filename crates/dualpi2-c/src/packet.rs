@@ -134,7 +134,7 @@ pub struct Departure {
     pub packet: Packet,
     /// The queue it waited in.
     pub queue: Queue,
-    /// How long it waited, in nanoseconds.
+    /// How long it waited, in nanoseconds; 0 if the clock went backwards meanwhile.
     pub sojourn_ns: u64,
     /// The AQM marked it: before sending it, the caller must set CE in its IP header (and correct an IPv4 header's checksum).
     pub ce: bool,
@@ -146,8 +146,14 @@ pub struct Departure {
 
 impl From<dualpi2::Departure<Packet>> for Departure {
     fn from(departure: dualpi2::Departure<Packet>) -> Self {
-        let dualpi2::Departure { packet, queue, sojourn_ns, marked_by_probability, marked_by_step } =
-            departure;
+        let dualpi2::Departure {
+            packet,
+            queue,
+            sojourn_ns,
+            marked_by_probability,
+            marked_by_step,
+            ..
+        } = departure;
         Self {
             packet,
             queue: queue.into(),

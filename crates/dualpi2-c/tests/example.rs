@@ -36,9 +36,9 @@ fn succeed(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The static library, built as this test was. Cargo builds it for a test only in passing and under a name of its own, so
-/// cargo is asked for it, and tells where it is.
-fn static_library() -> PathBuf {
+/// The library of that ending, `a` or `so`, built as this test was. Cargo builds it for a test only in passing and under a
+/// name of its own, so cargo is asked for it, and tells where it is.
+fn library(ending: &str) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--message-format=json", "--lib", "--manifest-path"]);
     cargo.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
@@ -52,8 +52,8 @@ fn static_library() -> PathBuf {
         .filter(|message| message["target"]["name"] == "dualpi2_c")
         .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
         .filter_map(|file| file.as_str().map(PathBuf::from))
-        .find(|file| file.extension().is_some_and(|extension| extension == "a"))
-        .expect("cargo built a static library")
+        .find(|file| file.extension().is_some_and(|extension| extension == ending))
+        .expect("cargo built the library")
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn the_example_runs_and_its_books_balance() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/link.c");
     let mut command = Command::new(compiler);
     command.args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(include());
-    command.arg(source).arg(static_library()).arg("-o").arg(&program);
+    command.arg(source).arg(library("a")).arg("-o").arg(&program);
     if cfg!(target_os = "linux") {
         command.args(["-lpthread", "-ldl", "-lm"]);
     }
@@ -98,4 +98,44 @@ fn the_example_runs_and_its_books_balance() {
     assert!(share(&not_ect, dropped) > 0.05 && share(&ect0, marked) > 0.05, "congestion is told");
     assert!(share(&l4s, marked) > 2.0 * share(&ect0, marked), "and to L4S more often");
     assert!(l4s[wait] < 2.0 && ect0[wait] > 5.0 && ect0[wait] < 40.0, "L4S hardly waits");
+}
+
+/// `make install`, and a program that pkg-config links with the shared library: it looks for the version by its SONAME.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_installed_is_found_by_pkg_config_and_by_the_loader() {
+    let Some(compiler) = compiler("CC", "cc") else { return };
+    for tool in ["make", "pkg-config"] {
+        if Command::new(tool).arg("--version").output().is_err() {
+            println!("skipped: no {tool}");
+            return;
+        }
+    }
+    let prefix = scratch().join("installed");
+    let _ = fs::remove_dir_all(&prefix);
+    let build = library("so").parent().unwrap().to_owned();
+    let mut make = Command::new("make");
+    make.arg("-C").arg(env!("CARGO_MANIFEST_DIR")).arg("install");
+    make.arg(format!("PREFIX={}", prefix.display())).arg(format!("BUILD={}", build.display()));
+    succeed(&mut make);
+
+    let mut pkg_config = Command::new("pkg-config");
+    pkg_config.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    let version = succeed(
+        Command::new("pkg-config")
+            .arg("--modversion")
+            .arg("dualpi2")
+            .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")),
+    );
+    assert_eq!(version.trim(), env!("CARGO_PKG_VERSION"));
+    let flags = succeed(pkg_config.args(["--cflags", "--libs", "dualpi2"]));
+    let program = scratch().join("link-shared");
+    let mut command = Command::new(compiler);
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/link.c"));
+    command.args(flags.split_whitespace()).arg("-o").arg(&program);
+    succeed(&mut command);
+    // Only the name with the version's first number is there: a library without SONAME would be looked for without it.
+    fs::remove_file(prefix.join("lib/libdualpi2_c.so")).unwrap();
+    let output = succeed(Command::new(program).env("LD_LIBRARY_PATH", prefix.join("lib")));
+    assert!(output.contains("ECT(1)"), "{output}");
 }

@@ -79,7 +79,8 @@ impl EcnMask {
     }
 }
 
-/// All parameters.
+/// All parameters. Later versions may have more: begin with [`Config::for_mtu`] and change what matters,
+/// `Config { limit: 100, ..Config::for_mtu(1514) }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The most packets that both queues hold together (RFC 9332 Figure 2, line 5), 1 or more; default 10000.
@@ -182,7 +183,8 @@ impl Config {
 }
 
 /// A change to some of the parameters: what a `tc qdisc change` carries. A new `limit` also sets the memory limit to its
-/// default for that many packets, unless `memory_limit` is given too.
+/// default for that many packets, unless `memory_limit` is given too. Later versions may have more fields: write it
+/// with `..Change::default()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the fields are those of Config")]
 pub struct Change {

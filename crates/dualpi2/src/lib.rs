@@ -9,7 +9,8 @@
 //! Linux 7.3: fed the same arrivals and random numbers, this crate drops and marks the same packets.
 //!
 //! The crate reads no clock, no random device and allocates only when a queue grows beyond what it ever held. Time is
-//! an argument (`now_ns`: nanoseconds on any clock that does not go backwards), randomness a [`Random`].
+//! an argument (`now_ns`: nanoseconds on any clock that does not go backwards; where one does, packets count as if they had
+//! not waited), randomness a [`Random`].
 //!
 //! ```
 //! use dualpi2::{Config, DualPi2, Ecn, Packet, SplitMix64};

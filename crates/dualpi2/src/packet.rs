@@ -77,9 +77,9 @@ impl From<Class> for Queue {
     }
 }
 
-/// A packet, as its owner sees it. The engine asks [`length`](Self::length), [`memory`](Self::memory) and
-/// [`ecn`](Self::ecn) more than once: between enqueue and dequeue they must answer the same, apart from what
-/// [`set_ce`](Self::set_ce) changes.
+/// A packet, as its owner sees it. The engine asks for [`length`](Self::length) and [`ecn`](Self::ecn) more than once:
+/// between enqueue and dequeue they must answer the same, but for the ECN field that [`set_ce`](Self::set_ce) sets. What
+/// [`memory`](Self::memory) says when the packet is enqueued counts until it leaves.
 pub trait Packet {
     /// Bytes on the wire, link-layer header included (the kernel's `qdisc_pkt_len`).
     fn length(&self) -> u32;

@@ -71,8 +71,8 @@ impl Controller {
         };
     }
 
-    /// Whether another update without any queue would change nothing.
-    pub(crate) const fn is_at_rest(&self) -> bool {
-        self.probability == 0 && self.previous_delay_ns == 0
+    /// What the next update starts from, beside the delay that it is given.
+    pub(crate) const fn state(&self) -> (u32, u64) {
+        (self.probability, self.previous_delay_ns)
     }
 }

@@ -1,6 +1,7 @@
 //! The two queues and what happens to a packet on its way through them (RFC 9332 Figures 3, 4 and 7).
 
 use alloc::collections::VecDeque;
+use core::fmt;
 use core::time::Duration;
 
 use crate::config::{
@@ -15,12 +16,13 @@ use crate::stats::Stats;
 
 /// A packet that leaves, and how it fared.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Departure<P> {
     /// The packet, CE set if it was marked.
     pub packet: P,
     /// The queue it waited in.
     pub queue: Queue,
-    /// How long it waited, in nanoseconds.
+    /// How long it waited, in nanoseconds; 0 if the clock went backwards meanwhile.
     pub sojourn_ns: u64,
     /// Marked by the squared or coupled probability.
     pub marked_by_probability: bool,
@@ -30,6 +32,7 @@ pub struct Departure<P> {
 
 /// A packet that is lost, given back to its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Dropped<P> {
     /// The packet.
     pub packet: P,
@@ -58,6 +61,8 @@ pub enum DropReason {
 struct Entry<P> {
     packet: P,
     enqueued_ns: u64,
+    /// What counts against the memory limit while it waits. Setting CE may change what its owner says then.
+    memory: u32,
     class: Class,
     apply_step: bool,
     marked_by_probability: bool,
@@ -285,7 +290,7 @@ impl<P: Packet, R: Random> DualPi2<P, R> {
             let Some(entry) = classic.pop_front().or_else(|| low_latency.pop_front()) else {
                 return false;
             };
-            self.memory_used -= entry.packet.memory();
+            self.memory_used -= entry.memory;
             (entry.packet, entry.class.into())
         };
         self.backlog_bytes -= u64::from(packet.length());
@@ -360,7 +365,8 @@ impl<P: Packet, R: Random> DualPi2<P, R> {
     ) -> bool {
         let queue = Queue::from(class);
         let waiting = self.len();
-        let memory_used = u64::from(self.memory_used) + u64::from(packet.memory());
+        let memory = packet.memory();
+        let memory_used = u64::from(self.memory_used) + u64::from(memory);
         if waiting >= self.limit as usize || memory_used > u64::from(self.memory_limit) {
             self.overlimits += 1;
             self.drops += 1;
@@ -388,7 +394,8 @@ impl<P: Packet, R: Random> DualPi2<P, R> {
         let apply_step = (class == Class::L4s)
             & (self.queues[Queue::LowLatency as usize].len() >= self.min_qlen_step as usize);
         self.packets_in[queue as usize] += 1;
-        let entry = Entry { packet, enqueued_ns: now_ns, class, apply_step, marked_by_probability };
+        let entry =
+            Entry { packet, enqueued_ns: now_ns, memory, class, apply_step, marked_by_probability };
         let [classic, low_latency] = &mut self.queues;
         match queue {
             Queue::Classic => classic.push_back(entry),
@@ -473,10 +480,16 @@ impl<P: Packet, R: Random> DualPi2<P, R> {
                 self.scheduler.reset();
                 return None;
             };
-            let Entry { mut packet, enqueued_ns, class, apply_step, mut marked_by_probability } =
-                entry;
+            let Entry {
+                mut packet,
+                enqueued_ns,
+                memory,
+                class,
+                apply_step,
+                mut marked_by_probability,
+            } = entry;
             let length = packet.length();
-            self.memory_used -= packet.memory();
+            self.memory_used -= memory;
             // The backlog that the decision looks at is what this packet leaves behind.
             self.backlog_bytes -= u64::from(length);
 
@@ -492,7 +505,7 @@ impl<P: Packet, R: Random> DualPi2<P, R> {
                 }
             }
 
-            let sojourn_ns = now_ns.wrapping_sub(enqueued_ns);
+            let sojourn_ns = now_ns.saturating_sub(enqueued_ns);
             let packets_behind = self.queues[Queue::LowLatency as usize].len() as u64;
             let measure = if self.step.in_packets { packets_behind } else { sojourn_ns };
             let over_step = apply_step & (measure > u64::from(self.step.threshold));
@@ -551,9 +564,11 @@ impl<P: Packet, R: Random> DualPi2<P, R> {
     #[cold]
     fn catch_up(&mut self, now_ns: u64) {
         while now_ns >= self.next_update_ns && self.next_update_ns < u64::MAX {
+            let before = self.controller.state();
             self.update(self.next_update_ns);
+            // Without a queue every update is given the same delay, so that one which changed nothing ends all change.
             let nothing_moves =
-                self.queues.iter().all(VecDeque::is_empty) && self.controller.is_at_rest();
+                self.queues.iter().all(VecDeque::is_empty) && self.controller.state() == before;
             if nothing_moves && now_ns >= self.next_update_ns {
                 // On to the last update that is due.
                 let interval = u64::from(self.tupdate_ns);
@@ -589,12 +604,29 @@ impl<P: Packet, R: Random> DualPi2<P, R> {
     }
 }
 
+impl<P, R> fmt::Debug for DualPi2<P, R> {
+    /// The state of the queue; not its packets, which need not be printable.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [classic, low_latency] = &self.queues;
+        f.debug_struct("DualPi2")
+            .field("classic_packets", &classic.len())
+            .field("low_latency_packets", &low_latency.len())
+            .field("is_peeked", &self.peeked.is_some())
+            .field("backlog_bytes", &self.backlog_bytes)
+            .field("memory_used", &self.memory_used)
+            .field("probability", &self.controller.probability)
+            .field("credit", &self.scheduler.credit)
+            .field("next_update_ns", &self.next_update_ns)
+            .finish_non_exhaustive()
+    }
+}
+
 /// How long the head of a queue has waited. An enqueue at time 0 counts as no packet, because the kernel keeps the
 /// head's time in a variable whose 0 means 'empty'.
 #[inline]
 fn head_delay_ns<P>(queue: &VecDeque<Entry<P>>, now_ns: u64) -> u64 {
     match queue.front() {
-        Some(entry) if entry.enqueued_ns != 0 => now_ns.wrapping_sub(entry.enqueued_ns),
+        Some(entry) if entry.enqueued_ns != 0 => now_ns.saturating_sub(entry.enqueued_ns),
         _ => 0,
     }
 }

@@ -452,3 +452,92 @@ fn a_long_pause_costs_nothing_to_catch_up() {
     queue.poll(year_ns);
     assert_eq!(queue.next_update_ns(), year_ns + 1_000);
 }
+
+/// A probability that no update moves is at rest too, though it is not zero.
+#[test]
+fn a_long_pause_costs_nothing_where_the_probability_stays() {
+    let change = Change { target: Some(Duration::ZERO), limit: Some(100_000), ..Change::default() };
+    let config = Config::for_mtu(1514).with(&change, 1514).unwrap();
+    let mut queue = DualPi2::<Frame>::new(config, 1514, SplitMix64::new(1), 1).unwrap();
+    for now_ms in 1..2_000_u64 {
+        let now_ns = now_ms * 1_000_000;
+        queue.poll(now_ns);
+        let (id, ecn) = (now_ms, Ecn::Ect0);
+        let frame =
+            Frame { id, length: 1514, memory: 1, arrived_as: ecn, ecn, class: None, segments: 0 };
+        queue.enqueue(now_ns, frame, &mut |_| ());
+        if now_ms % 2 == 0 {
+            queue.dequeue(now_ns, &mut |_| ());
+        }
+    }
+    while queue.dequeue(2_000_000_000, &mut |_| ()).is_some() {}
+    queue.poll(3_000_000_000);
+    let probability = queue.stats(3_000_000_000).probability;
+    assert!(probability > 0, "with a target of zero nothing lets it fall");
+    let century_ns = 100 * 365 * 24 * 3_600 * 1_000_000_000;
+    queue.poll(century_ns);
+    assert!(queue.next_update_ns() > century_ns);
+    assert_eq!(queue.stats(century_ns).probability, probability);
+}
+
+/// A packet whose owner makes room for an option when it marks it.
+struct Growing {
+    memory: u32,
+    ecn: Ecn,
+}
+
+impl Packet for Growing {
+    fn length(&self) -> u32 {
+        1000
+    }
+    fn memory(&self) -> u32 {
+        self.memory
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn set_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+        self.memory += 500;
+    }
+}
+
+#[test]
+fn memory_that_changes_with_a_mark_is_given_back_as_it_was_taken() {
+    let change = Change {
+        drop_point: Some(DropPoint::Enqueue),
+        step_threshold: Some(StepThreshold::Packets(0)),
+        ..Change::default()
+    };
+    let config = Config::for_mtu(1514).with(&change, 1514).unwrap();
+    let mut queue = DualPi2::new(config, 1514, SplitMix64::new(1), 0).unwrap();
+    let (mut now_ns, mut marked) = (0, 0);
+    for _ in 0..3000 {
+        now_ns += 1_000_000;
+        queue.poll(now_ns);
+        for ecn in [Ecn::Ect0, Ecn::Ect1] {
+            queue.enqueue(now_ns, Growing { memory: 1500, ecn }, &mut |_| ());
+        }
+        let departure = queue.dequeue(now_ns, &mut |_| ()).unwrap();
+        marked += u32::from(departure.marked_by_probability);
+        assert_eq!(u64::from(queue.stats(now_ns).memory_used), queue.len() as u64 * 1500);
+    }
+    assert!(marked > 0);
+    while queue.dequeue(now_ns, &mut |_| ()).is_some() {}
+    assert_eq!(queue.stats(now_ns).memory_used, 0);
+}
+
+#[test]
+fn a_clock_that_goes_backwards_counts_as_no_wait() {
+    let mut queue = DualPi2::new(Config::for_mtu(1514), 1514, SplitMix64::new(1), 0).unwrap();
+    for _ in 0..2 {
+        queue.enqueue(5_000, Growing { memory: 1, ecn: Ecn::Ect1 }, &mut |_| ());
+    }
+    assert_eq!(queue.stats(4_000).low_latency_delay, Duration::ZERO);
+    let departure = queue.dequeue(4_000, &mut |_| ()).unwrap();
+    assert_eq!((departure.sojourn_ns, departure.marked_by_step), (0, false));
+    queue.update(4_500);
+    assert_eq!(queue.stats(4_500).probability, 0);
+    let shown = format!("{queue:?}");
+    assert!(shown.starts_with("DualPi2 { classic_packets: 0, low_latency_packets: 1,"), "{shown}");
+}

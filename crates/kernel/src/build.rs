@@ -244,7 +244,10 @@ impl Building<'_> {
         })?;
         let compiler = self.runner.answer("asking gcc", Command::new("gcc").arg("--version"))?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let linux = out.join("linux");
+        let size = linux.metadata().map_err(KernelError::file("read", &linux))?.len();
         let facts = Facts {
+            size: Some(size),
             version,
             origin: tree.origin.clone(),
             built_s: since.as_secs(),
@@ -253,7 +256,7 @@ impl Building<'_> {
             compiler: compiler.lines().next().unwrap_or_default().to_owned(),
         };
         let folder = self.work.0.join("kernel");
-        facts.write(&folder, &out.join("linux"), &config)?;
+        facts.write(&folder, &linux, &config)?;
         self.store.keep(&folder, &facts)
     }
 

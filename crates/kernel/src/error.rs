@@ -12,6 +12,16 @@ pub enum KernelError {
     /// Nothing has been built yet.
     #[error("there is no kernel yet; `dualq kernel build` makes one in some minutes")]
     NoKernel,
+    /// What was built is no longer whole.
+    #[error(
+        "the kernel {name} is damaged ({fault}): dualq kernel remove {name}; dualq kernel build"
+    )]
+    Damaged {
+        /// The name of its folder.
+        name: String,
+        /// What is wrong with it.
+        fault: String,
+    },
     /// A version that has not been built.
     #[error("there is no kernel {wanted}; there are: {}", .there.join(", "))]
     Unknown {

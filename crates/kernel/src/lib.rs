@@ -32,5 +32,5 @@ pub use build::{Built, Event, Request, build};
 pub use error::KernelError;
 pub use process::Interrupt;
 pub use source::Origin;
-pub use store::{Facts, Kernel, Store};
+pub use store::{Damaged, Facts, Kernel, Store};
 pub use version::Version;

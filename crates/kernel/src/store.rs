@@ -55,6 +55,18 @@ pub struct Facts {
     pub lacking: Vec<String>,
     /// The first line of `gcc --version`.
     pub compiler: String,
+    /// The size of the executable in bytes; not known of kernels that older versions of dualq built.
+    #[serde(default)]
+    pub size: Option<u64>,
+}
+
+/// A folder of the store that is not that of a whole kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damaged {
+    /// The folder's name, by which it can be removed.
+    pub name: String,
+    /// What is wrong with it.
+    pub fault: String,
 }
 
 impl Store {
@@ -89,13 +101,7 @@ impl Store {
     ///
     /// If the store's folder cannot be read. One that is not there is empty.
     pub fn kernels(&self) -> Result<Vec<Kernel>, KernelError> {
-        let entries = match fs::read_dir(&self.folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(KernelError::file("read", &self.folder)(error)),
-        };
-        let mut kernels: Vec<Kernel> =
-            entries.flatten().filter_map(|entry| Kernel::read(&entry.path())).collect();
+        let mut kernels: Vec<Kernel> = self.folders()?.into_iter().filter_map(Result::ok).collect();
         kernels.sort_by_cached_key(|kernel| {
             let version = kernel.version.parse::<Version>().ok();
             Reverse((kernel.is_current(), version, kernel.facts.built_s))
@@ -103,13 +109,39 @@ impl Store {
         Ok(kernels)
     }
 
+    /// What is there but is no whole kernel, by name.
+    ///
+    /// # Errors
+    ///
+    /// If the store's folder cannot be read. One that is not there is empty.
+    pub fn damaged(&self) -> Result<Vec<Damaged>, KernelError> {
+        let mut damaged: Vec<Damaged> =
+            self.folders()?.into_iter().filter_map(Result::err).collect();
+        damaged.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(damaged)
+    }
+
+    fn folders(&self) -> Result<Vec<Result<Kernel, Damaged>>, KernelError> {
+        match fs::read_dir(&self.folder) {
+            Ok(entries) => {
+                Ok(entries.flatten().filter_map(|entry| Kernel::read(&entry.path())).collect())
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(KernelError::file("read", &self.folder)(error)),
+        }
+    }
+
     /// The kernel to use where none is named: the newest of those with today's options, else of the others.
     ///
     /// # Errors
     ///
-    /// If the store's folder cannot be read.
+    /// If the store's folder cannot be read, or holds nothing but what is damaged.
     pub fn newest(&self) -> Result<Option<Kernel>, KernelError> {
-        Ok(self.kernels()?.into_iter().next())
+        let newest = self.kernels()?.into_iter().next();
+        match self.damaged()?.into_iter().next() {
+            Some(damaged) if newest.is_none() => Err(damaged.into()),
+            _ => Ok(newest),
+        }
     }
 
     /// The kernel somebody names by its version, the first numbers of it (`7.3`), or the name of its folder.
@@ -133,6 +165,10 @@ impl Store {
         if !named.is_empty() {
             return Ok(named);
         }
+        let mut damaged = self.damaged()?.into_iter();
+        if let Some(damaged) = damaged.find(|damaged| damaged.is_meant_by(version)) {
+            return Err(damaged.into());
+        }
         if others.is_empty() {
             return Err(KernelError::NoKernel);
         }
@@ -146,8 +182,21 @@ impl Store {
     ///
     /// If its folder cannot be removed.
     pub fn remove(&self, kernel: &Kernel) -> Result<(), KernelError> {
-        let folder = self.folder.join(kernel.name());
-        let going = self.folder.join(format!(".removed-{}-{}", kernel.name(), std::process::id()));
+        self.remove_folder(&kernel.name())
+    }
+
+    /// Removes what is damaged.
+    ///
+    /// # Errors
+    ///
+    /// If its folder cannot be removed.
+    pub fn remove_damaged(&self, damaged: &Damaged) -> Result<(), KernelError> {
+        self.remove_folder(&damaged.name)
+    }
+
+    fn remove_folder(&self, name: &str) -> Result<(), KernelError> {
+        let folder = self.folder.join(name);
+        let going = self.folder.join(format!(".removed-{name}-{}", std::process::id()));
         fs::rename(&folder, &going)
             .and_then(|()| fs::remove_dir_all(&going))
             .map_err(KernelError::file("remove", &folder))
@@ -161,9 +210,9 @@ impl Store {
             fs::remove_dir_all(&kept).map_err(KernelError::file("remove", &kept))?;
         }
         fs::rename(folder, &kept).map_err(KernelError::file("write", &kept))?;
-        Kernel::read(&kept).ok_or_else(|| {
-            KernelError::file("read", &kept)(io::Error::from(io::ErrorKind::InvalidData))
-        })
+        let invalid =
+            || KernelError::file("read", &kept)(io::Error::from(io::ErrorKind::InvalidData));
+        Kernel::read(&kept).ok_or_else(invalid)?.map_err(KernelError::from)
     }
 }
 
@@ -190,19 +239,31 @@ impl Facts {
 }
 
 impl Kernel {
-    /// `None` if the folder is not that of a whole kernel.
-    fn read(folder: &Path) -> Option<Self> {
-        // Work under way, and what is being removed.
-        if folder.file_name()?.to_str()?.starts_with('.') {
+    /// `None` if this is no kernel's folder at all.
+    fn read(folder: &Path) -> Option<Result<Self, Damaged>> {
+        let name = folder.file_name()?.to_str()?;
+        // Work under way, what is being removed, and the log.
+        if name.starts_with('.') || !folder.is_dir() {
             return None;
         }
-        let facts: Facts = serde_json::from_slice(&fs::read(folder.join(FACTS)).ok()?).ok()?;
+        Some(Self::read_whole(folder).map_err(|fault| Damaged { name: name.to_owned(), fault }))
+    }
+
+    fn read_whole(folder: &Path) -> Result<Self, String> {
+        let cannot = |name: &str, error: &dyn std::fmt::Display| format!("{name}: {error}");
+        let facts = fs::read(folder.join(FACTS)).map_err(|error| cannot(FACTS, &error.kind()))?;
+        let facts: Facts = serde_json::from_slice(&facts).map_err(|error| cannot(FACTS, &error))?;
         let executable = folder.join(EXECUTABLE);
-        if !executable.is_file() {
-            return None;
+        let there = executable.metadata().map_err(|error| cannot(EXECUTABLE, &error.kind()))?;
+        let (is, was) = (there.len(), facts.size.unwrap_or(there.len()));
+        if is != was || !there.is_file() {
+            return Err(format!(
+                "{EXECUTABLE}: it has {is} bytes, and had {was} when it was built"
+            ));
         }
-        let config = fs::read_to_string(folder.join(CONFIG)).ok()?;
-        Some(Self { version: facts.version.clone(), executable, facts, config })
+        let config = fs::read_to_string(folder.join(CONFIG))
+            .map_err(|error| cannot(CONFIG, &error.kind()))?;
+        Ok(Self { version: facts.version.clone(), executable, facts, config })
     }
 
     /// The name of its folder: no other kernel has it.
@@ -240,6 +301,21 @@ impl Kernel {
     }
 }
 
+impl Damaged {
+    /// Whether somebody means it by a version, the first numbers of one, or its name.
+    #[must_use]
+    pub fn is_meant_by(&self, wanted: &str) -> bool {
+        let version = self.name.rsplit_once('-').map_or(self.name.as_str(), |(version, _)| version);
+        means(wanted, version) || self.name == wanted
+    }
+}
+
+impl From<Damaged> for KernelError {
+    fn from(Damaged { name, fault }: Damaged) -> Self {
+        Self::Damaged { name, fault }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,10 +328,11 @@ mod tests {
             options: options.to_owned(),
             lacking: Vec::new(),
             compiler: "gcc".to_owned(),
+            size: Some(4),
         };
         fs::create_dir_all(store.folder()).unwrap();
         let executable = store.folder().join(".linux");
-        fs::write(&executable, "").unwrap();
+        fs::write(&executable, "\x7fELF").unwrap();
         let config = "CONFIG_NET_SCHED=y\nCONFIG_NET_SCH_FQ=y\nCONFIG_TCP_CONG_CUBIC=y\n";
         facts.write(&store.folder().join(".new"), &executable, config).unwrap();
         store.keep(&store.folder().join(".new"), &facts).unwrap();
@@ -307,13 +384,41 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_not_listed() {
+    fn what_is_not_whole_is_damaged_and_removable() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::at(folder.path());
-        add(&store, "7.3.4", "00000000", 1);
-        add(&store, "7.3.5", "00000000", 1);
-        fs::remove_file(folder.path().join("7.3.5-00000000/linux")).unwrap();
-        fs::rename(folder.path().join("7.3.4-00000000"), folder.path().join(".work")).unwrap();
+        for patch in 1..=5 {
+            add(&store, &format!("7.3.{patch}"), "00000000", 1);
+        }
+        let path = |name: &str| folder.path().join(name);
+        fs::remove_file(path("7.3.1-00000000/linux")).unwrap();
+        fs::write(path("7.3.2-00000000/linux"), "\x7fEL").unwrap();
+        fs::write(path("7.3.3-00000000/facts.json"), "{").unwrap();
+        fs::remove_file(path("7.3.4-00000000/facts.json")).unwrap();
+        fs::rename(path("7.3.5-00000000"), path(".work")).unwrap();
         assert!(store.kernels().unwrap().is_empty());
+        let damaged = store.damaged().unwrap();
+        let faults: Vec<&str> = damaged.iter().map(|damaged| damaged.fault.as_str()).collect();
+        assert_eq!(faults[0], "linux: entity not found");
+        assert_eq!(faults[1], "linux: it has 3 bytes, and had 4 when it was built");
+        assert!(faults[2].starts_with("facts.json: EOF while parsing"), "{faults:?}");
+        assert_eq!(faults[3], "facts.json: entity not found");
+        let advice = "the kernel 7.3.2-00000000 is damaged (linux: it has 3 bytes, and had 4 when it was built): \
+                      dualq kernel remove 7.3.2-00000000; dualq kernel build";
+        assert_eq!(store.find("7.3.2").unwrap_err().to_string(), advice);
+        assert!(matches!(store.newest(), Err(KernelError::Damaged { .. })));
+        assert!(matches!(store.find("7.4"), Err(KernelError::NoKernel)));
+        for damaged in &damaged {
+            store.remove_damaged(damaged).unwrap();
+        }
+        assert!(store.damaged().unwrap().is_empty());
+
+        // Kernels that were built before their size was recorded are taken as they are.
+        add(&store, "7.3.6", "00000000", 1);
+        let facts = path("7.3.6-00000000/facts.json");
+        let text = fs::read_to_string(&facts).unwrap();
+        assert!(text.contains("\"size\": 4"));
+        fs::write(facts, text.replace(",\n  \"size\": 4", "")).unwrap();
+        assert_eq!(store.kernels().unwrap().len(), 1);
     }
 }

@@ -115,13 +115,15 @@ fn install_command(os_release: &str, missing: &[&str]) -> Option<String> {
 
 /// What a system is, and what it is like: `ID` and `ID_LIKE`.
 pub(crate) fn families(os_release: &str) -> Vec<String> {
-    let value = |key: &str| {
-        let mut lines = os_release.lines().filter_map(|line| line.split_once('='));
-        let value = lines.find(|(name, _)| *name == key).map(|(_, value)| value);
-        value.unwrap_or_default().trim_matches(['"', '\'']).to_owned()
-    };
-    let words = format!("{} {}", value("ID"), value("ID_LIKE"));
+    let words = format!("{} {}", value(os_release, "ID"), value(os_release, "ID_LIKE"));
     words.split_whitespace().map(str::to_owned).collect()
+}
+
+/// What `/etc/os-release` says under `key`; nothing if it does not.
+pub(crate) fn value(os_release: &str, key: &str) -> String {
+    let mut lines = os_release.lines().filter_map(|line| line.split_once('='));
+    let value = lines.find(|(name, _)| *name == key).map(|(_, value)| value);
+    value.unwrap_or_default().trim_matches(['"', '\'']).to_owned()
 }
 
 #[cfg(test)]

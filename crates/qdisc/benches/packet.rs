@@ -83,7 +83,8 @@ fn packets(criterion: &mut Criterion) {
         for flows in [10, 10_000] {
             let spec = grammar::parse(line).expect("it is right").spec;
             let random = SplitMix64::new(1);
-            let mut discipline = spec.build(&device, random, Instant::ZERO);
+            let mut discipline =
+                spec.build(&device, random, Instant::ZERO).expect("it is modelled");
             let mut now = 0;
             group.bench_function(format!("{line}, {flows} flows"), |bencher| {
                 bencher.iter(|| pass(&mut discipline, &mut now, flows));

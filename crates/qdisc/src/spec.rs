@@ -72,6 +72,14 @@ pub enum Spec {
     Cake(cake::Options),
 }
 
+/// A discipline that dualq can put on a host but not build itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} is not modelled; real kernels have it")]
+pub struct Unmodelled {
+    /// As tc names it.
+    pub kind: &'static str,
+}
+
 /// All parameters of a discipline, defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Config {
@@ -150,10 +158,25 @@ impl Spec {
 
     /// An empty discipline of this kind on `device` at time `now`. `random` rolls its dice, if it has any.
     ///
+    /// # Errors
+    /// If it is [`unmodelled`](Self::unmodelled).
+    ///
     /// # Panics
-    /// If it is [`unmodelled`](Self::unmodelled), or did not come from the grammar and has a value that is out of bounds.
-    #[must_use]
+    /// If it did not come from the grammar and has a value that is out of bounds.
     pub fn build<P: FlowPacket, R: Random>(
+        &self,
+        device: &Device,
+        random: R,
+        now: Instant,
+    ) -> Result<Discipline<P, R>, Unmodelled> {
+        match self.unmodelled() {
+            Some(kind) => Err(Unmodelled { kind }),
+            None => Ok(self.build_modelled(device, random, now)),
+        }
+    }
+
+    /// As [`build`](Self::build), where it is known that nothing inside is unmodelled.
+    pub(crate) fn build_modelled<P: FlowPacket, R: Random>(
         &self,
         device: &Device,
         random: R,
@@ -188,7 +211,7 @@ impl Spec {
                 Discipline::Other(Box::new(Other::PfifoFast(PfifoFast::new(device))))
             }
             Self::Fq(options) => Discipline::Other(Box::new(Other::Fq(Fq::new(options, device)))),
-            Self::Cake(_) => panic!("cake is not modelled, which Spec::unmodelled tells"),
+            Self::Cake(_) => unreachable!("Spec::build has refused it"),
         }
     }
 

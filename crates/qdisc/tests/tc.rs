@@ -30,7 +30,7 @@ impl FlowPacket for Nothing {}
 const DEVICE: Device = Device::ethernet(1500);
 
 fn build(spec: &Spec) -> Discipline<Nothing> {
-    spec.build(&DEVICE, SplitMix64::new(1), Instant::ZERO)
+    spec.build(&DEVICE, SplitMix64::new(1), Instant::ZERO).unwrap()
 }
 
 fn answers() -> Vec<Value> {

@@ -16,7 +16,7 @@ use crate::packet::Tracked;
 
 /// Writes `t_ns,packet,event` lines: `ID.SEGMENT,out` or `out_ce` for packets that left, without or with CE on them,
 /// `drop_REASON_PLACE` for those that did not, and `timer` after each update of a probability. Lines that begin with `#`
-/// hold the parameters before and the counters after.
+/// hold the parameters before and the counters after, and stand for the updates of a queue that was empty for long.
 pub struct EventLog<W: Write> {
     writer: io::BufWriter<W>,
     failed: Option<io::Error>,
@@ -84,6 +84,19 @@ impl<W: Write> EventLog<W> {
             stats.low_latency_delay.as_micros()
         );
         self.note(result);
+    }
+
+    pub(crate) fn idle(
+        &mut self,
+        from: Instant,
+        until: Instant,
+        discipline: &Discipline<Tracked, XorShift64>,
+    ) {
+        if matches!(discipline, Discipline::Dualpi2(_)) {
+            let (from, until) = (from.as_nanos(), until.as_nanos());
+            let result = writeln!(self.writer, "# idle: no timer lines from {from} to {until}");
+            self.note(result);
+        }
     }
 
     /// Writes the counters and the last of the buffer.

@@ -12,7 +12,7 @@
 //! let specs = [dualq_qdisc::grammar::parse("dualpi2")?.spec];
 //! let settings = Settings { rate: "20mbit".parse()?, mtu: 1500, seed: Settings::DEFAULT_SEED };
 //!
-//! let mut replay = Replay::new(&specs, &settings, None::<EventLog<Vec<u8>>>);
+//! let mut replay = Replay::new(&specs, &settings, None::<EventLog<Vec<u8>>>)?;
 //! while let Some(arrival) = arrivals.next_arrival()? {
 //!     replay.arrive(&arrival);
 //! }

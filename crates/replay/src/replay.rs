@@ -1,7 +1,7 @@
 use std::io::{self, Write};
 use std::num::NonZeroU64;
 
-use dualq_qdisc::{Departure, Device, Discipline, Dropped, Qdisc, Spec, XorShift64};
+use dualq_qdisc::{Departure, Device, Discipline, Dropped, Qdisc, Spec, Unmodelled, XorShift64};
 use dualq_units::{Instant, Rate};
 
 use crate::link::{Link, Observer, Point};
@@ -42,20 +42,27 @@ struct Recorder<W: Write> {
 
 impl<W: Write> Replay<W> {
     /// Idle links, one for each of `specs`. What happens on the first is written to `events`.
-    #[must_use]
-    pub fn new(specs: &[Spec], settings: &Settings, mut events: Option<EventLog<W>>) -> Self {
+    ///
+    /// # Errors
+    /// If one of `specs` is not modelled.
+    pub fn new(
+        specs: &[Spec],
+        settings: &Settings,
+        mut events: Option<EventLog<W>>,
+    ) -> Result<Self, Unmodelled> {
         let device = Device::ethernet(settings.mtu);
         let links = specs.iter().map(|spec| {
             let random = XorShift64::new(settings.seed);
-            let discipline: Discipline<Tracked, _> = spec.build(&device, random, Instant::ZERO);
+            let discipline: Discipline<Tracked, _> = spec.build(&device, random, Instant::ZERO)?;
             let bands = discipline.bands().iter().map(|name| BandOutcome::new(name)).collect();
             let mut events = events.take();
             if let Some(events) = &mut events {
                 events.begin(&discipline.config(), settings.rate, settings.seed, settings.mtu);
             }
-            Link::new(discipline, settings.rate, Recorder { bands, events })
+            Ok(Link::new(discipline, settings.rate, Recorder { bands, events }))
         });
-        Self { specs: specs.to_vec(), links: links.collect(), arrivals: 0, first: None }
+        let links = links.collect::<Result<_, _>>()?;
+        Ok(Self { specs: specs.to_vec(), links, arrivals: 0, first: None })
     }
 
     /// Takes in the next arrival, whose time is not before the last one's.
@@ -127,6 +134,17 @@ impl<W: Write> Observer for Recorder<W> {
     fn timer(&mut self, now: Instant, discipline: &Discipline<Tracked, XorShift64>) {
         if let Some(events) = &mut self.events {
             events.timer(now, discipline);
+        }
+    }
+
+    fn idle(
+        &mut self,
+        from: Instant,
+        until: Instant,
+        discipline: &Discipline<Tracked, XorShift64>,
+    ) {
+        if let Some(events) = &mut self.events {
+            events.idle(from, until, discipline);
         }
     }
 }

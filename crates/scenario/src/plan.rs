@@ -399,5 +399,64 @@ fn probe(mut table: Table<'_, '_>) -> Result<ProbeGroup, PlanError> {
     set(&mut probe.cc, table.one("cc", word)?);
     set(&mut probe.ecn, table.one("ecn", boolean)?);
     table.finish()?;
+<<<<<<< HEAD
     Ok(probe)
+=======
+    Ok(ProbeGroup {
+        kind: kind.map_or_else(|| "ssh".to_owned(), |kind| kind.value),
+        interval: interval.map_or(Duration::from_millis(50), |interval| interval.value),
+        cc: cc.map_or_else(|| "cubic".to_owned(), |cc| cc.value),
+        ecn: ecn.is_some_and(|ecn| ecn.value),
+    })
+}
+
+fn time(word: &str) -> Result<Duration, String> {
+    tc_time::parse_span(word).map_err(|error| error.to_string())
+}
+
+fn positive_time(word: &str) -> Result<Duration, String> {
+    match time(word)? {
+        Duration::ZERO => Err("it must be longer than 0".to_owned()),
+        time => Ok(time),
+    }
+}
+
+fn rate(word: &str) -> Result<Rate, String> {
+    let rate: Rate = word.parse().map_err(|error| format!("{error}"))?;
+    if rate.as_bits_per_second() == 0 {
+        return Err("a link needs a rate above 0, such as 50mbit".to_owned());
+    }
+    Ok(rate)
+}
+
+fn size(word: &str) -> Result<Bytes, String> {
+    match word.parse::<Bytes>() {
+        Ok(Bytes(0)) => Err("a transfer has at least 1 byte".to_owned()),
+        Ok(size) => Ok(size),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A line that the grammar takes. It is kept as it was written: that is how its author will look for it in the table.
+fn qdisc(line: &str) -> Result<String, String> {
+    grammar::parse(line).map_err(|error| error.to_string())?;
+    Ok(line.to_owned())
+}
+
+fn congestion_control(name: &str) -> Result<String, String> {
+    known("congestion control", name, &CONGESTION_CONTROLS)
+}
+
+fn probe_kind(name: &str) -> Result<String, String> {
+    known("kind of probe", name, &PROBE_KINDS)
+}
+
+fn known(what: &str, name: &str, all: &[&str]) -> Result<String, String> {
+    if all.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    let near = nearest(name, all.iter().copied());
+    let hint = near.map_or(String::new(), |near| format!("did you mean {near:?}? "));
+    Err(format!("unknown {what} {name:?}; {hint}known are {}", all.join(", ")))
+>>>>>>> 24650c32d3ef163906c77db8718abbe0b36e15af
 }

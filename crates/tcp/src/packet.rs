@@ -39,7 +39,7 @@ impl Data {
     #[must_use]
     #[inline]
     pub const fn end(&self) -> u64 {
-        self.seq + self.payload as u64
+        self.seq.saturating_add(self.payload as u64)
     }
 
     /// Bytes on the wire, Ethernet headers included; an aggregate counts the headers of each segment.

@@ -22,14 +22,29 @@ pub fn parse_micros(word: &str) -> Result<u32, ParseUnitError> {
 /// # Errors
 /// If the word is not a number with a unit, or is negative, not finite or longer than about 584 years.
 pub fn parse(word: &str) -> Result<Duration, ParseUnitError> {
+    nanos(word, &["s", "ms", "us", "ns"]).ok_or_else(|| error(word))
+}
+
+/// Reads a time where no word of tc is meant: as [`parse`], and `m` or `min` and `h`.
+///
+/// # Errors
+/// As there.
+pub fn parse_span(word: &str) -> Result<Duration, ParseUnitError> {
+    let expected =
+        "a number and h, min, s, ms or us, such as 90s; a bare number is in microseconds";
+    let error = ParseUnitError { word: word.to_owned(), quantity: "time", expected };
+    nanos(word, &["s", "ms", "us", "ns", "m", "min", "h"]).ok_or(error)
+}
+
+fn nanos(word: &str, units: &[&str]) -> Option<Duration> {
     if let Some(nanos) = decimal_nanos(word) {
-        return u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| error(word));
+        return u64::try_from(nanos).ok().map(Duration::from_nanos);
     }
-    let nanos = fractional_micros(word, &["s", "ms", "us", "ns"])? * 1e3;
+    let nanos = fractional_micros(word, units).ok()? * 1e3;
     if nanos >= 0.0 && nanos < u64::MAX as f64 {
-        Ok(Duration::from_nanos(nanos.round() as u64))
+        Some(Duration::from_nanos(nanos.round() as u64))
     } else {
-        Err(error(word))
+        None
     }
 }
 
@@ -50,6 +65,8 @@ fn fractional_micros(word: &str, units: &[&str]) -> Result<f64, ParseUnitError> 
         return Err(error(word));
     }
     Ok(match unit.as_str() {
+        "h" => number * 3600e6,
+        "m" | "min" => number * 60e6,
         "s" => number * 1e6,
         "ms" => number * 1e3,
         "ns" => number / 1e3,
@@ -126,6 +143,19 @@ mod tests {
         assert_eq!(parse("100"), Ok(Duration::from_micros(100)));
         for word in ["-1ms", "inf", "nan", "1e30s"] {
             assert!(parse(word).is_err(), "{word}");
+        }
+    }
+
+    #[test]
+    fn minutes_and_hours_are_for_people_only() {
+        for (word, seconds) in [("1h", 3600), ("1.5min", 90), ("2m", 120), ("90s", 90)] {
+            assert_eq!(parse_span(word), Ok(Duration::from_secs(seconds)), "{word}");
+        }
+        for word in ["-1h", "h", "1d", "1 h"] {
+            assert!(parse_span(word).is_err(), "{word}");
+        }
+        for word in ["1h", "1.5min", "2m"] {
+            assert!(parse(word).is_err() && parse_micros(word).is_err(), "{word}");
         }
     }
 

@@ -10,12 +10,21 @@ use std::process::Command;
 use super::{Origin, Tree};
 use crate::error::KernelError;
 use crate::process::Runner;
-use crate::tools::families;
+use crate::tools::{families, value};
 use crate::version::{FIRST_WITH_DUALPI2, Version, means};
 
-/// Where newer packages are looked for on Debian, in this order. Those of backports fit stable systems and are tested
-/// longer; unstable is there at all times.
-const NEWER_SUITES: [&str; 2] = ["trixie-backports", "sid"];
+/// Where newer packages are looked for on Debian, in this order. Those of the release's own backports fit it and are tested
+/// longer; unstable is there at all times, and has no backports.
+fn newer_suites(os_release: &str) -> Vec<String> {
+    // Not what is only like it: Ubuntu's packages have other keys and names.
+    if families(os_release).first().is_none_or(|id| id != "debian") {
+        return Vec::new();
+    }
+    let codename = value(os_release, "VERSION_CODENAME");
+    let backports =
+        (!matches!(codename.as_str(), "" | "sid")).then(|| format!("{codename}-backports"));
+    backports.into_iter().chain(["sid".to_owned()]).collect()
+}
 
 const DEBIAN_MIRROR: &str = "http://deb.debian.org/debian/";
 const DEBIAN_KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
@@ -35,7 +44,7 @@ pub(crate) struct Package {
 #[derive(Clone)]
 struct Apt {
     /// `None` for the system's own sources.
-    suite: Option<&'static str>,
+    suite: Option<String>,
     options: Vec<String>,
 }
 
@@ -45,11 +54,7 @@ impl Apt {
     }
 
     /// Of another suite; its lists come to be in `folder`, which is not there yet.
-    fn of_suite(
-        suite: &'static str,
-        folder: &Path,
-        runner: &mut Runner<'_>,
-    ) -> Result<Self, KernelError> {
+    fn of_suite(suite: &str, folder: &Path, runner: &mut Runner<'_>) -> Result<Self, KernelError> {
         fs::create_dir_all(folder.join("lists/partial"))
             .and_then(|()| fs::create_dir_all(folder.join("cache/archives/partial")))
             .map_err(KernelError::file("write", folder))?;
@@ -79,7 +84,7 @@ impl Apt {
             "APT::Update::Error-Mode=any".to_owned(),
         ];
         let options = options.into_iter().flat_map(|option| ["-o".to_owned(), option]).collect();
-        let apt = Self { suite: Some(suite), options };
+        let apt = Self { suite: Some(suite.to_owned()), options };
         let doing = format!("reading the list of packages of {suite}");
         runner.run(&doing, apt.command("apt-get").arg("update"), &mut |_| {})?;
         Ok(apt)
@@ -127,11 +132,9 @@ impl Package {
         runner: &mut Runner<'_>,
     ) -> Result<Self, KernelError> {
         let os_release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-        // Not what is only like it: Ubuntu's packages have other keys and names.
-        let debian = families(&os_release).first().is_some_and(|id| id == "debian");
-        let suites = if debian { &NEWER_SUITES[..] } else { &[] };
+        let suites = newer_suites(&os_release);
         let (mut all, mut older, mut failed) = (Vec::new(), None, None);
-        for suite in [None].into_iter().chain(suites.iter().copied().map(Some)) {
+        for suite in [None].into_iter().chain(suites.iter().map(Some)) {
             let apt = match suite {
                 None => Ok(Apt::system()),
                 Some(suite) => Apt::of_suite(suite, &folder.join(suite), runner),
@@ -174,7 +177,7 @@ impl Package {
     /// What is going to be downloaded, for people.
     pub(crate) fn title(&self) -> String {
         let Self { name, package_version, size, apt, .. } = self;
-        let suite = apt.suite.map_or(String::new(), |suite| format!(" from {suite}"));
+        let suite = apt.suite.as_ref().map_or(String::new(), |suite| format!(" from {suite}"));
         format!("{name} {package_version}{suite} ({} MB)", size.div_ceil(1_000_000))
     }
 
@@ -186,7 +189,9 @@ impl Package {
     ) -> Result<PathBuf, KernelError> {
         fs::create_dir(folder).map_err(KernelError::file("write", folder))?;
         let mut download = self.apt.command("apt-get");
-        download.args(["download", &self.name]).current_dir(folder);
+        // That very version, which was shown and will be recorded, whatever apt would choose by now.
+        let wanted = format!("{}={}", self.name, self.package_version);
+        download.args(["download", &wanted]).current_dir(folder);
         runner.run(&format!("downloading {}", self.name), &mut download, &mut |_| {})?;
         let missing = |what: &str| KernelError::NoPackage {
             reason: format!("the package {} has no {what}", self.name),
@@ -305,6 +310,17 @@ linux-source-7.4-rt - something else
         assert_eq!(version("6.8.0-49.49"), "6.8.0");
         assert_eq!(version("7.4~rc1-1~exp1"), "7.4.0-rc1");
         assert_eq!(upstream("nonsense"), None);
+    }
+
+    #[test]
+    fn newer_suites_are_those_of_the_release() {
+        let trixie = "ID=debian\nVERSION_CODENAME=trixie\n";
+        assert_eq!(newer_suites(trixie), ["trixie-backports", "sid"]);
+        let next = "VERSION_CODENAME=\"forky\"\nID=debian\n";
+        assert_eq!(newer_suites(next), ["forky-backports", "sid"]);
+        assert_eq!(newer_suites("ID=debian\n"), ["sid"]);
+        let like = "ID=ubuntu\nID_LIKE=debian\nVERSION_CODENAME=noble\n";
+        assert!(newer_suites(like).is_empty());
     }
 
     #[test]

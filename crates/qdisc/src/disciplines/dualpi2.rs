@@ -116,6 +116,10 @@ impl<P: Packet, R: Random> Qdisc<P> for DualPi2<P, R> {
         self.update(now.as_nanos());
     }
 
+    fn on_idle(&mut self, until: Instant) {
+        self.poll(until.as_nanos());
+    }
+
     fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>)) {
         self.reset(&mut lost(dropped));
     }

@@ -129,6 +129,15 @@ pub trait Qdisc<P> {
     /// Does what is due at [`next_timer`](Self::next_timer).
     fn on_timer(&mut self, now: Instant);
 
+    /// As [`on_timer`](Self::on_timer) at each [`next_timer`](Self::next_timer) up to and at `until`, when nothing else
+    /// happens until then. While no packet waits, updates that change nothing are skipped, so that years of idle time cost
+    /// no more than seconds.
+    fn on_idle(&mut self, until: Instant) {
+        while self.next_timer() <= until && self.next_timer() < Instant::NEVER {
+            self.on_timer(self.next_timer());
+        }
+    }
+
     /// Drops all that waits; the counters of what was sent and dropped stay.
     fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>));
 
@@ -312,6 +321,14 @@ macro_rules! forward {
                 match self {
                     $(Self::$direct(inner) => Qdisc::<P>::on_timer(inner, now),)*
                     $(Self::$boxed(inner) => Qdisc::<P>::on_timer(inner.as_mut(), now),)*
+                }
+            }
+
+            #[$inline]
+            fn on_idle(&mut self, until: Instant) {
+                match self {
+                    $(Self::$direct(inner) => Qdisc::<P>::on_idle(inner, until),)*
+                    $(Self::$boxed(inner) => Qdisc::<P>::on_idle(inner.as_mut(), until),)*
                 }
             }
 

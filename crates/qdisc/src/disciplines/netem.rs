@@ -142,7 +142,7 @@ impl<P: FlowPacket, R: Random> Netem<P, R> {
             ordered: VecDeque::new(),
             overtaking: BinaryHeap::new(),
             number: 0,
-            leaf: options.leaf.as_ref().map(|leaf| leaf.build(device, random, now)),
+            leaf: options.leaf.as_ref().map(|leaf| leaf.build_modelled(device, random, now)),
             stats: Stats::default(),
             counters: Counters::ZERO,
         }
@@ -290,6 +290,12 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Netem<P, R> {
     fn on_timer(&mut self, now: Instant) {
         if let Some(leaf) = &mut self.leaf {
             leaf.on_timer(now);
+        }
+    }
+
+    fn on_idle(&mut self, until: Instant) {
+        if let Some(leaf) = &mut self.leaf {
+            leaf.on_idle(until);
         }
     }
 

@@ -72,7 +72,8 @@ const fn cut(micros: u32) -> Duration {
 }
 
 const fn whole_ticks(micros: u32) -> Duration {
-    Duration::from_micros(micros.div_ceil(TICK_US) as u64 * TICK_US as u64)
+    let ticks = micros.div_ceil(TICK_US) as u64;
+    Duration::from_micros(if ticks == 0 { 1 } else { ticks } * TICK_US as u64)
 }
 
 impl Config {
@@ -130,7 +131,7 @@ impl Stats {
 }
 
 /// The controller (RFC 8033 §4.2, §5.2).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Controller {
     probability: u64,
     /// The probabilities that have passed without a drop.
@@ -369,6 +370,21 @@ impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
     fn on_timer(&mut self, _now: Instant) {
         self.controller.update(&self.config, self.counters.backlog_bytes);
         self.next_update = self.next_update + self.config.tupdate;
+    }
+
+    fn on_idle(&mut self, until: Instant) {
+        while self.next_update <= until && self.next_update < Instant::NEVER {
+            let before = self.controller;
+            self.on_timer(self.next_update);
+            // Without a packet every update is like the one before, so that one which changed nothing ends all change.
+            if self.queue.is_empty() && self.controller == before && self.next_update <= until {
+                // On to the last update that is due.
+                let interval = self.config.tupdate.as_nanos() as u64;
+                let left = (until.as_nanos() - self.next_update.as_nanos()) / interval;
+                self.next_update =
+                    Instant::from_nanos(self.next_update.as_nanos() + left * interval);
+            }
+        }
     }
 
     fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>)) {

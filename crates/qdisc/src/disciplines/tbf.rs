@@ -127,7 +127,7 @@ impl<P: FlowPacket, R: Random> Tbf<P, R> {
     pub fn new(options: &Options, device: &Device, random: R, now: Instant) -> Self {
         let config = Config::new(options, device);
         let leaf = match &options.leaf {
-            Some(leaf) => leaf.build(device, random, now),
+            Some(leaf) => leaf.build_modelled(device, random, now),
             None => Discipline::Fifo(Fifo::new(FifoLimit::Bytes(config.limit))),
         };
         Self {
@@ -224,6 +224,10 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Tbf<P, R> {
 
     fn on_timer(&mut self, now: Instant) {
         self.leaf.on_timer(now);
+    }
+
+    fn on_idle(&mut self, until: Instant) {
+        self.leaf.on_idle(until);
     }
 
     fn reset(&mut self, dropped: &mut impl FnMut(Dropped<P>)) {

@@ -11,7 +11,7 @@ use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError};
 
-use super::{Stream, TraceError};
+use super::{PCAPNG, Stream, TraceError};
 use crate::Arrival;
 use crate::packet::{GSO_HEADERS, MEMORY_OVERHEAD};
 
@@ -22,10 +22,20 @@ const LARGEST_BUFFER: usize = 1 << 26;
 /// Captures of several interfaces or queues are not quite in order. Packets that come later than others by up to this are
 /// moved to the time of the packet before.
 const TOLERATED_DISORDER: Duration = Duration::from_secs(1);
+/// A day without a packet is told: rather than waiting so long, the machine was given another clock.
+const LONG_GAP: Duration = Duration::from_secs(24 * 3600);
+/// What libpcap keeps of a packet at most, and room for headers and options. A longer rest of a stream is not one packet
+/// that was cut, but one whose length is wrong.
+const LARGEST_RECORD: usize = 262_144 + 4096;
+/// Blocks of a pcapng without which packets are lost or misread: interfaces, packets of three kinds, sections.
+const NEEDED_BLOCKS: [u32; 5] = [1, 2, 3, 6, 0x0a0d_0d0a];
 
 /// Reads a packet capture.
-pub struct CaptureReader<'a> {
+pub(super) struct CaptureReader<'a> {
     reader: Box<dyn PcapReaderIterator + Send + 'a>,
+    is_pcapng: bool,
+    /// Of the section of a pcapng.
+    big_endian: bool,
     mtu: u32,
     interfaces: Vec<Interface>,
     first_ns: Option<i128>,
@@ -33,6 +43,24 @@ pub struct CaptureReader<'a> {
     packets: u64,
     out_of_order: u64,
     largest_disorder: Duration,
+    jumps: u64,
+    /// The number of the packet behind it, and how long it is.
+    longest_jump: (u64, Duration),
+    /// The bytes of the last packet that are there, if not all are.
+    cut: Option<usize>,
+    malformed: u64,
+    /// The type of the first malformed block, and the number of the packet that would come next.
+    first_malformed: (u32, u64),
+}
+
+/// What there is instead of the next block.
+enum Trouble {
+    /// There is more to read before it is whole.
+    More,
+    /// The stream ends before it is whole.
+    Cut,
+    /// It is no block.
+    Corrupt,
 }
 
 /// How packets of one interface are written down.
@@ -57,12 +85,14 @@ impl<'a> CaptureReader<'a> {
     ///
     /// # Errors
     /// If the stream cannot be read, or its header is no capture's.
-    pub fn new(stream: Stream<'a>, mtu: u32) -> Result<Self, TraceError> {
+    pub(super) fn new(stream: Stream<'a>, mtu: u32) -> Result<Self, TraceError> {
         let reader = pcap_parser::create_reader(BUFFER, stream).map_err(|error| match error {
             PcapError::Incomplete(_) | PcapError::UnexpectedEof | PcapError::Eof => truncated(0),
             other => TraceError::Format(format!("corrupt capture: {other}")),
         })?;
         Ok(Self {
+            is_pcapng: reader.data().starts_with(PCAPNG),
+            big_endian: false,
             reader,
             mtu,
             interfaces: Vec::new(),
@@ -71,6 +101,11 @@ impl<'a> CaptureReader<'a> {
             packets: 0,
             out_of_order: 0,
             largest_disorder: Duration::ZERO,
+            jumps: 0,
+            longest_jump: (0, Duration::ZERO),
+            cut: None,
+            malformed: 0,
+            first_malformed: (0, 0),
         })
     }
 
@@ -78,36 +113,90 @@ impl<'a> CaptureReader<'a> {
     ///
     /// # Errors
     /// If the stream cannot be read, or is truncated or corrupt.
-    pub fn next_arrival(&mut self) -> Result<Option<Arrival>, TraceError> {
+    pub(super) fn next_arrival(&mut self) -> Result<Option<Arrival>, TraceError> {
         loop {
-            let (consumed, packet) = match self.reader.next() {
+            let trouble = match self.reader.next() {
                 Ok((consumed, block)) => {
-                    let number = self.packets + 1;
-                    (consumed, take(&block, &mut self.interfaces, number))
-                }
-                Err(PcapError::Eof) => return Ok(None),
-                Err(PcapError::Incomplete(_) | PcapError::BufferTooSmall) => {
-                    self.read_on()?;
+                    if let PcapBlockOwned::NG(Block::SectionHeader(section)) = &block {
+                        self.big_endian = section.big_endian();
+                    }
+                    let packet = take(&block, &mut self.interfaces, self.packets + 1);
+                    self.reader.consume(consumed);
+                    if let Some(packet) = packet? {
+                        self.packets += 1;
+                        return self.arrival(&packet).map(Some);
+                    }
                     continue;
                 }
-                Err(PcapError::UnexpectedEof) => return Err(truncated(self.packets)),
-                Err(error) => return Err(corrupt(self.packets, &error)),
+                Err(PcapError::Eof) => return Ok(None),
+                Err(PcapError::Incomplete(_) | PcapError::BufferTooSmall) => Trouble::More,
+                Err(PcapError::UnexpectedEof) => Trouble::Cut,
+                Err(_) => Trouble::Corrupt,
             };
-            self.reader.consume(consumed);
-            if let Some(packet) = packet? {
-                self.packets += 1;
-                return self.arrival(&packet).map(Some);
+            if let Some((kind, length)) = self.whole_block() {
+                self.pass_over(kind, length)?;
+                continue;
+            }
+            match trouble {
+                Trouble::More => self.read_on()?,
+                Trouble::Cut => return self.end_early(),
+                Trouble::Corrupt => return Err(corrupt(self.packets, "not a block of a capture")),
             }
         }
+    }
+
+    /// The type and length of the pcapng block that comes next, if it is there from its first length to its second.
+    fn whole_block(&self) -> Option<(u32, usize)> {
+        let data = self.reader.data();
+        let number = |at: usize| {
+            let bytes = data.get(at..)?.first_chunk()?;
+            Some(if self.big_endian {
+                u32::from_be_bytes(*bytes)
+            } else {
+                u32::from_le_bytes(*bytes)
+            })
+        };
+        let (kind, length) = (number(0)?, number(4)?);
+        let end = usize::try_from(length).ok()?;
+        let is_whole = self.is_pcapng && end >= 12 && number(end - 4)? == length;
+        is_whole.then_some((kind, end))
+    }
+
+    /// Leaves out a block whose bounds are known and whose inside is wrong, unless packets hang on it.
+    fn pass_over(&mut self, kind: u32, length: usize) -> Result<(), TraceError> {
+        let number = self.packets + 1;
+        if NEEDED_BLOCKS.contains(&kind) {
+            let fault =
+                format!("corrupt: the block of type {kind:#x} that begins here is malformed");
+            return Err(TraceError::Packet { number, fault });
+        }
+        if self.malformed == 0 {
+            self.first_malformed = (kind, number);
+        }
+        self.malformed += 1;
+        self.reader.consume(length);
+        Ok(())
+    }
+
+    /// The stream ends within a block: of a capture that was interrupted, or of a damaged length.
+    fn end_early(&mut self) -> Result<Option<Arrival>, TraceError> {
+        let left = self.reader.data().len();
+        if self.packets == 0 || left > LARGEST_RECORD {
+            return Err(truncated(self.packets));
+        }
+        self.cut = Some(left);
+        self.reader.consume(left);
+        Ok(None)
     }
 
     /// Gets more bytes, and more room for them if a block does not fit.
     fn read_on(&mut self) -> Result<(), TraceError> {
         let held = self.reader.data().len();
         let refilled = self.reader.refill();
-        if let Err(error @ PcapError::ReadError) = refilled {
+        if let Err(PcapError::ReadError) = refilled {
             // The library keeps the stream's own error to itself; a compressed stream that is damaged ends up here.
-            return Err(corrupt(self.packets, &error));
+            let reason = "the stream cannot be read on; is the file damaged?";
+            return Err(corrupt(self.packets, reason));
         }
         if self.reader.data().len() == held && !self.reader.reader_exhausted() {
             let room = (held * 2).max(BUFFER * 2);
@@ -133,7 +222,15 @@ impl<'a> CaptureReader<'a> {
                 number,
                 fault: "its time is over 290 years after the first packet's".to_owned(),
             })?;
-            Instant::from_nanos(nanos)
+            let at = Instant::from_nanos(nanos);
+            let gap = at - self.previous;
+            if gap > LONG_GAP {
+                self.jumps += 1;
+                if gap > self.longest_jump.1 {
+                    self.longest_jump = (number, gap);
+                }
+            }
+            at
         } else {
             let behind = u64::try_from(previous - since_first).unwrap_or(u64::MAX);
             let behind = Duration::from_nanos(behind);
@@ -162,13 +259,44 @@ impl<'a> CaptureReader<'a> {
     }
 
     pub(super) fn notices(&self) -> Vec<String> {
+        let mut notices = Vec::new();
         let (late, packets) = (self.out_of_order, self.packets);
-        let disorder = self.largest_disorder;
-        let notice = format!(
-            "{late} of {packets} packets stand out of order by up to {disorder:?}; they were taken at the time of the \
-             packet before"
-        );
-        if late > 0 { vec![notice] } else { Vec::new() }
+        if late > 0 {
+            let disorder = self.largest_disorder;
+            notices.push(format!(
+                "{late} of {packets} packets stand out of order by up to {disorder:?}; they were taken at the time of the \
+                 packet before"
+            ));
+        }
+        if self.jumps > 0 {
+            let (number, gap) = self.longest_jump;
+            let days = gap.as_secs() / (24 * 3600);
+            let more = match self.jumps {
+                1 => String::new(),
+                jumps => format!(", the longest of {jumps} such gaps"),
+            };
+            notices.push(format!(
+                "packet {number} comes {days} days after the one before{more}: was the clock set meanwhile? Times and \
+                 rates count this gap"
+            ));
+        }
+        if self.malformed > 0 {
+            let (kind, number) = self.first_malformed;
+            let more = match self.malformed {
+                1 => String::new(),
+                blocks => format!(", the first of {blocks} such blocks"),
+            };
+            notices.push(format!(
+                "a block of type {kind:#x} before packet {number} is malformed; it was left out{more}"
+            ));
+        }
+        if let Some(left) = self.cut {
+            let number = packets + 1;
+            notices.push(format!(
+                "the capture ends in the middle of packet {number}, of which {left} bytes are there; it was left out"
+            ));
+        }
+        notices
     }
 }
 
@@ -179,11 +307,7 @@ fn truncated(packets: u64) -> TraceError {
     ))
 }
 
-fn corrupt(packets: u64, error: &PcapError<&[u8]>) -> TraceError {
-    let reason = match error {
-        PcapError::ReadError => "the stream cannot be read on; is the file damaged or truncated?",
-        _ => "not a block of a capture",
-    };
+fn corrupt(packets: u64, reason: &str) -> TraceError {
     TraceError::Packet { number: packets + 1, fault: format!("corrupt: {reason}") }
 }
 

@@ -8,7 +8,7 @@ use std::io::Read;
 use dualq_qdisc::{Class, Ecn};
 use dualq_units::Instant;
 
-use super::TraceError;
+use super::{Cut, TraceError};
 use crate::Arrival;
 use crate::packet::GSO_HEADERS;
 
@@ -26,13 +26,17 @@ const LONGEST_LINE: usize = 256;
 const MOST_SEGMENTS: u64 = 65_535;
 
 /// Reads a CSV trace.
-pub struct CsvReader<R> {
+pub(super) struct CsvReader<R> {
     stream: R,
+    /// Whether the stream ended too early.
+    cut: Cut,
     buffer: Vec<u8>,
     /// What of the buffer is not yet taken.
     start: usize,
     end: usize,
     at_end: bool,
+    /// Whether the last line was left out.
+    is_cut: bool,
     line: u64,
     previous: Instant,
 }
@@ -42,9 +46,11 @@ impl<R: Read> CsvReader<R> {
     ///
     /// # Errors
     /// If the stream cannot be read, or does not begin with [`HEADER`].
-    pub fn new(stream: R) -> Result<Self, TraceError> {
+    pub(super) fn new(stream: R, cut: Cut) -> Result<Self, TraceError> {
         let mut reader = Self {
             stream,
+            cut,
+            is_cut: false,
             buffer: vec![0; BUFFER],
             start: 0,
             end: 0,
@@ -69,7 +75,7 @@ impl<R: Read> CsvReader<R> {
     /// # Errors
     /// If the stream cannot be read, or a line is wrong.
     #[inline]
-    pub fn next_arrival(&mut self) -> Result<Option<Arrival>, TraceError> {
+    pub(super) fn next_arrival(&mut self) -> Result<Option<Arrival>, TraceError> {
         if self.end - self.start < LONGEST_LINE {
             self.fill()?;
         }
@@ -86,7 +92,17 @@ impl<R: Read> CsvReader<R> {
         self.line += 1;
         let line = self.buffered();
         let mut cursor = 0;
-        let Some(fields) = numbers(line, &mut cursor) else {
+        let numbers = numbers(line, &mut cursor);
+        if cursor == line.len() || numbers.is_none() {
+            // What has no line end may be the beginning of something longer.
+            let is_last = self.at_end && !line.contains(&b'\n') && line.len() <= LONGEST_LINE;
+            if is_last && (numbers.is_none() || self.cut.is_set()) {
+                self.is_cut = true;
+                self.start = self.end;
+                return Ok(None);
+            }
+        }
+        let Some(fields) = numbers else {
             return Err(self.explain());
         };
         let [at, length, memory, ecn, gso_size] = fields.unsigned;
@@ -105,6 +121,12 @@ impl<R: Read> CsvReader<R> {
             gso_size: gso_size as u32,
             flow: 0,
         }))
+    }
+
+    pub(super) fn notices(&self) -> Vec<String> {
+        let notice =
+            || format!("the trace ends in the middle of line {}; it was left out", self.line);
+        self.is_cut.then(notice).into_iter().collect()
     }
 
     fn buffered(&self) -> &[u8] {

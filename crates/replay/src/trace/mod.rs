@@ -5,9 +5,12 @@ mod capture;
 mod csv;
 
 use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use capture::CaptureReader;
-pub use csv::{CsvReader, HEADER};
+use capture::CaptureReader;
+use csv::CsvReader;
+pub use csv::HEADER;
 
 use crate::Arrival;
 
@@ -40,7 +43,6 @@ pub enum TraceError {
 
 fn describe(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => "truncated: the compressed data end too early".to_owned(),
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
             format!("corrupt: {error}")
         }
@@ -50,12 +52,47 @@ fn describe(error: &io::Error) -> String {
 
 type Stream<'a> = Box<dyn Read + Send + 'a>;
 
-/// A stream of arrivals, in the order of their times.
-pub enum Arrivals<'a> {
-    /// A CSV trace.
+/// A stream of arrivals, in the order of their times. It may end in the middle of a packet, as a capture does that was
+/// interrupted: the arrivals before are there, and [`notices`](Self::notices) tells.
+pub struct Arrivals<'a> {
+    reader: Reader<'a>,
+    cut: Cut,
+}
+
+enum Reader<'a> {
     Csv(CsvReader<Stream<'a>>),
-    /// A packet capture.
     Capture(CaptureReader<'a>),
+}
+
+/// Whether compressed data ended too early.
+#[derive(Clone, Default)]
+struct Cut(Arc<AtomicBool>);
+
+impl Cut {
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Decompressed data, of which what was there is read before an early end.
+struct Whole<'a> {
+    inner: Stream<'a>,
+    cut: Cut,
+}
+
+impl Read for Whole<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cut.is_set() {
+            return Ok(0);
+        }
+        match self.inner.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.cut.0.store(true, Ordering::Relaxed);
+                Ok(0)
+            }
+            other => other,
+        }
+    }
 }
 
 impl Arrivals<'_> {
@@ -65,19 +102,23 @@ impl Arrivals<'_> {
     /// If the stream cannot be read or is not what it should be. There is no going on after that.
     #[inline]
     pub fn next_arrival(&mut self) -> Result<Option<Arrival>, TraceError> {
-        match self {
-            Self::Csv(reader) => reader.next_arrival(),
-            Self::Capture(reader) => reader.next_arrival(),
+        match &mut self.reader {
+            Reader::Csv(reader) => reader.next_arrival(),
+            Reader::Capture(reader) => reader.next_arrival(),
         }
     }
 
     /// What its user may want to know of how the stream was taken.
     #[must_use]
     pub fn notices(&self) -> Vec<String> {
-        match self {
-            Self::Csv(_) => Vec::new(),
-            Self::Capture(reader) => reader.notices(),
+        let mut notices = match &self.reader {
+            Reader::Csv(reader) => reader.notices(),
+            Reader::Capture(reader) => reader.notices(),
+        };
+        if self.cut.is_set() {
+            notices.push("the compressed data end too early; all before that was taken".to_owned());
         }
+        notices
     }
 }
 
@@ -99,23 +140,32 @@ const PCAP: [&[u8]; 4] = [
 /// If the stream is empty, cannot be read, or is neither a trace nor a capture.
 pub fn read<'a>(stream: impl Read + Send + 'a, mtu: u32) -> Result<Arrivals<'a>, TraceError> {
     let (start, stream) = peek(Box::new(stream))?;
+    let cut = Cut::default();
+    let whole = |inner: Stream<'a>| Box::new(Whole { inner, cut: cut.clone() });
     let decompressed: Stream<'a> = if start.starts_with(GZIP) {
-        Box::new(flate2::read::MultiGzDecoder::new(stream))
+        whole(Box::new(flate2::read::MultiGzDecoder::new(stream)))
     } else if start.starts_with(XZ) {
-        Box::new(liblzma::read::XzDecoder::new_multi_decoder(stream))
+        whole(Box::new(liblzma::read::XzDecoder::new_multi_decoder(stream)))
     } else if start.starts_with(ZSTD) {
-        Box::new(zstd::stream::read::Decoder::new(stream)?)
+        whole(Box::new(zstd::stream::read::Decoder::new(stream)?))
     } else {
         stream
     };
     let (start, stream) = peek(decompressed)?;
+    if cut.is_set() && start.len() <= HEADER.len() {
+        let fault = "truncated: the compressed data end before the first packet";
+        return Err(TraceError::Format(fault.to_owned()));
+    }
     if start.is_empty() {
         return Err(TraceError::Format(format!("empty; a trace begins with the line {HEADER}")));
     }
-    if start.starts_with(PCAPNG) || PCAP.iter().any(|magic| start.starts_with(magic)) {
-        return Ok(Arrivals::Capture(CaptureReader::new(stream, mtu)?));
-    }
-    Ok(Arrivals::Csv(CsvReader::new(stream)?))
+    let is_capture = start.starts_with(PCAPNG) || PCAP.iter().any(|magic| start.starts_with(magic));
+    let reader = if is_capture {
+        Reader::Capture(CaptureReader::new(stream, mtu)?)
+    } else {
+        Reader::Csv(CsvReader::new(stream, cut.clone())?)
+    };
+    Ok(Arrivals { reader, cut })
 }
 
 /// The pcap library looks for a section header, with all its options, in what the first read gives it.

@@ -121,7 +121,7 @@ impl Buffer {
             } else {
                 base.saturating_mul(copied - self.measured) / self.measured.max(1)
             };
-            let wanted = base.saturating_add(2 * growth).saturating_add(beyond);
+            let wanted = base.saturating_add(growth.saturating_mul(2)).saturating_add(beyond);
             self.space = self.space.max(wanted.min(self.max_space));
             self.measured = copied;
         }

@@ -176,7 +176,8 @@ impl Receiver {
         self.stream.next - self.buffer.read_end + self.stream.island_bytes
     }
 
-    /// Data arrive at `now`; acknowledgements go to `out`.
+    /// Data arrive at `now`; acknowledgements go to `out`. Whatever the data say, nothing panics: those beyond the window are
+    /// dropped.
     #[inline]
     pub fn on_data(&mut self, now: Instant, data: &Data, out: &mut impl FnMut(Ack)) {
         let now_ns = now.as_nanos();
@@ -194,6 +195,10 @@ impl Receiver {
             return;
         }
         if data.payload == 0 {
+            return self.answer_window_probe(now_ns, out);
+        }
+        if data.end() > self.acked + self.window {
+            // Beyond what was offered: dropped, and told what is expected (RFC 9293 §3.10.7.4).
             return self.answer_window_probe(now_ns, out);
         }
         self.stats.segments += u64::from(data.segments);
@@ -235,7 +240,7 @@ impl Receiver {
     /// The sender asks whether the window has opened.
     fn answer_window_probe(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let answered = self.last_probe_answer_ns;
-        if answered.is_none_or(|last| now_ns - last >= PROBE_ANSWER_SPACING_NS) {
+        if answered.is_none_or(|last| now_ns.saturating_sub(last) >= PROBE_ANSWER_SPACING_NS) {
             self.last_probe_answer_ns = Some(now_ns);
             self.send(now_ns, out);
         }

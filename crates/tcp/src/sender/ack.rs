@@ -4,9 +4,12 @@ use dualq_units::Instant;
 
 use super::{Handshake, Sender};
 use crate::cc::{Algorithm, CongestionControl, Controller, State};
-use crate::packet::Ack;
+use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rate::SampleBuilder;
 use crate::scoreboard::{EVER_RETRANSMITTED, SACKED};
+
+/// The header's 16 bits with the largest scale (RFC 7323 §2.3): no acknowledgement can offer more.
+const MAX_WINDOW: u64 = 65_535 << 14;
 
 /// What one acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,17 +72,21 @@ fn span(times: &mut Option<(u64, u64)>, sent_ns: u64) {
 }
 
 impl Sender {
-    /// An acknowledgement arrives at `now`.
+    /// An acknowledgement arrives at `now`. Whatever it says, nothing panics: what cannot be true is ignored as on Linux, an
+    /// acknowledgement of what was never sent with all that it says.
     pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
         let now_ns = now.as_nanos();
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.peer_timestamp_ms = ack.timestamp_ms;
         if ack.syn {
             self.establish(now_ns, ack);
             return;
         }
         if !self.is_established() || ack.ack > self.snd_nxt {
             return;
+        }
+        if ack.ack >= self.snd_una {
+            // Only now is it known to be no stranger's.
+            self.peer_timestamp_ms = ack.timestamp_ms;
         }
         let mut found = Findings {
             now_ns,
@@ -101,11 +108,12 @@ impl Sender {
             self.recovery.timeouts_in_row = 0;
             self.snd_una = ack.ack;
         }
-        let window_end = ack.ack + ack.window;
+        let window = ack.window.min(MAX_WINDOW);
+        let window_end = ack.ack + window;
         if window_end != self.window_end && ack.ack >= self.snd_una {
             found.window_moved = true;
             self.window_end = self.window_end.max(window_end);
-            self.receive_window = ack.window;
+            self.receive_window = window;
         }
 
         let mut builder = SampleBuilder::default();
@@ -113,7 +121,10 @@ impl Sender {
         self.check_duplicate(ack, &mut found);
         let first_block = usize::from(ack.dsack);
         if ack.blocks().len() > first_block {
-            self.take_sack(ack, first_block, &mut found, &mut builder, &mut times);
+            let (blocks, count) = self.plausible_blocks(&ack.blocks()[first_block..]);
+            if count > 0 {
+                self.take_sack(&blocks[..count], &mut found, &mut builder, &mut times);
+            }
         }
         if prior_packets == 0 {
             self.check_window_probe(now_ns);
@@ -172,13 +183,14 @@ impl Sender {
             return;
         }
         self.handshake = Handshake::Established;
+        self.peer_timestamp_ms = ack.timestamp_ms;
         self.ecn = ack.ece && self.wants_ecn();
         if self.control.needs_ecn() && !self.ecn {
             // DCTCP without ECN is Reno (Linux: `dctcp_init`).
             self.control = Controller::new(Algorithm::Reno);
         }
-        self.window_end = ack.window;
-        self.receive_window = ack.window;
+        self.window_end = ack.window.min(MAX_WINDOW);
+        self.receive_window = self.window_end;
         self.timers.clear();
         let rtt_us = now_ns.saturating_sub(self.syn_sent_ns) / 1_000;
         self.rtt.measure(rtt_us, 0, 0, self.config.tick);
@@ -202,6 +214,10 @@ impl Sender {
             return;
         }
         let Some(block) = ack.blocks().first() else { return };
+        // Nobody has received twice what is empty or was never sent.
+        if block.start >= block.end || block.end > self.snd_nxt {
+            return;
+        }
         found.duplicate = true;
         found.probe_duplicate = self.recovery.probe_end == Some(block.end);
         let segments = ((block.end - block.start).div_ceil(u64::from(self.mss))) as u32;
@@ -213,17 +229,31 @@ impl Sender {
         }
     }
 
+    /// The blocks that may be true: neither empty nor inverted, above what is acknowledged, and of what was sent (Linux:
+    /// `tcp_is_sackblock_valid`). The others are ignored.
+    #[inline]
+    fn plausible_blocks(&self, blocks: &[SackBlock]) -> ([SackBlock; MAX_SACK_BLOCKS], usize) {
+        let mut plausible = [SackBlock::default(); MAX_SACK_BLOCKS];
+        let mut count = 0;
+        for block in blocks {
+            if self.snd_una < block.start && block.start < block.end && block.end <= self.snd_nxt {
+                plausible[count] = *block;
+                count += 1;
+            }
+        }
+        (plausible, count)
+    }
+
     fn take_sack(
         &mut self,
-        ack: &Ack,
-        first_block: usize,
+        blocks: &[SackBlock],
         found: &mut Findings,
         builder: &mut SampleBuilder,
         times: &mut AckedTimes,
     ) {
-        let Self { board, rate, rack, rtt, recovery, .. } = self;
+        let Self { board, rate, rack, rtt, recovery, stats, .. } = self;
         let mut lowest_overtaken = u64::MAX;
-        board.sack(&ack.blocks()[first_block..], |segment, overtaken| {
+        board.sack(blocks, |segment, overtaken| {
             found.sacked = true;
             if !segment.has(EVER_RETRANSMITTED) {
                 if overtaken {
@@ -234,6 +264,7 @@ impl Sender {
             }
             rate.delivered += 1;
             rate.delivered_ce += u64::from(found.ece);
+            stats.ecn_echoes += u64::from(found.ece);
             rack.deliver(segment, found.now_ns, rtt.min_us);
             builder.deliver(segment);
         });

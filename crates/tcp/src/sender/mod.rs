@@ -82,7 +82,7 @@ pub struct SenderStats {
     pub retransmissions: u64,
     /// Timeouts.
     pub timeouts: u64,
-    /// Segments acknowledged with ECE.
+    /// Segments acknowledged with ECE, selectively or not.
     pub ecn_echoes: u64,
     /// Probes of a closed window.
     pub window_probes: u64,

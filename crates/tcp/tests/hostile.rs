@@ -1,0 +1,227 @@
+//! Endpoints whose peer says whatever it likes: nothing panics, and what cannot be true changes nothing.
+
+use std::time::Duration;
+
+use dualq_tcp::{Ack, Algorithm, Data, Receiver, ReceiverConfig, SackBlock, Sender, SenderConfig};
+use dualq_units::{Ecn, Instant};
+use proptest::prelude::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MSS: u64 = 1448;
+
+fn window(ack: u64) -> Ack {
+    Ack { ack, window: 1 << 20, timestamp_ms: 7, ..Ack::default() }
+}
+
+/// What the sender sends at `now`, through a queue of its own that empties at once.
+fn send(sender: &mut Sender, now: Instant) -> Vec<Data> {
+    let mut sent = Vec::new();
+    loop {
+        let before = sent.len();
+        sender.transmit(now, &mut |transmission| sent.push(transmission.data));
+        let left = sent[before..].iter().map(|data| sender.on_departure(data.payload));
+        if !left.fold(false, |more, throttled| more | throttled) {
+            return sent;
+        }
+    }
+}
+
+/// A sender with ten segments under way, and the time when the first answers come.
+fn sending(ecn: bool) -> (Sender, Instant) {
+    let mut sender = Sender::new(SenderConfig { ecn, ..SenderConfig::default() });
+    sender.write(u64::MAX);
+    let start = Instant::ZERO + SECOND;
+    send(&mut sender, start);
+    let open = start + Duration::from_millis(40);
+    sender.on_ack(open, &Ack { syn: true, ece: ecn, ..window(0) });
+    let sent = send(&mut sender, open);
+    assert_eq!(sent.iter().map(|data| u64::from(data.payload)).sum::<u64>(), 10 * MSS);
+    (sender, open + Duration::from_millis(40))
+}
+
+#[test]
+fn a_window_that_reaches_past_all_numbers_is_only_large() {
+    let (mut sender, now) = sending(false);
+    sender.on_ack(now, &Ack { window: u64::MAX, ..window(2 * MSS) });
+    assert!(!send(&mut sender, now).is_empty());
+    assert_eq!(sender.acknowledged(), 2 * MSS);
+}
+
+#[test]
+fn blocks_that_cannot_be_true_are_ignored() {
+    let sacked = |block: (u64, u64), dsack: bool| {
+        let (mut sender, now) = sending(true);
+        let first = SackBlock { start: block.0, end: block.1 };
+        let blocks = [first, SackBlock::default(), SackBlock::default()];
+        sender.on_ack(now, &Ack { blocks, block_count: 1, dsack, ece: true, ..window(MSS) });
+        // One segment is acknowledged cumulatively, the others are the block's.
+        sender.stats().ecn_echoes - 1
+    };
+    assert_eq!(sacked((3 * MSS, 5 * MSS), false), 2, "selectively acknowledged ones count too");
+    for (block, what) in [
+        ((5 * MSS, 3 * MSS), "inverted"),
+        ((3 * MSS, 3 * MSS), "empty"),
+        ((9 * MSS, 11 * MSS), "of what was never sent"),
+        ((3 * MSS, u64::MAX), "endless"),
+        ((0, 3 * MSS), "below what is acknowledged"),
+        ((MSS, 3 * MSS), "at what is acknowledged"),
+    ] {
+        assert_eq!(sacked(block, false), 0, "{what}");
+        assert_eq!(sacked(block, true), 0, "{what}, as a duplicate");
+    }
+}
+
+/// The echo of the timestamps is what the sender was told last.
+#[test]
+fn an_acknowledgement_of_what_was_never_sent_says_nothing_at_all() {
+    let (mut sender, now) = sending(false);
+    sender.on_ack(now, &Ack { timestamp_ms: 999, ..window(1 << 40) });
+    sender.on_ack(now, &Ack { timestamp_ms: 9, ..window(2 * MSS) });
+    sender.on_ack(now, &Ack { timestamp_ms: 8, ..window(MSS) });
+    let echoes: Vec<u32> = send(&mut sender, now).iter().map(|data| data.echo_ms).collect();
+    assert!(!echoes.is_empty());
+    assert!(echoes.iter().all(|echo| *echo == 9), "{echoes:?}");
+}
+
+fn data(seq: u64, payload: u32) -> Data {
+    Data {
+        seq,
+        payload,
+        segments: 1,
+        mss: MSS as u16,
+        timestamp_ms: 0,
+        echo_ms: 0,
+        ecn: Ecn::Ect0,
+        cwr: false,
+        push: false,
+        syn: false,
+    }
+}
+
+#[test]
+fn data_beyond_the_window_are_dropped_and_answered() {
+    let mut receiver = Receiver::new(ReceiverConfig::default());
+    let mut acks = Vec::new();
+    let now = Instant::ZERO + SECOND;
+    receiver.on_data(now, &Data { syn: true, ..data(0, 0) }, &mut |ack| acks.push(ack));
+    let window = acks[0].window;
+    for (seq, payload) in [(u64::MAX - 10, 100), (window, 1), (window - 1, 2), (1 << 62, 1 << 20)] {
+        receiver.on_data(now, &data(seq, payload), &mut |ack| acks.push(ack));
+        assert_eq!((receiver.received(), receiver.stats().segments), (0, 0));
+    }
+    assert_eq!(acks.len(), 2, "answered, but not each");
+    assert_eq!((acks[1].ack, acks[1].blocks().len()), (0, 0));
+    receiver.on_data(now, &data(0, 100), &mut |_| ());
+    assert_eq!(receiver.received(), 100);
+}
+
+/// Numbers near what is there and far from it.
+fn offset() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        8 => 0..60 * MSS,
+        4 => (0..60_u64).prop_map(|segments| segments * MSS),
+        1 => any::<u64>(),
+        1 => (0..9_u64).prop_map(|below| u64::MAX - below),
+    ]
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Ack(Ack),
+    Data(Data),
+    Wait(u32),
+    Transmit,
+    Departure(u16),
+    Write(u32),
+    Stop,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let blocks = prop::array::uniform3((offset(), offset()));
+    let flags = prop::bits::u8::ANY;
+    let ack = (offset(), offset(), blocks, 0..5_u8, flags, any::<u32>(), any::<u32>()).prop_map(
+        |(ack, window, blocks, block_count, flags, echo_ms, timestamp_ms)| {
+            Step::Ack(Ack {
+                ack,
+                window,
+                blocks: blocks.map(|(start, end)| SackBlock { start, end }),
+                block_count,
+                dsack: flags & 1 != 0,
+                ece: flags & 2 != 0,
+                syn: flags & 0b1100 == 0,
+                echo_ms,
+                timestamp_ms,
+            })
+        },
+    );
+    let payload = prop_oneof![4 => 0..3000_u32, 1 => any::<u32>()];
+    let data = (offset(), payload, any::<u16>(), any::<u16>(), 0..4_u8, flags, any::<u32>())
+        .prop_map(|(seq, payload, segments, mss, ecn, flags, echo_ms)| {
+            Step::Data(Data {
+                seq,
+                payload,
+                segments,
+                mss,
+                timestamp_ms: echo_ms.rotate_left(7),
+                echo_ms,
+                ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)],
+                cwr: flags & 1 != 0,
+                push: flags & 2 != 0,
+                syn: flags & 0b1100 == 0,
+            })
+        });
+    prop_oneof![
+        6 => ack,
+        4 => data,
+        4 => any::<u32>().prop_map(|nanos| Step::Wait(nanos / 4)),
+        5 => Just(Step::Transmit),
+        2 => any::<u16>().prop_map(Step::Departure),
+        1 => any::<u32>().prop_map(Step::Write),
+        1 => Just(Step::Stop),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_that_a_peer_says_upsets_an_endpoint(
+        algorithm in prop::sample::select(vec![Algorithm::Reno, Algorithm::Cubic, Algorithm::Dctcp, Algorithm::Bbr]),
+        ecn in any::<bool>(),
+        established in any::<bool>(),
+        steps in prop::collection::vec(step(), 1..300),
+    ) {
+        let config = SenderConfig { algorithm, ecn, ..SenderConfig::default() };
+        let mut sender = Sender::new(config);
+        let exact_echo = algorithm == Algorithm::Dctcp;
+        let mut receiver = Receiver::new(ReceiverConfig { exact_echo, ..ReceiverConfig::default() });
+        let mut now = Instant::ZERO + SECOND;
+        sender.write(1 << 20);
+        sender.transmit(now, &mut |_| ());
+        if established {
+            now = now + Duration::from_millis(10);
+            sender.on_ack(now, &Ack { syn: true, ece: true, ..window(0) });
+            receiver.on_data(now, &Data { syn: true, cwr: true, ..data(0, 0) }, &mut |_| ());
+        }
+        for step in steps {
+            match step {
+                Step::Ack(ack) => sender.on_ack(now, &ack),
+                Step::Data(data) => receiver.on_data(now, &data, &mut |_| ()),
+                Step::Wait(nanos) => now = now + Duration::from_nanos(nanos.into()),
+                Step::Transmit => sender.transmit(now, &mut |_| ()),
+                Step::Departure(payload) => {
+                    sender.on_departure(payload.into());
+                }
+                Step::Write(bytes) => sender.write(bytes.into()),
+                Step::Stop => sender.stop(),
+            }
+            if sender.next_timer() <= now {
+                sender.on_timer(now);
+            }
+            if receiver.next_timer() <= now {
+                receiver.on_timer(now, &mut |_| ());
+            }
+            prop_assert!(sender.cwnd() >= 1);
+        }
+    }
+}
