@@ -79,11 +79,9 @@ mod tests {
             return;
         }
         installed(&root, path).unwrap();
-        for (what, bad, good) in [
-            ("usr", 0o1777, 0o755),
-            ("usr/bin", 0o775, 0o755),
-            ("usr/bin/dualq", 0o757, 0o755),
-        ] {
+        for (what, bad, good) in
+            [("usr", 0o1777, 0o755), ("usr/bin", 0o775, 0o755), ("usr/bin/dualq", 0o757, 0o755)]
+        {
             mode(what, bad);
             let said = says(path);
             assert_eq!(said, format!("/{what} can be written to by others than root"));

@@ -35,7 +35,7 @@ impl Host {
         if let Some(last) = self.store.last()?.filter(|last| !last.is_open()) {
             let in_force = self.newest()?.filter(Record::is_open).map(|record| record.plan.about);
             return Err(ApplyError::WasTakenBack {
-                when: ago(last.ended, &now),
+                when: ago(last.ended, now.unix),
                 about: last.plan.about,
                 why: last.why.unwrap_or_default(),
                 in_force,

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Moment, bounds};
 use super::change::file::Saved;
 use super::change::qdisc::Node;
 use super::change::route::Made;
+use super::{Moment, bounds};
 use crate::Plan;
 use crate::plan::What;
 use crate::plan::check::{interface, only, sysctl_value};

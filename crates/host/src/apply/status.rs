@@ -127,11 +127,8 @@ impl Host {
         let below = self.store.below(record.number)?;
         status.below = below.into_iter().map(|record| record.plan.about).collect();
         let last = self.store.last()?.filter(|last| last.number > record.number);
-        status.last = last.map(|last| Last {
-            about: last.plan.about,
-            ended: last.ended,
-            why: last.why,
-        });
+        status.last =
+            last.map(|last| Last { about: last.plan.about, ended: last.ended, why: last.why });
         // Of what is under way, nobody can tell from here whether somebody still works on it.
         if record.phase == Phase::Applied || now.restarted_since(&record.applied) {
             status.unfinished = record.unfinished(&now);

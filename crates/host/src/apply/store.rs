@@ -186,7 +186,8 @@ impl Store {
     /// # Errors
     /// If it cannot be read, somebody else could have written it, or it asks for what no record of dualq's does.
     pub fn load(&self, number: u64) -> Result<Option<Record>, ApplyError> {
-        let cannot = |error: io::Error| ApplyError::io(format!("read {}", self.shown(number)))(error);
+        let cannot =
+            |error: io::Error| ApplyError::io(format!("read {}", self.shown(number)))(error);
         let refused = |why: &str| Err(cannot(io::Error::other(why.to_owned())));
         let Some(folder) = self.open()? else { return Ok(None) };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

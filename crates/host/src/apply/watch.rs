@@ -52,11 +52,7 @@ impl Host {
         }
     }
 
-    fn look_after(
-        &mut self,
-        number: u64,
-        step: &mut dyn FnMut(&Step),
-    ) -> Result<Look, ApplyError> {
+    fn look_after(&mut self, number: u64, step: &mut dyn FnMut(&Step)) -> Result<Look, ApplyError> {
         if let Some(look) = self.look_at(number)? {
             return Ok(look);
         }

@@ -6,8 +6,8 @@ use dualq_units::Rate;
 use super::sysctls::{self, Path, Wanted};
 use super::{Change, FORMAT, Plan, PlanError, Profile, What, Wishes, boot, check, queue};
 use crate::Facts;
-use crate::program::how_to_install;
 use crate::facts::{Availability, Interface, Os};
+use crate::program::how_to_install;
 
 pub(super) const ECN: &str = "net.ipv4.tcp_ecn";
 

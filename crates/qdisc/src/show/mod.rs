@@ -179,7 +179,11 @@ fn write_text(
     }
     let leaf = config.leaf();
     if let Config::Htb(class) = config {
-        let _ = writeln!(text, "{}", htb::class_text(class, handle, leaf.map(|_| handles.at(depth + 1))));
+        let _ = writeln!(
+            text,
+            "{}",
+            htb::class_text(class, handle, leaf.map(|_| handles.at(depth + 1)))
+        );
         if let Some(Stats { own: OwnStats::Htb(own), .. }) = stats {
             htb::class_stats(text, own);
         }
