@@ -102,8 +102,12 @@ fn exec(args: &ExecArgs) -> Result<(), Failure> {
     let etc = args.etc.as_ref().map(|etc| {
         fs::canonicalize(etc).map_err(|error| cannot(&etc.display().to_string(), error))
     });
-    let words = args.command.clone();
-    let task = Task::Command { words, directory, etc: etc.transpose()? };
+    let (words, etc) = (args.command.clone(), etc.transpose()?);
+    let mut machine = world::guest(&kernel)?.seed(args.seed);
+    if let Some(etc) = &etc {
+        machine = machine.writable(etc);
+    }
+    let task = Task::Command { words, directory, etc };
     let folder = GuestFolder::create()?;
     // What the command says is in files that grow; they are passed on as they do.
     let pass_on = |name: &str, from: &mut u64, to: &mut dyn Write| -> io::Result<()> {
@@ -121,9 +125,8 @@ fn exec(args: &ExecArgs) -> Result<(), Failure> {
         let _ = pass_on(inside::STDOUT, &mut out, &mut io::stdout());
         let _ = pass_on(inside::STDERR, &mut err, &mut io::stderr());
     };
-    let status: Option<i32> =
-        world::start(&world::guest(&kernel)?.seed(args.seed), &task, &folder, &mut look)
-            .map_err(|error| Failure::Run(error.to_string()))?;
+    let status: Option<i32> = world::start(&machine, &task, &folder, &mut look)
+        .map_err(|error| Failure::Run(error.to_string()))?;
     look("");
     match status {
         Some(0) => Ok(()),

@@ -95,8 +95,19 @@ fn wishes(args: &PlanArgs) -> Result<Wishes, Failure> {
         cc: args.cc.clone(),
         qdisc: args.qdisc.clone(),
         rtt,
+        state: state(args)?,
         route,
     })
+}
+
+/// The folder of records as rules are to name it.
+fn state(args: &PlanArgs) -> Result<Option<String>, Failure> {
+    let Some(state) = &args.state else { return Ok(None) };
+    let wrong = |why: &str| Failure::Usage(format!("--state: {}: {why}", state.display()));
+    if !state.is_absolute() {
+        return Err(wrong("what runs at boot needs an absolute path"));
+    }
+    state.to_str().map(|state| Some(state.to_owned())).ok_or_else(|| wrong("it is no text"))
 }
 
 /// Writes the plan; a file that is something else is left alone.

@@ -13,7 +13,7 @@ use dualq_scenario::{Outcome, Scenario};
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
-use crate::cli::{Failure, WorldName};
+use crate::cli::{Failure, WorldName, note};
 use crate::inside::{RESULT, TASK, Task};
 use crate::interrupt::{self, Leftover};
 use crate::output::plain;
@@ -128,13 +128,17 @@ pub(crate) fn is_kernel_used(version: Option<&str>, worlds: &[World]) -> Result<
     }
 }
 
-/// The kernel of that version, or the newest.
+/// The kernel of that version, or the newest. Says so if this host cannot confine it.
 pub(crate) fn kernel(version: Option<&str>) -> Result<Kernel, Failure> {
     let store = Store::open()?;
-    match version {
-        Some(version) => Ok(store.find(version)?),
-        None => Ok(store.newest()?.ok_or(KernelError::NoKernel)?),
+    let kernel = match version {
+        Some(version) => store.find(version)?,
+        None => store.newest()?.ok_or(KernelError::NoKernel)?,
+    };
+    if let Some(why) = dualq_guest::unconfined() {
+        note(&why);
     }
+    Ok(kernel)
 }
 
 /// A machine with this kernel, and with this very program as its init.

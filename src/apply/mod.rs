@@ -3,14 +3,14 @@
 mod privileges;
 mod watchdog;
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use dualq_host::apply::{
-    Already, ApplyError, Confirmed, Host, Prepared, Ready, Record, Rollback, Step, name,
+    Already, ApplyError, Confirmed, Host, Prepared, Ready, Record, Rollback, Step, Store, name,
 };
 use dualq_host::plan::What;
 use dualq_host::{Plan, Root};
@@ -54,7 +54,8 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
         return say(&intentions(&ready));
     }
     let state = &args.state.state;
-    let mut guard = |record: &Record| watchdog::start(record.number, state);
+    let store = Store::new(state);
+    let mut guard = |record: &Record| watchdog::start(record.number, &store);
     let record = ready.make(&mut guard, &mut told).map_err(|error| shown(&error))?;
     if host.store().is_in_memory() {
         note(&format!(
@@ -76,21 +77,29 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
 }
 
 pub(crate) fn confirm(args: &ConfirmArgs) -> Result<(), Failure> {
+    let named = args.plan.as_deref().map(read).transpose()?;
     privileges::check("confirm")?;
     let mut host = host(&args.state)?;
     finish_earlier(&mut host, args.dry_run)?;
-    match host.confirm(args.dry_run, &mut told).map_err(|error| shown(&error))? {
-        Confirmed::Already(_) => say("nothing to change: the plan is confirmed\n"),
-        Confirmed::Now(_) if args.dry_run => say("it can be confirmed\n"),
-        Confirmed::Now(_) => say("confirmed; `dualq rollback` takes it back\n"),
+    let confirmed = host.confirm(named.as_ref(), args.dry_run, &mut told);
+    match confirmed.map_err(|error| shown(&error))? {
+        Confirmed::Already(record) => {
+            say(&format!("nothing to change: confirmed is {}\n", record.plan.about))
+        }
+        Confirmed::Now(record) if args.dry_run => {
+            say(&format!("it can be confirmed: {}\n", record.plan.about))
+        }
+        Confirmed::Now(record) => {
+            say(&format!("confirmed: {}; `dualq rollback` takes it back\n", record.plan.about))
+        }
     }
 }
 
 pub(crate) fn rollback(args: &RollbackArgs) -> Result<(), Failure> {
     privileges::check("rollback")?;
     let mut host = host(&args.state)?;
-    if finish_earlier(&mut host, args.dry_run)? {
-        return say("rolled back: all is as it was before\n");
+    if let Some(record) = finish_earlier(&mut host, args.dry_run)? {
+        return rolled_back(&record);
     }
     let how = Rollback { pretend: args.dry_run, force: args.force };
     let record = host.rollback(how, &mut told).map_err(|error| shown(&error))?;
@@ -98,7 +107,19 @@ pub(crate) fn rollback(args: &RollbackArgs) -> Result<(), Failure> {
         return say("it can be rolled back\n");
     }
     warn_of(&record);
-    say("rolled back: all is as it was before\n")
+    rolled_back(&record)
+}
+
+/// That all is as it was is said only if it is.
+fn rolled_back(record: &Record) -> Result<(), Failure> {
+    let about = &record.plan.about;
+    if record.left.is_empty() {
+        return say(&format!("rolled back: {about}; all is as it was before\n"));
+    }
+    Err(Failure::Run(format!(
+        "rolled back: {about}; but not all is as it was before: {}",
+        record.left.join("; ")
+    )))
 }
 
 pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
@@ -106,9 +127,6 @@ pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
     let mut host = host(&args.state)?;
     let redraw = args.watch && io::stdout().is_terminal();
     loop {
-        if let Err(error) = recover(&mut host) {
-            note(&error.to_string());
-        }
         let status = host.status().map_err(|error| shown(&error))?;
         let text =
             if args.json { report::status::json(&status) } else { report::status::text(&status) };
@@ -138,7 +156,6 @@ pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
 pub(crate) fn watch_over(args: &WatchOverArgs) -> Result<(), Failure> {
     watchdog::settle(args.unit)?;
     let mut host = host(&args.state)?;
-    watchdog::is_ready()?;
     host.watch_over(args.number, &mut |_| {}).map(drop).map_err(|error| shown(&error))
 }
 
@@ -150,39 +167,45 @@ fn is_about(plan: &Plan, interface: &str) -> bool {
 
 fn host(state: &StateArgs) -> Result<Host, Failure> {
     let netlink = Netlink::open().map_err(|error| Failure::Run(error.to_string()))?;
-    Ok(Host::new(Root::host(), netlink, &state.state))
+    let host = Host::new(Root::host(), netlink, &state.state);
+    Ok(match std::env::current_exe() {
+        Ok(program) => host.program(program),
+        Err(_) => host,
+    })
 }
 
 fn read(path: &Path) -> Result<Plan, Failure> {
     let mut text = String::new();
+    // Of a longer one enough is read to be refused.
+    let most = Plan::LONGEST as u64 + 1;
     let read = if path == Path::new("-") {
-        io::stdin().read_to_string(&mut text).map(drop)
+        io::stdin().take(most).read_to_string(&mut text)
     } else {
-        fs::read_to_string(path).map(|content| text = content)
+        File::open(path).and_then(|file| file.take(most).read_to_string(&mut text))
     };
     let shown = path.display();
     read.map_err(|error| Failure::Run(format!("cannot read the plan {shown}: {}", plain(&error))))?;
     Plan::read(&text).map_err(|error| Failure::Usage(format!("the plan {shown}: {error}")))
 }
 
-/// Finishes what an earlier call left unfinished; whether there was something. A call that must not change anything only says
+/// Finishes what an earlier call left unfinished, and gives its record if there was something. A call that must not change anything only says
 /// that it cannot go on.
-fn finish_earlier(host: &mut Host, pretend: bool) -> Result<bool, Failure> {
+fn finish_earlier(host: &mut Host, pretend: bool) -> Result<Option<Record>, Failure> {
     match host.unfinished().map_err(|error| shown(&error))? {
-        None => Ok(false),
+        None => Ok(None),
         Some(why) if pretend => Err(Failure::Run(format!(
-            "an earlier plan is to be taken back first ({why}): `dualq status` does that"
+            "an earlier plan is to be taken back first ({why}): `dualq rollback` does that"
         ))),
         Some(_) => recover(host).map_err(|error| shown(&error)),
     }
 }
 
-fn recover(host: &mut Host) -> Result<bool, ApplyError> {
-    let Some(record) = host.recover(&mut |_| {})? else { return Ok(false) };
+fn recover(host: &mut Host) -> Result<Option<Record>, ApplyError> {
+    let Some(record) = host.recover(&mut |_| {})? else { return Ok(None) };
     let why = record.why.as_deref().unwrap_or_default();
     note(&format!("{} was taken back: {why}", record.plan.about));
     warn_of(&record);
-    Ok(true)
+    Ok(Some(record))
 }
 
 fn warn_of(record: &Record) {

@@ -15,7 +15,8 @@ pub(crate) fn check(command: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Run(format!(
-        "dualq {command} changes sysctls, queue disciplines and files in /etc, which takes root: sudo dualq {command}"
+        "dualq {command} changes sysctls, queue disciplines and files in /etc, which takes root: {}",
+        as_root()
     )))
 }
 
@@ -23,10 +24,23 @@ pub(crate) fn check(command: &str) -> Result<(), Failure> {
 pub(crate) fn check_reading(state: &Path) -> Result<(), Failure> {
     match fs::read_dir(state) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Failure::Run(
-            format!("dualq status reads {}, which takes root: sudo dualq status", state.display()),
+            format!("dualq status reads {}, which takes root: {}", state.display(), as_root()),
         )),
         _ => Ok(()),
     }
+}
+
+/// This very call, by root. Words that a shell would read otherwise are quoted.
+fn as_root() -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    let words = std::env::args_os().skip(1).map(|word| {
+        let word = word.to_string_lossy();
+        match !word.is_empty() && word.chars().all(plain) {
+            true => word.into_owned(),
+            false => format!("'{}'", word.escape_debug().to_string().replace('\'', "'\\''")),
+        }
+    });
+    ["sudo dualq".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// Those that are in effect, as bits.

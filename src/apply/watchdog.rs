@@ -2,31 +2,73 @@
 //! which the plan is applied.
 
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use dualq_host::apply::ApplyError;
+use dualq_host::Root;
+use dualq_host::apply::{ApplyError, Store};
+use dualq_host::program;
 
-use crate::cli::Failure;
-use crate::output::plain;
+use crate::cli::{Failure, note};
 
-/// What it says when nothing that comes from a terminal ends it any more.
-const READY: &str = "watching";
 /// Where systemd is at work, there is this folder (sd_booted(3)).
 const SYSTEMD: &str = "/run/systemd/system";
+/// This program, whatever is at its path by now.
+const SELF: &str = "/proc/self/exe";
+/// So long it may need until it watches, and so often that is looked at.
+const UNTIL_IT_WATCHES: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(10);
 
-/// Starts it for a record. It is there when this returns.
-pub(crate) fn start(number: u64, state: &Path) -> Result<(), ApplyError> {
+/// Starts it for a record. It watches when this returns: it then has the lock for that, which goes with a process.
+pub(crate) fn start(number: u64, store: &Store) -> Result<(), ApplyError> {
     let cannot =
         |error| ApplyError::Io { what: "start the process that watches over it".into(), error };
-    let program = std::env::current_exe().map_err(cannot)?;
-    let state = std::path::absolute(state).map_err(cannot)?;
-    let number = number.to_string();
-    if Path::new(SYSTEMD).is_dir() && shares_namespaces() && by_systemd(&program, &state, &number) {
+    let state = std::path::absolute(store.folder()).map_err(cannot)?;
+    let number_word = number.to_string();
+    if Path::new(SYSTEMD).is_dir() && shares_namespaces() {
+        let own = std::env::current_exe().map_err(cannot)?;
+        match program::installed(&Root::host(), &own) {
+            Ok(()) => {
+                let started = by_systemd(&own, &state, &number_word);
+                if started && watches(store, number, None)? {
+                    return Ok(());
+                }
+                note(
+                    "systemd did not start a unit that watches over the plan; a plain process does it",
+                );
+            }
+            Err(why) => note(&format!(
+                "what watches over the plan is a plain process and no unit of systemd, for {why}: {}",
+                program::how_to_install(&own.display().to_string(), "/usr/local/bin/dualq")
+            )),
+        }
+    }
+    let mut child = by_itself(&state, &number_word).map_err(cannot)?;
+    if watches(store, number, Some(&mut child))? {
         return Ok(());
     }
-    by_itself(&program, &state, &number).map_err(cannot)
+    let _ = child.kill();
+    let _ = child.wait();
+    Err(cannot(io::Error::other("it does not watch")))
+}
+
+/// Waits until the record is watched over; not if the process has ended that was to do it.
+fn watches(store: &Store, number: u64, mut child: Option<&mut Child>) -> Result<bool, ApplyError> {
+    let until = Instant::now() + UNTIL_IT_WATCHES;
+    loop {
+        if store.is_watched(number)? {
+            return Ok(true);
+        }
+        let ended = child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(Some(_))));
+        if ended || Instant::now() > until {
+            return Ok(false);
+        }
+        thread::sleep(LOOK);
+    }
 }
 
 /// Whether what systemd starts would see the same network and files.
@@ -36,14 +78,17 @@ fn shares_namespaces() -> bool {
     ["net", "mnt"].iter().all(|kind| namespace("self", kind) == namespace("1", kind))
 }
 
-fn by_systemd(program: &Path, state: &PathBuf, number: &str) -> bool {
+fn by_systemd(own: &Path, state: &PathBuf, number: &str) -> bool {
     let status = Command::new("systemd-run")
+        .env("PATH", program::PATH)
         .args(["--quiet", "--collect", "--service-type=exec", "--property=Restart=on-failure"])
         // The signal of a careless pkill(1) is no failure to systemd, unless it is told.
         .args(["--property=RestartForceExitStatus=SIGTERM", "--property=RestartSec=1"])
+        // It is never started too often to be started again.
+        .arg("--property=StartLimitIntervalSec=0")
         .arg("--description=Takes a plan of dualq back unless it is confirmed")
         .arg("--")
-        .arg(program)
+        .arg(own)
         .args(["watch-over", number, "--unit", "--state"])
         .arg(state)
         .stdin(Stdio::null())
@@ -53,23 +98,16 @@ fn by_systemd(program: &Path, state: &PathBuf, number: &str) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-fn by_itself(program: &Path, state: &PathBuf, number: &str) -> io::Result<()> {
-    let mut child = Command::new(program)
+fn by_itself(state: &PathBuf, number: &str) -> io::Result<Child> {
+    Command::new(SELF)
+        .arg0("dualq")
         .args(["watch-over", number, "--state"])
         .arg(state)
         .current_dir("/")
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
+        .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .spawn()?;
-    let stdout =
-        child.stdout.take().ok_or_else(|| io::Error::other("it has no standard output"))?;
-    let mut line = String::new();
-    BufReader::new(stdout).read_line(&mut line)?;
-    if line.trim_end() == READY {
-        return Ok(());
-    }
-    Err(io::Error::other("it ended at once"))
+        .spawn()
 }
 
 /// Leaves the session in which it was started, and is deaf to what asks it to end.
@@ -81,12 +119,4 @@ pub(crate) fn settle(unit: bool) -> Result<(), Failure> {
     let _ = rustix::process::setsid();
     ctrlc::set_handler(|| {})
         .map_err(|error| Failure::Run(format!("cannot ignore signals: {error}")))
-}
-
-/// Tells who started it.
-pub(crate) fn is_ready() -> Result<(), Failure> {
-    let mut stdout = io::stdout();
-    writeln!(stdout, "{READY}")
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::Run(format!("cannot say that it watches: {}", plain(&error))))
 }

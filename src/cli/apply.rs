@@ -48,6 +48,10 @@ pub(crate) struct ApplyArgs {
 
 #[derive(Args)]
 pub(crate) struct ConfirmArgs {
+    /// Only if the plan that is applied is this one; `-` for standard input [default: whichever it is]
+    #[arg(value_name = "PLAN")]
+    pub(crate) plan: Option<PathBuf>,
+
     /// Only say what would be done
     #[arg(long)]
     pub(crate) dry_run: bool,

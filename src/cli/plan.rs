@@ -61,6 +61,10 @@ pub(crate) struct PlanArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
+    /// The folder in which dualq is to record what it changes, if that is not /var/lib/dualq: what runs at boot must know it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+
     /// Simulate one large transfer with ssh beside it, as it is now and after the plan
     #[arg(long)]
     pub(crate) predict: bool,

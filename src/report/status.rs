@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dualq_host::apply::{Phase, Standing, State, Status};
+use dualq_host::apply::{self, Phase, Standing, State, Status};
 
 /// One JSON document.
 pub(crate) fn json(status: &Status) -> String {
@@ -17,21 +17,36 @@ pub(crate) fn text(status: &Status) -> String {
         return "no plan is applied here\n".to_owned();
     };
     let mut text = String::new();
-    let line = match phase {
-        Phase::Applying => "is being applied".to_owned(),
+    // Whether somebody still works on it cannot be told from here.
+    let under_way = |what: &str| {
+        format!(
+            "is being {what}; if no other dualq is at that any more, `dualq rollback` takes it back"
+        )
+    };
+    let standing = || match phase {
+        Phase::Applying => under_way("applied"),
         Phase::Applied => format!(
             "applied {}; `dualq confirm` within {} s keeps it",
-            ago(status),
+            ago(status.applied),
             status.seconds_left.unwrap_or(0)
         ),
-        Phase::Confirming => "is being confirmed".to_owned(),
-        Phase::Confirmed => format!("confirmed; applied {}", ago(status)),
-        Phase::RollingBack => format!("is being taken back: {}", why(status)),
-        Phase::RolledBack => {
-            format!("no plan is applied here; the last was taken back: {}", why(status))
-        }
+        Phase::Confirming => under_way("confirmed"),
+        Phase::Confirmed => format!("confirmed; applied {}", ago(status.applied)),
+        Phase::RollingBack => format!("{}: {}", under_way("taken back"), why(status.why.as_ref())),
+        Phase::RolledBack => format!(
+            "no plan is applied here; the last was taken back {}: {}",
+            ago(status.ended),
+            why(status.why.as_ref())
+        ),
     };
+    let line = status.unfinished.as_ref().map_or_else(standing, |why| {
+        format!("is to be taken back, `dualq rollback` does that: {why}")
+    });
     let _ = writeln!(text, "plan: {about}\n{line}");
+    if let Some(last) = &status.last {
+        let (about, when, why) = (&last.about, ago(last.ended), why(last.why.as_ref()));
+        let _ = writeln!(text, "after it: {about}, taken back {when}: {why}");
+    }
     for left in &status.left {
         let _ = writeln!(text, "left as it is: {left}");
     }
@@ -62,18 +77,12 @@ const fn word(change: &State, phase: Phase) -> &'static str {
     }
 }
 
-fn why(status: &Status) -> &str {
-    status.why.as_deref().unwrap_or("nobody knows why")
+fn why(why: Option<&String>) -> &str {
+    why.map_or("nobody knows why", String::as_str)
 }
 
-/// How long ago it was applied, roughly.
-fn ago(status: &Status) -> String {
+/// How long ago that was, roughly.
+fn ago(unix: Option<u64>) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let seconds = now.saturating_sub(status.applied.unwrap_or(now));
-    match seconds {
-        0..120 => format!("{seconds} s ago"),
-        120..7_200 => format!("{} min ago", seconds / 60),
-        7_200..172_800 => format!("{} h ago", seconds / 3_600),
-        _ => format!("{} days ago", seconds / 86_400),
-    }
+    apply::ago(unix, now)
 }

@@ -1,8 +1,12 @@
 //! `dualq kernel exec`: a disposable machine for tests.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
+
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
 use crate::{assert_nothing_left, command, dualq, error, kernel, skipped, stdout, text};
 
@@ -53,6 +57,94 @@ fn the_machine_sees_the_host_but_cannot_change_it() {
     // What a program needs for itself is there, and gone with the machine.
     let temporary = "echo mine > $TMPDIR/file && cat $TMPDIR/file; test -e /run/file";
     assert_eq!(stdout(&exec(&["sh", "-c", temporary])), "mine\n");
+}
+
+/// Root in the guest can mount any folder of the host's; what it then does there is up to the host's kernel.
+#[test]
+fn a_command_that_mounts_the_hosts_files_cannot_change_them() {
+    if kernel().is_none() {
+        return;
+    }
+    if let Some(why) = dualq_guest::unconfined() {
+        return skipped(&why);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("file"), "before").unwrap();
+    fs::create_dir(at("sub")).unwrap();
+    let look = || {
+        let file = fs::metadata(at("file")).unwrap();
+        let mut names: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        let content = fs::read_to_string(at("file")).unwrap();
+        (file.mode(), file.uid(), file.gid(), file.mtime(), file.mtime_nsec(), content, names)
+    };
+    let before = look();
+    let mount = "mkdir /run/h && mount -t hostfs h /run/h -o \"$0\" && cd /run/h || exit 9\n";
+    for attack in [
+        "echo after > file",
+        "echo after >> file",
+        "echo x > new",
+        "rm file",
+        "rmdir sub",
+        "mkdir more",
+        "mv file sub/file",
+        "mv file file2",
+        "ln file hard",
+        "ln -s /etc/passwd soft",
+        "mkfifo pipe",
+        "truncate -s 0 file",
+        "chmod 777 file",
+        "chmod 4755 sub",
+        "chown 12345 file",
+        "touch -d 2001-01-01 file",
+        "dd if=/dev/zero of=file conv=notrunc bs=1 count=3",
+    ] {
+        // That it fails inside too is not asked for: some of it may only seem to have worked there.
+        let script = format!("{mount}cat file >/run/seen && {attack}; cat /run/seen");
+        let output = dualq(&exec(&["sh", "-c", &script, folder.path().to_str().unwrap()]));
+        let seen = text(&output.stdout);
+        assert!(seen.ends_with("before"), "{attack}: {seen} {}", text(&output.stderr));
+        assert_eq!(look(), before, "{attack}");
+    }
+    // Nor can it where it was given a folder to write to.
+    let etc = tempfile::tempdir().unwrap();
+    let script =
+        format!("{mount}echo after > file; rm file; echo mine > /etc/mine; chmod 600 /etc/mine");
+    let path = folder.path().to_str().unwrap();
+    let etc_words = ["kernel", "exec", "--etc", etc.path().to_str().unwrap(), "--"];
+    let output = dualq(&[&etc_words[..], &["sh", "-c", &script, path]].concat());
+    assert_eq!(look(), before, "{}", text(&output.stderr));
+    let mine = etc.path().join("mine");
+    assert_eq!(fs::read_to_string(&mine).unwrap(), "mine\n");
+    assert_eq!(fs::metadata(&mine).unwrap().mode() & 0o7777, 0o600);
+}
+
+/// What the host cannot hold is said before the command starts.
+#[test]
+fn a_host_without_landlock_is_told_of() {
+    if kernel().is_none() {
+        return;
+    }
+    const LANDLOCK_CREATE_RULESET: i64 = 444;
+    const ENOSYS: u32 = 38;
+    let old_host = SeccompFilter::new(
+        [(LANDLOCK_CREATE_RULESET, Vec::new())].into(),
+        SeccompAction::Allow,
+        SeccompAction::Errno(ENOSYS),
+        TargetArch::x86_64,
+    );
+    let old_host: BpfProgram = old_host.unwrap().try_into().unwrap();
+    let output = thread::spawn(move || {
+        seccompiler::apply_filter(&old_host).unwrap();
+        dualq(&exec(&["echo", "done"]))
+    });
+    let output = output.join().unwrap();
+    assert_eq!(text(&output.stdout), "done\n");
+    let said = text(&output.stderr);
+    assert!(said.starts_with("note: this host's kernel has no Landlock"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
 }
 
 #[test]

@@ -11,18 +11,20 @@ use std::time::{Duration, Instant};
 
 use dualq_units::Bytes;
 use nix::sys::statvfs::statvfs;
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+use tempfile::TempDir;
 
-use crate::GuestError;
 use crate::inside::{CONSOLE, INIT, PULSE, STATUS};
 use crate::running::Entry;
 use crate::seat::Seat;
+use crate::{GuestError, cage};
 
 /// What a guest has if nobody says otherwise. Linux limits TCP's memory to a share of it (`net.ipv4.tcp_mem`), and at 10 Gbit/s a
 /// quarter of this is too little: packets are then dropped that no queue dropped.
 const MEMORY: Bytes = Bytes(1 << 30);
 /// Where a guest's memory is, if it fits there.
 const SHARED_MEMORY: &str = "/dev/shm";
+/// The way to the folder of the memory, in the guest's folder.
+const MEMORY_FOLDER: &str = "memory";
 /// A guest that shows no progress for so long will show none any more.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How often it is looked at.
@@ -42,6 +44,7 @@ pub struct Guest {
     memory: Bytes,
     seed: u64,
     patience: Duration,
+    writable: Vec<PathBuf>,
 }
 
 impl Guest {
@@ -49,7 +52,7 @@ impl Guest {
     #[must_use]
     pub fn new(kernel: impl Into<PathBuf>, init: impl Into<PathBuf>) -> Self {
         let (kernel, init) = (kernel.into(), init.into());
-        Self { kernel, init, memory: MEMORY, seed: 1, patience: PATIENCE }
+        Self { kernel, init, memory: MEMORY, seed: 1, patience: PATIENCE, writable: Vec::new() }
     }
 
     /// What all that is random in it follows from.
@@ -73,7 +76,15 @@ impl Guest {
         self
     }
 
-    /// Starts it, with `folder` as the one place that it can write to, and waits until it has powered off. `look` is called
+    /// Another folder of the host's that it may write to. It can then change permissions, owners and times of every file that
+    /// its user could change: the host's kernel has nothing that keeps these apart.
+    #[must_use]
+    pub fn writable(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.writable.push(folder.into());
+        self
+    }
+
+    /// Starts it, with `folder` as the one place that it can write to beside those that are [`writable`](Self::writable), and waits until it has powered off. `look` is called
     /// every few milliseconds, with what the last pulse said.
     ///
     /// # Errors
@@ -82,11 +93,14 @@ impl Guest {
         let console = self
             .furnish(folder)
             .map_err(|error| GuestError::Folder { folder: folder.to_owned(), error })?;
+        let memory = self
+            .memory_folder(folder)
+            .map_err(|error| GuestError::Folder { folder: folder.to_owned(), error })?;
         let seat = Arc::new(Seat::take());
         let mut child = self
-            .start(folder, console, &seat)
+            .start(folder, console, &memory, &seat)
             .map_err(|error| GuestError::Start { kernel: self.kernel.clone(), error })?;
-        let _entry = Entry::of(child.id());
+        let _entry = Entry::of(child.id(), memory.path());
         let mut pulse = String::new();
         let mut seen = Instant::now();
         loop {
@@ -125,7 +139,7 @@ impl Guest {
 
     /// Puts into the folder what the guest needs, and takes out what another left there.
     fn furnish(&self, folder: &Path) -> io::Result<File> {
-        for name in [STATUS, PULSE, INIT] {
+        for name in [STATUS, PULSE, INIT, MEMORY_FOLDER] {
             match fs::remove_file(folder.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -136,7 +150,25 @@ impl Guest {
         File::create(folder.join(CONSOLE))
     }
 
-    fn start(&self, folder: &Path, console: File, seat: &Arc<Seat>) -> io::Result<Child> {
+    /// A folder of its own for the file that is the guest's memory, with a name for it in the guest's folder: the kernel's
+    /// environment is then the same wherever it is.
+    fn memory_folder(&self, folder: &Path) -> io::Result<TempDir> {
+        let free =
+            statvfs(SHARED_MEMORY).map_or(0, |disk| disk.blocks_available() * disk.fragment_size());
+        let new = tempfile::Builder::new().prefix("dualq-guest-").to_owned();
+        let shared = (free >= self.memory.0).then(|| new.tempdir_in(SHARED_MEMORY).ok()).flatten();
+        let memory = shared.map_or_else(|| new.tempdir_in(fs::canonicalize(folder)?), Ok)?;
+        symlink(memory.path(), folder.join(MEMORY_FOLDER))?;
+        Ok(memory)
+    }
+
+    fn start(
+        &self,
+        folder: &Path,
+        console: File,
+        memory: &TempDir,
+        seat: &Arc<Seat>,
+    ) -> io::Result<Child> {
         let mut command = Command::new(fs::canonicalize(&self.kernel)?);
         let folder = fs::canonicalize(folder)?;
         command
@@ -154,38 +186,23 @@ impl Guest {
             // The kernel finds the top of its address space by the strings of its environment. It replaces PATH, so that one
             // does not count; with none at all it maps its stub over that one's stack.
             .env("LANG", "C")
+            .env("TMPDIR", MEMORY_FOLDER)
             .stdin(Stdio::null())
             .stderr(console.try_clone()?)
             .stdout(console);
-        let free =
-            statvfs(SHARED_MEMORY).map_or(0, |disk| disk.blocks_available() * disk.fragment_size());
-        if free < self.memory.0 {
-            command.env("TMPDIR", &folder);
-        }
-        // What is started inherits its thread's CPU and filter, so these get a thread of their own.
+        // What is started inherits its thread's CPU and confinement, so these get a thread of their own.
         let seat = Arc::clone(seat);
+        let mut writable = vec![folder, memory.path().to_owned()];
+        writable.extend_from_slice(&self.writable);
+        let attributes = !self.writable.is_empty();
         let starter = thread::spawn(move || {
             seat.sit();
-            without_host_randomness()?;
+            let writable: Vec<&Path> = writable.iter().map(PathBuf::as_path).collect();
+            cage::enter(&writable, attributes)?;
             command.spawn()
         });
         starter.join().unwrap_or_else(|_| Err(io::Error::other("the starting thread panicked")))
     }
-}
-
-/// From here on this thread and what it starts are told that the host has no random numbers. A kernel then makes its own from
-/// its command line.
-fn without_host_randomness() -> io::Result<()> {
-    let architecture = TargetArch::try_from(std::env::consts::ARCH)
-        .map_err(|_| io::Error::other("User-Mode Linux runs on x86-64 only"))?;
-    let filter = SeccompFilter::new(
-        [(libc::SYS_getrandom, Vec::new())].into(),
-        SeccompAction::Allow,
-        SeccompAction::Errno(libc::ENOSYS.cast_unsigned()),
-        architecture,
-    );
-    let program: BpfProgram = filter.and_then(SeccompFilter::try_into).map_err(io::Error::other)?;
-    seccompiler::apply_filter(&program).map_err(io::Error::other)
 }
 
 /// Whether the console says something.

@@ -157,7 +157,7 @@ impl Netlink {
     ///
     /// # Errors
     /// If there is none.
-    pub(crate) fn link_at(&mut self, index: u32) -> Result<Link, NetlinkError> {
+    pub fn link_at(&mut self, index: u32) -> Result<Link, NetlinkError> {
         let what = || format!("look up the device of index {index}");
         let header = LinkHeader { index, ..LinkHeader::default() };
         let answer = self.route.ask(RTM_GETLINK, 0, &bytes(&header));

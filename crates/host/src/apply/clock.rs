@@ -20,6 +20,19 @@ pub struct Moment {
     pub unix: u64,
 }
 
+/// How long ago that was, roughly, in words; both are seconds since 1970.
+#[must_use]
+pub fn ago(unix: Option<u64>, now: u64) -> String {
+    let Some(unix) = unix else { return "some time ago".to_owned() };
+    let seconds = now.saturating_sub(unix);
+    match seconds {
+        0..120 => format!("{seconds} s ago"),
+        120..7_200 => format!("{} min ago", seconds / 60),
+        7_200..172_800 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
 impl Moment {
     /// This one.
     ///

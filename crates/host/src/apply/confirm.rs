@@ -1,8 +1,10 @@
 //! Writing the files that make a plan outlast a restart.
 
 use super::change::{self, Now};
+use super::clock::ago;
 use super::record::{Phase, Progress};
 use super::{ApplyError, Host, Record, Step, bounds};
+use crate::Plan;
 
 /// What came of confirming.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,13 +16,15 @@ pub enum Confirmed {
 }
 
 impl Host {
-    /// Writes the files of the plan that waits for it; with `pretend` only looks whether it could.
+    /// Writes the files of the plan that waits for it; with `pretend` only looks whether it could. If a plan is `named`, it has to be
+    /// that one.
     ///
     /// # Errors
-    /// [`ApplyError::Nothing`] if none waits, [`ApplyError::NotAsPlanned`] if a file changed since it was applied: then the plan
+    /// [`ApplyError::Nothing`] if none waits, [`ApplyError::WasTakenBack`] if the last one came off before, [`ApplyError::NotAsPlanned`] if a file changed since it was applied: then the plan
     /// still waits. If a file cannot be written, the whole plan is taken back.
     pub fn confirm(
         &mut self,
+        named: Option<&Plan>,
         pretend: bool,
         step: &mut dyn FnMut(&Step),
     ) -> Result<Confirmed, ApplyError> {
@@ -28,7 +32,19 @@ impl Host {
         self.store.newest()?.ok_or(ApplyError::Nothing)?;
         let lock = self.store.lock()?;
         let now = self.now()?;
-        let mut record = self.store.newest()?.filter(Record::is_open).ok_or(ApplyError::Nothing)?;
+        if let Some(last) = self.store.last()?.filter(|last| !last.is_open()) {
+            let in_force = self.newest()?.filter(Record::is_open).map(|record| record.plan.about);
+            return Err(ApplyError::WasTakenBack {
+                when: ago(last.ended, now.unix),
+                about: last.plan.about,
+                why: last.why.unwrap_or_default(),
+                in_force,
+            });
+        }
+        let mut record = self.newest()?.filter(Record::is_open).ok_or(ApplyError::Nothing)?;
+        if named.is_some_and(|named| *named != record.plan) {
+            return Err(ApplyError::AnotherPlan { about: record.plan.about });
+        }
         match record.phase {
             Phase::Confirmed => return Ok(Confirmed::Already(record)),
             Phase::Applied if record.unfinished(&now).is_none() => {}
@@ -51,6 +67,8 @@ impl Host {
         if !differences.is_empty() {
             return Err(ApplyError::NotAsPlanned(differences));
         }
+        // Since it was applied, somebody may have put another program there.
+        self.check_callers(&record.plan)?;
         if pretend {
             return Ok(Confirmed::Now(record));
         }

@@ -30,7 +30,7 @@ impl fmt::Display for Difference {
         writeln!(f, "{}", self.name)?;
         for (mark, lines) in [('-', &expected), ('+', &found)] {
             for line in &lines[head..lines.len() - tail] {
-                writeln!(f, "{mark} {}", line.escape_debug())?;
+                writeln!(f, "{mark} {}", shown(line))?;
             }
         }
         for (mark, text) in [('-', &self.expected), ('+', &self.found)] {
@@ -40,6 +40,15 @@ impl fmt::Display for Difference {
         }
         Ok(())
     }
+}
+
+/// A line with nothing in it that a terminal would act on.
+fn shown(line: &str) -> String {
+    let mut shown = String::new();
+    for c in line.chars() {
+        if c.is_control() && c != '\t' { shown.extend(c.escape_debug()) } else { shown.push(c) }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -58,5 +67,8 @@ mod tests {
         assert_eq!(difference.to_string(), "/etc/a\n- b\n+ B\n+ d\n");
         let difference = Difference { name, expected: some("a\n"), found: None };
         assert_eq!(difference.to_string(), "/etc/a\n- a\n+ (nothing)\n");
+        let found = some("say \"a\"\u{1b}[2J\n");
+        let difference = Difference { name: "/etc/a".to_owned(), expected: some("a\n"), found };
+        assert_eq!(difference.to_string(), "/etc/a\n- a\n+ say \"a\"\\u{1b}[2J\n");
     }
 }

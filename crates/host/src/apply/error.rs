@@ -7,6 +7,7 @@ use std::time::Duration;
 use dualq_netlink::NetlinkError;
 
 use super::Difference;
+use crate::plain;
 
 /// Why nothing was done, or why it was taken back.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,24 @@ pub enum ApplyError {
         /// The time that there was.
         within: Duration,
     },
+    /// What was to be confirmed is there no more.
+    #[error("{about} was taken back {when}: {why}; {}", in_force.as_ref().map_or("no plan is in force".to_owned(), |about| format!("in force is {about}")))]
+    WasTakenBack {
+        /// What the plan was for.
+        about: String,
+        /// How long ago, in words.
+        when: String,
+        /// Why.
+        why: String,
+        /// What the plan is for that is there now, if there is one.
+        in_force: Option<String>,
+    },
+    /// Another plan than the one that was named is there.
+    #[error("that plan is not the one that is applied here, which is {about}")]
+    AnotherPlan {
+        /// What that is for.
+        about: String,
+    },
     /// There is nothing to confirm or to take back.
     #[error("no plan is applied here")]
     Nothing,
@@ -87,12 +106,6 @@ impl ApplyError {
             _ => &[],
         }
     }
-}
-
-/// An error in the system's words, without the number that the library puts behind them.
-pub(crate) fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 fn names(differences: &[Difference]) -> String {

@@ -62,12 +62,13 @@ impl Host {
         pretend: bool,
     ) -> Result<Prepared<'_>, ApplyError> {
         bounds::check(plan)?;
+        self.check_callers(plan)?;
         let lock = match pretend && !self.store.folder().exists() {
             true => None,
             false => Some(self.store.lock()?),
         };
         let now = self.now()?;
-        if let Some(record) = self.store.newest()? {
+        if let Some(record) = self.newest()? {
             if record.unfinished(&now).is_some() {
                 return Err(ApplyError::Busy);
             }
@@ -110,6 +111,7 @@ impl Host {
             within,
             entries,
             borrowed: None,
+            ended: None,
             why: None,
             force: false,
             left: Vec::new(),

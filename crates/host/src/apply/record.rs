@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Moment;
 use super::change::file::Saved;
 use super::change::qdisc::Node;
 use super::change::route::Made;
+use super::{Moment, bounds};
 use crate::Plan;
+use crate::plan::What;
+use crate::plan::check::{interface, only, sysctl_value};
 
 /// The version of the document.
 pub(super) const FORMAT: u32 = 1;
@@ -53,6 +55,9 @@ pub struct Record {
     /// `net.core.default_qdisc` is another for a moment, and has to become this again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub borrowed: Option<String>,
+    /// When it was taken back, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<u64>,
     /// Why it was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -104,6 +109,9 @@ pub enum Before {
     },
     /// Of the root of an interface.
     Qdisc {
+        /// The interface's number, which it keeps when it gets another name; not known after a restart.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        link: Option<u32>,
         /// Its queue disciplines, byte for byte.
         tree: Vec<Node>,
         /// What the kernel made of the change.
@@ -147,6 +155,53 @@ impl Record {
             Phase::Confirming => Some("it was interrupted while it was confirmed".to_owned()),
             Phase::RollingBack => Some(self.why.clone().unwrap_or_default()),
             Phase::Applied | Phase::Confirmed | Phase::RolledBack => None,
+        }
+    }
+
+    /// Refuses what dualq does not write: a record is made real as root.
+    pub(super) fn check(&self, number: u64) -> Result<(), String> {
+        let wrong = |what: &str| Err(what.to_owned());
+        if self.number != number {
+            return wrong("its number is another");
+        }
+        bounds::check(&self.plan).map_err(|error| error.to_string())?;
+        if self.entries.len() != self.plan.changes.len() {
+            return wrong("it has not one entry for each change");
+        }
+        if self.borrowed.as_deref().is_some_and(|kind| !only(kind, "_-")) {
+            return wrong("net.core.default_qdisc is to become what is no name");
+        }
+        for (change, entry) in self.plan.changes.iter().zip(&self.entries) {
+            match (&change.what, &entry.before) {
+                (What::Module { .. }, Before::Module { .. }) => {}
+                (What::Sysctl { .. }, Before::Sysctl { value }) => sysctl_value(value)?,
+                (What::Qdisc { .. }, Before::Qdisc { tree, made, .. }) => {
+                    tree.iter().chain(made.iter().flatten()).try_for_each(Node::check)?;
+                }
+                (What::Route { to, mtu }, Before::Route { route }) => {
+                    interface(&route.dev)?;
+                    if route.mtu != *mtu || *to != format!("{}/{}", route.to, route.prefix) {
+                        return wrong("its route is not the plan's");
+                    }
+                }
+                (What::File { path, .. }, Before::File { file, missing_folders }) => {
+                    file.as_ref().map_or(Ok(()), Saved::check)?;
+                    if *missing_folders >= path.split('/').count() {
+                        return wrong("there are not that many folders above a file");
+                    }
+                }
+                _ => return wrong("its entries are not of the kinds of its changes"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets what is true of one start of the machine only.
+    pub(super) fn after_a_restart(&mut self) {
+        for entry in &mut self.entries {
+            if let Before::Qdisc { link, .. } = &mut entry.before {
+                *link = None;
+            }
         }
     }
 

@@ -27,7 +27,7 @@ impl Host {
         // Who asks in vain should leave no folder behind.
         self.store.newest()?.ok_or(ApplyError::Nothing)?;
         let lock = self.store.lock()?;
-        let record = self.store.newest()?.filter(Record::is_open).ok_or(ApplyError::Nothing)?;
+        let record = self.newest()?.filter(Record::is_open).ok_or(ApplyError::Nothing)?;
         let mut differences = Vec::new();
         for (change, entry) in record.plan.changes.iter().zip(&record.entries) {
             if entry.progress != Progress::Made {
@@ -78,7 +78,7 @@ impl Host {
         step: &mut dyn FnMut(&Step),
     ) -> Result<Option<Record>, ApplyError> {
         let now = self.now()?;
-        let Some(mut record) = self.store.newest()? else { return Ok(None) };
+        let Some(mut record) = self.newest()? else { return Ok(None) };
         let Some(why) = record.unfinished(&now) else { return Ok(None) };
         if now.restarted_since(&record.applied) {
             // What does not outlast a restart is gone, unless files that are there brought it back; then it is there as a whole.
@@ -145,6 +145,7 @@ impl Host {
         }
         if failures.is_empty() {
             record.phase = Phase::RolledBack;
+            record.ended = Some(self.now()?.unix);
             saved = self.store.save(&record, lock);
             step(&Step::Recorded);
         } else {
@@ -166,7 +167,7 @@ impl Host {
         step: &mut dyn FnMut(&Step),
     ) -> Result<(), ApplyError> {
         let what = record.plan.changes[index].what.clone();
-        let name = bounds::name(&what);
+        let name = change::name_now(self, &what, &record.entries[index]);
         let entry = &record.entries[index];
         // Only queue disciplines have something between before and after.
         let halfway =

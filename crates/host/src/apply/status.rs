@@ -1,12 +1,12 @@
 //! What is applied here, and whether it still is.
 
-use dualq_netlink::Queue;
+use dualq_netlink::{Handle, Queue};
 use dualq_qdisc::show;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::change::{self, Now};
-use super::{ApplyError, Difference, Host, Phase, bounds};
+use super::change::{self, Now, qdisc};
+use super::{ApplyError, Before, Difference, Host, Phase};
 use crate::plan::What;
 
 /// What is known of the newest plan.
@@ -24,12 +24,21 @@ pub struct Status {
     /// Seconds that are left to confirm it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<u64>,
+    /// Why it has to be taken back, if nobody does it: `dualq rollback` will.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
+    /// When it was taken back, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<u64>,
     /// Why it was taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// What was not put back then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
+    /// The plan that was applied after it, and is there no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<Last>,
     /// What the plans are for that were confirmed before it and are still there, the newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<String>,
@@ -39,6 +48,19 @@ pub struct Status {
     /// The queue disciplines of the interfaces that it is about.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<Live>,
+}
+
+/// A plan that was taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Last {
+    /// What it was for.
+    pub about: String,
+    /// When it was taken back, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<u64>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// A change, and what is there now.
@@ -86,14 +108,17 @@ impl Host {
     /// If the record or the machine cannot be read.
     pub fn status(&mut self) -> Result<Status, ApplyError> {
         let now = self.now()?;
-        let record = self.store.newest()?;
+        let record = self.newest()?;
         let mut status = Status {
             phase: record.as_ref().map(|record| record.phase),
             about: record.as_ref().map(|record| record.plan.about.clone()),
             applied: record.as_ref().map(|record| record.applied.unix),
             seconds_left: None,
+            unfinished: None,
+            ended: record.as_ref().and_then(|record| record.ended),
             why: record.as_ref().and_then(|record| record.why.clone()),
             left: record.as_ref().map(|record| record.left.clone()).unwrap_or_default(),
+            last: None,
             below: Vec::new(),
             changes: Vec::new(),
             interfaces: Vec::new(),
@@ -101,6 +126,13 @@ impl Host {
         let Some(record) = record.filter(super::Record::is_open) else { return Ok(status) };
         let below = self.store.below(record.number)?;
         status.below = below.into_iter().map(|record| record.plan.about).collect();
+        let last = self.store.last()?.filter(|last| last.number > record.number);
+        status.last =
+            last.map(|last| Last { about: last.plan.about, ended: last.ended, why: last.why });
+        // Of what is under way, nobody can tell from here whether somebody still works on it.
+        if record.phase == Phase::Applied || now.restarted_since(&record.applied) {
+            status.unfinished = record.unfinished(&now);
+        }
         if record.phase == Phase::Applied {
             status.seconds_left = Some(record.left_to_confirm(&now).as_secs());
         }
@@ -108,7 +140,7 @@ impl Host {
             let file = entry.is_file();
             let now = match change::now(self, &change.what, entry) {
                 Ok(now) => now,
-                Err(error) => change::difference(&change.what, None, Some(&error.to_string())),
+                Err(error) => change::unseen(&change.what, &error),
             };
             let (standing, difference) = match now {
                 Now::After => (Standing::AsPlanned, None),
@@ -116,28 +148,46 @@ impl Host {
                 Now::Other(difference) => (Standing::Drifted, Some(difference)),
             };
             status.changes.push(State {
-                name: bounds::name(&change.what),
+                name: change::name_now(self, &change.what, entry),
                 file,
                 standing,
                 difference,
             });
-            if let What::Qdisc { dev, .. } = &change.what
-                && let Ok(link) = self.netlink.link(dev)
+            if let (What::Qdisc { dev, .. }, Before::Qdisc { link, .. }) =
+                (&change.what, &entry.before)
+                && let Ok(link) = qdisc::device(&mut self.netlink, dev, *link)
             {
-                status.interfaces.push(live(dev, &self.netlink.qdiscs(link.index)?));
+                status.interfaces.push(live(&link.name, &self.netlink.qdiscs(link.index)?));
             }
         }
         Ok(status)
     }
 }
 
+/// The numbers of a discipline and of those inside it.
+fn handles(queues: &[Queue], outside: &Queue) -> Vec<u16> {
+    let mut handles = vec![outside.handle.major()];
+    let inside = |major: u16| {
+        queues.iter().find(|queue| queue.parent.major() == major && queue.parent != Handle::ROOT)
+    };
+    while let Some(queue) = handles.last().and_then(|major| inside(*major)) {
+        // No discipline is inside itself, whatever the kernel says.
+        if handles.contains(&queue.handle.major()) {
+            break;
+        }
+        handles.push(queue.handle.major());
+    }
+    handles
+}
+
 fn live(dev: &str, queues: &[Queue]) -> Live {
     let (mut qdiscs, mut text) = (Vec::new(), String::new());
-    for queue in queues.iter().filter(|queue| queue.parent == dualq_netlink::Handle::ROOT) {
+    for queue in queues.iter().filter(|queue| queue.parent == Handle::ROOT) {
         match (&queue.config, &queue.stats) {
             (Some(config), Some(stats)) => {
-                qdiscs.push(Value::from(show::json_with_stats(config, stats)));
-                text.push_str(&show::text_with_stats(config, stats));
+                let handles = handles(queues, queue);
+                qdiscs.push(Value::from(show::json_at(config, stats, &handles)));
+                text.push_str(&show::text_at(config, stats, &handles));
             }
             _ => {
                 let counters = &queue.counters;

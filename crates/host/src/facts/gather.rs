@@ -11,7 +11,7 @@ use super::{
     Conntrack, FORMAT, Facts, Kernel, Os, connections, distribution, files, interfaces, routes,
     sysctl, tc,
 };
-use crate::Root;
+use crate::{Root, program};
 
 /// What there is to be asked beside files.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub struct Sources<'a> {
     pub netlink: Option<&'a mut Netlink>,
     /// The program `tc`, which is run for its version.
     pub tc: Option<&'a Path>,
-    /// Where this dualq's executable is.
+    /// Where this dualq's executable is; told only if it is [installed](crate::program::installed).
     pub dualq: Option<&'a Path>,
 }
 
@@ -81,7 +81,11 @@ pub fn gather(root: &Root, mut sources: Sources<'_>) -> Facts {
         qdiscs: modules.qdiscs(config.as_ref()),
         congestion_controls: modules.congestion_controls(config.as_ref(), available),
         tc,
-        dualq: sources.dualq.and_then(Path::to_str).map(str::to_owned),
+        dualq: sources
+            .dualq
+            .filter(|path| program::installed(root, path).is_ok())
+            .and_then(Path::to_str)
+            .map(str::to_owned),
         interfaces,
         default_routes: routes::read(reader),
         sysctls,

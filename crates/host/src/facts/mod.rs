@@ -53,7 +53,7 @@ pub struct Facts {
     /// The program `tc`, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tc: Option<Tc>,
-    /// Where this dualq's executable is.
+    /// Where this dualq is, if it is [installed](crate::program::installed): where only root could put it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dualq: Option<String>,
     /// Network interfaces, loopback left out.

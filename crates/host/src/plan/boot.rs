@@ -44,15 +44,36 @@ pub(super) fn mode(path: &str) -> &'static str {
 /// What puts a queue discipline back: `dualq on-boot`, for most hosts' tc does not know all of them.
 #[derive(Debug, PartialEq, Eq)]
 struct Call<'a> {
-    program: &'a str,
+    caller: Caller<'a>,
     dev: &'a str,
     line: String,
 }
 
+/// Which program is called, and where it finds its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Caller<'a> {
+    pub(crate) program: &'a str,
+    /// The folder, if it is not the usual one.
+    pub(crate) state: Option<&'a str>,
+}
+
+impl Caller<'_> {
+    /// What puts `line` on `dev`.
+    pub(super) fn command(&self, dev: &str, line: &str) -> String {
+        let state = self.state.map_or_else(String::new, |state| format!("{STATE}{state} "));
+        format!("{} on-boot {state}{dev} '{line}'", self.program)
+    }
+}
+
+/// The folder of records if nobody says otherwise.
+pub(crate) const USUAL_STATE: &str = "/var/lib/dualq";
+
+/// What stands before the folder of records.
+const STATE: &str = "--state ";
+
 impl Call<'_> {
     fn command(&self) -> String {
-        let Self { program, dev, line } = self;
-        format!("{program} on-boot {dev} '{line}'")
+        self.caller.command(self.dev, &self.line)
     }
 
     /// What does it in the file at `path`: some lines, comments left out.
@@ -79,9 +100,14 @@ impl Call<'_> {
     fn find(content: &str) -> Option<Call<'_>> {
         let (before, rest) = content.split_once(" on-boot ")?;
         let program = before.rsplit([' ', '"', '\t', '\n']).next()?;
+        let (state, rest) = match rest.strip_prefix(STATE) {
+            Some(rest) => rest.split_once(' ').map(|(state, rest)| (Some(state), rest))?,
+            None => (None, rest),
+        };
         let (dev, rest) = rest.split_once(" '")?;
         let (line, _) = rest.split_once('\'')?;
-        Some(Call { program, dev, line: line.replace("%%", "%").replace("$$", "$") })
+        let caller = Caller { program, state };
+        Some(Call { caller, dev, line: line.replace("%%", "%").replace("$$", "$") })
     }
 }
 
@@ -93,6 +119,24 @@ pub(super) fn program(path: &str) -> Result<(), String> {
     } else {
         Err(format!("{path:?} is no path of dualq that a rule could call"))
     }
+}
+
+/// Whether `path` can be named in rules and scripts alike as the folder of records.
+pub(super) fn state(path: &str) -> Result<(), String> {
+    let plain = path.starts_with('/') && path.len() < 256 && only(path, "/._+-");
+    if plain && path.split('/').all(|part| part != "..") {
+        Ok(())
+    } else {
+        Err(format!("{path:?} is no absolute path of plain letters, as rules take it"))
+    }
+}
+
+/// Who is called by the content of a planned file.
+pub(crate) fn callers<'a>(path: &str, content: &'a str) -> Vec<Caller<'a>> {
+    if !CALLING.contains(&path) {
+        return Vec::new();
+    }
+    working_lines(content).filter_map(Call::find).map(|call| call.caller).collect()
 }
 
 /// What restores the queue discipline on this system: the file, and who reads it.
@@ -125,10 +169,10 @@ pub(super) fn content(
     facts: &Facts,
     path: &str,
     about: &str,
-    program: &str,
+    caller: Caller<'_>,
     (dev, line): (&str, &str),
 ) -> String {
-    let call = Call { program, dev, line: line.to_owned() };
+    let call = Call { caller, dev, line: line.to_owned() };
     let own = format!("# {about}\n{}", call.render(path).unwrap_or_default());
     joined(facts, path, dev, Some(own))
 }
@@ -277,7 +321,8 @@ pub(super) fn check_content(path: &str, content: &str) -> Result<(), String> {
                 let calls: Vec<Call<'_>> =
                     working.iter().filter_map(|line| Call::find(line)).collect();
                 for call in &calls {
-                    program(call.program)?;
+                    program(call.caller.program)?;
+                    call.caller.state.map_or(Ok(()), state)?;
                     interface(call.dev)?;
                     qdisc(&call.line)?;
                 }

@@ -18,6 +18,26 @@ const LONGEST_NAME: usize = 15;
 /// The least MTU that IPv4 hosts must take (RFC 791 §3.1), and IPv6 links must have (RFC 8200 §5).
 const LEAST_MTU: (u32, u32) = (576, 1280);
 
+/// The sysctls that plans set. Whatever else there is may do more than be set back: `net.ipv6.conf.*.disable_ipv6` takes addresses
+/// away for good, `net.ipv4.ip_forward` sets others that nobody recorded.
+const SYSCTLS: [&str; 7] = [
+    "net.core.default_qdisc",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.tcp_notsent_lowat",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+];
+const FREEBSD_SYSCTLS: [&str; 6] = [
+    freebsd::MAX_SOCKBUF,
+    "net.inet.tcp.cc.algorithm",
+    "net.inet.tcp.ecn.enable",
+    "net.inet.tcp.pmtud_blackhole_detection",
+    "net.inet.tcp.recvbuf_max",
+    "net.inet.tcp.sendbuf_max",
+];
+
 impl Plan {
     /// Makes sure that it asks for nothing that dualq's own plans do not.
     ///
@@ -96,12 +116,12 @@ fn text(what: &str, text: &str) -> Result<(), String> {
 }
 
 /// Whether all of `text` is of letters, digits and `others`.
-pub(super) fn only(text: &str, others: &str) -> bool {
+pub(crate) fn only(text: &str, others: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
 }
 
 /// A name that the kernel allows and that is the same to every shell and rule.
-pub(super) fn interface(name: &str) -> Result<(), String> {
+pub(crate) fn interface(name: &str) -> Result<(), String> {
     let plain = !name.is_empty() && only(name, "_.:@-") && name != "." && name != "..";
     if !plain || name.starts_with('-') || name.len() > LONGEST_NAME {
         return Err(format!("{name:?} is not a name of an interface"));
@@ -118,25 +138,17 @@ pub(super) fn module(name: &str) -> Result<(), String> {
 }
 
 pub(super) fn sysctl_key(key: &str, os: Os) -> Result<(), String> {
-    // FreeBSD bounds TCP's buffers by this one.
-    if os == Os::FreeBsd && key == freebsd::MAX_SOCKBUF {
+    let planned: &[&str] = match os {
+        Os::Linux => &SYSCTLS,
+        Os::FreeBsd => &FREEBSD_SYSCTLS,
+    };
+    if planned.contains(&key) {
         return Ok(());
     }
-    let mut parts = key.split('.');
-    let below = parts.next() == Some("net") && key.len() < 128;
-    let mut count = 0;
-    let plain = parts.all(|part| {
-        count += 1;
-        !part.is_empty() && only(part, "_-")
-    });
-    if below && plain && count > 0 {
-        Ok(())
-    } else {
-        Err(format!("{key:?} is no sysctl that a plan sets: net.…"))
-    }
+    Err(format!("{key:?} is no sysctl that a plan sets: these are {}", planned.join(", ")))
 }
 
-pub(super) fn sysctl_value(value: &str) -> Result<(), String> {
+pub(crate) fn sysctl_value(value: &str) -> Result<(), String> {
     if value.len() <= 256 && only(value, " \t_.-") {
         Ok(())
     } else {
@@ -171,4 +183,18 @@ pub(super) fn prefix(text: &str) -> Option<IpAddr> {
     let digits =
         !length.is_empty() && length.len() <= 3 && length.bytes().all(|b| b.is_ascii_digit());
     (digits && length.parse::<u32>().ok()? <= most).then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_plans_set_is_known() {
+        for (os, keys) in [(Os::Linux, &SYSCTLS[..]), (Os::FreeBsd, &FREEBSD_SYSCTLS)] {
+            for key in keys {
+                assert!(crate::knowledge::of(os, key).is_some(), "{key}");
+            }
+        }
+    }
 }

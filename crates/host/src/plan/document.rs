@@ -6,9 +6,6 @@ use toml::Spanned;
 use super::{Change, FORMAT, Plan, PlanError, What};
 use crate::facts::Os;
 
-/// More than the largest plan that dualq makes, by far.
-const LONGEST: usize = 256 << 10;
-
 const HEADER: &str = "# A plan of dualq. Nothing of it is done until `dualq apply`.\n\n";
 
 /// A plan as it is written.
@@ -130,14 +127,18 @@ fn line_of(text: &str, offset: usize) -> usize {
 }
 
 impl Plan {
+    /// The longest plan that is read, in bytes: more than the largest that dualq makes, by far.
+    pub const LONGEST: usize = 256 << 10;
+
     /// Reads a plan, and [checks](Self::check) it.
     ///
     /// # Errors
     /// If it is not TOML, has keys that are unknown or in the wrong place, or asks for what no plan of dualq's asks for:
     /// with the line, if one is at fault.
     pub fn read(text: &str) -> Result<Self, PlanError> {
-        if text.len() > LONGEST {
-            let message = format!("a plan has at most {} KiB, this file is longer", LONGEST >> 10);
+        if text.len() > Self::LONGEST {
+            let message =
+                format!("a plan has at most {} KiB, this file is longer", Self::LONGEST >> 10);
             return Err(PlanError::refused(message));
         }
         let document: Document = toml::from_str(text).map_err(|error| PlanError::Refused {

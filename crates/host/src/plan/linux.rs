@@ -7,6 +7,7 @@ use super::sysctls::{self, Path, Wanted};
 use super::{Change, FORMAT, Plan, PlanError, Profile, What, Wishes, boot, check, queue};
 use crate::Facts;
 use crate::facts::{Availability, Interface, Os};
+use crate::program::how_to_install;
 
 pub(super) const ECN: &str = "net.ipv4.tcp_ecn";
 
@@ -105,12 +106,18 @@ pub(super) struct Draft<'a> {
     pub(super) facts: &'a Facts,
     pub(super) changes: Vec<Change>,
     pub(super) notes: Vec<String>,
+    /// The folder of records, if it is not the usual one.
+    state: Option<&'a str>,
 }
 
 pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
     let Decision { interface, cc, mut queue, wanted, .. } = decide(facts, wishes)?;
     let notes = std::mem::take(&mut queue.notes);
-    let mut draft = Draft { facts, changes: Vec::new(), notes };
+    let state = wishes.state.as_deref().filter(|state| *state != boot::USUAL_STATE);
+    if let Some(Err(message)) = state.map(boot::state) {
+        return Err(PlanError::Wish(format!("--state: {message}")));
+    }
+    let mut draft = Draft { facts, changes: Vec::new(), notes, state };
     draft.modules(&queue, cc.as_deref(), &wanted);
     draft.sysctls(&wanted, wishes.profile);
     if let Some(cc) = &cc
@@ -272,9 +279,11 @@ impl Draft<'_> {
             return Some(path);
         }
         let program = self.facts.dualq.as_deref().unwrap_or(DEFAULT_PROGRAM);
+        let caller = boot::Caller { program, state: self.state };
         let Some((path, source)) = boot::place(self.facts) else {
             self.notes.push(format!(
-                "nothing here is known to act when {dev} appears: at boot, call {program} on-boot {dev} '{line}'"
+                "nothing here is known to act when {dev} appears: at boot, call {}",
+                caller.command(dev, line)
             ));
             return None;
         };
@@ -285,7 +294,10 @@ impl Draft<'_> {
             return None;
         }
         if self.facts.dualq.is_none() {
-            self.notes.push(format!("dualq itself must be installed there as {program}"));
+            self.notes.push(format!(
+                "this is no installed dualq, and root is to run no other at boot: first {}, and apply the plan by that",
+                how_to_install("dualq", program)
+            ));
         }
         let system = ["/usr/", "/opt/", "/bin/", "/sbin/"];
         if !system.iter().any(|folder| program.starts_with(folder)) {
@@ -293,7 +305,7 @@ impl Draft<'_> {
                 "{program} may not be there at boot, or not for {source}; install dualq to {DEFAULT_PROGRAM}"
             ));
         }
-        let content = boot::content(self.facts, path, &about, program, (dev, line));
+        let content = boot::content(self.facts, path, &about, caller, (dev, line));
         let why = format!(
             "puts the qdisc back whenever {dev} appears, at boot too; most hosts' tc could not"
         );

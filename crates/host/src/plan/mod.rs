@@ -4,7 +4,7 @@
 //! is checked: a plan can ask for nothing but what dualq itself would write.
 
 mod boot;
-mod check;
+pub(crate) mod check;
 mod document;
 mod error;
 mod freebsd;
@@ -15,6 +15,8 @@ mod sysctl_file;
 mod sysctls;
 mod wishes;
 
+#[cfg(target_os = "linux")]
+pub(crate) use boot::{Caller, USUAL_STATE, callers};
 pub use boot::{PLANNED, is_planned};
 pub use error::PlanError;
 pub use outlook::{Outlook, outlook};

@@ -1,9 +1,10 @@
 //! The file that keeps sysctls, and what else is read at boot.
 
+use super::check::sysctl_key;
 use super::linux::{Draft, sentence};
 use super::sysctls::{Wanted, plain};
 use super::{Profile, What, boot};
-use crate::facts::Setting;
+use crate::facts::{Os, Setting};
 
 /// The key of a line of such a file.
 fn key_of(line: &str) -> Option<&str> {
@@ -82,7 +83,8 @@ impl Draft<'_> {
         let texts = files.into_iter().flatten().flat_map(|file| file.content.split("\n\n"));
         let kept = texts.filter(|text| {
             let mut keys = boot::working_lines(text).map(key_of).peekable();
-            keys.peek().is_some() && keys.all(|key| key.is_some_and(left))
+            let kept = |key| left(key) && sysctl_key(key, Os::Linux).is_ok();
+            keys.peek().is_some() && keys.all(|key| key.is_some_and(kept))
         });
         kept.map(|text| text.trim().to_owned()).collect()
     }

@@ -51,6 +51,8 @@ pub struct Wishes {
     pub qdisc: Option<String>,
     /// The round-trip time of the paths that matter; without it, what existing connections have seen.
     pub rtt: Option<Duration>,
+    /// The folder of records that is to be used, if it is not the usual one: what runs at boot has to know of it.
+    pub state: Option<String>,
     /// On FreeBSD, a route with a smaller MTU.
     pub route: Option<StaticRoute>,
 }

@@ -31,9 +31,9 @@ pub(super) fn options(config: &Config) -> Value {
 }
 
 /// The line of the class; `leaf` is the handle of what is in it.
-pub(super) fn class_text(config: &Config, handle: usize, leaf: Option<usize>) -> String {
-    let leaf = leaf.map_or(String::new(), |leaf| format!("leaf {leaf}: "));
-    let mut text = format!("class htb {handle}:1 root {leaf}");
+pub(super) fn class_text(config: &Config, handle: u16, leaf: Option<u16>) -> String {
+    let leaf = leaf.map_or(String::new(), |leaf| format!("leaf {leaf:x}: "));
+    let mut text = format!("class htb {handle:x}:1 root {leaf}");
     let _ = write!(text, "{}", crate::Config::Htb(config.clone()));
     text
 }
@@ -50,14 +50,14 @@ pub(super) fn class_stats(text: &mut String, own: &Stats) {
 /// The object that `tc -j class show` has, with counters if there are any.
 pub(super) fn class_json(
     config: &Config,
-    handle: usize,
-    leaf: Option<usize>,
+    handle: u16,
+    leaf: Option<u16>,
     stats: Option<&Stats>,
 ) -> Value {
     let mut class = Map::new();
     let mut put = |key: &str, value: Value| class.insert(key.to_owned(), value);
     put("class", "htb".into());
-    put("handle", format!("{handle}:1").into());
+    put("handle", format!("{handle:x}:1").into());
     put("root", true.into());
     if let Some(leaf) = leaf {
         put("leaf", format!("{leaf:#x}").into());

@@ -95,7 +95,7 @@ pub enum OwnStats {
 #[must_use]
 pub fn text(config: &Config) -> String {
     let mut text = String::new();
-    write_text(&mut text, config, None, 1);
+    write_text(&mut text, config, None, &Handles(&[]), 1);
     text.truncate(text.trim_end().len());
     text
 }
@@ -103,8 +103,14 @@ pub fn text(config: &Config) -> String {
 /// `tc -s qdisc show`, each line with its end.
 #[must_use]
 pub fn text_with_stats(config: &Config, stats: &Stats) -> String {
+    text_at(config, stats, &[])
+}
+
+/// The same of disciplines that sit on a device, with their numbers there: what is outside first.
+#[must_use]
+pub fn text_at(config: &Config, stats: &Stats, majors: &[u16]) -> String {
     let mut text = String::new();
-    write_text(&mut text, config, Some(stats), 1);
+    write_text(&mut text, config, Some(stats), &Handles(majors), 1);
     text
 }
 
@@ -112,19 +118,41 @@ pub fn text_with_stats(config: &Config, stats: &Stats) -> String {
 /// `leaf`, and the class of `htb` under `class`.
 #[must_use]
 pub fn json(config: &Config) -> Map<String, Value> {
-    object(config, None, 1)
+    object(config, None, &Handles(&[]), 1)
 }
 
 /// The object in the array of `tc -j -s qdisc show`, as [`json()`].
 #[must_use]
 pub fn json_with_stats(config: &Config, stats: &Stats) -> Map<String, Value> {
-    object(config, Some(stats), 1)
+    json_at(config, stats, &[])
 }
 
-fn write_text(text: &mut String, config: &Config, stats: Option<&Stats>, handle: usize) {
-    let place = match handle {
+/// The same of disciplines that sit on a device, with their numbers there: what is outside first.
+#[must_use]
+pub fn json_at(config: &Config, stats: &Stats, majors: &[u16]) -> Map<String, Value> {
+    object(config, Some(stats), &Handles(majors), 1)
+}
+
+/// The numbers of disciplines by how deep they are inside others, from 1; where none is known, that itself.
+struct Handles<'a>(&'a [u16]);
+
+impl Handles<'_> {
+    fn at(&self, depth: u16) -> u16 {
+        self.0.get(usize::from(depth) - 1).copied().unwrap_or(depth)
+    }
+}
+
+fn write_text(
+    text: &mut String,
+    config: &Config,
+    stats: Option<&Stats>,
+    handles: &Handles<'_>,
+    depth: u16,
+) {
+    let handle = handles.at(depth);
+    let place = match depth {
         1 => "root refcnt 2".to_owned(),
-        _ => format!("parent {}:1", handle - 1),
+        _ => format!("parent {:x}:1", handles.at(depth - 1)),
     };
     let options = match config {
         Config::Htb(class) => htb::qdisc_text(class),
@@ -136,7 +164,7 @@ fn write_text(text: &mut String, config: &Config, stats: Option<&Stats>, handle:
         _ if stats.is_some() => " ",
         _ => "",
     };
-    let _ = writeln!(text, "qdisc {} {handle}: {place} {options}{gap}", config.kind());
+    let _ = writeln!(text, "qdisc {} {handle:x}: {place} {options}{gap}", config.kind());
     if let Some(stats) = stats {
         text.push_str(&counted(&stats.counters));
         match &stats.own {
@@ -151,13 +179,17 @@ fn write_text(text: &mut String, config: &Config, stats: Option<&Stats>, handle:
     }
     let leaf = config.leaf();
     if let Config::Htb(class) = config {
-        let _ = writeln!(text, "{}", htb::class_text(class, handle, leaf.map(|_| handle + 1)));
+        let _ = writeln!(
+            text,
+            "{}",
+            htb::class_text(class, handle, leaf.map(|_| handles.at(depth + 1)))
+        );
         if let Some(Stats { own: OwnStats::Htb(own), .. }) = stats {
             htb::class_stats(text, own);
         }
     }
     if let Some(leaf) = leaf {
-        write_text(text, leaf, stats.and_then(|stats| stats.own.leaf()), handle + 1);
+        write_text(text, leaf, stats.and_then(|stats| stats.own.leaf()), handles, depth + 1);
     }
 }
 
@@ -183,7 +215,13 @@ fn put_counters(object: &mut Map<String, Value>, counters: &Counters) {
     put("qlen", counters.backlog_packets);
 }
 
-fn object(config: &Config, stats: Option<&Stats>, handle: usize) -> Map<String, Value> {
+fn object(
+    config: &Config,
+    stats: Option<&Stats>,
+    handles: &Handles<'_>,
+    depth: u16,
+) -> Map<String, Value> {
+    let handle = handles.at(depth);
     let options = match config {
         Config::Dualpi2(parameters) => dualpi2::options(parameters),
         Config::Tbf(parameters) => tbf::options(parameters),
@@ -200,12 +238,12 @@ fn object(config: &Config, stats: Option<&Stats>, handle: usize) -> Map<String, 
     };
     let mut object = Map::new();
     object.insert("kind".into(), config.kind().into());
-    object.insert("handle".into(), format!("{handle}:").into());
-    if handle == 1 {
+    object.insert("handle".into(), format!("{handle:x}:").into());
+    if depth == 1 {
         object.insert("root".into(), true.into());
         object.insert("refcnt".into(), 2.into());
     } else {
-        object.insert("parent".into(), format!("{}:1", handle - 1).into());
+        object.insert("parent".into(), format!("{:x}:1", handles.at(depth - 1)).into());
     }
     object.insert("options".into(), options);
     if let Some(stats) = stats {
@@ -226,12 +264,12 @@ fn object(config: &Config, stats: Option<&Stats>, handle: usize) -> Map<String, 
             OwnStats::Htb(own) => Some(own),
             _ => None,
         });
-        let class = htb::class_json(class, handle, leaf.map(|_| handle + 1), stats);
+        let class = htb::class_json(class, handle, leaf.map(|_| handles.at(depth + 1)), stats);
         object.insert("class".into(), class);
     }
     if let Some(leaf) = leaf {
         let stats = stats.and_then(|stats| stats.own.leaf());
-        object.insert("leaf".into(), self::object(leaf, stats, handle + 1).into());
+        object.insert("leaf".into(), self::object(leaf, stats, handles, depth + 1).into());
     }
     object
 }

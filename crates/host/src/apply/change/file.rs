@@ -35,6 +35,14 @@ pub struct Saved {
 }
 
 impl Saved {
+    /// Refuses what no file is.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.content.len() as u64 > LONGEST || self.mode & !PERMISSIONS != 0 {
+            return Err("it has a file that dualq would not have recorded".to_owned());
+        }
+        Ok(())
+    }
+
     /// Whether both have the same content, permissions and owners.
     #[must_use]
     pub fn is_as(&self, other: &Self) -> bool {

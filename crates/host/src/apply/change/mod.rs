@@ -34,6 +34,32 @@ pub(crate) fn difference(what: &What, expected: Option<&str>, found: Option<&str
     Now::Other(Difference { name, expected: owned(expected), found: owned(found) })
 }
 
+/// What a plan put there, where that cannot be looked at because of `error`.
+pub(crate) fn unseen(what: &What, error: &ApplyError) -> Now {
+    let expected = match what {
+        What::Qdisc { after, .. } => Some(format!("root {after}")),
+        What::Sysctl { after, .. } => Some(after.clone()),
+        What::Route { mtu, .. } => Some(format!("mtu {mtu}")),
+        What::File { after, .. } => Some(after.clone()),
+        What::Module { .. } | What::Lines { .. } => None,
+    };
+    let found = if error.is_gone() { "(it is gone)".to_owned() } else { format!("({error})") };
+    difference(what, expected.as_deref(), Some(&found))
+}
+
+/// What a change is about, with the name that its interface has now if that is another.
+pub(crate) fn name_now(host: &mut Host, what: &What, entry: &Entry) -> String {
+    let name = bounds::name(what);
+    let (What::Qdisc { dev, .. }, Before::Qdisc { link: Some(link), .. }) = (what, &entry.before)
+    else {
+        return name;
+    };
+    match host.netlink.link_at(*link) {
+        Ok(found) if found.name != *dev => format!("{name}, which is {} now", found.name),
+        _ => name,
+    }
+}
+
 /// Looks at what is there before anything is changed, and says whether it is what the plan expects. A file that is to be
 /// written is proven to be writable.
 pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), ApplyError> {
@@ -71,7 +97,7 @@ pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), Appl
                     "{part} could not be put back exactly: remove it by hand first, and make a new plan"
                 )));
             }
-            Ok((Before::Qdisc { tree, made: None }, now))
+            Ok((Before::Qdisc { link: Some(link.index), tree, made: None }, now))
         }
         What::Route { to, mtu } => {
             let destination = bounds::destination(to)?;
@@ -133,8 +159,8 @@ pub(crate) fn now(host: &mut Host, what: &What, entry: &Entry) -> Result<Now, Ap
                 now => difference(what, Some(after), Some(&now)),
             })
         }
-        (What::Qdisc { dev, after, .. }, Before::Qdisc { tree, made }) => {
-            let link = host.netlink.link(dev)?;
+        (What::Qdisc { dev, after, .. }, Before::Qdisc { link, tree, made }) => {
+            let link = qdisc::device(&mut host.netlink, dev, *link)?;
             let found = qdisc::tree(&mut host.netlink, link.index)?;
             let queues = host.netlink.qdiscs(link.index)?;
             let spec = bounds::line(after)?;
@@ -214,8 +240,8 @@ pub(crate) fn make(
     match (what, before) {
         (What::Module { module }, _) => module::load(module),
         (What::Sysctl { key, after, .. }, _) => sysctl::write(&host.root, key, after),
-        (What::Qdisc { dev, after, .. }, Before::Qdisc { made, .. }) => {
-            let link = host.netlink.link(dev)?;
+        (What::Qdisc { dev, after, .. }, Before::Qdisc { link, made, .. }) => {
+            let link = qdisc::device(&mut host.netlink, dev, *link)?;
             let spec = bounds::line(after)?;
             qdisc::put(&mut host.netlink, &link, &spec, step)?;
             let queues = host.netlink.qdiscs(link.index)?;
@@ -263,8 +289,8 @@ pub(crate) fn restore(
             }
             sysctl::write(&host.root, key, value)
         }
-        (What::Qdisc { dev, .. }, Before::Qdisc { tree, .. }) => {
-            let link = host.netlink.link(dev)?.index;
+        (What::Qdisc { dev, .. }, Before::Qdisc { link, tree, .. }) => {
+            let link = qdisc::device(&mut host.netlink, dev, *link)?.index;
             qdisc::restore(&mut host.netlink, link, tree, step)?;
             let found = qdisc::tree(&mut host.netlink, link)?;
             match qdisc::difference(dev, tree, &found) {

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::Root;
 use crate::apply::ApplyError;
+use crate::program;
 
 /// Whether the kernel has it, as a module or built in.
 pub(crate) fn is_there(root: &Root, module: &str) -> bool {
@@ -34,10 +35,9 @@ pub(crate) fn unload(module: &str) -> Result<(), ApplyError> {
 }
 
 fn modprobe(arguments: &[&str], what: &str) -> Result<(), ApplyError> {
-    // Not every root has the folder for such programs on its path.
-    let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new("modprobe")
-        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
+        .env_clear()
+        .env("PATH", program::PATH)
         .args(arguments)
         .stdin(Stdio::null())
         .output()

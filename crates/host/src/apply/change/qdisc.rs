@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::apply::{ApplyError, Difference, Step};
 use crate::facts::interfaces::qdiscs;
+use crate::plan::check::only;
 
 /// Handles of what dualq puts in place begin here, or at the next that is free.
 const FIRST_MAJOR: u16 = 0xd0;
@@ -71,21 +72,30 @@ impl Node {
         }
     }
 
-    fn raw(&self) -> dualq_netlink::Node {
-        let bytes = |hex: &String| {
-            let digits = hex.as_bytes().chunks(2);
-            let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-            digits.filter_map(byte).collect()
+    fn raw(&self) -> Result<dualq_netlink::Node, ApplyError> {
+        let damaged = || ApplyError::Plan(format!("the record of the {} is damaged", self.kind));
+        let bytes = |hex: &Option<String>| {
+            let bytes = hex.as_ref().map(|hex| bytes(hex).ok_or_else(damaged));
+            bytes.transpose()
         };
-        dualq_netlink::Node {
+        Ok(dualq_netlink::Node {
             class: self.class,
             kind: self.kind.clone(),
             handle: Handle::from_raw(self.handle),
             parent: Handle::from_raw(self.parent),
-            options: self.options.as_ref().map(bytes),
-            asked: self.asked.as_ref().map(bytes),
+            options: bytes(&self.options)?,
+            asked: bytes(&self.asked)?,
             size_table: false,
+        })
+    }
+
+    /// Refuses what is no discipline.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let plain = !self.kind.is_empty() && self.kind.len() < 16 && only(&self.kind, "_-");
+        if !plain {
+            return Err(format!("{:?} is no kind of qdisc", self.kind));
         }
+        self.raw().map(drop).map_err(|error| error.to_string())
     }
 
     /// Whether the kernel tells the same of both.
@@ -97,6 +107,27 @@ impl Node {
     const fn is_root(&self) -> bool {
         !self.class && self.parent == Handle::ROOT.as_raw()
     }
+}
+
+/// What two hexadecimal digits each stand for.
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> =
+        hex.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect();
+    let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
+    Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+/// The device that had that number when the plan was applied, whatever its name is now; without a number, or if there is no such
+/// device any more, the one of that name.
+pub(crate) fn device(
+    netlink: &mut Netlink,
+    name: &str,
+    number: Option<u32>,
+) -> Result<Link, ApplyError> {
+    if let Some(link) = number.and_then(|number| netlink.link_at(number).ok()) {
+        return Ok(link);
+    }
+    Ok(netlink.link(name)?)
 }
 
 /// The disciplines of a device, what is outside first.
@@ -209,7 +240,7 @@ pub(crate) fn restore(
     // What has no number comes with what is around it.
     for node in before.iter().filter(|node| node.handle != 0) {
         if !tree(netlink, link)?.iter().any(|found| found.is_as(node)) {
-            let request = node.raw().request(link);
+            let request = node.raw()?.request(link);
             netlink.perform(&request)?;
             step(&Step::Part(request.to_string()));
         }
@@ -300,7 +331,8 @@ fn learn(
         }
     }
     for part in parts {
-        let mut nodes: Vec<_> = part.iter().map(|index| before[*index].raw()).collect();
+        let nodes: Result<Vec<_>, _> = part.iter().map(|index| before[*index].raw()).collect();
+        let mut nodes = nodes?;
         let place = std::mem::replace(&mut nodes[0].parent, Handle::ROOT);
         let Some(mut nodes) = netlink.learn(stage, &nodes)? else { return Ok(None) };
         nodes[0].parent = place;
@@ -342,4 +374,27 @@ pub(crate) fn is_of_kinds(tree: &[Node], kinds: &[&str]) -> bool {
     let qdiscs: Vec<&Node> = tree.iter().filter(|node| !node.class).collect();
     qdiscs.first().is_some_and(|root| root.is_root())
         && qdiscs.iter().map(|node| node.kind.as_str()).eq(kinds.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_options_are_no_shorter_options() {
+        assert_eq!(bytes("00ff1A"), Some(vec![0, 255, 26]));
+        assert_eq!(bytes(""), Some(Vec::new()));
+        for damaged in ["0", "00f", "0x", "zz", "+1", "00 0", "0\u{e9}"] {
+            assert_eq!(bytes(damaged), None, "{damaged}");
+        }
+        let node = Node {
+            class: false,
+            kind: "tbf".to_owned(),
+            handle: 1,
+            parent: u32::MAX,
+            options: Some("00fg".to_owned()),
+            asked: None,
+        };
+        assert_eq!(node.check().unwrap_err(), "the record of the tbf is damaged");
+    }
 }
