@@ -145,6 +145,15 @@ impl Network {
 
     /// The same, for what not every kernel has.
     pub(crate) fn try_ip(&self, node: &str, words: &str) -> Result<(), String> {
+        self.run_ip(node, words).map(drop)
+    }
+
+    /// What `ip` prints there.
+    pub(crate) fn output(&self, node: &str, words: &str) -> String {
+        self.run_ip(node, words).unwrap_or_else(|why| panic!("ip {words}: {why}"))
+    }
+
+    fn run_ip(&self, node: &str, words: &str) -> Result<String, String> {
         let name = self.name(node);
         let mut all = vec!["-n", &name];
         all.extend(words.split_whitespace());
@@ -176,10 +185,10 @@ impl Drop for Network {
     }
 }
 
-fn ip(words: &[&str]) -> Result<(), String> {
+fn ip(words: &[&str]) -> Result<String, String> {
     let output = Command::new("ip").args(words).output().map_err(|error| format!("ip: {error}"))?;
     if output.status.success() {
-        Ok(())
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
         Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
     }
