@@ -85,6 +85,21 @@ fn a_recipe_for_freebsd_on_linux() {
     assert_eq!(counts["of-another-system"], 5);
 }
 
+/// A file that ends in the middle of what it says, once without its closing quotes: each setting has a reason and a source.
+#[test]
+fn a_recipe_that_is_cut_short() {
+    for facts in ["debian-13.json", "freebsd-14.sysctl"] {
+        let report = report("cut-short.md", facts, &["--json"]);
+        let document: Value = serde_json::from_str(&report).unwrap();
+        let findings = document["findings"].as_array().unwrap();
+        assert!(!findings.is_empty());
+        for finding in findings {
+            let is_said = |key: &str| finding[key].as_str().is_some_and(|text| !text.is_empty());
+            assert!(is_said("why") && is_said("source"), "{finding:#}");
+        }
+    }
+}
+
 #[test]
 fn from_standard_input() {
     let facts = ["--facts", "tests/data/facts/debian-13.json"];

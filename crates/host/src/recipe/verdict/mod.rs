@@ -4,6 +4,7 @@ mod buffers;
 mod freebsd;
 mod interface;
 mod qdisc;
+mod queue;
 mod sysctl;
 
 use std::fmt;
@@ -30,8 +31,8 @@ pub enum Verdict {
     Obsolete,
     /// dualq does not know it.
     Unknown,
-    /// It would change something that matters to latency.
-    Needed,
+    /// It would change something that has an effect on latency; whether for better, that says.
+    BearsOnLatency,
     /// It does nothing for latency, for better or worse.
     Harmless,
     /// It is so already.
@@ -46,7 +47,7 @@ impl Verdict {
         Self::OtherSystem,
         Self::Obsolete,
         Self::Unknown,
-        Self::Needed,
+        Self::BearsOnLatency,
         Self::Harmless,
         Self::Applied,
     ];
@@ -60,7 +61,7 @@ impl fmt::Display for Verdict {
             Self::OtherSystem => "of another system",
             Self::Obsolete => "obsolete",
             Self::Unknown => "unknown",
-            Self::Needed => "needed",
+            Self::BearsOnLatency => "bears on latency",
             Self::Harmless => "harmless",
             Self::Applied => "applied",
         })
