@@ -248,7 +248,12 @@ fn a_plan_is_written() {
     let file = path.to_str().unwrap();
     let output = network.dualq(&[HOSTS[0], "-o", file]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("Packets over 1400 bytes vanish"));
+    let said = text(&output.stdout);
+    assert!(said.contains("Packets over 1400 bytes vanish"));
+    let end = format!("\nNothing is changed yet. The plan is in {file}: dualq apply {file}\n");
+    assert!(said.ends_with(&end), "{said}");
+    let output = network.dualq(&[HOSTS[0], "-o", file, "--json"]);
+    assert!(serde_json::from_slice::<Value>(&output.stdout).is_ok(), "{}", text(&output.stdout));
     let plan = Plan::read(&fs::read_to_string(&path).unwrap()).unwrap();
     let route = What::Route { to: "10.9.3.2/32".to_owned(), mtu: 1400 };
     assert_eq!(plan.changes.iter().map(|change| &change.what).collect::<Vec<_>>(), [&route]);
@@ -331,6 +336,42 @@ fn a_plan_for_a_path_of_which_the_kernel_has_learned() {
         done(&["rollback"]);
         assert_eq!(routes(), before);
     }
+}
+
+/// What could not be taken back when the time was up, since somebody had changed it, is not forgotten: a later rollback shows it,
+/// and takes it back by force.
+#[test]
+fn a_route_that_was_left_can_still_be_taken_back() {
+    let Some(network) = Network::build(Middle::Hole(1400)) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (plan, state) = (path("plan.toml"), path("state"));
+    let call = |words: &[&str]| {
+        let mut call = Command::new(DUALQ);
+        call.args(words).args(["--state", &state]).stdin(Stdio::null());
+        network.inside("a", || call.output().unwrap())
+    };
+    let routes = || network.output("a", "route");
+    let before = routes();
+    network.dualq(&[HOSTS[0], "-o", &plan]);
+    let output = call(&["apply", &plan, "--confirm-within", "5s"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    network.ip("a", "route change 10.9.3.2/32 via 10.9.1.2 dev a0 src 10.9.1.1 mtu 1350");
+    let said = |words: &[&str]| {
+        let output = call(words);
+        text(&output.stdout) + &text(&output.stderr)
+    };
+    while !said(&["status"]).contains("was not confirmed within 5 s") {
+        thread::sleep(Duration::from_millis(200));
+    }
+    assert!(routes().contains("mtu 1350"), "{}", routes());
+    let refused = call(&["rollback"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("mtu 1350"), "{}", text(&refused.stderr));
+    let output = call(&["rollback", "--force"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(routes(), before);
+    assert!(said(&["rollback"]).contains("no plan is applied here"));
 }
 
 /// Connections alone send nothing, and say which segments were agreed on.

@@ -121,9 +121,18 @@ impl Recipe {
                     .to_owned(),
             );
         }
+        if let Some(line) = self.cut {
+            notes.push(format!(
+                "nothing is read from line {line} on: no recipe has more than {} settings",
+                super::MOST_STEPS
+            ));
+        }
         notes
     }
 }
+
+/// How many interfaces are named at most.
+const SOME: usize = 8;
 
 /// A verdict that has no step yet.
 struct Judgement {
@@ -216,7 +225,7 @@ impl Judge<'_> {
         let names: Vec<&str> =
             self.facts.interfaces.iter().map(|found| found.name.as_str()).collect();
         (!names.is_empty() && !names.contains(&name))
-            .then(|| format!("There is no interface {name} here, but {}.", names.join(", ")))
+            .then(|| format!("There is no interface {name} here, but {}.", some(&names)))
     }
 
     /// The file that keeps a module from being loaded.
@@ -292,6 +301,13 @@ impl Judge<'_> {
             }
         }
     }
+}
+
+/// The first few of several.
+fn some<T: AsRef<str>>(names: &[T]) -> String {
+    let first: Vec<&str> = names.iter().take(SOME).map(AsRef::as_ref).collect();
+    let more = names.len().saturating_sub(SOME);
+    if more == 0 { first.join(", ") } else { format!("{} and {more} more", first.join(", ")) }
 }
 
 /// For a setting of `system`, on another.

@@ -1,7 +1,7 @@
 //! Sysctls.
 
 use super::super::{Step, What};
-use super::{Judge, Judgement, Verdict, other_system};
+use super::{Judge, Judgement, Verdict, other_system, some};
 use crate::facts::{Availability, Os};
 use crate::knowledge::{self, Effect, Known, LEAST_UNSENT, Refused, WAKE};
 
@@ -427,7 +427,7 @@ impl Judge<'_> {
                 let why = format!(
                     "It does nothing to interfaces that are up: {}. They need `tc qdisc replace dev … root {value}`, \
                      or a new start of the machine.",
-                    others.join(", ")
+                    some(&others)
                 );
                 Judgement::new(Verdict::WrongHere, why, source)
             }
