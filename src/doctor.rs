@@ -8,7 +8,7 @@ use dualq_units::Rate;
 
 use crate::cli::Failure;
 use crate::cli::doctor::DoctorArgs;
-use crate::output::{plain, print};
+use crate::output::print;
 use crate::{recipe, report};
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
@@ -45,10 +45,7 @@ fn rate(word: &str) -> Result<Rate, Failure> {
 /// Facts from a file, or from standard input if it is `-`.
 pub(crate) fn saved(path: &Path) -> Result<Facts, Failure> {
     let facts = if path == Path::new("-") {
-        let text = io::read_to_string(io::stdin()).map_err(|error| {
-            Failure::Run(format!("cannot read standard input: {}", plain(&error)))
-        })?;
-        Facts::parse("standard input", &text)
+        Facts::read_from("standard input", io::stdin().lock())
     } else {
         Facts::read(path)
     };

@@ -61,7 +61,13 @@ pub(crate) fn run(args: &MtuArgs) -> Result<(), Failure> {
     if let Some(path) = &args.plan {
         match plan::make(&surveys, args.cure)? {
             Some(plan) if on_stdout => print(&mut io::stdout(), &plan.write())?,
-            Some(plan) => crate::plan::write(path, &plan)?,
+            Some(plan) => {
+                crate::plan::write(path, &plan)?;
+                // A document stays one document.
+                if !args.json {
+                    print(&mut io::stdout(), &report::plan::written(path))?;
+                }
+            }
             None => note("no large packets vanish, so there is nothing to plan"),
         }
     }

@@ -55,10 +55,7 @@ fn text(args: &PlanArgs, plan: &Plan, prediction: Option<&Prediction>) -> String
     }
     if plan.os == Os::Linux && !plan.changes.is_empty() {
         text.push_str(&match &args.output {
-            Some(path) => {
-                let path = path.display();
-                format!("\nNothing is changed yet. The plan is in {path}: dualq apply {path}\n")
-            }
+            Some(path) => report::plan::written(path),
             None => "\nNothing is changed yet. With -o plan.toml this becomes a file: dualq apply plan.toml\n"
                 .to_owned(),
         });

@@ -15,7 +15,7 @@ use crate::output::{plain, print};
 use crate::report;
 
 /// More than any text that people write.
-const MOST: u64 = 16 << 20;
+const MOST: u64 = 4 << 20;
 
 /// Reads the recipe in `path`, and says what its settings do where these facts hold.
 pub(crate) fn run(
@@ -46,7 +46,7 @@ fn read(path: &Path) -> Result<String, Failure> {
         fs::File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes))
     };
     if taken.map_err(|error| cannot(&error))? as u64 > MOST {
-        return Err(Failure::Run(format!("{named} is larger than 16 MiB: that is no recipe")));
+        return Err(Failure::Run(format!("{named} is larger than 4 MiB: that is no recipe")));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -85,6 +85,49 @@ fn a_recipe_for_freebsd_on_linux() {
     assert_eq!(counts["of-another-system"], 5);
 }
 
+/// A file that ends in the middle of what it says, once without its closing quotes: each setting has a reason and a source.
+#[test]
+fn a_recipe_that_is_cut_short() {
+    for facts in ["debian-13.json", "freebsd-14.sysctl"] {
+        let report = report("cut-short.md", facts, &["--json"]);
+        let document: Value = serde_json::from_str(&report).unwrap();
+        let findings = document["findings"].as_array().unwrap();
+        assert!(!findings.is_empty());
+        for finding in findings {
+            let is_said = |key: &str| finding[key].as_str().is_some_and(|text| !text.is_empty());
+            assert!(is_said("why") && is_said("source"), "{finding:#}");
+        }
+    }
+}
+
+/// Recipes and facts that are larger than any are refused in a line, and of one with too many settings the rest is not read.
+#[test]
+fn what_is_too_much() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let facts = "tests/data/facts/debian-13.json";
+    let large = file("large", &vec![b'#'; (4 << 20) + 1]);
+    let refused = |args: &[&str]| {
+        let output = dualq(args, "");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let line = text(&output.stderr);
+        assert!(line.lines().count() == 1 && line.contains("is larger than 4 MiB"), "{line}");
+    };
+    refused(&["doctor", "--recipe", &large, "--facts", facts]);
+    refused(&["doctor", "--facts", &large]);
+    refused(&["plan", "--facts", &large]);
+    let many = file("many", "net.ipv4.tcp_ecn=1\n".repeat(3000).as_bytes());
+    let said = text(&dualq(&["doctor", "--recipe", &many, "--facts", facts], "").stdout);
+    assert!(said.contains("Note: nothing is read from line 2001 on"), "{said}");
+    // A command that is its own argument ends.
+    let output = dualq(&["doctor", "--recipe", "-", "--facts", facts], "X='sh -c $X'\nsh -c $X\n");
+    assert!(output.status.success(), "{:?}", output.status);
+}
+
 #[test]
 fn from_standard_input() {
     let facts = ["--facts", "tests/data/facts/debian-13.json"];

@@ -1,6 +1,7 @@
 //! A plan as people read it: each change as a difference, with its reason below.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use dualq_host::Plan;
 use dualq_host::plan::{Change, What};
@@ -114,4 +115,10 @@ pub(crate) fn json(plan: &Plan, prediction: Option<&Prediction>) -> String {
         document["prediction"] = json!({ "runs": runs["runs"], "remarks": prediction.remarks });
     }
     format!("{document:#}\n")
+}
+
+/// What is to be said once a plan is in a file.
+pub(crate) fn written(path: &Path) -> String {
+    let path = path.display();
+    format!("\nNothing is changed yet. The plan is in {path}: dualq apply {path}\n")
 }

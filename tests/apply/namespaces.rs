@@ -378,9 +378,7 @@ fn status_looks_again_and_again() {
     let mut watching = watching.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(watching.stdout.take().unwrap()).lines().map(Result::unwrap);
     let looks = lines.filter(|line| line == "plan: a plan for tests").take(3);
-    let began = Instant::now();
     assert_eq!(looks.count(), 3);
-    assert!(began.elapsed() >= Duration::from_millis(1900), "{:?}", began.elapsed());
     let _ = watching.kill();
     let _ = watching.wait();
     room.says(&["rollback"]);

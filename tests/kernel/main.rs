@@ -7,6 +7,7 @@ mod endings;
 mod exec;
 mod missing;
 mod run;
+mod sysctls;
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::ToSocketAddrs as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,8 +33,13 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Builds it; says why not where that is not possible.
+    /// Builds it; says why not where that is not possible. For an ordinary user the whole test is run anew in a user namespace of
+    /// its own, in which it is root; then there is nothing left to do here.
     pub(crate) fn build(middle: Middle) -> Option<Self> {
+        if !is_root() {
+            again_as_root();
+            return None;
+        }
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let network = Self { prefix: format!("dualq-mtu-{}-{number}", process::id()) };
@@ -145,6 +151,15 @@ impl Network {
 
     /// The same, for what not every kernel has.
     pub(crate) fn try_ip(&self, node: &str, words: &str) -> Result<(), String> {
+        self.run_ip(node, words).map(drop)
+    }
+
+    /// What `ip` prints there.
+    pub(crate) fn output(&self, node: &str, words: &str) -> String {
+        self.run_ip(node, words).unwrap_or_else(|why| panic!("ip {words}: {why}"))
+    }
+
+    fn run_ip(&self, node: &str, words: &str) -> Result<String, String> {
         let name = self.name(node);
         let mut all = vec!["-n", &name];
         all.extend(words.split_whitespace());
@@ -176,10 +191,51 @@ impl Drop for Network {
     }
 }
 
-fn ip(words: &[&str]) -> Result<(), String> {
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// Whether the test is root in a user namespace only: then nobody else is there.
+pub(crate) fn is_alone() -> bool {
+    std::env::var_os(ALONE).is_some()
+}
+
+const ALONE: &str = "DUALQ_TEST_ALONE";
+
+/// Runs the test that is running as root of a new user namespace, with places of its own for the names of network namespaces.
+fn again_as_root() {
+    let name = thread::current().name().unwrap_or_default().to_owned();
+    let program = std::env::current_exe().unwrap();
+    let room = "mount -t tmpfs none /run && exec \"$0\" \"$@\"";
+    let unshare = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net", "--mount"]).args(words);
+        command.env(ALONE, "1").output()
+    };
+    let possible = unshare(&["sh", "-c", "mount -t tmpfs none /run && ip netns add probe"]);
+    match possible {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => {
+            let why = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+            return skipped(&format!("no user namespace with a network can be made here: {why}"));
+        }
+        Err(error) => return skipped(&format!("unshare: {error}")),
+    }
+    let program = program.to_str().unwrap();
+    let words = ["sh", "-c", room, program, "--exact", &name, "--nocapture"];
+    let output = unshare(&words).unwrap();
+    let said =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success() && said[0].contains("1 passed"), "{}", said.concat());
+    // What the test itself says that it skips is not to be lost.
+    let lines = said[1].lines().filter(|line| line.starts_with("skipped: "));
+    lines.for_each(|line| drop(io::stderr().write_all(format!("{line}\n").as_bytes())));
+}
+
+fn ip(words: &[&str]) -> Result<String, String> {
     let output = Command::new("ip").args(words).output().map_err(|error| format!("ip: {error}"))?;
     if output.status.success() {
-        Ok(())
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
         Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
     }

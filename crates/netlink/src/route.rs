@@ -31,6 +31,8 @@ const RT_SCOPE_UNIVERSE: u8 = 0;
 const RT_SCOPE_LINK: u8 = 253;
 const RTN_UNICAST: u8 = 1;
 const ESRCH: i32 = 3;
+/// A copy that the kernel made of a route for one address, when it learned something of the path there.
+const RTM_F_CLONED: u32 = 0x200;
 
 /// A route of the main table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +68,9 @@ impl Route {
             _ => return None,
         };
         let table = attributes.u32(RTA_TABLE).unwrap_or(header[4].into());
-        if table != u32::from(RT_TABLE_MAIN) || header[7] != RTN_UNICAST {
+        let flags = u32::from_ne_bytes(header[8..HEADER].try_into().ok()?);
+        let is_learned = flags & RTM_F_CLONED != 0;
+        if table != u32::from(RT_TABLE_MAIN) || header[7] != RTN_UNICAST || is_learned {
             return None;
         }
         Some(Self {
@@ -174,7 +178,7 @@ impl Netlink {
         Ok(Way { link: self.link_at(index)?, gateway, source, mtu })
     }
 
-    /// The routes of the main table to exactly this destination.
+    /// The routes of the main table to exactly this destination, without what the kernel itself learned of paths.
     ///
     /// # Errors
     /// If the kernel does not tell.

@@ -212,7 +212,9 @@ impl Record {
 
     /// Whether what it changed is still there, or part of it.
     #[must_use]
-    pub const fn is_open(&self) -> bool {
-        !matches!(self.phase, Phase::RolledBack)
+    pub fn is_open(&self) -> bool {
+        let is_there =
+            |entry: &Entry| !matches!(entry.progress, Progress::Kept | Progress::Untouched);
+        self.phase != Phase::RolledBack || self.entries.iter().any(is_there)
     }
 }

@@ -4,6 +4,14 @@ use super::change::{self, Now, qdisc, sysctl};
 use super::record::{Before, Phase, Progress};
 use super::{ApplyError, Host, Lock, Record, Step, bounds};
 
+/// What became of a change that was to be taken back.
+enum Outcome {
+    /// There is nothing left to do.
+    Over,
+    /// It is still there.
+    Left,
+}
+
 /// How a plan is taken back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rollback {
@@ -139,7 +147,9 @@ impl Host {
             }
             let name = bounds::name(&record.plan.changes[index].what);
             match self.take_back_one(&mut record, index, force, lock, step) {
-                Ok(()) => record.entries[index].progress = Progress::Untouched,
+                Ok(Outcome::Over) => record.entries[index].progress = Progress::Untouched,
+                // It is known to be there, so that a rollback by force can still take it back.
+                Ok(Outcome::Left) => {}
                 Err(error) => failures.push(format!("{name}: {error}")),
             }
         }
@@ -165,7 +175,7 @@ impl Host {
         force: bool,
         lock: &Lock,
         step: &mut dyn FnMut(&Step),
-    ) -> Result<(), ApplyError> {
+    ) -> Result<Outcome, ApplyError> {
         let what = record.plan.changes[index].what.clone();
         let name = change::name_now(self, &what, &record.entries[index]);
         let entry = &record.entries[index];
@@ -176,12 +186,12 @@ impl Host {
             // With an interface goes what was put there.
             Err(error) if error.is_gone() => {
                 record.left.push(format!("{name}: it is gone"));
-                return Ok(());
+                return Ok(Outcome::Over);
             }
             Err(error) => return Err(error),
             Ok(Now::Other(_)) if !force && !halfway => {
                 record.left.push(format!("{name}: somebody changed it meanwhile"));
-                return Ok(());
+                return Ok(Outcome::Left);
             }
             Ok(_) => {}
         }
@@ -198,11 +208,11 @@ impl Host {
         if let (Err(error), Before::Module { .. }) = (&restored, &before) {
             // It does nothing if nobody uses it.
             record.left.push(format!("{name} stays loaded: {error}"));
-            return Ok(());
+            return Ok(Outcome::Over);
         }
         restored?;
         step(&Step::Restored(name));
-        Ok(())
+        Ok(Outcome::Over)
     }
 
     /// What the kernel puts in an empty place is what `net.core.default_qdisc` says, which may have been something else then.

@@ -84,7 +84,7 @@ pub(super) fn tcp_feature_off(case: &Case<'_>) -> Option<Finding> {
     ];
     let key = features.into_iter().find(|key| case.sysctl(key) == Some("0"))?;
     let known = knowledge::of(case.facts.os, key)?;
-    let (_, what) = known.harm?;
+    let what = known.harm("0")?;
     Some(Finding {
         id: "tcp-feature-off",
         harm: Harm::Medium,

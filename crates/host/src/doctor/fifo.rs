@@ -9,9 +9,9 @@ use super::{Finding, Harm};
 use crate::facts::{Interface, Qdisc};
 
 /// Packets from which a FIFO is called long, whatever its rate: Linux's default `txqueuelen`.
-const LONG: u64 = 1000;
+pub(crate) const LONG: u64 = 1000;
 /// A queue as long as this is felt.
-const LATE: Duration = Duration::from_millis(50);
+pub(crate) const LATE: Duration = Duration::from_millis(50);
 /// The rate in an example.
 const SLOW: Rate = Rate::from_mbit(50);
 

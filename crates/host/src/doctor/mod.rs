@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::facts::{Facts, Os};
 use case::Case;
+pub(crate) use fifo::{LATE, LONG};
 
 /// How much harm is done. The worst comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -1,11 +1,14 @@
 //! Facts as a file.
 
 use std::path::Path;
-use std::{fs, io};
+use std::{fs, io, io::Read as _};
 
 use serde_json::Value;
 
 use super::{FORMAT, Facts};
+
+/// More bytes than the facts of any machine have.
+const MOST: u64 = 4 << 20;
 
 /// Why a document is not taken for facts. One line.
 #[derive(Debug, thiserror::Error)]
@@ -46,9 +49,26 @@ impl Facts {
     /// If it cannot be read, or holds no facts.
     pub fn read(path: &Path) -> Result<Self, FactsError> {
         let file = path.display().to_string();
-        match fs::read_to_string(path) {
-            Ok(text) => Self::parse(&file, &text),
+        match fs::File::open(path) {
+            Ok(opened) => Self::read_from(&file, opened),
             Err(source) => Err(FactsError::File { file, source }),
+        }
+    }
+
+    /// Reads facts to the end of `input`; `from` is what errors call it.
+    ///
+    /// # Errors
+    /// If it cannot be read, holds no facts, or more than facts ever have.
+    pub fn read_from(from: &str, input: impl io::Read) -> Result<Self, FactsError> {
+        let mut text = String::new();
+        let read = input.take(MOST + 1).read_to_string(&mut text);
+        match read {
+            Ok(length) if length as u64 > MOST => Err(FactsError::NoFacts {
+                from: from.to_owned(),
+                why: format!("it is larger than {} MiB", MOST >> 20),
+            }),
+            Ok(_) => Self::parse(from, &text),
+            Err(source) => Err(FactsError::File { file: from.to_owned(), source }),
         }
     }
 

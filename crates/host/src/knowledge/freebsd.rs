@@ -1,6 +1,6 @@
 //! FreeBSD.
 
-use super::Known;
+use super::{Known, harm};
 
 const TCP: &str = "FreeBSD tcp(4)";
 const DCTCP: &str = "FreeBSD cc_dctcp(4)";
@@ -13,6 +13,7 @@ pub(crate) static SYSCTLS: [Known; 35] = [
         "chooses the congestion control of new connections",
         "FreeBSD mod_cc(4)",
     )
+    .words()
     .latency(),
     Known::new(
         "net.inet.tcp.cc.abe",
@@ -49,7 +50,7 @@ pub(crate) static SYSCTLS: [Known; 35] = [
     )
     .latency()
     .defaults(&[((0, 0), "1")])
-    .harm(&["0"], "each loss then costs round trips or a timeout"),
+    .bands(&[harm(0, 0, "each loss then costs round trips or a timeout")]),
     Known::new(
         "net.inet.tcp.rfc1323",
         "allows windows above 64 kB and measures the round trip with each packet",
@@ -57,12 +58,13 @@ pub(crate) static SYSCTLS: [Known; 35] = [
     )
     .latency()
     .defaults(&[((0, 0), "1")])
-    .harm(&["0"], "no connection can then have more than 64 kB in flight"),
+    .bands(&[harm(0, 0, "no connection can then have more than 64 kB in flight")]),
     Known::new(
         "net.inet.tcp.functions_default",
         "chooses the TCP stack of new connections: freebsd, rack or bbr",
         TCP,
     )
+    .words()
     .latency()
     .since(12, 0)
     .defaults(&[((12, 0), "freebsd")]),
@@ -93,10 +95,10 @@ pub(crate) static SYSCTLS: [Known; 35] = [
         .defaults(&[((0, 0), "65536")]),
     Known::new("net.inet.tcp.sendbuf_auto", "lets the send buffer grow", TCP)
         .defaults(&[((0, 0), "1")])
-        .harm(&["0"], "uploads over long paths are then limited by the first buffer"),
+        .bands(&[harm(0, 0, "uploads over long paths are then limited by the first buffer")]),
     Known::new("net.inet.tcp.recvbuf_auto", "lets the receive buffer grow", TCP)
         .defaults(&[((0, 0), "1")])
-        .harm(&["0"], "downloads over long paths are then limited by the first buffer"),
+        .bands(&[harm(0, 0, "downloads over long paths are then limited by the first buffer")]),
     Known::new("net.inet.tcp.sendbuf_max", "limits the send buffer", TCP)
         .defaults(&[((0, 0), "2097152")]),
     Known::new("net.inet.tcp.recvbuf_max", "limits the receive buffer", TCP)

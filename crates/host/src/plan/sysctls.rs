@@ -8,6 +8,7 @@ use super::queue::{KEEPING_APART, rate_words};
 use super::{Profile, Wishes, boot};
 use crate::Facts;
 use crate::facts::Setting;
+use crate::knowledge::{LEAST_UNSENT, WAKE};
 
 /// A value that should be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,10 +34,6 @@ pub(super) struct Path {
 const USUAL_RTT: Duration = Duration::from_millis(100);
 /// And what is usual in a datacenter, generously.
 const DATACENTER_RTT: Duration = Duration::from_millis(1);
-/// A sleeping program is woken within a jiffy (HZ=250).
-const WAKE: Duration = Duration::from_millis(4);
-/// Less than this is less than what TCP hands down at once.
-const LEAST_UNSENT: u64 = 16 << 10;
 
 /// A buffer holds two products, one that is in flight and one that waits behind a loss, and Linux takes as much again for its
 /// own structures.

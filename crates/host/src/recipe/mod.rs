@@ -20,6 +20,9 @@ use serde::Serialize;
 
 pub use verdict::{Finding, Link, Verdict, check};
 
+/// More settings than any recipe has.
+pub const MOST_STEPS: usize = 2000;
+
 /// What a text asks for, in the order in which it does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Recipe {
@@ -27,14 +30,20 @@ pub struct Recipe {
     pub name: String,
     /// Its settings.
     pub steps: Vec<Step>,
-    /// Lines that look like commands for the network and were not understood.
+    /// Lines that look like commands for the network and were not understood, or that are too long to be read.
     pub not_understood: Vec<Line>,
+    /// The line from which on nothing is read, because there are more settings before it than a recipe has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<u32>,
     /// Where the text calls 5 ms the target that a queue discipline has by itself: its line.
     pub target_claim: Option<u32>,
 }
 
 impl Recipe {
     /// Reads the settings out of `text`. What it does not know is passed over; of that, what looks like a command is kept.
+    ///
+    /// The text may be anybody's: it takes time and memory in proportion to its length, whatever is in it, and gives
+    /// [`MOST_STEPS`] settings at most.
     #[must_use]
     pub fn read(name: &str, text: &str) -> Self {
         read::read(name, text)

@@ -1,4 +1,4 @@
-//! The real kernel's answers. Each test works in a network namespace of its own, so it needs root; what this kernel does not
+//! The real kernel's answers. Each test works in a network namespace of its own, so it needs root or user namespaces; what this kernel does not
 //! have is skipped and said, or fails if `DUALQ_IN_GUEST` is set: the kernels that `dualq kernel build` makes have everything, and
 //! the program's own tests run these tests on such a one (`tests/kernel/exec.rs` at the root).
 #![cfg(target_os = "linux")]
@@ -8,7 +8,11 @@ mod qdiscs;
 mod routes;
 mod trees;
 
+use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +22,10 @@ use nix::sched::{CloneFlags, unshare};
 
 /// Runs a test in a new network namespace, where it is alone.
 pub(crate) fn in_namespace(test: impl FnOnce(Netlink) + Send + 'static) {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    if !is_root {
+        return again_as_root();
+    }
     let alone = move || match unshare(CloneFlags::CLONE_NEWNET) {
         Ok(()) => test(Netlink::open().unwrap()),
         Err(errno) => skip(&format!("no network namespace can be made here: {errno}")),
@@ -28,6 +36,34 @@ pub(crate) fn in_namespace(test: impl FnOnce(Netlink) + Send + 'static) {
     if let Err(panic) = alone.join() {
         std::panic::resume_unwind(panic);
     }
+}
+
+const ALONE: &str = "DUALQ_TEST_ALONE";
+
+/// Runs the test that is running anew, as root of a new user namespace.
+fn again_as_root() {
+    let name = thread::current().name().unwrap_or_default().to_owned();
+    let unshare = |program: &OsStr, words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net"]).arg(program).args(words);
+        command.env(ALONE, "1").output()
+    };
+    match unshare("true".as_ref(), &[]) {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => {
+            let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return skip(&format!("no user namespace can be made here: {why}"));
+        }
+        Err(error) => return skip(&format!("unshare: {error}")),
+    }
+    let program = std::env::current_exe().unwrap();
+    let output = unshare(program.as_os_str(), &["--exact", &name, "--nocapture"]).unwrap();
+    let said =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success() && said[0].contains("1 passed"), "{}", said.concat());
+    // What the test itself says that it skips is not to be lost.
+    let lines = said[1].lines().filter(|line| line.starts_with("skipped: "));
+    lines.for_each(|line| drop(io::stderr().write_all(format!("{line}\n").as_bytes())));
 }
 
 pub(crate) fn skip(why: &str) {

@@ -1,9 +1,15 @@
 //! Commands: what each changes.
 
 use super::super::What;
-use super::Reader;
 use super::assignment::{Place, freebsd_route};
 use super::shell::{self, Simple};
+use super::{DEEPEST, Reader};
+
+/// The longest variable, its name and value, and how many there may be.
+const LONGEST_VARIABLE: usize = 256;
+const MOST_VARIABLES: usize = 1000;
+/// How many keys one `sysctl` shows at most.
+const MOST_SHOWN: usize = 64;
 
 /// What stands before a command and leaves it what it is.
 const BEFORE: [&str; 14] = [
@@ -129,7 +135,15 @@ impl Reader {
                 self.here.is_some()
             }
             "sh" | "bash" if args.first() == Some(&"-c") => {
-                args.get(1).is_some_and(|script| self.command(script))
+                // A variable may say `sh -c` and its own name.
+                if self.depth >= DEEPEST {
+                    self.not_understood(line);
+                    return true;
+                }
+                self.depth += 1;
+                let understood = args.get(1).is_some_and(|script| self.command(script));
+                self.depth -= 1;
+                understood
             }
             "sysctl" => self.sysctl(&args, line),
             "sysrc" => self.sysrc(&args),
@@ -160,7 +174,12 @@ impl Reader {
             _ => match simple.words.as_slice() {
                 [only] if is_setting(only) => {
                     let (name, value) = only.split_once('=').unwrap_or_default();
-                    self.variables.insert(name.to_owned(), value.to_owned());
+                    // What is long is no value of a setting, and could grow with each line that puts it in twice.
+                    if name.len() + value.len() <= LONGEST_VARIABLE
+                        && self.variables.len() < MOST_VARIABLES
+                    {
+                        self.variables.insert(name.to_owned(), value.to_owned());
+                    }
                     true
                 }
                 _ => false,
@@ -201,7 +220,9 @@ impl Reader {
         }
         for arg in args.iter().filter(|arg| !arg.starts_with('-')) {
             if !arg.contains('=') {
-                self.shown.push((*arg).to_owned());
+                if self.shown.len() < MOST_SHOWN {
+                    self.shown.push((*arg).to_owned());
+                }
             } else if !self.sysctl_line(arg, &Place::default(), false) {
                 self.not_understood(line);
             }

@@ -5,24 +5,47 @@ mod command;
 mod shell;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Line, Recipe, Step, What};
+use super::{Line, MOST_STEPS, Recipe, Step, What};
 use assignment::Place;
 use text::Fence;
+
+/// The longest line that is read as a whole, in bytes; continued ones count as one. Pages of HTML have long ones.
+const LONGEST_LINE: usize = 64 << 10;
+/// What is shown of a setting, in characters.
+const SHOWN: usize = 400;
+/// How deep commands may be in commands: `sh -c "sh -c …"`.
+const DEEPEST: u32 = 4;
 
 /// Reads the settings out of `text`.
 pub(super) fn read(name: &str, text: &str) -> Recipe {
     let mut reader = Reader::new(name, text);
     let mut lines = (1..).zip(text.lines());
     while let Some((number, raw)) = lines.next() {
-        let mut line = text::plain(raw);
+        let is_long = raw.len() > LONGEST_LINE;
+        let mut line = if is_long { text::cut(raw, SHOWN) } else { text::plain(raw) };
         // A backslash at its end continues a line.
-        while let Some(begun) = line.strip_suffix('\\') {
+        while let Some(begun) = line.strip_suffix('\\')
+            && begun.len() <= LONGEST_LINE
+        {
             let Some((_, next)) = lines.next() else { break };
-            line = format!("{} {}", begun.trim_end(), text::plain(next).trim_start());
+            let next = if next.len() > LONGEST_LINE { "" } else { next };
+            line.truncate(begun.trim_end().len());
+            line.push(' ');
+            line.push_str(text::plain(next).trim_start());
         }
-        reader.line(number, raw, &line);
+        if is_long || line.len() > LONGEST_LINE {
+            reader.number = number;
+            reader.not_understood(&line);
+        } else {
+            reader.line(number, raw, &line);
+        }
+        if reader.recipe.steps.len().max(reader.recipe.not_understood.len()) >= MOST_STEPS {
+            reader.recipe.steps.truncate(MOST_STEPS);
+            reader.recipe.cut = lines.next().map(|(next, _)| next);
+            break;
+        }
     }
     reader.finish()
 }
@@ -49,7 +72,9 @@ struct Reader {
     /// Whether `sysctl -p` was there: it shows what was set.
     reloaded: bool,
     /// The names that `static_routes` lists.
-    routes: Vec<String>,
+    routes: BTreeSet<String>,
+    /// How many commands the one that is read is in.
+    depth: u32,
 }
 
 impl Reader {
@@ -67,14 +92,15 @@ impl Reader {
             variables: BTreeMap::new(),
             shown: Vec::new(),
             reloaded: false,
-            routes: Vec::new(),
+            routes: BTreeSet::new(),
+            depth: 0,
         }
     }
 
     fn finish(mut self) -> Recipe {
         for step in &mut self.recipe.steps {
             if let What::Route { listed: Some((name, listed)), .. } = &mut step.what {
-                *listed = self.routes.iter().any(|route| route == name);
+                *listed = self.routes.contains(name);
             }
         }
         self.recipe
@@ -152,10 +178,14 @@ impl Reader {
 
     /// Keeps a setting.
     fn step(&mut self, text: &str, place: &Place, what: What) {
+        // One line of names of modules can ask for more than all lines should.
+        if self.recipe.steps.len() > MOST_STEPS {
+            return;
+        }
         self.recipe.steps.push(Step {
             line: self.number,
             column: self.column,
-            text: text.trim().to_owned(),
+            text: text::cut(text.trim(), SHOWN),
             file: place.path(),
             what,
         });
@@ -163,7 +193,7 @@ impl Reader {
 
     /// Keeps a line that looks like a command and is not understood.
     fn not_understood(&mut self, text: &str) {
-        let line = Line { line: self.number, text: text.trim().to_owned() };
+        let line = Line { line: self.number, text: text::cut(text.trim(), SHOWN) };
         if self.recipe.not_understood.last() != Some(&line) {
             self.recipe.not_understood.push(line);
         }

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// The longest `${NAME:-value}`, in bytes.
+const LONGEST_NAME: usize = 256;
+
 /// A simple command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Simple {
@@ -122,7 +125,7 @@ fn word<'a>(text: &'a str, variables: &BTreeMap<String, String>) -> (String, &'a
 /// The value of the variable that a text begins with, or the text itself if nothing sets it; and its length.
 fn variable(text: &str, variables: &BTreeMap<String, String>) -> (String, usize) {
     let (name, length) = match text[1..].strip_prefix('{') {
-        Some(braced) => match braced.find('}') {
+        Some(braced) => match braced.bytes().take(LONGEST_NAME).position(|byte| byte == b'}') {
             Some(end) => (&braced[..end], end + 3),
             None => return ("$".to_owned(), 1),
         },

@@ -301,3 +301,34 @@ proptest! {
         let _ = Recipe::read("-", &words.join(" "));
     }
 }
+
+/// Texts that would take for ever, or all memory, or the whole stack, if it were not for the bounds.
+#[test]
+fn an_enemys_texts_end() {
+    let read = |text: &str| Recipe::read("-", text);
+    // Each line doubles what the one before it says.
+    let doubling = format!("A=xxxxxxxx\n{}sysctl -w net.ipv4.tcp_ecn=$A\n", "A=$A$A\n".repeat(80));
+    let recipe = read(&doubling);
+    assert!(matches!(&recipe.steps[0].what, What::Sysctl { value, .. } if value.len() <= 256));
+    // A command that is its own argument.
+    assert_eq!(read("X='sh -c $X'\nsh -c $X\n").steps, []);
+    // Millions of tags, variables and continued lines that never end.
+    for endless in ["<", "<a", "${", "$(", "`", "\\\n", "- ", "a=b\\\n", "> ", "&amp;", "# "] {
+        read(&endless.repeat((1 << 20) / endless.len()));
+        read(&format!("tc {}", endless.repeat((1 << 20) / endless.len())));
+    }
+    // More settings than there are.
+    let many = "net.ipv4.tcp_ecn=1\n".repeat(100_000);
+    for text in [many.as_str(), &format!("modprobe -a {}", "a ".repeat(30_000))] {
+        assert_eq!(read(text).steps.len(), super::super::MOST_STEPS);
+    }
+    assert_eq!((read(&many).cut, read("net.ipv4.tcp_ecn=1\n").cut), (Some(2001), None));
+    let lines = format!(
+        "sysctl -p\n{}",
+        (0..100_000).map(|n| format!("nmcli c {n}\n")).collect::<String>()
+    );
+    assert_eq!(read(&lines).not_understood.len(), super::super::MOST_STEPS);
+    // What is said of a setting does not grow with its line.
+    let long = read(&format!("tc qdisc add dev eth0 root fq {}", "limit 1 ".repeat(5000)));
+    assert!(long.steps[0].text.chars().count() <= 401);
+}

@@ -18,6 +18,17 @@ const ENTITIES: [(&str, &str); 9] = [
 const COMMENTED: [&str; 9] =
     ["conf", "ini", "sysctl", "toml", "yaml", "properties", "systemd", "sh", "bash"];
 
+/// The longest tag, in bytes. Without a bound a text of nothing but `<` would be searched anew from each.
+const LONGEST_TAG: usize = 256;
+
+/// The beginning of a text, in characters.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}\u{2026}", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// The line without HTML, and with plain quotes and spaces.
 pub(super) fn plain(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
@@ -44,7 +55,8 @@ pub(super) fn plain(line: &str) -> String {
 
 /// How long the tag is that a text begins with, if it is one that articles put into code.
 fn tag(text: &str) -> Option<usize> {
-    let end = text.find('>')?;
+    let mut within = text.as_bytes().iter().take(LONGEST_TAG);
+    let end = within.position(|byte| *byte == b'>')?;
     let inside = text[1..end].trim_start_matches('/');
     let name = inside.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
     TAGS.contains(&name).then_some(end + 1)

@@ -9,6 +9,8 @@ use crate::knowledge::Known;
 
 /// A receive buffer of which half is a window of the ten segments that senders may begin with (RFC 6928).
 const FIRST_BUFFER: u64 = 2 * 10 * 1460;
+/// A buffer with room for a window of 64 kB, all that there is without window scaling.
+const LEAST_BUFFER: u64 = 128 << 10;
 /// The round trip that examples are given for where none is known: to another continent.
 const EXAMPLE_RTT: Duration = Duration::from_millis(100);
 
@@ -19,13 +21,13 @@ impl Judge<'_> {
             let numbers: Result<Vec<u64>, _> = text.split_whitespace().map(str::parse).collect();
             numbers.ok()?.try_into().ok()
         };
-        let Some([_, first, most]) = numbers(value) else {
-            let why = "It takes three numbers: least, at first, most.";
-            return Some(Judgement::new(Verdict::WrongHere, why, known.source));
-        };
+        let [least, first, most] = numbers(value)?;
         let running = self.running(known.key);
-        if running.as_deref() == Some(value) {
-            return None;
+        let same = running.as_deref() == Some(value);
+        let now = if same { "It is set so already." } else { "" };
+        if !(least <= first && first <= most) {
+            let why = "They are, in this order: least, at first, most. Here a later one is smaller than one before it.";
+            return Some(Judgement::new(Verdict::WrongHere, why, known.source).and(now));
         }
         if known.key == "net.ipv4.tcp_rmem" && first < FIRST_BUFFER {
             let was = running.as_deref().and_then(numbers).map_or(131_072, |[_, first, _]| first);
@@ -34,11 +36,14 @@ impl Judge<'_> {
                  segments with which it may begin: whatever this machine receives starts slower.",
                 first / 2
             );
-            return Some(Judgement::new(
-                Verdict::Harmful,
-                why,
-                "Linux Documentation/networking/ip-sysctl.rst, RFC 6928",
-            ));
+            return Some(
+                Judgement::new(
+                    Verdict::Harmful,
+                    why,
+                    "Linux Documentation/networking/ip-sysctl.rst, RFC 6928",
+                )
+                .and(now),
+            );
         }
         // Half of a buffer is overhead, as the kernel first assumes.
         let usable = Bytes(most / 2);
@@ -56,6 +61,16 @@ impl Judge<'_> {
                 ),
             )
         };
+        if most < LEAST_BUFFER {
+            let why = format!(
+                "{most} bytes at most are a window of less than 64 kB, as if there was no window scaling: {}.",
+                limit(self.link.map_or(EXAMPLE_RTT, |link| link.rtt)).1
+            );
+            return Some(Judgement::new(Verdict::Harmful, why, known.source).and(now));
+        }
+        if same {
+            return None;
+        }
         let (verdict, why) = match self.link {
             Some(link) if limit(link.rtt).0 < link.rate => (
                 Verdict::WrongHere,

@@ -52,7 +52,7 @@ impl Judge<'_> {
                 };
                 let why =
                     format!("{what}; the congestion control is one that can be chosen, no more.");
-                Judgement::new(Verdict::Needed, why, &page)
+                Judgement::new(Verdict::BearsOnLatency, why, &page)
             }
         }
     }
@@ -82,8 +82,14 @@ impl Judge<'_> {
                 "FreeBSD rc.conf(5)",
             );
         }
-        let mtu = properties.iter().find(|(key, _)| key == "mtu");
-        let size = mtu.map_or(String::new(), |(_, mtu)| {
+        let mtu = properties.iter().find(|(key, _)| key == "mtu").map(|(_, mtu)| mtu);
+        if let Some(mtu) = mtu
+            && mtu.parse::<u32>().is_err()
+        {
+            let why = format!("route(8) refuses it: {mtu:?} is no size of a packet.");
+            return Judgement::new(Verdict::WrongHere, why, "FreeBSD route(8)");
+        }
+        let size = mtu.map_or(String::new(), |mtu| {
             format!(
                 "Packets to there have {mtu} bytes at most, so that what a tunnel adds still fits. "
             )
@@ -95,7 +101,11 @@ impl Judge<'_> {
             )
         });
         let neighbour = neighbour.unwrap_or_default();
+        if size.is_empty() && neighbour.is_empty() {
+            let why = "It says where packets go; it has next to no effect on latency under load.";
+            return Judgement::new(Verdict::Harmless, why, "FreeBSD route(8), rc.conf(5)");
+        }
         let why = format!("{size}{neighbour}");
-        Judgement::new(Verdict::Needed, why.trim_end(), "FreeBSD route(8), rc.conf(5)")
+        Judgement::new(Verdict::BearsOnLatency, why.trim_end(), "FreeBSD route(8), rc.conf(5)")
     }
 }

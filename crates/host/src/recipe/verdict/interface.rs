@@ -8,8 +8,17 @@ use crate::facts::Interface;
 const IP_LINK: &str = "ip-link(8)";
 /// The initial window of RFC 6928, in segments.
 const INITIAL_WINDOW: u32 = 10;
+/// What every link has to carry of IPv6.
+const LEAST_MTU: u32 = 1280;
+/// What every path carries of IPv4.
+const LEAST_ROUTE_MTU: u32 = 576;
+const MOST_MTU: u32 = 65_535;
+/// Fewer are less than the first window of RFC 3390.
+const LEAST_WINDOW: u32 = 4;
 /// The largest packet that GSO makes, as long as nobody asks for larger ones.
 const GSO_SIZE: Bytes = Bytes(65_536);
+/// Linux's `txqueuelen` of Ethernet.
+const USUAL_LENGTH: u32 = 1000;
 /// Disciplines whose default limit is the length of the transmit queue.
 const LIMITED_BY_LENGTH: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "plug"];
 
@@ -26,6 +35,24 @@ impl Judge<'_> {
             }
             let was = interface
                 .map_or(String::new(), |found| format!("{} has {} now.", found.name, found.mtu));
+            match value.parse::<u32>() {
+                Ok(mtu) if mtu < LEAST_MTU => {
+                    let why = format!(
+                        "IPv6 is turned off on an interface that carries less than {LEAST_MTU} bytes, and each packet costs \
+                         as much as a large one."
+                    );
+                    return Judgement::new(Verdict::Harmful, why, "RFC 8200 section 5").and(&was);
+                }
+                Ok(mtu) if mtu <= MOST_MTU => {}
+                Ok(_) => {
+                    let why = format!("No IP packet is longer than {MOST_MTU} bytes.");
+                    return Judgement::new(Verdict::WrongHere, why, IP_LINK).and(&was);
+                }
+                Err(_) => {
+                    let why = "Nothing tells which value it gets: it is no number.";
+                    return Judgement::new(Verdict::Unknown, why, IP_LINK);
+                }
+            }
             let why = "It has to be what the path can carry; it has next to no effect on latency under load.";
             return Judgement::new(Verdict::Harmless, why, IP_LINK).and(&was);
         }
@@ -36,11 +63,30 @@ impl Judge<'_> {
             .or_else(|| {
                 Some(interface?.qdiscs.iter().find(|qdisc| qdisc.kind != "mq")?.kind.as_str())
             });
+        let Ok(length) = value.parse::<u32>() else {
+            let why = "Nothing tells which value it gets: it is no number.";
+            return Judgement::new(Verdict::Unknown, why, IP_LINK);
+        };
+        let usual = interface.and_then(|found| found.tx_queue_len).unwrap_or(USUAL_LENGTH);
         match kind {
+            Some(kind) if LIMITED_BY_LENGTH.contains(&kind) && length > usual => {
+                let why = format!(
+                    "It is how many packets {kind} holds, {usual} now: a longer one is a longer queue, and everybody waits \
+                     behind it."
+                );
+                Judgement::new(Verdict::Harmful, why, IP_LINK)
+            }
+            Some(kind) if LIMITED_BY_LENGTH.contains(&kind) && length < INITIAL_WINDOW => {
+                let why = format!(
+                    "It is how many packets {kind} holds: less than the ten with which a connection may begin, so that most \
+                     of them are dropped."
+                );
+                Judgement::new(Verdict::Harmful, why, "ip-link(8), RFC 6928")
+            }
             Some(kind) if LIMITED_BY_LENGTH.contains(&kind) => {
                 let why =
                     format!("It is how many packets {kind} holds: a longer one is a longer queue.");
-                Judgement::new(Verdict::Needed, why, IP_LINK)
+                Judgement::new(Verdict::BearsOnLatency, why, IP_LINK)
             }
             Some(kind) => {
                 let why = format!(
@@ -89,7 +135,7 @@ impl Judge<'_> {
                     "One packet of 64 kB takes {:.1} ms at {rate}, and others wait for it. Off, it costs CPU.",
                     rate.transmission_time(GSO_SIZE).as_secs_f64() * 1e3
                 );
-                Judgement::new(Verdict::Needed, why, source)
+                Judgement::new(Verdict::BearsOnLatency, why, source)
             }
             ("gro" | "lro", false) => {
                 let why = "Packets that come in are no longer joined: a router then queues single ones, at the price of CPU.";
@@ -119,10 +165,29 @@ impl Judge<'_> {
             );
             return Judgement::new(Verdict::Harmful, why, "ip-route(8), RFC 6928");
         }
+        for window in ["initcwnd", "initrwnd", "cwnd"] {
+            if let Some(size) = property(window).and_then(|size| size.parse::<u32>().ok())
+                && (1..LEAST_WINDOW).contains(&size)
+            {
+                let why = format!(
+                    "{window} {size}: connections begin with {size} segments instead of ten, and take more round trips for all \
+                     that they carry."
+                );
+                return Judgement::new(Verdict::Harmful, why, "ip-route(8), RFC 6928");
+            }
+        }
+        if let Some(mtu) = property("mtu").and_then(|mtu| mtu.parse::<u32>().ok())
+            && mtu < LEAST_ROUTE_MTU
+        {
+            let why = format!(
+                "No path needs packets of {mtu} bytes: each carries {LEAST_ROUTE_MTU} (RFC 791), and those of IPv6 {LEAST_MTU}."
+            );
+            return Judgement::new(Verdict::Harmful, why, "RFC 791, RFC 8200 section 5");
+        }
         if let Some(control) = property("congctl") {
             let why =
                 format!("Connections over this route use {control}, whatever the sysctl says.");
-            return Judgement::new(Verdict::Needed, why, source);
+            return Judgement::new(Verdict::BearsOnLatency, why, source);
         }
         let why = "It changes packet sizes or windows on this route; it has next to no effect on latency under load.";
         Judgement::new(Verdict::Harmless, why, source)

@@ -4,6 +4,7 @@ mod buffers;
 mod freebsd;
 mod interface;
 mod qdisc;
+mod queue;
 mod sysctl;
 
 use std::fmt;
@@ -30,8 +31,8 @@ pub enum Verdict {
     Obsolete,
     /// dualq does not know it.
     Unknown,
-    /// It would change something that matters to latency.
-    Needed,
+    /// It would change something that has an effect on latency; whether for better, that says.
+    BearsOnLatency,
     /// It does nothing for latency, for better or worse.
     Harmless,
     /// It is so already.
@@ -46,7 +47,7 @@ impl Verdict {
         Self::OtherSystem,
         Self::Obsolete,
         Self::Unknown,
-        Self::Needed,
+        Self::BearsOnLatency,
         Self::Harmless,
         Self::Applied,
     ];
@@ -60,7 +61,7 @@ impl fmt::Display for Verdict {
             Self::OtherSystem => "of another system",
             Self::Obsolete => "obsolete",
             Self::Unknown => "unknown",
-            Self::Needed => "needed",
+            Self::BearsOnLatency => "bears on latency",
             Self::Harmless => "harmless",
             Self::Applied => "applied",
         })
@@ -120,9 +121,18 @@ impl Recipe {
                     .to_owned(),
             );
         }
+        if let Some(line) = self.cut {
+            notes.push(format!(
+                "nothing is read from line {line} on: no recipe has more than {} settings",
+                super::MOST_STEPS
+            ));
+        }
         notes
     }
 }
+
+/// How many interfaces are named at most.
+const SOME: usize = 8;
 
 /// A verdict that has no step yet.
 struct Judgement {
@@ -215,7 +225,7 @@ impl Judge<'_> {
         let names: Vec<&str> =
             self.facts.interfaces.iter().map(|found| found.name.as_str()).collect();
         (!names.is_empty() && !names.contains(&name))
-            .then(|| format!("There is no interface {name} here, but {}.", names.join(", ")))
+            .then(|| format!("There is no interface {name} here, but {}.", some(&names)))
     }
 
     /// The file that keeps a module from being loaded.
@@ -291,6 +301,13 @@ impl Judge<'_> {
             }
         }
     }
+}
+
+/// The first few of several.
+fn some<T: AsRef<str>>(names: &[T]) -> String {
+    let first: Vec<&str> = names.iter().take(SOME).map(AsRef::as_ref).collect();
+    let more = names.len().saturating_sub(SOME);
+    if more == 0 { first.join(", ") } else { format!("{} and {more} more", first.join(", ")) }
 }
 
 /// For a setting of `system`, on another.

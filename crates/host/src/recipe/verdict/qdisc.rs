@@ -11,6 +11,7 @@ use crate::facts::{Availability, Interface};
 const THIS_KERNEL: &str = "this machine's kernel";
 /// What cuts down to a rate, so that the queue is here.
 const SHAPERS: [&str; 5] = ["htb", "tbf", "cake", "hfsc", "cbq"];
+const FIFOS: [&str; 3] = ["pfifo", "bfifo", "pfifo_fast"];
 /// Disciplines that split GSO packets themselves.
 const SPLITTERS: [&str; 2] = ["dualpi2", "cake"];
 /// What people who say 5 ms of DualPI2 have in mind.
@@ -88,6 +89,12 @@ impl Judge<'_> {
             return Judgement::new(Verdict::WrongHere, why, &page);
         }
         let queues = queues(interface);
+        if let Some(harm) = self.harmful_qdisc(interface, &config) {
+            return Judgement::new(Verdict::Harmful, harm, &page).and(&queues);
+        }
+        if let Some(not_here) = self.shaper_above(&config) {
+            return Judgement::new(Verdict::WrongHere, not_here, &page).and(&queues);
+        }
         if let Some(claimed) = self.claimed_target(&parsed.spec, &config) {
             return claimed.and(&queues);
         }
@@ -103,6 +110,8 @@ impl Judge<'_> {
         });
         let why = if SHAPERS.contains(&kind) {
             format!("{there}It keeps the queue here, if its rate is below the bottleneck's.")
+        } else if FIFOS.contains(&kind) {
+            format!("{there}It lets packets wait until it is full, and manages nothing.")
         } else {
             format!(
                 "{there}It manages the queue of this interface: where the bottleneck is further on, as a provider's \
@@ -111,7 +120,7 @@ impl Judge<'_> {
         };
         let derived =
             derived.iter().map(|notice| format!("tc takes it {notice}.")).collect::<String>();
-        Judgement::new(Verdict::Needed, why, &page)
+        Judgement::new(Verdict::BearsOnLatency, why, &page)
             .and(&derived)
             .and(&self.bbr_in_dualpi2(kind))
             .and(&queues)

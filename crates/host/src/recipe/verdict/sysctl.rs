@@ -1,9 +1,9 @@
 //! Sysctls.
 
 use super::super::{Step, What};
-use super::{Judge, Judgement, Verdict, other_system};
+use super::{Judge, Judgement, Verdict, other_system, some};
 use crate::facts::{Availability, Os};
-use crate::knowledge::{self, Known};
+use crate::knowledge::{self, Effect, Known, LEAST_UNSENT, Refused, WAKE};
 
 /// Limits: a lower one does nothing for latency.
 const LIMITS: [&str; 10] = [
@@ -18,6 +18,13 @@ const LIMITS: [&str; 10] = [
     "kern.ipc.maxsockbuf",
     "kern.ipc.soacceptqueue",
 ];
+/// 16 MiB: what four connections at full speed over a continent take.
+const LEAST_PAGES: u64 = 4096;
+/// 64 GiB: nobody who means pages writes more.
+const MOST_PAGES: u64 = 1 << 24;
+/// A browser or a proxy has hundreds of connections, and each that it closed keeps its port for a minute.
+const LEAST_PORTS: u32 = 1000;
+const ECN: &str = "net.ipv4.tcp_ecn";
 const CONTROL: &str = "net.ipv4.tcp_congestion_control";
 const FREEBSD_CONTROL: &str = "net.inet.tcp.cc.algorithm";
 
@@ -62,7 +69,10 @@ impl Judge<'_> {
         } else {
             ""
         };
-        let judgement = self.special(known, value).unwrap_or_else(|| self.plain(known, value));
+        let judgement = self
+            .refused(known, value, commented)
+            .or_else(|| self.special(known, value))
+            .unwrap_or_else(|| self.plain(known, value));
         let overridden = self.overridden(key, value, judgement.verdict);
         judgement.and(&overridden).and(aside)
     }
@@ -105,12 +115,61 @@ impl Judge<'_> {
     fn overridden(&self, key: &str, value: &str, verdict: Verdict) -> String {
         let set = self.facts.settings.iter().rfind(|setting| setting.key == key);
         match set {
-            Some(set) if set.value != value && verdict >= Verdict::Needed => format!(
+            Some(set) if set.value != value && verdict >= Verdict::BearsOnLatency => format!(
                 "But {}, line {}, sets it to {}: of two files the one that is read last counts.",
                 set.file, set.line, set.value
             ),
             _ => String::new(),
         }
+    }
+
+    /// What the kernel does not take, or not as it reads.
+    fn refused(&self, known: &Known, value: &str, commented: bool) -> Option<Judgement> {
+        let judgement = |verdict, why| Some(Judgement::new(verdict, why, known.source));
+        if value.is_empty() || value.contains(['$', '<', '{', '%']) {
+            return judgement(Verdict::Unknown, "Nothing tells which value it gets.".to_owned());
+        }
+        let count = known.takes.count;
+        if count == 0 {
+            return None;
+        }
+        let places = if count == 1 { "a number" } else { "numbers" };
+        let version = self.facts.kernel.version();
+        if known.key == ECN && ["3", "4", "5"].contains(&value) && version < (6, 18) {
+            let why = "Values above 2 are about AccECN, which came with 6.18: before that a kernel refuses them, or grants \
+                       classic ECN to those who ask for it.";
+            return judgement(Verdict::WrongHere, why.to_owned());
+        }
+        match known.takes.check(value, version) {
+            Err(Refused::NoNumber) => {
+                let why = format!("The kernel refuses it: it takes {places}.");
+                return judgement(Verdict::WrongHere, why);
+            }
+            // What FreeBSD's take differs from version to version, and is not known.
+            Err(Refused::Beyond(least, most)) if self.facts.os == Os::Linux => {
+                let why =
+                    format!("The kernel refuses it: it takes {places} from {least} to {most}.");
+                return judgement(Verdict::WrongHere, why);
+            }
+            Err(Refused::Beyond(..)) | Ok(_) => {}
+        }
+        let given = value.split_whitespace().count();
+        if given < count {
+            let why = format!(
+                "It takes {count} numbers. Of {given} the kernel sets the first, and leaves the rest as it is."
+            );
+            return judgement(Verdict::WrongHere, why);
+        }
+        (given > count && !commented).then(|| {
+            let why = format!(
+                "It takes {places}{}: the kernel reads no further.",
+                match count {
+                    1 => String::new(),
+                    count => format!(", {count} of them"),
+                }
+            );
+            Judgement::new(Verdict::WrongHere, why, known.source)
+        })
     }
 
     /// What holds for any sysctl.
@@ -119,11 +178,11 @@ impl Judge<'_> {
         let running = self.running(key);
         let default = known.default_in(self.facts.kernel.version());
         let same = running.as_deref() == Some(value);
-        if let Some((values, how)) = known.harm
-            && values.contains(&value)
-        {
+        let band = known.band(value);
+        let says = band.map_or(String::new(), |band| format!("; with {value}, {}", band.how));
+        if band.is_some_and(|band| band.effect == Effect::Harms) {
             let now = if same { " It is set so already." } else { "" };
-            let why = format!("It {}; with {value}, {how}.{now}", known.does);
+            let why = format!("It {}{says}.{now}", known.does);
             return Judgement::new(Verdict::Harmful, why, source);
         }
         if same {
@@ -150,12 +209,13 @@ impl Judge<'_> {
             }
             (was, default) => {
                 let was = was.or(default).map_or(String::new(), |was| format!(" It is {was} now."));
-                let (verdict, effect) = if known.latency {
-                    (Verdict::Needed, "")
+                let neutral = band.is_some_and(|band| band.effect == Effect::Neutral);
+                let (verdict, effect) = if known.latency && !neutral {
+                    (Verdict::BearsOnLatency, "")
                 } else {
                     (Verdict::Harmless, " That has no effect on latency under load.")
                 };
-                Judgement::new(verdict, format!("It {}.{effect}{was}", known.does), source)
+                Judgement::new(verdict, format!("It {}{says}.{effect}{was}", known.does), source)
             }
         }
     }
@@ -165,23 +225,15 @@ impl Judge<'_> {
         match known.key {
             "net.core.default_qdisc" => Some(self.default_qdisc(known, value)),
             CONTROL | FREEBSD_CONTROL => self.control(known, value),
-            "net.ipv4.tcp_ecn" => self.ecn(known, value),
+            ECN => self.ecn(value),
             "net.ipv4.tcp_recovery" if value == "0" && self.facts.kernel.version() >= (6, 17) => {
                 let why = "Since 6.17 RACK is the only way in which lost packets are found; 0 changes nothing.";
                 Some(Judgement::new(Verdict::Obsolete, why, known.source))
             }
             "net.ipv4.tcp_rmem" | "net.ipv4.tcp_wmem" => self.buffers(known, value),
-            "net.ipv4.tcp_mem" => {
-                let most: u64 = value.split_whitespace().last()?.parse().ok()?;
-                // 64 GiB in pages: nobody who means pages writes more.
-                (most > 1 << 24).then(|| {
-                    let why = format!(
-                        "It {}. These look like bytes, and as pages they are no limit at all.",
-                        known.does
-                    );
-                    Judgement::new(Verdict::WrongHere, why, known.source)
-                })
-            }
+            "net.ipv4.tcp_notsent_lowat" => self.unsent(known, value),
+            "net.ipv4.tcp_mem" | "net.ipv4.udp_mem" => self.memory(known, value),
+            "net.ipv4.ip_local_port_range" => self.ports(known, value),
             "net.netfilter.nf_conntrack_max" => {
                 let (conntrack, most) = (self.facts.conntrack?, value.parse::<u64>().ok()?);
                 (most < conntrack.count).then(|| {
@@ -224,7 +276,7 @@ impl Judge<'_> {
                 "It {}: of what this machine sends, not of what it receives. It is {running} now.",
                 known.does
             );
-            Judgement::new(Verdict::Needed, why, known.source)
+            Judgement::new(Verdict::BearsOnLatency, why, known.source)
         })
     }
 
@@ -260,6 +312,61 @@ impl Judge<'_> {
         )
     }
 
+    /// Less than goes out while a sleeping program wakes up leaves the link empty meanwhile.
+    fn unsent(&self, known: &Known, value: &str) -> Option<Judgement> {
+        let (link, bytes) = (self.link?, value.parse::<u64>().ok()?);
+        let least = u128::from(link.rate.as_bits_per_second()) * WAKE.as_millis() / 8_000;
+        (u128::from(bytes) < least && bytes >= LEAST_UNSENT).then(|| {
+            let why = format!(
+                "It {}. At {} more than {value} bytes go out in the {} ms that a program may take to wake up and write \
+                 again: the link is empty meanwhile.",
+                known.does,
+                link.rate,
+                WAKE.as_millis()
+            );
+            Judgement::new(Verdict::Harmful, why, known.source)
+        })
+    }
+
+    /// Memory of all sockets, in pages.
+    fn memory(&self, known: &Known, value: &str) -> Option<Judgement> {
+        let most: u64 = value.split_whitespace().last()?.parse().ok()?;
+        if most < LEAST_PAGES {
+            let why = format!(
+                "It {}. {most} pages are {} kB for all of them together: then what arrives is dropped, and nothing more \
+                 can be sent.",
+                known.does,
+                most * 4
+            );
+            return Some(Judgement::new(Verdict::Harmful, why, known.source));
+        }
+        (most > MOST_PAGES).then(|| {
+            let why = format!(
+                "It {}. These look like bytes, and as pages they are no limit at all.",
+                known.does
+            );
+            Judgement::new(Verdict::WrongHere, why, known.source)
+        })
+    }
+
+    /// Two ends of a range.
+    fn ports(&self, known: &Known, value: &str) -> Option<Judgement> {
+        let mut ends = value.split_whitespace().map(str::parse::<u32>);
+        let (Some(Ok(first)), Some(Ok(last))) = (ends.next(), ends.next()) else { return None };
+        if last < first {
+            let why = "The kernel refuses it: the second number is less than the first.";
+            return Some(Judgement::new(Verdict::WrongHere, why, known.source));
+        }
+        let ports = last - first + 1;
+        (ports < LEAST_PORTS).then(|| {
+            let why = format!(
+                "It {}. No more than {ports} connections to one address and port can then be open or in TIME-WAIT.",
+                known.does
+            );
+            Judgement::new(Verdict::Harmful, why, known.source)
+        })
+    }
+
     /// What a sysctl is once the recipe is applied.
     fn value_after(&self, key: &str) -> Option<String> {
         let set = self.recipe.steps.iter().rev().find_map(|step| match &step.what {
@@ -274,13 +381,7 @@ impl Judge<'_> {
         set || self.qdiscs().any(|(_, words)| words.split(' ').next() == Some("fq"))
     }
 
-    fn ecn(&self, known: &Known, value: &str) -> Option<Judgement> {
-        let version = self.facts.kernel.version();
-        if ["3", "4", "5"].contains(&value) && version < (6, 18) {
-            let why =
-                "Values above 2 ask for AccECN, which came with 6.18; this kernel refuses them.";
-            return Some(Judgement::new(Verdict::WrongHere, why, known.source));
-        }
+    fn ecn(&self, value: &str) -> Option<Judgement> {
         let asks = ["1", "3", "4"].contains(&value);
         let control = self.congestion_control()?;
         if asks && control == "bbr" {
@@ -326,7 +427,7 @@ impl Judge<'_> {
                 let why = format!(
                     "It does nothing to interfaces that are up: {}. They need `tc qdisc replace dev … root {value}`, \
                      or a new start of the machine.",
-                    others.join(", ")
+                    some(&others)
                 );
                 Judgement::new(Verdict::WrongHere, why, source)
             }
