@@ -158,3 +158,61 @@ fn recorded_runs_are_repeated() {
         assert_eq!(run["agrees"], true, "{run:#}");
     }
 }
+
+/// How marks are echoed is a matter of each connection: a DCTCP flow to come changes nothing for the CUBIC flow before it.
+/// And who is stopped has completed nothing, in either world.
+#[test]
+fn dctcps_receiver_is_that_of_its_own_flows() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    let outcomes = |late: &str| {
+        let plan = format!(
+            "duration = '6s'\nwarmup = '1s'\ninterval = '250ms'\n\
+             [link]\nrate = '20mbit'\nrtt = '10ms'\n\
+             [[flow]]\ncc = 'cubic'\necn = true\nstop = '5.8s'\n\
+             [[flow]]\ncc = '{late}'\necn = true\nstart = '5.5s'\n"
+        );
+        fs::write(&path, plan).unwrap();
+        let worlds = ["run", path.to_str().unwrap(), "--world", "model,kernel", "--json"];
+        let document = json(&[&worlds[..], &["--no-progress"]].concat());
+        let runs = document["runs"].as_array().unwrap().iter();
+        runs.map(|run| run["outcome"].clone()).collect::<Vec<_>>()
+    };
+    let (dctcp, reno) = (outcomes("dctcp"), outcomes("reno"));
+    for (world, (with_dctcp, with_reno)) in dctcp.iter().zip(&reno).enumerate() {
+        let before = |outcome: &Value| {
+            let series = outcome["series"]["goodput_mbit"][0].as_array().unwrap();
+            series[..21].to_vec()
+        };
+        assert!(with_dctcp["flow"][0]["ce_marks"].as_u64().unwrap() > 0, "nothing to echo");
+        assert_eq!(before(with_dctcp), before(with_reno), "world {world}");
+        assert_eq!(with_dctcp["flow"][0]["completion_s"][0], Value::Null, "world {world}");
+        assert_eq!(with_dctcp["flow"][1]["completion_s"][0], Value::Null, "world {world}");
+    }
+}
+
+/// The model takes these for the same; so they must be on Linux.
+#[test]
+fn limits_at_the_senders_change_nothing() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    let plan = "duration = '3s'\nwarmup = '1s'\n[link]\nrate = '50mbit'\nrtt = '10ms'\n\
+                [sender]\nqdisc = ['pfifo', 'pfifo limit 1', 'bfifo limit 9000', 'fq nopacing', 'fq', 'fq quantum 1514']\n\
+                [[flow]]\ncc = 'cubic'\ncount = 2\n[[flow]]\ncc = 'bbr'\n";
+    fs::write(&path, plan).unwrap();
+    let worlds = ["run", path.to_str().unwrap(), "--world", "kernel", "--json", "--no-progress"];
+    let document = json(&worlds);
+    let outcomes: Vec<&Value> =
+        document["runs"].as_array().unwrap().iter().map(|run| &run["outcome"]).collect();
+    for same in &outcomes[1..4] {
+        assert_eq!(outcomes[0], *same);
+    }
+    assert_ne!(outcomes[0], outcomes[4], "pacing");
+    assert_eq!(outcomes[4], outcomes[5]);
+}

@@ -56,7 +56,7 @@ pub struct FlowOutcome {
     pub srtt_ms_p99: f64,
     /// Their maximum.
     pub srtt_ms_max: f64,
-    /// When each finite flow was done, in seconds from its start; `null` for those that were not, or have no end.
+    /// When each flow with a size was done, in seconds from its start; `null` for those that were not, or have no size.
     pub completion_s: Vec<Option<f64>>,
 }
 
