@@ -251,6 +251,16 @@ fn kernels_of_other_options_are_outdated_and_still_there() {
     assert!(machine.listed().is_empty());
 }
 
+#[test]
+fn a_negative_value_is_told_as_such() {
+    let machine = Machine::new();
+    let (error, status) = machine.fail(&["build", "--jobs", "-5"]);
+    assert_eq!(
+        (error.as_str(), status),
+        ("error: -5 is negative: give a value of 0 or more", Some(2))
+    );
+}
+
 /// A full disk, or somebody's hand.
 #[test]
 fn a_damaged_kernel_is_told_and_removed() {

@@ -17,8 +17,8 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(arrival.at >= previous, "time goes backwards");
         assert!(arrival.length > 0);
         previous = arrival.at;
-        // A minute of idle time is thousands of probability updates; more of it finds nothing more.
-        if arrival.at <= Instant::from_nanos(60_000_000_000) && arrival.length < 1 << 20 {
+        // Whatever the clock does: idle time costs next to nothing.
+        if arrival.length < 1 << 20 {
             replay.arrive(&arrival);
         }
     }

@@ -426,7 +426,7 @@ struct dualpi2_departure {
      */
     enum dualpi2_queue queue;
     /**
-     * How long it waited, in nanoseconds.
+     * How long it waited, in nanoseconds; 0 if the clock went backwards meanwhile.
      */
     uint64_t sojourn_ns;
     /**

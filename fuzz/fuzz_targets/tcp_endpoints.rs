@@ -1,0 +1,131 @@
+//! A peer that says whatever it likes to a TCP sender and a receiver.
+
+#![no_main]
+
+use std::time::Duration;
+
+use arbitrary::Arbitrary;
+use dualq_tcp::{Ack, Algorithm, Data, Receiver, ReceiverConfig, SackBlock, Sender, SenderConfig};
+use dualq_units::{Ecn, Instant};
+use libfuzzer_sys::fuzz_target;
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    algorithm: u8,
+    ecn: bool,
+    established: bool,
+    steps: Vec<Step>,
+}
+
+/// A number near what has been sent, or any.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Offset {
+    Segments(u8),
+    Bytes(u16),
+    Any(u64),
+}
+
+impl Offset {
+    fn get(self) -> u64 {
+        match self {
+            Self::Segments(segments) => u64::from(segments) * 1448,
+            Self::Bytes(bytes) => bytes.into(),
+            Self::Any(any) => any,
+        }
+    }
+}
+
+#[derive(Arbitrary, Debug)]
+enum Step {
+    Ack {
+        ack: Offset,
+        window: Offset,
+        blocks: [(Offset, Offset); 3],
+        block_count: u8,
+        flags: u8,
+        echo_ms: u32,
+        timestamp_ms: u32,
+    },
+    Data {
+        seq: Offset,
+        payload: u32,
+        segments: u16,
+        mss: u16,
+        tos: u8,
+        flags: u8,
+        echo_ms: u32,
+    },
+    Wait(u32),
+    Transmit,
+    Departure(u16),
+    Write(u32),
+    Stop,
+}
+
+fuzz_target!(|input: Input| {
+    let all = [Algorithm::Reno, Algorithm::Cubic, Algorithm::Dctcp, Algorithm::Bbr];
+    let algorithm = all[usize::from(input.algorithm) % all.len()];
+    let config = SenderConfig { algorithm, ecn: input.ecn, ..SenderConfig::default() };
+    let mut sender = Sender::new(config);
+    let exact_echo = algorithm == Algorithm::Dctcp;
+    let mut receiver = Receiver::new(ReceiverConfig { exact_echo, ..ReceiverConfig::default() });
+    let mut now = Instant::ZERO + Duration::from_secs(1);
+    sender.write(1 << 20);
+    sender.transmit(now, &mut |_| ());
+    if input.established {
+        now = now + Duration::from_millis(10);
+        let answer = Ack { syn: true, ece: true, window: 1 << 20, ..Ack::default() };
+        sender.on_ack(now, &answer);
+    }
+    for step in input.steps {
+        match step {
+            Step::Ack { ack, window, blocks, block_count, flags, echo_ms, timestamp_ms } => {
+                let (before, received) = (sender.acknowledged(), ack.get());
+                let block =
+                    |(start, end): (Offset, Offset)| SackBlock { start: start.get(), end: end.get() };
+                let ack = Ack {
+                    ack: received,
+                    window: window.get(),
+                    blocks: blocks.map(block),
+                    block_count,
+                    dsack: flags & 1 != 0,
+                    ece: flags & 2 != 0,
+                    syn: flags & 0b1100 == 0,
+                    echo_ms,
+                    timestamp_ms,
+                };
+                sender.on_ack(now, &ack);
+                assert!(sender.acknowledged() == before || sender.acknowledged() == received);
+            }
+            Step::Data { seq, payload, segments, mss, tos, flags, echo_ms } => {
+                let data = Data {
+                    seq: seq.get(),
+                    payload,
+                    segments,
+                    mss,
+                    timestamp_ms: echo_ms.rotate_left(7),
+                    echo_ms,
+                    ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(tos & 3)],
+                    cwr: flags & 1 != 0,
+                    push: flags & 2 != 0,
+                    syn: flags & 0b1100 == 0,
+                };
+                receiver.on_data(now, &data, &mut |ack| assert!(ack.blocks().len() <= 3));
+            }
+            Step::Wait(nanos) => now = now + Duration::from_nanos(nanos.into()),
+            Step::Transmit => sender.transmit(now, &mut |_| ()),
+            Step::Departure(payload) => {
+                sender.on_departure(payload.into());
+            }
+            Step::Write(bytes) => sender.write(bytes.into()),
+            Step::Stop => sender.stop(),
+        }
+        if sender.next_timer() <= now {
+            sender.on_timer(now);
+        }
+        if receiver.next_timer() <= now {
+            receiver.on_timer(now, &mut |_| ());
+        }
+        assert!(sender.cwnd() >= 1);
+    }
+});
