@@ -367,7 +367,8 @@ fn a_route_that_was_left_can_still_be_taken_back() {
     assert!(routes().contains("mtu 1350"), "{}", routes());
     let refused = call(&["rollback"]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("mtu 1350"), "{}", text(&refused.stderr));
+    let shown = text(&refused.stdout) + &text(&refused.stderr);
+    assert!(shown.contains("mtu 1350") && shown.contains("--force takes it back"), "{shown}");
     let output = call(&["rollback", "--force"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(routes(), before);

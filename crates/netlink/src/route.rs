@@ -26,9 +26,11 @@ const HEADER: usize = 12;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 const RT_TABLE_MAIN: u8 = 254;
+const RTPROT_UNSPEC: u8 = 0;
 const RTPROT_STATIC: u8 = 4;
 const RT_SCOPE_UNIVERSE: u8 = 0;
 const RT_SCOPE_LINK: u8 = 253;
+const RT_SCOPE_NOWHERE: u8 = 255;
 const RTN_UNICAST: u8 = 1;
 const ESRCH: i32 = 3;
 /// A copy that the kernel made of a route for one address, when it learned something of the path there.
@@ -83,13 +85,23 @@ impl Route {
         })
     }
 
-    fn message(&self) -> Writer {
-        let family = if self.to.is_ipv4() { AF_INET } else { AF_INET6 };
+    /// What is to be added.
+    fn addition(&self) -> Writer {
         let scope = match (self.to, self.via) {
             (IpAddr::V4(_), None) => RT_SCOPE_LINK,
             _ => RT_SCOPE_UNIVERSE,
         };
-        let kind = [RT_TABLE_MAIN, RTPROT_STATIC, scope, RTN_UNICAST];
+        self.message(RTPROT_STATIC, scope)
+    }
+
+    /// What is to be removed, whoever added it.
+    fn removal(&self) -> Writer {
+        self.message(RTPROT_UNSPEC, RT_SCOPE_NOWHERE)
+    }
+
+    fn message(&self, protocol: u8, scope: u8) -> Writer {
+        let family = if self.to.is_ipv4() { AF_INET } else { AF_INET6 };
+        let kind = [RT_TABLE_MAIN, protocol, scope, RTN_UNICAST];
         let header = [&[family, self.prefix, 0, 0][..], &kind, &[0; 4]].concat();
         let mut message = Writer::after(header);
         message.put(RTA_DST, &octets(self.to));
@@ -197,7 +209,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses, as it does if no device leads to the router.
     pub fn add_route(&mut self, route: &Route) -> Result<(), NetlinkError> {
-        let question = route.message().finish();
+        let question = route.addition().finish();
         let answer = self.route.ask(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &question);
         answer.map(drop).map_err(|failure| {
             let via = route.via.map_or(String::new(), |via| format!(" via {via}"));
@@ -205,12 +217,12 @@ impl Netlink {
         })
     }
 
-    /// Removes a route; it is no error if it is gone: `ip route del`.
+    /// Removes a route, whoever added it; it is no error if it is gone: `ip route del`.
     ///
     /// # Errors
     /// If the kernel refuses.
     pub fn delete_route(&mut self, route: &Route) -> Result<(), NetlinkError> {
-        match self.route.ask(RTM_DELROUTE, 0, &route.message().finish()) {
+        match self.route.ask(RTM_DELROUTE, 0, &route.removal().finish()) {
             Ok(_) | Err(Failure::Refused { errno: ESRCH, .. }) => Ok(()),
             Err(failure) => {
                 Err(failure.of(format!("delete the route to {}/{}", route.to, route.prefix)))

@@ -56,9 +56,17 @@ impl Made {
     }
 
     pub(crate) fn delete(&self, netlink: &mut Netlink) -> Result<(), ApplyError> {
-        let route = self.route(netlink)?;
-        netlink.delete_route(&route)?;
-        Ok(())
+        // Before there was none to this destination: whatever is there now is the plan's, or what somebody made of it.
+        for found in netlink.routes(self.to, self.prefix)? {
+            netlink.delete_route(&found)?;
+        }
+        match netlink.routes(self.to, self.prefix)?.is_empty() {
+            true => Ok(()),
+            false => {
+                let (to, prefix) = (self.to, self.prefix);
+                Err(ApplyError::Plan(format!("the route to {to}/{prefix} is still there")))
+            }
+        }
     }
 }
 
