@@ -441,7 +441,7 @@ fn buffers_follow_from_the_path() {
     assert_eq!(lowat.as_deref(), Some("6250496"));
 }
 
-const HOSTILE: [(&str, &str); 22] = [
+const HOSTILE: [(&str, &str); 26] = [
     ("what = \"module\"\nmodule = \"../../evil\"", "no module"),
     ("what = \"module\"\nmodule = \"usb_storage\"", "no module"),
     ("what = \"module\"\nmodule = \"sch_\"", "no module"),
@@ -452,6 +452,23 @@ const HOSTILE: [(&str, &str); 22] = [
     (
         "what = \"sysctl\"\nkey = \"net.ipv4/../../kernel.x\"\nbefore = \"\"\nafter = \"1\"",
         "no sysctl",
+    ),
+    (
+        "what = \"sysctl\"\nkey = \"net.ipv6.conf.all.disable_ipv6\"\nbefore = \"0\"\nafter = \"1\"",
+        "no sysctl that a plan sets: these are net.core.default_qdisc, ",
+    ),
+    (
+        "what = \"sysctl\"\nkey = \"net.ipv4.ip_forward\"\nbefore = \"1\"\nafter = \"0\"",
+        "no sysctl",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/sysctl.d/90-dualq.conf\"\nafter = \"net.ipv4.ip_forward = 1\"\nmode = \"0644\"",
+        "no sysctl",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
+         ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/usr/bin/dualq on-boot --state /a/../b ens3 'fq'\"\n'''",
+        "no absolute path of plain letters",
     ),
     ("what = \"sysctl\"\nkey = \"net..x\"\nbefore = \"\"\nafter = \"1\"", "no sysctl"),
     ("what = \"sysctl\"\nkey = \"net.ipv4.tcp_ecn\"\nbefore = \"\"\nafter = \"1\\n2\"", "no value"),
