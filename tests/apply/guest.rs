@@ -25,7 +25,9 @@ fn possible() -> bool {
         return false;
     }
     if !rustix::process::geteuid().is_root() {
-        skipped("what the guest writes belongs to its user outside, and records have to belong to root");
+        skipped(
+            "what the guest writes belongs to its user outside, and records have to belong to root",
+        );
         return false;
     }
     if !["/sbin/ip", "/usr/sbin/ip", "/bin/ip"].iter().any(|ip| Path::new(ip).exists()) {
