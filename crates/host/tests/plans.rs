@@ -554,6 +554,34 @@ fn what_dualq_does_not_plan_is_refused() {
     }
 }
 
+/// Root runs at boot what only root can have put there, and looks for records where they are.
+#[test]
+fn what_runs_at_boot() {
+    let rules = "/etc/udev/rules.d/90-dualq.rules";
+    let mut facts = machine("debian-10");
+    facts.dualq = None;
+    let wishes = |state: Option<&str>| Wishes {
+        rate: Some(Rate::from_mbit(48)),
+        state: state.map(str::to_owned),
+        ..Wishes::default()
+    };
+    let plan = Plan::make(&facts, &wishes(None)).unwrap();
+    assert!(content(&plan, rules).unwrap().contains("RUN+=\"/usr/local/bin/dualq on-boot ens3 '"));
+    let how = "first sudo install -m 755 dualq /usr/local/bin/dualq, and apply the plan by that";
+    assert!(plan.notes.iter().any(|note| note.contains(how)), "{:?}", plan.notes);
+    // The usual folder need not be said.
+    let usual = Plan::make(&facts, &wishes(Some("/var/lib/dualq"))).unwrap();
+    assert_eq!(usual, plan);
+    let plan = Plan::make(&facts, &wishes(Some("/etc/dualq"))).unwrap();
+    let call = "RUN+=\"/usr/local/bin/dualq on-boot --state /etc/dualq ens3 '";
+    assert!(content(&plan, rules).unwrap().contains(call));
+    assert_eq!(Plan::read(&plan.write()).unwrap(), plan);
+    for state in ["etc/dualq", "/etc/../tmp", "/a b", "/x'y", "/x\"y", "/x%k"] {
+        let error = Plan::make(&facts, &wishes(Some(state))).unwrap_err().to_string();
+        assert!(error.starts_with("--state: "), "{error}");
+    }
+}
+
 /// Facts come as files too: what is in them goes into rules and scripts.
 #[test]
 fn hostile_facts_make_no_plan() {
