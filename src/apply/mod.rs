@@ -106,7 +106,6 @@ pub(crate) fn rollback(args: &RollbackArgs) -> Result<(), Failure> {
     if args.dry_run {
         return say("it can be rolled back\n");
     }
-    warn_of(&record);
     rolled_back(&record)
 }
 

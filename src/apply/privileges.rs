@@ -37,7 +37,7 @@ fn as_root() -> String {
         let word = word.to_string_lossy();
         match !word.is_empty() && word.chars().all(plain) {
             true => word.into_owned(),
-            false => format!("'{}'", word.escape_debug().to_string().replace('\'', "'\\''")),
+            false => format!("'{}'", word.replace(char::is_control, "?").replace('\'', "'\\''")),
         }
     });
     ["sudo dualq".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")

@@ -62,22 +62,55 @@ fn what_somebody_had_chosen_comes_back() {
 fn an_interface_that_went_away() {
     let Some(room) = Room::new() else { return };
     room.sh("ip link add e0 type veth peer name e1; ip link set e0 up; ip link set e1 up");
-    room.plan(&plan([
-        sysctl("net.ipv4.tcp_ecn", "2", "1"),
-        sysctl("net.ipv4.conf.e0.log_martians", "0", "1"),
-        qdisc("e0", "root noqueue", LINE),
-    ]));
+    room.plan(&plan([sysctl("net.ipv4.tcp_ecn", "2", "1"), qdisc("e0", "root noqueue", LINE)]));
     room.says(&["apply"]);
     room.says(&["confirm"]);
     room.sh("ip link del e0");
-    let output = room.dualq(&["rollback"]);
-    assert!(output.status.success(), "{}", said(&output));
+    let status = room.says(&["status"]);
+    assert!(status.contains(&format!("\ne0\n- root {LINE}\n+ (it is gone)\n")), "{status}");
     assert_eq!(
-        text(&output.stderr),
-        "note: left as it is: net.ipv4.conf.e0.log_martians: it is gone\n\
-         note: left as it is: the qdisc of e0: it is gone\n"
+        room.refuses(&["rollback"]),
+        "rolled back: a plan for tests; but not all is as it was before: the qdisc of e0: it is gone"
     );
     assert_eq!(room.sh("sysctl -n net.ipv4.tcp_ecn"), "2\n");
+    assert_eq!(room.refuses(&["rollback"]), "no plan is applied here");
+}
+
+/// An interface is the same under another name.
+#[test]
+fn an_interface_that_was_renamed() {
+    let Some(room) = Room::new() else { return };
+    room.plan(&plan([sysctl("net.ipv4.tcp_ecn", "2", "1"), qdisc("d0", "root noqueue", LINE)]));
+    room.says(&["apply"]);
+    room.says(&["confirm"]);
+    room.sh("ip link set d0 down; ip link set d0 name ens9; ip link set ens9 up");
+    // Somebody else has the name now.
+    room.sh("ip link add d0 type veth peer name d9; ip link set d0 up");
+    assert!(room.sh("tc qdisc show dev ens9").contains("tbf"));
+    let status = room.says(&["status"]);
+    assert!(status.contains("as planned     the qdisc of d0, which is ens9 now\n"), "{status}");
+    assert!(status.contains("\nens9:\nqdisc tbf d0: root "), "{status}");
+    let said = room.says(&["rollback"]);
+    assert!(said.contains("restored the qdisc of d0, which is ens9 now\n"), "{said}");
+    assert!(!room.sh("tc qdisc show dev ens9").contains("tbf"));
+    assert!(room.sh("tc qdisc show dev d0").contains("noqueue"));
+}
+
+/// As `tc -s qdisc` has them.
+#[test]
+fn status_shows_the_kernels_numbers() {
+    let Some(room) = Room::new() else { return };
+    room.plan(&plan([qdisc("d0", "root noqueue", "htb rate 48mbit leaf pfifo limit 7")]));
+    room.says(&["apply"]);
+    let status = room.says(&["status"]);
+    let kernels = room.sh("tc -s qdisc show dev d0; tc class show dev d0");
+    for part in
+        ["qdisc htb d0: root", "qdisc pfifo d1: parent d0:1", "class htb d0:1 root leaf d1:"]
+    {
+        assert!(kernels.contains(part), "{kernels}");
+        assert!(status.contains(part), "{status}");
+    }
+    room.says(&["rollback"]);
 }
 
 #[test]
@@ -124,7 +157,9 @@ fn a_line_that_the_kernel_refuses_changes_nothing() {
     let end = "in d0:1 of lo: this kernel has no qdisc dualpi2 (Specified qdisc kind is unknown); all is as it was before";
     assert!(said.ends_with(end), "{said}");
     assert_eq!(room.all(), before);
-    assert!(room.says(&["status"]).contains("the last was taken back: it failed: "));
+    let status = room.says(&["status"]);
+    assert!(status.contains("the last was taken back "), "{status}");
+    assert!(status.contains(" ago: it failed: "), "{status}");
 }
 
 #[test]
@@ -147,19 +182,20 @@ fn a_route_with_a_smaller_mtu() {
 #[test]
 fn a_module_is_loaded_and_unloaded_if_it_was_not_there() {
     let Some(room) = Room::new() else { return };
-    let bin = room.path("bin");
-    for folder in ["bin", "modules", "modules/sch_tbf"] {
+    for folder in ["modules", "modules/sch_tbf"] {
         fs::create_dir(room.path(folder)).unwrap();
     }
-    let modprobe = |script: &str| {
-        let program = bin.join("modprobe");
-        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    };
+    let modprobe = |script: &str| room.script("modprobe", script);
+    // What is first on the caller's path is of no interest to root.
+    let elsewhere = room.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let evil = elsewhere.join("modprobe");
+    fs::write(&evil, format!("#!/bin/sh\ntouch {}\n", elsewhere.join("called").display())).unwrap();
+    fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).unwrap();
     modprobe("case \"$1\" in -r) rmdir \"/sys/module/$3\" ;; *) mkdir \"/sys/module/$2\" ;; esac");
     room.sh(&format!("mount --bind {} /sys/module", room.path("modules").display()));
     let call = |words: &[&str]| {
-        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let path = format!("{}:{}", elsewhere.display(), std::env::var("PATH").unwrap());
         room.prepared(words).env("PATH", path).output().unwrap()
     };
     let module = |name: &str| What::Module { module: name.to_owned() };
@@ -172,6 +208,7 @@ fn a_module_is_loaded_and_unloaded_if_it_was_not_there() {
         let output = call(&[word]);
         assert!(output.status.success(), "{word}: {}", said(&output));
         assert_eq!(room.sh("ls /sys/module"), modules);
+        assert!(!elsewhere.join("called").exists());
     }
     // One that cannot be loaded takes all else along.
     room.plan(&plan([sysctl("net.ipv4.tcp_ecn", "2", "1"), module("sch_dualpi2")]));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio, exit};
 use std::thread;
@@ -28,6 +28,8 @@ pub(crate) const STATE: &str = "/etc/dualq-state";
 pub(crate) const PLAN: &str = "/run/plan.toml";
 const SYSCTLS: [&str; 3] = ["net.core.default_qdisc", "net.ipv4.tcp_ecn", "net.ipv4.tcp_rmem"];
 const SYSCTL_FILE: &str = "/etc/sysctl.d/90-dualq.conf";
+/// A copy of dualq that only root can write to, wherever this was built.
+const PROGRAM: &str = "/run/dualq";
 const RULES: &str = "/etc/udev/rules.d/90-dualq.rules";
 pub(crate) const LINE: &str = "htb rate 48mbit leaf dualpi2";
 
@@ -103,15 +105,23 @@ fn cut_power() {
 }
 
 pub(crate) fn host() -> Host {
-    Host::new(Root::host(), Netlink::open().unwrap(), STATE)
+    Host::new(Root::host(), Netlink::open().unwrap(), STATE).program(PROGRAM)
 }
 
 pub(crate) fn dualq(words: &[&str]) -> Output {
-    Command::new(DUALQ).args(words).args(["--state", STATE]).stdin(Stdio::null()).output().unwrap()
+    Command::new(PROGRAM)
+        .args(words)
+        .args(["--state", STATE])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
 }
 
 /// Devices as they are after a start: one with no queue, one with the kernel's default, one with somebody's choice.
 fn set_up() {
+    // Everybody may write there at first.
+    fs::set_permissions("/run", fs::Permissions::from_mode(0o755)).unwrap();
+    fs::copy(DUALQ, PROGRAM).unwrap();
     let mut netlink = Netlink::open().unwrap();
     let end = |name, last| VethEnd { name, mac: [2, 0, 0, 0, 0, last], mtu: 1500, namespace: None };
     netlink.add_veth(&end("d0", 1), &end("d1", 2)).unwrap();
@@ -146,7 +156,7 @@ fn planned() -> Plan {
     };
     let [default, ecn, memory] = SYSCTLS;
     let rules = format!(
-        "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"d0\", RUN+=\"/usr/bin/dualq on-boot d0 '{LINE}'\"\n"
+        "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"d0\", RUN+=\"{PROGRAM} on-boot --state {STATE} d0 '{LINE}'\"\n"
     );
     plan([
         sysctl(default, &value(default), "fq"),
@@ -179,7 +189,7 @@ fn perform(operation: Operation, watched: bool, step: &mut dyn FnMut(&Step)) {
             ready.make(&mut guard, step).unwrap();
         }
         Operation::Confirm => {
-            host.confirm(false, step).unwrap();
+            host.confirm(None, false, step).unwrap();
         }
         Operation::Rollback => {
             host.rollback(Rollback::default(), step).unwrap();
@@ -189,15 +199,14 @@ fn perform(operation: Operation, watched: bool, step: &mut dyn FnMut(&Step)) {
 
 #[expect(clippy::zombie_processes, reason = "it is there when this process has ended")]
 fn watch_over(number: u64) -> Result<(), ApplyError> {
-    let mut child = Command::new(DUALQ)
+    Command::new(DUALQ)
         .args(["watch-over", &number.to_string(), "--state", STATE])
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "watching\n");
+    while !host().store().is_watched(number)? {
+        thread::sleep(Duration::from_millis(10));
+    }
     Ok(())
 }
 
@@ -279,9 +288,8 @@ fn sweep() {
                 {
                     wait_until_taken_back(&what);
                 } else {
-                    let next: &[&str] = match step % 3 {
-                        0 => &["status"],
-                        1 => &["rollback"],
+                    let next: &[&str] = match step % 2 {
+                        0 => &["rollback"],
                         _ => &["on-boot", "d1", "pfifo limit 7"],
                     };
                     let output = dualq(next);
@@ -331,14 +339,23 @@ fn after_power_came_back() {
         let (key, value) = line.split_once(" = ").unwrap();
         fs::write(format!("/proc/sys/{}", key.replace('.', "/")), value).unwrap();
     }
-    if Path::new(RULES).exists() {
-        let output = dualq(&["on-boot", "d0", LINE]);
+    if let Ok(rules) = fs::read_to_string(RULES) {
+        // What is in the file is what udev calls, and nothing else.
+        let command = rules.split_once("RUN+=\"").unwrap().1.split_once('"').unwrap().0;
+        let output = Command::new("sh").args(["-c", command]).output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
+        assert!(host().unfinished().unwrap().is_none(), "whoever is called at boot finishes it");
     }
+    let before = phase();
     let output = dualq(&["status"]);
     assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(phase(), before, "to look changes nothing");
     if phase() == Some(Phase::Confirmed) {
         assert!(!said(&output).contains("drifted"), "{}", said(&output));
+    } else if host().unfinished().unwrap().is_some() {
+        assert!(said(&output).contains("`dualq rollback`"), "{}", said(&output));
+    }
+    if phase() != Some(Phase::RolledBack) {
         let output = dualq(&["rollback"]);
         assert!(output.status.success(), "{}", said(&output));
     }
@@ -350,15 +367,16 @@ fn after_power_came_back() {
 fn whole() {
     let fresh = begin();
     let planned = |words: &[&str]| {
-        let all = [&["plan", "--dev", "d0", "--rate", "48mbit", "--rtt", "48ms"], words].concat();
-        let output = Command::new(DUALQ).args(all).output().unwrap();
+        let wishes = ["plan", "--dev", "d0", "--rate", "48mbit", "--rtt", "48ms", "--state", STATE];
+        let all = [&wishes[..], words].concat();
+        let output = Command::new(PROGRAM).args(all).output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
         said(&output)
     };
     fs::remove_file(PLAN).unwrap();
     planned(&["-o", PLAN]);
-    for words in [&["apply", PLAN][..], &["confirm"]] {
-        let output = dualq(words);
+    for words in [&["apply", PLAN][..], &["confirm", PLAN]] {
+        let output = Command::new(PROGRAM).args(words).args(["--state", STATE]).output().unwrap();
         assert!(output.status.success(), "{words:?}: {}", said(&output));
     }
     assert_ne!(machine().0, fresh.0);

@@ -12,6 +12,8 @@ mod namespaces;
 mod room;
 mod snapshot;
 mod soak;
+mod trust;
+mod watchdog;
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -78,13 +78,17 @@ fn applied_confirmed_and_taken_back_a_later_day() {
     let again = room.says(&["apply"]);
     assert!(again.starts_with("nothing to change: the plan is applied; "), "{again}");
 
-    assert_eq!(room.says(&["confirm", "--dry-run"]), "it can be confirmed\n");
+    assert_eq!(room.says(&["confirm", "--dry-run"]), "it can be confirmed: a plan for tests\n");
     assert!(!room.etc("modules-load.d").exists());
-    room.says(&["confirm"]);
+    let said = room.says(&["confirm"]);
+    assert!(
+        said.ends_with("confirmed: a plan for tests; `dualq rollback` takes it back\n"),
+        "{said}"
+    );
     let written = room.etc("sysctl.d/90-dualq.conf");
     assert_eq!(fs::read_to_string(&written).unwrap(), "net.ipv4.tcp_ecn = 1\n");
     assert_eq!(written.metadata().unwrap().permissions().mode() & 0o7777, 0o644);
-    assert_eq!(room.says(&["confirm"]), "nothing to change: the plan is confirmed\n");
+    assert_eq!(room.says(&["confirm"]), "nothing to change: confirmed is a plan for tests\n");
     let after = room.all();
     assert_eq!(room.says(&["apply"]), "nothing to change: all is as the plan asks for\n");
     assert_eq!(room.all(), after);
@@ -94,7 +98,80 @@ fn applied_confirmed_and_taken_back_a_later_day() {
     room.says(&["rollback"]);
     assert_eq!(room.all(), before);
     assert_eq!(room.refuses(&["rollback"]), "no plan is applied here");
-    assert_eq!(room.refuses(&["confirm"]), "no plan is applied here");
+    let said = room.refuses(&["confirm"]);
+    assert!(said.starts_with("a plan for tests was taken back "), "{said}");
+    assert!(said.ends_with(" ago: somebody asked for it; no plan is in force"), "{said}");
+}
+
+/// Who confirms too late hears that, even if an earlier plan is there to stay; and nobody confirms what somebody else applied
+/// if he names his own.
+#[test]
+fn a_late_confirm_fails() {
+    let Some(room) = room(&usual()) else { return };
+    room.says(&["apply"]);
+    room.says(&["confirm", "plan.toml"]);
+    let first = room.all();
+    let second = Plan {
+        about: "the second plan".to_owned(),
+        ..plan([sysctl("net.ipv4.tcp_mtu_probing", "0", "1")])
+    };
+    room.plan(&second);
+    room.says(&["apply", "--confirm-within", "5s"]);
+    assert_ne!(room.sh("sysctl -n net.ipv4.tcp_mtu_probing"), "0\n");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !room.says(&["status"]).contains("after it: the second plan, taken back ") {
+        assert!(Instant::now() < deadline, "it is not taken back");
+        thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(room.all(), first);
+    let status = room.says(&["status"]);
+    assert!(status.starts_with("plan: a plan for tests\nconfirmed; applied "), "{status}");
+    assert!(status.contains(" ago: it was not confirmed within 5 s\n"), "{status}");
+    let said = room.refuses(&["confirm"]);
+    assert!(said.starts_with("the second plan was taken back "), "{said}");
+    assert!(
+        said.ends_with(": it was not confirmed within 5 s; in force is a plan for tests"),
+        "{said}"
+    );
+    // A colleague's.
+    let third = Plan { about: "a colleague's plan".to_owned(), ..second };
+    room.plan(&third);
+    room.says(&["apply"]);
+    fs::write(room.path("mine.toml"), usual().write()).unwrap();
+    assert_eq!(
+        room.refuses(&["confirm", "mine.toml"]),
+        "that plan is not the one that is applied here, which is a colleague's plan"
+    );
+    assert!(room.says(&["status"]).contains("`dualq confirm` within "));
+    room.says(&["confirm", "plan.toml"]);
+}
+
+/// To look changes nothing, also if something is to be finished.
+#[test]
+fn status_says_what_is_unfinished_and_leaves_it() {
+    let Some(room) = room(&usual()) else { return };
+    let before = room.all();
+    room.says(&["apply", "--confirm-within", "5s"]);
+    let state = room.path("state");
+    // Nobody is left who would take it back.
+    for process in fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path()) {
+        let words = fs::read_to_string(process.join("cmdline")).unwrap_or_default();
+        if words.contains("watch-over") && words.contains(state.to_str().unwrap()) {
+            let number = process.file_name().unwrap().to_owned();
+            assert!(Command::new("kill").arg("-KILL").arg(number).status().unwrap().success());
+        }
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let line = "is to be taken back, `dualq rollback` does that: it was not confirmed within 5 s\n";
+    while !room.says(&["status"]).contains(line) {
+        assert!(Instant::now() < deadline, "{}", room.says(&["status"]));
+        thread::sleep(Duration::from_millis(100));
+    }
+    assert_ne!(room.all(), before);
+    let json: Value = serde_json::from_str(&room.says(&["status", "--json"])).unwrap();
+    assert_eq!(json["unfinished"], "it was not confirmed within 5 s");
+    room.says(&["rollback"]);
+    assert_eq!(room.all(), before);
 }
 
 /// Nobody is there who could: the program has ended, and its watchdog does it.
@@ -114,7 +191,8 @@ fn taken_back_if_nobody_confirms() {
     while !room.says(&["status"]).contains(why) {
         assert!(Instant::now() < deadline, "{}", room.says(&["status"]));
     }
-    assert_eq!(room.refuses(&["confirm"]), "no plan is applied here");
+    let said = room.refuses(&["confirm"]);
+    assert!(said.starts_with("a plan for tests was taken back "), "{said}");
 }
 
 /// The watchdog gets no signal of the terminal's, and takes no notice of those that it gets.
@@ -254,7 +332,7 @@ fn plans_are_taken_back_in_turn() {
     let Some(room) = room(&usual()) else { return };
     let before = room.all();
     room.says(&["apply"]);
-    room.plan(&plan([sysctl("net.ipv4.tcp_sack", "1", "0")]));
+    room.plan(&plan([sysctl("net.ipv4.tcp_mtu_probing", "0", "1")]));
     let said = room.refuses(&["apply"]);
     assert_eq!(
         said,
@@ -283,29 +361,26 @@ fn others_than_root_are_told_what_it_takes() {
     fs::copy(DUALQ, &program).unwrap();
     let nobody = 65534;
     assert_eq!(room.path("state").metadata().unwrap().uid(), 0);
-    for (word, reason) in [
-        (
-            "apply",
-            "changes sysctls, queue disciplines and files in /etc, which takes root: sudo dualq apply",
-        ),
-        (
-            "confirm",
-            "changes sysctls, queue disciplines and files in /etc, which takes root: sudo dualq confirm",
-        ),
-        (
-            "rollback",
-            "changes sysctls, queue disciplines and files in /etc, which takes root: sudo dualq rollback",
-        ),
-        ("status", "takes root: sudo dualq status"),
+    let changes = "changes sysctls, queue disciplines and files in /etc, which takes root: ";
+    for (words, reason) in [
+        (&["apply", "plan.toml"][..], changes),
+        (&["confirm"], changes),
+        (&["rollback"], changes),
+        (&["status"], "takes root: "),
     ] {
+        let state = room.path("state");
         let output = Command::new(&program)
-            .args([word, "--state"])
-            .arg(room.path("state"))
+            .args(words)
+            .arg("--state")
+            .arg(&state)
             .current_dir(room.path("."))
             .uid(nobody)
             .gid(nobody)
             .output()
             .unwrap();
+        // What is to be typed then is what was typed.
+        let again = format!("sudo dualq {} --state {}", words.join(" "), state.display());
+        let reason = format!("{reason}{again}");
         assert_eq!(output.status.code(), Some(1), "{}", said(&output));
         let line = text(&output.stderr);
         assert!(line.starts_with("error: ") && line.ends_with(&format!("{reason}\n")), "{line}");

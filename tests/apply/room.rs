@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -13,13 +14,24 @@ use crate::{DUALQ, said, skipped, text};
 /// It goes with what is in it.
 pub(crate) struct Room {
     keeper: Child,
+    /// The process whose namespaces are the room's.
+    inside: u32,
+    systemd: bool,
     folder: TempDir,
 }
 
-/// A folder in the place of /etc, two devices, nothing else; `$0` is the folder.
+/// Where dualq is when it is [installed](Room::install).
+pub(crate) const INSTALLED: &str = "/usr/local/bin/dualq";
+
+/// Folders in the place of /etc and of that for programs of the machine's own, two devices, nothing else; `$0` is the folder.
 const FURNISH: &str = "\
 set -e
 mount --bind \"$0/etc\" /etc
+mount --bind \"$0/bin\" /usr/local/bin
+if [ \"$1\" = systemd ]; then
+    mount -t tmpfs none /run
+    mkdir -p /run/systemd/system
+fi
 ip link set lo up
 ip link add d0 type veth peer name d1
 ip link set d0 up
@@ -30,13 +42,27 @@ exec cat";
 impl Room {
     /// None where it takes what is not there; that is said.
     pub(crate) fn new() -> Option<Self> {
+        Self::furnished(false)
+    }
+
+    /// The same with processes apart too, as on a machine that systemd started.
+    pub(crate) fn with_systemd() -> Option<Self> {
+        Self::furnished(true)
+    }
+
+    fn furnished(systemd: bool) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        for name in ["etc/sysctl.d", "state"] {
+        for name in ["etc/sysctl.d", "state", "bin"] {
             fs::create_dir_all(folder.path().join(name)).unwrap();
         }
+        let apart: &[&str] =
+            if systemd { &["--pid", "--fork", "--kill-child", "--mount-proc"] } else { &[] };
         let keeper = Command::new("unshare")
-            .args(["--net", "--mount", "--propagation", "private", "sh", "-c", FURNISH])
+            .args(["--net", "--mount", "--propagation", "private"])
+            .args(apart)
+            .args(["sh", "-c", FURNISH])
             .arg(folder.path())
+            .arg(if systemd { "systemd" } else { "" })
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -52,15 +78,28 @@ impl Room {
             skipped(&format!("no namespaces can be made here: {}", text(&output.stderr).trim()));
             return None;
         }
-        Some(Self { keeper, folder })
+        let inside = if systemd {
+            let keeper = keeper.id();
+            let children = fs::read_to_string(format!("/proc/{keeper}/task/{keeper}/children"));
+            let Some(inside) = children.ok().and_then(|text| text.trim().parse().ok()) else {
+                skipped("this kernel does not tell which children a process has");
+                return None;
+            };
+            inside
+        } else {
+            keeper.id()
+        };
+        Some(Self { keeper, inside, systemd, folder })
     }
 
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
-        let keeper = self.keeper.id().to_string();
+        let inside = self.inside.to_string();
         // It would be the root otherwise.
         let directory = format!("--wd={}", self.folder.path().display());
-        command.args(["--net", "--mount", &directory, "--target", &keeper, "--", program]);
+        let processes: &[&str] = if self.systemd { &["--pid"] } else { &[] };
+        command.args(["--net", "--mount"]).args(processes);
+        command.args([&directory, "--target", &inside, "--", program]);
         command.stdin(Stdio::null());
         command
     }
@@ -78,7 +117,12 @@ impl Room {
     }
 
     pub(crate) fn prepared(&self, words: &[&str]) -> Command {
-        let mut command = self.command(DUALQ);
+        self.called(DUALQ, words)
+    }
+
+    /// A call of a copy of the program.
+    pub(crate) fn called(&self, program: &str, words: &[&str]) -> Command {
+        let mut command = self.command(program);
         command.args(words).arg("--state").arg(self.path("state"));
         command
     }
@@ -92,11 +136,33 @@ impl Room {
 
     /// The one line that it says if it refuses.
     pub(crate) fn refuses(&self, words: &[&str]) -> String {
-        let output = self.dualq(words);
-        assert!(matches!(output.status.code(), Some(1 | 2)), "{words:?}: {}", said(&output));
+        self.refused(self.prepared(words))
+    }
+
+    pub(crate) fn refused(&self, mut command: Command) -> String {
+        let output = command.output().unwrap();
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{command:?}: {}", said(&output));
         let line = text(&output.stderr);
         assert_eq!(line.lines().count(), 1, "{line}");
         line.trim_end().strip_prefix("error: ").unwrap_or_else(|| panic!("{line}")).to_owned()
+    }
+
+    /// Puts a copy of the program there, for everybody to call.
+    pub(crate) fn copy_to(&self, path: &Path) {
+        fs::copy(DUALQ, path).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Puts the program where only root can.
+    pub(crate) fn install(&self) {
+        self.copy_to(&self.path("bin/dualq"));
+    }
+
+    /// A program of the machine's own.
+    pub(crate) fn script(&self, name: &str, script: &str) {
+        let path = self.path("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     /// Writes a plan to `plan.toml`, where all calls look for it.

@@ -70,7 +70,7 @@ pub(crate) fn run(seed: u64, rounds: u32) {
         // What is unfinished is finished, what is there is taken back.
         let output = dualq(&["status"]);
         assert!(output.status.success(), "{story:#?}: {}", said(&output));
-        if matches!(phase(), Some(Phase::Applied | Phase::Confirmed)) {
+        if phase().is_some_and(|phase| phase != Phase::RolledBack) {
             let output = dualq(&["rollback"]);
             assert!(output.status.success(), "{story:#?}: {}", said(&output));
         }

@@ -15,8 +15,12 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 /// The newest rules that are asked for; an older kernel enforces those that it knows.
 const RULES: ABI = ABI::V9;
 
+/// What User-Mode Linux opens for its console. A guest's own root cannot open them: in a guest, a device's file is that of the
+/// guest's device.
+const DEVICES: [&str; 3] = ["/dev/null", "/dev/ptmx", "/dev/pts"];
+
 /// What would change files past Landlock, which knows neither permissions nor, before Linux 6.2, a change of length by name; and
-/// io_uring, which no filter of system calls sees into. `UML` needs none of them.
+/// io_uring, which no filter of system calls sees into. User-Mode Linux needs none of them.
 #[cfg(target_arch = "x86_64")]
 const NEVER: &[libc::c_long] = &[
     libc::SYS_truncate,
@@ -84,6 +88,7 @@ fn forbid_writing(writable: &[&Path]) -> Result<(), RulesetError> {
         .scope(Scope::from_all(RULES))?
         .create()?
         .add_rules(path_beneath_rules(writable, writes))?
+        .add_rules(path_beneath_rules(DEVICES, AccessFs::WriteFile | AccessFs::IoctlDev))?
         .restrict_self()
         .map(drop)
 }

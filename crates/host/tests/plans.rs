@@ -441,7 +441,7 @@ fn buffers_follow_from_the_path() {
     assert_eq!(lowat.as_deref(), Some("6250496"));
 }
 
-const HOSTILE: [(&str, &str); 22] = [
+const HOSTILE: [(&str, &str); 26] = [
     ("what = \"module\"\nmodule = \"../../evil\"", "no module"),
     ("what = \"module\"\nmodule = \"usb_storage\"", "no module"),
     ("what = \"module\"\nmodule = \"sch_\"", "no module"),
@@ -452,6 +452,23 @@ const HOSTILE: [(&str, &str); 22] = [
     (
         "what = \"sysctl\"\nkey = \"net.ipv4/../../kernel.x\"\nbefore = \"\"\nafter = \"1\"",
         "no sysctl",
+    ),
+    (
+        "what = \"sysctl\"\nkey = \"net.ipv6.conf.all.disable_ipv6\"\nbefore = \"0\"\nafter = \"1\"",
+        "no sysctl that a plan sets: these are net.core.default_qdisc, ",
+    ),
+    (
+        "what = \"sysctl\"\nkey = \"net.ipv4.ip_forward\"\nbefore = \"1\"\nafter = \"0\"",
+        "no sysctl",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/sysctl.d/90-dualq.conf\"\nafter = \"net.ipv4.ip_forward = 1\"\nmode = \"0644\"",
+        "no sysctl",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
+         ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/usr/bin/dualq on-boot --state /a/../b ens3 'fq'\"\n'''",
+        "no absolute path of plain letters",
     ),
     ("what = \"sysctl\"\nkey = \"net..x\"\nbefore = \"\"\nafter = \"1\"", "no sysctl"),
     ("what = \"sysctl\"\nkey = \"net.ipv4.tcp_ecn\"\nbefore = \"\"\nafter = \"1\\n2\"", "no value"),
@@ -534,6 +551,34 @@ fn what_dualq_does_not_plan_is_refused() {
     for (text, says) in wrong {
         let error = Plan::read(&text).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
+    }
+}
+
+/// Root runs at boot what only root can have put there, and looks for records where they are.
+#[test]
+fn what_runs_at_boot() {
+    let rules = "/etc/udev/rules.d/90-dualq.rules";
+    let mut facts = machine("debian-10");
+    facts.dualq = None;
+    let wishes = |state: Option<&str>| Wishes {
+        rate: Some(Rate::from_mbit(48)),
+        state: state.map(str::to_owned),
+        ..Wishes::default()
+    };
+    let plan = Plan::make(&facts, &wishes(None)).unwrap();
+    assert!(content(&plan, rules).unwrap().contains("RUN+=\"/usr/local/bin/dualq on-boot ens3 '"));
+    let how = "first sudo install -m 755 dualq /usr/local/bin/dualq, and apply the plan by that";
+    assert!(plan.notes.iter().any(|note| note.contains(how)), "{:?}", plan.notes);
+    // The usual folder need not be said.
+    let usual = Plan::make(&facts, &wishes(Some("/var/lib/dualq"))).unwrap();
+    assert_eq!(usual, plan);
+    let plan = Plan::make(&facts, &wishes(Some("/etc/dualq"))).unwrap();
+    let call = "RUN+=\"/usr/local/bin/dualq on-boot --state /etc/dualq ens3 '";
+    assert!(content(&plan, rules).unwrap().contains(call));
+    assert_eq!(Plan::read(&plan.write()).unwrap(), plan);
+    for state in ["etc/dualq", "/etc/../tmp", "/a b", "/x'y", "/x\"y", "/x%k"] {
+        let error = Plan::make(&facts, &wishes(Some(state))).unwrap_err().to_string();
+        assert!(error.starts_with("--state: "), "{error}");
     }
 }
 
