@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
+use dualq_units::surprise;
 
 use crate::interrupt::EXIT_STATUS;
 use crate::output::{cannot_print, one_line};
@@ -296,6 +297,21 @@ pub(crate) struct ReplayArgs {
 pub(crate) fn note(text: &str) {
     // Not worth failing for.
     let _ = writeln!(io::stderr(), "note: {}", cut(&one_line(text)));
+}
+
+/// Says what tc's grammar makes of rates and times that may have been meant otherwise.
+pub(crate) fn note_units<'a>(
+    rates: impl IntoIterator<Item = &'a String>,
+    times: impl IntoIterator<Item = (&'static str, &'a String)>,
+) {
+    for told in rates.into_iter().filter_map(|word| surprise::rate(word)) {
+        note(&format!("--rate: {told}"));
+    }
+    for (option, word) in times {
+        if let Some(told) = surprise::time(word) {
+            note(&format!("{option}: {told}"));
+        }
+    }
 }
 
 /// Nobody reads more of a message than this many characters from its beginning, and as many from its end.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use dualq_scenario::{Outcome, Overrides, Plan, Variant};
 use rayon::prelude::*;
 
-use crate::cli::{Failure, RunArgs};
+use crate::cli::{Failure, RunArgs, note, note_units};
 use crate::output::{self, plain, print, print_marked};
 use crate::progress::Steps;
 use crate::report;
@@ -143,6 +143,13 @@ fn plan(args: &RunArgs) -> Result<Plan, Failure> {
         duration: args.duration.clone(),
         interval: args.interval.clone(),
     };
+    for told in dualq_scenario::notes(&source) {
+        note(&format!("{named}{told}"));
+    }
+    let times = args.rtt.iter().map(|rtt| ("--rtt", rtt));
+    let times = times.chain(args.duration.iter().map(|duration| ("--duration", duration)));
+    let times = times.chain(args.interval.iter().map(|interval| ("--interval", interval)));
+    note_units(&args.rate, times);
     Plan::parse_with(&source, &overrides).map_err(|error| {
         // An option stands in no file.
         let named = if error.option.is_some() { "" } else { &named };

@@ -382,6 +382,55 @@ fn a_scenario_from_standard_input() {
     assert!(wrong.starts_with("error: standard input: line 2: flow.cc: "), "{wrong}");
 }
 
+/// tc's grammar is kept, and what surprises in it is told: bytes a second, and microseconds.
+#[test]
+fn what_tc_makes_of_a_word_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    fs::write(&path, "duration = '1s'\nwarmup = '100ms'\n[link]\nrate = '5mbps'\nrtt = '50'\n")
+        .unwrap();
+    let path = path.to_str().unwrap();
+    let told = |args: &[&str]| {
+        let output = dualq(args);
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let notes = told(&["run", path]);
+    let bytes = "5mbps is 40Mbit/s, for bps are bytes per second in tc's words; 5mbit?";
+    assert!(notes.contains(&format!("note: {path}: line 4: rate: {bytes}\n")), "{notes}");
+    assert!(notes.contains(": line 5: rtt: 50 is 50 microseconds, "), "{notes}");
+    let notes = told(&[
+        "run",
+        "--duration",
+        "1s",
+        "--rate",
+        "5000bps",
+        "--rtt",
+        "50",
+        "--interval",
+        "5000",
+    ]);
+    assert!(notes.contains("note: --rate: 50 is 50 bit/s; 50mbit?\n"), "{notes}");
+    assert!(notes.contains("note: --rtt: 50 is 50 microseconds, "), "{notes}");
+    assert!(notes.contains("note: --interval: 5000 is 5000 microseconds, "), "{notes}");
+    assert_eq!(told(&["run", "--duration", "1s", "--rate", "50mbit", "--rtt", "50ms"]), "");
+    // What is refused is explained, too.
+    let refused = text(&dualq(&["run", "--rate", "5"]).stderr);
+    assert!(
+        refused.starts_with("note: --rate: 5 is 5 bit/s; 5mbit?\nerror: --rate: "),
+        "{refused}"
+    );
+    let facts = "tests/data/facts/debian-12.json";
+    let notes = told(&["plan", "--facts", facts, "--rate", "50mbps", "--rtt", "50000"]);
+    assert!(notes.contains("note: --rate: 50mbps is 400Mbit/s, "), "{notes}");
+    assert!(notes.contains("note: --rtt: 50000 is 50000 microseconds, "), "{notes}");
+    let notes = told(&["doctor", "--facts", facts, "--rate", "50mbps"]);
+    assert!(notes.contains("note: --rate: 50mbps is 400Mbit/s, "), "{notes}");
+    let notes =
+        told(&["replay", "examples/captures/two-hosts.pcap", "--rate", "20mbps", "--no-progress"]);
+    assert!(notes.contains("note: --rate: 20mbps is 160Mbit/s, "), "{notes}");
+}
+
 /// Groups that do not fit side by side go below each other; nothing is cut off.
 #[test]
 fn a_table_fits_the_terminal() {
