@@ -581,3 +581,33 @@ fn agreement(folder: &str, files: &[&str], scenarios: usize, least: usize) {
         );
     }
 }
+
+/// Who reads a document finds each of its fields in the manual.
+#[test]
+fn every_field_is_documented() {
+    let manual = fs::read_to_string("docs/results.md").unwrap();
+    let document =
+        json(&["run", "scenarios/coexistence.toml", "--duration", "4s", "--seeds", "2", "--json"]);
+    let mut names = BTreeSet::new();
+    fields(&document, &mut names);
+    assert!(names.len() > 60, "{names:?}");
+    for name in names {
+        assert!(manual.contains(&format!("`{name}`")), "docs/results.md lacks {name}");
+    }
+}
+
+/// The names of all fields, but for those that are the user's (`settings`), the scenario's or tc's.
+fn fields(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                names.insert(name.clone());
+                if !["settings", "scenario", "tc"].contains(&name.as_str()) {
+                    fields(value, names);
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| fields(value, names)),
+        _ => {}
+    }
+}
