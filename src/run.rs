@@ -8,7 +8,8 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
-use dualq_scenario::{Outcome, Overrides, Plan, Variant};
+use dualq_qdisc::Spec;
+use dualq_scenario::{FlowGroup, Outcome, Overrides, Plan, Scenario, Variant};
 use rayon::prelude::*;
 
 use crate::cli::{Failure, RunArgs, note, note_units};
@@ -41,6 +42,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         if let Some(reason) = worlds.iter().find_map(|world| world.refuses(&variant.scenario)) {
             return Err(Failure::Usage(reason));
         }
+    }
+    for told in surprises(&variants) {
+        note(told);
     }
     let seeds = seeds(args)?;
     let all = variants.len().saturating_mul(worlds.len()).saturating_mul(args.seeds as usize);
@@ -106,6 +110,26 @@ fn own_words(args: impl Iterator<Item = OsString>) -> String {
     };
     let words: Vec<String> = args.map(|arg| quoted(arg.to_string_lossy().into_owned())).collect();
     format!("dualq {}", words.join(" "))
+}
+
+/// What a scenario asks for that its author may not have expected.
+fn surprises(variants: &[Variant]) -> Vec<&'static str> {
+    let any = |holds: fn(&Scenario) -> bool| variants.iter().any(|v| holds(&v.scenario));
+    let counts_aggregates = |scenario: &Scenario| {
+        let fifo = |spec: &Spec| matches!(spec, Spec::Pfifo { .. } | Spec::PfifoFast(_));
+        scenario.sender.gso && scenario.link.qdisc.levels().any(fifo)
+    };
+    let starves = |scenario: &Scenario| {
+        let any_ect = scenario.link.qdisc.text().split(' ').any(|word| word == "any_ect");
+        let classic = |group: &FlowGroup| group.ecn && !group.cc.needs_ecn();
+        any_ect && scenario.flow.iter().any(classic)
+    };
+    let fifo = "a packet in a FIFO's limit may be an aggregate of up to 64 KB; sender.gso = false splits them";
+    let ecn = "with any_ect, flows of classic congestion controls with ECN share the L queue, whose marks make them give way to DCTCP";
+    let mut told = Vec::new();
+    told.extend(any(counts_aggregates).then_some(fifo));
+    told.extend(any(starves).then_some(ecn));
+    told
 }
 
 /// `--seeds` of them, from `--seed` on.

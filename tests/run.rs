@@ -399,21 +399,19 @@ fn what_tc_makes_of_a_word_is_told() {
     let bytes = "5mbps is 40Mbit/s, for bps are bytes per second in tc's words; 5mbit?";
     assert!(notes.contains(&format!("note: {path}: line 4: rate: {bytes}\n")), "{notes}");
     assert!(notes.contains(": line 5: rtt: 50 is 50 microseconds, "), "{notes}");
-    let notes = told(&[
-        "run",
-        "--duration",
-        "1s",
-        "--rate",
-        "5000bps",
-        "--rtt",
-        "50",
-        "--interval",
-        "5000",
-    ]);
-    assert!(notes.contains("note: --rate: 50 is 50 bit/s; 50mbit?\n"), "{notes}");
+    let notes =
+        told(&["run", "--duration", "1s", "--rate", "1Gbps", "--rtt", "50", "--interval", "5000"]);
+    assert!(notes.contains("note: --rate: 1Gbps is 8Gbit/s, "), "{notes}");
     assert!(notes.contains("note: --rtt: 50 is 50 microseconds, "), "{notes}");
     assert!(notes.contains("note: --interval: 5000 is 5000 microseconds, "), "{notes}");
     assert_eq!(told(&["run", "--duration", "1s", "--rate", "50mbit", "--rtt", "50ms"]), "");
+    let notes = told(&["run", "--duration", "1s", "--qdisc", "pfifo limit 100"]);
+    assert!(notes.contains("note: a packet in a FIFO's limit may be an aggregate"), "{notes}");
+    let mixed =
+        Scenario::of("[link]\nqdisc = 'dualpi2 any_ect'\n[[flow]]\ncc = 'cubic'\necn = true\n");
+    let mixed = mixed.0.path().join("scenario.toml");
+    let notes = told(&["run", mixed.to_str().unwrap(), "--duration", "12s"]);
+    assert!(notes.contains("note: with any_ect, flows of classic"), "{notes}");
     // What is refused is explained, too.
     let refused = text(&dualq(&["run", "--rate", "5"]).stderr);
     assert!(
