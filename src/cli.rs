@@ -7,14 +7,17 @@ pub(crate) mod mtu;
 pub(crate) mod plan;
 pub(crate) mod recipe;
 
+use std::borrow::Cow;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
+use dualq_units::surprise;
 
 use crate::interrupt::EXIT_STATUS;
+use crate::output::{cannot_print, one_line};
 use crate::{check, replay, run};
 use apply::{ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StatusArgs, WatchOverArgs};
 use doctor::DoctorArgs;
@@ -48,7 +51,7 @@ impl Failure {
             Self::BrokenPipe => return ExitCode::SUCCESS,
         };
         // If standard error is gone too, there is nobody left to tell.
-        let _ = writeln!(io::stderr(), "error: {}", message.replace('\n', " "));
+        let _ = writeln!(io::stderr(), "error: {}", cut(&one_line(&message)));
         ExitCode::from(status)
     }
 }
@@ -123,6 +126,9 @@ Examples:
   No file at all:
     dualq run --rate 50mbit --rtt 48ms --qdisc pie --cc cubic
 
+  How much of that is chance: five seeds, their means and standard deviations:
+    dualq run scenarios/narrow-vps.toml --seeds 5
+
   On the real Linux stack, in virtual time, beside the simulation (`dualq kernel build` first):
     dualq run scenarios/narrow-vps.toml --world model,kernel
 
@@ -141,7 +147,7 @@ probe RTT above the base 25 % or 1.5 ms, its p95 50 % or 5 ms; retransmissions a
 
 #[derive(Args)]
 pub(crate) struct RunArgs {
-    /// The scenario, a TOML file; without one, what the options leave open has defaults
+    /// The scenario, a TOML file, or `-` for standard input; without one, what the options leave open has defaults
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenario: Option<PathBuf>,
 
@@ -172,6 +178,10 @@ pub(crate) struct RunArgs {
     /// What all that is random follows from
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+
+    /// Run everything so many times, with the seeds from --seed on, for means and how far they spread
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) seeds: u64,
 
     /// Where to run it: in several worlds, separated by commas, to compare these
     #[arg(long, value_name = "WORLD", value_enum, value_delimiter = ',', default_value = "model")]
@@ -286,7 +296,36 @@ pub(crate) struct ReplayArgs {
 /// Says what somebody may not have expected.
 pub(crate) fn note(text: &str) {
     // Not worth failing for.
-    let _ = writeln!(io::stderr(), "note: {text}");
+    let _ = writeln!(io::stderr(), "note: {}", cut(&one_line(text)));
+}
+
+/// Says what tc's grammar makes of rates and times that may have been meant otherwise.
+pub(crate) fn note_units<'a>(
+    rates: impl IntoIterator<Item = &'a String>,
+    times: impl IntoIterator<Item = (&'static str, &'a String)>,
+) {
+    for told in rates.into_iter().filter_map(|word| surprise::rate(word)) {
+        note(&format!("--rate: {told}"));
+    }
+    for (option, word) in times {
+        if let Some(told) = surprise::time(word) {
+            note(&format!("{option}: {told}"));
+        }
+    }
+}
+
+/// Nobody reads more of a message than this many characters from its beginning, and as many from its end.
+const READ: usize = 600;
+
+/// A message without its middle, if what it repeats is long: what is wrong stands at the end.
+fn cut(message: &str) -> Cow<'_, str> {
+    let length = message.chars().count();
+    if length <= 2 * READ {
+        return Cow::Borrowed(message);
+    }
+    let first: String = message.chars().take(READ).collect();
+    let last: String = message.chars().skip(length - READ).collect();
+    Cow::Owned(format!("{first} [{} more characters] {last}", length - 2 * READ))
 }
 
 /// Reads the arguments. Prints help and version itself.
@@ -295,7 +334,8 @@ pub(crate) fn parse() -> Result<Command, Failure> {
         Ok(cli) => Ok(cli.command),
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                let _ = error.print();
+                let printed = error.print().and_then(|()| io::stdout().flush());
+                printed.map_err(|error| cannot_print(&error))?;
                 std::process::exit(0)
             }
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -303,7 +343,7 @@ pub(crate) fn parse() -> Result<Command, Failure> {
                 std::process::exit(2)
             }
             _ => Err(Failure::Usage(
-                negative(&error).unwrap_or_else(|| one_line(&error.to_string())),
+                negative(&error).unwrap_or_else(|| first_paragraph(&error.to_string())),
             )),
         },
     }
@@ -325,7 +365,7 @@ fn negative(error: &clap::Error) -> Option<String> {
 }
 
 /// The library explains itself over several lines, of which the first paragraph says what is wrong.
-fn one_line(message: &str) -> String {
+fn first_paragraph(message: &str) -> String {
     let paragraph: Vec<&str> =
         message.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
     let text = paragraph.join(" ");

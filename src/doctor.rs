@@ -6,13 +6,14 @@ use std::path::Path;
 use dualq_host::{Facts, doctor, facts};
 use dualq_units::Rate;
 
-use crate::cli::Failure;
 use crate::cli::doctor::DoctorArgs;
+use crate::cli::{Failure, note_units};
 use crate::output::print;
 use crate::{recipe, report};
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let rate = args.rate.as_deref().map(rate).transpose()?;
+    note_units(&args.rate, []);
     let stdin = Some(Path::new("-"));
     if args.facts.as_deref() == stdin && args.recipe.recipe.as_deref() == stdin {
         let message = "--facts and --recipe cannot both be read from standard input";

@@ -11,7 +11,7 @@ use dualq_kernel::{Built, Event, Interrupt, Kernel, KernelError, Request, Store}
 use crate::cli::kernel::{BuildArgs, ExecArgs, KernelCommand, ListArgs, RemoveArgs};
 use crate::cli::{Failure, note};
 use crate::inside::{self, Task};
-use crate::output::{plain, print};
+use crate::output::{plain, print, printable};
 use crate::progress::Stages;
 use crate::report;
 use crate::world::{self, GuestFolder};
@@ -146,7 +146,7 @@ impl From<KernelError> for Failure {
             // Of what a program said, some lines tell more than any summary.
             KernelError::Step { lines, .. } => {
                 for line in lines {
-                    let _ = writeln!(io::stderr(), "  {}", line.trim());
+                    let _ = writeln!(io::stderr(), "  {}", printable(line.trim()));
                 }
             }
             _ => {}

@@ -10,14 +10,15 @@ use dualq_host::facts::Os;
 use dualq_host::plan::{PlanError, StaticRoute, Wishes};
 use dualq_units::{Rate, tc_time};
 
-use crate::cli::Failure;
 use crate::cli::plan::PlanArgs;
+use crate::cli::{Failure, note_units};
 use crate::output::{Output, plain, print};
 use crate::predict::{self, Prediction};
 use crate::{doctor, report};
 
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     let wishes = wishes(args)?;
+    note_units(&args.rate, args.rtt.iter().map(|rtt| ("--rtt", rtt)));
     let facts = match &args.facts {
         Some(path) => doctor::saved(path)?,
         None => doctor::here()?,

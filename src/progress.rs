@@ -1,11 +1,14 @@
 //! A progress bar for what takes longer than a second.
 
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Read, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::output::{columns, one_line};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -68,11 +71,13 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Shows how many of a number of steps are done, in whatever order and by whichever thread.
+/// Shows how much of a work is done, in whatever order and by whichever thread.
 pub(crate) struct Steps {
     total: u64,
-    /// What a step is: `runs`, or `s` of the scenarios' time.
+    /// What is counted: `runs`, or `s` of the scenarios' time.
     unit: &'static str,
+    /// How many steps one of the unit is.
+    grain: u64,
     done: AtomicU64,
     started: Instant,
     bar: std::sync::OnceLock<ProgressBar>,
@@ -88,8 +93,20 @@ pub(crate) struct Part<'a> {
 
 impl Steps {
     pub(crate) fn of(total: u64, unit: &'static str, wanted: bool) -> Self {
-        let (done, started) = (AtomicU64::new(0), Instant::now());
-        Self { total, unit, done, started, bar: std::sync::OnceLock::new(), wanted }
+        Self {
+            total,
+            unit,
+            grain: 1,
+            done: AtomicU64::new(0),
+            started: Instant::now(),
+            bar: std::sync::OnceLock::new(),
+            wanted,
+        }
+    }
+
+    /// Simulated time; a step is a millisecond of it.
+    pub(crate) fn of_time(total: Duration, wanted: bool) -> Self {
+        Self { grain: 1000, ..Self::of(millis(total), "s", wanted) }
     }
 
     /// `length` steps, taken one after the other; the last of them when the part is dropped.
@@ -97,15 +114,34 @@ impl Steps {
         Part { steps: self, length, done: 0 }
     }
 
+    /// Steps of simulated time.
+    pub(crate) fn part_of_time(&self, length: Duration) -> Part<'_> {
+        self.part(millis(length))
+    }
+
     fn add(&self, steps: u64) {
         let done = self.done.fetch_add(steps, Ordering::Relaxed) + steps;
-        if !self.wanted || self.started.elapsed() < PATIENCE {
+        let elapsed = self.started.elapsed();
+        if !self.wanted || elapsed < PATIENCE {
             return;
         }
-        let template = format!("{{bar:30}} {{pos}} of {{len}} {}, {{eta}} left", self.unit);
-        let bar =
-            self.bar.get_or_init(|| ProgressBar::new(self.total).with_style(style(&template)));
+        let bar = self.bar.get_or_init(|| {
+            let template = bar_template(columns(&io::stderr()));
+            ProgressBar::new(self.total).with_style(style(&template))
+        });
+        bar.set_message(self.message(done, elapsed));
         bar.set_position(done);
+    }
+
+    /// How far it is, and how long it may still take at the pace so far.
+    fn message(&self, done: u64, elapsed: Duration) -> String {
+        let (done_units, all, unit) = (done / self.grain, self.total / self.grain, self.unit);
+        let mut message = format!("{done_units} of {all} {unit}");
+        if done > 0 {
+            let rest = self.total.saturating_sub(done) as f64 / done as f64;
+            let _ = write!(message, ", {} left", roughly(elapsed.as_secs_f64() * rest));
+        }
+        message
     }
 
     /// Takes the bar off the screen.
@@ -113,6 +149,29 @@ impl Steps {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
         }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)
+}
+
+/// A time in the largest unit of which there are at least two, rounded up: what is left is never nothing.
+fn roughly(seconds: f64) -> String {
+    match seconds {
+        s if s > 48.0 * 3600.0 => format!("{:.0} days", (s / 86_400.0).ceil()),
+        s if s > 120.0 * 60.0 => format!("{:.0} h", (s / 3600.0).ceil()),
+        s if s > 120.0 => format!("{:.0} min", (s / 60.0).ceil()),
+        s => format!("{:.0} s", s.ceil().max(1.0)),
+    }
+}
+
+/// A bar as long as the terminal has room for beside the words; none if that is next to nothing.
+fn bar_template(columns: Option<usize>) -> String {
+    const WORDS: usize = 44;
+    match columns.unwrap_or(80).saturating_sub(WORDS).min(30) {
+        0..5 => "{msg}".to_owned(),
+        bar => format!("{{bar:{bar}}} {{percent:>3}}%, {{msg}}"),
     }
 }
 
@@ -124,6 +183,11 @@ impl Part<'_> {
             self.steps.add(steps - self.done);
             self.done = steps;
         }
+    }
+
+    /// The work has come to this time.
+    pub(crate) fn reach_time(&mut self, time: Duration) {
+        self.reach(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     }
 }
 
@@ -148,7 +212,7 @@ impl Stages {
     pub(crate) fn step(&mut self, text: &str) {
         self.clear();
         // Not worth failing for.
-        let _ = writeln!(io::stderr(), "{text}");
+        let _ = writeln!(io::stderr(), "{}", one_line(text));
         if self.wanted {
             let spinner = ProgressBar::new_spinner().with_style(style("{spinner} {elapsed}"));
             spinner.enable_steady_tick(Duration::from_millis(100));
@@ -164,7 +228,7 @@ impl Stages {
             bar.set_style(style("{bar:30} {percent:>3}%, {elapsed}, {wide_msg}"));
         }
         bar.set_position((share * 100.0) as u64);
-        bar.set_message(what.to_owned());
+        bar.set_message(one_line(what));
     }
 
     /// Prints something while there may be a bar on the screen.
@@ -206,7 +270,7 @@ impl Spinner {
             spinner.enable_steady_tick(Duration::from_millis(100));
             spinner
         });
-        bar.set_message(what());
+        bar.set_message(one_line(&what()));
     }
 
     /// Takes it off the screen.
@@ -214,5 +278,43 @@ impl Spinner {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_told_by_the_pace_so_far_and_is_never_nothing() {
+        let steps = Steps::of_time(Duration::from_secs(40), false);
+        let message = |done, elapsed| steps.message(done, Duration::from_secs(elapsed));
+        assert_eq!(message(0, 3), "0 of 40 s");
+        assert_eq!(message(1_000, 2), "1 of 40 s, 78 s left");
+        assert_eq!(message(1_000, 20), "1 of 40 s, 13 min left");
+        assert_eq!(message(39_999, 1), "39 of 40 s, 1 s left");
+        assert_eq!(
+            Steps::of(500, "runs", false).message(100, Duration::from_secs(3600)),
+            "100 of 500 runs, 4 h left"
+        );
+    }
+
+    /// Within one run, too: a part moves as its time goes on, and is whole when it ends early.
+    #[test]
+    fn a_single_run_moves_the_bar() {
+        let steps = Steps::of_time(Duration::from_secs(80), false);
+        let mut part = steps.part_of_time(Duration::from_secs(40));
+        part.reach_time(Duration::from_millis(2_500));
+        part.reach_time(Duration::from_millis(1_000));
+        assert_eq!(steps.done.load(Ordering::Relaxed), 2_500);
+        drop(part);
+        assert_eq!(steps.done.load(Ordering::Relaxed), 40_000);
+    }
+
+    #[test]
+    fn a_bar_fits_the_terminal() {
+        assert!(bar_template(Some(200)).contains("{bar:30}"));
+        assert!(bar_template(Some(60)).contains("{bar:16}"));
+        assert_eq!(bar_template(Some(20)), "{msg}");
     }
 }

@@ -13,7 +13,7 @@ use dualq_replay::trace::{self, Arrivals, TraceError};
 use dualq_replay::{EventLog, Outcome, Replay, Settings};
 use dualq_units::{Bytes, Instant, Rate};
 
-use crate::cli::{Failure, ReplayArgs, note};
+use crate::cli::{Failure, ReplayArgs, note, note_units};
 use crate::live::Live;
 use crate::output::{Output, plain, print};
 use crate::progress::{Counted, Progress};
@@ -43,6 +43,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let settings = settings(args)?;
     let (specs, notices) = specs(&args.qdisc)?;
     check_outputs(args)?;
+    note_units([&args.rate], []);
     for notice in notices {
         note(&notice);
     }

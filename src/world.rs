@@ -92,15 +92,16 @@ impl World {
         None
     }
 
-    /// Runs a scenario. `look` is told how many of its seconds have passed, as often as that is known.
+    /// Runs a scenario. `look` is told how much of its time has passed, as often as that is known.
     pub(crate) fn run(
         &self,
         scenario: &Scenario,
         seed: u64,
-        look: &mut dyn FnMut(u64),
+        look: &mut dyn FnMut(Duration),
     ) -> Result<Outcome, Failure> {
         match self {
-            Self::Model => dualq_model::simulate(scenario, seed)
+            Self::Model => dualq_model::Simulation::new(scenario, seed)
+                .map(|simulation| simulation.run_watched(look))
                 .map_err(|error| Failure::Usage(error.to_string())),
             Self::Kernel(kernel) => {
                 if let Some(reason) = self.refuses(scenario) {
@@ -109,7 +110,9 @@ impl World {
                 let task = Task::Scenario { scenario: Box::new(scenario.clone()), seed };
                 let folder = GuestFolder::create()?;
                 let machine = guest(kernel)?.seed(seed);
-                let mut pulse = |pulse: &str| look(pulse.parse().unwrap_or(0));
+                let mut pulse = |pulse: &str| {
+                    look(Duration::from_secs(pulse.parse().unwrap_or(0)));
+                };
                 start(&machine, &task, &folder, &mut pulse)
                     .map_err(|error| Failure::Run(format!("{}: {error}", scenario.name)))
             }

@@ -20,7 +20,7 @@ use crate::cli::apply::{
     ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StateArgs, StatusArgs, WatchOverArgs,
 };
 use crate::cli::{Failure, note};
-use crate::output::{plain, print};
+use crate::output::{plain, print, printable};
 use crate::report;
 
 /// How often `dualq status --watch` looks.
@@ -215,7 +215,7 @@ fn warn_of(record: &Record) {
 fn shown(error: &ApplyError) -> Failure {
     for difference in error.differences() {
         // The line below says it in short.
-        let _ = write!(io::stdout(), "{difference}");
+        let _ = write!(io::stdout(), "{}", printable(&difference.to_string()));
     }
     Failure::Run(error.to_string())
 }
@@ -231,7 +231,7 @@ fn told(step: &Step) {
         Step::Restored(what) => ("restored", what),
         Step::Recorded | Step::Part(_) => return,
     };
-    let _ = writeln!(io::stdout(), "{word} {what}");
+    let _ = writeln!(io::stdout(), "{word} {}", printable(what));
 }
 
 /// What would be done.

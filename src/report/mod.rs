@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod doctor;
+mod figures;
 pub(crate) mod kernel;
 pub(crate) mod mtu;
 pub(crate) mod plan;
@@ -9,6 +10,7 @@ pub(crate) mod recipe;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod status;
+mod table;
 
 use std::time::Duration;
 

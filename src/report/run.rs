@@ -2,110 +2,118 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::Table;
-use dualq_scenario::{FlowOutcome, Outcome, ProbeKind, ProbeOutcome};
+use dualq_scenario::Outcome;
 use serde_json::{Map, Value, json};
 
-use super::{render, thousands};
+use super::figures::{CLASSIC, Column, ECN_CAPABLE, Values, base_ms, columns, remarks, rounded};
+use super::table::{Grid, Group};
+use crate::output::one_line;
 use crate::run::{Comparison, Run};
 use crate::world::World;
 
 /// The version of the JSON document's form.
 const JSON_VERSION: u32 = 1;
+/// Of more links than this, the best of each is not repeated in words.
+const MOST_SENTENCES: usize = 4;
 
-/// One figure of a run, under the name that it has in the table and in CSV.
-struct Figure {
-    group: String,
-    name: &'static str,
-    value: Option<f64>,
-    digits: usize,
-    is_time: bool,
+/// A text, and which of its lines are the best.
+pub(crate) struct Page {
+    pub(crate) text: String,
+    /// Counted from 0.
+    pub(crate) best: Vec<usize>,
 }
 
-impl Figure {
-    fn show(&self) -> String {
-        match self.value {
-            None => "-".to_owned(),
-            Some(value) if self.digits == 0 => thousands(value as u64),
-            Some(value) => format!("{value:.*}", self.digits),
-        }
+impl Comparison {
+    /// How many seeds each run has in each world.
+    fn seeds(&self) -> u64 {
+        let outcomes = self.runs.first().map_or(0, |run| run.outcomes.len());
+        (outcomes / self.worlds.len().max(1)).max(1) as u64
     }
 
-    /// How far it is from the same figure of another world: times as a difference, all else as a share.
-    fn apart(&self, reference: &Self) -> String {
-        let Some((value, reference)) = self.value.zip(reference.value) else {
-            return "-".to_owned();
+    /// What came of a run in one world, for each seed.
+    fn outcomes<'a>(&self, run: &'a Run, world: usize) -> &'a [Outcome] {
+        let seeds = self.seeds() as usize;
+        &run.outcomes[world * seeds..(world + 1) * seeds]
+    }
+
+    /// What came of it in the world that was named first, by which runs are ranked and spoken of.
+    fn first<'a>(&self, run: &'a Run) -> &'a [Outcome] {
+        self.outcomes(run, 0)
+    }
+
+    /// A mean over the seeds in that world.
+    fn mean(&self, run: &Run, of: impl Fn(&Outcome) -> Option<f64>) -> Option<f64> {
+        let values: Vec<f64> = self.first(run).iter().filter_map(of).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    fn goodput_mbit(&self, run: &Run) -> f64 {
+        self.mean(run, |outcome| Some(outcome.goodput_mbit)).unwrap_or(0.0)
+    }
+
+    /// The first probe's mean round-trip time.
+    fn probe_ms(&self, run: &Run) -> Option<f64> {
+        let answered = |outcome: &Outcome| {
+            outcome.probe.first().filter(|probe| probe.n > 0).map(|probe| probe.mean_ms)
         };
-        let difference = value - reference;
-        if self.is_time {
-            return format!("{difference:+.*}", self.digits);
+        self.mean(run, answered)
+    }
+
+    /// Throughput over round-trip time, by which runs are ranked: Kleinrock's power. A probe that is never answered makes it none.
+    fn power(&self, run: &Run) -> f64 {
+        let scenario = &run.variant.scenario;
+        let rtt = match self.probe_ms(run) {
+            None if scenario.probe.is_empty() => base_ms(scenario),
+            rtt => rtt.unwrap_or(0.0),
+        };
+        if rtt > 0.0 { self.goodput_mbit(run) / rtt } else { 0.0 }
+    }
+
+    /// The runs best first, those on the same link together, in the order in which the links were given.
+    fn ranked(&self) -> Vec<Vec<&Run>> {
+        let link = |run: &Run| {
+            let link = &run.variant.scenario.link;
+            (link.rate, link.rtt, link.loss, link.mtu)
+        };
+        let mut links: Vec<Vec<&Run>> = Vec::new();
+        for run in &self.runs {
+            match links.iter_mut().find(|runs| link(runs[0]) == link(run)) {
+                Some(runs) => runs.push(run),
+                None => links.push(vec![run]),
+            }
         }
-        let share = if difference == 0.0 { 0.0 } else { (100.0 * difference / reference).round() };
-        match share {
-            _ if share.is_infinite() => "-".to_owned(),
-            0.0 => "0%".to_owned(),
-            _ => format!("{share:+.0}%"),
+        for runs in &mut links {
+            runs.sort_by(|one, other| self.power(other).total_cmp(&self.power(one)));
+        }
+        links
+    }
+
+    /// A run in plain words.
+    fn sentence(&self, run: &Run) -> String {
+        let (label, goodput) = (run.label(), self.goodput_mbit(run));
+        match self.probe_ms(run) {
+            Some(probe_ms) => format!(
+                "{label}: {goodput:.1} Mbits/sec while the probe is answered in {probe_ms:.2} ms, {:.2} ms above the base",
+                probe_ms - base_ms(&run.variant.scenario)
+            ),
+            None if !run.variant.scenario.probe.is_empty() => {
+                format!("{label}: {goodput:.1} Mbits/sec; the probe was never answered")
+            }
+            None => format!("{label}: {goodput:.1} Mbits/sec"),
         }
     }
 }
 
 impl Run {
-    /// What came of it in the world that was named first, by which runs are ranked and spoken of.
-    fn outcome(&self) -> &Outcome {
-        &self.outcomes[0]
-    }
-
-    fn base_ms(&self) -> f64 {
-        self.variant.scenario.link.rtt.as_secs_f64() * 1e3
-    }
-
-    /// Throughput over round-trip time, by which runs are ranked: Kleinrock's power.
-    fn power(&self) -> f64 {
-        let outcome = self.outcome();
-        let rtt = outcome.probe.first().map_or(self.base_ms(), |probe| probe.mean_ms);
-        if rtt > 0.0 { outcome.goodput_mbit / rtt } else { 0.0 }
-    }
-
-    fn figures(&self, outcome: &Outcome) -> Vec<Figure> {
-        let scenario = &self.variant.scenario;
-        let mut figures = Vec::new();
-        let mut add = |group: &str, name, value: Option<f64>, digits| {
-            let is_time = group.ends_with("(ms)");
-            figures.push(Figure { group: group.to_owned(), name, value, digits, is_time });
-        };
-        add("goodput", "Mbits/sec", Some(outcome.goodput_mbit), 2);
-        if scenario.flow.len() > 1 {
-            for (group, flow) in scenario.flow.iter().zip(&outcome.flow) {
-                add(group.cc.name(), "Mbits/sec", Some(flow.total_mbit), 2);
-            }
-        }
-        if outcome.flow.iter().map(|flow| flow.goodput_mbit.len()).sum::<usize>() > 1 {
-            add("", "fairness", outcome.fairness, 3);
-        }
-        for (number, (group, probe)) in scenario.probe.iter().zip(&outcome.probe).enumerate() {
-            let title = match scenario.probe.len() {
-                1 => format!("{} RTT (ms)", group.kind),
-                _ if group.kind == ProbeKind::Ping => format!("ping {} RTT (ms)", number + 1),
-                _ => format!("{} {} ({}) RTT (ms)", group.kind, number + 1, group.cc),
-            };
-            let measured = (probe.n > 0).then_some(probe);
-            let get = |of: fn(&ProbeOutcome) -> f64| measured.map(of);
-            add(&title, "mean", get(|probe| probe.mean_ms), 2);
-            add(&title, "above base", get(|probe| probe.mean_ms).map(|ms| ms - self.base_ms()), 2);
-            add(&title, "jitter", get(|probe| probe.std_ms), 2);
-            add(&title, "p99", get(|probe| probe.p99_ms), 2);
-        }
-        let sum = |of: fn(&FlowOutcome) -> u64| outcome.flow.iter().map(of).sum::<u64>() as f64;
-        add("segments", "sent again", Some(sum(|flow| flow.retransmits)), 0);
-        add("segments", "CE marks", Some(sum(|flow| flow.ce_marks)), 0);
-        add("queue", "drops", Some(outcome.queue.drops as f64), 0);
-        figures
-    }
-
     /// How this run is told from the others.
     fn label(&self) -> String {
-        let values: Vec<&str> =
-            self.variant.settings.iter().map(|(_, value)| value.as_str()).collect();
+        // A bare number does not tell what it is of.
+        let bare = |value: &str| value.parse::<f64>().is_ok() || value.parse::<bool>().is_ok();
+        let said = |(what, value): &(String, String)| match bare(value) {
+            true => format!("{what} = {value}"),
+            false => value.clone(),
+        };
+        let values: Vec<String> = self.variant.settings.iter().map(said).collect();
         if values.is_empty() {
             let scenario = &self.variant.scenario;
             let flows: Vec<&str> = scenario.flow.iter().map(|group| group.cc.name()).collect();
@@ -116,214 +124,273 @@ impl Run {
     }
 }
 
-/// The runs best first: by power, but only among those on the same link, in the order in which the links were given.
-fn ranked(runs: &[Run]) -> Vec<&Run> {
-    let link = |run: &Run| {
-        let link = &run.variant.scenario.link;
-        (link.rate, link.rtt, link.loss, link.mtu)
-    };
-    let mut links = Vec::new();
-    for run in runs {
-        if !links.contains(&link(run)) {
-            links.push(link(run));
-        }
-    }
-    let place = |run: &Run| links.iter().position(|known| *known == link(run));
-    let mut ranked: Vec<&Run> = runs.iter().collect();
-    ranked.sort_by(|one, other| {
-        place(one).cmp(&place(other)).then(other.power().total_cmp(&one.power()))
-    });
-    ranked
-}
-
 /// A table that answers the question: best first, a line in plain words under it.
 pub(crate) fn text(comparison: &Comparison) -> String {
-    let Comparison { plan, worlds, runs, .. } = comparison;
-    let mut text = String::new();
-    if plan.about.is_empty() {
-        let _ = writeln!(text, "{}\n", plan.name);
-    } else {
-        let _ = writeln!(text, "{}: {}\n", plan.name, plan.about);
-    }
-    let ranked = ranked(runs);
-    let Some((first, last)) = ranked.first().zip(ranked.last()) else { return text };
+    page(comparison, None).text
+}
 
-    let settings: Vec<&str> =
-        first.variant.settings.iter().map(|(what, _)| what.as_str()).collect();
-    let settings = if settings.is_empty() { vec!["qdisc"] } else { settings };
-    let mut table = Table::new();
-    let mut names: Vec<&str> = settings.clone();
-    if worlds.len() > 1 {
-        names.push("world");
+/// The same in lines of at most so many characters, if that is possible, and with what is best in it.
+pub(crate) fn page(comparison: &Comparison, width: Option<usize>) -> Page {
+    let Comparison { plan, worlds, .. } = comparison;
+    let mut text = one_line(&plan.name);
+    if !plan.about.is_empty() {
+        let _ = write!(text, ": {}", one_line(&plan.about));
     }
-    let first_number = names.len();
-    let mut groups = vec![String::new(); first_number];
-    let mut previous = String::new();
-    for figure in first.figures(first.outcome()) {
-        let title = if figure.group == previous { "" } else { figure.group.as_str() };
-        groups.push(title.to_owned());
-        previous.clone_from(&figure.group);
-        names.push(figure.name);
+    text.push_str("\n\n");
+    let links = comparison.ranked();
+    if links.is_empty() {
+        return Page { text, best: Vec::new() };
     }
-    table.add_row(groups);
-    table.add_row(names);
-    for run in &ranked {
-        let values = run.variant.settings.iter().map(|(_, value)| value.clone());
-        let mut row: Vec<String> = values.collect();
-        if row.is_empty() {
-            row.push(run.variant.scenario.link.qdisc.text().to_owned());
-        }
-        let nothing = vec![String::new(); row.len()];
-        if let [_] = worlds.as_slice() {
-            row.extend(run.figures(run.outcome()).iter().map(Figure::show));
-            table.add_row(row);
-            continue;
-        }
-        let reference = run.figures(run.outcome());
-        for (number, (world, outcome)) in worlds.iter().zip(&run.outcomes).enumerate() {
-            let figures = run.figures(outcome);
-            let mut line = std::mem::replace(&mut row, nothing.clone());
-            line.push(world.name().to_owned());
-            line.extend(figures.iter().map(Figure::show));
-            table.add_row(line);
-            if number > 0 {
-                let mut line = nothing.clone();
-                line.push("apart".to_owned());
-                let apart = reference.iter().zip(&figures);
-                line.extend(apart.map(|(reference, figure)| figure.apart(reference)));
-                table.add_row(line);
-            }
-        }
+    let (lines, best) = table(comparison, &links, width);
+    let above = text.lines().count();
+    let best = best.into_iter().map(|line| line + above).collect();
+    let _ = writeln!(text, "{}\n", lines.join("\n"));
+    let seeds = comparison.seeds();
+    if seeds > 1 {
+        let (first, last) = (comparison.seed, comparison.seed.saturating_add(seeds - 1));
+        let _ = writeln!(
+            text,
+            "Means over the {seeds} seeds from {first} to {last}; ± is the standard deviation from seed to seed."
+        );
     }
-    let _ = writeln!(text, "{}\n", render(table, first_number));
     for version in worlds.iter().filter_map(World::kernel_version) {
         let _ = writeln!(text, "The world kernel is Linux {version} in virtual time.");
     }
-
-    if ranked.len() == 1 {
-        let _ = writeln!(text, "{}", sentence(first));
-    } else if first.variant.scenario.link.rtt == last.variant.scenario.link.rtt
-        && first.variant.scenario.link.rate == last.variant.scenario.link.rate
-    {
-        let _ = writeln!(text, "Best: {}", sentence(first));
-        let _ = writeln!(text, "Worst: {}", sentence(last));
-        text.push_str("(Ranked by power: throughput over the probe's round-trip time.)\n");
-    } else {
-        for run in &ranked {
-            let _ = writeln!(text, "{}", sentence(run));
-        }
-    }
-    for run in &ranked {
-        for (group, flow) in run.variant.scenario.flow.iter().zip(&run.outcome().flow) {
-            // Only a size is an end of its own; goodput says little of a transfer that was over before the figures begin.
-            if group.size.is_some() {
-                let done: Vec<f64> = flow.completion_s.iter().flatten().copied().collect();
-                let slowest = done.iter().copied().fold(0.0, f64::max);
-                let (label, cc, all) = (run.label(), group.cc, flow.completion_s.len());
-                let _ = match done.len() {
-                    0 => writeln!(text, "{label}: {cc}: none of {all} transfers ended"),
-                    ended => writeln!(
-                        text,
-                        "{label}: {cc}: {ended} of {all} transfers ended, the slowest after {slowest:.3} s"
-                    ),
-                };
-            }
-        }
-    }
-    for run in &ranked {
-        let mut stalled = 0;
-        let scenario = &run.variant.scenario;
-        for (group, flow) in scenario.flow.iter().zip(&run.outcome().flow) {
-            // What has sent all it had to before the figures begin is done, not stuck.
-            if group.stop.is_some_and(|stop| stop <= scenario.warmup) {
-                continue;
-            }
-            let flows = flow.goodput_mbit.iter().zip(&flow.completion_s);
-            stalled += flows.filter(|(goodput, done)| **goodput <= 0.0 && done.is_none()).count();
-        }
-        if stalled > 0 {
-            let flows = if stalled == 1 { "flow" } else { "flows" };
-            let _ = writeln!(text, "{}: {stalled} {flows} made no progress", run.label());
+    text.push_str(&in_words(comparison, &links));
+    let ranked = links.iter().flatten();
+    let said: Vec<(String, Vec<String>)> =
+        ranked.map(|run| (run.label(), remarks(run, comparison.first(run)))).collect();
+    // What is so everywhere is said once.
+    let everywhere = said.len() > 1 && said.iter().all(|(_, remarks)| *remarks == said[0].1);
+    for (label, remarks) in if everywhere { &said[..1] } else { &said } {
+        for remark in remarks {
+            let whom = if everywhere { "In all of them" } else { label };
+            let _ = writeln!(text, "{whom}: {remark}");
         }
     }
     for published in &plan.published {
-        let _ = writeln!(text, "Published: {published}");
+        let _ = writeln!(text, "Published: {}", one_line(published));
+    }
+    Page { text, best }
+}
+
+/// The best and the worst of each link, unless the table alone is easier to read.
+fn in_words(comparison: &Comparison, links: &[Vec<&Run>]) -> String {
+    let mut text = String::new();
+    let compared = links.iter().any(|runs| runs.len() > 1);
+    if links.len() <= MOST_SENTENCES {
+        for runs in links {
+            if let [first, .., last] = runs.as_slice() {
+                let _ = writeln!(text, "Best: {}", comparison.sentence(first));
+                let _ = writeln!(text, "Worst: {}", comparison.sentence(last));
+            } else {
+                let _ = writeln!(text, "{}", comparison.sentence(runs[0]));
+            }
+        }
+    }
+    if compared {
+        let within = if links.len() > 1 { " on each link" } else { "" };
+        let _ = writeln!(
+            text,
+            "(Ranked{within} by power: throughput over the probe's round-trip time.)"
+        );
     }
     text
 }
 
-fn sentence(run: &Run) -> String {
-    let goodput = run.outcome().goodput_mbit;
-    let label = run.label();
-    match run.outcome().probe.first() {
-        Some(probe) if probe.n > 0 => format!(
-            "{label}: {goodput:.1} Mbits/sec while the probe is answered in {:.2} ms, {:.2} ms above the base",
-            probe.mean_ms,
-            probe.mean_ms - run.base_ms()
-        ),
-        Some(_) => format!("{label}: {goodput:.1} Mbits/sec; the probe was never answered"),
-        None => format!("{label}: {goodput:.1} Mbits/sec"),
+/// The table's lines, and which of them are the best on their link.
+fn table(
+    comparison: &Comparison,
+    links: &[Vec<&Run>],
+    width: Option<usize>,
+) -> (Vec<String>, Vec<usize>) {
+    let Comparison { worlds, runs, .. } = comparison;
+    let mut columns = columns(runs);
+    // What no run has takes no room.
+    columns.retain(|column| {
+        let has = |run: &Run| column.of(run, &run.outcomes).count() > 0;
+        !column.aside && runs.iter().any(has)
+    });
+    let settings = &links[0][0].variant.settings;
+    let mut heads: Vec<String> = settings.iter().map(|(what, _)| what.clone()).collect();
+    if heads.is_empty() {
+        heads.push("qdisc".to_owned());
     }
+    if worlds.len() > 1 {
+        heads.push("world".to_owned());
+    }
+    let mut rows = Vec::new();
+    let mut best_rows = Vec::new();
+    for runs in links {
+        for (place, run) in runs.iter().enumerate() {
+            if place == 0 && runs.len() > 1 {
+                best_rows.push(rows.len());
+            }
+            rows.extend(rows_of(comparison, run, &columns));
+        }
+    }
+    let grid = Grid { heads, groups: groups(&columns), rows };
+    let lines = grid.lines(width);
+    // A block has two lines of titles, and there is an empty one between two.
+    let block = grid.rows.len() + 3;
+    let blocks = (lines.len() + 1) / block;
+    let in_block = |at: usize| best_rows.iter().map(move |row| at * block + 2 + row);
+    let best = (0..blocks).flat_map(in_block).collect();
+    (lines, best)
 }
 
-/// One document: each run with its scenario and its outcome.
+/// Columns next to each other that have a common title.
+fn groups(columns: &[Column]) -> Vec<Group> {
+    // Where there is one kind of packets only, nobody asks which.
+    let has = |class: &str| columns.iter().any(|column| column.group == class);
+    let both = has(CLASSIC) && has(ECN_CAPABLE);
+    let mut groups: Vec<Group> = Vec::new();
+    let mut last: Option<&str> = None;
+    for column in columns {
+        let name = column.name.to_owned();
+        match groups.last_mut() {
+            Some(group) if last == Some(&column.group) => group.names.push(name),
+            _ => {
+                let is_class = column.group == CLASSIC || column.group == ECN_CAPABLE;
+                let title = match is_class && !both {
+                    true => "queue delay (ms)".to_owned(),
+                    false => column.title(),
+                };
+                groups.push(Group { title, names: vec![name] });
+            }
+        }
+        last = Some(&column.group);
+    }
+    groups
+}
+
+/// A run: its mean and spread in each world, and how far these are apart.
+fn rows_of(comparison: &Comparison, run: &Run, columns: &[Column]) -> Vec<Vec<String>> {
+    let Comparison { worlds, .. } = comparison;
+    let mut words: Vec<String> =
+        run.variant.settings.iter().map(|(_, value)| value.clone()).collect();
+    if words.is_empty() {
+        words.push(run.variant.scenario.link.qdisc.to_string());
+    }
+    let nothing = vec![String::new(); words.len()];
+    let figures = |world| -> Vec<Values> {
+        let outcomes = comparison.outcomes(run, world);
+        columns.iter().map(|column| column.of(run, outcomes)).collect()
+    };
+    let reference = figures(0);
+    let mut rows = Vec::new();
+    let mut add = |world: &str, cells: &dyn Fn(usize) -> String| {
+        let mut row = std::mem::replace(&mut words, nothing.clone());
+        if worlds.len() > 1 {
+            row.push(world.to_owned());
+        }
+        row.extend((0..columns.len()).map(cells));
+        rows.push(row);
+    };
+    for (number, world) in worlds.iter().enumerate() {
+        let figures = figures(number);
+        add(world.name(), &|at| columns[at].show(&figures[at]));
+        if comparison.seeds() > 1 {
+            add("", &|at| columns[at].show_spread(&figures[at]));
+        }
+        if number > 0 {
+            add("apart", &|at| columns[at].apart(&reference[at], &figures[at]));
+        }
+    }
+    rows
+}
+
+fn settings(run: &Run) -> Map<String, Value> {
+    let settings = run.variant.settings.iter();
+    settings.map(|(what, value)| (what.clone(), Value::from(value.clone()))).collect()
+}
+
+/// One document: each run with its scenario and its outcome, and the figures of the table over all seeds.
 pub(crate) fn json(comparison: &Comparison) -> String {
     let Comparison { plan, seed, worlds, runs } = comparison;
-    let runs: Vec<Value> = runs
-        .iter()
-        .flat_map(|run| {
-            worlds.iter().zip(&run.outcomes).map(move |(world, outcome)| (run, world, outcome))
-        })
-        .map(|(run, world, outcome)| {
-            let settings: Map<String, Value> = run
-                .variant
-                .settings
-                .iter()
-                .map(|(what, value)| (what.clone(), Value::from(value.clone())))
-                .collect();
-            let mut object = json!({
-                "settings": settings,
-                "world": world.name(),
-                "seed": seed,
-                "scenario": run.variant.scenario,
-                "outcome": outcome,
-            });
-            if let Some(version) = world.kernel_version() {
-                object["kernel"] = version.into();
+    let columns = columns(runs);
+    let mut listed = Vec::new();
+    let mut summary = Vec::new();
+    for run in runs {
+        for (number, world) in worlds.iter().enumerate() {
+            let outcomes = comparison.outcomes(run, number);
+            for (outcome, seed) in outcomes.iter().zip(*seed..) {
+                let mut object = json!({
+                    "settings": settings(run),
+                    "world": world.name(),
+                    "seed": seed,
+                    "scenario": run.variant.scenario,
+                    "outcome": outcome,
+                });
+                if let Some(version) = world.kernel_version() {
+                    object["kernel"] = version.into();
+                }
+                listed.push(object);
             }
-            object
-        })
-        .collect();
+            let figures: Vec<Value> =
+                columns.iter().map(|column| figure(column, &column.of(run, outcomes))).collect();
+            summary.push(json!({
+                "settings": settings(run),
+                "world": world.name(),
+                "figures": figures,
+            }));
+        }
+    }
     let document = json!({
         "version": JSON_VERSION,
         "command": "run",
         "name": plan.name,
         "about": plan.about,
         "published": plan.published,
-        "runs": runs,
+        "seeds": { "first": seed, "count": comparison.seeds() },
+        "runs": listed,
+        "summary": summary,
     });
     format!("{document:#}\n")
 }
 
-/// One line a run and world, in the plan's order.
+fn figure(column: &Column, values: &Values) -> Value {
+    json!({
+        "group": column.group,
+        "name": column.name,
+        "unit": column.unit.name(),
+        "seeds": values.count(),
+        "mean": rounded(values.mean()),
+        "deviation": rounded(values.deviation()),
+        "min": rounded(values.least()),
+        "max": rounded(values.most()),
+    })
+}
+
+/// One line a run and world, in the plan's order. With several seeds it has the means, and each figure's standard deviation behind it.
 pub(crate) fn csv(comparison: &Comparison) -> String {
     let Comparison { worlds, runs, .. } = comparison;
     let mut writer = csv::Writer::from_writer(Vec::new());
     let which = |name: &str| (worlds.len() > 1).then(|| name.to_owned());
+    let several = comparison.seeds() > 1;
+    let columns = columns(runs);
     if let Some(run) = runs.first() {
-        let title = |figure: Figure| format!("{} {}", figure.group, figure.name).trim().to_owned();
+        let title =
+            |column: &Column| format!("{} {}", column.title(), column.name).trim().to_owned();
+        let titles = |column: &Column| {
+            let title = title(column);
+            let spread = several.then(|| format!("{title} deviation"));
+            [Some(title), spread].into_iter().flatten()
+        };
         let settings = run.variant.settings.iter().map(|(what, _)| what.clone());
-        let figures = run.figures(run.outcome()).into_iter().map(title);
-        let names = settings.chain(which("world")).chain(figures);
+        let names = settings.chain(which("world")).chain(columns.iter().flat_map(titles));
         writer.write_record(names).expect("memory takes all");
     }
     for run in runs {
-        for (world, outcome) in worlds.iter().zip(&run.outcomes) {
-            let show = |figure: Figure| {
-                figure.value.map_or(String::new(), |value| format!("{value:.*}", figure.digits))
+        for (number, world) in worlds.iter().enumerate() {
+            let outcomes = comparison.outcomes(run, number);
+            let numbers = |column: &Column| {
+                let values = column.of(run, outcomes);
+                let spread = several.then(|| column.write(values.deviation(), &values));
+                [Some(column.write(values.mean(), &values)), spread].into_iter().flatten()
             };
             let settings = run.variant.settings.iter().map(|(_, value)| value.clone());
-            let figures = run.figures(outcome).into_iter().map(show);
+            let figures = columns.iter().flat_map(numbers);
             let values = settings.chain(which(world.name())).chain(figures);
             writer.write_record(values).expect("memory takes all");
         }

@@ -380,6 +380,8 @@ impl<'a> Experiment<'a> {
                 probe.retransmits_at_warmup = probe.info()?.retransmits;
             }
         }
+        let queue = self.dumbbell.queue()?;
+        self.record.mark_warmup(&queue);
         Ok(())
     }
 
@@ -439,7 +441,7 @@ impl<'a> Experiment<'a> {
             }
         }
         let queue = self.dumbbell.queue()?;
-        Ok(self.record.close(&queue))
+        Ok(self.record.close(self.scenario, &queue))
     }
 }
 

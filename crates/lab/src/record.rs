@@ -5,11 +5,9 @@ use std::time::Duration;
 use dualq_netlink::Queue;
 use dualq_qdisc::show::{self, OwnStats};
 use dualq_scenario::summary::{
-    QueueDelays, SmoothedRtts, megabits, millionths, millis, thousandths,
+    QueueCounts, QueueDelays, SmoothedRtts, megabits, millionths, millis, thousandths,
 };
-use dualq_scenario::{
-    FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, SEGMENT_HEADERS, Scenario, Series,
-};
+use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, SEGMENT_HEADERS, Scenario, Series};
 use serde_json::{Map, Value};
 
 use crate::sockets::BulkSender;
@@ -22,6 +20,8 @@ pub(crate) struct Record {
     warmup: Duration,
     window: Duration,
     delays: QueueDelays,
+    /// What the queue had counted at the end of the warm-up.
+    at_warmup: QueueCounts,
     /// Smoothed round-trip times of each group.
     rtts: Vec<SmoothedRtts>,
     /// Round trips of each probe from the warm-up on, in nanoseconds.
@@ -42,6 +42,7 @@ impl Record {
             warmup: scenario.warmup,
             window: scenario.duration - scenario.warmup,
             delays: QueueDelays::default(),
+            at_warmup: QueueCounts::default(),
             rtts: vec![SmoothedRtts::default(); groups],
             round_trips: vec![Vec::new(); probes],
             last_round_trip: vec![None; probes],
@@ -131,7 +132,8 @@ impl Record {
         flow.srtt_ms.push(thousandths(f64::from(info.srtt_us) / 1e3));
         flow.rttvar_ms.push(thousandths(f64::from(info.rttvar_us) / 1e3));
         flow.cwnd.push(info.cwnd);
-        flow.completion_s.push(sender.done.map(|took| thousandths(took.as_secs_f64())));
+        flow.completion_s.push(sender.done.map(|took| millionths(took.as_secs_f64())));
+        flow.data_packets += u64::from(info.data_segs_out.saturating_sub(before.data_segs_out));
         self.outcome.data_packets += u64::from(info.data_segs_out);
     }
 
@@ -152,10 +154,15 @@ impl Record {
         self.outcome.probe[number] = probe;
     }
 
+    /// The warm-up ends: what the queue has counted so far is not for the outcome.
+    pub(crate) fn mark_warmup(&mut self, queue: &Queue) {
+        self.at_warmup = counts(queue);
+    }
+
     /// Closes the books.
-    pub(crate) fn close(self, queue: &Queue) -> Outcome {
+    pub(crate) fn close(self, scenario: &Scenario, queue: &Queue) -> Outcome {
         let mut outcome = self.outcome;
-        outcome.summarise_flows();
+        outcome.summarise_flows(scenario);
         for (flow, rtts) in outcome.flow.iter_mut().zip(&self.rtts) {
             rtts.summarise(flow);
         }
@@ -163,17 +170,21 @@ impl Record {
             (Some(config), Some(stats)) => show::json_with_stats(config, stats),
             _ => Map::from_iter([("kind".to_owned(), Value::from(queue.kind.clone()))]),
         };
-        outcome.queue = QueueOutcome {
-            sent_packets: queue.counters.sent_packets,
-            sent_bytes: queue.counters.sent_bytes,
-            drops: queue.counters.drops,
-            marks: marks(queue),
-            tc,
-            ..QueueOutcome::default()
-        };
+        outcome.queue.tc = tc;
+        counts(queue).since(self.at_warmup).tell(&mut outcome.queue);
         self.delays.summarise(&mut outcome.queue);
         outcome.series = self.series;
         outcome
+    }
+}
+
+/// What the queue has counted so far.
+fn counts(queue: &Queue) -> QueueCounts {
+    QueueCounts {
+        sent_packets: queue.counters.sent_packets,
+        sent_bytes: queue.counters.sent_bytes,
+        drops: queue.counters.drops,
+        marks: marks(queue),
     }
 }
 

@@ -56,6 +56,8 @@ const PING_PAYLOAD: u32 = 84 - HEADER_BYTES;
 pub(crate) struct Marker {
     pub(crate) acknowledged: u64,
     pub(crate) line_bytes: u64,
+    /// Segments with payload, those sent again included.
+    pub(crate) segments: u64,
     pub(crate) retransmissions: u64,
     pub(crate) timeouts: u64,
     pub(crate) ce_segments: u64,
@@ -307,6 +309,7 @@ impl Connection {
         Marker {
             acknowledged: self.sender.acknowledged(),
             line_bytes: self.line_bytes,
+            segments: stats.segments,
             retransmissions: stats.retransmissions,
             timeouts: stats.timeouts,
             ce_segments: self.receiver.stats().ce_segments,

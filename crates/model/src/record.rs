@@ -5,9 +5,9 @@ use std::time::Duration;
 use dualq_qdisc::show;
 use dualq_qdisc::{Departure, Discipline, Qdisc};
 use dualq_scenario::summary::{
-    QueueDelays, SmoothedRtts, megabits, millionths, millis, thousandths,
+    QueueCounts, QueueDelays, SmoothedRtts, megabits, millionths, millis, thousandths,
 };
-use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Scenario, Series};
+use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, Scenario, Series};
 use dualq_units::Instant;
 
 use crate::connection::{Connection, Program};
@@ -17,9 +17,10 @@ use crate::packet::Packet;
 pub(crate) struct Record {
     warmup_ns: u64,
     delays: QueueDelays,
-    sent_packets: u64,
-    sent_bytes: u64,
-    marks: u64,
+    /// What the queue has counted since the start.
+    counted: QueueCounts,
+    /// The same at the end of the warm-up.
+    at_warmup: QueueCounts,
     /// Smoothed round-trip times of each group.
     rtts: Vec<SmoothedRtts>,
     /// How many samples of them are due so far.
@@ -38,9 +39,8 @@ impl Record {
         Self {
             warmup_ns: nanos(scenario.warmup),
             delays: QueueDelays::default(),
-            sent_packets: 0,
-            sent_bytes: 0,
-            marks: 0,
+            counted: QueueCounts::default(),
+            at_warmup: QueueCounts::default(),
             rtts: vec![SmoothedRtts::default(); groups],
             rtt_samples: 0,
             series: Series {
@@ -59,14 +59,21 @@ impl Record {
     #[inline]
     pub(crate) fn departed(&mut self, now_ns: u64, bytes: u32, departure: &Departure<Packet>) {
         let waited_ns = nanos(departure.sojourn);
-        self.sent_packets += 1;
-        self.sent_bytes += u64::from(bytes);
-        self.marks += u64::from(departure.marked_by_probability || departure.marked_by_step);
+        self.counted.sent_packets += 1;
+        self.counted.sent_bytes += u64::from(bytes);
+        self.counted.marks +=
+            u64::from(departure.marked_by_probability || departure.marked_by_step);
         self.interval_delay_ns += u128::from(waited_ns);
         self.interval_packets += 1;
         if now_ns >= self.warmup_ns {
             self.delays.record(waited_ns, departure.packet.data.ecn);
         }
+    }
+
+    /// The warm-up ends: what was counted so far is not for the outcome.
+    pub(crate) fn mark_warmup(&mut self, queue: &Discipline<Packet>) {
+        let drops = queue.stats(Instant::from_nanos(self.warmup_ns)).counters.drops;
+        self.at_warmup = QueueCounts { drops, ..self.counted };
     }
 
     /// The flows' smoothed round-trip times are to be looked at now.
@@ -157,10 +164,11 @@ impl Record {
                     flow.srtt_ms.push(thousandths(rtt_us.0 / 1e3));
                     flow.rttvar_ms.push(thousandths(rtt_us.1 / 1e3));
                     flow.cwnd.push(connection.sender.cwnd());
-                    let is_finite = scenario.flow[connection.group].size.is_some();
-                    let done_ns = done_ns.filter(|_| is_finite);
-                    let took_ns = done_ns.map(|done| done - connection.start_ns);
-                    flow.completion_s.push(took_ns.map(|nanos| thousandths(nanos as f64 / 1e9)));
+                    // What was only told to stop has no size to complete.
+                    let sized = scenario.flow[connection.group].size.is_some();
+                    let took_ns = done_ns.filter(|_| sized).map(|done| done - connection.start_ns);
+                    flow.completion_s.push(took_ns.map(|nanos| millionths(nanos as f64 / 1e9)));
+                    flow.data_packets += stats.segments - before.segments;
                     outcome.data_packets += stats.segments;
                 }
                 Program::Probe { samples, .. } | Program::Ping { samples, .. } => {
@@ -172,19 +180,14 @@ impl Record {
                 }
             }
         }
-        outcome.summarise_flows();
+        outcome.summarise_flows(scenario);
         for (flow, rtts) in outcome.flow.iter_mut().zip(&self.rtts) {
             rtts.summarise(flow);
         }
         let stats = queue.stats(Instant::from_nanos(end_ns));
-        outcome.queue = QueueOutcome {
-            sent_packets: self.sent_packets,
-            sent_bytes: self.sent_bytes,
-            drops: stats.counters.drops,
-            marks: self.marks,
-            tc: show::json_with_stats(&queue.config(), &stats),
-            ..QueueOutcome::default()
-        };
+        outcome.queue.tc = show::json_with_stats(&queue.config(), &stats);
+        let counted = QueueCounts { drops: stats.counters.drops, ..self.counted };
+        counted.since(self.at_warmup).tell(&mut outcome.queue);
         self.delays.summarise(&mut outcome.queue);
         outcome
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::slice;
+use std::time::Duration;
 
 use dualq_qdisc::disciplines::pool::Pool;
 use dualq_qdisc::{Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64};
@@ -21,6 +22,8 @@ use dualq_scenario::{FLOW_SPACING, Loss, Outcome, RTT_SAMPLE_INTERVAL, Scenario}
 const MANY: usize = 512;
 /// Acknowledgements themselves are asked for so many before their turn.
 const LATER: usize = 8;
+/// How often a run is looked at by whoever shows its progress.
+const LOOKS: u64 = 500;
 /// How often the smoothed round-trip times are sampled.
 const SAMPLE_NS: u64 = RTT_SAMPLE_INTERVAL.as_nanos() as u64;
 
@@ -109,15 +112,28 @@ impl<'a> Simulation<'a> {
 
     /// Runs to the end and reports.
     #[must_use]
-    pub fn run(mut self) -> Outcome {
+    pub fn run(self) -> Outcome {
+        self.run_watched(&mut |_| ())
+    }
+
+    /// Runs to the end and reports. `look` is called now and then with the simulated time that has passed.
+    #[must_use]
+    pub fn run_watched(mut self, look: &mut dyn FnMut(Duration)) -> Outcome {
         let end_ns = self.scenario.duration.as_nanos() as u64;
         let interval_ns = self.scenario.interval.as_nanos() as u64;
         let (mut interval_end_ns, mut sample_ns) = (interval_ns, self.warmup_ns);
+        let look_ns = (end_ns / LOOKS).max(1);
+        let mut next_look_ns = look_ns;
         loop {
-            let next_ns = interval_end_ns.min(sample_ns).min(end_ns);
+            let next_ns = interval_end_ns.min(sample_ns).min(next_look_ns).min(end_ns);
             self.run_until(next_ns);
+            if next_ns == next_look_ns {
+                look(Duration::from_nanos(next_ns));
+                next_look_ns += look_ns;
+            }
             if next_ns == sample_ns && next_ns < end_ns {
                 if sample_ns == self.warmup_ns {
+                    self.record.mark_warmup(&self.queue);
                     for connection in &mut self.connections {
                         connection.at_warmup = connection.marker();
                     }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use dualq_model::simulate;
+use dualq_model::{Simulation, simulate};
 use dualq_scenario::{
-    CongestionControl, FlowGroup, Outcome, ProbeGroup, ProbeKind, Scenario, Setup,
+    CongestionControl, FlowGroup, FlowOutcome, Outcome, ProbeGroup, ProbeKind, Scenario, Setup,
 };
 use dualq_units::{Bytes, Rate};
 use proptest::prelude::*;
@@ -97,7 +97,57 @@ fn flows_start_and_stop_when_they_should() {
     let (first, second) = (outcome.flow[0].total_mbit, outcome.flow[1].total_mbit);
     // Each has the link for five of the ten seconds.
     assert!((8.5..9.8).contains(&first) && (8.5..9.8).contains(&second), "{first} {second}");
-    assert_eq!(outcome.flow[0].completion_s, [None], "it was stopped, not completed");
+    // As on real Linux: what has no size completes nothing.
+    assert_eq!(outcome.flow[0].completion_s, [None]);
+}
+
+/// All that is counted from the warm-up on is what a run without one counts, less what is counted until then.
+#[test]
+fn one_window_for_all_that_is_counted() {
+    let link =
+        json!({"rate": "20mbit", "rtt": "30ms", "qdisc": "fq_codel", "loss": "0%", "mtu": 1500});
+    let flow =
+        json!([{"cc": "cubic", "count": 2, "ecn": false}, {"cc": "reno", "count": 1, "ecn": true}]);
+    let counted = |warmup: u64, duration: u64| {
+        let scenario = changed(scenario(&link, &flow, 20), |setup| {
+            setup.warmup = Duration::from_secs(warmup);
+            setup.duration = Duration::from_secs(duration);
+        });
+        let outcome = run(&scenario, 1);
+        let (queue, of) =
+            (&outcome.queue, |of: fn(&FlowOutcome) -> u64| outcome.flow.iter().map(of).sum());
+        let counts = [
+            queue.sent_packets,
+            queue.sent_bytes,
+            queue.drops,
+            queue.marks,
+            of(|flow| flow.retransmits),
+            of(|flow| flow.data_packets),
+        ];
+        (counts, queue.tc["drops"].as_u64().unwrap(), queue.tc["packets"].as_u64().unwrap())
+    };
+    let (before, ..) = counted(0, 5);
+    let (after, drops, packets) = counted(5, 20);
+    let (all, ..) = counted(0, 20);
+    assert!(before.iter().chain(&after).all(|count| *count > 0), "{before:?} {after:?}");
+    assert_eq!([0, 1, 2, 3, 4, 5].map(|at| before[at] + after[at]), all);
+    // `tc` is as the kernel shows it, of the whole run.
+    assert_eq!((drops, packets), (all[2], all[0]));
+}
+
+/// Whoever shows the progress of a single run hears of it as it goes on, and changes nothing.
+#[test]
+fn a_run_tells_how_far_it_is() {
+    let link = json!({"rate": "20mbit", "rtt": "30ms", "qdisc": "pie", "loss": "0%", "mtu": 1500});
+    let scenario = scenario(&link, &json!([{"cc": "cubic", "count": 1, "ecn": false}]), 4);
+    let mut seen = Vec::new();
+    let simulation = Simulation::new(&scenario, 1).unwrap();
+    let watched = simulation.run_watched(&mut |time| seen.push(time));
+    assert!(seen.len() >= 100 && seen.is_sorted(), "{}", seen.len());
+    assert_eq!(seen.last(), Some(&scenario.duration));
+    assert_eq!(watched, run(&scenario, 1));
+    let probability = watched.series.probability;
+    assert!(probability.iter().flatten().any(|share| *share > 0.0), "PIE has one: {probability:?}");
 }
 
 #[test]
@@ -134,7 +184,7 @@ fn late_questions_leave_acknowledgements_to_themselves() {
         let scenario =
             changed(scenario(&link, &flow, 11), |setup| setup.probe[0].interval = interval);
         let outcome = run(&scenario, 1);
-        let questions = 11_000.0 / (20.0 + interval_ms as f64);
+        let questions = 10_000.0 / (20.0 + interval_ms as f64);
         let ratio = outcome.queue.sent_packets as f64 / questions;
         assert!((ratio / packets_per_question - 1.0).abs() < 0.05, "{interval_ms} ms: {ratio}");
     }

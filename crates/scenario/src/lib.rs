@@ -8,6 +8,7 @@
 mod bounds;
 mod congestion;
 mod loss;
+mod notes;
 mod outcome;
 mod plan;
 mod reader;
@@ -18,6 +19,7 @@ mod words;
 pub use bounds::ScenarioError;
 pub use congestion::CongestionControl;
 pub use loss::Loss;
+pub use notes::notes;
 pub use outcome::{Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series};
 pub use plan::{Overrides, Plan, Variant};
 pub use reader::PlanError;

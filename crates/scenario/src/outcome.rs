@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 pub struct Outcome {
     /// Goodput of all flows, in Mbit/s.
     pub goodput_mbit: f64,
-    /// Jain's fairness index of all flows: 1 if they are equal, 1/n if one has everything; `null` if none got anything.
+    /// Jain's fairness index of the flows that have no size: 1 if they are equal, 1/n if one has everything; `null` if none got
+    /// anything.
     pub fairness: Option<f64>,
     /// The groups of flows, in the scenario's order.
     pub flow: Vec<FlowOutcome>,
@@ -21,7 +22,7 @@ pub struct Outcome {
     pub queue: QueueOutcome,
     /// How it went, from the very start.
     pub series: Series,
-    /// Data packets that left the senders in the whole run, aggregates counted by segment.
+    /// Data packets that left the senders in the whole run, not only from the warm-up on; aggregates counted by segment.
     pub data_packets: u64,
 }
 
@@ -34,6 +35,8 @@ pub struct FlowOutcome {
     pub total_mbit: f64,
     /// The line rate of all, in Mbit/s.
     pub line_mbit: f64,
+    /// Segments with payload that left the senders, those sent again included.
+    pub data_packets: u64,
     /// Segments that were sent again.
     pub retransmits: u64,
     /// Retransmission timeouts.
@@ -56,7 +59,8 @@ pub struct FlowOutcome {
     pub srtt_ms_p99: f64,
     /// Their maximum.
     pub srtt_ms_max: f64,
-    /// When each flow with a size was done, in seconds from its start; `null` for those that were not, or have no size.
+    /// When each flow with a size was done, in seconds from its start, to the microsecond, in the warm-up too; `null` for those that
+    /// were not, or have no size.
     pub completion_s: Vec<Option<f64>>,
 }
 
@@ -87,7 +91,7 @@ pub struct ProbeOutcome {
     pub retransmits: u64,
 }
 
-/// The bottleneck's queue. Counters are those of the whole run.
+/// The bottleneck's queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueOutcome {
     /// Packets that left.
@@ -112,7 +116,7 @@ pub struct QueueOutcome {
     pub delay_not_ect: Option<Delays>,
     /// Of ECN-capable packets; `null` if there were none. In `dualpi2 any_ect` they had the L queue.
     pub delay_ect: Option<Delays>,
-    /// The object of `tc -j -s qdisc show` at the end.
+    /// The object of `tc -j -s qdisc show` at the end. Its counters are those of the whole run, as the kernel shows them.
     pub tc: Map<String, Value>,
 }
 

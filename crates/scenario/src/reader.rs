@@ -65,7 +65,7 @@ pub(crate) struct Table<'a, 'i> {
     known: BTreeSet<&'static str>,
 }
 
-fn line_of(source: &str, offset: usize) -> usize {
+pub(crate) fn line_of(source: &str, offset: usize) -> usize {
     1 + source.as_bytes()[..offset.min(source.len())].iter().filter(|byte| **byte == b'\n').count()
 }
 

@@ -6,6 +6,7 @@ use dualq_units::Ecn;
 use hdrhistogram::Histogram;
 
 use crate::outcome::{Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome};
+use crate::scenario::Setup;
 
 /// How exact percentiles are.
 const DIGITS: u8 = 3;
@@ -20,7 +21,7 @@ pub fn thousandths(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-/// Probabilities have six.
+/// Probabilities, and seconds to the microsecond, have six.
 #[must_use]
 pub fn millionths(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
@@ -145,6 +146,40 @@ impl QueueDelays {
     }
 }
 
+/// What a queue has counted up to a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueCounts {
+    /// Packets that left.
+    pub sent_packets: u64,
+    /// Bytes that left.
+    pub sent_bytes: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked CE.
+    pub marks: u64,
+}
+
+impl QueueCounts {
+    /// What was counted between an earlier moment and this one.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self {
+            sent_packets: self.sent_packets.saturating_sub(earlier.sent_packets),
+            sent_bytes: self.sent_bytes.saturating_sub(earlier.sent_bytes),
+            drops: self.drops.saturating_sub(earlier.drops),
+            marks: self.marks.saturating_sub(earlier.marks),
+        }
+    }
+
+    /// Fills in the figures of an outcome.
+    pub const fn tell(self, queue: &mut QueueOutcome) {
+        queue.sent_packets = self.sent_packets;
+        queue.sent_bytes = self.sent_bytes;
+        queue.drops = self.drops;
+        queue.marks = self.marks;
+    }
+}
+
 impl Sojourns {
     fn summary(&self) -> Option<Delays> {
         let packets = self.nanos.len();
@@ -163,21 +198,24 @@ impl Sojourns {
 
 impl Outcome {
     /// Fills in what follows from the groups of flows, and rounds their figures.
-    pub fn summarise_flows(&mut self) {
+    pub fn summarise_flows(&mut self, scenario: &Setup) {
         self.goodput_mbit = thousandths(self.flow.iter().map(|flow| flow.total_mbit).sum());
         for flow in &mut self.flow {
             flow.total_mbit = thousandths(flow.total_mbit);
             flow.line_mbit = thousandths(flow.line_mbit);
         }
-        self.fairness = jain(&self.flow).map(thousandths);
+        let groups = scenario.flow.iter().zip(&self.flow);
+        let endless = groups.filter(|(group, _)| group.size.is_none());
+        let endless: Vec<f64> =
+            endless.flat_map(|(_, flow)| flow.goodput_mbit.iter().copied()).collect();
+        self.fairness = jain(&endless).map(thousandths);
     }
 }
 
-/// Jain's fairness index of all flows (Jain, Chiu, Hawe: DEC-TR-301, 1984).
-fn jain(groups: &[FlowOutcome]) -> Option<f64> {
-    let all: Vec<f64> = groups.iter().flat_map(|flow| flow.goodput_mbit.iter().copied()).collect();
-    let (sum, squares) = (all.iter().sum::<f64>(), all.iter().map(|x| x * x).sum::<f64>());
-    (squares > 0.0).then(|| sum * sum / (all.len() as f64 * squares))
+/// Jain's fairness index of flows (Jain, Chiu, Hawe: DEC-TR-301, 1984).
+fn jain(flows: &[f64]) -> Option<f64> {
+    let (sum, squares) = (flows.iter().sum::<f64>(), flows.iter().map(|x| x * x).sum::<f64>());
+    (squares > 0.0).then(|| sum * sum / (flows.len() as f64 * squares))
 }
 
 fn histogram(longest: u64) -> Histogram<u64> {
@@ -187,6 +225,8 @@ fn histogram(longest: u64) -> Histogram<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{CongestionControl, FlowGroup};
+    use dualq_units::Bytes;
 
     #[test]
     fn delays_of_ecn_capable_packets_are_told_apart() {
@@ -206,8 +246,32 @@ mod tests {
 
     #[test]
     fn fairness_is_one_over_n_if_one_has_everything() {
-        let flow = FlowOutcome { goodput_mbit: vec![8.0, 0.0, 0.0, 0.0], ..FlowOutcome::default() };
-        assert_eq!(jain(&[flow]), Some(0.25));
-        assert_eq!(jain(&[FlowOutcome::default()]), None);
+        assert_eq!(jain(&[8.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain(&[]), None);
+        assert_eq!(jain(&[0.0]), None);
+    }
+
+    /// Of a flow with a size, goodput tells how large that is.
+    #[test]
+    fn fairness_is_of_flows_without_a_size() {
+        let cubic = FlowGroup::of(CongestionControl::Cubic);
+        let short = FlowGroup { size: Some(Bytes(1_000_000)), ..cubic.clone() };
+        let setup =
+            Setup { flow: vec![FlowGroup { count: 2, ..cubic }, short], ..Setup::default() };
+        let of = |goodput_mbit: Vec<f64>| FlowOutcome { goodput_mbit, ..FlowOutcome::default() };
+        let flow = vec![of(vec![4.0, 4.0]), of(vec![0.1])];
+        let mut outcome = Outcome { flow, ..Outcome::default() };
+        outcome.summarise_flows(&setup);
+        assert_eq!(outcome.fairness, Some(1.0));
+    }
+
+    #[test]
+    fn what_was_counted_before_the_warm_up_is_left_out() {
+        let before = QueueCounts { sent_packets: 5, sent_bytes: 500, drops: 3, marks: 1 };
+        let now = QueueCounts { sent_packets: 7, sent_bytes: 720, drops: 3, marks: 4 };
+        let mut queue = QueueOutcome::default();
+        now.since(before).tell(&mut queue);
+        assert_eq!((queue.sent_packets, queue.sent_bytes), (2, 220));
+        assert_eq!((queue.drops, queue.marks), (0, 3));
     }
 }

@@ -11,6 +11,7 @@ mod exact;
 mod instant;
 pub mod number;
 mod rate;
+pub mod surprise;
 pub mod tc_time;
 
 pub use bytes::Bytes;
