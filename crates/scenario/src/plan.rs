@@ -235,12 +235,8 @@ impl Plan {
     fn variants_count(&self) -> usize {
         let link =
             [self.rate.len(), self.rtt.len(), self.qdisc.len(), self.loss.len(), self.mtu.len()];
-        let ends = [
-            self.tunnel.len(),
-            self.sender_qdisc.len(),
-            self.gso.len(),
-            self.read_interval.len(),
-        ];
+        let ends =
+            [self.tunnel.len(), self.sender_qdisc.len(), self.gso.len(), self.read_interval.len()];
         let flows = self
             .flows
             .iter()
