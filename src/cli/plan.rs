@@ -111,6 +111,21 @@ pub(crate) struct PlanArgs {
     pub(crate) json: bool,
 }
 
+#[derive(Args)]
+pub(crate) struct RegretArgs {
+    /// Saved facts: `dualq doctor --json`
+    #[arg(value_name = "FACTS", required = true)]
+    pub(crate) facts: Vec<PathBuf>,
+
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show no progress bar
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+}
+
 /// What a machine is mostly for.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum ProfileName {

@@ -65,7 +65,9 @@ fn tunnel_has_all(facts: &mut Facts, driver: &str) {
     let mut tunnel = facts.interfaces[0].clone();
     (tunnel.name, tunnel.driver) = ("vpn0".to_owned(), Some(driver.to_owned()));
     facts.interfaces.push(tunnel);
-    only_qdisc_of(&mut facts.interfaces[1], "fq_codel", None);
+    facts.interfaces[1].qdiscs.truncate(1);
+    facts.interfaces[1].qdiscs[0].kind = "fq_codel".to_owned();
+    facts.interfaces[1].qdiscs[0].options = None;
     facts.default_routes[0].dev = "vpn0".to_owned();
 }
 

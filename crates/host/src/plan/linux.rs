@@ -123,7 +123,14 @@ pub(super) fn decide<'a>(
     // An interface's speed says little of the path behind it.
     let path = Path::of(facts, wishes, shaped);
     let rate = shaped.or(speed);
-    let wanted = sysctls::wanted(facts, wishes, cc.as_deref(), path.as_ref(), queue.default);
+    let wanted = sysctls::wanted(
+        facts,
+        wishes,
+        cc.as_deref(),
+        path.as_ref(),
+        queue.default,
+        !traffic.is_apart(),
+    );
     Ok(Decision { interface, cc, queue, choices, traffic, rate, wanted })
 }
 
@@ -166,6 +173,16 @@ pub(super) fn make(
     if cc.as_deref() == Some("bbr") && asks_for_ecn(facts.sysctls.get(ECN)) {
         draft.notes.push(format!(
             "{ECN} is on, and bbr does not answer marks: its packets are spared the drops that others get"
+        ));
+    }
+    let others = facts.connections.as_ref().map_or(0, |known| {
+        let of_others =
+            known.by_congestion_control.iter().filter(|(name, _)| cc.as_ref() != Some(*name));
+        of_others.map(|(_, count)| *count).sum()
+    });
+    if others > 0 && facts.sysctls.get(CC) != cc.as_ref() {
+        draft.notes.push(format!(
+            "the {others} connections that are there keep their congestion control until they end"
         ));
     }
     let boot_file = draft.qdisc(interface, &queue);

@@ -21,6 +21,7 @@ pub(crate) use boot::{Caller, USUAL_STATE, callers};
 pub use boot::{PLANNED, is_planned};
 pub use error::PlanError;
 pub use evidence::{Evidence, FLOWS, Figures, Question, Row, Sender, Trial, stand_in};
+pub use options::disciplines;
 pub use wishes::{Aim, LinkKind, Profile, StaticRoute, Wishes};
 
 use serde::{Deserialize, Serialize};

@@ -13,6 +13,7 @@ use super::sysctls::Path;
 use super::{PlanError, Profile, Wishes};
 use crate::Facts;
 use crate::facts::{Availability, Interface};
+use crate::margin::below;
 
 /// A queue that only drops what does not fit should not hold more.
 const FIFO_TIME: Duration = Duration::from_millis(20);
@@ -194,6 +195,22 @@ pub(super) fn all(
     }
     choices.sort_by_key(|choice| !choice.fits);
     if choices.is_empty() { Err(no_shaper(facts)) } else { Ok(choices) }
+}
+
+/// Every discipline that this kernel has and could put before the bottleneck of `wishes`, whatever the traffic calls for: for whoever
+/// wants to know what was not chosen.
+///
+/// # Errors
+/// As [`Plan::make`](super::Plan::make); and if no rate is given.
+pub fn disciplines(facts: &Facts, wishes: &Wishes) -> Result<Vec<String>, PlanError> {
+    let link = wishes.rate.ok_or_else(|| PlanError::Wish("give a --rate".to_owned()))?;
+    let rate = below(link);
+    let choices = all(facts, wishes, &Traffic::default(), rate)?;
+    let mut lines: Vec<String> = choices.into_iter().map(|choice| choice.line).collect();
+    lines.extend(
+        ["pfifo", "bfifo", "pfifo_fast"].iter().filter_map(|kind| shaped(facts, rate, kind)),
+    );
+    Ok(lines)
 }
 
 /// Disciplines in which each flow has a queue of its own.

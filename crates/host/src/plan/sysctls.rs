@@ -129,6 +129,7 @@ pub(super) fn wanted<'a>(
     cc: Option<&str>,
     path: Option<&Path>,
     default_qdisc: Option<&str>,
+    one_flow: bool,
 ) -> Vec<Wanted<'a>> {
     let mut all = Vec::new();
     // A value that serves stays as it is.
@@ -154,7 +155,11 @@ pub(super) fn wanted<'a>(
     }
     let profile = wishes.profile;
     let now = facts.sysctls.get(CC).map(|now| plain(now));
-    let chosen = wishes.cc.is_some() || profile == Profile::Datacenter || now.as_deref() != cc;
+    // Behind one queue it matters which it is, also to the next plan, which finds it running.
+    let chosen = wishes.cc.is_some()
+        || profile == Profile::Datacenter
+        || now.as_deref() != cc
+        || (one_flow && cc == Some("cubic") && profile.sends());
     if let Some(cc) = cc.filter(|_| chosen) {
         let (why, source) = match cc {
             "dctcp" => ("answers how much is marked, not whether", "RFC 8257"),
