@@ -179,7 +179,7 @@ fn perform(operation: Operation, watched: bool, step: &mut dyn FnMut(&Step)) {
             ready.make(&mut guard, step).unwrap();
         }
         Operation::Confirm => {
-            host.confirm(false, step).unwrap();
+            host.confirm(None, false, step).unwrap();
         }
         Operation::Rollback => {
             host.rollback(Rollback::default(), step).unwrap();
