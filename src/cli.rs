@@ -23,7 +23,7 @@ use apply::{ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StatusArgs, WatchO
 use doctor::DoctorArgs;
 use kernel::KernelCommand;
 use mtu::MtuArgs;
-use plan::PlanArgs;
+use plan::{PlanArgs, RegretArgs};
 
 /// Why nothing came of a call.
 #[derive(Debug)]
@@ -106,6 +106,12 @@ pub(crate) enum Command {
 
     #[command(hide = true, about = "Put a queue discipline on an interface that has just appeared")]
     OnBoot(OnBootArgs),
+
+    #[command(
+        hide = true,
+        about = "How far what a plan picks is from the best that the kernel has, on real Linux"
+    )]
+    Regret(RegretArgs),
 
     #[command(hide = true, about = "Take a plan back unless it is confirmed")]
     WatchOver(WatchOverArgs),
@@ -384,6 +390,7 @@ impl Command {
             Self::Kernel(command) => crate::kernel::run(&command),
             Self::Doctor(args) => crate::doctor::run(&args),
             Self::Plan(args) => crate::plan::run(&args),
+            Self::Regret(args) => crate::regret::run(&args),
             Self::Apply(args) => crate::apply::apply(&args),
             Self::Confirm(args) => crate::apply::confirm(&args),
             Self::Rollback(args) => crate::apply::rollback(&args),

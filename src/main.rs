@@ -15,6 +15,7 @@ mod plan;
 mod predict;
 mod progress;
 mod recipe;
+mod regret;
 mod replay;
 mod report;
 mod run;

@@ -5,23 +5,34 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use dualq_host::Plan;
 use dualq_host::facts::Os;
-use dualq_host::plan::{PlanError, StaticRoute, Wishes};
+use dualq_host::plan::{PlanError, Profile, Question, StaticRoute, Wishes};
+use dualq_host::{Facts, Plan};
 use dualq_units::{Rate, tc_time};
 
 use crate::cli::plan::PlanArgs;
-use crate::cli::{Failure, note_units};
+use crate::cli::{Failure, WorldName, note_units};
 use crate::output::{Output, plain, print};
-use crate::predict::{self, Prediction};
+use crate::predict::{self, Prediction, Worlds};
+use crate::world::World;
 use crate::{doctor, report};
 
+/// Nobody's bottleneck is slower: what is given without a unit is in bit/s.
+const LEAST_RATE: u64 = 1_000;
+
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
-    let wishes = wishes(args)?;
+    // What is wrong with the arguments is told before anything is read.
+    let mut wishes = wishes(args)?;
     note_units(&args.rate, args.rtt.iter().map(|rtt| ("--rtt", rtt)));
     let facts = match &args.facts {
         Some(path) => doctor::saved(path)?,
         None => doctor::here()?,
+    };
+    wishes.profile = match args.profile {
+        Some(profile) => profile.into(),
+        // Whoever gives a congestion control means the machine's own TCP.
+        None if args.cc.is_none() => Profile::fitting(&facts),
+        None => Profile::default(),
     };
     if let Some(os) = args.os.map(Os::from)
         && os != facts.os
@@ -35,8 +46,25 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
             format!("--os: the facts are of {}, not of {}; {how}", name(facts.os), name(os));
         return Err(Failure::Usage(message));
     }
-    let plan = Plan::make(&facts, &wishes)?;
-    let prediction = if args.predict { Some(predict::predict(&facts, &wishes)?) } else { None };
+    let prediction = evidence(args, &facts, &wishes)?;
+    let evidence = prediction.as_ref().map(|prediction| &prediction.evidence);
+    let mut plan = Plan::make_by(&facts, &wishes, evidence)?;
+    if args.profile.is_none() && wishes.profile == Profile::Gateway {
+        plan.notes.push(
+            "this machine forwards for others, so this is a gateway's plan: its own TCP stays as it is; --profile low-latency is for a \
+             machine that sends itself"
+                .to_owned(),
+        );
+    }
+    if let Some(word) =
+        args.rate.as_deref().filter(|word| word.to_ascii_lowercase().ends_with("bps"))
+        && let Some(rate) = wishes.rate
+    {
+        plan.notes.push(format!(
+            "{word} is {rate} in tc's words, where bps are bytes a second; an eighth of it is {}bit",
+            &word[..word.len() - "bps".len()]
+        ));
+    }
     match args.output.as_deref() {
         Some(path) if path == Path::new("-") => return print(&mut io::stdout(), &plan.write()),
         Some(path) => write(path, &plan)?,
@@ -45,12 +73,34 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     print(&mut io::stdout(), &text(args, &plan, prediction.as_ref()))
 }
 
+/// What a simulation says, where there is something to choose, or where it was asked for.
+fn evidence(
+    args: &PlanArgs,
+    facts: &Facts,
+    wishes: &Wishes,
+) -> Result<Option<Prediction>, Failure> {
+    if facts.os != Os::Linux {
+        let message = "--predict: the model has Linux's TCP, not FreeBSD's".to_owned();
+        return if args.predict { Err(Failure::Usage(message)) } else { Ok(None) };
+    }
+    if !args.predict && wishes.rate.is_none() {
+        return Ok(None);
+    }
+    let question = Question::of(facts, wishes)?;
+    let worlds = match args.world {
+        Some(WorldName::Kernel) => Worlds::Kernel(World::open(WorldName::Kernel, None)?),
+        None if args.predict => predict::where_built(),
+        None | Some(WorldName::Model) => Worlds::Model,
+    };
+    Ok(Some(predict::predict(question, args.predict, &worlds)?))
+}
+
 fn text(args: &PlanArgs, plan: &Plan, prediction: Option<&Prediction>) -> String {
     if args.json {
-        return report::plan::json(plan, prediction);
+        return report::plan::json(plan, prediction.filter(|_| args.predict));
     }
-    let mut text = report::plan::text(plan);
-    if let Some(prediction) = prediction {
+    let mut text = report::plan::text(plan, args.predict);
+    if let Some(prediction) = prediction.filter(|_| args.predict) {
         text.push('\n');
         text.push_str(&report::plan::prediction(prediction));
     }
@@ -76,6 +126,13 @@ fn read<T, E: std::fmt::Display>(
 
 fn wishes(args: &PlanArgs) -> Result<Wishes, Failure> {
     let rate = read("--rate", args.rate.as_deref(), str::parse::<Rate>)?;
+    if let Some(word) = &args.rate
+        && rate.is_some_and(|rate| (1..LEAST_RATE).contains(&rate.as_bits_per_second()))
+    {
+        return Err(Failure::Usage(format!(
+            "--rate: {word:?} is less than {LEAST_RATE} bit/s; rates have units, such as 48mbit"
+        )));
+    }
     let rtt = read("--rtt", args.rtt.as_deref(), tc_time::parse)?;
     if rtt.is_some_and(|rtt| rtt.is_zero() || rtt > Duration::from_secs(60)) {
         return Err(Failure::Usage("--rtt: give a time above 0 and up to 60s".to_owned()));
@@ -87,13 +144,17 @@ fn wishes(args: &PlanArgs) -> Result<Wishes, Failure> {
         _ => None,
     };
     Ok(Wishes {
-        profile: args.profile.into(),
+        profile: Profile::default(),
+        aim: args.aim.into(),
         rate,
         dev: args.dev.clone(),
         cc: args.cc.clone(),
         qdisc: args.qdisc.clone(),
         rtt,
         state: state(args)?,
+        tunnel: args.tunnel,
+        scalable: args.scalable,
+        link: args.link.map(Into::into),
         route,
     })
 }

@@ -1,122 +1,207 @@
-//! What a plan will bring: the model with the queue as it is, and as it will be.
+//! The trials that a plan's choice rests on, run in the worlds.
 
 use std::time::Duration;
 
-use dualq_host::Facts;
-use dualq_host::facts::Os;
-use dualq_host::plan::{Outlook, Wishes, outlook};
-use dualq_qdisc::{QdiscLine, Spec};
-use dualq_scenario::{CongestionControl, FlowGroup, Link, Plan, Scenario, Setup, Variant};
-use dualq_units::{Exact, Rate};
+use dualq_host::plan::{Evidence, Figures, Question, Trial, stand_in};
+use dualq_kernel::Store;
+use dualq_qdisc::grammar;
+use dualq_scenario::{CongestionControl, Outcome, Plan, Scenario};
+use rayon::prelude::*;
 
 use crate::cli::Failure;
-use crate::run::{Comparison, Run};
+use crate::progress::Steps;
 use crate::world::World;
 
-/// What came of it.
+/// One trial that was run.
+pub(crate) struct Run {
+    pub(crate) trial: Trial,
+    pub(crate) world: &'static str,
+    pub(crate) scenario: Scenario,
+    pub(crate) outcome: Outcome,
+}
+
+/// What was found out.
 pub(crate) struct Prediction {
-    pub(crate) comparison: Comparison,
-    /// What is assumed, and what could not be simulated: a line each.
+    pub(crate) evidence: Evidence,
+    pub(crate) runs: Vec<Run>,
+    /// What is assumed, and what could not be run: a line each.
     pub(crate) remarks: Vec<String>,
 }
 
-/// Where the bottleneck is somebody else's, its queue is not known. A thousand full packets are Linux's default, and not
-/// unusual; in bytes, for what is an aggregate on this machine is none there.
-const UNKNOWN_QUEUE: &str = "bfifo limit 1514000";
-/// What is simulated is cut so that it takes seconds.
-const MOST_PACKETS: u64 = 3_000_000;
+/// Where trials are run.
+pub(crate) enum Worlds {
+    /// In the model alone.
+    Model,
+    /// In the model, and on this kernel what the model does not have.
+    ModelAnd(World),
+    /// On this kernel alone.
+    Kernel(World),
+}
+
+/// What is simulated is cut so that all of it takes a second or two.
+const MOST_PACKETS: u64 = 100_000;
 const PACKET_BITS: u64 = 12_000;
+/// A trial is no longer than this; on slow links packets are few, and longer costs little.
+const LONGEST: Duration = Duration::from_secs(20);
+const LONGEST_SLOW: Duration = Duration::from_secs(60);
+const SLOW_BITS: u64 = 5_000_000;
+/// A transfer needs some round trips before it is what it will be.
+const ROUND_TRIPS: u32 = 10;
+/// Beyond this nothing can be learnt in a trial's time.
+const LONGEST_RTT: Duration = Duration::from_secs(2);
+/// Short transfers start 50 ms apart and are so many bytes that they are a twentieth of the link's rate.
+const SHORT: u64 = 100;
+const SHORT_SHARE: u64 = 3_200;
 const SEED: u64 = 1;
 
-pub(crate) fn predict(facts: &Facts, wishes: &Wishes) -> Result<Prediction, Failure> {
-    if facts.os != Os::Linux {
-        let message = "--predict: the model has Linux's TCP, not FreeBSD's";
-        return Err(Failure::Usage(message.to_owned()));
+/// The kernel for what the model does not have, if one is built.
+pub(crate) fn where_built() -> Worlds {
+    match Store::open().and_then(|store| store.newest()) {
+        Ok(Some(kernel)) => Worlds::ModelAnd(World::Kernel(Box::new(kernel))),
+        _ => Worlds::Model,
     }
-    let outlook = outlook(facts, wishes)?;
+}
+
+/// Runs what the question asks for: all that there is, or what the choice needs.
+pub(crate) fn predict(
+    question: Question,
+    all: bool,
+    worlds: &Worlds,
+) -> Result<Prediction, Failure> {
     let mut remarks = Vec::new();
-    let rtt = match (wishes.rtt, facts.min_rtt()) {
-        (Some(rtt), _) => rtt,
-        (None, Some(rtt)) => {
-            remarks.push(
-                "The round-trip time is the median of what the existing connections have seen."
-                    .to_owned(),
-            );
-            rtt
-        }
-        (None, None) => {
-            let message = "--predict needs a round-trip time: give --rtt, there are no connections to take it from";
-            return Err(Failure::Usage(message.to_owned()));
-        }
-    };
-    let Outlook { rate, now, after, cc, ecn } = outlook;
-    remarks.push(match &now {
-        Some(kind) => format!("Now, packets wait in {kind}; it is simulated with its defaults."),
-        None => format!(
-            "Now, the queue is taken to be in the provider's shaper, a FIFO of 1000 full packets (`{UNKNOWN_QUEUE}`): what it really \
-             is cannot be seen from here."
-        ),
-    });
-    let now = now.unwrap_or_else(|| UNKNOWN_QUEUE.to_owned());
-    let mut runs = Vec::new();
-    for (when, line, cc, ecn) in [("now", now, cc.0, ecn.0), ("after", after, cc.1, ecn.1)] {
-        // The link has the shaper's rate, so that its leaf alone says how packets wait.
-        let parsed = line.parse::<QdiscLine>();
-        let leaf = parsed.map(|line| line.spec().leaf().map_or(line.clone(), inside));
-        let (Ok(leaf), Ok(control)) = (leaf.as_ref(), cc.parse::<CongestionControl>()) else {
-            let missing = if leaf.is_err() { line } else { cc };
-            remarks
-                .push(format!("Not simulated: `{when}`, for the model does not have {missing}."));
-            continue;
-        };
-        let scenario = scenario(rate, rtt, leaf.clone(), control, ecn)?;
-        if World::Model.refuses(&scenario).is_some() {
-            let missing = match leaf.spec().unmodelled() {
-                Some(kind) => kind,
-                None => control.name(),
-            };
-            remarks
-                .push(format!("Not simulated: `{when}`, for the model does not have {missing}."));
-            continue;
-        }
-        let outcome = World::Model.run(&scenario, SEED, &mut |_| ())?;
-        let settings = vec![("plan".to_owned(), format!("{when}: {leaf}, {control}"))];
-        runs.push(Run { variant: Variant { settings, scenario }, outcomes: vec![outcome] });
+    if question.rtt > LONGEST_RTT {
+        remarks.push("Nothing is simulated with a round-trip time above 2 seconds.".to_owned());
+        return Ok(Prediction { evidence: Evidence::new(question, []), runs: Vec::new(), remarks });
     }
-    let mut base = Plan::default();
-    "prediction".clone_into(&mut base.name);
-    base.about = format!(
-        "one large transfer and ssh beside it, at {} and {} ms",
-        Exact(rate),
-        rtt.as_secs_f64() * 1e3
-    );
-    let comparison = Comparison { plan: base, seed: SEED, worlds: vec![World::Model], runs };
-    Ok(Prediction { comparison, remarks })
+    let trials = question.trials(all);
+    let seconds = length(&question).as_secs().max(1);
+    let steps = Steps::of(seconds * trials.len() as u64, "s", true);
+    let results: Result<Vec<_>, Failure> = trials
+        .into_par_iter()
+        .map(|trial| {
+            let mut part = steps.part(seconds);
+            run(&question, trial, worlds, &mut |second| part.reach(second))
+        })
+        .collect();
+    steps.clear();
+    let (mut runs, mut figures) = (Vec::new(), Vec::new());
+    for result in results? {
+        match result {
+            Ok((run, found)) => {
+                figures.push((run.trial.clone(), found));
+                runs.push(run);
+            }
+            Err(lacks) if remarks.contains(&lacks) => {}
+            Err(lacks) => remarks.push(lacks),
+        }
+    }
+    let replaced = figures.iter().any(|(_, figures): &(Trial, Figures)| figures.stand_in.is_some());
+    if replaced {
+        remarks.push(
+            "The model has no cake: fq_codel behind the same shaper stands in for it, and cake is no worse than that. With a kernel \
+             (`dualq kernel build`), --predict runs the real one."
+                .to_owned(),
+        );
+    }
+    Ok(Prediction { evidence: Evidence::new(question, figures), runs, remarks })
 }
 
-/// What is inside a shaper, as a line of its own.
-fn inside(spec: &Spec) -> QdiscLine {
-    QdiscLine::try_from(spec).expect("it was a part of a line")
-}
-
-/// One large transfer, and ssh beside it.
-fn scenario(
-    rate: Rate,
-    rtt: Duration,
-    qdisc: QdiscLine,
-    cc: CongestionControl,
-    ecn: bool,
-) -> Result<Scenario, Failure> {
-    let bits = rate.as_bits_per_second();
-    let seconds = (MOST_PACKETS * PACKET_BITS).checked_div(bits).unwrap_or(0).clamp(2, 40);
-    let flow = FlowGroup::of(cc);
-    let setup = Setup {
-        name: "prediction".to_owned(),
-        duration: Duration::from_secs(seconds),
-        warmup: Duration::from_secs(seconds / 4),
-        link: Link { rate, rtt, qdisc, ..Link::default() },
-        flow: vec![FlowGroup { ecn: flow.ecn || ecn, ..flow }],
-        ..Setup::default()
+/// Runs one trial, or says what no world has for it.
+fn run(
+    question: &Question,
+    trial: Trial,
+    worlds: &Worlds,
+    look: &mut dyn FnMut(u64),
+) -> Result<Result<(Run, Figures), String>, Failure> {
+    let (model, kernel) = match worlds {
+        Worlds::Model => (true, None),
+        Worlds::ModelAnd(kernel) => (true, Some(kernel)),
+        Worlds::Kernel(kernel) => (false, Some(kernel)),
     };
-    Scenario::try_from(setup).map_err(|error| Failure::Run(format!("prediction: {error}")))
+    let cc = trial.sender.cc.as_str();
+    let lacks = |what: &str| format!("Not simulated: {what}, which no world here has.");
+    let Ok(control) = cc.parse::<CongestionControl>() else {
+        return Ok(Err(lacks(cc)));
+    };
+    let Ok(parsed) = grammar::parse(&trial.queue) else {
+        return Ok(Err(lacks(&format!("`{}`", trial.queue))));
+    };
+    let missing = parsed.spec.unmodelled();
+    let mut scenario = scenario(question, &trial, &trial.queue)?;
+    let mut instead = None;
+    let lacking = missing.is_some() || control.algorithm().is_none();
+    let on_kernel = kernel.filter(|_| !model || lacking);
+    let world = match on_kernel.map(|kernel| (kernel, kernel.refuses(&scenario))) {
+        Some((kernel, None)) => kernel,
+        Some((_, Some(reason))) if !model => return Ok(Err(format!("Not simulated: {reason}."))),
+        _ => {
+            if control.algorithm().is_none() {
+                return Ok(Err(lacks(cc)));
+            }
+            if let Some(kind) = missing {
+                let Some(other) = stand_in(&trial.queue) else { return Ok(Err(lacks(kind))) };
+                scenario = self::scenario(question, &trial, &other)?;
+                instead = Some("fq_codel".to_owned());
+            }
+            &World::Model
+        }
+    };
+    let outcome = world.run(&scenario, SEED, look)?;
+    let base = question.rtt.as_secs_f64() * 1e3;
+    let (bulk, probe) = (&outcome.flow[0], &outcome.probe[0]);
+    let figures = Figures {
+        // Whoever was never answered waited to the end.
+        p99_ms: if probe.n > 0 {
+            probe.p99_ms - base
+        } else {
+            scenario.duration.as_secs_f64() * 1e3
+        },
+        goodput_mbit: bulk.total_mbit,
+        fairness: jain(&bulk.goodput_mbit),
+        world: world.name().to_owned(),
+        stand_in: instead,
+    };
+    Ok(Ok((Run { trial, world: world.name(), scenario, outcome }, figures)))
+}
+
+/// Jain's index: 1 if all are equal, 1/n if one has everything.
+fn jain(shares: &[f64]) -> f64 {
+    let (sum, squares) =
+        (shares.iter().sum::<f64>(), shares.iter().map(|share| share * share).sum::<f64>());
+    if squares > 0.0 { sum * sum / (shares.len() as f64 * squares) } else { 0.0 }
+}
+
+/// How long a trial is, in the scenario's time.
+fn length(question: &Question) -> Duration {
+    let bits = question.rate.as_bits_per_second().max(1);
+    let longest = if bits < SLOW_BITS { LONGEST_SLOW } else { LONGEST };
+    let by_packets = Duration::from_secs_f64((MOST_PACKETS * PACKET_BITS) as f64 / bits as f64);
+    let least = question.rtt * ROUND_TRIPS + Duration::from_millis(250);
+    by_packets.min(longest).max(least)
+}
+
+/// Large transfers, short ones beside them, and ssh.
+fn scenario(question: &Question, trial: &Trial, queue: &str) -> Result<Scenario, Failure> {
+    let bits = question.rate.as_bits_per_second();
+    let nanos = length(question).as_nanos();
+    let Trial { sender, flows, .. } = trial;
+    let (cc, ecn) = (&sender.cc, sender.ecn);
+    let (rtt, tunnel) = (question.rtt.as_nanos(), question.one_flow);
+    let short = (bits / SHORT_SHARE).clamp(500, 100_000);
+    let warmup = nanos / 4;
+    // What leaves a tunnel is single packets.
+    let source = format!(
+        "name = \"prediction\"\n\
+         duration = \"{nanos}ns\"\nwarmup = \"{warmup}ns\"\n\
+         [link]\nrate = \"{bits}bit\"\nrtt = \"{rtt}ns\"\nqdisc = \"{queue}\"\ntunnel = {tunnel}\n\
+         [sender]\ngso = {}\n\
+         [[flow]]\ncc = \"{cc}\"\ncount = {flows}\necn = {ecn}\n\
+         [[flow]]\ncc = \"{cc}\"\ncount = {SHORT}\necn = {ecn}\nsize = \"{short}b\"\nstart = \"{warmup}ns\"\n\
+         [[probe]]\nkind = \"ssh\"\ninterval = \"10ms\"\n",
+        !tunnel
+    );
+    let plan =
+        Plan::parse(&source).map_err(|error| Failure::Run(format!("prediction: {error}")))?;
+    let variant = plan.variants().into_iter().next();
+    Ok(variant.expect("a plan without lists has one variant").scenario)
 }

@@ -82,6 +82,13 @@ impl World {
                 return Some(lacks("qdisc", kind, &qdiscs));
             }
         }
+        if scenario.link.tunnel
+            && let Some(kind) = dualq_lab::tells_flows_apart(scenario.link.qdisc.spec())
+        {
+            return Some(format!(
+                "link.tunnel: on real Linux nothing makes {kind} take all packets for one flow; the model can"
+            ));
+        }
         let controls = kernel.congestion_controls();
         let flows = scenario.flow.iter().map(|group| group.cc.name());
         for cc in flows.chain(scenario.probe.iter().map(|probe| probe.cc.name())) {

@@ -169,8 +169,9 @@ fn what_cannot_be_is_refused_in_one_line() {
     let arch = facts("arch.json");
     refused(refusal(&["--facts", &arch, "--rate", "2gbit"]), 2, "more than eno1 can");
     let nobody = facts("ubuntu-20.04.json");
-    refused(refusal(&["--facts", &nobody, "--rate", "9mbit", "--predict"]), 2, "give --rtt");
     refused(refusal(&["--facts", &nobody, "--rtt", "9ms", "--predict"]), 2, "give a --rate");
+    refused(of_debian(&["--rate", "5"]), 2, "rates have units, such as 48mbit");
+    refused(of_debian(&["--aim", "speed"]), 2, "latency");
 }
 
 /// What `-o` writes is whole, is a plan, and takes the place of nothing but a plan.
@@ -183,12 +184,12 @@ fn the_plan_as_a_file() {
     let args = ["--facts", debian.as_str(), "--rate", "48mbit", "-o", path];
     assert!(stdout(&args).contains(&format!("dualq apply {path}")));
     let first = fs::read_to_string(path).unwrap();
-    assert!(first.contains("after = \"cake bandwidth 48mbit\""), "{first}");
+    assert!(first.contains("after = \"cake bandwidth 45600kbit\""), "{first}");
     assert_eq!(stdout(&["--facts", &debian, "--rate", "48mbit", "-o", "-"]), first);
 
     // Another plan may take its place.
     stdout(&["--facts", &debian, "--rate", "20mbit", "-o", path]);
-    assert!(fs::read_to_string(path).unwrap().contains("cake bandwidth 20mbit"));
+    assert!(fs::read_to_string(path).unwrap().contains("cake bandwidth 19mbit"));
 
     fs::write(path, "precious\n").unwrap();
     let (status, line) = refusal(&args);
@@ -227,34 +228,120 @@ fn this_machine() {
     }
 }
 
-/// The model says what the plan would bring: a deep queue now, a short one after.
+/// The model says what the plan would bring: a deep queue now, a short one after, with one flow and with twenty.
 #[test]
 fn the_prediction() {
     let arch = facts("arch.json");
-    let args = ["--facts", &arch, "--rate", "20mbit", "--rtt", "40ms", "--predict", "--json"];
+    let args = [
+        "--facts",
+        &arch,
+        "--rate",
+        "20mbit",
+        "--rtt",
+        "40ms",
+        "--predict",
+        "--world",
+        "model",
+        "--json",
+    ];
     let document: Value = serde_json::from_str(&stdout(&args)).unwrap();
-    let runs = document["prediction"]["runs"].as_array().unwrap();
-    assert_eq!(runs.len(), 2);
-    let of = |run: usize| {
-        let outcome = &runs[run]["outcome"];
-        let mean = outcome["probe"][0]["mean_ms"].as_f64().unwrap();
-        (mean - 40.0, outcome["goodput_mbit"].as_f64().unwrap())
+    let prediction = &document["prediction"];
+    assert_eq!(prediction["chosen"], "cake bandwidth 19mbit");
+    let runs = prediction["runs"].as_array().unwrap();
+    let p99 = |queue: &str, flows: u64| {
+        let found = runs.iter().find(|run| run["queue"] == queue && run["flows"] == flows);
+        found.unwrap_or_else(|| panic!("{queue}, {flows}"))["p99_above_base_ms"].as_f64().unwrap()
     };
-    assert_eq!(runs[0]["scenario"]["link"]["qdisc"], "bfifo limit 1514000");
-    assert_eq!(runs[1]["scenario"]["link"]["qdisc"], "dualpi2");
-    let ((now, before), (after, goodput)) = (of(0), of(1));
-    assert!(now > 100.0 && after < 30.0, "{now} ms, then {after} ms");
-    assert!(goodput > 0.9 * before, "{before} Mbit/s, then {goodput}");
+    for flows in [1, 4, 20] {
+        assert!(p99("bfifo limit 1514000", flows) > 100.0);
+        assert!(p99("htb rate 19mbit leaf fq_codel", flows) < 10.0);
+        // The model has no cake.
+        assert!(p99("cake bandwidth 19mbit", flows) < 10.0);
+    }
+    assert!(p99("htb rate 19mbit leaf dualpi2", 4) > p99("htb rate 19mbit leaf fq_codel", 4));
+    let cake = runs.iter().find(|run| run["queue"] == "cake bandwidth 19mbit").unwrap();
+    assert_eq!(cake["stand_in"], "fq_codel");
+    assert_eq!(cake["scenario"]["link"]["qdisc"], "htb rate 19mbit leaf fq_codel");
+    assert!(cake["is_chosen"] == true && cake["is_now"] == false);
 
-    // What the model does not have is said, not guessed.
+    // A table for people; who gives no round-trip time is told which was taken.
+    let nobody = facts("ubuntu-20.04.json");
+    let args = ["--facts", &nobody, "--rate", "9mbit", "--predict", "--world", "model"];
+    let shown = stdout(&args);
+    for part in [
+        "100 ms (assumed; give --rtt)",
+        "The model has no cake: fq_codel behind the same shaper stands in for it",
+        "now     bfifo limit 1514000",
+        "chosen  cake bandwidth 8550kbit",
+        "model, as fq_codel",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    // The plan as a file has the table too, and the same choice without --predict.
+    let plan = stdout(&["--facts", &nobody, "--rate", "9mbit", "-o", "-"]);
+    assert!(plan.contains("chosen, cake bandwidth 8550kbit; "), "{plan}");
+
+    // Twice the same bytes.
+    assert_eq!(stdout(&args), shown);
+}
+
+/// BBR in a tunnel: the congestion control goes with the queue, and the table shows which of the two cures.
+#[test]
+fn in_a_tunnel_the_congestion_control_goes_with_the_queue() {
+    let mut saved: Value = serde_json::from_str(
+        &fs::read_to_string(format!("{}/{FACTS}/arch.json", env!("CARGO_MANIFEST_DIR"))).unwrap(),
+    )
+    .unwrap();
+    saved["sysctls"]["net.ipv4.tcp_congestion_control"] = "bbr".into();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("relay.json");
+    fs::write(&path, saved.to_string()).unwrap();
+    let path = path.to_str().unwrap();
+    let args = [
+        "--facts",
+        path,
+        "--rate",
+        "50mbit",
+        "--rtt",
+        "48ms",
+        "--tunnel",
+        "--predict",
+        "--world",
+        "model",
+        "--json",
+    ];
+    let document: Value = serde_json::from_str(&stdout(&args)).unwrap();
+    let changes = document["plan"]["change"].as_array().unwrap();
+    let line =
+        changes.iter().find(|change| change["what"] == "qdisc").unwrap()["after"].as_str().unwrap();
+    assert!(line.starts_with("htb rate 47500kbit leaf dualpi2"), "{line}");
+    let cc = changes.iter().find(|change| change["key"] == "net.ipv4.tcp_congestion_control");
+    assert_eq!(cc.unwrap()["after"], "cubic");
+    let runs = document["prediction"]["runs"].as_array().unwrap();
+    let p99 = |cc: &str| {
+        let of = |run: &&Value| run["queue"] == line && run["cc"] == cc && run["flows"] == 4;
+        runs.iter().find(of).unwrap()["p99_above_base_ms"].as_f64().unwrap()
+    };
+    assert!(p99("bbr") > 100.0 && p99("cubic") < 40.0, "{} {}", p99("bbr"), p99("cubic"));
+}
+
+/// A rate in bytes is tc's word, and a trap.
+#[test]
+fn bytes_are_told_from_bits() {
     let debian = facts("debian-10.json");
-    let shown = stdout(&["--facts", &debian, "--rate", "20mbit", "--predict"]);
-    assert!(shown.contains("Not simulated: `after`, for the model does not have cake."), "{shown}");
-    assert!(shown.contains("now: bfifo limit 1514000, cubic"), "{shown}");
-    let container = facts("container.json");
-    let shown = stdout(&["--facts", &container, "--rtt", "9ms", "--predict"]);
-    assert!(
-        shown.contains("Not simulated: `now`, for the model does not have noqueue."),
-        "{shown}"
-    );
+    let shown = stdout(&["--facts", &debian, "--rate", "6mbps"]);
+    assert!(shown.contains("6mbps is 48Mbit in tc's words"), "{shown}");
+}
+
+/// Whoever asks for a queue that is worse than what is there is told so first.
+#[test]
+fn worse_than_now_is_the_first_line() {
+    let debian = facts("debian-12.json");
+    // Four BBR flows keep their own queue where nothing drops; dualpi2 and pie drop, and they do not listen.
+    let args =
+        ["--facts", &debian, "--rate", "50mbit", "--rtt", "48ms", "--qdisc", "pie", "--cc", "bbr"];
+    let shown = stdout(&args);
+    assert!(shown.starts_with("worse than now in the simulation: ssh's p99 is "), "{shown}");
+    let plan = stdout(&[&args[..], &["-o", "-"]].concat());
+    assert!(plan.contains("about = \"worse than now in the simulation"), "{plan}");
 }

@@ -4,32 +4,41 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use dualq_host::facts::Os;
-use dualq_host::plan::Profile;
+use dualq_host::plan::{Aim, LinkKind, Profile};
+
+use super::WorldName;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   A host behind a provider's 50 Mbit/s limit, as a file to look at and to apply:
-    dualq plan --rate 48mbit -o plan.toml
+    dualq plan --rate 50mbit -o plan.toml
 
-  What would it bring?
-    dualq plan --rate 48mbit --rtt 48ms --predict
+  What would it bring, beside all else that this kernel has?
+    dualq plan --rate 50mbit --rtt 48ms --predict
+
+  A relay whose traffic is inside one tunnel:
+    dualq plan --rate 50mbit --tunnel
 
   For another machine:
     ssh vps dualq doctor --json > vps.json
-    dualq plan --facts vps.json --rate 48mbit --cc bbr
+    dualq plan --facts vps.json --rate 50mbit --cc bbr
 
   For FreeBSD, from what `sysctl -a` says there; dualq does not apply that:
-    dualq plan --facts freebsd.txt --os freebsd --cc dctcp --rate 48mbit
+    dualq plan --facts freebsd.txt --os freebsd --cc dctcp --rate 50mbit
 
 Nothing is changed. The exit status is 0 also if there is nothing to change.";
 
 #[derive(Args)]
 pub(crate) struct PlanArgs {
-    /// What the machine is mostly for
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) profile: ProfileName,
+    /// What the machine is mostly for [default: gateway if it forwards for others, else low-latency]
+    #[arg(long, value_enum)]
+    pub(crate) profile: Option<ProfileName>,
 
-    /// The bottleneck's rate in tc's words: a shaper is put before it, so a little below the real limit
+    /// What the queue discipline is chosen for
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) aim: AimName,
+
+    /// The bottleneck's rate in tc's words, as the provider says it: the shaper that is put before it is a twentieth slower
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub(crate) rate: Option<String>,
 
@@ -41,11 +50,11 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "CC")]
     pub(crate) cc: Option<String>,
 
-    /// A queue discipline in tc's words [default: the best that the kernel has]
+    /// A queue discipline in tc's words [default: the best of those that the kernel has, by a simulation]
     #[arg(long, value_name = "QDISC")]
     pub(crate) qdisc: Option<String>,
 
-    /// The round-trip time of the paths that matter [default: what existing connections have seen]
+    /// The round-trip time of the paths that matter [default: what existing connections have seen, or 100ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) rtt: Option<String>,
 
@@ -65,9 +74,25 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 
-    /// Simulate one large transfer with ssh beside it, as it is now and after the plan
+    /// All that matters travels inside one tunnel: a queue sees one flow
+    #[arg(long)]
+    pub(crate) tunnel: bool,
+
+    /// The senders are scalable: Prague, or DCTCP in a network of your own
+    #[arg(long)]
+    pub(crate) scalable: bool,
+
+    /// What the bottleneck's link adds to each packet
+    #[arg(long, value_enum)]
+    pub(crate) link: Option<LinkName>,
+
+    /// Show what is simulated: 1, 4 and 20 large transfers with short ones and ssh beside them, now and with all that the kernel has
     #[arg(long)]
     pub(crate) predict: bool,
+
+    /// Where to simulate [default: the model, and with --predict a kernel, if one is built, for what the model does not have]
+    #[arg(long, value_name = "WORLD", value_enum)]
+    pub(crate) world: Option<WorldName>,
 
     /// On FreeBSD: a destination to which packets are to be smaller, such as 10.4.0.0/16
     #[arg(long, value_name = "NET", requires_all = ["via", "mtu"])]
@@ -86,11 +111,25 @@ pub(crate) struct PlanArgs {
     pub(crate) json: bool,
 }
 
+#[derive(Args)]
+pub(crate) struct RegretArgs {
+    /// Saved facts: `dualq doctor --json`
+    #[arg(value_name = "FACTS", required = true)]
+    pub(crate) facts: Vec<PathBuf>,
+
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show no progress bar
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+}
+
 /// What a machine is mostly for.
-#[derive(Clone, Copy, Default, ValueEnum)]
+#[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum ProfileName {
     /// Short answers while large transfers run beside them
-    #[default]
     LowLatency,
     /// Large transfers
     Bulk,
@@ -107,6 +146,49 @@ impl From<ProfileName> for Profile {
             ProfileName::Bulk => Self::Bulk,
             ProfileName::Datacenter => Self::Datacenter,
             ProfileName::Gateway => Self::Gateway,
+        }
+    }
+}
+
+/// What the queue discipline is chosen for.
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub(crate) enum AimName {
+    /// The shortest answers under load, for at most a twentieth of the throughput
+    #[default]
+    Latency,
+    /// The most throughput
+    Throughput,
+    /// Equal shares
+    Fair,
+}
+
+impl From<AimName> for Aim {
+    fn from(name: AimName) -> Self {
+        match name {
+            AimName::Latency => Self::Latency,
+            AimName::Throughput => Self::Throughput,
+            AimName::Fair => Self::Fair,
+        }
+    }
+}
+
+/// The kind of link that the bottleneck is.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum LinkName {
+    /// VDSL2 with PPPoE
+    Dsl,
+    /// Cable
+    Docsis,
+    /// Ethernet
+    Ethernet,
+}
+
+impl From<LinkName> for LinkKind {
+    fn from(name: LinkName) -> Self {
+        match name {
+            LinkName::Dsl => Self::Dsl,
+            LinkName::Docsis => Self::Docsis,
+            LinkName::Ethernet => Self::Ethernet,
         }
     }
 }

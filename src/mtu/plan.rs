@@ -42,6 +42,7 @@ pub(super) fn make(surveys: &[Survey], cure: CureName) -> Result<Option<Plan>, F
         about,
         os: Os::Linux,
         kernel: read(KERNEL)?,
+        evidence: Vec::new(),
         notes: vec![note.to_owned()],
         changes,
     };

@@ -18,7 +18,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use dualq_units::Rate;
 
 /// The table as text: columns two spaces apart, those from `first_number` on aligned to the right.
-fn render(mut table: Table, first_number: usize) -> String {
+pub(crate) fn render(mut table: Table, first_number: usize) -> String {
     table.load_style(presets::NOTHING);
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));

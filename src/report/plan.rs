@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use comfy_table::Table;
 use dualq_host::Plan;
-use dualq_host::plan::{Change, What};
-use serde_json::{Value, json};
+use dualq_host::plan::{Change, FLOWS, Trial, What};
+use serde_json::json;
 use similar::TextDiff;
 
-use super::run;
+use super::render;
 use crate::predict::Prediction;
 
 /// The version of the JSON document's form.
@@ -16,8 +17,8 @@ const JSON_VERSION: u32 = 1;
 /// Reasons are broken here; what is to be typed or compared is not.
 const WIDTH: usize = 96;
 
-/// The changes in their order, and what is to be known.
-pub(crate) fn text(plan: &Plan) -> String {
+/// The changes in their order, and what is to be known; what was simulated too, unless a table comes after it.
+pub(crate) fn text(plan: &Plan, has_table: bool) -> String {
     let mut text = format!("{}\n", plan.about);
     if plan.changes.is_empty() {
         text.push_str("\nNothing is to be changed: all of it is so already.\n");
@@ -27,6 +28,12 @@ pub(crate) fn text(plan: &Plan) -> String {
         text.push_str(&difference(change));
         wrapped(&mut text, "    ", &change.why);
         wrapped(&mut text, "    ", &format!("({})", change.source));
+    }
+    if !plan.evidence.is_empty() && !has_table {
+        text.push_str("\nSimulated:\n");
+        for line in &plan.evidence {
+            wrapped(&mut text, "  - ", line);
+        }
     }
     if !plan.notes.is_empty() {
         text.push_str("\nTo know:\n");
@@ -97,22 +104,95 @@ fn wrapped(text: &mut String, first: &str, paragraph: &str) {
     let _ = writeln!(text, "{line}");
 }
 
-/// What the model says, as `dualq run` shows it.
+/// What was simulated, the worst first: a row for each queue with each sender.
 pub(crate) fn prediction(prediction: &Prediction) -> String {
-    let mut text = run::text(&prediction.comparison);
+    let evidence = &prediction.evidence;
+    let question = evidence.question();
+    let mut text = String::new();
+    let rows = evidence.rows();
+    if !rows.is_empty() {
+        let rtt = question.rtt.as_secs_f64() * 1e3;
+        let title = format!(
+            "Simulated at {} and {rtt} ms ({}), the worst first: large transfers, short ones and ssh beside them. The p99 of ssh's \
+             round trips is above the base, in ms; goodput and fairness are the least of the three.",
+            question.rate, question.rtt_from
+        );
+        wrapped(&mut text, "", &title);
+        let mut table = Table::new();
+        let columns = FLOWS
+            .map(|flows| if flows == 1 { "1 flow".to_owned() } else { format!("{flows} flows") });
+        let mut header = vec![String::new(), "queue".to_owned(), "sender".to_owned()];
+        header.extend(columns);
+        header.extend(["Mbit/s", "fairness", "world"].map(str::to_owned));
+        table.set_header(header);
+        for row in rows {
+            let mark = if row.queue == question.now {
+                "now"
+            } else if row.queue == evidence.chosen() {
+                "chosen"
+            } else {
+                ""
+            };
+            let ecn = if row.sender.ecn { ", ECN" } else { "" };
+            let mut cells =
+                vec![mark.to_owned(), row.queue.to_owned(), format!("{}{ecn}", row.sender.cc)];
+            cells.extend(FLOWS.map(|flows| {
+                let figures = evidence.of(row.queue, row.sender, flows);
+                figures.map_or("-".to_owned(), |figures| format!("{:.1}", figures.p99_ms))
+            }));
+            let figures = row.worst.1;
+            let stand_in = figures.stand_in.as_ref();
+            let stand_in = stand_in.map_or(String::new(), |other| format!(", as {other}"));
+            cells.push(format!("{:.2}", row.least.0));
+            cells.push(format!("{:.3}", row.least.1));
+            cells.push(format!("{}{stand_in}", figures.world));
+            table.add_row(cells);
+        }
+        let _ = writeln!(text, "\n{}", render(table, 3));
+    }
+    if !question.now_known {
+        let remark = format!(
+            "Now, the queue is taken to be in the provider's shaper, a FIFO of 1000 full packets (`{}`): what it really is cannot be \
+             seen from here.",
+            question.now
+        );
+        wrapped(&mut text, "", &remark);
+    }
     for remark in &prediction.remarks {
         wrapped(&mut text, "", remark);
     }
     text
 }
 
-/// One document: the plan, and what the model says if it was asked.
+/// One document: the plan, and what was simulated if that was asked for.
 pub(crate) fn json(plan: &Plan, prediction: Option<&Prediction>) -> String {
     let mut document = json!({ "version": JSON_VERSION, "command": "plan", "plan": plan });
     if let Some(prediction) = prediction {
-        let runs: Value =
-            serde_json::from_str(&run::json(&prediction.comparison)).unwrap_or_default();
-        document["prediction"] = json!({ "runs": runs["runs"], "remarks": prediction.remarks });
+        let evidence = &prediction.evidence;
+        let runs = prediction.runs.iter().map(|run| {
+            let Trial { queue, sender, flows } = &run.trial;
+            let figures = evidence.of(queue, sender, *flows);
+            json!({
+                "queue": queue,
+                "is_now": *queue == evidence.question().now,
+                "is_chosen": queue == evidence.chosen(),
+                "cc": sender.cc,
+                "ecn": sender.ecn,
+                "flows": flows,
+                "p99_above_base_ms": figures.map(|figures| figures.p99_ms),
+                "goodput_mbit": figures.map(|figures| figures.goodput_mbit),
+                "fairness": figures.map(|figures| figures.fairness),
+                "stand_in": figures.and_then(|figures| figures.stand_in.as_ref()),
+                "world": run.world,
+                "scenario": run.scenario,
+                "outcome": run.outcome,
+            })
+        });
+        document["prediction"] = json!({
+            "chosen": evidence.chosen(),
+            "runs": runs.collect::<Vec<_>>(),
+            "remarks": prediction.remarks,
+        });
     }
     format!("{document:#}\n")
 }

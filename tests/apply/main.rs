@@ -41,6 +41,7 @@ pub(crate) fn plan(changes: impl IntoIterator<Item = What>) -> Plan {
         about: "a plan for tests".to_owned(),
         os: Os::Linux,
         kernel,
+        evidence: Vec::new(),
         notes: Vec::new(),
         changes: changes.into_iter().map(change).collect(),
     }

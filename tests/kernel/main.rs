@@ -6,6 +6,7 @@ mod doctor;
 mod endings;
 mod exec;
 mod missing;
+mod regret;
 mod run;
 mod sysctls;
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod knowledge;
+mod margin;
 mod root;
 
 #[cfg(target_os = "linux")]

@@ -60,6 +60,17 @@ fn where_all_is_well_nothing_is_found() {
     }
 }
 
+/// All traffic goes into a tunnel.
+fn tunnel_has_all(facts: &mut Facts, driver: &str) {
+    let mut tunnel = facts.interfaces[0].clone();
+    (tunnel.name, tunnel.driver) = ("vpn0".to_owned(), Some(driver.to_owned()));
+    facts.interfaces.push(tunnel);
+    facts.interfaces[1].qdiscs.truncate(1);
+    facts.interfaces[1].qdiscs[0].kind = "fq_codel".to_owned();
+    facts.interfaces[1].qdiscs[0].options = None;
+    facts.default_routes[0].dev = "vpn0".to_owned();
+}
+
 /// What makes a healthy machine ill.
 type Illness = fn(&mut Facts);
 
@@ -69,8 +80,30 @@ const ILLNESSES: &[(&str, Harm, Illness)] = &[
         facts.interfaces[0].qdiscs[0].options = Some("rate 50Mbit burst 1598b".to_owned());
     }),
     ("several-bbr", Harm::High, |facts| connections(facts, "bbr", 2, "48ms")),
-    ("several-bbr", Harm::Medium, |facts| {
+    // Kept apart, it harms nobody else.
+    ("several-bbr", Harm::Note, |facts| {
         set(facts, "net.ipv4.tcp_congestion_control", "bbr");
+        facts.interfaces[0].qdiscs[1].kind = "fq_codel".to_owned();
+    }),
+    // Inside a tunnel that hides them, nothing keeps them apart.
+    ("several-bbr", Harm::High, |facts| {
+        set(facts, "net.ipv4.tcp_congestion_control", "bbr");
+        tunnel_has_all(facts, "tun");
+        facts.interfaces[1].qdiscs[0].kind = "fq_codel".to_owned();
+    }),
+    ("tunnel-is-one-flow", Harm::Medium, |facts| {
+        tunnel_has_all(facts, "tun");
+        facts.interfaces[0].qdiscs[1].kind = "fq_codel".to_owned();
+    }),
+    ("tunnel-is-one-flow", Harm::Note, |facts| {
+        tunnel_has_all(facts, "tun");
+        facts.default_routes[0].dev = facts.interfaces[0].name.clone();
+        facts.interfaces[0].qdiscs[1].kind = "fq_codel".to_owned();
+    }),
+    // WireGuard hides them before Linux 5.7.
+    ("tunnel-is-one-flow", Harm::Medium, |facts| {
+        facts.kernel.release = "5.4.0-generic".to_owned();
+        tunnel_has_all(facts, "wireguard");
         facts.interfaces[0].qdiscs[1].kind = "fq_codel".to_owned();
     }),
     ("dctcp-on-the-internet", Harm::High, |facts| connections(facts, "dctcp", 1, "48ms")),
@@ -104,8 +137,18 @@ const ILLNESSES: &[(&str, Harm, Illness)] = &[
         only_qdisc(facts, "pfifo_fast", None);
         facts.interfaces[0].qdiscs[0].handle = "0:".to_owned();
     }),
+    // Where flows are kept apart, nothing is lost.
+    ("no-dualpi2", Harm::Note, |facts| {
+        facts.qdiscs.insert("dualpi2".to_owned(), Availability::Absent);
+    }),
+    ("no-dualpi2", Harm::Medium, |facts| {
+        for kind in ["dualpi2", "cake", "fq_codel", "fq"] {
+            facts.qdiscs.insert(kind.to_owned(), Availability::Absent);
+        }
+    }),
     ("no-dualpi2", Harm::Medium, |facts| {
         facts.qdiscs.insert("dualpi2".to_owned(), Availability::Absent);
+        tunnel_has_all(facts, "tun");
     }),
     ("tc-without-dualpi2", Harm::Medium, |facts| facts.tc.as_mut().unwrap().dualpi2 = false),
     ("module-blocked", Harm::Medium, |facts| {

@@ -144,6 +144,9 @@ impl Dumbbell {
         add_qdisc(&mut netlink, &place, &shaper, seed)?;
         let place = Place { link: bottleneck, parent: CLASS, handle: LEAF };
         add_qdisc(&mut netlink, &place, link.qdisc.spec(), seed)?;
+        if link.tunnel {
+            one_flow(&mut netlink, &place, link.qdisc.spec())?;
+        }
         Ok(Self { senders, router, receiver, _path: path, netlink, bottleneck })
     }
 
@@ -193,6 +196,30 @@ fn add_qdisc(netlink: &mut Netlink, place: &Place, spec: &Spec, seed: u64) -> Re
         options.seed.get_or_insert(seed);
     }
     Ok(netlink.add_qdisc(place, &spec)?)
+}
+
+/// Makes a queue take all packets for one flow, as if they were inside one tunnel.
+fn one_flow(netlink: &mut Netlink, place: &Place, spec: &Spec) -> Result<(), LabError> {
+    if let Some(kind) = tells_flows_apart(spec) {
+        let message = format!("{kind} cannot be made to see one flow (link.tunnel)");
+        return Err(LabError::Scenario(message));
+    }
+    // Others have one queue, or one for each class of packets, whatever flows there are.
+    match levels(spec).last() {
+        Some(Spec::FqCodel(_) | Spec::Cake(_)) => Ok(netlink.one_flow(place, spec)?),
+        _ => Ok(()),
+    }
+}
+
+fn levels(spec: &Spec) -> impl Iterator<Item = &Spec> {
+    std::iter::successors(Some(spec), |spec| spec.leaf())
+}
+
+/// The discipline that tells flows apart in a way that no filter changes, if there is one: `link.tunnel` cannot be had with it on
+/// real Linux.
+#[must_use]
+pub fn tells_flows_apart(spec: &Spec) -> Option<&'static str> {
+    levels(spec).find(|spec| matches!(spec, Spec::Fq(_))).map(Spec::kind)
 }
 
 fn delay(

@@ -14,5 +14,6 @@ mod sockets;
 mod taps;
 mod tcp_info;
 
+pub use dumbbell::tells_flows_apart;
 pub use error::LabError;
 pub use experiment::run;

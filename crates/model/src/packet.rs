@@ -12,6 +12,8 @@ const MEMORY_OVERHEAD: u32 = 768;
 pub(crate) struct Packet {
     /// The connection's number.
     pub(crate) connection: u32,
+    /// The flow that the queue takes it for: in a tunnel, all are one.
+    pub(crate) flow: u32,
     pub(crate) data: Data,
 }
 
@@ -20,7 +22,7 @@ impl Packet {
     #[inline]
     pub(crate) fn segments(mut self, segment: &mut impl FnMut(Self)) {
         while self.data.segments > 1 {
-            segment(Self { connection: self.connection, data: self.data.split_first() });
+            segment(Self { data: self.data.split_first(), ..self });
         }
         segment(self);
     }
@@ -60,6 +62,6 @@ impl dualq_qdisc::Packet for Packet {
 impl FlowPacket for Packet {
     #[inline]
     fn flow(&self) -> u32 {
-        self.connection
+        self.flow
     }
 }

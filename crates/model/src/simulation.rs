@@ -444,7 +444,8 @@ impl<'a> Simulation<'a> {
         if strikes(self.device.loss, &mut self.random) {
             return;
         }
-        let packet = Packet { connection: number, data: transmission.data };
+        let flow = if self.scenario.link.tunnel { 0 } else { number };
+        let packet = Packet { connection: number, flow, data: transmission.data };
         if self.scenario.sender.gso {
             self.enqueue(packet);
         } else {

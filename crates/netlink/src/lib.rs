@@ -33,6 +33,7 @@ mod connection;
 mod dump;
 mod error;
 mod ethtool;
+mod filter;
 mod handle;
 mod kinds;
 mod learn;

@@ -31,6 +31,7 @@ pub struct Plan {
     qdisc: Vec<QdiscLine>,
     loss: Vec<Loss>,
     mtu: Vec<u32>,
+    tunnel: Vec<bool>,
     sender_qdisc: Vec<QdiscLine>,
     gso: Vec<bool>,
     read_interval: Vec<Duration>,
@@ -119,7 +120,7 @@ impl Plan {
         set(&mut base.interval, top.one("interval", word)?);
 
         let link = &mut base.link;
-        let (mut rate, mut rtt, mut qdisc, mut loss, mut mtu) = Default::default();
+        let (mut rate, mut rtt, mut qdisc, mut loss, mut mtu, mut tunnel) = Default::default();
         if let Some(mut table) = top.table("link")? {
             rate = values(table.list("rate", word)?);
             rtt = values(table.list("rtt", word)?);
@@ -138,6 +139,7 @@ impl Plan {
             qdisc = values(table.list("qdisc", word)?);
             loss = values(table.list("loss", word)?);
             mtu = values(table.list("mtu", number(MTUS))?);
+            tunnel = values(table.list("tunnel", boolean)?);
             table.finish()?;
         }
         let (mut sender_qdisc, mut gso, mut read_interval) = Default::default();
@@ -170,6 +172,7 @@ impl Plan {
             qdisc: list_or(qdisc, &base.link.qdisc),
             loss: list_or(loss, &base.link.loss),
             mtu: list_or(mtu, &base.link.mtu),
+            tunnel: list_or(tunnel, &base.link.tunnel),
             sender_qdisc: list_or(sender_qdisc, &base.sender.qdisc),
             gso: list_or(gso, &base.sender.gso),
             read_interval: list_or(read_interval, &base.receiver.read_interval),
@@ -232,7 +235,8 @@ impl Plan {
     fn variants_count(&self) -> usize {
         let link =
             [self.rate.len(), self.rtt.len(), self.qdisc.len(), self.loss.len(), self.mtu.len()];
-        let ends = [self.sender_qdisc.len(), self.gso.len(), self.read_interval.len()];
+        let ends =
+            [self.tunnel.len(), self.sender_qdisc.len(), self.gso.len(), self.read_interval.len()];
         let flows = self
             .flows
             .iter()
@@ -257,6 +261,7 @@ impl Plan {
         base.link.qdisc.clone_from(&self.qdisc[0]);
         base.link.loss = self.loss[0];
         base.link.mtu = self.mtu[0];
+        base.link.tunnel = self.tunnel[0];
         base.sender.qdisc.clone_from(&self.sender_qdisc[0]);
         base.sender.gso = self.gso[0];
         base.receiver.read_interval = self.read_interval[0];
@@ -270,6 +275,7 @@ impl Plan {
         vary(&mut drafts, "rtt", &self.rtt, |s, v| s.link.rtt = *v, Word::write);
         vary(&mut drafts, "loss", &self.loss, |s, v| s.link.loss = *v, Word::write);
         vary(&mut drafts, "mtu", &self.mtu, |s, v| s.link.mtu = *v, u32::to_string);
+        vary(&mut drafts, "tunnel", &self.tunnel, |s, v| s.link.tunnel = *v, bool::to_string);
         let set = |s: &mut Setup, v: &QdiscLine| s.sender.qdisc.clone_from(v);
         vary(&mut drafts, "sender qdisc", &self.sender_qdisc, set, Word::write);
         vary(&mut drafts, "gso", &self.gso, |s, v| s.sender.gso = *v, bool::to_string);

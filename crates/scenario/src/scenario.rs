@@ -142,6 +142,11 @@ fn is_default_interval(interval: &Duration) -> bool {
     *interval == DEFAULT_INTERVAL
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 const fn default_tick() -> Duration {
     DEFAULT_TICK
 }
@@ -171,6 +176,9 @@ pub struct Link {
     pub loss: Loss,
     /// The largest IP packet, in bytes.
     pub mtu: u32,
+    /// Whether all flows and probes travel inside one tunnel: the queue sees one flow.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub tunnel: bool,
 }
 
 impl Default for Link {
@@ -182,6 +190,7 @@ impl Default for Link {
             qdisc: "dualpi2".parse().expect("a qdisc"),
             loss: Loss::NONE,
             mtu: 1500,
+            tunnel: false,
         }
     }
 }

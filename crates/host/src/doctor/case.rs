@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dualq_units::{Bytes, Rate, tc_time};
 
-use crate::facts::{Availability, Facts, Interface, Qdisc, Setting};
+use crate::facts::{Availability, Facts, Interface, Qdisc, Setting, Tunnel};
 
 /// Disciplines that hold what they have room for.
 pub(super) const FIFOS: [&str; 3] = ["pfifo_fast", "pfifo", "bfifo"];
@@ -12,23 +12,11 @@ pub(super) const FIFOS: [&str; 3] = ["pfifo_fast", "pfifo", "bfifo"];
 const MANAGING: [&str; 8] =
     ["cake", "codel", "dualpi2", "fq_codel", "fq_pie", "pie", "red", "cake_mq"];
 
-/// Drivers of devices that send through another, or to a program.
-const TUNNELS: [&str; 14] = [
-    "wireguard",
-    "tun",
-    "ipip",
-    "gre",
-    "gretap",
-    "ip6gre",
-    "ip6tnl",
-    "sit",
-    "vti",
-    "xfrm",
-    "ppp",
-    "geneve",
-    "vxlan",
-    "ipvlan",
-];
+/// Disciplines in which each flow has a queue of its own.
+pub(super) const APART: [&str; 5] = ["cake", "cake_mq", "fq", "fq_codel", "fq_pie"];
+
+/// Drivers of devices that send through another, or to a program, beside those that [`Facts::tunnels`] knows.
+const OTHER_TUNNELS: [&str; 2] = ["ppp", "ipvlan"];
 
 /// A machine, and what its user knows of its bottleneck.
 pub(super) struct Case<'a> {
@@ -73,11 +61,20 @@ impl<'a> Case<'a> {
         Some((uplink, root(uplink)?))
     }
 
+    /// Devices that are up and make the path's MTU smaller than the link's.
     pub(super) fn tunnels(&self) -> impl Iterator<Item = &'a Interface> {
-        self.facts.interfaces.iter().filter(|interface| {
+        let facts = self.facts;
+        facts.interfaces.iter().filter(move |interface| {
+            let other = |driver: &str| OTHER_TUNNELS.contains(&driver);
             interface.up
-                && interface.driver.as_deref().is_some_and(|driver| TUNNELS.contains(&driver))
+                && (facts.tunnel(interface).is_some()
+                    || interface.driver.as_deref().is_some_and(other))
         })
+    }
+
+    /// The tunnel inside of which all traffic is, if a queue sees one flow of it.
+    pub(super) fn hidden(&self) -> Option<Tunnel<'a>> {
+        self.facts.hidden_in()
     }
 
     /// The settings of a key that are read at a start; the last wins.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::case::{Case, leaf_kind, leaves, manages, shown};
+use super::case::{APART, Case, leaf_kind, leaves, manages, shown};
 use super::{Finding, Harm};
 use crate::facts::Availability;
 
@@ -26,19 +26,30 @@ pub(super) fn several_bbr(case: &Case<'_>) -> Option<Finding> {
     let users = users(case, "bbr").filter(|_| default || case.connections("bbr") > 1)?;
     let uplink = case.uplink()?;
     let kind = leaf_kind(uplink).filter(|kind| manages(kind))?;
-    // These keep flows apart, so that those that do not listen harm mostly themselves.
-    let apart = ["cake", "fq_codel", "fq_pie"].contains(&kind);
+    // These keep flows apart, so that those that do not listen harm nobody else: unless all are one flow to them.
+    let apart = APART.contains(&kind) && case.hidden().is_none();
     Some(Finding {
         id: "several-bbr",
-        harm: if apart { Harm::Medium } else { Harm::High },
+        harm: if apart { Harm::Note } else { Harm::High },
         seen: format!("{users}, and {} has {kind}.", uplink.name),
-        why: "BBR version 1, Linux's, answers neither to marks nor to single losses, by which an AQM asks flows to slow down. Several of \
-              them keep its queue full: with 4 at 50 Mbit/s and 48 ms, DualPI2 drops 5 % of all packets, and one in a hundred answers to \
-              an ssh-like probe takes 342 ms or longer."
-            .to_owned(),
-        cure: "cubic, with ECN, under an AQM; BBR with fq where nothing manages the bottleneck's queue. Try yours: `dualq run --cc \
-               bbr --cc cubic`."
-            .to_owned(),
+        why: if apart {
+            format!(
+                "BBR version 1, Linux's, answers neither to marks nor to single losses, by which an AQM asks flows to slow down. {kind} \
+                 keeps flows apart, so that it harms nobody else: with 4 at 48 Mbit/s and 48 ms, an ssh-like probe waits less than 1 ms."
+            )
+        } else {
+            "BBR version 1, Linux's, answers neither to marks nor to single losses, by which an AQM asks flows to slow down. Several of \
+             them keep its queue full: with 4 at 50 Mbit/s and 48 ms, DualPI2 drops a tenth of all packets, and one in a hundred answers to \
+             an ssh-like probe takes 342 ms or longer."
+                .to_owned()
+        },
+        cure: if apart {
+            "Nothing."
+        } else {
+            "fq_codel or cake, which keep flows apart; inside a tunnel, where nothing does, cubic, with ECN. `dualq plan` chooses; try \
+             yours: `dualq run --cc bbr --cc cubic`."
+        }
+        .to_owned(),
         source: "draft-cardwell-iccrg-bbr-congestion-control-00 section 3; Linux 7.3, measured",
     })
 }

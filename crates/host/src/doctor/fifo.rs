@@ -12,6 +12,8 @@ use crate::facts::{Interface, Qdisc};
 pub(crate) const LONG: u64 = 1000;
 /// A queue as long as this is felt.
 pub(crate) const LATE: Duration = Duration::from_millis(50);
+/// Less can hardly be held: no sender keeps fewer packets on the way.
+const FEW: u64 = 12;
 /// The rate in an example.
 const SLOW: Rate = Rate::from_mbit(50);
 
@@ -41,10 +43,16 @@ pub(super) fn long_fifo(case: &Case<'_>) -> Option<Finding> {
     let name = &uplink.name;
     let (leaf, (holds, bytes)) =
         leaves(uplink).find_map(|leaf| Some((leaf, capacity(uplink, leaf)?)))?;
+    // A few packets take that long themselves where the link is slow.
+    let late = |rate: Rate| {
+        LATE.max(rate.transmission_time(Bytes(FEW * u64::from(uplink.mtu.saturating_add(14)))))
+    };
     let long = bytes >= LONG * u64::from(uplink.mtu);
     let at = |rate: Rate| rate.transmission_time(Bytes(bytes));
     let (harm, how_long) = match shaped(uplink).or_else(|| speed(uplink)) {
-        Some(rate) if at(rate) >= LATE => (Harm::High, format!("{} at {rate}", shown(at(rate)))),
+        Some(rate) if at(rate) >= late(rate) => {
+            (Harm::High, format!("{} at {rate}", shown(at(rate))))
+        }
         _ if !long => return None,
         Some(rate) => (Harm::Low, format!("{} at {rate}", shown(at(rate)))),
         // How fast a virtual device is, it does not say.
@@ -55,7 +63,7 @@ pub(super) fn long_fifo(case: &Case<'_>) -> Option<Finding> {
     };
     let classful = CLASSFUL.contains(&leaf.kind.as_str());
     let kind = &leaf.kind;
-    let cure = match better(case, &["fq_codel", "dualpi2", "pie", "fq"]) {
+    let cure = match better(case, &["fq_codel", "fq", "dualpi2", "pie"]) {
         None => format!("`ip link set {name} txqueuelen 100`; this kernel has nothing better."),
         Some(better) if classful => {
             format!(

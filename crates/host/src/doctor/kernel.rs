@@ -1,6 +1,6 @@
 //! What the kernel and tc can do.
 
-use super::case::Case;
+use super::case::{Case, better};
 use super::{Finding, Harm};
 use crate::facts::Availability;
 
@@ -16,19 +16,30 @@ pub(super) fn no_dualpi2(case: &Case<'_>) -> Option<Finding> {
         "Linux has dualpi2 since 6.17, but this kernel was built without it (CONFIG_NET_SCH_DUALPI2), as Debian's are. \
          Here `tc qdisc replace ... dualpi2` fails."
     };
-    let instead = ["cake", "fq_codel", "pie"];
-    let instead = instead.into_iter().find(|kind| {
-        matches!(case.qdisc_available(kind), Some(Availability::Ready | Availability::Module))
-    });
-    let cure = match instead {
-        Some(kind) => format!(
-            "Use {kind}, which this kernel has; or start a kernel that has CONFIG_NET_SCH_DUALPI2."
+    let apart = better(case, &["cake", "fq_codel", "fq"]);
+    let (harm, cure) = match (apart, case.hidden()) {
+        (Some(kind), None) => (
+            Harm::Note,
+            format!(
+                "Nothing: {kind}, which this kernel has, keeps flows apart, and is better wherever it can tell them apart. DualPI2 is for \
+                 scalable senders (Prague, DCTCP) and for what is inside one tunnel."
+            ),
         ),
-        None => "Start a kernel that has CONFIG_NET_SCH_DUALPI2.".to_owned(),
+        (_, hidden) => {
+            let why = hidden.map_or(String::new(), |tunnel| {
+                format!(" for what is inside the tunnel {}", tunnel.interface.name)
+            });
+            let instead = better(case, &["pie", "codel", "fq_codel"]);
+            let use_it = instead.map_or(String::new(), |kind| {
+                format!("Use {kind}{why}, which this kernel has; or start")
+            });
+            let start = if use_it.is_empty() { "Start" } else { &use_it };
+            (Harm::Medium, format!("{start} a kernel that has CONFIG_NET_SCH_DUALPI2."))
+        }
     };
     Some(Finding {
         id: "no-dualpi2",
-        harm: Harm::Medium,
+        harm,
         seen: format!("Linux {release} has no dualpi2."),
         why: why.to_owned(),
         cure,

@@ -93,6 +93,7 @@ const CHECKS: &[Check] = &[
     buffers::notsent_lowat,
     congestion::bbr_without_fq,
     congestion::ecn_is_classic,
+    queue::tunnel_is_one_flow,
     queue::default_target,
     queue::no_queue,
 ];

@@ -5,20 +5,17 @@ use std::time::Duration;
 use dualq_units::Rate;
 
 use super::case::{
-    Case, FIFOS, better, drain, has_shaper, leaf_kind, leaves, manages, root, shaped, shown, speed,
+    APART, Case, FIFOS, better, drain, has_shaper, leaf_kind, leaves, manages, root, shaped, shown,
+    speed,
 };
 use super::{Finding, Harm};
-use crate::facts::Interface;
+use crate::facts::{Interface, Sight};
+use crate::margin::below;
 
 /// Disciplines that pace or share, but are no cure for a queue elsewhere either.
 const SHARING: [&str; 2] = ["fq", "sfq"];
 /// The length of a full aggregate of segments.
 const AGGREGATE: u32 = 65_536;
-
-/// What a shaper is set to: dualq's own habit, and that of most guides.
-fn below(rate: Rate) -> Rate {
-    Rate::from_bits_per_second(rate.as_bits_per_second() / 100 * 95)
-}
 
 pub(super) fn no_local_rate(case: &Case<'_>) -> Option<Finding> {
     let (uplink, _) = case.root()?;
@@ -32,13 +29,16 @@ pub(super) fn no_local_rate(case: &Case<'_>) -> Option<Finding> {
         // The link itself is the bottleneck: its driver's queue fills, and the discipline's above it.
         (Some(rate), Some(speed)) if speed <= rate => return None,
         (Some(rate), _) => {
-            let inside = if cures { Some(kind) } else { better(case, &["dualpi2", "fq_codel", "pie"]) };
+            let inside = if cures { Some(kind) } else { better(case, &["fq_codel", "fq", "dualpi2", "pie"]) };
             let by_hand = below(rate);
             let inside = inside.map_or(String::new(), |kind| format!(" with {kind} inside"));
             (
                 Harm::High,
                 format!("{name} has {kind} and no rate of its own, and the bottleneck is {rate}."),
-                format!("Shape below the bottleneck: `dualq plan --rate {rate}`, or by hand cake at {by_hand}, or htb{inside}."),
+                format!(
+                    "Shape below the bottleneck: `dualq plan --rate {rate}` puts a shaper of {by_hand} there; by hand, cake at {by_hand}, \
+                     or htb{inside}."
+                ),
             )
         }
         // A FIFO is told of by itself.
@@ -85,7 +85,7 @@ pub(super) fn shaper_not_below(case: &Case<'_>) -> Option<Finding> {
         why: "The slower of two queues fills. A local shaper that is as fast as the bottleneck leaves the queue there, where nobody \
               here can manage it."
             .to_owned(),
-        cure: format!("Set the local rate a few percent below: {}.", below(rate)),
+        cure: format!("Set the local rate a twentieth below, {}: `dualq plan --rate {rate}` does.", below(rate)),
         source: "RFC 7567 section 4.1",
     })
 }
@@ -99,11 +99,14 @@ pub(super) fn default_not_applied(case: &Case<'_>) -> Option<Finding> {
     };
     let differs = |interface: &&Interface| leaves(interface).any(|leaf| leaf.kind != default);
     let interface = case.facts.interfaces.iter().filter(by_itself).find(differs)?;
+    // A plan of dualq's said that it is for the next start.
+    let planned = case.settings("net.core.default_qdisc").last();
+    let planned = planned.is_some_and(|setting| setting.file.ends_with("-dualq.conf"));
     let name = &interface.name;
     let has = leaf_kind(interface).unwrap_or("others");
     Some(Finding {
         id: "default-qdisc-not-applied",
-        harm: Harm::Medium,
+        harm: if planned { Harm::Low } else { Harm::Medium },
         seen: format!("net.core.default_qdisc is {default}, but {name} has {has}."),
         why: "The default is taken when an interface gets its first queue discipline. Those that are up keep what they have."
             .to_owned(),
@@ -226,9 +229,45 @@ pub(super) fn no_queue(case: &Case<'_>) -> Option<Finding> {
         why: "A virtual device hands its packets on at once; they queue where they are sent at last. Nothing here manages that queue."
             .to_owned(),
         cure: match case.rate {
-            Some(rate) => format!("A shaper gives it one: `dualq plan --rate {rate}`, or cake or htb at {}.", below(rate)),
+            Some(rate) => format!("A shaper gives it one: `dualq plan --rate {rate}`, or by hand cake or htb at {}.", below(rate)),
             None => "If the bottleneck is further on, a shaper gives it a queue: cake or htb, below the bottleneck's rate.".to_owned(),
         },
         source: "net/sched/sch_generic.c: noqueue_qdisc_ops",
+    })
+}
+
+pub(super) fn tunnel_is_one_flow(case: &Case<'_>) -> Option<Finding> {
+    let uplink = case.uplink()?;
+    // The default route is by the tunnel itself: its packets leave by another device, with flows or one flow.
+    let all = case.hidden();
+    let one = |tunnel: &crate::facts::Tunnel<'_>| tunnel.sight == Sight::OneFlow;
+    let tunnel = all.or_else(|| case.facts.tunnels().find(one))?;
+    let below = case.facts.interfaces.iter().filter(|interface| {
+        interface.up
+            && interface.name != tunnel.interface.name
+            && case.facts.tunnel(interface).is_none()
+    });
+    let apart =
+        |interface: &&Interface| leaf_kind(interface).is_some_and(|kind| APART.contains(&kind));
+    let below = if all.is_some() {
+        below.clone().find(apart)?
+    } else {
+        Some(uplink).filter(|it| apart(it))?
+    };
+    let (name, kind) = (&tunnel.interface.name, leaf_kind(below)?);
+    let dev = &below.name;
+    Some(Finding {
+        id: "tunnel-is-one-flow",
+        harm: if all.is_some() { Harm::Medium } else { Harm::Note },
+        seen: format!("{name} is a tunnel ({}), and {dev} has {kind}.", tunnel.kind),
+        why: format!(
+            "All that is inside the tunnel is one flow to the queue of {dev}: {kind} keeps nothing in it apart, and one transfer makes all \
+             others wait."
+        ),
+        cure: format!(
+            "If most traffic is inside: a shaper on {name} itself, whose queue sees the flows (`dualq plan --dev {name} --rate RATE`), or \
+             one queue that stays short (`dualq plan --dev {dev} --rate RATE --tunnel`)."
+        ),
+        source: "RFC 8290 section 6.2; tc-cake(8)",
     })
 }

@@ -13,6 +13,7 @@ mod saved;
 mod sysctl;
 mod sysctl_output;
 mod tc;
+mod tunnels;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,6 +24,7 @@ pub use saved::FactsError;
 pub(crate) use sysctl::dotted;
 pub use sysctl::{KEYS, SYSCTL_CONF, settings};
 pub use tc::program as tc_program;
+pub use tunnels::{Sight, Tunnel};
 
 use dualq_units::tc_time;
 use serde::{Deserialize, Serialize};

@@ -51,6 +51,10 @@ impl Plan {
             text("about", &self.about)?;
             text("kernel", &self.kernel)?;
             self.notes.iter().try_for_each(|note| text("a note", note))?;
+            self.evidence.iter().try_for_each(|line| text("a line of evidence", line))?;
+            if self.evidence.len() > MOST_CHANGES {
+                return Err(format!("a plan has at most {MOST_CHANGES} lines of evidence"));
+            }
             if self.changes.len() > MOST_CHANGES || self.notes.len() > MOST_CHANGES {
                 return Err(format!("a plan has at most {MOST_CHANGES} changes and as many notes"));
             }

@@ -17,6 +17,8 @@ struct Document {
     os: Os,
     kernel: String,
     #[serde(default)]
+    evidence: Vec<String>,
+    #[serde(default)]
     notes: Vec<String>,
     #[serde(default)]
     change: Vec<Spanned<Entry>>,
@@ -155,6 +157,7 @@ impl Plan {
             about: document.about,
             os: document.os,
             kernel: document.kernel,
+            evidence: document.evidence,
             notes: document.notes,
             changes: Vec::new(),
         };

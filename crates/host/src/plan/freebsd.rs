@@ -135,6 +135,7 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
         about: format!("{}{rate}, FreeBSD {}", wishes.profile.name(), facts.kernel.release),
         os: Os::FreeBsd,
         kernel: facts.kernel.release.clone(),
+        evidence: Vec::new(),
         notes,
         changes: draft.changes,
     };

@@ -3,13 +3,15 @@
 use dualq_qdisc::grammar;
 use dualq_units::Rate;
 
+use super::options::{Choice, Traffic};
 use super::sysctls::{self, Path, Wanted};
-use super::{Change, FORMAT, Plan, PlanError, Profile, What, Wishes, boot, check, queue};
+use super::{Change, Evidence, FORMAT, Plan, PlanError, Profile, What, Wishes, boot, check, queue};
 use crate::Facts;
 use crate::facts::{Availability, Interface, Os};
 use crate::program::how_to_install;
 
 pub(super) const ECN: &str = "net.ipv4.tcp_ecn";
+pub(super) const CC: &str = "net.ipv4.tcp_congestion_control";
 
 /// Whether a value of that sysctl asks for ECN, AccECN included.
 pub(super) fn asks_for_ecn(value: Option<&String>) -> bool {
@@ -24,6 +26,9 @@ fn interface<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<&'a Interface, Pla
     let wish = |message| Err(PlanError::Wish(message));
     let default = facts.default_routes.first().map(|route| &route.dev);
     let Some(dev) = wishes.dev.as_ref().or(default) else {
+        if names().is_empty() {
+            return wish("there is no default route, and no interface to plan for".to_owned());
+        }
         return wish(format!(
             "there is no default route: say by --dev which of {}",
             names().join(", ")
@@ -39,23 +44,35 @@ fn interface<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<&'a Interface, Pla
     }
 }
 
-/// The congestion control that will be: wished for, or the profile's, or the one that there is.
-fn congestion_control(facts: &Facts, wishes: &Wishes) -> Result<Option<String>, PlanError> {
-    let key = "net.ipv4.tcp_congestion_control";
-    let running = facts.sysctls.get(key).cloned();
-    let wished = match (&wishes.cc, wishes.profile) {
-        (Some(cc), _) => cc.as_str(),
-        (None, Profile::Datacenter) => "dctcp",
-        (None, _) => return Ok(running),
-    };
+/// The congestion control that will be: wished for, or the profile's, or what suits the queue, or the one that there is.
+fn congestion_control(
+    facts: &Facts,
+    wishes: &Wishes,
+    interface: &Interface,
+) -> Result<Option<String>, PlanError> {
+    let running = facts.sysctls.get(CC).cloned();
     let known = |cc: &str| match facts.congestion_controls.get(cc) {
         Some(Availability::Ready | Availability::Unknown) => true,
         Some(Availability::Module) => queue::can_load(facts, &format!("tcp_{cc}")),
         Some(Availability::Absent) | None => false,
     };
+    let wished = match (&wishes.cc, wishes.profile) {
+        (Some(cc), _) => cc.as_str(),
+        (None, Profile::Datacenter) => "dctcp",
+        // Where flows share one queue, one that does not answer to it makes all others wait.
+        (None, profile)
+            if profile.sends()
+                && running.as_deref() == Some("bbr")
+                && known("cubic")
+                && !Traffic::of(facts, wishes, interface, None).is_apart() =>
+        {
+            "cubic"
+        }
+        (None, _) => return Ok(running),
+    };
     if known(wished) {
         if running.is_none() {
-            let message = format!("--cc: the facts do not tell {key}, so it cannot be changed");
+            let message = format!("--cc: the facts do not tell {CC}, so it cannot be changed");
             return Err(PlanError::Wish(message));
         }
         return Ok(Some(wished.to_owned()));
@@ -74,11 +91,19 @@ pub(super) struct Decision<'a> {
     pub(super) interface: &'a Interface,
     pub(super) cc: Option<String>,
     pub(super) queue: queue::Queue,
+    /// What the queue was chosen from, if there was a choice.
+    pub(super) choices: Vec<Choice>,
+    pub(super) traffic: Traffic,
     pub(super) rate: Option<Rate>,
     pub(super) wanted: Vec<Wanted<'a>>,
 }
 
-pub(super) fn decide<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<Decision<'a>, PlanError> {
+/// Decides; `pick` is the line of a queue discipline, one of those that could be chosen.
+pub(super) fn decide<'a>(
+    facts: &'a Facts,
+    wishes: &Wishes,
+    pick: Option<&str>,
+) -> Result<Decision<'a>, PlanError> {
     if wishes.route.is_some() {
         let message = "--route, --via and --mtu are for FreeBSD".to_owned();
         return Err(PlanError::Wish(message));
@@ -89,16 +114,24 @@ pub(super) fn decide<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<Decision<'
         ));
     }
     let interface = interface(facts, wishes)?;
-    let cc = congestion_control(facts, wishes)?;
-    let queue = queue::choose(facts, wishes, interface, cc.as_deref())?;
-    let speed = interface.speed.as_deref().and_then(|speed| speed.parse().ok());
+    let cc = congestion_control(facts, wishes, interface)?;
+    let traffic = Traffic::of(facts, wishes, interface, cc.as_deref());
+    let (queue, choices) = queue::choose(facts, wishes, interface, cc.as_deref(), &traffic, pick)?;
+    let speed = queue::speed(interface);
     let line = queue.line.as_deref().and_then(|line| grammar::parse(line).ok());
     let shaped = wishes.rate.or_else(|| queue::shaper_rate(&line?.spec));
     // An interface's speed says little of the path behind it.
     let path = Path::of(facts, wishes, shaped);
     let rate = shaped.or(speed);
-    let wanted = sysctls::wanted(facts, wishes, cc.as_deref(), path.as_ref(), queue.default);
-    Ok(Decision { interface, cc, queue, rate, wanted })
+    let wanted = sysctls::wanted(
+        facts,
+        wishes,
+        cc.as_deref(),
+        path.as_ref(),
+        queue.default,
+        !traffic.is_apart(),
+    );
+    Ok(Decision { interface, cc, queue, choices, traffic, rate, wanted })
 }
 
 /// A plan that grows.
@@ -110,9 +143,21 @@ pub(super) struct Draft<'a> {
     state: Option<&'a str>,
 }
 
-pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
-    let Decision { interface, cc, mut queue, wanted, .. } = decide(facts, wishes)?;
-    let notes = std::mem::take(&mut queue.notes);
+pub(super) fn make(
+    facts: &Facts,
+    wishes: &Wishes,
+    evidence: Option<&Evidence>,
+) -> Result<Plan, PlanError> {
+    let pick = evidence.map(Evidence::chosen);
+    let Decision { interface, cc, mut queue, wanted, .. } = decide(facts, wishes, pick)?;
+    let mut notes = std::mem::take(&mut queue.notes);
+    if let Some(better) = evidence.and_then(Evidence::better) {
+        notes.push(format!(
+            "in the simulation {} is better, with a p99 of {:.1} ms; it is not chosen, for its flows share one queue, and the next \
+             sender may not listen: --qdisc asks for it",
+            better.queue, better.worst.1.p99_ms
+        ));
+    }
     let state = wishes.state.as_deref().filter(|state| *state != boot::USUAL_STATE);
     if let Some(Err(message)) = state.map(boot::state) {
         return Err(PlanError::Wish(format!("--state: {message}")));
@@ -128,6 +173,16 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
     if cc.as_deref() == Some("bbr") && asks_for_ecn(facts.sysctls.get(ECN)) {
         draft.notes.push(format!(
             "{ECN} is on, and bbr does not answer marks: its packets are spared the drops that others get"
+        ));
+    }
+    let others = facts.connections.as_ref().map_or(0, |known| {
+        let of_others =
+            known.by_congestion_control.iter().filter(|(name, _)| cc.as_ref() != Some(*name));
+        of_others.map(|(_, count)| *count).sum()
+    });
+    if others > 0 && facts.sysctls.get(CC) != cc.as_ref() {
+        draft.notes.push(format!(
+            "the {others} connections that are there keep their congestion control until they end"
         ));
     }
     let boot_file = draft.qdisc(interface, &queue);
@@ -154,11 +209,14 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
     let machine = distribution.into_iter().find(|name| !name.is_empty());
     let machine = machine.map_or(String::new(), |name| format!(", {name}"));
     let rate = wishes.rate.map_or(String::new(), |rate| format!(" at {}", queue::rate_words(rate)));
+    let warning = evidence.and_then(Evidence::warning);
+    let warning = warning.map_or(String::new(), |warning| format!("{warning}: "));
     let plan = Plan {
         format: FORMAT,
-        about: format!("{} on {}{rate}{machine}", wishes.profile.name(), interface.name),
+        about: format!("{warning}{} on {}{rate}{machine}", wishes.profile.name(), interface.name),
         os: Os::Linux,
         kernel: facts.kernel.release.clone(),
+        evidence: evidence.map_or_else(Vec::new, Evidence::lines),
         notes: draft.notes,
         changes: draft.changes,
     };

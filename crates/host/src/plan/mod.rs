@@ -7,9 +7,10 @@ mod boot;
 pub(crate) mod check;
 mod document;
 mod error;
+mod evidence;
 mod freebsd;
 mod linux;
-mod outlook;
+mod options;
 mod queue;
 mod sysctl_file;
 mod sysctls;
@@ -19,8 +20,9 @@ mod wishes;
 pub(crate) use boot::{Caller, USUAL_STATE, callers};
 pub use boot::{PLANNED, is_planned};
 pub use error::PlanError;
-pub use outlook::{Outlook, outlook};
-pub use wishes::{Profile, StaticRoute, Wishes};
+pub use evidence::{Evidence, FLOWS, Figures, Question, Row, Sender, Trial, stand_in};
+pub use options::disciplines;
+pub use wishes::{Aim, LinkKind, Profile, StaticRoute, Wishes};
 
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,9 @@ pub struct Plan {
     pub os: Os,
     /// The kernel that it was made for, `uname -r`: what another can do may differ.
     pub kernel: String,
+    /// What a simulation said of what is there and of what could be, a line each: the worst first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
     /// What is given up or to be known: a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -120,13 +125,25 @@ pub enum What {
 }
 
 impl Plan {
-    /// Chooses what to change on a machine.
+    /// Chooses what to change on a machine by what its traffic calls for, without a simulation.
     ///
     /// # Errors
     /// [`PlanError::Wish`] if the machine cannot do what is wished for.
     pub fn make(facts: &Facts, wishes: &Wishes) -> Result<Self, PlanError> {
+        Self::make_by(facts, wishes, None)
+    }
+
+    /// As [`make`](Self::make), but among the queue disciplines that the traffic calls for, `evidence` decides.
+    ///
+    /// # Errors
+    /// As [`make`](Self::make).
+    pub fn make_by(
+        facts: &Facts,
+        wishes: &Wishes,
+        evidence: Option<&Evidence>,
+    ) -> Result<Self, PlanError> {
         match facts.os {
-            Os::Linux => linux::make(facts, wishes),
+            Os::Linux => linux::make(facts, wishes, evidence),
             Os::FreeBsd => freebsd::make(facts, wishes),
         }
     }

@@ -5,17 +5,18 @@ use std::time::Duration;
 use dualq_qdisc::{Device, Spec, grammar};
 use dualq_units::{Bytes, Exact, Rate};
 
-use super::{PlanError, Profile, Wishes};
+use super::options::{self, Choice, Traffic};
+use super::sysctls::Path;
+use super::{LinkKind, PlanError, Profile, Wishes};
 use crate::Facts;
-use crate::facts::{Availability, Blocked, Interface};
+use crate::facts::{Availability, Blocked, Interface, Sight};
+use crate::margin::below;
 
 /// What is to be at the root of the interface.
 #[derive(Debug)]
 pub(super) struct Queue {
     /// The line; `None` if what is there is to stay.
     pub(super) line: Option<String>,
-    /// Whether it has a shaper.
-    pub(super) shaped: bool,
     pub(super) why: String,
     pub(super) source: &'static str,
     pub(super) notes: Vec<String>,
@@ -29,16 +30,14 @@ pub(super) const KEEPING_APART: [&str; 5] = ["fq", "fq_codel", "cake", "dualpi2"
 const MANY: Rate = Rate::from_mbit(1000);
 /// What is put before a link that is known by its rate only is a little slower than that.
 const BURST_TIME: Duration = Duration::from_millis(4);
-/// A queue that only drops what does not fit should not hold more.
-const FIFO_TIME: Duration = Duration::from_millis(20);
-const FULL_FRAME: u64 = 1514;
+pub(super) const FULL_FRAME: u64 = 1514;
 
 /// A rate in tc's words, without rounding.
 pub(super) fn rate_words(rate: Rate) -> String {
     Exact(rate).to_string().to_lowercase()
 }
 
-fn bytes_in(rate: Rate, time: Duration) -> u64 {
+pub(super) fn bytes_in(rate: Rate, time: Duration) -> u64 {
     let bits = u128::from(rate.as_bits_per_second()) * time.as_nanos() / 1_000_000_000;
     u64::try_from(bits / 8).unwrap_or(u64::MAX)
 }
@@ -49,7 +48,7 @@ pub(super) fn can_load(facts: &Facts, module: &str) -> bool {
     facts.kernel.modules && !facts.kernel.blocked.iter().any(blocked)
 }
 
-fn has(facts: &Facts, kind: &str) -> bool {
+pub(super) fn has(facts: &Facts, kind: &str) -> bool {
     // FIFOs are part of the scheduler itself.
     matches!(kind, "pfifo" | "bfifo" | "pfifo_fast")
         || match facts.qdiscs.get(kind) {
@@ -107,7 +106,7 @@ pub(super) fn is_there(interface: &Interface, spec: &Spec) -> bool {
 }
 
 /// `leaf` behind a shaper, if the kernel has one.
-fn shaped(facts: &Facts, rate: Rate, leaf: &str) -> Option<String> {
+pub(super) fn shaped(facts: &Facts, rate: Rate, leaf: &str) -> Option<String> {
     let words = rate_words(rate);
     if has(facts, "htb") {
         return Some(format!("htb rate {words} leaf {leaf}"));
@@ -117,143 +116,48 @@ fn shaped(facts: &Facts, rate: Rate, leaf: &str) -> Option<String> {
     has(facts, "tbf").then(|| format!("tbf rate {words} burst {burst}b latency 50ms leaf {leaf}"))
 }
 
-/// fq_codel whose target is no less than the time that a packet takes.
-fn fq_codel(rate: Rate) -> String {
-    let packet = rate.transmission_time(Bytes(FULL_FRAME));
-    if packet * 3 / 2 <= Duration::from_millis(5) {
-        return "fq_codel".to_owned();
-    }
-    let target = (packet * 3 / 2).as_millis() + 1;
-    format!("fq_codel target {target}ms interval {}ms", 100.max(target * 10))
-}
-
-/// Chooses for a rate that is known.
-fn behind_a_shaper(
-    facts: &Facts,
-    profile: Profile,
-    rate: Rate,
-    cc: Option<&str>,
-) -> Result<Queue, PlanError> {
-    let datacenter = profile == Profile::Datacenter;
-    let done = |line: String, why: &str, source: &'static str, notes: Vec<String>| {
-        Ok(Queue {
-            line: Some(line),
-            shaped: true,
-            why: why.to_owned(),
-            source,
-            notes,
-            default: None,
-        })
-    };
-    let mut notes = Vec::new();
-    let dualpi2 = if datacenter { "dualpi2 any_ect" } else { "dualpi2" };
-    if let Some(line) = has(facts, "dualpi2").then(|| shaped(facts, rate, dualpi2)).flatten() {
-        if cc == Some("bbr") {
-            notes.push(
-                "bbr answers neither ECN nor loss: several such flows make dualpi2 drop about 5 % of all packets; with more \
-                 than one, --qdisc fq_codel serves better"
-                    .to_owned(),
-            );
-        }
-        let why = if datacenter {
-            "the queue is where the shaper is; any_ect puts DCTCP's ECT(0) under the step marking of 1 ms"
-        } else {
-            "the queue is where the shaper is, and dualpi2 keeps it short: 15 ms for classic flows, its default target, 1 ms for \
-             L4S flows"
-        };
-        return done(line, why, "RFC 9332 §2.4, tc-dualpi2(8), tc-htb(8)", notes);
-    }
-    let lacks = match facts.qdiscs.get("dualpi2") {
-        Some(Availability::Unknown) => "it is not known whether this kernel has dualpi2",
-        _ if facts.kernel.version() < (6, 17) => {
-            "this kernel has no dualpi2, which came with Linux 6.17"
-        }
-        Some(Availability::Module) => "dualpi2 is a module that cannot be loaded here",
-        _ if has(facts, "dualpi2") => "this kernel has neither htb nor tbf to shape before dualpi2",
-        _ => "this kernel is built without dualpi2",
-    };
-    notes.push(format!(
-        "{lacks}: lost is the L4S queue, 1 ms for Prague and for DCTCP with any_ect"
-    ));
-    if datacenter
-        && let Some(leaf) = has(facts, "fq_codel").then_some("fq_codel ce_threshold 1ms")
-        && let Some(line) = shaped(facts, rate, leaf)
-    {
-        let why = "without dualpi2, fq_codel's ce_threshold gives DCTCP the shallow marking that it needs";
-        return done(line, why, "RFC 8257 §4.1, tc-fq_codel(8)", notes);
-    }
-    if has(facts, "cake") {
-        let why = "the queue is where the shaper is; cake keeps each flow's queue and each host's share apart";
-        let line = format!("cake bandwidth {}", rate_words(rate));
-        return done(line, why, "tc-cake(8)", notes);
-    }
-    if let Some(line) =
-        has(facts, "fq_codel").then(|| shaped(facts, rate, &fq_codel(rate))).flatten()
-    {
-        notes.push(
-            "without cake too: lost are fairness between hosts and the splitting of aggregates in the queue".to_owned(),
-        );
-        let why = "the queue is where the shaper is; fq_codel keeps each flow's queue apart and drops early";
-        return done(line, why, "RFC 8290, tc-htb(8), tc-fq_codel(8)", notes);
-    }
-    let packets = (bytes_in(rate, FIFO_TIME) / FULL_FRAME).max(10);
-    if let Some(line) = shaped(facts, rate, &format!("pfifo limit {packets}")) {
-        notes.push(
-            "without cake and fq_codel too: lost is all management of the queue; it is only kept small, so it drops in bursts, \
-             and flows are not kept apart"
-                .to_owned(),
-        );
-        let why = format!("a queue of {packets} packets, 20 ms at this rate, is at least bounded");
-        return done(line, &why, "tc-pfifo(8), RFC 7567 §1.2", notes);
-    }
-    let unknown = |kind: &&str| facts.qdiscs.get(*kind) == Some(&Availability::Unknown);
-    if ["htb", "tbf", "cake"].iter().any(unknown) {
-        return Err(PlanError::Wish(
-            "nothing here tells whether this kernel has htb, tbf or cake, one of which --rate needs; to try, say what by --qdisc, \
-             such as 'htb rate 48mbit leaf fq_codel'"
-                .to_owned(),
-        ));
-    }
-    Err(PlanError::Wish(
-        "this kernel has no shaper, neither htb nor tbf nor cake: --rate cannot be had here; see `dualq doctor`"
-            .to_owned(),
-    ))
-}
-
-/// Chooses for an interface whose own speed is all that is known.
+/// Chooses for an interface that is the bottleneck itself, or of which nothing but its own speed is known.
 fn without_a_shaper(
     facts: &Facts,
-    profile: Profile,
+    wishes: &Wishes,
     interface: &Interface,
     cc: Option<&str>,
+    traffic: &Traffic,
 ) -> Queue {
-    let dev = &interface.name;
-    let mut notes = vec![format!(
-        "without --rate there is no shaper: a qdisc helps only where the queue is, so this one helps only if {dev} itself is the \
-         bottleneck; if the provider limits it, give a --rate a little below that limit, from which buffers follow too"
-    )];
+    let (dev, profile) = (&interface.name, wishes.profile);
+    let mut notes = Vec::new();
+    if wishes.rate.is_none() {
+        notes.push(format!(
+            "without --rate there is no shaper: a qdisc helps only where the queue is, so this one helps only if {dev} itself is the \
+             bottleneck; if the provider limits it, give the --rate of that limit, from which buffers follow too"
+        ));
+    } else {
+        notes.push(format!(
+            "{dev} itself has that rate: its queue is here already, and needs no shaper"
+        ));
+    }
     let root = interface.qdiscs.iter().find(|qdisc| qdisc.parent == "root");
     let root = root.map_or("", |qdisc| qdisc.kind.as_str());
     let stays = |why: &str, notes, default| Queue {
         line: None,
-        shaped: false,
         why: why.to_owned(),
         source: "tc-fq_codel(8), tc-fq(8)",
         notes,
         default,
     };
+    let first = |kinds: &[&'static str]| kinds.iter().copied().find(|kind| has(facts, kind));
     let wanted = match profile {
-        Profile::Datacenter if has(facts, "dualpi2") => Some("dualpi2 any_ect"),
-        Profile::Datacenter if has(facts, "fq_codel") => Some("fq_codel ce_threshold 1ms"),
+        Profile::Datacenter if first(&["dualpi2", "fq_codel"]).is_some() => {
+            first(&["dualpi2", "fq_codel"])
+        }
         _ if root == "noqueue" => {
             notes.push(format!("{dev} has no queue at all (noqueue); it is left so"));
             return stays("", notes, None);
         }
+        _ if traffic.scalable || !traffic.is_apart() => first(&["dualpi2", "fq_codel", "pie"]),
         // BBR sends at the rate that it measured, and fq is what paces each flow.
-        _ if profile.sends() && cc == Some("bbr") && has(facts, "fq") => Some("fq"),
-        _ if profile == Profile::LowLatency && has(facts, "dualpi2") => Some("dualpi2"),
-        _ if has(facts, "fq_codel") => Some("fq_codel"),
-        _ => None,
+        _ if profile.sends() && cc == Some("bbr") => first(&["fq", "fq_codel", "cake"]),
+        _ => first(&["fq_codel", "cake", "fq", "dualpi2", "pie"]),
     };
     let Some(wanted) = wanted else {
         notes.push(format!("this kernel has no better queue than what {dev} has; it is left so"));
@@ -263,7 +167,8 @@ fn without_a_shaper(
     let kinds = interface.qdiscs.iter().filter(|qdisc| qdisc.kind != "mq");
     let managed = interface.qdiscs.len() > usize::from(root == "mq")
         && kinds.clone().all(|qdisc| manages(&qdisc.kind));
-    if managed && profile != Profile::Datacenter {
+    let asked = profile == Profile::Datacenter || wanted == "dualpi2";
+    if managed && !asked {
         return stays("", notes, None);
     }
     if root == "mq" && profile != Profile::Datacenter {
@@ -280,13 +185,25 @@ fn without_a_shaper(
         notes.push(multi_queue(interface));
     }
     let (why, source) = match wanted {
-        "fq" => ("fq paces each flow as BBR asks for", "tc-fq(8)"),
+        _ if profile == Profile::Datacenter => (
+            "marking from a seventh of the round trip on, which is what DCTCP answers",
+            "RFC 8257 §4.1",
+        ),
+        "fq" => ("fq serves flows in turn, and paces each as BBR asks for", "tc-fq(8)"),
         "fq_codel" => ("fq_codel keeps flows apart and drops early", "RFC 8290"),
-        "dualpi2" => ("dualpi2 keeps the queue short", "RFC 9332"),
-        _ => ("marking at 1 ms, which is what DCTCP answers", "RFC 8257 §4.1"),
+        "cake" => ("cake keeps flows apart and drops early", "tc-cake(8)"),
+        "pie" => ("pie drops before the queue is full", "RFC 8033"),
+        _ => ("dualpi2 keeps the queue short", "RFC 9332"),
     };
-    let line = Some(wanted.to_owned());
-    Queue { line, shaped: false, why: why.to_owned(), source, notes, default: None }
+    // Without a speed, as of a virtual interface, nothing is slow enough to be scaled for.
+    let rate = speed(interface).or(wishes.rate).unwrap_or(MANY);
+    let line = Some(options::leaf(wanted, rate, traffic, Path::rtt(facts, wishes).0));
+    Queue { line, why: why.to_owned(), source, notes, default: None }
+}
+
+/// The speed of the interface's own link, if it tells.
+pub(super) fn speed(interface: &Interface) -> Option<Rate> {
+    interface.speed.as_deref().and_then(|speed| speed.parse().ok())
 }
 
 fn multi_queue(interface: &Interface) -> String {
@@ -297,7 +214,12 @@ fn multi_queue(interface: &Interface) -> String {
 }
 
 /// The line that was wished for, behind a shaper if a rate is.
-fn wished(facts: &Facts, line: &str, rate: Option<Rate>) -> Result<Queue, PlanError> {
+fn wished(
+    facts: &Facts,
+    line: &str,
+    link: Option<Rate>,
+    shaper: Option<Rate>,
+) -> Result<Queue, PlanError> {
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     super::check::qdisc(&line).map_err(|error| PlanError::Wish(format!("--qdisc: {error}")))?;
     let parsed = |line: &str| {
@@ -305,10 +227,11 @@ fn wished(facts: &Facts, line: &str, rate: Option<Rate>) -> Result<Queue, PlanEr
     };
     let mut parsed_line = parsed(&line)?;
     let mut notes = parsed_line.notices.clone();
-    let line = match (rate, shaper_rate(&parsed_line.spec)) {
-        (Some(rate), Some(own)) if rate != own => {
+    let line = match (shaper, shaper_rate(&parsed_line.spec)) {
+        (Some(shaper), Some(own)) if shaper != own => {
+            let link = link.unwrap_or(shaper);
             let message = format!(
-                "--qdisc has a rate of its own, {own}, and --rate is {rate}; give one of them"
+                "--qdisc has a rate of its own, {own}, and --rate is {link}; give one of them"
             );
             return Err(PlanError::Wish(message));
         }
@@ -321,7 +244,7 @@ fn wished(facts: &Facts, line: &str, rate: Option<Rate>) -> Result<Queue, PlanEr
             parsed_line = parsed(&line)?;
             line
         }
-        (None, None) => {
+        (None, None) if link.is_none() => {
             notes.push("without --rate there is no shaper: the qdisc helps only if this interface is the bottleneck".to_owned());
             line
         }
@@ -340,19 +263,116 @@ fn wished(facts: &Facts, line: &str, rate: Option<Rate>) -> Result<Queue, PlanEr
             return Err(PlanError::Wish(message));
         }
     }
-    let shaped = shaper_rate(&parsed_line.spec).is_some();
     let why = "as it was asked for".to_owned();
-    Ok(Queue { line: Some(line), shaped, why, source: "--qdisc", notes, default: None })
+    Ok(Queue { line: Some(line), why, source: "--qdisc", notes, default: None })
 }
 
-/// Chooses.
+/// What else is to be known of the shaper.
+fn about_the_shaper(
+    wishes: &Wishes,
+    interface: &Interface,
+    link: Rate,
+    queue: &Queue,
+    notes: &mut Vec<String>,
+) {
+    let name = &interface.name;
+    let levels = queue.line.as_deref().and_then(|line| grammar::parse(line).ok());
+    let spec = levels.map(|parsed| parsed.spec);
+    if let Some(own) = spec.as_ref().and_then(shaper_rate) {
+        notes.push(format!(
+            "--rate is the link's, {link}; the shaper has {}, a twentieth less, so that the queue is here and not behind it",
+            rate_words(own)
+        ));
+    }
+    notes.push(if wishes.profile == Profile::Gateway {
+        format!(
+            "only what leaves by {name} is shaped; downloads stay unshaped: what arrives leaves by another interface, where a plan \
+             with --dev and the rate of the download shapes it"
+        )
+    } else {
+        format!("only what leaves by {name} is shaped; downloads stay unshaped: their queue is on the other side of the link")
+    });
+    let is_cake = matches!(spec, Some(Spec::Cake(_)));
+    match wishes.link {
+        Some(LinkKind::Dsl) if is_cake => notes.push(
+            "--link dsl is VDSL2 with PPPoE; on ADSL each packet takes whole ATM cells: --qdisc 'cake bandwidth RATE conservative'"
+                .to_owned(),
+        ),
+        Some(_) if !is_cake => notes.push(
+            "--link needs cake, which counts what the link adds to each packet; here the rate must be low enough to hold it: up to a \
+             tenth on DSL, less elsewhere"
+                .to_owned(),
+        ),
+        None if is_cake && wishes.profile == Profile::Gateway => notes.push(
+            "a rate of DSL or cable counts what the link adds to each packet, and small packets have more of it: --link dsl, docsis \
+             or ethernet tells cake. Behind NAT, `nat` in --qdisc lets it share among the hosts"
+                .to_owned(),
+        ),
+        _ => {}
+    }
+    let is_mq = interface.qdiscs.iter().any(|qdisc| qdisc.kind == "mq");
+    if is_mq && link > MANY {
+        notes.push(multi_queue(interface));
+    }
+}
+
+/// What `apply` would have to say, if the plan did not.
+fn about_the_interface(interface: &Interface, notes: &mut Vec<String>) {
+    let name = &interface.name;
+    if !interface.up {
+        notes.push(format!("{name} is down: nothing leaves by it until it is set up"));
+    }
+    let inside = interface.qdiscs.iter().filter(|qdisc| {
+        qdisc.parent != "root" && !matches!(qdisc.kind.as_str(), "ingress" | "clsact")
+    });
+    let root = interface.qdiscs.iter().find(|qdisc| qdisc.parent == "root");
+    if let Some(root) = root.filter(|root| !matches!(root.kind.as_str(), "mq" | "mqprio"))
+        && inside.clone().count() > 1
+    {
+        notes.push(format!(
+            "{name} has {} with {} classes that dualq did not make: `dualq apply` refuses to replace them; take them away by hand first",
+            root.kind,
+            inside.count()
+        ));
+    }
+}
+
+/// What each tunnel here means for this queue.
+fn about_tunnels(facts: &Facts, interface: &Interface, traffic: &Traffic, notes: &mut Vec<String>) {
+    if let Some(why) = &traffic.one_flow {
+        notes.push(format!(
+            "{why}: all of it is one flow to the queue of {}, and is not kept apart there; a shaper on the tunnel's own interface \
+             (--dev) sees the flows before they are put into it",
+            interface.name
+        ));
+        return;
+    }
+    for tunnel in facts.tunnels().filter(|tunnel| tunnel.interface.name != interface.name) {
+        let (name, kind, dev) = (&tunnel.interface.name, tunnel.kind, &interface.name);
+        match tunnel.sight {
+            Sight::Apart => {}
+            Sight::OneFlow => notes.push(format!(
+                "{name} is a tunnel ({kind}): what is inside it is one flow to the queue of {dev}; if most of the traffic is, --tunnel, \
+                 or --dev {name} to shape before it is put into the tunnel"
+            )),
+            Sight::OwnApart => notes.push(format!(
+                "{name} is a tunnel ({kind}): the queue of {dev} tells this machine's own flows inside it apart, but maybe not those \
+                 that it forwards; --tunnel if these are most"
+            )),
+        }
+    }
+}
+
+/// Chooses: what will be at the root, and what it was chosen from where there is a shaper. `pick` is the line of one of these.
 pub(super) fn choose(
     facts: &Facts,
     wishes: &Wishes,
     interface: &Interface,
     cc: Option<&str>,
-) -> Result<Queue, PlanError> {
-    let speed: Option<Rate> = interface.speed.as_deref().and_then(|speed| speed.parse().ok());
+    traffic: &Traffic,
+    pick: Option<&str>,
+) -> Result<(Queue, Vec<Choice>), PlanError> {
+    let speed = speed(interface);
     if let Some((rate, speed)) = wishes.rate.zip(speed)
         && rate > speed
     {
@@ -360,25 +380,42 @@ pub(super) fn choose(
             format!("--rate {rate} is more than {} can, whose link has {speed}", interface.name);
         return Err(PlanError::Wish(message));
     }
-    let mut queue = match (&wishes.qdisc, wishes.rate) {
-        (Some(line), rate) => wished(facts, line, rate)?,
-        (None, Some(rate)) => behind_a_shaper(facts, wishes.profile, rate, cc)?,
-        (None, None) => without_a_shaper(facts, wishes.profile, interface, cc),
+    // The link itself is the bottleneck, and its driver tells when it is full.
+    let limit = wishes.rate.filter(|rate| Some(*rate) != speed);
+    let mut choices = Vec::new();
+    let mut queue = match (&wishes.qdisc, limit) {
+        (Some(line), _) => wished(facts, line, wishes.rate, limit.map(below))?,
+        (None, Some(rate)) => {
+            choices = options::all(facts, wishes, traffic, below(rate))?;
+            let picked = choices.iter().find(|choice| Some(choice.line.as_str()) == pick);
+            let choice = picked.unwrap_or(&choices[0]);
+            let (why, source) = choice.why(traffic);
+            let notes = choice.notes(facts, traffic);
+            Queue { line: Some(choice.line.clone()), why, source, notes, default: None }
+        }
+        (None, None) => without_a_shaper(facts, wishes, interface, cc, traffic),
     };
-    if let Some(rate) = wishes.rate {
-        if Some(rate) == speed {
-            let text = "the shaper has the link's own rate: for the queue to be here, it must be a little below it";
-            queue.notes.push(text.to_owned());
-        }
-        let is_mq = interface.qdiscs.iter().any(|qdisc| qdisc.kind == "mq");
-        if is_mq && rate > MANY {
-            queue.notes.push(multi_queue(interface));
-        }
+    let mut notes = std::mem::take(&mut queue.notes);
+    if let Some(rate) = limit {
+        about_the_shaper(wishes, interface, rate, &queue, &mut notes);
     }
-    if wishes.profile == Profile::Datacenter {
+    about_the_interface(interface, &mut notes);
+    about_tunnels(facts, interface, traffic, &mut notes);
+    let kinds = queue.line.as_deref().unwrap_or_default();
+    let shared =
+        ["dualpi2", "pie", "codel"].iter().any(|kind| kinds.split(' ').any(|word| word == *kind));
+    if cc == Some("bbr") && (shared || !traffic.is_apart()) && wishes.profile.sends() {
+        notes.push(
+            "bbr answers neither ECN nor single losses: behind one queue, several such flows keep it full and make it drop a tenth of \
+             all packets; cubic serves better there"
+                .to_owned(),
+        );
+    }
+    if kinds.contains("any_ect") || wishes.profile == Profile::Datacenter {
         let text = "any_ect and DCTCP are for a network that you own, all of it: in the Internet, classic ECN flows suffer from them \
                     (RFC 8257 §5, RFC 9331 §5.4.1)";
-        queue.notes.push(text.to_owned());
+        notes.push(text.to_owned());
     }
-    Ok(queue)
+    queue.notes = notes;
+    Ok((queue, choices))
 }

@@ -1,9 +1,11 @@
 //! Which sysctls, and why. What serves already is left alone.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use dualq_units::Rate;
 
+use super::linux::CC;
 use super::queue::{KEEPING_APART, rate_words};
 use super::{Profile, Wishes, boot};
 use crate::Facts;
@@ -38,19 +40,28 @@ const DATACENTER_RTT: Duration = Duration::from_millis(1);
 /// A buffer holds two products, one that is in flight and one that waits behind a loss, and Linux takes as much again for its
 /// own structures.
 const PRODUCTS: u64 = 4;
+/// tcp_mem counts in pages.
+const PAGE: u64 = 4096;
+/// What a buffer may be where nothing tells how much memory there is.
+const UNKNOWN_MEMORY: u64 = 256 << 20;
 
 impl Path {
     /// The path to plan for; `None` if no rate is known.
     pub(super) fn of(facts: &Facts, wishes: &Wishes, rate: Option<Rate>) -> Option<Self> {
-        let (rtt, from) = match (wishes.rtt, facts.min_rtt()) {
+        let (rtt, from) = Self::rtt(facts, wishes);
+        rate.filter(|rate| rate.as_bits_per_second() > 0).map(|rate| Self { rate, rtt, from })
+    }
+
+    /// The round-trip time to plan for, and where it is from.
+    pub(super) fn rtt(facts: &Facts, wishes: &Wishes) -> (Duration, &'static str) {
+        match (wishes.rtt, facts.min_rtt()) {
             (Some(rtt), _) => (rtt, "--rtt"),
             (None, Some(rtt)) => (rtt, "the median of the connections there are"),
             (None, None) if wishes.profile == Profile::Datacenter => {
                 (DATACENTER_RTT, "assumed; give --rtt")
             }
             (None, None) => (USUAL_RTT, "assumed; give --rtt"),
-        };
-        rate.filter(|rate| rate.as_bits_per_second() > 0).map(|rate| Self { rate, rtt, from })
+        }
     }
 
     fn bytes_in(&self, time: Duration) -> u64 {
@@ -86,6 +97,22 @@ impl Path {
     }
 }
 
+/// How much memory one socket's buffer may take, and why: half of what all of TCP may, which the kernel has taken from the
+/// machine's memory.
+fn memory(facts: &Facts) -> (u64, &'static str) {
+    let pages = facts.sysctls.get("net.ipv4.tcp_mem").and_then(|value| {
+        let most = plain(value);
+        most.split(' ').nth(2)?.parse::<u64>().ok()
+    });
+    match pages {
+        Some(pages) => {
+            let bytes = pages.saturating_mul(PAGE) / 2;
+            (bytes.max(64 << 10), "half of the memory that all of TCP may take (tcp_mem)")
+        }
+        None => (UNKNOWN_MEMORY, "for how much memory the machine has is not known"),
+    }
+}
+
 fn rounded(bytes: u64) -> u64 {
     bytes.div_ceil(4096) * 4096
 }
@@ -102,6 +129,7 @@ pub(super) fn wanted<'a>(
     cc: Option<&str>,
     path: Option<&Path>,
     default_qdisc: Option<&str>,
+    one_flow: bool,
 ) -> Vec<Wanted<'a>> {
     let mut all = Vec::new();
     // A value that serves stays as it is.
@@ -126,7 +154,12 @@ pub(super) fn wanted<'a>(
         want(key, &serves, kind.to_owned(), why, "Documentation/admin-guide/sysctl/net.rst");
     }
     let profile = wishes.profile;
-    let chosen = wishes.cc.is_some() || profile == Profile::Datacenter;
+    let now = facts.sysctls.get(CC).map(|now| plain(now));
+    // Behind one queue it matters which it is, also to the next plan, which finds it running.
+    let chosen = wishes.cc.is_some()
+        || profile == Profile::Datacenter
+        || now.as_deref() != cc
+        || (one_flow && cc == Some("cubic") && profile.sends());
     if let Some(cc) = cc.filter(|_| chosen) {
         let (why, source) = match cc {
             "dctcp" => ("answers how much is marked, not whether", "RFC 8257"),
@@ -137,7 +170,7 @@ pub(super) fn wanted<'a>(
             "cubic" => ("fair to what the rest of the Internet uses", "RFC 9438"),
             _ => ("as it was asked for", "Documentation/networking/ip-sysctl.rst"),
         };
-        want("net.ipv4.tcp_congestion_control", &never, cc.to_owned(), why.to_owned(), source);
+        want(CC, &never, cc.to_owned(), why.to_owned(), source);
     }
     if !profile.sends() {
         return all;
@@ -156,7 +189,8 @@ pub(super) fn wanted<'a>(
     if let Some(path) = path {
         if profile == Profile::LowLatency {
             let least = path.bytes_in(WAKE).max(LEAST_UNSENT);
-            let most = rounded((path.product() / 4).max(least));
+            let room = memory(facts).0 / (4 * PRODUCTS);
+            let most = rounded((path.product() / 4).min(room).max(least));
             let serves =
                 |now: &str| now.parse().is_ok_and(|now: u64| (least..=most).contains(&now));
             let wait = most as f64 * 8e3 / path.rate.as_bits_per_second() as f64;
@@ -172,6 +206,8 @@ pub(super) fn wanted<'a>(
             let source = "Documentation/networking/ip-sysctl.rst, tcp(7)";
             want("net.ipv4.tcp_notsent_lowat", &serves, most.to_string(), why, source);
         }
+        let (room, from) = memory(facts);
+        let needed = path.buffer(PRODUCTS).min(room);
         let buffers = [
             (
                 "net.ipv4.tcp_rmem",
@@ -186,10 +222,13 @@ pub(super) fn wanted<'a>(
             };
             let enough = |now: &str| {
                 let most = now.split(' ').nth(2).and_then(|most| most.parse::<u64>().ok());
-                most.is_some_and(|most| most >= path.buffer(PRODUCTS))
+                most.is_some_and(|most| most >= needed)
             };
-            let value = format!("{least} {usual} {}", path.buffer(PRODUCTS));
-            let why = format!("{}, and half of a buffer is bookkeeping", path.buffer_says());
+            let value = format!("{least} {usual} {needed}");
+            let mut why = format!("{}, and half of a buffer is bookkeeping", path.buffer_says());
+            if needed < path.buffer(PRODUCTS) {
+                let _ = write!(why, "; no more than {} MiB, {from}", room >> 20);
+            }
             want(key, &enough, value, why, source);
         }
     }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use dualq_units::Rate;
 
+use crate::Facts;
+
 /// What a machine is mostly for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
@@ -36,12 +38,70 @@ impl Profile {
     }
 }
 
+impl Profile {
+    /// The profile that fits a machine about which nothing else is said: a router forwards for others.
+    #[must_use]
+    pub fn fitting(facts: &Facts) -> Self {
+        let forwards = |key: &str| facts.sysctls.get(key).is_some_and(|value| value.trim() == "1");
+        let router = facts.distribution.id == "openwrt" || forwards("net.ipv4.ip_forward");
+        if router { Self::Gateway } else { Self::LowLatency }
+    }
+}
+
+/// What the choice of a queue discipline is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Aim {
+    /// The shortest answers under load, as long as no more than a twentieth of the throughput is lost.
+    #[default]
+    Latency,
+    /// The most throughput, and among equals the shortest answers.
+    Throughput,
+    /// Equal shares, and among equals the shortest answers.
+    Fair,
+}
+
+impl Aim {
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Throughput => "throughput",
+            Self::Fair => "fair",
+        }
+    }
+}
+
+/// What kind of link the bottleneck is: what it adds to each packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkKind {
+    /// VDSL2 with PPPoE.
+    Dsl,
+    /// Cable.
+    Docsis,
+    /// Ethernet.
+    Ethernet,
+}
+
+impl LinkKind {
+    /// cake's word for it (tc-cake(8)).
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Dsl => "pppoe-ptm",
+            Self::Docsis => "docsis",
+            Self::Ethernet => "ethernet",
+        }
+    }
+}
+
 /// What is wished for. What is left open follows from the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
     /// What the machine is for.
     pub profile: Profile,
-    /// The rate of the bottleneck: a shaper is put before it.
+    /// What the queue discipline is chosen for.
+    pub aim: Aim,
+    /// The rate of the bottleneck, wherever it is. The shaper that is put before it is a little slower.
     pub rate: Option<Rate>,
     /// The interface; without it, that of the default route.
     pub dev: Option<String>,
@@ -53,6 +113,12 @@ pub struct Wishes {
     pub rtt: Option<Duration>,
     /// The folder of records that is to be used, if it is not the usual one: what runs at boot has to know of it.
     pub state: Option<String>,
+    /// Whether all that matters travels inside one tunnel, so that a queue sees one flow.
+    pub tunnel: bool,
+    /// Whether the senders are scalable: Prague, or DCTCP in a network of one's own.
+    pub scalable: bool,
+    /// What kind of link the bottleneck is.
+    pub link: Option<LinkKind>,
     /// On FreeBSD, a route with a smaller MTU.
     pub route: Option<StaticRoute>,
 }
