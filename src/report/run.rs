@@ -232,8 +232,12 @@ pub(crate) fn text(comparison: &Comparison) -> String {
     }
     for run in &ranked {
         let mut stalled = 0;
-        for flow in &run.outcome().flow {
+        let scenario = &run.variant.scenario;
+        for (group, flow) in scenario.flow.iter().zip(&run.outcome().flow) {
             // What has sent all it had to before the figures begin is done, not stuck.
+            if group.stop.is_some_and(|stop| stop <= scenario.warmup) {
+                continue;
+            }
             let flows = flow.goodput_mbit.iter().zip(&flow.completion_s);
             stalled += flows.filter(|(goodput, done)| **goodput <= 0.0 && done.is_none()).count();
         }

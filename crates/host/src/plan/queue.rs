@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dualq_qdisc::{Device, Spec, grammar};
-use dualq_units::{Bytes, Rate};
+use dualq_units::{Bytes, Exact, Rate};
 
 use super::{PlanError, Profile, Wishes};
 use crate::Facts;
@@ -33,11 +33,9 @@ const BURST_TIME: Duration = Duration::from_millis(4);
 const FIFO_TIME: Duration = Duration::from_millis(20);
 const FULL_FRAME: u64 = 1514;
 
-/// A rate in tc's words, in the grammar's exact form.
+/// A rate in tc's words, without rounding.
 pub(super) fn rate_words(rate: Rate) -> String {
-    let short = rate.to_string();
-    let exact = short.parse() == Ok(rate);
-    if exact { short.to_lowercase() } else { format!("{}bit", rate.as_bits_per_second()) }
+    Exact(rate).to_string().to_lowercase()
 }
 
 fn bytes_in(rate: Rate, time: Duration) -> u64 {
