@@ -4,13 +4,7 @@ use std::collections::VecDeque;
 use std::slice;
 
 use dualq_qdisc::disciplines::pool::Pool;
-<<<<<<< HEAD
 use dualq_qdisc::{Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64};
-=======
-use dualq_qdisc::{
-    Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64, Unmodelled, grammar,
-};
->>>>>>> 24650c32d3ef163906c77db8718abbe0b36e15af
 use dualq_tcp::{Ack, MIN_ACK_DELAY, Tick, Transmission};
 use dualq_units::Instant;
 use prefetch_index::prefetch_index;
@@ -72,17 +66,10 @@ impl<'a> Simulation<'a> {
         let mut draw = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
         let device = Device::of(&scenario.sender.qdisc)?;
         let interface = Interface::ethernet(scenario.link.mtu);
-<<<<<<< HEAD
         let spec = scenario.link.qdisc.spec();
-        let queue = spec.build(&interface, SplitMix64::new(draw()), Instant::ZERO);
-=======
-        let spec = grammar::parse(&scenario.link.qdisc)
-            .map_err(|error| ScenarioError::Qdisc(error.to_string()))?
-            .spec;
         let queue = spec
             .build(&interface, SplitMix64::new(draw()), Instant::ZERO)
-            .map_err(|Unmodelled { kind }| ScenarioError::UnmodelledQdisc(kind))?;
->>>>>>> 24650c32d3ef163906c77db8718abbe0b36e15af
+            .map_err(|error| Unmodelled::Qdisc(error.kind))?;
         let flows = scenario.flow.iter().map(|group| group.count as usize).sum::<usize>();
         let mut connections = Vec::with_capacity(flows + scenario.probe.len());
         for group in scenario.flow.iter().enumerate() {

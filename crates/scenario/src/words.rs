@@ -17,7 +17,7 @@ pub(crate) trait Word: Sized {
 
 impl Word for Duration {
     fn read(word: &str) -> Result<Self, String> {
-        tc_time::parse(word).map_err(|error| error.to_string())
+        tc_time::parse_span(word).map_err(|error| error.to_string())
     }
 
     fn write(&self) -> String {

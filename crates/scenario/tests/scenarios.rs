@@ -54,7 +54,7 @@ fn what_makes_no_sense_is_refused_with_its_key() {
         ),
         ("/link/rate", json!("0bit"), "link.rate: 0bit is out of bounds; give 1Kbit to 1Tbit"),
         ("/link/rate", json!("1e18bit"), "link.rate: 1000000Tbit is out of bounds"),
-        ("/link/rtt", json!("1h"), "\"1h\" is not a time"),
+        ("/link/rtt", json!("1d"), "\"1d\" is not a time"),
         ("/link/rtt", json!("61s"), "link.rtt: 61s is out of bounds; give 0ms to 60s"),
         (
             "/link/forward",
@@ -176,7 +176,7 @@ fn files_and_options_have_the_same_bounds() {
             "--duration: 0ms is",
         ),
         (Overrides { rate: words("0"), ..Overrides::default() }, "--rate: 0bit is out of bounds"),
-        (Overrides { rtt: words("2h"), ..Overrides::default() }, "--rtt: \"2h\" is not a time"),
+        (Overrides { rtt: words("2d"), ..Overrides::default() }, "--rtt: \"2d\" is not a time"),
         (Overrides { rtt: words("200s"), ..Overrides::default() }, "--rtt: 200s is out of bounds"),
     ] {
         let error = Plan::parse_with("", &overrides).unwrap_err().to_string();
