@@ -4,6 +4,7 @@ use std::mem::offset_of;
 use std::slice;
 use std::time::Duration;
 
+use dualq_qdisc::disciplines::fq;
 use dualq_qdisc::disciplines::pool::Chain;
 use dualq_qdisc::{QdiscLine, Spec};
 use dualq_tcp::{
@@ -120,11 +121,36 @@ pub(crate) struct Device {
 
 impl Device {
     /// The device that `line` describes: `fq`, a FIFO, or `netem` with a loss rate.
+    ///
+    /// A sender's interface is as fast as need be, so that nothing waits there but for its departure time. How long a FIFO
+    /// or `netem` may become makes no difference then, nor which of `fq`'s flows goes first; on real Linux neither.
     pub(crate) fn of(line: &QdiscLine) -> Result<Self, Unmodelled> {
         let plain = Self { pacing: Pacing::OnDemand, loss: Loss::NONE };
-        // TCP small queues keep the sender's own queue shorter than any limit in use.
+        let refuse = |right| {
+            let what = format!("{:?}", line.text());
+            Err(Unmodelled::SenderQdisc { what, right })
+        };
         match line.spec() {
-            Spec::Fq(_) => Ok(Self { pacing: Pacing::ByQueue, ..plain }),
+            Spec::Fq(options) => {
+                let orders = fq::Options {
+                    pacing: options.pacing,
+                    buckets: options.buckets,
+                    orphan_mask: options.orphan_mask,
+                    priomap: options.priomap,
+                    weights: options.weights,
+                    quantum: options.quantum,
+                    initial_quantum: options.initial_quantum,
+                    ..fq::Options::default()
+                };
+                if *options != orders {
+                    return refuse("fq without limits, rates and thresholds");
+                }
+                // Then only who paces by itself is paced.
+                if options.pacing == Some(false) {
+                    return Ok(plain);
+                }
+                Ok(Self { pacing: Pacing::ByQueue, ..plain })
+            }
             Spec::Pfifo { .. } | Spec::Bfifo { .. } | Spec::PfifoFast(_) => Ok(plain),
             Spec::Netem(options)
                 if options.delay.is_none()
@@ -134,10 +160,7 @@ impl Device {
             {
                 Ok(Self { loss: Loss::from_threshold(options.loss.unwrap_or(0)), ..plain })
             }
-            _ => Err(Unmodelled::SenderQdisc {
-                what: line.text().to_owned(),
-                right: "fq, a FIFO, or netem with a loss rate",
-            }),
+            _ => refuse("fq, a FIFO, or netem with a loss rate"),
         }
     }
 }

@@ -7,9 +7,7 @@ pub enum Unmodelled {
     #[error("link.qdisc: {0} is not modelled; real kernels have it")]
     Qdisc(&'static str),
     /// A queue discipline at the senders, or one of its options.
-    #[error(
-        "sender.qdisc: {what} is not modelled; give {right}, or the world kernel, which has it"
-    )]
+    #[error("sender.qdisc: {what} is not modelled; give {right}, or run it with --world kernel")]
     SenderQdisc {
         /// What is not.
         what: String,

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use dualq_model::simulate;
-use dualq_scenario::{Outcome, ProbeKind, Scenario, Setup};
+use dualq_scenario::{
+    CongestionControl, FlowGroup, Outcome, ProbeGroup, ProbeKind, Scenario, Setup,
+};
+use dualq_units::{Bytes, Rate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -17,6 +20,16 @@ const DISCIPLINES: [&str; 9] = [
     "pie",
     "dualpi2",
     "dualpi2 any_ect",
+];
+const ODD_DISCIPLINES: [&str; 8] = [
+    "pfifo limit 1",
+    "bfifo limit 1",
+    "fq quantum 1 flow_limit 1",
+    "codel limit 1 target 1us interval 1us",
+    "pie limit 1 tupdate 1us",
+    "dualpi2 limit 1 memlimit 1 tupdate 1ms",
+    "netem delay 70s 60s rate 1kbit limit 1000000 loss 50%",
+    "htb rate 1kbit burst 1 cburst 1 leaf tbf rate 1tbit burst 9mb limit 9mb leaf fq_codel flows 1",
 ];
 const CONTROLS: [&str; 4] = ["reno", "cubic", "dctcp", "bbr"];
 
@@ -142,6 +155,86 @@ fn nonsense_is_refused() {
     assert!(read(&good, &flow, 1).is_err(), "no time after the warm-up");
 }
 
+/// The kernel does as it is told by these, and the model would do something else.
+#[test]
+fn options_of_a_sender_make_no_difference_or_are_refused() {
+    let sender = |qdisc: &str| {
+        let mut setup = Setup { duration: Duration::from_secs(3), ..Setup::default() };
+        setup.warmup = Duration::from_secs(1);
+        setup.flow.push(FlowGroup::of(CongestionControl::Bbr));
+        setup.sender.qdisc = qdisc.parse().expect("a qdisc");
+        simulate(&Scenario::try_from(setup).expect("a scenario that makes sense"), 1)
+    };
+    let fifo = sender("pfifo");
+    for same in ["pfifo limit 1", "bfifo limit 70000", "fq nopacing", "netem limit 2"] {
+        assert_eq!(sender(same), fifo, "{same}");
+    }
+    let fq = sender("fq");
+    assert_eq!(sender("fq pacing quantum 1514"), fq);
+    assert_ne!(fq, fifo);
+    for line in [
+        "fq maxrate 10mbit",
+        "fq flow_limit 5",
+        "fq ce_threshold 1ms",
+        "netem delay 1ms",
+        "htb rate 5mbit leaf fq",
+        "pie",
+    ] {
+        let error = sender(line).expect_err(line).to_string();
+        let start = format!("sender.qdisc: \"{line}\" is not modelled; give fq");
+        assert!(error.starts_with(&start) && error.ends_with("--world kernel"), "{error}");
+    }
+}
+
+#[test]
+fn what_only_real_kernels_have_is_refused() {
+    let refused = |change: &dyn Fn(&mut Setup)| {
+        let mut setup = Setup::default();
+        change(&mut setup);
+        let scenario = Scenario::try_from(setup).expect("a scenario that makes sense");
+        let error = simulate(&scenario, 1).expect_err("it is not modelled").to_string();
+        assert_eq!(
+            dualq_model::check(&scenario).map_err(|error| error.to_string()),
+            Err(error.clone())
+        );
+        error
+    };
+    assert_eq!(
+        refused(&|setup| setup.link.qdisc =
+            "tbf rate 1mbit burst 5kb limit 9kb leaf cake".parse().expect("a qdisc")),
+        "link.qdisc: cake is not modelled; real kernels have it"
+    );
+    assert_eq!(
+        refused(&|setup| setup.probe[0].cc = CongestionControl::Prague),
+        "the congestion control prague is not modelled; some real kernels have it"
+    );
+}
+
+/// Both PIE and DualPI2 work with a probability.
+#[test]
+fn the_series_has_the_probability_of_a_queue_that_has_one() {
+    for (qdisc, has_one) in [
+        ("pie", true),
+        ("tbf rate 9mbit burst 9kb limit 200kb leaf pie", true),
+        ("dualpi2", true),
+        ("codel", false),
+    ] {
+        let mut setup = Setup { duration: Duration::from_secs(6), ..Setup::default() };
+        setup.warmup = Duration::from_secs(1);
+        setup.link.rate = Rate::from_mbit(10);
+        setup.link.qdisc = qdisc.parse().expect("a qdisc");
+        setup.flow[0].count = 4;
+        let scenario = Scenario::try_from(setup).expect("a scenario that makes sense");
+        let series = run(&scenario, 1).series.probability;
+        assert_eq!(series.iter().all(Option::is_some), has_one, "{qdisc}");
+        assert_eq!(
+            series.iter().flatten().any(|share| (1e-4..1.0).contains(share)),
+            has_one,
+            "{qdisc}: {series:?}"
+        );
+    }
+}
+
 #[test]
 fn a_scenario_survives_json() {
     let link =
@@ -185,5 +278,45 @@ proptest! {
         prop_assert!(probe.n == 0 || probe.min_ms >= f64::from(rtt_ms) - 0.001);
         prop_assert!(outcome.queue.sent_bytes as f64 * 8.0 <= f64::from(mbit) * 4e6 + 1e6);
         prop_assert_eq!(run(&scenario, seed), outcome);
+    }
+
+    /// Whatever is a scenario can be simulated: values at their bounds are no trouble.
+    #[test]
+    fn every_scenario_comes_to_an_end(
+        bits in prop::sample::select(vec![1_000, 64_000, 10_000_000, 10_000_000_000, 1_000_000_000_000_u64]),
+        (rtt_us, forward) in (prop::sample::select(vec![0, 1, 20_000, 60_000_000_u64]), 0..=2_u32),
+        mtu in prop::sample::select(vec![576, 1500, 9000, 65_535_u32]),
+        qdisc in prop::sample::select(ODD_DISCIPLINES.to_vec()),
+        (cc, kind) in (prop::sample::select(CONTROLS.to_vec()), prop::sample::select(ProbeKind::ALL.to_vec())),
+        (count, size) in (1..40_u32, prop::option::of(prop::sample::select(vec![1, 9_999, u64::MAX]))),
+        (interval_us, tick_ms) in (prop::sample::select(vec![1, 333, 1_000_000_u64]), 1..=10_u64),
+        (ecn, gso, stops) in any::<(bool, bool, bool)>(),
+        (loss, seed) in (prop::sample::select(vec![0.0, 30.0, 100.0]), any::<u64>()),
+    ) {
+        // As long as about 2000 packets take, and all flows are there.
+        let flow = FlowGroup { count, ecn, size: size.map(Bytes), ..FlowGroup::of(cc.parse().expect("a control")) };
+        let end = flow.last_start() + Duration::from_millis(2);
+        let packets = Duration::from_secs_f64(2e7 / bits as f64).min(Duration::from_secs(1000));
+        let mut setup = Setup { duration: end.max(packets), warmup: Duration::ZERO, ..Setup::default() };
+        setup.flow = vec![FlowGroup { stop: stops.then_some(end), ..flow }];
+        if bits > 1_000_000_000 {
+            // A second of it would take minutes.
+            setup.duration = Duration::from_millis(1);
+            setup.flow = vec![FlowGroup { count: 1, stop: None, ..setup.flow[0].clone() }];
+        }
+        let samples = setup.duration.as_micros() as u64 / 10_000;
+        setup.interval = Duration::from_micros(interval_us.max(samples));
+        setup.tick = Duration::from_millis(tick_ms);
+        setup.probe = vec![ProbeGroup { kind, ecn, interval: setup.interval, ..ProbeGroup::default() }];
+        setup.link.rate = Rate::from_bits_per_second(bits);
+        setup.link.rtt = Duration::from_micros(rtt_us);
+        setup.link.forward = setup.link.rtt / 2 * forward;
+        setup.link.mtu = mtu;
+        setup.link.qdisc = qdisc.parse().expect("a qdisc");
+        setup.link.loss = dualq_scenario::Loss::from_percent(loss);
+        setup.sender.gso = gso;
+        let scenario = Scenario::try_from(setup).expect("a scenario that makes sense");
+        let outcome = run(&scenario, seed);
+        prop_assert_eq!(outcome.flow[0].goodput_mbit.len(), scenario.flow[0].count as usize);
     }
 }
