@@ -265,6 +265,7 @@ impl Connection {
             cwr: false,
             push: false,
             syn: false,
+            cut: false,
         };
         match &mut self.program {
             Program::Bulk { stop_ns, .. } if !self.started => {

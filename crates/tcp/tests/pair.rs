@@ -302,6 +302,7 @@ fn acknowledgements_wait_for_the_program_while_the_window_shrinks() {
         cwr: false,
         push: false,
         syn: false,
+        cut: false,
     };
     let mut acks = Vec::new();
     for number in 0..40 {
