@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use dualq_guest::{Guest, GuestError};
 use dualq_kernel::{Kernel, KernelError, Store};
-use dualq_scenario::{Outcome, Scenario};
+use dualq_scenario::{Event, Outcome, Scenario};
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
 use crate::cli::{Failure, WorldName};
-use crate::inside::{RESULT, TASK, Task};
+use crate::inside::{EVENTS, RESULT, TASK, Task};
 use crate::interrupt::{self, Leftover};
 use crate::output::plain;
 
@@ -106,7 +106,8 @@ impl World {
                 if let Some(reason) = self.refuses(scenario) {
                     return Err(Failure::Usage(reason));
                 }
-                let task = Task::Scenario { scenario: Box::new(scenario.clone()), seed };
+                let task =
+                    Task::Scenario { scenario: Box::new(scenario.clone()), seed, events: false };
                 let folder = GuestFolder::create()?;
                 let machine = guest(kernel)?.seed(seed);
                 let mut pulse = |pulse: &str| look(pulse.parse().unwrap_or(0));
@@ -126,6 +127,31 @@ pub(crate) fn is_kernel_used(version: Option<&str>, worlds: &[World]) -> Result<
         }
         _ => Ok(()),
     }
+}
+
+/// Every packet that a world sees in a scenario.
+pub(crate) fn events(world: &World, scenario: &Scenario, seed: u64) -> Result<Vec<Event>, Failure> {
+    let mut events = Vec::new();
+    match world {
+        World::Model => {
+            dualq_model::simulate_watched(scenario, seed, &mut |event| events.push(event))
+                .map_err(|error| Failure::Usage(error.to_string()))?;
+        }
+        World::Kernel(kernel) => {
+            let fail = |error: String| Failure::Run(format!("{}: {error}", scenario.name));
+            let task = Task::Scenario { scenario: Box::new(scenario.clone()), seed, events: true };
+            let folder = GuestFolder::create()?;
+            let machine = guest(kernel)?.seed(seed);
+            let _: Outcome = start(&machine, &task, &folder, &mut |_| ())
+                .map_err(|error| fail(error.to_string()))?;
+            let text = fs::read_to_string(folder.path().join(EVENTS))
+                .map_err(|error| fail(format!("{EVENTS}: {error}")))?;
+            for line in text.lines() {
+                events.push(serde_json::from_str(line).map_err(|error| fail(error.to_string()))?);
+            }
+        }
+    }
+    Ok(events)
 }
 
 /// The kernel of that version, or the newest.

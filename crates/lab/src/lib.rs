@@ -13,6 +13,7 @@ mod record;
 mod sockets;
 mod taps;
 mod tcp_info;
+mod watch;
 
 pub use error::LabError;
-pub use experiment::run;
+pub use experiment::{run, run_watched};

@@ -59,7 +59,8 @@ impl Record {
     #[inline]
     pub(crate) fn departed(&mut self, now_ns: u64, bytes: u32, departure: &Departure<Packet>) {
         let waited_ns = nanos(departure.sojourn);
-        self.sent_packets += 1;
+        // As the kernel counts them: an aggregate by its segments.
+        self.sent_packets += u64::from(departure.packet.data.segments);
         self.sent_bytes += u64::from(bytes);
         self.marks += u64::from(departure.marked_by_probability || departure.marked_by_step);
         self.interval_delay_ns += u128::from(waited_ns);

@@ -7,6 +7,7 @@
 
 mod bounds;
 mod congestion;
+mod event;
 mod loss;
 mod outcome;
 mod plan;
@@ -17,6 +18,7 @@ mod words;
 
 pub use bounds::ScenarioError;
 pub use congestion::CongestionControl;
+pub use event::{Event, Seen};
 pub use loss::Loss;
 pub use outcome::{Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series};
 pub use plan::{Overrides, Plan, Variant};
