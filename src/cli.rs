@@ -79,6 +79,9 @@ pub(crate) enum Command {
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
 
+    #[command(hide = true, about = "Say where two worlds part: the first packets that differ")]
+    Diff(DiffArgs),
+
     /// Build, list and remove the Linux kernels that scenarios can run on
     #[command(subcommand)]
     Kernel(KernelCommand),
@@ -299,6 +302,46 @@ pub(crate) struct ReplayArgs {
     pub(crate) no_progress: bool,
 }
 
+/// A command for developers.
+#[derive(Args)]
+pub(crate) struct DiffArgs {
+    /// A scenario (TOML), or a file of references (JSON lines) with --name
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The scenario in a file of references
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+
+    /// The seed of both worlds
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Only this flow, counted from 0; probes follow the flows
+    #[arg(long, value_name = "N")]
+    pub(crate) flow: Option<u32>,
+
+    /// Not before so many milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub(crate) from: u64,
+
+    /// Times that differ by no more are the same, in microseconds
+    #[arg(long, value_name = "US", default_value_t = 100)]
+    pub(crate) slack: u64,
+
+    /// So many packets of either world are shown around the first that differs
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    pub(crate) context: usize,
+
+    /// Write all events of both worlds into FOLDER, as JSON lines
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) events: Option<PathBuf>,
+
+    /// The version of the kernel
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) kernel: Option<String>,
+}
+
 /// Says what somebody may not have expected.
 pub(crate) fn note(text: &str) {
     // Not worth failing for.
@@ -387,6 +430,7 @@ impl Command {
             Self::Replay(args) => replay::run(&args),
             Self::Run(args) => run::run(&args),
             Self::Check(args) => check::run(&args),
+            Self::Diff(args) => crate::diff::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
             Self::Doctor(args) => crate::doctor::run(&args),
             Self::Plan(args) => crate::plan::run(&args),

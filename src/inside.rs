@@ -1,7 +1,7 @@
 //! `dualq` as the init of a guest: what it was started for is in a file in the folder that it shares with the host.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use dualq_guest::inside;
 use dualq_netlink::{Netlink, NetlinkError};
-use dualq_scenario::{Outcome, Scenario};
+use dualq_scenario::{Event, Outcome, Scenario};
 use serde::{Deserialize, Serialize};
 
 /// The files in the folder.
 pub(crate) const TASK: &str = "task.json";
 pub(crate) const RESULT: &str = "result.json";
+pub(crate) const EVENTS: &str = "events.jsonl";
 pub(crate) const STDOUT: &str = "stdout";
 pub(crate) const STDERR: &str = "stderr";
 
@@ -33,6 +34,9 @@ pub(crate) enum Task {
         scenario: Box<Scenario>,
         /// What the network's randomness follows from.
         seed: u64,
+        /// Whether each packet is told, in a file of its own.
+        #[serde(default)]
+        events: bool,
     },
     /// Run a command as root; its result is its exit status.
     Command {
@@ -56,8 +60,9 @@ fn work(folder: &Path) -> Result<(), String> {
     let task = fs::read(folder.join(TASK)).map_err(|error| format!("{TASK}: {error}"))?;
     let task = serde_json::from_slice(&task).map_err(|error| format!("{TASK}: {error}"))?;
     let result = match task {
-        Task::Scenario { scenario, seed } => {
-            let outcome = scenario_outcome(&scenario, seed)?;
+        Task::Scenario { scenario, seed, events } => {
+            let events = events.then(|| folder.join(EVENTS));
+            let outcome = scenario_outcome(&scenario, seed, events.as_deref())?;
             serde_json::to_vec(&outcome)
         }
         Task::Command { words, directory, etc } => {
@@ -69,14 +74,32 @@ fn work(folder: &Path) -> Result<(), String> {
     fs::write(folder.join(RESULT), result).map_err(|error| format!("{RESULT}: {error}"))
 }
 
-fn scenario_outcome(scenario: &Scenario, seed: u64) -> Result<Outcome, String> {
+fn scenario_outcome(
+    scenario: &Scenario,
+    seed: u64,
+    events: Option<&Path>,
+) -> Result<Outcome, String> {
     // What the first namespace does not allow, its children cannot have as their default.
     let controls = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     fs::read(controls)
         .and_then(|all| fs::write("/proc/sys/net/ipv4/tcp_allowed_congestion_control", all))
         .map_err(|error| format!("{controls}: {error}"))?;
     let mut beat = |time: Duration| inside::pulse(&time.as_secs().to_string());
-    dualq_lab::run(scenario, seed, &mut beat).map_err(|error| error.to_string())
+    let Some(path) = events else {
+        return dualq_lab::run(scenario, seed, &mut beat).map_err(|error| error.to_string());
+    };
+    let cannot = |error: io::Error| format!("{EVENTS}: {error}");
+    let mut file = io::BufWriter::new(File::create(path).map_err(cannot)?);
+    let mut lost = None;
+    let mut watch = |event: Event| {
+        let line = serde_json::to_string(&event).map_err(io::Error::from);
+        if let Err(error) = line.and_then(|line| writeln!(file, "{line}")) {
+            lost.get_or_insert(error);
+        }
+    };
+    let outcome = dualq_lab::run_watched(scenario, seed, &mut beat, &mut watch);
+    lost.map_or_else(|| file.flush(), Err).map_err(cannot)?;
+    outcome.map_err(|error| error.to_string())
 }
 
 fn command_status(

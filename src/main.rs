@@ -4,6 +4,7 @@
 mod apply;
 mod check;
 mod cli;
+mod diff;
 mod doctor;
 mod inside;
 mod interrupt;

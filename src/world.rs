@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use dualq_guest::{Guest, GuestError};
 use dualq_kernel::{Kernel, KernelError, Store};
-use dualq_scenario::{Outcome, Scenario};
+use dualq_scenario::{Event, Outcome, Scenario};
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
 use crate::cli::{Failure, WorldName, note};
-use crate::inside::{RESULT, TASK, Task};
+use crate::inside::{EVENTS, RESULT, TASK, Task};
 use crate::interrupt::{self, Leftover};
 use crate::output::plain;
 
@@ -114,7 +114,8 @@ impl World {
                 if let Some(reason) = self.refuses(scenario) {
                     return Err(Failure::Usage(reason));
                 }
-                let task = Task::Scenario { scenario: Box::new(scenario.clone()), seed };
+                let task =
+                    Task::Scenario { scenario: Box::new(scenario.clone()), seed, events: false };
                 let folder = GuestFolder::create()?;
                 let machine = guest(kernel)?.seed(seed);
                 let mut pulse = |pulse: &str| {
@@ -138,7 +139,8 @@ pub(crate) fn is_kernel_used(version: Option<&str>, worlds: &[World]) -> Result<
     }
 }
 
-/// The kernel of that version, or the newest. Says so if this host cannot confine it.
+use crate::cli::{Failure, WorldName, note};
+use crate::inside::{EVENTS, RESULT, TASK, Task};
 pub(crate) fn kernel(version: Option<&str>) -> Result<Kernel, Failure> {
     let store = Store::open()?;
     let kernel = match version {

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use dualq_scenario::{
-    FLOW_SPACING, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK,
+    Event, FLOW_SPACING, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -20,6 +20,7 @@ use crate::dumbbell::Dumbbell;
 use crate::record::Record;
 use crate::sockets::{Answerer, BulkReceiver, BulkSender, Ping, Probe, accept, listen};
 use crate::taps::Taps;
+use crate::watch::Watch;
 
 /// The receiver's ports, one for each group of flows and one for each probe.
 const FLOW_PORT: u16 = 5001;
@@ -107,6 +108,7 @@ struct Experiment<'a> {
     receivers: Vec<BulkReceiver>,
     probers: Vec<Prober>,
     answerers: Vec<Answerer>,
+    watch: Option<Watch<'a>>,
 }
 
 /// Runs `scenario` on this kernel, in network namespaces of its own, and reports. All that is random in the network that it
@@ -121,6 +123,21 @@ pub fn run(
     on_second: &mut dyn FnMut(Duration),
 ) -> Result<Outcome, LabError> {
     Experiment::prepare(scenario, seed)?.run(on_second)
+}
+
+/// The same, and each packet at the router is told: slower, and for comparisons with another world.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_watched<'a>(
+    scenario: &'a Scenario,
+    seed: u64,
+    on_second: &mut dyn FnMut(Duration),
+    on_packet: &'a mut dyn FnMut(Event),
+) -> Result<Outcome, LabError> {
+    let mut experiment = Experiment::prepare(scenario, seed)?;
+    experiment.watch = Some(Watch::open(&experiment.dumbbell, scenario, on_packet)?);
+    experiment.run(on_second)
 }
 
 impl<'a> Experiment<'a> {
@@ -147,6 +164,7 @@ impl<'a> Experiment<'a> {
             receivers: Vec::new(),
             probers: Vec::new(),
             answerers: Vec::new(),
+            watch: None,
         };
         experiment.listen()?;
         experiment.plan();
@@ -394,6 +412,9 @@ impl<'a> Experiment<'a> {
     }
 
     fn read_taps(&mut self) -> Result<(), LabError> {
+        if let Some(watch) = &mut self.watch {
+            watch.read(self.began_real)?;
+        }
         let (record, began) = (&mut self.record, self.began_real);
         self.taps.read(&mut |passed| record.passed(passed.left.saturating_sub(began), &passed))
     }

@@ -13,7 +13,8 @@ mod record;
 mod sockets;
 mod taps;
 mod tcp_info;
+mod watch;
 
 pub use dumbbell::tells_flows_apart;
 pub use error::LabError;
-pub use experiment::run;
+pub use experiment::{run, run_watched};

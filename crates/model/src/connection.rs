@@ -36,6 +36,10 @@ pub(crate) enum Program {
         asked_ns: Option<u64>,
         /// The answer is to be acknowledged first, and when it asks then.
         acknowledges: Option<u64>,
+        /// When the last answer came.
+        answered_ns: Option<u64>,
+        /// Questions follow answers soon.
+        converses: bool,
         /// Round trips, in nanoseconds, from the warm-up on.
         samples: Vec<u64>,
     },
@@ -246,7 +250,14 @@ impl Connection {
             ProbeKind::Ping => Program::Ping { interval, samples },
             ProbeKind::Ssh => {
                 let interval = interval + TIMER_SLACK;
-                Program::Probe { interval, asked_ns: None, acknowledges: None, samples }
+                Program::Probe {
+                    interval,
+                    asked_ns: None,
+                    acknowledges: None,
+                    answered_ns: None,
+                    converses: false,
+                    samples,
+                }
             }
         };
         Ok(Self { group: index, program, ..connection })
@@ -267,6 +278,7 @@ impl Connection {
             cwr: false,
             push: false,
             syn: false,
+            cut: false,
         };
         match &mut self.program {
             Program::Bulk { stop_ns, .. } if !self.started => {

@@ -4,7 +4,7 @@
 //! test; receivers; a way back that only delays. The outcome is a function of the scenario and the seed.
 #![forbid(unsafe_code)]
 
-use dualq_scenario::{Outcome, Scenario};
+use dualq_scenario::{Event, Outcome, Scenario};
 
 mod agenda;
 mod connection;
@@ -50,4 +50,16 @@ pub fn check(scenario: &Scenario) -> Result<(), Unmodelled> {
         connection::algorithm(cc)?;
     }
     Ok(())
+}
+
+/// Simulates a scenario and tells each packet that is seen.
+///
+/// # Errors
+/// If the scenario makes no sense.
+pub fn simulate_watched(
+    scenario: &Scenario,
+    seed: u64,
+    watch: &mut dyn FnMut(Event),
+) -> Result<Outcome, Unmodelled> {
+    Ok(Simulation::new(scenario, seed)?.watched(watch).run())
 }

@@ -4,8 +4,8 @@ use dualq_qdisc::FlowPacket;
 use dualq_tcp::Data;
 use dualq_units::Ecn;
 
-/// What a packet costs in memory beside its bytes: about Linux's `sk_buff` and the rounding of its data.
-const MEMORY_OVERHEAD: u32 = 768;
+/// What a packet costs in memory beside its payload: Linux's `sk_buff`, and room for headers.
+const MEMORY_OVERHEAD: u32 = 896;
 
 /// Data of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ impl dualq_qdisc::Packet for Packet {
 
     #[inline]
     fn memory(&self) -> u32 {
-        self.length() + MEMORY_OVERHEAD
+        self.data.payload + MEMORY_OVERHEAD
     }
 
     #[inline]

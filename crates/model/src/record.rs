@@ -59,7 +59,8 @@ impl Record {
     #[inline]
     pub(crate) fn departed(&mut self, now_ns: u64, bytes: u32, departure: &Departure<Packet>) {
         let waited_ns = nanos(departure.sojourn);
-        self.counted.sent_packets += 1;
+        // As the kernel counts them: an aggregate by its segments.
+        self.counted.sent_packets += u64::from(departure.packet.data.segments);
         self.counted.sent_bytes += u64::from(bytes);
         self.counted.marks +=
             u64::from(departure.marked_by_probability || departure.marked_by_step);

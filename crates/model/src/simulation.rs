@@ -16,7 +16,7 @@ use crate::error::Unmodelled;
 use crate::packet::Packet;
 use crate::record::Record;
 use crate::shaper::Shaper;
-use dualq_scenario::{FLOW_SPACING, Loss, Outcome, RTT_SAMPLE_INTERVAL, Scenario};
+use dualq_scenario::{Event, FLOW_SPACING, Loss, Outcome, RTT_SAMPLE_INTERVAL, Scenario, Seen};
 
 /// From so many connections on the near caches do not hold them.
 const MANY: usize = 512;
@@ -56,6 +56,7 @@ pub struct Simulation<'a> {
     random: SplitMix64,
     warmup_ns: u64,
     record: Record,
+    watch: Option<&'a mut dyn FnMut(Event)>,
 }
 
 impl<'a> Simulation<'a> {
@@ -107,7 +108,30 @@ impl<'a> Simulation<'a> {
             random,
             warmup_ns: scenario.warmup.as_nanos() as u64,
             record: Record::new(scenario),
+            watch: None,
         })
+    }
+
+    /// Tells each packet that is seen.
+    #[must_use]
+    pub fn watched(mut self, watch: &'a mut dyn FnMut(Event)) -> Self {
+        self.watch = Some(watch);
+        self
+    }
+
+    #[inline]
+    fn tell(&mut self, seen: Seen, packet: &Packet) {
+        if let Some(watch) = &mut self.watch {
+            watch(Event {
+                at_ns: self.now_ns,
+                seen,
+                flow: packet.connection,
+                seq: packet.data.seq,
+                bytes: packet.data.payload.into(),
+                ecn: packet.data.ecn.bits(),
+                sacks: 0,
+            });
+        }
     }
 
     /// Runs to the end and reports.
@@ -253,6 +277,7 @@ impl<'a> Simulation<'a> {
                 return;
             };
             self.read_receivers_ahead();
+            self.tell(Seen::Out, &departure.packet);
             let bytes = departure.packet.length();
             self.shaper.charge(bytes);
             self.record.departed(self.now_ns, bytes, &departure);
@@ -301,6 +326,17 @@ impl<'a> Simulation<'a> {
         let Some((_, number, ack)) = self.way_back.pop_front() else { return };
         self.read_senders_ahead();
         let now = self.now();
+        if let Some(watch) = &mut self.watch {
+            watch(Event {
+                at_ns: self.now_ns,
+                seen: Seen::Ack,
+                flow: number,
+                seq: ack.ack,
+                bytes: ack.window,
+                ecn: ack.ece.into(),
+                sacks: ack.block_count,
+            });
+        }
         let connection = &mut self.connections[number as usize];
         if let Program::Ping { samples, .. } = &mut connection.program {
             if self.now_ns >= self.warmup_ns {
@@ -321,7 +357,14 @@ impl<'a> Simulation<'a> {
                     *done_ns = Some(self.now_ns);
                 }
             }
-            Program::Probe { interval, asked_ns, acknowledges, samples } => {
+            Program::Probe {
+                interval,
+                asked_ns,
+                acknowledges,
+                answered_ns,
+                converses,
+                samples,
+            } => {
                 // The answer travels with the acknowledgement of the question.
                 if let Some(asked) = *asked_ns
                     && connection.sender.is_done()
@@ -331,11 +374,19 @@ impl<'a> Simulation<'a> {
                         samples.push(self.now_ns - asked);
                     }
                     let next_ns = (now + *interval).as_nanos();
-                    // The acknowledgement of the answer rides on the next question, unless that comes too late.
+                    // Whoever asks soon after an answer is in a conversation (Linux: pingpong mode): the acknowledgement of
+                    // the answer rides on the next question, unless that comes too late. Else it leaves as the answer is read.
                     let tick = Tick::new(self.scenario.tick);
-                    let acknowledge_ns = tick.after(now, MIN_ACK_DELAY).as_nanos();
+                    *converses |= tick.is_within(*answered_ns, asked, MIN_ACK_DELAY);
+                    *answered_ns = Some(self.now_ns);
+                    let acknowledge_ns = if *converses {
+                        tick.after(now, MIN_ACK_DELAY).as_nanos()
+                    } else {
+                        self.now_ns
+                    };
                     if acknowledge_ns < next_ns {
                         *acknowledges = Some(next_ns);
+                        *converses = false;
                     }
                     self.agenda.arm(number, Cause::Program, next_ns.min(acknowledge_ns));
                 }
@@ -456,6 +507,7 @@ impl<'a> Simulation<'a> {
     #[inline]
     fn enqueue(&mut self, packet: Packet) {
         self.update_queue();
+        self.tell(Seen::In, &packet);
         self.queue.enqueue(self.now(), packet, &mut |_| ());
         if self.link_ns == u64::MAX {
             self.serve_link();

@@ -7,6 +7,7 @@
 
 mod bounds;
 mod congestion;
+mod event;
 mod loss;
 mod notes;
 mod outcome;
@@ -18,6 +19,7 @@ mod words;
 
 pub use bounds::ScenarioError;
 pub use congestion::CongestionControl;
+pub use event::{Event, Seen};
 pub use loss::Loss;
 pub use notes::notes;
 pub use outcome::{Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series};

@@ -32,6 +32,8 @@ pub struct Data {
     pub push: bool,
     /// A connection request; carries no payload.
     pub syn: bool,
+    /// Cut from an aggregate on the way: its memory is its own, not the sender's.
+    pub cut: bool,
 }
 
 impl Data {
@@ -58,6 +60,8 @@ impl Data {
     pub fn split_first(&mut self) -> Self {
         let mut first = *self;
         if self.segments > 1 {
+            self.cut = true;
+            first.cut = true;
             first.segments = 1;
             first.payload = self.mss.into();
             first.push = false;

@@ -57,6 +57,13 @@ impl Tick {
         instant(self.expiry(now.as_nanos(), self.jiffies_in(micros)))
     }
 
+    /// Whether fewer jiffies than `most` has began between `earlier` and `later_ns`; not if there is no earlier.
+    #[must_use]
+    pub fn is_within(self, earlier_ns: Option<u64>, later_ns: u64, most: Duration) -> bool {
+        let most = self.jiffies_in(u64::try_from(most.as_micros()).unwrap_or(u64::MAX));
+        earlier_ns.is_some_and(|earlier| self.count(later_ns) - self.count(earlier) < most)
+    }
+
     /// When a timer of `jiffies` that is started at `now_ns` fires. The wheel never fires early: it goes on to the next
     /// bucket, and buckets widen eightfold from 64 jiffies on.
     #[inline]

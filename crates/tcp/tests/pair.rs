@@ -302,17 +302,19 @@ fn acknowledgements_wait_for_the_program_while_the_window_shrinks() {
         cwr: false,
         push: false,
         syn: false,
+        cut: false,
     };
     let mut acks = Vec::new();
     for number in 0..40 {
         let now = Instant::from_nanos(1_000_000 + number * 100_000);
         receiver.on_data(now, &segment(number), &mut |ack| acks.push(ack.ack));
     }
-    assert_eq!(acks.len(), 16);
+    // Sixteen quick ones, and some more while the window can still grow.
+    assert_eq!(acks.len(), 20);
     let read = receiver.next_timer();
     assert_eq!(read, Instant::from_nanos(21_000_000));
     receiver.on_timer(read, &mut |ack| acks.push(ack.ack));
-    assert_eq!(acks[16..], [40 * 1448]);
+    assert_eq!(acks[20..], [40 * 1448]);
 }
 
 #[test]
@@ -366,7 +368,7 @@ fn a_path_that_reorders_is_found_out() {
         let network = Network { detour_ns: detour_ms * 1_000_000, ..Network::clean(10, 20) };
         let mut pair = Pair::new(Algorithm::Cubic, false, network, 1);
         // A window that the queue has room for: nothing is lost.
-        let small = ReceiverConfig { max_buffer: Bytes(262_144), ..ReceiverConfig::default() };
+        let small = ReceiverConfig { max_buffer: Bytes(200_000), ..ReceiverConfig::default() };
         pair.receiver = Receiver::new(small);
         pair.sender.write(20_000_000);
         assert!(pair.run(60 * SECOND));
@@ -387,7 +389,7 @@ fn a_closed_window_is_probed() {
     pair.sender.write(u64::MAX);
     pair.run(2 * SECOND);
     let held = pair.sender.acknowledged();
-    assert!(held < 70_000, "what fits into the buffer: {held}");
+    assert!(held < 85_000, "what fits into the buffer: {held}");
     pair.run(8 * SECOND);
     // The timeout is some 220 ms; the probes come after 0.25, 0.7, 1.6, 3.3 and 6.9 s.
     assert!((4..=6).contains(&pair.sender.stats().window_probes), "{:?}", pair.sender.stats());

@@ -71,6 +71,9 @@ const fn cut(micros: u32) -> Duration {
     Duration::from_nanos((micros as u64 * 1000) >> DELAY_SHIFT << DELAY_SHIFT)
 }
 
+/// A tick of Linux's timers.
+const TICK: Duration = Duration::from_micros(TICK_US as u64);
+
 const fn whole_ticks(micros: u32) -> Duration {
     let ticks = micros.div_ceil(TICK_US) as u64;
     Duration::from_micros(if ticks == 0 { 1 } else { ticks } * TICK_US as u64)
@@ -268,7 +271,7 @@ impl<P: Packet, R: Random> Pie<P, R> {
             config: Config::DEFAULT.with(options),
             mtu: device.max_frame,
             controller: Controller::START,
-            next_update: ticked + FIRST_UPDATE,
+            next_update: ticked + FIRST_UPDATE + TICK,
             random,
             queue: VecDeque::new(),
             stats: Stats::default(),
@@ -369,7 +372,8 @@ impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
 
     fn on_timer(&mut self, _now: Instant) {
         self.controller.update(&self.config, self.counters.backlog_bytes);
-        self.next_update = self.next_update + self.config.tupdate;
+        // Timers never fire early, and are started anew within a tick that has begun: that is one more each time.
+        self.next_update = self.next_update + self.config.tupdate + TICK;
     }
 
     fn on_idle(&mut self, until: Instant) {

@@ -1,10 +1,31 @@
 //! The receive buffer and the window made of it, which grows with what the program reads (Linux: dynamic right-sizing,
-//! `tcp_rcv_space_adjust` and `tcp_grow_window`). Payload bytes are counted, not kernel memory.
+//! `tcp_rcv_space_adjust` and `tcp_grow_window`).
+//!
+//! The buffer is kernel memory: a packet takes more of it than its payload. What share of the memory is payload is guessed
+//! from the first full segment that arrives, and windows are made with that guess (Linux: `scaling_ratio`).
 
 use dualq_units::Bytes;
 
-/// The payload that fits into the initial buffer of 128 KiB.
-const INITIAL_SPACE: u64 = 65_536;
+use crate::packet::Data;
+
+/// The buffer at the start (Linux: `tcp_rmem`'s default).
+const INITIAL_MEMORY: u64 = 128 << 10;
+/// Shares of memory are counted in 256ths; half until the first full segment.
+const RATIO_SHIFT: u32 = 8;
+const INITIAL_RATIO: u64 = 128;
+const MAX_RATIO: u64 = 255;
+/// A packet's memory beside its payload: the socket buffer, and room for headers.
+const PACKET_OVERHEAD: u64 = 896;
+/// Packets that follow each other share that overhead if nobody else holds them, up to so many pieces of memory (Linux:
+/// `MAX_SKB_FRAGS`), and where the sender wrote them, a piece ends after so many bytes.
+const MAX_PIECES: u64 = 17;
+const PIECE_BYTES: u64 = 32 << 10;
+/// The peer's segments are taken to be so long until one arrives (Linux: `TCP_MSS_DEFAULT`).
+const SHORTEST_SEGMENT: u32 = 536;
+/// The window grows with packets of at least so many bytes.
+const SHORTEST_GROWING: u32 = 128;
+/// Segments of a sender's first window (Linux: `TCP_INIT_CWND`).
+const INITIAL_SEGMENTS: u64 = 10;
 /// The window scale option of connections whose buffer may grow to tens of megabytes.
 const WINDOW_SCALE: u32 = 11;
 
@@ -14,15 +35,30 @@ const SHORT_RTT_US: u64 = 1_000;
 /// Space for data that have arrived and are not yet read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
-    space: u64,
-    max_space: u64,
+    /// Bytes of memory, and the most that there may be.
+    memory: u64,
+    max_memory: u64,
+    /// The share of it that is payload.
+    ratio: u64,
+    /// The longest segment so far.
+    segment: u32,
+    /// Memory of what waits to be read, and of what waits behind a gap.
+    unread_memory: u64,
+    beyond_memory: u64,
+    /// Pieces in the last packet that waits to be read; 0 if nothing can be added to it.
+    pieces: u64,
+    /// The window never exceeds this.
+    clamp: u64,
     /// The most that is offered: rises as data arrive.
     threshold: u64,
-    /// What the program has read so far.
+    /// What the program has read so far, and where the packet ends that it reads next.
     pub(super) read_end: u64,
+    first_end: u64,
     measure_start_ns: u64,
     measure_seq: u64,
     measured: u64,
+    /// When a packet arrived last.
+    arrived_ns: u64,
     /// The smoothed round-trip time as the receiver sees it, in eighths of a microsecond.
     rtt_eighth_us: u64,
     /// The timestamp that the last measurement was taken from.
@@ -33,22 +69,69 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer that grows to hold `memory` bytes, of which half is payload.
+    /// A buffer that grows to `memory` bytes.
     pub(super) fn new(memory: Bytes, mss: u32) -> Self {
-        let max_space = (memory.0 / 2).max(INITIAL_SPACE);
-        Self {
-            space: INITIAL_SPACE,
-            max_space,
-            threshold: INITIAL_SPACE,
+        let mut buffer = Self {
+            memory: INITIAL_MEMORY,
+            max_memory: memory.0.max(INITIAL_MEMORY),
+            ratio: INITIAL_RATIO,
+            segment: SHORTEST_SEGMENT.min(mss),
+            unread_memory: 0,
+            beyond_memory: 0,
+            pieces: 0,
+            clamp: 0,
+            threshold: 0,
             read_end: 0,
+            first_end: 0,
             measure_start_ns: 0,
             measure_seq: 0,
-            measured: u64::from(10 * mss),
+            measured: 0,
+            arrived_ns: 0,
             rtt_eighth_us: 0,
             last_echo_ms: 0,
             window_seq: 0,
             window_start_ns: 0,
-        }
+        };
+        // One segment of the space is reserved.
+        let (space, mss) = (buffer.payload_in(INITIAL_MEMORY), u64::from(mss));
+        buffer.clamp = if space > 2 * mss { (space - mss).max(2 * mss) } else { space };
+        let offered = buffer.initial_window(mss as u32);
+        buffer.threshold = offered.min(buffer.clamp);
+        buffer.measured = buffer.threshold.min(INITIAL_SEGMENTS * mss);
+        buffer
+    }
+
+    /// The window that the answer to a SYN offers: whole segments.
+    pub(super) fn initial_window(&self, mss: u32) -> u64 {
+        let (space, mss) = (self.payload_in(INITIAL_MEMORY), u64::from(mss));
+        let whole = if space > mss { space - space % mss } else { space };
+        // It is not scaled.
+        whole.min(u16::MAX.into())
+    }
+
+    /// What of `memory` may be payload.
+    #[inline]
+    const fn payload_in(&self, memory: u64) -> u64 {
+        (memory * self.ratio) >> RATIO_SHIFT
+    }
+
+    /// The payload that still fits in.
+    #[inline]
+    const fn room(&self) -> u64 {
+        let held = self.unread_memory + self.beyond_memory;
+        self.payload_in(self.memory.saturating_sub(held))
+    }
+
+    /// The longest segment so far: an acknowledgement is due after more than this.
+    #[inline]
+    pub(super) const fn segment(&self) -> u32 {
+        self.segment
+    }
+
+    /// Whether nothing waits to be read.
+    #[inline]
+    pub(super) const fn is_read(&self, edge: u64) -> bool {
+        self.read_end >= edge
     }
 
     /// The round-trip time in microseconds; 0 before the first measurement.
@@ -57,22 +140,25 @@ impl Buffer {
         self.rtt_eighth_us >> 3
     }
 
-    /// A full segment echoes the timestamp of an acknowledgement: the time since then, in whole milliseconds. Data that
-    /// wait to be read would blur it.
+    /// A segment echoes the timestamp of an acknowledgement: the time since then, in whole milliseconds. Data that wait to
+    /// be read would blur it, and short ones may have waited themselves.
     #[inline]
-    pub(super) fn measure_echo(&mut self, now_ns: u64, echo_ms: u32, nothing_waits: bool) {
-        if echo_ms == self.last_echo_ms {
+    pub(super) fn measure_echo(&mut self, now_ns: u64, data: &Data) {
+        if data.echo_ms == self.last_echo_ms {
             return;
         }
-        self.last_echo_ms = echo_ms;
-        let sample_ms = ((now_ns / 1_000_000) as u32).saturating_sub(echo_ms);
+        self.last_echo_ms = data.echo_ms;
+        if data.echo_ms == 0 || data.payload < self.segment {
+            return;
+        }
+        let sample_ms = ((now_ns / 1_000_000) as u32).saturating_sub(data.echo_ms);
         let sample_us = u64::from(sample_ms) * 1_000;
         if sample_us == 0 {
             return;
         }
         if self.rtt_eighth_us == 0 || sample_us << 3 < self.rtt_eighth_us {
             self.rtt_eighth_us = sample_us << 3;
-        } else if nothing_waits {
+        } else if self.read_end == data.seq {
             self.rtt_eighth_us = self.rtt_eighth_us - (self.rtt_eighth_us >> 3) + sample_us;
         }
     }
@@ -94,55 +180,152 @@ impl Buffer {
         self.window_start_ns = now_ns;
     }
 
-    /// A packet of `payload` bytes arrived: more may be offered.
+    /// A packet arrived that is kept. If there is less memory than that, the buffer grows (Linux: `tcp_clamp_window`).
     #[inline]
-    pub(super) fn grow_threshold(&mut self, held: u64, mss: u32, payload: u32) {
-        let room = self.space.saturating_sub(held);
-        if self.threshold < room {
-            let growth = 2 * u64::from(mss.max(payload));
-            self.threshold = (self.threshold + growth).min(room);
+    pub(super) fn arrived(&mut self, now_ns: u64) {
+        if self.arrived_ns == 0 {
+            self.measure_start_ns = now_ns;
+        }
+        self.arrived_ns = now_ns;
+        let held = self.unread_memory + self.beyond_memory;
+        if held > self.memory {
+            self.memory = held.min(self.max_memory);
         }
     }
 
-    /// The program has read up to `end`; the buffer grows to twice what it reads in a round trip. `beyond` bytes past the
+    /// The packet continued the stream, which ends at `edge` now; of the bytes behind gaps `before` there are `beyond` left.
+    #[inline]
+    pub(super) fn hold(&mut self, data: &Data, edge: u64, before: u64, beyond: u64) {
+        let pieces = 1 + u64::from(data.payload) / PIECE_BYTES;
+        let payload = u64::from(data.payload);
+        let waits = self.read_end < data.seq;
+        if waits && data.cut && self.pieces > 0 && self.pieces + pieces <= MAX_PIECES {
+            self.pieces += pieces;
+            self.unread_memory += payload;
+            if self.first_end == data.seq {
+                self.first_end = data.end();
+            }
+        } else {
+            self.unread_memory += payload + PACKET_OVERHEAD;
+            self.pieces = if data.cut { pieces } else { 0 };
+            if !waits {
+                self.first_end = data.end().min(edge);
+            }
+        }
+        if before > 0 {
+            let left =
+                (u128::from(self.beyond_memory) * u128::from(beyond) / u128::from(before)) as u64;
+            self.unread_memory += self.beyond_memory - left;
+            self.beyond_memory = left;
+        }
+        self.measure_segment(data);
+    }
+
+    /// The packet left a gap, and the last data behind a gap end `reach` bytes past the edge: the buffer grows by that.
+    pub(super) fn hold_beyond(&mut self, data: &Data, follows: bool, reach: u64) {
+        let joins = data.cut && follows;
+        let overhead = if joins { PACKET_OVERHEAD / MAX_PIECES } else { PACKET_OVERHEAD };
+        self.measure_segment(data);
+        self.beyond_memory += u64::from(data.payload) + overhead;
+        self.grow(self.measured, reach);
+    }
+
+    /// The first full segment tells what share of memory is payload (Linux: `tcp_measure_rcv_mss`).
+    #[inline]
+    fn measure_segment(&mut self, data: &Data) {
+        let segment = if data.segments > 1 { data.mss.into() } else { data.payload };
+        if segment <= self.segment {
+            return;
+        }
+        self.segment = segment;
+        let payload = u64::from(data.payload);
+        let ratio = ((payload << RATIO_SHIFT) / (payload + PACKET_OVERHEAD)).clamp(1, MAX_RATIO);
+        if ratio != self.ratio {
+            self.ratio = ratio;
+            self.clamp = self.payload_in(self.memory);
+            self.measured = self.measured.min(self.clamp);
+        }
+    }
+
+    /// A packet of `payload` bytes arrived: more may be offered. Returns whether it is.
+    #[inline]
+    pub(super) fn grow_threshold(&mut self, mss: u32, payload: u32) -> bool {
+        let room = self.clamp.min(self.room());
+        if payload < SHORTEST_GROWING || self.threshold >= room {
+            return false;
+        }
+        let growth = 2 * u64::from(mss.max(payload));
+        self.threshold = (self.threshold + growth).min(room);
+        true
+    }
+
+    /// The program has read up to `end`; the buffer grows to twice what it reads in a round trip. `reach` bytes past the
     /// edge wait behind a gap.
-    pub(super) fn read(&mut self, now_ns: u64, end: u64, beyond: u64) {
+    ///
+    /// That is looked at after each packet that is read, but with the time of the last arrival: so only after the first of
+    /// several. Those that then wait behind it count as not yet read, and what a program that reads seldom finds does not
+    /// let the buffer grow.
+    pub(super) fn read(&mut self, end: u64, reach: u64) {
+        let first_end = self.first_end.clamp(self.read_end, end);
         self.read_end = end;
-        let elapsed_us = now_ns.saturating_sub(self.measure_start_ns) / 1_000;
+        self.unread_memory = 0;
+        self.pieces = 0;
+        let elapsed_us = self.arrived_ns.saturating_sub(self.measure_start_ns) / 1_000;
         if self.rtt_eighth_us == 0 || elapsed_us < self.rtt_us() {
             return;
         }
-        let copied = end - self.measure_seq;
+        let copied = (first_end - self.measure_seq).saturating_sub(end - first_end);
         if copied > self.measured {
-            let base = 2 * copied;
-            // While the sender speeds up it shall find room to double; on short paths little by little.
-            let growth = if self.rtt_us() < SHORT_RTT_US {
-                base * self.rtt_us() / SHORT_RTT_US
-            } else {
-                base.saturating_mul(copied - self.measured) / self.measured.max(1)
-            };
-            let wanted = base.saturating_add(growth.saturating_mul(2)).saturating_add(beyond);
-            self.space = self.space.max(wanted.min(self.max_space));
-            self.measured = copied;
+            self.grow(copied, reach);
         }
-        self.measure_seq = end;
-        self.measure_start_ns = now_ns;
+        self.measure_seq = first_end;
+        self.measure_start_ns = self.arrived_ns;
     }
 
-    /// The window to offer while `held` bytes are not read.
-    #[inline]
-    pub(super) fn window(&self, held: u64, mss: u32) -> u64 {
-        let free = self.space.saturating_sub(held);
-        if free < self.space / 2 && (free < self.space / 16 || free < u64::from(mss)) {
-            return 0;
+    /// Makes room for twice what is read in a round trip, and for more while that grows (Linux: `tcp_rcvbuf_grow`).
+    fn grow(&mut self, copied: u64, reach: u64) {
+        let base = 2 * copied;
+        // While the sender speeds up it shall find room to double; on short paths little by little.
+        let growth = if self.rtt_us() < SHORT_RTT_US {
+            base * self.rtt_us() / SHORT_RTT_US
+        } else {
+            (2 * base).saturating_mul(copied - self.measured) / self.measured.max(1)
+        };
+        self.measured = copied;
+        let window = base.saturating_add(growth).saturating_add(reach);
+        let memory = (window.saturating_mul(1 << RATIO_SHIFT) / self.ratio).min(self.max_memory);
+        if memory > self.memory {
+            self.memory = memory;
+            self.clamp = self.payload_in(memory);
         }
-        let window = free.min(self.threshold);
+    }
+
+    /// The window to offer now.
+    #[inline]
+    pub(super) fn window(&self) -> u64 {
+        let all = self.payload_in(self.memory);
+        let full = self.clamp.min(all);
+        let mut free = self.room();
+        if free < full / 2 {
+            free &= !((1 << WINDOW_SCALE) - 1);
+            if free < all / 16 || free < full.min(self.segment.into()) {
+                return 0;
+            }
+        }
+        Self::scaled(free.min(self.threshold))
+    }
+
+    /// A window as the option for large windows can tell it.
+    #[inline]
+    pub(super) const fn scaled(window: u64) -> u64 {
         window.next_multiple_of(1 << WINDOW_SCALE)
     }
 
     /// Whether so little is free that acknowledgements should not hurry.
     #[inline]
-    pub(super) const fn is_tight(&self, held: u64) -> bool {
-        self.space.saturating_sub(held) < self.space / 2
+    pub(super) const fn is_tight(&self) -> bool {
+        let all = self.payload_in(self.memory);
+        let full = if self.clamp < all { self.clamp } else { all };
+        self.room() < full / 2
     }
 }

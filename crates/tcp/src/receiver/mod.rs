@@ -120,7 +120,7 @@ impl Receiver {
         Self {
             mss,
             stream: Reassembly::default(),
-            window: buffer.window(0, mss),
+            window: buffer.initial_window(mss),
             buffer,
             syn_received: false,
             ecn: false,
@@ -170,12 +170,6 @@ impl Receiver {
         instant(self.ack_timer_ns.min(self.compression_timer_ns).min(self.read_ns))
     }
 
-    /// Bytes that are held: read by nobody, or beyond a gap.
-    #[inline]
-    const fn held(&self) -> u64 {
-        self.stream.next - self.buffer.read_end + self.stream.island_bytes
-    }
-
     /// Data arrive at `now`; acknowledgements go to `out`. Whatever the data say, nothing panics: those beyond the window are
     /// dropped.
     #[inline]
@@ -189,6 +183,9 @@ impl Receiver {
             }
             self.echo_ms = data.timestamp_ms;
             let mut ack = self.ack(now_ns, 0);
+            // Windows are not scaled before both ends know by how much.
+            ack.window = self.buffer.initial_window(self.mss);
+            self.window = ack.window;
             ack.syn = true;
             ack.ece = self.ecn;
             out(ack);
@@ -210,18 +207,24 @@ impl Receiver {
         if data.seq <= self.acked {
             self.echo_ms = data.timestamp_ms;
         }
+        self.buffer.arrived(now_ns);
         let gap_before = self.stream.has_islands();
+        let (beyond_before, reach_before) = (self.stream.island_bytes, self.stream.reach_end());
         let arrival = self.stream.take(data.seq, data.end());
         if self.ecn && arrival != Arrival::Duplicate {
             self.look_at_mark(now_ns, data, out);
         }
         match arrival {
             Arrival::InOrder => {
-                self.take_in_order(now_ns, data);
+                self.take_in_order(now_ns, data, beyond_before);
                 // A filled gap is told at once (RFC 5681 §4.2).
                 self.ack_now |= gap_before && !self.stream.has_islands();
             }
-            Arrival::Beyond => self.buffer.grow_threshold(self.held(), self.mss, data.payload),
+            Arrival::Beyond => {
+                let follows = reach_before == data.seq;
+                self.buffer.hold_beyond(data, follows, self.stream.reach());
+                self.raise_window(data.payload);
+            }
             Arrival::Duplicate => {
                 self.stats.duplicate_bytes += u64::from(data.payload);
                 self.duplicate = Some(SackBlock { start: data.seq, end: data.end() });
@@ -232,7 +235,7 @@ impl Receiver {
             }
         }
         self.decide(now_ns, out);
-        if self.buffer.read_end < self.stream.next && self.read_ns == u64::MAX {
+        if !self.buffer.is_read(self.stream.next) && self.read_ns == u64::MAX {
             self.schedule_read(now_ns, out);
         }
     }
@@ -258,15 +261,23 @@ impl Receiver {
     }
 
     #[inline]
-    fn take_in_order(&mut self, now_ns: u64, data: &Data) {
+    fn take_in_order(&mut self, now_ns: u64, data: &Data, beyond_before: u64) {
+        self.buffer.measure_echo(now_ns, data);
+        let beyond = self.stream.island_bytes;
+        // The end of what somebody wrote: short, or said to be it.
+        self.pushed |= data.push || data.payload < self.buffer.segment();
+        self.buffer.hold(data, self.stream.next, beyond_before, beyond);
         self.buffer.measure_window(now_ns, self.stream.next, self.window);
-        if data.echo_ms > 0 && data.payload >= self.mss {
-            let nothing_waits = self.buffer.read_end == data.seq;
-            self.buffer.measure_echo(now_ns, data.echo_ms, nothing_waits);
-        }
         self.adapt_delay(now_ns);
-        self.pushed |= data.push;
-        self.buffer.grow_threshold(self.held(), self.mss, data.payload);
+        self.raise_window(data.payload);
+    }
+
+    /// While the window can grow, acknowledgements tell it soon.
+    #[inline]
+    fn raise_window(&mut self, payload: u32) {
+        if self.buffer.grow_threshold(self.mss, payload) {
+            self.quick |= 1;
+        }
     }
 
     /// How long an acknowledgement may wait follows from how often data come (Linux: `tcp_event_data_recv`).
@@ -288,7 +299,7 @@ impl Receiver {
     }
 
     fn hurry(&mut self, most: u32) {
-        let by_window = (self.window / u64::from(2 * self.mss)) as u32;
+        let by_window = (self.window / u64::from(2 * self.buffer.segment())) as u32;
         self.quick = self.quick.max(by_window.max(2).min(most));
         self.ack_delay_us = self.ack_delay_us.max(MIN_ACK_DELAY_US);
     }
@@ -324,12 +335,11 @@ impl Receiver {
     #[inline]
     fn decide(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let unacked = self.stream.next - self.acked;
-        let held = self.held();
-        if self.buffer.is_tight(held) {
+        let several = unacked > u64::from(self.buffer.segment());
+        if several && self.buffer.is_tight() {
             self.quick = 0;
         }
-        let window_holds = || self.buffer.window(held, self.mss) >= self.window;
-        if (unacked > u64::from(self.mss) && window_holds())
+        if (several && self.buffer.window() >= self.window)
             || self.quick > 0
             || self.ack_now
             || self.config.answers
@@ -381,6 +391,9 @@ impl Receiver {
     }
 
     fn send_up_to(&mut self, now_ns: u64, edge: u64, out: &mut impl FnMut(Ack)) {
+        if self.buffer.is_tight() {
+            self.quick = 0;
+        }
         let ack = self.ack(now_ns, edge);
         self.quick = self.quick.saturating_sub(1);
         self.ack_now = false;
@@ -404,7 +417,8 @@ impl Receiver {
         }
         // What was offered is never taken back.
         let offered = (self.acked + self.window).saturating_sub(edge);
-        self.window = self.buffer.window(self.held(), self.mss).max(offered);
+        let window = self.buffer.window();
+        self.window = if window < offered { Buffer::scaled(offered) } else { window };
         self.acked = edge;
         Ack {
             ack: edge,
@@ -434,12 +448,13 @@ impl Receiver {
     fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         self.read_ns = u64::MAX;
         self.last_read_ns = Some(now_ns);
-        self.buffer.read(now_ns, self.stream.next, self.stream.reach());
+        self.buffer.read(self.stream.next, self.stream.reach());
         let offered = (self.acked + self.window).saturating_sub(self.stream.next);
-        let window = self.buffer.window(self.held(), self.mss);
+        let window = self.buffer.window();
         let ack_waits = self.ack_timer_ns != u64::MAX;
         let unacked = self.stream.next - self.acked;
-        let due = unacked > u64::from(self.mss) || self.pushed;
+        let ended = self.pushed && !self.stream.has_islands();
+        let due = unacked > u64::from(self.buffer.segment()) || ended;
         if (ack_waits && due) || (window > 0 && window >= 2 * offered) {
             self.send(now_ns, out);
         }

@@ -42,6 +42,11 @@ impl Reassembly {
         self.islands.back().map_or(0, |island| island.end - self.next)
     }
 
+    /// Where the last island ends; 0 if there is none.
+    pub(super) fn reach_end(&self) -> u64 {
+        self.islands.back().map_or(0, |island| island.end)
+    }
+
     /// Takes the bytes from `start` to `end`.
     #[inline]
     pub(super) fn take(&mut self, start: u64, end: u64) -> Arrival {

@@ -211,10 +211,9 @@ impl Sender {
         }
     }
 
-    /// The program has nothing more to send than what has left already.
+    /// The program has nothing more to send than what it has written so far: that is in the send buffer, and still leaves.
     pub fn stop(&mut self) {
-        self.write_end = self.write_end.min(self.snd_nxt);
-        self.buffer.end = self.write_end;
+        self.write_end = self.write_end.min(self.buffer.end);
     }
 
     /// When the sender's timer fires: when [`on_timer`](Self::on_timer) is to be called next.

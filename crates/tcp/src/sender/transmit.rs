@@ -113,6 +113,7 @@ impl Sender {
             cwr: false,
             push: false,
             syn: false,
+            cut: false,
         };
         self.queued += memory(0);
         out(Transmission { data, departure: instant(now_ns) });
@@ -148,6 +149,7 @@ impl Sender {
             cwr: self.wants_ecn() && !again,
             push: false,
             syn: true,
+            cut: false,
         };
         self.queued += memory(0);
         out(Transmission { data, departure: instant(now_ns) });
@@ -226,6 +228,7 @@ impl Sender {
             // Aggregates push, to be handed on at once.
             push: segments > 1 || seq + u64::from(payload) == self.write_end,
             syn: false,
+            cut: false,
         };
         self.stats.segments += u64::from(segments);
         self.queued += memory(payload);

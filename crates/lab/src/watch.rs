@@ -1,0 +1,202 @@
+//! Every packet at the router, as far as its headers: for comparisons with another world, packet by packet.
+
+use std::collections::HashMap;
+use std::io::IoSliceMut;
+use std::os::fd::AsRawFd as _;
+use std::time::Duration;
+
+use dualq_scenario::{Event, Scenario, Seen};
+use nix::cmsg_space;
+use nix::errno::Errno;
+use nix::sys::socket::{
+    ControlMessageOwned, LinkAddr, MsgFlags, MultiHeaders, recvmmsg, setsockopt, sockopt,
+};
+use nix::sys::time::TimeSpec;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::LabError;
+use crate::dumbbell::{Dumbbell, RECEIVER};
+
+/// The headers of IP and TCP, with all options.
+const SNAP_BYTES: usize = 120;
+const BATCH: usize = 64;
+const BUFFER_BYTES: usize = 1 << 30;
+const TCP: u8 = 6;
+/// Kinds of TCP's options, and the length of a SACK block.
+const END: u8 = 0;
+const PADDING: u8 = 1;
+const WINDOW_SCALE: u8 = 3;
+const SACK: u8 = 5;
+const SACK_BLOCK: usize = 8;
+const SYN: u8 = 0x02;
+const ECE: u8 = 0x40;
+
+/// A connection, as far as it is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stream {
+    flow: u32,
+    /// The sequence numbers before the first byte.
+    isn: u32,
+    /// By how many bits the receiver's windows are shifted.
+    scale: u8,
+    /// The highest place seen so far, to tell how often the numbers have wrapped.
+    reached: u64,
+}
+
+/// The observer of all packets.
+pub(crate) struct Watch<'a> {
+    socket: Socket,
+    streams: HashMap<(u32, u16), Stream>,
+    /// The numbers of the next flow of each group.
+    next: Vec<u32>,
+    tell: &'a mut dyn FnMut(Event),
+}
+
+impl std::fmt::Debug for Watch<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Watch")
+            .field("streams", &self.streams.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn open(
+        dumbbell: &Dumbbell,
+        scenario: &Scenario,
+        tell: &'a mut dyn FnMut(Event),
+    ) -> Result<Self, LabError> {
+        let cannot = |error| LabError::system("cannot watch the router's packets", error);
+        let open = || -> std::io::Result<Socket> {
+            let all = Protocol::from(i32::from((libc::ETH_P_ALL as u16).to_be()));
+            let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(all))?;
+            socket.set_nonblocking(true)?;
+            setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_BYTES)?;
+            setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+            Ok(socket)
+        };
+        let socket = dumbbell.router.inside(open)?.map_err(cannot)?;
+        let mut next = Vec::new();
+        let mut number = 0;
+        for group in &scenario.flow {
+            next.push(number);
+            number += group.count;
+        }
+        next.extend((number..).take(scenario.probe.len()));
+        Ok(Self { socket, streams: HashMap::new(), next, tell })
+    }
+
+    /// Tells what was seen since the last call; `began` is the start on the system's clock.
+    pub(crate) fn read(&mut self, began: Duration) -> Result<(), LabError> {
+        loop {
+            let mut bytes = [[0; SNAP_BYTES]; BATCH];
+            let mut parts: Vec<_> = bytes.iter_mut().map(|one| [IoSliceMut::new(one)]).collect();
+            let mut headers = MultiHeaders::preallocate(BATCH, Some(cmsg_space!(TimeSpec)));
+            let fd = self.socket.as_raw_fd();
+            let dont_wait = MsgFlags::MSG_DONTWAIT;
+            let messages =
+                match recvmmsg::<_, LinkAddr, _>(fd, &mut headers, &mut parts, dont_wait, None) {
+                    Ok(messages) => messages,
+                    Err(Errno::EAGAIN) => return Ok(()),
+                    Err(error) => return Err(LabError::system("cannot read packets", error)),
+                };
+            let mut seen = Vec::new();
+            let mut count = 0;
+            for message in messages {
+                count += 1;
+                let leaves =
+                    message.address.is_some_and(|from| from.pkttype() == libc::PACKET_OUTGOING);
+                let cmsgs =
+                    message.cmsgs().map_err(|error| LabError::system("timestamps", error))?;
+                let stamp = cmsgs.into_iter().find_map(|cmsg| match cmsg {
+                    ControlMessageOwned::ScmTimestampns(time) => Some(Duration::from(time)),
+                    _ => None,
+                });
+                let bytes = message.iovs().next().map(<[u8]>::to_vec);
+                if let (Some(stamp), Some(bytes)) = (stamp, bytes) {
+                    seen.push((stamp.saturating_sub(began), leaves, bytes));
+                }
+            }
+            for (at, leaves, bytes) in seen {
+                if let Some(event) = self.event(at, leaves, &bytes) {
+                    (self.tell)(event);
+                }
+            }
+            if count < BATCH {
+                return Ok(());
+            }
+        }
+    }
+
+    fn event(&mut self, at: Duration, leaves: bool, bytes: &[u8]) -> Option<Event> {
+        let u16_at = |at: usize| Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+        let u32_at = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let receiver = u32::from(RECEIVER);
+        let (source, target) = (u32_at(12)?, u32_at(16)?);
+        let forward = target == receiver;
+        if !(forward || (source == receiver && leaves)) {
+            return None;
+        }
+        let peer = if forward { source } else { target };
+        let group = (peer >> 8 & 0xff) as usize;
+        let seen = match (forward, leaves) {
+            (true, false) => Seen::In,
+            (true, true) => Seen::Out,
+            (false, _) => Seen::Ack,
+        };
+        let at_ns = at.as_nanos() as u64;
+        let mut event =
+            Event { at_ns, seen, flow: 0, seq: 0, bytes: 0, ecn: bytes[1] & 3, sacks: 0 };
+        let ip_bytes = usize::from(bytes[0] & 0xf) * 4;
+        if bytes[9] != TCP {
+            event.flow = *self.next.get(group)?;
+            event.bytes = u64::from(u16_at(2)?);
+            return Some(event);
+        }
+        let tcp = ip_bytes;
+        let port = u16_at(if forward { tcp } else { tcp + 2 })?;
+        let flags = bytes[tcp + 13];
+        let tcp_bytes = usize::from(bytes[tcp + 12] >> 4) * 4;
+        let options = bytes.get(tcp + 20..tcp + tcp_bytes)?;
+        if forward && flags & SYN != 0 && !self.streams.contains_key(&(peer, port)) {
+            let number = self.next.get_mut(group)?;
+            let stream = Stream { flow: *number, isn: u32_at(tcp + 4)?, ..Stream::default() };
+            *number += 1;
+            self.streams.insert((peer, port), stream);
+        }
+        let stream = self.streams.get_mut(&(peer, port))?;
+        event.flow = stream.flow;
+        let number = u32_at(if forward { tcp + 4 } else { tcp + 8 })?;
+        // The byte after the SYN is the first of the stream.
+        let place =
+            number.wrapping_sub(stream.isn).wrapping_sub(u32::from(flags & SYN == 0 || !forward));
+        let behind = (stream.reached as u32).wrapping_sub(place) as i32;
+        event.seq = stream.reached.saturating_add_signed(-i64::from(behind));
+        stream.reached = stream.reached.max(event.seq);
+        if forward {
+            let length = u64::from(u16_at(2)?);
+            event.bytes = length.saturating_sub((ip_bytes + tcp_bytes) as u64);
+            return Some(event);
+        }
+        event.ecn = u8::from(flags & ECE != 0);
+        let mut at = 0;
+        while let Some(kind) = options.get(at).copied() {
+            let length = options.get(at + 1).copied().map_or(0, usize::from);
+            match kind {
+                END => break,
+                PADDING => {
+                    at += 1;
+                    continue;
+                }
+                WINDOW_SCALE => stream.scale = options.get(at + 2).copied().unwrap_or(0),
+                SACK => event.sacks = (length / SACK_BLOCK) as u8,
+                _ => {}
+            }
+            at += length.max(2);
+        }
+        let scale = if flags & SYN != 0 { 0 } else { stream.scale };
+        event.bytes = u64::from(u16_at(tcp + 14)?) << scale;
+        Some(event)
+    }
+}

@@ -1,0 +1,126 @@
+//! `dualq diff`: the same scenario and seed in both worlds, packet by packet, up to where they part. For developers.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+
+use dualq_scenario::{Event, Plan, Scenario, Seen};
+use serde_json::Value;
+
+use crate::cli::{DiffArgs, Failure, WorldName};
+use crate::output::{plain, print};
+use crate::world::{World, events};
+
+/// The names of the two worlds, in the order of their events.
+const WORLDS: [&str; 2] = ["model", "kernel"];
+
+pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
+    let scenario = scenario(args)?;
+    let worlds = [
+        World::open(WorldName::Model, None)?,
+        World::open(WorldName::Kernel, args.kernel.as_deref())?,
+    ];
+    let mut both = Vec::new();
+    for (world, name) in worlds.iter().zip(WORLDS) {
+        let seen = events(world, &scenario, args.seed)?;
+        if let Some(folder) = &args.events {
+            write(&folder.join(format!("{name}.jsonl")), &seen).map_err(|error| {
+                Failure::Run(format!("{}: {}", folder.display(), plain(&error)))
+            })?;
+        }
+        both.push(seen);
+    }
+    print(&mut io::stdout(), &compare(args, &both[0], &both[1]))
+}
+
+fn write(path: &std::path::Path, events: &[Event]) -> io::Result<()> {
+    let mut file = io::BufWriter::new(fs::File::create(path)?);
+    for event in events {
+        writeln!(file, "{}", serde_json::to_string(event)?)?;
+    }
+    file.flush()
+}
+
+fn scenario(args: &DiffArgs) -> Result<Scenario, Failure> {
+    let named = args.file.display();
+    let text = fs::read_to_string(&args.file)
+        .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
+    if let Some(name) = &args.name {
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let scenario = lines
+            .map(|line| line["scenario"].clone())
+            .find(|scenario| scenario["name"] == name.as_str())
+            .ok_or_else(|| Failure::Usage(format!("{named} has no scenario {name}")))?;
+        return serde_json::from_value(scenario)
+            .map_err(|error| Failure::Usage(format!("{named}: {name}: {error}")));
+    }
+    let plan = Plan::parse(&text).map_err(|error| Failure::Usage(format!("{named}: {error}")))?;
+    match plan.variants().into_iter().next() {
+        Some(variant) => Ok(variant.scenario),
+        None => Err(Failure::Usage(format!("{named} has no scenario"))),
+    }
+}
+
+/// The events of each flow at one place.
+type Streams<'a> = BTreeMap<(u32, u8), Vec<&'a Event>>;
+
+fn streams<'a>(args: &DiffArgs, events: &'a [Event]) -> Streams<'a> {
+    let mut streams = Streams::new();
+    for event in events {
+        // Segments that carry nothing are in the model only where something hangs on them.
+        let empty = event.bytes == 0 && event.seen != Seen::Ack;
+        let wanted = args.flow.is_none_or(|flow| flow == event.flow);
+        if wanted && !empty && event.at_ns >= args.from * 1_000_000 {
+            streams.entry((event.flow, event.seen as u8)).or_default().push(event);
+        }
+    }
+    streams
+}
+
+fn same(one: &Event, other: &Event, slack_ns: u64) -> bool {
+    let alike = |event: &Event| (event.seq, event.bytes, event.ecn, event.sacks);
+    alike(one) == alike(other) && one.at_ns.abs_diff(other.at_ns) <= slack_ns
+}
+
+fn compare(args: &DiffArgs, model: &[Event], kernel: &[Event]) -> String {
+    let slack_ns = args.slack * 1_000;
+    let (ours, theirs) = (streams(args, model), streams(args, kernel));
+    let mut text = String::new();
+    let mut first: Option<(u64, u32)> = None;
+    for (key, own) in &ours {
+        let other = theirs.get(key).map_or(&[][..], Vec::as_slice);
+        let alike = own.iter().zip(other).take_while(|(a, b)| same(a, b, slack_ns)).count();
+        let parted = own.get(alike).into_iter().chain(other.get(alike)).map(|event| event.at_ns);
+        if let Some(at_ns) = parted.min() {
+            first = Some(first.map_or((at_ns, key.0), |known| known.min((at_ns, key.0))));
+        }
+    }
+    let Some((at_ns, flow)) = first else { return "the same packets in both worlds\n".to_owned() };
+    let at_ms = at_ns as f64 / 1e6;
+    let _ = writeln!(text, "the worlds part after {at_ms:.3} ms, in flow {flow}");
+    for (name, events) in WORLDS.iter().zip([model, kernel]) {
+        let _ =
+            writeln!(text, "\n{name}: ms, flow, where, place, bytes or window, ECN, SACK blocks");
+        let wanted: Vec<&Event> = events
+            .iter()
+            .filter(|event| args.flow.map_or(event.flow == flow, |only| event.flow == only))
+            .collect();
+        let middle = wanted.partition_point(|event| event.at_ns + slack_ns < at_ns);
+        let shown = &wanted[middle.saturating_sub(args.context)..];
+        for event in shown.iter().take(2 * args.context) {
+            let seen = match event.seen {
+                Seen::In => "in",
+                Seen::Out => "out",
+                Seen::Ack => "ack",
+            };
+            let Event { at_ns, flow, seq, bytes, ecn, sacks, .. } = event;
+            let at_ms = *at_ns as f64 / 1e6;
+            let _ = writeln!(
+                text,
+                "{at_ms:12.3} {flow:>4} {seen:<4} {seq:>12} {bytes:>9} {ecn} {sacks}"
+            );
+        }
+    }
+    text
+}
