@@ -54,7 +54,7 @@ impl Judge<'_> {
             _ => return None,
         };
         if u64::from(limit) < FIRST_WINDOW {
-            return Some(too_short(format!("{limit} packets")));
+            return Some(too_short(&format!("{limit} packets")));
         }
         let (target, interval) = aqm?;
         if let Some(interval) = interval {
@@ -114,7 +114,7 @@ impl Judge<'_> {
 /// A FIFO that holds so many bytes.
 fn fifo(bytes: u64, packet: u64, rate: Option<Rate>) -> Option<String> {
     if bytes < FIRST_WINDOW * packet {
-        return Some(too_short(format!("{bytes} bytes")));
+        return Some(too_short(&format!("{bytes} bytes")));
     }
     let time = rate.map(|rate| (rate, rate.transmission_time(Bytes(bytes))));
     match time {
@@ -130,7 +130,7 @@ fn fifo(bytes: u64, packet: u64, rate: Option<Rate>) -> Option<String> {
     }
 }
 
-fn too_short(limit: String) -> String {
+fn too_short(limit: &str) -> String {
     format!(
         "It holds {limit}, less than the ten packets with which a connection may begin: it drops most of them (RFC 6928)."
     )
