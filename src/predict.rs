@@ -74,13 +74,13 @@ pub(crate) fn predict(
         return Ok(Prediction { evidence: Evidence::new(question, []), runs: Vec::new(), remarks });
     }
     let trials = question.trials(all);
-    let seconds = length(&question).as_secs().max(1);
-    let steps = Steps::of(seconds * trials.len() as u64, "s", true);
+    let length = length(&question);
+    let steps = Steps::of_time(length * trials.len() as u32, true);
     let results: Result<Vec<_>, Failure> = trials
         .into_par_iter()
         .map(|trial| {
-            let mut part = steps.part(seconds);
-            run(&question, trial, worlds, &mut |second| part.reach(second))
+            let mut part = steps.part_of_time(length);
+            run(&question, trial, worlds, &mut |time| part.reach_time(time))
         })
         .collect();
     steps.clear();
@@ -111,7 +111,7 @@ fn run(
     question: &Question,
     trial: Trial,
     worlds: &Worlds,
-    look: &mut dyn FnMut(u64),
+    look: &mut dyn FnMut(Duration),
 ) -> Result<Result<(Run, Figures), String>, Failure> {
     let (model, kernel) = match worlds {
         Worlds::Model => (true, None),

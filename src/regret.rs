@@ -28,7 +28,7 @@ const LINKS: [(Rate, Duration); 2] = [
 const SENDERS: [&str; 2] = ["cubic", "bbr"];
 /// Less than that nobody feels.
 const FELT_MS: f64 = 1.0;
-const SECONDS: u64 = 40;
+const LENGTH: Duration = Duration::from_secs(40);
 
 /// What is run: a queue, a link, a sender.
 type Key = (String, Rate, Duration, &'static str);
@@ -80,12 +80,12 @@ pub(crate) fn run(args: &RegretArgs) -> Result<(), Failure> {
             }
         }
     }
-    let steps = Steps::of(SECONDS * keys.len() as u64, "s", !args.no_progress);
+    let steps = Steps::of_time(LENGTH * keys.len() as u32, !args.no_progress);
     let results: Result<Vec<(Key, Option<f64>)>, Failure> = keys
         .into_par_iter()
         .map(|key| {
-            let mut part = steps.part(SECONDS);
-            let p99 = p99(&world, &key, &mut |second| part.reach(second))?;
+            let mut part = steps.part_of_time(LENGTH);
+            let p99 = p99(&world, &key, &mut |time| part.reach_time(time))?;
             Ok((key, p99))
         })
         .collect();
@@ -149,7 +149,7 @@ fn case(host: &str, facts: &Facts, rate: Rate, rtt: Duration) -> Result<Case, Fa
 }
 
 /// The p99 of ssh's round trips above the base; `None` if this kernel lacks the queue.
-fn p99(world: &World, key: &Key, look: &mut dyn FnMut(u64)) -> Result<Option<f64>, Failure> {
+fn p99(world: &World, key: &Key, look: &mut dyn FnMut(Duration)) -> Result<Option<f64>, Failure> {
     let (queue, rate, rtt, cc) = key;
     let scenario = scenario(queue, *rate, *rtt, cc)?;
     if world.refuses(&scenario).is_some() {
@@ -157,15 +157,16 @@ fn p99(world: &World, key: &Key, look: &mut dyn FnMut(u64)) -> Result<Option<f64
     }
     let outcome = world.run(&scenario, 1, look)?;
     let probe = &outcome.probe[0];
-    let waited = if probe.n > 0 { probe.p99_ms } else { SECONDS as f64 * 1e3 };
+    let waited = if probe.n > 0 { probe.p99_ms } else { LENGTH.as_secs_f64() * 1e3 };
     Ok(Some((waited - rtt.as_secs_f64() * 1e3).max(0.0)))
 }
 
 fn scenario(queue: &str, rate: Rate, rtt: Duration, cc: &str) -> Result<Scenario, Failure> {
     let source = format!(
-        "name = \"regret\"\nduration = \"{SECONDS}s\"\nwarmup = \"10s\"\n\
+        "name = \"regret\"\nduration = \"{}s\"\nwarmup = \"10s\"\n\
          [link]\nrate = \"{}bit\"\nrtt = \"{}ns\"\nqdisc = \"{queue}\"\n\
          [[flow]]\ncc = \"{cc}\"\ncount = 4\n",
+        LENGTH.as_secs(),
         rate.as_bits_per_second(),
         rtt.as_nanos()
     );

@@ -139,8 +139,32 @@ pub(crate) fn is_kernel_used(version: Option<&str>, worlds: &[World]) -> Result<
     }
 }
 
-use crate::cli::{Failure, WorldName, note};
-use crate::inside::{EVENTS, RESULT, TASK, Task};
+/// Every packet that a world sees in a scenario.
+pub(crate) fn events(world: &World, scenario: &Scenario, seed: u64) -> Result<Vec<Event>, Failure> {
+    let mut events = Vec::new();
+    match world {
+        World::Model => {
+            dualq_model::simulate_watched(scenario, seed, &mut |event| events.push(event))
+                .map_err(|error| Failure::Usage(error.to_string()))?;
+        }
+        World::Kernel(kernel) => {
+            let fail = |error: String| Failure::Run(format!("{}: {error}", scenario.name));
+            let task = Task::Scenario { scenario: Box::new(scenario.clone()), seed, events: true };
+            let folder = GuestFolder::create()?;
+            let machine = guest(kernel)?.seed(seed);
+            let _: Outcome = start(&machine, &task, &folder, &mut |_| ())
+                .map_err(|error| fail(error.to_string()))?;
+            let text = fs::read_to_string(folder.path().join(EVENTS))
+                .map_err(|error| fail(format!("{EVENTS}: {error}")))?;
+            for line in text.lines() {
+                events.push(serde_json::from_str(line).map_err(|error| fail(error.to_string()))?);
+            }
+        }
+    }
+    Ok(events)
+}
+
+/// The kernel of that version, or the newest. Says so if this host cannot confine it.
 pub(crate) fn kernel(version: Option<&str>) -> Result<Kernel, Failure> {
     let store = Store::open()?;
     let kernel = match version {

@@ -183,10 +183,14 @@ pub(super) fn all(
     let wanted = order(traffic);
     let best = |kinds: &[&str]| choices.iter().any(|choice| kinds.contains(&choice.kind));
     let fitting: &[&str] = match traffic {
-        Traffic { datacenter: true, .. } if best(&["dualpi2"]) => &["dualpi2"],
+        Traffic { datacenter: true, .. }
+        | Traffic { scalable: true, .. }
+        | Traffic { one_flow: Some(_), .. }
+            if best(&["dualpi2"]) =>
+        {
+            &["dualpi2"]
+        }
         Traffic { datacenter: true, .. } if best(&["fq_codel"]) => &["fq_codel"],
-        Traffic { scalable: true, .. } if best(&["dualpi2"]) => &["dualpi2"],
-        Traffic { one_flow: Some(_), .. } if best(&["dualpi2"]) => &["dualpi2"],
         Traffic { one_flow: None, .. } if best(&APART) => &APART,
         _ => &wanted,
     };
