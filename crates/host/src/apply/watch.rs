@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// What is to be done about a record.
 enum Look {
     /// Nothing any more: it was confirmed, or taken back, or removed.
-    Done(Option<Record>),
+    Done(Option<Box<Record>>),
     /// It may be confirmed for so long.
     Wait(Duration),
 }
@@ -38,7 +38,7 @@ impl Host {
             // Not even that is worth giving up for.
             watch = watch.or_else(|| self.store.watch(number).ok());
             match self.look_after(number, step) {
-                Ok(Look::Done(record)) => return Ok(record),
+                Ok(Look::Done(record)) => return Ok(record.map(|record| *record)),
                 Ok(Look::Wait(left)) => {
                     (until, pause) = (Instant::now() + left + PATIENCE, LOOK);
                     thread::sleep(left.min(LOOK));
@@ -60,7 +60,10 @@ impl Host {
         // Whoever had it may have finished.
         match self.look_at(number)? {
             Some(look) => Ok(look),
-            None => self.recover_locked(&lock, step).map(Look::Done),
+            None => {
+                let record = self.recover_locked(&lock, step)?;
+                Ok(Look::Done(record.map(Box::new)))
+            }
         }
     }
 
