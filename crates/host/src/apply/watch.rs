@@ -60,7 +60,10 @@ impl Host {
         // Whoever had it may have finished.
         match self.look_at(number)? {
             Some(look) => Ok(look),
-            None => self.recover_locked(&lock, step).map(|record| Look::Done(record.map(Box::new))),
+            None => {
+                let record = self.recover_locked(&lock, step)?;
+                Ok(Look::Done(record.map(Box::new)))
+            }
         }
     }
 

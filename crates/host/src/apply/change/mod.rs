@@ -38,8 +38,8 @@ pub(crate) fn difference(what: &What, expected: Option<&str>, found: Option<&str
 pub(crate) fn unseen(what: &What, error: &ApplyError) -> Now {
     let expected = match what {
         What::Qdisc { after, .. } => Some(format!("root {after}")),
-        What::Route { mtu, .. } => Some(format!("mtu {mtu}")),
         What::Sysctl { after, .. } | What::File { after, .. } => Some(after.clone()),
+        What::Route { mtu, .. } => Some(format!("mtu {mtu}")),
         What::Module { .. } | What::Lines { .. } => None,
     };
     let found = if error.is_gone() { "(it is gone)".to_owned() } else { format!("({error})") };
