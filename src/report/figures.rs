@@ -164,7 +164,7 @@ pub(super) fn columns(runs: &[Run]) -> Vec<Column> {
             add(title, "Mbits/sec", Unit::Megabits, 2, Box::new(of));
         }
     }
-    add("", "fairness", Unit::Ratio, 3, Box::new(|source| fairness(source)));
+    add("", "fairness", Unit::Ratio, 3, Box::new(fairness));
     probes(runs, &mut add);
     completions(runs, groups, &mut add);
     let sum = |of: fn(&FlowOutcome) -> u64| {
@@ -175,7 +175,8 @@ pub(super) fn columns(runs: &[Run]) -> Vec<Column> {
     add("segments", SENT, Unit::Count, 0, sum(|flow| flow.data_packets));
     add("segments", "sent again", Unit::Count, 0, sum(|flow| flow.retransmits));
     add("segments", "CE marks", Unit::Count, 0, sum(|flow| flow.ce_marks));
-    let classes: [(&str, fn(&Outcome) -> Option<Delays>); 2] = [
+    type DelaysOf = fn(&Outcome) -> Option<Delays>;
+    let classes: [(&str, DelaysOf); 2] = [
         (CLASSIC, |outcome| outcome.queue.delay_not_ect),
         (ECN_CAPABLE, |outcome| outcome.queue.delay_ect),
     ];

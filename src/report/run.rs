@@ -124,12 +124,8 @@ impl Run {
     }
 }
 
-/// A table that answers the question: best first, a line in plain words under it.
-pub(crate) fn text(comparison: &Comparison) -> String {
-    page(comparison, None).text
-}
-
-/// The same in lines of at most so many characters, if that is possible, and with what is best in it.
+/// A table that answers the question: best first, a line in plain words under it; in lines of at most so many characters, if that
+/// is possible, and with what is best in it.
 pub(crate) fn page(comparison: &Comparison, width: Option<usize>) -> Page {
     let Comparison { plan, worlds, .. } = comparison;
     let mut text = one_line(&plan.name);

@@ -170,7 +170,8 @@ fn forged(room: &Room, change: impl FnOnce(&mut Value)) {
 #[test]
 fn a_record_asks_for_what_no_plan_does() {
     let evil = json!({"content": "* * * * * root evil\n", "mode": 0o644, "owner": [0, 0], "changed": [0, 0]});
-    let attacks: [(&str, Box<dyn Fn(&mut Value) + '_>); 10] = [
+    type Attack<'a> = Box<dyn Fn(&mut Value) + 'a>;
+    let attacks: [(&str, Attack); 10] = [
         (
             "is no file that a plan writes",
             Box::new(|record| {

@@ -255,7 +255,8 @@ mod tests {
     #[test]
     fn fairness_is_of_flows_without_a_size() {
         let cubic = FlowGroup::of(CongestionControl::Cubic);
-        let short = FlowGroup { size: Some(Bytes(1_000_000)), ..cubic.clone() };
+        let short =
+            FlowGroup { size: Some(Bytes(1_000_000)), ..FlowGroup::of(CongestionControl::Cubic) };
         let setup =
             Setup { flow: vec![FlowGroup { count: 2, ..cubic }, short], ..Setup::default() };
         let of = |goodput_mbit: Vec<f64>| FlowOutcome { goodput_mbit, ..FlowOutcome::default() };

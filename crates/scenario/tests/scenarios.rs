@@ -107,7 +107,7 @@ fn what_makes_no_sense_is_refused_with_its_key() {
 fn what_is_too_much_in_all_is_refused() {
     let refused = |setup: Setup| Scenario::try_from(setup).unwrap_err().to_string();
     let flow = FlowGroup::of(CongestionControl::Reno);
-    let many = FlowGroup { count: 60_000, ..flow.clone() };
+    let many = FlowGroup { count: 60_000, ..FlowGroup::of(CongestionControl::Reno) };
     let long = Setup { duration: Duration::from_secs(86_400), ..Setup::default() };
     assert_eq!(
         refused(Setup { flow: vec![many.clone(), many], ..Setup::default() }),

@@ -94,6 +94,7 @@ fn data(seq: u64, payload: u32) -> Data {
         ecn: Ecn::Ect0,
         cwr: false,
         push: false,
+        cut: false,
         syn: false,
     }
 }
@@ -167,6 +168,7 @@ fn step() -> impl Strategy<Value = Step> {
                 ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)],
                 cwr: flags & 1 != 0,
                 push: flags & 2 != 0,
+                cut: echo_ms & 1 != 0,
                 syn: flags & 0b1100 == 0,
             })
         });
