@@ -5,7 +5,7 @@ use std::time::Duration;
 use dualq_host::plan::{Evidence, Figures, Question, Trial, stand_in};
 use dualq_kernel::Store;
 use dualq_qdisc::grammar;
-use dualq_scenario::{CongestionControl, Outcome, Plan, Scenario};
+use dualq_scenario::{CongestionControl, FLOW_SPACING, Outcome, Plan, Scenario};
 use rayon::prelude::*;
 
 use crate::cli::Failure;
@@ -50,7 +50,7 @@ const ROUND_TRIPS: u32 = 10;
 /// Beyond this nothing can be learnt in a trial's time.
 const LONGEST_RTT: Duration = Duration::from_secs(2);
 /// Short transfers start 50 ms apart and are so many bytes that they are a twentieth of the link's rate.
-const SHORT: u64 = 100;
+const SHORT: u128 = 100;
 const SHORT_SHARE: u64 = 3_200;
 const SEED: u64 = 1;
 
@@ -189,6 +189,8 @@ fn scenario(question: &Question, trial: &Trial, queue: &str) -> Result<Scenario,
     let (rtt, tunnel) = (question.rtt.as_nanos(), question.one_flow);
     let short = (bits / SHORT_SHARE).clamp(500, 100_000);
     let warmup = nanos / 4;
+    // As many as start while there is time.
+    let count = ((nanos - warmup) / FLOW_SPACING.as_nanos()).clamp(1, SHORT);
     // What leaves a tunnel is single packets.
     let source = format!(
         "name = \"prediction\"\n\
@@ -196,7 +198,7 @@ fn scenario(question: &Question, trial: &Trial, queue: &str) -> Result<Scenario,
          [link]\nrate = \"{bits}bit\"\nrtt = \"{rtt}ns\"\nqdisc = \"{queue}\"\ntunnel = {tunnel}\n\
          [sender]\ngso = {}\n\
          [[flow]]\ncc = \"{cc}\"\ncount = {flows}\necn = {ecn}\n\
-         [[flow]]\ncc = \"{cc}\"\ncount = {SHORT}\necn = {ecn}\nsize = \"{short}b\"\nstart = \"{warmup}ns\"\n\
+         [[flow]]\ncc = \"{cc}\"\ncount = {count}\necn = {ecn}\nsize = \"{short}b\"\nstart = \"{warmup}ns\"\n\
          [[probe]]\nkind = \"ssh\"\ninterval = \"10ms\"\n",
         !tunnel
     );

@@ -249,9 +249,9 @@ fn the_prediction() {
     assert_eq!(prediction["chosen"], "cake bandwidth 19mbit");
     let runs = prediction["runs"].as_array().unwrap();
     let p99 = |queue: &str, flows: u64| {
-        let found = runs.iter().find(|run| {
-            run["queue"].as_str().unwrap().starts_with(queue) && run["flows"] == flows
-        });
+        let found = runs
+            .iter()
+            .find(|run| run["queue"].as_str().unwrap().starts_with(queue) && run["flows"] == flows);
         found.unwrap_or_else(|| panic!("{queue}, {flows}"))["p99_above_base_ms"].as_f64().unwrap()
     };
     for flows in [1, 4, 20] {

@@ -290,11 +290,11 @@ impl Choice {
             notes.push(format!("{}: lost is {lost}", lacks_dualpi2(facts)));
         }
         match self.kind {
-            "fq_codel" if traffic.is_apart() && !traffic.scalable => notes.push(
+            "fq_codel" if traffic.is_apart() && !traffic.scalable && !has(facts, "cake") => notes.push(
                 "without cake: lost are fairness between hosts and the splitting of aggregates in the queue".to_owned(),
             ),
             "fq" => notes.push(
-                "without cake and fq_codel: lost is the early drop, so that each flow still waits for its own packets".to_owned(),
+                "with fq and neither cake nor fq_codel: lost is the early drop, so that each flow still waits for its own packets".to_owned(),
             ),
             "pie" | "codel" | "dualpi2" if traffic.is_apart() && !traffic.scalable => notes.push(
                 "without cake, fq_codel and fq, flows are not kept apart: a sender that does not slow down makes all others wait"
