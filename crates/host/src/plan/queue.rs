@@ -381,7 +381,9 @@ pub(super) fn choose(
         return Err(PlanError::Wish(message));
     }
     // The link itself is the bottleneck, and its driver tells when it is full.
-    let limit = wishes.rate.filter(|rate| Some(*rate) != speed);
+    // But for a device without a queue, which hands its packets on at once.
+    let queues = !interface.qdiscs.iter().any(|qdisc| qdisc.kind == "noqueue");
+    let limit = wishes.rate.filter(|rate| Some(*rate) != speed || !queues);
     let mut choices = Vec::new();
     let mut queue = match (&wishes.qdisc, limit) {
         (Some(line), _) => wished(facts, line, wishes.rate, limit.map(below))?,
