@@ -561,7 +561,9 @@ fn agreement(folder: &str, files: &[&str], scenarios: usize, least: usize) {
     let files = files.iter().map(|name| format!("tests/data/{folder}/{name}.jsonl"));
     let files: Vec<String> = files.collect();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let document = json(&[&["check", "--json"], &files[..]].concat());
+    // Its status tells that not all agree.
+    let output = dualq(&[&["check", "--json"], &files[..]].concat());
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let runs = document["runs"].as_array().unwrap();
     let agree = runs.iter().filter(|run| run["agrees"] == true).count();
     println!("{agree} of {} scenarios agree", runs.len());
