@@ -148,11 +148,18 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   dualq check tests/data/linux-7.3/*.jsonl
   dualq check tests/data/linux-7.3/narrow.jsonl --world kernel
+  dualq check tests/data/linux-7.3/narrow.jsonl --twin
 
 Each line of a FILE is {\"scenario\": {...}, \"runs\": [{...}, ...]}: a scenario, and what repeated
 runs of real Linux did with it. Two means agree if they differ by no more than the kernel's own
 runs do, or by no more than: total goodput 5 % or 0.3 Mbit/s; each group's goodput 20 %; median
-probe RTT above the base 25 % or 1.5 ms, its p95 50 % or 5 ms; retransmissions a factor of 2 or 30.";
+probe RTT above the base 25 % or 1.5 ms, its p95 50 % or 5 ms; retransmissions a factor of 2 or 30.
+
+Beside that every figure that both have is compared, so drops, marks, queue delays, smoothed RTTs and
+fairness too: worlds cannot be told apart by it if the means differ by no more than 3 standard errors
+of their difference, or by no more than: rates 2 % or 0.05 Mbit/s; times 10 % or 0.1 ms; counts 15 %
+or 5; fairness 3 %. What a reference lacks is listed. The exit status is 1 if a scenario does not
+agree or cannot run; with --twin, if one can be told apart.";
 
 #[derive(Args)]
 pub(crate) struct RunArgs {
@@ -226,6 +233,10 @@ pub(crate) struct CheckArgs {
     /// Which of the kernels that were built, by its version [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) kernel: Option<String>,
+
+    /// Run the scenarios in the world kernel too, with as many seeds, and compare every figure with narrow tolerances
+    #[arg(long)]
+    pub(crate) twin: bool,
 
     /// How often each scenario is run, each time with another seed
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]

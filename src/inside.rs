@@ -19,6 +19,13 @@ pub(crate) const EVENTS: &str = "events.jsonl";
 pub(crate) const STDOUT: &str = "stdout";
 pub(crate) const STDERR: &str = "stderr";
 
+/// What a host with memory has: TCP's memory, in pages, and packets that wait for a busy CPU. A guest that is small would limit
+/// what no scenario speaks of.
+const ROOM: [(&str, &str); 2] = [
+    ("/proc/sys/net/ipv4/tcp_mem", "1000000 1000000 1000000"),
+    ("/proc/sys/net/core/netdev_max_backlog", "1000000"),
+];
+
 /// When a guest in which a command runs first gives a sign of life. It cannot tell how far that is.
 const FIRST_BEAT: Duration = Duration::from_millis(10);
 /// The longest time between two of them.
@@ -84,6 +91,9 @@ fn scenario_outcome(
     fs::read(controls)
         .and_then(|all| fs::write("/proc/sys/net/ipv4/tcp_allowed_congestion_control", all))
         .map_err(|error| format!("{controls}: {error}"))?;
+    for (key, value) in ROOM {
+        fs::write(key, value).map_err(|error| format!("{key}: {error}"))?;
+    }
     let mut beat = |time: Duration| inside::pulse(&time.as_secs().to_string());
     let Some(path) = events else {
         return dualq_lab::run(scenario, seed, &mut beat).map_err(|error| error.to_string());

@@ -553,7 +553,13 @@ fn the_model_agrees_with_linux() {
 /// The same in scenarios with other parameters.
 #[test]
 fn the_model_agrees_with_linux_elsewhere() {
-    agreement("world-kernel", &["single", "several", "beside", "loss", "lan"], 169, 157);
+    agreement("world-kernel", &["single", "several", "beside", "loss", "lan"], 169, 159);
+}
+
+/// And far from all of these, drawn at random. What differs is in ARCHITECTURE.
+#[test]
+fn the_model_agrees_with_linux_far_away() {
+    agreement("wild", &["wild"], 160, 118);
 }
 
 /// Checks the recorded runs in a folder: so many scenarios, of which so many agree at least, and none is far off.
@@ -561,7 +567,9 @@ fn agreement(folder: &str, files: &[&str], scenarios: usize, least: usize) {
     let files = files.iter().map(|name| format!("tests/data/{folder}/{name}.jsonl"));
     let files: Vec<String> = files.collect();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let document = json(&[&["check", "--json"], &files[..]].concat());
+    // Its status tells that not all agree.
+    let output = dualq(&[&["check", "--json"], &files[..]].concat());
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let runs = document["runs"].as_array().unwrap();
     let agree = runs.iter().filter(|run| run["agrees"] == true).count();
     println!("{agree} of {} scenarios agree", runs.len());

@@ -22,6 +22,8 @@ use crate::sockets::{Answerer, BulkReceiver, BulkSender, Ping, Probe, accept, li
 use crate::taps::Taps;
 use crate::watch::Watch;
 
+/// How long a kernel needs at most, after its start, to switch its fine timers on.
+const SETTLING: Duration = Duration::from_millis(500);
 /// The receiver's ports, one for each group of flows and one for each probe.
 const FLOW_PORT: u16 = 5001;
 const PROBE_PORT: u16 = 6001;
@@ -143,6 +145,8 @@ pub fn run_watched<'a>(
 impl<'a> Experiment<'a> {
     fn prepare(scenario: &'a Scenario, seed: u64) -> Result<Self, LabError> {
         let dumbbell = Dumbbell::build(scenario, seed)?;
+        // A kernel that has just started has no timers finer than its tick: what is on its way would wait for that.
+        std::thread::sleep(SETTLING);
         let taps = Taps::open(&dumbbell, scenario.link.rate)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
             .map_err(|error| LabError::system("epoll", error))?;

@@ -12,7 +12,8 @@ const MEMORY_OVERHEAD: u32 = 896;
 pub(crate) struct Packet {
     /// The connection's number.
     pub(crate) connection: u32,
-    /// The flow that the queue takes it for: in a tunnel, all are one.
+    /// What queues tell it by: in a tunnel, all are one; else another number with each seed, as Linux draws its hash's secret anew
+    /// at boot.
     pub(crate) flow: u32,
     pub(crate) data: Data,
 }

@@ -54,6 +54,8 @@ pub struct Simulation<'a> {
     /// How long they take.
     reverse_ns: u64,
     random: SplitMix64,
+    /// What makes flows' hashes differ from seed to seed.
+    salt: u32,
     warmup_ns: u64,
     record: Record,
     watch: Option<&'a mut dyn FnMut(Event)>,
@@ -106,6 +108,7 @@ impl<'a> Simulation<'a> {
             forward_ns: scenario.link.forward.as_nanos() as u64,
             reverse_ns: (scenario.link.rtt - scenario.link.forward).as_nanos() as u64,
             random,
+            salt: SplitMix64::new(!seed).next_u32(),
             warmup_ns: scenario.warmup.as_nanos() as u64,
             record: Record::new(scenario),
             watch: None,
@@ -495,7 +498,7 @@ impl<'a> Simulation<'a> {
         if strikes(self.device.loss, &mut self.random) {
             return;
         }
-        let flow = if self.scenario.link.tunnel { 0 } else { number };
+        let flow = if self.scenario.link.tunnel { 0 } else { number } ^ self.salt;
         let packet = Packet { connection: number, flow, data: transmission.data };
         if self.scenario.sender.gso {
             self.enqueue(packet);

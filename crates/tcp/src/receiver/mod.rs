@@ -191,6 +191,10 @@ impl Receiver {
             out(ack);
             return;
         }
+        if data.payload == 0 && data.seq >= self.stream.next {
+            // An acknowledgement: of the answer to the SYN, for one.
+            return;
+        }
         if data.payload == 0 {
             return self.answer_window_probe(now_ns, out);
         }

@@ -183,6 +183,7 @@ impl Sender {
             return;
         }
         self.handshake = Handshake::Established;
+        self.opening_due = true;
         self.peer_timestamp_ms = ack.timestamp_ms;
         self.ecn = ack.ece && self.wants_ecn();
         if self.control.needs_ecn() && !self.ecn {

@@ -110,6 +110,8 @@ pub struct Sender {
     syn_sent_ns: u64,
     /// What a timer has called for and `transmit` has not sent yet.
     syn_due: bool,
+    /// The answer to the SYN is to be acknowledged.
+    opening_due: bool,
     head_due: bool,
     loss_probe_due: bool,
     window_probe_due: bool,
@@ -175,6 +177,7 @@ impl Sender {
             handshake: Handshake::Closed,
             syn_sent_ns: 0,
             syn_due: false,
+            opening_due: false,
             head_due: false,
             loss_probe_due: false,
             window_probe_due: false,

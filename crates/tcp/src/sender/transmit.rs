@@ -44,6 +44,10 @@ impl Sender {
             self.transmit_syn(now_ns, out);
             return;
         }
+        if self.opening_due {
+            self.opening_due = false;
+            self.send_empty(now_ns, self.snd_nxt, self.empty_segment_ecn(), out);
+        }
         if self.head_due {
             self.head_due = false;
             if self.board.packets_out() > 0 && !self.board.get(self.board.first).has(SACKED) {
@@ -102,14 +106,20 @@ impl Sender {
             return;
         }
         self.stats.window_probes += 1;
+        self.send_empty(now_ns, self.snd_una.saturating_sub(1), Ecn::NotEct, out);
+        self.back_window_probe_off(now_ns);
+    }
+
+    /// Sends a segment without data.
+    fn send_empty(&mut self, now_ns: u64, seq: u64, ecn: Ecn, out: &mut impl FnMut(Transmission)) {
         let data = Data {
-            seq: self.snd_una.saturating_sub(1),
+            seq,
             payload: 0,
             segments: 1,
             mss: self.mss as u16,
             timestamp_ms: (now_ns / MILLISECOND_NS) as u32,
             echo_ms: self.peer_timestamp_ms,
-            ecn: Ecn::NotEct,
+            ecn,
             cwr: false,
             push: false,
             syn: false,
@@ -117,7 +127,6 @@ impl Sender {
         };
         self.queued += memory(0);
         out(Transmission { data, departure: instant(now_ns) });
-        self.back_window_probe_off(now_ns);
     }
 
     /// A packet of `payload` bytes has left the queue of the sender's interface. Returns whether more waits for that:

@@ -1,5 +1,7 @@
 //! `dualq check`: what a world makes of reference scenarios, beside what real Linux did with them.
 
+mod figures;
+
 use std::fs;
 use std::io;
 
@@ -8,7 +10,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::{CheckArgs, Failure};
+use crate::cli::{CheckArgs, Failure, WorldName};
 use crate::output::{plain, print};
 use crate::progress::Steps;
 use crate::report;
@@ -29,9 +31,31 @@ pub(crate) struct Checked {
 
 pub(crate) enum Verdict {
     /// The figures, side by side.
-    Compared(Vec<Quantity>),
+    Compared(Comparison),
     /// Why this world cannot run it.
     NotPossible(String),
+}
+
+/// How a world does beside the reference.
+pub(crate) struct Comparison {
+    /// Goodput, retransmissions and round trips, with wide tolerances: whether it is the same behaviour.
+    pub(crate) quantities: Vec<Quantity>,
+    /// Every figure that both have, with narrow ones: whether the worlds can be told apart.
+    pub(crate) figures: Vec<Quantity>,
+    /// Figures that the reference does not have.
+    pub(crate) lacking: Vec<String>,
+}
+
+impl Comparison {
+    /// Whether the behaviour is the same.
+    pub(crate) fn agrees(&self) -> bool {
+        self.quantities.iter().all(|quantity| quantity.agrees)
+    }
+
+    /// Whether nothing tells the worlds apart.
+    pub(crate) fn is_twin(&self) -> bool {
+        self.figures.iter().all(|quantity| quantity.agrees)
+    }
 }
 
 /// A figure of which two means are compared.
@@ -64,26 +88,45 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         }
     }
     let world = World::open(args.world, args.kernel.as_deref())?;
-    world::is_kernel_used(args.kernel.as_deref(), std::slice::from_ref(&world))?;
-    let steps = Steps::of(references.len() as u64 * args.seeds, "runs", !args.no_progress);
+    let beside = if args.twin {
+        if matches!(world, World::Kernel(_)) {
+            let hint = "--twin compares the model with the world kernel: leave --world out";
+            return Err(Failure::Usage(hint.to_owned()));
+        }
+        Some(World::open(WorldName::Kernel, args.kernel.as_deref())?)
+    } else {
+        world::is_kernel_used(args.kernel.as_deref(), std::slice::from_ref(&world))?;
+        None
+    };
+    let worlds = 1 + u64::from(args.twin);
+    let total = references.len() as u64 * args.seeds * worlds;
+    let steps = Steps::of(total, "runs", !args.no_progress);
     let checked: Result<Vec<Checked>, Failure> = references
         .par_iter()
-        .map(|reference| check(reference, &world, args.seeds, &steps))
+        .map(|reference| check(reference, &world, beside.as_ref(), args.seeds, &steps))
         .collect();
     steps.clear();
     let checked = checked?;
     let text = if args.json {
-        report::check::json(&checked, &world)
+        report::check::json(&checked, &world, args.twin)
     } else {
-        report::check::text(&checked, &world)
+        report::check::text(&checked, &world, args.twin)
     };
-    print(&mut io::stdout(), &text)
+    print(&mut io::stdout(), &text)?;
+    let all_well = checked.iter().all(|checked| match &checked.verdict {
+        Verdict::Compared(comparison) if args.twin => comparison.is_twin(),
+        Verdict::Compared(comparison) => comparison.agrees(),
+        Verdict::NotPossible(_) => false,
+    });
+    // What differs has been said.
+    if all_well { Ok(()) } else { Err(Failure::Command(1)) }
 }
 
 /// What a world makes of a scenario. What it does not have is a finding; only a world that breaks is a failure.
 fn check(
     reference: &Reference,
     world: &World,
+    beside: Option<&World>,
     seeds: u64,
     steps: &Steps,
 ) -> Result<Checked, Failure> {
@@ -100,19 +143,40 @@ fn check(
         Ok(scenario) => scenario,
         Err(reason) => return Ok(Checked { name, verdict: Verdict::NotPossible(reason) }),
     };
-    let outcomes = (1..=seeds)
-        .into_par_iter()
-        .map(|seed| {
-            let _done = steps.part(1);
-            world.run(&scenario, seed, &mut |_| ())
-        })
-        .collect::<Result<Vec<Outcome>, Failure>>();
-    let verdict = match outcomes {
-        Ok(outcomes) => Verdict::Compared(compare(&scenario, &reference.runs, &outcomes)),
+    let run = |world: &World| {
+        (1..=seeds)
+            .into_par_iter()
+            .map(|seed| {
+                let _done = steps.part(1);
+                world.run(&scenario, seed, &mut |_| ())
+            })
+            .collect::<Result<Vec<Outcome>, Failure>>()
+    };
+    let verdict = match run(world).and_then(|here| Ok((here, beside.map(&run).transpose()?))) {
+        Ok((here, None)) => Verdict::Compared(compare(&scenario, &reference.runs, &here)?),
+        Ok((here, Some(kernel))) => {
+            Verdict::Compared(compare(&scenario, &values(&kernel)?, &here)?)
+        }
         Err(Failure::Usage(reason)) => Verdict::NotPossible(reason),
         Err(failure) => return Err(failure),
     };
     Ok(Checked { name, verdict })
+}
+
+/// Outcomes as reference files have them.
+fn values(outcomes: &[Outcome]) -> Result<Vec<Value>, Failure> {
+    let values: Result<Vec<Value>, _> = outcomes.iter().map(serde_json::to_value).collect();
+    values.map_err(|error| Failure::Run(error.to_string()))
+}
+
+/// The figures of the reference runs and of the outcomes, side by side.
+fn compare(
+    scenario: &Scenario,
+    runs: &[Value],
+    outcomes: &[Outcome],
+) -> Result<Comparison, Failure> {
+    let (figures, lacking) = figures::compare(scenario, runs, &values(outcomes)?);
+    Ok(Comparison { quantities: behaviour(scenario, runs, outcomes), figures, lacking })
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -138,8 +202,8 @@ impl Quantity {
     }
 }
 
-/// The figures to compare, from the reference runs and the outcomes.
-fn compare(scenario: &Scenario, runs: &[Value], outcomes: &[Outcome]) -> Vec<Quantity> {
+/// Goodput, retransmissions and round trips.
+fn behaviour(scenario: &Scenario, runs: &[Value], outcomes: &[Outcome]) -> Vec<Quantity> {
     let mut quantities = Vec::new();
     let mut add = |what: String, at: &str, of: &dyn Fn(&Outcome) -> f64, tolerance| {
         let kernel: Vec<f64> =
