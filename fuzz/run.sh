@@ -56,7 +56,7 @@ failed=()
 for target in "${targets[@]}"; do
     mkdir -p "corpus/$target" "artifacts/$target" "target/seeds/$target"
     # A minute for one input is a hang.
-    if "target/$host/release/$target" -max_total_time="$seconds" -timeout=60 -max_len=65536 -print_final_stats=1 \
+    if "target/$host/release/$target" -seed="${DUALQ_FUZZ_SEED:-0}" -max_total_time="$seconds" -timeout=60 -max_len=65536 -print_final_stats=1 \
         -artifact_prefix="artifacts/$target/" "corpus/$target" "target/seeds/$target" > "artifacts/$target.log" 2>&1; then
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "artifacts/$target.log")
         seeds=$(find "target/seeds/$target" -type f | wc -l)

@@ -109,6 +109,7 @@ fuzz_target!(|input: Input| {
                     cwr: flags & 1 != 0,
                     push: flags & 2 != 0,
                     syn: flags & 0b1100 == 0,
+                    cut: flags & 0b1_0000 != 0,
                 };
                 receiver.on_data(now, &data, &mut |ack| assert!(ack.blocks().len() <= 3));
             }
