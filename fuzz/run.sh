@@ -4,7 +4,7 @@
 #   fuzz/run.sh SECONDS [TARGET...]
 #
 # What libFuzzer finds on the way is kept in fuzz/corpus and used by the next run; what breaks a target, in fuzz/artifacts.
-# Needs a nightly toolchain and a C++ compiler, not cargo-fuzz.
+# DUALQ_FUZZ_SEED makes a run start from that number; else each is another. Needs a nightly toolchain and a C++ compiler, not cargo-fuzz.
 set -euo pipefail
 cd "$(dirname "$0")"
 seconds=${1:?"usage: fuzz/run.sh SECONDS [TARGET...]"}

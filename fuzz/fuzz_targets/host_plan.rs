@@ -13,7 +13,9 @@ fuzz_target!(|text: &str| {
             assert_eq!(Plan::read(&plan.write()).as_ref(), Ok(&plan));
             for change in &plan.changes {
                 match &change.what {
-                    What::Qdisc { after, .. } => assert!(dualq_qdisc::grammar::parse(after).is_ok()),
+                    What::Qdisc { after, .. } => {
+                        assert!(dualq_qdisc::grammar::parse(after).is_ok())
+                    }
                     What::File { path, .. } => {
                         assert!(path.starts_with("/etc/") && !path.contains("/../"));
                     }

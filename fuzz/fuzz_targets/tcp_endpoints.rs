@@ -81,8 +81,10 @@ fuzz_target!(|input: Input| {
         match step {
             Step::Ack { ack, window, blocks, block_count, flags, echo_ms, timestamp_ms } => {
                 let (before, received) = (sender.acknowledged(), ack.get());
-                let block =
-                    |(start, end): (Offset, Offset)| SackBlock { start: start.get(), end: end.get() };
+                let block = |(start, end): (Offset, Offset)| SackBlock {
+                    start: start.get(),
+                    end: end.get(),
+                };
                 let ack = Ack {
                     ack: received,
                     window: window.get(),

@@ -95,8 +95,10 @@ fn flows_start_and_stop_when_they_should() {
     ]);
     let outcome = run(&scenario(&link, &flow, 11), 1);
     let (first, second) = (outcome.flow[0].total_mbit, outcome.flow[1].total_mbit);
-    // Each has the link for five of the ten seconds.
-    assert!((8.5..9.8).contains(&first) && (8.5..9.8).contains(&second), "{first} {second}");
+    // Each has the link for five of the ten seconds. The first still sends what it has written by then, about a third of a second's
+    // worth; real Linux 7.3, with whole aggregates: 10.03 and 8.80, the model then 9.97 and 8.97.
+    assert!((9.6..10.4).contains(&first) && (8.5..9.3).contains(&second), "{first} {second}");
+    assert!((18.0..19.4).contains(&(first + second)), "{first} {second}");
     // As on real Linux: what has no size completes nothing.
     assert_eq!(outcome.flow[0].completion_s, [None]);
 }

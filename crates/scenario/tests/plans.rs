@@ -75,7 +75,7 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ),
         (
             "[link]\nzzz = 1",
-            "line 2: unknown key \"link.zzz\"; known are forward, loss, mtu, qdisc, rate, reverse, rtt",
+            "line 2: unknown key \"link.zzz\"; known are forward, loss, mtu, qdisc, rate, reverse, rtt, tunnel",
         ),
         ("[link]\nrate = '0mbit'", "line 2: link.rate: 0bit is out of bounds; give 1Kbit to 1Tbit"),
         ("[link]\nrate = 50", "line 2: link.rate: write it as a string, in quotes"),

@@ -110,7 +110,7 @@ fn what_is_too_much_in_all_is_refused() {
     let many = FlowGroup { count: 60_000, ..FlowGroup::of(CongestionControl::Reno) };
     let long = Setup { duration: Duration::from_secs(86_400), ..Setup::default() };
     assert_eq!(
-        refused(Setup { flow: vec![many.clone(), many], ..Setup::default() }),
+        refused(Setup { flow: vec![many.clone(), many], ..long.clone() }),
         "flow[1].count: at most 100000 flows in all groups, not 120000 or more"
     );
     assert_eq!(

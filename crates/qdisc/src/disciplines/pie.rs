@@ -279,6 +279,12 @@ impl<P: Packet, R: Random> Pie<P, R> {
         }
     }
 
+    /// From one update to the next: timers never fire early, and are started anew within a tick that has begun, which is one more each
+    /// time.
+    fn interval(&self) -> Duration {
+        self.config.tupdate + TICK
+    }
+
     pub(super) fn change(&mut self, options: &Options, dropped: &mut impl FnMut(Dropped<P>)) {
         self.config = self.config.with(options);
         while self.queue.len() > self.config.limit as usize {
@@ -372,8 +378,7 @@ impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
 
     fn on_timer(&mut self, _now: Instant) {
         self.controller.update(&self.config, self.counters.backlog_bytes);
-        // Timers never fire early, and are started anew within a tick that has begun: that is one more each time.
-        self.next_update = self.next_update + self.config.tupdate + TICK;
+        self.next_update = self.next_update + self.interval();
     }
 
     fn on_idle(&mut self, until: Instant) {
@@ -383,7 +388,7 @@ impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
             // Without a packet every update is like the one before, so that one which changed nothing ends all change.
             if self.queue.is_empty() && self.controller == before && self.next_update <= until {
                 // On to the last update that is due.
-                let interval = self.config.tupdate.as_nanos() as u64;
+                let interval = self.interval().as_nanos() as u64;
                 let left = (until.as_nanos() - self.next_update.as_nanos()) / interval;
                 self.next_update =
                     Instant::from_nanos(self.next_update.as_nanos() + left * interval);
