@@ -336,7 +336,8 @@ fn a_lost_tail_is_probed_before_the_timeout() {
     pair.sender.write(5 * 1448);
     // The handshake takes 100 ms; then all five segments are under way.
     pair.run(140 * 1_000_000);
-    assert_eq!(pair.forward.len(), 5);
+    // Before them the acknowledgement of the handshake.
+    assert_eq!(pair.forward.len(), 6);
     pair.forward.pop_back();
     assert!(pair.run(60 * SECOND));
     assert_eq!(pair.sender.stats().timeouts, 0);
@@ -389,7 +390,8 @@ fn a_closed_window_is_probed() {
     pair.sender.write(u64::MAX);
     pair.run(2 * SECOND);
     let held = pair.sender.acknowledged();
-    assert!(held < 85_000, "what fits into the buffer: {held}");
+    // 128 KiB of memory, nearly all payload as whole aggregates arrive, and what the first read took.
+    assert!(held < 170_000, "what fits into the buffer: {held}");
     pair.run(8 * SECOND);
     // The timeout is some 220 ms; the probes come after 0.25, 0.7, 1.6, 3.3 and 6.9 s.
     assert!((4..=6).contains(&pair.sender.stats().window_probes), "{:?}", pair.sender.stats());
