@@ -390,8 +390,9 @@ fn a_closed_window_is_probed() {
     pair.sender.write(u64::MAX);
     pair.run(2 * SECOND);
     let held = pair.sender.acknowledged();
-    // 128 KiB of memory, nearly all payload as whole aggregates arrive, and what the first read took.
-    assert!(held < 170_000, "what fits into the buffer: {held}");
+    // What the first read took, and what fits into 128 KiB of memory; Linux in the world `kernel` takes 117,040 bytes. Of the
+    // window's rest the last part of a segment is sent too, else each acknowledgement would round it up by some.
+    assert!((112_000..122_000).contains(&held), "what fits into the buffer: {held}");
     pair.run(8 * SECOND);
     // The timeout is some 220 ms; the probes come after 0.25, 0.7, 1.6, 3.3 and 6.9 s.
     assert!((4..=6).contains(&pair.sender.stats().window_probes), "{:?}", pair.sender.stats());

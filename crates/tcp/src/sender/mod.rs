@@ -119,6 +119,8 @@ pub struct Sender {
     board: Scoreboard,
     snd_una: u64,
     snd_nxt: u64,
+    /// Where the last segment ends that was shorter than the others.
+    short_end: u64,
     /// The end of what the application has written so far.
     write_end: u64,
     buffer: SendBuffer,
@@ -184,6 +186,7 @@ impl Sender {
             board: Scoreboard::new(),
             snd_una: 0,
             snd_nxt: 0,
+            short_end: 0,
             write_end: 0,
             buffer: SendBuffer::default(),
             window_end: 0,

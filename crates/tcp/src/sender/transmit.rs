@@ -317,8 +317,9 @@ impl Sender {
         let mut held = Held::No;
         while self.snd_nxt < self.buffer.end {
             match self.next_new(now_ns, most) {
-                Ok(segments) => {
-                    self.send_new(now_ns, segments, out);
+                Ok(payload) => {
+                    let segments = payload.div_ceil(self.mss);
+                    self.send_payload(now_ns, payload, segments, out);
                     sent += segments;
                 }
                 Err(reason) => {
@@ -343,7 +344,8 @@ impl Sender {
         }
     }
 
-    /// How many segments of new data go into the next packet.
+    /// How many bytes of new data go into the next packet. Where the receiver's window ends within a segment, its first part
+    /// goes too if no short one is under way (Nagle's rule after Minshall; Linux: `tcp_mss_split_point`).
     #[inline]
     fn next_new(&mut self, now_ns: u64, most: u32) -> Result<u32, Held> {
         if self.must_wait(now_ns) {
@@ -364,14 +366,21 @@ impl Sender {
         if unsent > mss {
             self.defer(now_ns, room, window, unsent, most)?;
         }
-        let by_data = unsent.div_ceil(mss);
-        let by_window = if window >= unsent { by_data } else { window / mss };
-        let segments = u64::from(quota).min(by_data).min(by_window) as u32;
-        let payload = unsent.min(u64::from(segments) * mss) as u32;
+        let whole = u64::from(quota) * mss;
+        let mut payload = unsent.min(whole);
+        if window < payload {
+            payload = if self.short_segment_is_out() { window - window % mss } else { window };
+        }
+        let payload = payload as u32;
         if self.small_queue_is_full(payload, 0) {
             return Err(Held::Otherwise);
         }
-        Ok(segments)
+        Ok(payload)
+    }
+
+    #[inline]
+    fn short_segment_is_out(&self) -> bool {
+        self.board.packets_out() > 0 && self.short_end > self.snd_una
     }
 
     /// Waits for a fuller aggregate if the next acknowledgement is due soon (Linux: `tcp_tso_should_defer`).
@@ -434,6 +443,9 @@ impl Sender {
             rest -= part;
             self.snd_nxt += u64::from(part);
             self.board.push(Segment { end: self.snd_nxt, stamp, payload: part, flags });
+        }
+        if payload < segments * self.mss {
+            self.short_end = self.snd_nxt;
         }
         self.emit(departure, seq, payload, segments, true, out);
         self.new_data_sent(now_ns, packets_before);
