@@ -118,6 +118,25 @@ fn data_beyond_the_window_are_dropped_and_answered() {
     assert_eq!(receiver.received(), 100);
 }
 
+/// A program that reads every 2 ms and has waited longer is woken by a packet, but another of the same instant is taken in
+/// before it runs: both are read at once.
+#[test]
+fn a_program_that_slept_reads_all_that_arrives_at_one_instant() {
+    let read_interval = Duration::from_millis(2);
+    let mut receiver = Receiver::new(ReceiverConfig { read_interval, ..ReceiverConfig::default() });
+    let mut now = Instant::ZERO + SECOND;
+    receiver.on_data(now, &Data { syn: true, ..data(0, 0) }, &mut |_| ());
+    for round in 0..3 {
+        now = now + Duration::from_millis(30);
+        for packet in 0..2 {
+            receiver.on_data(now, &data((2 * round + packet) * 1000, 1000), &mut |_| ());
+            assert_eq!(receiver.next_timer(), now, "it waits to be read");
+        }
+        receiver.on_timer(now, &mut |_| ());
+        assert!(receiver.next_timer() > now, "it is read");
+    }
+}
+
 /// Numbers near what is there and far from it.
 fn offset() -> impl Strategy<Value = u64> {
     prop_oneof![

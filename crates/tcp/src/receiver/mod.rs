@@ -437,15 +437,14 @@ impl Receiver {
         }
     }
 
-    /// The program is woken, at once or when its interval is over.
+    /// The program is woken, at once or when its interval is over. One that has slept runs after all that arrives at the
+    /// same instant has been taken in.
     fn schedule_read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let interval_ns = self.config.read_interval.as_nanos() as u64;
-        let due = self.last_read_ns.map_or(now_ns, |last| last + interval_ns);
-        if due <= now_ns {
-            self.read(now_ns, out);
-        } else {
-            self.read_ns = due;
+        if interval_ns == 0 {
+            return self.read(now_ns, out);
         }
+        self.read_ns = self.last_read_ns.map_or(now_ns, |last| now_ns.max(last + interval_ns));
     }
 
     /// The program reads everything there is.
