@@ -268,20 +268,20 @@ fn the_prediction() {
 
     // A table for people; who gives no round-trip time is told which was taken.
     let nobody = facts("ubuntu-20.04.json");
-    let args = ["--facts", &nobody, "--rate", "9mbit", "--predict", "--world", "model"];
+    let args = ["--facts", &nobody, "--rate", "20mbit", "--predict", "--world", "model"];
     let shown = stdout(&args);
     for part in [
         "100 ms (assumed; give --rtt)",
         "The model has no cake: fq_codel behind the same shaper stands in for it",
         "now     bfifo limit 1514000",
-        "chosen  cake bandwidth 8550kbit",
+        "chosen  cake bandwidth 19mbit",
         "model, as fq_codel",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     // The plan as a file has the table too, and the same choice without --predict.
-    let plan = stdout(&["--facts", &nobody, "--rate", "9mbit", "-o", "-"]);
-    assert!(plan.contains("chosen, cake bandwidth 8550kbit; "), "{plan}");
+    let plan = stdout(&["--facts", &nobody, "--rate", "20mbit", "-o", "-"]);
+    assert!(plan.contains("chosen, cake bandwidth 19mbit; "), "{plan}");
 
     // Twice the same bytes.
     assert_eq!(stdout(&args), shown);

@@ -331,9 +331,11 @@ impl Evidence {
                 Aim::Fair => |figures: &Figures| figures.fairness,
                 Aim::Latency | Aim::Throughput => |figures: &Figures| figures.goodput_mbit,
             };
+            // Of equals, the first.
             let best = known
                 .iter()
                 .copied()
+                .rev()
                 .max_by(|one, other| share(one, of).total_cmp(&share(other, of)));
             among.extend(best);
         }
