@@ -274,14 +274,15 @@ fn the_prediction() {
         "100 ms (assumed; give --rtt)",
         "The model has no cake: fq_codel behind the same shaper stands in for it",
         "now     bfifo limit 1514000",
-        "chosen  cake bandwidth 8550kbit",
+        "chosen  htb rate 8550kbit leaf fq ",
+        "        cake bandwidth 8550kbit",
         "model, as fq_codel",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     // The plan as a file has the table too, and the same choice without --predict.
     let plan = stdout(&["--facts", &nobody, "--rate", "9mbit", "-o", "-"]);
-    assert!(plan.contains("chosen, cake bandwidth 8550kbit; "), "{plan}");
+    assert!(plan.contains("chosen, htb rate 8550kbit leaf fq; "), "{plan}");
 
     // Twice the same bytes.
     assert_eq!(stdout(&args), shown);
