@@ -151,7 +151,7 @@ pub(crate) fn columns(of: &(impl io::IsTerminal + std::os::fd::AsFd)) -> Option<
     (size.ws_col > 0).then(|| size.ws_col.into())
 }
 
-/// Whether standard output may have colours: it is a terminal that can, and nobody has said no (https://no-color.org).
+/// Whether standard output may have colours: it is a terminal that can, and nobody has said no (<https://no-color.org>).
 pub(crate) fn colours() -> bool {
     let unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");

@@ -76,7 +76,7 @@ impl Host {
     }
 
     /// Says where the running program is. Plans whose rules call another one, or one that is not
-    /// [installed](crate::program::installed), are refused; without this, all whose rules call one.
+    /// [installed], are refused; without this, all whose rules call one.
     #[must_use]
     pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
         self.program = Some(path.into());
