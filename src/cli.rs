@@ -419,7 +419,9 @@ fn negative(error: &clap::Error) -> Option<String> {
     {
         return None;
     }
-    let given = std::env::args().find(|given| given.starts_with(word.as_str()));
+    let given = std::env::args_os()
+        .filter_map(|given| given.into_string().ok())
+        .find(|given| given.starts_with(word.as_str()));
     let given = given.as_ref().unwrap_or(word);
     Some(format!("{given} is negative: give a value of 0 or more"))
 }

@@ -1,11 +1,11 @@
 //! `dualq diff`: the same scenario and seed in both worlds, packet by packet, up to where they part. For developers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
 
-use dualq_scenario::{Event, Plan, Scenario, Seen};
+use dualq_scenario::{Event, Plan, ProbeKind, Scenario, Seen};
 use serde_json::Value;
 
 use crate::cli::{DiffArgs, Failure, WorldName};
@@ -23,15 +23,24 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     ];
     let mut both = Vec::new();
     for (world, name) in worlds.iter().zip(WORLDS) {
-        let seen = events(world, &scenario, args.seed)?;
+        let mut seen = events(world, &scenario, args.seed)?;
         if let Some(folder) = &args.events {
             write(&folder.join(format!("{name}.jsonl")), &seen).map_err(|error| {
                 Failure::Run(format!("{}: {}", folder.display(), plain(&error)))
             })?;
         }
+        // A ping has no place in a stream of bytes.
+        seen.retain(|event| !is_ping(&scenario, event.flow));
         both.push(seen);
     }
     print(&mut io::stdout(), &compare(args, &both[0], &both[1]))
+}
+
+/// Whether a flow of an event is a ping; probes are numbered after all flows.
+fn is_ping(scenario: &Scenario, flow: u32) -> bool {
+    let flows: u32 = scenario.flow.iter().map(|group| group.count).sum();
+    let probe = flow.checked_sub(flows).and_then(|number| scenario.probe.get(number as usize));
+    probe.is_some_and(|probe| probe.kind == ProbeKind::Ping)
 }
 
 fn write(path: &std::path::Path, events: &[Event]) -> io::Result<()> {
@@ -83,14 +92,16 @@ fn same(one: &Event, other: &Event, slack_ns: u64) -> bool {
     alike(one) == alike(other) && one.at_ns.abs_diff(other.at_ns) <= slack_ns
 }
 
-fn compare(args: &DiffArgs, model: &[Event], kernel: &[Event]) -> String {
+fn compare<'a>(args: &DiffArgs, model: &'a [Event], kernel: &'a [Event]) -> String {
     let slack_ns = args.slack * 1_000;
     let (ours, theirs) = (streams(args, model), streams(args, kernel));
     let mut text = String::new();
     let mut first: Option<(u64, u32)> = None;
-    for (key, own) in &ours {
-        let other = theirs.get(key).map_or(&[][..], Vec::as_slice);
-        let alike = own.iter().zip(other).take_while(|(a, b)| same(a, b, slack_ns)).count();
+    let keys: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
+    for key in keys {
+        let of = |streams: &Streams<'a>| streams.get(key).cloned().unwrap_or_default();
+        let (own, other) = (of(&ours), of(&theirs));
+        let alike = own.iter().zip(&other).take_while(|(a, b)| same(a, b, slack_ns)).count();
         let parted = own.get(alike).into_iter().chain(other.get(alike)).map(|event| event.at_ns);
         if let Some(at_ns) = parted.min() {
             first = Some(first.map_or((at_ns, key.0), |known| known.min((at_ns, key.0))));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dualq_host::plan::{Evidence, Figures, Question, Trial, stand_in};
+use dualq_host::plan::{Evidence, FLOWS, Figures, Question, Trial, stand_in};
 use dualq_kernel::Store;
 use dualq_qdisc::grammar;
 use dualq_scenario::{CongestionControl, FLOW_SPACING, Outcome, Plan, Scenario};
@@ -52,7 +52,9 @@ const LONGEST_RTT: Duration = Duration::from_secs(2);
 /// Short transfers start 50 ms apart and are so many bytes that they are a twentieth of the link's rate.
 const SHORT: u128 = 100;
 const SHORT_SHARE: u64 = 3_200;
-const SEED: u64 = 1;
+/// One run in some hundreds has ssh share a queue of `fq_codel` with a transfer, or a lost probe decide the p99: the median of these
+/// counts. On a kernel, where a run takes seconds, the first alone.
+const SEEDS: [u64; 3] = [1, 2, 3];
 
 /// The kernel for what the model does not have, if one is built.
 pub(crate) fn where_built() -> Worlds {
@@ -146,16 +148,24 @@ fn run(
             &World::Model
         }
     };
-    let outcome = world.run(&scenario, SEED, look)?;
     let base = question.rtt.as_secs_f64() * 1e3;
-    let (bulk, probe) = (&outcome.flow[0], &outcome.probe[0]);
-    let figures = Figures {
+    let p99_ms = |outcome: &Outcome| {
+        let probe = &outcome.probe[0];
         // Whoever was never answered waited to the end.
-        p99_ms: if probe.n > 0 {
-            probe.p99_ms - base
-        } else {
-            scenario.duration.as_secs_f64() * 1e3
-        },
+        if probe.n > 0 { probe.p99_ms - base } else { scenario.duration.as_secs_f64() * 1e3 }
+    };
+    let seeds = if matches!(world, World::Model) { &SEEDS[..] } else { &SEEDS[..1] };
+    let share = seeds.len() as u32;
+    let mut outcomes = Vec::with_capacity(seeds.len());
+    for (number, seed) in (0_u32..).zip(seeds) {
+        let before = scenario.duration * number / share;
+        outcomes.push(world.run(&scenario, *seed, &mut |time| look(before + time / share))?);
+    }
+    outcomes.sort_by(|one, other| p99_ms(one).total_cmp(&p99_ms(other)));
+    let outcome = outcomes.swap_remove(outcomes.len() / 2);
+    let bulk = &outcome.flow[0];
+    let figures = Figures {
+        p99_ms: p99_ms(&outcome),
         goodput_mbit: bulk.total_mbit,
         fairness: jain(&bulk.goodput_mbit),
         world: world.name().to_owned(),
@@ -176,7 +186,8 @@ fn length(question: &Question) -> Duration {
     let bits = question.rate.as_bits_per_second().max(1);
     let longest = if bits < SLOW_BITS { LONGEST_SLOW } else { LONGEST };
     let by_packets = Duration::from_secs_f64((MOST_PACKETS * PACKET_BITS) as f64 / bits as f64);
-    let least = question.rtt * ROUND_TRIPS + Duration::from_millis(250);
+    let all_started = FLOW_SPACING * FLOWS[FLOWS.len() - 1];
+    let least = all_started + question.rtt * ROUND_TRIPS + Duration::from_millis(250);
     by_packets.min(longest).max(least)
 }
 

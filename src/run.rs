@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
-use dualq_qdisc::Spec;
+use dualq_qdisc::{EcnMask, Spec};
 use dualq_scenario::{FlowGroup, Outcome, Overrides, Plan, Scenario, Variant};
 use rayon::prelude::*;
 
@@ -120,7 +120,9 @@ fn surprises(variants: &[Variant]) -> Vec<&'static str> {
         scenario.sender.gso && scenario.link.qdisc.levels().any(fifo)
     };
     let starves = |scenario: &Scenario| {
-        let any_ect = scenario.link.qdisc.text().split(' ').any(|word| word == "any_ect");
+        let any_ect = scenario.link.qdisc.levels().any(
+            |spec| matches!(spec, Spec::Dualpi2(change) if change.ecn_mask == Some(EcnMask::Any)),
+        );
         let classic = |group: &FlowGroup| group.ecn && !group.cc.needs_ecn();
         any_ect && scenario.flow.iter().any(classic)
     };

@@ -252,13 +252,16 @@ pub(crate) fn start<T: serde::de::DeserializeOwned>(
 ) -> Result<T, GuestError> {
     let folder = folder.path();
     let cannot = |error: std::io::Error| GuestError::Folder { folder: folder.to_owned(), error };
-    fs::write(folder.join(TASK), serde_json::to_vec(task).map_err(|error| cannot(error.into()))?)
-        .map_err(cannot)?;
-    let ended = machine.run(folder, look);
+    let mut run = || {
+        let task = serde_json::to_vec(task).map_err(|error| cannot(error.into()))?;
+        fs::write(folder.join(TASK), task).map_err(cannot)?;
+        machine.run(folder, look)?;
+        fs::read(folder.join(RESULT)).map_err(cannot)
+    };
+    let result = run();
+    // An interrupt takes the folder away, at any of these steps.
     interrupt::rest_if_interrupted();
-    ended?;
-    let result = fs::read(folder.join(RESULT)).map_err(cannot)?;
-    serde_json::from_slice(&result).map_err(|error| cannot(error.into()))
+    serde_json::from_slice(&result?).map_err(|error| cannot(error.into()))
 }
 
 #[cfg(test)]

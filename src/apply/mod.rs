@@ -98,7 +98,9 @@ pub(crate) fn confirm(args: &ConfirmArgs) -> Result<(), Failure> {
 pub(crate) fn rollback(args: &RollbackArgs) -> Result<(), Failure> {
     privileges::check("rollback")?;
     let mut host = host(&args.state)?;
-    if let Some(record) = finish_earlier(&mut host, args.dry_run)? {
+    if let Some(record) = finish_earlier(&mut host, args.dry_run)?
+        && !(args.force && record.is_open())
+    {
         return rolled_back(&record);
     }
     let how = Rollback { pretend: args.dry_run, force: args.force };

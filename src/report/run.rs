@@ -73,7 +73,7 @@ impl Comparison {
     fn ranked(&self) -> Vec<Vec<&Run>> {
         let link = |run: &Run| {
             let link = &run.variant.scenario.link;
-            (link.rate, link.rtt, link.loss, link.mtu)
+            (link.rate, link.rtt, link.loss, link.mtu, link.tunnel)
         };
         let mut links: Vec<Vec<&Run>> = Vec::new();
         for run in &self.runs {

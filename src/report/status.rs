@@ -47,7 +47,7 @@ pub(crate) fn text(status: &Status) -> String {
         let (about, when, why) = (&last.about, ago(last.ended), why(last.why.as_ref()));
         let _ = writeln!(text, "after it: {about}, taken back {when}: {why}");
     }
-    for left in &status.left {
+    for left in status.left.iter().chain(status.last.iter().flat_map(|last| &last.left)) {
         let _ = writeln!(text, "left as it is: {left}");
     }
     for below in &status.below {

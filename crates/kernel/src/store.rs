@@ -137,11 +137,10 @@ impl Store {
     ///
     /// If the store's folder cannot be read, or holds nothing but what is damaged.
     pub fn newest(&self) -> Result<Option<Kernel>, KernelError> {
-        let newest = self.kernels()?.into_iter().next();
-        match self.damaged()?.into_iter().next() {
-            Some(damaged) if newest.is_none() => Err(damaged.into()),
-            _ => Ok(newest),
+        if let Some(kernel) = self.kernels()?.into_iter().next() {
+            return Ok(Some(kernel));
         }
+        self.damaged()?.into_iter().next().map_or(Ok(None), |damaged| Err(damaged.into()))
     }
 
     /// The kernel somebody names by its version, the first numbers of it (`7.3`), or the name of its folder.

@@ -205,21 +205,17 @@ fn one_flow(netlink: &mut Netlink, place: &Place, spec: &Spec) -> Result<(), Lab
         return Err(LabError::Scenario(message));
     }
     // Others have one queue, or one for each class of packets, whatever flows there are.
-    match levels(spec).last() {
+    match spec.levels().last() {
         Some(Spec::FqCodel(_) | Spec::Cake(_)) => Ok(netlink.one_flow(place, spec)?),
         _ => Ok(()),
     }
-}
-
-fn levels(spec: &Spec) -> impl Iterator<Item = &Spec> {
-    std::iter::successors(Some(spec), |spec| spec.leaf())
 }
 
 /// The discipline that tells flows apart in a way that no filter changes, if there is one: `link.tunnel` cannot be had with it on
 /// real Linux.
 #[must_use]
 pub fn tells_flows_apart(spec: &Spec) -> Option<&'static str> {
-    levels(spec).find(|spec| matches!(spec, Spec::Fq(_))).map(Spec::kind)
+    spec.levels().find(|spec| matches!(spec, Spec::Fq(_))).map(Spec::kind)
 }
 
 fn delay(

@@ -55,7 +55,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Unmodelled> {
 /// Simulates a scenario and tells each packet that is seen.
 ///
 /// # Errors
-/// If the scenario makes no sense.
+/// As for [`simulate`].
 pub fn simulate_watched(
     scenario: &Scenario,
     seed: u64,

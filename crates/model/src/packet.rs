@@ -1,11 +1,8 @@
 //! A packet on its way through the bottleneck.
 
 use dualq_qdisc::FlowPacket;
-use dualq_tcp::Data;
+use dualq_tcp::{Data, PACKET_OVERHEAD};
 use dualq_units::Ecn;
-
-/// What a packet costs in memory beside its payload: Linux's `sk_buff`, and room for headers.
-const MEMORY_OVERHEAD: u32 = 896;
 
 /// Data of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +34,7 @@ impl dualq_qdisc::Packet for Packet {
 
     #[inline]
     fn memory(&self) -> u32 {
-        self.data.payload + MEMORY_OVERHEAD
+        self.data.payload + PACKET_OVERHEAD
     }
 
     #[inline]

@@ -76,7 +76,7 @@ mod packet;
 mod spec;
 
 pub use disciplines::{ChangeError, Departure, Discipline, DropReason, Dropped, Qdisc};
-pub use dualpi2::{Class, Ecn, Packet, Random, SplitMix64, XorShift64};
+pub use dualpi2::{Class, Ecn, EcnMask, Packet, Random, SplitMix64, XorShift64};
 
 pub use grammar::QdiscLine;
 pub use packet::FlowPacket;

@@ -145,6 +145,11 @@ impl Spec {
         }
     }
 
+    /// The discipline and those inside it, from the outside in.
+    pub fn levels(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |spec| spec.leaf())
+    }
+
     /// What is inside a shaper or a path, if it was given.
     #[must_use]
     pub fn leaf(&self) -> Option<&Self> {

@@ -18,7 +18,8 @@ mod tick;
 
 pub use cc::Algorithm;
 pub use packet::{
-    Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, SYN_BYTES, SackBlock, Transmission,
+    Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, PACKET_OVERHEAD, SYN_BYTES,
+    SackBlock, Transmission,
 };
 pub use rate::RateSample;
 pub use receiver::{MIN_ACK_DELAY, Receiver, ReceiverConfig, ReceiverStats};

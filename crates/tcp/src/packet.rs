@@ -4,6 +4,8 @@ use dualq_units::{Ecn, Instant};
 
 /// IPv4 (20) and TCP (20) headers with the timestamps option (12): what each segment adds to its payload.
 pub const HEADER_BYTES: u32 = 52;
+/// Kernel memory of a packet beside its payload: the socket buffer (`sk_buff`), and room for headers.
+pub const PACKET_OVERHEAD: u32 = 896;
 /// An Ethernet header, which queues and shapers count as well.
 pub const ETHERNET_BYTES: u32 = 14;
 /// A SYN's IP packet: its options (MSS, SACK permitted, timestamps, window scale) take 20 bytes.

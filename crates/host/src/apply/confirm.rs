@@ -32,8 +32,12 @@ impl Host {
         self.store.newest()?.ok_or(ApplyError::Nothing)?;
         let lock = self.store.lock()?;
         let now = self.now()?;
-        if let Some(last) = self.store.last()?.filter(|last| !last.is_open()) {
-            let in_force = self.newest()?.filter(Record::is_open).map(|record| record.plan.about);
+        let in_force = self.in_force()?;
+        let is_named = |record: &Record| named.is_some_and(|named| *named == record.plan);
+        let last = self.store.last()?.filter(|last| !last.is_in_force());
+        // Who names the plan that is in force does not ask for a later one.
+        if let Some(last) = last.filter(|_| !in_force.as_ref().is_some_and(is_named)) {
+            let in_force = in_force.map(|record| record.plan.about);
             return Err(ApplyError::WasTakenBack {
                 when: ago(last.ended, now.unix),
                 about: last.plan.about,
@@ -41,8 +45,8 @@ impl Host {
                 in_force,
             });
         }
-        let mut record = self.newest()?.filter(Record::is_open).ok_or(ApplyError::Nothing)?;
-        if named.is_some_and(|named| *named != record.plan) {
+        let mut record = in_force.ok_or(ApplyError::Nothing)?;
+        if named.is_some() && !is_named(&record) {
             return Err(ApplyError::AnotherPlan { about: record.plan.about });
         }
         match record.phase {

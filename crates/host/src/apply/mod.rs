@@ -91,14 +91,23 @@ impl Host {
 
     /// The newest record that is open, else the newest of all, without what a restart made untrue.
     pub(crate) fn newest(&self) -> Result<Option<Record>, ApplyError> {
+        let open = self.find(Record::is_open)?;
+        open.map_or_else(|| self.find(|_| true), |record| Ok(Some(record)))
+    }
+
+    /// The record of the plan that is in force.
+    pub(crate) fn in_force(&self) -> Result<Option<Record>, ApplyError> {
+        self.find(Record::is_in_force)
+    }
+
+    fn find(&self, wanted: impl Fn(&Record) -> bool) -> Result<Option<Record>, ApplyError> {
         let now = self.now()?;
-        let mut record = self.store.newest()?;
-        if let Some(record) = &mut record
-            && now.restarted_since(&record.applied)
-        {
-            record.after_a_restart();
-        }
-        Ok(record)
+        self.store.find(&mut |record| {
+            if now.restarted_since(&record.applied) {
+                record.after_a_restart();
+            }
+            wanted(record)
+        })
     }
 
     /// Refuses a plan by which root would run another program than this one, or look for records elsewhere.

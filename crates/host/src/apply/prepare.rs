@@ -116,6 +116,8 @@ impl Host {
             force: false,
             left: Vec::new(),
         };
+        // What could not be read back could not be taken back.
+        record.check(record.number).map_err(ApplyError::Plan)?;
         Ok(Prepared::Ready(Box::new(Ready { host: self, lock, record, due })))
     }
 }

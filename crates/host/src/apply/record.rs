@@ -180,7 +180,8 @@ impl Record {
                 }
                 (What::Route { to, mtu }, Before::Route { route }) => {
                     interface(&route.dev)?;
-                    if route.mtu != *mtu || *to != format!("{}/{}", route.to, route.prefix) {
+                    let to = bounds::destination(to).map_err(|error| error.to_string())?;
+                    if route.mtu != *mtu || to != (route.to, route.prefix) {
                         return wrong("its route is not the plan's");
                     }
                 }
@@ -199,6 +200,11 @@ impl Record {
     /// Forgets what is true of one start of the machine only.
     pub(super) fn after_a_restart(&mut self) {
         for entry in &mut self.entries {
+            // What a plan that was taken back had to leave is gone with the restart, but for files.
+            let left = self.phase == Phase::RolledBack && entry.progress != Progress::Kept;
+            if left && !entry.is_file() {
+                entry.progress = Progress::Untouched;
+            }
             if let Before::Qdisc { link, .. } = &mut entry.before {
                 *link = None;
             }
@@ -210,7 +216,12 @@ impl Record {
         self.applied = Moment { unix: self.applied.unix, ..now };
     }
 
-    /// Whether what it changed is still there, or part of it.
+    /// Whether its plan was applied and not taken back.
+    pub(crate) fn is_in_force(&self) -> bool {
+        self.phase != Phase::RolledBack
+    }
+
+    /// Whether there is something to take back: its plan is in force, or something was left when it was taken back.
     #[must_use]
     pub fn is_open(&self) -> bool {
         let is_there =

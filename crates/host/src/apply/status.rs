@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::change::{self, Now, qdisc};
-use super::{ApplyError, Before, Difference, Host, Phase};
+use super::{ApplyError, Before, Difference, Host, Phase, Record};
 use crate::plan::What;
 
 /// What is known of the newest plan.
@@ -61,6 +61,9 @@ pub struct Last {
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// What was not put back then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
 }
 
 /// A change, and what is there now.
@@ -108,7 +111,10 @@ impl Host {
     /// If the record or the machine cannot be read.
     pub fn status(&mut self) -> Result<Status, ApplyError> {
         let now = self.now()?;
-        let record = self.newest()?;
+        let record = match self.in_force()? {
+            None => self.newest()?,
+            record => record,
+        };
         let mut status = Status {
             phase: record.as_ref().map(|record| record.phase),
             about: record.as_ref().map(|record| record.plan.about.clone()),
@@ -123,12 +129,16 @@ impl Host {
             changes: Vec::new(),
             interfaces: Vec::new(),
         };
-        let Some(record) = record.filter(super::Record::is_open) else { return Ok(status) };
+        let Some(record) = record.filter(Record::is_open) else { return Ok(status) };
         let below = self.store.below(record.number)?;
         status.below = below.into_iter().map(|record| record.plan.about).collect();
         let last = self.store.last()?.filter(|last| last.number > record.number);
-        status.last =
-            last.map(|last| Last { about: last.plan.about, ended: last.ended, why: last.why });
+        status.last = last.map(|Record { plan, ended, why, left, .. }| Last {
+            about: plan.about,
+            ended,
+            why,
+            left,
+        });
         // Of what is under way, nobody can tell from here whether somebody still works on it.
         if record.phase == Phase::Applied || now.restarted_since(&record.applied) {
             status.unfinished = record.unfinished(&now);

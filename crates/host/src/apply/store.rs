@@ -227,14 +227,23 @@ impl Store {
     /// # Errors
     /// If one cannot be read.
     pub fn newest(&self) -> Result<Option<Record>, ApplyError> {
-        let mut closed = None;
+        let open = self.find(&mut |record| record.is_open())?;
+        open.map_or_else(|| self.last(), |record| Ok(Some(record)))
+    }
+
+    /// The newest record that is wanted, as `wanted` leaves it.
+    pub(crate) fn find(
+        &self,
+        wanted: &mut dyn FnMut(&mut Record) -> bool,
+    ) -> Result<Option<Record>, ApplyError> {
         for number in self.numbers()?.into_iter().rev() {
-            match self.load(number)? {
-                Some(record) if record.is_open() => return Ok(Some(record)),
-                record => closed = closed.or(record),
+            if let Some(mut record) = self.load(number)?
+                && wanted(&mut record)
+            {
+                return Ok(Some(record));
             }
         }
-        Ok(closed)
+        Ok(None)
     }
 
     /// The record of the plan that was applied last, whatever became of it.
@@ -242,11 +251,11 @@ impl Store {
         self.numbers()?.last().map_or(Ok(None), |number| self.load(*number))
     }
 
-    /// The open records before that of a number, the newest first.
+    /// The records before that of a number whose plans are in force, the newest first.
     pub(crate) fn below(&self, number: u64) -> Result<Vec<Record>, ApplyError> {
         let mut below = Vec::new();
         for earlier in self.numbers()?.into_iter().rev().filter(|earlier| *earlier < number) {
-            below.extend(self.load(earlier)?.filter(Record::is_open));
+            below.extend(self.load(earlier)?.filter(Record::is_in_force));
         }
         Ok(below)
     }

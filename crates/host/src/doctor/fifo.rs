@@ -11,7 +11,7 @@ use crate::facts::{Interface, Qdisc};
 /// Packets from which a FIFO is called long, whatever its rate: Linux's default `txqueuelen`.
 pub(crate) const LONG: u64 = 1000;
 /// A queue as long as this is felt.
-pub(crate) const LATE: Duration = Duration::from_millis(50);
+const LATE: Duration = Duration::from_millis(50);
 /// Less can hardly be held: no sender keeps fewer packets on the way.
 const FEW: u64 = 12;
 /// The rate in an example.
@@ -38,15 +38,17 @@ fn capacity(interface: &Interface, qdisc: &Qdisc) -> Option<(String, u64)> {
     }
 }
 
+/// From when on a queue that is emptied at this rate is felt. A few packets take that long themselves where the link is slow.
+pub(crate) fn late(rate: Rate, packet: u64) -> Duration {
+    LATE.max(rate.transmission_time(Bytes(FEW * packet)))
+}
+
 pub(super) fn long_fifo(case: &Case<'_>) -> Option<Finding> {
     let (uplink, root) = case.root()?;
     let name = &uplink.name;
     let (leaf, (holds, bytes)) =
         leaves(uplink).find_map(|leaf| Some((leaf, capacity(uplink, leaf)?)))?;
-    // A few packets take that long themselves where the link is slow.
-    let late = |rate: Rate| {
-        LATE.max(rate.transmission_time(Bytes(FEW * u64::from(uplink.mtu.saturating_add(14)))))
-    };
+    let late = |rate: Rate| late(rate, u64::from(uplink.mtu.saturating_add(14)));
     let long = bytes >= LONG * u64::from(uplink.mtu);
     let at = |rate: Rate| rate.transmission_time(Bytes(bytes));
     let (harm, how_long) = match shaped(uplink).or_else(|| speed(uplink)) {

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::facts::{Facts, Os};
 use case::Case;
-pub(crate) use fifo::{LATE, LONG};
+pub(crate) use fifo::{LONG, late};
 
 /// How much harm is done. The worst comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

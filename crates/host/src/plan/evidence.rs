@@ -102,7 +102,8 @@ impl Question {
             PlanError::Wish(message.to_owned())
         })?;
         let (rtt, rtt_from) = Path::rtt(facts, wishes);
-        let (now, now_known) = present(decision.interface, rate, wishes.rate.is_some());
+        let (now, now_known) =
+            present(decision.interface, rate, queue::limit(wishes, decision.interface).is_some());
         let running = |key: &str| facts.sysctls.get(key).map(|value| plain(value));
         let planned = |key: &str| {
             let wanted = decision.wanted.iter().find(|wanted| wanted.key == key);
@@ -304,12 +305,6 @@ impl Evidence {
         shares.fold(1.0, f64::min)
     }
 
-    /// Whether something else stood in for a queue in any of its trials.
-    fn is_bounded_only(&self, queue: &str) -> bool {
-        let mut trials = self.figures.iter().filter(|(trial, _)| trial.queue == queue);
-        trials.any(|(_, figures)| figures.stand_in.is_some())
-    }
-
     /// What to choose, by the aim of the question, among what the traffic calls for. Equals are as good as the first of them.
     #[must_use]
     pub fn chosen(&self) -> &str {
@@ -343,10 +338,7 @@ impl Evidence {
             self.worst(queue, after).map_or(f64::INFINITY, |row| felt(row.worst.1.p99_ms))
         };
         let best = among.iter().map(|queue| delay(queue)).fold(f64::INFINITY, f64::min);
-        // What stands in for a queue is no better than it, and so no evidence that another one is.
-        let first = among
-            .into_iter()
-            .find(|queue| delay(queue) <= best * EQUAL || self.is_bounded_only(queue));
+        let first = among.into_iter().find(|queue| delay(queue) <= best * EQUAL);
         first.unwrap_or(&options[0])
     }
 
@@ -437,19 +429,20 @@ impl Evidence {
     }
 }
 
-/// What stands in for a line where cake cannot be run: `fq_codel` behind a shaper of the same rate, which cake is no worse than.
-/// `None` for every other line.
+/// What stands in for a line where cake cannot be run: `fq_codel` behind a shaper of the same rate, which cake is no worse than. It has
+/// all the queues that it can have, for cake's sets of eight keep flows apart that share a queue in `fq_codel`. `None` for every other
+/// line.
 #[must_use]
 pub fn stand_in(line: &str) -> Option<String> {
     match grammar::parse(line).ok()?.spec {
         Spec::Cake(options) => {
             Some(match options.bandwidth.filter(|rate| rate.as_bits_per_second() > 0) {
                 Some(rate) => format!(
-                    "htb rate {} leaf {}",
+                    "htb rate {} leaf {} flows 65535",
                     rate_words(rate),
                     options::codel("fq_codel", rate)
                 ),
-                None => "fq_codel".to_owned(),
+                None => "fq_codel flows 65535".to_owned(),
             })
         }
         _ => None,

@@ -278,7 +278,7 @@ impl Draft<'_> {
         let listed = self.lines_of(path);
         let spec = queue.line.as_deref().and_then(|line| grammar::parse(line).ok());
         let spec = spec.map(|parsed| parsed.spec);
-        let levels = spec.iter().flat_map(|spec| queue::levels(spec));
+        let levels = spec.iter().flat_map(dualq_qdisc::Spec::levels);
         let kinds: Vec<&str> = levels.map(dualq_qdisc::Spec::kind).chain(queue.default).collect();
         let sets_cc = wanted.iter().any(|wanted| wanted.key == "net.ipv4.tcp_congestion_control");
         let qdiscs = kinds.iter().map(|kind| (format!("sch_{kind}"), facts.qdiscs.get(*kind)));

@@ -183,9 +183,7 @@ pub(super) fn all(
     let wanted = order(traffic);
     let best = |kinds: &[&str]| choices.iter().any(|choice| kinds.contains(&choice.kind));
     let fitting: &[&str] = match traffic {
-        Traffic { datacenter: true, .. }
-        | Traffic { scalable: true, .. }
-        | Traffic { one_flow: Some(_), .. }
+        Traffic { scalable: true, .. } | Traffic { one_flow: Some(_), .. }
             if best(&["dualpi2"]) =>
         {
             &["dualpi2"]

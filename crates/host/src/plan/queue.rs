@@ -58,11 +58,6 @@ pub(super) fn has(facts: &Facts, kind: &str) -> bool {
         }
 }
 
-/// All of a line, from the outside in.
-pub(super) fn levels(spec: &Spec) -> Vec<&Spec> {
-    std::iter::successors(Some(spec), |spec| spec.leaf()).collect()
-}
-
 /// The rate of a line that is a shaper.
 pub(super) fn shaper_rate(spec: &Spec) -> Option<Rate> {
     match spec {
@@ -91,7 +86,7 @@ fn alike(one: &str, other: &str) -> bool {
 pub(super) fn is_there(interface: &Interface, spec: &Spec) -> bool {
     let mut device = Device::ethernet(interface.mtu);
     device.tx_queue_length = interface.tx_queue_len.unwrap_or(device.tx_queue_length);
-    let levels = levels(spec);
+    let levels: Vec<&Spec> = spec.levels().collect();
     let mut place = "root".to_owned();
     let same = levels.iter().all(|spec| {
         let found = interface.qdiscs.iter().find(|qdisc| qdisc.parent == place);
@@ -203,7 +198,15 @@ fn without_a_shaper(
 
 /// The speed of the interface's own link, if it tells.
 pub(super) fn speed(interface: &Interface) -> Option<Rate> {
-    interface.speed.as_deref().and_then(|speed| speed.parse().ok())
+    let speed: Option<Rate> = interface.speed.as_deref().and_then(|speed| speed.parse().ok());
+    speed.filter(|speed| speed.as_bits_per_second() > 0)
+}
+
+/// The rate that a shaper has to keep below. There is none where the link itself is the bottleneck, and its driver tells when it is full;
+/// but for a device without a queue, which hands its packets on at once.
+pub(super) fn limit(wishes: &Wishes, interface: &Interface) -> Option<Rate> {
+    let queues = !interface.qdiscs.iter().any(|qdisc| qdisc.kind == "noqueue");
+    wishes.rate.filter(|rate| Some(*rate) != speed(interface) || !queues)
 }
 
 fn multi_queue(interface: &Interface) -> String {
@@ -231,7 +234,7 @@ fn wished(
         (Some(shaper), Some(own)) if shaper != own => {
             let link = link.unwrap_or(shaper);
             let message = format!(
-                "--qdisc has a rate of its own, {own}, and --rate is {link}; give one of them"
+                "--qdisc has a rate of its own, {own}, and for --rate {link} a shaper has {shaper}; give one of them"
             );
             return Err(PlanError::Wish(message));
         }
@@ -250,7 +253,7 @@ fn wished(
         }
         _ => line,
     };
-    for spec in levels(&parsed_line.spec) {
+    for spec in parsed_line.spec.levels() {
         let kind = spec.kind();
         let unknown = facts.qdiscs.get(kind) == Some(&Availability::Unknown);
         if unknown {
@@ -380,10 +383,7 @@ pub(super) fn choose(
             format!("--rate {rate} is more than {} can, whose link has {speed}", interface.name);
         return Err(PlanError::Wish(message));
     }
-    // The link itself is the bottleneck, and its driver tells when it is full.
-    // But for a device without a queue, which hands its packets on at once.
-    let queues = !interface.qdiscs.iter().any(|qdisc| qdisc.kind == "noqueue");
-    let limit = wishes.rate.filter(|rate| Some(*rate) != speed || !queues);
+    let limit = limit(wishes, interface);
     let mut choices = Vec::new();
     let mut queue = match (&wishes.qdisc, limit) {
         (Some(line), _) => wished(facts, line, wishes.rate, limit.map(below))?,

@@ -1,7 +1,6 @@
 //! A line that was read once and is kept with what it says.
 
 use std::fmt;
-use std::iter;
 use std::str::FromStr;
 
 use super::{ParseError, parse};
@@ -39,7 +38,7 @@ impl QdiscLine {
 
     /// The discipline and those inside it, from the outside in.
     pub fn levels(&self) -> impl Iterator<Item = &Spec> {
-        iter::successors(Some(&self.spec), |spec| spec.leaf())
+        self.spec.levels()
     }
 
     /// Their kinds.

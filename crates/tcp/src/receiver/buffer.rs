@@ -14,8 +14,7 @@ const INITIAL_MEMORY: u64 = 128 << 10;
 const RATIO_SHIFT: u32 = 8;
 const INITIAL_RATIO: u64 = 128;
 const MAX_RATIO: u64 = 255;
-/// A packet's memory beside its payload: the socket buffer, and room for headers.
-const PACKET_OVERHEAD: u64 = 896;
+const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 /// Packets that follow each other share that overhead if nobody else holds them, up to so many pieces of memory (Linux:
 /// `MAX_SKB_FRAGS`), and where the sender wrote them, a piece ends after so many bytes.
 const MAX_PIECES: u64 = 17;

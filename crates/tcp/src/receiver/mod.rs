@@ -175,6 +175,10 @@ impl Receiver {
     #[inline]
     pub fn on_data(&mut self, now: Instant, data: &Data, out: &mut impl FnMut(Ack)) {
         let now_ns = now.as_nanos();
+        if data.syn && (self.stream.next > 0 || self.stream.has_islands()) {
+            // An old one, overtaken by data: answered as what is out of the window (RFC 9293 §3.10.7.4).
+            return self.answer_window_probe(now_ns, out);
+        }
         if data.syn {
             // If it comes again, the first one counts.
             if !self.syn_received {

@@ -15,8 +15,7 @@ const PACING_SHIFT: u32 = 10;
 const GSO_RTT_SHIFT: u32 = 9;
 /// The first packets of a connection are not paced.
 const UNPACED_SEGMENTS: u64 = 10;
-/// Kernel memory of a packet beside its payload: a socket buffer and a small head.
-const PACKET_OVERHEAD: u64 = 896;
+const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 /// An aggregate waits for a fuller window if at least a third of the window can go (Linux: `tcp_tso_win_divisor`).
 const DEFER_DIVISOR: u32 = 3;
 const MILLISECOND_NS: u64 = 1_000_000;

@@ -6,7 +6,7 @@ use dualq_qdisc::{Config, FifoLimit};
 use dualq_units::{Bytes, Rate, tc_time};
 
 use super::Judge;
-use crate::doctor::{LATE, LONG};
+use crate::doctor::{LONG, late};
 use crate::facts::Interface;
 
 /// Segments with which a connection may begin (RFC 6928).
@@ -118,7 +118,7 @@ fn fifo(bytes: u64, packet: u64, rate: Option<Rate>) -> Option<String> {
     }
     let time = rate.map(|rate| (rate, rate.transmission_time(Bytes(bytes))));
     match time {
-        Some((rate, time)) if time >= LATE => Some(format!(
+        Some((rate, time)) if time >= late(rate, packet) => Some(format!(
             "A FIFO lets its queue grow until it is full, and everybody waits behind it: this one holds {} at {rate}.",
             shown(time)
         )),
