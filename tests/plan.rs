@@ -263,7 +263,7 @@ fn the_prediction() {
     assert!(p99("htb rate 19mbit leaf dualpi2", 4) > p99("htb rate 19mbit leaf fq_codel", 4));
     let cake = runs.iter().find(|run| run["queue"] == "cake bandwidth 19mbit").unwrap();
     assert_eq!(cake["stand_in"], "fq_codel");
-    assert_eq!(cake["scenario"]["link"]["qdisc"], "htb rate 19mbit leaf fq_codel");
+    assert_eq!(cake["scenario"]["link"]["qdisc"], "htb rate 19mbit leaf fq_codel flows 65535");
     assert!(cake["is_chosen"] == true && cake["is_now"] == false);
 
     // A table for people; who gives no round-trip time is told which was taken.
@@ -325,6 +325,25 @@ fn in_a_tunnel_the_congestion_control_goes_with_the_queue() {
         runs.iter().find(of).unwrap()["p99_above_base_ms"].as_f64().unwrap()
     };
     assert!(p99("bbr") > 100.0 && p99("cubic") < 40.0, "{} {}", p99("bbr"), p99("cubic"));
+}
+
+/// Twenty transfers start 50 ms apart, which on fast links is longer than the packets of a trial take.
+#[test]
+fn fast_links_have_plans_too() {
+    let debian = facts("debian-10.json");
+    for rate in ["2gbit", "25gbit"] {
+        let shown = stdout(&["--facts", &debian, "--rate", rate, "--rtt", "1ms"]);
+        assert!(shown.contains("the worst of 1, 4 and 20 large transfers"), "{shown}");
+    }
+}
+
+/// That ssh shares a queue of fq_codel with a transfer is chance, and cake's sets keep them apart: neither seed nor stand-in decides.
+#[test]
+fn chance_does_not_decide() {
+    let arch = facts("arch.json");
+    let shown = stdout(&["--facts", &arch, "--rate", "400mbit", "--rtt", "21ms"]);
+    assert!(!shown.starts_with("worse than now"), "{shown}");
+    assert!(shown.contains("+root cake bandwidth 380mbit"), "{shown}");
 }
 
 /// A rate in bytes is tc's word, and a trap.

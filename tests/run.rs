@@ -412,6 +412,12 @@ fn what_tc_makes_of_a_word_is_told() {
     let mixed = mixed.0.path().join("scenario.toml");
     let notes = told(&["run", mixed.to_str().unwrap(), "--duration", "12s"]);
     assert!(notes.contains("note: with any_ect, flows of classic"), "{notes}");
+    // The last word is the one that counts.
+    let last = Scenario::of(
+        "[link]\nqdisc = 'dualpi2 any_ect l4s_ect'\n[[flow]]\ncc = 'cubic'\necn = true\n",
+    );
+    let last = last.0.path().join("scenario.toml");
+    assert_eq!(told(&["run", last.to_str().unwrap(), "--duration", "12s"]), "");
     // What is refused is explained, too.
     let refused = text(&dualq(&["run", "--rate", "5"]).stderr);
     assert!(

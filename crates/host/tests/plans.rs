@@ -598,6 +598,19 @@ fn what_runs_at_boot() {
 
 /// Facts come as files too: what is in them goes into rules and scripts.
 #[test]
+fn a_link_of_no_speed_is_one_of_unknown_speed() {
+    let mut facts = machine("debian-10");
+    facts.interfaces[0].speed = Some("0bit".to_owned());
+    let unknown = {
+        let mut facts = facts.clone();
+        facts.interfaces[0].speed = None;
+        facts
+    };
+    let plan = |facts: &Facts| Plan::make(facts, &Wishes::default()).map(|plan| plan.changes);
+    assert_eq!(plan(&facts).unwrap(), plan(&unknown).unwrap());
+}
+
+#[test]
 fn hostile_facts_make_no_plan() {
     let wishes = Wishes { rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
     for name in ["x'; reboot", "a b", "$(x)", "%k", "x\"y"] {

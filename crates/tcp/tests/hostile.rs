@@ -118,6 +118,31 @@ fn data_beyond_the_window_are_dropped_and_answered() {
     assert_eq!(receiver.received(), 100);
 }
 
+/// A SYN that was sent again and comes after data does not take back the window that they were offered.
+#[test]
+fn an_old_syn_takes_nothing_back() {
+    let mut receiver = Receiver::new(ReceiverConfig::default());
+    let mut offered = 0;
+    let mut now = Instant::ZERO + SECOND;
+    let syn = Data { syn: true, ..data(0, 0) };
+    receiver.on_data(now, &syn, &mut |ack| offered = ack.window);
+    let mut next = 0;
+    while next < 200_000 {
+        now = now + Duration::from_millis(1);
+        receiver.on_data(now, &data(next, 1000), &mut |ack| {
+            offered = offered.max(ack.ack + ack.window)
+        });
+        receiver.on_timer(now, &mut |ack| offered = offered.max(ack.ack + ack.window));
+        next += 1000;
+    }
+    let mut answers = Vec::new();
+    receiver.on_data(now, &syn, &mut |ack| answers.push(ack));
+    assert!(answers.iter().all(|ack| !ack.syn && ack.ack == 200_000), "{answers:?}");
+    assert!(offered > 210_000, "{offered}");
+    receiver.on_data(now, &data(200_000, 1000), &mut |_| ());
+    assert_eq!(receiver.received(), 201_000);
+}
+
 /// A program that reads every 2 ms and has waited longer is woken by a packet, but another of the same instant is taken in
 /// before it runs: both are read at once.
 #[test]
