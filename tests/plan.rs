@@ -188,8 +188,8 @@ fn the_plan_as_a_file() {
     assert_eq!(stdout(&["--facts", &debian, "--rate", "48mbit", "-o", "-"]), first);
 
     // Another plan may take its place.
-    stdout(&["--facts", &debian, "--rate", "20mbit", "-o", path]);
-    assert!(fs::read_to_string(path).unwrap().contains("cake bandwidth 19mbit"));
+    stdout(&["--facts", &debian, "--rate", "15mbit", "-o", path]);
+    assert!(fs::read_to_string(path).unwrap().contains("cake bandwidth 14250kbit"));
 
     fs::write(path, "precious\n").unwrap();
     let (status, line) = refusal(&args);
@@ -236,7 +236,7 @@ fn the_prediction() {
         "--facts",
         &arch,
         "--rate",
-        "20mbit",
+        "15mbit",
         "--rtt",
         "40ms",
         "--predict",
@@ -246,7 +246,7 @@ fn the_prediction() {
     ];
     let document: Value = serde_json::from_str(&stdout(&args)).unwrap();
     let prediction = &document["prediction"];
-    assert_eq!(prediction["chosen"], "cake bandwidth 19mbit");
+    assert_eq!(prediction["chosen"], "cake bandwidth 14250kbit");
     let runs = prediction["runs"].as_array().unwrap();
     let p99 = |queue: &str, flows: u64| {
         let found = runs
@@ -256,32 +256,32 @@ fn the_prediction() {
     };
     for flows in [1, 4, 20] {
         assert!(p99("bfifo limit 1514000", flows) > 100.0);
-        assert!(p99("htb rate 19mbit leaf fq_codel", flows) < 10.0);
+        assert!(p99("htb rate 14250kbit leaf fq_codel", flows) < 10.0);
         // The model has no cake.
-        assert!(p99("cake bandwidth 19mbit", flows) < 10.0);
+        assert!(p99("cake bandwidth 14250kbit", flows) < 10.0);
     }
-    assert!(p99("htb rate 19mbit leaf dualpi2", 4) > p99("htb rate 19mbit leaf fq_codel", 4));
-    let cake = runs.iter().find(|run| run["queue"] == "cake bandwidth 19mbit").unwrap();
+    assert!(p99("htb rate 14250kbit leaf dualpi2", 4) > p99("htb rate 14250kbit leaf fq_codel", 4));
+    let cake = runs.iter().find(|run| run["queue"] == "cake bandwidth 14250kbit").unwrap();
     assert_eq!(cake["stand_in"], "fq_codel");
-    assert_eq!(cake["scenario"]["link"]["qdisc"], "htb rate 19mbit leaf fq_codel flows 65535");
+    assert_eq!(cake["scenario"]["link"]["qdisc"], "htb rate 14250kbit leaf fq_codel flows 65535");
     assert!(cake["is_chosen"] == true && cake["is_now"] == false);
 
     // A table for people; who gives no round-trip time is told which was taken.
     let nobody = facts("ubuntu-20.04.json");
-    let args = ["--facts", &nobody, "--rate", "20mbit", "--predict", "--world", "model"];
+    let args = ["--facts", &nobody, "--rate", "15mbit", "--predict", "--world", "model"];
     let shown = stdout(&args);
     for part in [
         "100 ms (assumed; give --rtt)",
         "The model has no cake: fq_codel behind the same shaper stands in for it",
         "now     bfifo limit 1514000",
-        "chosen  cake bandwidth 19mbit",
+        "chosen  cake bandwidth 14250kbit",
         "model, as fq_codel",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     // The plan as a file has the table too, and the same choice without --predict.
-    let plan = stdout(&["--facts", &nobody, "--rate", "20mbit", "-o", "-"]);
-    assert!(plan.contains("chosen, cake bandwidth 19mbit; "), "{plan}");
+    let plan = stdout(&["--facts", &nobody, "--rate", "15mbit", "-o", "-"]);
+    assert!(plan.contains("chosen, cake bandwidth 14250kbit; "), "{plan}");
 
     // Twice the same bytes.
     assert_eq!(stdout(&args), shown);

@@ -24,6 +24,8 @@ pub const FLOWS: [u32; 3] = [1, 4, 20];
 const UNKNOWN_QUEUE: &str = "bfifo limit 1514000";
 /// Two figures that differ by less are equal: the next seed may turn them round.
 const EQUAL: f64 = 1.2;
+/// The same for throughput and fairness.
+const ALIKE: f64 = 0.98;
 /// What is added to both sides of a ratio of delays: less than a millisecond nobody feels.
 const FELT_MS: f64 = 1.0;
 /// How much throughput a short queue may cost.
@@ -326,12 +328,8 @@ impl Evidence {
                 Aim::Fair => |figures: &Figures| figures.fairness,
                 Aim::Latency | Aim::Throughput => |figures: &Figures| figures.goodput_mbit,
             };
-            // Of equals, the first.
-            let best = known
-                .iter()
-                .copied()
-                .rev()
-                .max_by(|one, other| share(one, of).total_cmp(&share(other, of)));
+            let best = known.iter().map(|queue| share(queue, of)).fold(0.0, f64::max);
+            let best = known.iter().copied().find(|queue| share(queue, of) >= best * ALIKE);
             among.extend(best);
         }
         let delay = |queue: &str| {
