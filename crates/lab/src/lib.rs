@@ -5,6 +5,7 @@
 //! `kernel`. It needs `CAP_NET_ADMIN` and `CAP_NET_RAW`, and touches nothing outside of its namespaces.
 #![deny(unsafe_code)]
 
+mod capture;
 mod dumbbell;
 mod error;
 mod experiment;

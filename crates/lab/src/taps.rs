@@ -2,20 +2,13 @@
 //! it leaves. Packets are sampled by their IP identification, so that a fast link costs no more than a slow one.
 
 use std::collections::HashMap;
-use std::io::IoSliceMut;
-use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
 use dualq_units::{Ecn, Rate};
-use nix::cmsg_space;
-use nix::errno::Errno;
-use nix::sys::socket::{
-    ControlMessageOwned, LinkAddr, MsgFlags, MultiHeaders, recvmmsg, setsockopt, sockopt,
-};
-use nix::sys::time::TimeSpec;
-use socket2::{Domain, Protocol, SockFilter, Socket, Type};
+use socket2::SockFilter;
 
 use crate::LabError;
+use crate::capture::{Capture, Captured};
 use crate::dumbbell::{Dumbbell, RECEIVER};
 
 /// About so many packets a second are looked at.
@@ -26,8 +19,6 @@ const FRAME_BITS: u64 = 12_000;
 const HASH: u32 = 40_503;
 /// The IP header, the ports and TCP's sequence number.
 const SNAP_BYTES: usize = 28;
-/// So many are read with one system call.
-const BATCH: usize = 64;
 /// Aggregates count with their full size until they are read.
 const BUFFER_BYTES: usize = 256 << 20;
 /// Dropped packets never leave; those that arrived so long ago are forgotten.
@@ -66,67 +57,31 @@ pub(crate) struct Passed {
 /// The observer of the router's queue.
 #[derive(Debug)]
 pub(crate) struct Taps {
-    socket: Socket,
+    capture: Capture<SNAP_BYTES>,
     waiting: HashMap<Identity, (Duration, Ecn)>,
 }
 
 impl Taps {
     /// Looks at the packets that cross the router towards the receiver.
     pub(crate) fn open(dumbbell: &Dumbbell, rate: Rate) -> Result<Self, LabError> {
-        let cannot = |error| LabError::system("cannot watch the router's packets", error);
-        let open = || -> std::io::Result<Socket> {
-            let all = Protocol::from(i32::from((libc::ETH_P_ALL as u16).to_be()));
-            let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(all))?;
-            socket.attach_filter(&filter(rate))?;
-            socket.set_nonblocking(true)?;
-            setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_BYTES)?;
-            setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
-            Ok(socket)
-        };
-        let socket = dumbbell.router.inside(open)?.map_err(cannot)?;
-        Ok(Self { socket, waiting: HashMap::new() })
+        let capture = Capture::open(dumbbell, &filter(rate), BUFFER_BYTES)?;
+        Ok(Self { capture, waiting: HashMap::new() })
     }
 
     /// Reads what was noted since the last call, and tells what left the queue.
     pub(crate) fn read(&mut self, passed: &mut impl FnMut(Passed)) -> Result<(), LabError> {
         let mut latest = Duration::ZERO;
-        loop {
-            let mut bytes = [[0; SNAP_BYTES]; BATCH];
-            let mut parts: Vec<_> = bytes.iter_mut().map(|one| [IoSliceMut::new(one)]).collect();
-            let mut headers = MultiHeaders::preallocate(BATCH, Some(cmsg_space!(TimeSpec)));
-            let fd = self.socket.as_raw_fd();
-            let dont_wait = MsgFlags::MSG_DONTWAIT;
-            let messages =
-                match recvmmsg::<_, LinkAddr, _>(fd, &mut headers, &mut parts, dont_wait, None) {
-                    Ok(messages) => messages,
-                    Err(Errno::EAGAIN) => break,
-                    Err(error) => return Err(LabError::system("cannot read packets", error)),
-                };
-            let mut read = 0;
-            for message in messages {
-                read += 1;
-                let leaves =
-                    message.address.is_some_and(|from| from.pkttype() == libc::PACKET_OUTGOING);
-                let cmsgs =
-                    message.cmsgs().map_err(|error| LabError::system("timestamps", error))?;
-                let stamp = cmsgs.into_iter().find_map(|cmsg| match cmsg {
-                    ControlMessageOwned::ScmTimestampns(time) => Some(Duration::from(time)),
-                    _ => None,
-                });
-                let whole = message.iovs().next().and_then(<[u8]>::first_chunk);
-                let Some((stamp, bytes)) = stamp.zip(whole) else { continue };
-                latest = stamp;
-                let (identity, ecn) = identify(bytes);
-                if !leaves {
-                    self.waiting.insert(identity, (stamp, ecn));
-                } else if let Some((arrived, ecn)) = self.waiting.remove(&identity) {
-                    passed(Passed { left: stamp, sojourn: stamp.saturating_sub(arrived), ecn });
-                }
+        let Self { capture, waiting } = self;
+        capture.read(&mut |Captured { at, leaves, bytes }| {
+            let Some(bytes) = bytes.first_chunk() else { return };
+            latest = at;
+            let (identity, ecn) = identify(bytes);
+            if !leaves {
+                waiting.insert(identity, (at, ecn));
+            } else if let Some((arrived, ecn)) = waiting.remove(&identity) {
+                passed(Passed { left: at, sojourn: at.saturating_sub(arrived), ecn });
             }
-            if read < BATCH {
-                break;
-            }
-        }
+        })?;
         if self.waiting.len() > MOST_WAITING {
             let oldest = latest.saturating_sub(FORGOTTEN_AFTER);
             self.waiting.retain(|_, (arrived, _)| *arrived > oldest);

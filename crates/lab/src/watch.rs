@@ -1,25 +1,16 @@
 //! Every packet at the router, as far as its headers: for comparisons with another world, packet by packet.
 
 use std::collections::HashMap;
-use std::io::IoSliceMut;
-use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
 use dualq_scenario::{Event, Scenario, Seen};
-use nix::cmsg_space;
-use nix::errno::Errno;
-use nix::sys::socket::{
-    ControlMessageOwned, LinkAddr, MsgFlags, MultiHeaders, recvmmsg, setsockopt, sockopt,
-};
-use nix::sys::time::TimeSpec;
-use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::LabError;
+use crate::capture::{Capture, Captured};
 use crate::dumbbell::{Dumbbell, RECEIVER};
 
 /// The headers of IP and TCP, with all options.
 const SNAP_BYTES: usize = 120;
-const BATCH: usize = 64;
 const BUFFER_BYTES: usize = 1 << 30;
 const TCP: u8 = 6;
 /// Kinds of TCP's options, and the length of a SACK block.
@@ -45,18 +36,24 @@ struct Stream {
 
 /// The observer of all packets.
 pub(crate) struct Watch<'a> {
-    socket: Socket,
+    capture: Capture<SNAP_BYTES>,
+    connections: Connections,
+    tell: &'a mut dyn FnMut(Event),
+}
+
+/// What is known of the connections that were seen.
+#[derive(Debug)]
+struct Connections {
     streams: HashMap<(u32, u16), Stream>,
     /// The numbers of the next flow of each group.
     next: Vec<u32>,
-    tell: &'a mut dyn FnMut(Event),
 }
 
 impl std::fmt::Debug for Watch<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Watch")
-            .field("streams", &self.streams.len())
+            .field("connections", &self.connections)
             .finish_non_exhaustive()
     }
 }
@@ -67,16 +64,7 @@ impl<'a> Watch<'a> {
         scenario: &Scenario,
         tell: &'a mut dyn FnMut(Event),
     ) -> Result<Self, LabError> {
-        let cannot = |error| LabError::system("cannot watch the router's packets", error);
-        let open = || -> std::io::Result<Socket> {
-            let all = Protocol::from(i32::from((libc::ETH_P_ALL as u16).to_be()));
-            let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(all))?;
-            socket.set_nonblocking(true)?;
-            setsockopt(&socket, sockopt::RcvBufForce, &BUFFER_BYTES)?;
-            setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
-            Ok(socket)
-        };
-        let socket = dumbbell.router.inside(open)?.map_err(cannot)?;
+        let capture = Capture::open(dumbbell, &[], BUFFER_BYTES)?;
         let mut next = Vec::new();
         let mut number = 0;
         for group in &scenario.flow {
@@ -84,51 +72,21 @@ impl<'a> Watch<'a> {
             number += group.count;
         }
         next.extend((number..).take(scenario.probe.len()));
-        Ok(Self { socket, streams: HashMap::new(), next, tell })
+        Ok(Self { capture, connections: Connections { streams: HashMap::new(), next }, tell })
     }
 
     /// Tells what was seen since the last call; `began` is the start on the system's clock.
     pub(crate) fn read(&mut self, began: Duration) -> Result<(), LabError> {
-        loop {
-            let mut bytes = [[0; SNAP_BYTES]; BATCH];
-            let mut parts: Vec<_> = bytes.iter_mut().map(|one| [IoSliceMut::new(one)]).collect();
-            let mut headers = MultiHeaders::preallocate(BATCH, Some(cmsg_space!(TimeSpec)));
-            let fd = self.socket.as_raw_fd();
-            let dont_wait = MsgFlags::MSG_DONTWAIT;
-            let messages =
-                match recvmmsg::<_, LinkAddr, _>(fd, &mut headers, &mut parts, dont_wait, None) {
-                    Ok(messages) => messages,
-                    Err(Errno::EAGAIN) => return Ok(()),
-                    Err(error) => return Err(LabError::system("cannot read packets", error)),
-                };
-            let mut seen = Vec::new();
-            let mut count = 0;
-            for message in messages {
-                count += 1;
-                let leaves =
-                    message.address.is_some_and(|from| from.pkttype() == libc::PACKET_OUTGOING);
-                let cmsgs =
-                    message.cmsgs().map_err(|error| LabError::system("timestamps", error))?;
-                let stamp = cmsgs.into_iter().find_map(|cmsg| match cmsg {
-                    ControlMessageOwned::ScmTimestampns(time) => Some(Duration::from(time)),
-                    _ => None,
-                });
-                let bytes = message.iovs().next().map(<[u8]>::to_vec);
-                if let (Some(stamp), Some(bytes)) = (stamp, bytes) {
-                    seen.push((stamp.saturating_sub(began), leaves, bytes));
-                }
+        let Self { capture, connections, tell } = self;
+        capture.read(&mut |Captured { at, leaves, bytes }| {
+            if let Some(event) = connections.event(at.saturating_sub(began), leaves, bytes) {
+                tell(event);
             }
-            for (at, leaves, bytes) in seen {
-                if let Some(event) = self.event(at, leaves, &bytes) {
-                    (self.tell)(event);
-                }
-            }
-            if count < BATCH {
-                return Ok(());
-            }
-        }
+        })
     }
+}
 
+impl Connections {
     fn event(&mut self, at: Duration, leaves: bool, bytes: &[u8]) -> Option<Event> {
         let u16_at = |at: usize| Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
         let u32_at = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));

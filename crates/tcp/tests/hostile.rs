@@ -130,7 +130,7 @@ fn an_old_syn_takes_nothing_back() {
     while next < 200_000 {
         now = now + Duration::from_millis(1);
         receiver.on_data(now, &data(next, 1000), &mut |ack| {
-            offered = offered.max(ack.ack + ack.window)
+            offered = offered.max(ack.ack + ack.window);
         });
         receiver.on_timer(now, &mut |ack| offered = offered.max(ack.ack + ack.window));
         next += 1000;
