@@ -89,8 +89,8 @@ fn evidence(
     let question = Question::of(facts, wishes)?;
     let worlds = match args.world {
         Some(WorldName::Kernel) => Worlds::Kernel(World::open(WorldName::Kernel, None)?),
-        None if args.predict => predict::where_built(),
-        None | Some(WorldName::Model) => Worlds::Model,
+        Some(WorldName::Model) => Worlds::Model,
+        None => predict::where_built(),
     };
     Ok(Some(predict::predict(question, args.predict, &worlds)?))
 }
@@ -139,7 +139,9 @@ fn wishes(args: &PlanArgs) -> Result<Wishes, Failure> {
     }
     let route = match (&args.route, &args.via, args.mtu) {
         (Some(to), Some(via), Some(mtu)) => {
-            Some(StaticRoute { to: to.clone(), via: via.clone(), mtu })
+            let to = read("--route", Some(to), str::parse)?;
+            let via = read("--via", Some(via), str::parse)?;
+            to.zip(via).map(|(to, via)| StaticRoute { to, via, mtu })
         }
         _ => None,
     };

@@ -82,26 +82,34 @@ pub(crate) fn predict(
         .into_par_iter()
         .map(|trial| {
             let mut part = steps.part_of_time(length);
-            run(&question, trial, worlds, &mut |time| part.reach_time(time))
+            let mut look = |time| part.reach_time(time);
+            match run(&question, trial.clone(), worlds, &mut look) {
+                // Some machines do not let a kernel run; what stands in for it is better than no plan.
+                Err(Failure::Run(why)) if matches!(worlds, Worlds::ModelAnd(_)) => {
+                    let found = run(&question, trial, &Worlds::Model, &mut look)?;
+                    Ok((found, Some(format!("Not run by the kernel: {why}"))))
+                }
+                found => Ok((found?, None)),
+            }
         })
         .collect();
     steps.clear();
     let (mut runs, mut figures) = (Vec::new(), Vec::new());
-    for result in results? {
+    for (result, mut remark) in results? {
         match result {
             Ok((run, found)) => {
                 figures.push((run.trial.clone(), found));
                 runs.push(run);
             }
-            Err(lacks) if remarks.contains(&lacks) => {}
-            Err(lacks) => remarks.push(lacks),
+            Err(lacks) => remark = Some(lacks),
         }
+        remarks.extend(remark.filter(|remark| !remarks.contains(remark)));
     }
     let replaced = figures.iter().any(|(_, figures): &(Trial, Figures)| figures.stand_in.is_some());
     if replaced {
         remarks.push(
             "The model has no cake: fq_codel behind the same shaper stands in for it, and cake is no worse than that. With a kernel \
-             (`dualq kernel build`), --predict runs the real one."
+             (`dualq kernel build`) the real one is run."
                 .to_owned(),
         );
     }

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::cli::plan::RegretArgs;
 use crate::cli::{Failure, WorldName};
 use crate::output::print;
-use crate::predict::{self, Worlds};
+use crate::predict;
 use crate::progress::Steps;
 use crate::world::World;
 use crate::{doctor, report};
@@ -138,10 +138,10 @@ fn case(host: &str, facts: &Facts, rate: Rate, rtt: Duration) -> Result<Case, Fa
     };
     let question = Question::of(facts, &wishes)?;
     let now = question.now.clone();
-    let prediction = predict::predict(question, false, &Worlds::Model)?;
+    let prediction = predict::predict(question, false, &predict::where_built())?;
     let plan = Plan::make_by(facts, &wishes, Some(&prediction.evidence))?;
     let picked = plan.changes.iter().find_map(|change| match &change.what {
-        What::Qdisc { after, .. } => Some(after.clone()),
+        What::Qdisc { after, .. } => Some(after.to_string()),
         _ => None,
     });
     let lines = disciplines(facts, &wishes)?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use dualq_qdisc::QdiscLine;
 use dualq_units::tc_time;
 
 /// Nobody types so fast, and nobody waits so long.
@@ -97,7 +98,7 @@ pub(crate) struct OnBootArgs {
 
     /// The queue discipline in tc's words
     #[arg(value_name = "LINE")]
-    pub(crate) line: String,
+    pub(crate) line: QdiscLine,
 
     #[command(flatten)]
     pub(crate) state: StateArgs,

@@ -90,7 +90,7 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     pub(crate) predict: bool,
 
-    /// Where to simulate [default: the model, and with --predict a kernel, if one is built, for what the model does not have]
+    /// Where to simulate [default: the model, and a kernel, if one is built, for what the model does not have]
     #[arg(long, value_name = "WORLD", value_enum)]
     pub(crate) world: Option<WorldName>,
 

@@ -5,8 +5,7 @@ use std::io;
 
 use dualq_host::Plan;
 use dualq_host::facts::Os;
-use dualq_host::plan::{Change, FORMAT, What};
-use dualq_mtu::cure::prefix_of;
+use dualq_host::plan::{Change, Destination, FORMAT, What};
 use dualq_mtu::probe::Survey;
 
 use crate::cli::Failure;
@@ -56,7 +55,7 @@ fn route(survey: &Survey) -> Option<Change> {
     Some(Change {
         why: format!("packets over {mtu} bytes to {host} vanish, and no ICMP says so"),
         source: "RFC 2923 §2.1; ip-route(8), mtu".to_owned(),
-        what: What::Route { to: prefix_of(host), mtu: mtu.into() },
+        what: What::Route { to: Destination::host(host), mtu: mtu.into() },
     })
 }
 

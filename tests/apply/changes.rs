@@ -47,7 +47,7 @@ fn what_somebody_had_chosen_comes_back() {
         room.plan(&plan([What::Qdisc {
             dev: "d0".to_owned(),
             before: lines,
-            after: LINE.to_owned(),
+            after: LINE.parse().unwrap(),
         }]));
         room.says(&["apply"]);
         room.says(&["confirm"]);
@@ -167,7 +167,7 @@ fn a_route_with_a_smaller_mtu() {
     let Some(room) = Room::new() else { return };
     room.sh("ip addr add 10.0.0.1/24 dev d0; ip route add default via 10.0.0.2");
     let before = room.all();
-    room.plan(&plan([What::Route { to: "192.0.2.1/32".to_owned(), mtu: 1400 }]));
+    room.plan(&plan([What::Route { to: "192.0.2.1/32".parse().unwrap(), mtu: 1400 }]));
     room.says(&["apply"]);
     let route = room.sh("ip route show 192.0.2.1");
     assert!(route.contains("via 10.0.0.2 dev d0") && route.contains("mtu 1400"), "{route}");

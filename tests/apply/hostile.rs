@@ -43,8 +43,19 @@ fn plans_that_ask_for_what_no_plan_does() {
         let said = refused(&room, qdisc(dev, "root noqueue", "pfifo"));
         assert!(said.contains("is not a name of an interface"), "{said}");
     }
-    let said = refused(&room, qdisc("d0", "root noqueue", "pfifo; reboot"));
-    assert!(said.contains("is no qdisc"), "{said}");
+    // Values that no plan in memory can have, and a file can.
+    let route = What::Route { to: "192.0.2.1/32".parse().unwrap(), mtu: 1400 };
+    let text = plan([qdisc("d0", "root noqueue", "pfifo limit 77"), route]).write();
+    for (sane, hostile, why) in [
+        ("limit 77", "limit 77; reboot", "unknown option \"77;\""),
+        ("192.0.2.1/32", "0.0.0.0/0", "is everybody"),
+        ("192.0.2.1/32", "192.0.2.1 dev lo", "is no destination"),
+    ] {
+        assert!(text.contains(sane));
+        fs::write(room.path("plan.toml"), text.replace(sane, hostile)).unwrap();
+        let said = room.refuses(&["apply"]);
+        assert!(said.contains(why), "{said}");
+    }
     let said = refused(&room, What::Module { module: "../../tmp/evil".to_owned() });
     assert!(said.contains("is no module that a plan loads"), "{said}");
     let said = refused(&room, qdisc("d9", "root noqueue", "pfifo"));

@@ -165,7 +165,7 @@ fn planned() -> Plan {
         qdisc("d0", &before("d0"), LINE),
         qdisc("i0", &before("i0"), "dualpi2 target 5ms any_ect"),
         qdisc("e0", &before("e0"), "tbf rate 10mbit burst 10kb latency 50ms leaf codel"),
-        What::Route { to: "192.0.2.1/32".to_owned(), mtu: 1400 },
+        What::Route { to: "192.0.2.1/32".parse().unwrap(), mtu: 1400 },
         file(
             SYSCTL_FILE,
             Some("net.ipv4.tcp_ecn = 2\n"),

@@ -22,7 +22,7 @@ use std::thread;
 
 use dualq_host::Plan;
 use dualq_host::facts::Os;
-use dualq_host::plan::{Change, FORMAT, What};
+use dualq_host::plan::{Change, FORMAT, Mode, What};
 
 pub(crate) const DUALQ: &str = env!("CARGO_BIN_EXE_dualq");
 
@@ -52,7 +52,11 @@ pub(crate) fn sysctl(key: &str, before: &str, after: &str) -> What {
 }
 
 pub(crate) fn qdisc(dev: &str, before: &str, after: &str) -> What {
-    What::Qdisc { dev: dev.to_owned(), before: vec![before.to_owned()], after: after.to_owned() }
+    What::Qdisc {
+        dev: dev.to_owned(),
+        before: vec![before.to_owned()],
+        after: after.parse().unwrap(),
+    }
 }
 
 pub(crate) fn file(path: &str, before: Option<&str>, after: &str) -> What {
@@ -60,7 +64,7 @@ pub(crate) fn file(path: &str, before: Option<&str>, after: &str) -> What {
         path: path.to_owned(),
         before: before.map(str::to_owned),
         after: after.to_owned(),
-        mode: "0644".to_owned(),
+        mode: Mode::READ,
     }
 }
 

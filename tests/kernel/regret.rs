@@ -1,8 +1,11 @@
 //! What plans pick, beside all that the machine's kernel has, on real Linux; and one flow for all, as inside a tunnel.
 
 use std::fs;
+use std::process::Output;
 
-use crate::{dualq, error, json, kernel};
+use serde_json::Value;
+
+use crate::{command, dualq, error, json, kernel};
 
 /// How much longer than with the best discipline an answer may take with the one that was picked.
 const MOST: f64 = 1.3;
@@ -85,4 +88,35 @@ fn inside_a_tunnel_all_is_one_flow() {
     assert_eq!(refused.status.code(), Some(2));
     let line = error(&refused);
     assert!(line.contains("link.tunnel") && line.contains("fq"), "{line}");
+}
+
+/// What the model does not have is simulated where it can be: by a kernel, if one is built and runs here, else by what stands in for it.
+#[test]
+fn plans_have_cake_run_by_real_linux() {
+    let Some(kernel) = kernel() else { return };
+    let facts = "tests/data/facts/debian-13.json";
+    let args = ["plan", "--facts", facts, "--rate", "20mbit", "--rtt", "20ms", "--json"];
+    let cake = |output: Output| {
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let lines = document["plan"]["evidence"].as_array().unwrap().clone();
+        let line = lines.iter().filter_map(Value::as_str).find(|line| line.contains("cake"));
+        line.unwrap_or_else(|| panic!("{document:#}")).to_owned()
+    };
+    let line = cake(dualq(&args));
+    assert!(line.ends_with("(kernel)"), "{line}");
+    let line = cake(dualq(&[&args[..], &["--world", "model"]].concat()));
+    assert!(line.ends_with("(model, by fq_codel in its place)"), "{line}");
+    // One that does not start.
+    let cache = tempfile::tempdir().unwrap();
+    let folder = kernel.executable.parent().unwrap();
+    let broken = cache.path().join("dualq/kernels").join(folder.file_name().unwrap());
+    fs::create_dir_all(&broken).unwrap();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, broken.join(path.file_name().unwrap())).unwrap();
+    }
+    fs::copy("/bin/false", broken.join(kernel.executable.file_name().unwrap())).unwrap();
+    let output = command(&args).env("XDG_CACHE_HOME", cache.path()).output().unwrap();
+    let line = cake(output);
+    assert!(line.ends_with("(model, by fq_codel in its place)"), "{line}");
 }

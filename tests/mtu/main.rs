@@ -255,7 +255,7 @@ fn a_plan_is_written() {
     let output = network.dualq(&[HOSTS[0], "-o", file, "--json"]);
     assert!(serde_json::from_slice::<Value>(&output.stdout).is_ok(), "{}", text(&output.stdout));
     let plan = Plan::read(&fs::read_to_string(&path).unwrap()).unwrap();
-    let route = What::Route { to: "10.9.3.2/32".to_owned(), mtu: 1400 };
+    let route = What::Route { to: "10.9.3.2/32".parse().unwrap(), mtu: 1400 };
     assert_eq!(plan.changes.iter().map(|change| &change.what).collect::<Vec<_>>(), [&route]);
 
     // What is no plan is left alone, and what took seconds to find out is told all the same.

@@ -58,8 +58,7 @@ pub fn mss_of(host: IpAddr, mtu: u16) -> u16 {
 }
 
 /// `192.0.2.1/32`, as routes name a single host.
-#[must_use]
-pub fn prefix_of(host: IpAddr) -> String {
+fn prefix_of(host: IpAddr) -> String {
     format!("{host}/{}", if host.is_ipv4() { 32 } else { 128 })
 }
 

@@ -1,9 +1,5 @@
 //! What applying asks of a plan, beyond [`Plan::check`].
 
-use std::net::IpAddr;
-
-use dualq_qdisc::{Spec, grammar};
-
 use super::ApplyError;
 use crate::Plan;
 use crate::facts::Os;
@@ -35,31 +31,4 @@ pub fn name(what: &What) -> String {
         What::Route { to, .. } => format!("the route to {to}"),
         What::File { path, .. } | What::Lines { path, .. } => path.clone(),
     }
-}
-
-/// What a line of tc's words asks for.
-pub(crate) fn line(text: &str) -> Result<Spec, ApplyError> {
-    let parsed = grammar::parse(text).map_err(|error| ApplyError::Plan(error.to_string()))?;
-    Ok(parsed.spec)
-}
-
-/// An address and how many bits of it count.
-pub(crate) fn destination(to: &str) -> Result<(IpAddr, u8), ApplyError> {
-    let parse = || {
-        let (address, prefix) = to.split_once('/')?;
-        Some((address.parse().ok()?, prefix.parse().ok()?))
-    };
-    match parse() {
-        // A route to everybody is not one more.
-        Some((address, prefix)) if prefix > 0 => Ok((address, prefix)),
-        _ => Err(ApplyError::Plan(format!(
-            "the plan has a route to {to:?}: name a part of the network"
-        ))),
-    }
-}
-
-/// Permissions, which are in octal.
-pub(crate) fn mode(text: &str) -> Result<u32, ApplyError> {
-    u32::from_str_radix(text, 8)
-        .map_err(|_| ApplyError::Plan(format!("the plan has a file with mode {text:?}")))
 }

@@ -180,8 +180,8 @@ impl Record {
                 }
                 (What::Route { to, mtu }, Before::Route { route }) => {
                     interface(&route.dev)?;
-                    let to = bounds::destination(to).map_err(|error| error.to_string())?;
-                    if route.mtu != *mtu || to != (route.to, route.prefix) {
+                    if route.mtu != *mtu || (to.address(), to.length()) != (route.to, route.prefix)
+                    {
                         return wrong("its route is not the plan's");
                     }
                 }

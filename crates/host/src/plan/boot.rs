@@ -2,6 +2,7 @@
 
 use dualq_units::Rate;
 
+use super::Mode;
 use super::check::{interface, module, only, qdisc, sysctl_key, sysctl_value};
 use crate::Facts;
 use crate::facts::{Interface, Os};
@@ -37,8 +38,8 @@ pub(super) fn is_sysctl(path: &str) -> bool {
 }
 
 /// The permissions of a file that plans write.
-pub(super) fn mode(path: &str) -> &'static str {
-    if [NETWORK_MANAGER, IFUPDOWN].contains(&path) { "0755" } else { "0644" }
+pub(super) fn mode(path: &str) -> Mode {
+    if [NETWORK_MANAGER, IFUPDOWN].contains(&path) { Mode::RUN } else { Mode::READ }
 }
 
 /// What puts a queue discipline back: `dualq on-boot`, for most hosts' tc does not know all of them.
@@ -208,7 +209,7 @@ pub(super) const CALLING: [&str; 4] = [UDEV, NETWORK_MANAGER, IFUPDOWN, HOTPLUG]
 
 /// What a file begins with.
 pub(super) fn head(path: &str, about: &str) -> String {
-    let shell = if mode(path) == "0755" { "#!/bin/sh\n" } else { "" };
+    let shell = if mode(path) == Mode::RUN { "#!/bin/sh\n" } else { "" };
     format!("{shell}# Written by dualq. {about}\n")
 }
 
@@ -289,7 +290,7 @@ pub(super) fn check_content(path: &str, content: &str) -> Result<(), String> {
     }
     let shell = content.lines().enumerate().find(|(_, line)| line.starts_with("#!"));
     if let Some((number, line)) = shell
-        && (number > 0 || line != "#!/bin/sh" || mode(path) != "0755")
+        && (number > 0 || line != "#!/bin/sh" || mode(path) != Mode::RUN)
     {
         return Err(format!("{line:?} is not how dualq's files begin"));
     }

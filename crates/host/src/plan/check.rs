@@ -1,11 +1,10 @@
 //! What no plan of dualq's asks for is refused, wherever the plan comes from: plans are files, and are applied as root.
 
-use std::net::IpAddr;
+use dualq_qdisc::QdiscLine;
+use dualq_qdisc::grammar::ParseError;
 
-use super::boot;
-use super::{Change, FORMAT, Plan, PlanError, What, freebsd};
+use super::{Change, Destination, FORMAT, Plan, PlanError, What, boot, freebsd};
 use crate::facts::Os;
-use dualq_qdisc::grammar;
 
 /// The most changes that a plan has.
 const MOST_CHANGES: usize = 64;
@@ -86,16 +85,16 @@ impl Change {
                     return Err("no interface has that many queue disciplines".to_owned());
                 }
                 before.iter().try_for_each(|line| text("before", line))?;
-                qdisc(after)
+                plain_words(after)
             }
-            (What::Route { to, mtu }, Os::Linux) => route(to, *mtu),
+            (What::Route { to, mtu }, Os::Linux) => route(*to, *mtu),
             (What::File { path, before, after, mode }, Os::Linux) => {
                 if !boot::is_planned(path) {
                     return Err(format!("{path:?} is no file that a plan writes"));
                 }
                 let expected = boot::mode(path);
-                if mode != expected {
-                    return Err(format!("the mode of {path} is {expected}, not {mode:?}"));
+                if *mode != expected {
+                    return Err(format!("the mode of {path} is {expected}, not {mode}"));
                 }
                 for content in before.iter().chain([after]) {
                     if content.len() > LARGEST_FILE {
@@ -160,33 +159,26 @@ pub(crate) fn sysctl_value(value: &str) -> Result<(), String> {
     }
 }
 
-/// A line of tc's grammar. It may come to stand in a rule or a script, between single quotes.
-pub(super) fn qdisc(line: &str) -> Result<(), String> {
-    if line.len() > LONGEST_LINE || !only(line, " _.%/:+-") {
-        return Err(format!("{line:?} is no qdisc"));
-    }
-    grammar::parse(line).map(drop).map_err(|error| error.to_string())
-}
-
-fn route(to: &str, mtu: u32) -> Result<(), String> {
-    let wrong =
-        || format!("{to:?} is no destination: an address and its prefix length, 192.0.2.1/32");
-    let address = prefix(to).ok_or_else(wrong)?;
-    let least = if address.is_ipv4() { LEAST_MTU.0 } else { LEAST_MTU.1 };
-    if !(least..=65_535).contains(&mtu) {
-        return Err(format!("an MTU of {mtu} for {to}: from {least} to 65535"));
+/// It may come to stand in a rule or a script, between single quotes.
+pub(super) fn plain_words(line: &QdiscLine) -> Result<(), String> {
+    let text = line.text();
+    if text.len() > LONGEST_LINE || !only(text, " _.%/:+-") {
+        return Err(format!("{text:?} is no qdisc"));
     }
     Ok(())
 }
 
-/// The address of `192.0.2.0/24`, if that is one.
-pub(super) fn prefix(text: &str) -> Option<IpAddr> {
-    let (address, length) = text.split_once('/')?;
-    let address: IpAddr = address.parse().ok()?;
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    let digits =
-        !length.is_empty() && length.len() <= 3 && length.bytes().all(|b| b.is_ascii_digit());
-    (digits && length.parse::<u32>().ok()? <= most).then_some(address)
+/// A line of tc's grammar, as rules and scripts have it.
+pub(super) fn qdisc(line: &str) -> Result<(), String> {
+    plain_words(&line.parse().map_err(|error: ParseError| error.to_string())?)
+}
+
+fn route(to: Destination, mtu: u32) -> Result<(), String> {
+    let least = if to.address().is_ipv4() { LEAST_MTU.0 } else { LEAST_MTU.1 };
+    if !(least..=65_535).contains(&mtu) {
+        return Err(format!("an MTU of {mtu} for {to}: from {least} to 65535"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Plans as TOML.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -81,6 +84,10 @@ impl Entry {
                 }
             }
         }
+        /// Reads a text, once.
+        fn read<T: FromStr<Err: Display>>(key: &str, text: &str) -> Result<T, String> {
+            text.parse().map_err(|error| format!("{key}: {error}"))
+        }
         let Self { mut module, mut key, mut dev, mut to, mut mtu, mut path, mut mode, .. } = self;
         let (mut before, mut after) = (self.before, self.after);
         let what = match self.what {
@@ -93,14 +100,16 @@ impl Entry {
             Kind::Qdisc => What::Qdisc {
                 dev: take("dev", &mut dev)?,
                 before: many("before", &mut before)?,
-                after: one("after", &mut after)?,
+                after: read("after", &one("after", &mut after)?)?,
             },
-            Kind::Route => What::Route { to: take("to", &mut to)?, mtu: take("mtu", &mut mtu)? },
+            Kind::Route => {
+                What::Route { to: read("to", &take("to", &mut to)?)?, mtu: take("mtu", &mut mtu)? }
+            }
             Kind::File => What::File {
                 path: take("path", &mut path)?,
                 before: before.is_some().then(|| one("before", &mut before)).transpose()?,
                 after: one("after", &mut after)?,
-                mode: take("mode", &mut mode)?,
+                mode: read("mode", &take("mode", &mut mode)?)?,
             },
             Kind::Lines => {
                 What::Lines { path: take("path", &mut path)?, after: many("after", &mut after)? }

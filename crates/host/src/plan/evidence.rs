@@ -126,7 +126,7 @@ impl Question {
             (sender(running(CC), running(ECN)), sender(decision.cc.clone(), planned(ECN)))
         };
         let options: Vec<String> = if decision.choices.is_empty() {
-            vec![decision.queue.line.clone().unwrap_or_else(|| now.clone())]
+            vec![decision.queue.line.as_ref().map_or_else(|| now.clone(), ToString::to_string)]
         } else {
             decision.choices.iter().map(|choice| choice.line.clone()).collect()
         };

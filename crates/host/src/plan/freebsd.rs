@@ -1,8 +1,6 @@
 //! A plan for FreeBSD: lines for loader.conf(5), sysctl.conf(5) and rc.conf(5), to be put there by hand.
 
-use std::net::IpAddr;
-
-use super::check::{interface, only, prefix, sysctl_key, sysctl_value};
+use super::check::{interface, only, sysctl_key, sysctl_value};
 use super::queue::rate_words;
 use super::sysctls::Path;
 use super::{Change, FORMAT, Plan, PlanError, Profile, StaticRoute, What, Wishes};
@@ -205,15 +203,12 @@ fn buffers(draft: &mut Draft<'_>, path: &Path) {
 fn static_route(draft: &mut Draft<'_>, route: &StaticRoute) -> Result<(), PlanError> {
     let wrong = |message: String| Err(PlanError::Wish(message));
     let StaticRoute { to, via, mtu } = route;
-    let Some(address) = prefix(to) else {
-        return wrong(format!("--route {to:?} is no destination: 10.4.0.0/16"));
-    };
-    match via.parse::<IpAddr>() {
-        Ok(via) if via.is_ipv4() == address.is_ipv4() => {}
-        _ => return wrong(format!("--via {via:?} is no address of the family of {to}")),
+    let is_ipv4 = to.address().is_ipv4();
+    if via.is_ipv4() != is_ipv4 {
+        return wrong(format!("--via {via} is no address of the family of {to}"));
     }
     let (v6, net, least) =
-        if address.is_ipv4() { ("", "-net ", LEAST_MTU.0) } else { ("ipv6_", "", LEAST_MTU.1) };
+        if is_ipv4 { ("", "-net ", LEAST_MTU.0) } else { ("ipv6_", "", LEAST_MTU.1) };
     if !(least..=65_535).contains(mtu) {
         return wrong(format!("--mtu {mtu}: from {least} to 65535"));
     }

@@ -1,6 +1,6 @@
 //! A plan for Linux.
 
-use dualq_qdisc::grammar;
+use dualq_qdisc::QdiscLine;
 use dualq_units::Rate;
 
 use super::options::{Choice, Traffic};
@@ -118,8 +118,9 @@ pub(super) fn decide<'a>(
     let traffic = Traffic::of(facts, wishes, interface, cc.as_deref());
     let (queue, choices) = queue::choose(facts, wishes, interface, cc.as_deref(), &traffic, pick)?;
     let speed = queue::speed(interface);
-    let line = queue.line.as_deref().and_then(|line| grammar::parse(line).ok());
-    let shaped = wishes.rate.or_else(|| queue::shaper_rate(&line?.spec));
+    let shaped = wishes
+        .rate
+        .or_else(|| queue.line.as_ref().and_then(|line| queue::shaper_rate(line.spec())));
     // An interface's speed says little of the path behind it.
     let path = Path::of(facts, wishes, shaped);
     let rate = shaped.or(speed);
@@ -188,7 +189,7 @@ pub(super) fn make(
     let boot_file = draft.qdisc(interface, &queue);
     // Where the queue stays as it is, so does what put it there.
     if let Some(line) = &queue.line {
-        draft.forget_qdisc(interface, line, boot_file.as_deref());
+        draft.forget_qdisc(interface, line.text(), boot_file.as_deref());
     }
     if let Some(virtualization) = ["docker", "podman", "lxc", "systemd-nspawn"]
         .into_iter()
@@ -235,12 +236,12 @@ impl Draft<'_> {
     pub(super) fn file(&mut self, path: &str, after: String, why: String, source: &str) {
         let there = self.facts.files.get(path);
         let mode = boot::mode(path);
-        if there.is_some_and(|file| file.content == after && same_mode(&file.mode, mode)) {
+        if there.is_some_and(|file| file.content == after && file.mode.parse() == Ok(mode)) {
             return;
         }
         let before = there.map(|file| file.content.clone());
         let path = path.to_owned();
-        self.push(What::File { path, before, after, mode: mode.to_owned() }, why, source);
+        self.push(What::File { path, before, after, mode }, why, source);
     }
 
     /// The lines of a file of ours that do something, as it is now.
@@ -276,10 +277,8 @@ impl Draft<'_> {
         let openwrt = facts.distribution.init == "procd";
         let path = if openwrt { boot::MODULES_OPENWRT } else { boot::MODULES };
         let listed = self.lines_of(path);
-        let spec = queue.line.as_deref().and_then(|line| grammar::parse(line).ok());
-        let spec = spec.map(|parsed| parsed.spec);
-        let levels = spec.iter().flat_map(dualq_qdisc::Spec::levels);
-        let kinds: Vec<&str> = levels.map(dualq_qdisc::Spec::kind).chain(queue.default).collect();
+        let kinds = queue.line.iter().flat_map(QdiscLine::kinds);
+        let kinds: Vec<&str> = kinds.chain(queue.default).collect();
         let sets_cc = wanted.iter().any(|wanted| wanted.key == "net.ipv4.tcp_congestion_control");
         let qdiscs = kinds.iter().map(|kind| (format!("sch_{kind}"), facts.qdiscs.get(*kind)));
         let ccs = cc.into_iter().filter(|_| sets_cc);
@@ -312,15 +311,13 @@ impl Draft<'_> {
 
     /// Gives the path of the file that puts it back, if there is one.
     fn qdisc(&mut self, interface: &Interface, queue: &queue::Queue) -> Option<String> {
-        let line = queue.line.as_deref()?;
+        let line = queue.line.as_ref()?;
         let dev = &interface.name;
-        let there =
-            grammar::parse(line).is_ok_and(|parsed| queue::is_there(interface, &parsed.spec));
-        if !there {
+        if !queue::is_there(interface, line.spec()) {
             let what = What::Qdisc {
                 dev: dev.clone(),
                 before: interface.qdisc_lines(),
-                after: line.to_owned(),
+                after: line.clone(),
             };
             self.push(what, queue.why.clone(), queue.source);
         } else if interface.qdiscs.iter().all(|qdisc| qdisc.handle == "0:") {
@@ -328,7 +325,7 @@ impl Draft<'_> {
             return None;
         }
         let about = sentence(&format!("on {dev}, {}", queue.why));
-        if let Some((path, sections)) = boot::drop_in(self.facts, interface, line) {
+        if let Some((path, sections)) = boot::drop_in(self.facts, interface, line.text()) {
             let content = format!("{}\n{sections}", boot::head(&path, &about));
             let why = format!(
                 "systemd-networkd, which configures {dev}, puts the qdisc there whenever it appears"
@@ -341,7 +338,7 @@ impl Draft<'_> {
         let Some((path, source)) = boot::place(self.facts) else {
             self.notes.push(format!(
                 "nothing here is known to act when {dev} appears: at boot, call {}",
-                caller.command(dev, line)
+                caller.command(dev, line.text())
             ));
             return None;
         };
@@ -363,7 +360,7 @@ impl Draft<'_> {
                 "{program} may not be there at boot, or not for {source}; install dualq to {DEFAULT_PROGRAM}"
             ));
         }
-        let content = boot::content(self.facts, path, &about, caller, (dev, line));
+        let content = boot::content(self.facts, path, &about, caller, (dev, line.text()));
         let why = format!(
             "puts the qdisc back whenever {dev} appears, at boot too; most hosts' tc could not"
         );
@@ -377,9 +374,4 @@ pub(super) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase());
     first.into_iter().chain(letters).chain(['.']).collect()
-}
-
-fn same_mode(one: &str, other: &str) -> bool {
-    let number = |mode: &str| u32::from_str_radix(mode, 8).ok();
-    number(one) == number(other)
 }

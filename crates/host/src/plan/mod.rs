@@ -14,6 +14,7 @@ mod options;
 mod queue;
 mod sysctl_file;
 mod sysctls;
+mod values;
 mod wishes;
 
 #[cfg(target_os = "linux")]
@@ -22,12 +23,15 @@ pub use boot::{PLANNED, is_planned};
 pub use error::PlanError;
 pub use evidence::{Evidence, FLOWS, Figures, Question, Row, Sender, Trial, stand_in};
 pub use options::disciplines;
+pub use values::{Destination, Mode};
 pub use wishes::{Aim, LinkKind, Profile, StaticRoute, Wishes};
 
+use dualq_qdisc::QdiscLine;
 use serde::{Deserialize, Serialize};
 
 use crate::Facts;
 use crate::facts::Os;
+use values::as_text;
 
 /// The version of the document. It grows when a reader of an older one could take something wrongly.
 pub const FORMAT: u32 = 1;
@@ -92,13 +96,15 @@ pub enum What {
         dev: String,
         /// What was there, a line for each discipline: [`crate::facts::Interface::qdisc_lines`].
         before: Vec<String>,
-        /// What is to be there, in tc's grammar, leaves included: `htb rate 48mbit leaf dualpi2`.
-        after: String,
+        /// What is to be there, leaves included: `htb rate 48mbit leaf dualpi2`.
+        #[serde(with = "as_text")]
+        after: QdiscLine,
     },
     /// Give packets to a destination a route with a smaller MTU: one more route, that copies the one in use but for that.
     Route {
-        /// The destination, an address with its prefix length: `192.0.2.1/32`.
-        to: String,
+        /// The destination.
+        #[serde(with = "as_text")]
+        to: Destination,
         /// In bytes.
         mtu: u32,
     },
@@ -111,8 +117,9 @@ pub enum What {
         before: Option<String>,
         /// What is to be in it.
         after: String,
-        /// Its permissions, in octal: `0644`.
-        mode: String,
+        /// Its permissions.
+        #[serde(with = "as_text")]
+        mode: Mode,
     },
     /// Lines that a file is to have at its end, whatever else is in it: where it may not be known what that is. Only plans for
     /// FreeBSD have them.

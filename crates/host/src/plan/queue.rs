@@ -1,8 +1,9 @@
 //! Which queue discipline: what this kernel can really do, and what is lost with it.
 
+use std::fmt::Display;
 use std::time::Duration;
 
-use dualq_qdisc::{Device, Spec, grammar};
+use dualq_qdisc::{Device, QdiscLine, Spec, grammar};
 use dualq_units::{Bytes, Exact, Rate};
 
 use super::options::{self, Choice, Traffic};
@@ -16,7 +17,7 @@ use crate::margin::below;
 #[derive(Debug)]
 pub(super) struct Queue {
     /// The line; `None` if what is there is to stay.
-    pub(super) line: Option<String>,
+    pub(super) line: Option<QdiscLine>,
     pub(super) why: String,
     pub(super) source: &'static str,
     pub(super) notes: Vec<String>,
@@ -40,6 +41,11 @@ pub(super) fn rate_words(rate: Rate) -> String {
 pub(super) fn bytes_in(rate: Rate, time: Duration) -> u64 {
     let bits = u128::from(rate.as_bits_per_second()) * time.as_nanos() / 1_000_000_000;
     u64::try_from(bits / 8).unwrap_or(u64::MAX)
+}
+
+/// What dualq itself has put together.
+fn own(words: &str) -> QdiscLine {
+    words.parse().expect("a line of dualq's own is in its grammar")
 }
 
 /// Whether a module that is there can be loaded.
@@ -192,7 +198,7 @@ fn without_a_shaper(
     };
     // Without a speed, as of a virtual interface, nothing is slow enough to be scaled for.
     let rate = speed(interface).or(wishes.rate).unwrap_or(MANY);
-    let line = Some(options::leaf(wanted, rate, traffic, Path::rtt(facts, wishes).0));
+    let line = Some(own(&options::leaf(wanted, rate, traffic, Path::rtt(facts, wishes).0)));
     Queue { line, why: why.to_owned(), source, notes, default: None }
 }
 
@@ -223,14 +229,11 @@ fn wished(
     link: Option<Rate>,
     shaper: Option<Rate>,
 ) -> Result<Queue, PlanError> {
-    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    super::check::qdisc(&line).map_err(|error| PlanError::Wish(format!("--qdisc: {error}")))?;
-    let parsed = |line: &str| {
-        grammar::parse(line).map_err(|error| PlanError::Wish(format!("--qdisc: {error}")))
-    };
-    let mut parsed_line = parsed(&line)?;
-    let mut notes = parsed_line.notices.clone();
-    let line = match (shaper, shaper_rate(&parsed_line.spec)) {
+    let wrong = |error: &dyn Display| PlanError::Wish(format!("--qdisc: {error}"));
+    let mut notes = grammar::parse(line).map_err(|error| wrong(&error))?.notices;
+    let line: QdiscLine = line.parse().map_err(|error| wrong(&error))?;
+    super::check::plain_words(&line).map_err(|error| wrong(&error))?;
+    let line = match (shaper, shaper_rate(line.spec())) {
         (Some(shaper), Some(own)) if shaper != own => {
             let link = link.unwrap_or(shaper);
             let message = format!(
@@ -239,13 +242,12 @@ fn wished(
             return Err(PlanError::Wish(message));
         }
         (Some(rate), None) => {
-            let line = shaped(facts, rate, &line).ok_or_else(|| {
+            let line = shaped(facts, rate, line.text()).ok_or_else(|| {
                 PlanError::Wish(
                     "this kernel has no shaper for --rate, neither htb nor tbf".to_owned(),
                 )
             })?;
-            parsed_line = parsed(&line)?;
-            line
+            line.parse().map_err(|error| wrong(&error))?
         }
         (None, None) if link.is_none() => {
             notes.push("without --rate there is no shaper: the qdisc helps only if this interface is the bottleneck".to_owned());
@@ -253,7 +255,7 @@ fn wished(
         }
         _ => line,
     };
-    for spec in parsed_line.spec.levels() {
+    for spec in line.levels() {
         let kind = spec.kind();
         let unknown = facts.qdiscs.get(kind) == Some(&Availability::Unknown);
         if unknown {
@@ -279,9 +281,8 @@ fn about_the_shaper(
     notes: &mut Vec<String>,
 ) {
     let name = &interface.name;
-    let levels = queue.line.as_deref().and_then(|line| grammar::parse(line).ok());
-    let spec = levels.map(|parsed| parsed.spec);
-    if let Some(own) = spec.as_ref().and_then(shaper_rate) {
+    let spec = queue.line.as_ref().map(QdiscLine::spec);
+    if let Some(own) = spec.and_then(shaper_rate) {
         notes.push(format!(
             "--rate is the link's, {link}; the shaper has {}, a twentieth less, so that the queue is here and not behind it",
             rate_words(own)
@@ -393,7 +394,7 @@ pub(super) fn choose(
             let choice = picked.unwrap_or(&choices[0]);
             let (why, source) = choice.why(traffic);
             let notes = choice.notes(facts, traffic);
-            Queue { line: Some(choice.line.clone()), why, source, notes, default: None }
+            Queue { line: Some(own(&choice.line)), why, source, notes, default: None }
         }
         (None, None) => without_a_shaper(facts, wishes, interface, cc, traffic),
     };
@@ -403,9 +404,8 @@ pub(super) fn choose(
     }
     about_the_interface(interface, &mut notes);
     about_tunnels(facts, interface, traffic, &mut notes);
-    let kinds = queue.line.as_deref().unwrap_or_default();
-    let shared =
-        ["dualpi2", "pie", "codel"].iter().any(|kind| kinds.split(' ').any(|word| word == *kind));
+    let shares = |kind| ["dualpi2", "pie", "codel"].contains(&kind);
+    let shared = queue.line.as_ref().is_some_and(|line| line.kinds().any(shares));
     if cc == Some("bbr") && (shared || !traffic.is_apart()) && wishes.profile.sends() {
         notes.push(
             "bbr answers neither ECN nor single losses: behind one queue, several such flows keep it full and make it drop a tenth of \
@@ -413,7 +413,8 @@ pub(super) fn choose(
                 .to_owned(),
         );
     }
-    if kinds.contains("any_ect") || wishes.profile == Profile::Datacenter {
+    let any_ect = queue.line.as_ref().is_some_and(|line| line.text().contains("any_ect"));
+    if any_ect || wishes.profile == Profile::Datacenter {
         let text = "any_ect and DCTCP are for a network that you own, all of it: in the Internet, classic ECN flows suffer from them \
                     (RFC 8257 §5, RFC 9331 §5.4.1)";
         notes.push(text.to_owned());

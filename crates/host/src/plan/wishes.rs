@@ -1,9 +1,11 @@
 //! What is wished for.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use dualq_units::Rate;
 
+use super::Destination;
 use crate::Facts;
 
 /// What a machine is mostly for.
@@ -126,10 +128,10 @@ pub struct Wishes {
 /// A route that is put in place at boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaticRoute {
-    /// The destination with its prefix length: `10.4.0.0/16`.
-    pub to: String,
+    /// The destination.
+    pub to: Destination,
     /// The router's address.
-    pub via: String,
+    pub via: IpAddr,
     /// In bytes.
     pub mtu: u32,
 }

@@ -82,7 +82,7 @@ pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), Appl
             let tree = qdisc::tree(&mut host.netlink, link.index)?;
             let queues = host.netlink.qdiscs(link.index)?;
             let lines = qdisc::lines(&queues);
-            let now = if qdisc::is(&queues, &bounds::line(after)?, &link) {
+            let now = if qdisc::is(&queues, after.spec(), &link) {
                 Now::After
             } else if lines == *before {
                 Now::Before
@@ -99,8 +99,7 @@ pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), Appl
             Ok((Before::Qdisc { link: Some(link.index), tree, made: None }, now))
         }
         What::Route { to, mtu } => {
-            let destination = bounds::destination(to)?;
-            let now = match route::mtu_of(&mut host.netlink, destination)? {
+            let now = match route::mtu_of(&mut host.netlink, *to)? {
                 None => Now::Before,
                 Some(Some(found)) if found == *mtu => Now::After,
                 Some(found) => {
@@ -109,13 +108,13 @@ pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), Appl
                     difference(what, None, Some(&found))
                 }
             };
-            let route = Made::copy(&mut host.netlink, destination, *mtu)?;
+            let route = Made::copy(&mut host.netlink, *to, *mtu)?;
             Ok((Before::Route { route }, now))
         }
         What::File { path, before, after, mode } => {
             let place = Place::find(&host.root, path)?;
             let file = place.read()?;
-            let now = file_now(what, before.as_deref(), file.as_ref(), after, bounds::mode(mode)?);
+            let now = file_now(what, before.as_deref(), file.as_ref(), after, mode.bits());
             if now == Now::Before {
                 place.prove(after)?;
             }
@@ -162,9 +161,9 @@ pub(crate) fn now(host: &mut Host, what: &What, entry: &Entry) -> Result<Now, Ap
             let link = qdisc::device(&mut host.netlink, dev, *link)?;
             let found = qdisc::tree(&mut host.netlink, link.index)?;
             let queues = host.netlink.qdiscs(link.index)?;
-            let spec = bounds::line(after)?;
+            let spec = after.spec();
             let as_made = made.as_ref().is_some_and(|made| qdisc::same(made, &found));
-            Ok(if as_made || qdisc::is(&queues, &spec, &link) {
+            Ok(if as_made || qdisc::is(&queues, spec, &link) {
                 Now::After
             } else if qdisc::same(tree, &found) {
                 Now::Before
@@ -173,8 +172,8 @@ pub(crate) fn now(host: &mut Host, what: &What, entry: &Entry) -> Result<Now, Ap
                 difference(what, Some(&meant), Some(&qdisc::lines(&queues).join("\n")))
             })
         }
-        (What::Route { mtu, .. }, Before::Route { route }) => {
-            Ok(match route::mtu_of(&mut host.netlink, (route.to, route.prefix))? {
+        (What::Route { to, mtu }, Before::Route { .. }) => {
+            Ok(match route::mtu_of(&mut host.netlink, *to)? {
                 None => Now::Before,
                 Some(Some(found)) if found == *mtu => Now::After,
                 Some(found) => {
@@ -186,7 +185,7 @@ pub(crate) fn now(host: &mut Host, what: &What, entry: &Entry) -> Result<Now, Ap
         }
         (What::File { path, after, mode, .. }, Before::File { file, .. }) => {
             let found = Place::find(&host.root, path)?.read()?;
-            let mode = bounds::mode(mode)?;
+            let mode = mode.bits();
             Ok(match (&found, file) {
                 (Some(found), _) if found.content == *after && found.mode == mode => Now::After,
                 (Some(found), Some(before)) if found.is_as(before) => Now::Before,
@@ -218,7 +217,7 @@ pub(crate) fn rehearse(
 ) -> Result<Option<Config>, ApplyError> {
     match (what, before) {
         (What::Qdisc { dev, after, .. }, Before::Qdisc { tree, .. }) => {
-            let rehearsal = qdisc::rehearse(&host.netlink.link(dev)?, tree, &bounds::line(after)?)?;
+            let rehearsal = qdisc::rehearse(&host.netlink.link(dev)?, tree, after.spec())?;
             if let Some(learnt) = rehearsal.before {
                 *tree = learnt;
             }
@@ -241,14 +240,14 @@ pub(crate) fn make(
         (What::Sysctl { key, after, .. }, _) => sysctl::write(&host.root, key, after),
         (What::Qdisc { dev, after, .. }, Before::Qdisc { link, made, .. }) => {
             let link = qdisc::device(&mut host.netlink, dev, *link)?;
-            let spec = bounds::line(after)?;
-            qdisc::put(&mut host.netlink, &link, &spec, step)?;
+            let spec = after.spec();
+            qdisc::put(&mut host.netlink, &link, spec, step)?;
             let queues = host.netlink.qdiscs(link.index)?;
             let found = qdisc::tree(&mut host.netlink, link.index)?;
             // Some kernels round times to their ticks, which the rehearsal showed.
-            let as_meant = qdisc::is(&queues, &spec, &link)
+            let as_meant = qdisc::is(&queues, spec, &link)
                 || (rehearsed.is_some() && qdisc::config(&queues) == rehearsed)
-                || (rehearsed.is_none() && qdisc::is_of_kinds(&found, &qdisc::kinds(&spec)));
+                || (rehearsed.is_none() && qdisc::is_of_kinds(&found, &qdisc::kinds(spec)));
             if !as_meant {
                 let lines = qdisc::lines(&queues).join(", ");
                 return Err(ApplyError::Plan(format!(
@@ -261,7 +260,7 @@ pub(crate) fn make(
         (What::Route { .. }, Before::Route { route }) => route.add(&mut host.netlink),
         (What::File { path, after, mode, .. }, Before::File { file, .. }) => {
             let owner = file.as_ref().map(|file| file.owner);
-            let wanted = Wanted { content: after, mode: bounds::mode(mode)?, owner, changed: None };
+            let wanted = Wanted { content: after, mode: mode.bits(), owner, changed: None };
             Place::find(&host.root, path)?.write(&wanted, step)
         }
         _ => Err(mismatch()),

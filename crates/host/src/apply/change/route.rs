@@ -6,6 +6,7 @@ use dualq_netlink::{Netlink, Route};
 use serde::{Deserialize, Serialize};
 
 use crate::apply::ApplyError;
+use crate::plan::Destination;
 
 /// A route of the main table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,12 +32,12 @@ impl Made {
     /// What becomes of the route in use for a destination: it, but for the destination and the MTU.
     pub(crate) fn copy(
         netlink: &mut Netlink,
-        to: (IpAddr, u8),
+        to: Destination,
         mtu: u32,
     ) -> Result<Self, ApplyError> {
-        let used = netlink.way_to(to.0)?;
+        let used = netlink.way_to(to.address())?;
         let (via, source, dev) = (used.gateway, used.source, used.link.name);
-        Ok(Self { to: to.0, prefix: to.1, via, dev, source, mtu })
+        Ok(Self { to: to.address(), prefix: to.length(), via, dev, source, mtu })
     }
 
     fn route(&self, netlink: &mut Netlink) -> Result<Route, ApplyError> {
@@ -73,7 +74,7 @@ impl Made {
 /// What is there to exactly this destination: its MTU, if there is a route.
 pub(crate) fn mtu_of(
     netlink: &mut Netlink,
-    to: (IpAddr, u8),
+    to: Destination,
 ) -> Result<Option<Option<u32>>, ApplyError> {
-    Ok(netlink.routes(to.0, to.1)?.first().map(|route| route.mtu))
+    Ok(netlink.routes(to.address(), to.length())?.first().map(|route| route.mtu))
 }

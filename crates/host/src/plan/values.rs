@@ -1,0 +1,151 @@
+//! Values of a change that are read once, where the plan is.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// A part of the network: an address, and how many bits of it count. Never all of it, for a plan adds routes and replaces none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Destination {
+    address: IpAddr,
+    length: u8,
+}
+
+impl Destination {
+    /// One host.
+    #[must_use]
+    pub const fn host(address: IpAddr) -> Self {
+        Self { address, length: most_bits(address) }
+    }
+
+    /// The address.
+    #[must_use]
+    pub const fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// How many bits of it count.
+    #[must_use]
+    pub const fn length(&self) -> u8 {
+        self.length
+    }
+}
+
+const fn most_bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+impl FromStr for Destination {
+    type Err = String;
+
+    /// Reads `192.0.2.0/24`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (address, length) = text.split_once('/')?;
+            let address: IpAddr = address.parse().ok()?;
+            let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
+            let length: u8 = digits.then_some(length)?.parse().ok()?;
+            (length <= most_bits(address)).then_some(Self { address, length })
+        };
+        match parse() {
+            None => Err(format!(
+                "{text:?} is no destination: an address and its prefix length, 192.0.2.1/32"
+            )),
+            Some(Self { length: 0, .. }) => {
+                Err(format!("{text:?} is everybody: name a part of the network, 192.0.2.1/32"))
+            }
+            Some(destination) => Ok(destination),
+        }
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.length)
+    }
+}
+
+/// A file's permissions: as text in octal, `0644`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode(u32);
+
+impl Mode {
+    /// Everybody reads, its owner writes.
+    pub const READ: Self = Self(0o644);
+    /// As [`READ`](Self::READ), and everybody runs it.
+    pub const RUN: Self = Self(0o755);
+
+    /// Its bits.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let octal = !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
+        let bits = octal.then(|| u32::from_str_radix(text, 8).ok()).flatten();
+        bits.filter(|bits| *bits <= 0o7777)
+            .map(Self)
+            .ok_or_else(|| format!("{text:?} is no mode of a file: octal digits, 0644"))
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04o}", self.0)
+    }
+}
+
+/// Values that documents hold as text.
+pub(super) mod as_text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    pub(in super::super) fn serialize<T: Display, S: Serializer>(
+        value: &T,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub(in super::super) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destinations_are_read() {
+        let wide: Destination = "2001:db8::/32".parse().unwrap();
+        assert_eq!((wide.length(), wide.to_string().as_str()), (32, "2001:db8::/32"));
+        let host = Destination::host("192.0.2.1".parse().unwrap());
+        assert_eq!(host.to_string(), "192.0.2.1/32");
+        for wrong in ["192.0.2.1", "192.0.2.1/33", "192.0.2.1/+1", "::/129", "a/8", "1.2.3.4/", ""]
+        {
+            let message = wrong.parse::<Destination>().unwrap_err();
+            assert!(message.contains("is no destination"), "{message}");
+        }
+        assert!("0.0.0.0/0".parse::<Destination>().unwrap_err().contains("everybody"));
+    }
+
+    #[test]
+    fn modes_are_read() {
+        assert_eq!("0644".parse(), Ok(Mode::READ));
+        assert_eq!("755".parse(), Ok(Mode::RUN));
+        assert_eq!(Mode::READ.to_string(), "0644");
+        for wrong in ["", "0688", "+644", "17777", "rw-r--r--"] {
+            assert!(wrong.parse::<Mode>().is_err(), "{wrong}");
+        }
+    }
+}

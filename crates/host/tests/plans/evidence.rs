@@ -1,0 +1,104 @@
+//! What a simulation decides.
+
+use dualq_host::Plan;
+use dualq_host::plan::{Evidence, Figures, Profile, Question, Trial, Wishes};
+use dualq_units::Rate;
+
+use crate::{has_note, line, machine};
+
+/// Answers as a simulation might give them, by the words of the queue.
+fn answers(question: Question, p99_ms: impl Fn(&Trial) -> Option<(f64, f64, f64)>) -> Evidence {
+    let trials = question.trials(true);
+    let known = trials.into_iter().filter_map(|trial| {
+        let (p99_ms, goodput_mbit, fairness) = p99_ms(&trial)?;
+        let world = "model".to_owned();
+        Some((trial, Figures { p99_ms, goodput_mbit, fairness, world, stand_in: None }))
+    });
+    let known: Vec<_> = known.collect();
+    Evidence::new(question, known)
+}
+
+#[test]
+fn evidence_chooses_among_what_the_traffic_calls_for() {
+    use dualq_host::plan::Aim;
+    let facts = machine("arch");
+    let wishes = |aim| Wishes { aim, rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+    let chosen = |aim, figures: &dyn Fn(&str) -> (f64, f64, f64)| {
+        let question = Question::of(&facts, &wishes(aim)).unwrap();
+        let evidence = answers(question, |trial| Some(figures(&trial.queue)));
+        let plan = Plan::make_by(&facts, &wishes(aim), Some(&evidence)).unwrap();
+        (line(&plan).unwrap().to_owned(), plan)
+    };
+    let kind = |queue: &str| {
+        ["fq_codel", "cake", "dualpi2", "fq", "pie", "codel"]
+            .into_iter()
+            .find(|kind| queue.split(' ').any(|word| word == *kind))
+            .unwrap_or("now")
+    };
+    // Equals: the first. Apart: the best; of those that the traffic does not call for none, but it is said.
+    let (line, _) = chosen(Aim::Latency, &|_| (1.0, 40.0, 1.0));
+    assert_eq!(line, "cake bandwidth 45600kbit");
+    let (line, plan) = chosen(Aim::Latency, &|queue| match kind(queue) {
+        "fq_codel" => (2.0, 40.0, 1.0),
+        "pie" => (0.1, 45.0, 1.0),
+        _ => (9.0, 40.0, 1.0),
+    });
+    assert_eq!(line, "htb rate 45600kbit leaf fq_codel");
+    assert!(has_note(&plan, "leaf pie is better"), "{:?}", plan.notes);
+    assert!(
+        plan.evidence
+            .iter()
+            .any(|line| line.starts_with("chosen, htb rate 45600kbit leaf fq_codel;"))
+    );
+    // More than a twentieth of the throughput is too much for latency, and for throughput it is all that counts.
+    let dear = |queue: &str| match kind(queue) {
+        "cake" => (1.0, 30.0, 1.0),
+        "fq_codel" => (2.0, 39.0, 0.7),
+        "fq" => (8.0, 40.0, 1.0),
+        _ => (9.0, 40.0, 1.0),
+    };
+    assert_eq!(chosen(Aim::Latency, &dear).0, "htb rate 45600kbit leaf fq_codel");
+    assert_eq!(chosen(Aim::Throughput, &dear).0, "htb rate 45600kbit leaf fq");
+    assert_eq!(chosen(Aim::Fair, &dear).0, "cake bandwidth 45600kbit");
+    // Worse than now: in the first line.
+    let (_, plan) = chosen(Aim::Latency, &|queue| match kind(queue) {
+        "now" => (3.0, 46.0, 1.0),
+        _ => (9.0, 44.0, 1.0),
+    });
+    assert!(
+        plan.about.starts_with("worse than now in the simulation: ssh's p99 is 9.0 ms"),
+        "{}",
+        plan.about
+    );
+    let (_, plan) = chosen(Aim::Latency, &|queue| match kind(queue) {
+        "now" => (300.0, 46.0, 1.0),
+        _ => (9.0, 33.0, 1.0),
+    });
+    assert!(plan.about.starts_with("less throughput than now"), "{}", plan.about);
+    let (_, plan) = chosen(Aim::Latency, &|queue| match kind(queue) {
+        "now" => (300.0, 46.0, 1.0),
+        _ => (9.0, 44.0, 1.0),
+    });
+    assert!(plan.about.starts_with("low-latency on eno1"), "{}", plan.about);
+    assert_eq!(Plan::read(&plan.write()).unwrap(), plan);
+    // What nobody could run decides nothing.
+    let question = Question::of(&facts, &wishes(Aim::Latency)).unwrap();
+    let evidence = answers(question, |_| None);
+    assert_eq!(evidence.chosen(), "cake bandwidth 45600kbit");
+    assert_eq!((evidence.warning(), evidence.lines()), (None, Vec::new()));
+}
+
+/// Whoever forwards for others does not know who sends.
+#[test]
+fn a_gateway_has_all_senders() {
+    let wishes = |profile| Wishes { profile, rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+    let of = |profile| {
+        let question = Question::of(&machine("debian-10"), &wishes(profile)).unwrap();
+        question.after.into_iter().map(|sender| sender.cc).collect::<Vec<_>>()
+    };
+    assert_eq!(of(Profile::Gateway), ["cubic", "bbr"]);
+    assert_eq!(of(Profile::LowLatency), ["cubic"]);
+    assert_eq!(Profile::fitting(&machine("openwrt-24")), Profile::Gateway);
+    assert_eq!(Profile::fitting(&machine("debian-13")), Profile::Gateway);
+    assert_eq!(Profile::fitting(&machine("debian-10")), Profile::LowLatency);
+}

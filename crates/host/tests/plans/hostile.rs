@@ -1,0 +1,167 @@
+//! What somebody else wrote.
+
+use dualq_host::Plan;
+use dualq_host::plan::Wishes;
+use dualq_units::Rate;
+
+use crate::{content, machine};
+
+const HOSTILE: [(&str, &str); 26] = [
+    ("what = \"module\"\nmodule = \"../../evil\"", "no module"),
+    ("what = \"module\"\nmodule = \"usb_storage\"", "no module"),
+    ("what = \"module\"\nmodule = \"sch_\"", "no module"),
+    (
+        "what = \"sysctl\"\nkey = \"kernel.core_pattern\"\nbefore = \"core\"\nafter = \"1\"",
+        "no sysctl",
+    ),
+    (
+        "what = \"sysctl\"\nkey = \"net.ipv4/../../kernel.x\"\nbefore = \"\"\nafter = \"1\"",
+        "no sysctl",
+    ),
+    (
+        "what = \"sysctl\"\nkey = \"net.ipv6.conf.all.disable_ipv6\"\nbefore = \"0\"\nafter = \"1\"",
+        "no sysctl that a plan sets: these are net.core.default_qdisc, ",
+    ),
+    (
+        "what = \"sysctl\"\nkey = \"net.ipv4.ip_forward\"\nbefore = \"1\"\nafter = \"0\"",
+        "no sysctl",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/sysctl.d/90-dualq.conf\"\nafter = \"net.ipv4.ip_forward = 1\"\nmode = \"0644\"",
+        "no sysctl",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
+         ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/usr/bin/dualq on-boot --state /a/../b ens3 'fq'\"\n'''",
+        "no absolute path of plain letters",
+    ),
+    ("what = \"sysctl\"\nkey = \"net..x\"\nbefore = \"\"\nafter = \"1\"", "no sysctl"),
+    ("what = \"sysctl\"\nkey = \"net.ipv4.tcp_ecn\"\nbefore = \"\"\nafter = \"1\\n2\"", "no value"),
+    ("what = \"qdisc\"\ndev = \"eth0;reboot\"\nbefore = []\nafter = \"fq\"", "interface"),
+    ("what = \"qdisc\"\ndev = \"../eth0\"\nbefore = []\nafter = \"fq\"", "interface"),
+    ("what = \"qdisc\"\ndev = \"a2345678901234567\"\nbefore = []\nafter = \"fq\"", "interface"),
+    ("what = \"qdisc\"\ndev = \"eth0\"\nbefore = []\nafter = \"fq'; reboot '\"", "unknown qdisc"),
+    ("what = \"qdisc\"\ndev = \"eth0\"\nbefore = []\nafter = \"no_such\"", "unknown qdisc"),
+    (
+        "what = \"file\"\npath = \"/etc/shadow\"\nafter = \"\"\nmode = \"0644\"",
+        "no file that a plan writes",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/sysctl.d/../shadow\"\nafter = \"\"\nmode = \"0644\"",
+        "no file that a plan writes",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/systemd/network/../x.network.d/90-dualq.conf\"\nafter = \"\"\nmode = \"0644\"",
+        "no file that a plan writes",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/sysctl.d/90-dualq.conf\"\nafter = \"kernel.x = 1\"\nmode = \"0644\"",
+        "no sysctl",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/network/if-up.d/dualq\"\nafter = \"\"\nmode = \"4755\"",
+        "mode",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/network/if-up.d/dualq\"\nafter = \"reboot\"\nmode = \"0755\"",
+        "does not write",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/network/if-up.d/dualq\"\nafter = \"#!/bin/evil\\n\"\nmode = \"0755\"",
+        "not how",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
+         ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/tmp/evil on-boot ens3 'fq'\"\n'''",
+        "no path of dualq",
+    ),
+    ("what = \"route\"\nto = \"192.0.2.1/33\"\nmtu = 1400", "no destination"),
+    ("what = \"route\"\nto = \"192.0.2.1/32\"\nmtu = 60", "MTU"),
+];
+
+#[test]
+fn what_dualq_does_not_plan_is_refused() {
+    let head = "format = 1\nabout = \"x\"\nos = \"linux\"\nkernel = \"6.1\"\n";
+    for (change, says) in HOSTILE {
+        let text = format!("{head}\n[[change]]\nwhy = \"x\"\nsource = \"x\"\n{change}\n");
+        let error = Plan::read(&text).expect_err(change).to_string();
+        assert!(error.contains(says) && !error.contains('\n'), "{change}: {error}");
+        assert!(error.starts_with("line 6: "), "{change}: {error}");
+    }
+    let wrong = [
+        (
+            "format = 2\nabout = \"x\"\nos = \"linux\"\nkernel = \"6.1\"\n".to_owned(),
+            "format 2 is not known",
+        ),
+        (format!("{head}evil = 1\n"), "line 5: unknown field `evil`"),
+        (
+            format!(
+                "{head}[[change]]\nwhy = \"x\"\nsource = \"x\"\nwhat = \"module\"\nmodul = \"y\"\n"
+            ),
+            "line 9: unknown field `modul`",
+        ),
+        (
+            format!("{head}[[change]]\nwhy = \"x\"\nsource = \"x\"\nwhat = \"module\"\n"),
+            "line 5: this change lacks module",
+        ),
+        (
+            format!(
+                "{head}[[change]]\nwhy = \"x\"\nsource = \"x\"\nwhat = \"module\"\nmodule = \"sch_fq\"\nmtu = 5\n"
+            ),
+            "line 5: mtu does not belong",
+        ),
+        (format!("{head}notes = [\"\\u001b[2J\"]\n"), "control character"),
+        ("x".repeat(1 << 20), "at most"),
+    ];
+    for (text, says) in wrong {
+        let error = Plan::read(&text).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+/// Root runs at boot what only root can have put there, and looks for records where they are.
+#[test]
+fn what_runs_at_boot() {
+    let rules = "/etc/udev/rules.d/90-dualq.rules";
+    let mut facts = machine("debian-10");
+    facts.dualq = None;
+    let wishes = |state: Option<&str>| Wishes {
+        rate: Some(Rate::from_mbit(48)),
+        state: state.map(str::to_owned),
+        ..Wishes::default()
+    };
+    let plan = Plan::make(&facts, &wishes(None)).unwrap();
+    assert!(content(&plan, rules).unwrap().contains("RUN+=\"/usr/local/bin/dualq on-boot ens3 '"));
+    let how = "first sudo install -m 755 dualq /usr/local/bin/dualq, and apply the plan by that";
+    assert!(plan.notes.iter().any(|note| note.contains(how)), "{:?}", plan.notes);
+    // The usual folder need not be said.
+    let usual = Plan::make(&facts, &wishes(Some("/var/lib/dualq"))).unwrap();
+    assert_eq!(usual, plan);
+    let plan = Plan::make(&facts, &wishes(Some("/etc/dualq"))).unwrap();
+    let call = "RUN+=\"/usr/local/bin/dualq on-boot --state /etc/dualq ens3 '";
+    assert!(content(&plan, rules).unwrap().contains(call));
+    assert_eq!(Plan::read(&plan.write()).unwrap(), plan);
+    for state in ["etc/dualq", "/etc/../tmp", "/a b", "/x'y", "/x\"y", "/x%k"] {
+        let error = Plan::make(&facts, &wishes(Some(state))).unwrap_err().to_string();
+        assert!(error.starts_with("--state: "), "{error}");
+    }
+}
+
+#[test]
+fn hostile_facts_make_no_plan() {
+    let wishes = Wishes { rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+    for name in ["x'; reboot", "a b", "$(x)", "%k", "x\"y"] {
+        let mut facts = machine("debian-10");
+        facts.interfaces[0].name = name.to_owned();
+        facts.default_routes[0].dev = name.to_owned();
+        let error = Plan::make(&facts, &wishes).unwrap_err().to_string();
+        assert!(error.contains("is not a name of an interface"), "{error}");
+    }
+    let mut facts = machine("debian-10");
+    facts.dualq = Some("/tmp/x'y/dualq".to_owned());
+    let plan = Plan::make(&facts, &wishes).unwrap();
+    assert!(plan.notes.iter().any(|note| note.contains("nothing puts the qdisc back")));
+    let mut facts = machine("debian-10");
+    facts.sysctls.insert("net.ipv4.tcp_ecn".to_owned(), "2\nx".to_owned());
+    assert!(Plan::make(&facts, &wishes).is_err());
+}

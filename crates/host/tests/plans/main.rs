@@ -1,0 +1,132 @@
+//! What holds of every plan: for many machines, any wishes, and whatever somebody wrote into a file.
+
+mod choice;
+mod evidence;
+mod files;
+mod hostile;
+mod properties;
+
+use std::fs;
+use std::path::PathBuf;
+
+use dualq_host::facts::{Availability, File, Qdisc, Setting};
+use dualq_host::plan::{PlanError, What, Wishes};
+use dualq_host::{Facts, Plan};
+use dualq_qdisc::Device;
+use dualq_units::Rate;
+
+pub(crate) fn folder() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/facts"))
+}
+
+/// Each saved machine with its name.
+pub(crate) fn machines() -> Vec<(String, Facts)> {
+    let mut machines = Vec::new();
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).unwrap();
+        if path.extension().is_some_and(|extension| extension != "md") {
+            machines.push((name.clone(), Facts::parse(&name, &text).unwrap()));
+        }
+    }
+    machines.sort_by(|one, other| one.0.cmp(&other.0));
+    assert!(machines.len() >= 15, "{machines:?}");
+    machines
+}
+
+pub(crate) fn machine(name: &str) -> Facts {
+    let machines = machines();
+    machines.into_iter().find(|(file, _)| file.starts_with(name)).unwrap().1
+}
+
+/// The machine after the plan, as its facts would then say.
+pub(crate) fn applied(mut facts: Facts, plan: &Plan) -> Facts {
+    for change in &plan.changes {
+        match change.what.clone() {
+            What::Module { module } => {
+                let (kind, name) = module.split_once('_').unwrap();
+                let list = match kind {
+                    "sch" => &mut facts.qdiscs,
+                    _ => &mut facts.congestion_controls,
+                };
+                list.insert(name.to_owned(), Availability::Ready);
+            }
+            What::Sysctl { key, before, after } => {
+                assert_eq!(facts.sysctls.insert(key, after), Some(before));
+            }
+            What::Qdisc { dev, before, after } => {
+                let interface =
+                    facts.interfaces.iter_mut().find(|interface| interface.name == dev).unwrap();
+                assert_eq!(interface.qdisc_lines(), before);
+                interface.qdiscs.clear();
+                let mut spec = Some(after.spec().clone());
+                let mut parent = "root".to_owned();
+                for number in 1.. {
+                    let Some(outer) = spec else { break };
+                    let config = outer.configure(&Device::ethernet(interface.mtu));
+                    interface.qdiscs.push(Qdisc {
+                        kind: outer.kind().to_owned(),
+                        handle: format!("{number}:"),
+                        parent,
+                        options: Some(config.to_string().trim().to_owned()),
+                        ..Qdisc::default()
+                    });
+                    parent = format!("{number}:1");
+                    spec = outer.leaf().cloned();
+                }
+            }
+            What::File { path, before, after, mode } => {
+                if path.contains("sysctl.d") {
+                    facts.settings.retain(|setting| setting.file != path);
+                    let entries =
+                        after.lines().enumerate().filter(|(_, line)| line.contains(" = "));
+                    let entries = entries.filter(|(_, line)| !line.starts_with('#'));
+                    for (number, line) in entries {
+                        let (key, value) = line.split_once(" = ").unwrap();
+                        facts.settings.push(Setting {
+                            file: path.clone(),
+                            line: number as u32 + 1,
+                            key: key.to_owned(),
+                            value: value.to_owned(),
+                        });
+                    }
+                }
+                let file =
+                    facts.files.insert(path, File { mode: mode.to_string(), content: after });
+                assert_eq!(file.map(|file| file.content), before);
+            }
+            What::Lines { path, after } => {
+                let new = File { mode: "0644".to_owned(), content: String::new() };
+                let file = facts.files.entry(path).or_insert(new);
+                file.content.push_str(&(after.join("\n") + "\n"));
+            }
+            What::Route { .. } => panic!("not planned"),
+        }
+    }
+    facts
+}
+
+pub(crate) fn plan(name: &str, change: impl FnOnce(&mut Wishes)) -> Result<Plan, PlanError> {
+    let mut wishes = Wishes { rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+    change(&mut wishes);
+    Plan::make(&machine(name), &wishes)
+}
+
+pub(crate) fn line(plan: &Plan) -> Option<&str> {
+    plan.changes.iter().find_map(|change| match &change.what {
+        What::Qdisc { after, .. } => Some(after.text()),
+        _ => None,
+    })
+}
+
+pub(crate) fn content<'a>(plan: &'a Plan, wanted: &str) -> Option<&'a str> {
+    plan.changes.iter().find_map(|change| match &change.what {
+        What::File { path, after, .. } if path == wanted => Some(after.as_str()),
+        _ => None,
+    })
+}
+
+pub(crate) fn has_note(plan: &Plan, part: &str) -> bool {
+    plan.notes.iter().any(|note| note.contains(part))
+}
