@@ -8,7 +8,7 @@ use dualq_units::Rate;
 
 use crate::cli::doctor::DoctorArgs;
 use crate::cli::{Failure, note_units};
-use crate::output::print;
+use crate::output::{print, text_width};
 use crate::{recipe, report};
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let text = if args.json {
         report::doctor::json(&facts, &findings)
     } else {
-        report::doctor::text(&facts, &findings)
+        report::doctor::text(&facts, &findings, text_width())
     };
     print(&mut io::stdout(), &text)
 }

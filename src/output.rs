@@ -142,6 +142,15 @@ pub(crate) fn width() -> Option<usize> {
     said.filter(|columns| *columns > 0).or_else(|| columns(&io::stdout()))
 }
 
+/// How wide running text is at most: wider is tiring to read.
+const WIDEST: usize = 100;
+const NARROWEST: usize = 40;
+
+/// How wide running text on standard output is to be.
+pub(crate) fn text_width() -> usize {
+    width().unwrap_or(WIDEST).clamp(NARROWEST, WIDEST)
+}
+
 /// The columns of a terminal.
 pub(crate) fn columns(of: &(impl io::IsTerminal + std::os::fd::AsFd)) -> Option<usize> {
     if !of.is_terminal() {

@@ -12,7 +12,7 @@ use dualq_units::{Rate, tc_time};
 
 use crate::cli::plan::PlanArgs;
 use crate::cli::{Failure, WorldName, note_units};
-use crate::output::{Output, plain, print};
+use crate::output::{Output, plain, print, print_marked, text_width};
 use crate::predict::{self, Prediction, Worlds};
 use crate::world::World;
 use crate::{doctor, report};
@@ -70,7 +70,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
         Some(path) => write(path, &plan)?,
         None => {}
     }
-    print(&mut io::stdout(), &text(args, &plan, prediction.as_ref()))
+    // That it makes things worse is not to be passed over.
+    let warns = evidence.is_some_and(|evidence| evidence.warning().is_some());
+    let marked = if warns && !args.json { &[0][..] } else { &[] };
+    print_marked(&mut io::stdout(), &text(args, &plan, prediction.as_ref()), marked)
 }
 
 /// What a simulation says, where there is something to choose, or where it was asked for.
@@ -99,10 +102,10 @@ fn text(args: &PlanArgs, plan: &Plan, prediction: Option<&Prediction>) -> String
     if args.json {
         return report::plan::json(plan, prediction.filter(|_| args.predict));
     }
-    let mut text = report::plan::text(plan, args.predict);
+    let mut text = report::plan::text(plan, args.predict, text_width());
     if let Some(prediction) = prediction.filter(|_| args.predict) {
         text.push('\n');
-        text.push_str(&report::plan::prediction(prediction));
+        text.push_str(&report::plan::prediction(prediction, text_width()));
     }
     if plan.os == Os::Linux && !plan.changes.is_empty() {
         text.push_str(&match &args.output {

@@ -11,7 +11,7 @@ use dualq_units::{Rate, tc_time};
 
 use crate::cli::Failure;
 use crate::cli::recipe::RecipeArgs;
-use crate::output::{plain, print};
+use crate::output::{plain, print, text_width};
 use crate::report;
 
 /// More than any text that people write.
@@ -31,7 +31,7 @@ pub(crate) fn run(
     let text = if json {
         report::recipe::json(&recipe, &findings, facts)
     } else {
-        report::recipe::text(&recipe, &findings, facts, args.verbose)
+        report::recipe::text(&recipe, &findings, facts, args.verbose, text_width())
     };
     print(&mut io::stdout(), &text)
 }

@@ -15,6 +15,7 @@ use dualq_host::apply::{
 use dualq_host::plan::What;
 use dualq_host::{Plan, Root};
 use dualq_netlink::Netlink;
+use dualq_qdisc::QdiscLine;
 
 use crate::cli::apply::{
     ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StateArgs, StatusArgs, WatchOverArgs,
@@ -151,7 +152,8 @@ pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
         Ok(_) | Err(ApplyError::Busy) => {}
         Err(error) => note(&error.to_string()),
     }
-    host.on_boot(&args.dev, &args.line).map(drop).map_err(|error| shown(&error))
+    let line: QdiscLine = args.line.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
+    host.on_boot(&args.dev, &line).map(drop).map_err(|error| shown(&error))
 }
 
 pub(crate) fn watch_over(args: &WatchOverArgs) -> Result<(), Failure> {
@@ -247,7 +249,9 @@ fn intentions(ready: &Ready<'_>) -> String {
             What::Sysctl { before, after, .. } => {
                 format!("would set {what} from {before} to {after}")
             }
-            What::Qdisc { dev, after, .. } => format!("would put {after:?} at the root of {dev}"),
+            What::Qdisc { dev, after, .. } => {
+                format!("would put {:?} at the root of {dev}", after.text())
+            }
             What::Route { to, mtu } => format!("would add a route to {to} with an MTU of {mtu}"),
             What::File { path, .. } | What::Lines { path, .. } => {
                 format!("would write {path} when confirmed")

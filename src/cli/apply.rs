@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use dualq_qdisc::QdiscLine;
 use dualq_units::tc_time;
 
 /// Nobody types so fast, and nobody waits so long.
@@ -98,7 +97,7 @@ pub(crate) struct OnBootArgs {
 
     /// The queue discipline in tc's words
     #[arg(value_name = "LINE")]
-    pub(crate) line: QdiscLine,
+    pub(crate) line: String,
 
     #[command(flatten)]
     pub(crate) state: StateArgs,

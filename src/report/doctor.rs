@@ -9,9 +9,6 @@ use dualq_host::facts::{Availability, Interface, Os};
 
 use super::render;
 
-/// As wide as the help.
-const WIDTH: u16 = 100;
-
 /// The sysctls that a description shows, beside those of the network that files set.
 const SHOWN: [&str; 11] = [
     "net.core.default_qdisc",
@@ -35,12 +32,12 @@ pub(crate) fn json(facts: &Facts, findings: &[Finding]) -> String {
 }
 
 /// The machine in a few lines, then the findings, the worst first.
-pub(crate) fn text(facts: &Facts, findings: &[Finding]) -> String {
-    let mut parts = vec![machine(facts)];
+pub(crate) fn text(facts: &Facts, findings: &[Finding], width: usize) -> String {
+    let mut parts = vec![machine(facts, width)];
     if !facts.interfaces.is_empty() {
-        parts.push(interfaces(facts));
+        parts.push(interfaces(facts, width));
     }
-    let sysctls = sysctls(facts);
+    let sysctls = sysctls(facts, width);
     if !sysctls.is_empty() {
         parts.push(sysctls);
     }
@@ -54,14 +51,18 @@ pub(crate) fn text(facts: &Facts, findings: &[Finding]) -> String {
         (1, _) => "1 finding:".to_owned(),
         (count, _) => format!("{count} findings, the worst first:"),
     });
-    parts.extend(findings.iter().zip(1..).map(|(finding, number)| described(finding, number)));
+    parts.extend(
+        findings.iter().zip(1..).map(|(finding, number)| described(finding, number, width)),
+    );
     parts.join("\n\n") + "\n"
 }
 
 /// A table whose last column is broken into lines where it is too long.
-fn table() -> Table {
+fn table(width: usize) -> Table {
     let mut table = Table::new();
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+    table
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX));
     table
 }
 
@@ -70,8 +71,8 @@ fn words(table: Table) -> String {
     render(table, usize::MAX)
 }
 
-fn described(finding: &Finding, number: usize) -> String {
-    let mut table = table();
+fn described(finding: &Finding, number: usize, width: usize) -> String {
+    let mut table = table(width);
     table.add_row([format!("{number}."), finding.seen.clone()]);
     table.add_row(["why".to_owned(), finding.why.clone()]);
     table.add_row(["do".to_owned(), finding.cure.clone()]);
@@ -105,8 +106,8 @@ fn available(things: &BTreeMap<String, Availability>) -> String {
     groups.collect::<Vec<_>>().join("; ")
 }
 
-fn machine(facts: &Facts) -> String {
-    let mut table = table();
+fn machine(facts: &Facts, width: usize) -> String {
+    let mut table = table(width);
     let mut row = |name: &str, text: String| {
         if !text.is_empty() {
             table.add_row([name.to_owned(), text]);
@@ -167,8 +168,8 @@ fn kernel(facts: &Facts) -> String {
     parts.join("; ")
 }
 
-fn interfaces(facts: &Facts) -> String {
-    let mut table = table();
+fn interfaces(facts: &Facts, width: usize) -> String {
+    let mut table = table(width);
     table.set_header(["interface", "driver", "speed", "MTU", "queues", "offloads", "qdiscs"]);
     for interface in &facts.interfaces {
         let on = interface.offloads.iter().filter(|(_, on)| **on).map(|(name, _)| name.as_str());
@@ -215,8 +216,8 @@ fn qdiscs(interface: &Interface) -> String {
 }
 
 /// What runs, and which file sets it.
-fn sysctls(facts: &Facts) -> String {
-    let mut table = table();
+fn sysctls(facts: &Facts, width: usize) -> String {
+    let mut table = table(width);
     table.set_header(["sysctl", "running", "set by"]);
     let in_files = facts.settings.iter().map(|setting| setting.key.as_str());
     let mut keys: Vec<&str> =

@@ -12,6 +12,7 @@ pub(crate) mod run;
 pub(crate) mod status;
 mod table;
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
@@ -28,6 +29,23 @@ pub(crate) fn render(mut table: Table, first_number: usize) -> String {
     }
     let lines = table.lines().map(|line| line.trim_end().to_owned());
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A paragraph behind `first`, broken between words and indented below it; what is to be typed or compared is not for this.
+fn wrapped(text: &mut String, first: &str, paragraph: &str, width: usize) {
+    let indent = " ".repeat(first.len());
+    let mut line = first.to_owned();
+    for word in paragraph.split(' ') {
+        let begun = line.len() > indent.len();
+        if begun && line.chars().count() + 1 + word.chars().count() > width {
+            let _ = writeln!(text, "{line}");
+            line.clone_from(&indent);
+        } else if begun {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    let _ = writeln!(text, "{line}");
 }
 
 pub(super) fn nanos(time: Duration) -> u64 {

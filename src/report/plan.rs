@@ -9,16 +9,14 @@ use dualq_host::plan::{Change, FLOWS, Trial, What};
 use serde_json::json;
 use similar::TextDiff;
 
-use super::render;
+use super::{render, wrapped};
 use crate::predict::Prediction;
 
 /// The version of the JSON document's form.
 const JSON_VERSION: u32 = 1;
-/// Reasons are broken here; what is to be typed or compared is not.
-const WIDTH: usize = 96;
 
 /// The changes in their order, and what is to be known; what was simulated too, unless a table comes after it.
-pub(crate) fn text(plan: &Plan, has_table: bool) -> String {
+pub(crate) fn text(plan: &Plan, has_table: bool, width: usize) -> String {
     let mut text = format!("{}\n", plan.about);
     if plan.changes.is_empty() {
         text.push_str("\nNothing is to be changed: all of it is so already.\n");
@@ -26,19 +24,19 @@ pub(crate) fn text(plan: &Plan, has_table: bool) -> String {
     for change in &plan.changes {
         text.push('\n');
         text.push_str(&difference(change));
-        wrapped(&mut text, "    ", &change.why);
-        wrapped(&mut text, "    ", &format!("({})", change.source));
+        wrapped(&mut text, "    ", &change.why, width);
+        wrapped(&mut text, "    ", &format!("({})", change.source), width);
     }
     if !plan.evidence.is_empty() && !has_table {
         text.push_str("\nSimulated:\n");
         for line in &plan.evidence {
-            wrapped(&mut text, "  - ", line);
+            wrapped(&mut text, "  - ", line, width);
         }
     }
     if !plan.notes.is_empty() {
         text.push_str("\nTo know:\n");
         for note in &plan.notes {
-            wrapped(&mut text, "  - ", note);
+            wrapped(&mut text, "  - ", note, width);
         }
     }
     text
@@ -87,25 +85,8 @@ fn printable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// A paragraph behind `first`, broken between words and indented below it.
-fn wrapped(text: &mut String, first: &str, paragraph: &str) {
-    let indent = " ".repeat(first.len());
-    let mut line = first.to_owned();
-    for word in paragraph.split(' ') {
-        let begun = line.len() > indent.len();
-        if begun && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            let _ = writeln!(text, "{line}");
-            line.clone_from(&indent);
-        } else if begun {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    let _ = writeln!(text, "{line}");
-}
-
 /// What was simulated, the worst first: a row for each queue with each sender.
-pub(crate) fn prediction(prediction: &Prediction) -> String {
+pub(crate) fn prediction(prediction: &Prediction, width: usize) -> String {
     let evidence = &prediction.evidence;
     let question = evidence.question();
     let mut text = String::new();
@@ -117,7 +98,7 @@ pub(crate) fn prediction(prediction: &Prediction) -> String {
              round trips is above the base, in ms; goodput and fairness are the least of the three.",
             question.rate, question.rtt_from
         );
-        wrapped(&mut text, "", &title);
+        wrapped(&mut text, "", &title, width);
         let mut table = Table::new();
         let columns = FLOWS
             .map(|flows| if flows == 1 { "1 flow".to_owned() } else { format!("{flows} flows") });
@@ -156,10 +137,10 @@ pub(crate) fn prediction(prediction: &Prediction) -> String {
              seen from here.",
             question.now
         );
-        wrapped(&mut text, "", &remark);
+        wrapped(&mut text, "", &remark, width);
     }
     for remark in &prediction.remarks {
-        wrapped(&mut text, "", remark);
+        wrapped(&mut text, "", remark, width);
     }
     text
 }

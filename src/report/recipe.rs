@@ -7,10 +7,10 @@ use dualq_host::facts::Os;
 use dualq_host::recipe::{Finding, Recipe, Verdict};
 use serde_json::{Map, Value, json};
 
-/// How wide the text is.
-const WIDTH: usize = 100;
-/// How far what belongs to a setting is indented.
-const INDENT: usize = 7;
+use super::wrapped;
+
+/// What belongs to a setting is indented so far.
+const INDENT: &str = "       ";
 
 /// What a machine is, in a few words.
 fn machine(facts: &Facts) -> String {
@@ -30,6 +30,7 @@ pub(crate) fn text(
     findings: &[Finding<'_>],
     facts: &Facts,
     verbose: bool,
+    width: usize,
 ) -> String {
     let mut text = format!("{} on {}\n", recipe.name, machine(facts));
     for verdict in Verdict::ALL {
@@ -40,7 +41,8 @@ pub(crate) fn text(
         let _ = writeln!(text, "\n{verdict}");
         for finding in of_this {
             let _ = writeln!(text, "{:>5}  {}", finding.step.line, finding.step.text);
-            text += &wrapped(&format!("{} [{}]", finding.why, finding.source));
+            let why = format!("{} [{}]", finding.why, finding.source);
+            wrapped(&mut text, INDENT, &why, width);
         }
     }
     text.push('\n');
@@ -112,24 +114,6 @@ fn predicate(verdict: Verdict, count: usize) -> &'static str {
         Verdict::Applied if one => "is so already",
         Verdict::Applied => "are so already",
     }
-}
-
-/// Indented lines, none wider than the text.
-fn wrapped(text: &str) -> String {
-    let mut lines = String::new();
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() && INDENT + line.chars().count() + 1 + word.chars().count() > WIDTH {
-            let _ = writeln!(lines, "{:INDENT$}{line}", "");
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line += word;
-    }
-    let _ = writeln!(lines, "{:INDENT$}{line}", "");
-    lines
 }
 
 /// The same as one document, the settings in the recipe's order.

@@ -14,7 +14,6 @@
 //! use dualq_units::Instant;
 //!
 //! const ONE_WAY: Duration = Duration::from_millis(10);
-//! let never = Instant::from_nanos(u64::MAX);
 //! let mut sender = Sender::new(SenderConfig::default());
 //! let mut receiver = Receiver::new(ReceiverConfig::default());
 //! let (mut there, mut back) = (VecDeque::new(), VecDeque::new());
@@ -36,8 +35,8 @@
 //!         }
 //!     }
 //!     // What happens next: something arrives, or a timer fires.
-//!     let arrival = there.front().map_or(never, |(at, _)| *at);
-//!     let answer = back.front().map_or(never, |(at, _)| *at);
+//!     let arrival = there.front().map_or(Instant::NEVER, |(at, _)| *at);
+//!     let answer = back.front().map_or(Instant::NEVER, |(at, _)| *at);
 //!     now = arrival.min(answer).min(sender.next_timer()).min(receiver.next_timer());
 //!     let mut acks = Vec::new();
 //!     if arrival == now {

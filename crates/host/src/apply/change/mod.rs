@@ -251,7 +251,8 @@ pub(crate) fn make(
             if !as_meant {
                 let lines = qdisc::lines(&queues).join(", ");
                 return Err(ApplyError::Plan(format!(
-                    "{dev} has {lines:?} where {after:?} was put"
+                    "{dev} has {lines:?} where {:?} was put",
+                    after.text()
                 )));
             }
             *made = Some(found);
