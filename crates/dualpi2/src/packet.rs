@@ -32,6 +32,12 @@ impl Ecn {
     pub const fn bits(self) -> u8 {
         self as u8
     }
+
+    /// Whether a queue may set CE instead of dropping.
+    #[must_use]
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
 }
 
 /// How a packet is treated; the numbers are the minor class ids that `tc` names (`1:0`, `1:1`, `1:2`).

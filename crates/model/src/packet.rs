@@ -38,8 +38,8 @@ impl dualq_qdisc::Packet for Packet {
     }
 
     #[inline]
-    fn ecn(&self) -> dualq_qdisc::Ecn {
-        dualq_qdisc::Ecn::from_bits(self.data.ecn.bits())
+    fn ecn(&self) -> Ecn {
+        self.data.ecn
     }
 
     #[inline]

@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
-mod ecn;
 mod exact;
 mod instant;
 pub mod number;
@@ -15,7 +14,7 @@ pub mod surprise;
 pub mod tc_time;
 
 pub use bytes::Bytes;
-pub use ecn::Ecn;
+pub use dualpi2::Ecn;
 pub use exact::Exact;
 pub use instant::Instant;
 pub use rate::Rate;

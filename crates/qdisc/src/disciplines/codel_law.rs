@@ -10,7 +10,7 @@ use dualq_units::Instant;
 
 use super::pool::{Chain, Pool};
 use super::{Departure, DropReason, Dropped};
-use crate::{Ecn, Packet};
+use crate::Packet;
 
 /// Time in units of 1024 ns.
 type Ticks = u64;
@@ -287,7 +287,7 @@ impl Law {
 
 /// Marks a packet if it is ECN-capable.
 fn mark(packet: &mut impl Packet) -> bool {
-    let capable = packet.ecn() != Ecn::NotEct;
+    let capable = packet.ecn().is_capable();
     if capable {
         packet.set_ce();
     }

@@ -13,7 +13,7 @@ use dualq_units::{Bytes, Instant, Rate};
 
 use super::{Departure, Discipline, DropReason, Dropped, Qdisc};
 use crate::show::{self, Counters, OwnStats};
-use crate::{Device, Ecn, FlowPacket, Spec};
+use crate::{Device, FlowPacket, Spec};
 
 /// What a command line gives; `None` is for what it leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -208,7 +208,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Netem<P, R> {
     ) -> usize {
         let mut marked = false;
         if self.config.loss > 0 && self.dice.next_u32() <= self.config.loss {
-            if !self.config.ecn || packet.ecn() == Ecn::NotEct {
+            if !self.config.ecn || !packet.ecn().is_capable() {
                 self.stats.dropped += 1;
                 self.counters.drops += 1;
                 dropped(Dropped { packet, band: 0, reason: DropReason::Random });

@@ -13,7 +13,7 @@ use dualq_units::Instant;
 
 use super::{Departure, DropReason, Dropped, Qdisc, UPCOMING};
 use crate::show::{self, Counters, OwnStats};
-use crate::{Device, Ecn, Packet};
+use crate::{Device, Packet};
 
 /// What a command line gives; `None` is for what it leaves open. Times are in microseconds, as tc sends them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -321,7 +321,7 @@ impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
         let marks = hit
             && config.ecn
             && controller.probability <= ECN_THRESHOLD
-            && packet.ecn() != Ecn::NotEct;
+            && packet.ecn().is_capable();
         if is_full || (hit && !marks) {
             stats.overlimit += u64::from(is_full);
             stats.dropped += 1;

@@ -18,7 +18,7 @@ use self::flows::{FlowId, FlowList, Flows};
 use super::pool::{Chain, Pool};
 use super::{Departure, DropReason, Dropped, Qdisc};
 use crate::show::{self, Counters, OwnStats};
-use crate::{Device, Ecn, FlowPacket, hash};
+use crate::{Device, FlowPacket, hash};
 
 pub use self::config::{BANDS, Config, Options, Stats};
 
@@ -214,7 +214,7 @@ impl<P: FlowPacket> Fq<P> {
 
         let late = now - waiting.due;
         let is_late = self.config.ce_threshold.is_some_and(|threshold| late > threshold);
-        let marked = is_late && waiting.packet.ecn() != Ecn::NotEct;
+        let marked = is_late && waiting.packet.ecn().is_capable();
         if marked {
             waiting.packet.set_ce();
             self.stats.ce_mark += 1;
