@@ -70,8 +70,8 @@ impl<'a> Simulation<'a> {
         crate::check(scenario)?;
         let mut random = SplitMix64::new(seed);
         let mut draw = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
-        let device = Device::of(&scenario.sender.qdisc)?;
         let interface = Interface::ethernet(scenario.link.mtu);
+        let device = Device::of(&scenario.sender.qdisc, &interface)?;
         let spec = scenario.link.qdisc.spec();
         let queue = spec
             .build(&interface, SplitMix64::new(draw()), Instant::ZERO)
@@ -487,7 +487,8 @@ impl<'a> Simulation<'a> {
             self.waiting.push(device, transmission);
         }
         if let Some(front) = self.waiting.first(device) {
-            self.agenda.arm(number, Cause::Departure, front.departure.as_nanos());
+            let timer_ns = front.departure.as_nanos() + self.device.slack_ns;
+            self.agenda.arm(number, Cause::Departure, timer_ns);
         }
         more
     }

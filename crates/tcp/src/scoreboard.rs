@@ -15,6 +15,8 @@ pub(crate) const RETRANSMITTED: u8 = 4;
 pub(crate) const EVER_RETRANSMITTED: u8 = 8;
 /// The application limited what was sent when it was sent last.
 pub(crate) const APP_LIMITED: u8 = 16;
+/// The first of its packet.
+pub(crate) const FIRST: u8 = 32;
 
 /// Room for the first segments. It grows and shrinks with what is outstanding, for the sake of ten thousand flows.
 const MIN_SEGMENTS: usize = 8;
@@ -232,7 +234,7 @@ impl Scoreboard {
                 self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
                 self.sacked_out += 1;
                 let entry = self.get_mut(number);
-                entry.flags = (segment.flags & (EVER_RETRANSMITTED | APP_LIMITED)) | SACKED;
+                entry.flags = (segment.flags & (EVER_RETRANSMITTED | APP_LIMITED | FIRST)) | SACKED;
                 self.sack_end = self.sack_end.max(number + 1);
             }
             number += 1;

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use dualq_tcp::{
-    Ack, Algorithm, Data, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Transmission,
+    Ack, Algorithm, Data, Pacing, Receiver, ReceiverConfig, SackBlock, Sender, SenderConfig,
+    Transmission,
 };
 use dualq_units::{Bytes, Ecn, Instant};
 use proptest::prelude::*;
@@ -496,4 +497,57 @@ fn paced_packets_are_spaced_by_the_queue_of_the_interface() {
         .map(|(first, second)| second.departure.as_nanos() - first.departure.as_nanos())
         .collect();
     assert!(spacing.iter().all(|&nanos| nanos > 0), "{spacing:?}");
+}
+
+/// Linux counts what waits in the interface's queue from one on: two packets of the same size are all that may wait there.
+#[test]
+fn two_packets_wait_in_the_queue_of_the_interface() {
+    let config =
+        SenderConfig { pacing: Pacing::ByQueue, max_gso: Bytes(1_500), ..SenderConfig::default() };
+    let mut pair = Pair::new(Algorithm::Reno, false, Network::clean(100, 50), 1);
+    pair.sender = Sender::new(config);
+    pair.sender.write(u64::MAX);
+    let mut most = 0;
+    for millisecond in 100..300 {
+        pair.run(millisecond * 1_000_000);
+        most = most.max(pair.device.len());
+    }
+    assert_eq!(most, 2);
+}
+
+/// Packets are sent again as they were sent, or cut; never two of them as one (Linux: `__tcp_retransmit_skb`).
+#[test]
+fn lost_packets_are_not_put_together() {
+    const MSS: u64 = 1448;
+    let mut sender = Sender::new(SenderConfig { algorithm: Algorithm::Reno, ..Default::default() });
+    let mut now = Instant::ZERO;
+    let window = |ack: u64| Ack { ack: ack * MSS, window: 1 << 20, ..Ack::default() };
+    let sent = |sender: &mut Sender, now: Instant| {
+        let mut all = Vec::new();
+        sender.transmit(now, &mut |transmission| all.push(transmission.data));
+        for data in &all {
+            sender.on_departure(data.payload);
+        }
+        all.retain(|data| data.payload > 0);
+        all.iter().map(|data| (data.seq / MSS, data.segments)).collect::<Vec<_>>()
+    };
+    sender.write(u64::MAX);
+    sent(&mut sender, now);
+    let mut step = |sender: &mut Sender, ack: &Ack| {
+        now = now + Duration::from_millis(1);
+        sender.on_ack(now, ack);
+        sent(sender, now)
+    };
+    step(&mut sender, &Ack { syn: true, ..window(0) });
+    step(&mut sender, &window(10));
+    assert_eq!(step(&mut sender, &window(30)), [(30, 20), (50, 5), (55, 15)]);
+    // Only the last ten segments arrive.
+    let block = SackBlock { start: 60 * MSS, end: 70 * MSS };
+    let blocks = [block, SackBlock::default(), SackBlock::default()];
+    let again = step(&mut sender, &Ack { blocks, block_count: 1, ..window(30) });
+    assert_eq!(again, [(30, 10)]);
+    let again = step(&mut sender, &Ack { blocks, block_count: 1, ..window(36) });
+    assert_eq!(again, [(40, 7)]);
+    let again = step(&mut sender, &Ack { blocks, block_count: 1, ..window(46) });
+    assert_eq!(again, [(47, 3), (50, 5), (55, 3)]);
 }

@@ -6,7 +6,7 @@ use super::{Handshake, Sender};
 use crate::cc::{Algorithm, CongestionControl, Controller, State};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rate::SampleBuilder;
-use crate::scoreboard::{EVER_RETRANSMITTED, SACKED};
+use crate::scoreboard::{EVER_RETRANSMITTED, FIRST, SACKED};
 
 /// The header's 16 bits with the largest scale (RFC 7323 §2.3): no acknowledgement can offer more.
 const MAX_WINDOW: u64 = 65_535 << 14;
@@ -114,6 +114,7 @@ impl Sender {
             found.window_moved = true;
             self.window_end = self.window_end.max(window_end);
             self.receive_window = window;
+            self.largest_window = self.largest_window.max(window);
         }
 
         let mut builder = SampleBuilder::default();
@@ -192,6 +193,7 @@ impl Sender {
         }
         self.window_end = ack.window.min(MAX_WINDOW);
         self.receive_window = self.window_end;
+        self.largest_window = self.window_end;
         self.timers.clear();
         let rtt_us = now_ns.saturating_sub(self.syn_sent_ns) / 1_000;
         self.rtt.measure(rtt_us, 0, 0, self.config.tick);
@@ -199,7 +201,7 @@ impl Sender {
         // The SYN counts as a packet delivered.
         self.rate.delivered = 1;
         self.rate.delivered_at_ns = now_ns;
-        self.open_buffer();
+        self.expand_buffer();
         self.update_pacing_rate();
         let context = self.context(now_ns);
         self.control.start(&mut self.window, &context);
@@ -283,6 +285,7 @@ impl Sender {
     ) {
         while self.board.first < self.board.next && self.board.get(self.board.first).end <= ack {
             let segment = self.board.pop();
+            self.buffer.free(segment.payload, segment.has(FIRST));
             found.acked = true;
             times.count += 1;
             if segment.has(EVER_RETRANSMITTED) {

@@ -1,13 +1,17 @@
 //! The send buffer: how much of what the program writes the kernel takes in before it is acknowledged (Linux:
-//! `tcp_sndbuf_expand`, `sk_stream_write_space`).
+//! `tcp_sndbuf_expand`, `sk_stream_write_space`), and in which packets it lies there (`tcp_sendmsg_locked`).
+
+use std::collections::VecDeque;
 
 use super::Sender;
 use crate::cc::CongestionControl;
 
 /// The fewest segments that there is room for (Linux: `TCP_INIT_CWND`).
 const MIN_SEGMENTS: u32 = 10;
-/// Memory of a segment beside its payload, at worst: room for headers, shared info and the socket buffer itself.
-const HEADERS: u64 = 320;
+/// Memory of a segment beside its payload, at worst: room for headers, shared info and the socket buffer itself. How much room
+/// headers have (Linux: `MAX_TCP_HEADER`) depends on what the kernel is configured with: 320 with tunnels or wireless meshes,
+/// 256 as recorded.
+const HEADERS: u64 = 256;
 const SHARED_INFO: u64 = 320;
 const SOCKET_BUFFER: u64 = 256;
 /// TCP options that take room of the payload: timestamps.
@@ -15,68 +19,222 @@ const OPTIONS: u64 = 12;
 /// What the program writes lies in packets of this size, as near as whole segments come to it.
 const PACKET: u64 = 65_535 - HEADERS;
 /// Memory of such a packet beside its payload.
-const PACKET_OVERHEAD: u64 = SOCKET_BUFFER + HEADERS + SHARED_INFO;
+const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 
 /// The send buffer. The program sleeps while it is full, and writes again when a third of it is free.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SendBuffer {
-    /// Bytes of memory.
+    /// The most bytes of memory, but for the last packet.
     size: u64,
+    /// Bytes of memory of all that is not acknowledged, sent or not (Linux: `sk_wmem_queued`).
+    memory: u64,
     /// What the program has written up to here is in the buffer, or was.
     pub(super) end: u64,
-    /// Payload bytes of a full buffer, and what must be left for the program to write again.
-    full: u64,
-    low: u64,
+    /// Where the packet ends that is sent next, and the ones behind it.
+    head: u64,
+    others: VecDeque<u64>,
+}
+
+impl SendBuffer {
+    /// Where the packet ends that is sent next, and whether it is the last one. It is made at least `wanted` bytes long from
+    /// `from` on, of what the next packet holds (Linux: `tcp_grow_skb`).
+    #[inline]
+    pub(super) fn head(&mut self, from: u64, wanted: u64) -> (u64, bool) {
+        if self.head - from < wanted
+            && let Some(&next) = self.others.front()
+        {
+            self.head = next.min(from + wanted);
+            if self.head == next {
+                self.others.pop_front();
+                self.memory -= PACKET_OVERHEAD;
+            }
+        }
+        (self.head, self.is_last())
+    }
+
+    /// Whether no packet follows the one that is sent next.
+    pub(super) fn is_last(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    /// What is sent next ends at `end`: it is a packet of its own from now on, though it waits.
+    pub(super) fn cut(&mut self, end: u64) {
+        if end < self.head {
+            self.others.push_front(self.head);
+            self.head = end;
+            self.memory += PACKET_OVERHEAD;
+        }
+    }
+
+    /// What ends at `end` is sent, as a packet of its own.
+    #[inline]
+    pub(super) fn take(&mut self, end: u64) {
+        if end < self.head {
+            self.memory += PACKET_OVERHEAD;
+        }
+        while self.head <= end
+            && let Some(next) = self.others.pop_front()
+        {
+            self.head = next;
+        }
+    }
+
+    /// A packet was cut in two to be sent again.
+    pub(super) fn cut_again(&mut self) {
+        self.memory += PACKET_OVERHEAD;
+    }
+
+    /// So many bytes are acknowledged, the first of their packet or not.
+    #[inline]
+    pub(super) fn free(&mut self, payload: u32, first: bool) {
+        let overhead = if first { PACKET_OVERHEAD } else { 0 };
+        self.memory = self.memory.saturating_sub(u64::from(payload) + overhead);
+    }
+
+    /// The program writes one packet of `goal` bytes, or what is missing of the last one, up to `write_end` at most; what lies
+    /// before `sent` is gone. Returns whether there was room and something to write.
+    fn write(&mut self, write_end: u64, goal: u64, sent: u64) -> bool {
+        if self.end >= write_end {
+            return false;
+        }
+        let most = write_end - self.end;
+        if self.end == sent {
+            let room = self.memory < self.size;
+            if room {
+                self.append(goal.min(most), PACKET_OVERHEAD);
+                self.head = self.end;
+            }
+            return room;
+        }
+        let start = match self.others.len() {
+            0 => sent,
+            1 => self.head,
+            several => self.others[several - 2],
+        };
+        let missing = (start + goal).saturating_sub(self.end);
+        if missing > 0 {
+            self.append(missing.min(most), 0);
+            *self.others.back_mut().unwrap_or(&mut self.head) = self.end;
+            return true;
+        }
+        let room = self.memory < self.size;
+        if room {
+            self.append(goal.min(most), PACKET_OVERHEAD);
+            self.others.push_back(self.end);
+        }
+        room
+    }
+
+    fn append(&mut self, payload: u64, overhead: u64) {
+        self.end += payload;
+        self.memory += payload + overhead;
+    }
 }
 
 impl Sender {
-    /// The connection is there: the program writes.
-    pub(super) fn open_buffer(&mut self) {
-        self.expand_buffer();
-        self.fill_buffer();
-    }
-
-    fn expand_buffer(&mut self) {
+    pub(super) fn expand_buffer(&mut self) {
         let mss = u64::from(self.mss);
         let segment = (mss + OPTIONS + HEADERS + SHARED_INFO).next_power_of_two() + SOCKET_BUFFER;
         let segments = self.window.cwnd.max(MIN_SEGMENTS).max(self.rack.reordering + 1);
         let wanted = u64::from(self.control.send_buffer_windows()) * u64::from(segments) * segment;
-        let size = wanted.min(self.config.max_buffer.0);
-        if size > self.buffer.size {
-            let payload = (PACKET / mss).max(1) * mss;
-            let memory = payload + PACKET_OVERHEAD;
-            self.buffer.size = size;
-            // The last packet may exceed the limit.
-            self.buffer.full = size.div_ceil(memory) * payload;
-            self.buffer.low = size * 2 / 3 * payload / memory;
+        self.buffer.size = self.buffer.size.max(wanted.min(self.config.max_buffer.0));
+    }
+
+    /// How long packets of the send buffer get: no longer than half of the largest window that was offered (Linux:
+    /// `tcp_xmit_size_goal`, `tcp_bound_to_half_wnd`).
+    fn packet_goal(&self) -> u64 {
+        let mss = u64::from(self.mss);
+        (PACKET.min(self.largest_window / 2) / mss).max(1) * mss
+    }
+
+    /// A buffer for which the program waits grows while the window is not filled (Linux: `tcp_check_space`).
+    #[inline]
+    pub(super) fn check_space(&mut self) {
+        if self.buffer.end < self.write_end
+            && self.buffer.size < self.config.max_buffer.0
+            && self.board.in_flight() < self.window.cwnd
+        {
+            self.expand_buffer();
         }
     }
 
-    /// The program writes as much as there is room for.
-    pub(super) fn fill_buffer(&mut self) {
-        let end = self.snd_una.saturating_add(self.buffer.full).min(self.write_end);
-        self.buffer.end = self.buffer.end.max(end);
-    }
-
-    /// All was sent that may be: wakes the program if it waits for room and there is some. A buffer that keeps the window
-    /// from being filled grows first. Returns whether there is more to send.
+    /// All was sent that may be: whether the program has more and is awake, or wakes for there is room.
     #[inline]
-    pub(super) fn refill_buffer(&mut self) -> bool {
+    pub(super) fn wakes_program(&mut self) -> bool {
         if self.buffer.end >= self.write_end {
             return false;
         }
-        let may_grow = self.buffer.size < self.config.max_buffer.0;
-        if may_grow && self.board.in_flight() < self.window.cwnd {
-            self.expand_buffer();
-        }
-        if self.buffer.end - self.snd_una > self.buffer.low {
+        self.check_space();
+        if self.buffer.memory + self.buffer.memory / 2 > self.buffer.size {
             return false;
         }
-        if self.buffer.end == self.snd_nxt && self.queued == 0 {
+        if self.buffer.end == self.snd_nxt && self.queued == self.passing {
             self.note_idleness();
         }
-        let before = self.buffer.end;
-        self.fill_buffer();
-        self.buffer.end > before
+        true
+    }
+
+    /// The program writes a packet. Returns whether it could.
+    pub(super) fn write_packet(&mut self) -> bool {
+        let goal = self.packet_goal();
+        self.buffer.write(self.write_end, goal, self.snd_nxt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1448;
+    const GOAL: u64 = 22 * MSS;
+
+    /// As much memory as ten segments are worth: the kernel says so too (`SO_MEMINFO`).
+    fn written() -> SendBuffer {
+        let mut buffer = SendBuffer { size: 46_080, ..SendBuffer::default() };
+        assert!(buffer.write(u64::MAX, GOAL, 0));
+        buffer
+    }
+
+    #[test]
+    fn what_left_of_the_last_packet_makes_room_in_it() {
+        let mut buffer = written();
+        for sent in [2, 4, 6, 8, 10] {
+            buffer.take(sent * MSS);
+        }
+        // Five packets of two segments, and one of which twelve are left.
+        assert_eq!(buffer.memory, GOAL + 6 * PACKET_OVERHEAD);
+        assert!(buffer.write(u64::MAX, GOAL, 10 * MSS));
+        assert_eq!((buffer.end, buffer.is_last()), (32 * MSS, true));
+        // Then the buffer is full, also for the first byte of a packet.
+        assert!(!buffer.write(u64::MAX, GOAL, 10 * MSS));
+        for _ in 0..5 {
+            buffer.free(MSS as u32, true);
+            buffer.free(MSS as u32, false);
+        }
+        assert_eq!(buffer.memory, GOAL + PACKET_OVERHEAD);
+        assert!(buffer.write(u64::MAX, GOAL, 10 * MSS));
+        assert_eq!((buffer.end, buffer.is_last()), (54 * MSS, false));
+    }
+
+    #[test]
+    fn a_short_packet_takes_from_the_next_one() {
+        let mut buffer = written();
+        buffer.write(u64::MAX, GOAL, 0);
+        buffer.take(20 * MSS);
+        assert_eq!(buffer.head(20 * MSS, 2 * MSS), (22 * MSS, false));
+        assert_eq!(buffer.head(20 * MSS, 5 * MSS), (25 * MSS, false));
+        let memory = buffer.memory;
+        assert_eq!(buffer.head(20 * MSS, 40 * MSS), (44 * MSS, true));
+        assert_eq!(buffer.memory, memory - PACKET_OVERHEAD);
+    }
+
+    #[test]
+    fn what_was_cut_off_and_waits_is_a_packet_of_its_own() {
+        let mut buffer = written();
+        buffer.cut(3 * MSS);
+        assert_eq!(buffer.head(0, 2 * MSS), (3 * MSS, false));
+        buffer.take(3 * MSS);
+        assert_eq!(buffer.head(3 * MSS, MSS), (GOAL, true));
+        assert_eq!(buffer.memory, GOAL + 2 * PACKET_OVERHEAD);
     }
 }

@@ -127,6 +127,8 @@ pub struct Sender {
     /// The receiver takes bytes up to here.
     window_end: u64,
     receive_window: u64,
+    /// The largest that was offered.
+    largest_window: u64,
 
     rtt: RttEstimator,
     rate: RateEstimator,
@@ -137,6 +139,8 @@ pub struct Sender {
     departure_ns: u64,
     /// Bytes of memory in the queue of the sender's own interface (TCP small queues).
     queued: u64,
+    /// Of these what the last call of `transmit` sent that need not wait there.
+    passing: u64,
     /// Small queues held something back.
     throttled: bool,
 
@@ -191,6 +195,7 @@ impl Sender {
             buffer: SendBuffer::default(),
             window_end: 0,
             receive_window: 0,
+            largest_window: 0,
             rtt: RttEstimator::new(config.tick),
             rate: RateEstimator::default(),
             rack: Rack::new(),
@@ -198,6 +203,7 @@ impl Sender {
             timers: Timers::default(),
             departure_ns: 0,
             queued: 0,
+            passing: 0,
             throttled: false,
             cwnd_limited: false,
             max_packets_out: 0,
@@ -212,9 +218,6 @@ impl Sender {
     /// The application has `bytes` more to send; `u64::MAX` for no end.
     pub fn write(&mut self, bytes: u64) {
         self.write_end = self.write_end.saturating_add(bytes);
-        if self.is_established() {
-            self.fill_buffer();
-        }
     }
 
     /// The program has nothing more to send than what it has written so far: that is in the send buffer, and still leaves.

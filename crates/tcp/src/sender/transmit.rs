@@ -6,7 +6,9 @@ use dualq_units::{Ecn, Instant};
 use super::{Handshake, Pacing, Sender};
 use crate::cc::{CongestionControl, Event, State};
 use crate::packet::{Data, Transmission};
-use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED, RETRANSMITTED, SACKED, Segment};
+use crate::scoreboard::{
+    APP_LIMITED, EVER_RETRANSMITTED, FIRST, LOST, RETRANSMITTED, SACKED, Segment,
+};
 use crate::tick::instant;
 
 /// An aggregate holds about a millisecond at the pacing rate (Linux: `sk_pacing_shift`).
@@ -26,6 +28,14 @@ const fn memory(payload: u32) -> u64 {
     payload as u64 + PACKET_OVERHEAD
 }
 
+/// What is left of the packet that is sent next.
+#[derive(Clone, Copy)]
+struct Unsent {
+    bytes: u64,
+    /// No other follows.
+    last: bool,
+}
+
 /// How far sending new data got.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
@@ -39,6 +49,7 @@ impl Sender {
     pub fn transmit(&mut self, now: Instant, out: &mut impl FnMut(Transmission)) {
         let now_ns = now.as_nanos();
         self.throttled = false;
+        self.passing = 0;
         if !self.is_established() {
             self.transmit_syn(now_ns, out);
             return;
@@ -71,7 +82,13 @@ impl Sender {
         if self.snd_nxt < self.buffer.end {
             self.transmit_new(now_ns, out);
         }
-        if self.refill_buffer() {
+        if self.wakes_program() {
+            while self.write_packet() {
+                // What is sent of the last packet makes room in it (Linux: `tcp_push_one`).
+                if self.buffer.is_last() {
+                    self.transmit_new(now_ns, out);
+                }
+            }
             self.transmit_new(now_ns, out);
         }
         if self.window_probe_due {
@@ -124,7 +141,7 @@ impl Sender {
             syn: false,
             cut: false,
         };
-        self.queued += memory(0);
+        self.enqueue(now_ns, now_ns, 0);
         out(Transmission { data, departure: instant(now_ns) });
     }
 
@@ -159,7 +176,7 @@ impl Sender {
             syn: true,
             cut: false,
         };
-        self.queued += memory(0);
+        self.enqueue(now_ns, now_ns, 0);
         out(Transmission { data, departure: instant(now_ns) });
     }
 
@@ -177,11 +194,12 @@ impl Sender {
         segments.max(self.control.min_gso_segments(&self.window)).min(most)
     }
 
-    /// TCP small queues: about two aggregates or a millisecond may wait in the sender's own queue.
+    /// TCP small queues: about two aggregates or a millisecond may wait in the sender's own queue. Linux counts what waits from
+    /// one on (`sk_wmem_alloc`), so that two aggregates of the same size are too many.
     #[inline]
     fn small_queue_is_full(&mut self, payload: u32, shift: u32) -> bool {
         let limit = (2 * memory(payload)).max(self.window.pacing_rate >> PACING_SHIFT) << shift;
-        self.throttled = self.queued > limit && self.board.packets_out() > 1;
+        self.throttled = self.queued - self.passing >= limit && self.board.packets_out() > 1;
         self.throttled
     }
 
@@ -239,11 +257,37 @@ impl Sender {
             cut: false,
         };
         self.stats.segments += u64::from(segments);
-        self.queued += memory(payload);
         out(Transmission { data, departure: instant(departure_ns) });
     }
 
-    /// Retransmits up to `most` segments from `number` on, of those that are alike.
+    /// A packet of `payload` bytes enters the queue of the sender's interface. What need not wait there is gone at once.
+    #[inline]
+    fn enqueue(&mut self, now_ns: u64, departure_ns: u64, payload: u32) {
+        self.queued += memory(payload);
+        if departure_ns <= now_ns {
+            self.passing += memory(payload);
+        }
+    }
+
+    /// How many segments from `number` on are alike, and their payload: what is left of the packet that they were sent in.
+    /// Packets are not put together to be sent again.
+    fn run(&self, number: u64) -> (u32, u32) {
+        let head = self.board.get(number);
+        let skip = if head.has(LOST) { SACKED | RETRANSMITTED } else { SACKED };
+        let (mut count, mut payload) = (1, head.payload);
+        while number + u64::from(count) < self.board.next {
+            let segment = self.board.get(number + u64::from(count));
+            if segment.has(skip | FIRST) || segment.has(LOST) != head.has(LOST) {
+                break;
+            }
+            payload += segment.payload;
+            count += 1;
+        }
+        (count, payload)
+    }
+
+    /// Retransmits up to `most` segments of the packet of which `number` is the first that is left (Linux:
+    /// `__tcp_retransmit_skb`).
     fn retransmit(
         &mut self,
         now_ns: u64,
@@ -252,18 +296,12 @@ impl Sender {
         out: &mut impl FnMut(Transmission),
     ) {
         let head = *self.board.get(number);
-        let skip = if head.has(crate::scoreboard::LOST) { SACKED | RETRANSMITTED } else { SACKED };
-        let mut count = 0;
-        let mut payload = 0;
-        while count < most && number + u64::from(count) < self.board.next {
-            let segment = self.board.get(number + u64::from(count));
-            let alike = !segment.has(skip)
-                && segment.has(crate::scoreboard::LOST) == head.has(crate::scoreboard::LOST);
-            if !alike && count > 0 {
-                break;
-            }
-            payload += segment.payload;
-            count += 1;
+        let (mut count, mut payload) = self.run(number);
+        if count > most {
+            // What is cut off is a packet of its own from now on.
+            self.board.get_mut(number + u64::from(most)).flags |= FIRST;
+            self.buffer.cut_again();
+            (count, payload) = self.run(number);
         }
         let departure = self.schedule_departure(now_ns, payload);
         let stamp = self.rate.stamp(departure, self.board.packets_out());
@@ -284,6 +322,7 @@ impl Sender {
         if matches!(recovery.state, State::Cwr | State::Recovery) {
             recovery.prr_out += count;
         }
+        self.enqueue(now_ns, departure, payload);
         self.emit(departure, head.start(), payload, count, false, out);
     }
 
@@ -294,7 +333,7 @@ impl Sender {
                 break;
             }
             let room = self.window.cwnd.saturating_sub(self.board.in_flight());
-            if room == 0 || self.small_queue_is_full(self.board.get(number).payload, 1) {
+            if room == 0 || self.small_queue_is_full(self.run(number).1, 1) {
                 break;
             }
             head_sent |= number == self.board.first;
@@ -319,6 +358,7 @@ impl Sender {
                 Ok(payload) => {
                     let segments = payload.div_ceil(self.mss);
                     self.send_payload(now_ns, payload, segments, out);
+                    self.check_space();
                     sent += segments;
                 }
                 Err(reason) => {
@@ -357,21 +397,23 @@ impl Sender {
         let room = self.window.cwnd - in_flight;
         let quota = room.min((self.window.cwnd / 2).max(1)).min(most);
         let mss = u64::from(self.mss);
-        let unsent = self.buffer.end - self.snd_nxt;
+        let whole = u64::from(quota) * mss;
+        let (end, last) = self.buffer.head(self.snd_nxt, whole);
+        let packet = Unsent { bytes: end - self.snd_nxt, last };
         let window = self.window_end.saturating_sub(self.snd_nxt);
-        if window < unsent.min(mss) {
+        if window < packet.bytes.min(mss) {
             return Err(Held::Otherwise);
         }
-        if unsent > mss {
-            self.defer(now_ns, room, window, unsent, most)?;
+        if packet.bytes > mss {
+            self.defer(now_ns, room, window, packet, most)?;
         }
-        let whole = u64::from(quota) * mss;
-        let mut payload = unsent.min(whole);
+        let mut payload = packet.bytes.min(whole);
         if window < payload {
             payload = if self.short_segment_is_out() { window - window % mss } else { window };
         }
         let payload = payload as u32;
         if self.small_queue_is_full(payload, 0) {
+            self.buffer.cut(self.snd_nxt + u64::from(payload));
             return Err(Held::Otherwise);
         }
         Ok(payload)
@@ -388,7 +430,7 @@ impl Sender {
         now_ns: u64,
         room: u32,
         window: u64,
-        unsent: u64,
+        packet: Unsent,
         most: u32,
     ) -> Result<(), Held> {
         let idle = now_ns > self.departure_ns.saturating_add(MILLISECOND_NS);
@@ -398,6 +440,10 @@ impl Sender {
         let mss = u64::from(self.mss);
         let by_cwnd = u64::from(room) * mss;
         let limit = window.min(by_cwnd);
+        // Nothing is added to a packet that another one follows.
+        if !packet.last && limit >= packet.bytes {
+            return Ok(());
+        }
         let chunk =
             self.receive_window.min(u64::from(self.window.cwnd) * mss) / u64::from(DEFER_DIVISOR);
         if limit >= u64::from(most) * mss || limit >= chunk {
@@ -409,13 +455,11 @@ impl Sender {
         if ack_due.saturating_sub(now_ns) > (srtt_ns / 2).min(MILLISECOND_NS) {
             return Ok(());
         }
-        if by_cwnd < window && by_cwnd <= unsent {
+        if by_cwnd < window && by_cwnd <= packet.bytes {
             return Err(Held::ByWindow);
         }
-        if by_cwnd >= window && window <= unsent {
-            return Err(Held::Otherwise);
-        }
-        Ok(())
+        let ends = packet.last && self.buffer.end == self.write_end;
+        if ends && window > packet.bytes { Ok(()) } else { Err(Held::Otherwise) }
     }
 
     fn send_new(&mut self, now_ns: u64, segments: u32, out: &mut impl FnMut(Transmission)) {
@@ -437,15 +481,19 @@ impl Sender {
         let flags = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
         let seq = self.snd_nxt;
         let mut rest = payload;
+        let mut first = FIRST;
         while rest > 0 {
             let part = rest.min(self.mss);
             rest -= part;
             self.snd_nxt += u64::from(part);
+            let flags = flags | std::mem::take(&mut first);
             self.board.push(Segment { end: self.snd_nxt, stamp, payload: part, flags });
         }
+        self.buffer.take(self.snd_nxt);
         if payload < segments * self.mss {
             self.short_end = self.snd_nxt;
         }
+        self.enqueue(now_ns, departure, payload);
         self.emit(departure, seq, payload, segments, true, out);
         self.new_data_sent(now_ns, packets_before);
     }
