@@ -216,3 +216,37 @@ fn limits_at_the_senders_change_nothing() {
     assert_ne!(outcomes[0], outcomes[4], "pacing");
     assert_eq!(outcomes[4], outcomes[5]);
 }
+
+/// Two packets of a flow do not hold what it sends: that is no matter of the bottleneck, and said wherever figures are.
+#[test]
+fn limits_of_the_machine_are_told() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [plan, reference] = ["plan.toml", "reference.jsonl"].map(|name| folder.path().join(name));
+    let text = "duration = '3s'\nwarmup = '1s'\n[link]\nrate = '500mbit'\nrtt = '20ms'\n\
+                [sender]\nqdisc = ['fq flow_limit 2', 'fq']\n\
+                [[flow]]\ncc = 'cubic'\ncount = 3\n";
+    fs::write(&plan, text).unwrap();
+    let run = ["run", plan.to_str().unwrap(), "--world", "kernel", "--no-progress"];
+    let table = stdout(&run);
+    let told: Vec<&str> = table.lines().filter(|line| line.contains("limit: ")).collect();
+    let [line] = told.as_slice() else { panic!("{table}") };
+    assert!(line.starts_with("fq flow_limit 2: limit: sender 0: packets were dropped"), "{line}");
+    let document = json(&[&run[..], &["--json"]].concat());
+    let outcome = |number: usize| &document["runs"][number]["outcome"];
+    let limit = &outcome(0)["limits"][0];
+    assert_eq!((&limit["at"], &limit["counter"]), (&"sender 0".into(), &"fq dropped".into()));
+    assert!(limit["count"].as_u64().unwrap() > 0, "{limit}");
+    assert_eq!(outcome(1)["limits"], Value::Array(Vec::new()));
+
+    let scenario = &document["runs"][0]["scenario"];
+    let line = serde_json::json!({ "scenario": scenario, "runs": [outcome(0)] });
+    fs::write(&reference, line.to_string()).unwrap();
+    let check = ["check", reference.to_str().unwrap(), "--seeds", "1", "--world", "kernel"];
+    let said = stdout(&[&check[..], &["--no-progress"]].concat());
+    assert!(said.contains("\n  limit: sender 0: packets were dropped by the queue"), "{said}");
+    let checked = json(&[&check[..], &["--no-progress", "--json"]].concat());
+    assert_eq!(checked["runs"][0]["limits"].as_array().unwrap().len(), 1, "{checked:#}");
+}
