@@ -155,9 +155,9 @@ fn check(
             .collect::<Result<Vec<Outcome>, Failure>>()
     };
     let verdict = match run(world).and_then(|here| Ok((here, beside.map(&run).transpose()?))) {
-        Ok((here, None)) => Verdict::Compared(compare(&scenario, &reference.runs, &here)?),
+        Ok((here, None)) => Verdict::Compared(compare(&scenario, &reference.runs, &here, false)?),
         Ok((here, Some(kernel))) => {
-            let mut comparison = compare(&scenario, &values(&kernel)?, &here)?;
+            let mut comparison = compare(&scenario, &values(&kernel)?, &here, true)?;
             comparison.limits.extend(Limit::in_words(&kernel));
             Verdict::Compared(comparison)
         }
@@ -178,8 +178,9 @@ fn compare(
     scenario: &Scenario,
     runs: &[Value],
     outcomes: &[Outcome],
+    both_worlds: bool,
 ) -> Result<Comparison, Failure> {
-    let (figures, lacking) = figures::compare(scenario, runs, &values(outcomes)?);
+    let (figures, lacking) = figures::compare(scenario, both_worlds, runs, &values(outcomes)?);
     let quantities = behaviour(scenario, runs, outcomes);
     Ok(Comparison { quantities, figures, lacking, limits: Limit::in_words(outcomes) })
 }

@@ -28,11 +28,21 @@ const SHORT: [&str; 12] = [
 
 /// Reference scenarios of different kinds, of those that take the least time.
 const REFERENCES: [(&str, &str); 5] = [
-    ("coexistence.jsonl", "coexistence-1"),
-    ("loss.jsonl", "loss-17"),
-    ("lossy-lan.jsonl", "lossy-lan-1"),
-    ("narrow.jsonl", "narrow-16"),
-    ("narrow.jsonl", "narrow-24"),
+    ("linux-7.3/coexistence.jsonl", "coexistence-1"),
+    ("linux-7.3/loss.jsonl", "loss-17"),
+    ("linux-7.3/lossy-lan.jsonl", "lossy-lan-1"),
+    ("linux-7.3/narrow.jsonl", "narrow-16"),
+    ("linux-7.3/narrow.jsonl", "narrow-24"),
+];
+
+/// Scenarios in which no figure tells the model from Linux, of different disciplines, numbers of flows and congestion controls.
+const TWINS: [(&str, &str); 6] = [
+    ("linux-7.3/coexistence.jsonl", "coexistence-5"),
+    ("world-kernel/beside.jsonl", "beside-8"),
+    ("world-kernel/loss.jsonl", "loss-20"),
+    ("world-kernel/several.jsonl", "several-27"),
+    ("world-kernel/single.jsonl", "single-7"),
+    ("world-kernel/single.jsonl", "single-63"),
 ];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -130,6 +140,22 @@ fn runs_repeat() {
     assert_ne!(outcome(&one), outcome(&document(&program, temporary.path(), "2")), "another seed");
 }
 
+/// Writes these scenarios of the reference files into a file of their own.
+fn chosen(folder: &Path, references: &[(&str, &str)]) -> String {
+    let chosen = folder.join("chosen.jsonl");
+    let mut lines = String::new();
+    for (file, name) in references {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(file);
+        let text = fs::read_to_string(path).unwrap();
+        let named =
+            |line: &&str| serde_json::from_str::<Value>(line).unwrap()["scenario"]["name"] == *name;
+        lines.push_str(text.lines().find(named).unwrap());
+        lines.push('\n');
+    }
+    fs::write(&chosen, lines).unwrap();
+    chosen.to_str().unwrap().to_owned()
+}
+
 /// A few of the recorded runs, in this world. `dualq check --world kernel` with all of them takes minutes. These are
 /// none in which a single event decides: on another build of the kernel, seeds mean other runs.
 #[test]
@@ -138,24 +164,31 @@ fn recorded_runs_are_repeated() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let chosen = folder.path().join("chosen.jsonl");
-    let mut lines = String::new();
-    for (file, name) in REFERENCES {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/linux-7.3").join(file);
-        let text = fs::read_to_string(path).unwrap();
-        let named =
-            |line: &&str| serde_json::from_str::<Value>(line).unwrap()["scenario"]["name"] == name;
-        lines.push_str(text.lines().find(named).unwrap());
-        lines.push('\n');
-    }
-    fs::write(&chosen, lines).unwrap();
-    let chosen = chosen.to_str().unwrap();
-    let document = json(&["check", chosen, "--world", "kernel", "--json", "--no-progress"]);
+    let chosen = chosen(folder.path(), &REFERENCES);
+    let document = json(&["check", &chosen, "--world", "kernel", "--json", "--no-progress"]);
     assert_eq!(document["world"], "kernel");
     let runs = document["runs"].as_array().unwrap();
     assert_eq!(runs.len(), REFERENCES.len(), "{document:#}");
     for run in runs {
         assert_eq!(run["agrees"], true, "{run:#}");
+    }
+}
+
+/// Every figure of the outcome, in both worlds, with three seeds in each.
+#[test]
+fn twins_stay_twins() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let chosen = chosen(folder.path(), &TWINS);
+    let twin = ["check", &chosen, "--twin", "--seeds", "3", "--json", "--no-progress"];
+    let document = json(&twin);
+    let runs = document["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), TWINS.len(), "{document:#}");
+    for run in runs {
+        assert!(run["figures"].as_array().unwrap().len() > 10, "{run:#}");
+        assert_eq!(run["twin"], true, "{run:#}");
     }
 }
 
