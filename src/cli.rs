@@ -158,7 +158,7 @@ probe RTT above the base 25 % or 1.5 ms, its p95 50 % or 5 ms; retransmissions a
 Beside that every figure that both have is compared, so drops, marks, queue delays, smoothed RTTs and
 fairness too: worlds cannot be told apart by it if the means differ by no more than 3 standard errors
 of their difference, or by no more than: rates 2 % or 0.05 Mbit/s; times 10 % or 0.1 ms; counts 15 %
-or 5; fairness 3 %. What a reference lacks is listed. The exit status is 1 if a scenario does not
+or 5; fairness 3 %. What a reference lacks is listed, and limits of the machine that a run met. The exit status is 1 if a scenario does not
 agree or cannot run; with --twin, if one can be told apart.";
 
 #[derive(Args)]

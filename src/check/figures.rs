@@ -34,7 +34,8 @@ impl Kind {
 /// The figures of one run, by name, in an order that is always the same.
 type Figures = BTreeMap<String, (Kind, f64)>;
 
-fn figures(scenario: &Scenario, run: &Value) -> Figures {
+/// The figures of a run. What the queue counts is of the whole run, as references have it, or of the window of all other figures.
+fn figures(scenario: &Scenario, run: &Value, windowed: bool) -> Figures {
     let mut figures = Figures::new();
     let mut add = |what: String, kind: Kind, value: Option<f64>| {
         if let Some(value) = value {
@@ -42,9 +43,8 @@ fn figures(scenario: &Scenario, run: &Value) -> Figures {
         }
     };
     let queue = &run["queue"];
-    // What the queue itself counts is of the whole run in every world, as references have it.
     let count = |keys: [&str; 2], recorded: &str| {
-        let tc = queue.get("tc").filter(|tc| tc.get("drops").is_some());
+        let tc = queue.get("tc").filter(|tc| !windowed && tc.get("drops").is_some());
         match tc {
             Some(tc) => Some(
                 keys.iter().find_map(|key| tc.get(*key)).and_then(Value::as_f64).unwrap_or(0.0),
@@ -90,14 +90,17 @@ fn figures(scenario: &Scenario, run: &Value) -> Figures {
     figures
 }
 
-/// Compares every figure that both have. Returns with it what the reference lacks.
+/// Compares every figure that both have: of outcomes of both worlds, or of an outcome and a recorded `reference`. Returns with it
+/// what the reference lacks.
 pub(super) fn compare(
     scenario: &Scenario,
+    both_worlds: bool,
     reference: &[Value],
     here: &[Value],
 ) -> (Vec<Quantity>, Vec<String>) {
-    let theirs: Vec<Figures> = reference.iter().map(|run| figures(scenario, run)).collect();
-    let ours: Vec<Figures> = here.iter().map(|run| figures(scenario, run)).collect();
+    let theirs: Vec<Figures> =
+        reference.iter().map(|run| figures(scenario, run, both_worlds)).collect();
+    let ours: Vec<Figures> = here.iter().map(|run| figures(scenario, run, both_worlds)).collect();
     let mut kinds: BTreeMap<&String, Kind> = BTreeMap::new();
     for (what, (kind, _)) in ours.iter().chain(&theirs).flatten() {
         kinds.insert(what, *kind);

@@ -5,7 +5,7 @@ mod figures;
 use std::fs;
 use std::io;
 
-use dualq_scenario::{Outcome, Scenario};
+use dualq_scenario::{Limit, Outcome, Scenario};
 use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,6 +44,8 @@ pub(crate) struct Comparison {
     pub(crate) figures: Vec<Quantity>,
     /// Figures that the reference does not have.
     pub(crate) lacking: Vec<String>,
+    /// Limits of the machine that the runs met.
+    pub(crate) limits: Vec<String>,
 }
 
 impl Comparison {
@@ -153,9 +155,11 @@ fn check(
             .collect::<Result<Vec<Outcome>, Failure>>()
     };
     let verdict = match run(world).and_then(|here| Ok((here, beside.map(&run).transpose()?))) {
-        Ok((here, None)) => Verdict::Compared(compare(&scenario, &reference.runs, &here)?),
+        Ok((here, None)) => Verdict::Compared(compare(&scenario, &reference.runs, &here, false)?),
         Ok((here, Some(kernel))) => {
-            Verdict::Compared(compare(&scenario, &values(&kernel)?, &here)?)
+            let mut comparison = compare(&scenario, &values(&kernel)?, &here, true)?;
+            comparison.limits.extend(Limit::in_words(&kernel));
+            Verdict::Compared(comparison)
         }
         Err(Failure::Usage(reason)) => Verdict::NotPossible(reason),
         Err(failure) => return Err(failure),
@@ -174,9 +178,11 @@ fn compare(
     scenario: &Scenario,
     runs: &[Value],
     outcomes: &[Outcome],
+    both_worlds: bool,
 ) -> Result<Comparison, Failure> {
-    let (figures, lacking) = figures::compare(scenario, runs, &values(outcomes)?);
-    Ok(Comparison { quantities: behaviour(scenario, runs, outcomes), figures, lacking })
+    let (figures, lacking) = figures::compare(scenario, both_worlds, runs, &values(outcomes)?);
+    let quantities = behaviour(scenario, runs, outcomes);
+    Ok(Comparison { quantities, figures, lacking, limits: Limit::in_words(outcomes) })
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -48,6 +48,9 @@ pub(crate) fn text(checked: &[Checked], world: &World, twin: bool) -> String {
                     (true, _, false) => "can be told apart",
                 };
                 let _ = writeln!(text, "{name}: {verdict}");
+                for limit in &comparison.limits {
+                    let _ = writeln!(text, "  limit: {limit}");
+                }
                 let apart: Vec<&Quantity> =
                     comparison.figures.iter().filter(|figure| !figure.agrees).collect();
                 if twin {
@@ -98,6 +101,7 @@ pub(crate) fn json(checked: &[Checked], world: &World, twin: bool) -> String {
                     "quantities": list(&comparison.quantities),
                     "figures": list(&comparison.figures),
                     "lacking": comparison.lacking,
+                    "limits": comparison.limits,
                 }));
             }
         }

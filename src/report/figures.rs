@@ -2,7 +2,8 @@
 
 use dualq_scenario::summary::thousandths;
 use dualq_scenario::{
-    CongestionControl, Delays, FlowGroup, FlowOutcome, Outcome, ProbeKind, ProbeOutcome, Scenario,
+    CongestionControl, Delays, FlowGroup, FlowOutcome, Limit, Outcome, ProbeKind, ProbeOutcome,
+    Scenario,
 };
 
 use super::thousands;
@@ -315,6 +316,9 @@ pub(super) fn remarks(run: &Run, outcomes: &[Outcome]) -> Vec<String> {
         let flows = if stalled == 1 { "flow" } else { "flows" };
         remarks.push(format!("{stalled} {flows} made no progress"));
     }
+    // They are told of every world.
+    remarks
+        .extend(Limit::in_words(&run.outcomes).into_iter().map(|limit| format!("limit: {limit}")));
     remarks
 }
 

@@ -16,21 +16,14 @@ mod trust;
 mod watchdog;
 
 use std::fs;
-use std::io::{self, Write as _};
 use std::process::Output;
-use std::thread;
 
 use dualq_host::Plan;
 use dualq_host::facts::Os;
 use dualq_host::plan::{Change, FORMAT, Mode, What};
+pub(crate) use tests_skipped::skipped;
 
 pub(crate) const DUALQ: &str = env!("CARGO_BIN_EXE_dualq");
-
-/// Says that the test does nothing, and why: past what the test harness captures, as it should not look like one that passed.
-pub(crate) fn skipped(why: &str) {
-    let name = thread::current().name().unwrap_or_default().to_owned();
-    let _ = io::stderr().write_all(format!("skipped: {name}: {why}\n").as_bytes());
-}
 
 /// A plan for the kernel that runs here.
 pub(crate) fn plan(changes: impl IntoIterator<Item = What>) -> Plan {

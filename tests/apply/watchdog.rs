@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tests_skipped::is_the_machines_root;
+
 use crate::namespaces::LINE;
 use crate::room::{INSTALLED, Room};
 use crate::{plan, qdisc, said, sysctl, text};
@@ -62,6 +64,9 @@ const APPLY: [&str; 3] = ["apply", "--confirm-within", "5s"];
 /// It is asked for so that it is started again however often it dies, and it is there when apply ends.
 #[test]
 fn a_unit_of_systemd_watches() {
+    if !is_the_machines_root() {
+        return;
+    }
     let Some(room) = room(SYSTEMD_RUN) else { return };
     let before = room.all();
     // Long enough for all its deaths.
@@ -94,6 +99,9 @@ fn a_unit_of_systemd_watches() {
 /// That systemd takes an order does not mean that somebody watches.
 #[test]
 fn a_unit_that_never_watches_is_not_relied_on() {
+    if !is_the_machines_root() {
+        return;
+    }
     let Some(room) = room("exit 0") else { return };
     let before = room.all();
     let output = room.called(INSTALLED, &APPLY).output().unwrap();

@@ -11,7 +11,6 @@ mod run;
 mod sysctls;
 
 use std::fs;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -19,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use dualq_kernel::{Kernel, Store};
 use serde_json::Value;
+pub(crate) use tests_skipped::skipped;
 
 /// How long what was killed may need to be gone.
 const MOMENT: Duration = Duration::from_secs(10);
@@ -32,12 +32,6 @@ pub(crate) fn kernel() -> Option<Kernel> {
         skipped(why);
     }
     kernel
-}
-
-/// Says that the test does nothing, and why: past what the test harness captures, as it should not look like one that passed.
-pub(crate) fn skipped(why: &str) {
-    let name = thread::current().name().unwrap_or_default().to_owned();
-    let _ = io::stderr().write_all(format!("skipped: {name}: {why}\n").as_bytes());
 }
 
 pub(crate) fn command(args: &[&str]) -> Command {

@@ -28,11 +28,21 @@ const SHORT: [&str; 12] = [
 
 /// Reference scenarios of different kinds, of those that take the least time.
 const REFERENCES: [(&str, &str); 5] = [
-    ("coexistence.jsonl", "coexistence-1"),
-    ("loss.jsonl", "loss-17"),
-    ("lossy-lan.jsonl", "lossy-lan-1"),
-    ("narrow.jsonl", "narrow-16"),
-    ("narrow.jsonl", "narrow-24"),
+    ("linux-7.3/coexistence.jsonl", "coexistence-1"),
+    ("linux-7.3/loss.jsonl", "loss-17"),
+    ("linux-7.3/lossy-lan.jsonl", "lossy-lan-1"),
+    ("linux-7.3/narrow.jsonl", "narrow-16"),
+    ("linux-7.3/narrow.jsonl", "narrow-24"),
+];
+
+/// Scenarios in which no figure tells the model from Linux, of different disciplines, numbers of flows and congestion controls.
+const TWINS: [(&str, &str); 6] = [
+    ("linux-7.3/coexistence.jsonl", "coexistence-5"),
+    ("world-kernel/beside.jsonl", "beside-8"),
+    ("world-kernel/loss.jsonl", "loss-20"),
+    ("world-kernel/several.jsonl", "several-27"),
+    ("world-kernel/single.jsonl", "single-7"),
+    ("world-kernel/single.jsonl", "single-63"),
 ];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -130,6 +140,22 @@ fn runs_repeat() {
     assert_ne!(outcome(&one), outcome(&document(&program, temporary.path(), "2")), "another seed");
 }
 
+/// Writes these scenarios of the reference files into a file of their own.
+fn chosen(folder: &Path, references: &[(&str, &str)]) -> String {
+    let chosen = folder.join("chosen.jsonl");
+    let mut lines = String::new();
+    for (file, name) in references {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(file);
+        let text = fs::read_to_string(path).unwrap();
+        let named =
+            |line: &&str| serde_json::from_str::<Value>(line).unwrap()["scenario"]["name"] == *name;
+        lines.push_str(text.lines().find(named).unwrap());
+        lines.push('\n');
+    }
+    fs::write(&chosen, lines).unwrap();
+    chosen.to_str().unwrap().to_owned()
+}
+
 /// A few of the recorded runs, in this world. `dualq check --world kernel` with all of them takes minutes. These are
 /// none in which a single event decides: on another build of the kernel, seeds mean other runs.
 #[test]
@@ -138,24 +164,31 @@ fn recorded_runs_are_repeated() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let chosen = folder.path().join("chosen.jsonl");
-    let mut lines = String::new();
-    for (file, name) in REFERENCES {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/linux-7.3").join(file);
-        let text = fs::read_to_string(path).unwrap();
-        let named =
-            |line: &&str| serde_json::from_str::<Value>(line).unwrap()["scenario"]["name"] == name;
-        lines.push_str(text.lines().find(named).unwrap());
-        lines.push('\n');
-    }
-    fs::write(&chosen, lines).unwrap();
-    let chosen = chosen.to_str().unwrap();
-    let document = json(&["check", chosen, "--world", "kernel", "--json", "--no-progress"]);
+    let chosen = chosen(folder.path(), &REFERENCES);
+    let document = json(&["check", &chosen, "--world", "kernel", "--json", "--no-progress"]);
     assert_eq!(document["world"], "kernel");
     let runs = document["runs"].as_array().unwrap();
     assert_eq!(runs.len(), REFERENCES.len(), "{document:#}");
     for run in runs {
         assert_eq!(run["agrees"], true, "{run:#}");
+    }
+}
+
+/// Every figure of the outcome, in both worlds, with three seeds in each.
+#[test]
+fn twins_stay_twins() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let chosen = chosen(folder.path(), &TWINS);
+    let twin = ["check", &chosen, "--twin", "--seeds", "3", "--json", "--no-progress"];
+    let document = json(&twin);
+    let runs = document["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), TWINS.len(), "{document:#}");
+    for run in runs {
+        assert!(run["figures"].as_array().unwrap().len() > 10, "{run:#}");
+        assert_eq!(run["twin"], true, "{run:#}");
     }
 }
 
@@ -215,4 +248,38 @@ fn limits_at_the_senders_change_nothing() {
     }
     assert_ne!(outcomes[0], outcomes[4], "pacing");
     assert_eq!(outcomes[4], outcomes[5]);
+}
+
+/// Two packets of a flow do not hold what it sends: that is no matter of the bottleneck, and said wherever figures are.
+#[test]
+fn limits_of_the_machine_are_told() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [plan, reference] = ["plan.toml", "reference.jsonl"].map(|name| folder.path().join(name));
+    let text = "duration = '3s'\nwarmup = '1s'\n[link]\nrate = '500mbit'\nrtt = '20ms'\n\
+                [sender]\nqdisc = ['fq flow_limit 2', 'fq']\n\
+                [[flow]]\ncc = 'cubic'\ncount = 3\n";
+    fs::write(&plan, text).unwrap();
+    let run = ["run", plan.to_str().unwrap(), "--world", "kernel", "--no-progress"];
+    let table = stdout(&run);
+    let told: Vec<&str> = table.lines().filter(|line| line.contains("limit: ")).collect();
+    let [line] = told.as_slice() else { panic!("{table}") };
+    assert!(line.starts_with("fq flow_limit 2: limit: sender 0: packets were dropped"), "{line}");
+    let document = json(&[&run[..], &["--json"]].concat());
+    let outcome = |number: usize| &document["runs"][number]["outcome"];
+    let limit = &outcome(0)["limits"][0];
+    assert_eq!((&limit["at"], &limit["counter"]), (&"sender 0".into(), &"fq dropped".into()));
+    assert!(limit["count"].as_u64().unwrap() > 0, "{limit}");
+    assert_eq!(outcome(1)["limits"], Value::Array(Vec::new()));
+
+    let scenario = &document["runs"][0]["scenario"];
+    let line = serde_json::json!({ "scenario": scenario, "runs": [outcome(0)] });
+    fs::write(&reference, line.to_string()).unwrap();
+    let check = ["check", reference.to_str().unwrap(), "--seeds", "1", "--world", "kernel"];
+    let said = stdout(&[&check[..], &["--no-progress"]].concat());
+    assert!(said.contains("\n  limit: sender 0: packets were dropped by the queue"), "{said}");
+    let checked = json(&[&check[..], &["--no-progress", "--json"]].concat());
+    assert_eq!(checked["runs"][0]["limits"].as_array().unwrap().len(), 1, "{checked:#}");
 }

@@ -3,9 +3,8 @@
 //! `a 10.9.1.1 — r1 10.9.1.2 | 10.9.2.1 — switch — 10.9.2.2 r2 10.9.3.1 — b 10.9.3.2`, and the same with fd09:1::, fd09:2:: and fd09:3::.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::net::ToSocketAddrs as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
+use tests_skipped::{is_root, skipped};
 
 const NODES: [&str; 5] = ["a", "r1", "switch", "r2", "b"];
 
@@ -25,6 +25,12 @@ pub(crate) enum Middle {
     Smaller(u16),
     /// The switch between the routers drops larger frames without a word, as tunnels on layer 2 do.
     Hole(u16),
+}
+
+/// Runs the test that is running anew as root, with a place of its own for the names of network namespaces.
+pub(crate) fn again_as_root() {
+    let room = "mount -t tmpfs none /run && ip netns add probe && ip netns del probe";
+    tests_skipped::again_as_root(room);
 }
 
 /// The namespaces. They go when this goes, also when a test fails.
@@ -191,47 +197,6 @@ impl Drop for Network {
     }
 }
 
-fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
-}
-
-/// Whether the test is root in a user namespace only: then nobody else is there.
-pub(crate) fn is_alone() -> bool {
-    std::env::var_os(ALONE).is_some()
-}
-
-const ALONE: &str = "DUALQ_TEST_ALONE";
-
-/// Runs the test that is running as root of a new user namespace, with places of its own for the names of network namespaces.
-fn again_as_root() {
-    let name = thread::current().name().unwrap_or_default().to_owned();
-    let program = std::env::current_exe().unwrap();
-    let room = "mount -t tmpfs none /run && exec \"$0\" \"$@\"";
-    let unshare = |words: &[&str]| {
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--net", "--mount"]).args(words);
-        command.env(ALONE, "1").output()
-    };
-    let possible = unshare(&["sh", "-c", "mount -t tmpfs none /run && ip netns add probe"]);
-    match possible {
-        Ok(output) if output.status.success() => {}
-        Ok(output) => {
-            let why = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-            return skipped(&format!("no user namespace with a network can be made here: {why}"));
-        }
-        Err(error) => return skipped(&format!("unshare: {error}")),
-    }
-    let program = program.to_str().unwrap();
-    let words = ["sh", "-c", room, program, "--exact", &name, "--nocapture"];
-    let output = unshare(&words).unwrap();
-    let said =
-        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    assert!(output.status.success() && said[0].contains("1 passed"), "{}", said.concat());
-    // What the test itself says that it skips is not to be lost.
-    let lines = said[1].lines().filter(|line| line.starts_with("skipped: "));
-    lines.for_each(|line| drop(io::stderr().write_all(format!("{line}\n").as_bytes())));
-}
-
 fn ip(words: &[&str]) -> Result<String, String> {
     let output = Command::new("ip").args(words).output().map_err(|error| format!("ip: {error}"))?;
     if output.status.success() {
@@ -239,10 +204,4 @@ fn ip(words: &[&str]) -> Result<String, String> {
     } else {
         Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
     }
-}
-
-/// Past what the test harness captures: a test that did nothing should not look like one that passed.
-pub(crate) fn skipped(why: &str) {
-    let name = thread::current().name().unwrap_or_default().to_owned();
-    let _ = io::stderr().write_all(format!("skipped: {name}: {why}\n").as_bytes());
 }

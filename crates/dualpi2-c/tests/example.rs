@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::{env, fs};
 
 use serde_json::Value;
+use tests_skipped::skipped;
 
 /// The compiler to use, if it is there.
 fn compiler(variable: &str, default: &str) -> Option<String> {
@@ -16,7 +17,7 @@ fn compiler(variable: &str, default: &str) -> Option<String> {
         .status()
         .is_ok_and(|status| status.success());
     if !found {
-        println!("skipped: no compiler {name:?} (set {variable} to name another)");
+        skipped(&format!("there is no compiler {name:?} (set {variable} to name another)"));
     }
     found.then_some(name)
 }
@@ -107,8 +108,7 @@ fn what_is_installed_is_found_by_pkg_config_and_by_the_loader() {
     let Some(compiler) = compiler("CC", "cc") else { return };
     for tool in ["make", "pkg-config"] {
         if Command::new(tool).arg("--version").output().is_err() {
-            println!("skipped: no {tool}");
-            return;
+            return skipped(&format!("there is no program {tool}"));
         }
     }
     let prefix = scratch().join("installed");

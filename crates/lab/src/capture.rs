@@ -33,6 +33,8 @@ pub(crate) struct Captured<'a> {
 #[derive(Debug)]
 pub(crate) struct Capture<const SNAP: usize> {
     socket: Socket,
+    /// Packets that passed while the buffer was full, up to the last that was read.
+    pub(crate) unseen: u32,
 }
 
 impl<const SNAP: usize> Capture<SNAP> {
@@ -52,18 +54,19 @@ impl<const SNAP: usize> Capture<SNAP> {
             socket.set_nonblocking(true)?;
             setsockopt(&socket, sockopt::RcvBufForce, &buffer)?;
             setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+            setsockopt(&socket, sockopt::RxqOvfl, &1)?;
             Ok(socket)
         };
         let cannot = |error| LabError::system("cannot watch the router's packets", error);
-        Ok(Self { socket: dumbbell.router.inside(open)?.map_err(cannot)? })
+        Ok(Self { socket: dumbbell.router.inside(open)?.map_err(cannot)?, unseen: 0 })
     }
 
     /// Tells what was seen since the last call.
-    pub(crate) fn read(&self, tell: &mut impl FnMut(Captured<'_>)) -> Result<(), LabError> {
+    pub(crate) fn read(&mut self, tell: &mut impl FnMut(Captured<'_>)) -> Result<(), LabError> {
         loop {
             let mut bytes = [[0; SNAP]; BATCH];
             let mut parts: Vec<_> = bytes.iter_mut().map(|one| [IoSliceMut::new(one)]).collect();
-            let mut headers = MultiHeaders::preallocate(BATCH, Some(cmsg_space!(TimeSpec)));
+            let mut headers = MultiHeaders::preallocate(BATCH, Some(cmsg_space!(TimeSpec, u32)));
             let fd = self.socket.as_raw_fd();
             let dont_wait = MsgFlags::MSG_DONTWAIT;
             let messages =
@@ -79,10 +82,16 @@ impl<const SNAP: usize> Capture<SNAP> {
                     message.address.is_some_and(|from| from.pkttype() == libc::PACKET_OUTGOING);
                 let cmsgs =
                     message.cmsgs().map_err(|error| LabError::system("timestamps", error))?;
-                let stamp = cmsgs.into_iter().find_map(|cmsg| match cmsg {
-                    ControlMessageOwned::ScmTimestampns(time) => Some(Duration::from(time)),
-                    _ => None,
-                });
+                let mut stamp = None;
+                for cmsg in cmsgs {
+                    match cmsg {
+                        ControlMessageOwned::ScmTimestampns(time) => {
+                            stamp = Some(Duration::from(time));
+                        }
+                        ControlMessageOwned::RxqOvfl(unseen) => self.unseen = unseen,
+                        _ => {}
+                    }
+                }
                 if let Some((at, bytes)) = stamp.zip(message.iovs().next()) {
                     tell(Captured { at, leaves, bytes });
                 }

@@ -36,8 +36,8 @@ pub(crate) struct Dumbbell {
     pub(crate) senders: Vec<Namespace>,
     pub(crate) router: Namespace,
     pub(crate) receiver: Namespace,
-    /// Keeps the hop alive that delays and loses.
-    _path: Option<Namespace>,
+    /// The hop that delays and loses, if there is one.
+    pub(crate) path: Option<Namespace>,
     /// Asks the router's kernel side.
     netlink: Netlink,
     /// The router's interface towards the receiver.
@@ -147,7 +147,7 @@ impl Dumbbell {
         if link.tunnel {
             one_flow(&mut netlink, &place, link.qdisc.spec())?;
         }
-        Ok(Self { senders, router, receiver, _path: path, netlink, bottleneck })
+        Ok(Self { senders, router, receiver, path, netlink, bottleneck })
     }
 
     /// The queue under test, as it is now.

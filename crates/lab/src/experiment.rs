@@ -17,6 +17,7 @@ use socket2::Socket;
 
 use crate::LabError;
 use crate::dumbbell::Dumbbell;
+use crate::limits::Limits;
 use crate::record::Record;
 use crate::sockets::{Answerer, BulkReceiver, BulkSender, Ping, Probe, accept, listen};
 use crate::taps::Taps;
@@ -97,6 +98,7 @@ struct Experiment<'a> {
     scenario: &'a Scenario,
     dumbbell: Dumbbell,
     taps: Taps,
+    limits: Limits,
     record: Record,
     /// When it began, on the monotonic clock and on the system's.
     began: Duration,
@@ -147,7 +149,8 @@ impl<'a> Experiment<'a> {
         let dumbbell = Dumbbell::build(scenario, seed)?;
         // A kernel that has just started has no timers finer than its tick: what is on its way would wait for that.
         std::thread::sleep(SETTLING);
-        let taps = Taps::open(&dumbbell, scenario.link.rate)?;
+        let taps = Taps::open(&dumbbell, scenario)?;
+        let limits = Limits::open(&dumbbell, scenario)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
             .map_err(|error| LabError::system("epoll", error))?;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK)
@@ -156,6 +159,7 @@ impl<'a> Experiment<'a> {
             scenario,
             dumbbell,
             taps,
+            limits,
             record: Record::new(scenario),
             began: clock(Clock::CLOCK_MONOTONIC)?,
             began_real: clock(Clock::CLOCK_REALTIME)?,
@@ -466,7 +470,8 @@ impl<'a> Experiment<'a> {
             }
         }
         let queue = self.dumbbell.queue()?;
-        Ok(self.record.close(self.scenario, &queue))
+        let limits = self.limits.met(&self.dumbbell, self.taps.unseen())?;
+        Ok(Outcome { limits, ..self.record.close(self.scenario, &queue) })
     }
 }
 

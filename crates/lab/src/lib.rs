@@ -9,6 +9,7 @@ mod capture;
 mod dumbbell;
 mod error;
 mod experiment;
+mod limits;
 mod namespace;
 mod record;
 mod sockets;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dualq_netlink::Queue;
-use dualq_qdisc::show::{self, OwnStats};
+use dualq_qdisc::show;
 use dualq_scenario::summary::{
     QueueCounts, QueueDelays, SmoothedRtts, megabits, millionths, millis, thousandths,
 };
@@ -184,17 +184,6 @@ fn counts(queue: &Queue) -> QueueCounts {
         sent_packets: queue.counters.sent_packets,
         sent_bytes: queue.counters.sent_bytes,
         drops: queue.counters.drops,
-        marks: marks(queue),
-    }
-}
-
-/// Packets that the queue marked, where it counts these.
-fn marks(queue: &Queue) -> u64 {
-    match queue.stats.as_ref().map(|stats| &stats.own) {
-        Some(OwnStats::Dualpi2(own)) => own.ecn_marks,
-        Some(OwnStats::Codel(own)) => own.ecn_mark,
-        Some(OwnStats::FqCodel(own)) => own.ecn_mark,
-        Some(OwnStats::Pie(own)) => own.ecn_mark,
-        _ => 0,
+        marks: queue.stats.as_ref().map_or(0, |stats| stats.own.marks()),
     }
 }

@@ -1,10 +1,13 @@
 //! How long packets spend in the queue, seen from outside of it: a packet socket on the router notes when one arrives and when
-//! it leaves. Packets are sampled by their IP identification, so that a fast link costs no more than a slow one.
+//! it leaves. Packets are sampled by their IP identification, so that a fast link costs no more than a slow one. An aggregate that
+//! stays whole counts once; one that the queue splits counts with each segment, as all of them wait.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use dualq_units::{Ecn, Rate};
+use dualq_qdisc::Spec;
+use dualq_scenario::{SEGMENT_HEADERS, Scenario};
+use dualq_units::Ecn;
 use socket2::SockFilter;
 
 use crate::LabError;
@@ -12,13 +15,15 @@ use crate::capture::{Capture, Captured};
 use crate::dumbbell::{Dumbbell, RECEIVER};
 
 /// About so many packets a second are looked at.
-const SAMPLES_PER_SECOND: u64 = 2000;
+const SAMPLES_PER_SECOND: u64 = 5000;
 /// A full frame on the wire.
 const FRAME_BITS: u64 = 12_000;
 /// Knuth's multiplicative hash for 16 bits: aggregates advance the identification by many at a time, always as many.
 const HASH: u32 = 40_503;
 /// The IP header, the ports and TCP's sequence number.
 const SNAP_BYTES: usize = 28;
+/// Of a data packet's length: IP and TCP with timestamps.
+const HEADERS: u32 = SEGMENT_HEADERS - 14;
 /// Aggregates count with their full size until they are read.
 const BUFFER_BYTES: usize = 256 << 20;
 /// Dropped packets never leave; those that arrived so long ago are forgotten.
@@ -29,7 +34,14 @@ const MOST_WAITING: usize = 100_000;
 const LOAD_WORD: u16 = 0x20;
 const LOAD_HALF: u16 = 0x28;
 const JUMP_IF_EQUAL: u16 = 0x15;
+const JUMP_IF_GREATER: u16 = 0x25;
+const STORE: u16 = 0x02;
+const LOAD_X: u16 = 0x61;
+const ADD: u16 = 0x04;
+const ADD_X: u16 = 0x0c;
 const MULTIPLY: u16 = 0x24;
+const DIVIDE: u16 = 0x34;
+const MODULO: u16 = 0x94;
 const AND: u16 = 0x54;
 const SHIFT_RIGHT: u16 = 0x74;
 const RETURN: u16 = 0x06;
@@ -58,26 +70,35 @@ pub(crate) struct Passed {
 #[derive(Debug)]
 pub(crate) struct Taps {
     capture: Capture<SNAP_BYTES>,
+    sampling: Sampling,
     waiting: HashMap<Identity, (Duration, Ecn)>,
 }
 
 impl Taps {
     /// Looks at the packets that cross the router towards the receiver.
-    pub(crate) fn open(dumbbell: &Dumbbell, rate: Rate) -> Result<Self, LabError> {
-        let capture = Capture::open(dumbbell, &filter(rate), BUFFER_BYTES)?;
-        Ok(Self { capture, waiting: HashMap::new() })
+    pub(crate) fn open(dumbbell: &Dumbbell, scenario: &Scenario) -> Result<Self, LabError> {
+        let sampling = Sampling::of(scenario);
+        let capture = Capture::open(dumbbell, &sampling.filter(), BUFFER_BYTES)?;
+        Ok(Self { capture, sampling, waiting: HashMap::new() })
+    }
+
+    /// Packets that passed unseen, as there was no room for them.
+    pub(crate) const fn unseen(&self) -> u64 {
+        self.capture.unseen as u64
     }
 
     /// Reads what was noted since the last call, and tells what left the queue.
     pub(crate) fn read(&mut self, passed: &mut impl FnMut(Passed)) -> Result<(), LabError> {
         let mut latest = Duration::ZERO;
-        let Self { capture, waiting } = self;
+        let Self { capture, sampling, waiting } = self;
         capture.read(&mut |Captured { at, leaves, bytes }| {
             let Some(bytes) = bytes.first_chunk() else { return };
             latest = at;
             let (identity, ecn) = identify(bytes);
             if !leaves {
-                waiting.insert(identity, (at, ecn));
+                for segment in sampling.segments(identity, bytes) {
+                    waiting.insert(segment, (at, ecn));
+                }
             } else if let Some((arrived, ecn)) = waiting.remove(&identity) {
                 passed(Passed { left: at, sojourn: at.saturating_sub(arrived), ecn });
             }
@@ -90,23 +111,92 @@ impl Taps {
     }
 }
 
-/// Takes about [`SAMPLES_PER_SECOND`] of the IPv4 packets that go to the receiver.
-fn filter(rate: Rate) -> [SockFilter; 9] {
-    let per_second = rate.as_bits_per_second() / FRAME_BITS;
-    let bits = (per_second / SAMPLES_PER_SECOND).checked_ilog2().map_or(0, |log| log + 1).min(15);
-    let step = |code, value| SockFilter::new(code, 0, 0, value);
-    let unless = |value, skip| SockFilter::new(JUMP_IF_EQUAL, 0, skip, value);
-    [
-        step(LOAD_WORD, 16),
-        unless(u32::from(RECEIVER), 6),
-        step(LOAD_HALF, 4),
-        step(MULTIPLY, HASH),
-        step(AND, 0xffff),
-        step(SHIFT_RIGHT, 16 - bits),
-        unless(0, 1),
-        step(RETURN, SNAP_BYTES as u32),
-        step(RETURN, 0),
-    ]
+/// Which packets are looked at: about [`SAMPLES_PER_SECOND`] of the IPv4 packets that go to the receiver.
+#[derive(Clone, Copy, Debug)]
+enum Sampling {
+    /// Packets and aggregates by so many bits of a hash of their identification.
+    Whole { bits: u32 },
+    /// Segments whose identification is a multiple. An aggregate, which has the identification of its first segment, is looked at
+    /// if it has such a segment.
+    Split { every: u32, payload: u32 },
+}
+
+impl Sampling {
+    fn of(scenario: &Scenario) -> Self {
+        let per_second = scenario.link.rate.as_bits_per_second() / FRAME_BITS;
+        let share = per_second / SAMPLES_PER_SECOND;
+        let splits = scenario.link.qdisc.levels().any(|spec| match spec {
+            Spec::Dualpi2(change) => change.split_gso != Some(false),
+            Spec::Cake(options) => options.split_gso != Some(false),
+            _ => false,
+        });
+        if splits && scenario.sender.gso {
+            // It is odd: aggregates of 2 or 32 segments begin anywhere in it.
+            let every = share.min(1 << 15) as u32 | 1;
+            Self::Split { every, payload: scenario.link.mtu - HEADERS }
+        } else {
+            Self::Whole { bits: share.checked_ilog2().map_or(0, |log| log + 1).min(15) }
+        }
+    }
+
+    fn filter(self) -> Vec<SockFilter> {
+        let step = |code, value| SockFilter::new(code, 0, 0, value);
+        let unless = |value, skip| SockFilter::new(JUMP_IF_EQUAL, 0, skip, value);
+        let (take, leave) = (step(RETURN, SNAP_BYTES as u32), step(RETURN, 0));
+        let receiver = u32::from(RECEIVER);
+        match self {
+            Self::Whole { bits } => vec![
+                step(LOAD_WORD, 16),
+                unless(receiver, 6),
+                step(LOAD_HALF, 4),
+                step(MULTIPLY, HASH),
+                step(AND, 0xffff),
+                step(SHIFT_RIGHT, 16 - bits),
+                unless(0, 1),
+                take,
+                leave,
+            ],
+            Self::Split { every, payload } => vec![
+                step(LOAD_WORD, 16),
+                unless(receiver, 11),
+                step(LOAD_HALF, 4),
+                step(MODULO, every),
+                SockFilter::new(JUMP_IF_EQUAL, 7, 0, 0),
+                // How far it is behind a multiple, and its segments, reach the next one.
+                step(STORE, 0),
+                step(LOAD_HALF, 2),
+                step(ADD, payload - 1 - HEADERS),
+                step(DIVIDE, payload),
+                step(LOAD_X, 0),
+                step(ADD_X, 0),
+                SockFilter::new(JUMP_IF_GREATER, 0, 1, every),
+                take,
+                leave,
+            ],
+        }
+    }
+
+    /// The segments of what arrived that are looked at when they leave.
+    fn segments(
+        self,
+        first: Identity,
+        bytes: &[u8; SNAP_BYTES],
+    ) -> impl Iterator<Item = Identity> + use<> {
+        let length = u32::from(u16::from_be_bytes([bytes[2], bytes[3]]));
+        let (from, segments, every, payload) = match self {
+            Self::Whole { .. } => (0, 1, 1, 0),
+            Self::Split { every, payload } => {
+                let behind = u32::from(first.identification) % every;
+                let segments = length.saturating_sub(HEADERS).div_ceil(payload).max(1);
+                ((every - behind) % every, segments, every, payload)
+            }
+        };
+        (from..segments).step_by(every as usize).map(move |place| Identity {
+            identification: first.identification.wrapping_add(place as u16),
+            sequence: first.sequence.wrapping_add(place * payload),
+            ..first
+        })
+    }
 }
 
 fn identify(bytes: &[u8; SNAP_BYTES]) -> (Identity, Ecn) {
@@ -124,6 +214,51 @@ fn identify(bytes: &[u8; SNAP_BYTES]) -> (Identity, Ecn) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An aggregate of so many segments of 1448 bytes with this identification.
+    fn aggregate(identification: u16, segments: u16) -> [u8; SNAP_BYTES] {
+        let mut bytes = [0; SNAP_BYTES];
+        bytes[2..4].copy_from_slice(&(52 + segments * 1448).to_be_bytes());
+        bytes[4..6].copy_from_slice(&identification.to_be_bytes());
+        bytes[16..20].copy_from_slice(&RECEIVER.octets());
+        bytes
+    }
+
+    /// The filter in this machine's words: as the kernel runs it.
+    fn takes(sampling: Sampling, bytes: &[u8]) -> bool {
+        let (one, other) = std::os::unix::net::UnixDatagram::pair().expect("sockets are there");
+        let other = socket2::Socket::from(std::os::fd::OwnedFd::from(other));
+        other.attach_filter(&sampling.filter()).expect("a filter that the kernel takes");
+        other.set_nonblocking(true).expect("a socket");
+        one.send(bytes).expect("it is sent or dropped");
+        other.recv(&mut [std::mem::MaybeUninit::uninit(); SNAP_BYTES]).is_ok()
+    }
+
+    #[test]
+    fn of_a_split_aggregate_all_segments_may_be_looked_at() {
+        let sampling = Sampling::Split { every: 7, payload: 1448 };
+        for (identification, segments, looked_at) in [
+            (14, 1, &[14][..]),
+            (15, 1, &[]),
+            (15, 6, &[]),
+            (15, 7, &[21]),
+            (20, 16, &[21, 28, 35]),
+        ] {
+            let bytes = aggregate(identification, segments);
+            let (first, _) = identify(&bytes);
+            let found: Vec<_> = sampling.segments(first, &bytes).collect();
+            let numbers: Vec<u16> = found.iter().map(|found| found.identification).collect();
+            assert_eq!(numbers, looked_at, "{identification} {segments}");
+            for found in &found {
+                let before = u32::from(found.identification - identification);
+                assert_eq!(found.sequence, before * 1448);
+            }
+            assert_eq!(takes(sampling, &bytes), !found.is_empty(), "{identification} {segments}");
+        }
+        let all = Sampling::Split { every: 1, payload: 1448 };
+        let bytes = aggregate(9, 3);
+        assert_eq!(all.segments(identify(&bytes).0, &bytes).count(), 3);
+    }
 
     #[test]
     fn a_packet_is_told_by_its_sender_and_place_in_the_stream() {

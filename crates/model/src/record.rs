@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dualq_qdisc::show;
+use dualq_qdisc::show::{self, Stats};
 use dualq_qdisc::{Departure, Discipline, Qdisc};
 use dualq_scenario::summary::{
     QueueCounts, QueueDelays, SmoothedRtts, megabits, millionths, millis, thousandths,
@@ -62,8 +62,6 @@ impl Record {
         // As the kernel counts them: an aggregate by its segments.
         self.counted.sent_packets += u64::from(departure.packet.data.segments);
         self.counted.sent_bytes += u64::from(bytes);
-        self.counted.marks +=
-            u64::from(departure.marked_by_probability || departure.marked_by_step);
         self.interval_delay_ns += u128::from(waited_ns);
         self.interval_packets += 1;
         if now_ns >= self.warmup_ns {
@@ -73,8 +71,8 @@ impl Record {
 
     /// The warm-up ends: what was counted so far is not for the outcome.
     pub(crate) fn mark_warmup(&mut self, queue: &Discipline<Packet>) {
-        let drops = queue.stats(Instant::from_nanos(self.warmup_ns)).counters.drops;
-        self.at_warmup = QueueCounts { drops, ..self.counted };
+        let stats = queue.stats(Instant::from_nanos(self.warmup_ns));
+        self.at_warmup = with_own(self.counted, &stats);
     }
 
     /// The flows' smoothed round-trip times are to be looked at now.
@@ -187,11 +185,15 @@ impl Record {
         }
         let stats = queue.stats(Instant::from_nanos(end_ns));
         outcome.queue.tc = show::json_with_stats(&queue.config(), &stats);
-        let counted = QueueCounts { drops: stats.counters.drops, ..self.counted };
-        counted.since(self.at_warmup).tell(&mut outcome.queue);
+        with_own(self.counted, &stats).since(self.at_warmup).tell(&mut outcome.queue);
         self.delays.summarise(&mut outcome.queue);
         outcome
     }
+}
+
+/// What was counted here, and what the discipline counts itself, as it does on Linux.
+fn with_own(counted: QueueCounts, stats: &Stats) -> QueueCounts {
+    QueueCounts { drops: stats.counters.drops, marks: stats.own.marks(), ..counted }
 }
 
 fn nanos(time: Duration) -> u64 {

@@ -22,7 +22,7 @@ pub use congestion::CongestionControl;
 pub use event::{Event, Seen};
 pub use loss::Loss;
 pub use notes::notes;
-pub use outcome::{Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series};
+pub use outcome::{Delays, FlowOutcome, Limit, Outcome, ProbeOutcome, QueueOutcome, Series};
 pub use plan::{Overrides, Plan, Variant};
 pub use reader::PlanError;
 pub use scenario::{

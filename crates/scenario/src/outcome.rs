@@ -24,6 +24,40 @@ pub struct Outcome {
     pub series: Series,
     /// Data packets that left the senders in the whole run, not only from the warm-up on; aggregates counted by segment.
     pub data_packets: u64,
+    /// Limits of the machine that were met in the whole run, and that the scenario does not speak of. The model has none.
+    pub limits: Vec<Limit>,
+}
+
+/// A limit of a real machine that was met: figures may be of it rather than of the scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
+    /// Whose it is.
+    pub at: String,
+    /// What happened, in words.
+    pub what: String,
+    /// What counted that, as `nstat` or `tc` name it.
+    pub counter: String,
+    /// How often.
+    pub count: u64,
+}
+
+impl Limit {
+    /// Limits of several runs, each told once, with the most that a run counted.
+    #[must_use]
+    pub fn in_words<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Vec<String> {
+        let mut met: Vec<(&Self, u64)> = Vec::new();
+        for limit in outcomes.into_iter().flat_map(|outcome| &outcome.limits) {
+            let same = |other: &Self| other.at == limit.at && other.counter == limit.counter;
+            match met.iter_mut().find(|(other, _)| same(other)) {
+                Some((_, most)) => *most = limit.count.max(*most),
+                None => met.push((limit, limit.count)),
+            }
+        }
+        let words = |(Self { at, what, counter, .. }, most): (&Self, u64)| {
+            format!("{at}: {what} ({counter}: {most})")
+        };
+        met.into_iter().map(words).collect()
+    }
 }
 
 /// A group of flows. Lists have one entry for each flow.

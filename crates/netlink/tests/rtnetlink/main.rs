@@ -8,11 +8,6 @@ mod qdiscs;
 mod routes;
 mod trees;
 
-use std::ffi::OsStr;
-use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::MetadataExt as _;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,9 +17,8 @@ use nix::sched::{CloneFlags, unshare};
 
 /// Runs a test in a new network namespace, where it is alone.
 pub(crate) fn in_namespace(test: impl FnOnce(Netlink) + Send + 'static) {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
-    if !is_root {
-        return again_as_root();
+    if !tests_skipped::is_root() {
+        return tests_skipped::again_as_root("true");
     }
     let alone = move || match unshare(CloneFlags::CLONE_NEWNET) {
         Ok(()) => test(Netlink::open().unwrap()),
@@ -38,39 +32,9 @@ pub(crate) fn in_namespace(test: impl FnOnce(Netlink) + Send + 'static) {
     }
 }
 
-const ALONE: &str = "DUALQ_TEST_ALONE";
-
-/// Runs the test that is running anew, as root of a new user namespace.
-fn again_as_root() {
-    let name = thread::current().name().unwrap_or_default().to_owned();
-    let unshare = |program: &OsStr, words: &[&str]| {
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--net"]).arg(program).args(words);
-        command.env(ALONE, "1").output()
-    };
-    match unshare("true".as_ref(), &[]) {
-        Ok(output) if output.status.success() => {}
-        Ok(output) => {
-            let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return skip(&format!("no user namespace can be made here: {why}"));
-        }
-        Err(error) => return skip(&format!("unshare: {error}")),
-    }
-    let program = std::env::current_exe().unwrap();
-    let output = unshare(program.as_os_str(), &["--exact", &name, "--nocapture"]).unwrap();
-    let said =
-        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    assert!(output.status.success() && said[0].contains("1 passed"), "{}", said.concat());
-    // What the test itself says that it skips is not to be lost.
-    let lines = said[1].lines().filter(|line| line.starts_with("skipped: "));
-    lines.for_each(|line| drop(io::stderr().write_all(format!("{line}\n").as_bytes())));
-}
-
 pub(crate) fn skip(why: &str) {
     assert!(std::env::var_os("DUALQ_IN_GUEST").is_none(), "{why}");
-    // Past what the test harness captures: a test that did nothing should not look like one that passed.
-    let name = thread::current().name().unwrap_or_default().to_owned();
-    let _ = io::stderr().write_all(format!("skipped: {name}: {why}\n").as_bytes());
+    tests_skipped::skipped(why);
 }
 
 /// A device with Linux's usual MTU and queue length, as the one whose answers were recorded.

@@ -286,6 +286,20 @@ impl OwnStats {
         }
     }
 
+    /// The marks that it, or what is inside it, has set: `dualpi2` counts two if a packet's queue is marked by its probability and
+    /// by its step.
+    #[must_use]
+    pub fn marks(&self) -> u64 {
+        match self {
+            Self::Dualpi2(own) => own.ecn_marks,
+            Self::Codel(own) => own.ecn_mark + own.ce_mark,
+            Self::FqCodel(own) => own.ecn_mark + own.ce_mark,
+            Self::Pie(own) => own.ecn_mark,
+            Self::Fq(own) => own.ce_mark,
+            other => other.leaf().map_or(0, |leaf| leaf.own.marks()),
+        }
+    }
+
     /// The probability with which it drops or marks, from 0 to 1, if it or what is inside it works with one.
     #[must_use]
     pub fn probability(&self) -> Option<f64> {

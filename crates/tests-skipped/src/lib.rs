@@ -1,0 +1,154 @@
+//! For tests that want what may not be there: root, a kernel, a program. A test that does nothing says so, and why; one line after
+//! all tests counts these (`cargo run --package tests-skipped`); and what root of a user namespace can do, an ordinary user's
+//! test does there.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::parent_id;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+/// The folder with a file for each test run, beside the programs that were built.
+const FOLDER: &str = "skipped-tests";
+/// Set in a test that runs as root of a user namespace of its own.
+const ALONE: &str = "DUALQ_TEST_ALONE";
+const SAYS: &str = "skipped: ";
+
+/// Says that the test does nothing, and why: past what the test harness captures, as it should not look like one that passed.
+pub fn skipped(why: &str) {
+    tell(thread::current().name().unwrap_or_default(), why);
+}
+
+fn tell(name: &str, why: &str) {
+    let _ = io::stderr().write_all(format!("{SAYS}{name}: {why}\n").as_bytes());
+    // The test that started this one again repeats it.
+    if !is_alone()
+        && let Some(mut record) = record()
+    {
+        let _ = record.write_all(format!("{name}: {why}\n").as_bytes());
+    }
+}
+
+/// The programs' folder, two levels above a test and one above an ordinary program.
+fn folder(levels: usize) -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    Some(program.ancestors().nth(levels)?.join(FOLDER))
+}
+
+/// The file of this test run. Cargo starts all tests of a run itself, so that they have the same parent.
+fn record() -> Option<File> {
+    let folder = folder(2)?;
+    fs::create_dir_all(&folder).ok()?;
+    let path = folder.join(parent_id().to_string());
+    OpenOptions::new().create(true).append(true).open(path).ok()
+}
+
+/// Notes that there is a test run, in which it may be that nothing is skipped.
+pub fn note_test_run() {
+    drop(record());
+}
+
+/// What was skipped in the test run that ended last, in one line, and forgets it. None if there was no run.
+#[must_use]
+pub fn summary() -> Option<String> {
+    let folder = folder(1)?;
+    let runs = fs::read_dir(&folder).ok()?.flatten().map(|entry| entry.path());
+    let last = runs.max_by_key(|path| path.metadata().and_then(|file| file.modified()).ok())?;
+    let told = fs::read_to_string(last).ok()?;
+    let _ = fs::remove_dir_all(folder);
+    Some(in_one_line(&told))
+}
+
+fn in_one_line(told: &str) -> String {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, why) in told.lines().filter_map(|line| line.split_once(": ")) {
+        let names = reasons.entry(why).or_default();
+        // One of them may lack several things of the same sort.
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let mut names: Vec<&str> = reasons.values().flatten().copied().collect();
+    names.sort_unstable();
+    names.dedup();
+    let reasons: Vec<String> =
+        reasons.iter().map(|(why, names)| format!("{} because {why}", names.len())).collect();
+    match names.len() {
+        0 => "no test was skipped".to_owned(),
+        1 => format!("1 test was skipped: {}", reasons.join("; ")),
+        count => format!("{count} tests were skipped: {}", reasons.join("; ")),
+    }
+}
+
+/// Whether this is root, if only of a user namespace.
+#[must_use]
+pub fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// Whether this is root of a user namespace in which nobody else is.
+fn is_alone() -> bool {
+    std::env::var_os(ALONE).is_some()
+}
+
+/// Whether this is root as the tests were started, who owns what the machine trusts and may become anybody; says so if not.
+#[must_use]
+pub fn is_the_machines_root() -> bool {
+    let is = is_root() && !is_alone();
+    if !is {
+        skipped("it takes the machine's own root, and other users: run it as root");
+    }
+    is
+}
+
+/// Runs the test that is running anew, as root of a user namespace with a network and mounts of its own, after a line of the
+/// shell that prepares it.
+///
+/// # Panics
+/// If the test fails there.
+pub fn again_as_root(prepare: &str) {
+    let unshare = |words: &[&Path]| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net", "--mount", "sh", "-c"]);
+        command.arg(format!("{prepare} && exec \"$0\" \"$@\"")).args(words);
+        command.env(ALONE, "1").output()
+    };
+    match unshare(&[Path::new("true")]) {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => {
+            let why = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+            return skipped(&format!("no user namespace with a network can be made here: {why}"));
+        }
+        Err(error) => return skipped(&format!("there is no program unshare: {error}")),
+    }
+    let name = thread::current().name().unwrap_or_default().to_owned();
+    let program = std::env::current_exe().expect("a test knows its program");
+    let words = [program.as_path(), "--exact".as_ref(), name.as_ref(), "--nocapture".as_ref()];
+    let output = unshare(&words).expect("it could be called before");
+    let [stdout, stderr] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}{stderr}");
+    // What the test itself says that it skips is not to be lost.
+    let said = stderr.lines().filter_map(|line| line.strip_prefix(SAYS)?.split_once(": "));
+    said.for_each(|(name, why)| tell(name, why));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_names_each_reason_once() {
+        assert_eq!(in_one_line(""), "no test was skipped");
+        assert_eq!(in_one_line("a: no kernel\n"), "1 test was skipped: 1 because no kernel");
+        let told = "a: no kernel; build one\nb::c: no pie: old\na: no pie: old\nd: no kernel; build one\n\
+                    a: no kernel; build one\n";
+        let expected =
+            "3 tests were skipped: 2 because no kernel; build one; 2 because no pie: old";
+        assert_eq!(in_one_line(told), expected);
+    }
+}
