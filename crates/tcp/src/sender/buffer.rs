@@ -33,6 +33,15 @@ impl Sender {
     /// The connection is there: the program writes.
     pub(super) fn open_buffer(&mut self) {
         self.expand_buffer();
+        self.program_writes();
+    }
+
+    /// The program comes with more; if all before that has left, it was the program that kept the path from being filled
+    /// (Linux: `tcp_rate_check_app_limited`). So it is as a connection begins.
+    pub(super) fn program_writes(&mut self) {
+        if self.buffer.end - self.snd_nxt < u64::from(self.mss) && self.queued == 0 {
+            self.note_idleness();
+        }
         self.fill_buffer();
     }
 
@@ -53,7 +62,7 @@ impl Sender {
     }
 
     /// The program writes as much as there is room for.
-    pub(super) fn fill_buffer(&mut self) {
+    fn fill_buffer(&mut self) {
         let end = self.snd_una.saturating_add(self.buffer.full).min(self.write_end);
         self.buffer.end = self.buffer.end.max(end);
     }
@@ -72,11 +81,29 @@ impl Sender {
         if self.buffer.end - self.snd_una > self.buffer.low {
             return false;
         }
-        if self.buffer.end == self.snd_nxt && self.queued == 0 {
-            self.note_idleness();
-        }
         let before = self.buffer.end;
-        self.fill_buffer();
+        self.program_writes();
         self.buffer.end > before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dualq_units::Instant;
+
+    use super::*;
+    use crate::packet::Ack;
+    use crate::sender::SenderConfig;
+
+    #[test]
+    fn a_program_that_only_begins_limits_the_first_packets() {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.write(u64::MAX);
+        sender.transmit(Instant::ZERO, &mut |_| ());
+        let answer = Ack { syn: true, window: 65_160, ..Ack::default() };
+        sender.on_ack(Instant::ZERO + Duration::from_millis(40), &answer);
+        assert!(sender.rate.is_app_limited());
     }
 }

@@ -213,7 +213,7 @@ impl Sender {
     pub fn write(&mut self, bytes: u64) {
         self.write_end = self.write_end.saturating_add(bytes);
         if self.is_established() {
-            self.fill_buffer();
+            self.program_writes();
         }
     }
 

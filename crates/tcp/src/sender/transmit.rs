@@ -6,7 +6,9 @@ use dualq_units::{Ecn, Instant};
 use super::{Handshake, Pacing, Sender};
 use crate::cc::{CongestionControl, Event, State};
 use crate::packet::{Data, Transmission};
-use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED, RETRANSMITTED, SACKED, Segment};
+use crate::scoreboard::{
+    APP_LIMITED, EVER_RETRANSMITTED, FIRST_OF_PACKET, RETRANSMITTED, SACKED, Segment,
+};
 use crate::tick::instant;
 
 /// An aggregate holds about a millisecond at the pacing rate (Linux: `sk_pacing_shift`).
@@ -20,10 +22,10 @@ const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 const DEFER_DIVISOR: u32 = 3;
 const MILLISECOND_NS: u64 = 1_000_000;
 
-/// Kernel memory that a packet holds.
+/// Kernel memory that a packet holds; what carries no payload counts for nothing (Linux: `skb_set_tcp_pure_ack`).
 #[inline]
 const fn memory(payload: u32) -> u64 {
-    payload as u64 + PACKET_OVERHEAD
+    if payload == 0 { 0 } else { payload as u64 + PACKET_OVERHEAD }
 }
 
 /// How far sending new data got.
@@ -124,7 +126,6 @@ impl Sender {
             syn: false,
             cut: false,
         };
-        self.queued += memory(0);
         out(Transmission { data, departure: instant(now_ns) });
     }
 
@@ -159,7 +160,6 @@ impl Sender {
             syn: true,
             cut: false,
         };
-        self.queued += memory(0);
         out(Transmission { data, departure: instant(now_ns) });
     }
 
@@ -177,12 +177,24 @@ impl Sender {
         segments.max(self.control.min_gso_segments(&self.window)).min(most)
     }
 
-    /// TCP small queues: about two aggregates or a millisecond may wait in the sender's own queue.
+    /// TCP small queues: about two aggregates or a millisecond may wait in the sender's own queue; a second packet always
+    /// (Linux: `tcp_small_queue_check`, in whose count of bytes is one for the socket: two packets as long as the next are
+    /// enough).
     #[inline]
     fn small_queue_is_full(&mut self, payload: u32, shift: u32) -> bool {
         let limit = (2 * memory(payload)).max(self.window.pacing_rate >> PACING_SHIFT) << shift;
-        self.throttled = self.queued > limit && self.board.packets_out() > 1;
+        self.throttled = self.queued >= limit && self.board.last_packet > self.board.first;
         self.throttled
+    }
+
+    /// Something with payload is about to leave (Linux: `tcp_event_data_sent`).
+    #[inline]
+    fn note_start(&mut self, now_ns: u64) {
+        if self.board.in_flight() == 0 {
+            let context = self.context(now_ns);
+            self.window.app_limited = self.rate.is_app_limited();
+            self.control.on_event(&mut self.window, &context, Event::TransmitStart);
+        }
     }
 
     /// Whether TCP's own pacing says to wait; sets its timer then.
@@ -243,7 +255,8 @@ impl Sender {
         out(Transmission { data, departure: instant(departure_ns) });
     }
 
-    /// Retransmits up to `most` segments from `number` on, of those that are alike.
+    /// Retransmits the packet that begins with `number`, or its first `most` segments: what was sent apart is never put together
+    /// again, and what is sent alone now is a packet of its own from then on (Linux: `tcp_retransmit_skb`, `tcp_fragment`).
     fn retransmit(
         &mut self,
         now_ns: u64,
@@ -251,20 +264,13 @@ impl Sender {
         most: u32,
         out: &mut impl FnMut(Transmission),
     ) {
-        let head = *self.board.get(number);
-        let skip = if head.has(crate::scoreboard::LOST) { SACKED | RETRANSMITTED } else { SACKED };
-        let mut count = 0;
-        let mut payload = 0;
-        while count < most && number + u64::from(count) < self.board.next {
-            let segment = self.board.get(number + u64::from(count));
-            let alike = !segment.has(skip)
-                && segment.has(crate::scoreboard::LOST) == head.has(crate::scoreboard::LOST);
-            if !alike && count > 0 {
-                break;
-            }
-            payload += segment.payload;
-            count += 1;
-        }
+        let count = self.board.packet_length(number).min(most);
+        let end = number + u64::from(count);
+        self.board.cut_packet(number);
+        self.board.cut_packet(end);
+        let start = self.board.get(number).start();
+        let payload = (self.board.get(end - 1).end - start) as u32;
+        self.note_start(now_ns);
         let departure = self.schedule_departure(now_ns, payload);
         let stamp = self.rate.stamp(departure, self.board.packets_out());
         let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
@@ -284,7 +290,7 @@ impl Sender {
         if matches!(recovery.state, State::Cwr | State::Recovery) {
             recovery.prr_out += count;
         }
-        self.emit(departure, head.start(), payload, count, false, out);
+        self.emit(departure, start, payload, count, false, out);
     }
 
     fn transmit_lost(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
@@ -294,7 +300,12 @@ impl Sender {
                 break;
             }
             let room = self.window.cwnd.saturating_sub(self.board.in_flight());
-            if room == 0 || self.small_queue_is_full(self.board.get(number).payload, 1) {
+            if room == 0 {
+                break;
+            }
+            let last = number + u64::from(self.board.packet_length(number)) - 1;
+            let length = self.board.get(last).end - self.board.get(number).start();
+            if self.small_queue_is_full(length as u32, 1) {
                 break;
             }
             head_sent |= number == self.board.first;
@@ -306,11 +317,6 @@ impl Sender {
     }
 
     fn transmit_new(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
-        if self.board.packets_out() == 0 && self.snd_nxt < self.buffer.end {
-            let context = self.context(now_ns);
-            self.window.app_limited = self.rate.is_app_limited();
-            self.control.on_event(&mut self.window, &context, Event::TransmitStart);
-        }
         let most = self.gso_segments();
         let mut sent = 0;
         let mut held = Held::No;
@@ -337,9 +343,6 @@ impl Sender {
                 self.recovery.prr_out += sent;
             }
             self.schedule_loss_probe(now_ns, false);
-        }
-        if self.snd_nxt == self.write_end {
-            self.note_idleness();
         }
     }
 
@@ -431,10 +434,12 @@ impl Sender {
         segments: u32,
         out: &mut impl FnMut(Transmission),
     ) {
+        self.note_start(now_ns);
         let departure = self.schedule_departure(now_ns, payload);
         let packets_before = self.board.packets_out();
         let stamp = self.rate.stamp(departure, packets_before);
-        let flags = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
+        let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
+        let mut flags = app_limited | FIRST_OF_PACKET;
         let seq = self.snd_nxt;
         let mut rest = payload;
         while rest > 0 {
@@ -442,6 +447,7 @@ impl Sender {
             rest -= part;
             self.snd_nxt += u64::from(part);
             self.board.push(Segment { end: self.snd_nxt, stamp, payload: part, flags });
+            flags = app_limited;
         }
         if payload < segments * self.mss {
             self.short_end = self.snd_nxt;
@@ -483,5 +489,29 @@ impl Sender {
             }
         }
         self.restart_retransmission_timer(now_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::SenderConfig;
+
+    #[test]
+    fn two_packets_as_long_as_the_next_fill_a_small_queue() {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.window.pacing_rate = 1_000;
+        sender.queued = 2 * memory(2_896);
+        sender.board.last_packet = 2;
+        assert!(sender.small_queue_is_full(2_896, 0));
+        assert!(!sender.small_queue_is_full(4_344, 0));
+        assert!(
+            !sender.small_queue_is_full(2_896, 1),
+            "what is sent again may wait in twice the number"
+        );
+        // Of one packet under way nobody waits for the end, however many segments it has.
+        sender.board.last_packet = 0;
+        sender.board.next = 40;
+        assert!(!sender.small_queue_is_full(1_448, 0));
     }
 }
