@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dualq_qdisc::disciplines::fq;
 use dualq_qdisc::disciplines::pool::Chain;
-use dualq_qdisc::{Device as Interface, QdiscLine, Spec};
+use dualq_qdisc::{QdiscLine, Spec};
 use dualq_tcp::{
     Algorithm, Data, HEADER_BYTES, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Tick,
     Transmission,
@@ -121,10 +121,10 @@ impl Connection {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Device {
     pub(crate) pacing: Pacing,
+    /// How much later than it wanted the queue wakes to let go what was held back.
+    pub(crate) slack_ns: u64,
     /// Loss of whole packets, aggregates or not.
     pub(crate) loss: Loss,
-    /// How late its timer lets go what was held back until its departure time (Linux: `fq`'s `timer_slack`).
-    pub(crate) slack_ns: u64,
 }
 
 impl Device {
@@ -132,8 +132,8 @@ impl Device {
     ///
     /// A sender's interface is as fast as need be, so that nothing waits there but for its departure time. How long a FIFO
     /// or `netem` may become makes no difference then, nor which of `fq`'s flows goes first; on real Linux neither.
-    pub(crate) fn of(line: &QdiscLine, interface: &Interface) -> Result<Self, Unmodelled> {
-        let plain = Self { pacing: Pacing::OnDemand, loss: Loss::NONE, slack_ns: 0 };
+    pub(crate) fn of(line: &QdiscLine) -> Result<Self, Unmodelled> {
+        let plain = Self { pacing: Pacing::OnDemand, slack_ns: 0, loss: Loss::NONE };
         let refuse = |right| {
             let what = format!("{:?}", line.text());
             Err(Unmodelled::SenderQdisc { what, right })
@@ -148,6 +148,7 @@ impl Device {
                     weights: options.weights,
                     quantum: options.quantum,
                     initial_quantum: options.initial_quantum,
+                    timer_slack: options.timer_slack,
                     ..fq::Options::default()
                 };
                 if *options != orders {
@@ -157,7 +158,7 @@ impl Device {
                 if options.pacing == Some(false) {
                     return Ok(plain);
                 }
-                let slack = fq::Config::new(interface).timer_slack;
+                let slack = options.timer_slack.unwrap_or(fq::TIMER_SLACK);
                 Ok(Self { pacing: Pacing::ByQueue, slack_ns: slack.as_nanos() as u64, ..plain })
             }
             Spec::Pfifo { .. } | Spec::Bfifo { .. } | Spec::PfifoFast(_) => Ok(plain),

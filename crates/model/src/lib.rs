@@ -4,7 +4,6 @@
 //! test; receivers; a way back that only delays. The outcome is a function of the scenario and the seed.
 #![forbid(unsafe_code)]
 
-use dualq_qdisc::Device as Interface;
 use dualq_scenario::{Event, Outcome, Scenario};
 
 mod agenda;
@@ -45,7 +44,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Unmodelled> {
     if let Some(kind) = scenario.link.qdisc.spec().unmodelled() {
         return Err(Unmodelled::Qdisc(kind));
     }
-    Device::of(&scenario.sender.qdisc, &Interface::ethernet(scenario.link.mtu))?;
+    Device::of(&scenario.sender.qdisc)?;
     let flows = scenario.flow.iter().map(|group| group.cc);
     for cc in flows.chain(scenario.probe.iter().map(|probe| probe.cc)) {
         connection::algorithm(cc)?;

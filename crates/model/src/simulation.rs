@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dualq_qdisc::disciplines::pool::Pool;
 use dualq_qdisc::{Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64};
-use dualq_tcp::{Ack, MIN_ACK_DELAY, Tick, Transmission};
+use dualq_tcp::{Ack, MIN_ACK_DELAY, Pacing, Tick, Transmission};
 use dualq_units::Instant;
 use prefetch_index::prefetch_index;
 
@@ -71,7 +71,7 @@ impl<'a> Simulation<'a> {
         let mut random = SplitMix64::new(seed);
         let mut draw = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
         let interface = Interface::ethernet(scenario.link.mtu);
-        let device = Device::of(&scenario.sender.qdisc, &interface)?;
+        let device = Device::of(&scenario.sender.qdisc)?;
         let spec = scenario.link.qdisc.spec();
         let queue = spec
             .build(&interface, SplitMix64::new(draw()), Instant::ZERO)
@@ -445,7 +445,8 @@ impl<'a> Simulation<'a> {
             let leaving = &mut self.leaving;
             let sender = &mut self.connections[number as usize].sender;
             sender.transmit(now, &mut |transmission| leaving.push(transmission));
-            if !self.release(number) {
+            // What is held back goes when more is put in, or with the queue's own timer.
+            if self.leaving.is_empty() || !self.release(number) {
                 break;
             }
         }
@@ -469,7 +470,10 @@ impl<'a> Simulation<'a> {
                 self.leaving.get(passed)
             };
             let Some(transmission) = next.copied() else { break };
-            if transmission.departure.as_nanos() > self.now_ns {
+            // Only fq honours departure times.
+            if self.device.pacing == Pacing::ByQueue
+                && transmission.departure.as_nanos() > self.now_ns
+            {
                 break;
             }
             if waits {
@@ -487,8 +491,8 @@ impl<'a> Simulation<'a> {
             self.waiting.push(device, transmission);
         }
         if let Some(front) = self.waiting.first(device) {
-            let timer_ns = front.departure.as_nanos() + self.device.slack_ns;
-            self.agenda.arm(number, Cause::Departure, timer_ns);
+            let wakes_ns = front.departure.as_nanos() + self.device.slack_ns;
+            self.agenda.arm(number, Cause::Departure, wakes_ns);
         }
         more
     }

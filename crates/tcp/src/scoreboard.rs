@@ -15,8 +15,8 @@ pub(crate) const RETRANSMITTED: u8 = 4;
 pub(crate) const EVER_RETRANSMITTED: u8 = 8;
 /// The application limited what was sent when it was sent last.
 pub(crate) const APP_LIMITED: u8 = 16;
-/// The first of its packet.
-pub(crate) const FIRST: u8 = 32;
+/// Sent as the first of its packet, the last time: what lies before it never travels with it again.
+pub(crate) const FIRST_OF_PACKET: u8 = 32;
 
 /// Room for the first segments. It grows and shrinks with what is outstanding, for the sake of ten thousand flows.
 const MIN_SEGMENTS: usize = 8;
@@ -59,6 +59,8 @@ pub(crate) struct Scoreboard {
     pub(crate) retrans_out: u32,
     /// Below this number nothing waits to be retransmitted.
     pub(crate) retransmit_from: u64,
+    /// Where the newest packet begins.
+    pub(crate) last_packet: u64,
     /// One more than the number of the highest selectively acknowledged segment.
     pub(crate) sack_end: u64,
     /// What the last acknowledgement's blocks said: no need to look at that again.
@@ -75,6 +77,7 @@ impl Scoreboard {
             lost_out: 0,
             retrans_out: 0,
             retransmit_from: 0,
+            last_packet: 0,
             sack_end: 0,
             seen: [SackBlock::default(); 3],
         }
@@ -120,6 +123,26 @@ impl Scoreboard {
         &mut self.ring[number as usize & mask]
     }
 
+    /// How many segments from `number` on are of one packet: those that were sent together, none of them acknowledged since
+    /// nor sent again alone.
+    #[inline]
+    pub(crate) fn packet_length(&self, number: u64) -> u32 {
+        let mut end = number + 1;
+        while end < self.next && !self.get(end).has(SACKED | FIRST_OF_PACKET) {
+            end += 1;
+        }
+        (end - number) as u32
+    }
+
+    /// Cuts a packet before `number`.
+    #[inline]
+    pub(crate) fn cut_packet(&mut self, number: u64) {
+        if number < self.next {
+            self.get_mut(number).flags |= FIRST_OF_PACKET;
+            self.last_packet = self.last_packet.max(number);
+        }
+    }
+
     /// Appends a new segment.
     #[inline]
     pub(crate) fn push(&mut self, segment: Segment) {
@@ -128,6 +151,9 @@ impl Scoreboard {
         }
         let number = self.next;
         self.next += 1;
+        if segment.has(FIRST_OF_PACKET) {
+            self.last_packet = number;
+        }
         *self.get_mut(number) = segment;
     }
 
@@ -234,7 +260,8 @@ impl Scoreboard {
                 self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
                 self.sacked_out += 1;
                 let entry = self.get_mut(number);
-                entry.flags = (segment.flags & (EVER_RETRANSMITTED | APP_LIMITED | FIRST)) | SACKED;
+                let kept = EVER_RETRANSMITTED | APP_LIMITED | FIRST_OF_PACKET;
+                entry.flags = (segment.flags & kept) | SACKED;
                 self.sack_end = self.sack_end.max(number + 1);
             }
             number += 1;

@@ -44,6 +44,12 @@ impl Tick {
         (micros * 1_000).div_ceil(self.nanos) as u32
     }
 
+    /// Nanoseconds in jiffies, rounded down (Linux: `nsecs_to_jiffies`).
+    #[inline]
+    pub(crate) const fn whole_jiffies_in(self, nanos: u64) -> u32 {
+        (nanos / self.nanos) as u32
+    }
+
     /// Jiffies in microseconds.
     #[inline]
     pub(crate) const fn micros_in(self, jiffies: u32) -> u64 {
@@ -96,5 +102,7 @@ mod tests {
         assert_eq!(tick.expiry(0, 100), 1_040_000_000);
         assert_eq!(tick.hertz(), 100);
         assert_eq!(tick.jiffies_in(10_001), 2);
+        assert_eq!(tick.whole_jiffies_in(9_999_999), 0);
+        assert_eq!(tick.whole_jiffies_in(20_000_000), 2);
     }
 }

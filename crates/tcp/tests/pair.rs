@@ -336,6 +336,50 @@ fn one_loss_is_repaired_by_one_retransmission() {
 }
 
 #[test]
+fn what_was_sent_apart_is_sent_again_apart() {
+    const MSS: u32 = 1448;
+    let mut sender = Sender::new(SenderConfig::default());
+    sender.write(10 * u64::from(MSS));
+    let send = |sender: &mut Sender, now_ms: u64| {
+        let mut sent = Vec::new();
+        let now = Instant::ZERO + Duration::from_millis(now_ms);
+        sender.transmit(now, &mut |transmission| sent.push(transmission.data));
+        for data in &sent {
+            sender.on_departure(data.payload);
+        }
+        sent.iter().map(|data| (data.seq as u32 / MSS, data.payload / MSS)).collect::<Vec<_>>()
+    };
+    let ack = |segments: u32, now_ms: u64| Ack {
+        ack: u64::from(segments * MSS),
+        window: 1 << 20,
+        echo_ms: now_ms as u32,
+        ..Ack::default()
+    };
+    send(&mut sender, 0);
+    sender.on_ack(Instant::ZERO + Duration::from_millis(1), &Ack { syn: true, ..ack(0, 0) });
+    assert_eq!(send(&mut sender, 1), [(0, 0), (0, 5), (5, 5)]);
+    // Everything is lost. The loss probe is a packet of its own, and so is the first segment after the timeout.
+    let timeout = |sender: &mut Sender| {
+        let now = sender.next_timer();
+        sender.on_timer(now);
+        now.as_nanos() / 1_000_000
+    };
+    let now_ms = timeout(&mut sender);
+    assert_eq!(send(&mut sender, now_ms), [(9, 1)]);
+    let now_ms = timeout(&mut sender);
+    assert_eq!(send(&mut sender, now_ms), [(0, 1)]);
+    let mut answered = |segments: u32, later_ms: u64| {
+        let now_ms = now_ms + later_ms;
+        sender.on_ack(Instant::ZERO + Duration::from_millis(now_ms), &ack(segments, now_ms));
+        send(&mut sender, now_ms)
+    };
+    assert_eq!(answered(1, 1), [(1, 2)]);
+    // There is room for four, but the first packet ends after two.
+    assert_eq!(answered(3, 2), [(3, 2), (5, 2)]);
+    assert_eq!(answered(7, 3), [(7, 2), (9, 1)]);
+}
+
+#[test]
 fn a_lost_tail_is_probed_before_the_timeout() {
     let mut pair = Pair::new(Algorithm::Cubic, false, Network::clean(40, 50), 1);
     pair.sender.write(5 * 1448);

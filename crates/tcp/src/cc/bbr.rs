@@ -434,8 +434,9 @@ impl Bbr {
             self.min_rtt_jiffies = jiffies;
         }
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
-            self.save_cwnd(window);
+            // In this order, so that the largest window ever saved is the one to return to.
             self.mode = Mode::ProbeRtt;
+            self.save_cwnd(window);
             self.probe_rtt_done = None;
         }
         if self.mode == Mode::ProbeRtt {
@@ -697,6 +698,18 @@ mod tests {
         }
         assert_eq!(path.bbr.mode, Mode::ProbeBandwidth);
         assert!(path.window.cwnd > 100);
+    }
+
+    #[test]
+    fn the_largest_window_ever_saved_is_the_one_to_return_to() {
+        let mut path = Path::new(4_000);
+        for _ in 0..40 {
+            path.round();
+        }
+        path.bbr.prior_cwnd = 5_000;
+        path.seen.now_ns += 10_100_000_000;
+        path.round();
+        assert_eq!((path.bbr.mode, path.bbr.prior_cwnd), (Mode::ProbeRtt, 5_000));
     }
 
     #[test]

@@ -20,6 +20,8 @@ const MAX_ACK_DELAY_US: u64 = 200_000;
 /// The delay of compressed SACKs: a third of the round trip, 1 ms at most, 44 in a row (Linux: `tcp_comp_sack_*`).
 const MAX_COMPRESSION_NS: u64 = 1_000_000;
 const COMPRESSION_RTT_PERCENT: u64 = 33;
+/// By how much its timer is late (Linux: `tcp_comp_sack_slack_ns`).
+const COMPRESSION_SLACK_NS: u64 = 10_000;
 const MAX_COMPRESSED: u32 = 44;
 const DUPLICATES_BEFORE_COMPRESSION: u32 = 3;
 /// Empty segments outside of the window are answered at most this often (Linux: `tcp_invalid_ratelimit`).
@@ -389,7 +391,8 @@ impl Receiver {
         self.compressed += 1;
         if self.compression_timer_ns == u64::MAX {
             let share_ns = self.buffer.rtt_us() * 1_000 * COMPRESSION_RTT_PERCENT / 100;
-            self.compression_timer_ns = now_ns + share_ns.min(MAX_COMPRESSION_NS);
+            self.compression_timer_ns =
+                now_ns + share_ns.min(MAX_COMPRESSION_NS) + COMPRESSION_SLACK_NS;
         }
     }
 

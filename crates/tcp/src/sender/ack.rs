@@ -6,7 +6,7 @@ use super::{Handshake, Sender};
 use crate::cc::{Algorithm, CongestionControl, Controller, State};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rate::SampleBuilder;
-use crate::scoreboard::{EVER_RETRANSMITTED, FIRST, SACKED};
+use crate::scoreboard::{EVER_RETRANSMITTED, FIRST_OF_PACKET, SACKED};
 
 /// The header's 16 bits with the largest scale (RFC 7323 §2.3): no acknowledgement can offer more.
 const MAX_WINDOW: u64 = 65_535 << 14;
@@ -285,7 +285,7 @@ impl Sender {
     ) {
         while self.board.first < self.board.next && self.board.get(self.board.first).end <= ack {
             let segment = self.board.pop();
-            self.buffer.free(segment.payload, segment.has(FIRST));
+            self.buffer.free(segment.payload, segment.has(FIRST_OF_PACKET));
             found.acked = true;
             times.count += 1;
             if segment.has(EVER_RETRANSMITTED) {

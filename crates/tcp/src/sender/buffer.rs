@@ -168,7 +168,10 @@ impl Sender {
         if self.buffer.memory + self.buffer.memory / 2 > self.buffer.size {
             return false;
         }
-        if self.buffer.end == self.snd_nxt && self.queued == self.passing {
+        // If all before has left, it was the program that kept the path from being filled (Linux:
+        // `tcp_rate_check_app_limited`). So it is as a connection begins.
+        let unsent = self.buffer.end - self.snd_nxt;
+        if unsent < u64::from(self.mss) && self.queued == self.passing {
             self.note_idleness();
         }
         true
@@ -183,7 +186,13 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use dualq_units::Instant;
+
     use super::*;
+    use crate::packet::Ack;
+    use crate::sender::SenderConfig;
 
     const MSS: u64 = 1448;
     const GOAL: u64 = 22 * MSS;
@@ -236,5 +245,16 @@ mod tests {
         buffer.take(3 * MSS);
         assert_eq!(buffer.head(3 * MSS, MSS), (GOAL, true));
         assert_eq!(buffer.memory, GOAL + 2 * PACKET_OVERHEAD);
+    }
+    #[test]
+    fn a_program_that_only_begins_limits_the_first_packets() {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.write(u64::MAX);
+        sender.transmit(Instant::ZERO, &mut |_| ());
+        let answer = Ack { syn: true, window: 65_160, ..Ack::default() };
+        let later = Instant::ZERO + Duration::from_millis(40);
+        sender.on_ack(later, &answer);
+        sender.transmit(later, &mut |_| ());
+        assert!(sender.rate.is_app_limited());
     }
 }

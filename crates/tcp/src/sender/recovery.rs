@@ -226,9 +226,10 @@ impl Sender {
     /// A retransmission timeout: all but what was sent recently is deemed lost.
     pub(super) fn enter_loss(&mut self, now_ns: u64) {
         let new_recovery = self.recovery.state < State::Recovery;
+        let head_end = self.board.first + u64::from(self.board.packet_length(self.board.first));
         for number in self.board.first..self.board.next {
             let sent_ns = self.board.get(number).stamp.sent_ns;
-            if number == self.board.first || self.rack.is_late(now_ns, sent_ns) {
+            if number < head_end || self.rack.is_late(now_ns, sent_ns) {
                 self.rate.lost += u64::from(self.board.mark_lost(number));
             }
         }

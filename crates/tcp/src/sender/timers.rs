@@ -78,10 +78,15 @@ impl Sender {
         }
     }
 
+    /// What pacing holds back is not late: a timer that waits for its acknowledgement has the whole jiffies of that on top
+    /// (Linux: `tcp_pacing_delay`).
+    fn start_paced_timer(&mut self, now_ns: u64, kind: Kind, jiffies: u32) {
+        let held_ns = self.departure_ns.saturating_sub(now_ns);
+        self.start_timer(now_ns, kind, jiffies + self.config.tick.whole_jiffies_in(held_ns));
+    }
+
     fn start_timer(&mut self, now_ns: u64, kind: Kind, jiffies: u32) {
-        // What pacing holds back is not late.
-        let held_us = self.departure_ns.saturating_sub(now_ns) / 1_000;
-        let jiffies = jiffies.max(1) + self.config.tick.jiffies_in(held_us);
+        let jiffies = jiffies.max(1);
         self.timers.kind = kind;
         self.timers.deadline_ns = self.config.tick.expiry(now_ns, jiffies);
     }
@@ -108,7 +113,7 @@ impl Sender {
         let tick = self.config.tick;
         let base = self.rtt.timeout.max(tick.jiffies_in(RTO_MIN_US));
         let jiffies = base.saturating_mul(1 << self.recovery.window_probe_doublings);
-        self.start_timer(now_ns, Kind::WindowProbe, jiffies.min(tick.jiffies_in(RTO_MAX_US)));
+        self.start_paced_timer(now_ns, Kind::WindowProbe, jiffies.min(tick.jiffies_in(RTO_MAX_US)));
     }
 
     /// An acknowledgement while nothing is under way: has the window opened (Linux: `tcp_ack_probe`)?
@@ -148,17 +153,12 @@ impl Sender {
         } else {
             self.rtt.timeout
         };
-        self.start_timer(now_ns, Kind::Retransmission, jiffies);
-    }
-
-    /// From now on, whatever ran before.
-    pub(super) fn start_retransmission_timer(&mut self, now_ns: u64) {
-        self.start_timer(now_ns, Kind::Retransmission, self.rtt.timeout);
+        self.start_paced_timer(now_ns, Kind::Retransmission, jiffies);
     }
 
     pub(super) fn retransmitted_head(&mut self, now_ns: u64) {
         if self.timers.kind != Kind::Reordering {
-            self.start_retransmission_timer(now_ns);
+            self.start_paced_timer(now_ns, Kind::Retransmission, self.rtt.timeout);
         }
     }
 
@@ -193,7 +193,7 @@ impl Sender {
         if timeout_us > 0 {
             jiffies = jiffies.min(self.config.tick.jiffies_in(timeout_us as u64));
         }
-        self.start_timer(now_ns, Kind::LossProbe, jiffies);
+        self.start_paced_timer(now_ns, Kind::LossProbe, jiffies);
         true
     }
 
@@ -206,7 +206,7 @@ impl Sender {
         self.recovery.timeouts_in_row += 1;
         self.rtt.back_off(self.config.tick);
         self.head_due = true;
-        self.start_retransmission_timer(now_ns);
+        self.start_timer(now_ns, Kind::Retransmission, self.rtt.timeout);
     }
 
     fn on_reordering_timeout(&mut self, now_ns: u64) {
@@ -222,5 +222,29 @@ impl Sender {
         if self.timers.kind != Kind::Retransmission {
             self.restart_retransmission_timer(now_ns);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::SenderConfig;
+
+    #[test]
+    fn pacing_puts_timers_off_by_whole_jiffies_only() {
+        let mut sender = Sender::new(SenderConfig::default());
+        let mut fires = |departure_ns, paced: bool| {
+            sender.departure_ns = departure_ns;
+            if paced {
+                sender.start_paced_timer(0, Kind::LossProbe, 5);
+            } else {
+                sender.start_timer(0, Kind::Reordering, 5);
+            }
+            sender.next_timer().as_nanos() / 1_000_000
+        };
+        assert_eq!(fires(0, true), 60);
+        assert_eq!(fires(9_999_999, true), 60);
+        assert_eq!(fires(10_000_000, true), 70);
+        assert_eq!(fires(10_000_000, false), 60);
     }
 }

@@ -7,7 +7,7 @@ use super::{Handshake, Pacing, Sender};
 use crate::cc::{CongestionControl, Event, State};
 use crate::packet::{Data, Transmission};
 use crate::scoreboard::{
-    APP_LIMITED, EVER_RETRANSMITTED, FIRST, LOST, RETRANSMITTED, SACKED, Segment,
+    APP_LIMITED, EVER_RETRANSMITTED, FIRST_OF_PACKET, RETRANSMITTED, SACKED, Segment,
 };
 use crate::tick::instant;
 
@@ -15,17 +15,19 @@ use crate::tick::instant;
 const PACING_SHIFT: u32 = 10;
 /// On paths shorter than this many microseconds times 2ⁿ aggregates grow beyond that (Linux: `tcp_tso_rtt_log`).
 const GSO_RTT_SHIFT: u32 = 9;
-/// The first packets of a connection are not paced.
+/// What of the largest aggregate is kept for headers (Linux: `sk_setup_caps`).
+const GSO_HEADERS: u64 = 321;
+/// Nothing follows the first packets of a connection later than they leave (Linux: `tcp_update_skb_after_send`).
 const UNPACED_SEGMENTS: u64 = 10;
 const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 /// An aggregate waits for a fuller window if at least a third of the window can go (Linux: `tcp_tso_win_divisor`).
 const DEFER_DIVISOR: u32 = 3;
 const MILLISECOND_NS: u64 = 1_000_000;
 
-/// Kernel memory that a packet holds.
+/// Kernel memory that a packet holds; what carries no payload counts for nothing (Linux: `skb_set_tcp_pure_ack`).
 #[inline]
 const fn memory(payload: u32) -> u64 {
-    payload as u64 + PACKET_OVERHEAD
+    if payload == 0 { 0 } else { payload as u64 + PACKET_OVERHEAD }
 }
 
 /// What is left of the packet that is sent next.
@@ -48,7 +50,6 @@ impl Sender {
     /// Sends what may be sent at `now`, packet by packet. To be called after every other call that changed something.
     pub fn transmit(&mut self, now: Instant, out: &mut impl FnMut(Transmission)) {
         let now_ns = now.as_nanos();
-        self.throttled = false;
         self.passing = 0;
         if !self.is_established() {
             self.transmit_syn(now_ns, out);
@@ -141,16 +142,15 @@ impl Sender {
             syn: false,
             cut: false,
         };
-        self.enqueue(now_ns, now_ns, 0);
         out(Transmission { data, departure: instant(now_ns) });
     }
 
-    /// A packet of `payload` bytes has left the queue of the sender's interface. Returns whether more waits for that:
-    /// then [`transmit`](Self::transmit) is to be called.
+    /// A packet of `payload` bytes has left the queue of the sender's interface. Returns whether more waited for that at any
+    /// time since the last one left: then [`transmit`](Self::transmit) is to be called (Linux: `tcp_wfree`).
     #[inline]
     pub fn on_departure(&mut self, payload: u32) -> bool {
         self.queued = self.queued.saturating_sub(memory(payload));
-        self.throttled
+        std::mem::take(&mut self.throttled)
     }
 
     fn transmit_syn(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
@@ -176,14 +176,13 @@ impl Sender {
             syn: true,
             cut: false,
         };
-        self.enqueue(now_ns, now_ns, 0);
         out(Transmission { data, departure: instant(now_ns) });
     }
 
     /// Segments that an aggregate may have.
     #[inline]
     fn gso_segments(&self) -> u32 {
-        let max_bytes = self.config.max_gso.0;
+        let max_bytes = self.config.max_gso.0.saturating_sub(GSO_HEADERS);
         let mut bytes = self.window.pacing_rate >> PACING_SHIFT;
         let shortness = self.rtt.min_us >> GSO_RTT_SHIFT;
         if shortness < 32 {
@@ -194,13 +193,25 @@ impl Sender {
         segments.max(self.control.min_gso_segments(&self.window)).min(most)
     }
 
-    /// TCP small queues: about two aggregates or a millisecond may wait in the sender's own queue. Linux counts what waits from
-    /// one on (`sk_wmem_alloc`), so that two aggregates of the same size are too many.
+    /// TCP small queues: about two aggregates or a millisecond may wait in the sender's own queue, or what is the only packet
+    /// under way (Linux: `tcp_small_queue_check`, in whose count of bytes is one for the socket: two packets as long as the next
+    /// are enough).
     #[inline]
     fn small_queue_is_full(&mut self, payload: u32, shift: u32) -> bool {
         let limit = (2 * memory(payload)).max(self.window.pacing_rate >> PACING_SHIFT) << shift;
-        self.throttled = self.queued - self.passing >= limit && self.board.packets_out() > 1;
-        self.throttled
+        let full = self.queued - self.passing >= limit && self.board.last_packet > self.board.first;
+        self.throttled |= full;
+        full
+    }
+
+    /// Something with payload is about to leave (Linux: `tcp_event_data_sent`).
+    #[inline]
+    fn note_start(&mut self, now_ns: u64) {
+        if self.board.in_flight() == 0 {
+            let context = self.context(now_ns);
+            self.window.app_limited = self.rate.is_app_limited();
+            self.control.on_event(&mut self.window, &context, Event::TransmitStart);
+        }
     }
 
     /// Whether TCP's own pacing says to wait; sets its timer then.
@@ -216,12 +227,13 @@ impl Sender {
 
     /// When a packet of `payload` bytes departs, and the bookkeeping of pacing.
     #[inline]
-    fn schedule_departure(&mut self, now_ns: u64, payload: u32) -> u64 {
+    fn schedule_departure(&mut self, now_ns: u64, payload: u32, segments: u32) -> u64 {
         let prior = self.departure_ns;
         let departure = prior.max(now_ns);
         self.departure_ns = departure;
         let rate = self.window.pacing_rate;
-        if self.is_paced() && rate != u64::MAX && self.stats.segments >= UNPACED_SEGMENTS {
+        let sent = self.stats.segments + u64::from(segments);
+        if self.is_paced() && rate != u64::MAX && sent >= UNPACED_SEGMENTS {
             let mut length = u64::from(payload) * 1_000_000_000 / rate.max(1);
             // What came late may be made up for, by half.
             length -= (length / 2).min(departure - prior);
@@ -269,25 +281,8 @@ impl Sender {
         }
     }
 
-    /// How many segments from `number` on are alike, and their payload: what is left of the packet that they were sent in.
-    /// Packets are not put together to be sent again.
-    fn run(&self, number: u64) -> (u32, u32) {
-        let head = self.board.get(number);
-        let skip = if head.has(LOST) { SACKED | RETRANSMITTED } else { SACKED };
-        let (mut count, mut payload) = (1, head.payload);
-        while number + u64::from(count) < self.board.next {
-            let segment = self.board.get(number + u64::from(count));
-            if segment.has(skip | FIRST) || segment.has(LOST) != head.has(LOST) {
-                break;
-            }
-            payload += segment.payload;
-            count += 1;
-        }
-        (count, payload)
-    }
-
-    /// Retransmits up to `most` segments of the packet of which `number` is the first that is left (Linux:
-    /// `__tcp_retransmit_skb`).
+    /// Retransmits the packet that begins with `number`, or its first `most` segments: what was sent apart is never put together
+    /// again, and what is sent alone now is a packet of its own from then on (Linux: `tcp_retransmit_skb`, `tcp_fragment`).
     fn retransmit(
         &mut self,
         now_ns: u64,
@@ -295,15 +290,18 @@ impl Sender {
         most: u32,
         out: &mut impl FnMut(Transmission),
     ) {
-        let head = *self.board.get(number);
-        let (mut count, mut payload) = self.run(number);
-        if count > most {
-            // What is cut off is a packet of its own from now on.
-            self.board.get_mut(number + u64::from(most)).flags |= FIRST;
+        let whole = self.board.packet_length(number);
+        let count = whole.min(most);
+        let end = number + u64::from(count);
+        self.board.cut_packet(number);
+        if count < whole {
             self.buffer.cut_again();
-            (count, payload) = self.run(number);
         }
-        let departure = self.schedule_departure(now_ns, payload);
+        self.board.cut_packet(end);
+        let start = self.board.get(number).start();
+        let payload = (self.board.get(end - 1).end - start) as u32;
+        self.note_start(now_ns);
+        let departure = self.schedule_departure(now_ns, payload, count);
         let stamp = self.rate.stamp(departure, self.board.packets_out());
         let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
         for offset in 0..u64::from(count) {
@@ -323,7 +321,7 @@ impl Sender {
             recovery.prr_out += count;
         }
         self.enqueue(now_ns, departure, payload);
-        self.emit(departure, head.start(), payload, count, false, out);
+        self.emit(departure, start, payload, count, false, out);
     }
 
     fn transmit_lost(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
@@ -333,7 +331,12 @@ impl Sender {
                 break;
             }
             let room = self.window.cwnd.saturating_sub(self.board.in_flight());
-            if room == 0 || self.small_queue_is_full(self.run(number).1, 1) {
+            if room == 0 {
+                break;
+            }
+            let last = number + u64::from(self.board.packet_length(number)) - 1;
+            let length = self.board.get(last).end - self.board.get(number).start();
+            if self.small_queue_is_full(length as u32, 1) {
                 break;
             }
             head_sent |= number == self.board.first;
@@ -345,11 +348,6 @@ impl Sender {
     }
 
     fn transmit_new(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
-        if self.board.packets_out() == 0 && self.snd_nxt < self.buffer.end {
-            let context = self.context(now_ns);
-            self.window.app_limited = self.rate.is_app_limited();
-            self.control.on_event(&mut self.window, &context, Event::TransmitStart);
-        }
         let most = self.gso_segments();
         let mut sent = 0;
         let mut held = Held::No;
@@ -377,9 +375,6 @@ impl Sender {
                 self.recovery.prr_out += sent;
             }
             self.schedule_loss_probe(now_ns, false);
-        }
-        if self.snd_nxt == self.write_end {
-            self.note_idleness();
         }
     }
 
@@ -475,19 +470,20 @@ impl Sender {
         segments: u32,
         out: &mut impl FnMut(Transmission),
     ) {
-        let departure = self.schedule_departure(now_ns, payload);
+        self.note_start(now_ns);
+        let departure = self.schedule_departure(now_ns, payload, segments);
         let packets_before = self.board.packets_out();
         let stamp = self.rate.stamp(departure, packets_before);
-        let flags = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
+        let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
+        let mut flags = app_limited | FIRST_OF_PACKET;
         let seq = self.snd_nxt;
         let mut rest = payload;
-        let mut first = FIRST;
         while rest > 0 {
             let part = rest.min(self.mss);
             rest -= part;
             self.snd_nxt += u64::from(part);
-            let flags = flags | std::mem::take(&mut first);
             self.board.push(Segment { end: self.snd_nxt, stamp, payload: part, flags });
+            flags = app_limited;
         }
         self.buffer.take(self.snd_nxt);
         if payload < segments * self.mss {
@@ -531,5 +527,29 @@ impl Sender {
             }
         }
         self.restart_retransmission_timer(now_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::SenderConfig;
+
+    #[test]
+    fn two_packets_as_long_as_the_next_fill_a_small_queue() {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.window.pacing_rate = 1_000;
+        sender.queued = 2 * memory(2_896);
+        sender.board.last_packet = 2;
+        assert!(sender.small_queue_is_full(2_896, 0));
+        assert!(!sender.small_queue_is_full(4_344, 0));
+        assert!(
+            !sender.small_queue_is_full(2_896, 1),
+            "what is sent again may wait in twice the number"
+        );
+        // Of one packet under way nobody waits for the end, however many segments it has.
+        sender.board.last_packet = 0;
+        sender.board.next = 40;
+        assert!(!sender.small_queue_is_full(1_448, 0));
     }
 }

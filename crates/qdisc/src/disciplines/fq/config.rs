@@ -6,6 +6,9 @@ use dualq_units::Rate;
 
 use crate::Device;
 
+/// By how much a timer may be late by default.
+pub const TIMER_SLACK: Duration = Duration::from_micros(10);
+
 /// How many priority bands there are.
 pub const BANDS: usize = 3;
 
@@ -86,7 +89,7 @@ impl Config {
             low_rate_threshold: Rate::from_bits_per_second(550_000),
             refill_delay: Duration::from_millis(40),
             ce_threshold: None,
-            timer_slack: Duration::from_micros(10),
+            timer_slack: TIMER_SLACK,
             horizon: Duration::from_secs(10),
             horizon_drop: true,
         }

@@ -20,7 +20,7 @@ use super::{Departure, DropReason, Dropped, Qdisc};
 use crate::show::{self, Counters, OwnStats};
 use crate::{Device, FlowPacket, hash};
 
-pub use self::config::{BANDS, Config, Options, Stats};
+pub use self::config::{BANDS, Config, Options, Stats, TIMER_SLACK};
 
 /// The priority of network control, which goes before everything else (`TC_PRIO_CONTROL`).
 const CONTROL: u32 = 7;

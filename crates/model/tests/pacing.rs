@@ -1,0 +1,32 @@
+//! What a paced sender's interface does.
+
+use dualq_model::simulate_watched;
+use dualq_scenario::{Plan, Seen};
+
+/// When packets reach the bottleneck, in nanoseconds, from a sender behind `qdisc`.
+fn arrivals(qdisc: &str) -> Vec<u64> {
+    let plan = format!(
+        "duration = \"1s\"\nwarmup = \"100ms\"\nlink = {{ rate = \"50mbit\", rtt = \"20ms\", qdisc = \"bfifo limit 750000\" }}\n\
+         sender = {{ qdisc = \"{qdisc}\" }}\n[[flow]]\ncc = \"bbr\"\n"
+    );
+    let plan = Plan::parse(&plan).expect("a plan");
+    let mut arrivals = Vec::new();
+    simulate_watched(&plan.variants()[0].scenario, 1, &mut |event| {
+        if event.seen == Seen::In && event.flow == 0 && event.bytes > 0 {
+            arrivals.push(event.at_ns);
+        }
+    })
+    .expect("what the model has");
+    arrivals
+}
+
+#[test]
+fn what_fq_holds_back_leaves_with_its_timer_and_the_timers_slack() {
+    let late = |slack| {
+        let (exact, late) = (arrivals("fq timer_slack 1ns"), arrivals(slack));
+        let first = exact.iter().zip(&late).find(|(exact, late)| exact != late);
+        first.map_or(0, |(exact, late)| late - exact)
+    };
+    assert_eq!(late("fq"), 9_999);
+    assert_eq!(late("fq timer_slack 100us"), 99_999);
+}
