@@ -10,7 +10,7 @@ pub(crate) const RTO_MAX_US: u64 = 120_000_000;
 /// How long the smallest round-trip time is remembered (Linux: `tcp_min_rtt_wlen`, 300 s).
 const MIN_WINDOW_S: u32 = 300;
 /// The timeout before anything was measured (RFC 6298 §2.1).
-const RTO_INITIAL_US: u64 = 1_000_000;
+pub(crate) const RTO_INITIAL_US: u64 = 1_000_000;
 
 /// Smoothed round-trip time, its deviation and the timeout.
 #[derive(Clone, Copy, Debug)]

@@ -179,7 +179,8 @@ impl Law {
 
     /// The next drop after one at `t`: interval/√count later (RFC 8289 §4.3).
     fn after(&self, t: Ticks, parameters: &Parameters) -> Ticks {
-        t + ((parameters.interval * u64::from(self.inverse_sqrt)) >> 16)
+        // At least a tick, or dropping would never end.
+        t + ((parameters.interval * u64::from(self.inverse_sqrt)) >> 16).max(1)
     }
 
     /// Takes the next packet; says whether the delay was above the target for long enough for it to be dropped.

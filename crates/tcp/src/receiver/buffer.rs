@@ -224,14 +224,13 @@ impl Buffer {
     pub(super) fn hold_beyond(&mut self, data: &Data, follows: bool, reach: u64) {
         let joins = data.cut && follows;
         let overhead = if joins { PACKET_OVERHEAD / MAX_PIECES } else { PACKET_OVERHEAD };
-        self.measure_segment(data);
         self.beyond_memory += u64::from(data.payload) + overhead;
         self.grow(self.measured, reach);
     }
 
     /// The first full segment tells what share of memory is payload (Linux: `tcp_measure_rcv_mss`).
     #[inline]
-    fn measure_segment(&mut self, data: &Data) {
+    pub(super) fn measure_segment(&mut self, data: &Data) {
         let segment = if data.segments > 1 { data.mss.into() } else { data.payload };
         if segment <= self.segment {
             return;

@@ -7,6 +7,7 @@ use dualq_units::{Bytes, Ecn, Instant};
 use std::time::Duration;
 
 use crate::packet::{Ack, Data, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlock};
+use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
 use crate::tick::{Tick, instant};
 use buffer::Buffer;
 use reassembly::{Arrival, Reassembly};
@@ -17,10 +18,12 @@ const MAX_QUICK_ACKS: u32 = 16;
 pub const MIN_ACK_DELAY: Duration = Duration::from_millis(40);
 const MIN_ACK_DELAY_US: u64 = MIN_ACK_DELAY.as_micros() as u64;
 const MAX_ACK_DELAY_US: u64 = 200_000;
+/// The longest delay where no write seems to have ended, before what is known of the round trip shortens it.
+const UNPUSHED_ACK_DELAY_US: u64 = 500_000;
 /// The delay of compressed SACKs: a third of the round trip, 1 ms at most, 44 in a row (Linux: `tcp_comp_sack_*`).
 const MAX_COMPRESSION_NS: u64 = 1_000_000;
 const COMPRESSION_RTT_PERCENT: u64 = 33;
-/// By how much its timer is late (Linux: `tcp_comp_sack_slack_ns`).
+/// How much later it may end (Linux: `tcp_comp_sack_slack_ns`); with nothing else to wake for, it does.
 const COMPRESSION_SLACK_NS: u64 = 10_000;
 const MAX_COMPRESSED: u32 = 44;
 const DUPLICATES_BEFORE_COMPRESSION: u32 = 3;
@@ -92,8 +95,13 @@ pub struct Receiver {
     ack_now: bool,
     /// The sender paused after what arrived last: acknowledge when it is read.
     pushed: bool,
-    ack_delay_us: u64,
-    last_arrival_ns: u64,
+    /// In jiffies; 0 before the first data.
+    ack_delay: u32,
+    last_arrival: u32,
+    /// When the SYN was answered, and how long it took until that was acknowledged: all that this side knows of the round
+    /// trip but for [`Buffer::rtt_us`], as it sends no data itself (Linux: `srtt_us` of its socket).
+    answered_ns: u64,
+    handshake_us: Option<u64>,
     ack_timer_ns: u64,
     compression_timer_ns: u64,
     compressed: u32,
@@ -132,8 +140,10 @@ impl Receiver {
             quick: 0,
             ack_now: false,
             pushed: false,
-            ack_delay_us: 0,
-            last_arrival_ns: 0,
+            ack_delay: 0,
+            last_arrival: 0,
+            answered_ns: 0,
+            handshake_us: None,
             ack_timer_ns: u64::MAX,
             compression_timer_ns: u64::MAX,
             compressed: 0,
@@ -188,6 +198,7 @@ impl Receiver {
                 self.ecn = self.config.ecn && data.cwr;
             }
             self.echo_ms = data.timestamp_ms;
+            self.answered_ns = now_ns;
             let mut ack = self.ack(now_ns, 0);
             // Windows are not scaled before both ends know by how much.
             ack.window = self.buffer.initial_window(self.mss);
@@ -196,6 +207,9 @@ impl Receiver {
             ack.ece = self.ecn;
             out(ack);
             return;
+        }
+        if self.handshake_us.is_none() {
+            self.handshake_us = Some(now_ns.saturating_sub(self.answered_ns) / 1_000);
         }
         if data.payload == 0 && data.seq >= self.stream.next {
             // An acknowledgement: of the answer to the SYN, for one.
@@ -232,13 +246,15 @@ impl Receiver {
             }
             Arrival::Beyond => {
                 let follows = reach_before == data.seq;
-                self.buffer.hold_beyond(data, follows, self.stream.reach());
+                self.buffer.measure_segment(data);
+                // What it takes of the buffer counts, and lets the buffer grow, only after this (`tcp_data_queue_ofo`).
                 self.raise_window(data.payload);
+                self.buffer.hold_beyond(data, follows, self.stream.reach());
             }
             Arrival::Duplicate => {
                 self.stats.duplicate_bytes += u64::from(data.payload);
                 self.duplicate = Some(SackBlock { start: data.seq, end: data.end() });
-                self.hurry(MAX_QUICK_ACKS);
+                self.answer_quickly(MAX_QUICK_ACKS);
                 if !self.stream.has_islands() {
                     self.ack_now = true;
                 }
@@ -290,28 +306,52 @@ impl Receiver {
         }
     }
 
-    /// How long an acknowledgement may wait follows from how often data come (Linux: `tcp_event_data_recv`).
+    /// The shortest delay of an acknowledgement in jiffies.
+    #[inline]
+    fn min_ack_delay(&self) -> u32 {
+        self.config.tick.jiffies_in(MIN_ACK_DELAY_US)
+    }
+
+    /// How long an acknowledgement may wait follows from how often data come, in jiffies (Linux: `tcp_event_data_recv`).
     #[inline]
     fn adapt_delay(&mut self, now_ns: u64) {
-        let gap_us = now_ns.saturating_sub(self.last_arrival_ns) / 1_000;
-        self.last_arrival_ns = now_ns;
-        if self.ack_delay_us == 0 {
+        let now = self.config.tick.count(now_ns);
+        let gap = now.wrapping_sub(self.last_arrival);
+        self.last_arrival = now;
+        let shortest = self.min_ack_delay();
+        if self.ack_delay == 0 {
             self.hurry(MAX_QUICK_ACKS);
-            self.ack_delay_us = MIN_ACK_DELAY_US;
-        } else if gap_us <= MIN_ACK_DELAY_US / 2 {
-            self.ack_delay_us = self.ack_delay_us / 2 + MIN_ACK_DELAY_US / 2;
-        } else if gap_us < self.ack_delay_us {
-            self.ack_delay_us = self.ack_delay_us / 2 + gap_us;
-        } else if gap_us > self.buffer.rtt_us() + MAX_ACK_DELAY_US {
+            self.ack_delay = shortest;
+        } else if gap <= shortest / 2 {
+            self.ack_delay = self.ack_delay / 2 + shortest / 2;
+        } else if gap < self.ack_delay {
+            let longest = self.config.tick.jiffies_in(MAX_ACK_DELAY_US);
+            self.ack_delay = (self.ack_delay / 2 + gap).min(self.own_timeout()).min(longest);
+        } else if gap > self.own_timeout() {
             // So long a silence was a timeout: the sender's window is small.
             self.hurry(MAX_QUICK_ACKS);
         }
     }
 
+    /// The retransmission timeout of this side, which sends no data: it follows from the handshake.
+    fn own_timeout(&self) -> u32 {
+        let timeout_us = match self.handshake_us {
+            Some(rtt_us) => rtt_us + (2 * rtt_us).max(RTO_MIN_US),
+            None => RTO_INITIAL_US,
+        };
+        self.config.tick.jiffies_in(timeout_us)
+    }
+
+    /// The next acknowledgements do not wait (Linux: `tcp_incr_quickack`).
     fn hurry(&mut self, most: u32) {
         let by_window = (self.window / u64::from(2 * self.buffer.segment())) as u32;
         self.quick = self.quick.max(by_window.max(2).min(most));
-        self.ack_delay_us = self.ack_delay_us.max(MIN_ACK_DELAY_US);
+    }
+
+    /// The same after something unusual (Linux: `tcp_enter_quickack_mode`).
+    fn answer_quickly(&mut self, most: u32) {
+        self.hurry(most);
+        self.ack_delay = self.min_ack_delay();
     }
 
     /// ECN: what to echo (RFC 3168 §6.1.3; RFC 8257 §3.2 if exact).
@@ -332,11 +372,11 @@ impl Receiver {
                 self.echo = marked;
             }
         } else if marked && !self.echo {
-            self.hurry(2);
+            self.answer_quickly(2);
             self.echo = true;
         } else if !data.ecn.is_capable() && self.ecn_seen {
             // A retransmission, perhaps: the sender waits for news.
-            self.hurry(2);
+            self.answer_quickly(2);
         }
         self.ecn_seen |= data.ecn.is_capable();
     }
@@ -362,18 +402,21 @@ impl Receiver {
         }
     }
 
+    /// Acknowledges later (Linux: `tcp_send_delayed_ack`).
     fn delay(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
-        let mut delay_us = self.ack_delay_us;
-        if delay_us > MIN_ACK_DELAY_US {
-            let by_rtt = self.buffer.rtt_us().max(MIN_ACK_DELAY_US);
-            delay_us = delay_us.min(by_rtt).min(MAX_ACK_DELAY_US);
-        }
         let tick = self.config.tick;
-        if self.ack_timer_ns == u64::MAX {
-            self.ack_timer_ns = tick.expiry(now_ns, tick.jiffies_in(delay_us));
-        } else if self.ack_timer_ns <= tick.expiry(now_ns, tick.jiffies_in(delay_us / 4)) {
-            self.send(now_ns, out);
+        let mut delay = self.ack_delay;
+        let shortest = self.min_ack_delay();
+        if delay > shortest {
+            let longest_us = if self.pushed { MAX_ACK_DELAY_US } else { UNPUSHED_ACK_DELAY_US };
+            let by_rtt = self.handshake_us.map_or(u32::MAX, |us| tick.jiffies_in(us).max(shortest));
+            delay = delay.min(tick.jiffies_in(longest_us)).min(by_rtt);
         }
+        let delay = delay.min(tick.jiffies_in(MAX_ACK_DELAY_US));
+        if self.ack_timer_ns != u64::MAX && self.ack_timer_ns <= tick.expiry(now_ns, delay / 4) {
+            return self.send(now_ns, out);
+        }
+        self.ack_timer_ns = self.ack_timer_ns.min(tick.expiry(now_ns, delay));
     }
 
     fn compress(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
@@ -390,7 +433,8 @@ impl Receiver {
         }
         self.compressed += 1;
         if self.compression_timer_ns == u64::MAX {
-            let share_ns = self.buffer.rtt_us() * 1_000 * COMPRESSION_RTT_PERCENT / 100;
+            let rtt_us = self.handshake_us.unwrap_or(u64::MAX).min(self.buffer.rtt_us());
+            let share_ns = rtt_us * 1_000 * COMPRESSION_RTT_PERCENT / 100;
             self.compression_timer_ns =
                 now_ns + share_ns.min(MAX_COMPRESSION_NS) + COMPRESSION_SLACK_NS;
         }
@@ -406,7 +450,12 @@ impl Receiver {
             self.quick = 0;
         }
         let ack = self.ack(now_ns, edge);
-        self.quick = self.quick.saturating_sub(1);
+        if self.quick > 0 && edge == self.stream.next {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ack_delay = self.min_ack_delay();
+            }
+        }
         self.ack_now = false;
         self.pushed = false;
         self.ack_timer_ns = u64::MAX;
