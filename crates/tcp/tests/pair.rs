@@ -595,3 +595,38 @@ fn lost_packets_are_not_put_together() {
     let again = step(&mut sender, &Ack { blocks, block_count: 1, ..window(46) });
     assert_eq!(again, [(47, 3), (50, 5), (55, 3)]);
 }
+
+/// A receiver knows the round trip from the handshake: that is how long an acknowledgement waits where data come slowly, and
+/// not as long as a queue makes a window's worth of data take.
+#[test]
+fn acknowledgements_of_slow_data_wait_for_the_round_trip_of_the_handshake() {
+    let mut receiver = Receiver::new(ReceiverConfig::default());
+    let packet = Data {
+        seq: 0,
+        payload: 0,
+        segments: 1,
+        mss: 1000,
+        timestamp_ms: 0,
+        echo_ms: 0,
+        ecn: Ecn::NotEct,
+        cwr: false,
+        push: false,
+        cut: false,
+        syn: false,
+    };
+    let mut now = Instant::ZERO + Duration::from_secs(1);
+    receiver.on_data(now, &Data { syn: true, ..packet }, &mut |_| ());
+    now = now + Duration::from_millis(10);
+    receiver.on_data(now, &packet, &mut |_| ());
+    let mut delayed = 0;
+    for number in 0..400 {
+        now = now + Duration::from_millis(30);
+        let data = Data { seq: number * 1000, payload: 1000, ..packet };
+        receiver.on_data(now, &data, &mut |_| ());
+        if receiver.next_timer() != Instant::NEVER {
+            delayed += 1;
+            assert!(receiver.next_timer() <= now + Duration::from_millis(50), "{number}");
+        }
+    }
+    assert!(delayed > 20, "{delayed}");
+}
