@@ -134,13 +134,15 @@ impl Scoreboard {
         (end - number) as u32
     }
 
-    /// Cuts a packet before `number`.
+    /// Cuts a packet before `number`. Returns whether there is one packet more.
     #[inline]
-    pub(crate) fn cut_packet(&mut self, number: u64) {
-        if number < self.next {
-            self.get_mut(number).flags |= FIRST_OF_PACKET;
-            self.last_packet = self.last_packet.max(number);
+    pub(crate) fn cut_packet(&mut self, number: u64) -> bool {
+        if number >= self.next || self.get(number).has(FIRST_OF_PACKET) {
+            return false;
         }
+        self.get_mut(number).flags |= FIRST_OF_PACKET;
+        self.last_packet = self.last_packet.max(number);
+        true
     }
 
     /// Appends a new segment.

@@ -290,14 +290,13 @@ impl Sender {
         most: u32,
         out: &mut impl FnMut(Transmission),
     ) {
-        let whole = self.board.packet_length(number);
-        let count = whole.min(most);
+        let count = self.board.packet_length(number).min(most);
         let end = number + u64::from(count);
-        self.board.cut_packet(number);
-        if count < whole {
-            self.buffer.cut_again();
+        for first in [number, end] {
+            if self.board.cut_packet(first) {
+                self.buffer.cut_again();
+            }
         }
-        self.board.cut_packet(end);
         let start = self.board.get(number).start();
         let payload = (self.board.get(end - 1).end - start) as u32;
         self.note_start(now_ns);
