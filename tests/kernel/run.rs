@@ -42,7 +42,7 @@ const TWINS: [(&str, &str); 6] = [
     ("world-kernel/loss.jsonl", "loss-20"),
     ("world-kernel/several.jsonl", "several-27"),
     ("world-kernel/single.jsonl", "single-7"),
-    ("world-kernel/single.jsonl", "single-63"),
+    ("world-kernel/single.jsonl", "single-20"),
 ];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {

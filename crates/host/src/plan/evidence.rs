@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use dualq_qdisc::{Spec, grammar};
+use dualq_qdisc::{QdiscLine, Spec, grammar};
 use dualq_units::Rate;
 
 use super::linux::{CC, ECN, asks_for_ecn, decide};
@@ -315,7 +315,18 @@ impl Evidence {
             .iter()
             .filter(|option| self.worst(option, after).is_some())
             .collect();
-        let share = |queue: &str, of| self.share(queue, &known, of);
+        // What is judged by another in its place is no worse than that one.
+        let instead = |queue: &str| {
+            let kind = self.worst(queue, after)?.worst.1.stand_in.clone()?;
+            known.iter().copied().find(|other| {
+                let line = other.parse::<QdiscLine>();
+                line.is_ok_and(|line| line.kinds().any(|inner| inner == kind))
+            })
+        };
+        let share = |queue: &str, of| {
+            let own = self.share(queue, &known, of);
+            instead(queue).map_or(own, |other| own.max(self.share(other, &known, of)))
+        };
         let enough = |queue: &&String| match aim {
             Aim::Latency => share(queue, |figures| figures.goodput_mbit) >= 1.0 - LOST,
             Aim::Throughput => share(queue, |figures| figures.goodput_mbit) >= 0.99,
@@ -332,9 +343,11 @@ impl Evidence {
             let best = known.iter().copied().find(|queue| share(queue, of) >= best * ALIKE);
             among.extend(best);
         }
-        let delay = |queue: &str| {
+        let p99 = |queue: &str| {
             self.worst(queue, after).map_or(f64::INFINITY, |row| felt(row.worst.1.p99_ms))
         };
+        let delay =
+            |queue: &str| instead(queue).map_or(f64::INFINITY, |it| p99(it)).min(p99(queue));
         let best = among.iter().map(|queue| delay(queue)).fold(f64::INFINITY, f64::min);
         let first = among.into_iter().find(|queue| delay(queue) <= best * EQUAL);
         first.unwrap_or(&options[0])

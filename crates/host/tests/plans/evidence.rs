@@ -102,3 +102,28 @@ fn a_gateway_has_all_senders() {
     assert_eq!(Profile::fitting(&machine("debian-13")), Profile::Gateway);
     assert_eq!(Profile::fitting(&machine("debian-10")), Profile::LowLatency);
 }
+
+/// The simulation of what is judged by another in its place has chances of its own: they do not count against it.
+#[test]
+fn what_is_judged_by_another_is_no_worse_than_that_one() {
+    let wishes = Wishes { rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+    let chosen = |stand_in: Option<&str>| {
+        let question = Question::of(&machine("debian-12"), &wishes).unwrap();
+        let found = question.trials(true).into_iter().map(|trial| {
+            let (cake, fq_codel) =
+                (trial.queue.starts_with("cake"), trial.queue.contains("fq_codel"));
+            let figures = Figures {
+                p99_ms: if fq_codel { 1.0 } else { 9.0 },
+                goodput_mbit: 40.0,
+                fairness: 1.0,
+                world: "model".to_owned(),
+                stand_in: stand_in.filter(|_| cake).map(str::to_owned),
+            };
+            (trial, figures)
+        });
+        let found: Vec<_> = found.collect();
+        Evidence::new(question, found).chosen().to_owned()
+    };
+    assert!(chosen(Some("fq_codel")).starts_with("cake"));
+    assert!(chosen(None).contains("fq_codel"));
+}
