@@ -13,9 +13,8 @@ fuzz_target!(|text: &str| {
             assert_eq!(Plan::read(&plan.write()).as_ref(), Ok(&plan));
             for change in &plan.changes {
                 match &change.what {
-                    What::Qdisc { after, .. } => {
-                        assert!(dualq_qdisc::grammar::parse(after).is_ok())
-                    }
+                    // It comes to stand between single quotes.
+                    What::Qdisc { after, .. } => assert!(!after.text().contains('\'')),
                     What::File { path, .. } => {
                         assert!(path.starts_with("/etc/") && !path.contains("/../"));
                     }
