@@ -3,17 +3,17 @@
 use dualq_model::simulate_watched;
 use dualq_scenario::{Plan, Seen};
 
-/// When packets reach the bottleneck, in nanoseconds, from a sender behind `qdisc`.
-fn arrivals(qdisc: &str) -> Vec<u64> {
+/// When packets reach the bottleneck, in nanoseconds, and from which offset of the stream on, from a sender behind `qdisc`.
+fn arrivals(qdisc: &str, cc: &str) -> Vec<(u64, u64)> {
     let plan = format!(
         "duration = \"1s\"\nwarmup = \"100ms\"\nlink = {{ rate = \"50mbit\", rtt = \"20ms\", qdisc = \"bfifo limit 750000\" }}\n\
-         sender = {{ qdisc = \"{qdisc}\" }}\n[[flow]]\ncc = \"bbr\"\n"
+         sender = {{ qdisc = \"{qdisc}\" }}\n[[flow]]\ncc = \"{cc}\"\n"
     );
     let plan = Plan::parse(&plan).expect("a plan");
     let mut arrivals = Vec::new();
     simulate_watched(&plan.variants()[0].scenario, 1, &mut |event| {
         if event.seen == Seen::In && event.flow == 0 && event.bytes > 0 {
-            arrivals.push(event.at_ns);
+            arrivals.push((event.at_ns, event.seq));
         }
     })
     .expect("what the model has");
@@ -23,10 +23,18 @@ fn arrivals(qdisc: &str) -> Vec<u64> {
 #[test]
 fn what_fq_holds_back_leaves_with_its_timer_and_the_timers_slack() {
     let late = |slack| {
-        let (exact, late) = (arrivals("fq timer_slack 1ns"), arrivals(slack));
+        let (exact, late) = (arrivals("fq timer_slack 1ns", "bbr"), arrivals(slack, "bbr"));
         let first = exact.iter().zip(&late).find(|(exact, late)| exact != late);
-        first.map_or(0, |(exact, late)| late - exact)
+        first.map_or(0, |(exact, late)| late.0 - exact.0)
     };
     assert_eq!(late("fq"), 9_999);
     assert_eq!(late("fq timer_slack 100us"), 99_999);
+}
+
+/// The first acknowledgement allows two packets of two segments; the second waits for half its time at twice the window per round
+/// trip, for the first came late, and then for the slack.
+#[test]
+fn the_second_packet_of_an_acknowledgement_waits() {
+    let arrivals = arrivals("fq", "reno");
+    assert_eq!(arrivals[5..7], [(40_000_000, 14_480), (40_843_333, 17_376)]);
 }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use dualq_model::{Simulation, simulate, simulate_watched};
+use dualq_model::{Simulation, simulate};
 use dualq_scenario::{
-    CongestionControl, Event, FlowGroup, FlowOutcome, Outcome, ProbeGroup, ProbeKind, Scenario,
-    Seen, Setup,
+    CongestionControl, FlowGroup, FlowOutcome, Outcome, ProbeGroup, ProbeKind, Scenario, Setup,
 };
 use dualq_units::{Bytes, Rate};
 use proptest::prelude::*;
@@ -86,22 +85,29 @@ fn a_finite_flow_ends_and_says_when() {
     }
 }
 
+/// What the first flow has written when it stops still leaves, and how much that is depends on the moment: so the mean of many. The
+/// same 24 runs of real Linux 7.3 lack 0.270 Mbit/s (a standard error of 0.006) of the first flow's share of 20 Mbit/s for its time,
+/// and 0.767 (0.016) of the second's.
 #[test]
 fn flows_start_and_stop_when_they_should() {
     let link =
         json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "fq_codel", "loss": "0%", "mtu": 1500});
-    let flow = json!([
-        {"cc": "cubic", "count": 1, "ecn": false, "stop": "6s"},
-        {"cc": "cubic", "count": 1, "ecn": false, "start": "6s"},
-    ]);
-    let outcome = run(&scenario(&link, &flow, 11), 1);
-    let (first, second) = (outcome.flow[0].total_mbit, outcome.flow[1].total_mbit);
-    // Each has the link for five of the ten seconds. The first still sends what it has written by then: the send buffer is filled
-    // when a third of it is free, so that is 0.1 to 0.15 s. Real Linux 7.3: 9.78, and 9.03 or 9.18.
-    assert!((9.6..10.4).contains(&first) && (8.5..9.4).contains(&second), "{first} {second}");
-    assert!((18.0..19.4).contains(&(first + second)), "{first} {second}");
-    // As on real Linux: what has no size completes nothing.
-    assert_eq!(outcome.flow[0].completion_s, [None]);
+    let (mut first, mut second) = (0.0, 0.0);
+    for number in 0..24_u32 {
+        let change_ms = 5_800 + 23 * number;
+        let change = format!("{change_ms}ms");
+        let flow = json!([
+            {"cc": "cubic", "count": 1, "ecn": false, "stop": change},
+            {"cc": "cubic", "count": 1, "ecn": false, "start": change},
+        ]);
+        let outcome = run(&scenario(&link, &flow, 11), u64::from(1 + number % 2));
+        let seconds = f64::from(change_ms) / 1e3;
+        first += (2.0 * (seconds - 1.0) - outcome.flow[0].total_mbit) / 24.0;
+        second += (2.0 * (11.0 - seconds) - outcome.flow[1].total_mbit) / 24.0;
+        // As on real Linux: what has no size completes nothing.
+        assert_eq!(outcome.flow[0].completion_s, [None]);
+    }
+    assert!((first - 0.270).abs() < 0.05 && (second - 0.767).abs() < 0.05, "{first} {second}");
 }
 
 /// All that is counted from the warm-up on is what a run without one counts, less what is counted until then.
@@ -191,27 +197,6 @@ fn late_questions_leave_acknowledgements_to_themselves() {
         let ratio = outcome.queue.sent_packets as f64 / questions;
         assert!((ratio / packets_per_question - 1.0).abs() < 0.05, "{interval_ms} ms: {ratio}");
     }
-}
-
-/// What `fq` held back it lets go when its timer is due, and that may be 10 µs late, as on Linux. The first acknowledgement
-/// allows two packets of two segments; the second waits for half its time at twice the window per round trip, for the first
-/// came late.
-#[test]
-fn what_fq_holds_back_leaves_a_slack_later() {
-    let link = json!({
-        "rate": "50Mbit", "rtt": "20ms", "qdisc": "pfifo limit 100", "loss": "0%", "mtu": 1500,
-    });
-    let flow = json!([{"cc": "reno", "count": 1, "ecn": false}]);
-    let gso = changed(scenario(&link, &flow, 2), |setup| setup.sender.gso = true);
-    let mut sent = Vec::new();
-    let mut note = |event: Event| {
-        if event.flow == 0 && event.seen == Seen::In && event.bytes > 0 {
-            sent.push((event.at_ns, event.seq, event.bytes));
-        }
-    };
-    simulate_watched(&gso, 1, &mut note).expect("a scenario that makes sense");
-    assert_eq!(sent[5], (40_000_000, 14_480, 2_896));
-    assert_eq!(sent[6], (40_843_333, 17_376, 2_896));
 }
 
 #[test]

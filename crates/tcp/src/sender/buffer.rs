@@ -3,21 +3,18 @@
 
 use std::collections::VecDeque;
 
-use super::Sender;
+use super::{HEADER_ROOM, Sender};
 use crate::cc::CongestionControl;
 
 /// The fewest segments that there is room for (Linux: `TCP_INIT_CWND`).
 const MIN_SEGMENTS: u32 = 10;
-/// Memory of a segment beside its payload, at worst: room for headers, shared info and the socket buffer itself. How much room
-/// headers have (Linux: `MAX_TCP_HEADER`) depends on what the kernel is configured with: 320 with tunnels or wireless meshes,
-/// 256 as recorded.
-const HEADERS: u64 = 256;
+/// Memory of a segment beside its payload, at worst: room for headers, shared info and the socket buffer itself.
 const SHARED_INFO: u64 = 320;
 const SOCKET_BUFFER: u64 = 256;
 /// TCP options that take room of the payload: timestamps.
 const OPTIONS: u64 = 12;
 /// What the program writes lies in packets of this size, as near as whole segments come to it.
-const PACKET: u64 = 65_535 - HEADERS;
+const PACKET: u64 = 65_535 - HEADER_ROOM;
 /// Memory of such a packet beside its payload.
 const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 
@@ -75,6 +72,10 @@ impl SendBuffer {
         while self.head <= end
             && let Some(next) = self.others.pop_front()
         {
+            if next <= end {
+                // It went into the packet before it.
+                self.memory -= PACKET_OVERHEAD;
+            }
             self.head = next;
         }
     }
@@ -88,7 +89,7 @@ impl SendBuffer {
     #[inline]
     pub(super) fn free(&mut self, payload: u32, first: bool) {
         let overhead = if first { PACKET_OVERHEAD } else { 0 };
-        self.memory = self.memory.saturating_sub(u64::from(payload) + overhead);
+        self.memory -= u64::from(payload) + overhead;
     }
 
     /// The program writes one packet of `goal` bytes, or what is missing of the last one, up to `write_end` at most; what lies
@@ -134,7 +135,8 @@ impl SendBuffer {
 impl Sender {
     pub(super) fn expand_buffer(&mut self) {
         let mss = u64::from(self.mss);
-        let segment = (mss + OPTIONS + HEADERS + SHARED_INFO).next_power_of_two() + SOCKET_BUFFER;
+        let segment =
+            (mss + OPTIONS + HEADER_ROOM + SHARED_INFO).next_power_of_two() + SOCKET_BUFFER;
         let segments = self.window.cwnd.max(MIN_SEGMENTS).max(self.rack.reordering + 1);
         let wanted = u64::from(self.control.send_buffer_windows()) * u64::from(segments) * segment;
         self.buffer.size = self.buffer.size.max(wanted.min(self.config.max_buffer.0));
@@ -161,6 +163,8 @@ impl Sender {
     /// All was sent that may be: whether the program has more and is awake, or wakes for there is room.
     #[inline]
     pub(super) fn wakes_program(&mut self) -> bool {
+        let empty = self.board.packets_out() == 0 && self.snd_nxt == self.buffer.end;
+        debug_assert!(!empty || self.buffer.memory == 0, "each packet frees what it took");
         if self.buffer.end >= self.write_end {
             return false;
         }
@@ -246,6 +250,21 @@ mod tests {
         assert_eq!(buffer.head(3 * MSS, MSS), (GOAL, true));
         assert_eq!(buffer.memory, GOAL + 2 * PACKET_OVERHEAD);
     }
+
+    #[test]
+    fn what_goes_into_another_packet_holds_no_memory_of_its_own() {
+        let mut buffer = written();
+        buffer.cut(MSS);
+        buffer.cut(MSS / 2);
+        assert_eq!(buffer.memory, GOAL + 3 * PACKET_OVERHEAD);
+        buffer.take(MSS);
+        assert_eq!(buffer.memory, GOAL + 2 * PACKET_OVERHEAD);
+        buffer.take(GOAL);
+        buffer.free(MSS as u32, true);
+        buffer.free((GOAL - MSS) as u32, true);
+        assert_eq!(buffer.memory, 0);
+    }
+
     #[test]
     fn a_program_that_only_begins_limits_the_first_packets() {
         let mut sender = Sender::new(SenderConfig::default());

@@ -24,6 +24,10 @@ use buffer::SendBuffer;
 use recovery::Recovery;
 use timers::Timers;
 
+/// The room that a packet has for headers (Linux: `MAX_TCP_HEADER`). It depends on what the kernel is configured with: 320 with
+/// tunnels or wireless meshes, 256 as recorded.
+const HEADER_ROOM: u64 = 256;
+
 /// Who spaces the packets out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {

@@ -3,7 +3,7 @@
 
 use dualq_units::{Ecn, Instant};
 
-use super::{Handshake, Pacing, Sender};
+use super::{HEADER_ROOM, Handshake, Pacing, Sender};
 use crate::cc::{CongestionControl, Event, State};
 use crate::packet::{Data, Transmission};
 use crate::scoreboard::{
@@ -15,8 +15,6 @@ use crate::tick::instant;
 const PACING_SHIFT: u32 = 10;
 /// On paths shorter than this many microseconds times 2ⁿ aggregates grow beyond that (Linux: `tcp_tso_rtt_log`).
 const GSO_RTT_SHIFT: u32 = 9;
-/// What of the largest aggregate is kept for headers (Linux: `sk_setup_caps`).
-const GSO_HEADERS: u64 = 321;
 /// Nothing follows the first packets of a connection later than they leave (Linux: `tcp_update_skb_after_send`).
 const UNPACED_SEGMENTS: u64 = 10;
 const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
@@ -182,7 +180,8 @@ impl Sender {
     /// Segments that an aggregate may have.
     #[inline]
     fn gso_segments(&self) -> u32 {
-        let max_bytes = self.config.max_gso.0.saturating_sub(GSO_HEADERS);
+        // Linux: `sk_setup_caps`.
+        let max_bytes = self.config.max_gso.0.saturating_sub(HEADER_ROOM + 1);
         let mut bytes = self.window.pacing_rate >> PACING_SHIFT;
         let shortness = self.rtt.min_us >> GSO_RTT_SHIFT;
         if shortness < 32 {
