@@ -116,7 +116,7 @@ fn own_words(args: impl Iterator<Item = OsString>) -> String {
 fn surprises(variants: &[Variant]) -> Vec<&'static str> {
     let any = |holds: fn(&Scenario) -> bool| variants.iter().any(|v| holds(&v.scenario));
     let counts_aggregates = |scenario: &Scenario| {
-        let fifo = |spec: &Spec| matches!(spec, Spec::Pfifo { .. } | Spec::PfifoFast(_));
+        let fifo = |spec: &Spec| matches!(spec, Spec::Pfifo(_) | Spec::PfifoFast(_));
         scenario.sender.gso && scenario.link.qdisc.levels().any(fifo)
     };
     let starves = |scenario: &Scenario| {

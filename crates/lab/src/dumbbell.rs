@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use dualq_netlink::{Handle, Netlink, Place, Queue, Route, VethEnd};
 use dualq_qdisc::Spec;
-use dualq_qdisc::disciplines::{htb, netem};
+use dualq_qdisc::kinds::{htb, netem};
 use dualq_scenario::{Loss, Scenario};
 
 use crate::LabError;

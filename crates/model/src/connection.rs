@@ -4,8 +4,8 @@ use std::mem::offset_of;
 use std::slice;
 use std::time::Duration;
 
-use dualq_qdisc::disciplines::fq;
-use dualq_qdisc::disciplines::pool::Chain;
+use dualq_qdisc::kinds::fq;
+use dualq_qdisc::pool::Chain;
 use dualq_qdisc::{QdiscLine, Spec};
 use dualq_tcp::{
     Algorithm, Data, HEADER_BYTES, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Tick,
@@ -161,7 +161,7 @@ impl Device {
                 let slack = options.timer_slack.unwrap_or(fq::TIMER_SLACK);
                 Ok(Self { pacing: Pacing::ByQueue, slack_ns: slack.as_nanos() as u64, ..plain })
             }
-            Spec::Pfifo { .. } | Spec::Bfifo { .. } | Spec::PfifoFast(_) => Ok(plain),
+            Spec::Pfifo(_) | Spec::Bfifo(_) | Spec::PfifoFast(_) => Ok(plain),
             Spec::Netem(options)
                 if options.delay.is_none()
                     && options.rate.is_none()

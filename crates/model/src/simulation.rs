@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::slice;
 use std::time::Duration;
 
-use dualq_qdisc::disciplines::pool::Pool;
+use dualq_qdisc::pool::Pool;
 use dualq_qdisc::{Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64};
 use dualq_tcp::{Ack, MIN_ACK_DELAY, Pacing, Tick, Transmission};
 use dualq_units::Instant;

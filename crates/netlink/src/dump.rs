@@ -1,7 +1,6 @@
 //! Reading what the kernel tells of its queue disciplines.
 
 use dualq_qdisc::Config;
-use dualq_qdisc::disciplines::{htb, netem, tbf};
 use dualq_qdisc::show::{Counters, Stats};
 use netlink_packet_core::Emitable;
 use netlink_packet_route::tc::TcHeader;
@@ -9,7 +8,7 @@ use netlink_packet_route::tc::TcHeader;
 use crate::Handle;
 use crate::attributes::{Attributes, u32_at, u64_at};
 use crate::channel::messages;
-use crate::kinds::{self, TCA_KIND, TCA_OPTIONS};
+use crate::kinds::{self, Counted, TCA_KIND, TCA_OPTIONS, Told};
 use crate::qdisc::{RTM_NEWQDISC, RTM_NEWTCLASS};
 
 const TCA_STATS2: u16 = 7;
@@ -107,21 +106,12 @@ impl Dump<'_> {
     }
 
     fn config(&self, entry: &Entry<'_>, depth: u32) -> Option<Config> {
-        let config = if entry.kind == "htb" {
-            kinds::htb_config(entry.options?, self.class(entry)?.options?)?
-        } else {
-            kinds::config(entry.kind, entry.options, self.tx_queue_length)?
-        };
-        let inside = || {
-            let leaf = self.leaf(entry).filter(|_| depth < DEEPEST)?;
-            self.config(leaf, depth + 1).map(Box::new)
-        };
-        Some(match config {
-            Config::Tbf(config) => Config::Tbf(tbf::Config { leaf: inside(), ..config }),
-            Config::Htb(config) => Config::Htb(htb::Config { leaf: inside(), ..config }),
-            Config::Netem(config) => Config::Netem(netem::Config { leaf: inside(), ..config }),
-            other => other,
-        })
+        let class = self.class(entry).and_then(|class| class.options);
+        let options = entry.options?;
+        let told = Told { options, class, tx_queue_length: self.tx_queue_length };
+        let config = kinds::config(entry.kind, &told)?;
+        let leaf = self.leaf(entry).filter(|_| depth < DEEPEST);
+        Some(config.with_leaf(leaf.and_then(|leaf| self.config(leaf, depth + 1))))
     }
 
     fn stats(&self, entry: &Entry<'_>, depth: u32) -> Option<Stats> {
@@ -131,7 +121,8 @@ impl Dump<'_> {
             "htb" => self.class(entry)?,
             _ => entry,
         };
-        let own = kinds::own_stats(entry.kind, teller.own, &teller.counters, leaf)?;
+        let counted = Counted { own: teller.own, counters: &teller.counters, leaf };
+        let own = kinds::own_stats(entry.kind, counted)?;
         Some(Stats { counters: entry.counters, own })
     }
 }

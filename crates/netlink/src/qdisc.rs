@@ -99,7 +99,7 @@ fn requests(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Request>, Netlink
         kinds::write(spec, &mut message);
         let thing = match spec {
             Spec::Htb(_) => "qdisc htb default 1".to_owned(),
-            _ => format!("qdisc {}", without_leaf(spec)),
+            _ => format!("qdisc {}", spec.clone().without_leaf()),
         };
         requests.push(request(RTM_NEWQDISC, message, thing, at.parent));
     }
@@ -109,7 +109,7 @@ fn requests(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Request>, Netlink
         let mut message = Writer::after(header(at.link, class, parent));
         message.string(TCA_KIND, kind);
         kinds::write_class(options, &mut message);
-        let thing = format!("class {}", without_leaf(spec));
+        let thing = format!("class {}", spec.clone().without_leaf());
         requests.push(request(RTM_NEWTCLASS, message, thing, parent));
     }
     if let Some(leaf) = spec.leaf() {
@@ -117,17 +117,6 @@ fn requests(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Request>, Netlink
         requests.extend(self::requests(&inside, leaf, verb)?);
     }
     Ok(requests)
-}
-
-fn without_leaf(spec: &Spec) -> Spec {
-    let mut spec = spec.clone();
-    match &mut spec {
-        Spec::Tbf(options) => options.leaf = None,
-        Spec::Htb(options) => options.leaf = None,
-        Spec::Netem(options) => options.leaf = None,
-        _ => {}
-    }
-    spec
 }
 
 impl Netlink {

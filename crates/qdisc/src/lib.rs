@@ -68,17 +68,24 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod disciplines;
 pub mod grammar;
+pub mod kinds;
+pub mod pool;
 pub mod show;
 
+mod bucket;
+mod device;
+mod discipline;
 mod packet;
-mod spec;
+mod qdisc;
 
-pub use disciplines::{ChangeError, Departure, Discipline, DropReason, Dropped, Qdisc};
+pub use device::Device;
+pub use discipline::Discipline;
 pub use dualpi2::{Class, Ecn, EcnMask, Packet, Random, SplitMix64, XorShift64};
 
 pub use grammar::QdiscLine;
+pub use kinds::{Config, Foreign, Spec, Unmodelled};
 pub use packet::FlowPacket;
 pub(crate) use packet::hash;
-pub use spec::{Config, Device, FifoLimit, Spec, Unmodelled};
+pub(crate) use qdisc::UPCOMING;
+pub use qdisc::{ChangeError, Departure, DropReason, Dropped, Qdisc};

@@ -5,7 +5,7 @@ use crate::Packet;
 /// What disciplines that know flows, priorities or pacing ask of a packet, beside what [`Packet`] says. Each answer has a
 /// default, so that an empty `impl` makes a packet of one flow, of no priority, that may leave at once. The answers must not
 /// change while the packet waits.
-pub trait FlowPacket: Packet {
+pub trait FlowPacket: Packet + Send + 'static {
     /// The flow: equal for packets of one flow, such as a hash of addresses and ports. Disciplines hash it further, so any
     /// number that tells flows apart does.
     fn flow(&self) -> u32 {

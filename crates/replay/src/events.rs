@@ -5,9 +5,7 @@ use std::num::NonZeroU64;
 
 use dualpi2::{DropPoint, EcnMask, Overload, StepThreshold};
 use dualq_qdisc::show::{OwnStats, Stats};
-use dualq_qdisc::{
-    Config, Departure, Discipline, DropReason, Dropped, Ecn, FifoLimit, Qdisc, XorShift64,
-};
+use dualq_qdisc::{Config, Departure, Discipline, DropReason, Dropped, Ecn, Qdisc, XorShift64};
 use dualq_units::{Instant, Rate};
 
 use crate::link::Point;
@@ -143,8 +141,8 @@ fn write_config(writer: &mut impl Write, config: &Config) -> io::Result<()> {
     let mut line = |key: &str, value: u128| writeln!(writer, "# config {key}={value}");
     let parameters = match config {
         Config::Dualpi2(parameters) => parameters,
-        Config::Fifo(FifoLimit::Packets(limit)) => return line("limit", (*limit).into()),
-        Config::Fifo(FifoLimit::Bytes(limit)) => return line("limit", limit.0.into()),
+        Config::Pfifo(fifo) => return line("limit", fifo.limit.into()),
+        Config::Bfifo(fifo) => return line("limit", fifo.limit.0.into()),
         other => return writeln!(writer, "# config {} {other}", other.kind()),
     };
     line("limit", parameters.limit.into())?;

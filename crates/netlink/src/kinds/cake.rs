@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use dualq_qdisc::disciplines::cake::{AckFilter, Atm, Config, Diffserv, FlowMode, Options};
+use dualq_qdisc::kinds::cake::{AckFilter, Atm, Config, Diffserv, FlowMode, Options};
 use dualq_units::{Bytes, Rate};
 
-use super::flag;
-use crate::attributes::{Attributes, Writer};
+use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, flag};
+use crate::attributes::Writer;
 
 const BASE_RATE64: u16 = 2;
 const DIFFSERV_MODE: u16 = 3;
@@ -34,52 +34,64 @@ fn number<T: PartialEq>(all: &[T], one: &T) -> u32 {
     all.iter().position(|other| other == one).unwrap_or_default() as u32
 }
 
-pub(super) fn write(options: &Options, into: &mut Writer) {
-    if let Some(rate) = options.bandwidth {
-        into.put(BASE_RATE64, &(rate.as_bits_per_second() / 8).to_ne_bytes());
-    }
-    into.u32_if(DIFFSERV_MODE, options.diffserv.map(|mode| number(Diffserv::ALL, &mode)));
-    into.u32_if(ATM, options.atm.map(|atm| number(Atm::ALL, &atm)));
-    into.u32_if(FLOW_MODE, options.flow_mode.map(|mode| number(FlowMode::ALL, &mode)));
-    into.u32_if(OVERHEAD, options.overhead.map(i32::cast_unsigned));
-    into.u32_if(RAW, options.raw.then_some(0));
-    into.u32_if(MPU, options.mpu);
-    into.u32_if(RTT, options.rtt_us);
-    into.u32_if(TARGET, options.rtt_us.map(|rtt| (rtt / TARGET_SHARE).max(1)));
-    into.u32_if(AUTORATE, options.autorate.map(u32::from));
-    // The grammar lets no size pass that 32 bits do not hold.
-    into.u32_if(MEMORY, options.memory_limit.map(|limit| limit.0 as u32));
-    into.u32_if(FWMARK, options.fwmark);
-    into.u32_if(NAT, options.nat.map(u32::from));
-    into.u32_if(WASH, options.wash.map(u32::from));
-    into.u32_if(INGRESS, options.ingress.map(u32::from));
-    into.u32_if(ACK_FILTER, options.ack_filter.map(|filter| number(AckFilter::ALL, &filter)));
-    into.u32_if(SPLIT_GSO, options.split_gso.map(u32::from));
-}
+impl Wire for Options {
+    type Config = Config;
 
-pub(super) fn config(options: &Attributes<'_>) -> Option<Config> {
-    let at = |kind| Some(options.u32(kind)? as usize);
-    let rate = options.u64(BASE_RATE64)?.saturating_mul(8);
-    Some(Config {
-        bandwidth: (rate > 0).then(|| Rate::from_bits_per_second(rate)),
-        autorate: flag(options.u32(AUTORATE)?)?,
-        diffserv: *Diffserv::ALL.get(at(DIFFSERV_MODE)?)?,
-        flow_mode: *FlowMode::ALL.get(at(FLOW_MODE)?)?,
-        nat: flag(options.u32(NAT)?)?,
-        wash: flag(options.u32(WASH)?)?,
-        ingress: flag(options.u32(INGRESS)?)?,
-        ack_filter: *AckFilter::ALL.get(at(ACK_FILTER)?)?,
-        split_gso: flag(options.u32(SPLIT_GSO)?)?,
-        rtt: Duration::from_micros(options.u32(RTT)?.into()),
-        raw: options.get(RAW).is_some(),
-        atm: *Atm::ALL.get(at(ATM)?)?,
-        overhead: options.u32(OVERHEAD)?.cast_signed(),
-        mpu: options.u32(MPU)?,
-        memory_limit: options
-            .u32(MEMORY)
-            .filter(|limit| *limit > 0)
-            .map(|limit| Bytes(limit.into())),
-        // It came with Linux 5.1.
-        fwmark: options.u32(FWMARK).unwrap_or(0),
-    })
+    fn write(&self, into: &mut Writer) {
+        into.nest(TCA_OPTIONS, |into| {
+            if let Some(rate) = self.bandwidth {
+                into.put(BASE_RATE64, &(rate.as_bits_per_second() / 8).to_ne_bytes());
+            }
+            into.u32_if(DIFFSERV_MODE, self.diffserv.map(|mode| number(Diffserv::ALL, &mode)));
+            into.u32_if(ATM, self.atm.map(|atm| number(Atm::ALL, &atm)));
+            into.u32_if(FLOW_MODE, self.flow_mode.map(|mode| number(FlowMode::ALL, &mode)));
+            into.u32_if(OVERHEAD, self.overhead.map(i32::cast_unsigned));
+            into.u32_if(RAW, self.raw.then_some(0));
+            into.u32_if(MPU, self.mpu);
+            into.u32_if(RTT, self.rtt_us);
+            into.u32_if(TARGET, self.rtt_us.map(|rtt| (rtt / TARGET_SHARE).max(1)));
+            into.u32_if(AUTORATE, self.autorate.map(u32::from));
+            // The grammar lets no size pass that 32 bits do not hold.
+            into.u32_if(MEMORY, self.memory_limit.map(|limit| limit.0 as u32));
+            into.u32_if(FWMARK, self.fwmark);
+            into.u32_if(NAT, self.nat.map(u32::from));
+            into.u32_if(WASH, self.wash.map(u32::from));
+            into.u32_if(INGRESS, self.ingress.map(u32::from));
+            into.u32_if(ACK_FILTER, self.ack_filter.map(|filter| number(AckFilter::ALL, &filter)));
+            into.u32_if(SPLIT_GSO, self.split_gso.map(u32::from));
+        });
+    }
+
+    fn config(told: &Told<'_>) -> Option<Config> {
+        let options = told.attributes();
+        let at = |kind| Some(options.u32(kind)? as usize);
+        let rate = options.u64(BASE_RATE64)?.saturating_mul(8);
+        Some(Config {
+            bandwidth: (rate > 0).then(|| Rate::from_bits_per_second(rate)),
+            autorate: flag(options.u32(AUTORATE)?)?,
+            diffserv: *Diffserv::ALL.get(at(DIFFSERV_MODE)?)?,
+            flow_mode: *FlowMode::ALL.get(at(FLOW_MODE)?)?,
+            nat: flag(options.u32(NAT)?)?,
+            wash: flag(options.u32(WASH)?)?,
+            ingress: flag(options.u32(INGRESS)?)?,
+            ack_filter: *AckFilter::ALL.get(at(ACK_FILTER)?)?,
+            split_gso: flag(options.u32(SPLIT_GSO)?)?,
+            rtt: Duration::from_micros(options.u32(RTT)?.into()),
+            raw: options.get(RAW).is_some(),
+            atm: *Atm::ALL.get(at(ATM)?)?,
+            overhead: options.u32(OVERHEAD)?.cast_signed(),
+            mpu: options.u32(MPU)?,
+            memory_limit: options
+                .u32(MEMORY)
+                .filter(|limit| *limit > 0)
+                .map(|limit| Bytes(limit.into())),
+            // It came with Linux 5.1.
+            fwmark: options.u32(FWMARK).unwrap_or(0),
+        })
+    }
+
+    /// They are not read.
+    fn stats(_counted: Counted<'_>) -> Option<OwnStats> {
+        None
+    }
 }

@@ -1,9 +1,9 @@
 //! `codel` (`TCA_CODEL_*`, `struct tc_codel_xstats`).
 
-use dualq_qdisc::disciplines::codel::{Config, Options, Stats};
+use dualq_qdisc::kinds::codel::{Config, Options, Stats};
 
-use super::{count, flag, micros};
-use crate::attributes::{Attributes, Writer};
+use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, count, flag, micros};
+use crate::attributes::Writer;
 
 const TARGET: u16 = 1;
 const LIMIT: u16 = 2;
@@ -11,34 +11,42 @@ const INTERVAL: u16 = 3;
 const ECN: u16 = 4;
 const CE_THRESHOLD: u16 = 5;
 
-pub(super) fn write(options: &Options, into: &mut Writer) {
-    into.u32_if(LIMIT, options.limit);
-    into.u32_if(INTERVAL, options.interval_us);
-    into.u32_if(TARGET, options.target_us);
-    into.u32_if(ECN, options.ecn.map(u32::from));
-    into.u32_if(CE_THRESHOLD, options.ce_threshold_us);
-}
+impl Wire for Options {
+    type Config = Config;
 
-pub(super) fn config(options: &Attributes<'_>) -> Option<Config> {
-    Some(Config {
-        limit: options.u32(LIMIT)?,
-        target: micros(options.u32(TARGET)?),
-        interval: micros(options.u32(INTERVAL)?),
-        ecn: flag(options.u32(ECN)?)?,
-        ce_threshold: options.u32(CE_THRESHOLD).map(micros),
-    })
-}
+    fn write(&self, into: &mut Writer) {
+        into.nest(TCA_OPTIONS, |into| {
+            into.u32_if(LIMIT, self.limit);
+            into.u32_if(INTERVAL, self.interval_us);
+            into.u32_if(TARGET, self.target_us);
+            into.u32_if(ECN, self.ecn.map(u32::from));
+            into.u32_if(CE_THRESHOLD, self.ce_threshold_us);
+        });
+    }
 
-pub(super) fn stats(own: &[u8]) -> Stats {
-    Stats {
-        maxpacket: count(own, 0),
-        count: count(own, 4),
-        lastcount: count(own, 8),
-        ldelay: micros(count(own, 12)),
-        drop_next_us: count(own, 16).cast_signed().into(),
-        drop_overlimit: count(own, 20).into(),
-        ecn_mark: count(own, 24).into(),
-        dropping: count(own, 28) != 0,
-        ce_mark: count(own, 32).into(),
+    fn config(told: &Told<'_>) -> Option<Config> {
+        let options = told.attributes();
+        Some(Config {
+            limit: options.u32(LIMIT)?,
+            target: micros(options.u32(TARGET)?),
+            interval: micros(options.u32(INTERVAL)?),
+            ecn: flag(options.u32(ECN)?)?,
+            ce_threshold: options.u32(CE_THRESHOLD).map(micros),
+        })
+    }
+
+    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
+        let own = counted.own?;
+        Some(OwnStats::Codel(Stats {
+            maxpacket: count(own, 0),
+            count: count(own, 4),
+            lastcount: count(own, 8),
+            ldelay: micros(count(own, 12)),
+            drop_next_us: count(own, 16).cast_signed().into(),
+            drop_overlimit: count(own, 20).into(),
+            ecn_mark: count(own, 24).into(),
+            dropping: count(own, 28) != 0,
+            ce_mark: count(own, 32).into(),
+        }))
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use dualq_qdisc::disciplines::fq::{BANDS, Config, Options, Stats};
+use dualq_qdisc::kinds::fq::{BANDS, Config, Options, Stats};
 use dualq_units::Rate;
 
-use super::{count, flag, micros, whole_micros};
-use crate::attributes::{Attributes, Writer, u32_at, u64_at};
+use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, count, flag, micros, whole_micros};
+use crate::attributes::{Writer, u32_at, u64_at};
 
 const PLIMIT: u16 = 1;
 const FLOW_PLIMIT: u16 = 2;
@@ -38,73 +38,81 @@ fn rate(per_second: u32) -> Rate {
     Rate::from_bits_per_second(u64::from(per_second) * 8)
 }
 
-pub(super) fn write(options: &Options, into: &mut Writer) {
-    // tc sends the logarithm of a power of two.
-    into.u32_if(BUCKETS_LOG, options.buckets.map(u32::trailing_zeros));
-    into.u32_if(PLIMIT, options.limit);
-    into.u32_if(FLOW_PLIMIT, options.flow_limit);
-    into.u32_if(QUANTUM, options.quantum);
-    into.u32_if(INITIAL_QUANTUM, options.initial_quantum);
-    into.u32_if(RATE_ENABLE, options.pacing.map(u32::from));
-    into.u32_if(FLOW_MAX_RATE, options.max_rate.map(per_second));
-    into.u32_if(LOW_RATE_THRESHOLD, options.low_rate_threshold.map(per_second));
-    into.u32_if(FLOW_REFILL_DELAY, options.refill_delay.map(whole_micros));
-    into.u32_if(ORPHAN_MASK, options.orphan_mask);
-    into.u32_if(CE_THRESHOLD, options.ce_threshold.map(whole_micros));
-    // The grammar lets no slack pass that 32 bits do not hold.
-    into.u32_if(TIMER_SLACK, options.timer_slack.map(|slack| slack.as_nanos() as u32));
-    into.u32_if(HORIZON, options.horizon.map(whole_micros));
-    into.u8_if(HORIZON_DROP, options.horizon_drop.map(u8::from));
-    if let Some(map) = options.priomap {
-        into.put(PRIOMAP, &[&(BANDS as u32).to_ne_bytes()[..], &map].concat());
-    }
-    if let Some(weights) = options.weights {
-        into.put(WEIGHTS, &weights.map(u32::to_ne_bytes).concat());
-    }
-}
+impl Wire for Options {
+    type Config = Config;
 
-pub(super) fn config(options: &Attributes<'_>) -> Option<Config> {
-    let priomap = options.get(PRIOMAP)?;
-    let weights = options.get(WEIGHTS)?;
-    let offloads = options.u32(OFFLOAD_HORIZON).is_some_and(|horizon| horizon != 0);
-    if offloads || u32_at(priomap, 0)? != BANDS as u32 {
-        return None;
+    fn write(&self, into: &mut Writer) {
+        into.nest(TCA_OPTIONS, |into| {
+            // tc sends the logarithm of a power of two.
+            into.u32_if(BUCKETS_LOG, self.buckets.map(u32::trailing_zeros));
+            into.u32_if(PLIMIT, self.limit);
+            into.u32_if(FLOW_PLIMIT, self.flow_limit);
+            into.u32_if(QUANTUM, self.quantum);
+            into.u32_if(INITIAL_QUANTUM, self.initial_quantum);
+            into.u32_if(RATE_ENABLE, self.pacing.map(u32::from));
+            into.u32_if(FLOW_MAX_RATE, self.max_rate.map(per_second));
+            into.u32_if(LOW_RATE_THRESHOLD, self.low_rate_threshold.map(per_second));
+            into.u32_if(FLOW_REFILL_DELAY, self.refill_delay.map(whole_micros));
+            into.u32_if(ORPHAN_MASK, self.orphan_mask);
+            into.u32_if(CE_THRESHOLD, self.ce_threshold.map(whole_micros));
+            // The grammar lets no slack pass that 32 bits do not hold.
+            into.u32_if(TIMER_SLACK, self.timer_slack.map(|slack| slack.as_nanos() as u32));
+            into.u32_if(HORIZON, self.horizon.map(whole_micros));
+            into.u8_if(HORIZON_DROP, self.horizon_drop.map(u8::from));
+            if let Some(map) = self.priomap {
+                into.put(PRIOMAP, &[&(BANDS as u32).to_ne_bytes()[..], &map].concat());
+            }
+            if let Some(weights) = self.weights {
+                into.put(WEIGHTS, &weights.map(u32::to_ne_bytes).concat());
+            }
+        });
     }
-    Some(Config {
-        limit: options.u32(PLIMIT)?,
-        flow_limit: options.u32(FLOW_PLIMIT)?,
-        buckets: 1_u32.checked_shl(options.u32(BUCKETS_LOG)?)?,
-        orphan_mask: options.u32(ORPHAN_MASK)?,
-        pacing: flag(options.u32(RATE_ENABLE)?)?,
-        priomap: priomap.get(4..20)?.try_into().ok()?,
-        weights: [u32_at(weights, 0)?, u32_at(weights, 4)?, u32_at(weights, 8)?],
-        quantum: options.u32(QUANTUM)?,
-        initial_quantum: options.u32(INITIAL_QUANTUM)?,
-        max_rate: Some(options.u32(FLOW_MAX_RATE)?).filter(|rate| *rate != NONE).map(rate),
-        low_rate_threshold: rate(options.u32(LOW_RATE_THRESHOLD)?),
-        refill_delay: micros(options.u32(FLOW_REFILL_DELAY)?),
-        ce_threshold: Some(options.u32(CE_THRESHOLD)?).filter(|time| *time != NONE).map(micros),
-        timer_slack: Duration::from_nanos(options.u32(TIMER_SLACK)?.into()),
-        horizon: micros(options.u32(HORIZON)?),
-        horizon_drop: flag(options.u8(HORIZON_DROP)?.into())?,
-    })
-}
 
-pub(super) fn stats(own: &[u8]) -> Stats {
-    let long = |offset| u64_at(own, offset).unwrap_or(0);
-    Stats {
-        gc: long(0),
-        highprio: long(8),
-        throttled: long(24),
-        flows_plimit: long(32),
-        pkts_too_long: long(40),
-        flows: count(own, 64),
-        inactive: count(own, 68),
-        throttled_flows: count(own, 72),
-        ce_mark: long(80),
-        horizon_drops: long(88),
-        horizon_caps: long(96),
-        band_drops: [long(112), long(120), long(128)],
-        band_packets: [count(own, 136), count(own, 140), count(own, 144)],
+    fn config(told: &Told<'_>) -> Option<Config> {
+        let options = told.attributes();
+        let priomap = options.get(PRIOMAP)?;
+        let weights = options.get(WEIGHTS)?;
+        let offloads = options.u32(OFFLOAD_HORIZON).is_some_and(|horizon| horizon != 0);
+        if offloads || u32_at(priomap, 0)? != BANDS as u32 {
+            return None;
+        }
+        Some(Config {
+            limit: options.u32(PLIMIT)?,
+            flow_limit: options.u32(FLOW_PLIMIT)?,
+            buckets: 1_u32.checked_shl(options.u32(BUCKETS_LOG)?)?,
+            orphan_mask: options.u32(ORPHAN_MASK)?,
+            pacing: flag(options.u32(RATE_ENABLE)?)?,
+            priomap: priomap.get(4..20)?.try_into().ok()?,
+            weights: [u32_at(weights, 0)?, u32_at(weights, 4)?, u32_at(weights, 8)?],
+            quantum: options.u32(QUANTUM)?,
+            initial_quantum: options.u32(INITIAL_QUANTUM)?,
+            max_rate: Some(options.u32(FLOW_MAX_RATE)?).filter(|rate| *rate != NONE).map(rate),
+            low_rate_threshold: rate(options.u32(LOW_RATE_THRESHOLD)?),
+            refill_delay: micros(options.u32(FLOW_REFILL_DELAY)?),
+            ce_threshold: Some(options.u32(CE_THRESHOLD)?).filter(|time| *time != NONE).map(micros),
+            timer_slack: Duration::from_nanos(options.u32(TIMER_SLACK)?.into()),
+            horizon: micros(options.u32(HORIZON)?),
+            horizon_drop: flag(options.u8(HORIZON_DROP)?.into())?,
+        })
+    }
+
+    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
+        let own = counted.own?;
+        let long = |offset| u64_at(own, offset).unwrap_or(0);
+        Some(OwnStats::Fq(Stats {
+            gc: long(0),
+            highprio: long(8),
+            throttled: long(24),
+            flows_plimit: long(32),
+            pkts_too_long: long(40),
+            flows: count(own, 64),
+            inactive: count(own, 68),
+            throttled_flows: count(own, 72),
+            ce_mark: long(80),
+            horizon_drops: long(88),
+            horizon_caps: long(96),
+            band_drops: [long(112), long(120), long(128)],
+            band_packets: [count(own, 136), count(own, 140), count(own, 144)],
+        }))
     }
 }

@@ -1,10 +1,10 @@
 //! `fq_codel` (`TCA_FQ_CODEL_*`, `struct tc_fq_codel_xstats`).
 
-use dualq_qdisc::disciplines::fq_codel::{Config, Options, Stats};
+use dualq_qdisc::kinds::fq_codel::{Config, Options, Stats};
 use dualq_units::Bytes;
 
-use super::{count, flag, micros};
-use crate::attributes::{Attributes, Writer, u32_at};
+use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, count, flag, micros};
+use crate::attributes::{Writer, u32_at};
 
 const TARGET: u16 = 1;
 const LIMIT: u16 = 2;
@@ -21,52 +21,60 @@ const CE_THRESHOLD_MASK: u16 = 11;
 /// The statistics are those of the discipline, not of one of its flows.
 const OF_QDISC: u32 = 0;
 
-pub(super) fn write(options: &Options, into: &mut Writer) {
-    into.u32_if(LIMIT, options.limit);
-    into.u32_if(FLOWS, options.flows);
-    into.u32_if(QUANTUM, options.quantum);
-    into.u32_if(INTERVAL, options.interval_us);
-    into.u32_if(TARGET, options.target_us);
-    into.u32_if(ECN, options.ecn.map(u32::from));
-    into.u32_if(CE_THRESHOLD, options.ce_threshold_us);
-    // The grammar lets no size pass that 32 bits do not hold.
-    into.u32_if(MEMORY_LIMIT, options.memory_limit.map(|limit| limit.0 as u32));
-    into.u32_if(DROP_BATCH_SIZE, options.drop_batch);
-}
+impl Wire for Options {
+    type Config = Config;
 
-pub(super) fn config(options: &Attributes<'_>) -> Option<Config> {
-    let selects = [CE_THRESHOLD_SELECTOR, CE_THRESHOLD_MASK]
-        .into_iter()
-        .any(|kind| options.u8(kind).is_some_and(|value| value != 0));
-    if selects {
-        return None;
+    fn write(&self, into: &mut Writer) {
+        into.nest(TCA_OPTIONS, |into| {
+            into.u32_if(LIMIT, self.limit);
+            into.u32_if(FLOWS, self.flows);
+            into.u32_if(QUANTUM, self.quantum);
+            into.u32_if(INTERVAL, self.interval_us);
+            into.u32_if(TARGET, self.target_us);
+            into.u32_if(ECN, self.ecn.map(u32::from));
+            into.u32_if(CE_THRESHOLD, self.ce_threshold_us);
+            // The grammar lets no size pass that 32 bits do not hold.
+            into.u32_if(MEMORY_LIMIT, self.memory_limit.map(|limit| limit.0 as u32));
+            into.u32_if(DROP_BATCH_SIZE, self.drop_batch);
+        });
     }
-    Some(Config {
-        limit: options.u32(LIMIT)?,
-        flows: options.u32(FLOWS)?,
-        quantum: options.u32(QUANTUM)?,
-        target: micros(options.u32(TARGET)?),
-        interval: micros(options.u32(INTERVAL)?),
-        memory_limit: Bytes(options.u32(MEMORY_LIMIT)?.into()),
-        ecn: flag(options.u32(ECN)?)?,
-        ce_threshold: options.u32(CE_THRESHOLD).map(micros),
-        drop_batch: options.u32(DROP_BATCH_SIZE)?,
-    })
-}
 
-pub(super) fn stats(own: &[u8]) -> Option<Stats> {
-    if u32_at(own, 0)? != OF_QDISC {
-        return None;
+    fn config(told: &Told<'_>) -> Option<Config> {
+        let options = told.attributes();
+        let selects = [CE_THRESHOLD_SELECTOR, CE_THRESHOLD_MASK]
+            .into_iter()
+            .any(|kind| options.u8(kind).is_some_and(|value| value != 0));
+        if selects {
+            return None;
+        }
+        Some(Config {
+            limit: options.u32(LIMIT)?,
+            flows: options.u32(FLOWS)?,
+            quantum: options.u32(QUANTUM)?,
+            target: micros(options.u32(TARGET)?),
+            interval: micros(options.u32(INTERVAL)?),
+            memory_limit: Bytes(options.u32(MEMORY_LIMIT)?.into()),
+            ecn: flag(options.u32(ECN)?)?,
+            ce_threshold: options.u32(CE_THRESHOLD).map(micros),
+            drop_batch: options.u32(DROP_BATCH_SIZE)?,
+        })
     }
-    Some(Stats {
-        maxpacket: count(own, 4),
-        drop_overlimit: count(own, 8).into(),
-        ecn_mark: count(own, 12).into(),
-        new_flow_count: count(own, 16).into(),
-        new_flows_len: count(own, 20),
-        old_flows_len: count(own, 24),
-        ce_mark: count(own, 28).into(),
-        memory_used: count(own, 32).into(),
-        drop_overmemory: count(own, 36).into(),
-    })
+
+    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
+        let own = counted.own?;
+        if u32_at(own, 0)? != OF_QDISC {
+            return None;
+        }
+        Some(OwnStats::FqCodel(Stats {
+            maxpacket: count(own, 4),
+            drop_overlimit: count(own, 8).into(),
+            ecn_mark: count(own, 12).into(),
+            new_flow_count: count(own, 16).into(),
+            new_flows_len: count(own, 20),
+            old_flows_len: count(own, 24),
+            ce_mark: count(own, 28).into(),
+            memory_used: count(own, 32).into(),
+            drop_overmemory: count(own, 36).into(),
+        }))
+    }
 }

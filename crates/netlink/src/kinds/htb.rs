@@ -1,11 +1,10 @@
 //! `htb` and its class (`TCA_HTB_*`, `struct tc_htb_glob`, `struct tc_htb_opt`, `struct tc_htb_xstats`).
 
-use dualq_qdisc::disciplines::htb::{Config as HtbConfig, Options, Stats};
-use dualq_qdisc::show::Counters;
-use dualq_qdisc::{Config, Device, show};
+use dualq_qdisc::Device;
+use dualq_qdisc::kinds::htb::{Config, Options, Stats};
 
 use super::ratespec::{self, span, ticks};
-use super::{TCA_OPTIONS, count};
+use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, count};
 use crate::attributes::{Attributes, Writer, i32_at, u32_at};
 
 const PARMS: u16 = 1;
@@ -21,17 +20,58 @@ const RATE_TO_QUANTUM: u32 = 10;
 /// `default 1`: the class that takes all packets.
 const DEFAULT_CLASS: u32 = 1;
 
-/// The discipline itself, which has one class to come.
-pub(super) fn write(into: &mut Writer) {
-    let numbers = [VERSION, RATE_TO_QUANTUM, DEFAULT_CLASS, 0, 0];
-    into.put(INIT, &numbers.map(u32::to_ne_bytes).concat());
+impl Wire for Options {
+    type Config = Config;
+
+    fn write(&self, into: &mut Writer) {
+        into.nest(TCA_OPTIONS, |nest| {
+            let numbers = [VERSION, RATE_TO_QUANTUM, DEFAULT_CLASS, 0, 0];
+            nest.put(INIT, &numbers.map(u32::to_ne_bytes).concat());
+        });
+    }
+
+    fn config(told: &Told<'_>) -> Option<Config> {
+        let (qdisc, class) = (told.attributes(), Attributes::read(told.class?));
+        let init = qdisc.get(INIT)?;
+        let parameters = class.get(PARMS)?;
+        let number = |index: usize| u32_at(parameters, 2 * ratespec::LENGTH + 4 * index);
+        let priority = number(4)?;
+        let is_ours = u32_at(init, 4)? == RATE_TO_QUANTUM
+            && u32_at(init, 8)? == DEFAULT_CLASS
+            && qdisc.get(OFFLOAD).is_none()
+            && priority == 0;
+        if !is_ours {
+            return None;
+        }
+        Some(Config {
+            rate: ratespec::read(parameters, class.u64(RATE64))?,
+            ceil: ratespec::read(parameters.get(ratespec::LENGTH..)?, class.u64(CEIL64))?,
+            buffer: span(number(0)?),
+            cbuffer: span(number(1)?),
+            direct_queue_length: qdisc.u32(DIRECT_QLEN)?,
+            leaf: None,
+        })
+    }
+
+    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
+        let (own, class) = (counted.own?, *counted.counters);
+        let tokens = |offset| i32_at(own, offset).unwrap_or(0).into();
+        let lended = count(own, 0).into();
+        Some(OwnStats::Htb(Stats {
+            class,
+            lended,
+            tokens: tokens(12),
+            ctokens: tokens(16),
+            leaf: counted.leaf_or_fifo(),
+        }))
+    }
 }
 
 /// The options of the class.
 pub(crate) fn write_class(options: &Options, into: &mut Writer) {
     // What it comes to does not depend on the device.
     let options = Options { leaf: None, ..options.clone() };
-    let config = HtbConfig::new(&options, &Device::ethernet(1500));
+    let config = Config::new(&options, &Device::ethernet(1500));
     let (rate, ceil) = (ratespec::write(config.rate), ratespec::write(config.ceil));
     let numbers = [ticks(config.buffer), ticks(config.cbuffer), 0, 0, 0];
     let numbers = numbers.map(u32::to_ne_bytes).concat();
@@ -43,35 +83,4 @@ pub(crate) fn write_class(options: &Options, into: &mut Writer) {
             }
         }
     });
-}
-
-/// The parameters of an `htb` whose only class has the options `class`.
-pub(crate) fn config(qdisc: &[u8], class: &[u8]) -> Option<Config> {
-    let (qdisc, class) = (Attributes::read(qdisc), Attributes::read(class));
-    let init = qdisc.get(INIT)?;
-    let parameters = class.get(PARMS)?;
-    let number = |index: usize| u32_at(parameters, 2 * ratespec::LENGTH + 4 * index);
-    let priority = number(4)?;
-    let is_ours = u32_at(init, 4)? == RATE_TO_QUANTUM
-        && u32_at(init, 8)? == DEFAULT_CLASS
-        && qdisc.get(OFFLOAD).is_none()
-        && priority == 0;
-    if !is_ours {
-        return None;
-    }
-    Some(Config::Htb(HtbConfig {
-        rate: ratespec::read(parameters, class.u64(RATE64))?,
-        ceil: ratespec::read(parameters.get(ratespec::LENGTH..)?, class.u64(CEIL64))?,
-        buffer: span(number(0)?),
-        cbuffer: span(number(1)?),
-        direct_queue_length: qdisc.u32(DIRECT_QLEN)?,
-        leaf: None,
-    }))
-}
-
-/// What the class counts.
-pub(super) fn stats(own: &[u8], class: &Counters, leaf: Box<show::Stats>) -> Stats {
-    let tokens = |offset| i32_at(own, offset).unwrap_or(0).into();
-    let lended = count(own, 0).into();
-    Stats { class: *class, lended, tokens: tokens(12), ctokens: tokens(16), leaf }
 }

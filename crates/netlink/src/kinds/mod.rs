@@ -3,14 +3,15 @@
 //! Only options that were given are sent, as tc does. What is read must say all that dualq's own type says, and nothing
 //! that it cannot say; otherwise there is no [`Config`]. Statistics that an older kernel does not have count as 0.
 
+mod bfifo;
 mod cake;
 mod codel;
 mod dualpi2;
-mod fifo;
 mod fq;
 mod fq_codel;
 mod htb;
 mod netem;
+mod pfifo;
 mod pfifo_fast;
 mod pie;
 mod ratespec;
@@ -21,80 +22,93 @@ mod tests;
 use std::time::Duration;
 
 use dualq_qdisc::show::{Counters, OwnStats, Stats};
-use dualq_qdisc::{Config, FifoLimit, Spec};
-use dualq_units::Bytes;
+use dualq_qdisc::{Config, Spec};
 
-pub(crate) use self::htb::{config as htb_config, write_class};
+pub(crate) use self::htb::write_class;
 use crate::attributes::{Attributes, Writer, u32_at};
 
 pub(crate) const TCA_KIND: u16 = 1;
 pub(crate) const TCA_OPTIONS: u16 = 2;
 
-/// The options of `spec` without what is inside it.
-pub(crate) fn write(spec: &Spec, into: &mut Writer) {
-    match spec {
-        Spec::Dualpi2(change) => into.nest(TCA_OPTIONS, |nest| dualpi2::write(change, nest)),
-        Spec::Codel(options) => into.nest(TCA_OPTIONS, |nest| codel::write(options, nest)),
-        Spec::FqCodel(options) => into.nest(TCA_OPTIONS, |nest| fq_codel::write(options, nest)),
-        Spec::Pie(options) => into.nest(TCA_OPTIONS, |nest| pie::write(options, nest)),
-        Spec::Fq(options) => into.nest(TCA_OPTIONS, |nest| fq::write(options, nest)),
-        Spec::Cake(options) => into.nest(TCA_OPTIONS, |nest| cake::write(options, nest)),
-        Spec::Tbf(options) => into.nest(TCA_OPTIONS, |nest| tbf::write(options, nest)),
-        Spec::Htb(_) => into.nest(TCA_OPTIONS, htb::write),
-        Spec::Netem(options) => into.put(TCA_OPTIONS, &netem::write(options)),
-        Spec::Pfifo { limit } => fifo::write(*limit, into),
-        // The grammar lets no size pass that 32 bits do not hold.
-        Spec::Bfifo { limit } => fifo::write(limit.map(|limit| limit.0 as u32), into),
-        Spec::PfifoFast(_) => {}
+/// What the kernel tells of the parameters of a discipline.
+#[derive(Clone, Copy)]
+pub(crate) struct Told<'a> {
+    pub(crate) options: &'a [u8],
+    /// The options of the one class that it has, if it has one.
+    pub(crate) class: Option<&'a [u8]>,
+    /// `txqueuelen` of its device.
+    pub(crate) tx_queue_length: u32,
+}
+
+impl<'a> Told<'a> {
+    fn attributes(&self) -> Attributes<'a> {
+        Attributes::read(self.options)
     }
 }
 
-/// The parameters of a discipline that is no `htb`, without what is inside it.
-pub(crate) fn config(kind: &str, options: Option<&[u8]>, tx_queue_length: u32) -> Option<Config> {
-    let bytes = options?;
-    let attributes = || Attributes::read(bytes);
-    Some(match kind {
-        "dualpi2" => Config::Dualpi2(dualpi2::config(&attributes())?),
-        "codel" => Config::Codel(codel::config(&attributes())?),
-        "fq_codel" => Config::FqCodel(fq_codel::config(&attributes())?),
-        "pie" => Config::Pie(pie::config(&attributes())?),
-        "fq" => Config::Fq(fq::config(&attributes())?),
-        "cake" => Config::Cake(cake::config(&attributes())?),
-        "tbf" => Config::Tbf(tbf::config(&attributes())?),
-        "netem" => Config::Netem(netem::config(bytes)?),
-        "pfifo" => Config::Fifo(FifoLimit::Packets(fifo::limit(bytes)?)),
-        "bfifo" => Config::Fifo(FifoLimit::Bytes(Bytes(fifo::limit(bytes)?.into()))),
-        "pfifo_fast" => Config::PfifoFast(pfifo_fast::config(bytes, tx_queue_length)?),
-        _ => return None,
-    })
+/// What the kernel tells of the counters of a discipline; for `htb` those of its class.
+pub(crate) struct Counted<'a> {
+    /// What only its kind counts.
+    pub(crate) own: Option<&'a [u8]>,
+    /// What every discipline counts.
+    pub(crate) counters: &'a Counters,
+    /// What the discipline inside counts.
+    pub(crate) leaf: Option<Stats>,
 }
 
-/// What only a kind counts. `own` is what the kernel tells of that, and `counters` what every discipline counts, for `htb` those of
-/// its class; `leaf` is what the discipline inside counts.
-pub(crate) fn own_stats(
-    kind: &str,
-    own: Option<&[u8]>,
-    counters: &Counters,
-    leaf: Option<Stats>,
-) -> Option<OwnStats> {
-    // The FIFO that is inside if nothing else was put there does not tell; the outer one counts its packets.
-    let leaf_or_fifo = |leaf: Option<Stats>| {
-        Box::new(leaf.unwrap_or(Stats { counters: *counters, own: OwnStats::Nothing }))
-    };
-    Some(match kind {
-        "pfifo" | "bfifo" | "pfifo_fast" => OwnStats::Nothing,
-        "dualpi2" => OwnStats::Dualpi2(dualpi2::stats(own?, counters)),
-        "codel" => OwnStats::Codel(codel::stats(own?)),
-        "fq_codel" => OwnStats::FqCodel(fq_codel::stats(own?)?),
-        "pie" => OwnStats::Pie(pie::stats(own?)),
-        "fq" => OwnStats::Fq(fq::stats(own?)),
-        "tbf" => OwnStats::Tbf(leaf_or_fifo(leaf)),
-        "htb" => OwnStats::Htb(htb::stats(own?, counters, leaf_or_fifo(leaf))),
-        // It did not count before Linux 7.
-        "netem" => OwnStats::Netem(netem::stats(own.unwrap_or_default(), leaf.map(Box::new))),
-        _ => return None,
-    })
+impl Counted<'_> {
+    /// The FIFO that is inside if nothing else was put there does not tell; the outer one counts its packets.
+    fn leaf_or_fifo(self) -> Box<Stats> {
+        let fifo = Stats { counters: *self.counters, own: OwnStats::Nothing };
+        Box::new(self.leaf.unwrap_or(fifo))
+    }
 }
+
+/// A kind's options and counters in the kernel's bytes, by the type of its options.
+trait Wire {
+    /// All its parameters.
+    type Config;
+
+    /// The options without what is inside.
+    fn write(&self, into: &mut Writer);
+
+    /// The parameters without what is inside.
+    fn config(told: &Told<'_>) -> Option<Self::Config>;
+
+    /// What only this kind counts.
+    fn stats(_counted: Counted<'_>) -> Option<OwnStats> {
+        Some(OwnStats::Nothing)
+    }
+}
+
+macro_rules! wire {
+    ($($Kind:ident $kind:ident [$($Stats:ident)?] $what:literal,)*) => {
+        /// The options of `spec` without what is inside it.
+        pub(crate) fn write(spec: &Spec, into: &mut Writer) {
+            match spec {
+                $(Spec::$Kind(options) => Wire::write(options, into),)*
+            }
+        }
+
+        /// The parameters of a discipline without what is inside it.
+        pub(crate) fn config(kind: &str, told: &Told<'_>) -> Option<Config> {
+            $(if kind == stringify!($kind) {
+                return dualq_qdisc::kinds::$kind::Options::config(told).map(Config::$Kind);
+            })*
+            None
+        }
+
+        /// What only a kind counts.
+        pub(crate) fn own_stats(kind: &str, counted: Counted<'_>) -> Option<OwnStats> {
+            $(if kind == stringify!($kind) {
+                return dualq_qdisc::kinds::$kind::Options::stats(counted);
+            })*
+            None
+        }
+    };
+}
+
+dualq_qdisc::for_each_kind!(wire);
 
 /// The field at `offset` of what a kind counts.
 fn count(own: &[u8], offset: usize) -> u32 {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use dualq_qdisc::disciplines::netem::{Config, Options, Stats};
-use dualq_qdisc::show;
+use dualq_qdisc::kinds::netem::{Config, Options, Stats};
 use dualq_units::Rate;
 
+use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire};
 use crate::attributes::{Attributes, Writer, u32_at, u64_at};
 
 const CORR: u16 = 1;
@@ -25,62 +25,75 @@ const HEAD: usize = 24;
 /// tc's default.
 const LIMIT: u32 = 1000;
 
-pub(super) fn write(options: &Options) -> Vec<u8> {
-    // Delay, limit, loss, gap, duplicates, jitter. The delays are told by attributes.
-    let head = [0, options.limit.unwrap_or(LIMIT), options.loss.unwrap_or(0), 0, 0, 0];
-    let mut into = Writer::after(head.map(u32::to_ne_bytes).concat());
-    // The grammar lets no time pass that 63 bits do not hold.
-    for (kind, time) in [(LATENCY64, options.delay), (JITTER64, options.jitter)] {
-        if let Some(time) = time {
-            into.u64(kind, time.as_nanos() as u64);
-        }
-    }
-    if options.ecn {
-        into.u32(ECN, 1);
-    }
-    if let Some(rate) = options.rate {
-        let per_second = rate.as_bits_per_second() / 8;
-        let short = u32::try_from(per_second).unwrap_or(u32::MAX);
-        // Its overhead and its cells: none.
-        into.put(RATE, &[short, 0, 0, 0].map(u32::to_ne_bytes).concat());
-        if per_second > u32::MAX.into() {
-            into.u64(RATE64, per_second);
-        }
-    }
-    if let Some(seed) = options.seed {
-        into.u64(PRNG_SEED, seed);
-    }
-    into.finish()
-}
+impl Wire for Options {
+    type Config = Config;
 
-pub(super) fn config(options: &[u8]) -> Option<Config> {
-    let head = |index: usize| u32_at(options, 4 * index);
-    let attributes = Attributes::read(options.get(HEAD..)?);
-    let nothing = |kind| attributes.get(kind).is_none_or(|bytes| bytes.iter().all(|b| *b == 0));
-    let (gap, duplicate) = (head(3)?, head(4)?);
-    let framing = attributes.get(RATE).and_then(|rate| rate.get(4..)).unwrap_or_default();
-    let is_ours = gap == 0
-        && duplicate == 0
-        && [CORR, REORDER, CORRUPT].into_iter().all(nothing)
-        && [LOSS, SLOT].into_iter().all(|kind| attributes.get(kind).is_none())
-        && framing.iter().all(|byte| *byte == 0);
-    if !is_ours {
-        return None;
+    fn write(&self, into: &mut Writer) {
+        // Delay, limit, loss, gap, duplicates, jitter. The delays are told by attributes.
+        let head = [0, self.limit.unwrap_or(LIMIT), self.loss.unwrap_or(0), 0, 0, 0];
+        let mut bytes = Writer::after(head.map(u32::to_ne_bytes).concat());
+        // The grammar lets no time pass that 63 bits do not hold.
+        for (kind, time) in [(LATENCY64, self.delay), (JITTER64, self.jitter)] {
+            if let Some(time) = time {
+                bytes.u64(kind, time.as_nanos() as u64);
+            }
+        }
+        if self.ecn {
+            bytes.u32(ECN, 1);
+        }
+        if let Some(rate) = self.rate {
+            let per_second = rate.as_bits_per_second() / 8;
+            let short = u32::try_from(per_second).unwrap_or(u32::MAX);
+            // Its overhead and its cells: none.
+            bytes.put(RATE, &[short, 0, 0, 0].map(u32::to_ne_bytes).concat());
+            if per_second > u32::MAX.into() {
+                bytes.u64(RATE64, per_second);
+            }
+        }
+        if let Some(seed) = self.seed {
+            bytes.u64(PRNG_SEED, seed);
+        }
+        into.put(TCA_OPTIONS, &bytes.finish());
     }
-    let rate = attributes.u64(RATE64).or(attributes.u32(RATE).map(u64::from)).unwrap_or(0);
-    Some(Config {
-        limit: head(1)?,
-        delay: Duration::from_nanos(attributes.u64(LATENCY64)?),
-        jitter: Duration::from_nanos(attributes.u64(JITTER64)?),
-        loss: head(2)?,
-        ecn: attributes.u32(ECN).is_some_and(|ecn| ecn != 0),
-        rate: Some(Rate::from_bits_per_second(rate.checked_mul(8)?)).filter(|_| rate > 0),
-        seed: attributes.u64(PRNG_SEED),
-        leaf: None,
-    })
-}
 
-pub(super) fn stats(own: &[u8], leaf: Option<Box<show::Stats>>) -> Stats {
-    let long = |offset| u64_at(own, offset).unwrap_or(0);
-    Stats { delayed: long(0), dropped: long(8), reordered: long(32), ecn_marked: long(40), leaf }
+    fn config(told: &Told<'_>) -> Option<Config> {
+        let options = told.options;
+        let head = |index: usize| u32_at(options, 4 * index);
+        let attributes = Attributes::read(options.get(HEAD..)?);
+        let nothing = |kind| attributes.get(kind).is_none_or(|bytes| bytes.iter().all(|b| *b == 0));
+        let (gap, duplicate) = (head(3)?, head(4)?);
+        let framing = attributes.get(RATE).and_then(|rate| rate.get(4..)).unwrap_or_default();
+        let is_ours = gap == 0
+            && duplicate == 0
+            && [CORR, REORDER, CORRUPT].into_iter().all(nothing)
+            && [LOSS, SLOT].into_iter().all(|kind| attributes.get(kind).is_none())
+            && framing.iter().all(|byte| *byte == 0);
+        if !is_ours {
+            return None;
+        }
+        let rate = attributes.u64(RATE64).or(attributes.u32(RATE).map(u64::from)).unwrap_or(0);
+        Some(Config {
+            limit: head(1)?,
+            delay: Duration::from_nanos(attributes.u64(LATENCY64)?),
+            jitter: Duration::from_nanos(attributes.u64(JITTER64)?),
+            loss: head(2)?,
+            ecn: attributes.u32(ECN).is_some_and(|ecn| ecn != 0),
+            rate: Some(Rate::from_bits_per_second(rate.checked_mul(8)?)).filter(|_| rate > 0),
+            seed: attributes.u64(PRNG_SEED),
+            leaf: None,
+        })
+    }
+
+    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
+        // It did not count before Linux 7.
+        let own = counted.own.unwrap_or_default();
+        let long = |offset| u64_at(own, offset).unwrap_or(0);
+        Some(OwnStats::Netem(Stats {
+            delayed: long(0),
+            dropped: long(8),
+            reordered: long(32),
+            ecn_marked: long(40),
+            leaf: counted.leaf.map(Box::new),
+        }))
+    }
 }

@@ -1,12 +1,20 @@
 //! `pfifo_fast` (`struct tc_prio_qopt`), to which nothing can be told.
 
-use dualq_qdisc::disciplines::pfifo_fast::{Config, PRIOMAP};
+use dualq_qdisc::kinds::pfifo_fast::{Config, Options, PRIOMAP};
 
-use crate::attributes::u32_at;
+use super::{Told, Wire};
+use crate::attributes::{Writer, u32_at};
 
 const BANDS: u32 = 3;
 
-pub(super) fn config(options: &[u8], tx_queue_length: u32) -> Option<Config> {
-    let is_usual = u32_at(options, 0)? == BANDS && options.get(4..)?.starts_with(&PRIOMAP);
-    is_usual.then_some(Config { band_limit: tx_queue_length })
+impl Wire for Options {
+    type Config = Config;
+
+    fn write(&self, _into: &mut Writer) {}
+
+    fn config(told: &Told<'_>) -> Option<Config> {
+        let options = told.options;
+        let is_usual = u32_at(options, 0)? == BANDS && options.get(4..)?.starts_with(&PRIOMAP);
+        is_usual.then_some(Config { band_limit: told.tx_queue_length })
+    }
 }

@@ -1,9 +1,9 @@
 //! `pie` (`TCA_PIE_*`, `struct tc_pie_xstats`).
 
-use dualq_qdisc::disciplines::pie::{Config, Options, Stats};
+use dualq_qdisc::kinds::pie::{Config, Options, Stats};
 
-use super::{count, flag, micros};
-use crate::attributes::{Attributes, Writer, u64_at};
+use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, count, flag, micros};
+use crate::attributes::{Writer, u64_at};
 
 const TARGET: u16 = 1;
 const LIMIT: u16 = 2;
@@ -17,39 +17,47 @@ const DQ_RATE_ESTIMATOR: u16 = 8;
 /// Linux keeps the probability in 56 bits and tells it in 64.
 const PROBABILITY_SHIFT: u32 = 8;
 
-pub(super) fn write(options: &Options, into: &mut Writer) {
-    into.u32_if(LIMIT, options.limit);
-    into.u32_if(TUPDATE, options.tupdate_us);
-    into.u32_if(TARGET, options.target_us);
-    into.u32_if(ALPHA, options.alpha);
-    into.u32_if(BETA, options.beta);
-    into.u32_if(ECN, options.ecn.map(u32::from));
-    into.u32_if(BYTEMODE, options.bytemode.map(u32::from));
-}
+impl Wire for Options {
+    type Config = Config;
 
-pub(super) fn config(options: &Attributes<'_>) -> Option<Config> {
-    if options.u32(DQ_RATE_ESTIMATOR).is_some_and(|estimates| estimates != 0) {
-        return None;
+    fn write(&self, into: &mut Writer) {
+        into.nest(TCA_OPTIONS, |into| {
+            into.u32_if(LIMIT, self.limit);
+            into.u32_if(TUPDATE, self.tupdate_us);
+            into.u32_if(TARGET, self.target_us);
+            into.u32_if(ALPHA, self.alpha);
+            into.u32_if(BETA, self.beta);
+            into.u32_if(ECN, self.ecn.map(u32::from));
+            into.u32_if(BYTEMODE, self.bytemode.map(u32::from));
+        });
     }
-    Some(Config {
-        limit: options.u32(LIMIT)?,
-        target: micros(options.u32(TARGET)?),
-        tupdate: micros(options.u32(TUPDATE)?),
-        alpha: options.u32(ALPHA)?,
-        beta: options.u32(BETA)?,
-        ecn: flag(options.u32(ECN)?)?,
-        bytemode: flag(options.u32(BYTEMODE)?)?,
-    })
-}
 
-pub(super) fn stats(own: &[u8]) -> Stats {
-    Stats {
-        probability: u64_at(own, 0).unwrap_or(0) >> PROBABILITY_SHIFT,
-        delay: micros(count(own, 8)),
-        pkts_in: count(own, 20).into(),
-        dropped: count(own, 24).into(),
-        overlimit: count(own, 28).into(),
-        maxq: count(own, 32),
-        ecn_mark: count(own, 36).into(),
+    fn config(told: &Told<'_>) -> Option<Config> {
+        let options = told.attributes();
+        if options.u32(DQ_RATE_ESTIMATOR).is_some_and(|estimates| estimates != 0) {
+            return None;
+        }
+        Some(Config {
+            limit: options.u32(LIMIT)?,
+            target: micros(options.u32(TARGET)?),
+            tupdate: micros(options.u32(TUPDATE)?),
+            alpha: options.u32(ALPHA)?,
+            beta: options.u32(BETA)?,
+            ecn: flag(options.u32(ECN)?)?,
+            bytemode: flag(options.u32(BYTEMODE)?)?,
+        })
+    }
+
+    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
+        let own = counted.own?;
+        Some(OwnStats::Pie(Stats {
+            probability: u64_at(own, 0).unwrap_or(0) >> PROBABILITY_SHIFT,
+            delay: micros(count(own, 8)),
+            pkts_in: count(own, 20).into(),
+            dropped: count(own, 24).into(),
+            overlimit: count(own, 28).into(),
+            maxq: count(own, 32),
+            ecn_mark: count(own, 36).into(),
+        }))
     }
 }

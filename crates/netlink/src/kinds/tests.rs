@@ -17,6 +17,14 @@ fn written(spec: &Spec) -> Vec<u8> {
     writer.finish()
 }
 
+fn told<'a>(options: &'a [u8], class: Option<&'a [u8]>) -> Told<'a> {
+    Told { options, class, tx_queue_length: DEVICE.tx_queue_length }
+}
+
+fn counted<'a>(own: Option<&'a [u8]>, counters: &'a Counters) -> Counted<'a> {
+    Counted { own, counters, leaf: None }
+}
+
 /// Lines that give every option, since an answer has them all, in values that the kernel would not round.
 #[test]
 fn what_is_written_reads_back() {
@@ -45,8 +53,8 @@ fn what_is_written_reads_back() {
     ] {
         let spec = spec(line);
         let bytes = written(&spec);
-        let options = Attributes::read(&bytes).get(TCA_OPTIONS);
-        let read = config(spec.kind(), options, DEVICE.tx_queue_length);
+        let options = Attributes::read(&bytes).get(TCA_OPTIONS).unwrap_or_default();
+        let read = config(spec.kind(), &told(options, None));
         let read = read.unwrap_or_else(|| panic!("{line} does not read back"));
         let meant = match &spec {
             // Its gains are rounded by the kernel, not on the way there.
@@ -79,12 +87,16 @@ fn a_class_of_htb_reads_back() {
         let mut qdisc = Writer::after(Attributes::read(&qdisc).get(TCA_OPTIONS).unwrap().to_vec());
         qdisc.u32(5, DEVICE.tx_queue_length);
         let qdisc = qdisc.finish();
-        assert_eq!(htb_config(&qdisc, class), Some(spec.configure(&DEVICE)), "{line}");
+        assert_eq!(
+            config("htb", &told(&qdisc, Some(class))),
+            Some(spec.configure(&DEVICE)),
+            "{line}"
+        );
         // Another default class takes the packets, so that this is not ours.
         let position = qdisc.len() - 8 - 12;
         let mut other = qdisc;
         other[position] = 2;
-        assert_eq!(htb_config(&other, class), None);
+        assert_eq!(config("htb", &told(&other, Some(class))), None);
     }
 }
 
@@ -124,25 +136,25 @@ fn known_bytes() {
 fn what_cannot_be_said_is_not_made_up() {
     let netem = written(&spec("netem seed 7 delay 1ms 0ms"));
     let options = Attributes::read(&netem).get(TCA_OPTIONS).unwrap();
-    assert!(config("netem", Some(options), 1000).is_some());
+    assert!(config("netem", &told(options, None)).is_some());
     let mut duplicates = options.to_vec();
     duplicates[16] = 1;
-    assert_eq!(config("netem", Some(&duplicates), 1000), None);
+    assert_eq!(config("netem", &told(&duplicates, None)), None);
     let mut correlated = Writer::after(options.to_vec());
     correlated.put(1, &[0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(config("netem", Some(&correlated.finish()), 1000), None);
+    assert_eq!(config("netem", &told(&correlated.finish(), None)), None);
 
     let pie = written(&spec("pie limit 1 target 1ms tupdate 10ms alpha 1 beta 1 ecn bytemode"));
     let options = Attributes::read(&pie).get(TCA_OPTIONS).unwrap();
-    assert!(matches!(config("pie", Some(options), 1000), Some(Config::Pie(_))));
+    assert!(matches!(config("pie", &told(options, None)), Some(Config::Pie(_))));
     let mut estimates = Writer::after(options.to_vec());
     estimates.u32(8, 1);
-    assert_eq!(config("pie", Some(&estimates.finish()), 1000), None);
+    assert_eq!(config("pie", &told(&estimates.finish(), None)), None);
     // An older kernel that does not tell all.
-    assert_eq!(config("pie", Some(&options[8..]), 1000), None);
-    assert_eq!(config("cake", Some(&[]), 1000), None);
-    assert_eq!(config("sfq", Some(&[]), 1000), None);
-    assert_eq!(config("pfifo", None, 1000), None);
+    assert_eq!(config("pie", &told(&options[8..], None)), None);
+    assert_eq!(config("cake", &told(&[], None)), None);
+    assert_eq!(config("sfq", &told(&[], None)), None);
+    assert_eq!(config("pfifo", &told(&[], None)), None);
 }
 
 /// Fields that an older kernel's structure does not have count as nothing.
@@ -150,16 +162,17 @@ fn what_cannot_be_said_is_not_made_up() {
 fn statistics_may_be_shorter() {
     let counters = Counters { sent_packets: 5, ..Counters::default() };
     let words: Vec<u8> = (1..=12_u32).flat_map(u32::to_ne_bytes).collect();
-    let Some(OwnStats::Dualpi2(whole)) = own_stats("dualpi2", Some(&words), &counters, None) else {
+    let Some(OwnStats::Dualpi2(whole)) = own_stats("dualpi2", counted(Some(&words), &counters))
+    else {
         panic!("not dualpi2's")
     };
     assert_eq!((whole.probability, whole.step_marks, whole.memory_limit), (1, 8, 12));
     assert_eq!((whole.credit, whole.sent_packets), (9, 5));
     assert_eq!(whole.low_latency_delay, Duration::from_micros(3));
-    let short = own_stats("dualpi2", Some(&words[..32]), &counters, None);
+    let short = own_stats("dualpi2", counted(Some(&words[..32]), &counters));
     let Some(OwnStats::Dualpi2(short)) = short else { panic!("not dualpi2's") };
     assert_eq!((short.step_marks, short.credit, short.memory_limit), (8, 0, 0));
-    assert_eq!(own_stats("dualpi2", None, &counters, None), None);
+    assert_eq!(own_stats("dualpi2", counted(None, &counters)), None);
     // Those of a flow are not those of the discipline.
-    assert_eq!(own_stats("fq_codel", Some(&[1, 0, 0, 0]), &counters, None), None);
+    assert_eq!(own_stats("fq_codel", counted(Some(&[1, 0, 0, 0]), &counters)), None);
 }

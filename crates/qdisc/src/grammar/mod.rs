@@ -8,43 +8,17 @@
 //! What tc says with several commands is one line here: `tbf`, `htb` (with one class) and `netem` take a word `leaf`, and what
 //! follows it is the discipline inside, as in `htb rate 50mbit leaf dualpi2 target 5ms`.
 
-mod cake;
-mod codel;
-mod dualpi2;
-mod fifo;
-mod fq;
-mod fq_codel;
-mod htb;
 mod line;
-mod netem;
-mod pfifo_fast;
-mod pie;
-mod tbf;
-mod words;
+pub(crate) mod words;
 
 use std::fmt;
 use std::time::Duration;
 
 pub use line::QdiscLine;
-use words::Words;
+pub(crate) use words::Words;
 
-use crate::Spec;
-
-/// The disciplines that dualq can be asked for. Of these it [models](Spec::unmodelled) all but `cake`.
-pub const KINDS: [&str; 12] = [
-    "dualpi2",
-    "fq",
-    "codel",
-    "fq_codel",
-    "pie",
-    "pfifo",
-    "bfifo",
-    "pfifo_fast",
-    "htb",
-    "tbf",
-    "netem",
-    "cake",
-];
+pub use crate::kinds::KINDS;
+use crate::{Spec, kinds};
 
 /// How many leaves may be inside one another: more than anyone needs, and little enough for any stack.
 const DEEPEST: u32 = 8;
@@ -116,53 +90,17 @@ pub fn parse(line: &str) -> Result<Parsed, ParseError> {
 /// Reads a discipline from all words that are left.
 fn parse_words(words: &mut Words<'_>) -> Result<Spec, ParseError> {
     let Some(kind) = words.next() else {
-        return Err(words.refuse(RefusedBy::Tc, format!("name a qdisc: {}", list(&KINDS))));
+        return Err(words.refuse(RefusedBy::Tc, format!("name a qdisc: {}", list(KINDS))));
     };
-    match kind {
-        "dualpi2" => dualpi2::parse(words),
-        "pfifo" | "bfifo" => fifo::parse(kind, words),
-        "codel" => codel::parse(words),
-        "fq_codel" => fq_codel::parse(words),
-        "pie" => pie::parse(words),
-        "tbf" => tbf::parse(words),
-        "htb" => htb::parse(words),
-        "netem" => netem::parse(words),
-        "pfifo_fast" => pfifo_fast::parse(words),
-        "fq" => fq::parse(words),
-        "cake" => cake::parse(words),
-        unknown => {
-            let hint = did_you_mean(unknown, &KINDS);
-            let message = format!("unknown qdisc {unknown:?}; {hint}dualq has {}", list(&KINDS));
-            Err(words.refuse(RefusedBy::Tc, message))
-        }
-    }
-}
-
-impl fmt::Display for Spec {
-    /// The line that asks for this: its kind and the options that were given, in tc's order. [`parse`] reads it back, but
-    /// rounds gains above 65536 Hz to single precision, as tc does.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kind())?;
-        match self {
-            Self::Dualpi2(change) => dualpi2::write_options(f, change),
-            Self::Codel(options) => codel::write_options(f, options),
-            Self::FqCodel(options) => fq_codel::write_options(f, options),
-            Self::Pie(options) => pie::write_options(f, options),
-            Self::Tbf(options) => tbf::write_options(f, options),
-            Self::Htb(options) => htb::write_options(f, options),
-            Self::Netem(options) => netem::write_options(f, options),
-            Self::PfifoFast(options) => pfifo_fast::write_options(f, options),
-            Self::Fq(options) => fq::write_options(f, options),
-            Self::Cake(options) => cake::write_options(f, options),
-            Self::Pfifo { limit: Some(packets) } => write!(f, " limit {packets}"),
-            Self::Bfifo { limit: Some(bytes) } => write!(f, " limit {}", bytes.0),
-            Self::Pfifo { limit: None } | Self::Bfifo { limit: None } => Ok(()),
-        }
-    }
+    kinds::parse(kind, words).unwrap_or_else(|| {
+        let hint = did_you_mean(kind, KINDS);
+        let message = format!("unknown qdisc {kind:?}; {hint}dualq has {}", list(KINDS));
+        Err(words.refuse(RefusedBy::Tc, message))
+    })
 }
 
 /// Reads the discipline inside another from all words that are left.
-fn parse_leaf(kind: &str, words: &mut Words<'_>) -> Result<Box<Spec>, ParseError> {
+pub(crate) fn parse_leaf(kind: &str, words: &mut Words<'_>) -> Result<Box<Spec>, ParseError> {
     if words.depth >= DEEPEST {
         let message = format!("at most {DEEPEST} disciplines can be inside one another");
         return Err(words.refuse(RefusedBy::Dualq, message));
@@ -176,7 +114,7 @@ fn parse_leaf(kind: &str, words: &mut Words<'_>) -> Result<Box<Spec>, ParseError
 }
 
 /// One option of a line, if it was given, with a space before it.
-fn write_option(
+pub(crate) fn write_option(
     f: &mut fmt::Formatter<'_>,
     name: &str,
     value: Option<impl fmt::Display>,
@@ -185,22 +123,27 @@ fn write_option(
 }
 
 /// One of two words, if either was given, with a space before it.
-fn write_flag(f: &mut fmt::Formatter<'_>, flag: Option<bool>, on: &str, off: &str) -> fmt::Result {
+pub(crate) fn write_flag(
+    f: &mut fmt::Formatter<'_>,
+    flag: Option<bool>,
+    on: &str,
+    off: &str,
+) -> fmt::Result {
     flag.map_or(Ok(()), |flag| write!(f, " {}", if flag { on } else { off }))
 }
 
 /// A time that loses nothing: in whole milliseconds if it is one.
-fn exact_time(time: Duration) -> String {
+pub(crate) fn exact_time(time: Duration) -> String {
     exact_micros(u32::try_from(time.as_micros()).unwrap_or(u32::MAX))
 }
 
 /// As [`exact_time`].
-fn exact_micros(micros: u32) -> String {
+pub(crate) fn exact_micros(micros: u32) -> String {
     if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
 }
 
 /// A time to the nanosecond, in the largest unit that is whole.
-fn exact_nanos(time: Duration) -> String {
+pub(crate) fn exact_nanos(time: Duration) -> String {
     let nanos = time.as_nanos();
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let whole = units.into_iter().find(|(unit, _)| nanos > 0 && nanos.is_multiple_of(*unit));
@@ -209,7 +152,12 @@ fn exact_nanos(time: Duration) -> String {
 }
 
 /// Refuses the word last taken, which is no option of `kind`. `options` ends with `help`.
-fn unknown_option(kind: &str, word: &str, options: &[&str], words: &Words<'_>) -> ParseError {
+pub(crate) fn unknown_option(
+    kind: &str,
+    word: &str,
+    options: &[&str],
+    words: &Words<'_>,
+) -> ParseError {
     let all = list(&options[..options.len() - 1]);
     let message = if word == "help" {
         format!("{kind} takes {all}")
@@ -221,7 +169,7 @@ fn unknown_option(kind: &str, word: &str, options: &[&str], words: &Words<'_>) -
 }
 
 /// `did you mean "target"? `, or nothing if no known word is near.
-fn did_you_mean(unknown: &str, known: &[&str]) -> String {
+pub(crate) fn did_you_mean(unknown: &str, known: &[&str]) -> String {
     known
         .iter()
         .map(|word| (strsim::damerau_levenshtein(unknown, word), word))

@@ -9,25 +9,25 @@ use dualq_units::{Bytes, Rate, tc_time};
 use super::{ParseError, RefusedBy};
 
 /// Where a word stands in its line: a byte offset.
-pub(super) type Position = usize;
+pub(crate) type Position = usize;
 
-pub(super) struct Words<'a> {
+pub(crate) struct Words<'a> {
     line: &'a str,
     rest: &'a str,
     /// Where the word last taken begins.
     position: Position,
     /// What the author of the line may not have expected.
-    pub(super) notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
     /// How many disciplines the one that is read is inside of.
-    pub(super) depth: u32,
+    pub(crate) depth: u32,
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn new(line: &'a str) -> Self {
+    pub(crate) fn new(line: &'a str) -> Self {
         Self { line, rest: line, position: 0, notices: Vec::new(), depth: 0 }
     }
 
-    pub(super) fn next(&mut self) -> Option<&'a str> {
+    pub(crate) fn next(&mut self) -> Option<&'a str> {
         let rest = self.rest.trim_start();
         self.position = self.line.len() - rest.len();
         let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
@@ -36,12 +36,12 @@ impl<'a> Words<'a> {
         (!word.is_empty()).then_some(word)
     }
 
-    pub(super) fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.peek().is_none()
     }
 
     /// Where the word last taken stands.
-    pub(super) fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         self.position
     }
 
@@ -54,7 +54,7 @@ impl<'a> Words<'a> {
     }
 
     /// What is left of a value of which tc does not send a zero: `None`, and the default holds.
-    pub(super) fn unless_zero<T: Default + PartialEq>(
+    pub(crate) fn unless_zero<T: Default + PartialEq>(
         &mut self,
         option: &str,
         value: T,
@@ -68,7 +68,7 @@ impl<'a> Words<'a> {
     }
 
     /// A whole number of at most 32 bits, as tc's `get_u32` with base 10.
-    pub(super) fn u32(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
+    pub(crate) fn u32(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
         let word = self.value(option, expected)?;
         strtoul(word, 10)
             .filter(|(_, rest)| rest.is_empty())
@@ -77,7 +77,7 @@ impl<'a> Words<'a> {
     }
 
     /// A whole number from 0 to 255 in C's notation, as tc reads a coupling factor.
-    pub(super) fn u8(&mut self, option: &str, expected: &str) -> Result<u8, ParseError> {
+    pub(crate) fn u8(&mut self, option: &str, expected: &str) -> Result<u8, ParseError> {
         let word = self.value(option, expected)?;
         strtol(word, 0)
             .filter(|(_, rest)| rest.is_empty())
@@ -86,7 +86,7 @@ impl<'a> Words<'a> {
     }
 
     /// A whole number of at most 32 bits in C's notation, as tc's `get_u32` with base 0.
-    pub(super) fn number(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
+    pub(crate) fn number(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
         let word = self.value(option, expected)?;
         strtoul(word, 0)
             .filter(|(_, rest)| rest.is_empty())
@@ -95,7 +95,7 @@ impl<'a> Words<'a> {
     }
 
     /// A whole number within bounds, in decimal.
-    pub(super) fn i32_within(
+    pub(crate) fn i32_within(
         &mut self,
         option: &str,
         bounds: RangeInclusive<i32>,
@@ -110,7 +110,7 @@ impl<'a> Words<'a> {
     }
 
     /// The one word that may stand here.
-    pub(super) fn literal(
+    pub(crate) fn literal(
         &mut self,
         option: &str,
         literal: &str,
@@ -121,20 +121,20 @@ impl<'a> Words<'a> {
     }
 
     /// A rate.
-    pub(super) fn rate(&mut self, option: &str, expected: &str) -> Result<Rate, ParseError> {
+    pub(crate) fn rate(&mut self, option: &str, expected: &str) -> Result<Rate, ParseError> {
         let word = self.value(option, expected)?;
         word.parse().map_err(|_| self.illegal(option, word, expected))
     }
 
     /// A rate in whole bytes per second, as tc sends it.
-    pub(super) fn whole_rate(&mut self, option: &str, expected: &str) -> Result<Rate, ParseError> {
+    pub(crate) fn whole_rate(&mut self, option: &str, expected: &str) -> Result<Rate, ParseError> {
         let bits = self.rate(option, expected)?.as_bits_per_second();
         Ok(Rate::from_bits_per_second(bits / 8 * 8))
     }
 
     /// A size that fits 32 bits and, behind a slash, the size of a cell, a power of two. The cell was for tables that
     /// kernels no longer have.
-    pub(super) fn size_and_cell(
+    pub(crate) fn size_and_cell(
         &mut self,
         option: &str,
         expected: &str,
@@ -154,7 +154,7 @@ impl<'a> Words<'a> {
     }
 
     /// The link layer, of which dualq has one.
-    pub(super) fn ethernet_only(&mut self, option: &str) -> Result<(), ParseError> {
+    pub(crate) fn ethernet_only(&mut self, option: &str) -> Result<(), ParseError> {
         let expected = "dualq's links are ethernet";
         let word = self.value(option, expected)?;
         match word {
@@ -165,18 +165,18 @@ impl<'a> Words<'a> {
     }
 
     /// Refuses an option that changes what a packet counts.
-    pub(super) fn no_framing(&self, option: &str) -> ParseError {
+    pub(crate) fn no_framing(&self, option: &str) -> ParseError {
         let message = format!("dualq counts frames as they are and has no {option}; leave it out");
         self.refuse(RefusedBy::Dualq, message)
     }
 
     /// A time in whole microseconds, as tc's `get_time`.
-    pub(super) fn time(&mut self, option: &str, expected: &str) -> Result<Duration, ParseError> {
+    pub(crate) fn time(&mut self, option: &str, expected: &str) -> Result<Duration, ParseError> {
         Ok(Duration::from_micros(self.micros(option, expected)?.into()))
     }
 
     /// A time in whole nanoseconds that fits 32 bits.
-    pub(super) fn nanos(&mut self, option: &str, expected: &str) -> Result<Duration, ParseError> {
+    pub(crate) fn nanos(&mut self, option: &str, expected: &str) -> Result<Duration, ParseError> {
         let word = self.value(option, expected)?;
         tc_time::parse(word)
             .ok()
@@ -185,7 +185,7 @@ impl<'a> Words<'a> {
     }
 
     /// A time in whole nanoseconds that fits 63 bits.
-    pub(super) fn long_nanos(
+    pub(crate) fn long_nanos(
         &mut self,
         option: &str,
         expected: &str,
@@ -198,7 +198,7 @@ impl<'a> Words<'a> {
     }
 
     /// A whole number of at most 64 bits.
-    pub(super) fn u64(&mut self, option: &str, expected: &str) -> Result<u64, ParseError> {
+    pub(crate) fn u64(&mut self, option: &str, expected: &str) -> Result<u64, ParseError> {
         let word = self.value(option, expected)?;
         strtoul(word, 10)
             .filter(|(_, rest)| rest.is_empty())
@@ -207,7 +207,7 @@ impl<'a> Words<'a> {
     }
 
     /// A percentage from 0 to 100, the sign optional, as a fraction of 1.
-    pub(super) fn fraction(&mut self, option: &str, expected: &str) -> Result<f64, ParseError> {
+    pub(crate) fn fraction(&mut self, option: &str, expected: &str) -> Result<f64, ParseError> {
         let word = self.value(option, expected)?;
         strtod(word)
             .filter(|(_, unit)| matches!(*unit, "" | "%"))
@@ -217,17 +217,17 @@ impl<'a> Words<'a> {
     }
 
     /// The next word, which stays.
-    pub(super) fn peek(&self) -> Option<&'a str> {
+    pub(crate) fn peek(&self) -> Option<&'a str> {
         self.rest.split_whitespace().next()
     }
 
     /// Whether a value comes next, rather than an option.
-    pub(super) fn number_follows(&self) -> bool {
+    pub(crate) fn number_follows(&self) -> bool {
         self.peek().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
     }
 
     /// Microseconds, as tc's `get_time`.
-    pub(super) fn micros(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
+    pub(crate) fn micros(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
         let word = self.value(option, expected)?;
         self.wrapping_micros(option, word).ok_or_else(|| self.illegal(option, word, expected))
     }
@@ -245,7 +245,7 @@ impl<'a> Words<'a> {
     }
 
     /// Microseconds, or packets if the word ends as packets do.
-    pub(super) fn micros_or_packets(
+    pub(crate) fn micros_or_packets(
         &mut self,
         option: &str,
         expected: &str,
@@ -262,7 +262,7 @@ impl<'a> Words<'a> {
     }
 
     /// A single-precision number from 0 to `max`, with the word it was.
-    pub(super) fn float(
+    pub(crate) fn float(
         &mut self,
         option: &str,
         max: f32,
@@ -278,7 +278,7 @@ impl<'a> Words<'a> {
 
     /// A percentage from 0 to 100, rounded to a whole one; the sign is optional. As tc's `parse_percent`, in which a sign
     /// alone stands for 0.
-    pub(super) fn percent(&mut self, option: &str, expected: &str) -> Result<u8, ParseError> {
+    pub(crate) fn percent(&mut self, option: &str, expected: &str) -> Result<u8, ParseError> {
         let word = self.value(option, expected)?;
         let (number, unit) = strtod(word).unwrap_or((0.0, word));
         let fraction = number / 100.0;
@@ -289,7 +289,7 @@ impl<'a> Words<'a> {
     }
 
     /// A size that fits 32 bits, as tc's `get_size`.
-    pub(super) fn size(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
+    pub(crate) fn size(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
         let word = self.value(option, expected)?;
         word.parse::<Bytes>()
             .ok()
@@ -302,16 +302,16 @@ impl<'a> Words<'a> {
     }
 
     /// Refuses the word last taken, of which tc thinks nothing ill.
-    pub(super) fn kernel_refuses(&self, option: &str, expected: &str) -> ParseError {
+    pub(crate) fn kernel_refuses(&self, option: &str, expected: &str) -> ParseError {
         self.refuse(RefusedBy::Kernel, format!("the kernel refuses this {option}: {expected}"))
     }
 
     /// Refuses the word last taken.
-    pub(super) fn refuse(&self, refused_by: RefusedBy, message: String) -> ParseError {
+    pub(crate) fn refuse(&self, refused_by: RefusedBy, message: String) -> ParseError {
         self.refuse_at(self.position, refused_by, message)
     }
 
-    pub(super) fn refuse_at(
+    pub(crate) fn refuse_at(
         &self,
         position: Position,
         refused_by: RefusedBy,
@@ -322,7 +322,7 @@ impl<'a> Words<'a> {
     }
 }
 
-pub(super) enum MicrosOrPackets {
+pub(crate) enum MicrosOrPackets {
     Micros(u32),
     Packets(u32),
 }

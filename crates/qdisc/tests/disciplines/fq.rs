@@ -1,5 +1,5 @@
 use dualq_qdisc::show::OwnStats;
-use dualq_qdisc::{Ecn, Qdisc, disciplines::fq::Stats};
+use dualq_qdisc::{Ecn, Qdisc, kinds::fq::Stats};
 use dualq_units::{Instant, Rate};
 
 use super::{Bench, Frame, MICROSECOND, MILLISECOND, SECOND, full};

@@ -1,5 +1,5 @@
 use dualq_qdisc::show::OwnStats;
-use dualq_qdisc::{DropReason, Ecn, Qdisc, disciplines::fq_codel::Stats};
+use dualq_qdisc::{DropReason, Ecn, Qdisc, kinds::fq_codel::Stats};
 use dualq_units::Instant;
 
 use super::{Bench, Frame, MILLISECOND, full};

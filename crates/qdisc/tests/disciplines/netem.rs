@@ -1,5 +1,5 @@
 use dualq_qdisc::show::OwnStats;
-use dualq_qdisc::{DropReason, Ecn, Qdisc, disciplines::netem::Stats};
+use dualq_qdisc::{DropReason, Ecn, Qdisc, kinds::netem::Stats};
 use dualq_units::Instant;
 
 use super::{Bench, Frame, MICROSECOND, MILLISECOND, full};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dualq_qdisc::{Config, FifoLimit};
+use dualq_qdisc::Config;
 use dualq_units::{Bytes, Rate, tc_time};
 
 use super::Judge;
@@ -43,8 +43,8 @@ impl Judge<'_> {
     fn harmful_leaf(&self, config: &Config, packet: u64, rate: Option<Rate>) -> Option<String> {
         let packets = |limit: u32| u64::from(limit).saturating_mul(packet);
         let (aqm, limit) = match config {
-            Config::Fifo(FifoLimit::Packets(limit)) => return fifo(packets(*limit), packet, rate),
-            Config::Fifo(FifoLimit::Bytes(Bytes(limit))) => return fifo(*limit, packet, rate),
+            Config::Pfifo(pfifo) => return fifo(packets(pfifo.limit), packet, rate),
+            Config::Bfifo(bfifo) => return fifo(bfifo.limit.0, packet, rate),
             Config::PfifoFast(config) => return fifo(packets(config.band_limit), packet, rate),
             Config::Codel(config) => (Some((config.target, Some(config.interval))), config.limit),
             Config::FqCodel(config) => (Some((config.target, Some(config.interval))), config.limit),

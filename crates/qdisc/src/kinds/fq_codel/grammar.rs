@@ -1,0 +1,103 @@
+//! `fq_codel` (tc-fq_codel(8)).
+
+use std::fmt;
+
+use dualq_units::{Bytes, Exact};
+
+use super::Options;
+use crate::grammar::words::Words;
+use crate::grammar::{
+    ParseError, RefusedBy, exact_micros, unknown_option, write_flag, write_option,
+};
+use crate::kinds::Grammar;
+
+const OPTIONS: [&str; 11] = [
+    "limit",
+    "flows",
+    "quantum",
+    "target",
+    "interval",
+    "memory_limit",
+    "ecn",
+    "noecn",
+    "ce_threshold",
+    "drop_batch",
+    "help",
+];
+
+const PACKETS: &str = "give a number of packets, such as 10240";
+const FLOWS: &str = "give a number from 1 to 65536, such as 1024";
+const QUANTUM: &str = "give a number of bytes up to 1048576 without a unit, such as 1514";
+const MEMORY: &str = "give a size such as 32mb";
+const TIME: &str = "give a time in s, ms or us, such as 5ms";
+
+/// The kernel's bounds.
+const MAX_FLOWS: u32 = 65_536;
+const MAX_QUANTUM: u32 = 1 << 20;
+
+impl Grammar for Options {
+    const NAME: &'static str = "fq_codel";
+
+    fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
+        let mut options = Options::default();
+        while let Some(word) = words.next() {
+            match word {
+                "limit" => {
+                    let limit = words.number(word, PACKETS)?;
+                    options.limit = words.unless_zero(word, limit);
+                }
+                "flows" => {
+                    let flows = words.number(word, FLOWS)?;
+                    if flows > MAX_FLOWS {
+                        return Err(words.kernel_refuses(word, FLOWS));
+                    }
+                    options.flows = words.unless_zero(word, flows);
+                }
+                "quantum" => {
+                    let quantum = words.number(word, QUANTUM)?;
+                    if quantum > MAX_QUANTUM {
+                        return Err(words.kernel_refuses(word, QUANTUM));
+                    }
+                    options.quantum = words.unless_zero(word, quantum);
+                }
+                "target" => {
+                    let target = words.micros(word, TIME)?;
+                    options.target_us = words.unless_zero(word, target);
+                }
+                "interval" => {
+                    let interval = words.micros(word, TIME)?;
+                    options.interval_us = words.unless_zero(word, interval);
+                }
+                "memory_limit" => {
+                    options.memory_limit = Some(Bytes(words.size(word, MEMORY)?.into()));
+                }
+                "drop_batch" => {
+                    let batch = words.number(word, PACKETS)?;
+                    options.drop_batch = words.unless_zero(word, batch);
+                }
+                "ce_threshold" => options.ce_threshold_us = Some(words.micros(word, TIME)?),
+                "ce_threshold_selector" => {
+                    let message = "dualq's packets have no DSCP to select by; leave it out, and \
+                                   ce_threshold holds for all that are ECN-capable";
+                    return Err(words.refuse(RefusedBy::Dualq, message.to_owned()));
+                }
+                "ecn" => options.ecn = Some(true),
+                "noecn" => options.ecn = Some(false),
+                unknown => return Err(unknown_option("fq_codel", unknown, &OPTIONS, words)),
+            }
+        }
+        Ok(options)
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_option(f, "limit", self.limit)?;
+        write_option(f, "flows", self.flows)?;
+        write_option(f, "quantum", self.quantum)?;
+        write_option(f, "target", self.target_us.map(exact_micros))?;
+        write_option(f, "interval", self.interval_us.map(exact_micros))?;
+        write_option(f, "memory_limit", self.memory_limit.map(Exact))?;
+        write_option(f, "ce_threshold", self.ce_threshold_us.map(exact_micros))?;
+        write_option(f, "drop_batch", self.drop_batch)?;
+        write_flag(f, self.ecn, "ecn", "noecn")
+    }
+}

@@ -1,0 +1,72 @@
+//! `pfifo`: a FIFO that counts packets (tc-bfifo(8)).
+
+use std::fmt;
+
+use dualpi2::Random;
+use dualq_units::Instant;
+use serde_json::{Value, json};
+
+use super::fifo::{Fifo, FifoLimit, limit_only};
+use super::{Grammar, Kind, Shown};
+use crate::grammar::{ParseError, Words, write_option};
+use crate::{Device, Discipline, FlowPacket, Unmodelled};
+
+/// What a command line gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Packets.
+    pub limit: Option<u32>,
+}
+
+/// All parameters of `pfifo`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Packets that it holds.
+    pub limit: u32,
+}
+
+impl Grammar for Options {
+    const NAME: &'static str = "pfifo";
+
+    fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
+        let expected = "give a number of packets, such as 1000";
+        Ok(Self { limit: limit_only(Self::NAME, words, expected)? })
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_option(f, "limit", self.limit)
+    }
+}
+
+impl Kind for Options {
+    type Config = Config;
+
+    /// The default is `txqueuelen`.
+    fn configure(&self, device: &Device) -> Config {
+        Config { limit: self.limit.unwrap_or(device.tx_queue_length) }
+    }
+
+    fn build<P: FlowPacket, R: Random + Send + 'static>(
+        &self,
+        device: &Device,
+        _random: R,
+        _now: Instant,
+    ) -> Result<Discipline<P, R>, Unmodelled> {
+        let limit = self.configure(device).limit;
+        Ok(Discipline::Fifo(Fifo::new(FifoLimit::Packets(limit))))
+    }
+}
+
+impl Shown for Config {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "limit {}p", self.limit)
+    }
+
+    fn ends_with_space(&self) -> bool {
+        false
+    }
+
+    fn json(&self) -> Value {
+        json!({ "limit": self.limit })
+    }
+}
