@@ -67,8 +67,8 @@ fuzz_target!(|input: Input| {
     let algorithm = all[usize::from(input.algorithm) % all.len()];
     let config = SenderConfig { algorithm, ecn: input.ecn, ..SenderConfig::default() };
     let mut sender = Sender::new(config);
-    let exact_echo = algorithm == Algorithm::Dctcp;
-    let mut receiver = Receiver::new(ReceiverConfig { exact_echo, ..ReceiverConfig::default() });
+    let ecn_style = algorithm.ecn_style();
+    let mut receiver = Receiver::new(ReceiverConfig { ecn_style, ..ReceiverConfig::default() });
     let mut now = Instant::ZERO + Duration::from_secs(1);
     sender.write(1 << 20);
     sender.transmit(now, &mut |_| ());

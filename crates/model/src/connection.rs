@@ -201,7 +201,7 @@ impl Connection {
         let read_interval = scenario.receiver.read_interval;
         let receiver = ReceiverConfig {
             mtu: scenario.link.mtu,
-            exact_echo: algorithm == Algorithm::Dctcp,
+            ecn_style: algorithm.ecn_style(),
             read_interval: if answers || read_interval.is_zero() {
                 Duration::ZERO
             } else {

@@ -4,9 +4,9 @@ use dualq_qdisc::FlowPacket;
 use dualq_tcp::{Data, PACKET_OVERHEAD};
 use dualq_units::Ecn;
 
-/// Data of a connection.
+/// Data of a connection, or of several: an aggregate.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Packet {
+pub struct Packet {
     /// The connection's number.
     pub(crate) connection: u32,
     /// What queues tell it by: in a tunnel, all are one; else another number with each seed, as Linux draws its hash's secret anew

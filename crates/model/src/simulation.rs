@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dualq_qdisc::pool::Pool;
 use dualq_qdisc::{Device as Interface, Discipline, Packet as _, Qdisc, Random, SplitMix64};
-use dualq_tcp::{Ack, MIN_ACK_DELAY, Pacing, Tick, Transmission};
+use dualq_tcp::{Ack, MIN_ACK_DELAY, Pacing, Sender, Tick, Transmission};
 use dualq_units::Instant;
 use prefetch_index::prefetch_index;
 
@@ -57,6 +57,10 @@ pub struct Simulation<'a> {
     /// What makes flows' hashes differ from seed to seed.
     salt: u32,
     warmup_ns: u64,
+    /// When the smoothed round-trip times are next sampled.
+    sample_ns: u64,
+    /// When the interval of the series ends.
+    interval_end_ns: u64,
     record: Record,
     watch: Option<&'a mut dyn FnMut(Event)>,
 }
@@ -110,6 +114,8 @@ impl<'a> Simulation<'a> {
             random,
             salt: SplitMix64::new(!seed).next_u32(),
             warmup_ns: scenario.warmup.as_nanos() as u64,
+            sample_ns: scenario.warmup.as_nanos() as u64,
+            interval_end_ns: scenario.interval.as_nanos() as u64,
             record: Record::new(scenario),
             watch: None,
         })
@@ -137,6 +143,50 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// Puts another discipline at the bottleneck, in the place of the scenario's: one of another crate, as
+    /// [`Discipline::Boxed`]. To be called before the first packet.
+    #[must_use]
+    pub fn with_queue(mut self, queue: Discipline<Packet>) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// The time up to which all has happened.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(self.now_ns)
+    }
+
+    /// The discipline at the bottleneck.
+    #[must_use]
+    pub const fn queue(&self) -> &Discipline<Packet> {
+        &self.queue
+    }
+
+    /// The senders: of the flows in the order of their groups, then of the probes.
+    pub fn senders(&self) -> impl ExactSizeIterator<Item = &Sender> {
+        self.connections.iter().map(|connection| &connection.sender)
+    }
+
+    /// Lets all happen that happens before `until`, or before the end of the scenario if that is sooner.
+    pub fn advance(&mut self, until: Instant) {
+        let end_ns = self.end_ns();
+        let until_ns = until.as_nanos().min(end_ns);
+        while self.now_ns < until_ns {
+            let next_ns = self.interval_end_ns.min(self.sample_ns).min(until_ns);
+            self.run_until(next_ns);
+            if next_ns == self.sample_ns && next_ns < end_ns {
+                self.take_sample();
+            }
+            if next_ns == self.interval_end_ns || next_ns == end_ns {
+                let probes = &self.connections[self.flows..];
+                self.record.end_interval(next_ns, probes, &self.queue);
+                let interval_ns = self.scenario.interval.as_nanos() as u64;
+                self.interval_end_ns = self.interval_end_ns.saturating_add(interval_ns);
+            }
+        }
+    }
+
     /// Runs to the end and reports.
     #[must_use]
     pub fn run(self) -> Outcome {
@@ -146,41 +196,32 @@ impl<'a> Simulation<'a> {
     /// Runs to the end and reports. `look` is called now and then with the simulated time that has passed.
     #[must_use]
     pub fn run_watched(mut self, look: &mut dyn FnMut(Duration)) -> Outcome {
-        let end_ns = self.scenario.duration.as_nanos() as u64;
-        let interval_ns = self.scenario.interval.as_nanos() as u64;
-        let (mut interval_end_ns, mut sample_ns) = (interval_ns, self.warmup_ns);
+        let end_ns = self.end_ns();
         let look_ns = (end_ns / LOOKS).max(1);
-        let mut next_look_ns = look_ns;
-        loop {
-            let next_ns = interval_end_ns.min(sample_ns).min(next_look_ns).min(end_ns);
-            self.run_until(next_ns);
-            if next_ns == next_look_ns {
-                look(Duration::from_nanos(next_ns));
-                next_look_ns += look_ns;
-            }
-            if next_ns == sample_ns && next_ns < end_ns {
-                if sample_ns == self.warmup_ns {
-                    self.record.mark_warmup(&self.queue);
-                    for connection in &mut self.connections {
-                        connection.at_warmup = connection.marker();
-                    }
-                }
-                self.record.sample_rtts();
-                sample_ns += SAMPLE_NS;
-            }
-            if next_ns == interval_end_ns || next_ns == end_ns {
-                let probes = &self.connections[self.flows..];
-                self.record.end_interval(next_ns, probes, &self.queue);
-                interval_end_ns = interval_end_ns.saturating_add(interval_ns);
-            }
-            if next_ns == end_ns {
-                break;
-            }
+        while self.now_ns < end_ns {
+            self.advance(Instant::from_nanos(self.now_ns.saturating_add(look_ns)));
+            look(Duration::from_nanos(self.now_ns));
         }
         for connection in &mut self.connections[..self.flows] {
             self.record.take_samples(connection);
         }
         self.record.close(end_ns, self.scenario, &self.connections, &self.queue)
+    }
+
+    fn end_ns(&self) -> u64 {
+        self.scenario.duration.as_nanos() as u64
+    }
+
+    /// The first at the end of the warm-up.
+    fn take_sample(&mut self) {
+        if self.sample_ns == self.warmup_ns {
+            self.record.mark_warmup(&self.queue);
+            for connection in &mut self.connections {
+                connection.at_warmup = connection.marker();
+            }
+        }
+        self.record.sample_rtts();
+        self.sample_ns += SAMPLE_NS;
     }
 
     /// Handles all that happens before `end_ns`.
@@ -212,10 +253,6 @@ impl<'a> Simulation<'a> {
                 self.take_timer();
             }
         }
-    }
-
-    fn now(&self) -> Instant {
-        Instant::from_nanos(self.now_ns)
     }
 
     // Memory is slower than this loop: with many connections, what is known of each is asked for before its turn, and what

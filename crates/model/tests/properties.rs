@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use dualq_model::{Simulation, simulate};
 use dualq_scenario::{
-    CongestionControl, FlowGroup, FlowOutcome, Outcome, ProbeGroup, ProbeKind, Scenario, Setup,
+    Algorithm, CongestionControl, FlowGroup, FlowOutcome, Outcome, ProbeGroup, ProbeKind, Scenario,
+    Setup,
 };
 use dualq_units::{Bytes, Rate};
 use proptest::prelude::*;
@@ -220,7 +221,7 @@ fn options_of_a_sender_make_no_difference_or_are_refused() {
     let sender = |qdisc: &str| {
         let mut setup = Setup { duration: Duration::from_secs(3), ..Setup::default() };
         setup.warmup = Duration::from_secs(1);
-        setup.flow.push(FlowGroup::of(CongestionControl::Bbr));
+        setup.flow.push(FlowGroup::of(Algorithm::Bbr));
         setup.sender.qdisc = qdisc.parse().expect("a qdisc");
         simulate(&Scenario::try_from(setup).expect("a scenario that makes sense"), 1)
     };
@@ -353,7 +354,7 @@ proptest! {
         (loss, seed) in (prop::sample::select(vec![0.0, 30.0, 100.0]), any::<u64>()),
     ) {
         // As long as about 2000 packets take, and all flows are there.
-        let flow = FlowGroup { count, ecn, size: size.map(Bytes), ..FlowGroup::of(cc.parse().expect("a control")) };
+        let flow = FlowGroup { count, ecn, size: size.map(Bytes), ..FlowGroup::of(cc.parse::<CongestionControl>().expect("a control")) };
         let end = flow.last_start() + Duration::from_millis(2);
         let packets = Duration::from_secs_f64(2e7 / bits as f64).min(Duration::from_secs(1000));
         let mut setup = Setup { duration: end.max(packets), warmup: Duration::ZERO, ..Setup::default() };

@@ -3,21 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use dualq_tcp::Algorithm;
+use dualq_tcp::{Algorithm, EcnStyle};
 
 use crate::words::{Word, known};
 
 /// A congestion control that a scenario can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CongestionControl {
-    /// NewReno.
-    Reno,
-    /// CUBIC.
-    Cubic,
-    /// DCTCP.
-    Dctcp,
-    /// BBR version 1.
-    Bbr,
+    /// One that `dualq-tcp` has, or that was registered there.
+    Algorithm(Algorithm),
     /// BBR version 3, which only some kernels have.
     Bbr3,
     /// TCP Prague, which only some kernels have.
@@ -25,18 +19,18 @@ pub enum CongestionControl {
 }
 
 impl CongestionControl {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Reno, Self::Cubic, Self::Dctcp, Self::Bbr, Self::Bbr3, Self::Prague];
+    /// All of them but those that another crate registered.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let ours = Algorithm::ALL.iter().copied().map(Self::Algorithm);
+        ours.chain([Self::Bbr3, Self::Prague]).collect()
+    }
 
     /// The kernel's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Reno => Algorithm::Reno.name(),
-            Self::Cubic => Algorithm::Cubic.name(),
-            Self::Dctcp => Algorithm::Dctcp.name(),
-            Self::Bbr => Algorithm::Bbr.name(),
+            Self::Algorithm(algorithm) => algorithm.name(),
             Self::Bbr3 => "bbr3",
             Self::Prague => "prague",
         }
@@ -46,18 +40,25 @@ impl CongestionControl {
     #[must_use]
     pub const fn algorithm(self) -> Option<Algorithm> {
         match self {
-            Self::Reno => Some(Algorithm::Reno),
-            Self::Cubic => Some(Algorithm::Cubic),
-            Self::Dctcp => Some(Algorithm::Dctcp),
-            Self::Bbr => Some(Algorithm::Bbr),
+            Self::Algorithm(algorithm) => Some(algorithm),
             Self::Bbr3 | Self::Prague => None,
         }
     }
 
     /// Whether it is of no use without ECN, so that its flows ask for ECN unless told otherwise.
     #[must_use]
-    pub const fn needs_ecn(self) -> bool {
-        matches!(self, Self::Dctcp | Self::Prague)
+    pub fn needs_ecn(self) -> bool {
+        match self {
+            Self::Algorithm(algorithm) => algorithm.ecn_style() == EcnStyle::Dctcp,
+            Self::Bbr3 => false,
+            Self::Prague => true,
+        }
+    }
+}
+
+impl From<Algorithm> for CongestionControl {
+    fn from(algorithm: Algorithm) -> Self {
+        Self::Algorithm(algorithm)
     }
 }
 
@@ -71,7 +72,10 @@ impl FromStr for CongestionControl {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        known("congestion control", name, &Self::ALL, Self::name)
+        match Algorithm::from_name(name) {
+            Some(algorithm) => Ok(Self::Algorithm(algorithm)),
+            None => known("congestion control", name, &Self::all(), Self::name),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use dualq_qdisc::QdiscLine;
+use dualq_tcp::Algorithm;
 use dualq_units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
 
@@ -36,9 +37,9 @@ pub const SEGMENT_HEADERS: u32 = dualq_tcp::HEADER_BYTES + dualq_tcp::ETHERNET_B
 /// [`into_setup`](Self::into_setup) gives them back.
 ///
 /// ```
-/// use dualq_scenario::{CongestionControl, FlowGroup, Link, Scenario, Setup};
+/// use dualq_scenario::{Algorithm, FlowGroup, Link, Scenario, Setup};
 ///
-/// let bbr = FlowGroup { count: 4, ..FlowGroup::of(CongestionControl::Bbr) };
+/// let bbr = FlowGroup { count: 4, ..FlowGroup::of(Algorithm::Bbr) };
 /// let link = Link { qdisc: "fq_codel".parse()?, ..Link::default() };
 /// let scenario = Scenario::try_from(Setup { link, flow: vec![bbr], ..Setup::default() })?;
 /// assert_eq!(scenario.flow[0].count, 4);
@@ -122,7 +123,7 @@ impl Default for Setup {
             link: Link::default(),
             sender: SenderSide::default(),
             receiver: ReceiverSide::default(),
-            flow: vec![FlowGroup::of(CongestionControl::Cubic)],
+            flow: vec![FlowGroup::of(Algorithm::Cubic)],
             probe: vec![ProbeGroup::default()],
             interval: DEFAULT_INTERVAL,
             tick: DEFAULT_TICK,
@@ -246,7 +247,8 @@ pub struct FlowGroup {
 impl FlowGroup {
     /// One flow from the beginning to the end, with ECN if `cc` needs it.
     #[must_use]
-    pub const fn of(cc: CongestionControl) -> Self {
+    pub fn of(cc: impl Into<CongestionControl>) -> Self {
+        let cc = cc.into();
         let ecn = cc.needs_ecn();
         Self { cc, count: 1, ecn, size: None, start: Duration::ZERO, stop: None }
     }
@@ -280,7 +282,7 @@ impl Default for ProbeGroup {
         Self {
             kind: ProbeKind::Ssh,
             interval: Duration::from_millis(50),
-            cc: CongestionControl::Cubic,
+            cc: CongestionControl::Algorithm(Algorithm::Cubic),
             ecn: false,
         }
     }

@@ -224,8 +224,10 @@ fn histogram(longest: u64) -> Histogram<u64> {
 
 #[cfg(test)]
 mod tests {
+    use dualq_tcp::Algorithm;
+
     use super::*;
-    use crate::{CongestionControl, FlowGroup};
+    use crate::FlowGroup;
     use dualq_units::Bytes;
 
     #[test]
@@ -254,9 +256,8 @@ mod tests {
     /// Of a flow with a size, goodput tells how large that is.
     #[test]
     fn fairness_is_of_flows_without_a_size() {
-        let cubic = FlowGroup::of(CongestionControl::Cubic);
-        let short =
-            FlowGroup { size: Some(Bytes(1_000_000)), ..FlowGroup::of(CongestionControl::Cubic) };
+        let cubic = FlowGroup::of(Algorithm::Cubic);
+        let short = FlowGroup { size: Some(Bytes(1_000_000)), ..FlowGroup::of(Algorithm::Cubic) };
         let setup =
             Setup { flow: vec![FlowGroup { count: 2, ..cubic }, short], ..Setup::default() };
         let of = |goodput_mbit: Vec<f64>| FlowOutcome { goodput_mbit, ..FlowOutcome::default() };

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use dualq_scenario::{
-    CongestionControl, FlowGroup, Overrides, Plan, ProbeGroup, ProbeKind, Scenario, Setup,
+    Algorithm, CongestionControl, FlowGroup, Overrides, Plan, ProbeGroup, ProbeKind, Scenario,
+    Setup,
 };
 use dualq_units::{Bytes, Rate};
 use proptest::prelude::*;
@@ -18,7 +19,7 @@ fn document() -> Value {
             size: Some(Bytes(1_000_001)),
             start: Duration::from_secs(1),
             stop: Some(Duration::from_secs(9)),
-            ..FlowGroup::of(CongestionControl::Dctcp)
+            ..FlowGroup::of(Algorithm::Dctcp)
         }],
         interval: Duration::from_millis(500),
         ..Setup::default()
@@ -106,8 +107,8 @@ fn what_makes_no_sense_is_refused_with_its_key() {
 #[test]
 fn what_is_too_much_in_all_is_refused() {
     let refused = |setup: Setup| Scenario::try_from(setup).unwrap_err().to_string();
-    let flow = FlowGroup::of(CongestionControl::Reno);
-    let many = FlowGroup { count: 60_000, ..FlowGroup::of(CongestionControl::Reno) };
+    let flow = FlowGroup::of(Algorithm::Reno);
+    let many = FlowGroup { count: 60_000, ..FlowGroup::of(Algorithm::Reno) };
     let long = Setup { duration: Duration::from_secs(86_400), ..Setup::default() };
     assert_eq!(
         refused(Setup { flow: vec![many.clone(), many], ..long.clone() }),
@@ -213,7 +214,7 @@ proptest! {
         size in prop::option::of(1..u64::MAX),
         (duration, warmup, rtt) in (times(2_000_000), times(2_000_000), times(60)),
         loss in 0.0..=100.0_f64,
-        cc in prop::sample::select(CongestionControl::ALL.to_vec()),
+        cc in prop::sample::select(CongestionControl::all()),
         qdisc in prop::sample::select(vec!["pie", "fq  limit 10", "htb rate 5mbit leaf codel"]),
     ) {
         let mut setup = Setup {

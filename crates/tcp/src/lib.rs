@@ -68,7 +68,7 @@ mod scoreboard;
 mod sender;
 mod tick;
 
-pub use cc::Algorithm;
+pub use cc::{Algorithm, EcnStyle};
 pub use packet::{
     Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, PACKET_OVERHEAD, SYN_BYTES,
     SackBlock, Transmission,

@@ -241,8 +241,8 @@ proptest! {
     ) {
         let config = SenderConfig { algorithm, ecn, ..SenderConfig::default() };
         let mut sender = Sender::new(config);
-        let exact_echo = algorithm == Algorithm::Dctcp;
-        let mut receiver = Receiver::new(ReceiverConfig { exact_echo, ..ReceiverConfig::default() });
+        let ecn_style = algorithm.ecn_style();
+        let mut receiver = Receiver::new(ReceiverConfig { ecn_style, ..ReceiverConfig::default() });
         let mut now = Instant::ZERO + SECOND;
         sender.write(1 << 20);
         sender.transmit(now, &mut |_| ());

@@ -62,10 +62,8 @@ struct Pair {
 impl Pair {
     fn new(algorithm: Algorithm, ecn: bool, network: Network, seed: u64) -> Self {
         let sender = SenderConfig { algorithm, ecn, seed, ..SenderConfig::default() };
-        let receiver = ReceiverConfig {
-            exact_echo: algorithm == Algorithm::Dctcp,
-            ..ReceiverConfig::default()
-        };
+        let receiver =
+            ReceiverConfig { ecn_style: algorithm.ecn_style(), ..ReceiverConfig::default() };
         Self {
             network,
             sender: Sender::new(sender),
@@ -199,7 +197,7 @@ const SECOND: u64 = 1_000_000_000;
 
 #[test]
 fn a_clean_path_is_filled() {
-    for algorithm in Algorithm::ALL {
+    for algorithm in Algorithm::ALL.iter().copied() {
         let mut pair = Pair::new(algorithm, false, Network::clean(40, 10), 1);
         pair.sender.write(u64::MAX);
         pair.run(5 * SECOND);

@@ -3,7 +3,7 @@
 //! Parameters: g = 1/16 (RFC 8257 §3.3), α starts at 1. Every packet is ECT(0), a SYN too.
 //! A connection without ECN gets Reno instead.
 
-use super::{CongestionControl, Context, Event, MIN_SSTHRESH, State, Window, reno};
+use super::{CongestionControl, Context, EcnStyle, Event, MIN_SSTHRESH, State, Window, reno};
 
 /// α of 1, in units of 1/1024.
 const MAX_ALPHA: u32 = 1024;
@@ -91,8 +91,8 @@ impl CongestionControl for Dctcp {
         window.cwnd.max(self.loss_cwnd)
     }
 
-    fn needs_ecn(&self) -> bool {
-        true
+    fn ecn_style(&self) -> EcnStyle {
+        EcnStyle::Dctcp
     }
 }
 

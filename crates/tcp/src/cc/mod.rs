@@ -2,15 +2,23 @@
 //!
 //! A control is told what the acknowledgements say and answers by changing a [`Window`]. It sees the rest of the
 //! connection through a [`Context`], reads no clock and owns no timer.
+//!
+//! One of ours is its file and a line in `algorithm.rs`. One of another crate is [registered](Algorithm::register) and then has a
+//! name like the others, in scenarios too.
 
+mod algorithm;
 mod bbr;
 mod cubic;
 mod dctcp;
 mod reno;
 
+use std::fmt;
+
 use crate::rate::RateSample;
 use crate::tick::Tick;
 
+pub(crate) use algorithm::Controller;
+pub use algorithm::{Algorithm, Foreign, NameTaken};
 pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
@@ -150,8 +158,20 @@ pub enum Event {
     Loss,
 }
 
-/// A congestion control.
-pub trait CongestionControl {
+/// How a congestion control uses ECN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnStyle {
+    /// As RFC 3168: if asked to, a mark counts once a round trip, and is echoed until that was noticed.
+    #[default]
+    Classic,
+    /// As DCTCP (RFC 8257): always, all packets are ECN-capable, and each mark is echoed and counted.
+    Dctcp,
+}
+
+/// A congestion control. Its calls come in the order of time; a connection begins with [`start`](Self::start), and each
+/// acknowledgement is first [`on_ack_event`](Self::on_ack_event), then [`on_rtt`](Self::on_rtt) if it measured one, then what it
+/// changes of the state, and at last [`control`](Self::control) or [`increase`](Self::increase).
+pub trait CongestionControl: fmt::Debug + Send {
     /// The connection is established.
     fn start(&mut self, _window: &mut Window, _context: &Context) {}
 
@@ -198,144 +218,14 @@ pub trait CongestionControl {
         2
     }
 
-    /// Whether every packet is to be ECN-capable and ECE is echoed exactly (DCTCP).
-    fn needs_ecn(&self) -> bool {
-        false
+    /// How it uses ECN.
+    fn ecn_style(&self) -> EcnStyle {
+        EcnStyle::Classic
     }
 
     /// Whether the control insists on pacing.
     fn needs_pacing(&self) -> bool {
         false
-    }
-}
-
-/// The congestion controls there are, by the kernel's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// NewReno (RFC 5681, RFC 6582).
-    Reno,
-    /// CUBIC (RFC 9438).
-    Cubic,
-    /// DCTCP (RFC 8257).
-    Dctcp,
-    /// BBR version 1.
-    Bbr,
-}
-
-impl Algorithm {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Reno, Self::Cubic, Self::Dctcp, Self::Bbr];
-
-    /// The kernel's name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Reno => "reno",
-            Self::Cubic => "cubic",
-            Self::Dctcp => "dctcp",
-            Self::Bbr => "bbr",
-        }
-    }
-
-    /// The algorithm that the kernel calls `name`.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
-    }
-}
-
-/// A congestion control of any kind, without a pointer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Controller {
-    Reno(Reno),
-    Cubic(Cubic),
-    Dctcp(Dctcp),
-    Bbr(Bbr),
-}
-
-impl Controller {
-    pub(crate) fn new(algorithm: Algorithm) -> Self {
-        match algorithm {
-            Algorithm::Reno => Self::Reno(Reno),
-            Algorithm::Cubic => Self::Cubic(Cubic::default()),
-            Algorithm::Dctcp => Self::Dctcp(Dctcp::default()),
-            Algorithm::Bbr => Self::Bbr(Bbr::default()),
-        }
-    }
-}
-
-macro_rules! dispatch {
-    ($self:ident, $control:ident => $call:expr) => {
-        match $self {
-            Controller::Reno($control) => $call,
-            Controller::Cubic($control) => $call,
-            Controller::Dctcp($control) => $call,
-            Controller::Bbr($control) => $call,
-        }
-    };
-}
-
-impl CongestionControl for Controller {
-    fn send_buffer_windows(&self) -> u32 {
-        dispatch!(self, control => control.send_buffer_windows())
-    }
-
-    fn start(&mut self, window: &mut Window, context: &Context) {
-        dispatch!(self, control => control.start(window, context));
-    }
-
-    fn ssthresh(&mut self, window: &Window, context: &Context) -> u32 {
-        dispatch!(self, control => control.ssthresh(window, context))
-    }
-
-    #[inline]
-    fn increase(&mut self, window: &mut Window, context: &Context, acked: u32) {
-        dispatch!(self, control => control.increase(window, context, acked));
-    }
-
-    #[inline]
-    fn on_ack_event(&mut self, window: &mut Window, context: &Context) {
-        dispatch!(self, control => control.on_ack_event(window, context));
-    }
-
-    #[inline]
-    fn on_rtt(&mut self, window: &mut Window, context: &Context, rtt_us: u64) {
-        dispatch!(self, control => control.on_rtt(window, context, rtt_us));
-    }
-
-    fn on_state(&mut self, window: &mut Window, context: &Context, next: State) {
-        dispatch!(self, control => control.on_state(window, context, next));
-    }
-
-    fn on_event(&mut self, window: &mut Window, context: &Context, event: Event) {
-        dispatch!(self, control => control.on_event(window, context, event));
-    }
-
-    #[inline]
-    fn control(&mut self, window: &mut Window, context: &Context, sample: &RateSample) -> bool {
-        dispatch!(self, control => control.control(window, context, sample))
-    }
-
-    fn sets_window(&self) -> bool {
-        dispatch!(self, control => control.sets_window())
-    }
-
-    fn undo(&mut self, window: &mut Window, context: &Context) -> u32 {
-        dispatch!(self, control => control.undo(window, context))
-    }
-
-    #[inline]
-    fn min_gso_segments(&self, window: &Window) -> u32 {
-        dispatch!(self, control => control.min_gso_segments(window))
-    }
-
-    #[inline]
-    fn needs_ecn(&self) -> bool {
-        dispatch!(self, control => control.needs_ecn())
-    }
-
-    fn needs_pacing(&self) -> bool {
-        dispatch!(self, control => control.needs_pacing())
     }
 }
 

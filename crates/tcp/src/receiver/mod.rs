@@ -6,6 +6,7 @@ mod reassembly;
 use dualq_units::{Bytes, Ecn, Instant};
 use std::time::Duration;
 
+use crate::cc::EcnStyle;
 use crate::packet::{Ack, Data, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
 use crate::tick::{Tick, instant};
@@ -37,8 +38,8 @@ pub struct ReceiverConfig {
     pub mtu: u32,
     /// Whether ECN is granted to those who ask.
     pub ecn: bool,
-    /// Whether marks are echoed one by one, as DCTCP needs it.
-    pub exact_echo: bool,
+    /// How marks are echoed, which is what the sender's congestion control expects.
+    pub ecn_style: EcnStyle,
     /// The most memory that the receive buffer grows to (Linux: `tcp_rmem`'s maximum).
     pub max_buffer: Bytes,
     /// The program reads at most this often.
@@ -54,7 +55,7 @@ impl Default for ReceiverConfig {
         Self {
             mtu: 1500,
             ecn: true,
-            exact_echo: false,
+            ecn_style: EcnStyle::Classic,
             max_buffer: Bytes(64 << 20),
             read_interval: Duration::ZERO,
             answers: false,
@@ -354,11 +355,11 @@ impl Receiver {
         self.ack_delay = self.min_ack_delay();
     }
 
-    /// ECN: what to echo (RFC 3168 §6.1.3; RFC 8257 §3.2 if exact).
+    /// ECN: what to echo (RFC 3168 §6.1.3; RFC 8257 §3.2).
     fn look_at_mark(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
         let marked = data.ecn == Ecn::Ce;
         self.stats.ce_segments += u64::from(marked) * u64::from(data.segments);
-        if self.config.exact_echo {
+        if self.config.ecn_style == EcnStyle::Dctcp {
             if data.ecn.is_capable() {
                 if marked != self.ce_state {
                     if self.ack_timer_ns != u64::MAX {

@@ -187,7 +187,7 @@ impl Sender {
         self.opening_due = true;
         self.peer_timestamp_ms = ack.timestamp_ms;
         self.ecn = ack.ece && self.wants_ecn();
-        if self.control.needs_ecn() && !self.ecn {
+        if self.marks_all() && !self.ecn {
             // DCTCP without ECN is Reno (Linux: `dctcp_init`).
             self.control = Controller::new(Algorithm::Reno);
         }
@@ -208,7 +208,7 @@ impl Sender {
     }
 
     pub(super) fn wants_ecn(&self) -> bool {
-        self.config.ecn || self.control.needs_ecn()
+        self.config.ecn || self.marks_all()
     }
 
     /// A duplicate that the receiver reports (RFC 2883) may show that a retransmission was not needed.

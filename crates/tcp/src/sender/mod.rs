@@ -12,7 +12,7 @@ mod transmit;
 use dualq_units::{Bytes, Ecn, Instant};
 
 use crate::cc::{
-    Algorithm, CongestionControl, Context, Controller, INFINITE_SSTHRESH, State, Window,
+    Algorithm, CongestionControl, Context, Controller, EcnStyle, INFINITE_SSTHRESH, State, Window,
 };
 use crate::packet::HEADER_BYTES;
 use crate::rack::Rack;
@@ -100,7 +100,7 @@ enum Handshake {
 }
 
 /// The sending endpoint of a connection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Sender {
     config: SenderConfig,
     mss: u32,
@@ -253,7 +253,7 @@ impl Sender {
     /// The ECN field of a segment without data. Only DCTCP's are ECN-capable (Linux: `tcp_ecn_send`).
     #[must_use]
     pub fn empty_segment_ecn(&self) -> Ecn {
-        if self.ecn && self.control.needs_ecn() { Ecn::Ect0 } else { Ecn::NotEct }
+        if self.ecn && self.marks_all() { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
     /// Whether everything written is acknowledged.
@@ -288,6 +288,12 @@ impl Sender {
     #[must_use]
     pub const fn pacing_rate(&self) -> u64 {
         self.window.pacing_rate
+    }
+
+    /// Whether all its packets are ECN-capable, and not only new data.
+    #[inline]
+    fn marks_all(&self) -> bool {
+        self.control.ecn_style() == EcnStyle::Dctcp
     }
 
     #[inline]

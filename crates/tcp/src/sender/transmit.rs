@@ -167,7 +167,7 @@ impl Sender {
             mss: 0,
             timestamp_ms: (now_ns / MILLISECOND_NS) as u32,
             echo_ms: 0,
-            ecn: if self.control.needs_ecn() { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: if self.marks_all() { Ecn::Ect0 } else { Ecn::NotEct },
             // Perhaps it was asking for ECN that nobody answers (RFC 3168 §6.1.1.1; Linux: `tcp_ecn_fallback`).
             cwr: self.wants_ecn() && !again,
             push: false,
@@ -252,7 +252,7 @@ impl Sender {
         out: &mut impl FnMut(Transmission),
     ) {
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are.
-        let capable = self.ecn && (new || self.control.needs_ecn());
+        let capable = self.ecn && (new || self.marks_all());
         let data = Data {
             seq,
             payload,

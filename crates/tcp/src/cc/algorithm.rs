@@ -1,0 +1,195 @@
+//! Which congestion controls there are: the registry.
+
+use std::hash::{Hash, Hasher};
+use std::sync::{PoisonError, RwLock};
+
+use super::{Bbr, CongestionControl, Context, Cubic, Dctcp, EcnStyle, Event, Reno, State, Window};
+use crate::rate::RateSample;
+
+/// A congestion control of another crate: its name, and what makes one.
+#[derive(Clone, Copy, Debug)]
+pub struct Foreign {
+    name: &'static str,
+    make: fn() -> Box<dyn CongestionControl>,
+}
+
+impl PartialEq for Foreign {
+    /// Names are unique.
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Foreign {}
+
+impl Hash for Foreign {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+/// Those of other crates.
+static FOREIGN: RwLock<Vec<Foreign>> = RwLock::new(Vec::new());
+
+/// Another congestion control has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is a congestion control {0:?} already; choose another name")]
+pub struct NameTaken(pub &'static str);
+
+macro_rules! algorithms {
+    ($($Kind:ident $name:literal $what:literal,)*) => {
+        /// The congestion controls there are, by the kernel's names.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Algorithm {
+            $(#[doc = $what] $Kind,)*
+            /// One of another crate, made by [`Algorithm::register`].
+            Foreign(Foreign),
+        }
+
+        impl Algorithm {
+            /// All of this crate.
+            pub const ALL: &[Self] = &[$(Self::$Kind),*];
+
+            /// The kernel's name.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Kind => $name,)*
+                    Self::Foreign(foreign) => foreign.name,
+                }
+            }
+        }
+
+        /// A congestion control of any kind, ours without a pointer.
+        #[derive(Debug)]
+        pub(crate) enum Controller {
+            $($Kind($Kind),)*
+            Foreign(Box<dyn CongestionControl>),
+        }
+
+        impl Controller {
+            pub(crate) fn new(algorithm: Algorithm) -> Self {
+                match algorithm {
+                    $(Algorithm::$Kind => Self::$Kind($Kind::default()),)*
+                    Algorithm::Foreign(foreign) => Self::Foreign((foreign.make)()),
+                }
+            }
+        }
+
+        macro_rules! dispatch {
+            ($self:ident, $control:ident => $call:expr) => {
+                match $self {
+                    $(Controller::$Kind($control) => $call,)*
+                    Controller::Foreign($control) => $call,
+                }
+            };
+        }
+    };
+}
+
+algorithms! {
+    Reno "reno" "NewReno (RFC 5681, RFC 6582).",
+    Cubic "cubic" "CUBIC (RFC 9438).",
+    Dctcp "dctcp" "DCTCP (RFC 8257).",
+    Bbr "bbr" "BBR version 1.",
+}
+
+impl Algorithm {
+    /// Makes a congestion control known by a name, for the rest of the program's life.
+    ///
+    /// # Errors
+    /// If one has that name already.
+    pub fn register(
+        name: &'static str,
+        make: fn() -> Box<dyn CongestionControl>,
+    ) -> Result<Self, NameTaken> {
+        let mut known = FOREIGN.write().unwrap_or_else(PoisonError::into_inner);
+        let is_ours = Self::ALL.iter().any(|algorithm| algorithm.name() == name);
+        if is_ours || known.iter().any(|foreign| foreign.name == name) {
+            return Err(NameTaken(name));
+        }
+        let foreign = Foreign { name, make };
+        known.push(foreign);
+        Ok(Self::Foreign(foreign))
+    }
+
+    /// The algorithm that is called `name`: one that the kernel calls so, or one that was [registered](Self::register).
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let ours = Self::ALL.iter().copied().find(|algorithm| algorithm.name() == name);
+        ours.or_else(|| {
+            let known = FOREIGN.read().unwrap_or_else(PoisonError::into_inner);
+            known.iter().copied().find(|foreign| foreign.name == name).map(Self::Foreign)
+        })
+    }
+
+    /// How it uses ECN.
+    #[must_use]
+    pub fn ecn_style(self) -> EcnStyle {
+        Controller::new(self).ecn_style()
+    }
+}
+
+impl CongestionControl for Controller {
+    fn send_buffer_windows(&self) -> u32 {
+        dispatch!(self, control => control.send_buffer_windows())
+    }
+
+    fn start(&mut self, window: &mut Window, context: &Context) {
+        dispatch!(self, control => control.start(window, context));
+    }
+
+    fn ssthresh(&mut self, window: &Window, context: &Context) -> u32 {
+        dispatch!(self, control => control.ssthresh(window, context))
+    }
+
+    #[inline]
+    fn increase(&mut self, window: &mut Window, context: &Context, acked: u32) {
+        dispatch!(self, control => control.increase(window, context, acked));
+    }
+
+    #[inline]
+    fn on_ack_event(&mut self, window: &mut Window, context: &Context) {
+        dispatch!(self, control => control.on_ack_event(window, context));
+    }
+
+    #[inline]
+    fn on_rtt(&mut self, window: &mut Window, context: &Context, rtt_us: u64) {
+        dispatch!(self, control => control.on_rtt(window, context, rtt_us));
+    }
+
+    fn on_state(&mut self, window: &mut Window, context: &Context, next: State) {
+        dispatch!(self, control => control.on_state(window, context, next));
+    }
+
+    fn on_event(&mut self, window: &mut Window, context: &Context, event: Event) {
+        dispatch!(self, control => control.on_event(window, context, event));
+    }
+
+    #[inline]
+    fn control(&mut self, window: &mut Window, context: &Context, sample: &RateSample) -> bool {
+        dispatch!(self, control => control.control(window, context, sample))
+    }
+
+    fn sets_window(&self) -> bool {
+        dispatch!(self, control => control.sets_window())
+    }
+
+    fn undo(&mut self, window: &mut Window, context: &Context) -> u32 {
+        dispatch!(self, control => control.undo(window, context))
+    }
+
+    #[inline]
+    fn min_gso_segments(&self, window: &Window) -> u32 {
+        dispatch!(self, control => control.min_gso_segments(window))
+    }
+
+    #[inline]
+    fn ecn_style(&self) -> EcnStyle {
+        dispatch!(self, control => control.ecn_style())
+    }
+
+    fn needs_pacing(&self) -> bool {
+        dispatch!(self, control => control.needs_pacing())
+    }
+}
