@@ -10,7 +10,7 @@ const MOST: u128 = 3_000;
 
 fn is_small(scenario: &Scenario) -> bool {
     let nanos = scenario.duration.as_nanos();
-    let packets = u128::from(scenario.link.rate.as_bits_per_second()) * nanos / 4_000_000_000_000;
+    let packets = u128::from(scenario.link.highest_rate().as_bits_per_second()) * nanos / 4_000_000_000_000;
     let probes = scenario.probe.iter().map(|probe| nanos / probe.interval.as_nanos()).sum::<u128>();
     let flows = scenario.flow.iter().map(|group| u128::from(group.count)).sum::<u128>();
     let intervals = nanos / scenario.interval.as_nanos();

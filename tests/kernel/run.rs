@@ -227,6 +227,45 @@ fn dctcps_receiver_is_that_of_its_own_flows() {
     }
 }
 
+/// What starts together, is farther away or changes does so in either world.
+#[test]
+fn spacing_distance_and_steps_are_those_of_linux() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    let plan = "duration = '8s'\nwarmup = '1s'\n[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'bfifo limit 100000'\n\
+                [[link.step]]\nat = '4s'\nrate = '5mbit'\n[[link.step]]\nat = '6s'\nrate = '10mbit'\n\
+                [[flow]]\ncc = 'cubic'\nstart = '2s'\n\
+                [[flow]]\ncc = 'reno'\ncount = 4\nspacing = '0ms'\nsize = '30kb'\nstart = '100ms'\n\
+                [[flow]]\ncc = 'reno'\nsize = '30kb'\nstart = '1s'\nextra_rtt = '30ms'\n";
+    fs::write(&path, plan).unwrap();
+    let worlds = ["run", path.to_str().unwrap(), "--world", "model,kernel", "--json"];
+    let document = json(&[&worlds[..], &["--no-progress"]].concat());
+    let [model, linux] = [0, 1].map(|run| &document["runs"][run]["outcome"]);
+    let figures = |outcome: &Value, pointer: &str| -> Vec<f64> {
+        let list = outcome.pointer(pointer).and_then(Value::as_array).expect("figures");
+        list.iter().map(|figure| figure.as_f64().expect("a figure")).collect()
+    };
+    for (pointer, apart) in [
+        ("/flow/1/completion_s", 0.002),
+        ("/flow/2/completion_s", 0.002),
+        ("/flow/2/srtt_ms", 1.0),
+        // Mbit/s, a second each.
+        ("/series/goodput_mbit/0", 1.0),
+    ] {
+        let (model, linux) = (figures(model, pointer), figures(linux, pointer));
+        assert_eq!(model.len(), linux.len());
+        for (model, linux) in model.iter().zip(&linux) {
+            assert!((model - linux).abs() <= apart, "{pointer}: {model} here, {linux} on Linux");
+        }
+    }
+    let far = figures(linux, "/flow/2/completion_s")[0];
+    // The handshake, three windows, and the longer way.
+    assert!((0.150..0.230).contains(&far), "{far}");
+}
+
 /// The model takes these for the same; so they must be on Linux.
 #[test]
 fn limits_at_the_senders_change_nothing() {

@@ -15,6 +15,7 @@ use dualq_netlink::{Handle, Netlink, Place, Queue, Route, VethEnd};
 use dualq_qdisc::Spec;
 use dualq_qdisc::kinds::{htb, netem};
 use dualq_scenario::{Loss, Scenario};
+use dualq_units::Rate;
 
 use crate::LabError;
 use crate::namespace::Namespace;
@@ -80,6 +81,10 @@ impl Dumbbell {
             };
             connect(&inner, &outer, link.mtu, number as u8)?;
             default_route(&inner, outer.address)?;
+            let extra_rtt = scenario.flow.get(number).map(|group| group.extra_rtt);
+            if let Some(extra_rtt) = extra_rtt.filter(|extra| !extra.is_zero()) {
+                delay(&router, &outer.name, extra_rtt, Loss::NONE, seed)?;
+            }
             let mut netlink = netlink(&sender)?;
             if !scenario.sender.gso {
                 netlink.set_segmentation_offload("eth0", false)?;
@@ -133,15 +138,8 @@ impl Dumbbell {
 
         let mut netlink = self::netlink(&router)?;
         let bottleneck = netlink.link("bottleneck")?.index;
-        let shaper = Spec::Htb(htb::Options {
-            rate: link.rate,
-            ceil: None,
-            burst: None,
-            cburst: None,
-            leaf: None,
-        });
         let place = Place { link: bottleneck, parent: Handle::ROOT, handle: SHAPER };
-        add_qdisc(&mut netlink, &place, &shaper, seed)?;
+        add_qdisc(&mut netlink, &place, &shaper(link.rate), seed)?;
         let place = Place { link: bottleneck, parent: CLASS, handle: LEAF };
         add_qdisc(&mut netlink, &place, link.qdisc.spec(), seed)?;
         if link.tunnel {
@@ -150,12 +148,22 @@ impl Dumbbell {
         Ok(Self { senders, router, receiver, path, netlink, bottleneck })
     }
 
+    /// Gives the bottleneck another rate.
+    pub(crate) fn set_rate(&mut self, rate: Rate) -> Result<(), LabError> {
+        let place = Place { link: self.bottleneck, parent: Handle::ROOT, handle: SHAPER };
+        Ok(self.netlink.change_qdisc(&place, &shaper(rate))?)
+    }
+
     /// The queue under test, as it is now.
     pub(crate) fn queue(&mut self) -> Result<Queue, LabError> {
         let queues = self.netlink.qdiscs(self.bottleneck)?;
         let leaf = queues.into_iter().find(|queue| queue.parent == CLASS);
         leaf.ok_or_else(|| LabError::Scenario("the bottleneck has lost its queue".to_owned()))
     }
+}
+
+fn shaper(rate: Rate) -> Spec {
+    Spec::Htb(htb::Options { rate, ceil: None, burst: None, cburst: None, leaf: None })
 }
 
 fn netlink(namespace: &Namespace) -> Result<Netlink, LabError> {

@@ -7,9 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use dualq_scenario::{
-    Event, FLOW_SPACING, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK,
-};
+use dualq_scenario::{Event, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId as Clock, clock_gettime};
@@ -46,6 +44,8 @@ enum Task {
     Stop(usize),
     /// This probe asks.
     Ask(usize),
+    /// The link's rate changes for this time.
+    Rate(usize),
     /// It is over.
     End,
 }
@@ -214,8 +214,11 @@ impl<'a> Experiment<'a> {
         at(scenario.duration, Task::End);
         for (group, flows) in scenario.flow.iter().enumerate() {
             for number in 0..flows.count {
-                at(flows.start + FLOW_SPACING * number, Task::Start(group));
+                at(flows.start + flows.spacing * number, Task::Start(group));
             }
+        }
+        for (number, step) in scenario.link.step.iter().enumerate() {
+            at(step.at, Task::Rate(number));
         }
         for probe in 0..scenario.probe.len() {
             at(Duration::ZERO, Task::Ask(probe));
@@ -287,6 +290,7 @@ impl<'a> Experiment<'a> {
             Task::Start(group) => self.start(group, time),
             Task::Stop(number) => self.senders[number].stop(),
             Task::Ask(number) => self.ask(number, time),
+            Task::Rate(number) => self.dumbbell.set_rate(self.scenario.link.step[number].rate),
             Task::End => Ok(()),
         }
     }

@@ -123,7 +123,7 @@ enum Sampling {
 
 impl Sampling {
     fn of(scenario: &Scenario) -> Self {
-        let per_second = scenario.link.rate.as_bits_per_second() / FRAME_BITS;
+        let per_second = scenario.link.highest_rate().as_bits_per_second() / FRAME_BITS;
         let share = per_second / SAMPLES_PER_SECOND;
         let splits = scenario.link.qdisc.levels().any(|spec| match spec {
             Spec::Dualpi2(change) => change.split_gso != Some(false),

@@ -94,6 +94,8 @@ pub(crate) struct Connection {
     pub(crate) program: Program,
     pub(crate) sender: Sender,
     // The sending side ends here; what follows are the other side, and what is seldom needed.
+    /// Its acknowledgements' lane on the way back.
+    pub(crate) lane: usize,
     pub(crate) receiver: Receiver,
     pub(crate) start_ns: u64,
     pub(crate) started: bool,
@@ -219,6 +221,7 @@ impl Connection {
             start_ns: 0,
             started: false,
             size: u64::MAX,
+            lane: 0,
             device: Chain::EMPTY,
             line_bytes: 0,
             rtt_samples: 0,

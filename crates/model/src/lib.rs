@@ -16,6 +16,7 @@ mod packet;
 mod record;
 mod shaper;
 mod simulation;
+mod way_back;
 
 pub use error::Unmodelled;
 pub use packet::Packet;

@@ -21,11 +21,18 @@ impl Shaper {
     /// A full bucket for `rate`, with tc's default burst: a packet of 1600 bytes and what the rate sends in a nanosecond,
     /// rounded up to the ticks that the kernel's packet scheduler counts in.
     pub(crate) fn new(rate: Rate) -> Self {
+        let empty = Self { bits_per_second: 1, burst_ns: 0, tokens_ns: 0, updated_ns: 0 };
+        let shaper = empty.with_rate(rate);
+        Self { tokens_ns: shaper.burst_ns, ..shaper }
+    }
+
+    /// The same with another rate. What was gathered is kept as time, and a debt too (Linux: `htb_change_class`).
+    pub(crate) fn with_rate(self, rate: Rate) -> Self {
         let bits_per_second = rate.as_bits_per_second().max(1);
         let burst = Bytes(BURST_BYTES + bits_per_second / 8_000_000_000);
         let burst_ns = rate.transmission_time(burst).as_nanos() as u64;
         let burst_ns = burst_ns.next_multiple_of(TICK_NS) as i64;
-        Self { bits_per_second, burst_ns, tokens_ns: burst_ns, updated_ns: 0 }
+        Self { bits_per_second, burst_ns, ..self }
     }
 
     /// When a packet may leave that waits at `now_ns`.

@@ -16,7 +16,8 @@ use crate::error::Unmodelled;
 use crate::packet::Packet;
 use crate::record::Record;
 use crate::shaper::Shaper;
-use dualq_scenario::{Event, FLOW_SPACING, Loss, Outcome, RTT_SAMPLE_INTERVAL, Scenario, Seen};
+use crate::way_back::WayBack;
+use dualq_scenario::{Event, Loss, Outcome, RTT_SAMPLE_INTERVAL, Scenario, Seen};
 
 /// From so many connections on the near caches do not hold them.
 const MANY: usize = 512;
@@ -49,16 +50,16 @@ pub struct Simulation<'a> {
     /// Packets on their way behind the bottleneck, in the order of arrival.
     way_there: VecDeque<(u64, Packet)>,
     forward_ns: u64,
-    /// Acknowledgements on their way, in the order of arrival.
-    way_back: VecDeque<(u64, u32, Ack)>,
-    /// How long they take.
-    reverse_ns: u64,
+    /// Acknowledgements on their way.
+    way_back: WayBack,
     random: SplitMix64,
     /// What makes flows' hashes differ from seed to seed.
     salt: u32,
     warmup_ns: u64,
     /// When the smoothed round-trip times are next sampled.
     sample_ns: u64,
+    /// How many changes of the link's rate have happened.
+    steps: usize,
     /// When the interval of the series ends.
     interval_end_ns: u64,
     record: Record,
@@ -84,12 +85,19 @@ impl<'a> Simulation<'a> {
         let mut connections = Vec::with_capacity(flows + scenario.probe.len());
         for group in scenario.flow.iter().enumerate() {
             for number in 0..group.1.count {
-                let start_ns = (group.1.start + FLOW_SPACING * number).as_nanos() as u64;
+                let start_ns = (group.1.start + group.1.spacing * number).as_nanos() as u64;
                 connections.push(Connection::flow(scenario, device, group, start_ns, draw())?);
             }
         }
         for group in scenario.probe.iter().enumerate() {
             connections.push(Connection::probe(scenario, device, group, draw())?);
+        }
+        let mut way_back = WayBack::new();
+        let back = scenario.link.rtt - scenario.link.forward;
+        for (number, connection) in connections.iter_mut().enumerate() {
+            let group = scenario.flow.get(connection.group).filter(|_| number < flows);
+            let extra = group.map_or(Duration::ZERO, |group| group.extra_rtt);
+            connection.lane = way_back.lane(back + extra);
         }
         let mut agenda = Agenda::new(connections.len());
         for (number, connection) in (0..).zip(&connections) {
@@ -107,14 +115,14 @@ impl<'a> Simulation<'a> {
             queue,
             shaper: Shaper::new(scenario.link.rate),
             link_ns: u64::MAX,
-            way_back: VecDeque::new(),
+            way_back,
             way_there: VecDeque::new(),
             forward_ns: scenario.link.forward.as_nanos() as u64,
-            reverse_ns: (scenario.link.rtt - scenario.link.forward).as_nanos() as u64,
             random,
             salt: SplitMix64::new(!seed).next_u32(),
             warmup_ns: scenario.warmup.as_nanos() as u64,
             sample_ns: scenario.warmup.as_nanos() as u64,
+            steps: 0,
             interval_end_ns: scenario.interval.as_nanos() as u64,
             record: Record::new(scenario),
             watch: None,
@@ -173,8 +181,16 @@ impl<'a> Simulation<'a> {
         let end_ns = self.end_ns();
         let until_ns = until.as_nanos().min(end_ns);
         while self.now_ns < until_ns {
-            let next_ns = self.interval_end_ns.min(self.sample_ns).min(until_ns);
+            let step = self.scenario.link.step.get(self.steps).copied();
+            let step_ns = step.map_or(u64::MAX, |step| step.at.as_nanos() as u64);
+            let next_ns = self.interval_end_ns.min(self.sample_ns).min(step_ns).min(until_ns);
             self.run_until(next_ns);
+            if next_ns == step_ns
+                && let Some(step) = step
+            {
+                self.shaper = self.shaper.with_rate(step.rate);
+                self.steps += 1;
+            }
             if next_ns == self.sample_ns && next_ns < end_ns {
                 self.take_sample();
             }
@@ -227,7 +243,7 @@ impl<'a> Simulation<'a> {
     /// Handles all that happens before `end_ns`.
     fn run_until(&mut self, end_ns: u64) {
         loop {
-            let back_ns = self.way_back.front().map_or(u64::MAX, |entry| entry.0);
+            let back_ns = self.way_back.next_ns();
             let agenda_ns = self.agenda.next_ns();
             let there_ns = self.way_there.front().map_or(u64::MAX, |entry| entry.0);
             let next_ns = self.link_ns.min(back_ns).min(agenda_ns).min(there_ns);
@@ -278,13 +294,13 @@ impl<'a> Simulation<'a> {
         if self.connections.len() < MANY {
             return;
         }
-        if let Some((_, first, _)) = self.way_back.front() {
+        if let Some((_, first, _)) = self.way_back.upcoming(0) {
             self.connections[*first as usize].sender.read_ahead();
         }
-        if let Some((_, second, _)) = self.way_back.get(1) {
+        if let Some((_, second, _)) = self.way_back.upcoming(1) {
             self.read_ahead(*second, Side::Sender);
         }
-        if let Some(later) = self.way_back.get(LATER) {
+        if let Some(later) = self.way_back.upcoming(LATER) {
             prefetch_index(slice::from_ref(later), 0);
         }
     }
@@ -342,11 +358,11 @@ impl<'a> Simulation<'a> {
         // A flow's program is not worth a look.
         let is_probe = packet.connection as usize >= self.flows;
         let connection = &mut self.connections[packet.connection as usize];
-        let back_ns = self.now_ns + self.reverse_ns;
+        let (lane, now_ns) = (connection.lane, self.now_ns);
         let way_back = &mut self.way_back;
         if is_probe && matches!(connection.program, Program::Ping { .. }) {
             let answer = Ack { ack: packet.data.seq, ..Ack::default() };
-            way_back.push_back((back_ns, packet.connection, answer));
+            way_back.push(lane, now_ns, packet.connection, answer);
             return;
         }
         if is_probe && packet.data.payload == 0 && !packet.data.syn {
@@ -354,7 +370,7 @@ impl<'a> Simulation<'a> {
             return;
         }
         connection.receiver.on_data(now, &packet.data, &mut |ack| {
-            way_back.push_back((back_ns, packet.connection, ack));
+            way_back.push(lane, now_ns, packet.connection, ack);
         });
         let deadline = connection.receiver.next_timer().as_nanos();
         self.agenda.arm(packet.connection, Cause::Receiver, deadline);
@@ -363,7 +379,7 @@ impl<'a> Simulation<'a> {
     /// An acknowledgement reaches its sender.
     #[inline]
     fn take_back(&mut self) {
-        let Some((_, number, ack)) = self.way_back.pop_front() else { return };
+        let Some((_, number, ack)) = self.way_back.pop() else { return };
         self.read_senders_ahead();
         let now = self.now();
         if let Some(watch) = &mut self.watch {
@@ -447,10 +463,10 @@ impl<'a> Simulation<'a> {
                 self.drive(number);
             }
             Cause::Receiver => {
-                let back_ns = self.now_ns + self.reverse_ns;
+                let (lane, now_ns) = (connection.lane, self.now_ns);
                 let way_back = &mut self.way_back;
                 connection.receiver.on_timer(now, &mut |ack| {
-                    way_back.push_back((back_ns, number, ack));
+                    way_back.push(lane, now_ns, number, ack);
                 });
                 let deadline = connection.receiver.next_timer().as_nanos();
                 self.agenda.arm(number, Cause::Receiver, deadline);

@@ -111,6 +111,47 @@ fn flows_start_and_stop_when_they_should() {
     assert!((first - 0.270).abs() < 0.05 && (second - 0.767).abs() < 0.05, "{first} {second}");
 }
 
+/// Only its own round trips are longer.
+#[test]
+fn who_is_farther_away_waits_longer() {
+    let link =
+        json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "fq_codel", "loss": "0%", "mtu": 1500});
+    let flow = json!([
+        {"cc": "reno", "count": 2, "ecn": false, "size": "20kb", "spacing": "0ms"},
+        {"cc": "reno", "count": 1, "ecn": false, "size": "20kb", "start": "1s", "extra_rtt": "30ms"},
+    ]);
+    let outcome = run(&scenario(&link, &flow, 2), 1);
+    let (near, far) = (&outcome.flow[0], &outcome.flow[1]);
+    assert!((20.0..25.0).contains(&near.srtt_ms[1]), "{:?}", near.srtt_ms);
+    assert!((50.0..55.0).contains(&far.srtt_ms[0]), "{:?}", far.srtt_ms);
+    // The handshake and two windows, and the queue; both transfers meet there.
+    let took = |flow: &FlowOutcome, number: usize| flow.completion_s[number].expect("it ends");
+    assert!((0.060..0.075).contains(&took(near, 1)), "{}", took(near, 1));
+    assert!((0.150..0.162).contains(&took(far, 0)), "{}", took(far, 0));
+}
+
+/// From the step on the link has its new rate, and what waits waits longer.
+#[test]
+fn the_rate_changes_when_it_should() {
+    let link = json!({
+        "rate": "20mbit", "rtt": "20ms", "qdisc": "bfifo limit 100000", "loss": "0%", "mtu": 1500,
+        "step": [{"at": "4s", "rate": "5mbit"}, {"at": "8s", "rate": "10mbit"}],
+    });
+    let flow = json!([{"cc": "cubic", "count": 1, "ecn": false}]);
+    let outcome = run(&scenario(&link, &flow, 12), 1);
+    let series = &outcome.series.goodput_mbit[0];
+    let payload = 1448.0 / 1514.0;
+    for (seconds, rate) in [(2..4, 20.0), (5..8, 5.0), (9..12, 10.0)] {
+        for second in seconds {
+            let share = series[second] / (rate * payload);
+            assert!((0.9..1.1).contains(&share), "{share} of {rate} Mbit/s in second {second}");
+        }
+    }
+    // 100 kB at 5 Mbit/s.
+    let longest = outcome.queue.delay_max_ms;
+    assert!((155.0..161.0).contains(&longest), "{longest}");
+}
+
 /// All that is counted from the warm-up on is what a run without one counts, less what is counted until then.
 #[test]
 fn one_window_for_all_that_is_counted() {

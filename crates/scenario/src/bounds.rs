@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dualq_units::{Bytes, Exact, Rate};
 
-use crate::scenario::{FLOW_SPACING, FlowGroup, Link, ProbeGroup, ProbeKind, Setup, TIMER_SLACK};
+use crate::scenario::{FlowGroup, Link, ProbeGroup, ProbeKind, Setup, TIMER_SLACK};
 
 /// A value that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +59,7 @@ pub(crate) fn check(setup: &Setup) -> Result<(), ScenarioError> {
     }
     within("tick", Exact(setup.tick), &TICKS)?;
     check_link(&setup.link)?;
+    check_steps(&setup.link, *duration)?;
     let no_longer = Duration::ZERO..=LONGEST_WAIT;
     within("receiver.read_interval", Exact(setup.receiver.read_interval), &no_longer)?;
     let groups = flow.len() + probe.len();
@@ -81,6 +82,21 @@ fn check_link(link: &Link) -> Result<(), ScenarioError> {
         return Err(ScenarioError::new("link.forward", message));
     }
     whole_within("link.mtu", link.mtu, &MTUS)
+}
+
+fn check_steps(link: &Link, duration: Duration) -> Result<(), ScenarioError> {
+    let mut before = Duration::ZERO;
+    for (number, step) in link.step.iter().enumerate() {
+        let key = |name: &str| format!("link.step[{number}].{name}");
+        within(&key("rate"), Exact(step.rate), &RATES)?;
+        if step.at <= before || step.at >= duration {
+            let (at, before, duration) = (Exact(step.at), Exact(before), Exact(duration));
+            let message = format!("{at} is not after {before} and before the end, {duration}");
+            return Err(ScenarioError::new(key("at"), message));
+        }
+        before = step.at;
+    }
+    Ok(())
 }
 
 fn check_series(
@@ -124,10 +140,13 @@ fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioE
         if group.size == Some(Bytes(0)) {
             return Err(ScenarioError::new(key("size"), "a transfer has at least 1 byte"));
         }
+        within(&key("extra_rtt"), Exact(group.extra_rtt), &(Duration::ZERO..=LONGEST_WAIT))?;
         let last = group.last_start();
         let who = match group.count {
             1 => "the flow starts".to_owned(),
-            count => format!("{count} flows start {} apart, the last of them", Exact(FLOW_SPACING)),
+            count => {
+                format!("{count} flows start {} apart, the last of them", Exact(group.spacing))
+            }
         };
         if last >= duration {
             let message =

@@ -28,5 +28,5 @@ pub use plan::{Overrides, Plan, Variant};
 pub use reader::PlanError;
 pub use scenario::{
     FLOW_SPACING, FlowGroup, Link, PROBE_BYTES, ProbeGroup, ProbeKind, RTT_SAMPLE_INTERVAL,
-    ReceiverSide, SEGMENT_HEADERS, Scenario, SenderSide, Setup, TIMER_SLACK,
+    RateStep, ReceiverSide, SEGMENT_HEADERS, Scenario, SenderSide, Setup, TIMER_SLACK,
 };

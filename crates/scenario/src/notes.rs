@@ -6,13 +6,16 @@ use toml::de::{DeTable, DeValue};
 use crate::reader::{line_of, parse};
 
 /// The keys whose values are times.
-const TIMES: [&str; 9] = [
+const TIMES: [&str; 12] = [
+    "at",
     "duration",
+    "extra_rtt",
     "forward",
     "interval",
     "read_interval",
     "reverse",
     "rtt",
+    "spacing",
     "start",
     "stop",
     "warmup",

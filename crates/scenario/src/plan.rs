@@ -12,7 +12,7 @@ use crate::loss::Loss;
 use crate::reader::{
     Lines, Placed, PlanError, Table, boolean, number, parse, text, without_numbers, word,
 };
-use crate::scenario::{FlowGroup, ProbeGroup, Scenario, Setup};
+use crate::scenario::{FlowGroup, ProbeGroup, RateStep, Scenario, Setup};
 use crate::words::Word;
 
 /// One or more scenarios, written as one.
@@ -140,6 +140,7 @@ impl Plan {
             loss = values(table.list("loss", word)?);
             mtu = values(table.list("mtu", number(MTUS))?);
             tunnel = values(table.list("tunnel", boolean)?);
+            link.step = table.tables("step")?.into_iter().map(step).collect::<Result<_, _>>()?;
             table.finish()?;
         }
         let (mut sender_qdisc, mut gso, mut read_interval) = Default::default();
@@ -381,6 +382,16 @@ fn list_or<T: Clone>(given: Vec<T>, default: &T) -> Vec<T> {
     if given.is_empty() { vec![default.clone()] } else { given }
 }
 
+fn step(mut table: Table<'_, '_>) -> Result<RateStep, PlanError> {
+    let (at, rate) = (table.one("at", word)?, table.one("rate", word)?);
+    let (Some(at), Some(rate)) = (at, rate) else {
+        let message = "a step of the rate needs both: at = \"10s\", rate = \"20mbit\"";
+        return Err(table.error(table.offset(), message));
+    };
+    table.finish()?;
+    Ok(RateStep { at: at.value, rate: rate.value })
+}
+
 fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), PlanError> {
     let cc = values(table.list("cc", word)?);
     let count = values(table.list("count", number(FLOWS))?);
@@ -392,6 +403,8 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), PlanError> {
     let mut group = FlowGroup::of(*first);
     group.size = table.one("size", word::<Bytes>)?.map(|size| size.value);
     set(&mut group.start, table.one("start", word)?);
+    set(&mut group.spacing, table.one("spacing", word)?);
+    set(&mut group.extra_rtt, table.one("extra_rtt", word)?);
     group.stop = table.one("stop", word)?.map(|stop| stop.value);
     table.finish()?;
     let count = list_or(count, &group.count);

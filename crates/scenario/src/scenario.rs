@@ -18,7 +18,7 @@ use crate::words::{Word, known, optional_word, word};
 /// How much later than it wanted a program wakes that sleeps, in every world: Linux's default (`PR_SET_TIMERSLACK`, prctl(2)).
 pub const TIMER_SLACK: Duration = Duration::from_micros(50);
 
-/// Flows of a group start this far apart, in every world.
+/// Flows of a group start this far apart unless it says otherwise.
 pub const FLOW_SPACING: Duration = Duration::from_millis(50);
 
 /// How often the smoothed round-trip times are looked at, in every world.
@@ -156,6 +156,14 @@ fn is_default_tick(tick: &Duration) -> bool {
     *tick == DEFAULT_TICK
 }
 
+const fn default_spacing() -> Duration {
+    FLOW_SPACING
+}
+
+fn is_default_spacing(spacing: &Duration) -> bool {
+    *spacing == FLOW_SPACING
+}
+
 /// The bottleneck link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -180,6 +188,29 @@ pub struct Link {
     /// Whether all flows and probes travel inside one tunnel: the queue sees one flow.
     #[serde(default, skip_serializing_if = "is_false")]
     pub tunnel: bool,
+    /// Other rates that it has later, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub step: Vec<RateStep>,
+}
+
+impl Link {
+    /// The highest rate that it ever has.
+    #[must_use]
+    pub fn highest_rate(&self) -> Rate {
+        self.step.iter().map(|step| step.rate).fold(self.rate, Rate::max)
+    }
+}
+
+/// A change of a link's rate. What waits then stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateStep {
+    /// When.
+    #[serde(with = "word")]
+    pub at: Duration,
+    /// The rate from then on.
+    #[serde(with = "word")]
+    pub rate: Rate,
 }
 
 impl Default for Link {
@@ -192,6 +223,7 @@ impl Default for Link {
             loss: Loss::NONE,
             mtu: 1500,
             tunnel: false,
+            step: Vec::new(),
         }
     }
 }
@@ -222,7 +254,7 @@ pub struct ReceiverSide {
     pub read_interval: Duration,
 }
 
-/// Flows that are alike; they start [`FLOW_SPACING`] apart.
+/// Flows that are alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowGroup {
@@ -239,6 +271,16 @@ pub struct FlowGroup {
     /// When the first of them starts.
     #[serde(default, skip_serializing_if = "Duration::is_zero", with = "word")]
     pub start: Duration,
+    /// How far apart they start.
+    #[serde(
+        default = "default_spacing",
+        skip_serializing_if = "is_default_spacing",
+        with = "word"
+    )]
+    pub spacing: Duration,
+    /// What their round trips take longer than those of others, on the way back.
+    #[serde(default, skip_serializing_if = "Duration::is_zero", with = "word")]
+    pub extra_rtt: Duration,
     /// When they have nothing more to send; no end without.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
     pub stop: Option<Duration>,
@@ -250,13 +292,22 @@ impl FlowGroup {
     pub fn of(cc: impl Into<CongestionControl>) -> Self {
         let cc = cc.into();
         let ecn = cc.needs_ecn();
-        Self { cc, count: 1, ecn, size: None, start: Duration::ZERO, stop: None }
+        Self {
+            cc,
+            count: 1,
+            ecn,
+            size: None,
+            start: Duration::ZERO,
+            spacing: FLOW_SPACING,
+            extra_rtt: Duration::ZERO,
+            stop: None,
+        }
     }
 
     /// When the last of them starts.
     #[must_use]
     pub fn last_start(&self) -> Duration {
-        self.start.saturating_add(FLOW_SPACING.saturating_mul(self.count.saturating_sub(1)))
+        self.start.saturating_add(self.spacing.saturating_mul(self.count.saturating_sub(1)))
     }
 }
 

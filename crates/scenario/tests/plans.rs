@@ -78,7 +78,7 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ),
         (
             "[link]\nzzz = 1",
-            "line 2: unknown key \"link.zzz\"; known are forward, loss, mtu, qdisc, rate, reverse, rtt, tunnel",
+            "line 2: unknown key \"link.zzz\"; known are forward, loss, mtu, qdisc, rate, reverse, rtt, step, tunnel",
         ),
         ("[link]\nrate = '0mbit'", "line 2: link.rate: 0bit is out of bounds; give 1Kbit to 1Tbit"),
         ("[link]\nrate = 50", "line 2: link.rate: write it as a string, in quotes"),
@@ -106,6 +106,26 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "[[probe]]\nkind = 'telnet'",
             "line 2: probe.kind: unknown kind of probe \"telnet\"; known are ssh, ping",
         ),
+        (
+            "duration = '20s'\n[[link.step]]\nat = '25s'\nrate = '1mbit'",
+            "line 3: link.step.at: 25s is not after 0ms and before the end, 20s",
+        ),
+        (
+            "[[link.step]]\nat = '5s'\nrate = '1mbit'\n[[link.step]]\nat = '5s'\nrate = '2mbit'",
+            "line 5: link.step.at: 5s is not after 5s and before the end, 40s",
+        ),
+        (
+            "[[link.step]]\nat = '5s'",
+            "line 1: a step of the rate needs both: at = \"10s\", rate = \"20mbit\"",
+        ),
+        (
+            "[[flow]]\ncc = 'bbr'\nextra_rtt = '2min'",
+            "line 3: flow.extra_rtt: 120s is out of bounds; give 0ms to 60s",
+        ),
+        (
+            "duration = '10s'\nwarmup = '1s'\n[[flow]]\ncc = 'bbr'\ncount = 3\nspacing = '5s'",
+            "line 5: flow.count: 3 flows start 5s apart, the last of them at 10s, and all is over at 10s",
+        ),
         ("flow = 3", "line 1: flow must be an array of tables, [[flow]]"),
     ] {
         assert_eq!(Plan::parse(source).unwrap_err().to_string(), message);
@@ -121,8 +141,11 @@ fn complaints_name_the_line_and_what_would_be_right() {
 
 #[test]
 fn a_scenario_goes_through_json() {
-    let plan =
-        Plan::parse("[[flow]]\ncc = 'cubic'\nsize = '1mb'\nstart = '1s'\nstop = '5s'").unwrap();
+    let plan = Plan::parse(
+        "[[flow]]\ncc = 'cubic'\nsize = '1mb'\nstart = '1s'\nstop = '5s'\nspacing = '0ms'\n\
+                     extra_rtt = '5ms'\n[[link.step]]\nat = '4.5s'\nrate = '3mbit'",
+    )
+    .unwrap();
     let scenario = &plan.variants()[0].scenario;
     let json = serde_json::to_string(scenario).unwrap();
     assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), *scenario);
