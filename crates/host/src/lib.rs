@@ -1,8 +1,4 @@
-//! What was proven in the worlds reaches a real machine, and comes back off it.
-//!
-//! [`Facts`] are all that is known of a machine: read here, or there and brought over as a file. From facts and wishes comes a
-//! [`Plan`]: a list of changes, each with what is there before, what after, why, and who says so. Facts and plans are plain
-//! data; whoever reads or changes a machine does so below a [`Root`], so that a tree of files can stand for one.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod knowledge;

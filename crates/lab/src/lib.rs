@@ -1,8 +1,4 @@
-//! The lab: a scenario on the Linux stack that it runs on.
-//!
-//! Network namespaces that it makes itself, joined by veth pairs; the bottleneck is `htb` with the queue discipline under
-//! test; flows and probes are real sockets; statistics come from the kernel. In a guest with virtual time this is the world
-//! `kernel`. It needs `CAP_NET_ADMIN` and `CAP_NET_RAW`, and touches nothing outside of its namespaces.
+#![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
 mod capture;

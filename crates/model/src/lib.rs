@@ -1,10 +1,4 @@
-//! The model: a deterministic packet-level simulation of a dumbbell.
-//!
-//! Senders with Linux's TCP, each behind the queue of its own interface; a bottleneck with the queue discipline under
-//! test; receivers; a way back that only delays. The outcome is a function of the scenario and the seed.
-//!
-//! [`simulate`] is all that most need. A [`Simulation`] can be stepped through and looked at, and takes a queue discipline of another
-//! crate; a congestion control of another crate is [registered](dualq_tcp::Algorithm::register) and then named by scenarios.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 use dualq_scenario::{Event, Outcome, Scenario};

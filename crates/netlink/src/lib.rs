@@ -1,28 +1,4 @@
-//! What dualq asks of the Linux kernel: links, addresses, offloads, queue disciplines and TCP connections, over netlink.
-//!
-//! A [`Netlink`] belongs to the network namespace in which its thread was when it was opened, and stays with it. Each method
-//! is one question and waits for its answer. Queue disciplines are asked for with a [`Spec`](dualq_qdisc::Spec) and read back
-//! as [`Config`](dualq_qdisc::Config) and [`Stats`](dualq_qdisc::show::Stats), so that
-//! [`dualq_qdisc::show`] prints them as `tc` does.
-//!
-//! ```no_run
-//! use dualq_netlink::{Netlink, Place};
-//! use dualq_qdisc::{grammar, show};
-//!
-//! let mut netlink = Netlink::open()?;
-//! let link = netlink.link("eth0")?;
-//! let spec = grammar::parse("tbf rate 50mbit burst 10kb latency 50ms leaf dualpi2 target 5ms")?.spec;
-//! netlink.replace_qdisc(&Place::root(link.index), &spec)?;
-//! for queue in netlink.qdiscs(link.index)? {
-//!     match &queue.config {
-//!         Some(config) => println!("{}", show::text(config)),
-//!         None => println!("qdisc {} {}", queue.kind, queue.handle),
-//!     }
-//! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! Numbers and layouts are those of Linux's `include/uapi/linux/{rtnetlink,pkt_sched,gen_stats,ethtool_netlink}.h`.
+#![doc = include_str!("../README.md")]
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,4 @@
-//! What is simulated or run, and what came of it: the vocabulary that all worlds of dualq share, and how figures
-//! are made of samples.
-//!
-//! A [`Scenario`] is one experiment whose values make sense, and the JSON object that result documents carry. A [`Plan`] is what
-//! people write: a TOML file in which values may be lists, which stands for one scenario for each combination of them.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod bounds;

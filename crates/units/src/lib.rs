@@ -1,8 +1,4 @@
-//! Rates, times and sizes, read and written as `tc` does.
-//!
-//! The one place in dualq that knows tc's units: `kbit` is 1000 bit/s and `kibit` 1024, `kb` is 1024 bytes, a bare time is
-//! in microseconds. [`Rate`], [`Bytes`] and [`tc_time`] parse and print, [`Exact`] prints without rounding; [`number`] holds the C library's number
-//! syntax that tc leans on. Instants on a virtual clock are [`Instant`], spans are [`std::time::Duration`].
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod bytes;

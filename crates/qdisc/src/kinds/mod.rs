@@ -2,7 +2,7 @@
 //!
 //! A folder has what a kind is asked and what it then is (`mod.rs`), tc's words for that (`grammar.rs`), what tc shows of it
 //! (`show.rs`) and what it does (`discipline.rs`). What every kind has to have is said by four traits here; what can be done with
-//! any kind is generated from the registry, [`for_each_kind`]. So a new kind is its folder and a line there; hosts are told of it
+//! any kind is generated from the registry, `for_each_kind`. So a new kind is its folder and a line there; hosts are told of it
 //! by one file more, in `dualq-netlink`.
 
 pub mod bfifo;
