@@ -115,11 +115,35 @@ fn the_json_document() {
     assert_eq!(outcome["queue"]["tc"]["kind"], "dualpi2");
     assert_eq!(outcome["queue"]["tc"]["options"]["ecn-mask"], "any-ect");
     let series = &outcome["series"];
-    for key in ["t_s", "queue_delay_ms", "queue_packets", "probability"] {
+    for key in
+        ["t_s", "queue_delay_ms", "queue_packets", "queue_drops", "queue_marks", "probability"]
+    {
         assert_eq!(series[key].as_array().unwrap().len(), 40, "{key}");
     }
-    assert_eq!(series["goodput_mbit"][1].as_array().unwrap().len(), 40);
-    assert_eq!(series["rtt_ms"][1].as_array().unwrap().len(), 40);
+    for key in [
+        "goodput_mbit",
+        "rtt_ms",
+        "cwnd",
+        "ssthresh",
+        "in_flight",
+        "pacing_mbit",
+        "srtt_ms",
+        "retransmits",
+    ] {
+        assert_eq!(series[key][1].as_array().unwrap().len(), 40, "{key}");
+    }
+    // From the warm-up on, a quarter of the time, the intervals add up to the figures.
+    let from_warmup = |pointer: &str| -> f64 {
+        let list = series.pointer(pointer).and_then(Value::as_array).expect("a list");
+        list.iter().skip(10).map(|value| value.as_f64().unwrap()).sum()
+    };
+    for (parts, whole) in [
+        ("/queue_marks", "/queue/marks"),
+        ("/queue_drops", "/queue/drops"),
+        ("/retransmits/0", "/flow/0/retransmits"),
+    ] {
+        assert!((from_warmup(parts) - number(whole)).abs() < 0.5, "{parts}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
+use dualq_scenario::summary::{Look, Looks};
 use dualq_scenario::{Event, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -433,12 +434,12 @@ impl<'a> Experiment<'a> {
 
     fn end_interval(&mut self, now: Duration) -> Result<(), LabError> {
         self.read_taps()?;
-        let mut acknowledged = vec![0; self.scenario.flow.len()];
+        let mut groups = vec![Looks::default(); self.scenario.flow.len()];
         for sender in &self.senders {
-            acknowledged[sender.group] += sender.info()?.bytes_acked;
+            groups[sender.group].add(&Look::from(&sender.info()?));
         }
         let queue = self.dumbbell.queue()?;
-        self.record.end_interval(now, &acknowledged, &queue);
+        self.record.end_interval(now, groups, &queue);
         Ok(())
     }
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 use dualq_netlink::Queue;
 use dualq_qdisc::show;
 use dualq_scenario::summary::{
-    QueueCounts, QueueDelays, SmoothedRtts, megabits, millionths, millis, thousandths,
+    Looks, QueueCounts, QueueDelays, QueueLook, SeriesRecord, SmoothedRtts, megabits, millionths,
+    thousandths,
 };
-use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, SEGMENT_HEADERS, Scenario, Series};
+use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, SEGMENT_HEADERS, Scenario};
 use serde_json::{Map, Value};
 
 use crate::sockets::BulkSender;
@@ -27,11 +28,7 @@ pub(crate) struct Record {
     /// Round trips of each probe from the warm-up on, in nanoseconds.
     round_trips: Vec<Vec<u64>>,
     last_round_trip: Vec<Option<u64>>,
-    series: Series,
-    interval_began: Duration,
-    /// What the series needs of the interval that is under way.
-    interval_delays: (u128, u64),
-    acknowledged: Vec<u64>,
+    series: SeriesRecord,
     outcome: Outcome,
 }
 
@@ -46,15 +43,7 @@ impl Record {
             rtts: vec![SmoothedRtts::default(); groups],
             round_trips: vec![Vec::new(); probes],
             last_round_trip: vec![None; probes],
-            series: Series {
-                interval_s: scenario.interval.as_secs_f64(),
-                goodput_mbit: vec![Vec::new(); groups],
-                rtt_ms: vec![Vec::new(); probes],
-                ..Series::default()
-            },
-            interval_began: Duration::ZERO,
-            interval_delays: (0, 0),
-            acknowledged: vec![0; groups],
+            series: SeriesRecord::new(scenario),
             outcome: Outcome {
                 flow: vec![FlowOutcome::default(); groups],
                 probe: vec![ProbeOutcome::default(); probes],
@@ -69,8 +58,7 @@ impl Record {
         if left >= self.warmup {
             self.delays.record(nanos, passed.ecn);
         }
-        self.interval_delays.0 += u128::from(nanos);
-        self.interval_delays.1 += 1;
+        self.series.departed(nanos);
     }
 
     /// A probe was answered.
@@ -89,30 +77,19 @@ impl Record {
         }
     }
 
-    /// Ends an interval of the series, with what each group had acknowledged by now.
-    pub(crate) fn end_interval(&mut self, now: Duration, acknowledged: &[u64], queue: &Queue) {
-        let series = &mut self.series;
-        let length = now - std::mem::replace(&mut self.interval_began, now);
-        series.t_s.push(now.as_secs_f64());
-        for (group, total) in acknowledged.iter().enumerate() {
-            let bytes = total - self.acknowledged[group];
-            series.goodput_mbit[group].push(thousandths(megabits(bytes, length)));
-            self.acknowledged[group] = *total;
-        }
-        for (probe, last) in self.last_round_trip.iter().enumerate() {
-            series.rtt_ms[probe].push(last.map(|nanos| millis(nanos as f64)));
-        }
-        let (sum, count) = std::mem::take(&mut self.interval_delays);
-        let mean = (count > 0).then(|| millis(sum as f64 / count as f64));
-        series.queue_delay_ms.push(mean);
-        series.queue_packets.push(queue.counters.backlog_packets);
-        let probability = queue.stats.as_ref().and_then(|stats| stats.own.probability());
-        series.probability.push(probability.map(millionths));
+    /// Ends an interval of the series.
+    pub(crate) fn end_interval(&mut self, now: Duration, groups: Vec<Looks>, queue: &Queue) {
+        let look = QueueLook {
+            packets: queue.counters.backlog_packets,
+            counts: counts(queue),
+            probability: queue.stats.as_ref().and_then(|stats| stats.own.probability()),
+        };
+        self.series.end_interval(now, groups, self.last_round_trip.iter().copied(), look);
     }
 
     /// Whether the interval under way has lasted at all.
     pub(crate) fn is_within_interval(&self, now: Duration) -> bool {
-        now > self.interval_began
+        self.series.is_within_interval(now)
     }
 
     /// A flow at its end.
@@ -173,7 +150,7 @@ impl Record {
         outcome.queue.tc = tc;
         counts(queue).since(self.at_warmup).tell(&mut outcome.queue);
         self.delays.summarise(&mut outcome.queue);
-        outcome.series = self.series;
+        outcome.series = self.series.finish();
         outcome
     }
 }

@@ -3,7 +3,12 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use dualq_scenario::summary::Look;
+
 use crate::LabError;
+
+/// A slow-start threshold that was never set (Linux: `TCP_INFINITE_SSTHRESH`).
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// Longer than any kernel's `struct tcp_info` so far, which grows at its end.
 const LENGTH: usize = 512;
@@ -17,6 +22,12 @@ pub(crate) struct TcpInfo {
     pub(crate) rttvar_us: u32,
     /// The congestion window, in segments.
     pub(crate) cwnd: u32,
+    /// The slow-start threshold, in segments; 0x7fffffff if it was never set.
+    pub(crate) ssthresh: u32,
+    /// Segments in flight: sent, and neither acknowledged, selectively acknowledged nor deemed lost, plus those sent again.
+    pub(crate) in_flight: u32,
+    /// The pacing rate in bytes per second; all bits if there is none.
+    pub(crate) pacing_rate: u64,
     /// Segments that were sent again.
     pub(crate) retransmits: u32,
     /// Payload that was acknowledged, in bytes.
@@ -31,6 +42,20 @@ pub(crate) struct TcpInfo {
     pub(crate) delivered_ce: u32,
     /// Segments that arrived with CE (Linux 6.18).
     pub(crate) received_ce: Option<u32>,
+}
+
+impl From<&TcpInfo> for Look {
+    fn from(info: &TcpInfo) -> Self {
+        Self {
+            acknowledged: info.bytes_acked,
+            retransmits: info.retransmits.into(),
+            cwnd: info.cwnd,
+            ssthresh: Some(info.ssthresh).filter(|ssthresh| *ssthresh < INFINITE_SSTHRESH),
+            in_flight: info.in_flight,
+            pacing_rate: Some(info.pacing_rate).filter(|rate| *rate < u64::MAX),
+            srtt_us: Some(info.srtt_us.into()).filter(|srtt_us| *srtt_us > 0),
+        }
+    }
 }
 
 impl TcpInfo {
@@ -54,7 +79,11 @@ impl TcpInfo {
             let field = bytes.get(at..at + 8)?;
             Some(u64::from_ne_bytes(field.try_into().ok()?))
         };
+        let [unacked, sacked, lost, retrans] = [24, 28, 32, 36].map(|at| u32_at(at).unwrap_or(0));
         Self {
+            in_flight: unacked.saturating_sub(sacked.saturating_add(lost)).saturating_add(retrans),
+            ssthresh: u32_at(76).unwrap_or(INFINITE_SSTHRESH),
+            pacing_rate: u64_at(104).unwrap_or(u64::MAX),
             srtt_us: u32_at(68).unwrap_or(0),
             rttvar_us: u32_at(72).unwrap_or(0),
             cwnd: u32_at(80).unwrap_or(0),

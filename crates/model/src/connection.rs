@@ -15,6 +15,7 @@ use dualq_units::{Bytes, Ecn, Instant};
 use prefetch_index::prefetch_index;
 
 use crate::error::Unmodelled;
+use dualq_scenario::summary::Look;
 use dualq_scenario::{
     CongestionControl, FlowGroup, Loss, PROBE_BYTES, ProbeGroup, ProbeKind, Scenario, TIMER_SLACK,
 };
@@ -101,6 +102,8 @@ pub(crate) struct Connection {
     pub(crate) started: bool,
     size: u64,
     pub(crate) at_warmup: Marker,
+    /// The last round trip that a probe measured.
+    pub(crate) round_trip_ns: Option<u64>,
 }
 
 impl Connection {
@@ -226,6 +229,7 @@ impl Connection {
             line_bytes: 0,
             rtt_samples: 0,
             at_warmup: Marker::default(),
+            round_trip_ns: None,
         })
     }
 
@@ -314,11 +318,17 @@ impl Connection {
         next_ns
     }
 
-    /// The round trips that a probe measured; none if this is a flow.
-    pub(crate) fn samples(&self) -> &[u64] {
-        match &self.program {
-            Program::Bulk { .. } => &[],
-            Program::Probe { samples, .. } | Program::Ping { samples, .. } => samples,
+    /// How it is just now.
+    pub(crate) fn look(&self) -> Look {
+        let sender = &self.sender;
+        Look {
+            acknowledged: sender.acknowledged(),
+            retransmits: sender.stats().retransmissions,
+            cwnd: sender.cwnd(),
+            ssthresh: sender.ssthresh(),
+            in_flight: sender.in_flight(),
+            pacing_rate: Some(sender.pacing_rate()).filter(|rate| *rate < u64::MAX),
+            srtt_us: sender.rtt_us().map(|(srtt_us, _)| srtt_us as u64),
         }
     }
 

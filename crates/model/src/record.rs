@@ -5,9 +5,10 @@ use std::time::Duration;
 use dualq_qdisc::show::{self, Stats};
 use dualq_qdisc::{Departure, Discipline, Qdisc};
 use dualq_scenario::summary::{
-    QueueCounts, QueueDelays, SmoothedRtts, megabits, millionths, millis, thousandths,
+    Looks, QueueCounts, QueueDelays, QueueLook, SeriesRecord, SmoothedRtts, megabits, millionths,
+    thousandths,
 };
-use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, Scenario, Series};
+use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, Scenario};
 use dualq_units::Instant;
 
 use crate::connection::{Connection, Program};
@@ -25,12 +26,7 @@ pub(crate) struct Record {
     rtts: Vec<SmoothedRtts>,
     /// How many samples of them are due so far.
     rtt_samples: u64,
-    series: Series,
-    /// What the series needs of the interval that is under way.
-    interval_delay_ns: u128,
-    interval_packets: u64,
-    /// Bytes acknowledged, by group.
-    interval_acknowledged: Vec<u64>,
+    series: SeriesRecord,
 }
 
 impl Record {
@@ -43,15 +39,7 @@ impl Record {
             at_warmup: QueueCounts::default(),
             rtts: vec![SmoothedRtts::default(); groups],
             rtt_samples: 0,
-            series: Series {
-                interval_s: scenario.interval.as_secs_f64(),
-                goodput_mbit: vec![Vec::new(); groups],
-                rtt_ms: vec![Vec::new(); scenario.probe.len()],
-                ..Series::default()
-            },
-            interval_delay_ns: 0,
-            interval_packets: 0,
-            interval_acknowledged: vec![0; groups],
+            series: SeriesRecord::new(scenario),
         }
     }
 
@@ -62,8 +50,7 @@ impl Record {
         // As the kernel counts them: an aggregate by its segments.
         self.counted.sent_packets += u64::from(departure.packet.data.segments);
         self.counted.sent_bytes += u64::from(bytes);
-        self.interval_delay_ns += u128::from(waited_ns);
-        self.interval_packets += 1;
+        self.series.departed(waited_ns);
         if now_ns >= self.warmup_ns {
             self.delays.record(waited_ns, departure.packet.data.ecn);
         }
@@ -93,41 +80,25 @@ impl Record {
         }
     }
 
-    /// More bytes of a group of flows were acknowledged.
-    #[inline]
-    pub(crate) fn acknowledged(&mut self, group: usize, bytes: u64) {
-        self.interval_acknowledged[group] += bytes;
-    }
-
     /// Ends an interval of the series.
     pub(crate) fn end_interval(
         &mut self,
         now_ns: u64,
-        probes: &[Connection],
+        (flows, probes): (&[Connection], &[Connection]),
         queue: &Discipline<Packet>,
     ) {
-        let series = &mut self.series;
-        let started_s = series.t_s.last().copied().unwrap_or(0.0);
-        let now_s = now_ns as f64 / 1e9;
-        series.t_s.push(now_s);
-        for (goodputs, bytes) in series.goodput_mbit.iter_mut().zip(&mut self.interval_acknowledged)
-        {
-            let bits = std::mem::take(bytes) as f64 * 8.0;
-            let goodput = if now_s > started_s { bits / (now_s - started_s) / 1e6 } else { 0.0 };
-            goodputs.push(thousandths(goodput));
+        let mut groups = vec![Looks::default(); self.rtts.len()];
+        for flow in flows.iter().filter(|flow| flow.started) {
+            groups[flow.group].add(&flow.look());
         }
-        for probe in probes {
-            let last = probe.samples().last().map(|nanos| millis(*nanos as f64));
-            series.rtt_ms[probe.group].push(last);
-        }
-        let mean_ns = (self.interval_packets > 0)
-            .then(|| self.interval_delay_ns as f64 / self.interval_packets as f64);
-        series.queue_delay_ms.push(mean_ns.map(millis));
-        series.queue_packets.push(queue.len() as u64);
         let stats = queue.stats(Instant::from_nanos(now_ns));
-        series.probability.push(stats.own.probability().map(millionths));
-        self.interval_delay_ns = 0;
-        self.interval_packets = 0;
+        let look = QueueLook {
+            packets: queue.len() as u64,
+            counts: with_own(self.counted, &stats),
+            probability: stats.own.probability(),
+        };
+        let round_trips = probes.iter().map(|probe| probe.round_trip_ns);
+        self.series.end_interval(Duration::from_nanos(now_ns), groups, round_trips, look);
     }
 
     /// Closes the books at `end_ns`.
@@ -142,7 +113,7 @@ impl Record {
         let megabits = |bytes: u64| megabits(bytes, window);
         let mut outcome = Outcome {
             flow: vec![FlowOutcome::default(); scenario.flow.len()],
-            series: self.series,
+            series: self.series.finish(),
             ..Outcome::default()
         };
         for connection in connections {

@@ -195,8 +195,8 @@ impl<'a> Simulation<'a> {
                 self.take_sample();
             }
             if next_ns == self.interval_end_ns || next_ns == end_ns {
-                let probes = &self.connections[self.flows..];
-                self.record.end_interval(next_ns, probes, &self.queue);
+                let connections = self.connections.split_at(self.flows);
+                self.record.end_interval(next_ns, connections, &self.queue);
                 let interval_ns = self.scenario.interval.as_nanos() as u64;
                 self.interval_end_ns = self.interval_end_ns.saturating_add(interval_ns);
             }
@@ -395,6 +395,7 @@ impl<'a> Simulation<'a> {
         }
         let connection = &mut self.connections[number as usize];
         if let Program::Ping { samples, .. } = &mut connection.program {
+            connection.round_trip_ns = Some(self.now_ns - ack.ack);
             if self.now_ns >= self.warmup_ns {
                 samples.push(self.now_ns - ack.ack);
             }
@@ -403,12 +404,9 @@ impl<'a> Simulation<'a> {
         if let Program::Bulk { .. } = &connection.program {
             self.record.take_samples(connection);
         }
-        let before = connection.sender.acknowledged();
         connection.sender.on_ack(now, &ack);
         match &mut connection.program {
             Program::Bulk { done_ns, .. } => {
-                let acknowledged = connection.sender.acknowledged() - before;
-                self.record.acknowledged(connection.group, acknowledged);
                 if done_ns.is_none() && connection.sender.is_done() {
                     *done_ns = Some(self.now_ns);
                 }
@@ -426,6 +424,7 @@ impl<'a> Simulation<'a> {
                     && connection.sender.is_done()
                 {
                     *asked_ns = None;
+                    connection.round_trip_ns = Some(self.now_ns - asked);
                     if self.now_ns >= self.warmup_ns {
                         samples.push(self.now_ns - asked);
                     }

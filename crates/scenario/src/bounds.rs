@@ -45,8 +45,9 @@ const INTERVALS: RangeInclusive<Duration> = Duration::from_micros(1)..=Duration:
 const MOST_GROUPS: usize = 250;
 /// What the figures of one run take in memory stays below 200 MB.
 const MOST_SAMPLES: u128 = 10_000_000;
-/// Lists that the time series has in any case.
-const SERIES: usize = 4;
+/// Lists that the time series has in any case, and at most for each group of flows or probe.
+const SERIES: usize = 6;
+const SERIES_OF_GROUP: usize = 7;
 
 /// Refuses what makes no sense.
 pub(crate) fn check(setup: &Setup) -> Result<(), ScenarioError> {
@@ -105,7 +106,7 @@ fn check_series(
     groups: usize,
 ) -> Result<(), ScenarioError> {
     within("interval", Exact(interval), &INTERVALS)?;
-    let lists = (groups + SERIES) as u128;
+    let lists = (groups * SERIES_OF_GROUP + SERIES) as u128;
     let intervals = duration.as_nanos().div_ceil(interval.as_nanos());
     if intervals * lists > MOST_SAMPLES {
         let least = micros_at_least(duration.as_nanos() * lists / MOST_SAMPLES);

@@ -188,4 +188,29 @@ pub struct Series {
     pub queue_packets: Vec<u64>,
     /// The probability with which the queue drops or marks, where it has one.
     pub probability: Vec<Option<f64>>,
+    /// Packets that the queue dropped in the interval.
+    #[serde(default)]
+    pub queue_drops: Vec<u64>,
+    /// How often it marked in the interval.
+    #[serde(default)]
+    pub queue_marks: Vec<u64>,
+    /// The congestion window of each group's flows at the end of the interval, in segments: the mean of those that have started, as
+    /// are all that follow; `null` if none has.
+    #[serde(default)]
+    pub cwnd: Vec<Vec<Option<f64>>>,
+    /// The slow-start threshold, in segments, of those that have one.
+    #[serde(default)]
+    pub ssthresh: Vec<Vec<Option<f64>>>,
+    /// Segments in flight.
+    #[serde(default)]
+    pub in_flight: Vec<Vec<Option<f64>>>,
+    /// The pacing rate, in Mbit/s, of those that have one.
+    #[serde(default)]
+    pub pacing_mbit: Vec<Vec<Option<f64>>>,
+    /// The smoothed round-trip time, in milliseconds, of those that have one.
+    #[serde(default)]
+    pub srtt_ms: Vec<Vec<Option<f64>>>,
+    /// Segments of each group that were sent again in the interval.
+    #[serde(default)]
+    pub retransmits: Vec<Vec<u64>>,
 }

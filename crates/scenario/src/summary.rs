@@ -5,7 +5,7 @@ use std::time::Duration;
 use dualq_units::Ecn;
 use hdrhistogram::Histogram;
 
-use crate::outcome::{Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome};
+use crate::outcome::{Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series};
 use crate::scenario::Setup;
 
 /// How exact percentiles are.
@@ -177,6 +177,178 @@ impl QueueCounts {
         queue.sent_bytes = self.sent_bytes;
         queue.drops = self.drops;
         queue.marks = self.marks;
+    }
+}
+
+/// A connection at a moment, as `ss -ti` shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Bytes acknowledged since its start.
+    pub acknowledged: u64,
+    /// Segments sent again since its start.
+    pub retransmits: u64,
+    /// The congestion window, in segments.
+    pub cwnd: u32,
+    /// The slow-start threshold, in segments, if it was ever set.
+    pub ssthresh: Option<u32>,
+    /// Segments in flight.
+    pub in_flight: u32,
+    /// Bytes per second, if there is a pacing rate.
+    pub pacing_rate: Option<u64>,
+    /// The smoothed round-trip time in microseconds, if one was measured.
+    pub srtt_us: Option<u64>,
+}
+
+/// A mean under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: f64,
+    count: u32,
+}
+
+impl Mean {
+    fn add(&mut self, value: Option<f64>) {
+        if let Some(value) = value {
+            self.sum += value;
+            self.count += 1;
+        }
+    }
+
+    fn get(self) -> Option<f64> {
+        (self.count > 0).then(|| thousandths(self.sum / f64::from(self.count)))
+    }
+}
+
+/// All flows of a group that have started, at a moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Looks {
+    acknowledged: u64,
+    retransmits: u64,
+    cwnd: Mean,
+    ssthresh: Mean,
+    in_flight: Mean,
+    pacing_mbit: Mean,
+    srtt_ms: Mean,
+}
+
+impl Looks {
+    /// One more flow.
+    pub fn add(&mut self, look: &Look) {
+        self.acknowledged += look.acknowledged;
+        self.retransmits += look.retransmits;
+        self.cwnd.add(Some(look.cwnd.into()));
+        self.ssthresh.add(look.ssthresh.map(f64::from));
+        self.in_flight.add(Some(look.in_flight.into()));
+        self.pacing_mbit.add(look.pacing_rate.map(|bytes| bytes as f64 * 8.0 / 1e6));
+        self.srtt_ms.add(look.srtt_us.map(|micros| micros as f64 / 1e3));
+    }
+}
+
+/// A queue at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QueueLook {
+    /// Packets in it.
+    pub packets: u64,
+    /// What it has counted since the start.
+    pub counts: QueueCounts,
+    /// The probability with which it drops or marks, if it has one.
+    pub probability: Option<f64>,
+}
+
+/// The time series while it is written.
+#[derive(Clone, Debug)]
+pub struct SeriesRecord {
+    series: Series,
+    began: Duration,
+    /// Of packets that left the queue in the interval under way.
+    delay_ns: u128,
+    packets: u64,
+    /// How all was when the interval began.
+    groups: Vec<Looks>,
+    counts: QueueCounts,
+}
+
+impl SeriesRecord {
+    /// Nothing so far.
+    #[must_use]
+    pub fn new(scenario: &Setup) -> Self {
+        let groups = scenario.flow.len();
+        let lists = || vec![Vec::new(); groups];
+        Self {
+            series: Series {
+                interval_s: scenario.interval.as_secs_f64(),
+                goodput_mbit: vec![Vec::new(); groups],
+                rtt_ms: vec![Vec::new(); scenario.probe.len()],
+                cwnd: lists(),
+                ssthresh: lists(),
+                in_flight: lists(),
+                pacing_mbit: lists(),
+                srtt_ms: lists(),
+                retransmits: vec![Vec::new(); groups],
+                ..Series::default()
+            },
+            began: Duration::ZERO,
+            delay_ns: 0,
+            packets: 0,
+            groups: vec![Looks::default(); groups],
+            counts: QueueCounts::default(),
+        }
+    }
+
+    /// A packet left the queue, in which it was for so long.
+    #[inline]
+    pub const fn departed(&mut self, waited_ns: u64) {
+        self.delay_ns += waited_ns as u128;
+        self.packets += 1;
+    }
+
+    /// Whether the interval under way has lasted at all.
+    #[must_use]
+    pub fn is_within_interval(&self, now: Duration) -> bool {
+        now > self.began
+    }
+
+    /// Ends an interval. `groups` has one entry for each group of flows, `round_trips` the last round trip of each probe in
+    /// nanoseconds.
+    pub fn end_interval(
+        &mut self,
+        now: Duration,
+        groups: Vec<Looks>,
+        round_trips: impl Iterator<Item = Option<u64>>,
+        queue: QueueLook,
+    ) {
+        let series = &mut self.series;
+        let length = now.saturating_sub(std::mem::replace(&mut self.began, now));
+        series.t_s.push(now.as_secs_f64());
+        for (number, (looks, before)) in groups.iter().zip(&self.groups).enumerate() {
+            let bytes = looks.acknowledged.saturating_sub(before.acknowledged);
+            series.goodput_mbit[number].push(thousandths(megabits(bytes, length)));
+            series.cwnd[number].push(looks.cwnd.get());
+            series.ssthresh[number].push(looks.ssthresh.get());
+            series.in_flight[number].push(looks.in_flight.get());
+            series.pacing_mbit[number].push(looks.pacing_mbit.get());
+            series.srtt_ms[number].push(looks.srtt_ms.get());
+            let sent_again = looks.retransmits.saturating_sub(before.retransmits);
+            series.retransmits[number].push(sent_again);
+        }
+        self.groups = groups;
+        for (list, last) in series.rtt_ms.iter_mut().zip(round_trips) {
+            list.push(last.map(|nanos| millis(nanos as f64)));
+        }
+        let delay_ns = std::mem::take(&mut self.delay_ns) as f64;
+        let packets = std::mem::take(&mut self.packets);
+        series.queue_delay_ms.push((packets > 0).then(|| millis(delay_ns / packets as f64)));
+        series.queue_packets.push(queue.packets);
+        let counted = queue.counts.since(std::mem::replace(&mut self.counts, queue.counts));
+        series.queue_drops.push(counted.drops);
+        series.queue_marks.push(counted.marks);
+        series.probability.push(queue.probability.map(millionths));
+    }
+
+    /// What was written.
+    #[must_use]
+    pub fn finish(self) -> Series {
+        self.series
     }
 }
 

@@ -250,6 +250,18 @@ impl Sender {
         self.window.cwnd
     }
 
+    /// The slow-start threshold in packets; `None` if it was never set.
+    #[must_use]
+    pub fn ssthresh(&self) -> Option<u32> {
+        Some(self.window.ssthresh).filter(|ssthresh| *ssthresh < INFINITE_SSTHRESH)
+    }
+
+    /// Packets sent and neither acknowledged, selectively acknowledged nor deemed lost, plus retransmitted ones.
+    #[must_use]
+    pub const fn in_flight(&self) -> u32 {
+        self.board.in_flight()
+    }
+
     /// The ECN field of a segment without data. Only DCTCP's are ECN-capable (Linux: `tcp_ecn_send`).
     #[must_use]
     pub fn empty_segment_ecn(&self) -> Ecn {
