@@ -1,12 +1,12 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod affinity;
 mod cage;
 mod error;
 pub mod inside;
 mod machine;
 mod running;
-mod seat;
 
 pub use cage::unconfined;
 pub use error::GuestError;

@@ -13,9 +13,9 @@ use dualq_units::Bytes;
 use nix::sys::statvfs::statvfs;
 use tempfile::TempDir;
 
+use crate::affinity::Affinity;
 use crate::inside::{CONSOLE, INIT, PULSE, STATUS};
 use crate::running::Entry;
-use crate::seat::Seat;
 use crate::{GuestError, cage};
 
 /// What a guest has if nobody says otherwise. Linux limits TCP's memory to a share of it (`net.ipv4.tcp_mem`), and at 10 Gbit/s a
@@ -91,14 +91,14 @@ impl Guest {
     /// If it cannot be started, dies, hangs, or says itself that something went wrong.
     pub fn run(&self, folder: &Path, look: &mut dyn FnMut(&str)) -> Result<(), GuestError> {
         let console = self
-            .furnish(folder)
+            .prepare(folder)
             .map_err(|error| GuestError::Folder { folder: folder.to_owned(), error })?;
         let memory = self
             .memory_folder(folder)
             .map_err(|error| GuestError::Folder { folder: folder.to_owned(), error })?;
-        let seat = Arc::new(Seat::take());
+        let affinity = Arc::new(Affinity::take());
         let mut child = self
-            .start(folder, console, &memory, &seat)
+            .start(folder, console, &memory, &affinity)
             .map_err(|error| GuestError::Start { kernel: self.kernel.clone(), error })?;
         let _entry = Entry::of(child.id(), memory.path());
         let mut pulse = String::new();
@@ -138,7 +138,7 @@ impl Guest {
     }
 
     /// Puts into the folder what the guest needs, and takes out what another left there.
-    fn furnish(&self, folder: &Path) -> io::Result<File> {
+    fn prepare(&self, folder: &Path) -> io::Result<File> {
         for name in [STATUS, PULSE, INIT, MEMORY_FOLDER] {
             match fs::remove_file(folder.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -167,7 +167,7 @@ impl Guest {
         folder: &Path,
         console: File,
         memory: &TempDir,
-        seat: &Arc<Seat>,
+        affinity: &Arc<Affinity>,
     ) -> io::Result<Child> {
         let mut command = Command::new(fs::canonicalize(&self.kernel)?);
         let folder = fs::canonicalize(folder)?;
@@ -191,12 +191,12 @@ impl Guest {
             .stderr(console.try_clone()?)
             .stdout(console);
         // What is started inherits its thread's CPU and confinement, so these get a thread of their own.
-        let seat = Arc::clone(seat);
+        let affinity = Arc::clone(affinity);
         let mut writable = vec![folder, memory.path().to_owned()];
         writable.extend_from_slice(&self.writable);
         let attributes = !self.writable.is_empty();
         let starter = thread::spawn(move || {
-            seat.sit();
+            affinity.pin();
             let writable: Vec<&Path> = writable.iter().map(PathBuf::as_path).collect();
             cage::enter(&writable, attributes)?;
             command.spawn()

@@ -8,7 +8,7 @@ use netlink_packet_route::tc::TcHeader;
 use crate::Handle;
 use crate::attributes::{Attributes, u32_at, u64_at};
 use crate::channel::messages;
-use crate::kinds::{self, Counted, TCA_KIND, TCA_OPTIONS, Told};
+use crate::kinds::{self, Parameters, Statistics, TCA_KIND, TCA_OPTIONS};
 use crate::qdisc::{RTM_NEWQDISC, RTM_NEWTCLASS};
 
 const TCA_STATS2: u16 = 7;
@@ -108,8 +108,8 @@ impl Dump<'_> {
     fn config(&self, entry: &Entry<'_>, depth: u32) -> Option<Config> {
         let class = self.class(entry).and_then(|class| class.options);
         let options = entry.options?;
-        let told = Told { options, class, tx_queue_length: self.tx_queue_length };
-        let config = kinds::config(entry.kind, &told)?;
+        let parameters = Parameters { options, class, tx_queue_length: self.tx_queue_length };
+        let config = kinds::config(entry.kind, &parameters)?;
         let leaf = self.leaf(entry).filter(|_| depth < DEEPEST);
         Some(config.with_leaf(leaf.and_then(|leaf| self.config(leaf, depth + 1))))
     }
@@ -121,8 +121,8 @@ impl Dump<'_> {
             "htb" => self.class(entry)?,
             _ => entry,
         };
-        let counted = Counted { own: teller.own, counters: &teller.counters, leaf };
-        let own = kinds::own_stats(entry.kind, counted)?;
+        let statistics = Statistics { own: teller.own, counters: &teller.counters, leaf };
+        let own = kinds::own_stats(entry.kind, statistics)?;
         Some(Stats { counters: entry.counters, own })
     }
 }

@@ -20,7 +20,7 @@ use crate::search::SMALLEST;
 
 /// What comes back of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sign {
+pub(crate) enum Response {
     /// The host answered.
     Reached,
     /// It is too big.
@@ -136,19 +136,19 @@ impl Flight {
     }
 
     /// What has come of it by now.
-    pub(crate) fn look(&self) -> Option<Sign> {
+    pub(crate) fn look(&self) -> Option<Response> {
         self.error().or_else(|| self.answer())
     }
 
     /// An answer of the host itself.
-    fn answer(&self) -> Option<Sign> {
+    fn answer(&self) -> Option<Response> {
         let mut buffer = [0; 128];
         loop {
             match (&self.socket).read(&mut buffer) {
                 Ok(length) => {
                     let start = &buffer[..length.min(buffer.len())];
                     if self.kind == Kind::Udp || echo::is_reply(self.kind, self.number, start) {
-                        return Some(Sign::Reached);
+                        return Some(Response::Reached);
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -158,7 +158,7 @@ impl Flight {
     }
 
     /// What the kernel keeps in the socket's queue of errors (ip(7), IP_RECVERR).
-    fn error(&self) -> Option<Sign> {
+    fn error(&self) -> Option<Response> {
         let mut buffer = [0; 128];
         loop {
             let mut space = cmsg_space!(libc::sock_extended_err, libc::sockaddr_in6);
@@ -166,28 +166,28 @@ impl Flight {
             let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
             let descriptor = self.socket.as_raw_fd();
             let read = recvmsg::<SockaddrStorage>(descriptor, &mut parts, Some(&mut space), flags);
-            let (sign, length) = match read {
+            let (response, length) = match read {
                 Ok(message) => {
-                    let sign = message
+                    let response = message
                         .cmsgs()
                         .ok()
-                        .and_then(|mut all| all.find_map(|one| self.sign(&one)));
-                    (sign, message.bytes)
+                        .and_then(|mut all| all.find_map(|one| self.response(&one)));
+                    (response, message.bytes)
                 }
                 Err(Errno::EINTR) => continue,
                 Err(_) => return None,
             };
             let quoted = &buffer[..length.min(buffer.len())];
             let ours = self.kind != Kind::RawPing
-                || matches!(sign, Some(Sign::TooBig { by: None, .. }))
+                || matches!(response, Some(Response::TooBig { by: None, .. }))
                 || echo::is_quoted(self.number, quoted);
-            if sign.is_some() && ours {
-                return sign;
+            if response.is_some() && ours {
+                return response;
             }
         }
     }
 
-    fn sign(&self, message: &ControlMessageOwned) -> Option<Sign> {
+    fn response(&self, message: &ControlMessageOwned) -> Option<Response> {
         let (error, by) = match message {
             ControlMessageOwned::Ipv4RecvErr(error, by) => {
                 let address =
@@ -204,21 +204,21 @@ impl Flight {
         let mtu = u16::try_from(error.ee_info).ok().filter(|mtu| *mtu >= SMALLEST);
         match (error.ee_origin, error.ee_type, error.ee_code) {
             (libc::SO_EE_ORIGIN_LOCAL, ..) if error.ee_errno == libc::EMSGSIZE as u32 => {
-                Some(Sign::TooBig { mtu, by: None })
+                Some(Response::TooBig { mtu, by: None })
             }
             (libc::SO_EE_ORIGIN_ICMP, 3, 4) | (libc::SO_EE_ORIGIN_ICMP6, 2, _) => {
-                Some(Sign::TooBig { mtu, by })
+                Some(Response::TooBig { mtu, by })
             }
             (libc::SO_EE_ORIGIN_ICMP, 11, _) | (libc::SO_EE_ORIGIN_ICMP6, 3, _) => {
-                by.map(Sign::Expired)
+                by.map(Response::Expired)
             }
             // Only a host has ports; others of its words, too, tell that the packet came to it.
             (libc::SO_EE_ORIGIN_ICMP, 3, 3) | (libc::SO_EE_ORIGIN_ICMP6, 1, 4) => {
-                Some(Sign::Reached)
+                Some(Response::Reached)
             }
             (libc::SO_EE_ORIGIN_ICMP, 3, _) | (libc::SO_EE_ORIGIN_ICMP6, 1, _) => match by {
-                Some(by) if by == self.host => Some(Sign::Reached),
-                by => by.map(Sign::Rejected),
+                Some(by) if by == self.host => Some(Response::Reached),
+                by => by.map(Response::Rejected),
             },
             _ => None,
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Instant;
 
-use super::fleet::{Fleet, News};
-use super::flight::Sign;
+use super::flight::Response;
+use super::prober::{News, Prober};
 use crate::MtuError;
 use crate::search::SMALLEST;
 
@@ -53,7 +53,7 @@ impl Trace {
 
 /// Sends small and large packets with more and more hops to live.
 pub(super) fn trace(
-    fleet: &mut Fleet,
+    prober: &mut Prober,
     large: u16,
     tick: &mut dyn FnMut(u8),
 ) -> Result<Trace, MtuError> {
@@ -61,12 +61,12 @@ pub(super) fn trace(
     for first in (1..=MOST_HOPS).step_by(WINDOW.into()) {
         tick(first);
         let numbers: Vec<u8> = (first..first + WINDOW).filter(|n| *n <= MOST_HOPS).collect();
-        let signs = ask(fleet, SMALLEST, &numbers)?;
+        let responses = ask(prober, SMALLEST, &numbers)?;
         for number in &numbers {
-            let (by, is_host) = match signs.get(number) {
-                Some(Sign::Expired(by) | Sign::Rejected(by)) => (Some(*by), false),
-                Some(Sign::Reached) => (Some(fleet.host()), true),
-                Some(Sign::TooBig { .. }) | None => (None, false),
+            let (by, is_host) = match responses.get(number) {
+                Some(Response::Expired(by) | Response::Rejected(by)) => (Some(*by), false),
+                Some(Response::Reached) => (Some(prober.host()), true),
+                Some(Response::TooBig { .. }) | None => (None, false),
             };
             let hop = Hop { number: *number, by, is_host, large_arrives: None, refuses: false };
             hops.push(hop);
@@ -74,7 +74,7 @@ pub(super) fn trace(
                 break;
             }
         }
-        if signs.is_empty() || hops.last().is_some_and(|hop| hop.is_host) {
+        if responses.is_empty() || hops.last().is_some_and(|hop| hop.is_host) {
             break;
         }
     }
@@ -83,15 +83,15 @@ pub(super) fn trace(
     }
     let there: Vec<u8> = hops.iter().filter(|hop| hop.by.is_some()).map(|hop| hop.number).collect();
     tick(there.len() as u8);
-    let signs = ask(fleet, large, &there)?;
-    let by_of_refusal = signs.values().find_map(|sign| match sign {
-        Sign::TooBig { by, .. } => *by,
+    let responses = ask(prober, large, &there)?;
+    let by_of_refusal = responses.values().find_map(|response| match response {
+        Response::TooBig { by, .. } => *by,
         _ => None,
     });
     for hop in hops.iter_mut().filter(|hop| hop.by.is_some()) {
         hop.large_arrives = Some(matches!(
-            signs.get(&hop.number),
-            Some(Sign::Reached | Sign::Expired(_) | Sign::Rejected(_))
+            responses.get(&hop.number),
+            Some(Response::Reached | Response::Expired(_) | Response::Rejected(_))
         ));
         hop.refuses = by_of_refusal.is_some() && hop.by == by_of_refusal;
     }
@@ -99,38 +99,40 @@ pub(super) fn trace(
 }
 
 /// Asks these hops, and those that do not answer again.
-fn ask(fleet: &mut Fleet, size: u16, numbers: &[u8]) -> Result<BTreeMap<u8, Sign>, MtuError> {
-    let mut signs = BTreeMap::new();
+fn ask(prober: &mut Prober, size: u16, numbers: &[u8]) -> Result<BTreeMap<u8, Response>, MtuError> {
+    let mut responses = BTreeMap::new();
     for _ in 0..TRIES {
         let open: Vec<u8> =
-            numbers.iter().copied().filter(|number| !signs.contains_key(number)).collect();
+            numbers.iter().copied().filter(|number| !responses.contains_key(number)).collect();
         if open.is_empty() {
             break;
         }
         for number in &open {
-            fleet.send(size, Some(*number))?;
+            prober.send(size, Some(*number))?;
         }
-        let deadline = Instant::now() + fleet.patience();
-        while numbers.iter().any(|number| !signs.contains_key(number)) {
-            let news = fleet.wait(deadline);
+        let deadline = Instant::now() + prober.patience();
+        while numbers.iter().any(|number| !responses.contains_key(number)) {
+            let news = prober.wait(deadline);
             if news.is_empty() {
                 break;
             }
             let these = |news: &News| news.size == size;
-            for News { hops, sign, .. } in news.into_iter().filter(these) {
+            for News { hops, response, .. } in news.into_iter().filter(these) {
                 if let Some(number) = hops {
-                    signs.insert(number, sign);
+                    responses.insert(number, response);
                 }
             }
         }
         // Whoever is beyond the host need not answer.
-        let host =
-            signs.iter().find(|(_, sign)| **sign == Sign::Reached).map(|(number, _)| *number);
+        let host = responses
+            .iter()
+            .find(|(_, response)| **response == Response::Reached)
+            .map(|(number, _)| *number);
         if host.is_some_and(|host| {
-            (1..host).all(|number| !numbers.contains(&number) || signs.contains_key(&number))
+            (1..host).all(|number| !numbers.contains(&number) || responses.contains_key(&number))
         }) {
             break;
         }
     }
-    Ok(signs)
+    Ok(responses)
 }

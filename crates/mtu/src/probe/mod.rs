@@ -1,9 +1,9 @@
 //! Probing for real: sockets, clocks, and the search between them. Linux only.
 
 mod echo;
-mod fleet;
 mod flight;
 mod hops;
+mod prober;
 mod survey;
 mod tcp;
 

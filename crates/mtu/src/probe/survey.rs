@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use super::fleet::Fleet;
 use super::hops::{self, Trace};
+use super::prober::Prober;
 use super::tcp::{self, Tcp};
 use crate::MtuError;
 use crate::search::{Found, Limit, Search};
@@ -118,19 +118,19 @@ pub fn survey(
 ) -> Result<Survey, MtuError> {
     let search = |hint| Search::new(local.mtu, hint, options.attempts);
     let mut loss = (0, 0);
-    let mut echoes = Fleet::echo(to, options.timeout);
+    let mut echoes = Prober::echo(to, options.timeout);
     let echo = match &mut echoes {
         Err(why) => Method::Unable(why.clone()),
-        Ok(fleet) => {
+        Ok(prober) => {
             let (found, rejected_by) =
-                fleet.search(search(None), &mut |size| tick(Stage::Echo(size)))?;
+                prober.search(search(None), &mut |size| tick(Stage::Echo(size)))?;
             if found.largest.is_some() {
                 loss = found.fitting;
             }
             Method::Used { found, rejected_by }
         }
     };
-    let mut datagrams = Fleet::udp(to, options.udp_port, options.timeout);
+    let mut datagrams = Prober::udp(to, options.udp_port, options.timeout);
     let (found, rejected_by) = datagrams
         .search(search(echo.largest()).with_loss(loss), &mut |size| tick(Stage::Udp(size)))?;
     let udp = Method::Used { found, rejected_by };
@@ -151,12 +151,12 @@ pub fn survey(
         None
     } else {
         // The host's echo replies are not rationed, as its words about ports are.
-        let fleet = match &mut echoes {
-            Ok(fleet) if echo.largest().is_some() || udp.largest().is_none() => fleet,
+        let prober = match &mut echoes {
+            Ok(prober) if echo.largest().is_some() || udp.largest().is_none() => prober,
             _ => &mut datagrams,
         };
         let large = largest.map_or(local.mtu, |largest| local.mtu.max(largest + 1));
-        Some(hops::trace(fleet, large, &mut |hop| tick(Stage::Hop(hop)))?)
+        Some(hops::trace(prober, large, &mut |hop| tick(Stage::Hop(hop)))?)
     };
     let verdict = judge(local.mtu, [echo.found(), udp.found()], &tcp_evidence(&tcp));
     Ok(Survey { host: to.ip(), local, echo, udp, tcp, trace, verdict })

@@ -3,7 +3,7 @@
 use dualq_qdisc::kinds::bfifo::{Config, Options};
 use dualq_units::Bytes;
 
-use super::{TCA_OPTIONS, Told, Wire};
+use super::{Parameters, TCA_OPTIONS, Wire};
 use crate::attributes::{Writer, u32_at};
 
 impl Wire for Options {
@@ -14,7 +14,7 @@ impl Wire for Options {
         into.u32_if(TCA_OPTIONS, self.limit.map(|limit| limit.0 as u32));
     }
 
-    fn config(told: &Told<'_>) -> Option<Config> {
-        Some(Config { limit: Bytes(u32_at(told.options, 0)?.into()) })
+    fn config(parameters: &Parameters<'_>) -> Option<Config> {
+        Some(Config { limit: Bytes(u32_at(parameters.options, 0)?.into()) })
     }
 }

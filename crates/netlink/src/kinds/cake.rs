@@ -5,7 +5,7 @@ use std::time::Duration;
 use dualq_qdisc::kinds::cake::{AckFilter, Atm, Config, Diffserv, FlowMode, Options};
 use dualq_units::{Bytes, Rate};
 
-use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, flag};
+use super::{OwnStats, Parameters, Statistics, TCA_OPTIONS, Wire, flag};
 use crate::attributes::Writer;
 
 const BASE_RATE64: u16 = 2;
@@ -62,8 +62,8 @@ impl Wire for Options {
         });
     }
 
-    fn config(told: &Told<'_>) -> Option<Config> {
-        let options = told.attributes();
+    fn config(parameters: &Parameters<'_>) -> Option<Config> {
+        let options = parameters.attributes();
         let at = |kind| Some(options.u32(kind)? as usize);
         let rate = options.u64(BASE_RATE64)?.saturating_mul(8);
         Some(Config {
@@ -91,7 +91,7 @@ impl Wire for Options {
     }
 
     /// They are not read.
-    fn stats(_counted: Counted<'_>) -> Option<OwnStats> {
+    fn stats(_statistics: Statistics<'_>) -> Option<OwnStats> {
         None
     }
 }

@@ -2,7 +2,7 @@
 
 use dualq_qdisc::kinds::codel::{Config, Options, Stats};
 
-use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, count, flag, micros};
+use super::{OwnStats, Parameters, Statistics, TCA_OPTIONS, Wire, count, flag, micros};
 use crate::attributes::Writer;
 
 const TARGET: u16 = 1;
@@ -24,8 +24,8 @@ impl Wire for Options {
         });
     }
 
-    fn config(told: &Told<'_>) -> Option<Config> {
-        let options = told.attributes();
+    fn config(parameters: &Parameters<'_>) -> Option<Config> {
+        let options = parameters.attributes();
         Some(Config {
             limit: options.u32(LIMIT)?,
             target: micros(options.u32(TARGET)?),
@@ -35,8 +35,8 @@ impl Wire for Options {
         })
     }
 
-    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
-        let own = counted.own?;
+    fn stats(statistics: Statistics<'_>) -> Option<OwnStats> {
+        let own = statistics.own?;
         Some(OwnStats::Codel(Stats {
             maxpacket: count(own, 0),
             count: count(own, 4),

@@ -4,7 +4,9 @@ use dualpi2::{
     Change as Options, Config, DropPoint, EcnMask, Gain, Overload, Stats, StepThreshold,
 };
 
-use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, count, flag, micros, whole_micros};
+use super::{
+    OwnStats, Parameters, Statistics, TCA_OPTIONS, Wire, count, flag, micros, whole_micros,
+};
 use crate::attributes::Writer;
 
 const LIMIT: u16 = 1;
@@ -60,8 +62,8 @@ impl Wire for Options {
         });
     }
 
-    fn config(told: &Told<'_>) -> Option<Config> {
-        let options = told.attributes();
+    fn config(parameters: &Parameters<'_>) -> Option<Config> {
+        let options = parameters.attributes();
         let is_on = |kind| flag(options.u8(kind)?.into());
         Some(Config {
             limit: options.u32(LIMIT)?,
@@ -88,8 +90,8 @@ impl Wire for Options {
         })
     }
 
-    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
-        let (own, counters) = (counted.own?, counted.counters);
+    fn stats(statistics: Statistics<'_>) -> Option<OwnStats> {
+        let (own, counters) = (statistics.own?, statistics.counters);
         Some(OwnStats::Dualpi2(Stats {
             probability: count(own, 0),
             classic_delay: micros(count(own, 4)),

@@ -5,7 +5,9 @@ use std::time::Duration;
 use dualq_qdisc::kinds::fq::{BANDS, Config, Options, Stats};
 use dualq_units::Rate;
 
-use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, count, flag, micros, whole_micros};
+use super::{
+    OwnStats, Parameters, Statistics, TCA_OPTIONS, Wire, count, flag, micros, whole_micros,
+};
 use crate::attributes::{Writer, u32_at, u64_at};
 
 const PLIMIT: u16 = 1;
@@ -68,8 +70,8 @@ impl Wire for Options {
         });
     }
 
-    fn config(told: &Told<'_>) -> Option<Config> {
-        let options = told.attributes();
+    fn config(parameters: &Parameters<'_>) -> Option<Config> {
+        let options = parameters.attributes();
         let priomap = options.get(PRIOMAP)?;
         let weights = options.get(WEIGHTS)?;
         let offloads = options.u32(OFFLOAD_HORIZON).is_some_and(|horizon| horizon != 0);
@@ -96,8 +98,8 @@ impl Wire for Options {
         })
     }
 
-    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
-        let own = counted.own?;
+    fn stats(statistics: Statistics<'_>) -> Option<OwnStats> {
+        let own = statistics.own?;
         let long = |offset| u64_at(own, offset).unwrap_or(0);
         Some(OwnStats::Fq(Stats {
             gc: long(0),

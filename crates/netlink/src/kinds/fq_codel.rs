@@ -3,7 +3,7 @@
 use dualq_qdisc::kinds::fq_codel::{Config, Options, Stats};
 use dualq_units::Bytes;
 
-use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, count, flag, micros};
+use super::{OwnStats, Parameters, Statistics, TCA_OPTIONS, Wire, count, flag, micros};
 use crate::attributes::{Writer, u32_at};
 
 const TARGET: u16 = 1;
@@ -39,8 +39,8 @@ impl Wire for Options {
         });
     }
 
-    fn config(told: &Told<'_>) -> Option<Config> {
-        let options = told.attributes();
+    fn config(parameters: &Parameters<'_>) -> Option<Config> {
+        let options = parameters.attributes();
         let selects = [CE_THRESHOLD_SELECTOR, CE_THRESHOLD_MASK]
             .into_iter()
             .any(|kind| options.u8(kind).is_some_and(|value| value != 0));
@@ -60,8 +60,8 @@ impl Wire for Options {
         })
     }
 
-    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
-        let own = counted.own?;
+    fn stats(statistics: Statistics<'_>) -> Option<OwnStats> {
+        let own = statistics.own?;
         if u32_at(own, 0)? != OF_QDISC {
             return None;
         }

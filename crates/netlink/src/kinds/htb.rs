@@ -4,7 +4,7 @@ use dualq_qdisc::Device;
 use dualq_qdisc::kinds::htb::{Config, Options, Stats};
 
 use super::ratespec::{self, span, ticks};
-use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, count};
+use super::{OwnStats, Parameters, Statistics, TCA_OPTIONS, Wire, count};
 use crate::attributes::{Attributes, Writer, i32_at, u32_at};
 
 const PARMS: u16 = 1;
@@ -30,8 +30,8 @@ impl Wire for Options {
         });
     }
 
-    fn config(told: &Told<'_>) -> Option<Config> {
-        let (qdisc, class) = (told.attributes(), Attributes::read(told.class?));
+    fn config(parameters: &Parameters<'_>) -> Option<Config> {
+        let (qdisc, class) = (parameters.attributes(), Attributes::read(parameters.class?));
         let init = qdisc.get(INIT)?;
         let parameters = class.get(PARMS)?;
         let number = |index: usize| u32_at(parameters, 2 * ratespec::LENGTH + 4 * index);
@@ -53,8 +53,8 @@ impl Wire for Options {
         })
     }
 
-    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
-        let (own, class) = (counted.own?, *counted.counters);
+    fn stats(statistics: Statistics<'_>) -> Option<OwnStats> {
+        let (own, class) = (statistics.own?, *statistics.counters);
         let tokens = |offset| i32_at(own, offset).unwrap_or(0).into();
         let lended = count(own, 0).into();
         Some(OwnStats::Htb(Stats {
@@ -62,7 +62,7 @@ impl Wire for Options {
             lended,
             tokens: tokens(12),
             ctokens: tokens(16),
-            leaf: counted.leaf_or_fifo(),
+            leaf: statistics.leaf_or_fifo(),
         }))
     }
 }

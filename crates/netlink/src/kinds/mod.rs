@@ -32,7 +32,7 @@ pub(crate) const TCA_OPTIONS: u16 = 2;
 
 /// What the kernel tells of the parameters of a discipline.
 #[derive(Clone, Copy)]
-pub(crate) struct Told<'a> {
+pub(crate) struct Parameters<'a> {
     pub(crate) options: &'a [u8],
     /// The options of the one class that it has, if it has one.
     pub(crate) class: Option<&'a [u8]>,
@@ -40,14 +40,14 @@ pub(crate) struct Told<'a> {
     pub(crate) tx_queue_length: u32,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Parameters<'a> {
     fn attributes(&self) -> Attributes<'a> {
         Attributes::read(self.options)
     }
 }
 
 /// What the kernel tells of the counters of a discipline; for `htb` those of its class.
-pub(crate) struct Counted<'a> {
+pub(crate) struct Statistics<'a> {
     /// What only its kind counts.
     pub(crate) own: Option<&'a [u8]>,
     /// What every discipline counts.
@@ -56,7 +56,7 @@ pub(crate) struct Counted<'a> {
     pub(crate) leaf: Option<Stats>,
 }
 
-impl Counted<'_> {
+impl Statistics<'_> {
     /// The FIFO that is inside if nothing else was put there does not tell; the outer one counts its packets.
     fn leaf_or_fifo(self) -> Box<Stats> {
         let fifo = Stats { counters: *self.counters, own: OwnStats::Nothing };
@@ -73,10 +73,10 @@ trait Wire {
     fn write(&self, into: &mut Writer);
 
     /// The parameters without what is inside.
-    fn config(told: &Told<'_>) -> Option<Self::Config>;
+    fn config(parameters: &Parameters<'_>) -> Option<Self::Config>;
 
     /// What only this kind counts.
-    fn stats(_counted: Counted<'_>) -> Option<OwnStats> {
+    fn stats(_statistics: Statistics<'_>) -> Option<OwnStats> {
         Some(OwnStats::Nothing)
     }
 }
@@ -91,17 +91,17 @@ macro_rules! wire {
         }
 
         /// The parameters of a discipline without what is inside it.
-        pub(crate) fn config(kind: &str, told: &Told<'_>) -> Option<Config> {
+        pub(crate) fn config(kind: &str, parameters: &Parameters<'_>) -> Option<Config> {
             $(if kind == stringify!($kind) {
-                return dualq_qdisc::kinds::$kind::Options::config(told).map(Config::$Kind);
+                return dualq_qdisc::kinds::$kind::Options::config(parameters).map(Config::$Kind);
             })*
             None
         }
 
         /// What only a kind counts.
-        pub(crate) fn own_stats(kind: &str, counted: Counted<'_>) -> Option<OwnStats> {
+        pub(crate) fn own_stats(kind: &str, statistics: Statistics<'_>) -> Option<OwnStats> {
             $(if kind == stringify!($kind) {
-                return dualq_qdisc::kinds::$kind::Options::stats(counted);
+                return dualq_qdisc::kinds::$kind::Options::stats(statistics);
             })*
             None
         }

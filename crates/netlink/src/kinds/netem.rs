@@ -5,7 +5,7 @@ use std::time::Duration;
 use dualq_qdisc::kinds::netem::{Config, Options, Stats};
 use dualq_units::Rate;
 
-use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire};
+use super::{OwnStats, Parameters, Statistics, TCA_OPTIONS, Wire};
 use crate::attributes::{Attributes, Writer, u32_at, u64_at};
 
 const CORR: u16 = 1;
@@ -56,8 +56,8 @@ impl Wire for Options {
         into.put(TCA_OPTIONS, &bytes.finish());
     }
 
-    fn config(told: &Told<'_>) -> Option<Config> {
-        let options = told.options;
+    fn config(parameters: &Parameters<'_>) -> Option<Config> {
+        let options = parameters.options;
         let head = |index: usize| u32_at(options, 4 * index);
         let attributes = Attributes::read(options.get(HEAD..)?);
         let nothing = |kind| attributes.get(kind).is_none_or(|bytes| bytes.iter().all(|b| *b == 0));
@@ -84,16 +84,16 @@ impl Wire for Options {
         })
     }
 
-    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
+    fn stats(statistics: Statistics<'_>) -> Option<OwnStats> {
         // It did not count before Linux 7.
-        let own = counted.own.unwrap_or_default();
+        let own = statistics.own.unwrap_or_default();
         let long = |offset| u64_at(own, offset).unwrap_or(0);
         Some(OwnStats::Netem(Stats {
             delayed: long(0),
             dropped: long(8),
             reordered: long(32),
             ecn_marked: long(40),
-            leaf: counted.leaf.map(Box::new),
+            leaf: statistics.leaf.map(Box::new),
         }))
     }
 }

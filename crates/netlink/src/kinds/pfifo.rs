@@ -2,7 +2,7 @@
 
 use dualq_qdisc::kinds::pfifo::{Config, Options};
 
-use super::{TCA_OPTIONS, Told, Wire};
+use super::{Parameters, TCA_OPTIONS, Wire};
 use crate::attributes::{Writer, u32_at};
 
 impl Wire for Options {
@@ -12,7 +12,7 @@ impl Wire for Options {
         into.u32_if(TCA_OPTIONS, self.limit);
     }
 
-    fn config(told: &Told<'_>) -> Option<Config> {
-        Some(Config { limit: u32_at(told.options, 0)? })
+    fn config(parameters: &Parameters<'_>) -> Option<Config> {
+        Some(Config { limit: u32_at(parameters.options, 0)? })
     }
 }

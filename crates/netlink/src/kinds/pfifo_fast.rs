@@ -1,8 +1,8 @@
-//! `pfifo_fast` (`struct tc_prio_qopt`), to which nothing can be told.
+//! `pfifo_fast` (`struct tc_prio_qopt`), to which nothing can be parameters.
 
 use dualq_qdisc::kinds::pfifo_fast::{Config, Options, PRIOMAP};
 
-use super::{Told, Wire};
+use super::{Parameters, Wire};
 use crate::attributes::{Writer, u32_at};
 
 const BANDS: u32 = 3;
@@ -12,9 +12,9 @@ impl Wire for Options {
 
     fn write(&self, _into: &mut Writer) {}
 
-    fn config(told: &Told<'_>) -> Option<Config> {
-        let options = told.options;
+    fn config(parameters: &Parameters<'_>) -> Option<Config> {
+        let options = parameters.options;
         let is_usual = u32_at(options, 0)? == BANDS && options.get(4..)?.starts_with(&PRIOMAP);
-        is_usual.then_some(Config { band_limit: told.tx_queue_length })
+        is_usual.then_some(Config { band_limit: parameters.tx_queue_length })
     }
 }

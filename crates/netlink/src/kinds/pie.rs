@@ -2,7 +2,7 @@
 
 use dualq_qdisc::kinds::pie::{Config, Options, Stats};
 
-use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire, count, flag, micros};
+use super::{OwnStats, Parameters, Statistics, TCA_OPTIONS, Wire, count, flag, micros};
 use crate::attributes::{Writer, u64_at};
 
 const TARGET: u16 = 1;
@@ -32,8 +32,8 @@ impl Wire for Options {
         });
     }
 
-    fn config(told: &Told<'_>) -> Option<Config> {
-        let options = told.attributes();
+    fn config(parameters: &Parameters<'_>) -> Option<Config> {
+        let options = parameters.attributes();
         if options.u32(DQ_RATE_ESTIMATOR).is_some_and(|estimates| estimates != 0) {
             return None;
         }
@@ -48,8 +48,8 @@ impl Wire for Options {
         })
     }
 
-    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
-        let own = counted.own?;
+    fn stats(statistics: Statistics<'_>) -> Option<OwnStats> {
+        let own = statistics.own?;
         Some(OwnStats::Pie(Stats {
             probability: u64_at(own, 0).unwrap_or(0) >> PROBABILITY_SHIFT,
             delay: micros(count(own, 8)),

@@ -5,7 +5,7 @@ use dualq_qdisc::kinds::tbf::{Config, Options, Stats};
 use dualq_units::Bytes;
 
 use super::ratespec::{self, span, ticks};
-use super::{Counted, OwnStats, TCA_OPTIONS, Told, Wire};
+use super::{OwnStats, Parameters, Statistics, TCA_OPTIONS, Wire};
 use crate::attributes::{Writer, u32_at};
 
 const PARMS: u16 = 1;
@@ -41,18 +41,18 @@ impl Wire for Options {
         });
     }
 
-    fn config(told: &Told<'_>) -> Option<Config> {
-        let options = told.attributes();
+    fn config(parameters: &Parameters<'_>) -> Option<Config> {
+        let options = parameters.attributes();
         let parameters = options.get(PARMS)?;
         let number = |index: usize| u32_at(parameters, 2 * ratespec::LENGTH + 4 * index);
         let rate = ratespec::read(parameters, options.u64(RATE64))?;
         let peak = ratespec::read(parameters.get(ratespec::LENGTH..)?, options.u64(PRATE64))?;
         let (limit, buffer, peak_buffer) = (number(0)?, span(number(1)?), span(number(2)?));
         let peak = (peak.as_bits_per_second() > 0).then_some((peak, peak_buffer));
-        Some(Config::told(rate, buffer, peak, Bytes(limit.into())))
+        Some(Config::of_buckets(rate, buffer, peak, Bytes(limit.into())))
     }
 
-    fn stats(counted: Counted<'_>) -> Option<OwnStats> {
-        Some(OwnStats::Tbf(Stats { leaf: counted.leaf_or_fifo() }))
+    fn stats(statistics: Statistics<'_>) -> Option<OwnStats> {
+        Some(OwnStats::Tbf(Stats { leaf: statistics.leaf_or_fifo() }))
     }
 }

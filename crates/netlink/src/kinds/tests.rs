@@ -17,12 +17,12 @@ fn written(spec: &Spec) -> Vec<u8> {
     writer.finish()
 }
 
-fn told<'a>(options: &'a [u8], class: Option<&'a [u8]>) -> Told<'a> {
-    Told { options, class, tx_queue_length: DEVICE.tx_queue_length }
+fn parameters<'a>(options: &'a [u8], class: Option<&'a [u8]>) -> Parameters<'a> {
+    Parameters { options, class, tx_queue_length: DEVICE.tx_queue_length }
 }
 
-fn counted<'a>(own: Option<&'a [u8]>, counters: &'a Counters) -> Counted<'a> {
-    Counted { own, counters, leaf: None }
+fn statistics<'a>(own: Option<&'a [u8]>, counters: &'a Counters) -> Statistics<'a> {
+    Statistics { own, counters, leaf: None }
 }
 
 /// Lines that give every option, since an answer has them all, in values that the kernel would not round.
@@ -54,7 +54,7 @@ fn what_is_written_reads_back() {
         let spec = spec(line);
         let bytes = written(&spec);
         let options = Attributes::read(&bytes).get(TCA_OPTIONS).unwrap_or_default();
-        let read = config(spec.kind(), &told(options, None));
+        let read = config(spec.kind(), &parameters(options, None));
         let read = read.unwrap_or_else(|| panic!("{line} does not read back"));
         let meant = match &spec {
             // Its gains are rounded by the kernel, not on the way there.
@@ -88,7 +88,7 @@ fn a_class_of_htb_reads_back() {
         qdisc.u32(5, DEVICE.tx_queue_length);
         let qdisc = qdisc.finish();
         assert_eq!(
-            config("htb", &told(&qdisc, Some(class))),
+            config("htb", &parameters(&qdisc, Some(class))),
             Some(spec.configure(&DEVICE)),
             "{line}"
         );
@@ -96,7 +96,7 @@ fn a_class_of_htb_reads_back() {
         let position = qdisc.len() - 8 - 12;
         let mut other = qdisc;
         other[position] = 2;
-        assert_eq!(config("htb", &told(&other, Some(class))), None);
+        assert_eq!(config("htb", &parameters(&other, Some(class))), None);
     }
 }
 
@@ -136,25 +136,25 @@ fn known_bytes() {
 fn what_cannot_be_said_is_not_made_up() {
     let netem = written(&spec("netem seed 7 delay 1ms 0ms"));
     let options = Attributes::read(&netem).get(TCA_OPTIONS).unwrap();
-    assert!(config("netem", &told(options, None)).is_some());
+    assert!(config("netem", &parameters(options, None)).is_some());
     let mut duplicates = options.to_vec();
     duplicates[16] = 1;
-    assert_eq!(config("netem", &told(&duplicates, None)), None);
+    assert_eq!(config("netem", &parameters(&duplicates, None)), None);
     let mut correlated = Writer::after(options.to_vec());
     correlated.put(1, &[0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(config("netem", &told(&correlated.finish(), None)), None);
+    assert_eq!(config("netem", &parameters(&correlated.finish(), None)), None);
 
     let pie = written(&spec("pie limit 1 target 1ms tupdate 10ms alpha 1 beta 1 ecn bytemode"));
     let options = Attributes::read(&pie).get(TCA_OPTIONS).unwrap();
-    assert!(matches!(config("pie", &told(options, None)), Some(Config::Pie(_))));
+    assert!(matches!(config("pie", &parameters(options, None)), Some(Config::Pie(_))));
     let mut estimates = Writer::after(options.to_vec());
     estimates.u32(8, 1);
-    assert_eq!(config("pie", &told(&estimates.finish(), None)), None);
+    assert_eq!(config("pie", &parameters(&estimates.finish(), None)), None);
     // An older kernel that does not tell all.
-    assert_eq!(config("pie", &told(&options[8..], None)), None);
-    assert_eq!(config("cake", &told(&[], None)), None);
-    assert_eq!(config("sfq", &told(&[], None)), None);
-    assert_eq!(config("pfifo", &told(&[], None)), None);
+    assert_eq!(config("pie", &parameters(&options[8..], None)), None);
+    assert_eq!(config("cake", &parameters(&[], None)), None);
+    assert_eq!(config("sfq", &parameters(&[], None)), None);
+    assert_eq!(config("pfifo", &parameters(&[], None)), None);
 }
 
 /// Fields that an older kernel's structure does not have count as nothing.
@@ -162,17 +162,17 @@ fn what_cannot_be_said_is_not_made_up() {
 fn statistics_may_be_shorter() {
     let counters = Counters { sent_packets: 5, ..Counters::default() };
     let words: Vec<u8> = (1..=12_u32).flat_map(u32::to_ne_bytes).collect();
-    let Some(OwnStats::Dualpi2(whole)) = own_stats("dualpi2", counted(Some(&words), &counters))
+    let Some(OwnStats::Dualpi2(whole)) = own_stats("dualpi2", statistics(Some(&words), &counters))
     else {
         panic!("not dualpi2's")
     };
     assert_eq!((whole.probability, whole.step_marks, whole.memory_limit), (1, 8, 12));
     assert_eq!((whole.credit, whole.sent_packets), (9, 5));
     assert_eq!(whole.low_latency_delay, Duration::from_micros(3));
-    let short = own_stats("dualpi2", counted(Some(&words[..32]), &counters));
+    let short = own_stats("dualpi2", statistics(Some(&words[..32]), &counters));
     let Some(OwnStats::Dualpi2(short)) = short else { panic!("not dualpi2's") };
     assert_eq!((short.step_marks, short.credit, short.memory_limit), (8, 0, 0));
-    assert_eq!(own_stats("dualpi2", counted(None, &counters)), None);
+    assert_eq!(own_stats("dualpi2", statistics(None, &counters)), None);
     // Those of a flow are not those of the discipline.
-    assert_eq!(own_stats("fq_codel", counted(Some(&[1, 0, 0, 0]), &counters)), None);
+    assert_eq!(own_stats("fq_codel", statistics(Some(&[1, 0, 0, 0]), &counters)), None);
 }

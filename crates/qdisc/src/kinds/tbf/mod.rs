@@ -100,7 +100,7 @@ impl Config {
 
     /// What a kernel tells of one without a leaf, which is its buckets as time only.
     #[must_use]
-    pub fn told(
+    pub fn of_buckets(
         rate: Rate,
         buffer: Duration,
         peak: Option<(Rate, Duration)>,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::flight::{self, Flight, Kind, Sign};
+use super::flight::{self, Flight, Kind, Response};
 use crate::MtuError;
 use crate::search::{Found, Refusal, Reply, SMALLEST, Search, Step};
 
@@ -32,7 +32,7 @@ const MOST_FLIGHTS: usize = 128;
 
 /// One method's packets.
 #[derive(Debug)]
-pub(super) struct Fleet {
+pub(super) struct Prober {
     pub(super) kind: Kind,
     to: SocketAddr,
     /// The only UDP port that may be used, if one was given.
@@ -51,11 +51,11 @@ pub(super) struct Fleet {
 pub(super) struct News {
     pub(super) size: u16,
     pub(super) hops: Option<u8>,
-    pub(super) sign: Sign,
+    pub(super) response: Response,
     pub(super) rtt: Duration,
 }
 
-impl Fleet {
+impl Prober {
     pub(super) fn udp(to: SocketAddr, port: Option<u16>, timeout: Duration) -> Self {
         Self::of(Kind::Udp, to, port, timeout)
     }
@@ -149,18 +149,18 @@ impl Fleet {
         let mut news = Vec::new();
         self.flights.retain(|flight| match flight.look() {
             None => true,
-            Some(sign) => {
+            Some(response) => {
                 let (size, hops, rtt) = (flight.size, flight.hops, flight.sent.elapsed());
-                news.push(News { size, hops, sign, rtt });
+                news.push(News { size, hops, response, rtt });
                 false
             }
         });
         for piece in &news {
             // A router rejects what it tried to deliver for seconds; that tells nothing of how far away anybody is.
-            if !matches!(piece.sign, Sign::Rejected(_)) {
+            if !matches!(piece.response, Response::Rejected(_)) {
                 self.slowest = self.slowest.max(Some(piece.rtt));
             }
-            if piece.sign == Sign::Reached {
+            if piece.response == Response::Reached {
                 self.ration = self.ration.saturating_sub(1);
             }
         }
@@ -215,18 +215,18 @@ impl Fleet {
                 if news.is_empty() {
                     break;
                 }
-                for News { size, sign, .. } in news {
+                for News { size, response, .. } in news {
                     answered += u32::from(size == SMALLEST);
-                    match sign {
-                        Sign::Reached => search.heard(size, Reply::Arrived),
-                        Sign::TooBig { mtu, by } => {
+                    match response {
+                        Response::Reached => search.heard(size, Reply::Arrived),
+                        Response::TooBig { mtu, by } => {
                             search.heard(size, Reply::TooBig(Refusal { size, mtu, by }));
                         }
-                        Sign::Rejected(by) => {
+                        Response::Rejected(by) => {
                             rejected_by = Some(by);
                             search.rejected();
                         }
-                        Sign::Expired(_) => {}
+                        Response::Expired(_) => {}
                     }
                 }
             }

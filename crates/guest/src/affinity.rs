@@ -6,18 +6,18 @@ use std::sync::{Mutex, PoisonError};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// How many guests sit on each CPU.
+/// How many guests run on each CPU.
 static TAKEN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// The calling thread, or process.
 const SELF: Pid = Pid::from_raw(0);
 
 /// A CPU that a guest has, alone if there are enough.
-pub(crate) struct Seat {
+pub(crate) struct Affinity {
     cpu: Option<usize>,
 }
 
-impl Seat {
+impl Affinity {
     /// Takes the CPU with the fewest guests of those that this process may use. If that cannot be found out, the guest runs
     /// wherever it likes.
     pub(crate) fn take() -> Self {
@@ -34,7 +34,7 @@ impl Seat {
     }
 
     /// Puts the calling thread there, and with it what it starts from now on.
-    pub(crate) fn sit(&self) {
+    pub(crate) fn pin(&self) {
         let mut set = CpuSet::new();
         if let Some(cpu) = self.cpu
             && set.set(cpu).is_ok()
@@ -45,7 +45,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Affinity {
     fn drop(&mut self) {
         if let Some(cpu) = self.cpu {
             TAKEN.lock().unwrap_or_else(PoisonError::into_inner)[cpu] -= 1;
