@@ -24,6 +24,8 @@ pub(crate) struct Rack {
     /// How many segments were seen to overtake another, and whether any was.
     pub(crate) reordering: u32,
     reordering_seen: bool,
+    /// A duplicate was reported, and the reordering window not widened yet.
+    duplicate_seen: bool,
     /// The reordering window, in quarters of the smallest RTT.
     window_steps: u32,
     window_persistence: u8,
@@ -88,12 +90,19 @@ impl Rack {
         self.reordering = self.reordering.min(DUPLICATE_THRESHOLD);
     }
 
-    /// A duplicate was reported: the reordering window widens, at most once a round trip, where packets are reordered.
-    pub(crate) fn adapt_window(&mut self, duplicate: bool, prior_delivered: u64, delivered: u64) {
+    /// A duplicate was reported: where packets are reordered, what was sent again may only have been late.
+    pub(crate) fn see_duplicate(&mut self) {
+        self.duplicate_seen |= self.reordering_seen;
+    }
+
+    /// After duplicates the reordering window widens, at most once a round trip. An acknowledgement that delivers nothing
+    /// leaves that to the next one (Linux: `tcp_rack_update_reo_wnd`).
+    pub(crate) fn adapt_window(&mut self, prior_delivered: u64, delivered: u64) {
         if prior_delivered == 0 {
             return;
         }
-        if duplicate && self.reordering_seen && prior_delivered >= self.window_changed_at {
+        let duplicate = std::mem::take(&mut self.duplicate_seen);
+        if duplicate && prior_delivered >= self.window_changed_at {
             self.window_steps = (self.window_steps + 1).min(255);
             self.window_changed_at = delivered;
             self.window_persistence = WINDOW_PERSISTENCE;
@@ -181,5 +190,29 @@ impl Rack {
 
         let wait_us = self.remaining_us(view.now_ns, self.sent_ns, window_us).max(1) as u64;
         (lost, waits.then_some(wait_us))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duplicate_that_comes_with_nothing_else_counts_with_the_next_delivery() {
+        let mut rack = Rack::new();
+        rack.see_duplicate();
+        rack.adapt_window(5, 10);
+        assert_eq!(rack.window_steps, 1, "nothing was ever reordered");
+        rack.see_reordering(10_000, 1_000);
+        rack.see_duplicate();
+        rack.adapt_window(0, 11);
+        assert_eq!(rack.window_steps, 1);
+        rack.adapt_window(6, 12);
+        assert_eq!(rack.window_steps, 2);
+        // Once a round trip.
+        rack.see_duplicate();
+        rack.adapt_window(11, 14);
+        rack.adapt_window(12, 15);
+        assert_eq!(rack.window_steps, 2);
     }
 }

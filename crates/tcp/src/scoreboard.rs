@@ -244,6 +244,24 @@ impl Scoreboard {
         self.seen[..blocks.len()].copy_from_slice(blocks);
     }
 
+    /// Shows the outstanding segments that lie in `block` as a whole.
+    pub(crate) fn visit(&self, block: &SackBlock, mut show: impl FnMut(&Segment)) {
+        if self.first == self.next {
+            return;
+        }
+        let start = block.start.max(self.get(self.first).start());
+        if start >= block.end.min(self.get(self.next - 1).end) {
+            return;
+        }
+        let mut number = self.locate(start);
+        while number < self.next && self.get(number).end <= block.end {
+            if self.get(number).start() >= start {
+                show(self.get(number));
+            }
+            number += 1;
+        }
+    }
+
     fn sack_range(&mut self, start: u64, end: u64, newly: &mut impl FnMut(&Segment, bool)) {
         if self.first == self.next {
             return;

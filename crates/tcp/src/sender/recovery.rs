@@ -40,6 +40,18 @@ pub(super) struct Recovery {
     pub(super) new_data_first: bool,
 }
 
+impl Recovery {
+    /// Of the bytes before `end`, `segments` were sent again in vain.
+    pub(super) fn forgive(&mut self, end: u64, segments: u32) {
+        if let (Some(marker), Some(retransmissions)) =
+            (self.undo_marker, &mut self.undo_retransmissions)
+            && end > marker
+        {
+            *retransmissions = retransmissions.saturating_sub(segments);
+        }
+    }
+}
+
 impl Sender {
     fn set_state(&mut self, now_ns: u64, next: State) {
         let context = self.context(now_ns);
