@@ -3,13 +3,77 @@
 
 use std::time::Duration;
 
-use dualq_tcp::{Ack, Algorithm, SackBlock, Sender, SenderConfig};
-use dualq_units::Instant;
+use dualq_tcp::{Ack, Algorithm, Data, Receiver, ReceiverConfig, SackBlock, Sender, SenderConfig};
+use dualq_units::{Ecn, Instant};
 
 const MSS: u64 = 1448;
 
 fn ms(milliseconds: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(milliseconds)
+}
+
+fn packet(number: u64, timestamp_ms: u32) -> Data {
+    Data {
+        seq: number * MSS,
+        payload: MSS as u32,
+        segments: 1,
+        mss: MSS as u16,
+        timestamp_ms,
+        echo_ms: 0,
+        ecn: Ecn::NotEct,
+        cwr: false,
+        push: false,
+        cut: false,
+        syn: false,
+    }
+}
+
+/// A receiver that has taken segment 0, and what it says to a packet.
+struct Listener(Receiver);
+
+impl Listener {
+    fn new() -> Self {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        let syn = Data { syn: true, payload: 0, ..packet(0, 1_000) };
+        receiver.on_data(ms(1_000), &syn, &mut |_| ());
+        receiver.on_data(ms(1_010), &packet(0, 1_010), &mut |_| ());
+        Self(receiver)
+    }
+
+    fn hear(&mut self, now: Instant, data: &Data) -> Vec<Ack> {
+        let mut said = Vec::new();
+        self.0.on_data(now, data, &mut |ack| said.push(ack));
+        said
+    }
+}
+
+/// Segments that an acknowledgement tells of, by number.
+fn told(ack: &Ack) -> Vec<(u64, u64)> {
+    ack.blocks().iter().map(|block| (block.start / MSS, block.end / MSS)).collect()
+}
+
+/// Linux: `tcp_data_queue` begins without a duplicate to report, and one behind a gap is no reason to hurry
+/// (`tcp_data_queue_ofo`).
+#[test]
+fn a_duplicate_is_told_at_once_or_not_at_all() {
+    let mut listener = Listener::new();
+    for number in 0..40 {
+        listener.hear(ms(1_020), &packet(2 + number, 1_020));
+    }
+    // Acknowledgements are compressed by now.
+    let said = listener.hear(ms(1_030), &packet(10, 1_020));
+    assert!(said.is_empty(), "{said:?}");
+    let mut said = listener.hear(ms(1_030), &packet(42, 1_030));
+    listener.0.on_timer(ms(1_040), &mut |ack| said.push(ack));
+    assert_eq!(said.len(), 1);
+    assert!(!said[0].dsack && told(&said[0]) == [(2, 43)], "{said:?}");
+    // With nothing after it, it is told.
+    listener.hear(ms(1_050), &packet(10, 1_050));
+    listener.0.on_timer(ms(1_060), &mut |ack| said.push(ack));
+    assert!(said[1].dsack && told(&said[1]) == [(10, 11), (2, 43)], "{said:?}");
+    // Of the stream itself always.
+    let said = listener.hear(ms(1_070), &packet(0, 1_070));
+    assert!(said[0].dsack && told(&said[0]) == [(0, 1), (2, 43)], "{said:?}");
 }
 
 fn ack(edge: u64) -> Ack {

@@ -234,12 +234,22 @@ impl Receiver {
         self.buffer.arrived(now_ns);
         let gap_before = self.stream.has_islands();
         let (beyond_before, reach_before) = (self.stream.island_bytes, self.stream.reach_end());
-        let arrival = self.stream.take(data.seq, data.end());
-        if self.ecn && arrival != Arrival::Duplicate {
+        let beyond = data.seq > self.stream.next;
+        // It is told with what is sent before other data arrive, or not at all (Linux: `tcp_data_queue`).
+        self.duplicate = if gap_before || data.seq < self.stream.next {
+            self.stream.overlap(data.seq, data.end())
+        } else {
+            None
+        };
+        if beyond && self.ecn {
             self.look_at_mark(now_ns, data, out);
         }
+        let arrival = self.stream.take(data.seq, data.end());
         match arrival {
             Arrival::InOrder => {
+                if self.ecn {
+                    self.look_at_mark(now_ns, data, out);
+                }
                 self.take_in_order(now_ns, data, beyond_before);
                 // A filled gap is told at once (RFC 5681 §4.2).
                 self.ack_now |= gap_before && !self.stream.has_islands();
@@ -251,9 +261,9 @@ impl Receiver {
                 self.raise_window(data.payload);
                 self.buffer.hold_beyond(data, follows, self.stream.reach());
             }
-            Arrival::Duplicate => {
+            Arrival::Duplicate => self.stats.duplicate_bytes += u64::from(data.payload),
+            Arrival::Old => {
                 self.stats.duplicate_bytes += u64::from(data.payload);
-                self.duplicate = Some(SackBlock { start: data.seq, end: data.end() });
                 self.answer_quickly(MAX_QUICK_ACKS);
                 if !self.stream.has_islands() {
                     self.ack_now = true;
