@@ -12,6 +12,10 @@ fn ms(milliseconds: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(milliseconds)
 }
 
+fn micros(microseconds: u64) -> Instant {
+    Instant::ZERO + Duration::from_micros(microseconds)
+}
+
 fn packet(number: u64, timestamp_ms: u32) -> Data {
     Data {
         seq: number * MSS,
@@ -74,6 +78,24 @@ fn a_duplicate_is_told_at_once_or_not_at_all() {
     // Of the stream itself always.
     let said = listener.hear(ms(1_070), &packet(0, 1_070));
     assert!(said[0].dsack && told(&said[0]) == [(0, 1), (2, 43)], "{said:?}");
+}
+
+/// Linux: `tcp_sack_new_ofo_skb` with `TCP_SACK_BLOCKS_EXPECTED`.
+#[test]
+fn what_waits_is_told_before_there_is_a_third_island() {
+    let mut listener = Listener::new();
+    for number in 0..40 {
+        listener.hear(ms(1_020), &packet(2 + number, 1_020));
+    }
+    assert!(listener.hear(micros(1_030_000), &packet(50, 1_030)).is_empty());
+    let said = listener.hear(micros(1_030_100), &packet(60, 1_030));
+    assert_eq!(said.len(), 1);
+    assert_eq!(told(&said[0]), [(50, 51), (2, 42)], "without the third");
+    // The third is not told before another packet comes.
+    assert!(listener.0.next_timer() > ms(1_100));
+    assert!(listener.hear(micros(1_030_200), &packet(61, 1_030)).is_empty());
+    let said = listener.hear(micros(1_030_300), &packet(51, 1_030));
+    assert!(said.is_empty(), "it is the second of them: {said:?}");
 }
 
 fn ack(edge: u64) -> Ack {

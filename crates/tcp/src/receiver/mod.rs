@@ -27,6 +27,8 @@ const COMPRESSION_RTT_PERCENT: u64 = 33;
 const COMPRESSION_SLACK_NS: u64 = 10_000;
 const MAX_COMPRESSED: u32 = 44;
 const DUPLICATES_BEFORE_COMPRESSION: u32 = 3;
+/// The islands that an acknowledgement tells of even where one is lost (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
+const EXPECTED_ISLANDS: usize = 2;
 /// Empty segments outside of the window are answered at most this often (Linux: `tcp_invalid_ratelimit`).
 const PROBE_ANSWER_SPACING_NS: u64 = 500_000_000;
 
@@ -241,8 +243,18 @@ impl Receiver {
         } else {
             None
         };
-        if beyond && self.ecn {
-            self.look_at_mark(now_ns, data, out);
+        let mut told = false;
+        if beyond {
+            if self.ecn {
+                self.look_at_mark(now_ns, data, out);
+            }
+            // An acknowledgement has room for few islands: what waited to be told is told before there is one more, and no
+            // other is due then (Linux: `tcp_sack_new_ofo_skb`).
+            told =
+                self.compressed > 0 && self.stream.rank(data.seq, data.end()) >= EXPECTED_ISLANDS;
+            if told {
+                self.send(now_ns, out);
+            }
         }
         let arrival = self.stream.take(data.seq, data.end());
         match arrival {
@@ -270,7 +282,9 @@ impl Receiver {
                 }
             }
         }
-        self.decide(now_ns, out);
+        if !told {
+            self.decide(now_ns, out);
+        }
         if !self.buffer.is_read(self.stream.next) && self.read_ns == u64::MAX {
             self.schedule_read(now_ns, out);
         }

@@ -67,6 +67,16 @@ impl Reassembly {
         found
     }
 
+    /// The place among those that changed last of the island that the bytes from `start` to `end` touch; their number if it
+    /// is a new one.
+    pub(super) fn rank(&self, start: u64, end: u64) -> usize {
+        let touches = |known: &u64| {
+            let index = self.islands.partition_point(|island| island.start < *known);
+            self.islands.get(index).is_some_and(|island| island.start <= end && start <= island.end)
+        };
+        self.recent[..self.recent_count].iter().position(touches).unwrap_or(self.recent_count)
+    }
+
     /// Takes the bytes from `start` to `end`.
     #[inline]
     pub(super) fn take(&mut self, start: u64, end: u64) -> Arrival {
@@ -217,5 +227,17 @@ mod tests {
             block(25, 30),
             "what does not touch the first part is not told"
         );
+    }
+
+    #[test]
+    fn the_newest_islands_have_the_lowest_rank() {
+        let mut stream = Reassembly::default();
+        for start in [20, 40, 60] {
+            stream.take(start, start + 10);
+        }
+        assert_eq!(stream.rank(70, 80), 0);
+        assert_eq!(stream.rank(30, 35), 2);
+        assert_eq!(stream.rank(42, 44), 1, "a duplicate");
+        assert_eq!(stream.rank(80, 90), 3, "a new one");
     }
 }
