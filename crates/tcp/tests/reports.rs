@@ -56,6 +56,26 @@ fn told(ack: &Ack) -> Vec<(u64, u64)> {
     ack.blocks().iter().map(|block| (block.start / MSS, block.end / MSS)).collect()
 }
 
+/// Linux: `tcp_paws_check`. A retransmission that overtakes takes those with it that are older by two milliseconds and more.
+#[test]
+fn what_is_overtaken_by_two_milliseconds_is_refused() {
+    let mut listener = Listener::new();
+    for number in 2..5 {
+        listener.hear(ms(1_020), &packet(number, 1_020));
+    }
+    listener.hear(ms(1_030), &packet(1, 1_030));
+    assert_eq!(listener.0.received(), 5 * MSS);
+    let said = listener.hear(ms(1_031), &packet(5, 1_028));
+    assert_eq!((said.len(), said[0].ack, said[0].blocks().len()), (1, 5 * MSS, 0), "at once");
+    assert_eq!(listener.0.received(), 5 * MSS);
+    let said = listener.hear(ms(1_031), &packet(2, 1_028));
+    assert!(said[0].dsack && told(&said[0]) == [(2, 3)]);
+    listener.hear(ms(1_032), &packet(5, 1_029));
+    assert_eq!(listener.0.received(), 6 * MSS, "one millisecond is nothing");
+    let said = listener.hear(ms(1_033), &packet(7, 1_033));
+    assert_eq!(said[0].echo_ms, 1_030, "an older timestamp is not echoed");
+}
+
 /// Linux: `tcp_data_queue` begins without a duplicate to report, and one behind a gap is no reason to hurry
 /// (`tcp_data_queue_ofo`).
 #[test]

@@ -27,6 +27,8 @@ const COMPRESSION_RTT_PERCENT: u64 = 33;
 const COMPRESSION_SLACK_NS: u64 = 10_000;
 const MAX_COMPRESSED: u32 = 44;
 const DUPLICATES_BEFORE_COMPRESSION: u32 = 3;
+/// So much older may data be than what was acknowledged last (Linux: `TCP_PAWS_WINDOW`).
+const PAWS_WINDOW_MS: u32 = 1;
 /// The islands that an acknowledgement tells of even where one is lost (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_ISLANDS: usize = 2;
 /// Empty segments outside of the window are answered at most this often (Linux: `tcp_invalid_ratelimit`).
@@ -220,6 +222,9 @@ impl Receiver {
         if data.payload == 0 {
             return self.answer_window_probe(now_ns, out);
         }
+        if self.is_overtaken(data) {
+            return self.refuse(now_ns, data, out);
+        }
         if data.end() > self.acked + self.window {
             // Beyond what was offered: dropped, and told what is expected (RFC 9293 §3.10.7.4).
             return self.answer_window_probe(now_ns, out);
@@ -231,7 +236,7 @@ impl Receiver {
             self.ack_now = true;
         }
         if data.seq <= self.acked {
-            self.echo_ms = data.timestamp_ms;
+            self.echo_ms = self.echo_ms.max(data.timestamp_ms);
         }
         self.buffer.arrived(now_ns);
         let gap_before = self.stream.has_islands();
@@ -288,6 +293,24 @@ impl Receiver {
         if !self.buffer.is_read(self.stream.next) && self.read_ns == u64::MAX {
             self.schedule_read(now_ns, out);
         }
+    }
+
+    /// Whether it is older than what was acknowledged last by more than a millisecond: taken for a packet of long ago whose
+    /// number comes again (RFC 7323 §5; Linux: `tcp_paws_check`). Where a queue sends retransmissions ahead, data that waited
+    /// in it are lost so.
+    #[inline]
+    const fn is_overtaken(&self, data: &Data) -> bool {
+        self.echo_ms > 0 && data.timestamp_ms.saturating_add(PAWS_WINDOW_MS) < self.echo_ms
+    }
+
+    /// Drops it, and says at once what is expected (Linux: `tcp_send_dupack`).
+    fn refuse(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
+        if data.seq < self.stream.next {
+            self.answer_quickly(MAX_QUICK_ACKS);
+            self.duplicate =
+                Some(SackBlock { start: data.seq, end: data.end().min(self.stream.next) });
+        }
+        self.send(now_ns, out);
     }
 
     /// The sender asks whether the window has opened.
