@@ -173,7 +173,10 @@ impl Rack {
         while let Some(&(number, sent_ns)) = self.retransmissions.front() {
             if number >= board.first {
                 let segment = board.get(number);
-                let current = segment.has(RETRANSMITTED) && segment.stamp.sent_ns == sent_ns;
+                // Deemed lost already, unless its retransmission is out; one of a loss probe is not counted as such.
+                let settled =
+                    segment.has(SACKED) || (segment.has(LOST) && !segment.has(RETRANSMITTED));
+                let current = !settled && segment.stamp.sent_ns == sent_ns;
                 if current {
                     if (sent_ns, segment.end) >= (self.sent_ns, self.end) {
                         break;

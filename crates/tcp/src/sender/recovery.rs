@@ -219,7 +219,8 @@ impl Sender {
 
     fn remember_for_undo(&mut self) {
         self.recovery.undo_marker = Some(self.snd_una);
-        let out = self.board.retrans_out;
+        let probes = self.recovery.probe_end.is_some() && self.recovery.probe_retransmitted;
+        let out = self.board.retrans_out + u32::from(probes);
         self.recovery.undo_retransmissions = (out > 0).then_some(out);
     }
 
