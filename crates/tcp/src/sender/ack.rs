@@ -120,9 +120,9 @@ impl Sender {
         let mut builder = SampleBuilder::default();
         let mut times = AckedTimes::default();
         self.check_duplicate(ack, &mut found);
-        let first_block = usize::from(ack.dsack);
-        if ack.blocks().len() > first_block {
-            let (blocks, count) = self.plausible_blocks(&ack.blocks()[first_block..]);
+        // A duplicate's block too tells of what has arrived.
+        if !ack.blocks().is_empty() {
+            let (blocks, count) = self.plausible_blocks(ack.blocks());
             if count > 0 {
                 self.take_sack(&blocks[..count], &mut found, &mut builder, &mut times);
             }
@@ -251,7 +251,7 @@ impl Sender {
     fn forgive_outstanding(&mut self, block: &SackBlock) {
         let Self { board, recovery, .. } = self;
         let mut lowest = u64::MAX;
-        board.visit(block, |segment| {
+        board.arrived_twice(block, |segment| {
             if segment.has(EVER_RETRANSMITTED) {
                 recovery.forgive(segment.end, 1);
                 if segment.has(SACKED) {
