@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use prefetch_index::prefetch_index;
 
-use crate::scoreboard::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, Scoreboard, Segment};
+use crate::scoreboard::{
+    EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, SETTLED, Scoreboard, Segment,
+};
 
 /// Segments that may overtake one another before a loss is assumed (RFC 5681: three duplicate ACKs), and how many at most
 /// where they are seen to (Linux: `tcp_reordering`, `tcp_max_reordering`).
@@ -157,7 +159,7 @@ impl Rack {
         self.cursor = self.cursor.max(board.first);
         while self.cursor < board.next {
             let segment = board.get(self.cursor);
-            if !segment.has(SACKED | LOST | EVER_RETRANSMITTED) {
+            if !segment.has(SACKED | LOST | EVER_RETRANSMITTED | SETTLED) {
                 if (segment.stamp.sent_ns, segment.end) >= (self.sent_ns, self.end) {
                     break;
                 }
@@ -166,6 +168,7 @@ impl Rack {
                     break;
                 }
                 lost += u32::from(board.mark_lost(self.cursor));
+                board.get_mut(self.cursor).flags |= SETTLED;
             }
             self.cursor += 1;
         }
@@ -217,5 +220,33 @@ mod tests {
         rack.adapt_window(11, 14);
         rack.adapt_window(12, 15);
         assert_eq!(rack.window_steps, 2);
+    }
+
+    #[test]
+    fn a_verdict_that_was_taken_back_is_not_found_again() {
+        let mut board = Scoreboard::new();
+        let mut rack = Rack::new();
+        for number in 1..4 {
+            let mut segment = Segment { end: number * 10, payload: 10, ..Segment::default() };
+            segment.stamp.sent_ns = number * 1_000_000;
+            board.push(segment);
+        }
+        let view = View {
+            now_ns: 100_000_000,
+            in_recovery: true,
+            min_rtt_us: 10_000,
+            srtt_eighth_us: 80_000,
+        };
+        rack.deliver(&board.get(2).clone(), view.now_ns, 10_000);
+        assert_eq!(rack.detect(&view, &mut board), (2, None));
+        board.unmark_lost();
+        rack.restart(&board);
+        assert_eq!(rack.detect(&view, &mut board), (0, None));
+        // A timeout's are.
+        board.mark_lost(0);
+        board.unmark_lost();
+        board.get_mut(0).flags &= !SETTLED;
+        rack.restart(&board);
+        assert_eq!(rack.detect(&view, &mut board), (1, None));
     }
 }

@@ -25,6 +25,10 @@ const MIN_SEGMENTS: usize = 8;
 /// cache does.
 const READ_AHEAD: u64 = 4;
 
+/// Deemed lost by RACK since it was sent last, which looks at nothing twice (Linux: `tcp_rack_detect_loss` takes it off
+/// `tsorted_sent_queue`): if that is taken back, only a timeout finds it lost again.
+pub(crate) const SETTLED: u8 = 64;
+
 /// One segment that was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Segment {
