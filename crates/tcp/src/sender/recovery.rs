@@ -36,6 +36,8 @@ pub(super) struct Recovery {
     pub(super) probe_retransmitted: bool,
     /// How often the time to the next probe of a closed window was doubled.
     pub(super) window_probe_doublings: u8,
+    /// What was thought lost was late: for now nothing more is sent again.
+    pub(super) held: bool,
     /// F-RTO wants new data before retransmissions.
     pub(super) new_data_first: bool,
 }
@@ -309,7 +311,7 @@ impl Sender {
     /// Whether the acknowledgement answers what was sent before any retransmission (RFC 3522).
     fn was_delayed(&self, found: &Findings) -> bool {
         match self.recovery.first_retransmission_ms {
-            Some(first) => found.echo_ms < first,
+            Some(first) => found.echo_ms > 0 && found.echo_ms < first,
             None => true,
         }
     }
@@ -366,13 +368,15 @@ impl Sender {
         unneeded
     }
 
-    /// A hole was filled by what was late, not by its retransmission.
+    /// A hole was filled by what was late, not by its retransmission. Returns whether others may be too: then only new data
+    /// leave (Linux: `tcp_try_undo_partial`, after which there is nothing for `tcp_xmit_recovery`).
     fn try_undo_partial(&mut self, found: &Findings) -> bool {
         if self.recovery.undo_marker.is_none() || !self.was_delayed(found) {
             return false;
         }
         self.check_reordering(found.prior_una);
         if self.board.retrans_out > 0 {
+            self.recovery.held = true;
             return true;
         }
         if !self.has_retransmissions_out() {

@@ -75,7 +75,8 @@ impl Sender {
             self.recovery.new_data_first = false;
             self.recovery.doubtful_timeout = false;
         }
-        if self.board.lost_out > self.board.retrans_out {
+        let held = std::mem::take(&mut self.recovery.held);
+        if self.board.lost_out > self.board.retrans_out && !held {
             self.transmit_lost(now_ns, out);
         }
         if self.snd_nxt < self.buffer.end {
@@ -579,5 +580,19 @@ mod tests {
         // A recovery that begins now waits for its duplicate too.
         sender.enter_recovery(2 * MILLISECOND_NS, false);
         assert_eq!(sender.recovery.undo_retransmissions, Some(1));
+    }
+
+    #[test]
+    fn what_is_held_is_sent_again_next_time() {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.handshake = Handshake::Established;
+        let stamp = sender.rate.stamp(1, 0);
+        sender.board.push(Segment { end: 1_448, stamp, payload: 1_448, flags: FIRST_OF_PACKET });
+        sender.board.mark_lost(0);
+        sender.recovery.held = true;
+        for expected in [0, 1] {
+            sender.transmit(Instant::from_nanos(MILLISECOND_NS), &mut |_| ());
+            assert_eq!(sender.stats.retransmissions, expected);
+        }
     }
 }
