@@ -227,6 +227,10 @@ impl Sender {
     }
 
     pub(super) fn enter_recovery(&mut self, now_ns: u64, ece: bool) {
+        // Linux: `tcp_retrans_stamp_cleanup`.
+        if !self.has_retransmissions_out() {
+            self.recovery.first_retransmission_ms = None;
+        }
         self.recovery.prior_ssthresh = None;
         self.remember_for_undo();
         if !self.in_reduction() {
@@ -474,5 +478,24 @@ impl Sender {
         let packets = u64::from(self.window.cwnd.max(self.board.packets_out()));
         let rate = u64::from(self.mss) * packets * (1_000_000 / 100 * percent) * 8;
         self.window.pacing_rate = rate.checked_div(self.rtt.srtt_eighth_us).unwrap_or(rate).max(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::SenderConfig;
+
+    #[test]
+    fn a_recovery_does_not_remember_the_retransmissions_of_the_last_one() {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.recovery.first_retransmission_ms = Some(5);
+        sender.enter_recovery(10_000_000, false);
+        assert_eq!(sender.recovery.first_retransmission_ms, None);
+        // But those that are still out.
+        sender.recovery.first_retransmission_ms = Some(7);
+        sender.board.retrans_out = 1;
+        sender.enter_recovery(20_000_000, false);
+        assert_eq!(sender.recovery.first_retransmission_ms, Some(7));
     }
 }
