@@ -137,9 +137,9 @@ struct Speaker {
 }
 
 impl Speaker {
-    fn new(config: SenderConfig) -> Self {
+    fn new(config: SenderConfig, bytes: u64) -> Self {
         let mut sender = Sender::new(config);
-        sender.write(u64::MAX);
+        sender.write(bytes);
         let mut speaker = Self { sender, now: ms(1_000) };
         speaker.sent();
         speaker.answer(20, &Ack { syn: true, ece: config.ecn, ..ack(0) });
@@ -171,11 +171,10 @@ impl Speaker {
 #[test]
 fn a_duplicate_is_a_packet_delivered() {
     let echoes = |duplicate: bool| {
-        let mut speaker = Speaker::new(SenderConfig {
-            ecn: true,
-            algorithm: Algorithm::Reno,
-            ..Default::default()
-        });
+        let mut speaker = Speaker::new(
+            SenderConfig { ecn: true, algorithm: Algorithm::Reno, ..Default::default() },
+            u64::MAX,
+        );
         speaker.answer(20, &blocks(ack(0), &[(4, 10)], false));
         let again = speaker.answer(1, &blocks(ack(0), &[(4, 10)], false));
         assert_eq!(again, []);
@@ -189,4 +188,19 @@ fn a_duplicate_is_a_packet_delivered() {
         speaker.sender.stats().ecn_echoes
     };
     assert_eq!((echoes(false), echoes(true)), (0, 1));
+}
+
+/// Linux: `tcp_ack` looks at duplicates also where nothing is outstanding.
+#[test]
+fn the_last_duplicate_undoes_a_reduction_that_was_not_needed() {
+    let config = SenderConfig { algorithm: Algorithm::Reno, ..SenderConfig::default() };
+    let mut speaker = Speaker::new(config, 10 * MSS);
+    let again = speaker.answer(20, &blocks(ack(0), &[(2, 10)], false));
+    assert_eq!(again, [(0, 2)]);
+    speaker.answer(40, &ack(10));
+    assert!(speaker.sender.is_done() && speaker.sender.cwnd() == 5, "{}", speaker.sender.cwnd());
+    speaker.answer(19, &blocks(ack(10), &[(0, 1)], true));
+    assert_eq!(speaker.sender.cwnd(), 5);
+    speaker.answer(1, &blocks(ack(10), &[(1, 2)], true));
+    assert_eq!(speaker.sender.cwnd(), 10);
 }

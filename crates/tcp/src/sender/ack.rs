@@ -128,6 +128,9 @@ impl Sender {
             }
         }
         if prior_packets == 0 {
+            if found.duplicate {
+                self.alert(&mut found);
+            }
             self.check_window_probe(now_ns);
             self.finish_probe_if_acked(ack.ack, &found);
             return;
