@@ -197,11 +197,20 @@ fn default_route(from: &End<'_>, via: Ipv4Addr) -> Result<(), LabError> {
     Ok(netlink(from.namespace)?.add_route(&Route::via((Ipv4Addr::UNSPECIFIED, 0), via))?)
 }
 
-/// Puts a queue discipline at a place. If it has dice that can be told what to begin with, that is `seed`.
+/// SplitMix64's first number. Netem's own generator starts right at what it is told (Linux: `prandom_seed_state`), and small
+/// seeds give it small numbers at first: all runs with loss then began with the same packets lost.
+const fn scattered(seed: u64) -> u64 {
+    let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Puts a queue discipline at a place. If it has dice that can be told what to begin with, that follows from `seed`.
 fn add_qdisc(netlink: &mut Netlink, place: &Place, spec: &Spec, seed: u64) -> Result<(), LabError> {
     let mut spec = spec.clone();
     if let Spec::Netem(options) = &mut spec {
-        options.seed.get_or_insert(seed);
+        options.seed.get_or_insert(scattered(seed));
     }
     Ok(netlink.add_qdisc(place, &spec)?)
 }
@@ -256,4 +265,15 @@ fn sysctl(namespace: &Namespace, key: &str, value: &str) -> Result<(), LabError>
     namespace
         .inside(|| fs::write(format!("/proc/sys/{key}"), value))?
         .map_err(|error| LabError::system(format!("{} = {value}", key.replace('/', ".")), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_seeds_are_no_small_numbers() {
+        assert_eq!(scattered(0), 0xe220_a839_7b1d_cdaf);
+        assert_ne!(scattered(1) >> 32, scattered(2) >> 32);
+    }
 }

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use prefetch_index::prefetch_index;
 
-use crate::scoreboard::{EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, Scoreboard, Segment};
+use crate::scoreboard::{
+    EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, SETTLED, Scoreboard, Segment,
+};
 
 /// Segments that may overtake one another before a loss is assumed (RFC 5681: three duplicate ACKs), and how many at most
 /// where they are seen to (Linux: `tcp_reordering`, `tcp_max_reordering`).
@@ -24,6 +26,8 @@ pub(crate) struct Rack {
     /// How many segments were seen to overtake another, and whether any was.
     pub(crate) reordering: u32,
     reordering_seen: bool,
+    /// A duplicate was reported, and the reordering window not widened yet.
+    duplicate_seen: bool,
     /// The reordering window, in quarters of the smallest RTT.
     window_steps: u32,
     window_persistence: u8,
@@ -88,12 +92,19 @@ impl Rack {
         self.reordering = self.reordering.min(DUPLICATE_THRESHOLD);
     }
 
-    /// A duplicate was reported: the reordering window widens, at most once a round trip, where packets are reordered.
-    pub(crate) fn adapt_window(&mut self, duplicate: bool, prior_delivered: u64, delivered: u64) {
+    /// A duplicate was reported: where packets are reordered, what was sent again may only have been late.
+    pub(crate) fn see_duplicate(&mut self) {
+        self.duplicate_seen |= self.reordering_seen;
+    }
+
+    /// After duplicates the reordering window widens, at most once a round trip. An acknowledgement that delivers nothing
+    /// leaves that to the next one (Linux: `tcp_rack_update_reo_wnd`).
+    pub(crate) fn adapt_window(&mut self, prior_delivered: u64, delivered: u64) {
         if prior_delivered == 0 {
             return;
         }
-        if duplicate && self.reordering_seen && prior_delivered >= self.window_changed_at {
+        let duplicate = std::mem::take(&mut self.duplicate_seen);
+        if duplicate && prior_delivered >= self.window_changed_at {
             self.window_steps = (self.window_steps + 1).min(255);
             self.window_changed_at = delivered;
             self.window_persistence = WINDOW_PERSISTENCE;
@@ -148,7 +159,7 @@ impl Rack {
         self.cursor = self.cursor.max(board.first);
         while self.cursor < board.next {
             let segment = board.get(self.cursor);
-            if !segment.has(SACKED | LOST | EVER_RETRANSMITTED) {
+            if !segment.has(SACKED | LOST | EVER_RETRANSMITTED | SETTLED) {
                 if (segment.stamp.sent_ns, segment.end) >= (self.sent_ns, self.end) {
                     break;
                 }
@@ -157,6 +168,7 @@ impl Rack {
                     break;
                 }
                 lost += u32::from(board.mark_lost(self.cursor));
+                board.get_mut(self.cursor).flags |= SETTLED;
             }
             self.cursor += 1;
         }
@@ -164,7 +176,10 @@ impl Rack {
         while let Some(&(number, sent_ns)) = self.retransmissions.front() {
             if number >= board.first {
                 let segment = board.get(number);
-                let current = segment.has(RETRANSMITTED) && segment.stamp.sent_ns == sent_ns;
+                // Deemed lost already, unless its retransmission is out; one of a loss probe is not counted as such.
+                let settled =
+                    segment.has(SACKED) || (segment.has(LOST) && !segment.has(RETRANSMITTED));
+                let current = !settled && segment.stamp.sent_ns == sent_ns;
                 if current {
                     if (sent_ns, segment.end) >= (self.sent_ns, self.end) {
                         break;
@@ -181,5 +196,57 @@ impl Rack {
 
         let wait_us = self.remaining_us(view.now_ns, self.sent_ns, window_us).max(1) as u64;
         (lost, waits.then_some(wait_us))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duplicate_that_comes_with_nothing_else_counts_with_the_next_delivery() {
+        let mut rack = Rack::new();
+        rack.see_duplicate();
+        rack.adapt_window(5, 10);
+        assert_eq!(rack.window_steps, 1, "nothing was ever reordered");
+        rack.see_reordering(10_000, 1_000);
+        rack.see_duplicate();
+        rack.adapt_window(0, 11);
+        assert_eq!(rack.window_steps, 1);
+        rack.adapt_window(6, 12);
+        assert_eq!(rack.window_steps, 2);
+        // Once a round trip.
+        rack.see_duplicate();
+        rack.adapt_window(11, 14);
+        rack.adapt_window(12, 15);
+        assert_eq!(rack.window_steps, 2);
+    }
+
+    #[test]
+    fn a_verdict_that_was_taken_back_is_not_found_again() {
+        let mut board = Scoreboard::new();
+        let mut rack = Rack::new();
+        for number in 1..4 {
+            let mut segment = Segment { end: number * 10, payload: 10, ..Segment::default() };
+            segment.stamp.sent_ns = number * 1_000_000;
+            board.push(segment);
+        }
+        let view = View {
+            now_ns: 100_000_000,
+            in_recovery: true,
+            min_rtt_us: 10_000,
+            srtt_eighth_us: 80_000,
+        };
+        rack.deliver(&board.get(2).clone(), view.now_ns, 10_000);
+        assert_eq!(rack.detect(&view, &mut board), (2, None));
+        board.unmark_lost();
+        rack.restart(&board);
+        assert_eq!(rack.detect(&view, &mut board), (0, None));
+        // A timeout's are.
+        board.mark_lost(0);
+        board.unmark_lost();
+        board.get_mut(0).flags &= !SETTLED;
+        rack.restart(&board);
+        assert_eq!(rack.detect(&view, &mut board), (1, None));
     }
 }

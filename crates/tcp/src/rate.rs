@@ -8,6 +8,8 @@ use crate::scoreboard::{APP_LIMITED, Segment};
 pub struct RateSample {
     /// Packets delivered over the interval; `None` without a valid sample.
     pub delivered: Option<u32>,
+    /// Whether something outstanding was delivered, also where that makes no valid sample.
+    pub delivers: bool,
     /// Packets that had been delivered when the newest acknowledged packet was sent.
     pub prior_delivered: u64,
     /// The interval in microseconds: the longer of sending and acknowledging time.
@@ -107,6 +109,7 @@ impl RateEstimator {
         let valid = interval_us >= min_rtt_us && interval_us > 0;
         RateSample {
             delivered: valid.then_some((self.delivered - stamp.delivered) as u32),
+            delivers: self.delivered > stamp.delivered,
             prior_delivered: stamp.delivered,
             interval_us: if valid { interval_us } else { 0 },
             app_limited: newest.has(APP_LIMITED),

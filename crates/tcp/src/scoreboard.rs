@@ -25,6 +25,10 @@ const MIN_SEGMENTS: usize = 8;
 /// cache does.
 const READ_AHEAD: u64 = 4;
 
+/// Deemed lost by RACK since it was sent last, which looks at nothing twice (Linux: `tcp_rack_detect_loss` takes it off
+/// `tsorted_sent_queue`): if that is taken back, only a timeout finds it lost again.
+pub(crate) const SETTLED: u8 = 64;
+
 /// One segment that was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Segment {
@@ -244,6 +248,30 @@ impl Scoreboard {
         self.seen[..blocks.len()].copy_from_slice(blocks);
     }
 
+    /// Shows the outstanding segments that lie in `block` as a whole, of which a second copy has arrived: no retransmission of
+    /// them is under way any more (Linux: `tcp_sacktag_one`).
+    pub(crate) fn arrived_twice(&mut self, block: &SackBlock, mut show: impl FnMut(&Segment)) {
+        if self.first == self.next {
+            return;
+        }
+        let start = block.start.max(self.get(self.first).start());
+        if start >= block.end.min(self.get(self.next - 1).end) {
+            return;
+        }
+        let mut number = self.locate(start);
+        while number < self.next && self.get(number).end <= block.end {
+            let segment = *self.get(number);
+            if segment.start() >= start {
+                show(&segment);
+                if segment.has(RETRANSMITTED) && !segment.has(LOST) {
+                    self.get_mut(number).flags &= !RETRANSMITTED;
+                    self.retrans_out -= 1;
+                }
+            }
+            number += 1;
+        }
+    }
+
     fn sack_range(&mut self, start: u64, end: u64, newly: &mut impl FnMut(&Segment, bool)) {
         if self.first == self.next {
             return;
@@ -258,11 +286,16 @@ impl Scoreboard {
             let segment = *self.get(number);
             if !segment.has(SACKED) {
                 newly(&segment, number + 1 < self.sack_end);
-                self.lost_out -= u32::from(segment.has(LOST));
-                self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
+                let mut kept = EVER_RETRANSMITTED | APP_LIMITED | FIRST_OF_PACKET;
+                // Where the verdict of loss was taken back, it is the original that arrived, and the other is still under way.
+                if segment.has(LOST) {
+                    self.lost_out -= 1;
+                    self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
+                } else {
+                    kept |= RETRANSMITTED;
+                }
                 self.sacked_out += 1;
                 let entry = self.get_mut(number);
-                let kept = EVER_RETRANSMITTED | APP_LIMITED | FIRST_OF_PACKET;
                 entry.flags = (segment.flags & kept) | SACKED;
                 self.sack_end = self.sack_end.max(number + 1);
             }
@@ -311,5 +344,32 @@ impl Scoreboard {
         }
         self.retransmit_from = number;
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_retransmission_stays_out_where_the_original_was_only_late() {
+        let mut board = Scoreboard::new();
+        for end in [10, 20, 30] {
+            board.push(Segment { end, payload: 10, ..Segment::default() });
+        }
+        board.mark_lost(1);
+        board.get_mut(1).flags |= RETRANSMITTED | EVER_RETRANSMITTED;
+        board.retrans_out = 1;
+        board.unmark_lost();
+        let block = SackBlock { start: 10, end: 20 };
+        board.sack(&[block], |_, _| ());
+        assert_eq!((board.retrans_out, board.sacked_out, board.in_flight()), (1, 1, 3));
+        let mut seen = Vec::new();
+        board.arrived_twice(&block, |segment| seen.push(segment.end));
+        assert_eq!((seen, board.retrans_out, board.in_flight()), (vec![20], 0, 2));
+        board.arrived_twice(&block, |_| ());
+        board.pop();
+        board.pop();
+        assert_eq!((board.retrans_out, board.sacked_out, board.in_flight()), (0, 0, 1));
     }
 }

@@ -455,7 +455,7 @@ impl Bbr {
                 }
             }
         }
-        if sample.delivered.is_some_and(|delivered| delivered > 0) {
+        if sample.delivers {
             self.idle_restart = false;
         }
     }
@@ -733,5 +733,17 @@ mod tests {
             &RateSample { acked_sacked: 2, ..RateSample::default() },
         );
         assert!(path.window.cwnd >= saved.min(400), "{} {saved}", path.window.cwnd);
+    }
+
+    #[test]
+    fn a_delivery_ends_the_restart_though_it_makes_no_sample() {
+        let mut path = Path::new(4_000);
+        let late = RateSample { delivers: true, ..RateSample::default() };
+        for (sample, restarting) in [(RateSample::default(), true), (late, false)] {
+            path.window.app_limited = true;
+            path.bbr.on_event(&mut path.window, &path.seen, Event::TransmitStart);
+            path.bbr.control(&mut path.window, &path.seen, &sample);
+            assert_eq!(path.bbr.idle_restart, restarting);
+        }
     }
 }

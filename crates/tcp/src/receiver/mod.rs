@@ -28,6 +28,10 @@ const COMPRESSION_RTT_PERCENT: u64 = 33;
 const COMPRESSION_SLACK_NS: u64 = 10_000;
 const MAX_COMPRESSED: u32 = 44;
 const DUPLICATES_BEFORE_COMPRESSION: u32 = 3;
+/// So much older may data be than what was acknowledged last (Linux: `TCP_PAWS_WINDOW`).
+const PAWS_WINDOW_MS: u32 = 1;
+/// The islands that an acknowledgement tells of even where one is lost (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
+const EXPECTED_ISLANDS: usize = 2;
 /// Empty segments outside of the window are answered at most this often (Linux: `tcp_invalid_ratelimit`).
 const PROBE_ANSWER_SPACING_NS: u64 = 500_000_000;
 
@@ -219,6 +223,9 @@ impl Receiver {
         if data.payload == 0 {
             return self.answer_window_probe(now_ns, out);
         }
+        if self.is_overtaken(data) {
+            return self.refuse(now_ns, data, out);
+        }
         if data.end() > self.acked + self.window {
             // Beyond what was offered: dropped, and told what is expected (RFC 9293 §3.10.7.4).
             return self.answer_window_probe(now_ns, out);
@@ -230,17 +237,37 @@ impl Receiver {
             self.ack_now = true;
         }
         if data.seq <= self.acked {
-            self.echo_ms = data.timestamp_ms;
+            self.echo_ms = self.echo_ms.max(data.timestamp_ms);
         }
         self.buffer.arrived(now_ns);
         let gap_before = self.stream.has_islands();
         let (beyond_before, reach_before) = (self.stream.island_bytes, self.stream.reach_end());
-        let arrival = self.stream.take(data.seq, data.end());
-        if self.ecn && arrival != Arrival::Duplicate {
-            self.look_at_mark(now_ns, data, out);
+        let beyond = data.seq > self.stream.next;
+        // It is told with what is sent before other data arrive, or not at all (Linux: `tcp_data_queue`).
+        self.duplicate = if gap_before || data.seq < self.stream.next {
+            self.stream.overlap(data.seq, data.end())
+        } else {
+            None
+        };
+        let mut told = false;
+        if beyond {
+            if self.ecn {
+                self.look_at_mark(now_ns, data, out);
+            }
+            // An acknowledgement has room for few islands: what waited to be told is told before there is one more, and no
+            // other is due then (Linux: `tcp_sack_new_ofo_skb`).
+            told =
+                self.compressed > 0 && self.stream.rank(data.seq, data.end()) >= EXPECTED_ISLANDS;
+            if told {
+                self.send(now_ns, out);
+            }
         }
+        let arrival = self.stream.take(data.seq, data.end());
         match arrival {
             Arrival::InOrder => {
+                if self.ecn {
+                    self.look_at_mark(now_ns, data, out);
+                }
                 self.take_in_order(now_ns, data, beyond_before);
                 // A filled gap is told at once (RFC 5681 §4.2).
                 self.ack_now |= gap_before && !self.stream.has_islands();
@@ -252,19 +279,39 @@ impl Receiver {
                 self.raise_window(data.payload);
                 self.buffer.hold_beyond(data, follows, self.stream.reach());
             }
-            Arrival::Duplicate => {
+            Arrival::Duplicate => self.stats.duplicate_bytes += u64::from(data.payload),
+            Arrival::Old => {
                 self.stats.duplicate_bytes += u64::from(data.payload);
-                self.duplicate = Some(SackBlock { start: data.seq, end: data.end() });
                 self.answer_quickly(MAX_QUICK_ACKS);
                 if !self.stream.has_islands() {
                     self.ack_now = true;
                 }
             }
         }
-        self.decide(now_ns, out);
+        if !told {
+            self.decide(now_ns, out);
+        }
         if !self.buffer.is_read(self.stream.next) && self.read_ns == u64::MAX {
             self.schedule_read(now_ns, out);
         }
+    }
+
+    /// Whether it is older than what was acknowledged last by more than a millisecond: taken for a packet of long ago whose
+    /// number comes again (RFC 7323 §5; Linux: `tcp_paws_check`). Where a queue sends retransmissions ahead, data that waited
+    /// in it are lost so.
+    #[inline]
+    const fn is_overtaken(&self, data: &Data) -> bool {
+        self.echo_ms > 0 && data.timestamp_ms.saturating_add(PAWS_WINDOW_MS) < self.echo_ms
+    }
+
+    /// Drops it, and says at once what is expected (Linux: `tcp_send_dupack`).
+    fn refuse(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
+        if data.seq < self.stream.next {
+            self.answer_quickly(MAX_QUICK_ACKS);
+            self.duplicate =
+                Some(SackBlock { start: data.seq, end: data.end().min(self.stream.next) });
+        }
+        self.send(now_ns, out);
     }
 
     /// The sender asks whether the window has opened.

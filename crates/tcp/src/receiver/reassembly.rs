@@ -14,8 +14,10 @@ pub(super) enum Arrival {
     InOrder,
     /// They leave a gap before them.
     Beyond,
-    /// All of them had arrived before.
+    /// All of them are in an island already.
     Duplicate,
+    /// All of them are part of the stream already.
+    Old,
 }
 
 /// The stream as received so far.
@@ -47,11 +49,39 @@ impl Reassembly {
         self.islands.back().map_or(0, |island| island.end)
     }
 
+    /// What of the bytes from `start` to `end` has arrived before: the first run of them (Linux: `tcp_dsack_extend`).
+    pub(super) fn overlap(&self, start: u64, end: u64) -> Option<SackBlock> {
+        let mut found: Option<SackBlock> = None;
+        if start < self.next {
+            found = Some(SackBlock { start, end: end.min(self.next) });
+        }
+        let from = self.islands.partition_point(|island| island.end <= start);
+        for island in self.islands.iter().skip(from).take_while(|island| island.start < end) {
+            let part = SackBlock { start: island.start.max(start), end: island.end.min(end) };
+            match &mut found {
+                None => found = Some(part),
+                Some(known) if known.end == part.start => known.end = part.end,
+                Some(_) => break,
+            }
+        }
+        found
+    }
+
+    /// The place among those that changed last of the island that the bytes from `start` to `end` touch; their number if it
+    /// is a new one.
+    pub(super) fn rank(&self, start: u64, end: u64) -> usize {
+        let touches = |known: &u64| {
+            let index = self.islands.partition_point(|island| island.start < *known);
+            self.islands.get(index).is_some_and(|island| island.start <= end && start <= island.end)
+        };
+        self.recent[..self.recent_count].iter().position(touches).unwrap_or(self.recent_count)
+    }
+
     /// Takes the bytes from `start` to `end`.
     #[inline]
     pub(super) fn take(&mut self, start: u64, end: u64) -> Arrival {
         if end <= self.next {
-            return Arrival::Duplicate;
+            return Arrival::Old;
         }
         if start <= self.next {
             self.next = end;
@@ -175,6 +205,39 @@ mod tests {
         assert_eq!(stream.take(10, 20), Arrival::InOrder);
         assert_eq!((stream.next, stream.island_bytes), (50, 0));
         assert!(!stream.has_islands());
-        assert_eq!(stream.take(0, 50), Arrival::Duplicate);
+        assert_eq!(stream.take(0, 50), Arrival::Old);
+    }
+
+    #[test]
+    fn what_arrives_twice_is_known_in_part_too() {
+        let mut stream = Reassembly::default();
+        assert_eq!(stream.overlap(0, 10), None);
+        stream.take(0, 10);
+        for (start, end) in [(20, 30), (40, 50), (60, 70)] {
+            assert_eq!(stream.overlap(start, end), None);
+            stream.take(start, end);
+        }
+        let block = |start, end| Some(SackBlock { start, end });
+        assert_eq!(stream.overlap(0, 5), block(0, 5));
+        assert_eq!(stream.overlap(5, 15), block(5, 10));
+        assert_eq!(stream.overlap(10, 25), block(20, 25));
+        assert_eq!(stream.overlap(22, 28), block(22, 28));
+        assert_eq!(
+            stream.overlap(25, 45),
+            block(25, 30),
+            "what does not touch the first part is not told"
+        );
+    }
+
+    #[test]
+    fn the_newest_islands_have_the_lowest_rank() {
+        let mut stream = Reassembly::default();
+        for start in [20, 40, 60] {
+            stream.take(start, start + 10);
+        }
+        assert_eq!(stream.rank(70, 80), 0);
+        assert_eq!(stream.rank(30, 35), 2);
+        assert_eq!(stream.rank(42, 44), 1, "a duplicate");
+        assert_eq!(stream.rank(80, 90), 3, "a new one");
     }
 }

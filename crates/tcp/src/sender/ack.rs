@@ -120,14 +120,17 @@ impl Sender {
         let mut builder = SampleBuilder::default();
         let mut times = AckedTimes::default();
         self.check_duplicate(ack, &mut found);
-        let first_block = usize::from(ack.dsack);
-        if ack.blocks().len() > first_block {
-            let (blocks, count) = self.plausible_blocks(&ack.blocks()[first_block..]);
+        // A duplicate's block too tells of what has arrived.
+        if !ack.blocks().is_empty() {
+            let (blocks, count) = self.plausible_blocks(ack.blocks());
             if count > 0 {
                 self.take_sack(&blocks[..count], &mut found, &mut builder, &mut times);
             }
         }
         if prior_packets == 0 {
+            if found.duplicate {
+                self.alert(&mut found);
+            }
             self.check_window_probe(now_ns);
             self.finish_probe_if_acked(ack.ack, &found);
             return;
@@ -146,11 +149,7 @@ impl Sender {
             && prior_sample + 1 == self.rate.delivered
             && !found.is_alert();
         let rtt_us = self.measure_rtt(&mut found, &times);
-        self.rack.adapt_window(
-            found.duplicate && !found.probe_duplicate,
-            prior_sample,
-            self.rate.delivered,
-        );
+        self.rack.adapt_window(prior_sample, self.rate.delivered);
         let context = self.context(now_ns);
         self.control.on_ack_event(&mut self.window, &context);
 
@@ -211,7 +210,8 @@ impl Sender {
         self.config.ecn || self.marks_all()
     }
 
-    /// A duplicate that the receiver reports (RFC 2883) may show that a retransmission was not needed.
+    /// A duplicate that the receiver reports (RFC 2883) may show that a retransmission was not needed (Linux:
+    /// `tcp_check_dsack`, `tcp_dsack_seen`).
     fn check_duplicate(&mut self, ack: &Ack, found: &mut Findings) {
         if !ack.dsack {
             return;
@@ -221,14 +221,50 @@ impl Sender {
         if block.start >= block.end || block.end > self.snd_nxt {
             return;
         }
+        let length = block.end - block.start;
+        if length > self.largest_window {
+            return;
+        }
+        let segments = length.div_ceil(u64::from(self.mss)) as u32;
+        self.duplicates += u64::from(segments);
+        if self.duplicates > self.stats.retransmissions {
+            // The network, not this sender, doubles packets.
+            return;
+        }
         found.duplicate = true;
-        found.probe_duplicate = self.recovery.probe_end == Some(block.end);
-        let segments = ((block.end - block.start).div_ceil(u64::from(self.mss))) as u32;
-        if let (Some(marker), Some(retransmissions)) =
-            (self.recovery.undo_marker, &mut self.recovery.undo_retransmissions)
-            && block.end > marker
-        {
-            *retransmissions = retransmissions.saturating_sub(segments);
+        found.probe_duplicate = segments == 1 && self.recovery.probe_end == Some(block.end);
+        if !found.probe_duplicate {
+            self.rack.see_duplicate();
+        }
+        // It has arrived all the same: a packet delivered.
+        self.rate.delivered += u64::from(segments);
+        if found.ece {
+            self.rate.delivered_ce += u64::from(segments);
+            self.stats.ecn_echoes += u64::from(segments);
+        }
+        if block.end <= found.prior_una {
+            self.recovery.forgive(block.end, segments);
+        } else {
+            self.forgive_outstanding(block);
+        }
+    }
+
+    /// A duplicate was reported of what is not acknowledged yet, or only now: what was sent again in vain is told by the
+    /// scoreboard (Linux: `tcp_sacktag_one` with `dup_sack`).
+    fn forgive_outstanding(&mut self, block: &SackBlock) {
+        let Self { board, recovery, .. } = self;
+        let mut lowest = u64::MAX;
+        board.arrived_twice(block, |segment| {
+            if segment.has(EVER_RETRANSMITTED) {
+                recovery.forgive(segment.end, 1);
+                if segment.has(SACKED) {
+                    lowest = lowest.min(segment.start());
+                }
+            }
+        });
+        // Two copies of it, and what was sent later came between.
+        if self.recovery.state != State::Loss || self.recovery.undo_marker.is_some() {
+            self.check_reordering(lowest);
         }
     }
 

@@ -151,6 +151,8 @@ pub struct Sender {
     cwnd_limited: bool,
     max_packets_out: u32,
     cwnd_usage_seq: u64,
+    /// Segments that the receiver reported as duplicates.
+    duplicates: u64,
     /// The receiver's newest timestamp.
     peer_timestamp_ms: u32,
     random: u64,
@@ -212,6 +214,7 @@ impl Sender {
             cwnd_limited: false,
             max_packets_out: 0,
             cwnd_usage_seq: 0,
+            duplicates: 0,
             peer_timestamp_ms: 0,
             random: config.seed,
             stats: SenderStats::default(),

@@ -36,8 +36,22 @@ pub(super) struct Recovery {
     pub(super) probe_retransmitted: bool,
     /// How often the time to the next probe of a closed window was doubled.
     pub(super) window_probe_doublings: u8,
+    /// What was thought lost was late: for now nothing more is sent again.
+    pub(super) held: bool,
     /// F-RTO wants new data before retransmissions.
     pub(super) new_data_first: bool,
+}
+
+impl Recovery {
+    /// Of the bytes before `end`, `segments` were sent again in vain.
+    pub(super) fn forgive(&mut self, end: u64, segments: u32) {
+        if let (Some(marker), Some(retransmissions)) =
+            (self.undo_marker, &mut self.undo_retransmissions)
+            && end > marker
+        {
+            *retransmissions = retransmissions.saturating_sub(segments);
+        }
+    }
 }
 
 impl Sender {
@@ -207,11 +221,16 @@ impl Sender {
 
     fn remember_for_undo(&mut self) {
         self.recovery.undo_marker = Some(self.snd_una);
-        let out = self.board.retrans_out;
+        let probes = self.recovery.probe_end.is_some() && self.recovery.probe_retransmitted;
+        let out = self.board.retrans_out + u32::from(probes);
         self.recovery.undo_retransmissions = (out > 0).then_some(out);
     }
 
     pub(super) fn enter_recovery(&mut self, now_ns: u64, ece: bool) {
+        // Linux: `tcp_retrans_stamp_cleanup`.
+        if !self.has_retransmissions_out() {
+            self.recovery.first_retransmission_ms = None;
+        }
         self.recovery.prior_ssthresh = None;
         self.remember_for_undo();
         if !self.in_reduction() {
@@ -296,7 +315,7 @@ impl Sender {
     /// Whether the acknowledgement answers what was sent before any retransmission (RFC 3522).
     fn was_delayed(&self, found: &Findings) -> bool {
         match self.recovery.first_retransmission_ms {
-            Some(first) => found.echo_ms < first,
+            Some(first) => found.echo_ms > 0 && found.echo_ms < first,
             None => true,
         }
     }
@@ -353,13 +372,15 @@ impl Sender {
         unneeded
     }
 
-    /// A hole was filled by what was late, not by its retransmission.
+    /// A hole was filled by what was late, not by its retransmission. Returns whether others may be too: then only new data
+    /// leave (Linux: `tcp_try_undo_partial`, after which there is nothing for `tcp_xmit_recovery`).
     fn try_undo_partial(&mut self, found: &Findings) -> bool {
         if self.recovery.undo_marker.is_none() || !self.was_delayed(found) {
             return false;
         }
         self.check_reordering(found.prior_una);
         if self.board.retrans_out > 0 {
+            self.recovery.held = true;
             return true;
         }
         if !self.has_retransmissions_out() {
@@ -457,5 +478,24 @@ impl Sender {
         let packets = u64::from(self.window.cwnd.max(self.board.packets_out()));
         let rate = u64::from(self.mss) * packets * (1_000_000 / 100 * percent) * 8;
         self.window.pacing_rate = rate.checked_div(self.rtt.srtt_eighth_us).unwrap_or(rate).max(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sender::SenderConfig;
+
+    #[test]
+    fn a_recovery_does_not_remember_the_retransmissions_of_the_last_one() {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.recovery.first_retransmission_ms = Some(5);
+        sender.enter_recovery(10_000_000, false);
+        assert_eq!(sender.recovery.first_retransmission_ms, None);
+        // But those that are still out.
+        sender.recovery.first_retransmission_ms = Some(7);
+        sender.board.retrans_out = 1;
+        sender.enter_recovery(20_000_000, false);
+        assert_eq!(sender.recovery.first_retransmission_ms, Some(7));
     }
 }

@@ -75,7 +75,8 @@ impl Sender {
             self.recovery.new_data_first = false;
             self.recovery.doubtful_timeout = false;
         }
-        if self.board.lost_out > self.board.retrans_out {
+        let held = std::mem::take(&mut self.recovery.held);
+        if self.board.lost_out > self.board.retrans_out && !held {
             self.transmit_lost(now_ns, out);
         }
         if self.snd_nxt < self.buffer.end {
@@ -289,6 +290,25 @@ impl Sender {
         most: u32,
         out: &mut impl FnMut(Transmission),
     ) {
+        let (count, departure) = self.send_again(now_ns, number, most, RETRANSMITTED, out);
+        let recovery = &mut self.recovery;
+        recovery.first_retransmission_ms.get_or_insert((departure / MILLISECOND_NS) as u32);
+        *recovery.undo_retransmissions.get_or_insert(0) += count;
+        if matches!(recovery.state, State::Cwr | State::Recovery) {
+            recovery.prr_out += count;
+        }
+    }
+
+    /// The same, with `flag` for its segments: a loss probe's is no retransmission of a recovery, neither counted in flight nor
+    /// among what may have been in vain (Linux: `__tcp_retransmit_skb`). Returns how many segments left, and when.
+    fn send_again(
+        &mut self,
+        now_ns: u64,
+        number: u64,
+        most: u32,
+        flag: u8,
+        out: &mut impl FnMut(Transmission),
+    ) -> (u32, u64) {
         let count = self.board.packet_length(number).min(most);
         let end = number + u64::from(count);
         for first in [number, end] {
@@ -305,21 +325,16 @@ impl Sender {
         for offset in 0..u64::from(count) {
             let segment = self.board.get_mut(number + offset);
             segment.stamp = stamp;
-            let was_out = segment.has(RETRANSMITTED);
+            let newly_out = !segment.has(RETRANSMITTED) && flag == RETRANSMITTED;
             segment.flags &= !APP_LIMITED;
-            segment.flags |= RETRANSMITTED | EVER_RETRANSMITTED | app_limited;
-            self.board.retrans_out += u32::from(!was_out);
+            segment.flags |= flag | EVER_RETRANSMITTED | app_limited;
+            self.board.retrans_out += u32::from(newly_out);
             self.rack.retransmit(number + offset, departure);
         }
         self.stats.retransmissions += u64::from(count);
-        let recovery = &mut self.recovery;
-        recovery.first_retransmission_ms.get_or_insert((departure / MILLISECOND_NS) as u32);
-        *recovery.undo_retransmissions.get_or_insert(0) += count;
-        if matches!(recovery.state, State::Cwr | State::Recovery) {
-            recovery.prr_out += count;
-        }
         self.enqueue(now_ns, departure, payload);
         self.emit(departure, start, payload, count, false, out);
+        (count, departure)
     }
 
     fn transmit_lost(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
@@ -518,7 +533,7 @@ impl Sender {
             } else {
                 let last = self.board.next - 1;
                 if !self.board.get(last).has(SACKED) {
-                    self.retransmit(now_ns, last, 1, out);
+                    self.send_again(now_ns, last, 1, 0, out);
                     self.recovery.probe_retransmitted = true;
                     self.recovery.probe_end = Some(self.snd_nxt);
                 }
@@ -549,5 +564,35 @@ mod tests {
         sender.board.last_packet = 0;
         sender.board.next = 40;
         assert!(!sender.small_queue_is_full(1_448, 0));
+    }
+
+    #[test]
+    fn a_loss_probe_is_no_retransmission_of_a_recovery() {
+        let mut sender = Sender::new(SenderConfig::default());
+        let stamp = sender.rate.stamp(1, 0);
+        for end in [1_448, 2_896] {
+            sender.board.push(Segment { end, stamp, payload: 1_448, flags: FIRST_OF_PACKET });
+        }
+        sender.probe(MILLISECOND_NS, &mut |sent| assert_eq!(sent.data.seq, 1_448));
+        assert_eq!(sender.stats.retransmissions, 1);
+        assert_eq!((sender.board.in_flight(), sender.board.retrans_out), (2, 0));
+        assert_eq!(sender.recovery.undo_retransmissions, None);
+        // A recovery that begins now waits for its duplicate too.
+        sender.enter_recovery(2 * MILLISECOND_NS, false);
+        assert_eq!(sender.recovery.undo_retransmissions, Some(1));
+    }
+
+    #[test]
+    fn what_is_held_is_sent_again_next_time() {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.handshake = Handshake::Established;
+        let stamp = sender.rate.stamp(1, 0);
+        sender.board.push(Segment { end: 1_448, stamp, payload: 1_448, flags: FIRST_OF_PACKET });
+        sender.board.mark_lost(0);
+        sender.recovery.held = true;
+        for expected in [0, 1] {
+            sender.transmit(Instant::from_nanos(MILLISECOND_NS), &mut |_| ());
+            assert_eq!(sender.stats.retransmissions, expected);
+        }
     }
 }

@@ -13,8 +13,9 @@ use crate::pool::{Chain, Pool};
 use crate::show::{self, Counters, OwnStats};
 use crate::{ChangeError, Departure, Device, DropReason, Dropped, FlowPacket, Qdisc, Spec, hash};
 
-/// The priority of network control, which goes before everything else (`TC_PRIO_CONTROL`).
-const CONTROL: u32 = 7;
+/// So many packets may pass by the flows (Linux: `fq_fastpath_check`), and what is their band, which counts nothing.
+const MOST_FAST: usize = 8;
+const FAST: usize = BANDS;
 /// No flow is held back for longer by one packet.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -28,8 +29,9 @@ pub(super) struct Fq<P> {
     turn: usize,
     /// How many flows are in the lists of the bands.
     listed: usize,
-    /// Packets of network control.
-    control: Chain,
+    /// Packets that pass by the flows, and how many flows have packets that are not held back.
+    fast: Chain,
+    ready: usize,
     /// Flows to which no packet is due yet: when one is, and which came first.
     throttled: BinaryHeap<Reverse<(Instant, u64, FlowId)>>,
     /// What [`Qdisc::peek`] showed.
@@ -69,7 +71,8 @@ impl<P: FlowPacket> Fq<P> {
             bands: config.weights.map(band),
             turn: 0,
             listed: 0,
-            control: Chain::EMPTY,
+            fast: Chain::EMPTY,
+            ready: 0,
             throttled: BinaryHeap::new(),
             peeked: None,
             counters: Counters::ZERO,
@@ -79,10 +82,28 @@ impl<P: FlowPacket> Fq<P> {
     }
 
     fn flush(&mut self, waiting: Waiting<P>, dropped: &mut dyn FnMut(Dropped<P>)) {
-        self.stats.band_packets[waiting.band] -= 1;
+        self.leave_band(waiting.band);
         self.counters.backlog_packets -= 1;
         self.counters.backlog_bytes -= u64::from(waiting.packet.length());
         dropped(Dropped { packet: waiting.packet, band: 0, reason: DropReason::Flushed });
+    }
+
+    #[inline]
+    fn leave_band(&mut self, band: usize) {
+        if band != FAST {
+            self.stats.band_packets[band] -= 1;
+        }
+    }
+
+    /// Whether a packet may pass by the flows: it is due, and nothing waits but others that do so and what is held back
+    /// (Linux: `fq_fastpath_check`). A rate for each flow forbids it.
+    #[inline]
+    fn is_fast(&self, now: Instant, due: Instant) -> bool {
+        if due > now || self.config.max_rate.is_some() {
+            return false;
+        }
+        let overdue = || matches!(self.throttled.peek(), Some(Reverse((due, ..))) if *due <= now);
+        self.is_empty() || (self.ready == 0 && self.fast.len() < MOST_FAST && !overdue())
     }
 
     fn refuse(&mut self, packet: P, dropped: &mut dyn FnMut(Dropped<P>)) -> usize {
@@ -108,6 +129,7 @@ impl<P: FlowPacket> Fq<P> {
                 return;
             }
             self.throttled.pop();
+            self.ready += 1;
             self.list(id);
         }
     }
@@ -140,7 +162,7 @@ impl<P: FlowPacket> Fq<P> {
         if self.is_empty() {
             return None;
         }
-        if let Some(waiting) = self.waiting.pop(&mut self.control) {
+        if let Some(waiting) = self.waiting.pop(&mut self.fast) {
             return Some(Self::departure(waiting, now, false));
         }
         self.release(now);
@@ -172,6 +194,7 @@ impl<P: FlowPacket> Fq<P> {
             if due > now {
                 self.flows.remove_first(list);
                 self.listed -= 1;
+                self.ready -= 1;
                 self.flows[id].next_packet = due;
                 self.stats.throttled += 1;
                 self.throttled.push(Reverse((due, self.stats.throttled, id)));
@@ -186,6 +209,7 @@ impl<P: FlowPacket> Fq<P> {
     fn send(&mut self, turn: usize, id: FlowId, now: Instant) -> Option<Departure<P>> {
         let flow = &mut self.flows[id];
         let mut waiting = self.waiting.pop(&mut flow.queue)?;
+        self.ready -= usize::from(flow.queue.is_empty());
         let mut length = waiting.packet.length();
         flow.credit -= i64::from(length);
         self.bands[turn].credit -= i64::from(length);
@@ -264,11 +288,12 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
         }
 
         let length = u64::from(packet.length());
-        let (key, is_control) = (self.key(&packet), priority == CONTROL);
-        let waiting = Waiting { packet, band, enqueued: now, due };
-        if is_control {
-            self.stats.highprio += 1;
-            self.waiting.push(&mut self.control, waiting);
+        let key = self.key(&packet);
+        let is_fast = self.is_fast(now, due);
+        let waiting =
+            Waiting { packet, band: if is_fast { FAST } else { band }, enqueued: now, due };
+        if is_fast {
+            self.waiting.push(&mut self.fast, waiting);
         } else {
             let credit = self.config.initial_quantum.into();
             let id = self.flows.find_or_add(key, credit, now);
@@ -286,14 +311,15 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
                 self.listed += 1;
             }
             let flow = &mut self.flows[id];
+            self.ready += usize::from(flow.queue.is_empty());
             if !flow.queue.is_empty() && flow.last_due > due {
                 self.waiting.insert(&mut flow.queue, waiting, |other| other.due > due);
             } else {
                 flow.last_due = due;
                 self.waiting.push(&mut flow.queue, waiting);
             }
+            self.stats.band_packets[band] += 1;
         }
-        self.stats.band_packets[band] += 1;
         self.counters.backlog_packets += 1;
         self.counters.backlog_bytes += length;
         1
@@ -306,13 +332,16 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
         _dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
         let mut departure = self.peeked.take().or_else(|| self.choose(now))?;
-        self.stats.band_packets[std::mem::take(&mut departure.band)] -= 1;
+        self.leave_band(std::mem::take(&mut departure.band));
         self.counters.left(departure.packet.length());
         Some(departure)
     }
 
     #[inline]
     fn upcoming(&self) -> Option<&P> {
+        if let Some(waiting) = self.waiting.first(&self.fast) {
+            return Some(&waiting.packet);
+        }
         let band = &self.bands[self.turn];
         let (first, second) = self.flows.upcoming(&band.new, &band.old)?;
         self.waiting.read_ahead(&second.queue);
@@ -337,7 +366,7 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
         if self.is_empty() {
             return Instant::NEVER;
         }
-        if self.listed > 0 || self.peeked.is_some() || !self.control.is_empty() {
+        if self.listed > 0 || self.peeked.is_some() || !self.fast.is_empty() {
             return now;
         }
         match self.throttled.peek() {
@@ -359,7 +388,7 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
             let waiting = Waiting { packet, band, enqueued: Instant::ZERO, due: Instant::ZERO };
             self.flush(waiting, dropped);
         }
-        while let Some(waiting) = self.waiting.pop(&mut self.control) {
+        while let Some(waiting) = self.waiting.pop(&mut self.fast) {
             self.flush(waiting, dropped);
         }
         for id in self.flows.ids() {
@@ -371,6 +400,7 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
         self.flows = Flows::new();
         self.flows.forgotten = forgotten;
         self.throttled.clear();
+        self.ready = 0;
         self.listed = 0;
         for band in &mut self.bands {
             (band.new, band.old) = (FlowList::EMPTY, FlowList::EMPTY);
@@ -394,6 +424,9 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
                 None => id += 1,
             }
         }
+        let waits = |id: &FlowId| !self.flows[*id].queue.is_empty();
+        let held = self.throttled.iter().filter(|Reverse((.., id))| waits(id)).count();
+        self.ready = self.flows.ids().filter(waits).count() - held;
         Ok(())
     }
 

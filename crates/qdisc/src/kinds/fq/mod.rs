@@ -2,8 +2,7 @@
 //!
 //! Made from tc-fq(8) and from how Linux behaves. Three bands of priorities share the link by weight (deficit round robin);
 //! within a band flows take turns by a quantum, new ones first. A flow whose next packet is not due is set aside until it
-//! is. Linux lets a packet that meets an empty discipline pass by the flows (`fastpath`); here it takes a turn, which makes
-//! no difference to when it leaves.
+//! is. Packets that meet nothing but each other pass by the flows, up to eight: where little waits, `fq` is a FIFO.
 
 mod discipline;
 mod flows;
