@@ -142,7 +142,7 @@ impl Buffer {
     /// A segment echoes the timestamp of an acknowledgement: the time since then, in whole milliseconds. Data that wait to
     /// be read would blur it, and short ones may have waited themselves.
     #[inline]
-    pub(super) fn measure_echo(&mut self, now_ns: u64, data: &Data) {
+    pub(super) fn measure_echo(&mut self, now_ns: u64, data: &Data, edge: u64) {
         if data.echo_ms == self.last_echo_ms {
             return;
         }
@@ -157,7 +157,7 @@ impl Buffer {
         }
         if self.rtt_eighth_us == 0 || sample_us << 3 < self.rtt_eighth_us {
             self.rtt_eighth_us = sample_us << 3;
-        } else if self.read_end == data.seq {
+        } else if self.read_end == edge {
             self.rtt_eighth_us = self.rtt_eighth_us - (self.rtt_eighth_us >> 3) + sample_us;
         }
     }

@@ -239,6 +239,10 @@ impl Receiver {
         if data.seq <= self.acked {
             self.echo_ms = self.echo_ms.max(data.timestamp_ms);
         }
+        if data.end() >= self.acked {
+            // Behind a gap too (Linux: `tcp_rcv_established`).
+            self.buffer.measure_echo(now_ns, data, self.stream.next);
+        }
         self.buffer.arrived(now_ns);
         let gap_before = self.stream.has_islands();
         let (beyond_before, reach_before) = (self.stream.island_bytes, self.stream.reach_end());
@@ -336,12 +340,12 @@ impl Receiver {
 
     #[inline]
     fn take_in_order(&mut self, now_ns: u64, data: &Data, beyond_before: u64) {
-        self.buffer.measure_echo(now_ns, data);
         let beyond = self.stream.island_bytes;
         // The end of what somebody wrote: short, or said to be it.
         self.pushed |= data.push || data.payload < self.buffer.segment();
         self.buffer.hold(data, self.stream.next, beyond_before, beyond);
-        self.buffer.measure_window(now_ns, self.stream.next, self.window);
+        // What this packet joins is not counted yet (Linux: `tcp_ofo_queue` comes after `tcp_event_data_recv`).
+        self.buffer.measure_window(now_ns, data.end(), self.window);
         self.adapt_delay(now_ns);
         self.raise_window(data.payload);
     }
@@ -565,5 +569,36 @@ impl Receiver {
         if (ack_waits && due) || (window > 0 && window >= 2 * offered) {
             self.send(now_ns, out);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(seq: u64, echo_ms: u32) -> Data {
+        Data {
+            seq,
+            payload: 1_448,
+            segments: 1,
+            mss: 1_448,
+            timestamp_ms: 0,
+            echo_ms,
+            ecn: Ecn::NotEct,
+            cwr: false,
+            push: false,
+            syn: false,
+            cut: false,
+        }
+    }
+
+    #[test]
+    fn what_lies_behind_a_gap_tells_the_round_trip_too() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        receiver.on_data(Instant::from_nanos(20_000_000), &data(0, 10), &mut |_| ());
+        assert_eq!(receiver.buffer.rtt_us(), 10_000);
+        // 18 ms, of which an eighth counts.
+        receiver.on_data(Instant::from_nanos(40_000_000), &data(2_896, 22), &mut |_| ());
+        assert_eq!(receiver.buffer.rtt_us(), 11_000);
     }
 }
