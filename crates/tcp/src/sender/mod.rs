@@ -128,6 +128,8 @@ pub struct Sender {
     /// The end of what the application has written so far.
     write_end: u64,
     buffer: SendBuffer,
+    /// What the program has written up to here was pushed (Linux: `pushed_seq`).
+    pushed: u64,
     /// The receiver takes bytes up to here.
     window_end: u64,
     receive_window: u64,
@@ -199,6 +201,7 @@ impl Sender {
             short_end: 0,
             write_end: 0,
             buffer: SendBuffer::default(),
+            pushed: 0,
             window_end: 0,
             receive_window: 0,
             largest_window: 0,

@@ -36,6 +36,15 @@ struct Unsent {
     last: bool,
 }
 
+/// How much is sent that the program has written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Push {
+    /// All that may be sent.
+    All,
+    /// One packet, which waits for no fuller one (Linux: `tcp_push_one`).
+    One,
+}
+
 /// How far sending new data got.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
@@ -68,7 +77,7 @@ impl Sender {
             self.probe(now_ns, out);
         }
         if self.recovery.new_data_first {
-            self.transmit_new(now_ns, out);
+            self.transmit_new(now_ns, Push::All, out);
             if self.snd_nxt > self.recovery.high_seq {
                 return;
             }
@@ -80,16 +89,20 @@ impl Sender {
             self.transmit_lost(now_ns, out);
         }
         if self.snd_nxt < self.buffer.end {
-            self.transmit_new(now_ns, out);
+            self.transmit_new(now_ns, Push::All, out);
         }
         if self.wakes_program() {
             while self.write_packet() {
-                // What is sent of the last packet makes room in it (Linux: `tcp_push_one`).
-                if self.buffer.is_last() {
-                    self.transmit_new(now_ns, out);
+                // What is sent of the last packet makes room in it (Linux: `tcp_sendmsg_locked`, `forced_push`).
+                if self.buffer.end > self.pushed + self.largest_window / 2 {
+                    self.pushed = self.buffer.end;
+                    self.transmit_new(now_ns, Push::All, out);
+                } else if self.buffer.is_last() {
+                    self.transmit_new(now_ns, Push::One, out);
                 }
             }
-            self.transmit_new(now_ns, out);
+            self.pushed = self.buffer.end;
+            self.transmit_new(now_ns, Push::All, out);
         }
         if self.window_probe_due {
             self.window_probe_due = false;
@@ -360,17 +373,20 @@ impl Sender {
         }
     }
 
-    fn transmit_new(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+    fn transmit_new(&mut self, now_ns: u64, push: Push, out: &mut impl FnMut(Transmission)) {
         let most = self.gso_segments();
         let mut sent = 0;
         let mut held = Held::No;
         while self.snd_nxt < self.buffer.end {
-            match self.next_new(now_ns, most) {
+            match self.next_new(now_ns, most, push) {
                 Ok(payload) => {
                     let segments = payload.div_ceil(self.mss);
                     self.send_payload(now_ns, payload, segments, out);
                     self.check_space();
                     sent += segments;
+                    if push == Push::One {
+                        break;
+                    }
                 }
                 Err(reason) => {
                     held = reason;
@@ -394,7 +410,7 @@ impl Sender {
     /// How many bytes of new data go into the next packet. Where the receiver's window ends within a segment, its first part
     /// goes too if no short one is under way (Nagle's rule after Minshall; Linux: `tcp_mss_split_point`).
     #[inline]
-    fn next_new(&mut self, now_ns: u64, most: u32) -> Result<u32, Held> {
+    fn next_new(&mut self, now_ns: u64, most: u32, push: Push) -> Result<u32, Held> {
         if self.must_wait(now_ns) {
             return Err(Held::Otherwise);
         }
@@ -412,7 +428,7 @@ impl Sender {
         if window < packet.bytes.min(mss) {
             return Err(Held::Otherwise);
         }
-        if packet.bytes > mss {
+        if packet.bytes > mss && push == Push::All {
             self.defer(now_ns, room, window, packet, most)?;
         }
         let mut payload = packet.bytes.min(whole);
@@ -545,7 +561,10 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::packet::Ack;
     use crate::sender::SenderConfig;
 
     #[test]
@@ -594,5 +613,39 @@ mod tests {
             sender.transmit(Instant::from_nanos(MILLISECOND_NS), &mut |_| ());
             assert_eq!(sender.stats.retransmissions, expected);
         }
+    }
+
+    /// An open connection after a round trip of `rtt`, and what it sent then.
+    fn open(config: SenderConfig, rtt: Duration, window: u64) -> (Sender, Vec<Transmission>) {
+        let mut sender = Sender::new(config);
+        sender.write(u64::MAX);
+        sender.transmit(Instant::ZERO, &mut |_| ());
+        sender.on_ack(Instant::ZERO + rtt, &Ack { syn: true, window, ..Ack::default() });
+        let mut sent = Vec::new();
+        sender.transmit(Instant::ZERO + rtt, &mut |packet| sent.push(packet));
+        (sender, sent)
+    }
+
+    fn places(sent: &[Transmission]) -> Vec<(u64, u32)> {
+        let with_payload = sent.iter().filter(|packet| packet.data.payload > 0);
+        with_payload.map(|packet| (packet.data.seq, packet.data.payload)).collect()
+    }
+
+    /// As in the world `kernel`, at the start of `wild-2-133`: the program fills the packet that is sent next, and what the
+    /// window allows of that leaves at once.
+    #[test]
+    fn what_a_program_adds_to_the_next_packet_pushes_it() {
+        let rtt = Duration::from_micros(1_200);
+        let config = SenderConfig { pacing: Pacing::ByQueue, ..SenderConfig::default() };
+        let (mut sender, sent) = open(config, rtt, 65_160);
+        assert_eq!(places(&sent), [(0, 7_240), (7_240, 7_240)]);
+        for packet in &sent {
+            sender.on_departure(packet.data.payload);
+        }
+        let later = Instant::ZERO + 2 * rtt;
+        sender.on_ack(later, &Ack { ack: 7_240, window: 79_872, ..Ack::default() });
+        let mut sent = Vec::new();
+        sender.transmit(later, &mut |packet| sent.push(packet));
+        assert_eq!(places(&sent), [(14_480, 10_136), (24_616, 4_344)]);
     }
 }
