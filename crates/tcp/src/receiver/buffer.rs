@@ -15,8 +15,9 @@ const RATIO_SHIFT: u32 = 8;
 const INITIAL_RATIO: u64 = 128;
 const MAX_RATIO: u64 = 255;
 const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
-/// Packets that follow each other share that overhead if nobody else holds them, up to so many pieces of memory (Linux:
-/// `MAX_SKB_FRAGS`), and where the sender wrote them, a piece ends after so many bytes.
+/// Packets that follow each other share that overhead, for a router on their way has made each its own (Linux: `ip_forward`,
+/// `skb_try_coalesce`), up to so many pieces of memory (Linux: `MAX_SKB_FRAGS`), and where the sender wrote them, a piece ends
+/// after so many bytes.
 const MAX_PIECES: u64 = 17;
 const PIECE_BYTES: u64 = 32 << 10;
 /// The peer's segments are taken to be so long until one arrives (Linux: `TCP_MSS_DEFAULT`).
@@ -198,18 +199,29 @@ impl Buffer {
         let pieces = 1 + u64::from(data.payload) / PIECE_BYTES;
         let payload = u64::from(data.payload);
         let waits = self.read_end < data.seq;
-        if waits && data.cut && self.pieces > 0 && self.pieces + pieces <= MAX_PIECES {
+        let first = !waits || self.first_end == data.seq;
+        let mut first_end = data.end().min(edge);
+        let joins = waits && self.pieces > 0 && self.pieces + pieces <= MAX_PIECES;
+        if joins {
             self.pieces += pieces;
             self.unread_memory += payload;
-            if self.first_end == data.seq {
-                self.first_end = data.end();
-            }
         } else {
             self.unread_memory += payload + PACKET_OVERHEAD;
-            self.pieces = if data.cut { pieces } else { 0 };
-            if !waits {
-                self.first_end = data.end().min(edge);
+            self.pieces = pieces;
+        }
+        if before > beyond {
+            // What waited behind the gap joins too, if there is not much of it (Linux: `tcp_ofo_queue`).
+            let island = edge.saturating_sub(data.end()).div_ceil(payload.max(1));
+            if self.pieces + island <= MAX_PIECES {
+                self.pieces += island;
+                self.unread_memory = self.unread_memory.saturating_sub(PACKET_OVERHEAD);
+                first_end = edge;
+            } else {
+                self.pieces = MAX_PIECES;
             }
+        }
+        if first && (joins || !waits) {
+            self.first_end = first_end;
         }
         if before > 0 {
             let left =
@@ -222,8 +234,7 @@ impl Buffer {
 
     /// The packet left a gap, and the last data behind a gap end `reach` bytes past the edge: the buffer grows by that.
     pub(super) fn hold_beyond(&mut self, data: &Data, follows: bool, reach: u64) {
-        let joins = data.cut && follows;
-        let overhead = if joins { PACKET_OVERHEAD / MAX_PIECES } else { PACKET_OVERHEAD };
+        let overhead = if follows { PACKET_OVERHEAD / MAX_PIECES } else { PACKET_OVERHEAD };
         self.beyond_memory += u64::from(data.payload) + overhead;
         self.grow(self.measured, reach);
     }
@@ -325,5 +336,56 @@ impl Buffer {
         let all = self.payload_in(self.memory);
         let full = if self.clamp < all { self.clamp } else { all };
         self.room() < full / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dualq_units::Ecn;
+
+    use super::*;
+
+    fn packet(seq: u64, payload: u32) -> Data {
+        Data {
+            seq,
+            payload,
+            segments: 2,
+            mss: 1_228,
+            timestamp_ms: 0,
+            echo_ms: 0,
+            ecn: Ecn::NotEct,
+            cwr: false,
+            push: true,
+            syn: false,
+            cut: false,
+        }
+    }
+
+    /// As in the world `kernel` (`sk_rmem_alloc` in `wild-2-42`): 3352, 5808 and 8264 bytes.
+    #[test]
+    fn packets_that_wait_share_their_overhead() {
+        let mut buffer = Buffer::new(Bytes(64 << 20), 1_228);
+        for (number, memory) in (0..).zip([3_352, 5_808, 8_264]) {
+            let data = packet(number * 2_456, 2_456);
+            buffer.hold(&data, data.end(), 0, 0);
+            assert_eq!(buffer.unread_memory, memory);
+        }
+        // Seventeen pieces are one packet, the next one is another.
+        for number in 3..18 {
+            let data = packet(number * 2_456, 2_456);
+            buffer.hold(&data, data.end(), 0, 0);
+        }
+        assert_eq!(buffer.unread_memory, 18 * 2_456 + 2 * PACKET_OVERHEAD);
+        assert_eq!(buffer.first_end, 17 * 2_456);
+    }
+
+    /// The packet that fills a gap, and what waited behind it, are read as one (`wild-2-86`).
+    #[test]
+    fn what_waited_behind_a_gap_joins_what_fills_it() {
+        let mut buffer = Buffer::new(Bytes(64 << 20), 1_228);
+        buffer.hold_beyond(&packet(2_456, 2_456), false, 4_912);
+        assert_eq!(buffer.beyond_memory, 3_352);
+        buffer.hold(&packet(0, 2_456), 4_912, 2_456, 0);
+        assert_eq!((buffer.unread_memory, buffer.first_end), (5_808, 4_912));
     }
 }
