@@ -130,6 +130,21 @@ impl Agenda {
         sorted.min(near)
     }
 
+    /// The next entry: when it is due, whose it is and what for.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<(u64, u32, Cause)> {
+        if self.sorted.is_empty() && self.near.is_empty() {
+            self.turn();
+        }
+        let sorted = self.sorted.last().copied();
+        let near = self.near.peek().map(|Reverse(entry)| *entry);
+        let entry = match (sorted, near) {
+            (Some(sorted), Some(near)) => Some(sorted.min(near)),
+            (sorted, near) => sorted.or(near),
+        }?;
+        Some((entry.deadline_ns(), entry.connection(), entry.cause()))
+    }
+
     #[inline]
     fn take_next(&mut self) -> Option<Entry> {
         match (self.sorted.last(), self.near.peek()) {

@@ -17,7 +17,7 @@ use crate::packet::Packet;
 use crate::record::Record;
 use crate::shaper::Shaper;
 use crate::way_back::WayBack;
-use dualq_scenario::{Event, Loss, Outcome, RTT_SAMPLE_INTERVAL, Scenario, Seen};
+use dualq_scenario::{Event, Loss, Outcome, RTT_SAMPLE_INTERVAL, Scenario, Seen, TIMER_SLACK};
 
 /// From so many connections on the near caches do not hold them.
 const MANY: usize = 512;
@@ -25,6 +25,8 @@ const MANY: usize = 512;
 const LATER: usize = 8;
 /// How often a run is looked at by whoever shows its progress.
 const LOOKS: u64 = 500;
+/// How much later than it wanted a program wakes at most.
+const TIMER_SLACK_NS: u64 = TIMER_SLACK.as_nanos() as u64;
 /// How often the smoothed round-trip times are sampled.
 const SAMPLE_NS: u64 = RTT_SAMPLE_INTERVAL.as_nanos() as u64;
 
@@ -257,17 +259,45 @@ impl<'a> Simulation<'a> {
                 self.now_ns
             );
             self.now_ns = next_ns;
-            if next_ns == self.link_ns {
+            let link_ns = self.link_ns;
+            if next_ns == link_ns {
                 self.serve_link();
+                self.wake_early(there_ns.min(back_ns));
             } else if next_ns == there_ns {
                 if let Some((_, packet)) = self.way_there.pop_front() {
                     self.arrive(&packet);
                 }
+                self.wake_early(link_ns.min(back_ns));
             } else if next_ns == back_ns {
+                // What queues let go is gone before anything that arrives is looked at (Linux: `net_tx_action`, `net_rx_action`).
+                self.wake_early(link_ns.min(there_ns));
                 self.take_back();
             } else {
                 self.take_timer();
+                self.wake_early(link_ns.min(there_ns).min(back_ns));
             }
+        }
+    }
+
+    /// A timer has run out, and takes along those behind it that may run out a little later: up to the first one that may not yet
+    /// (Linux: `__hrtimer_run_queues`). The next timer without such a slack, of those that were set then, is due at `hard_ns`.
+    #[inline]
+    fn wake_early(&mut self, hard_ns: u64) {
+        while let Some((deadline_ns, number, cause)) = self.agenda.peek() {
+            let spare_ns = deadline_ns - self.now_ns;
+            if spare_ns > self.device.slack_ns.max(TIMER_SLACK_NS) || deadline_ns > hard_ns {
+                return;
+            }
+            let connection = &self.connections[number as usize];
+            let slack_ns = match cause {
+                Cause::Receiver if connection.receiver.is_next_to_read() => TIMER_SLACK_NS,
+                Cause::Departure => self.device.slack_ns,
+                _ => 0,
+            };
+            if spare_ns > slack_ns {
+                return;
+            }
+            self.take_timer();
         }
     }
 
@@ -464,9 +494,12 @@ impl<'a> Simulation<'a> {
             Cause::Receiver => {
                 let (lane, now_ns) = (connection.lane, self.now_ns);
                 let way_back = &mut self.way_back;
-                connection.receiver.on_timer(now, &mut |ack| {
-                    way_back.push(lane, now_ns, number, ack);
-                });
+                let mut answer = |ack| way_back.push(lane, now_ns, number, ack);
+                if connection.receiver.next_timer() > now {
+                    connection.receiver.read_early(now, &mut answer);
+                } else {
+                    connection.receiver.on_timer(now, &mut answer);
+                }
                 let deadline = connection.receiver.next_timer().as_nanos();
                 self.agenda.arm(number, Cause::Receiver, deadline);
             }

@@ -187,6 +187,13 @@ impl Receiver {
         instant(self.ack_timer_ns.min(self.compression_timer_ns).min(self.read_ns))
     }
 
+    /// Whether what [`next_timer`](Self::next_timer) tells is when the program reads.
+    #[must_use]
+    #[inline]
+    pub fn is_next_to_read(&self) -> bool {
+        self.read_ns < self.ack_timer_ns.min(self.compression_timer_ns)
+    }
+
     /// Data arrive at `now`; acknowledgements go to `out`. Whatever the data say, nothing panics: those beyond the window are
     /// dropped.
     #[inline]
@@ -325,6 +332,11 @@ impl Receiver {
             self.last_probe_answer_ns = Some(now_ns);
             self.send(now_ns, out);
         }
+    }
+
+    /// The program wakes a little earlier than it may, and reads: if [`is_next_to_read`](Self::is_next_to_read).
+    pub fn read_early(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
+        self.read(now.as_nanos(), out);
     }
 
     /// A deadline of [`next_timer`](Self::next_timer) has come.
