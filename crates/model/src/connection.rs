@@ -1,5 +1,7 @@
 //! One connection of the dumbbell: its two endpoints, its program and the queue of its sender's interface.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::mem::offset_of;
 use std::slice;
 use std::time::Duration;
@@ -88,6 +90,10 @@ pub(crate) struct Connection {
     pub(crate) line_bytes: u64,
     /// What waits in the queue of the sender's interface for its departure.
     pub(crate) device: Chain,
+    /// Whether that interface knows when the first of these is due.
+    pub(crate) is_delayed: bool,
+    /// Which interface it is.
+    pub(crate) interface: usize,
     /// How many samples of its round-trip time were taken.
     pub(crate) rtt_samples: u64,
     /// The group of flows, or the probe's number.
@@ -180,6 +186,45 @@ impl Device {
     }
 }
 
+/// The connections of one interface whose packets its queue holds back, with one timer for all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Delayed {
+    /// Whose timer stands for that of the interface.
+    pub(crate) leader: Option<u32>,
+    due: BinaryHeap<Reverse<(u64, u32)>>,
+    /// When the timer wants to wake at the earliest.
+    pub(crate) wakes_ns: Option<u64>,
+}
+
+impl Delayed {
+    /// The first packet of a connection is due at `due_ns`.
+    #[inline]
+    pub(crate) fn delay(&mut self, due_ns: u64, number: u32) {
+        self.due.push(Reverse((due_ns, number)));
+    }
+
+    /// A connection whose first packet is due.
+    #[inline]
+    pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<u32> {
+        let Reverse((due_ns, number)) = *self.due.peek()?;
+        (due_ns <= now_ns).then(|| {
+            self.due.pop();
+            number
+        })
+    }
+
+    /// When the timer is to be set, if it is not set to about that (Linux: `qdisc_watchdog_schedule_range_ns`).
+    #[inline]
+    pub(crate) fn schedule(&mut self, slack_ns: u64) -> Option<u64> {
+        let Reverse((due_ns, _)) = *self.due.peek()?;
+        if self.wakes_ns.is_some_and(|wakes| (due_ns..=due_ns + slack_ns).contains(&wakes)) {
+            return None;
+        }
+        self.wakes_ns = Some(due_ns);
+        self.wakes_ns
+    }
+}
+
 pub(crate) fn algorithm(cc: CongestionControl) -> Result<Algorithm, Unmodelled> {
     cc.algorithm().ok_or(Unmodelled::CongestionControl(cc.name()))
 }
@@ -226,6 +271,8 @@ impl Connection {
             size: u64::MAX,
             lane: 0,
             device: Chain::EMPTY,
+            is_delayed: false,
+            interface: 0,
             line_bytes: 0,
             rtt_samples: 0,
             at_warmup: Marker::default(),
@@ -343,5 +390,26 @@ impl Connection {
             timeouts: stats.timeouts,
             ce_segments: self.receiver.stats().ce_segments,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interfaces_timer_is_set_anew_only_for_what_is_due_earlier_than_its_slack_allows() {
+        let mut delayed = Delayed::default();
+        assert_eq!(delayed.schedule(10), None);
+        delayed.delay(100, 1);
+        assert_eq!((delayed.schedule(10), delayed.schedule(10)), (Some(100), None));
+        delayed.delay(90, 2);
+        assert_eq!(delayed.schedule(10), None);
+        delayed.delay(89, 3);
+        assert_eq!(delayed.schedule(10), Some(89));
+        // All go that are due, the earliest first.
+        assert_eq!((delayed.take_due(88), delayed.take_due(95)), (None, Some(3)));
+        assert_eq!((delayed.take_due(95), delayed.take_due(95)), (Some(2), None));
+        assert_eq!(delayed.schedule(10), Some(100));
     }
 }

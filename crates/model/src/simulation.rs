@@ -11,7 +11,7 @@ use dualq_units::Instant;
 use prefetch_index::prefetch_index;
 
 use crate::agenda::{Agenda, Cause};
-use crate::connection::{Connection, Device, Program, Side};
+use crate::connection::{Connection, Delayed, Device, Program, Side};
 use crate::error::Unmodelled;
 use crate::packet::Packet;
 use crate::record::Record;
@@ -43,6 +43,10 @@ pub struct Simulation<'a> {
     waiting: Pool<Transmission>,
     /// What leaves a sender just now.
     leaving: Vec<Transmission>,
+    /// The senders' interfaces: one for each group of flows and each probe.
+    interfaces: Vec<Delayed>,
+    /// Senders that wait for what has left their interface's queue.
+    woken: VecDeque<u32>,
 
     queue: Discipline<Packet>,
     shaper: Shaper,
@@ -105,6 +109,14 @@ impl<'a> Simulation<'a> {
         for (number, connection) in (0..).zip(&connections) {
             agenda.arm(number, Cause::Program, connection.start_ns);
         }
+        let groups = scenario.flow.len();
+        let mut interfaces: Vec<Delayed> =
+            (0..groups + scenario.probe.len()).map(|_| Delayed::default()).collect();
+        for (number, connection) in (0..).zip(&mut connections) {
+            let is_flow = (number as usize) < flows;
+            connection.interface = connection.group + if is_flow { 0 } else { groups };
+            interfaces[connection.interface].leader.get_or_insert(number);
+        }
         Ok(Self {
             scenario,
             now_ns: 0,
@@ -114,6 +126,8 @@ impl<'a> Simulation<'a> {
             device,
             waiting: Pool::new(),
             leaving: Vec::new(),
+            interfaces,
+            woken: VecDeque::new(),
             queue,
             shaper: Shaper::new(scenario.link.rate),
             link_ns: u64::MAX,
@@ -504,9 +518,10 @@ impl<'a> Simulation<'a> {
                 self.agenda.arm(number, Cause::Receiver, deadline);
             }
             Cause::Departure => {
-                if self.release(number) {
-                    self.drive(number);
-                }
+                let interface = connection.interface;
+                self.interfaces[interface].wakes_ns = None;
+                self.release_due(interface);
+                self.drive_woken();
             }
             Cause::Program => {
                 if let Some(next_ns) = connection.run_program(self.now_ns, &mut self.leaving) {
@@ -514,7 +529,9 @@ impl<'a> Simulation<'a> {
                 }
                 // What ping sends is no TCP.
                 if matches!(connection.program, Program::Ping { .. }) {
+                    let interface = connection.interface;
                     self.release(number);
+                    self.release_due(interface);
                 } else {
                     self.drive(number);
                 }
@@ -525,13 +542,31 @@ impl<'a> Simulation<'a> {
     /// Lets a sender send, and its interface's queue let go what is due.
     #[inline]
     fn drive(&mut self, number: u32) {
+        self.drive_one(number);
+        self.drive_woken();
+    }
+
+    #[inline]
+    fn drive_woken(&mut self) {
+        while let Some(number) = self.woken.pop_front() {
+            self.drive_one(number);
+        }
+    }
+
+    #[inline]
+    fn drive_one(&mut self, number: u32) {
         let now = self.now();
         loop {
             let leaving = &mut self.leaving;
             let sender = &mut self.connections[number as usize].sender;
             sender.transmit(now, &mut |transmission| leaving.push(transmission));
             // What is held back goes when more is put in, or with the queue's own timer.
-            if self.leaving.is_empty() || !self.release(number) {
+            if self.leaving.is_empty() {
+                break;
+            }
+            let more = self.release(number);
+            self.release_due(self.connections[number as usize].interface);
+            if !more {
                 break;
             }
         }
@@ -539,7 +574,23 @@ impl<'a> Simulation<'a> {
         self.agenda.arm(number, Cause::Sender, deadline);
     }
 
-    /// The queue of a sender's interface lets go what is due. Returns whether the sender waits for that.
+    /// The queue of an interface lets go what is due of all connections, and sets its timer (Linux: `fq_dequeue`).
+    #[inline]
+    fn release_due(&mut self, interface: usize) {
+        while let Some(number) = self.interfaces[interface].take_due(self.now_ns) {
+            self.connections[number as usize].is_delayed = false;
+            if self.release(number) {
+                self.woken.push_back(number);
+            }
+        }
+        let slack_ns = self.device.slack_ns;
+        let interface = &mut self.interfaces[interface];
+        if let (Some(wakes_ns), Some(leader)) = (interface.schedule(slack_ns), interface.leader) {
+            self.agenda.arm(leader, Cause::Departure, wakes_ns + slack_ns);
+        }
+    }
+
+    /// The queue of a sender's interface lets go what is due of this connection. Returns whether the sender waits for that.
     #[inline]
     fn release(&mut self, number: u32) -> bool {
         let is_flow = (number as usize) < self.flows;
@@ -571,13 +622,15 @@ impl<'a> Simulation<'a> {
             more |= is_tcp && connection.sender.on_departure(transmission.data.payload);
             self.forward(number, &transmission);
         }
-        let device = &mut self.connections[number as usize].device;
+        let connection = &mut self.connections[number as usize];
         for transmission in self.leaving.drain(..).skip(passed) {
-            self.waiting.push(device, transmission);
+            self.waiting.push(&mut connection.device, transmission);
         }
-        if let Some(front) = self.waiting.first(device) {
-            let wakes_ns = front.departure.as_nanos() + self.device.slack_ns;
-            self.agenda.arm(number, Cause::Departure, wakes_ns);
+        if !connection.is_delayed
+            && let Some(front) = self.waiting.first(&connection.device)
+        {
+            connection.is_delayed = true;
+            self.interfaces[connection.interface].delay(front.departure.as_nanos(), number);
         }
         more
     }
