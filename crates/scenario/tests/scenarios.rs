@@ -51,7 +51,7 @@ fn what_makes_no_sense_is_refused_with_its_key() {
         (
             "/interval",
             json!("1us"),
-            "interval: 0.001ms gives 40000000 intervals in 40s, more than fit into memory; give 0.025ms or more",
+            "interval: 0.001ms gives 40000000 intervals in 40s, more than fit into memory; give 0.081ms or more",
         ),
         ("/link/rate", json!("0bit"), "link.rate: 0bit is out of bounds; give 1Kbit to 1Tbit"),
         ("/link/rate", json!("1e18bit"), "link.rate: 1000000Tbit is out of bounds"),

@@ -313,11 +313,11 @@ fn acknowledgements_wait_for_the_program_while_the_window_shrinks() {
         }
     }
     // Sixteen quick ones, and some more while the window can still grow.
-    assert_eq!(acks.len(), 20);
+    assert_eq!(acks.len(), 21);
     let read = receiver.next_timer();
     assert_eq!(read, Instant::from_nanos(21_000_000));
     receiver.on_timer(read, &mut |ack| acks.push(ack.ack));
-    assert_eq!(acks[20..], [40 * 1448]);
+    assert_eq!(acks[21..], [40 * 1448]);
 }
 
 #[test]
@@ -470,9 +470,10 @@ fn the_send_buffer_limits_what_is_under_way() {
         (pair.sender.acknowledged() - start) as f64 * 8.0 / 10.0 / 1e6
     };
     assert!(rate(64 << 20) > 37.5, "{}", rate(64 << 20));
-    // One packet of 65 kB in 40 ms, and the next when most of it is acknowledged.
+    // Two packets of 65 kB in 40 ms: one that fills the buffer, and one that was begun before it was full, for what is added to a
+    // packet asks for no room (Linux: `tcp_sendmsg_locked`).
     let small = rate(65_536);
-    assert!((8.0..14.0).contains(&small), "{small}");
+    assert!((24.0..28.0).contains(&small), "{small}");
 }
 
 fn networks() -> impl Strategy<Value = Network> {

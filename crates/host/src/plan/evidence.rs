@@ -24,8 +24,8 @@ pub const FLOWS: [u32; 3] = [1, 4, 20];
 const UNKNOWN_QUEUE: &str = "bfifo limit 1514000";
 /// Two figures that differ by less are equal: the next seed may turn them round.
 const EQUAL: f64 = 1.2;
-/// Shares of throughput, and fairness, that differ by less are equal.
-const ALIKE: f64 = 0.01;
+/// The same for throughput and fairness.
+const ALIKE: f64 = 0.98;
 /// What is added to both sides of a ratio of delays: less than a millisecond nobody feels.
 const FELT_MS: f64 = 1.0;
 /// How much throughput a short queue may cost.
@@ -295,49 +295,62 @@ impl Evidence {
         rows?.into_iter().max_by(|one, other| one.worst.1.p99_ms.total_cmp(&other.worst.1.p99_ms))
     }
 
-    /// What the aim asks of a queue beside a short delay: the transfers' throughput over all trials, or how fair the least fair was.
-    fn merit(&self, queue: &str) -> f64 {
+    /// The least share that a queue has of what the best of `among` has in the same trial.
+    fn share(&self, queue: &str, among: &[&String], of: fn(&Figures) -> f64) -> f64 {
         let senders = self.question.after.iter();
-        let trials = senders.flat_map(|sender| FLOWS.map(|flows| self.of(queue, sender, flows)));
-        let figures = trials.flatten();
-        match self.question.aim {
-            Aim::Latency | Aim::Throughput => figures.map(|figures| figures.goodput_mbit).sum(),
-            Aim::Fair => figures.map(|figures| figures.fairness).fold(1.0, f64::min),
-        }
+        let trials = senders.flat_map(|sender| FLOWS.map(|flows| (sender, flows)));
+        let shares = trials.filter_map(|(sender, flows)| {
+            let get = |queue: &str| self.of(queue, sender, flows).map(of);
+            let best = among.iter().filter_map(|queue| get(queue)).fold(0.0, f64::max);
+            (best > 0.0).then_some(get(queue)? / best)
+        });
+        shares.fold(1.0, f64::min)
     }
 
     /// What to choose, by the aim of the question, among what the traffic calls for. Equals are as good as the first of them.
     #[must_use]
     pub fn chosen(&self) -> &str {
         let Question { options, fitting, after, aim, .. } = &self.question;
-        let p99 = |queue: &str| Some(felt(self.worst(queue, after)?.worst.1.p99_ms));
-        // With what stands in for it, if anything does: it is no worse than that.
-        let substitute = |queue: &str| {
-            let kind = self.worst(queue, after)?.worst.1.stand_in.as_deref()?;
-            options[..*fitting].iter().find(|other| {
+        let known: Vec<&String> = options[..*fitting]
+            .iter()
+            .filter(|option| self.worst(option, after).is_some())
+            .collect();
+        // What is judged by another in its place is no worse than that one.
+        let instead = |queue: &str| {
+            let kind = self.worst(queue, after)?.worst.1.stand_in.clone()?;
+            known.iter().copied().find(|other| {
                 let line = other.parse::<QdiscLine>();
                 line.is_ok_and(|line| line.kinds().any(|inner| inner == kind))
             })
         };
-        let known: Vec<(&String, f64, f64)> = options[..*fitting]
-            .iter()
-            .filter_map(|queue| {
-                let (own_delay, own_merit) = (p99(queue)?, self.merit(queue));
-                let other =
-                    substitute(queue).and_then(|other| Some((p99(other)?, self.merit(other))));
-                let (delay, merit) = other.unwrap_or((own_delay, own_merit));
-                Some((queue, own_delay.min(delay), own_merit.max(merit)))
-            })
-            .collect();
-        let lost = match aim {
-            Aim::Latency => LOST,
-            Aim::Throughput | Aim::Fair => ALIKE,
+        let share = |queue: &str, of| {
+            let own = self.share(queue, &known, of);
+            instead(queue).map_or(own, |other| own.max(self.share(other, &known, of)))
         };
-        let most = known.iter().map(|(_, _, merit)| *merit).fold(0.0, f64::max);
-        let enough = || known.iter().filter(|(_, _, merit)| *merit >= most * (1.0 - lost));
-        let least = enough().map(|(_, delay, _)| *delay).fold(f64::INFINITY, f64::min);
-        let first = enough().find(|(_, delay, _)| *delay <= least * EQUAL);
-        first.map_or(&options[0], |(queue, ..)| queue)
+        let enough = |queue: &&String| match aim {
+            Aim::Latency => share(queue, |figures| figures.goodput_mbit) >= 1.0 - LOST,
+            Aim::Throughput => share(queue, |figures| figures.goodput_mbit) >= 0.99,
+            Aim::Fair => share(queue, |figures| figures.fairness) >= 0.99,
+        };
+        let mut among: Vec<&String> = known.iter().copied().filter(enough).collect();
+        if among.is_empty() {
+            // None is best in every trial: then that one which is nowhere far from it.
+            let of = match aim {
+                Aim::Fair => |figures: &Figures| figures.fairness,
+                Aim::Latency | Aim::Throughput => |figures: &Figures| figures.goodput_mbit,
+            };
+            let best = known.iter().map(|queue| share(queue, of)).fold(0.0, f64::max);
+            let best = known.iter().copied().find(|queue| share(queue, of) >= best * ALIKE);
+            among.extend(best);
+        }
+        let p99 = |queue: &str| {
+            self.worst(queue, after).map_or(f64::INFINITY, |row| felt(row.worst.1.p99_ms))
+        };
+        let delay =
+            |queue: &str| instead(queue).map_or(f64::INFINITY, |it| p99(it)).min(p99(queue));
+        let best = among.iter().map(|queue| delay(queue)).fold(f64::INFINITY, f64::min);
+        let first = among.into_iter().find(|queue| delay(queue) <= best * EQUAL);
+        first.unwrap_or(&options[0])
     }
 
     /// What is worse with the choice than it is now, if anything is.
