@@ -12,8 +12,8 @@ use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use dualq_netlink::{Handle, Netlink, Place, Queue, Route, VethEnd};
-use dualq_qdisc::Spec;
 use dualq_qdisc::kinds::{htb, netem};
+use dualq_qdisc::{Spec, SplitMix64};
 use dualq_scenario::{Loss, Scenario};
 use dualq_units::Rate;
 
@@ -197,13 +197,10 @@ fn default_route(from: &End<'_>, via: Ipv4Addr) -> Result<(), LabError> {
     Ok(netlink(from.namespace)?.add_route(&Route::via((Ipv4Addr::UNSPECIFIED, 0), via))?)
 }
 
-/// SplitMix64's first number. Netem's own generator starts right at what it is told (Linux: `prandom_seed_state`), and small
-/// seeds give it small numbers at first: all runs with loss then began with the same packets lost.
+/// Netem's own generator starts right at what it is told (Linux: `prandom_seed_state`), and small seeds give it small numbers at
+/// first: all runs with loss then began with the same packets lost.
 const fn scattered(seed: u64) -> u64 {
-    let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    SplitMix64::new(seed).next_u64()
 }
 
 /// Puts a queue discipline at a place. If it has dice that can be told what to begin with, that follows from `seed`.

@@ -22,12 +22,12 @@ pub(crate) struct TcpInfo {
     pub(crate) rttvar_us: u32,
     /// The congestion window, in segments.
     pub(crate) cwnd: u32,
-    /// The slow-start threshold, in segments; 0x7fffffff if it was never set.
-    pub(crate) ssthresh: u32,
+    /// The slow-start threshold, in segments, if it was ever set.
+    pub(crate) ssthresh: Option<u32>,
     /// Segments in flight: sent, and neither acknowledged, selectively acknowledged nor deemed lost, plus those sent again.
     pub(crate) in_flight: u32,
-    /// The pacing rate in bytes per second; all bits if there is none.
-    pub(crate) pacing_rate: u64,
+    /// The pacing rate in bytes per second, if there is one.
+    pub(crate) pacing_rate: Option<u64>,
     /// Segments that were sent again.
     pub(crate) retransmits: u32,
     /// Payload that was acknowledged, in bytes.
@@ -50,9 +50,9 @@ impl From<&TcpInfo> for Look {
             acknowledged: info.bytes_acked,
             retransmits: info.retransmits.into(),
             cwnd: info.cwnd,
-            ssthresh: Some(info.ssthresh).filter(|ssthresh| *ssthresh < INFINITE_SSTHRESH),
+            ssthresh: info.ssthresh,
             in_flight: info.in_flight,
-            pacing_rate: Some(info.pacing_rate).filter(|rate| *rate < u64::MAX),
+            pacing_rate: info.pacing_rate,
             srtt_us: Some(info.srtt_us.into()).filter(|srtt_us| *srtt_us > 0),
         }
     }
@@ -82,8 +82,8 @@ impl TcpInfo {
         let [unacked, sacked, lost, retrans] = [24, 28, 32, 36].map(|at| u32_at(at).unwrap_or(0));
         Self {
             in_flight: unacked.saturating_sub(sacked.saturating_add(lost)).saturating_add(retrans),
-            ssthresh: u32_at(76).unwrap_or(INFINITE_SSTHRESH),
-            pacing_rate: u64_at(104).unwrap_or(u64::MAX),
+            ssthresh: u32_at(76).filter(|ssthresh| *ssthresh < INFINITE_SSTHRESH),
+            pacing_rate: u64_at(104).filter(|rate| *rate < u64::MAX),
             srtt_us: u32_at(68).unwrap_or(0),
             rttvar_us: u32_at(72).unwrap_or(0),
             cwnd: u32_at(80).unwrap_or(0),

@@ -8,9 +8,9 @@ mod connection;
 mod error;
 mod packet;
 mod record;
+mod reverse;
 mod shaper;
 mod simulation;
-mod way_back;
 
 pub use error::Unmodelled;
 pub use packet::Packet;

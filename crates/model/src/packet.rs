@@ -4,7 +4,7 @@ use dualq_qdisc::FlowPacket;
 use dualq_tcp::{Data, PACKET_OVERHEAD};
 use dualq_units::Ecn;
 
-/// Data of a connection, or of several: an aggregate.
+/// A segment of a connection, or an aggregate of several.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// The connection's number.

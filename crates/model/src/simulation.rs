@@ -15,8 +15,8 @@ use crate::connection::{Connection, Delayed, Device, Program, Side};
 use crate::error::Unmodelled;
 use crate::packet::Packet;
 use crate::record::Record;
+use crate::reverse::ReversePath;
 use crate::shaper::Shaper;
-use crate::way_back::WayBack;
 use dualq_scenario::{Event, Loss, Outcome, RTT_SAMPLE_INTERVAL, Scenario, Seen, TIMER_SLACK};
 
 /// From so many connections on the near caches do not hold them.
@@ -54,10 +54,10 @@ pub struct Simulation<'a> {
     link_ns: u64,
 
     /// Packets on their way behind the bottleneck, in the order of arrival.
-    way_there: VecDeque<(u64, Packet)>,
+    forward_path: VecDeque<(u64, Packet)>,
     forward_ns: u64,
     /// Acknowledgements on their way.
-    way_back: WayBack,
+    reverse: ReversePath,
     random: SplitMix64,
     /// What makes flows' hashes differ from seed to seed.
     salt: u32,
@@ -98,12 +98,12 @@ impl<'a> Simulation<'a> {
         for group in scenario.probe.iter().enumerate() {
             connections.push(Connection::probe(scenario, device, group, draw())?);
         }
-        let mut way_back = WayBack::new();
+        let mut reverse = ReversePath::new();
         let back = scenario.link.rtt - scenario.link.forward;
         for (number, connection) in connections.iter_mut().enumerate() {
             let group = scenario.flow.get(connection.group).filter(|_| number < flows);
             let extra = group.map_or(Duration::ZERO, |group| group.extra_rtt);
-            connection.lane = way_back.lane(back + extra);
+            connection.lane = reverse.lane(back + extra);
         }
         let mut agenda = Agenda::new(connections.len());
         for (number, connection) in (0..).zip(&connections) {
@@ -131,8 +131,8 @@ impl<'a> Simulation<'a> {
             queue,
             shaper: Shaper::new(scenario.link.rate),
             link_ns: u64::MAX,
-            way_back,
-            way_there: VecDeque::new(),
+            reverse,
+            forward_path: VecDeque::new(),
             forward_ns: scenario.link.forward.as_nanos() as u64,
             random,
             salt: SplitMix64::new(!seed).next_u32(),
@@ -259,9 +259,9 @@ impl<'a> Simulation<'a> {
     /// Handles all that happens before `end_ns`.
     fn run_until(&mut self, end_ns: u64) {
         loop {
-            let back_ns = self.way_back.next_ns();
+            let back_ns = self.reverse.next_ns();
             let agenda_ns = self.agenda.next_ns();
-            let there_ns = self.way_there.front().map_or(u64::MAX, |entry| entry.0);
+            let there_ns = self.forward_path.front().map_or(u64::MAX, |entry| entry.0);
             let next_ns = self.link_ns.min(back_ns).min(agenda_ns).min(there_ns);
             if next_ns >= end_ns {
                 self.now_ns = end_ns;
@@ -278,7 +278,7 @@ impl<'a> Simulation<'a> {
                 self.serve_link();
                 self.wake_early(there_ns.min(back_ns));
             } else if next_ns == there_ns {
-                if let Some((_, packet)) = self.way_there.pop_front() {
+                if let Some((_, packet)) = self.forward_path.pop_front() {
                     self.arrive(&packet);
                 }
                 self.wake_early(link_ns.min(back_ns));
@@ -338,13 +338,13 @@ impl<'a> Simulation<'a> {
         if self.connections.len() < MANY {
             return;
         }
-        if let Some((_, first, _)) = self.way_back.upcoming(0) {
+        if let Some((_, first, _)) = self.reverse.upcoming(0) {
             self.connections[*first as usize].sender.read_ahead();
         }
-        if let Some((_, second, _)) = self.way_back.upcoming(1) {
+        if let Some((_, second, _)) = self.reverse.upcoming(1) {
             self.read_ahead(*second, Side::Sender);
         }
-        if let Some(later) = self.way_back.upcoming(LATER) {
+        if let Some(later) = self.reverse.upcoming(LATER) {
             prefetch_index(slice::from_ref(later), 0);
         }
     }
@@ -385,7 +385,7 @@ impl<'a> Simulation<'a> {
                 if self.forward_ns == 0 {
                     self.arrive(&departure.packet);
                 } else {
-                    self.way_there.push_back((self.now_ns + self.forward_ns, departure.packet));
+                    self.forward_path.push_back((self.now_ns + self.forward_ns, departure.packet));
                 }
             }
             if self.queue.is_empty() {
@@ -403,10 +403,10 @@ impl<'a> Simulation<'a> {
         let is_probe = packet.connection as usize >= self.flows;
         let connection = &mut self.connections[packet.connection as usize];
         let (lane, now_ns) = (connection.lane, self.now_ns);
-        let way_back = &mut self.way_back;
+        let reverse = &mut self.reverse;
         if is_probe && matches!(connection.program, Program::Ping { .. }) {
             let answer = Ack { ack: packet.data.seq, ..Ack::default() };
-            way_back.push(lane, now_ns, packet.connection, answer);
+            reverse.push(lane, now_ns, packet.connection, answer);
             return;
         }
         if is_probe && packet.data.payload == 0 && !packet.data.syn {
@@ -414,7 +414,7 @@ impl<'a> Simulation<'a> {
             return;
         }
         connection.receiver.on_data(now, &packet.data, &mut |ack| {
-            way_back.push(lane, now_ns, packet.connection, ack);
+            reverse.push(lane, now_ns, packet.connection, ack);
         });
         let deadline = connection.receiver.next_timer().as_nanos();
         self.agenda.arm(packet.connection, Cause::Receiver, deadline);
@@ -423,7 +423,7 @@ impl<'a> Simulation<'a> {
     /// An acknowledgement reaches its sender.
     #[inline]
     fn take_back(&mut self) {
-        let Some((_, number, ack)) = self.way_back.pop() else { return };
+        let Some((_, number, ack)) = self.reverse.pop() else { return };
         self.read_senders_ahead();
         let now = self.now();
         if let Some(watch) = &mut self.watch {
@@ -507,8 +507,8 @@ impl<'a> Simulation<'a> {
             }
             Cause::Receiver => {
                 let (lane, now_ns) = (connection.lane, self.now_ns);
-                let way_back = &mut self.way_back;
-                let mut answer = |ack| way_back.push(lane, now_ns, number, ack);
+                let reverse = &mut self.reverse;
+                let mut answer = |ack| reverse.push(lane, now_ns, number, ack);
                 if connection.receiver.next_timer() > now {
                     connection.receiver.read_early(now, &mut answer);
                 } else {

@@ -100,7 +100,7 @@ macro_rules! any {
             #[must_use]
             pub fn leaf(&self) -> Option<&Self> {
                 match self {
-                    $(Self::$Kind(options) => options.leaf()?.as_deref(),)*
+                    $(Self::$Kind(options) => options.leaf(),)*
                 }
             }
 
@@ -213,7 +213,7 @@ impl Config {
     /// The discipline inside, if one was given.
     #[must_use]
     pub fn leaf(&self) -> Option<&Self> {
-        self.shown().leaf()?.as_deref()
+        self.shown().leaf()
     }
 
     /// The same with another discipline inside, if there is room for one.

@@ -89,12 +89,12 @@ pub(crate) trait Kind: Grammar {
         now: Instant,
     ) -> Result<Discipline<P, R>, Unmodelled>;
 
-    /// The discipline inside, if the kind has room for one.
-    fn leaf(&self) -> Option<&Option<Box<Spec>>> {
+    /// The discipline inside, if one was given.
+    fn leaf(&self) -> Option<&Spec> {
         None
     }
 
-    /// The same, to put another there.
+    /// The room for it, if the kind has any.
     fn leaf_mut(&mut self) -> Option<&mut Option<Box<Spec>>> {
         None
     }
@@ -128,12 +128,12 @@ pub(crate) trait Shown {
         None
     }
 
-    /// The parameters of the discipline inside, if the kind has room for one.
-    fn leaf(&self) -> Option<&Option<Box<Config>>> {
+    /// The parameters of the discipline inside, if there is one.
+    fn leaf(&self) -> Option<&Config> {
         None
     }
 
-    /// The same, to put others there.
+    /// The room for them, if the kind has any.
     fn leaf_mut(&mut self) -> Option<&mut Option<Box<Config>>> {
         None
     }

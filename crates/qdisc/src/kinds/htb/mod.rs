@@ -95,8 +95,8 @@ impl Kind for Options {
         Ok(Discipline::boxed(Htb::new(self, device, random, now)?))
     }
 
-    fn leaf(&self) -> Option<&Option<Box<Spec>>> {
-        Some(&self.leaf)
+    fn leaf(&self) -> Option<&Spec> {
+        self.leaf.as_deref()
     }
 
     fn leaf_mut(&mut self) -> Option<&mut Option<Box<Spec>>> {

@@ -17,8 +17,8 @@ impl Shown for Config {
         write!(f, "prio 0 rate {rate} ceil {ceil} burst {burst} cburst {cburst}")
     }
 
-    fn leaf(&self) -> Option<&Option<Box<crate::Config>>> {
-        Some(&self.leaf)
+    fn leaf(&self) -> Option<&crate::Config> {
+        self.leaf.as_deref()
     }
 
     fn leaf_mut(&mut self) -> Option<&mut Option<Box<crate::Config>>> {

@@ -47,8 +47,8 @@ impl Shown for Config {
         if self.ecn { f.write_str(" ecn") } else { Ok(()) }
     }
 
-    fn leaf(&self) -> Option<&Option<Box<crate::Config>>> {
-        Some(&self.leaf)
+    fn leaf(&self) -> Option<&crate::Config> {
+        self.leaf.as_deref()
     }
 
     fn leaf_mut(&mut self) -> Option<&mut Option<Box<crate::Config>>> {

@@ -24,13 +24,13 @@ impl Lane {
 
 /// The way back.
 #[derive(Debug)]
-pub(crate) struct WayBack {
+pub(crate) struct ReversePath {
     lanes: Vec<Lane>,
     /// The lane from which the next one arrives.
     first: usize,
 }
 
-impl WayBack {
+impl ReversePath {
     pub(crate) const fn new() -> Self {
         Self { lanes: Vec::new(), first: 0 }
     }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn who_takes_longer_is_overtaken() {
-        let mut way = WayBack::new();
+        let mut way = ReversePath::new();
         let lanes = [30, 10].map(|millis| way.lane(Duration::from_millis(millis)));
         assert_eq!(way.lane(Duration::from_millis(10)), lanes[1]);
         for (number, (lane, millis)) in (0..).zip([(0, 0), (1, 5), (0, 10), (1, 25), (1, 31)]) {
