@@ -384,11 +384,11 @@ fn list_or<T: Clone>(given: Vec<T>, default: &T) -> Vec<T> {
 
 fn step(mut table: Table<'_, '_>) -> Result<RateStep, PlanError> {
     let (at, rate) = (table.one("at", word)?, table.one("rate", word)?);
-    let (Some(at), Some(rate)) = (at, rate) else {
-        let message = "a step of the rate needs both: at = \"10s\", rate = \"20mbit\"";
-        return Err(table.error(table.offset(), message));
-    };
+    let message = "a step of the rate needs both: at = \"10s\", rate = \"20mbit\"";
+    let incomplete = table.error(table.offset(), message);
+    // A word that is misspelt is the better explanation.
     table.finish()?;
+    let (Some(at), Some(rate)) = (at, rate) else { return Err(incomplete) };
     Ok(RateStep { at: at.value, rate: rate.value })
 }
 
@@ -396,17 +396,19 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), PlanError> {
     let cc = values(table.list("cc", word)?);
     let count = values(table.list("count", number(FLOWS))?);
     let ecn = values(table.list("ecn", boolean)?);
-    let Some(first) = cc.first() else {
-        let message = "a flow needs a congestion control, such as cc = \"cubic\"";
-        return Err(table.error(table.offset(), message));
-    };
-    let mut group = FlowGroup::of(*first);
-    group.size = table.one("size", word::<Bytes>)?.map(|size| size.value);
-    set(&mut group.start, table.one("start", word)?);
-    set(&mut group.spacing, table.one("spacing", word)?);
-    set(&mut group.extra_rtt, table.one("extra_rtt", word)?);
-    group.stop = table.one("stop", word)?.map(|stop| stop.value);
+    let size = table.one("size", word::<Bytes>)?;
+    let (start, stop) = (table.one("start", word)?, table.one("stop", word)?);
+    let (spacing, extra_rtt) = (table.one("spacing", word)?, table.one("extra_rtt", word)?);
+    let message = "a flow needs a congestion control, such as cc = \"cubic\"";
+    let incomplete = table.error(table.offset(), message);
     table.finish()?;
+    let Some(first) = cc.first() else { return Err(incomplete) };
+    let mut group = FlowGroup::of(*first);
+    group.size = size.map(|size| size.value);
+    set(&mut group.start, start);
+    set(&mut group.spacing, spacing);
+    set(&mut group.extra_rtt, extra_rtt);
+    group.stop = stop.map(|stop| stop.value);
     let count = list_or(count, &group.count);
     Ok((group, Flows { cc, count, ecn }))
 }

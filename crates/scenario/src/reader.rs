@@ -106,7 +106,8 @@ impl<'a, 'i> Table<'a, 'i> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let offset = value.span().start;
         let DeValue::Table(table) = value.get_ref() else {
-            return Err(self.error(offset, format!("{} must be a table, [{key}]", self.path(key))));
+            let path = self.path(key);
+            return Err(self.error(offset, format!("{path} must be a table, [{path}]")));
         };
         let (name, place) = (self.path(key), join(&self.place, key));
         let (source, lines, known) = (self.source, self.lines, BTreeSet::new());
@@ -117,7 +118,8 @@ impl<'a, 'i> Table<'a, 'i> {
     pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Table<'a, 'i>>, PlanError> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let wrong = |this: &Self, offset| {
-            Err(this.error(offset, format!("{key} must be an array of tables, [[{key}]]")))
+            let path = this.path(key);
+            Err(this.error(offset, format!("{path} must be an array of tables, [[{path}]]")))
         };
         let DeValue::Array(entries) = value.get_ref() else {
             return wrong(self, value.span().start);

@@ -119,6 +119,12 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "line 1: a step of the rate needs both: at = \"10s\", rate = \"20mbit\"",
         ),
         (
+            "[[link.step]]\natt = '5s'\nrate = '1mbit'",
+            "line 2: unknown key \"link.step.att\"; did you mean \"at\"?",
+        ),
+        ("[[flow]]\nccc = 'bbr'", "line 2: unknown key \"flow.ccc\"; did you mean \"cc\"?"),
+        ("[link]\nstep = 3", "line 2: link.step must be an array of tables, [[link.step]]"),
+        (
             "[[flow]]\ncc = 'bbr'\nextra_rtt = '2min'",
             "line 3: flow.extra_rtt: 120s is out of bounds; give 0ms to 60s",
         ),
