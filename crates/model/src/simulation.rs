@@ -261,10 +261,13 @@ impl<'a> Simulation<'a> {
         // What may wake late wakes with a timer, unless it is due behind the next one that may not, of those that were set when that
         // ran out. Seldom is anything near enough.
         let slack_ns = self.device.slack_ns.max(TIMER_SLACK_NS);
-        let mut hard_ns = 0;
+        let mut hard_ns = None;
         loop {
             let mut agenda_ns = self.agenda.next_ns();
-            if agenda_ns <= hard_ns && agenda_ns <= self.now_ns + slack_ns {
+            if let Some(hard_ns) = hard_ns
+                && agenda_ns <= hard_ns
+                && agenda_ns <= self.now_ns + slack_ns
+            {
                 self.wake_early(hard_ns);
                 agenda_ns = self.agenda.next_ns();
             }
@@ -283,10 +286,10 @@ impl<'a> Simulation<'a> {
             self.now_ns = next_ns;
             let link_ns = self.link_ns;
             if next_ns == link_ns {
-                hard_ns = there_ns.min(back_ns);
+                hard_ns = Some(there_ns.min(back_ns));
                 self.serve_link();
             } else if next_ns == there_ns {
-                hard_ns = link_ns.min(back_ns);
+                hard_ns = Some(link_ns.min(back_ns));
                 if let Some((_, packet)) = self.forward_path.pop_front() {
                     self.arrive(&packet);
                 }
@@ -296,10 +299,10 @@ impl<'a> Simulation<'a> {
                 if agenda_ns <= first_ns && agenda_ns <= next_ns + slack_ns {
                     self.wake_early(first_ns);
                 }
-                hard_ns = 0;
+                hard_ns = None;
                 self.take_back();
             } else {
-                hard_ns = link_ns.min(there_ns).min(back_ns);
+                hard_ns = Some(link_ns.min(there_ns).min(back_ns));
                 self.take_timer();
             }
         }
