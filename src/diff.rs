@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
+use std::path::Path;
 
-use dualq_scenario::{Event, Plan, ProbeKind, Scenario, Seen};
+use dualq_scenario::{Event, Overrides, Plan, ProbeKind, Scenario, Seen};
 use serde_json::Value;
 
 use crate::cli::{DiffArgs, Failure, WorldName};
@@ -64,7 +65,9 @@ fn scenario(args: &DiffArgs) -> Result<Scenario, Failure> {
         return serde_json::from_value(scenario)
             .map_err(|error| Failure::Usage(format!("{named}: {name}: {error}")));
     }
-    let plan = Plan::parse(&text).map_err(|error| Failure::Usage(format!("{named}: {error}")))?;
+    let folder = args.file.parent().unwrap_or(Path::new(""));
+    let plan = Plan::parse_in(folder, &text, &Overrides::default())
+        .map_err(|error| Failure::Usage(format!("{named}: {error}")))?;
     match plan.variants().into_iter().next() {
         Some(variant) => Ok(variant.scenario),
         None => Err(Failure::Usage(format!("{named} has no scenario"))),

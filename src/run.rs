@@ -176,7 +176,8 @@ fn plan(args: &RunArgs) -> Result<Plan, Failure> {
     let times = times.chain(args.duration.iter().map(|duration| ("--duration", duration)));
     let times = times.chain(args.interval.iter().map(|interval| ("--interval", interval)));
     note_units(&args.rate, times);
-    Plan::parse_with(&source, &overrides).map_err(|error| {
+    let folder = args.scenario.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+    Plan::parse_in(folder, &source, &overrides).map_err(|error| {
         // An option stands in no file.
         let named = if error.option.is_some() { "" } else { &named };
         Failure::Usage(format!("{named}{error}"))

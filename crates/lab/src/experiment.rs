@@ -8,7 +8,9 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use dualq_scenario::summary::{Look, Looks};
-use dualq_scenario::{Event, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK};
+use dualq_scenario::{
+    Event, Outcome, Part, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK, Transfer,
+};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId as Clock, clock_gettime};
@@ -39,8 +41,13 @@ enum Task {
     Interval,
     /// Somebody wants to know how far it is.
     Second,
-    /// A flow of this group starts.
-    Start(usize),
+    /// A flow starts.
+    Start {
+        group: usize,
+        number: usize,
+        /// Its bytes, if it has an end.
+        size: Option<u64>,
+    },
     /// This flow has nothing more to send.
     Stop(usize),
     /// This probe asks.
@@ -145,8 +152,15 @@ pub fn run_watched<'a>(
     experiment.run(on_second)
 }
 
+/// The parts of scenarios that can be had on real Linux.
+const HAS: &[Part] = &[Part::Random];
+
 impl<'a> Experiment<'a> {
     fn prepare(scenario: &'a Scenario, seed: u64) -> Result<Self, LabError> {
+        if let Some(part) = scenario.parts().find(|part| !HAS.contains(part)) {
+            let message = format!("{} cannot be had on real Linux so far", part.key());
+            return Err(LabError::Scenario(message));
+        }
         let dumbbell = Dumbbell::build(scenario, seed)?;
         // A kernel that has just started has no timers finer than its tick: what is on its way would wait for that.
         std::thread::sleep(SETTLING);
@@ -214,8 +228,8 @@ impl<'a> Experiment<'a> {
         at(Duration::from_secs(1), Task::Second);
         at(scenario.duration, Task::End);
         for (group, flows) in scenario.flow.iter().enumerate() {
-            for number in 0..flows.count {
-                at(flows.start + flows.spacing * number, Task::Start(group));
+            for (number, Transfer { start, size }) in flows.transfers(group).enumerate() {
+                at(start, Task::Start { group, number, size: size.map(|size| size.0) });
             }
         }
         for (number, step) in scenario.link.step.iter().enumerate() {
@@ -288,7 +302,7 @@ impl<'a> Experiment<'a> {
                 self.agenda.push(Reverse((time + self.scenario.interval, task)));
                 Ok(())
             }
-            Task::Start(group) => self.start(group, time),
+            Task::Start { group, size, .. } => self.start(group, size, time),
             Task::Stop(number) => self.senders[number].stop(),
             Task::Ask(number) => self.ask(number, time),
             Task::Rate(number) => self.dumbbell.set_rate(self.scenario.link.step[number].rate),
@@ -331,9 +345,8 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    fn start(&mut self, group: usize, now: Duration) -> Result<(), LabError> {
+    fn start(&mut self, group: usize, size: Option<u64>, now: Duration) -> Result<(), LabError> {
         let flows = &self.scenario.flow[group];
-        let size = flows.size.map(|size| size.0);
         let namespace = &self.dumbbell.senders[group];
         let port = FLOW_PORT + group as u16;
         let sender = BulkSender::open(namespace, port, flows.cc, (group, size, now))?;

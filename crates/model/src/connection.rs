@@ -20,6 +20,7 @@ use crate::error::Unmodelled;
 use dualq_scenario::summary::Look;
 use dualq_scenario::{
     CongestionControl, FlowGroup, Loss, PROBE_BYTES, ProbeGroup, ProbeKind, Scenario, TIMER_SLACK,
+    Transfer,
 };
 
 /// What the program at the sending end does.
@@ -280,16 +281,17 @@ impl Connection {
         })
     }
 
-    /// A flow of `group` that starts at `start_ns`.
+    /// A flow of `group`.
     pub(crate) fn flow(
         scenario: &Scenario,
         device: Device,
         (index, group): (usize, &FlowGroup),
-        start_ns: u64,
+        transfer: Transfer,
         seed: u64,
     ) -> Result<Self, Unmodelled> {
         let connection = Self::new(scenario, device, group.cc, group.ecn, seed, false)?;
-        let size = group.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
+        let start_ns = transfer.start.as_nanos() as u64;
+        let size = transfer.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
         let stop_ns = group.stop.map(|stop| stop.as_nanos() as u64);
         let program = Program::Bulk { stop_ns, done_ns: None };
         Ok(Self { group: index, program, start_ns, size, ..connection })

@@ -17,4 +17,7 @@ pub enum Unmodelled {
     /// A congestion control.
     #[error("the congestion control {0} is not modelled; some real kernels have it")]
     CongestionControl(&'static str),
+    /// A part of the path or of the traffic.
+    #[error("{0} is not modelled")]
+    Part(&'static str),
 }

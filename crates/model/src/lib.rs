@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-use dualq_scenario::{Event, Outcome, Scenario};
+use dualq_scenario::{Event, Outcome, Part, Scenario};
 
 mod agenda;
 mod connection;
@@ -17,6 +17,9 @@ pub use packet::Packet;
 pub use simulation::Simulation;
 
 use connection::Device;
+
+/// The parts of scenarios that are modelled.
+const HAS: &[Part] = &[Part::Random];
 
 /// Simulates a scenario; everything random follows from `seed`.
 ///
@@ -42,6 +45,9 @@ pub fn simulate(scenario: &Scenario, seed: u64) -> Result<Outcome, Unmodelled> {
 pub fn check(scenario: &Scenario) -> Result<(), Unmodelled> {
     if let Some(kind) = scenario.link.qdisc.spec().unmodelled() {
         return Err(Unmodelled::Qdisc(kind));
+    }
+    if let Some(part) = scenario.parts().find(|part| !HAS.contains(part)) {
+        return Err(Unmodelled::Part(part.key()));
     }
     Device::of(&scenario.sender.qdisc)?;
     let flows = scenario.flow.iter().map(|group| group.cc);

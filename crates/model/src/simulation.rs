@@ -90,9 +90,8 @@ impl<'a> Simulation<'a> {
         let flows = scenario.flow.iter().map(|group| group.count as usize).sum::<usize>();
         let mut connections = Vec::with_capacity(flows + scenario.probe.len());
         for group in scenario.flow.iter().enumerate() {
-            for number in 0..group.1.count {
-                let start_ns = (group.1.start + group.1.spacing * number).as_nanos() as u64;
-                connections.push(Connection::flow(scenario, device, group, start_ns, draw())?);
+            for transfer in group.1.transfers(group.0) {
+                connections.push(Connection::flow(scenario, device, group, transfer, draw())?);
             }
         }
         for group in scenario.probe.iter().enumerate() {

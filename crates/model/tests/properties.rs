@@ -395,8 +395,8 @@ proptest! {
         (loss, seed) in (prop::sample::select(vec![0.0, 30.0, 100.0]), any::<u64>()),
     ) {
         // As long as about 2000 packets take, and all flows are there.
-        let flow = FlowGroup { count, ecn, size: size.map(Bytes), ..FlowGroup::of(cc.parse::<CongestionControl>().expect("a control")) };
-        let end = flow.last_start() + Duration::from_millis(2);
+        let flow = FlowGroup { count, ecn, size: size.map(|size| Bytes(size).into()), ..FlowGroup::of(cc.parse::<CongestionControl>().expect("a control")) };
+        let end = flow.last_start(0) + Duration::from_millis(2);
         let packets = Duration::from_secs_f64(2e7 / bits as f64).min(Duration::from_secs(1000));
         let mut setup = Setup { duration: end.max(packets), warmup: Duration::ZERO, ..Setup::default() };
         setup.flow = vec![FlowGroup { stop: stops.then_some(end), ..flow }];

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use dualq_units::{Bytes, Exact, Rate};
 
-use crate::scenario::{FlowGroup, Link, ProbeGroup, ProbeKind, Setup, TIMER_SLACK};
+use crate::path::{Element, UpLink};
+use crate::scenario::{FlowGroup, Link, ProbeGroup, ProbeKind, RateStep, Setup, TIMER_SLACK};
+use crate::traffic::{Size, UdpGroup};
 
 /// A value that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,12 +39,27 @@ const DURATIONS: RangeInclusive<Duration> =
     Duration::from_millis(1)..=Duration::from_secs(30 * 86_400);
 /// Round trips, and pauses of programs. TCP gives up on what takes longer.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const WAITS: RangeInclusive<Duration> = Duration::ZERO..=LONGEST_WAIT;
 /// Linux is built with 100 to 1000 jiffies a second.
 const TICKS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_millis(10);
 /// Intervals of series and of probes.
 const INTERVALS: RangeInclusive<Duration> = Duration::from_micros(1)..=Duration::from_secs(86_400);
 /// Each has an address and a network of its own, which differ in one octet, in the world `kernel`.
 const MOST_GROUPS: usize = 250;
+/// Elements of a path before, or behind, a queue: each is a host of its own in the world `kernel`.
+const MOST_ELEMENTS: usize = 8;
+/// What a policer lets pass at once: a packet at least.
+const BURSTS: RangeInclusive<Bytes> = Bytes(1_600)..=Bytes(1 << 30);
+/// Linux's least receive buffer (`SOCK_MIN_RCVBUF`) is 2304 bytes, doubled by the kernel; and what the worlds allow at most.
+const BUFFERS: RangeInclusive<Bytes> = Bytes(2_304)..=Bytes(64 << 20);
+/// UDP streams in a group.
+const UDP_STREAMS: RangeInclusive<u32> = 1..=1_000;
+/// How long after one UDP packet the next of its stream is sent at least: one of 64 bytes at 10 Gbit/s takes as long.
+const SHORTEST_INTERVAL: Duration = Duration::from_nanos(50);
+/// What is kept of each UDP packet takes less than 1 GB.
+const MOST_UDP_PACKETS: u128 = 50_000_000;
+/// The shortest IP packet with UDP in it, and a byte.
+const SHORTEST_UDP: u32 = 29;
 /// What the figures of one run take in memory stays below 200 MB.
 const MOST_SAMPLES: u128 = 10_000_000;
 /// Lists that the time series has in any case, and at most for each group of flows or probe.
@@ -60,23 +77,32 @@ pub(crate) fn check(setup: &Setup) -> Result<(), ScenarioError> {
     }
     within("tick", Exact(setup.tick), &TICKS)?;
     check_link(&setup.link)?;
-    check_steps(&setup.link, *duration)?;
-    let no_longer = Duration::ZERO..=LONGEST_WAIT;
-    within("receiver.read_interval", Exact(setup.receiver.read_interval), &no_longer)?;
-    let groups = flow.len() + probe.len();
+    check_steps("link", &setup.link.step, *duration)?;
+    check_elements("link", &setup.link.before, &setup.link.behind)?;
+    if let Some(up) = &setup.link.up {
+        check_up(up, *duration)?;
+    }
+    within("receiver.read_interval", Exact(setup.receiver.read_interval), &WAITS)?;
+    let groups = setup.groups();
     if groups > MOST_GROUPS {
-        let key = if flow.len() > MOST_GROUPS { "flow" } else { "probe" };
-        let message = format!("at most {MOST_GROUPS} groups of flows and probes, not {groups}");
+        let key = match setup {
+            _ if flow.len() > MOST_GROUPS => "flow",
+            _ if setup.udp.len() > probe.len() => "udp",
+            _ => "probe",
+        };
+        let message =
+            format!("at most {MOST_GROUPS} groups of flows, UDP and probes, not {groups}");
         return Err(ScenarioError::new(key, message));
     }
     check_series(*interval, *duration, groups)?;
     check_flows(flow, *duration)?;
+    check_udp(setup)?;
     check_probes(probe, *duration)
 }
 
 fn check_link(link: &Link) -> Result<(), ScenarioError> {
     within("link.rate", Exact(link.rate), &RATES)?;
-    within("link.rtt", Exact(link.rtt), &(Duration::ZERO..=LONGEST_WAIT))?;
+    within("link.rtt", Exact(link.rtt), &WAITS)?;
     if link.forward > link.rtt {
         let (forward, rtt) = (Exact(link.forward), Exact(link.rtt));
         let message = format!("{forward} is more than the whole round-trip time, {rtt}");
@@ -85,10 +111,53 @@ fn check_link(link: &Link) -> Result<(), ScenarioError> {
     whole_within("link.mtu", link.mtu, &MTUS)
 }
 
-fn check_steps(link: &Link, duration: Duration) -> Result<(), ScenarioError> {
+fn check_up(up: &UpLink, duration: Duration) -> Result<(), ScenarioError> {
+    match up.rate {
+        Some(rate) => within("link.up.rate", Exact(rate), &RATES)?,
+        None if up.qdisc.is_some() || !up.step.is_empty() => {
+            let message = "a queue needs a rate: rate = \"10mbit\"";
+            return Err(ScenarioError::new("link.up.rate", message));
+        }
+        None => {}
+    }
+    check_steps("link.up", &up.step, duration)?;
+    check_elements("link.up", &up.before, &up.behind)
+}
+
+fn check_elements(link: &str, before: &[Element], behind: &[Element]) -> Result<(), ScenarioError> {
+    for (list, elements) in [("before", before), ("behind", behind)] {
+        if elements.len() > MOST_ELEMENTS {
+            let message = format!("at most {MOST_ELEMENTS} elements, not {}", elements.len());
+            return Err(ScenarioError::new(format!("{link}.{list}"), message));
+        }
+        for (number, element) in elements.iter().enumerate() {
+            let key = |name: &str| format!("{link}.{list}[{number}].{name}");
+            match element {
+                Element::Delay { delay, jitter, .. } => {
+                    within(&key("delay"), Exact(*delay), &WAITS)?;
+                    if jitter > delay {
+                        let (jitter, delay) = (Exact(*jitter), Exact(*delay));
+                        let message = format!("{jitter} is more than the delay itself, {delay}");
+                        return Err(ScenarioError::new(key("jitter"), message));
+                    }
+                }
+                Element::Queue { rate, .. } => within(&key("rate"), Exact(*rate), &RATES)?,
+                Element::Police { rate, burst } => {
+                    within(&key("police"), Exact(*rate), &RATES)?;
+                    within(&key("burst"), Exact(*burst), &BURSTS)?;
+                }
+                Element::Mtu { mtu, .. } => whole_within(&key("mtu"), *mtu, &MTUS)?,
+                Element::Loss(_) | Element::Duplicate(_) | Element::Bleach => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_steps(link: &str, steps: &[RateStep], duration: Duration) -> Result<(), ScenarioError> {
     let mut before = Duration::ZERO;
-    for (number, step) in link.step.iter().enumerate() {
-        let key = |name: &str| format!("link.step[{number}].{name}");
+    for (number, step) in steps.iter().enumerate() {
+        let key = |name: &str| format!("{link}.step[{number}].{name}");
         within(&key("rate"), Exact(step.rate), &RATES)?;
         if step.at <= before || step.at >= duration {
             let (at, before, duration) = (Exact(step.at), Exact(before), Exact(duration));
@@ -138,15 +207,34 @@ fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioE
                 format!("at most {} flows in all groups, not {flows} or more", FLOWS.end());
             return Err(ScenarioError::new(key("count"), message));
         }
-        if group.size == Some(Bytes(0)) {
+        if matches!(group.size, Some(Size::Fixed(Bytes(0)) | Size::LogUniform(Bytes(0), _))) {
             return Err(ScenarioError::new(key("size"), "a transfer has at least 1 byte"));
         }
-        within(&key("extra_rtt"), Exact(group.extra_rtt), &(Duration::ZERO..=LONGEST_WAIT))?;
-        let last = group.last_start();
+        if let Some(every) = group.every {
+            within(&key("every"), Exact(every), &INTERVALS)?;
+            if !group.size.is_some_and(Size::is_fixed) {
+                let message = "what is sent again and again needs a size: size = \"1mb\"";
+                return Err(ScenarioError::new(key("size"), message));
+            }
+        }
+        if group.ect1 && !group.ecn {
+            let message = "ECT(1) is for flows that ask for ECN: ecn = true";
+            return Err(ScenarioError::new(key("ect1"), message));
+        }
+        if let Some(interval) = group.read_interval {
+            within(&key("read_interval"), Exact(interval), &WAITS)?;
+        }
+        if let Some(buffer) = group.receive_buffer {
+            within(&key("receive_buffer"), Exact(buffer), &BUFFERS)?;
+        }
+        within(&key("extra_rtt"), Exact(group.extra_rtt), &WAITS)?;
+        let last = group.last_start(number);
         let who = match group.count {
             1 => "the flow starts".to_owned(),
             count => {
-                format!("{count} flows start {} apart, the last of them", Exact(group.spacing))
+                let mean = if group.arrivals.is_even() { "" } else { " on average" };
+                let spacing = Exact(group.spacing);
+                format!("{count} flows start {spacing} apart{mean}, the last of them")
             }
         };
         if last >= duration {
@@ -164,6 +252,42 @@ fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioE
                 Exact(stop)
             );
             return Err(ScenarioError::new(key("stop"), message));
+        }
+    }
+    Ok(())
+}
+
+fn check_udp(setup: &Setup) -> Result<(), ScenarioError> {
+    let duration = setup.duration;
+    let mut packets = 0;
+    for (number, group) in setup.udp.iter().enumerate() {
+        let UdpGroup { packet, interval, count, start, stop, .. } = group;
+        let key = |name: &str| format!("udp[{number}].{name}");
+        whole_within(&key("packet"), *packet, &(SHORTEST_UDP..=setup.link.mtu))?;
+        within(&key("interval"), Exact(*interval), &(SHORTEST_INTERVAL..=*INTERVALS.end()))?;
+        whole_within(&key("count"), *count, &UDP_STREAMS)?;
+        if *start >= duration {
+            let (start, duration) = (Exact(*start), Exact(duration));
+            let message = format!("it starts at {start}, and all is over at {duration}");
+            return Err(ScenarioError::new(key("start"), message));
+        }
+        if let Some(stop) = stop
+            && *stop <= *start + *interval
+        {
+            let message = format!(
+                "all streams have started at {}; stop must be after that, not at {}",
+                Exact(*start + *interval),
+                Exact(*stop)
+            );
+            return Err(ScenarioError::new(key("stop"), message));
+        }
+        packets += duration.as_nanos() / interval.as_nanos() * u128::from(*count);
+        if packets > MOST_UDP_PACKETS {
+            let (interval, duration) = (Exact(*interval), Exact(duration));
+            let message = format!(
+                "a packet each {interval} for {duration} gives more than fit into memory; give fewer"
+            );
+            return Err(ScenarioError::new(key("interval"), message));
         }
     }
     Ok(())

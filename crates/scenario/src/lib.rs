@@ -7,10 +7,14 @@ mod event;
 mod loss;
 mod notes;
 mod outcome;
+mod parts;
+mod path;
 mod plan;
 mod reader;
 mod scenario;
 pub mod summary;
+mod trace;
+mod traffic;
 mod words;
 
 pub use bounds::ScenarioError;
@@ -19,10 +23,16 @@ pub use dualq_tcp::Algorithm;
 pub use event::{Event, Seen};
 pub use loss::Loss;
 pub use notes::notes;
-pub use outcome::{Delays, FlowOutcome, Limit, Outcome, ProbeOutcome, QueueOutcome, Series};
+pub use outcome::{
+    Completions, Delays, FlowOutcome, Limit, Outcome, ProbeOutcome, QueueOutcome, Series,
+    UdpOutcome,
+};
+pub use parts::Part;
+pub use path::{Direction, Element, UpLink};
 pub use plan::{Overrides, Plan, Variant};
 pub use reader::PlanError;
 pub use scenario::{
     FLOW_SPACING, FlowGroup, Link, PROBE_BYTES, ProbeGroup, ProbeKind, RTT_SAMPLE_INTERVAL,
     RateStep, ReceiverSide, SEGMENT_HEADERS, Scenario, SenderSide, Setup, TIMER_SLACK,
 };
+pub use traffic::{Arrivals, Distribution, Size, Transfer, UdpGroup, UdpKind};

@@ -6,12 +6,15 @@ use toml::de::{DeTable, DeValue};
 use crate::reader::{line_of, parse};
 
 /// The keys whose values are times.
-const TIMES: [&str; 12] = [
+const TIMES: [&str; 15] = [
     "at",
+    "delay",
     "duration",
+    "every",
     "extra_rtt",
     "forward",
     "interval",
+    "jitter",
     "read_interval",
     "reverse",
     "rtt",
@@ -45,7 +48,7 @@ fn look(source: &str, table: &DeTable<'_>, notes: &mut Vec<(usize, String)>) {
                     look(source, table, notes);
                     None
                 }
-                DeValue::String(word) if key == "rate" => surprise::rate(word),
+                DeValue::String(word) if key == "rate" || key == "police" => surprise::rate(word),
                 DeValue::String(word) if TIMES.contains(&key) => surprise::time(word),
                 _ => None,
             };

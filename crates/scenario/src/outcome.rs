@@ -18,8 +18,14 @@ pub struct Outcome {
     pub flow: Vec<FlowOutcome>,
     /// The probes, in the scenario's order.
     pub probe: Vec<ProbeOutcome>,
-    /// The bottleneck's queue.
+    /// The groups of UDP streams, in the scenario's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub udp: Vec<UdpOutcome>,
+    /// The bottleneck's queue: the one under test.
     pub queue: QueueOutcome,
+    /// The queue of the other direction, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_queue: Option<QueueOutcome>,
     /// How it went, from the very start.
     pub series: Series,
     /// Data packets that left the senders in the whole run, not only from the warm-up on; aggregates counted by segment.
@@ -94,8 +100,59 @@ pub struct FlowOutcome {
     /// Their maximum.
     pub srtt_ms_max: f64,
     /// When each flow with a size was done, in seconds from its start, to the microsecond, in the warm-up too; `null` for those that
-    /// were not, or have no size.
+    /// were not, or have no size. Of flows that send again and again: the last time.
     pub completion_s: Vec<Option<f64>>,
+    /// The same by classes of size, of groups whose sizes differ or whose flows send again and again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub completions: Vec<Completions>,
+}
+
+/// How long the transfers of a class of sizes took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Completions {
+    /// They have at least so many bytes,
+    pub from_bytes: u64,
+    /// and fewer than so many; `null` if there is no such bound.
+    pub below_bytes: Option<u64>,
+    /// Transfers that were to be made.
+    pub transfers: u64,
+    /// Of these, those that were done at the end; what follows is of them.
+    pub done: u64,
+    /// The mean time in seconds, as all that follows.
+    pub mean_s: f64,
+    /// The median.
+    pub p50_s: f64,
+    /// The 95th percentile.
+    pub p95_s: f64,
+    /// The 99th percentile.
+    pub p99_s: f64,
+    /// The longest.
+    pub max_s: f64,
+}
+
+/// A group of UDP streams. What was sent before the warm-up's end is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UdpOutcome {
+    /// Packets sent.
+    pub sent: u64,
+    /// Of these, those that arrived, each counted once.
+    pub received: u64,
+    /// Those that did not.
+    pub lost: u64,
+    /// Copies that arrived beside.
+    pub duplicates: u64,
+    /// Packets that arrived after one that was sent later.
+    pub reordered: u64,
+    /// Packets that arrived with CE.
+    pub ce_marks: u64,
+    /// What arrived of UDP's payload, in Mbit/s.
+    pub goodput_mbit: f64,
+    /// What was sent, headers included, in Mbit/s.
+    pub line_mbit: f64,
+    /// How long packets took from one program to the other; `null` if none arrived.
+    pub delay: Option<Delays>,
+    /// The interarrival jitter at the end (RFC 3550 §6.4.1), in milliseconds: the mean of all streams.
+    pub jitter_ms: f64,
 }
 
 /// A probe.

@@ -1,18 +1,24 @@
 //! What people write: a TOML file whose values may be lists.
 
 use std::cell::RefCell;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 use std::time::Duration;
 
 use dualq_qdisc::QdiscLine;
-use dualq_units::{Bytes, Rate};
+use dualq_units::{Ecn, Exact, Rate};
 
 use crate::bounds::{FLOWS, MTUS, ScenarioError};
 use crate::congestion::CongestionControl;
 use crate::loss::Loss;
+use crate::path::{Element, Fields, UpLink};
 use crate::reader::{
     Lines, Placed, PlanError, Table, boolean, number, parse, text, without_numbers, word,
 };
 use crate::scenario::{FlowGroup, ProbeGroup, RateStep, Scenario, Setup};
+use crate::trace::{MOST_STEPS, Trace};
+use crate::traffic::{UdpGroup, UdpKind};
 use crate::words::Word;
 
 /// One or more scenarios, written as one.
@@ -36,6 +42,9 @@ pub struct Plan {
     gso: Vec<bool>,
     read_interval: Vec<Duration>,
     flows: Vec<Flows>,
+    udp: Vec<Udp>,
+    /// What says how the rates change, downwards and upwards.
+    traces: [Option<Repeated>; 2],
     /// Which values came from the command line, and which from which line of the file.
     options: Vec<(&'static str, &'static str)>,
     lines: Lines,
@@ -48,6 +57,24 @@ struct Flows {
     count: Vec<u32>,
     /// Empty if it is left open: only who needs ECN then asks for it.
     ecn: Vec<bool>,
+}
+
+/// What varies in a group of UDP streams.
+#[derive(Clone, Debug)]
+struct Udp {
+    /// Empty if the interval is told.
+    rate: Vec<Rate>,
+    ecn: Vec<Ecn>,
+    count: Vec<u32>,
+}
+
+/// A trace, which begins again after its end or does not.
+#[derive(Clone, Debug)]
+struct Repeated {
+    trace: Trace,
+    repeats: bool,
+    /// Where it stands.
+    line: Option<usize>,
 }
 
 /// What the command line says instead of the file. Empty lists say nothing.
@@ -76,6 +103,9 @@ pub struct Variant {
     pub scenario: Scenario,
 }
 
+/// No trace is larger: ten million lines.
+const MOST_TRACE_BYTES: u64 = 100 << 20;
+
 /// More would hardly be meant, and never be read.
 const MOST_VARIANTS: usize = 10_000;
 
@@ -100,13 +130,21 @@ impl Plan {
     /// # Errors
     /// As [`parse`](Self::parse); what is wrong with an override names its option.
     pub fn parse_with(source: &str, overrides: &Overrides) -> Result<Self, PlanError> {
-        let mut plan = Self::read(source)?;
+        Self::parse_in(Path::new(""), source, overrides)
+    }
+
+    /// The same, of a file in `folder`: the names of other files in it start there.
+    ///
+    /// # Errors
+    /// As [`parse_with`](Self::parse_with), and if a file that it names cannot be read.
+    pub fn parse_in(folder: &Path, source: &str, overrides: &Overrides) -> Result<Self, PlanError> {
+        let mut plan = Self::read(source, folder)?;
         plan.apply(overrides)?;
         plan.check()?;
         Ok(plan)
     }
 
-    fn read(source: &str) -> Result<Self, PlanError> {
+    fn read(source: &str, folder: &Path) -> Result<Self, PlanError> {
         let document = parse(source)?;
         let lines = RefCell::new(Lines::new());
         let mut top = Table::top(source, document.get_ref(), &lines);
@@ -121,6 +159,7 @@ impl Plan {
 
         let link = &mut base.link;
         let (mut rate, mut rtt, mut qdisc, mut loss, mut mtu, mut tunnel) = Default::default();
+        let mut traces = [None, None];
         if let Some(mut table) = top.table("link")? {
             rate = values(table.list("rate", word)?);
             rtt = values(table.list("rtt", word)?);
@@ -140,7 +179,14 @@ impl Plan {
             loss = values(table.list("loss", word)?);
             mtu = values(table.list("mtu", number(MTUS))?);
             tunnel = values(table.list("tunnel", boolean)?);
-            link.step = table.tables("step")?.into_iter().map(step).collect::<Result<_, _>>()?;
+            link.step = all(table.tables("step")?, step)?;
+            traces[0] = trace(&mut table, folder, !rate.is_empty() || !link.step.is_empty())?;
+            link.before = all(table.tables("before")?, element)?;
+            link.behind = all(table.tables("behind")?, element)?;
+            if let Some(up) = table.table("up")? {
+                let (up, upwards) = up_link(up, folder)?;
+                (link.up, traces[1]) = (Some(up), upwards);
+            }
             table.finish()?;
         }
         let (mut sender_qdisc, mut gso, mut read_interval) = Default::default();
@@ -153,14 +199,18 @@ impl Plan {
             read_interval = values(table.list("read_interval", word)?);
             table.finish()?;
         }
-        let groups = top.tables("flow")?.into_iter().map(flows).collect::<Result<Vec<_>, _>>()?;
-        let probes = top.tables("probe")?.into_iter().map(probe).collect::<Result<Vec<_>, _>>()?;
+        let groups = all(top.tables("flow")?, flows)?;
+        let streams = all(top.tables("udp")?, udp)?;
+        let probes = all(top.tables("probe")?, probe)?;
         top.finish()?;
 
         let mut flows: Vec<Flows> = base.flow.iter().map(Flows::of).collect();
-        if !groups.is_empty() {
+        // Whoever says what there is means that and no more.
+        if !groups.is_empty() || !streams.is_empty() {
             (base.flow, flows) = groups.into_iter().unzip();
         }
+        let (streams, udp) = streams.into_iter().unzip();
+        base.udp = streams;
         if !probes.is_empty() {
             base.probe = probes;
         }
@@ -178,6 +228,8 @@ impl Plan {
             gso: list_or(gso, &base.sender.gso),
             read_interval: list_or(read_interval, &base.receiver.read_interval),
             flows,
+            udp,
+            traces,
             base,
             options: Vec::new(),
             lines: lines.into_inner(),
@@ -192,8 +244,22 @@ impl Plan {
             let message = format!("{count} combinations; a plan has at most {MOST_VARIANTS}");
             return Err(PlanError::on_line(None, message));
         }
+        self.check_traces()?;
         for (_, setup) in self.setups() {
             Scenario::try_from(setup).map_err(|error| self.blame(&error))?;
+        }
+        Ok(())
+    }
+
+    fn check_traces(&self) -> Result<(), PlanError> {
+        for Repeated { trace, repeats, line } in self.traces.iter().flatten() {
+            if trace.steps(self.base.duration, *repeats).is_none() {
+                let message = format!(
+                    "trace: more than {MOST_STEPS} changes of the rate in {}",
+                    Exact(self.base.duration)
+                );
+                return Err(PlanError::on_line(*line, message));
+            }
         }
         Ok(())
     }
@@ -216,6 +282,9 @@ impl Plan {
         let options = &mut self.options;
         put_all(options, ("qdisc", "link.qdisc"), qdisc, &mut self.qdisc)?;
         put_all(options, ("rate", "link.rate"), rate, &mut self.rate)?;
+        if !rate.is_empty() {
+            self.traces[0] = None;
+        }
         put_all(options, ("rtt", "link.rtt"), rtt, &mut self.rtt)?;
         if !rtt.is_empty() {
             self.base.link.forward = Duration::ZERO;
@@ -242,7 +311,9 @@ impl Plan {
             .flows
             .iter()
             .flat_map(|flows| [flows.cc.len(), flows.count.len(), flows.ecn.len().max(1)]);
-        link.into_iter().chain(ends).chain(flows).fold(1, usize::saturating_mul)
+        let udp =
+            self.udp.iter().flat_map(|udp| [udp.rate.len().max(1), udp.ecn.len(), udp.count.len()]);
+        link.into_iter().chain(ends).chain(flows).chain(udp).fold(1, usize::saturating_mul)
     }
 
     /// One scenario for each combination of the values that are lists, those that are written last changing fastest.
@@ -271,6 +342,13 @@ impl Plan {
             group.count = flows.count[0];
             group.ecn = flows.ecn.first().copied().unwrap_or(false);
         }
+        for (group, udp) in base.udp.iter_mut().zip(&self.udp) {
+            (group.ecn, group.count) = (udp.ecn[0], udp.count[0]);
+            if let Some(rate) = udp.rate.first() {
+                group.interval = UdpGroup::interval_for(*rate, group.packet);
+            }
+        }
+        self.play_traces(&mut base);
         let mut drafts = vec![(Vec::new(), base)];
         vary(&mut drafts, "rate", &self.rate, |s, v| s.link.rate = *v, Word::write);
         vary(&mut drafts, "rtt", &self.rtt, |s, v| s.link.rtt = *v, Word::write);
@@ -298,11 +376,41 @@ impl Plan {
             if flows.ecn.is_empty() {
                 for (_, setup) in &mut drafts {
                     let flow = &mut setup.flow[group];
-                    flow.ecn = flow.cc.needs_ecn();
+                    flow.ecn = flow.cc.needs_ecn() || flow.ect1;
                 }
             }
         }
+        for (group, udp) in self.udp.iter().enumerate() {
+            let called = |what: &str| match self.udp.len() {
+                1 => format!("udp {what}"),
+                _ => format!("udp {what} {}", group + 1),
+            };
+            let set = |s: &mut Setup, v: &Rate| {
+                let udp = &mut s.udp[group];
+                udp.interval = UdpGroup::interval_for(*v, udp.packet);
+            };
+            vary(&mut drafts, &called("rate"), &udp.rate, set, Word::write);
+            let set = |s: &mut Setup, v: &Ecn| s.udp[group].ecn = *v;
+            vary(&mut drafts, &called("ecn"), &udp.ecn, set, Word::write);
+            let set = |s: &mut Setup, v: &u32| s.udp[group].count = *v;
+            vary(&mut drafts, &called("count"), &udp.count, set, u32::to_string);
+        }
         drafts
+    }
+
+    /// Puts the rates of traces where rates are.
+    fn play_traces(&self, setup: &mut Setup) {
+        let steps = |repeated: &Option<Repeated>| {
+            let Repeated { trace, repeats, .. } = repeated.as_ref()?;
+            trace.steps(setup.duration, *repeats)
+        };
+        let [down, up] = self.traces.each_ref().map(steps);
+        if let Some((rate, steps)) = down {
+            (setup.link.rate, setup.link.step) = (rate, steps);
+        }
+        if let (Some(link), Some((rate, steps))) = (&mut setup.link.up, up) {
+            (link.rate, link.step) = (Some(rate), steps);
+        }
     }
 }
 
@@ -382,6 +490,123 @@ fn list_or<T: Clone>(given: Vec<T>, default: &T) -> Vec<T> {
     if given.is_empty() { vec![default.clone()] } else { given }
 }
 
+fn all<'a, 'i, T>(
+    tables: Vec<Table<'a, 'i>>,
+    read: impl Fn(Table<'a, 'i>) -> Result<T, PlanError>,
+) -> Result<Vec<T>, PlanError> {
+    tables.into_iter().map(read).collect()
+}
+
+/// The keys of a trace; `has_rates` if the rates are told otherwise.
+fn trace(
+    table: &mut Table<'_, '_>,
+    folder: &Path,
+    has_rates: bool,
+) -> Result<Option<Repeated>, PlanError> {
+    let (name, repeats) = (table.one("trace", text)?, table.one("trace_repeats", boolean)?);
+    let Some(Placed { value: name, offset }) = name else {
+        return match repeats {
+            Some(Placed { offset, .. }) => {
+                Err(table.error(offset, "trace_repeats needs a trace = \"FILE\""))
+            }
+            None => Ok(None),
+        };
+    };
+    if has_rates {
+        return Err(table.error(offset, "give either a trace, or a rate and its steps"));
+    }
+    let wrong =
+        |what: &dyn std::fmt::Display| table.error(offset, format!("trace {name:?}: {what}"));
+    let mut contents = String::new();
+    let file = File::open(folder.join(&name)).map_err(|error| wrong(&error))?;
+    let is_file = file.metadata().map_err(|error| wrong(&error))?.is_file();
+    if !is_file {
+        return Err(wrong(&"it is no file"));
+    }
+    let read = file.take(MOST_TRACE_BYTES).read_to_string(&mut contents);
+    read.map_err(|error| wrong(&error))?;
+    let trace = Trace::read(&contents)
+        .map_err(|(line, what)| wrong(&format_args!("line {line}: {what}")))?;
+    let line = Some(table.line(offset));
+    Ok(Some(Repeated { trace, repeats: repeats.is_none_or(|repeats| repeats.value), line }))
+}
+
+fn up_link(
+    mut table: Table<'_, '_>,
+    folder: &Path,
+) -> Result<(UpLink, Option<Repeated>), PlanError> {
+    let mut up = UpLink {
+        rate: table.one("rate", word)?.map(|rate| rate.value),
+        qdisc: table.one("qdisc", word)?.map(|qdisc| qdisc.value),
+        ..UpLink::default()
+    };
+    set(&mut up.loss, table.one("loss", word)?);
+    up.step = all(table.tables("step")?, step)?;
+    let trace = trace(&mut table, folder, up.rate.is_some() || !up.step.is_empty())?;
+    up.before = all(table.tables("before")?, element)?;
+    up.behind = all(table.tables("behind")?, element)?;
+    table.finish()?;
+    Ok((up, trace))
+}
+
+fn element(mut table: Table<'_, '_>) -> Result<Element, PlanError> {
+    fn value<T>(placed: Option<Placed<T>>) -> Option<T> {
+        placed.map(|placed| placed.value)
+    }
+    let fields = Fields {
+        delay: value(table.one("delay", word)?),
+        jitter: value(table.one("jitter", word)?),
+        reorder: value(table.one("reorder", boolean)?),
+        loss: value(table.one("loss", word)?),
+        duplicate: value(table.one("duplicate", word)?),
+        rate: value(table.one("rate", word)?),
+        qdisc: value(table.one("qdisc", word)?),
+        mtu: value(table.one("mtu", number(MTUS))?),
+        icmp: value(table.one("icmp", boolean)?),
+        bleach: value(table.one("bleach", boolean)?),
+        police: value(table.one("police", word)?),
+        burst: value(table.one("burst", word)?),
+    };
+    let element = Element::try_from(fields).map_err(|what| table.error(table.offset(), what));
+    table.finish()?;
+    element
+}
+
+fn udp(mut table: Table<'_, '_>) -> Result<(UdpGroup, Udp), PlanError> {
+    let kind: UdpKind = table.one("kind", word)?.map(|kind| kind.value).unwrap_or_default();
+    let (usual, every) = kind.pattern();
+    let packet = table.one("packet", number(1..=*MTUS.end()))?;
+    let rate = values(table.list("rate", word)?);
+    let interval = table.one("interval", word)?;
+    let ecn = values(table.list("ecn", word)?);
+    let count = values(table.list("count", number(1..=*FLOWS.end()))?);
+    let direction = table.one("direction", word)?;
+    let (start, stop) = (table.one("start", word)?, table.one("stop", word)?);
+    let offset = table.offset();
+    let two = interval.as_ref().filter(|_| !rate.is_empty()).map(|interval| {
+        table.error(interval.offset, "give either a rate or an interval between packets")
+    });
+    let needs = "udp needs a rate, such as rate = \"2mbit\", an interval between packets, or a kind that has one: voice, game";
+    let incomplete = table.error(offset, needs);
+    table.finish()?;
+    if let Some(two) = two {
+        return Err(two);
+    }
+    let packet = packet.map_or(usual, |packet| packet.value);
+    let mut group = UdpGroup { kind, packet, ..UdpGroup::default() };
+    match (interval, every) {
+        (Some(interval), _) => group.interval = interval.value,
+        (None, Some(every)) if rate.is_empty() => group.interval = every,
+        (None, _) if rate.is_empty() => return Err(incomplete),
+        (None, _) => {}
+    }
+    set(&mut group.direction, direction);
+    set(&mut group.start, start);
+    group.stop = stop.map(|stop| stop.value);
+    let (ecn, count) = (list_or(ecn, &group.ecn), list_or(count, &group.count));
+    Ok((group, Udp { rate, ecn, count }))
+}
+
 fn step(mut table: Table<'_, '_>) -> Result<RateStep, PlanError> {
     let (at, rate) = (table.one("at", word)?, table.one("rate", word)?);
     let message = "a step of the rate needs both: at = \"10s\", rate = \"20mbit\"";
@@ -396,7 +621,11 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), PlanError> {
     let cc = values(table.list("cc", word)?);
     let count = values(table.list("count", number(FLOWS))?);
     let ecn = values(table.list("ecn", boolean)?);
-    let size = table.one("size", word::<Bytes>)?;
+    let (ect1, direction) = (table.one("ect1", boolean)?, table.one("direction", word)?);
+    let (size, every) = (table.one("size", word)?, table.one("every", word)?);
+    let arrivals = table.one("arrivals", word)?;
+    let read_interval = table.one("read_interval", word)?;
+    let receive_buffer = table.one("receive_buffer", word)?;
     let (start, stop) = (table.one("start", word)?, table.one("stop", word)?);
     let (spacing, extra_rtt) = (table.one("spacing", word)?, table.one("extra_rtt", word)?);
     let message = "a flow needs a congestion control, such as cc = \"cubic\"";
@@ -405,6 +634,12 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), PlanError> {
     let Some(first) = cc.first() else { return Err(incomplete) };
     let mut group = FlowGroup::of(*first);
     group.size = size.map(|size| size.value);
+    group.every = every.map(|every| every.value);
+    group.read_interval = read_interval.map(|interval| interval.value);
+    group.receive_buffer = receive_buffer.map(|buffer| buffer.value);
+    set(&mut group.ect1, ect1);
+    set(&mut group.direction, direction);
+    set(&mut group.arrivals, arrivals);
     set(&mut group.start, start);
     set(&mut group.spacing, spacing);
     set(&mut group.extra_rtt, extra_rtt);

@@ -183,6 +183,11 @@ impl<'a, 'i> Table<'a, 'i> {
         }
     }
 
+    /// The line of a place.
+    pub(crate) fn line(&self, offset: usize) -> usize {
+        line_of(self.source, offset)
+    }
+
     /// Where the table stands.
     pub(crate) fn offset(&self) -> usize {
         self.offset

@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::bounds::{self, ScenarioError};
 use crate::congestion::CongestionControl;
 use crate::loss::Loss;
+use crate::path::{Direction, Element, UpLink};
+use crate::traffic::{Arrivals, Size, UdpGroup};
 use crate::words::{Word, known, optional_word, word};
 
 /// How much later than it wanted a program wakes that sleeps, in every world: Linux's default (`PR_SET_TIMERSLACK`, prctl(2)).
@@ -77,8 +79,8 @@ impl Deref for Scenario {
     }
 }
 
-/// What a [`Scenario`] is made of. A dumbbell: flows and probes from senders of their own, across one bottleneck, to one
-/// receiver.
+/// What a [`Scenario`] is made of: flows, streams of UDP and probes from senders of their own to one receiver, across a path whose
+/// bottleneck has the queue under test; and some the other way.
 ///
 /// The default is 40 s of one CUBIC flow and an `ssh` probe over 50 Mbit/s and 50 ms, through `dualpi2`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -100,6 +102,9 @@ pub struct Setup {
     pub receiver: ReceiverSide,
     /// Groups of flows.
     pub flow: Vec<FlowGroup>,
+    /// Groups of UDP streams.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub udp: Vec<UdpGroup>,
     /// Probes.
     pub probe: Vec<ProbeGroup>,
     /// The interval of the time series.
@@ -124,6 +129,7 @@ impl Default for Setup {
             sender: SenderSide::default(),
             receiver: ReceiverSide::default(),
             flow: vec![FlowGroup::of(Algorithm::Cubic)],
+            udp: Vec::new(),
             probe: vec![ProbeGroup::default()],
             interval: DEFAULT_INTERVAL,
             tick: DEFAULT_TICK,
@@ -191,6 +197,15 @@ pub struct Link {
     /// Other rates that it has later, in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub step: Vec<RateStep>,
+    /// What packets pass before the queue, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Element>,
+    /// What packets pass behind the queue and its loss, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub behind: Vec<Element>,
+    /// What packets pass the other way; without it that way only delays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<UpLink>,
 }
 
 impl Link {
@@ -224,6 +239,9 @@ impl Default for Link {
             mtu: 1500,
             tunnel: false,
             step: Vec::new(),
+            before: Vec::new(),
+            behind: Vec::new(),
+            up: None,
         }
     }
 }
@@ -265,13 +283,26 @@ pub struct FlowGroup {
     pub count: u32,
     /// Whether they ask for ECN.
     pub ecn: bool,
+    /// Whether their packets are ECT(1) and not ECT(0) where ECN is agreed on, whatever their congestion control is (the experiment
+    /// of RFC 9332 §4.2).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ect1: bool,
+    /// Which way their data go.
+    #[serde(default, skip_serializing_if = "Direction::is_down", with = "word")]
+    pub direction: Direction,
     /// Bytes to send; no end without.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
-    pub size: Option<Bytes>,
+    pub size: Option<Size>,
+    /// How long after one transfer of that size the next is due on the same connection; without it there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
+    pub every: Option<Duration>,
     /// When the first of them starts.
     #[serde(default, skip_serializing_if = "Duration::is_zero", with = "word")]
     pub start: Duration,
-    /// How far apart they start.
+    /// Whether they start evenly or at random.
+    #[serde(default, skip_serializing_if = "Arrivals::is_even", with = "word")]
+    pub arrivals: Arrivals,
+    /// How far apart they start, or the mean of that.
     #[serde(
         default = "default_spacing",
         skip_serializing_if = "is_default_spacing",
@@ -284,6 +315,12 @@ pub struct FlowGroup {
     /// When they have nothing more to send; no end without.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
     pub stop: Option<Duration>,
+    /// How often their receivers read; that of [`ReceiverSide`] without.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
+    pub read_interval: Option<Duration>,
+    /// The size of their receivers' buffers as programs ask for it (`SO_RCVBUF`, which Linux doubles); without it Linux tunes it.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
+    pub receive_buffer: Option<Bytes>,
 }
 
 impl FlowGroup {
@@ -296,18 +333,32 @@ impl FlowGroup {
             cc,
             count: 1,
             ecn,
+            ect1: false,
+            direction: Direction::Down,
             size: None,
+            every: None,
             start: Duration::ZERO,
+            arrivals: Arrivals::Even,
             spacing: FLOW_SPACING,
             extra_rtt: Duration::ZERO,
             stop: None,
+            read_interval: None,
+            receive_buffer: None,
         }
     }
 
-    /// When the last of them starts.
+    /// When the last of them starts, which are the group of a number.
     #[must_use]
-    pub fn last_start(&self) -> Duration {
-        self.start.saturating_add(self.spacing.saturating_mul(self.count.saturating_sub(1)))
+    pub fn last_start(&self, number: usize) -> Duration {
+        match self.arrivals {
+            Arrivals::Even => {
+                let others = self.count.saturating_sub(1);
+                self.start.saturating_add(self.spacing.saturating_mul(others))
+            }
+            Arrivals::Poisson => {
+                self.transfers(number).last().map_or(self.start, |transfer| transfer.start)
+            }
+        }
     }
 }
 

@@ -4,7 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use dualq_scenario::{Algorithm, CongestionControl, Overrides, Plan, Scenario, Setup};
+use dualq_scenario::{
+    Algorithm, Arrivals, CongestionControl, Direction, Element, Overrides, Plan, Scenario, Setup,
+    Variant,
+};
+use dualq_units::{Ecn, Rate};
 
 #[test]
 fn what_a_plan_leaves_open_has_a_default() {
@@ -78,7 +82,7 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ),
         (
             "[link]\nzzz = 1",
-            "line 2: unknown key \"link.zzz\"; known are forward, loss, mtu, qdisc, rate, reverse, rtt, step, tunnel",
+            "line 2: unknown key \"link.zzz\"; known are before, behind, forward, loss, mtu, qdisc, rate, reverse, rtt, step, trace, trace_repeats, tunnel, up",
         ),
         ("[link]\nrate = '0mbit'", "line 2: link.rate: 0bit is out of bounds; give 1Kbit to 1Tbit"),
         ("[link]\nrate = 50", "line 2: link.rate: write it as a string, in quotes"),
@@ -132,6 +136,59 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "duration = '10s'\nwarmup = '1s'\n[[flow]]\ncc = 'bbr'\ncount = 3\nspacing = '5s'",
             "line 5: flow.count: 3 flows start 5s apart, the last of them at 10s, and all is over at 10s",
         ),
+        (
+            "[link.up]\nqdisc = 'pfifo'",
+            "line 1: link.up.rate: a queue needs a rate: rate = \"10mbit\"",
+        ),
+        (
+            "[link.up]\nrate = '5mbit'\ntrace = 'up.trace'",
+            "line 3: give either a trace, or a rate and its steps",
+        ),
+        ("[link]\ntrace_repeats = true", "line 2: trace_repeats needs a trace = \"FILE\""),
+        (
+            "[link]\ntrace = 'no/such.trace'",
+            "line 2: trace \"no/such.trace\": No such file or directory (os error 2)",
+        ),
+        (
+            "[[link.behind]]\ndelay = '5ms'\nloss = '1%'",
+            "line 1: an element of a path has exactly one of delay, loss, duplicate, rate, mtu, bleach, police",
+        ),
+        (
+            "[[link.behind]]\ndealy = '5ms'",
+            "line 2: unknown key \"link.behind.dealy\"; did you mean \"delay\"?",
+        ),
+        (
+            "[[link.up.before]]\ndelay = '5ms'\njitter = '6ms'",
+            "line 3: link.up.before.jitter: 6ms is more than the delay itself, 5ms",
+        ),
+        (
+            "[[flow]]\ncc = 'cubic'\necn = false\nect1 = true",
+            "line 4: flow.ect1: ECT(1) is for flows that ask for ECN: ecn = true",
+        ),
+        (
+            "[[flow]]\ncc = 'cubic'\nevery = '4s'",
+            "line 1: flow.size: what is sent again and again needs a size: size = \"1mb\"",
+        ),
+        (
+            "[[flow]]\ncc = 'cubic'\nsize = 'web'",
+            "line 3: flow.size: \"web\" is not a size: a number and b, kb, mb or gb (powers of 1024), such as 64kb, a range such as 10kb..2mb, or web-search or data-mining",
+        ),
+        (
+            "[[udp]]\npacket = 200",
+            "line 1: udp needs a rate, such as rate = \"2mbit\", an interval between packets, or a kind that has one: voice, game",
+        ),
+        (
+            "[[udp]]\nkind = 'voice'\npacket = 2000",
+            "line 3: udp.packet: give a whole number from 29 to 1500",
+        ),
+        (
+            "[[udp]]\nrate = '1mbit'\necn = 'ect2'",
+            "line 3: udp.ecn: unknown ECN codepoint \"ect2\"; did you mean \"ect0\"? known are not-ect, ect0, ect1",
+        ),
+        (
+            "[[udp]]\nrate = '1mbit'\ninterval = '1ms'",
+            "line 3: give either a rate or an interval between packets",
+        ),
         ("flow = 3", "line 1: flow must be an array of tables, [[flow]]"),
     ] {
         assert_eq!(Plan::parse(source).unwrap_err().to_string(), message);
@@ -155,6 +212,107 @@ fn a_scenario_goes_through_json() {
     let scenario = &plan.variants()[0].scenario;
     let json = serde_json::to_string(scenario).unwrap();
     assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), *scenario);
+}
+
+/// All of the language in one file, and each part of it where it belongs.
+#[test]
+fn paths_and_traffic() {
+    let source = "
+        [link]
+        rtt = '30ms'
+        qdisc = ['fq_codel', 'dualpi2']
+        before = [{ police = '80mbit', burst = '64kb' }, { bleach = true }]
+        behind = [{ rate = '100mbit', qdisc = 'pfifo limit 50' }, { delay = '5ms', jitter = '2ms', reorder = false }]
+        [link.up]
+        rate = '10mbit'
+        loss = '0.1%'
+        behind = [{ mtu = 1400, icmp = false }, { duplicate = '1%' }, { loss = '2%' }]
+        [[link.up.step]]
+        at = '20s'
+        rate = '5mbit'
+        [[flow]]
+        cc = 'cubic'
+        ect1 = true
+        direction = 'up'
+        receive_buffer = '1mb'
+        read_interval = '10ms'
+        [[flow]]
+        cc = 'bbr'
+        count = 20
+        arrivals = 'poisson'
+        spacing = '1s'
+        size = '10kb..2mb'
+        [[flow]]
+        cc = 'bbr'
+        size = '2mb'
+        every = '4s'
+        [[udp]]
+        kind = 'voice'
+        direction = 'up'
+        [[udp]]
+        rate = ['6mbit', '12mbit']
+        ecn = 'ect1'
+        packet = 1486
+    ";
+    let variants = Plan::parse(source).unwrap().variants();
+    assert_eq!(variants.len(), 4);
+    assert_eq!(
+        variants[1].settings,
+        [("qdisc", "fq_codel"), ("udp rate 2", "12Mbit")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    );
+    let scenario = &variants[1].scenario;
+    let up = scenario.link.up.as_ref().unwrap();
+    assert_eq!((up.rate, up.qdisc.as_ref()), (Some(Rate::from_mbit(10)), None));
+    assert_eq!(up.behind[0], Element::Mtu { mtu: 1400, icmp: false });
+    assert_eq!(scenario.link.before[1], Element::Bleach);
+    let [first, second, third] = &scenario.flow[..] else { panic!("{:?}", scenario.flow) };
+    assert!(first.ecn && first.ect1 && first.direction == Direction::Up);
+    assert_eq!((first.read_interval, third.every), (Some(ms(10)), Some(ms(4_000))));
+    assert_eq!((second.arrivals, second.transfers(1).count()), (Arrivals::Poisson, 20));
+    assert_eq!(scenario.udp[0].interval, ms(20));
+    assert_eq!((scenario.udp[1].interval, scenario.udp[1].ecn), (ms(1), Ecn::Ect1));
+    for Variant { scenario, .. } in &variants {
+        let json = serde_json::to_string(scenario).unwrap();
+        assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), *scenario);
+    }
+    // Whoever names streams of UDP only means these only.
+    assert!(Plan::parse("[[udp]]\nkind = 'game'").unwrap().variants()[0].scenario.flow.is_empty());
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// A trace becomes steps of the rate, to the end of the run, whichever that is.
+#[test]
+fn traces_become_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("train.trace"), "2\n4\n6\n8\n500\n").unwrap();
+    let parse = |source: &str, overrides: &Overrides| {
+        Plan::parse_in(folder.path(), source, overrides)
+            .map(|plan| plan.variants().remove(0).scenario)
+    };
+    let source =
+        "[link]\ntrace = 'train.trace'\n[link.up]\ntrace = 'train.trace'\ntrace_repeats = false";
+    let scenario = parse(source, &Overrides::default()).unwrap();
+    // 40 s of half a second each, with two rates.
+    assert_eq!(scenario.link.step.len(), 159);
+    assert_eq!(scenario.link.rate.as_bits_per_second(), 4 * 1514 * 800);
+    assert_eq!(scenario.link.up.as_ref().map(|up| up.step.len()), Some(1));
+    let shorter = Overrides { duration: Some("1s".to_owned()), ..Overrides::default() };
+    assert_eq!(parse(source, &shorter).unwrap().link.step.len(), 3);
+    let steady = Overrides { rate: vec!["5mbit".to_owned()], ..Overrides::default() };
+    assert!(parse(source, &steady).unwrap().link.step.is_empty());
+
+    fs::write(folder.path().join("broken.trace"), "5\nsecret\n").unwrap();
+    let error = parse("[link]\ntrace = 'broken.trace'", &Overrides::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 2: trace \"broken.trace\": line 2: a line of a trace is a time in whole milliseconds"
+    );
+    let error = parse("[link]\ntrace = '.'", &Overrides::default()).unwrap_err().to_string();
+    assert_eq!(error, "line 2: trace \".\": it is no file");
 }
 
 /// What is shipped is right, says what it shows, and where its figures come from.

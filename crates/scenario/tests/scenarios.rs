@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 fn document() -> Value {
     let setup = Setup {
         flow: vec![FlowGroup {
-            size: Some(Bytes(1_000_001)),
+            size: Some(Bytes(1_000_001).into()),
             start: Duration::from_secs(1),
             stop: Some(Duration::from_secs(9)),
             ..FlowGroup::of(Algorithm::Dctcp)
@@ -116,7 +116,7 @@ fn what_is_too_much_in_all_is_refused() {
     );
     assert_eq!(
         refused(Setup { flow: vec![flow; 250], ..Setup::default() }),
-        "probe: at most 250 groups of flows and probes, not 251"
+        "probe: at most 250 groups of flows, UDP and probes, not 251"
     );
     let busy = ProbeGroup {
         kind: ProbeKind::Ping,
@@ -221,7 +221,7 @@ proptest! {
             duration: duration.max(warmup) + Duration::from_millis(1),
             warmup: duration.min(warmup),
             interval: Duration::from_secs(5),
-            flow: vec![FlowGroup { size: size.map(Bytes), ..FlowGroup::of(cc) }],
+            flow: vec![FlowGroup { size: size.map(|size| Bytes(size).into()), ..FlowGroup::of(cc) }],
             ..Setup::default()
         };
         setup.probe[0].interval = Duration::from_secs(1);

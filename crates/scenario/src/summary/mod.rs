@@ -1,12 +1,19 @@
 //! How samples become the figures of an outcome: the same in every world, so that these can be compared.
 
+mod completions;
+mod udp;
+
 use std::time::Duration;
 
 use dualq_units::Ecn;
 use hdrhistogram::Histogram;
 
-use crate::outcome::{Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series};
+use crate::outcome::{
+    Completions, Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series,
+};
 use crate::scenario::Setup;
+
+pub use udp::{UDP_HEADERS, UdpRecord};
 
 /// How exact percentiles are.
 const DIGITS: u8 = 3;
@@ -99,7 +106,7 @@ impl SmoothedRtts {
 }
 
 /// Times that packets spent in the queue, those of ECN-capable packets apart from the others.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct QueueDelays {
     not_ect: Sojourns,
     ect: Sojourns,
@@ -112,10 +119,9 @@ struct Sojourns {
     longest_ns: u64,
 }
 
-impl Default for QueueDelays {
+impl Default for Sojourns {
     fn default() -> Self {
-        let none = Sojourns { nanos: histogram(LONGEST_NS), sum_ns: 0, longest_ns: 0 };
-        Self { not_ect: none.clone(), ect: none }
+        Self { nanos: histogram(LONGEST_NS), sum_ns: 0, longest_ns: 0 }
     }
 }
 
@@ -124,9 +130,7 @@ impl QueueDelays {
     #[inline]
     pub fn record(&mut self, nanos: u64, ecn: Ecn) {
         let of = if ecn == Ecn::NotEct { &mut self.not_ect } else { &mut self.ect };
-        of.nanos.saturating_record(nanos);
-        of.sum_ns += u128::from(nanos);
-        of.longest_ns = of.longest_ns.max(nanos);
+        of.record(nanos);
     }
 
     /// Fills in the figures that are made of them.
@@ -353,6 +357,13 @@ impl SeriesRecord {
 }
 
 impl Sojourns {
+    #[inline]
+    fn record(&mut self, nanos: u64) {
+        self.nanos.saturating_record(nanos);
+        self.sum_ns += u128::from(nanos);
+        self.longest_ns = self.longest_ns.max(nanos);
+    }
+
     fn summary(&self) -> Option<Delays> {
         let packets = self.nanos.len();
         let at =
@@ -372,9 +383,15 @@ impl Outcome {
     /// Fills in what follows from the groups of flows, and rounds their figures.
     pub fn summarise_flows(&mut self, scenario: &Setup) {
         self.goodput_mbit = thousandths(self.flow.iter().map(|flow| flow.total_mbit).sum());
-        for flow in &mut self.flow {
+        for (number, (flow, group)) in self.flow.iter_mut().zip(&scenario.flow).enumerate() {
             flow.total_mbit = thousandths(flow.total_mbit);
             flow.line_mbit = thousandths(flow.line_mbit);
+            if group.size.is_some_and(|size| !size.is_fixed()) || !group.arrivals.is_even() {
+                let sizes = group.transfers(number).filter_map(|transfer| transfer.size);
+                let took = flow.completion_s.iter().map(|took| took.map(Duration::from_secs_f64));
+                let transfers: Vec<_> = sizes.map(|size| size.0).zip(took).collect();
+                flow.completions = Completions::by_class(&transfers);
+            }
         }
         let groups = scenario.flow.iter().zip(&self.flow);
         let endless = groups.filter(|(group, _)| group.size.is_none());
@@ -429,7 +446,8 @@ mod tests {
     #[test]
     fn fairness_is_of_flows_without_a_size() {
         let cubic = FlowGroup::of(Algorithm::Cubic);
-        let short = FlowGroup { size: Some(Bytes(1_000_000)), ..FlowGroup::of(Algorithm::Cubic) };
+        let short =
+            FlowGroup { size: Some(Bytes(1_000_000).into()), ..FlowGroup::of(Algorithm::Cubic) };
         let setup =
             Setup { flow: vec![FlowGroup { count: 2, ..cubic }, short], ..Setup::default() };
         let of = |goodput_mbit: Vec<f64>| FlowOutcome { goodput_mbit, ..FlowOutcome::default() };

@@ -1,0 +1,62 @@
+//! How long transfers of different sizes took.
+
+use std::time::Duration;
+
+use super::millionths;
+use crate::outcome::Completions;
+
+/// Where classes of sizes begin, in bytes.
+const CLASSES: [u64; 5] = [0, 10_000, 100_000, 1_000_000, 10_000_000];
+
+impl Completions {
+    /// Summarises transfers, given with their bytes and, if they are done, the time that they took. Classes without any are left out.
+    #[must_use]
+    pub fn by_class(transfers: &[(u64, Option<Duration>)]) -> Vec<Self> {
+        let ends = CLASSES[1..].iter().copied().map(Some).chain([None]);
+        let class = |(from_bytes, below_bytes): (u64, Option<u64>)| {
+            let within = |bytes: u64| {
+                bytes >= from_bytes && below_bytes.is_none_or(|below_bytes| bytes < below_bytes)
+            };
+            let all = || transfers.iter().filter(|(bytes, _)| within(*bytes));
+            let mut took: Vec<f64> =
+                all().filter_map(|(_, took)| Some((*took)?.as_secs_f64())).collect();
+            took.sort_by(f64::total_cmp);
+            let count = took.len();
+            let at = |share: f64| {
+                let index = ((count as f64 * share) as usize).min(count.saturating_sub(1));
+                millionths(took.get(index).copied().unwrap_or_default())
+            };
+            Self {
+                from_bytes,
+                below_bytes,
+                transfers: all().count() as u64,
+                done: count as u64,
+                mean_s: millionths(took.iter().sum::<f64>() / count.max(1) as f64),
+                p50_s: at(0.5),
+                p95_s: at(0.95),
+                p99_s: at(0.99),
+                max_s: at(1.0),
+            }
+        };
+        CLASSES.into_iter().zip(ends).map(class).filter(|class| class.transfers > 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_transfer_has_one_class() {
+        let secs = |seconds| Some(Duration::from_secs(seconds));
+        let transfers =
+            [(9_999, secs(1)), (10_000, secs(2)), (99_999, secs(4)), (50_000_000, None)];
+        let classes = Completions::by_class(&transfers);
+        let counts = |of: fn(&Completions) -> u64| classes.iter().map(of).collect::<Vec<_>>();
+        assert_eq!(counts(|class| class.from_bytes), [0, 10_000, 10_000_000]);
+        assert_eq!(counts(|class| class.transfers), [1, 2, 1]);
+        assert_eq!(counts(|class| class.done), [1, 2, 0]);
+        assert_eq!((classes[1].mean_s, classes[1].p50_s, classes[1].max_s), (3.0, 4.0, 4.0));
+        assert_eq!(classes[2].below_bytes, None);
+    }
+}

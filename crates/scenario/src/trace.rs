@@ -1,0 +1,183 @@
+//! Links whose rate changes all the time: mahimahi's trace files (Netravali et al., USENIX ATC 2015). Each line is a time in whole
+//! milliseconds at which one packet of full size may leave; the last one says where the file begins again.
+
+use std::time::Duration;
+
+use dualq_units::Rate;
+
+use crate::scenario::RateStep;
+
+/// How long a rate lasts at least. Both worlds change a shaper's rate; neither has single opportunities.
+const STEP_MS: u64 = 10;
+/// What may leave at an opportunity, Ethernet header included.
+const OPPORTUNITY: u64 = 1514;
+/// More would hardly be meant, and take long to read.
+const MOST_LINES: usize = 10_000_000;
+/// No trace makes more steps than this.
+pub(crate) const MOST_STEPS: usize = 1_000_000;
+
+/// The rates that a trace offers, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Trace {
+    /// For how long each lasts.
+    rates: Vec<(Duration, Rate)>,
+}
+
+impl Trace {
+    /// Reads a file. An error has the line, from 1, and what is wrong with it.
+    pub(crate) fn read(text: &str) -> Result<Self, (usize, String)> {
+        let mut times: Vec<u64> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let wrong = |what: &str| Err((number, what.to_owned()));
+            let Ok(time) = line.parse::<u32>() else {
+                return wrong("a line of a trace is a time in whole milliseconds");
+            };
+            if times.last().is_some_and(|last| u64::from(time) < *last) {
+                return wrong("the times of a trace do not fall");
+            }
+            if times.len() == MOST_LINES {
+                return wrong("a trace has at most ten million lines");
+            }
+            times.push(time.into());
+        }
+        match times.last() {
+            None => Err((1, "a trace has at least one line".to_owned())),
+            Some(0) => Err((1, "a trace lasts at least a millisecond".to_owned())),
+            Some(_) => Ok(Self { rates: rates(&times) }),
+        }
+    }
+
+    /// The rate at the start, and all later ones up to `end`. The trace begins again after its end if it `repeats`; else its last rate
+    /// stays. None if there are too many.
+    pub(crate) fn steps(&self, end: Duration, repeats: bool) -> Option<(Rate, Vec<RateStep>)> {
+        let mut steps: Vec<RateStep> = Vec::new();
+        let mut at = Duration::ZERO;
+        while at < end {
+            for (length, rate) in &self.rates {
+                if steps.last().is_none_or(|step| step.rate != *rate) && at < end {
+                    steps.push(RateStep { at, rate: *rate });
+                }
+                at += *length;
+            }
+            if steps.len() > MOST_STEPS {
+                return None;
+            }
+            if !repeats {
+                break;
+            }
+        }
+        let first = self.rates[0].1;
+        Some((first, steps.into_iter().skip(1).collect()))
+    }
+}
+
+/// Turns opportunities into rates, each of which lasts for at least one of them: a shaper counts in bytes that it has sent, so that no
+/// rate can be none. A time without any has one of those behind it.
+fn rates(times: &[u64]) -> Vec<(Duration, Rate)> {
+    let end_ms = times.last().copied().unwrap_or_default();
+    // How many milliseconds have how many opportunities.
+    let mut steps: Vec<(u64, u64)> = Vec::new();
+    let mut times = times.iter().peekable();
+    // Milliseconds so far without an opportunity.
+    let mut idle_ms = 0;
+    for start_ms in (0..end_ms).step_by(STEP_MS as usize) {
+        let stop_ms = (start_ms + STEP_MS).min(end_ms);
+        let mut count = 0;
+        // What is due at the very end belongs to the last step.
+        while times.next_if(|time| **time < stop_ms || stop_ms == end_ms).is_some() {
+            count += 1;
+        }
+        if count > 0 && idle_ms > 0 {
+            steps.push((idle_ms, 1));
+            (idle_ms, count) = (0, count - 1);
+        }
+        if count == 0 {
+            idle_ms += stop_ms - start_ms;
+        } else {
+            steps.push((stop_ms - start_ms, count));
+        }
+    }
+    // The last opportunity was needed before.
+    if let Some((length_ms, _)) = steps.last_mut() {
+        *length_ms += idle_ms;
+    }
+    let mut rates: Vec<(Duration, Rate)> = Vec::new();
+    for (length_ms, count) in steps {
+        let bits = count * OPPORTUNITY * 8 * 1000 / length_ms;
+        let rate = Rate::from_bits_per_second(bits.max(1));
+        let length = Duration::from_millis(length_ms);
+        match rates.last_mut() {
+            Some((before, same)) if *same == rate => *before += length,
+            _ => rates.push((length, rate)),
+        }
+    }
+    rates
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// How many bytes a trace offers in a round.
+    fn offered(trace: &Trace) -> u64 {
+        let bits = |(length, rate): &(Duration, Rate)| {
+            length.as_secs_f64() * rate.as_bits_per_second() as f64
+        };
+        (trace.rates.iter().map(bits).sum::<f64>() / 8.0).round() as u64
+    }
+
+    #[test]
+    fn one_packet_a_millisecond_is_twelve_megabits() {
+        let text: String = (1..=100).map(|ms| format!("{ms}\n")).collect();
+        let trace = Trace::read(&text).unwrap();
+        let (rate, steps) = trace.steps(Duration::from_secs(1), true).unwrap();
+        // The first ten milliseconds have nine opportunities, the last eleven.
+        assert_eq!(rate.as_bits_per_second(), 9 * 1514 * 800);
+        assert_eq!(steps[0].at, Duration::from_millis(10));
+        assert_eq!(steps[0].rate.as_bits_per_second(), 12_112_000);
+        assert_eq!(offered(&trace), 100 * 1514);
+    }
+
+    #[test]
+    fn an_outage_is_one_opportunity_long() {
+        let trace = Trace::read("# a train in a tunnel\n5\n500\n500\n500\n510\n").unwrap();
+        let (_, steps) = trace.steps(Duration::from_secs(1), false).unwrap();
+        assert_eq!(steps[0].at, Duration::from_millis(10));
+        assert_eq!(steps[0].rate.as_bits_per_second(), 1514 * 8 * 1000 / 490);
+        assert_eq!(steps[1].at, Duration::from_millis(500));
+        assert_eq!(steps[1].rate.as_bits_per_second(), 3 * 1514 * 800);
+        assert_eq!(steps.len(), 2);
+    }
+
+    #[test]
+    fn it_begins_again() {
+        let trace = Trace::read("5\n12\n13\n20\n").unwrap();
+        let (_, steps) = trace.steps(Duration::from_millis(60), true).unwrap();
+        let at: Vec<u128> = steps.iter().map(|step| step.at.as_millis()).collect();
+        assert_eq!(at, [10, 20, 30, 40, 50]);
+    }
+
+    #[test]
+    fn what_is_no_trace_is_refused_with_its_line() {
+        for (text, line) in [("", 1), ("0\n", 1), ("1\nfoo\n", 2), ("5\n\n4\n", 3), ("-1", 1)] {
+            assert_eq!(Trace::read(text).unwrap_err().0, line, "{text:?}");
+        }
+    }
+
+    proptest! {
+        /// Within the rounding of rates to whole bits.
+        #[test]
+        fn nothing_is_lost_or_won(gaps in prop::collection::vec(0..400_u64, 1..60)) {
+            let times = gaps.iter().scan(1, |time, gap| { *time += gap; Some(*time) });
+            let text: String = times.map(|ms| format!("{ms}\n")).collect();
+            let offered = offered(&Trace::read(&text).unwrap());
+            prop_assert!(offered.abs_diff(gaps.len() as u64 * OPPORTUNITY) <= 5, "{offered:?}");
+        }
+    }
+}
