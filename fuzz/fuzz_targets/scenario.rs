@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use dualq_scenario::{Plan, Scenario};
+use dualq_scenario::{Plan, Scenario, UdpGroup};
 use libfuzzer_sys::fuzz_target;
 
 /// A run of more packets, samples or flows than this takes too long here.
@@ -10,12 +10,15 @@ const MOST: u128 = 3_000;
 
 fn is_small(scenario: &Scenario) -> bool {
     let nanos = scenario.duration.as_nanos();
-    let packets = u128::from(scenario.link.highest_rate().as_bits_per_second()) * nanos / 4_000_000_000_000;
+    let packets =
+        u128::from(scenario.link.highest_rate().as_bits_per_second()) * nanos / 4_000_000_000_000;
     let probes = scenario.probe.iter().map(|probe| nanos / probe.interval.as_nanos()).sum::<u128>();
     let flows = scenario.flow.iter().map(|group| u128::from(group.count)).sum::<u128>();
+    let udp = |group: &UdpGroup| nanos / group.interval.as_nanos() * u128::from(group.count);
+    let datagrams = scenario.udp.iter().map(udp).sum::<u128>();
     let intervals = nanos / scenario.interval.as_nanos();
     let updates = nanos / 1_000_000;
-    packets + probes + flows * 10 + intervals + updates <= MOST
+    packets + probes + datagrams + flows * 10 + intervals + updates <= MOST
 }
 
 fn run(scenario: &Scenario) {

@@ -35,4 +35,5 @@ pub use scenario::{
     FLOW_SPACING, FlowGroup, Link, PROBE_BYTES, ProbeGroup, ProbeKind, RTT_SAMPLE_INTERVAL,
     RateStep, ReceiverSide, SEGMENT_HEADERS, Scenario, SenderSide, Setup, TIMER_SLACK,
 };
+pub use trace::{Trace, TraceError, TraceFault};
 pub use traffic::{Arrivals, Distribution, Size, Transfer, UdpGroup, UdpKind};

@@ -525,8 +525,7 @@ fn trace(
     }
     let read = file.take(MOST_TRACE_BYTES).read_to_string(&mut contents);
     read.map_err(|error| wrong(&error))?;
-    let trace = Trace::read(&contents)
-        .map_err(|(line, what)| wrong(&format_args!("line {line}: {what}")))?;
+    let trace = Trace::read(&contents).map_err(|error| wrong(&error))?;
     let line = Some(table.line(offset));
     Ok(Some(Repeated { trace, repeats: repeats.is_none_or(|repeats| repeats.value), line }))
 }

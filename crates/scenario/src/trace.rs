@@ -17,43 +17,88 @@ const MOST_LINES: usize = 10_000_000;
 pub(crate) const MOST_STEPS: usize = 1_000_000;
 
 /// The rates that a trace offers, one after the other.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use dualq_scenario::Trace;
+///
+/// // One packet of full size each millisecond, and in the second ten milliseconds two.
+/// let text: String = (1..=10).chain((11..=20).flat_map(|ms| [ms, ms])).map(|ms| format!("{ms}\n")).collect();
+/// let (first, steps) = Trace::read(&text)?.steps(Duration::from_millis(20), true).expect("few steps");
+/// assert_eq!(first.as_bits_per_second(), 9 * 1514 * 800);
+/// assert_eq!((steps.len(), steps[0].at), (1, Duration::from_millis(10)));
+/// # Ok::<(), dualq_scenario::TraceError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Trace {
+pub struct Trace {
     /// For how long each lasts.
     rates: Vec<(Duration, Rate)>,
 }
 
+/// What is wrong with a trace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {wrong}")]
+pub struct TraceError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub wrong: TraceFault,
+}
+
+/// What may be wrong with a line of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceFault {
+    /// It is no number.
+    #[error("a line of a trace is a time in whole milliseconds")]
+    NoTime,
+    /// Its time is before that of the line before.
+    #[error("the times of a trace do not fall")]
+    Falling,
+    /// There are too many.
+    #[error("a trace has at most ten million lines")]
+    TooMany,
+    /// There is none.
+    #[error("a trace has at least one line")]
+    Empty,
+    /// The last time is zero.
+    #[error("a trace lasts at least a millisecond")]
+    NoLength,
+}
+
 impl Trace {
-    /// Reads a file. An error has the line, from 1, and what is wrong with it.
-    pub(crate) fn read(text: &str) -> Result<Self, (usize, String)> {
+    /// Reads the text of a trace.
+    ///
+    /// # Errors
+    /// If a line is no time, times fall, or there is nothing in it.
+    pub fn read(text: &str) -> Result<Self, TraceError> {
         let mut times: Vec<u64> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default().trim();
             if line.is_empty() {
                 continue;
             }
-            let wrong = |what: &str| Err((number, what.to_owned()));
-            let Ok(time) = line.parse::<u32>() else {
-                return wrong("a line of a trace is a time in whole milliseconds");
-            };
+            let fault = |wrong| Err(TraceError { line: number, wrong });
+            let Ok(time) = line.parse::<u32>() else { return fault(TraceFault::NoTime) };
             if times.last().is_some_and(|last| u64::from(time) < *last) {
-                return wrong("the times of a trace do not fall");
+                return fault(TraceFault::Falling);
             }
             if times.len() == MOST_LINES {
-                return wrong("a trace has at most ten million lines");
+                return fault(TraceFault::TooMany);
             }
             times.push(time.into());
         }
         match times.last() {
-            None => Err((1, "a trace has at least one line".to_owned())),
-            Some(0) => Err((1, "a trace lasts at least a millisecond".to_owned())),
+            None => Err(TraceError { line: 1, wrong: TraceFault::Empty }),
+            Some(0) => Err(TraceError { line: 1, wrong: TraceFault::NoLength }),
             Some(_) => Ok(Self { rates: rates(&times) }),
         }
     }
 
     /// The rate at the start, and all later ones up to `end`. The trace begins again after its end if it `repeats`; else its last rate
-    /// stays. None if there are too many.
-    pub(crate) fn steps(&self, end: Duration, repeats: bool) -> Option<(Rate, Vec<RateStep>)> {
+    /// stays. None if there are more than a million.
+    #[must_use]
+    pub fn steps(&self, end: Duration, repeats: bool) -> Option<(Rate, Vec<RateStep>)> {
         let mut steps: Vec<RateStep> = Vec::new();
         let mut at = Duration::ZERO;
         while at < end {
@@ -166,7 +211,7 @@ mod tests {
     #[test]
     fn what_is_no_trace_is_refused_with_its_line() {
         for (text, line) in [("", 1), ("0\n", 1), ("1\nfoo\n", 2), ("5\n\n4\n", 3), ("-1", 1)] {
-            assert_eq!(Trace::read(text).unwrap_err().0, line, "{text:?}");
+            assert_eq!(Trace::read(text).unwrap_err().line, line, "{text:?}");
         }
     }
 
