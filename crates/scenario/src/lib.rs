@@ -3,6 +3,7 @@
 
 mod bounds;
 mod congestion;
+pub mod draw;
 mod event;
 mod loss;
 mod notes;

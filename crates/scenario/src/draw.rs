@@ -1,0 +1,384 @@
+//! Scenarios drawn at random from the whole language: what tests of worlds against each other, and of the model against its own rules, are
+//! made of.
+
+use std::time::Duration;
+
+use dualq_qdisc::{Random as _, SplitMix64};
+use dualq_tcp::Algorithm;
+use dualq_units::{Bytes, Ecn, Exact, Rate};
+
+use crate::loss::Loss;
+use crate::path::{Direction, Element, UpLink};
+use crate::scenario::{
+    FlowGroup, Link, ProbeGroup, ProbeKind, RateStep, ReceiverSide, Scenario, SenderSide, Setup,
+};
+use crate::traffic::{Arrivals, Size, UdpGroup, UdpKind};
+
+/// What a drawn scenario has beside flows and probes across one bottleneck.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Nothing.
+    Dumbbell,
+    /// A bottleneck in each direction, and flows both ways.
+    TwoWay,
+    /// A rate that changes.
+    Steps,
+    /// More hops: queues, delays with jitter, loss, copies, smaller packets.
+    Hops,
+    /// Streams of UDP.
+    Udp,
+    /// Transfers at random, of different sizes, or again and again.
+    Transfers,
+    /// Receivers with limits of their own.
+    Receivers,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Dumbbell,
+        Self::TwoWay,
+        Self::Steps,
+        Self::Hops,
+        Self::Udp,
+        Self::Transfers,
+        Self::Receivers,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dumbbell => "dumbbell",
+            Self::TwoWay => "two-way",
+            Self::Steps => "steps",
+            Self::Hops => "hops",
+            Self::Udp => "udp",
+            Self::Transfers => "transfers",
+            Self::Receivers => "receivers",
+        }
+    }
+}
+
+/// What is on its way at once is no more than real senders' buffers hold.
+const MOST_IN_FLIGHT: f64 = 40e6;
+/// What is sent in a run is no more than takes a few seconds to simulate.
+const MOST_BYTES: f64 = 1.5e9;
+
+/// A scenario of a class, which follows from `seed`; it is called by both.
+#[must_use]
+pub fn draw(class: Class, seed: u64) -> Scenario {
+    let mut dice = Dice(SplitMix64::new(seed ^ (class as u64) << 56));
+    let dice = &mut dice;
+    let rate = dice.log_uniform(1e6, 1e9);
+    let longest = (MOST_IN_FLIGHT * 8e3 / rate).min(300.0);
+    let rtt_ms = dice.log_uniform(0.3, longest);
+    let seconds = (MOST_BYTES * 8.0 / rate).clamp(8.0, 24.0).round() as u64;
+    let in_flight = (rate * rtt_ms / 8e3).max(15_000.0);
+    let rtt = micros(rtt_ms * 1e3);
+    let mut setup = Setup {
+        name: format!("{}-{seed}", class.name()),
+        duration: Duration::from_secs(seconds),
+        warmup: Duration::from_secs(seconds / 4),
+        link: Link {
+            rate: round_rate(rate),
+            rtt,
+            forward: if dice.one_in(3) { rtt / 3 } else { Duration::ZERO },
+            qdisc: dice.qdisc(in_flight).parse().expect("a qdisc"),
+            loss: if dice.one_in(6) { dice.loss() } else { Loss::NONE },
+            mtu: dice.pick(&[1500, 1500, 1500, 1280, 9000]),
+            ..Link::default()
+        },
+        sender: SenderSide {
+            qdisc: dice.pick(&["fq", "fq", "fq", "pfifo_fast"]).parse().expect("a qdisc"),
+            gso: !dice.one_in(3),
+        },
+        receiver: ReceiverSide::default(),
+        flow: (0..dice.pick(&[1, 1, 2])).map(|_| dice.flow(seconds)).collect(),
+        probe: vec![dice.probe()],
+        ..Setup::default()
+    };
+    match class {
+        Class::Dumbbell => {}
+        Class::TwoWay => dice.two_ways(&mut setup, rate, in_flight),
+        Class::Steps => dice.steps(&mut setup, rate),
+        Class::Hops => dice.hops(&mut setup, rate),
+        Class::Udp => dice.udp(&mut setup, rate),
+        Class::Transfers => dice.transfers(&mut setup, rate),
+        Class::Receivers => dice.receivers(&mut setup, in_flight),
+    }
+    for group in &mut setup.flow {
+        group.ecn |= group.cc.needs_ecn();
+    }
+    let words = setup.link.qdisc.text().to_owned();
+    // DCTCP's packets are ECT(0).
+    let has_dctcp = setup.flow.iter().any(|group| group.cc.needs_ecn());
+    if has_dctcp && words.starts_with("dualpi2") && !words.contains("any_ect") {
+        setup.link.qdisc = format!("{words} any_ect").parse().expect("a qdisc");
+    }
+    Scenario::try_from(setup).expect("what is drawn makes sense")
+}
+
+struct Dice(SplitMix64);
+
+impl Dice {
+    /// Within [0, 1).
+    fn share(&mut self) -> f64 {
+        f64::from(self.0.next_u32()) / 2_f64.powi(32)
+    }
+
+    fn one_in(&mut self, many: u32) -> bool {
+        self.below(many) == 0
+    }
+
+    fn below(&mut self, bound: u32) -> u32 {
+        ((u64::from(self.0.next_u32()) * u64::from(bound)) >> 32) as u32
+    }
+
+    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u32) as usize]
+    }
+
+    fn log_uniform(&mut self, least: f64, most: f64) -> f64 {
+        least * (most / least).powf(self.share())
+    }
+
+    fn millis(&mut self, least: f64, most: f64) -> Exact<Duration> {
+        Exact(micros(self.log_uniform(least, most) * 1e3))
+    }
+
+    fn loss(&mut self) -> Loss {
+        Loss::from_percent((self.log_uniform(0.01, 3.0) * 1e3).round() / 1e3)
+    }
+
+    /// A discipline in tc's words, for a link on which so many bytes are on their way.
+    fn qdisc(&mut self, in_flight: f64) -> String {
+        let kind = self.pick(&[
+            "fq",
+            "fq_codel",
+            "codel",
+            "pie",
+            "dualpi2",
+            "dualpi2",
+            "bfifo",
+            "pfifo",
+            "pfifo_fast",
+        ]);
+        let options = match kind {
+            "fq_codel" if self.one_in(2) => {
+                let (target, interval) = (self.millis(1.0, 20.0), self.millis(20.0, 200.0));
+                let more = self.pick(&["", " noecn", " ce_threshold 1ms", " flows 32"]);
+                format!(" target {target} interval {interval}{more}")
+            }
+            "codel" if self.one_in(2) => {
+                let (target, interval) = (self.millis(1.0, 20.0), self.millis(30.0, 200.0));
+                format!(" target {target} interval {interval} ecn")
+            }
+            "codel" => self.pick(&["", " ecn"]).to_owned(),
+            "pie" if self.one_in(2) => format!(" target {} ecn", self.millis(2.0, 40.0)),
+            "pie" => self.pick(&["", " ecn", " bytemode"]).to_owned(),
+            "dualpi2" => self
+                .pick(&[
+                    "",
+                    " any_ect",
+                    " target 5ms",
+                    " max_rtt 100ms typical_rtt 10ms",
+                    " drop_enqueue",
+                    " coupling_factor 4",
+                    " step_thresh 5ms",
+                    " limit 400",
+                    " no_split_gso",
+                    " classic_protection 25%",
+                ])
+                .to_owned(),
+            "bfifo" => format!(" limit {}", (in_flight * self.log_uniform(0.3, 6.0)) as u64),
+            "pfifo" => {
+                let packets = (in_flight / 1500.0 * self.log_uniform(0.3, 6.0)) as u64;
+                format!(" limit {}", packets.max(5))
+            }
+            _ => String::new(),
+        };
+        kind.to_owned() + &options
+    }
+
+    fn flow(&mut self, seconds: u64) -> FlowGroup {
+        let cc = self.pick(&[
+            Algorithm::Reno,
+            Algorithm::Cubic,
+            Algorithm::Cubic,
+            Algorithm::Bbr,
+            Algorithm::Bbr,
+            Algorithm::Dctcp,
+        ]);
+        let half = seconds as u32 / 2;
+        FlowGroup {
+            count: self.pick(&[1, 1, 1, 2, 4, 8]),
+            ecn: self.one_in(3),
+            start: Duration::from_secs(if self.one_in(5) { self.below(half).into() } else { 0 }),
+            stop: self.one_in(6).then(|| Duration::from_secs((half + 1 + self.below(half)).into())),
+            extra_rtt: if self.one_in(5) { self.millis(1.0, 100.0).0 } else { Duration::ZERO },
+            ..FlowGroup::of(cc)
+        }
+    }
+
+    fn probe(&mut self) -> ProbeGroup {
+        ProbeGroup {
+            kind: self.pick(&[ProbeKind::Ssh, ProbeKind::Ssh, ProbeKind::Ping]),
+            interval: Duration::from_millis(self.pick(&[20, 50, 100])),
+            ..ProbeGroup::default()
+        }
+    }
+
+    fn two_ways(&mut self, setup: &mut Setup, rate: f64, in_flight: f64) {
+        let up = round_rate(rate / self.pick(&[1.0, 2.0, 5.0, 10.0, 20.0]));
+        let own = self.one_in(2).then(|| self.qdisc(in_flight).parse().expect("a qdisc"));
+        let loss = if self.one_in(5) { self.loss() } else { Loss::NONE };
+        setup.link.up = Some(UpLink { rate: Some(up), qdisc: own, loss, ..UpLink::default() });
+        let seconds = setup.duration.as_secs();
+        for _ in 0..self.pick(&[0, 1, 1, 2]) {
+            let group = self.flow(seconds);
+            setup.flow.push(FlowGroup { direction: Direction::Up, ..group });
+        }
+    }
+
+    fn steps(&mut self, setup: &mut Setup, rate: f64) {
+        let count = self.pick(&[1, 2, 4, 40]);
+        setup.link.step = (1..=count)
+            .map(|number| RateStep {
+                at: setup.duration * number / (count + 1),
+                rate: round_rate(rate * self.log_uniform(0.1, 1.0)),
+            })
+            .collect();
+    }
+
+    fn hops(&mut self, setup: &mut Setup, rate: f64) {
+        let mut element = || match self.below(6) {
+            0 | 1 => {
+                let delay = self.millis(0.2, 30.0).0;
+                let jitter = self.pick(&[0, 0, 1, 3]);
+                Element::Delay { delay, jitter: delay * jitter / 10, reorder: true }
+            }
+            2 => Element::Loss(self.loss()),
+            3 => Element::Duplicate(self.loss()),
+            4 => Element::Queue {
+                rate: round_rate(rate * self.log_uniform(0.5, 2.0)),
+                qdisc: self.pick(&["pfifo limit 200", "fq_codel", "codel"]).parse().expect("one"),
+            },
+            _ => Element::Mtu { mtu: self.pick(&[1280, 1400, 1500]), icmp: true },
+        };
+        let (first, second) = (element(), element());
+        let third = element();
+        setup.link.behind = vec![first];
+        match self.below(3) {
+            0 => setup.link.before = vec![second],
+            1 => setup.link.behind.push(second),
+            _ => {
+                let up = UpLink { behind: vec![second, third], ..UpLink::default() };
+                setup.link.up = Some(up);
+            }
+        }
+    }
+
+    fn udp(&mut self, setup: &mut Setup, rate: f64) {
+        for _ in 0..self.pick(&[1, 1, 2]) {
+            let kind = self.pick(&UdpKind::ALL);
+            let (packet, every) = kind.pattern();
+            let packet = match kind {
+                UdpKind::Cbr => self.pick(&[100, 600, 1200]),
+                _ => packet,
+            };
+            let share = self.pick(&[0.05, 0.2, 0.5, 0.9, 1.2, 2.0]);
+            let interval =
+                every.unwrap_or_else(|| UdpGroup::interval_for(round_rate(rate * share), packet));
+            setup.udp.push(UdpGroup {
+                kind,
+                packet,
+                interval,
+                count: if kind == UdpKind::Cbr { 1 } else { self.pick(&[1, 4]) },
+                ecn: self.pick(&[Ecn::NotEct, Ecn::NotEct, Ecn::Ect0, Ecn::Ect1]),
+                direction: Direction::Down,
+                ..UdpGroup::default()
+            });
+        }
+    }
+
+    fn transfers(&mut self, setup: &mut Setup, rate: f64) {
+        let template = self.flow(setup.duration.as_secs());
+        let short = FlowGroup { start: Duration::ZERO, stop: None, ..template };
+        let size = |bytes: f64| Size::Fixed(Bytes(bytes.round() as u64));
+        setup.flow.push(if self.one_in(3) {
+            let every = Duration::from_secs(self.pick(&[1, 2, 4]));
+            let share = self.pick(&[0.1, 0.3]);
+            let bytes = rate / 8.0 * share * every.as_secs_f64();
+            FlowGroup { size: Some(size(bytes)), every: Some(every), count: 1, ..short }
+        } else {
+            let spacing = Duration::from_millis(self.pick(&[50, 200, 500]));
+            let fitting = setup.duration.as_millis() / spacing.as_millis() / 2;
+            let bytes = (rate / 8.0 * spacing.as_secs_f64() * 0.6).max(4_000.0);
+            let size = match self.below(2) {
+                0 => size(bytes),
+                _ => Size::LogUniform(Bytes(2_000), Bytes(bytes as u64 * 3)),
+            };
+            let count = u32::try_from(fitting).unwrap_or(u32::MAX).clamp(2, 200);
+            let arrivals = self.pick(&[Arrivals::Even, Arrivals::Poisson]);
+            let mut group = FlowGroup { size: Some(size), count, spacing, arrivals, ..short };
+            while group.count > 1 && group.last_start(setup.flow.len()) >= setup.duration {
+                group.count -= 1;
+            }
+            group
+        });
+    }
+
+    fn receivers(&mut self, setup: &mut Setup, in_flight: f64) {
+        for group in &mut setup.flow {
+            if self.one_in(2) {
+                group.read_interval = Some(self.millis(1.0, 50.0).0);
+            } else {
+                let bytes = (in_flight * self.log_uniform(0.5, 4.0)).clamp(10_000.0, 30e6);
+                group.receive_buffer = Some(Bytes(bytes as u64));
+            }
+        }
+    }
+}
+
+/// A rate of two digits.
+fn round_rate(bits: f64) -> Rate {
+    let unit = 10_f64.powf(bits.log10().floor() - 1.0);
+    Rate::from_bits_per_second(((bits / unit).round() * unit).round() as u64)
+}
+
+/// Whole microseconds.
+fn micros(micros: f64) -> Duration {
+    Duration::from_micros(micros.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parts::Part;
+
+    #[test]
+    fn what_is_drawn_makes_sense_and_has_what_its_class_promises() {
+        for class in Class::ALL {
+            let mut parts: Vec<Part> = Vec::new();
+            for seed in 0..200 {
+                let scenario = draw(class, seed);
+                assert_eq!(scenario, draw(class, seed));
+                let json = serde_json::to_string(&scenario).unwrap();
+                assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+                parts.extend(scenario.parts());
+            }
+            parts.sort_unstable();
+            parts.dedup();
+            let wanted: &[Part] = match class {
+                Class::Dumbbell | Class::Steps => &[],
+                Class::TwoWay => &[Part::Up, Part::UpFlows],
+                Class::Hops => &[Part::Delay, Part::Loss, Part::Duplicate, Part::Queue, Part::Mtu],
+                Class::Udp => &[Part::Udp],
+                Class::Transfers => &[Part::Every, Part::Random],
+                Class::Receivers => &[Part::Receivers],
+            };
+            assert_eq!(parts, wanted, "{}", class.name());
+        }
+    }
+}
