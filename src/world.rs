@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Once;
@@ -255,7 +256,10 @@ pub(crate) fn start<T: serde::de::DeserializeOwned>(
     let mut run = || {
         let task = serde_json::to_vec(task).map_err(|error| cannot(error.into()))?;
         fs::write(folder.join(TASK), task).map_err(cannot)?;
-        machine.run(folder, look)?;
+        machine.run(folder, &mut |pulse| {
+            look(pulse);
+            ControlFlow::Continue(())
+        })?;
         fs::read(folder.join(RESULT)).map_err(cannot)
     };
     let result = run();
