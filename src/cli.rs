@@ -14,10 +14,11 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
+use dualq_report::words::one_line;
 use dualq_units::surprise;
 
-use crate::interrupt::EXIT_STATUS;
-use crate::output::{cannot_print, one_line};
+use crate::interrupt::{self, EXIT_STATUS};
+use crate::output::cannot_print;
 use crate::{check, replay, run};
 use apply::{ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StatusArgs, WatchOverArgs};
 use doctor::DoctorArgs;
@@ -43,6 +44,8 @@ pub(crate) enum Failure {
 impl Failure {
     /// Says what is wrong, in one line, and what the exit status is.
     pub(crate) fn report(self) -> ExitCode {
+        // What fails because of an interrupt is nothing to report.
+        interrupt::rest_if_interrupted();
         let (message, status) = match self {
             Self::Usage(message) => (message, 2),
             Self::Run(message) => (message, 1),

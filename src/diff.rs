@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::cli::{DiffArgs, Failure, WorldName};
 use crate::output::{plain, print};
-use crate::world::{World, events};
+use crate::world;
 
 /// The names of the two worlds, in the order of their events.
 const WORLDS: [&str; 2] = ["model", "kernel"];
@@ -19,12 +19,13 @@ const WORLDS: [&str; 2] = ["model", "kernel"];
 pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let scenario = scenario(args)?;
     let worlds = [
-        World::open(WorldName::Model, None)?,
-        World::open(WorldName::Kernel, args.kernel.as_deref())?,
+        world::open(WorldName::Model, None)?,
+        world::open(WorldName::Kernel, args.kernel.as_deref())?,
     ];
     let mut both = Vec::new();
     for (world, name) in worlds.iter().zip(WORLDS) {
-        let mut seen = events(world, &scenario, args.seed)?;
+        let mut seen: Vec<Event> = Vec::new();
+        world.run(&scenario, args.seed, &mut seen)?;
         if let Some(folder) = &args.events {
             write(&folder.join(format!("{name}.jsonl")), &seen).map_err(|error| {
                 Failure::Run(format!("{}: {}", folder.display(), plain(&error)))

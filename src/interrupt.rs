@@ -23,7 +23,7 @@ pub(crate) struct Leftover(PathBuf);
 
 impl Leftover {
     pub(crate) fn of(path: &Path) -> Self {
-        set_handler();
+        handle();
         LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
         Self(path.to_owned())
     }
@@ -36,7 +36,7 @@ pub(crate) struct StopsReading(());
 impl StopsReading {
     pub(crate) fn by_closing(pipe: OwnedFd) -> Self {
         *READING.lock().unwrap_or_else(PoisonError::into_inner) = Some(pipe);
-        set_handler();
+        handle();
         Self(())
     }
 }
@@ -47,7 +47,8 @@ impl Drop for StopsReading {
     }
 }
 
-fn set_handler() {
+/// From now on an interrupt ends all guests and takes away what is not to stay.
+pub(crate) fn handle() {
     static HANDLER: Once = Once::new();
     HANDLER.call_once(|| {
         // Without a handler an interrupt still ends the program; only its leftovers would stay.
@@ -56,7 +57,7 @@ fn set_handler() {
                 return;
             }
             INTERRUPTED.store(true, Ordering::SeqCst);
-            dualq_guest::end_all();
+            dualq_worlds::kernel::end_all();
             for path in LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
                 let _ =
                     if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
@@ -72,9 +73,14 @@ impl Drop for Leftover {
     }
 }
 
+/// Whether the program is about to end because of an interrupt.
+pub(crate) fn is_there() -> bool {
+    INTERRUPTED.load(Ordering::SeqCst)
+}
+
 /// Waits for the end if it is near: whatever fails then fails because of it, and is nothing to report.
 pub(crate) fn rest_if_interrupted() {
-    while INTERRUPTED.load(Ordering::SeqCst) {
+    while is_there() {
         thread::park();
     }
 }

@@ -1,20 +1,21 @@
 //! `dualq kernel`: the kernels that scenarios run on.
 
 use std::env;
-use std::fs::{self, File};
-use std::io::{self, Seek as _, SeekFrom, Write};
+use std::fs;
+use std::io::{self, Write as _};
 use std::num::NonZero;
 use std::thread;
 
 use dualq_kernel::{Built, Event, Interrupt, Kernel, KernelError, Request, Store};
+use dualq_report::words::printable;
+use dualq_worlds::kernel::Command;
 
 use crate::cli::kernel::{BuildArgs, ExecArgs, KernelCommand, ListArgs, RemoveArgs};
 use crate::cli::{Failure, note};
-use crate::inside::{self, Task};
-use crate::output::{plain, print, printable};
+use crate::output::{plain, print};
 use crate::progress::Stages;
 use crate::report;
-use crate::world::{self, GuestFolder};
+use crate::world;
 
 pub(crate) fn run(command: &KernelCommand) -> Result<(), Failure> {
     match command {
@@ -103,31 +104,10 @@ fn exec(args: &ExecArgs) -> Result<(), Failure> {
         fs::canonicalize(etc).map_err(|error| cannot(&etc.display().to_string(), error))
     });
     let (words, etc) = (args.command.clone(), etc.transpose()?);
-    let mut machine = world::guest(&kernel)?.seed(args.seed);
-    if let Some(etc) = &etc {
-        machine = machine.writable(etc);
-    }
-    let task = Task::Command { words, directory, etc };
-    let folder = GuestFolder::create()?;
-    // What the command says is in files that grow; they are passed on as they do.
-    let pass_on = |name: &str, from: &mut u64, to: &mut dyn Write| -> io::Result<()> {
-        let mut file = match File::open(folder.path().join(name)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            file => file?,
-        };
-        file.seek(SeekFrom::Start(*from))?;
-        *from += io::copy(&mut file, to)?;
-        to.flush()
-    };
-    let (mut out, mut err) = (0, 0);
-    let mut look = |_: &str| {
-        // Whoever closed the other end of a pipe wants no more; the command's status still counts.
-        let _ = pass_on(inside::STDOUT, &mut out, &mut io::stdout());
-        let _ = pass_on(inside::STDERR, &mut err, &mut io::stderr());
-    };
-    let status: Option<i32> = world::start(&machine, &task, &folder, &mut look)
+    let command = Command { words, directory, etc };
+    let status = kernel
+        .execute(&command, args.seed, &mut io::stdout(), &mut io::stderr())
         .map_err(|error| Failure::Run(error.to_string()))?;
-    look("");
     match status {
         Some(0) => Ok(()),
         Some(status) => Err(Failure::Command(status as u8)),

@@ -6,7 +6,6 @@ mod check;
 mod cli;
 mod diff;
 mod doctor;
-mod inside;
 mod interrupt;
 mod kernel;
 mod live;
@@ -25,8 +24,8 @@ mod world;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if dualq_guest::inside::is_init() {
-        inside::run();
+    if dualq_worlds::kernel::is_guest() {
+        dualq_worlds::kernel::serve();
     }
     match cli::parse().and_then(cli::Command::run) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,13 +1,12 @@
-//! The way out: files that are there whole or not at all, and text that cannot steer a terminal.
+//! The way out: files that are there whole or not at all, and what the terminal is like.
 
-use std::borrow::Cow;
 use std::env;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use dualq_report::words::{marked, printable};
 use tempfile::NamedTempFile;
 
 use crate::cli::Failure;
@@ -78,20 +77,20 @@ impl Write for Output {
 
 /// Prints a whole text or document, with what could steer a terminal escaped.
 pub(crate) fn print(to: &mut impl Write, text: &str) -> Result<(), Failure> {
-    let printed = to.write_all(printable(text).as_bytes()).and_then(|()| to.flush());
-    printed.map_err(|error| cannot_print(&error))
+    print_as_it_is(to, &printable(text))
 }
 
-/// Prints a whole text of which some lines, counted from 0, are the best: in bold, where there are colours.
-pub(crate) fn print_marked(to: &mut impl Write, text: &str, best: &[usize]) -> Result<(), Failure> {
-    if !colours() {
-        return print(to, text);
-    }
-    let marked = |(number, line): (usize, &str)| {
-        let line = printable(line);
-        if best.contains(&number) { format!("\x1b[1m{line}\x1b[0m\n") } else { format!("{line}\n") }
-    };
-    let text: String = text.lines().enumerate().map(marked).collect();
+/// Prints a whole text of which some lines, counted from 0, are to be seen first: in bold, where there are colours.
+pub(crate) fn print_marked(
+    to: &mut impl Write,
+    text: &str,
+    lines: &[usize],
+) -> Result<(), Failure> {
+    if colours() { print_as_it_is(to, &marked(text, lines)) } else { print(to, text) }
+}
+
+/// Prints a text in which nothing is to be escaped any more.
+pub(crate) fn print_as_it_is(to: &mut impl Write, text: &str) -> Result<(), Failure> {
     let printed = to.write_all(text.as_bytes()).and_then(|()| to.flush());
     printed.map_err(|error| cannot_print(&error))
 }
@@ -101,37 +100,6 @@ pub(crate) fn cannot_print(error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
         _ => Failure::Run(format!("cannot print: {}", plain(error))),
-    }
-}
-
-/// Text as it may reach a terminal: control characters become visible escapes, `\u001b`, but for the ends of lines and tabs.
-/// That is also how JSON writes them in strings, where alone it can have them: so a document means the same as before.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(steers) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if steers(c) {
-            let _ = write!(shown, "\\u{:04x}", u32::from(c));
-        } else {
-            shown.push(c);
-        }
-    }
-    Cow::Owned(shown)
-}
-
-/// The same for what is one line: ends of lines become spaces.
-pub(crate) fn one_line(text: &str) -> String {
-    printable(&text.replace(['\n', '\t'], " ")).into_owned()
-}
-
-/// Control characters (C0, DEL and C1), and those that turn the direction of the text around them.
-fn steers(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        c => c.is_control(),
     }
 }
 
@@ -171,26 +139,4 @@ pub(crate) fn colours() -> bool {
 pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_printed_steers_a_terminal() {
-        assert_eq!(printable("a\tb\nµ ±\n"), "a\tb\nµ ±\n");
-        assert_eq!(printable("\u{1b}[2J\r\u{7f}\u{9b}m"), "\\u001b[2J\\u000d\\u007f\\u009bm");
-        assert_eq!(printable("\u{202e}txt"), "\\u202etxt");
-        assert_eq!(one_line("a\nb\u{1b}"), "a b\\u001b");
-    }
-
-    /// What serde leaves as it is, is escaped in the same way as what it does not.
-    #[test]
-    fn a_document_says_the_same_afterwards() {
-        let value = serde_json::json!({ "name": "\u{1b}[31m \u{7f}\u{9b}\u{202e} \"\\\n" });
-        let text = format!("{value:#}");
-        assert_ne!(printable(&text), text);
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&printable(&text)).unwrap(), value);
-    }
 }

@@ -14,7 +14,7 @@ use crate::cli::plan::PlanArgs;
 use crate::cli::{Failure, WorldName, note_units};
 use crate::output::{Output, plain, print, print_marked, text_width};
 use crate::predict::{self, Prediction, Worlds};
-use crate::world::World;
+use crate::world;
 use crate::{doctor, report};
 
 /// Nobody's bottleneck is slower: what is given without a unit is in bit/s.
@@ -91,7 +91,7 @@ fn evidence(
     }
     let question = Question::of(facts, wishes)?;
     let worlds = match args.world {
-        Some(WorldName::Kernel) => Worlds::Kernel(World::open(WorldName::Kernel, None)?),
+        Some(WorldName::Kernel) => Worlds::Kernel(world::kernel(None)?),
         Some(WorldName::Model) => Worlds::Model,
         None => predict::where_built(),
     };

@@ -1,21 +1,23 @@
 //! The trials that a plan's choice rests on, run in the worlds.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use dualq_host::plan::{Evidence, FLOWS, Figures, Question, Trial, stand_in};
 use dualq_kernel::Store;
 use dualq_qdisc::grammar;
 use dualq_scenario::{CongestionControl, FLOW_SPACING, Outcome, Plan, Scenario};
+use dualq_worlds::{Kernel, Model, World};
 use rayon::prelude::*;
 
 use crate::cli::Failure;
 use crate::progress::Steps;
-use crate::world::World;
+use crate::world;
 
 /// One trial that was run.
 pub(crate) struct Run {
     pub(crate) trial: Trial,
-    pub(crate) world: &'static str,
+    pub(crate) world: String,
     pub(crate) scenario: Scenario,
     pub(crate) outcome: Outcome,
 }
@@ -33,9 +35,9 @@ pub(crate) enum Worlds {
     /// In the model alone.
     Model,
     /// In the model, and on this kernel what the model does not have.
-    ModelAnd(World),
+    ModelAnd(Kernel),
     /// On this kernel alone.
-    Kernel(World),
+    Kernel(Kernel),
 }
 
 /// What is simulated is cut so that all of it takes a second or two.
@@ -58,8 +60,9 @@ const SEEDS: [u64; 3] = [1, 2, 3];
 
 /// The kernel for what the model does not have, if one is built.
 pub(crate) fn where_built() -> Worlds {
-    match Store::open().and_then(|store| store.newest()) {
-        Ok(Some(kernel)) => Worlds::ModelAnd(World::Kernel(Box::new(kernel))),
+    let newest = Store::open().and_then(|store| store.newest());
+    match newest.ok().flatten().map(world::on) {
+        Some(Ok(kernel)) => Worlds::ModelAnd(kernel),
         _ => Worlds::Model,
     }
 }
@@ -141,7 +144,7 @@ fn run(
     let mut instead = None;
     let lacking = missing.is_some() || control.algorithm().is_none();
     let on_kernel = kernel.filter(|_| !model || lacking);
-    let world = match on_kernel.map(|kernel| (kernel, kernel.refuses(&scenario))) {
+    let world: &dyn World = match on_kernel.map(|kernel| (kernel, kernel.refuses(&scenario))) {
         Some((kernel, None)) => kernel,
         Some((_, Some(reason))) if !model => return Ok(Err(format!("Not simulated: {reason}."))),
         _ => {
@@ -153,7 +156,7 @@ fn run(
                 scenario = self::scenario(question, &trial, &other)?;
                 instead = Some("fq_codel".to_owned());
             }
-            &World::Model
+            &Model
         }
     };
     let base = question.rtt.as_secs_f64() * 1e3;
@@ -162,12 +165,16 @@ fn run(
         // Whoever was never answered waited to the end.
         if probe.n > 0 { probe.p99_ms - base } else { scenario.duration.as_secs_f64() * 1e3 }
     };
-    let seeds = if matches!(world, World::Model) { &SEEDS[..] } else { &SEEDS[..1] };
+    let seeds = if world.kernel_version().is_none() { &SEEDS[..] } else { &SEEDS[..1] };
     let share = seeds.len() as u32;
     let mut outcomes = Vec::with_capacity(seeds.len());
     for (number, seed) in (0_u32..).zip(seeds) {
         let before = scenario.duration * number / share;
-        outcomes.push(world.run(&scenario, *seed, &mut |time| look(before + time / share))?);
+        let mut passed = |time: Duration| {
+            look(before + time / share);
+            ControlFlow::Continue(())
+        };
+        outcomes.push(world.run(&scenario, *seed, &mut passed)?);
     }
     outcomes.sort_by(|one, other| p99_ms(one).total_cmp(&p99_ms(other)));
     let outcome = outcomes.swap_remove(outcomes.len() / 2);
@@ -179,7 +186,7 @@ fn run(
         world: world.name().to_owned(),
         stand_in: instead,
     };
-    Ok(Ok((Run { trial, world: world.name(), scenario, outcome }, figures)))
+    Ok(Ok((Run { trial, world: world.name().to_owned(), scenario, outcome }, figures)))
 }
 
 /// Jain's index: 1 if all are equal, 1/n if one has everything.

@@ -2,13 +2,17 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Read, Write as _};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use dualq_report::words::one_line;
+use dualq_worlds::Progress as Played;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::output::{columns, one_line};
+use crate::interrupt;
+use crate::output::columns;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -104,19 +108,24 @@ impl Steps {
         }
     }
 
-    /// Simulated time; a step is a millisecond of it.
+    /// Simulated time; a step is a nanosecond of it.
     pub(crate) fn of_time(total: Duration, wanted: bool) -> Self {
-        Self { grain: 1000, ..Self::of(millis(total), "s", wanted) }
+        Self { grain: 1_000_000_000, ..Self::of(nanos(total), "s", wanted) }
     }
 
-    /// `length` steps, taken one after the other; the last of them when the part is dropped.
-    pub(crate) const fn part(&self, length: u64) -> Part<'_> {
-        Part { steps: self, length, done: 0 }
-    }
-
-    /// Steps of simulated time.
+    /// Steps of simulated time, taken one after the other; the last of them when the part is dropped.
     pub(crate) fn part_of_time(&self, length: Duration) -> Part<'_> {
-        self.part(millis(length))
+        Part { steps: self, length: nanos(length), done: 0 }
+    }
+
+    /// So much more of a list of runs is done: of their time, or of their number, whichever is counted. An interrupt ends it.
+    pub(crate) fn watch(&self, more: Played) -> ControlFlow<()> {
+        match more {
+            Played::Time(time) if self.grain > 1 => self.add(nanos(time)),
+            Played::Run if self.grain == 1 => self.add(1),
+            Played::Time(_) | Played::Run => {}
+        }
+        if interrupt::is_there() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn add(&self, steps: u64) {
@@ -152,8 +161,8 @@ impl Steps {
     }
 }
 
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A time in the largest unit of which there are at least two, rounded up: what is left is never nothing.
@@ -177,7 +186,7 @@ fn bar_template(columns: Option<usize>) -> String {
 
 impl Part<'_> {
     /// So many of the part's steps are done.
-    pub(crate) fn reach(&mut self, steps: u64) {
+    fn reach(&mut self, steps: u64) {
         let steps = steps.min(self.length);
         if steps > self.done {
             self.steps.add(steps - self.done);
@@ -187,7 +196,7 @@ impl Part<'_> {
 
     /// The work has come to this time.
     pub(crate) fn reach_time(&mut self, time: Duration) {
-        self.reach(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        self.reach(nanos(time));
     }
 }
 
@@ -290,9 +299,9 @@ mod tests {
         let steps = Steps::of_time(Duration::from_secs(40), false);
         let message = |done, elapsed| steps.message(done, Duration::from_secs(elapsed));
         assert_eq!(message(0, 3), "0 of 40 s");
-        assert_eq!(message(1_000, 2), "1 of 40 s, 78 s left");
-        assert_eq!(message(1_000, 20), "1 of 40 s, 13 min left");
-        assert_eq!(message(39_999, 1), "39 of 40 s, 1 s left");
+        assert_eq!(message(1_000_000_000, 2), "1 of 40 s, 78 s left");
+        assert_eq!(message(1_000_000_000, 20), "1 of 40 s, 13 min left");
+        assert_eq!(message(39_999_000_000, 1), "39 of 40 s, 1 s left");
         assert_eq!(
             Steps::of(500, "runs", false).message(100, Duration::from_secs(3600)),
             "100 of 500 runs, 4 h left"
@@ -306,9 +315,9 @@ mod tests {
         let mut part = steps.part_of_time(Duration::from_secs(40));
         part.reach_time(Duration::from_millis(2_500));
         part.reach_time(Duration::from_millis(1_000));
-        assert_eq!(steps.done.load(Ordering::Relaxed), 2_500);
+        assert_eq!(steps.done.load(Ordering::Relaxed), 2_500_000_000);
         drop(part);
-        assert_eq!(steps.done.load(Ordering::Relaxed), 40_000);
+        assert_eq!(steps.done.load(Ordering::Relaxed), 40_000_000_000);
     }
 
     #[test]

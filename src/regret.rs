@@ -7,17 +7,16 @@ use std::time::Duration;
 use comfy_table::Table;
 use dualq_host::plan::{Profile, Question, What, Wishes, disciplines};
 use dualq_host::{Facts, Plan};
-use dualq_scenario::{Plan as Scenarios, Scenario};
+use dualq_scenario::{Outcome, Plan as Scenarios, Scenario};
 use dualq_units::Rate;
-use rayon::prelude::*;
+use dualq_worlds::{Job, World as _, play};
 
+use crate::cli::Failure;
 use crate::cli::plan::RegretArgs;
-use crate::cli::{Failure, WorldName};
 use crate::output::print;
 use crate::predict;
 use crate::progress::Steps;
-use crate::world::World;
-use crate::{doctor, report};
+use crate::{doctor, report, world};
 
 /// The links, as rate and round-trip time.
 const LINKS: [(Rate, Duration); 2] = [
@@ -52,7 +51,7 @@ impl Row {
 }
 
 pub(crate) fn run(args: &RegretArgs) -> Result<(), Failure> {
-    let world = World::open(WorldName::Kernel, None)?;
+    let world = world::kernel(None)?;
     let (mut cases, mut skipped) = (Vec::new(), Vec::new());
     for file in &args.facts {
         let facts = doctor::saved(file)?;
@@ -80,21 +79,23 @@ pub(crate) fn run(args: &RegretArgs) -> Result<(), Failure> {
             }
         }
     }
-    let steps = Steps::of_time(LENGTH * keys.len() as u32, !args.no_progress);
-    let results: Result<Vec<(Key, Option<f64>)>, Failure> = keys
-        .into_par_iter()
-        .map(|key| {
-            let mut part = steps.part_of_time(LENGTH);
-            let p99 = p99(&world, &key, &mut |time| part.reach_time(time))?;
-            Ok((key, p99))
-        })
-        .collect();
+    let mut scenarios = Vec::new();
+    for (queue, rate, rtt, cc) in &keys {
+        scenarios.push(scenario(queue, *rate, *rtt, cc)?);
+    }
+    // Not every kernel has every queue.
+    let possible = keys.iter().zip(&scenarios).filter(|(_, one)| world.refuses(one).is_none());
+    let (keys, jobs): (Vec<&Key>, Vec<Job<'_>>) =
+        possible.map(|(key, scenario)| (key, Job { scenario, world: &world, seed: 1 })).unzip();
+    let steps = Steps::of_time(LENGTH * jobs.len() as u32, !args.no_progress);
+    let outcomes = play(&jobs, &|more| steps.watch(more));
     steps.clear();
-    let figures: HashMap<Key, Option<f64>> = results?.into_iter().collect();
+    let figures: HashMap<&Key, f64> =
+        keys.into_iter().zip(outcomes?).map(|(key, outcome)| (key, p99(key, &outcome))).collect();
     let worse = |queue: &str, rate: Rate, rtt: Duration| {
         SENDERS
             .iter()
-            .map(|cc| *figures.get(&(queue.to_owned(), rate, rtt, *cc))?)
+            .map(|cc| figures.get(&(queue.to_owned(), rate, rtt, *cc)).copied())
             .try_fold(0.0, |worst, p99| Some(f64::max(worst, p99?)))
     };
     let mut rows = Vec::new();
@@ -148,17 +149,11 @@ fn case(host: &str, facts: &Facts, rate: Rate, rtt: Duration) -> Result<Case, Fa
     Ok(Case { host: host.to_owned(), rate, rtt, picked: picked.unwrap_or(now), lines })
 }
 
-/// The p99 of ssh's round trips above the base; `None` if this kernel lacks the queue.
-fn p99(world: &World, key: &Key, look: &mut dyn FnMut(Duration)) -> Result<Option<f64>, Failure> {
-    let (queue, rate, rtt, cc) = key;
-    let scenario = scenario(queue, *rate, *rtt, cc)?;
-    if world.refuses(&scenario).is_some() {
-        return Ok(None);
-    }
-    let outcome = world.run(&scenario, 1, look)?;
+/// The p99 of ssh's round trips above the base.
+fn p99((_, _, rtt, _): &Key, outcome: &Outcome) -> f64 {
     let probe = &outcome.probe[0];
     let waited = if probe.n > 0 { probe.p99_ms } else { LENGTH.as_secs_f64() * 1e3 };
-    Ok(Some((waited - rtt.as_secs_f64() * 1e3).max(0.0)))
+    (waited - rtt.as_secs_f64() * 1e3).max(0.0)
 }
 
 fn scenario(queue: &str, rate: Rate, rtt: Duration, cc: &str) -> Result<Scenario, Failure> {

@@ -4,39 +4,25 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
 use dualq_qdisc::{EcnMask, Spec};
-use dualq_scenario::{FlowGroup, Outcome, Overrides, Plan, Scenario, Variant};
-use rayon::prelude::*;
+use dualq_report::{Report, Style, csv, json, text};
+use dualq_scenario::{FlowGroup, Overrides, Plan, Scenario, Variant};
+use dualq_worlds::{Results, Seeds, World};
 
 use crate::cli::{Failure, RunArgs, note, note_units};
-use crate::output::{self, plain, print, print_marked};
+use crate::output::{self, plain, print, print_as_it_is};
 use crate::progress::Steps;
-use crate::report;
-use crate::world::{self, World};
-
-/// A plan that has been run.
-pub(crate) struct Comparison {
-    pub(crate) plan: Plan,
-    pub(crate) seed: u64,
-    pub(crate) worlds: Vec<World>,
-    pub(crate) runs: Vec<Run>,
-}
-
-/// One of its scenarios, and what came of it: in the order of the worlds, and in each for one seed after the other.
-pub(crate) struct Run {
-    pub(crate) variant: Variant,
-    pub(crate) outcomes: Vec<Outcome>,
-}
+use crate::world;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let mut plan = plan(args)?;
-    let open = |name: &_| World::open(*name, args.kernel.as_deref());
-    let worlds: Vec<World> = args.world.iter().map(open).collect::<Result<_, _>>()?;
-    world::is_kernel_used(args.kernel.as_deref(), &worlds)?;
+    let plan = plan(args)?;
+    let open = |name: &_| world::open(*name, args.kernel.as_deref());
+    let worlds: Vec<Box<dyn World>> = args.world.iter().map(open).collect::<Result<_, _>>()?;
+    let worlds: Vec<&dyn World> = worlds.iter().map(AsRef::as_ref).collect();
+    world::is_kernel_used(args.kernel.as_deref(), &args.world)?;
     let variants = plan.variants();
     for variant in &variants {
         if let Some(reason) = worlds.iter().find_map(|world| world.refuses(&variant.scenario)) {
@@ -47,52 +33,34 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         note(told);
     }
     let seeds = seeds(args)?;
-    let all = variants.len().saturating_mul(worlds.len()).saturating_mul(args.seeds as usize);
+    let each = worlds.len().saturating_mul(args.seeds as usize);
+    let all = variants.len().saturating_mul(each);
     if all > MOST_RUNS {
         let message = format!(
             "{all} runs; at most {MOST_RUNS} at once: fewer combinations, or fewer --seeds"
         );
         return Err(Failure::Usage(message));
     }
-    // Each scenario is a world of its own: how many run at once changes nothing.
-    let jobs: Vec<(&Variant, &World, u64)> = variants
-        .iter()
-        .flat_map(|variant| worlds.iter().map(move |world| (variant, world)))
-        .flat_map(|(variant, world)| seeds.clone().map(move |seed| (variant, world, seed)))
-        .collect();
-    let total = jobs.iter().fold(Duration::ZERO, |total, (variant, ..)| {
-        total.saturating_add(variant.scenario.duration)
-    });
+    let durations = variants.iter().map(|variant| variant.scenario.duration);
+    let total = durations.fold(Duration::ZERO, Duration::saturating_add);
+    let total = total.saturating_mul(u32::try_from(each).unwrap_or(u32::MAX));
     let steps = Steps::of_time(total, !args.no_progress);
-    let outcomes: Result<Vec<Outcome>, Failure> = jobs
-        .into_par_iter()
-        .map(|(variant, world, seed)| {
-            let mut part = steps.part_of_time(variant.scenario.duration);
-            world.run(&variant.scenario, seed, &mut |time| part.reach_time(time))
-        })
-        .collect();
+    let results = Results::play(&plan, &worlds, seeds, &|more| steps.watch(more));
     steps.clear();
-    let mut outcomes = outcomes?.into_iter();
-    let each = worlds.len() * args.seeds as usize;
-    let runs = variants
-        .into_iter()
-        .map(|variant| Run { variant, outcomes: outcomes.by_ref().take(each).collect() })
-        .collect();
-    let print_text = |text: &str| print(&mut io::stdout(), text);
-    if args.json || args.csv {
-        let comparison = Comparison { plan, seed: args.seed, worlds, runs };
-        return print_text(&if args.json {
-            report::run::json(&comparison)
-        } else {
-            report::run::csv(&comparison)
-        });
+    let mut results = results?;
+    if !args.json && !args.csv && results.name == UNNAMED {
+        results.name = own_words(env::args_os().skip(1));
     }
-    if plan.name == UNNAMED {
-        plan.name = own_words(env::args_os().skip(1));
+    let report = Report::of(&results);
+    let mut stdout = io::stdout();
+    if args.json {
+        print(&mut stdout, &json::write(&report))
+    } else if args.csv {
+        print(&mut stdout, &csv::write(&report))
+    } else {
+        let style = Style { width: output::width(), colour: output::colours() };
+        print_as_it_is(&mut stdout, &text::write(&report, &style))
     }
-    let comparison = Comparison { plan, seed: args.seed, worlds, runs };
-    let page = report::run::page(&comparison, output::width());
-    print_marked(&mut io::stdout(), &page.text, &page.best)
 }
 
 /// The outcomes of all runs are in memory at once.
@@ -135,13 +103,11 @@ fn surprises(variants: &[Variant]) -> Vec<&'static str> {
 }
 
 /// `--seeds` of them, from `--seed` on.
-fn seeds(args: &RunArgs) -> Result<RangeInclusive<u64>, Failure> {
-    let last = args.seed.checked_add(args.seeds - 1);
-    let last = last.ok_or_else(|| {
+fn seeds(args: &RunArgs) -> Result<Seeds, Failure> {
+    Seeds::new(args.seed, args.seeds).map_err(|_| {
         let (seed, seeds) = (args.seed, args.seeds);
         Failure::Usage(format!("--seeds {seeds}: there are not so many from --seed {seed} on"))
-    })?;
-    Ok(args.seed..=last)
+    })
 }
 
 fn plan(args: &RunArgs) -> Result<Plan, Failure> {

@@ -16,12 +16,13 @@ use dualq_host::plan::What;
 use dualq_host::{Plan, Root};
 use dualq_netlink::Netlink;
 use dualq_qdisc::QdiscLine;
+use dualq_report::words::printable;
 
 use crate::cli::apply::{
     ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StateArgs, StatusArgs, WatchOverArgs,
 };
 use crate::cli::{Failure, note};
-use crate::output::{plain, print, printable};
+use crate::output::{plain, print};
 use crate::report;
 
 /// How often `dualq status --watch` looks.

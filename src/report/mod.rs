@@ -1,16 +1,12 @@
 //! What came of it: tables for people, JSON and CSV for programs.
 
-pub(crate) mod check;
 pub(crate) mod doctor;
-mod figures;
 pub(crate) mod kernel;
 pub(crate) mod mtu;
 pub(crate) mod plan;
 pub(crate) mod recipe;
 pub(crate) mod replay;
-pub(crate) mod run;
 pub(crate) mod status;
-mod table;
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -68,17 +64,4 @@ pub(super) fn megabits(rate: Rate) -> String {
     let megabits = rate.as_bits_per_second() as f64 / 1e6;
     let digits = if megabits < 10.0 { 2 } else { 1 };
     format!("{megabits:.digits$} Mbits/sec")
-}
-
-/// A count in groups of three digits.
-pub(super) fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use comfy_table::Table;
 use dualq_qdisc::show;
 use dualq_replay::{BandOutcome, Delays, Outcome};
+use dualq_report::words::thousands;
 use serde_json::{Value, json};
 
-use super::{megabits, milliseconds, nanos, render, seconds, thousands};
+use super::{megabits, milliseconds, nanos, render, seconds};
 use crate::replay::Summary;
 
 /// The version of the JSON document's form.

@@ -1,6 +1,7 @@
 //! Guests that come to a bad end: what is said, and that nothing of them stays.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 use std::thread;
@@ -28,7 +29,7 @@ fn guest_with_init(script: &str) -> Option<GuestError> {
     fs::create_dir(&shared).unwrap();
     let machine = Guest::new(&kernel.executable, &init).patience(PATIENCE);
     let began = Instant::now();
-    let ended = machine.run(&shared, &mut |_| ());
+    let ended = machine.run(&shared, &mut |_| ControlFlow::Continue(()));
     assert!(began.elapsed() < LONG, "{:?}", began.elapsed());
     let deadline = Instant::now() + LONG;
     while !processes_below(&shared).is_empty() {

@@ -40,6 +40,9 @@ pub enum GuestError {
         "the guest restarted, which ends it; what comes after a restart is another start with the same folders"
     )]
     Restarted,
+    /// Whoever looked at it ended it.
+    #[error("the guest was ended")]
+    Ended,
     /// Its init says that something went wrong.
     #[error("{0}")]
     Failed(String),

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -84,12 +85,17 @@ impl Guest {
         self
     }
 
-    /// Starts it, with `folder` as the one place that it can write to beside those that are [`writable`](Self::writable), and waits until it has powered off. `look` is called
-    /// every few milliseconds, with what the last pulse said.
+    /// Starts it, with `folder` as the one place that it can write to beside those that are [`writable`](Self::writable), and
+    /// waits until it has powered off. `look` is called every few milliseconds, with what the last pulse said, and ends the guest
+    /// by breaking.
     ///
     /// # Errors
-    /// If it cannot be started, dies, hangs, or says itself that something went wrong.
-    pub fn run(&self, folder: &Path, look: &mut dyn FnMut(&str)) -> Result<(), GuestError> {
+    /// If it cannot be started, dies, hangs, is ended, or says itself that something went wrong.
+    pub fn run(
+        &self,
+        folder: &Path,
+        look: &mut dyn FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<(), GuestError> {
         let console = self
             .prepare(folder)
             .map_err(|error| GuestError::Folder { folder: folder.to_owned(), error })?;
@@ -115,7 +121,11 @@ impl Guest {
             if now != pulse {
                 (pulse, seen) = (now, Instant::now());
             }
-            look(&pulse);
+            if look(&pulse).is_break() {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(GuestError::Ended);
+            }
             match ended {
                 Ok(Some(_)) if says(folder, RESTART) => return Err(GuestError::Restarted),
                 Ok(None) if seen.elapsed() > self.patience => {

@@ -5,41 +5,31 @@ use std::collections::BTreeMap;
 use dualq_scenario::Scenario;
 use serde_json::Value;
 
-use super::Quantity;
+use super::{Quantity, labelled, mean};
+use crate::Unit;
 
 /// Two means may be so many standard errors of their difference apart.
 const ERRORS: f64 = 3.0;
 
-/// What sort of figure it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Rate,
-    Time,
-    Count,
-    Share,
-}
-
-impl Kind {
-    /// How far two means may be apart where the errors do not allow more: a share of the reference's, or a difference.
-    const fn tolerance(self) -> (f64, f64) {
-        match self {
-            Self::Rate => (0.02, 0.05),
-            Self::Time => (0.10, 0.1),
-            Self::Count => (0.15, 5.0),
-            Self::Share => (0.03, 0.0),
-        }
+/// How far two means may be apart where the errors do not allow more: a share of the reference's, or a difference.
+const fn tolerance(unit: Unit) -> (f64, f64) {
+    match unit {
+        Unit::Megabits => (0.02, 0.05),
+        Unit::Millis => (0.10, 0.1),
+        Unit::Count => (0.15, 5.0),
+        Unit::Ratio => (0.03, 0.0),
     }
 }
 
 /// The figures of one run, by name, in an order that is always the same.
-type Figures = BTreeMap<String, (Kind, f64)>;
+type Figures = BTreeMap<String, (Unit, f64)>;
 
 /// The figures of a run. What the queue counts is of the whole run, as references have it, or of the window of all other figures.
 fn figures(scenario: &Scenario, run: &Value, windowed: bool) -> Figures {
     let mut figures = Figures::new();
-    let mut add = |what: String, kind: Kind, value: Option<f64>| {
+    let mut add = |what: String, unit: Unit, value: Option<f64>| {
         if let Some(value) = value {
-            figures.insert(what, (kind, value));
+            figures.insert(what, (unit, value));
         }
     };
     let queue = &run["queue"];
@@ -52,20 +42,20 @@ fn figures(scenario: &Scenario, run: &Value, windowed: bool) -> Figures {
             None => queue.get(recorded).and_then(Value::as_f64),
         }
     };
-    add("drops".to_owned(), Kind::Count, count(["drops", "drops"], "drops"));
-    add("CE marks".to_owned(), Kind::Count, count(["ecn_mark", "ecn-mark"], "marks"));
+    add("drops".to_owned(), Unit::Count, count(["drops", "drops"], "drops"));
+    add("CE marks".to_owned(), Unit::Count, count(["ecn_mark", "ecn-mark"], "marks"));
     for figure in ["mean", "p50", "p95", "p99"] {
         let value = queue[format!("delay_{figure}_ms")].as_f64();
-        add(format!("queue delay, {figure} (ms)"), Kind::Time, value);
+        add(format!("queue delay, {figure}"), Unit::Millis, value);
     }
-    add("total goodput (Mbit/s)".to_owned(), Kind::Rate, run["goodput_mbit"].as_f64());
+    add("total goodput".to_owned(), Unit::Megabits, run["goodput_mbit"].as_f64());
     for (number, group) in scenario.flow.iter().enumerate() {
         let flow = &run["flow"][number];
         let name = |what: &str| format!("flows {number}, {} {}: {what}", group.count, group.cc);
-        add(name("goodput (Mbit/s)"), Kind::Rate, flow["total_mbit"].as_f64());
-        add(name("retransmissions"), Kind::Count, flow["retransmits"].as_f64());
-        add(name("CE marks"), Kind::Count, flow["ce_marks"].as_f64());
-        add(name("smoothed RTT, mean (ms)"), Kind::Time, flow["srtt_ms_mean"].as_f64());
+        add(name("goodput"), Unit::Megabits, flow["total_mbit"].as_f64());
+        add(name("retransmissions"), Unit::Count, flow["retransmits"].as_f64());
+        add(name("CE marks"), Unit::Count, flow["ce_marks"].as_f64());
+        add(name("smoothed RTT, mean"), Unit::Millis, flow["srtt_ms_mean"].as_f64());
         let each: Vec<f64> = flow["goodput_mbit"]
             .as_array()
             .into_iter()
@@ -75,16 +65,16 @@ fn figures(scenario: &Scenario, run: &Value, windowed: bool) -> Figures {
         let (sum, squares) = (each.iter().sum::<f64>(), each.iter().map(|x| x * x).sum::<f64>());
         let fairness =
             (each.len() > 1 && squares > 0.0).then(|| sum * sum / each.len() as f64 / squares);
-        add(name("fairness"), Kind::Share, fairness);
+        add(name("fairness"), Unit::Ratio, fairness);
     }
     for (number, group) in scenario.probe.iter().enumerate() {
         let probe = &run["probe"][number];
         for figure in ["mean", "p50", "p95", "p99"] {
-            let what = format!("probe {number}, {}: {figure} (ms)", group.kind);
+            let what = format!("probe {number}, {}: {figure}", group.kind);
             // Of no round trip at all there is none.
             let measured = probe["n"].as_u64() != Some(0);
             let value = probe[format!("{figure}_ms")].as_f64().filter(|_| measured);
-            add(what, Kind::Time, value);
+            add(what, Unit::Millis, value);
         }
     }
     figures
@@ -101,32 +91,29 @@ pub(super) fn compare(
     let theirs: Vec<Figures> =
         reference.iter().map(|run| figures(scenario, run, both_worlds)).collect();
     let ours: Vec<Figures> = here.iter().map(|run| figures(scenario, run, both_worlds)).collect();
-    let mut kinds: BTreeMap<&String, Kind> = BTreeMap::new();
-    for (what, (kind, _)) in ours.iter().chain(&theirs).flatten() {
-        kinds.insert(what, *kind);
+    let mut units: BTreeMap<&String, Unit> = BTreeMap::new();
+    for (what, (unit, _)) in ours.iter().chain(&theirs).flatten() {
+        units.insert(what, *unit);
     }
     let (mut quantities, mut lacking) = (Vec::new(), Vec::new());
-    for (what, kind) in kinds {
+    for (what, unit) in units {
         let values = |runs: &[Figures]| -> Vec<f64> {
             runs.iter().filter_map(|run| run.get(what)).map(|(_, value)| *value).collect()
         };
         let (kernel, here) = (values(&theirs), values(&ours));
         if kernel.is_empty() {
-            lacking.push(what.clone());
+            lacking.push(labelled(what, unit));
         } else if !here.is_empty() {
             quantities.push(Quantity {
                 what: what.clone(),
+                unit,
                 kernel: mean(&kernel),
                 here: mean(&here),
-                agrees: cannot_be_told_apart(kind, &kernel, &here),
+                agrees: cannot_be_told_apart(unit, &kernel, &here),
             });
         }
     }
     (quantities, lacking)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 /// The square of the standard error of the mean; none is known of a single value.
@@ -140,10 +127,10 @@ fn squared_error(values: &[f64]) -> f64 {
     variance / count
 }
 
-fn cannot_be_told_apart(kind: Kind, kernel: &[f64], here: &[f64]) -> bool {
+fn cannot_be_told_apart(unit: Unit, kernel: &[f64], here: &[f64]) -> bool {
     let difference = (mean(kernel) - mean(here)).abs();
     let error = (squared_error(kernel) + squared_error(here)).sqrt();
-    let (share, most) = kind.tolerance();
+    let (share, most) = tolerance(unit);
     difference <= (ERRORS * error).max(share * mean(kernel).abs()).max(most)
 }
 
@@ -155,13 +142,13 @@ mod tests {
     fn what_differs_by_chance_cannot_be_told_apart() {
         // Standard errors of 1 and 1: up to 4.2 apart.
         let (kernel, near, far) = ([9.0, 10.0, 11.0, 10.0], [12.0, 14.0, 13.0], [19.0, 20.0, 21.0]);
-        assert!(!cannot_be_told_apart(Kind::Time, &kernel, &far));
-        assert!(!cannot_be_told_apart(Kind::Time, &kernel, &near));
-        assert!(cannot_be_told_apart(Kind::Time, &[8.0, 10.0, 12.0], &[11.0, 14.0, 12.0]));
+        assert!(!cannot_be_told_apart(Unit::Millis, &kernel, &far));
+        assert!(!cannot_be_told_apart(Unit::Millis, &kernel, &near));
+        assert!(cannot_be_told_apart(Unit::Millis, &[8.0, 10.0, 12.0], &[11.0, 14.0, 12.0]));
         // Of single runs the tolerance decides.
-        assert!(cannot_be_told_apart(Kind::Rate, &[100.0], &[101.9]));
-        assert!(!cannot_be_told_apart(Kind::Rate, &[100.0], &[102.1]));
-        assert!(cannot_be_told_apart(Kind::Count, &[0.0], &[5.0]));
-        assert!(!cannot_be_told_apart(Kind::Count, &[0.0], &[6.0]));
+        assert!(cannot_be_told_apart(Unit::Megabits, &[100.0], &[101.9]));
+        assert!(!cannot_be_told_apart(Unit::Megabits, &[100.0], &[102.1]));
+        assert!(cannot_be_told_apart(Unit::Count, &[0.0], &[5.0]));
+        assert!(!cannot_be_told_apart(Unit::Count, &[0.0], &[6.0]));
     }
 }

@@ -1,23 +1,17 @@
-//! `dualq` as the init of a guest: what it was started for is in a file in the folder that it shares with the host.
+//! A program as the init of a guest: what it was started for is in a file in the folder that it shares with the host.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
+use std::process;
 use std::thread;
 use std::time::Duration;
 
 use dualq_guest::inside;
 use dualq_netlink::{Netlink, NetlinkError};
 use dualq_scenario::{Event, Outcome, Scenario};
-use serde::{Deserialize, Serialize};
 
-/// The files in the folder.
-pub(crate) const TASK: &str = "task.json";
-pub(crate) const RESULT: &str = "result.json";
-pub(crate) const EVENTS: &str = "events.jsonl";
-pub(crate) const STDOUT: &str = "stdout";
-pub(crate) const STDERR: &str = "stderr";
+use super::task::{Command, EVENTS, RESULT, STDERR, STDOUT, TASK, Task};
 
 /// What a host with memory has: TCP's memory, in pages, and packets that wait for a busy CPU. A guest that is small would limit
 /// what no scenario speaks of.
@@ -31,33 +25,8 @@ const FIRST_BEAT: Duration = Duration::from_millis(10);
 /// The longest time between two of them.
 const LAST_BEAT: Duration = Duration::from_secs(3600);
 
-/// What a guest is started for.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Task {
-    /// Run a scenario; its result is an [`Outcome`].
-    Scenario {
-        /// The scenario.
-        scenario: Box<Scenario>,
-        /// What the network's randomness follows from.
-        seed: u64,
-        /// Whether each packet is told, in a file of its own.
-        #[serde(default)]
-        events: bool,
-    },
-    /// Run a command as root; its result is its exit status.
-    Command {
-        /// The program and its arguments.
-        words: Vec<String>,
-        /// Where it starts.
-        directory: PathBuf,
-        /// A folder of the host's in place of `/etc`.
-        etc: Option<PathBuf>,
-    },
-}
-
-/// Does what the guest was started for, and powers it off.
-pub(crate) fn run() -> ! {
+/// Does what this guest was started for, and powers it off. Only for a guest's init.
+pub fn serve() -> ! {
     let outcome =
         inside::prepare().map_err(|error| error.to_string()).and_then(|folder| work(&folder));
     inside::power_off(outcome)
@@ -72,8 +41,8 @@ fn work(folder: &Path) -> Result<(), String> {
             let outcome = scenario_outcome(&scenario, seed, events.as_deref())?;
             serde_json::to_vec(&outcome)
         }
-        Task::Command { words, directory, etc } => {
-            let status = command_status(folder, &words, &directory, etc.as_deref())?;
+        Task::Command(command) => {
+            let status = command_status(folder, &command)?;
             serde_json::to_vec(&status)
         }
     };
@@ -112,12 +81,8 @@ fn scenario_outcome(
     outcome.map_err(|error| error.to_string())
 }
 
-fn command_status(
-    folder: &Path,
-    words: &[String],
-    directory: &Path,
-    etc: Option<&Path>,
-) -> Result<Option<i32>, String> {
+fn command_status(folder: &Path, command: &Command) -> Result<Option<i32>, String> {
+    let Command { words, directory, etc } = command;
     let plain = |error: io::Error| error.to_string();
     if let Some(etc) = etc {
         inside::mount_host_folder(etc, "/etc").map_err(plain)?;
@@ -130,8 +95,8 @@ fn command_status(
             directory.display()
         ));
     }
-    let [program, arguments @ ..] = words else { return Err("no command".to_owned()) };
-    let mut child = Command::new(program)
+    let [program, arguments @ ..] = words.as_slice() else { return Err("no command".to_owned()) };
+    let mut child = process::Command::new(program)
         .args(arguments)
         .current_dir(directory)
         .env_clear()

@@ -1,38 +1,37 @@
-//! How well a world agrees with real Linux.
+//! How well a world agrees with real Linux, as `dualq check` says it.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::check::{Checked, Quantity, Verdict};
-use crate::world::World;
+use dualq_worlds::World;
+use dualq_worlds::agreement::{Compared, Quantity, Verdict};
 
 /// What figures from this world are called, and the recorded ones beside them.
-const fn names(world: &World) -> (&'static str, &'static str) {
-    match world {
-        World::Model => ("model", "kernel"),
-        World::Kernel(_) => ("here", "recorded"),
-    }
+fn names(world: &dyn World) -> (&'static str, &'static str) {
+    if world.kernel_version().is_some() { ("here", "recorded") } else { ("model", "kernel") }
 }
 
 fn lines(text: &mut String, quantities: &[&Quantity], here: &str, recorded: &str) {
-    for Quantity { what, kernel, here: value, agrees } in quantities {
-        let mark = if *agrees { ' ' } else { '*' };
+    for quantity in quantities {
+        let Quantity { kernel, here: value, agrees, .. } = quantity;
+        let (what, mark) = (quantity.label(), if *agrees { ' ' } else { '*' });
         let _ =
             writeln!(text, "  {mark} {what:<40} {here} {value:>10.3}  {recorded} {kernel:>10.3}");
     }
 }
 
 /// A line a scenario, more for what does not agree, and the count.
-pub(crate) fn text(checked: &[Checked], world: &World, twin: bool) -> String {
+#[must_use]
+pub fn text(compared: &[Compared], world: &dyn World, twin: bool) -> String {
     let (here, recorded) = names(world);
-    let missing = match world {
-        World::Model => "not modelled yet",
-        World::Kernel(_) => "not possible with this kernel",
+    let missing = match world.kernel_version() {
+        None => "not modelled yet",
+        Some(_) => "not possible with this kernel",
     };
     let mut text = String::new();
     let (mut agree, mut twins, mut counted) = (0, 0, 0);
-    for Checked { name, verdict } in checked {
+    for Compared { name, verdict } in compared {
         match verdict {
             Verdict::NotPossible(reason) => {
                 let _ = writeln!(text, "{name}: {missing}: {reason}");
@@ -80,18 +79,26 @@ pub(crate) fn text(checked: &[Checked], world: &World, twin: bool) -> String {
 }
 
 /// The same as one document.
-pub(crate) fn json(checked: &[Checked], world: &World, twin: bool) -> String {
+#[must_use]
+pub fn json(compared: &[Compared], world: &dyn World, twin: bool) -> String {
     let (here, _) = names(world);
     let mut runs: Vec<Value> = Vec::new();
     let mut not_modelled: Vec<Value> = Vec::new();
-    for Checked { name, verdict } in checked {
+    for Compared { name, verdict } in compared {
         match verdict {
             Verdict::NotPossible(reason) => {
                 not_modelled.push(json!({ "name": name, "reason": reason }));
             }
             Verdict::Compared(comparison) => {
                 let list = |quantities: &[Quantity]| -> Vec<Value> {
-                    let entry = |Quantity { what, kernel, here: value, agrees }: &Quantity| json!({ "what": what, here: value, "kernel": kernel, "agrees": agrees });
+                    let entry = |quantity: &Quantity| {
+                        json!({
+                            "what": quantity.label(),
+                            here: quantity.here,
+                            "kernel": quantity.kernel,
+                            "agrees": quantity.agrees,
+                        })
+                    };
                     quantities.iter().map(entry).collect()
                 };
                 runs.push(json!({

@@ -1,18 +1,18 @@
 //! A table of figures that fits the terminal: groups of columns under a common title, and what does not fit side by side below.
 
 /// Columns that belong together, under one title.
-pub(super) struct Group {
-    pub(super) title: String,
-    pub(super) names: Vec<String>,
+pub(crate) struct Group {
+    pub(crate) title: String,
+    pub(crate) names: Vec<String>,
 }
 
 /// Rows of words that tell them apart, and of figures.
-pub(super) struct Grid {
+pub(crate) struct Grid {
     /// The titles of the words.
-    pub(super) heads: Vec<String>,
-    pub(super) groups: Vec<Group>,
+    pub(crate) heads: Vec<String>,
+    pub(crate) groups: Vec<Group>,
     /// The words, then a figure for each column of each group.
-    pub(super) rows: Vec<Vec<String>>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 /// Between columns.
@@ -24,7 +24,7 @@ fn width(text: &str) -> usize {
 
 impl Grid {
     /// The table's lines. Where it has more columns than `most`, groups go below each other, each time with the words.
-    pub(super) fn lines(&self, most: Option<usize>) -> Vec<String> {
+    pub(crate) fn lines(&self, most: Option<usize>) -> Vec<String> {
         let heads = self.heads.len();
         let head_widths: Vec<usize> =
             (0..heads).map(|at| self.widest(at, &self.heads[at])).collect();

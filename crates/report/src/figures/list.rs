@@ -1,0 +1,202 @@
+//! Which figures there are. A new one is a line here.
+
+use std::collections::BTreeSet;
+
+use dualq_scenario::{
+    CongestionControl, Delays, FlowOutcome, Outcome, ProbeKind, ProbeOutcome, Scenario,
+};
+use dualq_worlds::{Results, Run, Unit};
+
+use super::Column;
+
+/// A figure that a run has, or has not: then its place is blank.
+pub(super) struct Definition {
+    pub(super) column: Column,
+    pub(super) of: Of,
+}
+
+type Of = Box<dyn Fn(&Run) -> Option<f64>>;
+
+impl Definition {
+    fn new(
+        group: &str,
+        name: &str,
+        unit: Unit,
+        of: impl Fn(&Run) -> Option<f64> + 'static,
+    ) -> Self {
+        let digits = match unit {
+            Unit::Megabits | Unit::Millis => 2,
+            Unit::Count => 0,
+            Unit::Ratio => 3,
+        };
+        let (group, name) = (group.to_owned(), name.to_owned());
+        let column = Column { group, name, unit, digits, aside: false, family: None };
+        Self { column, of: Box::new(of) }
+    }
+
+    fn digits(mut self, digits: usize) -> Self {
+        self.column.digits = digits;
+        self
+    }
+
+    fn aside(mut self) -> Self {
+        self.column.aside = true;
+        self
+    }
+
+    fn family(mut self, family: &'static str) -> Self {
+        self.column.family = Some(family);
+        self
+    }
+}
+
+/// The base round-trip time of a scenario, in milliseconds.
+#[must_use]
+pub fn base_ms(scenario: &Scenario) -> f64 {
+    scenario.link.rtt.as_secs_f64() * 1e3
+}
+
+/// What a rate is called in words of iperf3.
+const RATE: &str = "Mbits/sec";
+
+/// The figures that some run may have, in their order.
+pub(super) fn definitions(results: &Results) -> Vec<Definition> {
+    let scenarios: Vec<&Scenario> = results.scenarios().map(|runs| runs.scenario()).collect();
+    let sum = |of: fn(&FlowOutcome) -> u64| {
+        move |run: &Run| Some(run.outcome.flow.iter().map(of).sum::<u64>() as f64)
+    };
+    let mut figures = vec![Definition::new("goodput", RATE, Unit::Megabits, |run| {
+        Some(run.outcome.goodput_mbit)
+    })];
+    figures.extend(flows(&scenarios));
+    figures.push(Definition::new("", "fairness", Unit::Ratio, fairness));
+    figures.extend(probes(&scenarios));
+    figures.extend(completions(&scenarios));
+    let segments =
+        |name, of: fn(&FlowOutcome) -> u64| Definition::new("segments", name, Unit::Count, sum(of));
+    figures.push(segments("sent", |flow| flow.data_packets).aside());
+    figures.push(segments("sent again", |flow| flow.retransmits));
+    figures.push(segments("CE marks", |flow| flow.ce_marks));
+    // In `dualpi2 any_ect` packets that cannot be marked have the C queue, those that can the L queue.
+    figures.extend(delays("Not-ECT delay", |outcome| outcome.queue.delay_not_ect));
+    figures.extend(delays("ECT delay", |outcome| outcome.queue.delay_ect));
+    figures.push(Definition::new("queue", "drops", Unit::Count, |run| {
+        Some(run.outcome.queue.drops as f64)
+    }));
+    figures
+}
+
+/// The most groups of flows that a scenario has.
+fn most_groups(scenarios: &[&Scenario]) -> usize {
+    scenarios.iter().map(|scenario| scenario.flow.len()).max().unwrap_or(0)
+}
+
+/// The goodput of each group, where there are several.
+fn flows(scenarios: &[&Scenario]) -> Vec<Definition> {
+    let groups = most_groups(scenarios);
+    if groups < 2 {
+        return Vec::new();
+    }
+    let titles = flow_titles(scenarios, groups);
+    let figure = |(number, title): (usize, &String)| {
+        Definition::new(title, RATE, Unit::Megabits, move |run| {
+            run.outcome.flow.get(number).map(|flow| flow.total_mbit)
+        })
+    };
+    titles.iter().enumerate().map(figure).collect()
+}
+
+/// Fairness is of at least two.
+fn fairness(run: &Run) -> Option<f64> {
+    let endless = run.scenario.flow.iter().filter(|group| group.size.is_none());
+    run.outcome.fairness.filter(|_| endless.map(|group| group.count).sum::<u32>() > 1)
+}
+
+/// What each group of flows is called: by its congestion control where that is one and the same in all runs and no other group's, else
+/// by its number.
+fn flow_titles(scenarios: &[&Scenario], groups: usize) -> Vec<String> {
+    let same = |number: usize| {
+        let mut all = scenarios.iter().filter_map(|scenario| scenario.flow.get(number));
+        let first = all.next()?.cc;
+        all.all(|group| group.cc == first).then_some(first)
+    };
+    let names: Vec<Option<CongestionControl>> = (0..groups).map(same).collect();
+    let title = |(number, name): (usize, &Option<CongestionControl>)| match name {
+        Some(cc) if names.iter().flatten().filter(|other| *other == cc).count() == 1 => {
+            cc.to_string()
+        }
+        Some(name) => format!("flow {} ({name})", number + 1),
+        None => format!("flow {}", number + 1),
+    };
+    names.iter().enumerate().map(title).collect()
+}
+
+/// Round trips.
+fn probes(scenarios: &[&Scenario]) -> Vec<Definition> {
+    let widest = scenarios.iter().map(|scenario| &scenario.probe).max_by_key(|probes| probes.len());
+    let probes = widest.map_or(&[][..], |probes| probes);
+    let mut figures = Vec::new();
+    for (number, probe) in probes.iter().enumerate() {
+        let kind = probe.kind;
+        let title = match probes.len() {
+            1 => format!("{kind} RTT"),
+            _ if probe.kind == ProbeKind::Ping => format!("ping {} RTT", number + 1),
+            _ => format!("{kind} {} ({}) RTT", number + 1, probe.cc),
+        };
+        let mut add = |name, of: fn(&Scenario, &ProbeOutcome) -> f64| {
+            figures.push(Definition::new(&title, name, Unit::Millis, move |run| {
+                let measured = run.outcome.probe.get(number).filter(|probe| probe.n > 0);
+                measured.map(|probe| of(&run.scenario, probe))
+            }));
+        };
+        add("mean", |_, probe| probe.mean_ms);
+        add("above base", |scenario, probe| probe.mean_ms - base_ms(scenario));
+        add("jitter", |_, probe| probe.std_ms);
+        add("p99", |_, probe| probe.p99_ms);
+    }
+    figures
+}
+
+/// How long transfers took that have a size.
+fn completions(scenarios: &[&Scenario]) -> Vec<Definition> {
+    let groups = most_groups(scenarios);
+    let titles = flow_titles(scenarios, groups);
+    let is_sized = |scenario: &&Scenario| {
+        let sized = |(number, group): (usize, &dualq_scenario::FlowGroup)| {
+            group.size.is_some().then_some(number)
+        };
+        scenario.flow.iter().enumerate().filter_map(sized).collect::<Vec<_>>()
+    };
+    let sized: BTreeSet<usize> = scenarios.iter().flat_map(is_sized).collect();
+    let mut figures = Vec::new();
+    for number in sized {
+        let title = match groups {
+            1 => "completion".to_owned(),
+            _ => format!("{} completion", titles[number]),
+        };
+        for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("max", 1.0)] {
+            let of = move |run: &Run| {
+                completion(run.outcome.flow.get(number)?, quantile).map(|seconds| seconds * 1e3)
+            };
+            figures.push(Definition::new(&title, name, Unit::Millis, of).digits(3));
+        }
+    }
+    figures
+}
+
+/// The time within which so many of the transfers ended that did end.
+fn completion(flow: &FlowOutcome, quantile: f64) -> Option<f64> {
+    let mut ended: Vec<f64> = flow.completion_s.iter().flatten().copied().collect();
+    ended.sort_unstable_by(f64::total_cmp);
+    let rank = (ended.len() as f64 * quantile).ceil() as usize;
+    ended.get(rank.saturating_sub(1)).copied()
+}
+
+/// How long packets of a kind were in the queue.
+fn delays(class: &str, of: fn(&Outcome) -> Option<Delays>) -> [Definition; 2] {
+    let figure = |name, figure: fn(Delays) -> f64| {
+        let of = move |run: &Run| of(&run.outcome).map(figure);
+        Definition::new(class, name, Unit::Millis, of).family("queue delay")
+    };
+    [figure("p50", |delays| delays.p50_ms), figure("p99", |delays| delays.p99_ms)]
+}

@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod agreement;
+mod figures;
+mod format;
+mod grid;
+mod rank;
+mod remarks;
+mod report;
+pub mod words;
+
+pub use dualq_worlds::Unit;
+pub use figures::{Column, Figure, Figures, Row, Samples, base_ms};
+pub use format::{csv, json, text};
+pub use report::Report;
+pub use text::Style;

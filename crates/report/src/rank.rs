@@ -1,0 +1,86 @@
+//! Which scenario does best, and how that is said. It is judged by the world that was named first.
+
+use dualq_scenario::Outcome;
+use dualq_worlds::ScenarioRuns;
+
+use crate::figures::{Samples, base_ms};
+
+/// A mean over the seeds in the first world.
+fn mean(runs: &ScenarioRuns<'_>, of: impl Fn(&Outcome) -> Option<f64>) -> Option<f64> {
+    Samples(runs.first_world().iter().filter_map(|run| of(&run.outcome)).collect()).mean()
+}
+
+fn goodput_mbit(runs: &ScenarioRuns<'_>) -> f64 {
+    mean(runs, |outcome| Some(outcome.goodput_mbit)).unwrap_or(0.0)
+}
+
+/// The first probe's mean round-trip time.
+fn probe_ms(runs: &ScenarioRuns<'_>) -> Option<f64> {
+    let answered = |outcome: &Outcome| {
+        outcome.probe.first().filter(|probe| probe.n > 0).map(|probe| probe.mean_ms)
+    };
+    mean(runs, answered)
+}
+
+/// Throughput over round-trip time, by which scenarios are ranked: Kleinrock's power. A probe that is never answered makes it none.
+fn power(runs: &ScenarioRuns<'_>) -> f64 {
+    let scenario = runs.scenario();
+    let rtt = match probe_ms(runs) {
+        None if scenario.probe.is_empty() => base_ms(scenario),
+        rtt => rtt.unwrap_or(0.0),
+    };
+    if rtt > 0.0 { goodput_mbit(runs) / rtt } else { 0.0 }
+}
+
+/// The numbers of the scenarios, best first, those on the same link together, in the order in which the links were given.
+pub(crate) fn ranked(scenarios: &[ScenarioRuns<'_>]) -> Vec<Vec<usize>> {
+    let link = |number: usize| {
+        let link = &scenarios[number].scenario().link;
+        (link.rate, link.rtt, link.loss, link.mtu, link.tunnel)
+    };
+    let mut links: Vec<Vec<usize>> = Vec::new();
+    for number in 0..scenarios.len() {
+        match links.iter_mut().find(|others| link(others[0]) == link(number)) {
+            Some(others) => others.push(number),
+            None => links.push(vec![number]),
+        }
+    }
+    let powers: Vec<f64> = scenarios.iter().map(power).collect();
+    for numbers in &mut links {
+        numbers.sort_by(|one, other| powers[*other].total_cmp(&powers[*one]));
+    }
+    links
+}
+
+/// How a scenario is told from the others.
+pub(crate) fn label(runs: &ScenarioRuns<'_>) -> String {
+    // A bare number does not tell what it is of.
+    let bare = |value: &str| value.parse::<f64>().is_ok() || value.parse::<bool>().is_ok();
+    let said = |(what, value): &(String, String)| match bare(value) {
+        true => format!("{what} = {value}"),
+        false => value.clone(),
+    };
+    let values: Vec<String> = runs.settings().0.iter().map(said).collect();
+    if values.is_empty() {
+        let scenario = runs.scenario();
+        let flows: Vec<&str> = scenario.flow.iter().map(|group| group.cc.name()).collect();
+        format!("{} with {}", scenario.link.qdisc, flows.join(" and "))
+    } else {
+        values.join(" with ")
+    }
+}
+
+/// What came of a scenario, in plain words.
+pub(crate) fn sentence(runs: &ScenarioRuns<'_>) -> String {
+    let (label, goodput) = (label(runs), goodput_mbit(runs));
+    match probe_ms(runs) {
+        Some(probe_ms) => format!(
+            "{label}: {goodput:.1} Mbits/sec while the probe is answered in {probe_ms:.2} ms, {:.2} ms above the base",
+            probe_ms - base_ms(runs.scenario())
+        ),
+        None if !runs.scenario().probe.is_empty() => {
+            format!("{label}: {goodput:.1} Mbits/sec; the probe was never answered")
+        }
+        None => format!("{label}: {goodput:.1} Mbits/sec"),
+    }
+}

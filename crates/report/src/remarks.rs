@@ -1,0 +1,51 @@
+//! What is to be said of runs that no figure tells.
+
+use dualq_scenario::{FlowGroup, FlowOutcome, Limit, Outcome, Scenario};
+use dualq_worlds::ScenarioRuns;
+
+/// What is to be said of a scenario's runs beside its figures.
+pub(crate) fn of(runs: &ScenarioRuns<'_>) -> Vec<String> {
+    let scenario = runs.scenario();
+    let outcomes = || runs.first_world().iter().map(|run| &run.outcome);
+    let mut remarks = Vec::new();
+    for (number, group) in scenario.flow.iter().enumerate() {
+        if group.size.is_some() {
+            let ended = |outcome: &Outcome| {
+                outcome
+                    .flow
+                    .get(number)
+                    .map_or(0, |flow| flow.completion_s.iter().flatten().count())
+            };
+            let fewest = outcomes().map(ended).min().unwrap_or(0);
+            let (cc, all) = (&group.cc, group.count as usize);
+            match fewest {
+                0 => remarks.push(format!("{cc}: none of {all} transfers ended")),
+                ended if ended < all => {
+                    remarks.push(format!("{cc}: {ended} of {all} transfers ended"));
+                }
+                _ => {}
+            }
+        }
+    }
+    let stalled = outcomes().map(|outcome| stalled(scenario, outcome)).max().unwrap_or(0);
+    if stalled > 0 {
+        let flows = if stalled == 1 { "flow" } else { "flows" };
+        remarks.push(format!("{stalled} {flows} made no progress"));
+    }
+    // They are told of every world.
+    let limits = Limit::in_words(runs.runs().iter().map(|run| &run.outcome));
+    remarks.extend(limits.into_iter().map(|limit| format!("limit: {limit}")));
+    remarks
+}
+
+/// How many flows sent nothing that arrived, though they had to.
+fn stalled(scenario: &Scenario, outcome: &Outcome) -> usize {
+    // What is over before the figures begin is done, not stuck.
+    let had_to = |group: &FlowGroup| group.stop.is_none_or(|stop| stop > scenario.warmup);
+    let groups = scenario.flow.iter().zip(&outcome.flow).filter(|(group, _)| had_to(group));
+    let of_group = |(_, flow): (&FlowGroup, &FlowOutcome)| {
+        let flows = flow.goodput_mbit.iter().zip(&flow.completion_s);
+        flows.filter(|(goodput, done)| **goodput <= 0.0 && done.is_none()).count()
+    };
+    groups.map(of_group).sum()
+}

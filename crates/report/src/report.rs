@@ -1,0 +1,96 @@
+//! What all formats are made of.
+
+use dualq_worlds::{Results, ScenarioRuns};
+
+use crate::figures::Figures;
+use crate::words::one_line;
+use crate::{rank, remarks};
+
+/// Of more links than this, the best of each is not repeated in words.
+const MOST_SENTENCES: usize = 4;
+
+/// Results with all that follows from them: figures, which scenario is best, and what there is to say.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    /// What it is of.
+    pub results: &'a Results,
+    /// The scenarios with their runs.
+    pub scenarios: Vec<ScenarioRuns<'a>>,
+    /// The figures; the rows of a scenario are one for each world.
+    pub figures: Figures,
+    /// The scenarios, by their numbers, best first; those on the same link together, in the order in which the links were given.
+    pub ranked: Vec<Vec<usize>>,
+}
+
+impl<'a> Report<'a> {
+    /// Takes the figures and ranks the scenarios.
+    #[must_use]
+    pub fn of(results: &'a Results) -> Self {
+        let scenarios: Vec<ScenarioRuns<'a>> = results.scenarios().collect();
+        let ranked = rank::ranked(&scenarios);
+        Self { results, scenarios, figures: Figures::of(results), ranked }
+    }
+
+    /// What there is to say beside the figures, a line each.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let seeds = self.results.seeds();
+        if seeds.count() > 1 {
+            lines.push(format!(
+                "Means over the {} seeds from {} to {}; ± is the standard deviation from seed to seed.",
+                seeds.count(),
+                seeds.first(),
+                seeds.last()
+            ));
+        }
+        for version in self.results.worlds().filter_map(|(_, kernel)| kernel) {
+            lines.push(format!("The world kernel is Linux {version} in virtual time."));
+        }
+        lines.extend(self.sentences());
+        lines.extend(self.remarks());
+        let published = self.results.published.iter();
+        lines.extend(published.map(|published| format!("Published: {}", one_line(published))));
+        lines
+    }
+
+    /// The best and the worst of each link, unless the figures alone are easier to read.
+    fn sentences(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let sentence = |number: usize| rank::sentence(&self.scenarios[number]);
+        if self.ranked.len() <= MOST_SENTENCES {
+            for link in &self.ranked {
+                if let [first, .., last] = link.as_slice() {
+                    lines.push(format!("Best: {}", sentence(*first)));
+                    lines.push(format!("Worst: {}", sentence(*last)));
+                } else {
+                    lines.push(sentence(link[0]));
+                }
+            }
+        }
+        if self.ranked.iter().any(|link| link.len() > 1) {
+            let within = if self.ranked.len() > 1 { " on each link" } else { "" };
+            lines.push(format!(
+                "(Ranked{within} by power: throughput over the probe's round-trip time.)"
+            ));
+        }
+        lines
+    }
+
+    /// What figures do not tell: transfers that did not end, flows that stood still, limits of the machine.
+    fn remarks(&self) -> Vec<String> {
+        let ranked = self.ranked.iter().flatten().map(|number| &self.scenarios[*number]);
+        let said: Vec<(String, Vec<String>)> =
+            ranked.map(|runs| (rank::label(runs), remarks::of(runs))).collect();
+        // What is so everywhere is said once.
+        let everywhere = said.len() > 1 && said.iter().all(|(_, remarks)| *remarks == said[0].1);
+        let mut lines = Vec::new();
+        for (label, remarks) in if everywhere { &said[..1] } else { &said } {
+            for remark in remarks {
+                let whom = if everywhere { "In all of them" } else { label };
+                lines.push(format!("{whom}: {remark}"));
+            }
+        }
+        lines
+    }
+}

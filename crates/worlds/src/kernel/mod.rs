@@ -1,0 +1,181 @@
+//! The world `kernel`: real Linux in virtual time, as User-Mode Linux.
+//!
+//! A guest's init is a program of the host's, which has to call [`serve`] first thing if [`is_guest`]: usually the same program
+//! that opens the world.
+
+mod folder;
+mod init;
+mod task;
+
+use std::fs;
+use std::io;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use dualq_guest::{Guest, GuestError};
+use dualq_scenario::{Outcome, Scenario};
+
+use folder::GuestFolder;
+use task::{EVENTS, Growing, STDERR, STDOUT, Task};
+
+use crate::{Observer, World, WorldError};
+
+pub use init::serve;
+pub use task::Command;
+
+/// Kernels are built with HZ=100, as those of the recorded runs were.
+const JIFFY: Duration = Duration::from_millis(10);
+
+/// Whether this process is the init of a guest.
+pub use dualq_guest::inside::is_init as is_guest;
+
+/// Ends all guests of this process and removes their folders: for a program that is about to end, as in its handler of
+/// interrupts. What runs in them fails then.
+pub fn end_all() {
+    dualq_guest::end_all();
+    folder::remove_all();
+}
+
+/// A real kernel in virtual time.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    kernel: dualq_kernel::Kernel,
+    init: PathBuf,
+    qdiscs: Vec<String>,
+    controls: Vec<String>,
+}
+
+impl Kernel {
+    /// A world on this kernel, whose guests have this program as their init.
+    #[must_use]
+    pub fn new(kernel: dualq_kernel::Kernel, init: impl Into<PathBuf>) -> Self {
+        let (qdiscs, controls) = (kernel.qdiscs(), kernel.congestion_controls());
+        Self { kernel, init: init.into(), qdiscs, controls }
+    }
+
+    fn guest(&self, seed: u64) -> Guest {
+        Guest::new(&self.kernel.executable, &self.init).seed(seed)
+    }
+
+    /// Runs a command as root in a guest, and passes on what it writes. Returns its exit status, which it has not if a signal ended
+    /// it.
+    ///
+    /// # Errors
+    /// If the guest has no folder, or comes to no good end.
+    pub fn execute(
+        &self,
+        command: &Command,
+        seed: u64,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<Option<i32>, ExecuteError> {
+        let mut machine = self.guest(seed);
+        if let Some(etc) = &command.etc {
+            machine = machine.writable(etc);
+        }
+        let folder = GuestFolder::create().map_err(ExecuteError::World)?;
+        let mut streams =
+            [Growing::new(folder.path(), STDOUT, out), Growing::new(folder.path(), STDERR, err)];
+        let mut look = |_: &str| {
+            for stream in &mut streams {
+                // Whoever closed the other end of a pipe wants no more; the command's status still counts.
+                let _ = stream.pass_on();
+            }
+            ControlFlow::Continue(())
+        };
+        let task = Task::Command(command.clone());
+        let status = task::start(&machine, &task, &folder, &mut look)?;
+        let _ = look("");
+        Ok(status)
+    }
+}
+
+/// Why a command did not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    /// The world is not as it should be.
+    #[error(transparent)]
+    World(WorldError),
+    /// The guest came to no good end.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+}
+
+impl World for Kernel {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn kernel_version(&self) -> Option<&str> {
+        Some(&self.kernel.version)
+    }
+
+    fn refuses(&self, scenario: &Scenario) -> Option<String> {
+        if scenario.tick != JIFFY {
+            return Some(format!(
+                "a jiffy of this kernel is {} ms, the scenario's tick is {} ms",
+                JIFFY.as_secs_f64() * 1e3,
+                scenario.tick.as_secs_f64() * 1e3
+            ));
+        }
+        let lacks = |what: &str, name: &str, has: &[String]| {
+            format!(
+                "Linux {} as it was built does not have the {what} {name}; it has {}",
+                self.kernel.version,
+                has.join(", ")
+            )
+        };
+        for kind in scenario.link.qdisc.kinds().chain(scenario.sender.qdisc.kinds()) {
+            if !self.qdiscs.iter().any(|known| known == kind) {
+                return Some(lacks("qdisc", kind, &self.qdiscs));
+            }
+        }
+        if scenario.link.tunnel
+            && let Some(kind) = dualq_lab::tells_flows_apart(scenario.link.qdisc.spec())
+        {
+            return Some(format!(
+                "link.tunnel: on real Linux nothing makes {kind} take all packets for one flow; the model can"
+            ));
+        }
+        let flows = scenario.flow.iter().map(|group| group.cc.name());
+        for cc in flows.chain(scenario.probe.iter().map(|probe| probe.cc.name())) {
+            if !self.controls.iter().any(|known| known == cc) {
+                return Some(lacks("congestion control", cc, &self.controls));
+            }
+        }
+        None
+    }
+
+    fn run(
+        &self,
+        scenario: &Scenario,
+        seed: u64,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, WorldError> {
+        if let Some(reason) = self.refuses(scenario) {
+            return Err(WorldError::Refused(reason));
+        }
+        let name = || scenario.name.clone();
+        let events = observer.wants_packets();
+        let task = Task::Scenario { scenario: Box::new(scenario.clone()), seed, events };
+        let folder = GuestFolder::create()?;
+        let mut pulse =
+            |pulse: &str| observer.passed(Duration::from_secs(pulse.parse().unwrap_or(0)));
+        let outcome = match task::start(&self.guest(seed), &task, &folder, &mut pulse) {
+            Ok(outcome) => outcome,
+            Err(GuestError::Ended) => return Err(WorldError::Interrupted),
+            Err(error) => return Err(WorldError::Guest { scenario: name(), error }),
+        };
+        if events {
+            let cannot =
+                |error: io::Error| WorldError::Events { scenario: name(), file: EVENTS, error };
+            let text = fs::read_to_string(folder.path().join(EVENTS)).map_err(cannot)?;
+            for line in text.lines() {
+                observer.packet(serde_json::from_str(line).map_err(|error| cannot(error.into()))?);
+            }
+        }
+        Ok(outcome)
+    }
+}

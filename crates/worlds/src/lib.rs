@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod agreement;
+mod error;
+pub mod kernel;
+mod model;
+mod play;
+mod results;
+mod unit;
+mod world;
+
+pub use error::{NotSoMany, WorldError};
+pub use kernel::Kernel;
+pub use model::Model;
+pub use play::{Job, Progress, Watch, play};
+pub use results::{Results, Run, ScenarioRuns, Seeds, Settings};
+pub use unit::Unit;
+pub use world::{Observer, World};

@@ -1,0 +1,444 @@
+//! What came of a plan in some worlds: the document of `dualq run --json`, but for its summary.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use dualq_scenario::{Outcome, Plan, Scenario};
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{Job, NotSoMany, Watch, World, WorldError, play};
+
+/// What came of a plan: each of its scenarios in each world with each seed.
+///
+/// As a document it is an object with the version of its form and `"command": "run"`. Read back, it is what it was; keys that it
+/// does not know are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Document")]
+pub struct Results {
+    version: Version,
+    command: Command,
+    /// The plan's name.
+    pub name: String,
+    /// What it shows, in a sentence.
+    pub about: String,
+    /// What was published about it, and where.
+    pub published: Vec<String>,
+    seeds: Seeds,
+    runs: Vec<Run>,
+    /// How many worlds there are: the runs of a scenario are those of the first world by seed, then those of the next.
+    #[serde(skip)]
+    worlds: usize,
+}
+
+/// The seeds of each scenario in each world: one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Seeds {
+    first: u64,
+    count: u64,
+}
+
+impl Seeds {
+    /// So many, from the first on.
+    ///
+    /// # Errors
+    /// If it is none, or there are not so many.
+    pub const fn new(first: u64, count: u64) -> Result<Self, NotSoMany> {
+        match count.checked_sub(1) {
+            Some(more) if first.checked_add(more).is_some() => Ok(Self { first, count }),
+            _ => Err(NotSoMany { first, count }),
+        }
+    }
+
+    /// The first.
+    #[must_use]
+    pub const fn first(self) -> u64 {
+        self.first
+    }
+
+    /// The last.
+    #[must_use]
+    pub const fn last(self) -> u64 {
+        self.first.saturating_add(self.count.saturating_sub(1))
+    }
+
+    /// How many.
+    #[must_use]
+    pub const fn count(self) -> u64 {
+        self.count
+    }
+
+    /// All of them.
+    #[must_use]
+    pub const fn all(self) -> RangeInclusive<u64> {
+        self.first..=self.last()
+    }
+}
+
+/// One run, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// What sets its scenario apart from the plan's others.
+    pub settings: Settings,
+    /// The world's name.
+    pub world: String,
+    /// What all that was random followed from.
+    pub seed: u64,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The version of the world's Linux kernel, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kernel: Option<String>,
+}
+
+/// `(what, value)` of each value that was a list in the plan, in the plan's order: `("qdisc", "fq_codel")`. In documents an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings(pub Vec<(String, String)>);
+
+/// The runs of one scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct ScenarioRuns<'a> {
+    runs: &'a [Run],
+    seeds: usize,
+}
+
+impl<'a> ScenarioRuns<'a> {
+    /// What sets it apart from others.
+    #[must_use]
+    pub fn settings(&self) -> &'a Settings {
+        &self.runs[0].settings
+    }
+
+    /// The scenario.
+    #[must_use]
+    pub fn scenario(&self) -> &'a Scenario {
+        &self.runs[0].scenario
+    }
+
+    /// All runs, world by world.
+    #[must_use]
+    pub const fn runs(&self) -> &'a [Run] {
+        self.runs
+    }
+
+    /// The runs in each world, by seed.
+    pub fn worlds(&self) -> impl ExactSizeIterator<Item = &'a [Run]> + use<'a> {
+        self.runs.chunks(self.seeds)
+    }
+
+    /// The runs in the world that was named first, by which scenarios are ranked.
+    #[must_use]
+    pub fn first_world(&self) -> &'a [Run] {
+        &self.runs[..self.seeds]
+    }
+}
+
+impl Results {
+    /// Plays every scenario of a plan, in every world with every seed; see [`play`].
+    ///
+    /// # Errors
+    /// If a world refuses a scenario, before anything runs; and as of `play`.
+    pub fn play(
+        plan: &Plan,
+        worlds: &[&dyn World],
+        seeds: Seeds,
+        watch: &Watch<'_>,
+    ) -> Result<Self, WorldError> {
+        let variants = plan.variants();
+        for variant in &variants {
+            if let Some(reason) = worlds.iter().find_map(|world| world.refuses(&variant.scenario)) {
+                return Err(WorldError::Refused(reason));
+            }
+        }
+        let mut jobs = Vec::new();
+        for variant in &variants {
+            for world in worlds {
+                let scenario = &variant.scenario;
+                jobs.extend(seeds.all().map(|seed| Job { scenario, world: *world, seed }));
+            }
+        }
+        let outcomes = play(&jobs, watch)?;
+        let each = jobs.len() / variants.len().max(1);
+        let runs = jobs.iter().zip(outcomes).enumerate().map(|(number, (job, outcome))| Run {
+            settings: Settings(variants[number / each].settings.clone()),
+            world: job.world.name().to_owned(),
+            seed: job.seed,
+            scenario: job.scenario.clone(),
+            outcome,
+            kernel: job.world.kernel_version().map(str::to_owned),
+        });
+        Ok(Self {
+            version: Version,
+            command: Command::Run,
+            name: plan.name.clone(),
+            about: plan.about.clone(),
+            published: plan.published.clone(),
+            seeds,
+            runs: runs.collect(),
+            worlds: worlds.len(),
+        })
+    }
+
+    /// The seeds of each scenario in each world.
+    #[must_use]
+    pub const fn seeds(&self) -> Seeds {
+        self.seeds
+    }
+
+    /// All runs: scenario by scenario in the plan's order, in each world by world, in each by seed.
+    #[must_use]
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// The scenarios, each with its runs.
+    pub fn scenarios(&self) -> impl ExactSizeIterator<Item = ScenarioRuns<'_>> {
+        let seeds = self.per_world();
+        self.runs
+            .chunks(self.worlds.max(1).saturating_mul(seeds))
+            .map(move |runs| ScenarioRuns { runs, seeds })
+    }
+
+    /// The names of the worlds, each with the version of its kernel if it has one.
+    pub fn worlds(&self) -> impl ExactSizeIterator<Item = (&str, Option<&str>)> {
+        let first = self.runs.chunks(self.per_world()).take(self.worlds);
+        first.map(|runs| (runs[0].world.as_str(), runs[0].kernel.as_deref()))
+    }
+
+    fn per_world(&self) -> usize {
+        usize::try_from(self.seeds.count).unwrap_or(usize::MAX).max(1)
+    }
+}
+
+/// The document before it is known to be in order.
+#[derive(Deserialize)]
+struct Document {
+    version: Version,
+    command: Command,
+    name: String,
+    about: String,
+    published: Vec<String>,
+    seeds: Span,
+    runs: Vec<Run>,
+}
+
+/// Seeds before it is known that there are so many.
+#[derive(Deserialize)]
+struct Span {
+    first: u64,
+    count: u64,
+}
+
+/// What is wrong with a document whose values are of the right types.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("seeds: {0}")]
+    Seeds(#[from] NotSoMany),
+    #[error("runs: they are not all scenarios in all worlds with all seeds, in this order")]
+    Incomplete,
+}
+
+impl TryFrom<Document> for Results {
+    type Error = Fault;
+
+    fn try_from(document: Document) -> Result<Self, Fault> {
+        let Document { version, command, name, about, published, seeds, runs } = document;
+        let seeds = Seeds::new(seeds.first, seeds.count)?;
+        let mut results = Self { version, command, name, about, published, seeds, runs, worlds: 0 };
+        let same = |one: &Run, other: &Run| {
+            one.settings == other.settings && one.scenario == other.scenario
+        };
+        if let Some(first) = results.runs.first() {
+            // A scenario's next world has another name: what is the same in all is a scenario that the plan has twice.
+            let others = results.runs.iter().step_by(results.per_world()).skip(1);
+            let more = others.take_while(|run| same(run, first) && run.world != first.world);
+            results.worlds = 1 + more.count();
+        }
+        let blocks = || results.runs.chunks(results.per_world());
+        let worlds: Vec<_> = results.worlds().collect();
+        let named_alike = |(one, other): (&Run, &Run)| {
+            let (one, other) = (one.settings.0.iter(), other.settings.0.iter());
+            one.map(|(what, _)| what).eq(other.map(|(what, _)| what))
+        };
+        let is_right = |(number, block): (usize, &[Run])| {
+            let first = &results.runs[number / worlds.len() * worlds.len() * block.len()];
+            let (world, kernel) = worlds[number % worlds.len()];
+            let fits = |(run, seed): (&Run, u64)| {
+                let at = (run.world.as_str(), run.kernel.as_deref(), run.seed);
+                same(run, first) && at == (world, kernel, seed)
+            };
+            block.len() == results.per_world() && block.iter().zip(seeds.all()).all(fits)
+        };
+        let whole = blocks().len().is_multiple_of(worlds.len().max(1));
+        let alike = results.runs.iter().zip(results.runs.iter().skip(1)).all(named_alike);
+        if !whole || !alike || !blocks().enumerate().all(is_right) {
+            return Err(Fault::Incomplete);
+        }
+        Ok(results)
+    }
+}
+
+/// The version of the document's form, of which there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+struct Version;
+
+/// The version of the form.
+const VERSION: u32 = 1;
+
+impl From<Version> for u32 {
+    fn from(_: Version) -> Self {
+        VERSION
+    }
+}
+
+impl TryFrom<u32> for Version {
+    type Error = String;
+
+    fn try_from(version: u32) -> Result<Self, String> {
+        match version {
+            VERSION => Ok(Self),
+            _ => Err(format!("version {version} of the document is not known, {VERSION} is")),
+        }
+    }
+}
+
+/// What wrote the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Command {
+    Run,
+}
+
+impl Serialize for Settings {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (what, value) in &self.0 {
+            map.serialize_entry(what, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Settings;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object of strings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Settings, A::Error> {
+                let mut settings = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    settings.push(entry);
+                }
+                Ok(Settings(settings))
+            }
+        }
+
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{Model, Observer};
+
+    /// The model by another name, with a kernel.
+    struct Twin;
+
+    impl World for Twin {
+        fn name(&self) -> &'static str {
+            "twin"
+        }
+
+        fn kernel_version(&self) -> Option<&str> {
+            Some("7.3")
+        }
+
+        fn refuses(&self, scenario: &Scenario) -> Option<String> {
+            Model.refuses(scenario)
+        }
+
+        fn run(
+            &self,
+            scenario: &Scenario,
+            seed: u64,
+            observer: &mut dyn Observer,
+        ) -> Result<Outcome, WorldError> {
+            Model.run(scenario, seed, observer)
+        }
+    }
+
+    fn results(worlds: &[&dyn World], count: u64) -> Results {
+        let plan = Plan::parse(
+            "duration = '2s'\nwarmup = '0s'\n[link]\nrate = '5mbit'\nqdisc = ['pfifo', 'dualpi2']\n[[flow]]\ncc = 'bbr'",
+        );
+        let seeds = Seeds::new(3, count).unwrap();
+        Results::play(&plan.unwrap(), worlds, seeds, &|_| ControlFlow::Continue(())).unwrap()
+    }
+
+    #[test]
+    fn a_document_reads_back_as_it_was_written() {
+        for (worlds, count) in [(&[&Model as &dyn World][..], 1), (&[&Model, &Twin], 2)] {
+            let results = results(worlds, count);
+            let text = serde_json::to_string(&results).unwrap();
+            let read: Results = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, results);
+            assert_eq!(serde_json::to_string(&read).unwrap(), text);
+            let names: Vec<_> = read.worlds().map(|(name, _)| name).collect();
+            assert_eq!(names, ["model", "twin"][..worlds.len()]);
+            let scenarios: Vec<_> = read.scenarios().collect();
+            assert_eq!(scenarios.len(), 2);
+            assert_eq!(scenarios[1].settings().0, [("qdisc".to_owned(), "dualpi2".to_owned())]);
+            assert_eq!(scenarios[1].worlds().len(), worlds.len());
+        }
+    }
+
+    #[test]
+    fn a_document_that_is_not_in_order_is_refused() {
+        let document = serde_json::to_value(results(&[&Model, &Twin], 2)).unwrap();
+        let read = |change: &dyn Fn(&mut Value)| {
+            let mut document = document.clone();
+            change(&mut document);
+            serde_json::from_value::<Results>(document).map_err(|error| error.to_string())
+        };
+        assert!(read(&|_| ()).is_ok());
+        let incomplete =
+            "runs: they are not all scenarios in all worlds with all seeds, in this order";
+        assert_eq!(
+            read(&|d| drop(d["runs"].as_array_mut().unwrap().pop())).unwrap_err(),
+            incomplete
+        );
+        assert_eq!(
+            read(&|d| d["runs"].as_array_mut().unwrap().swap(0, 1)).unwrap_err(),
+            incomplete
+        );
+        assert_eq!(read(&|d| d["runs"][2]["kernel"] = json!("7.2")).unwrap_err(), incomplete);
+        assert_eq!(read(&|d| d["runs"][5]["settings"] = json!({})).unwrap_err(), incomplete);
+        let none = read(&|d| d["seeds"]["count"] = json!(0)).unwrap_err();
+        assert_eq!(none, "seeds: 0 seeds: there are not so many from 3 on, or it is none");
+        let version = read(&|d| d["version"] = json!(2)).unwrap_err();
+        assert_eq!(version, "version 2 of the document is not known, 1 is");
+        assert!(read(&|d| d["command"] = json!("check")).is_err());
+    }
+
+    #[test]
+    fn seeds_do_not_run_out() {
+        assert_eq!(Seeds::new(u64::MAX, 1).unwrap().all(), u64::MAX..=u64::MAX);
+        assert!(Seeds::new(u64::MAX, 2).is_err());
+        assert!(Seeds::new(1, 0).is_err());
+    }
+}

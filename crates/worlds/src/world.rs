@@ -1,0 +1,78 @@
+//! What plays scenarios.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use dualq_scenario::{Event, Outcome, Scenario};
+
+use crate::WorldError;
+
+/// Plays scenarios. The outcome follows from the scenario and the seed alone, but for worlds of real time.
+///
+/// A world of real time is [`alone`](Self::alone): [`play`](crate::play) then runs nothing beside it, which would disturb it.
+pub trait World: Sync {
+    /// What it is called in documents and tables.
+    fn name(&self) -> &str;
+
+    /// The version of the Linux kernel that it runs on; a simulation has none.
+    fn kernel_version(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether nothing else may run at the same time.
+    fn alone(&self) -> bool {
+        false
+    }
+
+    /// Says why it cannot play the scenario, before that is tried.
+    fn refuses(&self, scenario: &Scenario) -> Option<String>;
+
+    /// Plays a scenario. The observer is told how much of its time has passed as often as that is known, and each packet that is
+    /// seen if it wants these.
+    ///
+    /// # Errors
+    /// If the scenario is refused, the world breaks, or the observer asks to stop.
+    fn run(
+        &self,
+        scenario: &Scenario,
+        seed: u64,
+        observer: &mut dyn Observer,
+    ) -> Result<Outcome, WorldError>;
+}
+
+/// Sees how a run goes. A closure that takes a time is one that looks at nothing else.
+pub trait Observer {
+    /// So much of the scenario's time has passed. Whoever breaks ends the run.
+    fn passed(&mut self, time: Duration) -> ControlFlow<()>;
+
+    /// Whether each packet is to be told, which takes time. It is asked once, before the run.
+    fn wants_packets(&self) -> bool {
+        false
+    }
+
+    /// A packet was seen. Some worlds tell all packets at the end.
+    fn packet(&mut self, event: Event) {
+        let _ = event;
+    }
+}
+
+impl<F: FnMut(Duration) -> ControlFlow<()>> Observer for F {
+    fn passed(&mut self, time: Duration) -> ControlFlow<()> {
+        self(time)
+    }
+}
+
+/// All packets that are seen.
+impl Observer for Vec<Event> {
+    fn passed(&mut self, _: Duration) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn wants_packets(&self) -> bool {
+        true
+    }
+
+    fn packet(&mut self, event: Event) {
+        self.push(event);
+    }
+}

@@ -1,0 +1,53 @@
+//! `dualq check`: what a world makes of reference scenarios, beside what real Linux did with them.
+
+use std::fs;
+use std::io;
+
+use dualq_report::agreement::{json, text};
+use dualq_worlds::agreement::{Reference, Verdict, compare};
+
+use crate::cli::{CheckArgs, Failure, WorldName};
+use crate::output::{plain, print};
+use crate::progress::Steps;
+use crate::world;
+
+pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let mut references = Vec::new();
+    for path in &args.files {
+        let named = path.display();
+        let text = fs::read_to_string(path)
+            .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
+        for (line, number) in text.lines().zip(1..) {
+            let reference: Reference = serde_json::from_str(line)
+                .map_err(|error| Failure::Run(format!("{named}: line {number}: {error}")))?;
+            references.push(reference);
+        }
+    }
+    let world = world::open(args.world, args.kernel.as_deref())?;
+    let beside = if args.twin {
+        if args.world == WorldName::Kernel {
+            let hint = "--twin compares the model with the world kernel: leave --world out";
+            return Err(Failure::Usage(hint.to_owned()));
+        }
+        Some(world::open(WorldName::Kernel, args.kernel.as_deref())?)
+    } else {
+        world::is_kernel_used(args.kernel.as_deref(), &[args.world])?;
+        None
+    };
+    let worlds = 1 + u64::from(args.twin);
+    let total = references.len() as u64 * args.seeds * worlds;
+    let steps = Steps::of(total, "runs", !args.no_progress);
+    let (world, beside) = (world.as_ref(), beside.as_deref());
+    let compared = compare(&references, world, beside, args.seeds, &|more| steps.watch(more));
+    steps.clear();
+    let compared = compared?;
+    let shown = if args.json { json } else { text };
+    print(&mut io::stdout(), &shown(&compared, world, args.twin))?;
+    let all_well = compared.iter().all(|compared| match &compared.verdict {
+        Verdict::Compared(comparison) if args.twin => comparison.is_twin(),
+        Verdict::Compared(comparison) => comparison.agrees(),
+        Verdict::NotPossible(_) => false,
+    });
+    // What differs has been said.
+    if all_well { Ok(()) } else { Err(Failure::Command(1)) }
+}
