@@ -209,6 +209,17 @@ pub struct Link {
 }
 
 impl Link {
+    /// The round-trip time when nothing waits: of the link itself and of all elements.
+    #[must_use]
+    pub fn base_rtt(&self) -> Duration {
+        let up = self.up.iter().flat_map(|up| up.before.iter().chain(&up.behind));
+        let delay = |element: &Element| match element {
+            Element::Delay { delay, .. } => *delay,
+            _ => Duration::ZERO,
+        };
+        self.rtt + self.before.iter().chain(&self.behind).chain(up).map(delay).sum::<Duration>()
+    }
+
     /// The highest rate that it ever has.
     #[must_use]
     pub fn highest_rate(&self) -> Rate {

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use dualq_scenario::{
-    CongestionControl, Delays, FlowOutcome, Outcome, ProbeKind, ProbeOutcome, Scenario,
+    Delays, Direction, FlowGroup, FlowOutcome, Outcome, ProbeKind, ProbeOutcome, QueueOutcome,
+    Scenario, UdpGroup, UdpOutcome,
 };
 use dualq_worlds::{Results, Run, Unit};
 
@@ -53,7 +54,7 @@ impl Definition {
 /// The base round-trip time of a scenario, in milliseconds.
 #[must_use]
 pub fn base_ms(scenario: &Scenario) -> f64 {
-    scenario.link.rtt.as_secs_f64() * 1e3
+    scenario.link.base_rtt().as_secs_f64() * 1e3
 }
 
 /// What a rate is called in words of iperf3.
@@ -71,6 +72,7 @@ pub(super) fn definitions(results: &Results) -> Vec<Definition> {
     figures.extend(flows(&scenarios));
     figures.push(Definition::new("", "fairness", Unit::Ratio, fairness));
     figures.extend(probes(&scenarios));
+    figures.extend(streams(&scenarios));
     figures.extend(completions(&scenarios));
     let segments =
         |name, of: fn(&FlowOutcome) -> u64| Definition::new("segments", name, Unit::Count, sum(of));
@@ -83,6 +85,45 @@ pub(super) fn definitions(results: &Results) -> Vec<Definition> {
     figures.push(Definition::new("queue", "drops", Unit::Count, |run| {
         Some(run.outcome.queue.drops as f64)
     }));
+    let has_up_queue =
+        |scenario: &&Scenario| scenario.link.up.as_ref().is_some_and(|up| up.rate.is_some());
+    if scenarios.iter().any(has_up_queue) {
+        figures.extend(up_queue());
+    }
+    figures
+}
+
+/// The queue of the other direction.
+fn up_queue() -> [Definition; 3] {
+    let figure = |name, unit, of: fn(&QueueOutcome) -> f64| {
+        Definition::new("up queue", name, unit, move |run| run.outcome.up_queue.as_ref().map(of))
+    };
+    [
+        figure("p50", Unit::Millis, |queue| queue.delay_p50_ms),
+        figure("p99", Unit::Millis, |queue| queue.delay_p99_ms),
+        figure("drops", Unit::Count, |queue| queue.drops as f64),
+    ]
+}
+
+/// What streams of UDP lost, and how long their packets took.
+fn streams(scenarios: &[&Scenario]) -> Vec<Definition> {
+    let widest = scenarios.iter().map(|scenario| &scenario.udp).max_by_key(|groups| groups.len());
+    let groups = widest.map_or(&[][..], |groups| groups);
+    let mut figures = Vec::new();
+    for (number, UdpGroup { kind, .. }) in groups.iter().enumerate() {
+        let title = match groups.len() {
+            1 => format!("UDP {kind}"),
+            _ => format!("UDP {} ({kind})", number + 1),
+        };
+        let mut add = |name, unit, of: fn(&UdpOutcome) -> Option<f64>| {
+            figures.push(Definition::new(&title, name, unit, move |run| {
+                run.outcome.udp.get(number).and_then(of)
+            }));
+        };
+        add("lost", Unit::Ratio, |udp| (udp.sent > 0).then(|| udp.lost as f64 / udp.sent as f64));
+        add("delay p50", Unit::Millis, |udp| udp.delay.map(|delay| delay.p50_ms));
+        add("delay p99", Unit::Millis, |udp| udp.delay.map(|delay| delay.p99_ms));
+    }
     figures
 }
 
@@ -112,18 +153,24 @@ fn fairness(run: &Run) -> Option<f64> {
     run.outcome.fairness.filter(|_| endless.map(|group| group.count).sum::<u32>() > 1)
 }
 
-/// What each group of flows is called: by its congestion control where that is one and the same in all runs and no other group's, else
-/// by its number.
+/// What each group of flows is called: by its congestion control, and its direction where some go up, if that is one and the same in all
+/// runs and no other group's, else by its number.
 fn flow_titles(scenarios: &[&Scenario], groups: usize) -> Vec<String> {
+    let mut flows = scenarios.iter().flat_map(|scenario| &scenario.flow);
+    let both_ways = flows.any(|group| group.direction == Direction::Up);
+    let name = |group: &FlowGroup| match both_ways {
+        true => format!("{} {}", group.cc, group.direction),
+        false => group.cc.to_string(),
+    };
     let same = |number: usize| {
         let mut all = scenarios.iter().filter_map(|scenario| scenario.flow.get(number));
-        let first = all.next()?.cc;
-        all.all(|group| group.cc == first).then_some(first)
+        let first = name(all.next()?);
+        all.all(|group| name(group) == first).then_some(first)
     };
-    let names: Vec<Option<CongestionControl>> = (0..groups).map(same).collect();
-    let title = |(number, name): (usize, &Option<CongestionControl>)| match name {
-        Some(cc) if names.iter().flatten().filter(|other| *other == cc).count() == 1 => {
-            cc.to_string()
+    let names: Vec<Option<String>> = (0..groups).map(same).collect();
+    let title = |(number, name): (usize, &Option<String>)| match name {
+        Some(name) if names.iter().flatten().filter(|other| *other == name).count() == 1 => {
+            name.clone()
         }
         Some(name) => format!("flow {} ({name})", number + 1),
         None => format!("flow {}", number + 1),

@@ -32,6 +32,23 @@ fn figures(scenario: &Scenario, run: &Value, windowed: bool) -> Figures {
             figures.insert(what, (unit, value));
         }
     };
+    for (queue, name) in [("queue", "queue delay"), ("up_queue", "up queue delay")] {
+        for figure in ["mean", "p50", "p95", "p99"] {
+            let value = run[queue][format!("delay_{figure}_ms")].as_f64();
+            add(format!("{name}, {figure}"), Unit::Millis, value);
+        }
+    }
+    for (number, group) in scenario.udp.iter().enumerate() {
+        let udp = &run["udp"][number];
+        let name = |what: &str| format!("UDP {number}, {}: {what}", group.kind);
+        for what in ["received", "lost", "reordered"] {
+            add(name(what), Unit::Count, udp[what].as_f64());
+        }
+        for figure in ["mean", "p50", "p95", "p99"] {
+            let value = udp["delay"][format!("{figure}_ms")].as_f64();
+            add(name(&format!("delay, {figure}")), Unit::Millis, value);
+        }
+    }
     let queue = &run["queue"];
     let count = |keys: [&str; 2], recorded: &str| {
         let tc = queue.get("tc").filter(|tc| !windowed && tc.get("drops").is_some());
@@ -44,10 +61,6 @@ fn figures(scenario: &Scenario, run: &Value, windowed: bool) -> Figures {
     };
     add("drops".to_owned(), Unit::Count, count(["drops", "drops"], "drops"));
     add("CE marks".to_owned(), Unit::Count, count(["ecn_mark", "ecn-mark"], "marks"));
-    for figure in ["mean", "p50", "p95", "p99"] {
-        let value = queue[format!("delay_{figure}_ms")].as_f64();
-        add(format!("queue delay, {figure}"), Unit::Millis, value);
-    }
     add("total goodput".to_owned(), Unit::Megabits, run["goodput_mbit"].as_f64());
     for (number, group) in scenario.flow.iter().enumerate() {
         let flow = &run["flow"][number];
@@ -66,6 +79,14 @@ fn figures(scenario: &Scenario, run: &Value, windowed: bool) -> Figures {
         let fairness =
             (each.len() > 1 && squares > 0.0).then(|| sum * sum / each.len() as f64 / squares);
         add(name("fairness"), Unit::Ratio, fairness);
+        for class in flow["completions"].as_array().into_iter().flatten() {
+            let from = class["from_bytes"].as_u64().unwrap_or_default();
+            let what = |figure: &str| name(&format!("completion from {from} bytes, {figure}"));
+            for figure in ["mean", "p50", "p95"] {
+                let seconds = class[format!("{figure}_s")].as_f64();
+                add(what(figure), Unit::Millis, seconds.map(|seconds| seconds * 1e3));
+            }
+        }
     }
     for (number, group) in scenario.probe.iter().enumerate() {
         let probe = &run["probe"][number];

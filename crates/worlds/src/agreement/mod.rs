@@ -223,7 +223,33 @@ fn behaviour(scenario: &Scenario, runs: &[Value], outcomes: &[Outcome]) -> Vec<Q
             Tolerance::Factor(2.0, 30.0),
         );
     }
-    let base_ms = scenario.link.rtt.as_secs_f64() * 1e3;
+    for (number, group) in scenario.udp.iter().enumerate() {
+        let name = |figure: &str| format!("UDP {} {figure}", group.kind);
+        let at = |figure: &str| format!("/udp/{number}/{figure}");
+        add(
+            name("received"),
+            Unit::Count,
+            &at("received"),
+            &|outcome| outcome.udp.get(number).map_or(0.0, |udp| udp.received as f64),
+            Tolerance::Share(0.05, 5.0),
+        );
+        let delay = |outcome: &Outcome| outcome.udp.get(number).and_then(|udp| udp.delay);
+        add(
+            name("median delay"),
+            Unit::Millis,
+            &at("delay/p50_ms"),
+            &|outcome| delay(outcome).map_or(0.0, |delay| delay.p50_ms),
+            Tolerance::Share(0.25, 1.5),
+        );
+        add(
+            name("p95 delay"),
+            Unit::Millis,
+            &at("delay/p95_ms"),
+            &|outcome| delay(outcome).map_or(0.0, |delay| delay.p95_ms),
+            Tolerance::Share(0.5, 5.0),
+        );
+    }
+    let base_ms = scenario.link.base_rtt().as_secs_f64() * 1e3;
     for (number, group) in scenario.probe.iter().enumerate() {
         let name = |figure: &str| format!("{} probe {figure} RTT above base", group.cc);
         let mut above = |figure: &str, key: &str, of: &dyn Fn(&Outcome) -> f64, tolerance| {
