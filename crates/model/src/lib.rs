@@ -3,20 +3,21 @@
 
 use dualq_scenario::{Event, Outcome, Part, Scenario};
 
-mod agenda;
-mod connection;
+mod engine;
 mod error;
+mod host;
+mod network;
 mod packet;
+mod prefetch;
+mod program;
 mod record;
-mod reverse;
-mod shaper;
-mod simulation;
+mod sacks;
 
+pub use engine::Simulation;
 pub use error::Unmodelled;
 pub use packet::Packet;
-pub use simulation::Simulation;
 
-use connection::Device;
+use host::Device;
 
 /// The parts of scenarios that are modelled.
 const HAS: &[Part] = &[Part::Random];
@@ -52,7 +53,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Unmodelled> {
     Device::of(&scenario.sender.qdisc)?;
     let flows = scenario.flow.iter().map(|group| group.cc);
     for cc in flows.chain(scenario.probe.iter().map(|probe| probe.cc)) {
-        connection::algorithm(cc)?;
+        host::algorithm(cc)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dualq_qdisc::show::{self, Stats};
-use dualq_qdisc::{Departure, Discipline, Qdisc};
+use dualq_qdisc::{Departure, Discipline, Packet as _, Qdisc};
 use dualq_scenario::summary::{
     Looks, QueueCounts, QueueDelays, QueueLook, SeriesRecord, SmoothedRtts, megabits, millionths,
     thousandths,
@@ -11,8 +11,9 @@ use dualq_scenario::summary::{
 use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, Scenario};
 use dualq_units::Instant;
 
-use crate::connection::{Connection, Program};
+use crate::host::Connection;
 use crate::packet::Packet;
+use crate::program::Program;
 
 /// The books of a simulation.
 pub(crate) struct Record {
@@ -22,37 +23,41 @@ pub(crate) struct Record {
     counted: QueueCounts,
     /// The same at the end of the warm-up.
     at_warmup: QueueCounts,
-    /// Smoothed round-trip times of each group.
+    /// Smoothed round-trip times of each group of flows, and behind these of each probe.
     rtts: Vec<SmoothedRtts>,
     /// How many samples of them are due so far.
     rtt_samples: u64,
+    /// Groups of flows.
+    groups: usize,
     series: SeriesRecord,
 }
 
 impl Record {
     pub(crate) fn new(scenario: &Scenario) -> Self {
-        let groups = scenario.flow.len();
+        let owners = scenario.flow.len() + scenario.probe.len();
         Self {
             warmup_ns: nanos(scenario.warmup),
             delays: QueueDelays::default(),
             counted: QueueCounts::default(),
             at_warmup: QueueCounts::default(),
-            rtts: vec![SmoothedRtts::default(); groups],
+            rtts: vec![SmoothedRtts::default(); owners],
             rtt_samples: 0,
+            groups: scenario.flow.len(),
             series: SeriesRecord::new(scenario),
         }
     }
 
     /// A packet left the bottleneck's queue.
     #[inline]
-    pub(crate) fn departed(&mut self, now_ns: u64, bytes: u32, departure: &Departure<Packet>) {
+    pub(crate) fn departed(&mut self, now_ns: u64, departure: &Departure<Packet>) {
+        let packet = &departure.packet;
         let waited_ns = nanos(departure.sojourn);
         // As the kernel counts them: an aggregate by its segments.
-        self.counted.sent_packets += u64::from(departure.packet.data.segments);
-        self.counted.sent_bytes += u64::from(bytes);
+        self.counted.sent_packets += u64::from(packet.body.segments());
+        self.counted.sent_bytes += u64::from(packet.length());
         self.series.departed(waited_ns);
         if now_ns >= self.warmup_ns {
-            self.delays.record(waited_ns, departure.packet.data.ecn);
+            self.delays.record(waited_ns, packet.ecn());
         }
     }
 
@@ -67,7 +72,7 @@ impl Record {
         self.rtt_samples += 1;
     }
 
-    /// Takes the samples that are due of a flow, whose round-trip time is about to change. So the samples of many idle
+    /// Takes the samples that are due of a connection, whose round-trip time is about to change. So the samples of many idle
     /// flows cost nothing.
     #[inline]
     pub(crate) fn take_samples(&mut self, connection: &mut Connection) {
@@ -75,7 +80,7 @@ impl Record {
         if due > 0 {
             connection.rtt_samples = self.rtt_samples;
             if let Some((srtt_us, _)) = connection.sender.rtt_us() {
-                self.rtts[connection.group].record(srtt_us as u64, due);
+                self.rtts[connection.owner].record(srtt_us as u64, due);
             }
         }
     }
@@ -84,12 +89,17 @@ impl Record {
     pub(crate) fn end_interval(
         &mut self,
         now_ns: u64,
-        (flows, probes): (&[Connection], &[Connection]),
+        connections: &[Connection],
         queue: &Discipline<Packet>,
     ) {
-        let mut groups = vec![Looks::default(); self.rtts.len()];
-        for flow in flows.iter().filter(|flow| flow.started) {
-            groups[flow.group].add(&flow.look());
+        let mut groups = vec![Looks::default(); self.groups];
+        let mut round_trips = Vec::new();
+        for connection in connections {
+            if let Some(measured) = connection.program.round_trips() {
+                round_trips.push(measured.last_ns);
+            } else if connection.started {
+                groups[connection.owner].add(&connection.look());
+            }
         }
         let stats = queue.stats(Instant::from_nanos(now_ns));
         let look = QueueLook {
@@ -97,8 +107,12 @@ impl Record {
             counts: with_own(self.counted, &stats),
             probability: stats.own.probability(),
         };
-        let round_trips = probes.iter().map(|probe| probe.round_trip_ns);
-        self.series.end_interval(Duration::from_nanos(now_ns), groups, round_trips, look);
+        self.series.end_interval(
+            Duration::from_nanos(now_ns),
+            groups,
+            round_trips.into_iter(),
+            look,
+        );
     }
 
     /// Closes the books at `end_ns`.
@@ -122,8 +136,8 @@ impl Record {
             let retransmits = stats.retransmissions - before.retransmissions;
             let rtt_us = connection.sender.rtt_us().unwrap_or_default();
             match &connection.program {
-                Program::Bulk { done_ns, .. } => {
-                    let flow = &mut outcome.flow[connection.group];
+                Program::Bulk(bulk) => {
+                    let flow = &mut outcome.flow[connection.owner];
                     let goodput = megabits(connection.sender.acknowledged() - before.acknowledged);
                     flow.goodput_mbit.push(thousandths(goodput));
                     flow.total_mbit += goodput;
@@ -135,14 +149,17 @@ impl Record {
                     flow.rttvar_ms.push(thousandths(rtt_us.1 / 1e3));
                     flow.cwnd.push(connection.sender.cwnd());
                     // What was only told to stop has no size to complete.
-                    let sized = scenario.flow[connection.group].size.is_some();
-                    let took_ns = done_ns.filter(|_| sized).map(|done| done - connection.start_ns);
+                    let sized = scenario.flow[connection.owner].size.is_some();
+                    let done_ns = bulk.done_ns.filter(|_| sized);
+                    let took_ns = done_ns.map(|done| done - connection.start_ns);
                     flow.completion_s.push(took_ns.map(|nanos| millionths(nanos as f64 / 1e9)));
                     flow.data_packets += stats.segments - before.segments;
                     outcome.data_packets += stats.segments;
                 }
-                Program::Probe { samples, .. } | Program::Ping { samples, .. } => {
-                    let mut probe = ProbeOutcome::of_round_trips(samples.clone());
+                Program::Request(_) | Program::Ping(_) => {
+                    let round_trips = connection.program.round_trips();
+                    let samples = round_trips.map_or_else(Vec::new, |all| all.samples.clone());
+                    let mut probe = ProbeOutcome::of_round_trips(samples);
                     probe.kernel_srtt_ms = thousandths(rtt_us.0 / 1e3);
                     probe.kernel_rttvar_ms = thousandths(rtt_us.1 / 1e3);
                     probe.retransmits = retransmits;
