@@ -18,6 +18,10 @@ pub struct Path<P: Packet> {
     elements: Vec<Element<P>>,
     /// When each element is to be started; `u64::MAX` for those that hold nothing.
     due: Vec<u64>,
+    /// The first of these, whose it is, and the first of the others.
+    next_ns: u64,
+    next: usize,
+    second_ns: u64,
     /// Elements that are being asked for packets, as bits by their places.
     active: u64,
     /// Parts and copies of packets, and the places of the elements that they pass next.
@@ -33,7 +37,15 @@ impl<P: Packet> Path<P> {
     pub fn new(mut elements: Vec<Element<P>>) -> Self {
         elements.truncate(Self::MOST_ELEMENTS);
         let due = vec![u64::MAX; elements.len()];
-        Self { elements, due, active: 0, beside: VecDeque::new() }
+        Self {
+            elements,
+            due,
+            next_ns: u64::MAX,
+            next: 0,
+            second_ns: u64::MAX,
+            active: 0,
+            beside: VecDeque::new(),
+        }
     }
 
     /// The elements.
@@ -63,17 +75,32 @@ impl<P: Packet> Path<P> {
     /// When which element is to be started next: of those that are due at one instant, the first.
     #[must_use]
     #[inline]
-    pub fn next_due(&self) -> Option<(Instant, usize)> {
-        let next = (0..).zip(&self.due).min_by_key(|(_, due_ns)| **due_ns)?;
-        (*next.1 < u64::MAX).then_some((Instant::from_nanos(*next.1), next.0))
+    pub const fn next_due(&self) -> Option<(Instant, usize)> {
+        if self.next_ns == u64::MAX {
+            return None;
+        }
+        Some((Instant::from_nanos(self.next_ns), self.next))
     }
 
-    /// When the next of all elements but the one at `place` is to be started; [`Instant::NEVER`] if none is.
+    /// When the next of all elements but the one of [`next_due`](Self::next_due) is to be started; [`Instant::NEVER`] if none is.
     #[must_use]
     #[inline]
-    pub fn next_due_beside(&self, place: usize) -> Instant {
-        let others = (0..).zip(&self.due).filter(|(other, _)| *other != place);
-        Instant::from_nanos(others.map(|(_, due_ns)| *due_ns).min().unwrap_or(u64::MAX))
+    pub const fn next_due_beside(&self) -> Instant {
+        Instant::from_nanos(self.second_ns)
+    }
+
+    #[inline]
+    fn set_due(&mut self, place: usize, due_ns: u64) {
+        self.due[place] = due_ns;
+        (self.next_ns, self.next, self.second_ns) = (u64::MAX, 0, u64::MAX);
+        for (place, due_ns) in (0..).zip(&self.due) {
+            if *due_ns < self.next_ns {
+                self.second_ns = self.next_ns;
+                (self.next_ns, self.next) = (*due_ns, place);
+            } else {
+                self.second_ns = self.second_ns.min(*due_ns);
+            }
+        }
     }
 
     /// A packet sets out.
@@ -106,26 +133,36 @@ impl<P: Packet> Path<P> {
     /// The next packet that has passed all elements at `now`.
     #[inline]
     pub fn next_out(&mut self, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
-        loop {
-            if !self.beside.is_empty()
-                && let Some((place, packet)) = self.beside.pop_front()
-            {
-                match self.pass(place, now, packet, around) {
-                    None => continue,
-                    out => return out,
-                }
-            }
-            if self.active == 0 {
-                return None;
-            }
-            // The last one first: what stands before it waits until that is done.
-            let place = self.active.ilog2() as usize;
-            if let Some(packet) = self.take(place, now, around)
-                && let Some(packet) = self.pass(place + 1, now, packet, around)
-            {
-                return Some(packet);
+        // Most calls find nothing.
+        if self.active == 0 && self.beside.is_empty() {
+            return None;
+        }
+        self.work(now, around)
+    }
+
+    fn work(&mut self, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
+        while let Some((place, packet)) = self.beside.pop_front() {
+            let out = self.pass(place, now, packet, around);
+            if out.is_some() {
+                return out;
             }
         }
+        while self.active > 0 {
+            // The last one first: what stands before it waits until that is done.
+            let place = self.active.ilog2() as usize;
+            let Some(packet) = self.take(place, now, around) else { continue };
+            if place + 1 == self.elements.len() {
+                return Some(packet);
+            }
+            let out = self.pass(place + 1, now, packet, around);
+            if out.is_some() {
+                return out;
+            }
+            if !self.beside.is_empty() {
+                return self.work(now, around);
+            }
+        }
+        None
     }
 
     /// The next packet of the element at `place`.
@@ -136,20 +173,22 @@ impl<P: Packet> Path<P> {
             Element::Queue(queue) => {
                 let (packet, stand) = queue.dequeue(now, around);
                 if let Stand::Wait(until) = stand {
-                    self.due[place] = until.as_nanos();
+                    self.set_due(place, until.as_nanos());
                     self.active &= rest;
                 }
                 packet
             }
             Element::Delay(delay) => {
                 let packet = delay.pop();
-                self.due[place] = delay.next_ns();
+                let due_ns = delay.next_ns();
+                self.set_due(place, due_ns);
                 self.active &= rest;
                 packet
             }
             Element::Jitter(jitter) => {
                 let packet = jitter.pop();
-                self.due[place] = jitter.next_ns();
+                let due_ns = jitter.next_ns();
+                self.set_due(place, due_ns);
                 self.active &= rest;
                 packet
             }
@@ -181,12 +220,16 @@ impl<P: Packet> Path<P> {
                 }
                 Element::Delay(delay) => {
                     delay.push(now, packet);
-                    self.due[place] = delay.next_ns();
+                    let due_ns = delay.next_ns();
+                    if due_ns != self.due[place] {
+                        self.set_due(place, due_ns);
+                    }
                     return None;
                 }
                 Element::Jitter(jitter) => {
                     jitter.push(now, packet, around.random());
-                    self.due[place] = jitter.next_ns();
+                    let due_ns = jitter.next_ns();
+                    self.set_due(place, due_ns);
                     return None;
                 }
                 Element::Loss(chance) => {

@@ -243,12 +243,12 @@ impl<'a> Simulation<'a> {
             );
             self.now_ns = next_ns;
             if next_ns == down_ns {
-                let beside_ns = self.network.down.next_due_beside(down).as_nanos();
+                let beside_ns = self.network.down.next_due_beside().as_nanos();
                 hard_ns = Some(beside_ns.min(up_ns));
                 self.network.down.start(down);
                 self.take_arrivals(Direction::Down);
             } else if next_ns == up_ns {
-                let beside_ns = self.network.up.next_due_beside(up).as_nanos().min(down_ns);
+                let beside_ns = self.network.up.next_due_beside().as_nanos().min(down_ns);
                 hard_ns = Some(beside_ns);
                 if self.network.is_last_up(up) {
                     // What queues let go is gone before anything that arrives is looked at (Linux: `net_tx_action`, `net_rx_action`).
