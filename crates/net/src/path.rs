@@ -141,7 +141,9 @@ impl<P: Packet> Path<P> {
     }
 
     fn work(&mut self, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
-        while let Some((place, packet)) = self.beside.pop_front() {
+        while !self.beside.is_empty()
+            && let Some((place, packet)) = self.beside.pop_front()
+        {
             let out = self.pass(place, now, packet, around);
             if out.is_some() {
                 return out;
