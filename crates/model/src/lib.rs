@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-use dualq_scenario::{Event, Outcome, Part, Scenario};
+use dualq_scenario::{Event, Outcome, Scenario};
 
 mod engine;
 mod error;
@@ -18,9 +18,6 @@ pub use error::Unmodelled;
 pub use packet::Packet;
 
 use host::Device;
-
-/// The parts of scenarios that are modelled.
-const HAS: &[Part] = &[Part::Random];
 
 /// Simulates a scenario; everything random follows from `seed`.
 ///
@@ -44,11 +41,10 @@ pub fn simulate(scenario: &Scenario, seed: u64) -> Result<Outcome, Unmodelled> {
 /// # Errors
 /// If it has not.
 pub fn check(scenario: &Scenario) -> Result<(), Unmodelled> {
-    if let Some(kind) = scenario.link.qdisc.spec().unmodelled() {
-        return Err(Unmodelled::Qdisc(kind));
-    }
-    if let Some(part) = scenario.parts().find(|part| !HAS.contains(part)) {
-        return Err(Unmodelled::Part(part.key()));
+    for (key, line) in network::disciplines(scenario) {
+        if let Some(kind) = line.spec().unmodelled() {
+            return Err(Unmodelled::Qdisc { key, kind });
+        }
     }
     Device::of(&scenario.sender.qdisc)?;
     let flows = scenario.flow.iter().map(|group| group.cc);

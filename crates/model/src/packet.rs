@@ -28,6 +28,20 @@ pub(crate) enum Body {
     AnswerAck(Ecn),
     /// An ICMP echo request or its reply.
     Echo(Echo),
+    /// A UDP packet.
+    Datagram(Datagram),
+    /// The ICMP message of a router whose next link takes no IP packets longer than this (RFC 1191).
+    TooLong(u32),
+}
+
+/// A UDP packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Datagram {
+    /// Its number in its stream.
+    pub(crate) number: u64,
+    pub(crate) sent_ns: u64,
+    pub(crate) ip_bytes: u32,
+    pub(crate) ecn: Ecn,
 }
 
 /// An ICMP echo request or its reply.
@@ -41,6 +55,8 @@ pub(crate) struct Echo {
 
 /// What `ping` sends by default: an IP packet of so many bytes.
 const PING_BYTES: u32 = 84;
+/// An ICMP error: its own headers, and the header and first eight bytes of what it is about (RFC 792).
+const ICMP_ERROR_BYTES: u32 = 20 + 8 + 20 + 8;
 
 /// A packet that leaves a sender, and when its interface's queue may let it go.
 #[derive(Debug)]
@@ -60,6 +76,8 @@ pub(crate) struct SmallAck {
     block_count: u8,
     flags: u8,
     ecn: Ecn,
+    /// Bytes of an answer that travels with it.
+    answer: u8,
 }
 
 const DSACK: u8 = 1;
@@ -68,7 +86,7 @@ const SYN: u8 = 4;
 
 impl SmallAck {
     #[inline]
-    pub(crate) fn new(ack: &Ack, ecn: Ecn, sacks: &mut Sacks) -> Self {
+    pub(crate) fn new(ack: &Ack, ecn: Ecn, answer: u8, sacks: &mut Sacks) -> Self {
         let flag = |is_set, flag| if is_set { flag } else { 0 };
         Self {
             ack: ack.ack,
@@ -79,6 +97,7 @@ impl SmallAck {
             block_count: ack.block_count,
             flags: flag(ack.dsack, DSACK) | flag(ack.ece, ECE) | flag(ack.syn, SYN),
             ecn,
+            answer: if ack.syn { 0 } else { answer },
         }
     }
 
@@ -106,7 +125,7 @@ impl SmallAck {
             return SYN_BYTES;
         }
         let sack = if self.block_count > 0 { 4 + 8 * self.block_count as u32 } else { 0 };
-        HEADER_BYTES + sack
+        HEADER_BYTES + sack + self.answer as u32
     }
 }
 
@@ -119,16 +138,21 @@ impl Body {
             Self::Ack(ack) => ack.ip_bytes() + ETHERNET_BYTES,
             Self::AnswerAck(_) => HEADER_BYTES + ETHERNET_BYTES,
             Self::Echo(_) => PING_BYTES + ETHERNET_BYTES,
+            Self::Datagram(datagram) => datagram.ip_bytes + ETHERNET_BYTES,
+            Self::TooLong(_) => ICMP_ERROR_BYTES + ETHERNET_BYTES,
         }
     }
 
-    /// Payload bytes, as those count who look at packets. Ping's are what is longer than the headers of TCP.
+    /// Payload bytes, as those count who look at packets. Where there is no TCP, they are what is longer than its headers.
     #[inline]
     pub(crate) const fn payload(&self) -> u32 {
         match self {
             Self::Data(data) => data.payload,
-            Self::Ack(_) | Self::AnswerAck(_) => 0,
+            Self::Ack(ack) => ack.answer as u32,
+            Self::AnswerAck(_) => 0,
             Self::Echo(_) => PING_BYTES - HEADER_BYTES,
+            Self::Datagram(datagram) => datagram.ip_bytes.saturating_sub(HEADER_BYTES),
+            Self::TooLong(_) => ICMP_ERROR_BYTES - HEADER_BYTES,
         }
     }
 
@@ -137,8 +161,9 @@ impl Body {
         match self {
             Self::Data(data) => data.seq,
             Self::Ack(ack) => ack.ack,
-            Self::AnswerAck(_) => 0,
+            Self::AnswerAck(_) | Self::TooLong(_) => 0,
             Self::Echo(echo) => echo.sent_ns,
+            Self::Datagram(datagram) => datagram.number,
         }
     }
 
@@ -158,6 +183,8 @@ impl Body {
             Self::Ack(ack) => ack.ecn,
             Self::AnswerAck(ecn) => *ecn,
             Self::Echo(echo) => echo.ecn,
+            Self::Datagram(datagram) => datagram.ecn,
+            Self::TooLong(_) => Ecn::NotEct,
         }
     }
 
@@ -168,6 +195,8 @@ impl Body {
             Self::Ack(ack) => ack.ecn = ecn,
             Self::AnswerAck(own) => *own = ecn,
             Self::Echo(echo) => echo.ecn = ecn,
+            Self::Datagram(datagram) => datagram.ecn = ecn,
+            Self::TooLong(_) => {}
         }
     }
 
@@ -181,6 +210,8 @@ impl Body {
             }
             Self::AnswerAck(ecn) => Self::AnswerAck(*ecn),
             Self::Echo(echo) => Self::Echo(*echo),
+            Self::Datagram(datagram) => Self::Datagram(*datagram),
+            Self::TooLong(mtu) => Self::TooLong(*mtu),
         }
     }
 
@@ -288,7 +319,7 @@ mod tests {
             echo_ms: 3,
             timestamp_ms: 4,
         };
-        let body = Body::Ack(SmallAck::new(&full, Ecn::NotEct, &mut sacks));
+        let body = Body::Ack(SmallAck::new(&full, Ecn::NotEct, 0, &mut sacks));
         assert_eq!(body.wire_bytes(), 86);
         let (copy, lost) = (body.copy(&mut sacks), body.copy(&mut sacks));
         lost.discard(&mut sacks);
@@ -297,7 +328,7 @@ mod tests {
             assert_eq!(small.open(&mut sacks), full);
         }
         assert_eq!(sacks.len(), 0);
-        let plain = SmallAck::new(&Ack::default(), Ecn::NotEct, &mut sacks);
-        assert_eq!((plain.ip_bytes(), sacks.len()), (52, 0));
+        let plain = SmallAck::new(&Ack::default(), Ecn::NotEct, 48, &mut sacks);
+        assert_eq!((plain.ip_bytes(), sacks.len()), (100, 0));
     }
 }

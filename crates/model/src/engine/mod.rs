@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use dualq_qdisc::pool::Pool;
 use dualq_qdisc::{Device as Interface, Discipline, Random, SplitMix64};
-use dualq_scenario::{Event, Outcome, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK};
+use dualq_scenario::{
+    Direction, Event, Outcome, RTT_SAMPLE_INTERVAL, RateStep, Scenario, TIMER_SLACK,
+};
 use dualq_tcp::{Sender, Tick};
-use dualq_units::Instant;
+use dualq_units::{Instant, Rate};
 
 use crate::error::Unmodelled;
 use crate::host::{Connection, Delayed, Device};
-use crate::network::{Direction, Network, Surroundings};
+use crate::network::{Network, Surroundings};
 use crate::packet::{Outgoing, Packet};
 use crate::program::Moment;
 use crate::record::Record;
@@ -55,8 +57,9 @@ pub struct Simulation<'a> {
     tick: Tick,
     /// When the smoothed round-trip times are next sampled.
     sample_ns: u64,
-    /// How many changes of the link's rate have happened.
-    steps: usize,
+    /// The changes of rates, in the order of time, and how many have happened.
+    steps: Vec<Step>,
+    next_step: usize,
     /// When the interval of the series ends.
     interval_end_ns: u64,
 }
@@ -75,11 +78,12 @@ impl<'a> Simulation<'a> {
         let spec = scenario.link.qdisc.spec();
         let queue = spec
             .build(&interface, SplitMix64::new(draw()), Instant::ZERO)
-            .map_err(|missing| Unmodelled::Qdisc(missing.kind))?;
+            .map_err(|missing| Unmodelled::Qdisc { key: "link.qdisc", kind: missing.kind })?;
         let connections = Connection::all(scenario, device, &mut draw)?;
+        let network = Network::new(scenario, &connections, queue, &mut draw)?;
         let mut agenda = Agenda::new(connections.len());
-        let owners = scenario.flow.len() + scenario.probe.len();
-        let mut interfaces: Vec<Delayed> = (0..owners).map(|_| Delayed::default()).collect();
+        let mut interfaces: Vec<Delayed> =
+            (0..scenario.groups()).map(|_| Delayed::default()).collect();
         for (number, connection) in (0..).zip(&connections) {
             agenda.arm(number, Cause::Program, connection.start_ns);
             interfaces[connection.owner].leader.get_or_insert(number);
@@ -93,19 +97,21 @@ impl<'a> Simulation<'a> {
             leaving: Vec::new(),
             interfaces,
             woken: VecDeque::new(),
-            network: Network::new(scenario, &connections, queue),
+            network,
             connections,
             around: Surroundings {
                 random,
                 record: Record::new(scenario),
                 sacks: Sacks::default(),
+                too_long: Vec::new(),
                 watch: None,
             },
             salt: SplitMix64::new(!seed).next_u32(),
             warmup_ns: scenario.warmup.as_nanos() as u64,
             tick: Tick::new(scenario.tick),
             sample_ns: scenario.warmup.as_nanos() as u64,
-            steps: 0,
+            steps: Step::all(scenario),
+            next_step: 0,
             interval_end_ns: scenario.interval.as_nanos() as u64,
         })
     }
@@ -139,7 +145,9 @@ impl<'a> Simulation<'a> {
 
     /// The senders: of the flows in the order of their groups, then of the probes.
     pub fn senders(&self) -> impl ExactSizeIterator<Item = &Sender> {
-        self.connections.iter().map(|connection| &connection.sender)
+        let streams = self.scenario.udp.iter().map(|group| group.count as usize).sum::<usize>();
+        let others = &self.connections[..self.connections.len() - streams];
+        others.iter().map(|connection| &connection.sender)
     }
 
     /// Lets all happen that happens before `until`, or before the end of the scenario if that is sooner.
@@ -147,15 +155,14 @@ impl<'a> Simulation<'a> {
         let end_ns = self.end_ns();
         let until_ns = until.as_nanos().min(end_ns);
         while self.now_ns < until_ns {
-            let step = self.scenario.link.step.get(self.steps).copied();
-            let step_ns = step.map_or(u64::MAX, |step| step.at.as_nanos() as u64);
+            let step_ns = self.steps.get(self.next_step).map_or(u64::MAX, |step| step.at_ns);
             let next_ns = self.interval_end_ns.min(self.sample_ns).min(step_ns).min(until_ns);
             self.run_until(next_ns);
-            if next_ns == step_ns
-                && let Some(step) = step
+            while let Some(step) = self.steps.get(self.next_step).copied()
+                && step.at_ns == next_ns
             {
-                self.network.tested_mut().change_rate(step.rate);
-                self.steps += 1;
+                self.change_rate(step);
+                self.next_step += 1;
             }
             if next_ns == self.sample_ns && next_ns < end_ns {
                 self.take_sample();
@@ -187,8 +194,18 @@ impl<'a> Simulation<'a> {
         for connection in &mut self.connections {
             self.around.record.take_samples(connection);
         }
-        let queue = self.network.tested();
-        self.around.record.close(end_ns, self.scenario, &self.connections, queue)
+        let queues = self.network.observed();
+        self.around.record.close(end_ns, self.scenario, &self.connections, queues)
+    }
+
+    fn change_rate(&mut self, step: Step) {
+        let link = match step.direction {
+            Direction::Down => Some(self.network.tested_mut()),
+            Direction::Up => self.network.up_queue_mut(),
+        };
+        if let Some(link) = link {
+            link.change_rate(step.rate);
+        }
     }
 
     fn end_ns(&self) -> u64 {
@@ -204,7 +221,7 @@ impl<'a> Simulation<'a> {
     /// The first at the end of the warm-up.
     fn take_sample(&mut self) {
         if self.sample_ns == self.warmup_ns {
-            self.around.record.mark_warmup(self.network.tested());
+            self.around.record.mark_warmup(self.network.observed());
             for connection in &mut self.connections {
                 connection.at_warmup = connection.marker();
             }
@@ -221,6 +238,9 @@ impl<'a> Simulation<'a> {
         let slack_ns = self.device.slack_ns.max(TIMER_SLACK_NS);
         let mut hard_ns = None;
         loop {
+            if !self.around.too_long.is_empty() {
+                self.tell_too_long();
+            }
             let mut agenda_ns = self.agenda.next_ns();
             if let Some(hard_ns) = hard_ns
                 && agenda_ns <= hard_ns
@@ -306,7 +326,8 @@ impl<'a> Simulation<'a> {
             }
             Cause::Program => {
                 let connection = &mut self.connections[number as usize];
-                if let Some(next_ns) = connection.run_program(self.now_ns, &mut self.leaving) {
+                let (out, record) = (&mut self.leaving, &mut self.around.record);
+                if let Some(next_ns) = connection.run_program(self.now_ns, out, record) {
                     self.agenda.arm(number, Cause::Program, next_ns);
                 }
                 if self.connections[number as usize].program.is_stream() {
@@ -316,6 +337,30 @@ impl<'a> Simulation<'a> {
                 }
             }
         }
+    }
+}
+
+/// A change of the rate of the link in one direction.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    at_ns: u64,
+    direction: Direction,
+    rate: Rate,
+}
+
+impl Step {
+    fn all(scenario: &Scenario) -> Vec<Self> {
+        let up = scenario.link.up.iter().flat_map(|up| &up.step);
+        let down = scenario.link.step.iter().map(|step| (Direction::Down, step));
+        let all = down.chain(up.map(|step| (Direction::Up, step)));
+        let step = |(direction, step): (Direction, &RateStep)| Self {
+            at_ns: step.at.as_nanos() as u64,
+            direction,
+            rate: step.rate,
+        };
+        let mut all: Vec<Self> = all.map(step).collect();
+        all.sort_by_key(|step| step.at_ns);
+        all
     }
 }
 

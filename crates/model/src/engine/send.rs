@@ -1,10 +1,11 @@
 //! Packets that leave a sender: through the queue of its interface into the network.
 
 use dualq_qdisc::{Packet as _, Random};
+use dualq_scenario::Direction;
 use dualq_tcp::Pacing;
 
 use crate::engine::{Cause, Simulation};
-use crate::network::{Direction, chance};
+use crate::network::chance;
 use crate::packet::{Body, Outgoing, Packet};
 
 impl Simulation<'_> {

@@ -5,16 +5,17 @@ use std::time::Duration;
 use dualq_qdisc::pool::Chain;
 use dualq_scenario::summary::Look;
 use dualq_scenario::{
-    CongestionControl, FlowGroup, ProbeGroup, ProbeKind, Scenario, TIMER_SLACK, Transfer,
+    CongestionControl, Direction, FlowGroup, ProbeGroup, ProbeKind, Scenario, TIMER_SLACK,
+    Transfer, UdpGroup,
 };
 use dualq_tcp::{Algorithm, Receiver, ReceiverConfig, Sender, SenderConfig, Tick};
 use dualq_units::Bytes;
 
 use crate::error::Unmodelled;
 use crate::host::interface::Device;
-use crate::network::Direction;
 use crate::packet::Outgoing;
-use crate::program::{Bulk, Ping, Program, Request};
+use crate::program::{Bulk, Ping, Program, Request, Turn, Udp};
+use crate::record::Record;
 
 /// Figures of a connection at the end of the warm-up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,7 +41,8 @@ pub(crate) struct Connection {
     pub(crate) is_delayed: bool,
     /// Which way its data go.
     pub(crate) direction: Direction,
-    /// Whose it is: the number of the group of flows or, behind these, of the probe. It has an interface of its own.
+    /// Whose it is: the number of the group of flows or, behind these, of the probe or, behind these, of the group of UDP streams.
+    /// Each has an interface of its own.
     pub(crate) owner: usize,
     /// How many samples of its round-trip time were taken.
     pub(crate) rtt_samples: u64,
@@ -48,10 +50,27 @@ pub(crate) struct Connection {
     pub(crate) sender: Sender,
     // The sending side ends here; what follows are the other side, and what is seldom needed.
     pub(crate) receiver: Receiver,
+    /// Whether the program there answers each message at once.
+    pub(crate) answers: bool,
     /// When its program starts.
     pub(crate) start_ns: u64,
     pub(crate) started: bool,
     pub(crate) at_warmup: Marker,
+}
+
+/// How a sender sends.
+#[derive(Clone, Copy, Debug)]
+struct Sort {
+    cc: CongestionControl,
+    ecn: bool,
+    ect1: bool,
+}
+
+/// How a receiving program reads.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reads {
+    interval: Duration,
+    buffer: Option<Bytes>,
 }
 
 pub(crate) fn algorithm(cc: CongestionControl) -> Result<Algorithm, Unmodelled> {
@@ -62,7 +81,8 @@ impl Connection {
     fn new(
         scenario: &Scenario,
         device: Device,
-        (cc, ecn): (CongestionControl, bool),
+        Sort { cc, ecn, ect1 }: Sort,
+        reads: Reads,
         (owner, program): (usize, Program),
         seed: u64,
     ) -> Result<Self, Unmodelled> {
@@ -71,21 +91,22 @@ impl Connection {
         let sender = SenderConfig {
             algorithm,
             ecn,
+            ect1,
             mtu: scenario.link.mtu,
             pacing: device.pacing,
             tick: Tick::new(scenario.tick),
             seed,
             ..SenderConfig::default()
         };
-        let read_interval = scenario.receiver.read_interval;
         let receiver = ReceiverConfig {
             mtu: scenario.link.mtu,
             ecn_style: algorithm.ecn_style(),
-            read_interval: if answers || read_interval.is_zero() {
+            read_interval: if reads.interval.is_zero() {
                 Duration::ZERO
             } else {
-                read_interval + TIMER_SLACK
+                reads.interval + TIMER_SLACK
             },
+            fixed_buffer: reads.buffer,
             answers,
             tick: Tick::new(scenario.tick),
             ..ReceiverConfig::default()
@@ -95,6 +116,7 @@ impl Connection {
             receiver: Receiver::new(receiver),
             program,
             owner,
+            answers,
             start_ns: 0,
             started: false,
             device: Chain::EMPTY,
@@ -106,7 +128,7 @@ impl Connection {
         })
     }
 
-    /// All connections of a scenario: first the flows, then the probes.
+    /// All connections of a scenario: first the flows, then the probes, then the streams of UDP.
     pub(crate) fn all(
         scenario: &Scenario,
         device: Device,
@@ -122,6 +144,11 @@ impl Connection {
         for group in scenario.probe.iter().enumerate() {
             connections.push(Self::probe(scenario, device, group, draw())?);
         }
+        for group in scenario.udp.iter().enumerate() {
+            for stream in 0..group.1.count {
+                connections.push(Self::udp(scenario, device, group, stream)?);
+            }
+        }
         Ok(connections)
     }
 
@@ -133,15 +160,16 @@ impl Connection {
         transfer: Transfer,
         seed: u64,
     ) -> Result<Self, Unmodelled> {
-        let program = Program::Bulk(Bulk {
-            size: transfer.size.map_or(u64::MAX, |Bytes(bytes)| bytes),
-            stop_ns: group.stop.map(|stop| stop.as_nanos() as u64),
-            done_ns: None,
-        });
-        let sort = (group.cc, group.ecn);
-        let connection = Self::new(scenario, device, sort, (index, program), seed)?;
+        let size = transfer.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
+        let program = Program::Bulk(Bulk::new(size, group.every, group.stop));
+        let sort = Sort { cc: group.cc, ecn: group.ecn || group.ect1, ect1: group.ect1 };
+        let reads = Reads {
+            interval: group.read_interval.unwrap_or(scenario.receiver.read_interval),
+            buffer: group.receive_buffer,
+        };
+        let connection = Self::new(scenario, device, sort, reads, (index, program), seed)?;
         let start_ns = transfer.start.as_nanos() as u64;
-        Ok(Self { start_ns, ..connection })
+        Ok(Self { start_ns, direction: group.direction, ..connection })
     }
 
     /// A probe, which starts at once.
@@ -156,17 +184,35 @@ impl Connection {
             ProbeKind::Ssh => Program::Request(Request::new(group.interval + TIMER_SLACK)),
         };
         let owner = scenario.flow.len() + index;
-        Self::new(scenario, device, (group.cc, group.ecn), (owner, program), seed)
+        let sort = Sort { cc: group.cc, ecn: group.ecn, ect1: false };
+        Self::new(scenario, device, sort, Reads::default(), (owner, program), seed)
+    }
+
+    /// A stream of UDP, by its number in its group. It has no use for the endpoints of TCP.
+    fn udp(
+        scenario: &Scenario,
+        device: Device,
+        (index, group): (usize, &UdpGroup),
+        stream: u32,
+    ) -> Result<Self, Unmodelled> {
+        let program = Program::Udp(Udp::new((index, group), stream));
+        let owner = scenario.flow.len() + scenario.probe.len() + index;
+        let sort = Sort { cc: Algorithm::Cubic.into(), ecn: false, ect1: false };
+        let connection = Self::new(scenario, device, sort, Reads::default(), (owner, program), 0)?;
+        let start_ns = group.start_of(stream).as_nanos() as u64;
+        Ok(Self { start_ns, direction: group.direction, ..connection })
     }
 
     /// The program's turn: the first time it starts. Returns when it is its turn again, if that is known. What is no data of TCP
     /// goes to `out`.
-    pub(crate) fn run_program(&mut self, now_ns: u64, out: &mut Vec<Outgoing>) -> Option<u64> {
-        if self.started {
-            return self.program.turn(now_ns, &mut self.sender, out);
-        }
+    pub(crate) fn run_program(
+        &mut self,
+        now_ns: u64,
+        out: &mut Vec<Outgoing>,
+        record: &mut Record,
+    ) -> Option<u64> {
         self.started = true;
-        self.program.start(now_ns, &mut self.sender, out)
+        self.program.turn(&mut Turn { now_ns, sender: &mut self.sender, out, record })
     }
 
     /// How it is just now.

@@ -3,14 +3,17 @@
 mod bulk;
 mod ping;
 mod request;
+mod udp;
 
 use dualq_tcp::{Sender, Tick};
 
 use crate::packet::Outgoing;
+use crate::record::Record;
 
 pub(crate) use bulk::Bulk;
 pub(crate) use ping::Ping;
 pub(crate) use request::Request;
+pub(crate) use udp::Udp;
 
 /// A program.
 #[derive(Clone, Debug)]
@@ -21,6 +24,8 @@ pub(crate) enum Program {
     Request(Request),
     /// Sends an ICMP echo request now and then, whatever is answered.
     Ping(Ping),
+    /// Sends a UDP packet at each interval, whatever the path does.
+    Udp(Udp),
 }
 
 /// When something happens.
@@ -32,32 +37,23 @@ pub(crate) struct Moment {
     pub(crate) tick: Tick,
 }
 
-impl Program {
-    /// It is started. Returns when it is its turn, if that is known; so do all that follow.
-    pub(crate) fn start(
-        &mut self,
-        now_ns: u64,
-        sender: &mut Sender,
-        out: &mut Vec<Outgoing>,
-    ) -> Option<u64> {
-        match self {
-            Self::Bulk(bulk) => bulk.start(sender),
-            Self::Request(request) => request.turn(now_ns, sender, out),
-            Self::Ping(ping) => ping.turn(now_ns, out),
-        }
-    }
+/// What a program has at hand when it is its turn.
+pub(crate) struct Turn<'a> {
+    pub(crate) now_ns: u64,
+    pub(crate) sender: &'a mut Sender,
+    /// Takes what is no data of TCP.
+    pub(crate) out: &'a mut Vec<Outgoing>,
+    pub(crate) record: &'a mut Record,
+}
 
-    /// It is its turn. What is no data of TCP goes to `out`.
-    pub(crate) fn turn(
-        &mut self,
-        now_ns: u64,
-        sender: &mut Sender,
-        out: &mut Vec<Outgoing>,
-    ) -> Option<u64> {
+impl Program {
+    /// It is its turn, or it is started. Returns when it is its turn again, if that is known; so do all that follow.
+    pub(crate) fn turn(&mut self, turn: &mut Turn<'_>) -> Option<u64> {
         match self {
-            Self::Bulk(bulk) => bulk.turn(sender),
-            Self::Request(request) => request.turn(now_ns, sender, out),
-            Self::Ping(ping) => ping.turn(now_ns, out),
+            Self::Bulk(bulk) => bulk.turn(turn),
+            Self::Request(request) => request.turn(turn),
+            Self::Ping(ping) => ping.turn(turn),
+            Self::Udp(udp) => udp.turn(turn),
         }
     }
 
@@ -67,7 +63,7 @@ impl Program {
         match self {
             Self::Bulk(bulk) => bulk.acknowledged(at, sender),
             Self::Request(request) => request.acknowledged(at, sender),
-            Self::Ping(_) => None,
+            Self::Ping(_) | Self::Udp(_) => None,
         }
     }
 
@@ -80,7 +76,7 @@ impl Program {
 
     /// Whether it sends a stream, by TCP; else what it sends leaves as it is.
     pub(crate) const fn is_stream(&self) -> bool {
-        !matches!(self, Self::Ping(_))
+        !matches!(self, Self::Ping(_) | Self::Udp(_))
     }
 
     /// Whether the other end answers each of its messages at once.
@@ -91,7 +87,7 @@ impl Program {
     /// The round trips that it measured, if it does so.
     pub(crate) const fn round_trips(&self) -> Option<&RoundTrips> {
         match self {
-            Self::Bulk(_) => None,
+            Self::Bulk(_) | Self::Udp(_) => None,
             Self::Request(request) => Some(&request.round_trips),
             Self::Ping(ping) => Some(&ping.round_trips),
         }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use dualq_units::{Ecn, Instant};
 
 use crate::packet::{Body, Echo, Outgoing};
-use crate::program::{Moment, RoundTrips};
+use crate::program::{Moment, RoundTrips, Turn};
 
 /// Sends an ICMP echo request now and then, whatever is answered.
 #[derive(Clone, Debug)]
@@ -18,10 +18,10 @@ impl Ping {
     }
 
     /// What comes back tells when it was sent.
-    pub(super) fn turn(&self, now_ns: u64, out: &mut Vec<Outgoing>) -> Option<u64> {
-        let body = Body::Echo(Echo { sent_ns: now_ns, is_reply: false, ecn: Ecn::NotEct });
-        let departure = Instant::from_nanos(now_ns);
-        out.push(Outgoing { body, departure });
+    pub(super) fn turn(&self, turn: &mut Turn<'_>) -> Option<u64> {
+        let body = Body::Echo(Echo { sent_ns: turn.now_ns, is_reply: false, ecn: Ecn::NotEct });
+        let departure = Instant::from_nanos(turn.now_ns);
+        turn.out.push(Outgoing { body, departure });
         Some((departure + self.interval).as_nanos())
     }
 

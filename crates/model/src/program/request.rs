@@ -5,7 +5,7 @@ use dualq_tcp::{MIN_ACK_DELAY, Sender};
 use dualq_units::Instant;
 
 use crate::packet::{Body, Outgoing};
-use crate::program::{Moment, RoundTrips};
+use crate::program::{Moment, RoundTrips, Turn};
 
 /// Asks, waits for the answer, pauses, asks again.
 #[derive(Clone, Debug)]
@@ -34,19 +34,15 @@ impl Request {
         }
     }
 
-    pub(super) fn turn(
-        &mut self,
-        now_ns: u64,
-        sender: &mut Sender,
-        out: &mut Vec<Outgoing>,
-    ) -> Option<u64> {
+    pub(super) fn turn(&mut self, turn: &mut Turn<'_>) -> Option<u64> {
         if let Some(next_ns) = self.acknowledges.take() {
-            let body = Body::AnswerAck(sender.empty_segment_ecn());
-            out.push(Outgoing { body, departure: Instant::from_nanos(now_ns) });
+            let body = Body::AnswerAck(turn.sender.empty_segment_ecn());
+            let departure = Instant::from_nanos(turn.now_ns);
+            turn.out.push(Outgoing { body, departure });
             return Some(next_ns);
         }
-        self.asked_ns = Some(now_ns);
-        sender.write(PROBE_BYTES.into());
+        self.asked_ns = Some(turn.now_ns);
+        turn.sender.write(PROBE_BYTES.into());
         None
     }
 
