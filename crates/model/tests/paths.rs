@@ -4,10 +4,14 @@ use dualq_model::simulate;
 use dualq_scenario::{Outcome, Plan};
 use proptest::prelude::*;
 
-/// What comes of a plan: 12 s, of which the first two are not counted, over 20 Mbit/s and 40 ms unless it says otherwise.
+/// What comes of 12 s, of which the first two are not counted, over 20 Mbit/s and 40 ms.
 fn run(link: &str, rest: &str) -> Outcome {
+    run_through("fq_codel", link, rest)
+}
+
+fn run_through(qdisc: &str, link: &str, rest: &str) -> Outcome {
     let plan = format!(
-        "duration = '12s'\nwarmup = '2s'\n[link]\nrate = '20mbit'\nrtt = '40ms'\nqdisc = 'fq_codel'\n{link}\n{rest}"
+        "duration = '12s'\nwarmup = '2s'\n[link]\nrate = '20mbit'\nrtt = '40ms'\nqdisc = '{qdisc}'\n{link}\n{rest}"
     );
     let plan = Plan::parse(&plan).expect("a plan");
     simulate(&plan.variants()[0].scenario, 1).expect("what the model has")
@@ -40,8 +44,8 @@ fn both_directions_reach_their_rates() {
 fn acknowledgements_and_answers_wait_in_a_full_queue() {
     let link = |qdisc: &str| format!("[link.up]\nrate = '2mbit'\nqdisc = '{qdisc}'");
     let rest = [CUBIC, UP, PING].concat();
-    let (full, fair) = (run(&link("pfifo limit 100"), &rest), run(&link("fq_codel"), &rest));
-    // A hundred packets at 2 Mbit/s are 600 ms.
+    let (full, fair) = (run(&link("bfifo limit 150000"), &rest), run(&link("fq_codel"), &rest));
+    // 150 kB at 2 Mbit/s are 600 ms.
     let up = full.up_queue.as_ref().expect("there is one");
     assert!((300.0..620.0).contains(&up.delay_mean_ms), "{}", up.delay_mean_ms);
     assert!(full.probe[0].p50_ms > 300.0 && fair.probe[0].p50_ms < 60.0);
@@ -79,11 +83,12 @@ fn jitter_reorders_unless_it_keeps_the_order() {
     let (free, ordered) = (jittered(true), jittered(false));
     for udp in [&free, &ordered] {
         let delay = udp.delay.expect("all arrived");
-        assert_eq!((udp.lost, udp.duplicates), (0, 0));
-        assert!((20.0..33.0).contains(&delay.mean_ms) && delay.max_ms < 30.8, "{delay:?}");
+        // At the end, some that others have overtaken are still on their way.
+        assert!(udp.lost < 20 && udp.duplicates == 0, "{udp:?}");
+        assert!((19.0..30.0).contains(&delay.mean_ms) && delay.max_ms < 30.8, "{delay:?}");
     }
     let mean = free.delay.expect("all arrived").mean_ms;
-    assert!((mean - 20.5).abs() < 0.5, "{mean}");
+    assert!((mean - 20.0).abs() < 0.5, "{mean}");
     // The mean difference of two that are uniform within 20 ms is a third of that.
     assert!((free.jitter_ms - 6.7).abs() < 2.5, "{}", free.jitter_ms);
     assert!(free.reordered > free.received / 4 && ordered.reordered == 0);
@@ -108,13 +113,8 @@ fn a_black_hole_swallows_bulk_and_lets_questions_through() {
 
 #[test]
 fn cleared_ecn_fields_mark_nothing() {
-    let dctcp = "[[flow]]\ncc = 'dctcp'\n";
     let of = |link: &str| {
-        let plan = format!(
-            "duration = '12s'\nwarmup = '2s'\n[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'dualpi2 any_ect'\n{link}\n{dctcp}"
-        );
-        let plan = Plan::parse(&plan).expect("a plan");
-        let outcome = simulate(&plan.variants()[0].scenario, 1).expect("what the model has");
+        let outcome = run_through("dualpi2 any_ect", link, "[[flow]]\ncc = 'dctcp'\n");
         (outcome.queue.marks, outcome.flow[0].ce_marks, outcome.queue.drops)
     };
     let (marks, arrived, _) = of("");
@@ -142,7 +142,7 @@ fn a_constant_rate_passes_or_fills_the_link() {
     let half = &run("", &udp("10mbit", "")).udp[0];
     assert_eq!((half.lost, half.reordered, half.duplicates), (0, 0, 0));
     assert!((half.line_mbit - 10.0).abs() < 0.02 && half.delay.expect("all arrived").max_ms < 1.5);
-    let twice = run("", &udp("40mbit", ""));
+    let twice = run_through("pfifo limit 50", "", &udp("40mbit", ""));
     let udp = &twice.udp[0];
     assert!(udp.lost.abs_diff(udp.sent / 2) < udp.sent / 50, "{udp:?}");
     assert!((udp.goodput_mbit - 20.0 * 1472.0 / 1514.0).abs() < 0.1, "{}", udp.goodput_mbit);
@@ -212,7 +212,7 @@ fn every_congestion_control_can_be_ect1() {
 fn element() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "{ delay = '3ms' }",
-        "{ delay = '5ms', jitter = '9ms' }",
+        "{ delay = '9ms', jitter = '9ms' }",
         "{ delay = '5ms', jitter = '4ms', reorder = false }",
         "{ loss = '2%' }",
         "{ duplicate = '3%' }",
@@ -243,11 +243,12 @@ proptest! {
         let up_rate = up_rate.map_or(String::new(), |mbit| format!("rate = '{mbit}mbit'"));
         let plan = format!(
             "duration = '3s'\nwarmup = '1s'\n[sender]\ngso = {gso}\n\
-             [link]\nrate = '20mbit'\nrtt = '20ms'\nforward = '{forward}ms'\nqdisc = 'dualpi2 any_ect'\nbefore = {before}\nbehind = {behind}\n\
+             [link]\nrate = '20mbit'\nforward = '{forward}ms'\nreverse = '{}ms'\nqdisc = 'dualpi2 any_ect'\nbefore = {before}\nbehind = {behind}\n\
              [link.up]\n{up_rate}\nbefore = {up_before}\nbehind = {up_behind}\n\
              [[flow]]\ncc = '{cc}'\ncount = 2\n[[flow]]\ncc = '{cc}'\ndirection = 'up'\n\
              [[udp]]\nrate = '3mbit'\n[[udp]]\nkind = 'voice'\necn = 'ect1'\ndirection = 'up'\n\
-             [[probe]]\nkind = 'ssh'\n[[probe]]\nkind = 'ping'\n"
+             [[probe]]\nkind = 'ssh'\n[[probe]]\nkind = 'ping'\n",
+            20 - forward
         );
         let plan = Plan::parse(&plan).expect("a plan");
         let scenario = &plan.variants()[0].scenario;
@@ -256,7 +257,8 @@ proptest! {
             prop_assert!(udp.received + udp.lost <= udp.sent, "{udp:?}");
             prop_assert!(udp.received == 0 || udp.delay.is_some());
         }
-        prop_assert!(outcome.goodput_mbit < 60.0);
+        // Upwards, nothing may limit the rate.
+        prop_assert!(outcome.flow[0].total_mbit < 22.0, "{}", outcome.flow[0].total_mbit);
         for probe in &outcome.probe {
             prop_assert!(probe.n == 0 || probe.min_ms >= 20.0 - 0.001, "{}", probe.min_ms);
         }
