@@ -3,9 +3,14 @@
 /// Something that a scenario asks for and only real kernels have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unmodelled {
-    /// The bottleneck's queue discipline, or one inside it.
-    #[error("link.qdisc: {0} is not modelled; real kernels have it")]
-    Qdisc(&'static str),
+    /// A queue discipline of the path, or one inside it.
+    #[error("{key}: {kind} is not modelled; real kernels have it")]
+    Qdisc {
+        /// Where the scenario asks for it.
+        key: &'static str,
+        /// Which it is.
+        kind: &'static str,
+    },
     /// A queue discipline at the senders, or one of its options.
     #[error("sender.qdisc: {what} is not modelled; give {right}, or run it with --world kernel")]
     SenderQdisc {
@@ -17,7 +22,4 @@ pub enum Unmodelled {
     /// A congestion control.
     #[error("the congestion control {0} is not modelled; some real kernels have it")]
     CongestionControl(&'static str),
-    /// A part of the path or of the traffic.
-    #[error("{0} is not modelled")]
-    Part(&'static str),
 }

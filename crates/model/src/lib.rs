@@ -1,25 +1,23 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-use dualq_scenario::{Event, Outcome, Part, Scenario};
+use dualq_scenario::{Event, Outcome, Scenario};
 
-mod agenda;
-mod connection;
+mod engine;
 mod error;
+mod host;
+mod network;
 mod packet;
+mod prefetch;
+mod program;
 mod record;
-mod reverse;
-mod shaper;
-mod simulation;
+mod sacks;
 
+pub use engine::Simulation;
 pub use error::Unmodelled;
 pub use packet::Packet;
-pub use simulation::Simulation;
 
-use connection::Device;
-
-/// The parts of scenarios that are modelled.
-const HAS: &[Part] = &[Part::Random];
+use host::Device;
 
 /// Simulates a scenario; everything random follows from `seed`.
 ///
@@ -43,16 +41,15 @@ pub fn simulate(scenario: &Scenario, seed: u64) -> Result<Outcome, Unmodelled> {
 /// # Errors
 /// If it has not.
 pub fn check(scenario: &Scenario) -> Result<(), Unmodelled> {
-    if let Some(kind) = scenario.link.qdisc.spec().unmodelled() {
-        return Err(Unmodelled::Qdisc(kind));
-    }
-    if let Some(part) = scenario.parts().find(|part| !HAS.contains(part)) {
-        return Err(Unmodelled::Part(part.key()));
+    for (key, line) in network::disciplines(scenario) {
+        if let Some(kind) = line.spec().unmodelled() {
+            return Err(Unmodelled::Qdisc { key, kind });
+        }
     }
     Device::of(&scenario.sender.qdisc)?;
     let flows = scenario.flow.iter().map(|group| group.cc);
     for cc in flows.chain(scenario.probe.iter().map(|probe| probe.cc)) {
-        connection::algorithm(cc)?;
+        host::algorithm(cc)?;
     }
     Ok(())
 }

@@ -3,63 +3,98 @@
 use std::time::Duration;
 
 use dualq_qdisc::show::{self, Stats};
-use dualq_qdisc::{Departure, Discipline, Qdisc};
+use dualq_qdisc::{Departure, Discipline, Packet as _, Qdisc};
 use dualq_scenario::summary::{
-    Looks, QueueCounts, QueueDelays, QueueLook, SeriesRecord, SmoothedRtts, megabits, millionths,
-    thousandths,
+    Looks, QueueCounts, QueueDelays, QueueLook, SeriesRecord, SmoothedRtts, UdpRecord, megabits,
+    millionths, thousandths,
 };
-use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, Scenario};
+use dualq_scenario::{Completions, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Scenario};
 use dualq_units::Instant;
 
-use crate::connection::{Connection, Program};
+use crate::host::Connection;
+use crate::network::Queue;
 use crate::packet::Packet;
+use crate::program::Program;
 
 /// The books of a simulation.
 pub(crate) struct Record {
     warmup_ns: u64,
+    /// Of the queue under test, and of that of the other direction.
+    queues: [QueueRecord; 2],
+    /// Of each group of UDP streams.
+    udp: Vec<UdpRecord>,
+    /// Smoothed round-trip times of each group of flows, and behind these of all others that send.
+    rtts: Vec<SmoothedRtts>,
+    /// How many samples of them are due so far.
+    rtt_samples: u64,
+    /// Groups of flows.
+    groups: usize,
+    series: SeriesRecord,
+}
+
+/// The books of a queue.
+#[derive(Debug, Default)]
+struct QueueRecord {
     delays: QueueDelays,
     /// What the queue has counted since the start.
     counted: QueueCounts,
     /// The same at the end of the warm-up.
     at_warmup: QueueCounts,
-    /// Smoothed round-trip times of each group.
-    rtts: Vec<SmoothedRtts>,
-    /// How many samples of them are due so far.
-    rtt_samples: u64,
-    series: SeriesRecord,
+}
+
+impl QueueRecord {
+    fn close(self, end_ns: u64, queue: &Discipline<Packet>) -> QueueOutcome {
+        let stats = queue.stats(Instant::from_nanos(end_ns));
+        let tc = show::json_with_stats(&queue.config(), &stats);
+        let mut outcome = QueueOutcome { tc, ..QueueOutcome::default() };
+        with_own(self.counted, &stats).since(self.at_warmup).tell(&mut outcome);
+        self.delays.summarise(&mut outcome);
+        outcome
+    }
 }
 
 impl Record {
     pub(crate) fn new(scenario: &Scenario) -> Self {
-        let groups = scenario.flow.len();
         Self {
             warmup_ns: nanos(scenario.warmup),
-            delays: QueueDelays::default(),
-            counted: QueueCounts::default(),
-            at_warmup: QueueCounts::default(),
-            rtts: vec![SmoothedRtts::default(); groups],
+            queues: Default::default(),
+            udp: (0..scenario.udp.len()).map(|group| UdpRecord::new(scenario, group)).collect(),
+            rtts: vec![SmoothedRtts::default(); scenario.groups()],
             rtt_samples: 0,
+            groups: scenario.flow.len(),
             series: SeriesRecord::new(scenario),
         }
     }
 
-    /// A packet left the bottleneck's queue.
+    /// The books of a group of UDP streams.
     #[inline]
-    pub(crate) fn departed(&mut self, now_ns: u64, bytes: u32, departure: &Departure<Packet>) {
+    pub(crate) fn udp(&mut self, group: usize) -> &mut UdpRecord {
+        &mut self.udp[group]
+    }
+
+    /// A packet left a queue.
+    #[inline]
+    pub(crate) fn departed(&mut self, number: usize, now_ns: u64, departure: &Departure<Packet>) {
+        let packet = &departure.packet;
         let waited_ns = nanos(departure.sojourn);
         // As the kernel counts them: an aggregate by its segments.
-        self.counted.sent_packets += u64::from(departure.packet.data.segments);
-        self.counted.sent_bytes += u64::from(bytes);
-        self.series.departed(waited_ns);
+        let queue = &mut self.queues[number];
+        queue.counted.sent_packets += u64::from(packet.body.segments());
+        queue.counted.sent_bytes += u64::from(packet.length());
+        if number == Queue::Tested as usize {
+            self.series.departed(waited_ns);
+        }
         if now_ns >= self.warmup_ns {
-            self.delays.record(waited_ns, departure.packet.data.ecn);
+            queue.delays.record(waited_ns, packet.ecn());
         }
     }
 
     /// The warm-up ends: what was counted so far is not for the outcome.
-    pub(crate) fn mark_warmup(&mut self, queue: &Discipline<Packet>) {
-        let stats = queue.stats(Instant::from_nanos(self.warmup_ns));
-        self.at_warmup = with_own(self.counted, &stats);
+    pub(crate) fn mark_warmup<'q>(&mut self, queues: impl Iterator<Item = &'q Discipline<Packet>>) {
+        for (record, queue) in self.queues.iter_mut().zip(queues) {
+            let stats = queue.stats(Instant::from_nanos(self.warmup_ns));
+            record.at_warmup = with_own(record.counted, &stats);
+        }
     }
 
     /// The flows' smoothed round-trip times are to be looked at now.
@@ -67,7 +102,7 @@ impl Record {
         self.rtt_samples += 1;
     }
 
-    /// Takes the samples that are due of a flow, whose round-trip time is about to change. So the samples of many idle
+    /// Takes the samples that are due of a connection, whose round-trip time is about to change. So the samples of many idle
     /// flows cost nothing.
     #[inline]
     pub(crate) fn take_samples(&mut self, connection: &mut Connection) {
@@ -75,7 +110,7 @@ impl Record {
         if due > 0 {
             connection.rtt_samples = self.rtt_samples;
             if let Some((srtt_us, _)) = connection.sender.rtt_us() {
-                self.rtts[connection.group].record(srtt_us as u64, due);
+                self.rtts[connection.owner].record(srtt_us as u64, due);
             }
         }
     }
@@ -84,30 +119,40 @@ impl Record {
     pub(crate) fn end_interval(
         &mut self,
         now_ns: u64,
-        (flows, probes): (&[Connection], &[Connection]),
+        connections: &[Connection],
         queue: &Discipline<Packet>,
     ) {
-        let mut groups = vec![Looks::default(); self.rtts.len()];
-        for flow in flows.iter().filter(|flow| flow.started) {
-            groups[flow.group].add(&flow.look());
+        let mut groups = vec![Looks::default(); self.groups];
+        let mut round_trips = Vec::new();
+        for connection in connections {
+            match &connection.program {
+                Program::Bulk(_) if connection.started => {
+                    groups[connection.owner].add(&connection.look());
+                }
+                program => round_trips.extend(program.round_trips().map(|all| all.last_ns)),
+            }
         }
         let stats = queue.stats(Instant::from_nanos(now_ns));
         let look = QueueLook {
             packets: queue.len() as u64,
-            counts: with_own(self.counted, &stats),
+            counts: with_own(self.queues[Queue::Tested as usize].counted, &stats),
             probability: stats.own.probability(),
         };
-        let round_trips = probes.iter().map(|probe| probe.round_trip_ns);
-        self.series.end_interval(Duration::from_nanos(now_ns), groups, round_trips, look);
+        self.series.end_interval(
+            Duration::from_nanos(now_ns),
+            groups,
+            round_trips.into_iter(),
+            look,
+        );
     }
 
     /// Closes the books at `end_ns`.
-    pub(crate) fn close(
+    pub(crate) fn close<'q>(
         self,
         end_ns: u64,
         scenario: &Scenario,
         connections: &[Connection],
-        queue: &Discipline<Packet>,
+        queues: impl Iterator<Item = &'q Discipline<Packet>>,
     ) -> Outcome {
         let window = Duration::from_nanos(end_ns - self.warmup_ns);
         let megabits = |bytes: u64| megabits(bytes, window);
@@ -116,14 +161,15 @@ impl Record {
             series: self.series.finish(),
             ..Outcome::default()
         };
+        let mut repeated = vec![Vec::new(); scenario.flow.len()];
         for connection in connections {
             let stats = connection.sender.stats();
             let before = &connection.at_warmup;
             let retransmits = stats.retransmissions - before.retransmissions;
             let rtt_us = connection.sender.rtt_us().unwrap_or_default();
             match &connection.program {
-                Program::Bulk { done_ns, .. } => {
-                    let flow = &mut outcome.flow[connection.group];
+                Program::Bulk(bulk) => {
+                    let flow = &mut outcome.flow[connection.owner];
                     let goodput = megabits(connection.sender.acknowledged() - before.acknowledged);
                     flow.goodput_mbit.push(thousandths(goodput));
                     flow.total_mbit += goodput;
@@ -135,14 +181,18 @@ impl Record {
                     flow.rttvar_ms.push(thousandths(rtt_us.1 / 1e3));
                     flow.cwnd.push(connection.sender.cwnd());
                     // What was only told to stop has no size to complete.
-                    let sized = scenario.flow[connection.group].size.is_some();
-                    let took_ns = done_ns.filter(|_| sized).map(|done| done - connection.start_ns);
-                    flow.completion_s.push(took_ns.map(|nanos| millionths(nanos as f64 / 1e9)));
+                    let sized = scenario.flow[connection.owner].size.is_some();
+                    let took_ns = bulk.took_ns.last().filter(|_| sized);
+                    flow.completion_s.push(took_ns.map(|nanos| millionths(*nanos as f64 / 1e9)));
+                    repeated[connection.owner].extend(bulk.transfers());
                     flow.data_packets += stats.segments - before.segments;
                     outcome.data_packets += stats.segments;
                 }
-                Program::Probe { samples, .. } | Program::Ping { samples, .. } => {
-                    let mut probe = ProbeOutcome::of_round_trips(samples.clone());
+                Program::Udp(_) => {}
+                Program::Request(_) | Program::Ping(_) => {
+                    let round_trips = connection.program.round_trips();
+                    let samples = round_trips.map_or_else(Vec::new, |all| all.samples.clone());
+                    let mut probe = ProbeOutcome::of_round_trips(samples);
                     probe.kernel_srtt_ms = thousandths(rtt_us.0 / 1e3);
                     probe.kernel_rttvar_ms = thousandths(rtt_us.1 / 1e3);
                     probe.retransmits = retransmits;
@@ -154,10 +204,16 @@ impl Record {
         for (flow, rtts) in outcome.flow.iter_mut().zip(&self.rtts) {
             rtts.summarise(flow);
         }
-        let stats = queue.stats(Instant::from_nanos(end_ns));
-        outcome.queue.tc = show::json_with_stats(&queue.config(), &stats);
-        with_own(self.counted, &stats).since(self.at_warmup).tell(&mut outcome.queue);
-        self.delays.summarise(&mut outcome.queue);
+        for (number, group) in scenario.flow.iter().enumerate() {
+            if group.every.is_some() {
+                outcome.flow[number].completions = Completions::by_class(&repeated[number]);
+            }
+        }
+        outcome.udp = self.udp.into_iter().map(|record| record.finish(window)).collect();
+        let mut queues =
+            self.queues.into_iter().zip(queues).map(|(record, queue)| record.close(end_ns, queue));
+        outcome.queue = queues.next().unwrap_or_default();
+        outcome.up_queue = queues.next();
         outcome
     }
 }

@@ -34,6 +34,12 @@ impl Loss {
         u32::try_from(self.threshold).unwrap_or(u32::MAX)
     }
 
+    /// The same in units of 2⁻³².
+    #[must_use]
+    pub const fn threshold(self) -> u64 {
+        self.threshold
+    }
+
     /// In percent.
     #[must_use]
     pub fn percent(self) -> f64 {

@@ -73,6 +73,16 @@ impl Rack {
         self.retransmissions.push_back((number, sent_ns));
     }
 
+    /// Segments have other numbers than before.
+    pub(crate) fn renumber(&mut self, board: &Scoreboard) {
+        let sent_again = (board.first..board.next)
+            .filter(|number| board.get(*number).has(RETRANSMITTED))
+            .map(|number| (number, board.get(number).stamp.sent_ns));
+        self.retransmissions = sent_again.collect();
+        self.retransmissions.make_contiguous().sort_by_key(|(_, sent_ns)| *sent_ns);
+        self.restart(board);
+    }
+
     /// Verdicts were taken back: everything is to be looked at anew.
     pub(crate) fn restart(&mut self, board: &Scoreboard) {
         self.cursor = board.first;

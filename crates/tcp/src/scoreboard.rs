@@ -50,6 +50,15 @@ impl Segment {
     }
 }
 
+/// What became of segments that were too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shortened {
+    /// How many packets more there are.
+    pub(crate) packets: u32,
+    /// How many segments were found lost by it.
+    pub(crate) lost: u32,
+}
+
 /// Segments between the first not acknowledged and the last sent, by number.
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
@@ -301,6 +310,64 @@ impl Scoreboard {
             }
             number += 1;
         }
+    }
+
+    /// Cuts what is outstanding into segments of at most `mss` bytes, and deems lost what was longer and has not arrived.
+    pub(crate) fn shorten(&mut self, mss: u32) -> Shortened {
+        let old: Vec<Segment> = (self.first..self.next).map(|number| *self.get(number)).collect();
+        let mut shortened = Shortened { packets: 0, lost: 0 };
+        let mut too_long = Vec::new();
+        let mut rest = &old[..];
+        self.next = self.first;
+        let mut cut_before = false;
+        while let Some(head) = rest.first() {
+            // Those of one packet that have had the same fate.
+            let alike = |next: &&Segment| next.flags == head.flags & !FIRST_OF_PACKET;
+            let (run, behind) = rest.split_at(1 + rest[1..].iter().take_while(alike).count());
+            let end = run.last().map_or(head.end, |last| last.end);
+            rest = behind;
+            let cut = !head.has(SACKED) && run.iter().any(|segment| segment.payload > mss);
+            // What was cut is a packet of its own, whose segments but the last are equally long.
+            let mut flags = head.flags;
+            if (cut || cut_before) && !head.has(FIRST_OF_PACKET) {
+                flags |= FIRST_OF_PACKET;
+                shortened.packets += 1;
+            }
+            cut_before = cut;
+            if !cut {
+                for segment in run {
+                    self.push(Segment { flags, ..*segment });
+                    flags &= !FIRST_OF_PACKET;
+                }
+                continue;
+            }
+            let mut start = head.start();
+            while start < end {
+                let payload = (end - start).min(mss.into()) as u32;
+                start += u64::from(payload);
+                too_long.push(self.next);
+                self.push(Segment { end: start, stamp: head.stamp, payload, flags });
+                flags &= !FIRST_OF_PACKET;
+            }
+        }
+        self.count_again();
+        for number in too_long {
+            shortened.lost += u32::from(self.mark_lost(number));
+        }
+        shortened
+    }
+
+    /// Counts what follows from the segments' flags.
+    fn count_again(&mut self) {
+        let count = |flag| {
+            let segments = (self.first..self.next).filter(|number| self.get(*number).has(flag));
+            segments.count() as u32
+        };
+        let counts = (count(SACKED), count(LOST), count(RETRANSMITTED));
+        let last = (self.first..self.next).rev().find(|number| self.get(*number).has(SACKED));
+        (self.sacked_out, self.lost_out, self.retrans_out) = counts;
+        self.sack_end = last.map_or(self.first, |number| number + 1);
+        self.retransmit_from = self.first;
     }
 
     /// Deems a segment lost, or its retransmission. Returns whether that is news.

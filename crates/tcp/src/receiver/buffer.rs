@@ -10,6 +10,8 @@ use crate::packet::Data;
 
 /// The buffer at the start (Linux: `tcp_rmem`'s default).
 const INITIAL_MEMORY: u64 = 128 << 10;
+/// The least that programs get (Linux: `SOCK_MIN_RCVBUF`).
+const SHORTEST_MEMORY: u64 = 2304;
 /// Shares of memory are counted in 256ths; half until the first full segment.
 const RATIO_SHIFT: u32 = 8;
 const INITIAL_RATIO: u64 = 128;
@@ -71,9 +73,19 @@ pub(super) struct Buffer {
 impl Buffer {
     /// A buffer that grows to `memory` bytes.
     pub(super) fn new(memory: Bytes, mss: u32) -> Self {
+        Self::of(INITIAL_MEMORY, memory.0.max(INITIAL_MEMORY), mss)
+    }
+
+    /// A buffer of which a program asked for so many bytes, and has twice as many (Linux: `SO_RCVBUF`).
+    pub(super) fn fixed(asked: Bytes, mss: u32) -> Self {
+        let memory = asked.0.saturating_mul(2).max(SHORTEST_MEMORY);
+        Self::of(memory, memory, mss)
+    }
+
+    fn of(memory: u64, max_memory: u64, mss: u32) -> Self {
         let mut buffer = Self {
-            memory: INITIAL_MEMORY,
-            max_memory: memory.0.max(INITIAL_MEMORY),
+            memory,
+            max_memory,
             ratio: INITIAL_RATIO,
             segment: SHORTEST_SEGMENT.min(mss),
             unread_memory: 0,
@@ -93,7 +105,7 @@ impl Buffer {
             window_start_ns: 0,
         };
         // One segment of the space is reserved.
-        let (space, mss) = (buffer.payload_in(INITIAL_MEMORY), u64::from(mss));
+        let (space, mss) = (buffer.payload_in(memory), u64::from(mss));
         buffer.clamp = if space > 2 * mss { (space - mss).max(2 * mss) } else { space };
         let offered = buffer.initial_window(mss as u32);
         buffer.threshold = offered.min(buffer.clamp);
@@ -103,7 +115,7 @@ impl Buffer {
 
     /// The window that the answer to a SYN offers: whole segments.
     pub(super) fn initial_window(&self, mss: u32) -> u64 {
-        let (space, mss) = (self.payload_in(INITIAL_MEMORY), u64::from(mss));
+        let (space, mss) = (self.payload_in(self.memory), u64::from(mss));
         let whole = if space > mss { space - space % mss } else { space };
         // It is not scaled.
         whole.min(u16::MAX.into())

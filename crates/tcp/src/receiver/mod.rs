@@ -46,6 +46,8 @@ pub struct ReceiverConfig {
     pub ecn_style: EcnStyle,
     /// The most memory that the receive buffer grows to (Linux: `tcp_rmem`'s maximum).
     pub max_buffer: Bytes,
+    /// The receive buffer that the program asks for (`SO_RCVBUF`), which never grows; without it, it is tuned.
+    pub fixed_buffer: Option<Bytes>,
     /// The program reads at most this often.
     pub read_interval: Duration,
     /// Whether the program answers at once, so that each acknowledgement leaves with the answer.
@@ -61,6 +63,7 @@ impl Default for ReceiverConfig {
             ecn: true,
             ecn_style: EcnStyle::Classic,
             max_buffer: Bytes(64 << 20),
+            fixed_buffer: None,
             read_interval: Duration::ZERO,
             answers: false,
             tick: Tick::default(),
@@ -131,7 +134,10 @@ impl Receiver {
     #[must_use]
     pub fn new(config: ReceiverConfig) -> Self {
         let mss = config.mtu.max(576) - HEADER_BYTES;
-        let buffer = Buffer::new(config.max_buffer, mss);
+        let buffer = match config.fixed_buffer {
+            Some(asked) => Buffer::fixed(asked, mss),
+            None => Buffer::new(config.max_buffer, mss),
+        };
         Self {
             mss,
             stream: Reassembly::default(),
@@ -171,6 +177,14 @@ impl Receiver {
     #[inline]
     pub const fn received(&self) -> u64 {
         self.stream.next
+    }
+
+    /// The ECN field of an acknowledgement. Only DCTCP's are ECN-capable (Linux: `tcp_ecn_send`).
+    #[must_use]
+    #[inline]
+    pub fn ack_ecn(&self) -> Ecn {
+        let capable = self.ecn && self.config.ecn_style == EcnStyle::Dctcp;
+        if capable { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
     /// The counters.

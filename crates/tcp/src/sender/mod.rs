@@ -5,6 +5,7 @@
 
 mod ack;
 mod buffer;
+mod path_mtu;
 mod recovery;
 mod timers;
 mod transmit;
@@ -45,6 +46,8 @@ pub struct SenderConfig {
     pub algorithm: Algorithm,
     /// Whether ECN is asked for (RFC 3168 §6.1.1).
     pub ecn: bool,
+    /// Whether ECN-capable packets are ECT(1) and not ECT(0).
+    pub ect1: bool,
     /// The path's MTU in bytes; at least 576.
     pub mtu: u32,
     /// The initial window in packets (RFC 6928: 10).
@@ -66,6 +69,7 @@ impl Default for SenderConfig {
         Self {
             algorithm: Algorithm::Cubic,
             ecn: false,
+            ect1: false,
             mtu: 1500,
             initial_window: 10,
             max_gso: Bytes(65_536),
@@ -271,7 +275,17 @@ impl Sender {
     /// The ECN field of a segment without data. Only DCTCP's are ECN-capable (Linux: `tcp_ecn_send`).
     #[must_use]
     pub fn empty_segment_ecn(&self) -> Ecn {
-        if self.ecn && self.marks_all() { Ecn::Ect0 } else { Ecn::NotEct }
+        self.codepoint(self.ecn && self.marks_all())
+    }
+
+    /// The ECN field of what is ECN-capable, or not.
+    #[inline]
+    const fn codepoint(&self, capable: bool) -> Ecn {
+        match (capable, self.config.ect1) {
+            (false, _) => Ecn::NotEct,
+            (true, false) => Ecn::Ect0,
+            (true, true) => Ecn::Ect1,
+        }
     }
 
     /// Whether everything written is acknowledged.

@@ -274,6 +274,20 @@ impl Sender {
         self.recovery.doubtful_timeout = new_recovery || self.recovery.timeouts_in_row > 0;
     }
 
+    /// What was too long for the path is lost, and is sent again without a smaller window: no more is in the network than before
+    /// (Linux: `tcp_simple_retransmit`).
+    pub(super) fn retransmit_shortened(&mut self, now_ns: u64) {
+        if self.recovery.state == State::Loss {
+            return;
+        }
+        self.recovery.high_seq = self.snd_nxt;
+        self.window.ssthresh = self.current_ssthresh();
+        self.recovery.prior_ssthresh = None;
+        self.recovery.undo_marker = None;
+        self.recovery.probe_end = None;
+        self.set_state(now_ns, State::Loss);
+    }
+
     /// An acknowledgement after a timeout: was it real (F-RTO, RFC 5682 §3.1)?
     fn process_loss(&mut self, found: &Findings) {
         let recovered = self.snd_una >= self.recovery.high_seq;

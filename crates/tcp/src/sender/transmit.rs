@@ -181,7 +181,7 @@ impl Sender {
             mss: 0,
             timestamp_ms: (now_ns / MILLISECOND_NS) as u32,
             echo_ms: 0,
-            ecn: if self.marks_all() { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: self.codepoint(self.marks_all()),
             // Perhaps it was asking for ECN that nobody answers (RFC 3168 §6.1.1.1; Linux: `tcp_ecn_fallback`).
             cwr: self.wants_ecn() && !again,
             push: false,
@@ -274,7 +274,7 @@ impl Sender {
             mss: self.mss as u16,
             timestamp_ms: (departure_ns / MILLISECOND_NS) as u32,
             echo_ms: self.peer_timestamp_ms,
-            ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: self.codepoint(capable),
             cwr: new && std::mem::take(&mut self.cwr_due),
             // Aggregates push, to be handed on at once.
             push: segments > 1 || seq + u64::from(payload) == self.write_end,

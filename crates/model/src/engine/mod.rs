@@ -1,0 +1,371 @@
+//! A scenario at work: the clock, and the loop that lets things happen in the order of time.
+
+mod agenda;
+mod arrive;
+mod send;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use dualq_qdisc::pool::Pool;
+use dualq_qdisc::{Device as Interface, Discipline, Random, SplitMix64};
+use dualq_scenario::{
+    Direction, Event, Outcome, RTT_SAMPLE_INTERVAL, RateStep, Scenario, TIMER_SLACK,
+};
+use dualq_tcp::{Sender, Tick};
+use dualq_units::{Instant, Rate};
+
+use crate::error::Unmodelled;
+use crate::host::{Connection, Delayed, Device};
+use crate::network::{Network, Surroundings};
+use crate::packet::{Outgoing, Packet};
+use crate::program::Moment;
+use crate::record::Record;
+use crate::sacks::Sacks;
+use agenda::Agenda;
+
+pub(crate) use agenda::Cause;
+
+/// How often a run is looked at by whoever shows its progress.
+const LOOKS: u64 = 500;
+/// How much later than it wanted a program wakes at most.
+const TIMER_SLACK_NS: u64 = TIMER_SLACK.as_nanos() as u64;
+/// How often the smoothed round-trip times are sampled.
+const SAMPLE_NS: u64 = RTT_SAMPLE_INTERVAL.as_nanos() as u64;
+
+/// A scenario being simulated.
+pub struct Simulation<'a> {
+    scenario: &'a Scenario,
+    now_ns: u64,
+    pub(crate) agenda: Agenda,
+    /// First the flows, then the probes.
+    pub(crate) connections: Vec<Connection>,
+    device: Device,
+    /// What waits in the queues of the senders' interfaces.
+    pub(crate) waiting: Pool<Outgoing>,
+    /// What leaves a sender just now.
+    leaving: Vec<Outgoing>,
+    /// The senders' interfaces: one for each group of flows and each probe.
+    interfaces: Vec<Delayed>,
+    /// Senders that wait for what has left their interface's queue.
+    woken: VecDeque<u32>,
+    pub(crate) network: Network,
+    around: Surroundings<'a>,
+    /// What makes flows' hashes differ from seed to seed.
+    salt: u32,
+    warmup_ns: u64,
+    tick: Tick,
+    /// When the smoothed round-trip times are next sampled.
+    sample_ns: u64,
+    /// The changes of rates, in the order of time, and how many have happened.
+    steps: Vec<Step>,
+    next_step: usize,
+    /// When the interval of the series ends.
+    interval_end_ns: u64,
+}
+
+impl<'a> Simulation<'a> {
+    /// A scenario at its start; everything random follows from `seed`.
+    ///
+    /// # Errors
+    /// If the scenario asks for what the model does not have.
+    pub fn new(scenario: &'a Scenario, seed: u64) -> Result<Self, Unmodelled> {
+        crate::check(scenario)?;
+        let mut random = SplitMix64::new(seed);
+        let mut draw = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
+        let interface = Interface::ethernet(scenario.link.mtu);
+        let device = Device::of(&scenario.sender.qdisc)?;
+        let spec = scenario.link.qdisc.spec();
+        let queue = spec
+            .build(&interface, SplitMix64::new(draw()), Instant::ZERO)
+            .map_err(|missing| Unmodelled::Qdisc { key: "link.qdisc", kind: missing.kind })?;
+        let connections = Connection::all(scenario, device, &mut draw)?;
+        let network = Network::new(scenario, &connections, queue, &mut draw)?;
+        let mut agenda = Agenda::new(connections.len());
+        let mut interfaces: Vec<Delayed> =
+            (0..scenario.groups()).map(|_| Delayed::default()).collect();
+        for (number, connection) in (0..).zip(&connections) {
+            agenda.arm(number, Cause::Program, connection.start_ns);
+            interfaces[connection.owner].leader.get_or_insert(number);
+        }
+        Ok(Self {
+            scenario,
+            now_ns: 0,
+            agenda,
+            device,
+            waiting: Pool::new(),
+            leaving: Vec::new(),
+            interfaces,
+            woken: VecDeque::new(),
+            network,
+            connections,
+            around: Surroundings {
+                random,
+                record: Record::new(scenario),
+                sacks: Sacks::default(),
+                too_long: Vec::new(),
+                watch: None,
+            },
+            salt: SplitMix64::new(!seed).next_u32(),
+            warmup_ns: scenario.warmup.as_nanos() as u64,
+            tick: Tick::new(scenario.tick),
+            sample_ns: scenario.warmup.as_nanos() as u64,
+            steps: Step::all(scenario),
+            next_step: 0,
+            interval_end_ns: scenario.interval.as_nanos() as u64,
+        })
+    }
+
+    /// Tells each packet that is seen.
+    #[must_use]
+    pub fn watched(mut self, watch: &'a mut dyn FnMut(Event)) -> Self {
+        self.around.watch = Some(watch);
+        self
+    }
+
+    /// Puts another discipline at the bottleneck, in the place of the scenario's: one of another crate, as
+    /// [`Discipline::Boxed`]. To be called before the first packet.
+    #[must_use]
+    pub fn with_queue(mut self, queue: Discipline<Packet>) -> Self {
+        self.network.tested_mut().replace(queue);
+        self
+    }
+
+    /// The time up to which all has happened.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(self.now_ns)
+    }
+
+    /// The discipline at the bottleneck.
+    #[must_use]
+    pub fn queue(&self) -> &Discipline<Packet> {
+        self.network.tested()
+    }
+
+    /// The senders: of the flows in the order of their groups, then of the probes.
+    pub fn senders(&self) -> impl ExactSizeIterator<Item = &Sender> {
+        let streams = self.scenario.udp.iter().map(|group| group.count as usize).sum::<usize>();
+        let others = &self.connections[..self.connections.len() - streams];
+        others.iter().map(|connection| &connection.sender)
+    }
+
+    /// Lets all happen that happens before `until`, or before the end of the scenario if that is sooner.
+    pub fn advance(&mut self, until: Instant) {
+        let end_ns = self.end_ns();
+        let until_ns = until.as_nanos().min(end_ns);
+        while self.now_ns < until_ns {
+            let step_ns = self.steps.get(self.next_step).map_or(u64::MAX, |step| step.at_ns);
+            let next_ns = self.interval_end_ns.min(self.sample_ns).min(step_ns).min(until_ns);
+            self.run_until(next_ns);
+            while let Some(step) = self.steps.get(self.next_step).copied()
+                && step.at_ns == next_ns
+            {
+                self.change_rate(step);
+                self.next_step += 1;
+            }
+            if next_ns == self.sample_ns && next_ns < end_ns {
+                self.take_sample();
+            }
+            if next_ns == self.interval_end_ns || next_ns == end_ns {
+                let queue = self.network.tested();
+                self.around.record.end_interval(next_ns, &self.connections, queue);
+                let interval_ns = self.scenario.interval.as_nanos() as u64;
+                self.interval_end_ns = self.interval_end_ns.saturating_add(interval_ns);
+            }
+        }
+    }
+
+    /// Runs to the end and reports.
+    #[must_use]
+    pub fn run(self) -> Outcome {
+        self.run_watched(&mut |_| ())
+    }
+
+    /// Runs to the end and reports. `look` is called now and then with the simulated time that has passed.
+    #[must_use]
+    pub fn run_watched(mut self, look: &mut dyn FnMut(Duration)) -> Outcome {
+        let end_ns = self.end_ns();
+        let look_ns = (end_ns / LOOKS).max(1);
+        while self.now_ns < end_ns {
+            self.advance(Instant::from_nanos(self.now_ns.saturating_add(look_ns)));
+            look(Duration::from_nanos(self.now_ns));
+        }
+        for connection in &mut self.connections {
+            self.around.record.take_samples(connection);
+        }
+        let queues = self.network.observed();
+        self.around.record.close(end_ns, self.scenario, &self.connections, queues)
+    }
+
+    fn change_rate(&mut self, step: Step) {
+        let link = match step.direction {
+            Direction::Down => Some(self.network.tested_mut()),
+            Direction::Up => self.network.up_queue_mut(),
+        };
+        if let Some(link) = link {
+            link.change_rate(step.rate);
+        }
+    }
+
+    fn end_ns(&self) -> u64 {
+        self.scenario.duration.as_nanos() as u64
+    }
+
+    #[inline]
+    fn moment(&self) -> Moment {
+        let is_measured = self.now_ns >= self.warmup_ns;
+        Moment { now_ns: self.now_ns, is_measured, tick: self.tick }
+    }
+
+    /// The first at the end of the warm-up.
+    fn take_sample(&mut self) {
+        if self.sample_ns == self.warmup_ns {
+            self.around.record.mark_warmup(self.network.observed());
+            for connection in &mut self.connections {
+                connection.at_warmup = connection.marker();
+            }
+        }
+        self.around.record.sample_rtts();
+        self.sample_ns += SAMPLE_NS;
+    }
+
+    /// Handles all that happens before `end_ns`. Of what happens at one instant, elements of the path down come first, in the order
+    /// of the path, then those of the path up, then timers.
+    fn run_until(&mut self, end_ns: u64) {
+        // What may wake late wakes with a timer, unless it is due behind the next one that may not, of those that were set when that
+        // ran out. Seldom is anything near enough.
+        let slack_ns = self.device.slack_ns.max(TIMER_SLACK_NS);
+        let mut hard_ns = None;
+        loop {
+            if !self.around.too_long.is_empty() {
+                self.tell_too_long();
+            }
+            let mut agenda_ns = self.agenda.next_ns();
+            if let Some(hard_ns) = hard_ns
+                && agenda_ns <= hard_ns
+                && agenda_ns <= self.now_ns + slack_ns
+            {
+                self.wake_early(hard_ns);
+                agenda_ns = self.agenda.next_ns();
+            }
+            let (down_ns, down) = next_due(self.network.down.next_due());
+            let (up_ns, up) = next_due(self.network.up.next_due());
+            let next_ns = down_ns.min(up_ns).min(agenda_ns);
+            if next_ns >= end_ns {
+                self.now_ns = end_ns;
+                return;
+            }
+            debug_assert!(
+                next_ns >= self.now_ns,
+                "time goes back from {} to {next_ns}",
+                self.now_ns
+            );
+            self.now_ns = next_ns;
+            if next_ns == down_ns {
+                let beside_ns = self.network.down.next_due_beside().as_nanos();
+                hard_ns = Some(beside_ns.min(up_ns));
+                self.network.down.start(down);
+                self.take_arrivals(Direction::Down);
+            } else if next_ns == up_ns {
+                let beside_ns = self.network.up.next_due_beside().as_nanos().min(down_ns);
+                hard_ns = Some(beside_ns);
+                if self.network.is_last_up(up) {
+                    // What queues let go is gone before anything that arrives is looked at (Linux: `net_tx_action`, `net_rx_action`).
+                    if agenda_ns <= beside_ns && agenda_ns <= next_ns + slack_ns {
+                        self.wake_early(beside_ns);
+                    }
+                    hard_ns = None;
+                }
+                self.network.up.start(up);
+                self.take_arrivals(Direction::Up);
+            } else {
+                hard_ns = Some(down_ns.min(up_ns));
+                self.take_timer();
+            }
+        }
+    }
+
+    /// A timer has run out, and takes along those behind it that may run out a little later: up to the first one that may not yet
+    /// (Linux: `__hrtimer_run_queues`). The next timer without such a slack, of those that were set then, is due at `hard_ns`.
+    #[inline]
+    fn wake_early(&mut self, hard_ns: u64) {
+        while let Some((deadline_ns, number, cause)) = self.agenda.peek() {
+            if deadline_ns > hard_ns {
+                return;
+            }
+            let spare_ns = deadline_ns - self.now_ns;
+            let connection = &self.connections[number as usize];
+            let slack_ns = match cause {
+                Cause::Receiver if connection.receiver.is_next_to_read() => TIMER_SLACK_NS,
+                Cause::Departure => self.device.slack_ns,
+                _ => 0,
+            };
+            if spare_ns > slack_ns {
+                return;
+            }
+            self.take_timer();
+        }
+    }
+
+    fn take_timer(&mut self) {
+        self.read_timers_ahead();
+        let Some((number, cause)) = self.agenda.pop() else { return };
+        let now = self.now();
+        match cause {
+            Cause::Sender => {
+                self.connections[number as usize].sender.on_timer(now);
+                self.drive(number);
+            }
+            Cause::Receiver => self.receiver_is_due(number),
+            Cause::Departure => {
+                let interface = self.connections[number as usize].owner;
+                self.interfaces[interface].wakes_ns = None;
+                self.release_due(interface);
+                self.drive_woken();
+            }
+            Cause::Program => {
+                let connection = &mut self.connections[number as usize];
+                let (out, record) = (&mut self.leaving, &mut self.around.record);
+                if let Some(next_ns) = connection.run_program(self.now_ns, out, record) {
+                    self.agenda.arm(number, Cause::Program, next_ns);
+                }
+                if self.connections[number as usize].program.is_stream() {
+                    self.drive(number);
+                } else {
+                    self.send(number);
+                }
+            }
+        }
+    }
+}
+
+/// A change of the rate of the link in one direction.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    at_ns: u64,
+    direction: Direction,
+    rate: Rate,
+}
+
+impl Step {
+    fn all(scenario: &Scenario) -> Vec<Self> {
+        let up = scenario.link.up.iter().flat_map(|up| &up.step);
+        let down = scenario.link.step.iter().map(|step| (Direction::Down, step));
+        let all = down.chain(up.map(|step| (Direction::Up, step)));
+        let step = |(direction, step): (Direction, &RateStep)| Self {
+            at_ns: step.at.as_nanos() as u64,
+            direction,
+            rate: step.rate,
+        };
+        let mut all: Vec<Self> = all.map(step).collect();
+        all.sort_by_key(|step| step.at_ns);
+        all
+    }
+}
+
+/// When the next element of a path is due, and which; at the end of time if none is.
+#[inline]
+fn next_due(next: Option<(Instant, usize)>) -> (u64, usize) {
+    next.map_or((u64::MAX, 0), |(due, place)| (due.as_nanos(), place))
+}

@@ -1,0 +1,147 @@
+//! Packets that leave a sender: through the queue of its interface into the network.
+
+use dualq_qdisc::{Packet as _, Random};
+use dualq_scenario::Direction;
+use dualq_tcp::Pacing;
+
+use crate::engine::{Cause, Simulation};
+use crate::network::chance;
+use crate::packet::{Body, Outgoing, Packet};
+
+impl Simulation<'_> {
+    /// What queues tell a connection's packets by.
+    #[inline]
+    pub(super) fn flow_of(&self, number: u32) -> u32 {
+        let own = if self.scenario.link.tunnel { 0 } else { number };
+        own ^ self.salt
+    }
+
+    /// Lets a sender send, and its interface's queue let go what is due.
+    #[inline]
+    pub(super) fn drive(&mut self, number: u32) {
+        self.drive_one(number);
+        self.drive_woken();
+    }
+
+    #[inline]
+    pub(super) fn drive_woken(&mut self) {
+        while let Some(number) = self.woken.pop_front() {
+            self.drive_one(number);
+        }
+    }
+
+    #[inline]
+    fn drive_one(&mut self, number: u32) {
+        let now = self.now();
+        loop {
+            let leaving = &mut self.leaving;
+            let sender = &mut self.connections[number as usize].sender;
+            sender.transmit(now, &mut |transmission| {
+                let departure = transmission.departure;
+                leaving.push(Outgoing { body: Body::Data(transmission.data), departure });
+            });
+            // What is held back goes when more is put in, or with the queue's own timer.
+            if self.leaving.is_empty() {
+                break;
+            }
+            let more = self.release(number);
+            self.release_due(self.connections[number as usize].owner);
+            if !more {
+                break;
+            }
+        }
+        let deadline = self.connections[number as usize].sender.next_timer().as_nanos();
+        self.agenda.arm(number, Cause::Sender, deadline);
+    }
+
+    /// Lets go what is no TCP, and what else is due of that interface.
+    pub(super) fn send(&mut self, number: u32) {
+        self.release(number);
+        self.release_due(self.connections[number as usize].owner);
+    }
+
+    /// The queue of an interface lets go what is due of all connections, and sets its timer (Linux: `fq_dequeue`).
+    #[inline]
+    pub(super) fn release_due(&mut self, interface: usize) {
+        while let Some(number) = self.interfaces[interface].take_due(self.now_ns) {
+            self.connections[number as usize].is_delayed = false;
+            if self.release(number) {
+                self.woken.push_back(number);
+            }
+        }
+        let slack_ns = self.device.slack_ns;
+        let interface = &mut self.interfaces[interface];
+        if let (Some(wakes_ns), Some(leader)) = (interface.schedule(slack_ns), interface.leader) {
+            self.agenda.arm(leader, Cause::Departure, wakes_ns + slack_ns);
+        }
+    }
+
+    /// The queue of a sender's interface lets go what is due of this connection. Returns whether the sender waits for that.
+    #[inline]
+    fn release(&mut self, number: u32) -> bool {
+        let mut more = false;
+        let mut leaving = std::mem::take(&mut self.leaving);
+        let mut passing = leaving.drain(..);
+        // Most packets pass the queue without waiting.
+        let mut first = None;
+        loop {
+            let connection = &mut self.connections[number as usize];
+            let waits = !connection.device.is_empty();
+            let departure = if waits {
+                self.waiting.first(&connection.device).map(|outgoing| outgoing.departure)
+            } else {
+                first = passing.next();
+                first.as_ref().map(|outgoing: &Outgoing| outgoing.departure)
+            };
+            let Some(departure) = departure else { break };
+            // Only fq honours departure times.
+            if self.device.pacing == Pacing::ByQueue && departure.as_nanos() > self.now_ns {
+                break;
+            }
+            let outgoing =
+                if waits { self.waiting.pop(&mut connection.device) } else { first.take() };
+            let Some(Outgoing { body, .. }) = outgoing else { break };
+            connection.line_bytes += u64::from(body.wire_bytes());
+            if let Body::Data(data) = &body {
+                more |= connection.sender.on_departure(data.payload);
+            }
+            let direction = connection.direction;
+            self.forward(number, direction, body);
+        }
+        let connection = &mut self.connections[number as usize];
+        for outgoing in first.into_iter().chain(passing) {
+            self.waiting.push(&mut connection.device, outgoing);
+        }
+        self.leaving = leaving;
+        if !connection.is_delayed
+            && let Some(front) = self.waiting.first(&connection.device)
+        {
+            connection.is_delayed = true;
+            self.interfaces[connection.owner].delay(front.departure.as_nanos(), number);
+        }
+        more
+    }
+
+    /// A packet leaves its sender for the network.
+    #[inline]
+    fn forward(&mut self, number: u32, direction: Direction, body: Body) {
+        let chance = chance(self.device.loss);
+        let packet = Packet { connection: number, flow: self.flow_of(number), body };
+        if !chance.is_none() && chance.strikes(self.around.random.next_u32()) {
+            packet.body.discard(&mut self.around.sacks);
+            return;
+        }
+        if self.scenario.sender.gso || !packet.is_gso() {
+            self.enter(direction, packet);
+        } else {
+            packet.segments(&mut |segment| self.enter(direction, segment));
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, direction: Direction, packet: Packet) {
+        let now = self.now();
+        self.network.path(direction).enter(now, packet, &mut self.around);
+        self.take_arrivals(direction);
+    }
+}

@@ -1,0 +1,244 @@
+//! One connection: its two endpoints, its program and what waits in the queue of its sender's interface.
+
+use std::time::Duration;
+
+use dualq_qdisc::pool::Chain;
+use dualq_scenario::summary::Look;
+use dualq_scenario::{
+    CongestionControl, Direction, FlowGroup, ProbeGroup, ProbeKind, Scenario, TIMER_SLACK,
+    Transfer, UdpGroup,
+};
+use dualq_tcp::{Algorithm, Receiver, ReceiverConfig, Sender, SenderConfig, Tick};
+use dualq_units::Bytes;
+
+use crate::error::Unmodelled;
+use crate::host::interface::Device;
+use crate::packet::Outgoing;
+use crate::program::{Bulk, Ping, Program, Request, Turn, Udp};
+use crate::record::Record;
+
+/// Figures of a connection at the end of the warm-up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marker {
+    pub(crate) acknowledged: u64,
+    pub(crate) line_bytes: u64,
+    /// Segments with payload, those sent again included.
+    pub(crate) segments: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) ce_segments: u64,
+}
+
+/// A connection's endpoints and surroundings.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Connection {
+    /// Bytes that left the sender, headers included.
+    pub(crate) line_bytes: u64,
+    /// What waits in the queue of the sender's interface for its departure.
+    pub(crate) device: Chain,
+    /// Whether that interface knows when the first of these is due.
+    pub(crate) is_delayed: bool,
+    /// Which way its data go.
+    pub(crate) direction: Direction,
+    /// Whose it is: the number of the group of flows or, behind these, of the probe or, behind these, of the group of UDP streams.
+    /// Each has an interface of its own.
+    pub(crate) owner: usize,
+    /// How many samples of its round-trip time were taken.
+    pub(crate) rtt_samples: u64,
+    pub(crate) program: Program,
+    pub(crate) sender: Sender,
+    // The sending side ends here; what follows are the other side, and what is seldom needed.
+    pub(crate) receiver: Receiver,
+    /// Whether the program there answers each message at once.
+    pub(crate) answers: bool,
+    /// When its program starts.
+    pub(crate) start_ns: u64,
+    pub(crate) started: bool,
+    pub(crate) at_warmup: Marker,
+}
+
+/// How a sender sends.
+#[derive(Clone, Copy, Debug)]
+struct Sort {
+    cc: CongestionControl,
+    ecn: bool,
+    ect1: bool,
+}
+
+/// How a receiving program reads.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reads {
+    interval: Duration,
+    buffer: Option<Bytes>,
+}
+
+pub(crate) fn algorithm(cc: CongestionControl) -> Result<Algorithm, Unmodelled> {
+    cc.algorithm().ok_or(Unmodelled::CongestionControl(cc.name()))
+}
+
+impl Connection {
+    fn new(
+        scenario: &Scenario,
+        device: Device,
+        Sort { cc, ecn, ect1 }: Sort,
+        reads: Reads,
+        (owner, program): (usize, Program),
+        seed: u64,
+    ) -> Result<Self, Unmodelled> {
+        let algorithm = algorithm(cc)?;
+        let answers = program.is_answered();
+        let sender = SenderConfig {
+            algorithm,
+            ecn,
+            ect1,
+            mtu: scenario.link.mtu,
+            pacing: device.pacing,
+            tick: Tick::new(scenario.tick),
+            seed,
+            ..SenderConfig::default()
+        };
+        let receiver = ReceiverConfig {
+            mtu: scenario.link.mtu,
+            ecn_style: algorithm.ecn_style(),
+            read_interval: if reads.interval.is_zero() {
+                Duration::ZERO
+            } else {
+                reads.interval + TIMER_SLACK
+            },
+            fixed_buffer: reads.buffer,
+            answers,
+            tick: Tick::new(scenario.tick),
+            ..ReceiverConfig::default()
+        };
+        Ok(Self {
+            sender: Sender::new(sender),
+            receiver: Receiver::new(receiver),
+            program,
+            owner,
+            answers,
+            start_ns: 0,
+            started: false,
+            device: Chain::EMPTY,
+            is_delayed: false,
+            direction: Direction::Down,
+            line_bytes: 0,
+            rtt_samples: 0,
+            at_warmup: Marker::default(),
+        })
+    }
+
+    /// All connections of a scenario: first the flows, then the probes, then the streams of UDP.
+    pub(crate) fn all(
+        scenario: &Scenario,
+        device: Device,
+        draw: &mut impl FnMut() -> u64,
+    ) -> Result<Vec<Self>, Unmodelled> {
+        let flows = scenario.flow.iter().map(|group| group.count as usize).sum::<usize>();
+        let mut connections = Vec::with_capacity(flows + scenario.probe.len());
+        for group in scenario.flow.iter().enumerate() {
+            for transfer in group.1.transfers(group.0) {
+                connections.push(Self::flow(scenario, device, group, transfer, draw())?);
+            }
+        }
+        for group in scenario.probe.iter().enumerate() {
+            connections.push(Self::probe(scenario, device, group, draw())?);
+        }
+        for group in scenario.udp.iter().enumerate() {
+            for stream in 0..group.1.count {
+                connections.push(Self::udp(scenario, device, group, stream)?);
+            }
+        }
+        Ok(connections)
+    }
+
+    /// A flow of `group`.
+    fn flow(
+        scenario: &Scenario,
+        device: Device,
+        (index, group): (usize, &FlowGroup),
+        transfer: Transfer,
+        seed: u64,
+    ) -> Result<Self, Unmodelled> {
+        let size = transfer.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
+        let program = Program::Bulk(Bulk::new(size, group.every, group.stop));
+        let sort = Sort { cc: group.cc, ecn: group.ecn || group.ect1, ect1: group.ect1 };
+        let reads = Reads {
+            interval: group.read_interval.unwrap_or(scenario.receiver.read_interval),
+            buffer: group.receive_buffer,
+        };
+        let connection = Self::new(scenario, device, sort, reads, (index, program), seed)?;
+        let start_ns = transfer.start.as_nanos() as u64;
+        Ok(Self { start_ns, direction: group.direction, ..connection })
+    }
+
+    /// A probe, which starts at once.
+    fn probe(
+        scenario: &Scenario,
+        device: Device,
+        (index, group): (usize, &ProbeGroup),
+        seed: u64,
+    ) -> Result<Self, Unmodelled> {
+        let program = match group.kind {
+            ProbeKind::Ping => Program::Ping(Ping::new(group.interval)),
+            ProbeKind::Ssh => Program::Request(Request::new(group.interval + TIMER_SLACK)),
+        };
+        let owner = scenario.flow.len() + index;
+        let sort = Sort { cc: group.cc, ecn: group.ecn, ect1: false };
+        Self::new(scenario, device, sort, Reads::default(), (owner, program), seed)
+    }
+
+    /// A stream of UDP, by its number in its group. It has no use for the endpoints of TCP.
+    fn udp(
+        scenario: &Scenario,
+        device: Device,
+        (index, group): (usize, &UdpGroup),
+        stream: u32,
+    ) -> Result<Self, Unmodelled> {
+        let program = Program::Udp(Udp::new((index, group), stream));
+        let owner = scenario.flow.len() + scenario.probe.len() + index;
+        let sort = Sort { cc: Algorithm::Cubic.into(), ecn: false, ect1: false };
+        let connection = Self::new(scenario, device, sort, Reads::default(), (owner, program), 0)?;
+        let start_ns = group.start_of(stream).as_nanos() as u64;
+        Ok(Self { start_ns, direction: group.direction, ..connection })
+    }
+
+    /// The program's turn: the first time it starts. Returns when it is its turn again, if that is known. What is no data of TCP
+    /// goes to `out`.
+    pub(crate) fn run_program(
+        &mut self,
+        now_ns: u64,
+        out: &mut Vec<Outgoing>,
+        record: &mut Record,
+    ) -> Option<u64> {
+        self.started = true;
+        self.program.turn(&mut Turn { now_ns, sender: &mut self.sender, out, record })
+    }
+
+    /// How it is just now.
+    pub(crate) fn look(&self) -> Look {
+        let sender = &self.sender;
+        Look {
+            acknowledged: sender.acknowledged(),
+            retransmits: sender.stats().retransmissions,
+            cwnd: sender.cwnd(),
+            ssthresh: sender.ssthresh(),
+            in_flight: sender.in_flight(),
+            pacing_rate: Some(sender.pacing_rate()).filter(|rate| *rate < u64::MAX),
+            srtt_us: sender.rtt_us().map(|(srtt_us, _)| srtt_us as u64),
+        }
+    }
+
+    /// The figures so far.
+    pub(crate) fn marker(&self) -> Marker {
+        let stats = self.sender.stats();
+        Marker {
+            acknowledged: self.sender.acknowledged(),
+            line_bytes: self.line_bytes,
+            segments: stats.segments,
+            retransmissions: stats.retransmissions,
+            timeouts: stats.timeouts,
+            ce_segments: self.receiver.stats().ce_segments,
+        }
+    }
+}

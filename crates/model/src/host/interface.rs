@@ -1,0 +1,129 @@
+//! The senders' interfaces: what their queues hold back, and when it goes.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use dualq_qdisc::kinds::fq;
+use dualq_qdisc::{QdiscLine, Spec};
+use dualq_scenario::Loss;
+use dualq_tcp::Pacing;
+
+use crate::error::Unmodelled;
+
+/// The queue of a sender's interface.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Device {
+    pub(crate) pacing: Pacing,
+    /// How much later than it wanted the queue wakes to let go what was held back.
+    pub(crate) slack_ns: u64,
+    /// Loss of whole packets, aggregates or not.
+    pub(crate) loss: Loss,
+}
+
+impl Device {
+    /// The device that `line` describes: `fq`, a FIFO, or `netem` with a loss rate.
+    ///
+    /// A sender's interface is as fast as need be, so that nothing waits there but for its departure time. How long a FIFO
+    /// or `netem` may become makes no difference then, nor which of `fq`'s flows goes first; on real Linux neither.
+    pub(crate) fn of(line: &QdiscLine) -> Result<Self, Unmodelled> {
+        let plain = Self { pacing: Pacing::OnDemand, slack_ns: 0, loss: Loss::NONE };
+        let refuse = |right| {
+            let what = format!("{:?}", line.text());
+            Err(Unmodelled::SenderQdisc { what, right })
+        };
+        match line.spec() {
+            Spec::Fq(options) => {
+                let orders = fq::Options {
+                    pacing: options.pacing,
+                    buckets: options.buckets,
+                    orphan_mask: options.orphan_mask,
+                    priomap: options.priomap,
+                    weights: options.weights,
+                    quantum: options.quantum,
+                    initial_quantum: options.initial_quantum,
+                    timer_slack: options.timer_slack,
+                    ..fq::Options::default()
+                };
+                if *options != orders {
+                    return refuse("fq without limits, rates and thresholds");
+                }
+                // Then only who paces by itself is paced.
+                if options.pacing == Some(false) {
+                    return Ok(plain);
+                }
+                let slack = options.timer_slack.unwrap_or(fq::TIMER_SLACK);
+                Ok(Self { pacing: Pacing::ByQueue, slack_ns: slack.as_nanos() as u64, ..plain })
+            }
+            Spec::Pfifo(_) | Spec::Bfifo(_) | Spec::PfifoFast(_) => Ok(plain),
+            Spec::Netem(options)
+                if options.delay.is_none()
+                    && options.rate.is_none()
+                    && options.leaf.is_none()
+                    && !options.ecn =>
+            {
+                Ok(Self { loss: Loss::from_threshold(options.loss.unwrap_or(0)), ..plain })
+            }
+            _ => refuse("fq, a FIFO, or netem with a loss rate"),
+        }
+    }
+}
+
+/// The connections of one interface whose packets its queue holds back, with one timer for all of them.
+#[derive(Debug, Default)]
+pub(crate) struct Delayed {
+    /// Whose timer stands for that of the interface.
+    pub(crate) leader: Option<u32>,
+    due: BinaryHeap<Reverse<(u64, u32)>>,
+    /// When the timer wants to wake at the earliest.
+    pub(crate) wakes_ns: Option<u64>,
+}
+
+impl Delayed {
+    /// The first packet of a connection is due at `due_ns`.
+    #[inline]
+    pub(crate) fn delay(&mut self, due_ns: u64, number: u32) {
+        self.due.push(Reverse((due_ns, number)));
+    }
+
+    /// A connection whose first packet is due.
+    #[inline]
+    pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<u32> {
+        let Reverse((due_ns, number)) = *self.due.peek()?;
+        (due_ns <= now_ns).then(|| {
+            self.due.pop();
+            number
+        })
+    }
+
+    /// When the timer is to be set, if it is not set to about that (Linux: `qdisc_watchdog_schedule_range_ns`).
+    #[inline]
+    pub(crate) fn schedule(&mut self, slack_ns: u64) -> Option<u64> {
+        let Reverse((due_ns, _)) = *self.due.peek()?;
+        if self.wakes_ns.is_some_and(|wakes| (due_ns..=due_ns + slack_ns).contains(&wakes)) {
+            return None;
+        }
+        self.wakes_ns = Some(due_ns);
+        self.wakes_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interfaces_timer_is_set_anew_only_for_what_is_due_earlier_than_its_slack_allows() {
+        let mut delayed = Delayed::default();
+        assert_eq!(delayed.schedule(10), None);
+        delayed.delay(100, 1);
+        assert_eq!((delayed.schedule(10), delayed.schedule(10)), (Some(100), None));
+        delayed.delay(90, 2);
+        assert_eq!(delayed.schedule(10), None);
+        delayed.delay(89, 3);
+        assert_eq!(delayed.schedule(10), Some(89));
+        // All go that are due, the earliest first.
+        assert_eq!((delayed.take_due(88), delayed.take_due(95)), (None, Some(3)));
+        assert_eq!((delayed.take_due(95), delayed.take_due(95)), (Some(2), None));
+        assert_eq!(delayed.schedule(10), Some(100));
+    }
+}

@@ -1,0 +1,7 @@
+//! The hosts at both ends of the network: connections, and the interfaces of their senders.
+
+mod connection;
+mod interface;
+
+pub(crate) use connection::{Connection, algorithm};
+pub(crate) use interface::{Delayed, Device};

@@ -1,0 +1,263 @@
+//! The network: a path in each direction, and what they have around them.
+
+use std::time::Duration;
+
+use dualq_net::{
+    Chance, Delay, Element, Environment, Jitter, Lost, Mtu, Path, Police, Queue as Link,
+};
+use dualq_qdisc::{Departure, Device, Discipline, Packet as _, QdiscLine, Random, SplitMix64};
+use dualq_scenario::{Direction, Element as Part, Event, Loss, Scenario, Seen};
+use dualq_units::Instant;
+
+use crate::error::Unmodelled;
+use crate::host::Connection;
+use crate::packet::{Body, Packet};
+use crate::record::Record;
+use crate::sacks::Sacks;
+
+/// The queues that figures are taken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queue {
+    /// The one under test.
+    Tested = 0,
+    /// That of the other direction.
+    Up = 1,
+}
+
+/// The other direction.
+#[inline]
+pub(crate) const fn back(direction: Direction) -> Direction {
+    match direction {
+        Direction::Down => Direction::Up,
+        Direction::Up => Direction::Down,
+    }
+}
+
+/// The paths between the hosts. The one up always ends with a delay, if only of no time at all, so that nothing comes out of it in
+/// the call in which it entered.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) down: Path<Packet>,
+    pub(crate) up: Path<Packet>,
+    /// The place of the queue under test in the path down.
+    tested: usize,
+    /// The place of its queue in the path up, if it has one.
+    up_queue: Option<usize>,
+}
+
+impl Network {
+    /// What the scenario says, with `queue` under test. Seeds of other queues are drawn.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        connections: &[Connection],
+        queue: Discipline<Packet>,
+        draw: &mut impl FnMut() -> u64,
+    ) -> Result<Self, Unmodelled> {
+        let link = &scenario.link;
+        let mut build = |line: &QdiscLine| {
+            let device = Device::ethernet(link.mtu);
+            let discipline = line.spec().build(&device, SplitMix64::new(draw()), Instant::ZERO);
+            let of = |missing: dualq_qdisc::Unmodelled| Unmodelled::Qdisc {
+                key: "an element's qdisc",
+                kind: missing.kind,
+            };
+            discipline.map_err(of)
+        };
+        let mut down = Vec::new();
+        add_parts(&mut down, &link.before, &mut build)?;
+        let tested = down.len();
+        down.push(Element::from(Link::new(queue, link.rate).observed(Queue::Tested as usize)));
+        add_loss(&mut down, link.loss);
+        add_parts(&mut down, &link.behind, &mut build)?;
+        if !link.forward.is_zero() {
+            down.push(Element::from(Delay::new(link.forward)));
+        }
+
+        let mut up = Vec::new();
+        let mut up_queue = None;
+        if let Some(other) = &link.up {
+            add_parts(&mut up, &other.before, &mut build)?;
+            if let Some(rate) = other.rate {
+                let discipline = build(other.qdisc.as_ref().unwrap_or(&link.qdisc))?;
+                up_queue = Some(up.len());
+                up.push(Element::from(Link::new(discipline, rate).observed(Queue::Up as usize)));
+            }
+            add_loss(&mut up, other.loss);
+            add_parts(&mut up, &other.behind, &mut build)?;
+        }
+        let rest = link.rtt - link.forward;
+        let delays = connections.iter().map(|connection| {
+            let group = scenario.flow.get(connection.owner);
+            rest + group.map_or(Duration::ZERO, |group| group.extra_rtt)
+        });
+        up.push(Element::from(Delay::of_origins(delays)));
+        Ok(Self { down: Path::new(down), up: Path::new(up), tested, up_queue })
+    }
+
+    #[inline]
+    pub(crate) const fn path(&mut self, direction: Direction) -> &mut Path<Packet> {
+        match direction {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
+        }
+    }
+
+    /// A packet passes nothing but the delay at the end of a path.
+    pub(crate) fn enter_delay(
+        &mut self,
+        direction: Direction,
+        now: Instant,
+        packet: Packet,
+        around: &mut Surroundings<'_>,
+    ) {
+        let path = self.path(direction);
+        let elements = path.elements();
+        let ends = matches!(elements.last(), Some(Element::Delay(_)));
+        let place = elements.len() - usize::from(ends);
+        path.enter_at(place, now, packet, around);
+    }
+
+    /// Whether that element of the path up is the last one.
+    #[inline]
+    pub(crate) fn is_last_up(&self, place: usize) -> bool {
+        place + 1 == self.up.elements().len()
+    }
+
+    /// The queue under test.
+    pub(crate) fn tested(&self) -> &Discipline<Packet> {
+        let queue = self.down.queue(self.tested).expect("it was put there");
+        queue.discipline()
+    }
+
+    /// The queues that figures are taken of, the one under test first.
+    pub(crate) fn observed(&self) -> impl Iterator<Item = &Discipline<Packet>> {
+        let up = self.up_queue.and_then(|place| self.up.queue(place));
+        [self.tested()].into_iter().chain(up.map(Link::discipline))
+    }
+
+    /// The link with the queue under test, to change it.
+    pub(crate) fn tested_mut(&mut self) -> &mut Link<Packet> {
+        self.down.queue_mut(self.tested).expect("it was put there")
+    }
+
+    /// The link with the queue of the path up, if there is one.
+    pub(crate) fn up_queue_mut(&mut self) -> Option<&mut Link<Packet>> {
+        self.up.queue_mut(self.up_queue?)
+    }
+
+    /// A packet that will probably leave the queue under test soon.
+    #[inline]
+    pub(crate) fn upcoming(&self) -> Option<&Packet> {
+        self.down.upcoming_of_queue(self.tested)
+    }
+}
+
+fn add_loss(elements: &mut Vec<Element<Packet>>, loss: Loss) {
+    if !loss.is_none() {
+        elements.push(Element::Loss(chance(loss)));
+    }
+}
+
+fn add_parts(
+    elements: &mut Vec<Element<Packet>>,
+    parts: &[Part],
+    build: &mut impl FnMut(&QdiscLine) -> Result<Discipline<Packet>, Unmodelled>,
+) -> Result<(), Unmodelled> {
+    for part in parts {
+        elements.push(match part {
+            Part::Delay { delay, jitter, .. } if jitter.is_zero() => Delay::new(*delay).into(),
+            Part::Delay { delay, jitter, reorder: true } => Jitter::new(*delay, *jitter).into(),
+            Part::Delay { delay, jitter, reorder: false } => {
+                Jitter::new(*delay, *jitter).keeping_order().into()
+            }
+            Part::Loss(loss) => Element::Loss(chance(*loss)),
+            Part::Duplicate(duplicate) => Element::Duplicate(chance(*duplicate)),
+            Part::Queue { rate, qdisc } => Link::new(build(qdisc)?, *rate).into(),
+            Part::Mtu { mtu, icmp } => Mtu { mtu: *mtu, icmp: *icmp }.into(),
+            Part::Bleach => Element::Bleach,
+            Part::Police { rate, burst } => Police::new(*rate, *burst).into(),
+        });
+    }
+    Ok(())
+}
+
+/// The queue disciplines of the network, with the keys that ask for them.
+pub(crate) fn disciplines(scenario: &Scenario) -> impl Iterator<Item = (&'static str, &QdiscLine)> {
+    let link = &scenario.link;
+    let up = link.up.iter();
+    let parts = [&link.before, &link.behind]
+        .into_iter()
+        .chain(up.clone().flat_map(|up| [&up.before, &up.behind]))
+        .flatten();
+    let elements = parts.filter_map(|part| match part {
+        Part::Queue { qdisc, .. } => Some(("an element's qdisc", qdisc)),
+        _ => None,
+    });
+    let up = up.filter_map(|up| Some(("link.up.qdisc", up.qdisc.as_ref()?)));
+    [("link.qdisc", &link.qdisc)].into_iter().chain(up).chain(elements)
+}
+
+/// The same for a path.
+pub(crate) fn chance(loss: Loss) -> Chance {
+    Chance::from_threshold(loss.threshold())
+}
+
+/// What all parts of a simulation use: random numbers, what is written down, and what packets hold.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) random: SplitMix64,
+    pub(crate) record: Record,
+    pub(crate) sacks: Sacks,
+    /// Connections that are to hear that a packet was too long, and for which MTU.
+    pub(crate) too_long: Vec<(u32, u32)>,
+    pub(crate) watch: Option<&'a mut dyn FnMut(Event)>,
+}
+
+impl Surroundings<'_> {
+    #[inline]
+    fn tell(&mut self, now: Instant, seen: Seen, packet: &Packet) {
+        if let Some(watch) = &mut self.watch {
+            watch(Event {
+                at_ns: now.as_nanos(),
+                seen,
+                flow: packet.connection,
+                seq: packet.body.seq(),
+                bytes: packet.body.payload().into(),
+                ecn: packet.ecn().bits(),
+                sacks: 0,
+            });
+        }
+    }
+}
+
+impl Environment<Packet> for Surroundings<'_> {
+    #[inline]
+    fn random(&mut self) -> u32 {
+        self.random.next_u32()
+    }
+
+    fn copy(&mut self, packet: &Packet) -> Packet {
+        Packet { body: packet.body.copy(&mut self.sacks), ..*packet }
+    }
+
+    fn lost(&mut self, packet: Packet, why: Lost) {
+        if let (Lost::TooLong { mtu, told: true }, Body::Data(_)) = (why, &packet.body) {
+            self.too_long.push((packet.connection, mtu));
+        }
+        packet.body.discard(&mut self.sacks);
+    }
+
+    #[inline]
+    fn arrived(&mut self, queue: usize, now: Instant, packet: &Packet) {
+        if queue == Queue::Tested as usize {
+            self.tell(now, Seen::In, packet);
+        }
+    }
+
+    #[inline]
+    fn departed(&mut self, queue: usize, now: Instant, departure: &Departure<Packet>) {
+        if queue == Queue::Tested as usize {
+            self.tell(now, Seen::Out, &departure.packet);
+        }
+        self.record.departed(queue, now.as_nanos(), departure);
+    }
+}

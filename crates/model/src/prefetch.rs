@@ -1,0 +1,91 @@
+//! Hints for the cache. Memory is slower than the loop: with many connections, what is known of each is asked for before its turn,
+//! and what that points to a turn later. They change nothing but how long a run takes.
+
+use std::mem::offset_of;
+use std::slice;
+
+use prefetch_index::prefetch_index;
+
+use crate::engine::{Cause, Simulation};
+use crate::host::Connection;
+
+/// From so many connections on the near caches do not hold them.
+const MANY: usize = 512;
+/// Packets themselves are asked for so many before their turn.
+const LATER: usize = 8;
+/// The bytes that come from memory at a time.
+const CACHE_LINE: usize = 64;
+
+/// Whose part of a connection is needed.
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    /// The sender, its program and its interface.
+    Sender,
+    /// The receiver.
+    Receiver,
+}
+
+/// Asks for one side of a connection from memory, without waiting.
+#[inline]
+fn ask(connection: &Connection, side: Side) {
+    const RECEIVER: usize = offset_of!(Connection, receiver);
+    let (from, to) = match side {
+        Side::Sender => (0, RECEIVER),
+        Side::Receiver => (RECEIVER, RECEIVER + size_of_val(&connection.receiver)),
+    };
+    let start = slice::from_ref(&connection.line_bytes);
+    for line in from / CACHE_LINE..to.div_ceil(CACHE_LINE) {
+        prefetch_index(start, line * (CACHE_LINE / size_of::<u64>()));
+    }
+}
+
+impl Simulation<'_> {
+    #[inline]
+    fn read_ahead(&self, connection: u32, side: Side) {
+        ask(&self.connections[connection as usize], side);
+        self.agenda.read_ahead(connection);
+    }
+
+    /// A packet comes out of the path down.
+    #[inline]
+    pub(crate) fn read_receivers_ahead(&self) {
+        if self.connections.len() >= MANY
+            && let Some(packet) = self.network.upcoming()
+        {
+            self.read_ahead(packet.connection, Side::Receiver);
+        }
+    }
+
+    /// A packet comes out of the path up.
+    #[inline]
+    pub(crate) fn read_senders_ahead(&self) {
+        if self.connections.len() < MANY {
+            return;
+        }
+        let up = &self.network.up;
+        if let Some(first) = up.upcoming(0) {
+            self.connections[first.connection as usize].sender.read_ahead();
+        }
+        if let Some(second) = up.upcoming(1) {
+            self.read_ahead(second.connection, Side::Sender);
+        }
+        if let Some(later) = up.upcoming(LATER) {
+            prefetch_index(slice::from_ref(later), 0);
+        }
+    }
+
+    /// A timer runs out.
+    #[inline]
+    pub(crate) fn read_timers_ahead(&self) {
+        if self.connections.len() < MANY {
+            return;
+        }
+        if let Some((second, Cause::Departure)) = self.agenda.upcoming(1) {
+            self.waiting.read_ahead(&self.connections[second as usize].device);
+        }
+        if let Some((third, cause)) = self.agenda.upcoming(2) {
+            let receiver = cause == Cause::Receiver;
+            self.read_ahead(third, if receiver { Side::Receiver } else { Side::Sender });
+        }
+    }
+}

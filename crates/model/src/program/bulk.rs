@@ -1,0 +1,65 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use dualq_tcp::Sender;
+
+use crate::program::{Moment, Turn};
+
+/// Sends, to an end or for ever, once or again and again.
+#[derive(Clone, Debug)]
+pub(crate) struct Bulk {
+    /// Bytes that it has to send at a time.
+    size: u64,
+    /// How long after one time the next begins.
+    every: Option<Duration>,
+    /// When it has nothing more to send.
+    stop_ns: u64,
+    /// Where in the stream transfers end that are not acknowledged, and when they began.
+    under_way: VecDeque<(u64, u64)>,
+    /// How long those took that are, in nanoseconds.
+    pub(crate) took_ns: Vec<u64>,
+    written: u64,
+}
+
+impl Bulk {
+    pub(crate) fn new(size: u64, every: Option<Duration>, stop: Option<Duration>) -> Self {
+        Self {
+            size,
+            every,
+            stop_ns: stop.map_or(u64::MAX, |stop| stop.as_nanos() as u64),
+            under_way: VecDeque::new(),
+            took_ns: Vec::new(),
+            written: 0,
+        }
+    }
+
+    pub(super) fn turn(&mut self, turn: &mut Turn<'_>) -> Option<u64> {
+        if turn.now_ns >= self.stop_ns {
+            turn.sender.stop();
+            return None;
+        }
+        turn.sender.write(self.size);
+        self.written = self.written.saturating_add(self.size);
+        self.under_way.push_back((self.written, turn.now_ns));
+        let again = self.every.map(|every| turn.now_ns + every.as_nanos() as u64);
+        again.into_iter().chain([self.stop_ns]).min().filter(|next_ns| *next_ns < u64::MAX)
+    }
+
+    #[inline]
+    pub(super) fn acknowledged(&mut self, at: Moment, sender: &Sender) -> Option<u64> {
+        while let Some((end, began_ns)) = self.under_way.front()
+            && *end <= sender.acknowledged()
+        {
+            self.took_ns.push(at.now_ns - began_ns);
+            self.under_way.pop_front();
+        }
+        None
+    }
+
+    /// The transfers that were begun: the bytes of each, and how long those took that are done.
+    pub(crate) fn transfers(&self) -> impl Iterator<Item = (u64, Option<Duration>)> {
+        let done = self.took_ns.iter().map(|took_ns| Some(Duration::from_nanos(*took_ns)));
+        let others = self.under_way.iter().map(|_| None);
+        done.chain(others).map(|took| (self.size, took))
+    }
+}

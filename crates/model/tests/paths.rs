@@ -1,0 +1,267 @@
+//! What paths do to packets, in both directions.
+
+use dualq_model::simulate;
+use dualq_scenario::{Outcome, Plan};
+use proptest::prelude::*;
+
+/// What comes of 12 s, of which the first two are not counted, over 20 Mbit/s and 40 ms.
+fn run(link: &str, rest: &str) -> Outcome {
+    run_through("fq_codel", link, rest)
+}
+
+fn run_through(qdisc: &str, link: &str, rest: &str) -> Outcome {
+    let plan = format!(
+        "duration = '12s'\nwarmup = '2s'\n[link]\nrate = '20mbit'\nrtt = '40ms'\nqdisc = '{qdisc}'\n{link}\n{rest}"
+    );
+    let plan = Plan::parse(&plan).expect("a plan");
+    simulate(&plan.variants()[0].scenario, 1).expect("what the model has")
+}
+
+const CUBIC: &str = "[[flow]]\ncc = 'cubic'\n";
+const UP: &str = "[[flow]]\ncc = 'cubic'\ndirection = 'up'\n";
+const PING: &str = "[[probe]]\nkind = 'ping'\ninterval = '20ms'\n";
+
+fn udp(rate: &str, more: &str) -> String {
+    format!("[[udp]]\nrate = '{rate}'\n{more}\n")
+}
+
+#[test]
+fn both_directions_reach_their_rates() {
+    let both = run("[link.up]\nrate = '8mbit'", &[CUBIC, UP].concat());
+    let goodput = |group: usize| both.flow[group].goodput_mbit[0];
+    // Of either, some is for the acknowledgements of the other.
+    assert!((17.5..19.1).contains(&goodput(0)), "{}", goodput(0));
+    assert!((6.2..7.6).contains(&goodput(1)), "{}", goodput(1));
+    let up = both.up_queue.as_ref().expect("there is one");
+    let line = up.sent_bytes as f64 * 8.0 / 10.0 / 1e6;
+    assert!((7.5..8.01).contains(&line), "{line}");
+    assert_eq!(up.tc["kind"], "fq_codel");
+    assert!(run("", CUBIC).up_queue.is_none());
+    assert!(run("[link.up]\nloss = '1%'", CUBIC).up_queue.is_none());
+}
+
+#[test]
+fn acknowledgements_and_answers_wait_in_a_full_queue() {
+    let link = |qdisc: &str| format!("[link.up]\nrate = '2mbit'\nqdisc = '{qdisc}'");
+    let rest = [CUBIC, UP, PING].concat();
+    let (full, fair) = (run(&link("bfifo limit 150000"), &rest), run(&link("fq_codel"), &rest));
+    // 150 kB at 2 Mbit/s are 600 ms.
+    let up = full.up_queue.as_ref().expect("there is one");
+    assert!((300.0..620.0).contains(&up.delay_mean_ms), "{}", up.delay_mean_ms);
+    assert!(full.probe[0].p50_ms > 300.0 && fair.probe[0].p50_ms < 60.0);
+    assert!(full.flow[0].srtt_ms_p50 > 300.0, "{}", full.flow[0].srtt_ms_p50);
+    assert!(fair.flow[0].srtt_ms_p50 < 100.0, "{}", fair.flow[0].srtt_ms_p50);
+}
+
+#[test]
+fn a_rate_of_the_other_direction_changes_when_it_is_told() {
+    let link = "[link.up]\nrate = '8mbit'\n[[link.up.step]]\nat = '7s'\nrate = '2mbit'";
+    let series = run(link, UP).series.goodput_mbit;
+    let (before, after) = (series[0][5], series[0][10]);
+    assert!((6.5..7.8).contains(&before) && (1.5..2.0).contains(&after), "{before} {after}");
+}
+
+#[test]
+fn lost_acknowledgements_cost_little() {
+    let clean = run("", CUBIC);
+    let lossy = run("[link.up]\nloss = '10%'", CUBIC);
+    assert!(lossy.goodput_mbit > 0.9 * clean.goodput_mbit, "{}", lossy.goodput_mbit);
+    assert_ne!(lossy, clean);
+    // Those of single questions cost a timeout.
+    let probe = "[[probe]]\nkind = 'ssh'\n";
+    let (clean, lossy) = (run("", probe), run("[link.up]\nloss = '10%'", probe));
+    assert_eq!(clean.probe[0].retransmits, 0);
+    assert!(lossy.probe[0].retransmits > 5 && lossy.probe[0].max_ms > 200.0);
+}
+
+#[test]
+fn jitter_reorders_unless_it_keeps_the_order() {
+    let jittered = |reorder: bool| {
+        let link = format!("behind = [{{ delay = '20ms', jitter = '10ms', reorder = {reorder} }}]");
+        run(&link, &udp("5mbit", "")).udp.remove(0)
+    };
+    let (free, ordered) = (jittered(true), jittered(false));
+    for udp in [&free, &ordered] {
+        let delay = udp.delay.expect("all arrived");
+        // At the end, some that others have overtaken are still on their way.
+        assert!(udp.lost < 20 && udp.duplicates == 0, "{udp:?}");
+        assert!((19.0..30.0).contains(&delay.mean_ms) && delay.max_ms < 30.8, "{delay:?}");
+    }
+    let mean = free.delay.expect("all arrived").mean_ms;
+    assert!((mean - 20.0).abs() < 0.5, "{mean}");
+    // The mean difference of two that are uniform within 20 ms is a third of that.
+    assert!((free.jitter_ms - 6.7).abs() < 2.5, "{}", free.jitter_ms);
+    assert!(free.reordered > free.received / 4 && ordered.reordered == 0);
+}
+
+#[test]
+fn a_black_hole_swallows_bulk_and_lets_questions_through() {
+    let link = |icmp: bool| format!("behind = [{{ mtu = 1400, icmp = {icmp} }}]");
+    let rest = [CUBIC, "[[probe]]\nkind = 'ssh'\n"].concat();
+    let hole = run(&link(false), &rest);
+    assert_eq!(hole.goodput_mbit.to_string(), "0");
+    assert!(hole.flow[0].timeouts > 0 || hole.flow[0].retransmits > 0);
+    assert!(hole.probe[0].n > 100, "{}", hole.probe[0].n);
+    let told = run(&link(true), &rest);
+    // 1348 bytes of each 1414 are payload.
+    let most = 20.0 * 1348.0 / 1414.0;
+    assert!((0.93 * most..most).contains(&told.goodput_mbit), "{}", told.goodput_mbit);
+    // What goes up hears of it too.
+    let up = run("[link.up]\nrate = '8mbit'\nbefore = [{ mtu = 1000 }]", UP);
+    assert!((6.5..7.6).contains(&up.goodput_mbit), "{}", up.goodput_mbit);
+}
+
+#[test]
+fn cleared_ecn_fields_mark_nothing() {
+    let of = |link: &str| {
+        let outcome = run_through("dualpi2 any_ect", link, "[[flow]]\ncc = 'dctcp'\n");
+        (outcome.queue.marks, outcome.flow[0].ce_marks, outcome.queue.drops)
+    };
+    let (marks, arrived, _) = of("");
+    assert!(marks > 0 && arrived > 0);
+    let (marks, arrived, drops) = of("before = [{ bleach = true }]");
+    assert!(marks == 0 && arrived == 0 && drops > 0);
+    let (marks, arrived, _) = of("behind = [{ bleach = true }]");
+    assert!(marks > 0 && arrived == 0);
+}
+
+#[test]
+fn a_policer_holds_its_rate() {
+    let link = "before = [{ police = '10mbit', burst = '64kb' }]";
+    let tcp = run(link, CUBIC).goodput_mbit;
+    assert!((4.0..9.6).contains(&tcp), "{tcp}");
+    let udp = &run(link, &udp("15mbit", "")).udp[0];
+    // Ethernet headers are counted.
+    let passed = udp.received as f64 * 1514.0 * 8.0 / 10.0 / 1e6;
+    assert!((9.9..10.1).contains(&passed), "{passed}");
+    assert!(udp.lost.abs_diff(udp.sent / 3) < udp.sent / 50, "{udp:?}");
+}
+
+#[test]
+fn a_constant_rate_passes_or_fills_the_link() {
+    let half = &run("", &udp("10mbit", "")).udp[0];
+    assert_eq!((half.lost, half.reordered, half.duplicates), (0, 0, 0));
+    assert!((half.line_mbit - 10.0).abs() < 0.02 && half.delay.expect("all arrived").max_ms < 1.5);
+    let twice = run_through("pfifo limit 50", "", &udp("40mbit", ""));
+    let udp = &twice.udp[0];
+    assert!(udp.lost.abs_diff(udp.sent / 2) < udp.sent / 50, "{udp:?}");
+    assert!((udp.goodput_mbit - 20.0 * 1472.0 / 1514.0).abs() < 0.1, "{}", udp.goodput_mbit);
+    assert!(twice.queue.drops > 0);
+    // The same upwards, where nothing but the rate of the senders limits it.
+    let up = &run("", &udp_up("40mbit")).udp[0];
+    assert!(up.lost == 0 && (up.line_mbit - 40.0).abs() < 0.1, "{up:?}");
+}
+
+fn udp_up(rate: &str) -> String {
+    udp(rate, "direction = 'up'")
+}
+
+#[test]
+fn marks_of_udp_are_counted() {
+    let twice = udp("24mbit", "ecn = 'ect0'");
+    let udp = &run("", &twice).udp[0];
+    assert!(udp.ce_marks > 0 && udp.received >= udp.ce_marks, "{udp:?}");
+}
+
+#[test]
+fn copies_are_told_from_originals_and_do_tcp_no_harm() {
+    let link = "behind = [{ duplicate = '10%' }]";
+    let udp = &run(link, &udp("5mbit", "")).udp[0];
+    let share = udp.duplicates as f64 / udp.received as f64;
+    assert!(udp.lost == 0 && (share - 0.1).abs() < 0.02, "{share}");
+    assert!(run(link, CUBIC).goodput_mbit > 16.0);
+}
+
+#[test]
+fn transfers_are_made_again_and_again() {
+    let flow = "[[flow]]\ncc = 'cubic'\nsize = '100kb'\nevery = '500ms'\n";
+    let outcome = run("", flow);
+    let done = &outcome.flow[0].completions[0];
+    assert_eq!((done.transfers, done.done), (24, 24));
+    assert!(done.max_s < 0.5 && done.p50_s > 0.04, "{done:?}");
+    assert!(outcome.flow[0].completion_s[0].is_some());
+    // They wait for each other where the link is too slow.
+    let slow = &run("before = [{ rate = '1mbit' }]", flow).flow[0].completions[0];
+    assert!(slow.done < slow.transfers && slow.max_s > 2.0, "{slow:?}");
+}
+
+#[test]
+fn a_receive_buffer_of_ones_own_is_the_window() {
+    let of = |buffer: &str| run("", &format!("{CUBIC}receive_buffer = '{buffer}'\n")).goodput_mbit;
+    let (narrow, wide) = (of("20kb"), of("1mb"));
+    // Twice 20 KiB, of which more than half is payload, in each 40 ms.
+    assert!((2.0..8.0).contains(&narrow) && wide > 17.0, "{narrow} {wide}");
+}
+
+#[test]
+fn every_congestion_control_can_be_ect1() {
+    let of = |more: &str| {
+        let plan = format!(
+            "duration = '6s'\nwarmup = '2s'\n[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'dualpi2'\n[[flow]]\ncc = 'cubic'\n{more}"
+        );
+        let plan = Plan::parse(&plan).expect("a plan");
+        simulate(&plan.variants()[0].scenario, 1).expect("what the model has").queue
+    };
+    // ECT(0) goes to the C queue, ECT(1) to the L queue with its step at a millisecond.
+    let (classic, scalable) = (of("ecn = true"), of("ect1 = true"));
+    let delay = |queue: &dualq_scenario::QueueOutcome| queue.delay_ect.expect("they are").mean_ms;
+    assert!(delay(&classic) > 4.0 && delay(&scalable) < 2.0);
+    assert!(scalable.marks > classic.marks);
+}
+
+fn element() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "{ delay = '3ms' }",
+        "{ delay = '9ms', jitter = '9ms' }",
+        "{ delay = '5ms', jitter = '4ms', reorder = false }",
+        "{ loss = '2%' }",
+        "{ duplicate = '3%' }",
+        "{ rate = '15mbit', qdisc = 'pie' }",
+        "{ rate = '30mbit' }",
+        "{ mtu = 1300 }",
+        "{ mtu = 700, icmp = false }",
+        "{ bleach = true }",
+        "{ police = '12mbit' }",
+    ])
+}
+
+fn elements() -> impl Strategy<Value = String> {
+    prop::collection::vec(element(), 0..4).prop_map(|all| format!("[{}]", all.join(", ")))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Whatever the path is made of: a run ends, comes again as it was, and no packet is counted twice.
+    #[test]
+    fn every_path_can_be_simulated(
+        (before, behind, up_before, up_behind) in (elements(), elements(), elements(), elements()),
+        (up_rate, forward) in (prop::option::of(1..30_u32), 0..=20_u32),
+        (cc, gso) in (prop::sample::select(vec!["reno", "cubic", "dctcp", "bbr"]), any::<bool>()),
+        seed in any::<u64>(),
+    ) {
+        let up_rate = up_rate.map_or(String::new(), |mbit| format!("rate = '{mbit}mbit'"));
+        let plan = format!(
+            "duration = '3s'\nwarmup = '1s'\n[sender]\ngso = {gso}\n\
+             [link]\nrate = '20mbit'\nforward = '{forward}ms'\nreverse = '{}ms'\nqdisc = 'dualpi2 any_ect'\nbefore = {before}\nbehind = {behind}\n\
+             [link.up]\n{up_rate}\nbefore = {up_before}\nbehind = {up_behind}\n\
+             [[flow]]\ncc = '{cc}'\ncount = 2\n[[flow]]\ncc = '{cc}'\ndirection = 'up'\n\
+             [[udp]]\nrate = '3mbit'\n[[udp]]\nkind = 'voice'\necn = 'ect1'\ndirection = 'up'\n\
+             [[probe]]\nkind = 'ssh'\n[[probe]]\nkind = 'ping'\n",
+            20 - forward
+        );
+        let plan = Plan::parse(&plan).expect("a plan");
+        let scenario = &plan.variants()[0].scenario;
+        let outcome = simulate(scenario, seed).expect("what the model has");
+        for udp in &outcome.udp {
+            prop_assert!(udp.received + udp.lost <= udp.sent, "{udp:?}");
+            prop_assert!(udp.received == 0 || udp.delay.is_some());
+        }
+        // Upwards, nothing may limit the rate.
+        prop_assert!(outcome.flow[0].total_mbit < 22.0, "{}", outcome.flow[0].total_mbit);
+        for probe in &outcome.probe {
+            prop_assert!(probe.n == 0 || probe.min_ms >= 20.0 - 0.001, "{}", probe.min_ms);
+        }
+        prop_assert_eq!(simulate(scenario, seed).expect("what the model has"), outcome);
+    }
+}

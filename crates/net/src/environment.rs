@@ -1,0 +1,43 @@
+use dualq_qdisc::{Departure, DropReason};
+use dualq_units::Instant;
+
+/// What a path has around it. Elements draw no random numbers of their own and copy no packets, so that a run follows from
+/// one seed and packets may hold what only their owner can copy.
+pub trait Environment<P> {
+    /// 32 random bits.
+    fn random(&mut self) -> u32;
+
+    /// A copy of a packet, which goes on beside it.
+    fn copy(&mut self, packet: &P) -> P;
+
+    /// A packet is lost on the way.
+    fn lost(&mut self, packet: P, why: Lost);
+
+    /// A packet reaches an observed queue, which may drop it.
+    fn arrived(&mut self, queue: usize, now: Instant, packet: &P) {
+        let _ = (queue, now, packet);
+    }
+
+    /// A packet leaves an observed queue for the link.
+    fn departed(&mut self, queue: usize, now: Instant, departure: &Departure<P>) {
+        let _ = (queue, now, departure);
+    }
+}
+
+/// Why a packet is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// A queue discipline dropped it.
+    Queue(DropReason),
+    /// At random.
+    Random,
+    /// It is longer than what follows takes.
+    TooLong {
+        /// The longest IP packet that passes, in bytes.
+        mtu: u32,
+        /// Whether its sender is told (RFC 1191).
+        told: bool,
+    },
+    /// A policer found it above its rate.
+    Policed,
+}

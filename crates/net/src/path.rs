@@ -1,0 +1,287 @@
+//! A list of elements that packets pass in order.
+
+use std::collections::VecDeque;
+
+use dualq_units::Instant;
+
+use crate::element::Element;
+use crate::environment::{Environment, Lost};
+use crate::packet::Packet;
+use crate::queue::{Queue, Stand};
+
+/// Elements that packets pass in order.
+///
+/// What a call lets leave at once comes out of [`next_out`](Self::next_out), which is to be called until it has nothing: after
+/// each [`enter`](Self::enter) and each [`start`](Self::start). Between two calls of it, packets may enter this path too.
+#[derive(Debug)]
+pub struct Path<P: Packet> {
+    elements: Vec<Element<P>>,
+    /// When each element is to be started; `u64::MAX` for those that hold nothing.
+    due: Vec<u64>,
+    /// The first of these, whose it is, and the first of the others.
+    next_ns: u64,
+    next: usize,
+    second_ns: u64,
+    /// Elements that are being asked for packets, as bits by their places.
+    active: u64,
+    /// Parts and copies of packets, and the places of the elements that they pass next.
+    beside: VecDeque<(usize, P)>,
+}
+
+impl<P: Packet> Path<P> {
+    /// A path may have so many elements.
+    pub const MOST_ELEMENTS: usize = 64;
+
+    /// A path through `elements`; those beyond [`MOST_ELEMENTS`](Self::MOST_ELEMENTS) are left out.
+    #[must_use]
+    pub fn new(mut elements: Vec<Element<P>>) -> Self {
+        elements.truncate(Self::MOST_ELEMENTS);
+        let due = vec![u64::MAX; elements.len()];
+        Self {
+            elements,
+            due,
+            next_ns: u64::MAX,
+            next: 0,
+            second_ns: u64::MAX,
+            active: 0,
+            beside: VecDeque::new(),
+        }
+    }
+
+    /// The elements.
+    #[must_use]
+    pub fn elements(&self) -> &[Element<P>] {
+        &self.elements
+    }
+
+    /// The queue at `place`, if one is there.
+    #[must_use]
+    #[inline]
+    pub fn queue(&self, place: usize) -> Option<&Queue<P>> {
+        match self.elements.get(place) {
+            Some(Element::Queue(queue)) => Some(queue),
+            _ => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub fn queue_mut(&mut self, place: usize) -> Option<&mut Queue<P>> {
+        match self.elements.get_mut(place) {
+            Some(Element::Queue(queue)) => Some(queue),
+            _ => None,
+        }
+    }
+
+    /// When which element is to be started next: of those that are due at one instant, the first.
+    #[must_use]
+    #[inline]
+    pub const fn next_due(&self) -> Option<(Instant, usize)> {
+        if self.next_ns == u64::MAX {
+            return None;
+        }
+        Some((Instant::from_nanos(self.next_ns), self.next))
+    }
+
+    /// When the next of all elements but the one of [`next_due`](Self::next_due) is to be started; [`Instant::NEVER`] if none is.
+    #[must_use]
+    #[inline]
+    pub const fn next_due_beside(&self) -> Instant {
+        Instant::from_nanos(self.second_ns)
+    }
+
+    #[inline]
+    fn set_due(&mut self, place: usize, due_ns: u64) {
+        self.due[place] = due_ns;
+        (self.next_ns, self.next, self.second_ns) = (u64::MAX, 0, u64::MAX);
+        for (place, due_ns) in (0..).zip(&self.due) {
+            if *due_ns < self.next_ns {
+                self.second_ns = self.next_ns;
+                (self.next_ns, self.next) = (*due_ns, place);
+            } else {
+                self.second_ns = self.second_ns.min(*due_ns);
+            }
+        }
+    }
+
+    /// A packet sets out.
+    #[inline]
+    pub fn enter(&mut self, now: Instant, packet: P, around: &mut impl Environment<P>) {
+        self.enter_at(0, now, packet, around);
+    }
+
+    /// A packet sets out in front of the element at `place`.
+    #[inline]
+    pub fn enter_at(
+        &mut self,
+        place: usize,
+        now: Instant,
+        packet: P,
+        around: &mut impl Environment<P>,
+    ) {
+        if let Some(packet) = self.pass(place, now, packet, around) {
+            self.beside.push_back((self.elements.len(), packet));
+        }
+    }
+
+    /// The element at `place` is due: it lets packets go, one if it is a delay, as many as its link sends at that instant if it is a
+    /// queue.
+    #[inline]
+    pub fn start(&mut self, place: usize) {
+        self.active |= 1 << place;
+    }
+
+    /// The next packet that has passed all elements at `now`.
+    #[inline]
+    pub fn next_out(&mut self, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
+        // Most calls find nothing.
+        if self.active == 0 && self.beside.is_empty() {
+            return None;
+        }
+        self.work(now, around)
+    }
+
+    fn work(&mut self, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
+        while !self.beside.is_empty()
+            && let Some((place, packet)) = self.beside.pop_front()
+        {
+            let out = self.pass(place, now, packet, around);
+            if out.is_some() {
+                return out;
+            }
+        }
+        while self.active > 0 {
+            // The last one first: what stands before it waits until that is done.
+            let place = self.active.ilog2() as usize;
+            let Some(packet) = self.take(place, now, around) else { continue };
+            if place + 1 == self.elements.len() {
+                return Some(packet);
+            }
+            let out = self.pass(place + 1, now, packet, around);
+            if out.is_some() {
+                return out;
+            }
+            if !self.beside.is_empty() {
+                return self.work(now, around);
+            }
+        }
+        None
+    }
+
+    /// The next packet of the element at `place`.
+    #[inline]
+    fn take(&mut self, place: usize, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
+        let rest = !(1 << place);
+        match &mut self.elements[place] {
+            Element::Queue(queue) => {
+                let (packet, stand) = queue.dequeue(now, around);
+                if let Stand::Wait(until) = stand {
+                    self.set_due(place, until.as_nanos());
+                    self.active &= rest;
+                }
+                packet
+            }
+            Element::Delay(delay) => {
+                let packet = delay.pop();
+                let due_ns = delay.next_ns();
+                self.set_due(place, due_ns);
+                self.active &= rest;
+                packet
+            }
+            Element::Jitter(jitter) => {
+                let packet = jitter.pop();
+                let due_ns = jitter.next_ns();
+                self.set_due(place, due_ns);
+                self.active &= rest;
+                packet
+            }
+            _ => {
+                self.active &= rest;
+                None
+            }
+        }
+    }
+
+    /// Takes a packet through the elements from `place` on, until one of them holds it or loses it, or all are passed.
+    #[inline]
+    fn pass(
+        &mut self,
+        place: usize,
+        now: Instant,
+        mut packet: P,
+        around: &mut impl Environment<P>,
+    ) -> Option<P> {
+        let mut place = place;
+        while let Some(element) = self.elements.get_mut(place) {
+            match element {
+                Element::Queue(queue) => {
+                    queue.enqueue(now, packet, around);
+                    if self.due[place] == u64::MAX {
+                        self.active |= 1 << place;
+                    }
+                    return None;
+                }
+                Element::Delay(delay) => {
+                    delay.push(now, packet);
+                    let due_ns = delay.next_ns();
+                    if due_ns != self.due[place] {
+                        self.set_due(place, due_ns);
+                    }
+                    return None;
+                }
+                Element::Jitter(jitter) => {
+                    jitter.push(now, packet, around.random());
+                    let due_ns = jitter.next_ns();
+                    self.set_due(place, due_ns);
+                    return None;
+                }
+                Element::Loss(chance) => {
+                    if chance.strikes(around.random()) {
+                        around.lost(packet, Lost::Random);
+                        return None;
+                    }
+                }
+                Element::Duplicate(chance) => {
+                    if chance.strikes(around.random()) {
+                        let copy = around.copy(&packet);
+                        self.beside.push_back((place + 1, copy));
+                    }
+                }
+                Element::Bleach => packet.clear_ecn(),
+                Element::Mtu(mtu) if packet.ip_bytes() <= mtu.mtu => {}
+                Element::Mtu(_) | Element::Police(_) if packet.is_gso() => {
+                    packet.split(&mut |part| self.beside.push_back((place, part)));
+                    return None;
+                }
+                Element::Mtu(mtu) => {
+                    around.lost(packet, Lost::TooLong { mtu: mtu.mtu, told: mtu.icmp });
+                    return None;
+                }
+                Element::Police(police) => {
+                    if !police.conforms(now, packet.length()) {
+                        around.lost(packet, Lost::Policed);
+                        return None;
+                    }
+                }
+            }
+            place += 1;
+        }
+        Some(packet)
+    }
+
+    /// A packet that will probably leave the queue at `place` soon.
+    #[must_use]
+    #[inline]
+    pub fn upcoming_of_queue(&self, place: usize) -> Option<&P> {
+        self.queue(place)?.upcoming()
+    }
+
+    /// A packet that will probably come out soon: so many after the next one. For a path that ends with a [`Delay`](crate::Delay).
+    #[must_use]
+    #[inline]
+    pub fn upcoming(&self, later: usize) -> Option<&P> {
+        match self.elements.last()? {
+            Element::Delay(delay) => delay.upcoming(later),
+            _ => None,
+        }
+    }
+}

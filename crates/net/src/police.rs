@@ -1,0 +1,38 @@
+//! A policer: a token bucket that drops what it has no tokens for.
+
+use dualq_units::{Bytes, Instant, Rate};
+
+use crate::delay::nanos;
+
+/// A token bucket as `tc`'s `police rate RATE burst BYTES` has it, where what conforms passes and all else is dropped. Tokens are
+/// counted as the time that they take to gather.
+#[derive(Clone, Copy, Debug)]
+pub struct Police {
+    bits_per_second: u64,
+    burst_ns: u64,
+    tokens_ns: u64,
+    updated_ns: u64,
+}
+
+impl Police {
+    /// A full bucket. Packets longer than `burst` never pass.
+    #[must_use]
+    pub fn new(rate: Rate, burst: Bytes) -> Self {
+        let burst_ns = nanos(rate.transmission_time(burst));
+        let bits_per_second = rate.as_bits_per_second().max(1);
+        Self { bits_per_second, burst_ns, tokens_ns: burst_ns, updated_ns: 0 }
+    }
+
+    /// Whether a packet of `bytes` conforms, which takes its tokens.
+    #[inline]
+    pub(crate) fn conforms(&mut self, now: Instant, bytes: u32) -> bool {
+        let now_ns = now.as_nanos();
+        let gathered_ns = now_ns - self.updated_ns;
+        self.tokens_ns = self.tokens_ns.saturating_add(gathered_ns).min(self.burst_ns);
+        self.updated_ns = now_ns;
+        let cost_ns = u64::from(bytes) * 8_000_000_000 / self.bits_per_second;
+        let rest = self.tokens_ns.checked_sub(cost_ns);
+        self.tokens_ns = rest.unwrap_or(self.tokens_ns);
+        rest.is_some()
+    }
+}

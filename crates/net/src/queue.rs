@@ -1,0 +1,120 @@
+//! A queue discipline in front of a link.
+
+use std::fmt;
+
+use dualq_qdisc::{Departure, Discipline, Qdisc};
+use dualq_units::{Instant, Rate};
+
+use crate::environment::{Environment, Lost};
+use crate::packet::Packet;
+use crate::shaper::Shaper;
+
+/// A queue discipline, and a link that sends what it gives at a rate: htb's one class with the discipline as its leaf.
+pub struct Queue<P> {
+    discipline: Discipline<P>,
+    shaper: Shaper,
+    observed: Option<usize>,
+}
+
+/// How a queue stands after it was asked for a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stand {
+    /// It may have another one at once.
+    More,
+    /// It is to be asked again then; [`Instant::NEVER`] if it is empty.
+    Wait(Instant),
+}
+
+impl<P: Packet> Queue<P> {
+    /// A queue at a link of `rate`, with tc's default burst.
+    #[must_use]
+    pub fn new(discipline: Discipline<P>, rate: Rate) -> Self {
+        Self { discipline, shaper: Shaper::new(rate), observed: None }
+    }
+
+    /// The environment is told of packets that come and go, with `number` as the queue's.
+    #[must_use]
+    pub fn observed(mut self, number: usize) -> Self {
+        self.observed = Some(number);
+        self
+    }
+
+    /// The discipline.
+    #[must_use]
+    pub const fn discipline(&self) -> &Discipline<P> {
+        &self.discipline
+    }
+
+    /// Puts another discipline in its place; what waits in the old one is gone with it.
+    pub fn replace(&mut self, discipline: Discipline<P>) {
+        self.discipline = discipline;
+    }
+
+    /// The link has another rate from now on. What waits stays, and tokens too.
+    pub fn change_rate(&mut self, rate: Rate) {
+        self.shaper = self.shaper.with_rate(rate);
+    }
+
+    /// Takes in a packet.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, now: Instant, packet: P, around: &mut impl Environment<P>) {
+        self.update(now);
+        if let Some(number) = self.observed {
+            around.arrived(number, now, &packet);
+        }
+        self.discipline.enqueue(now, packet, &mut |dropped| {
+            around.lost(dropped.packet, Lost::Queue(dropped.reason));
+        });
+    }
+
+    /// The next packet that the link sends at `now`, if its tokens allow one, and how it stands then.
+    #[inline]
+    pub(crate) fn dequeue(
+        &mut self,
+        now: Instant,
+        around: &mut impl Environment<P>,
+    ) -> (Option<P>, Stand) {
+        let now_ns = now.as_nanos();
+        let ready_ns = self.shaper.ready_ns(now_ns);
+        if ready_ns > now_ns {
+            return (None, Stand::Wait(Instant::from_nanos(ready_ns)));
+        }
+        self.update(now);
+        let departure: Option<Departure<P>> = self.discipline.dequeue(now, &mut |dropped| {
+            around.lost(dropped.packet, Lost::Queue(dropped.reason));
+        });
+        let Some(departure) = departure else {
+            return (None, Stand::Wait(self.discipline.next_ready(now)));
+        };
+        self.shaper.charge(departure.packet.length());
+        if let Some(number) = self.observed {
+            around.departed(number, now, &departure);
+        }
+        let stand =
+            if self.discipline.is_empty() { Stand::Wait(Instant::NEVER) } else { Stand::More };
+        (Some(departure.packet), stand)
+    }
+
+    /// A packet that will probably leave soon.
+    #[inline]
+    pub(crate) fn upcoming(&self) -> Option<&P> {
+        self.discipline.upcoming()
+    }
+
+    /// Lets the discipline do what was due up to now. Nothing can see it do so later than it was due.
+    #[inline]
+    fn update(&mut self, now: Instant) {
+        while self.discipline.next_timer() <= now {
+            let due = self.discipline.next_timer();
+            self.discipline.on_timer(due);
+        }
+    }
+}
+
+impl<P: Packet> fmt::Debug for Queue<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Queue");
+        shown.field("discipline", &self.discipline.config().to_string());
+        shown.field("shaper", &self.shaper).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,78 @@
+//! What a sender does when it hears that its packets are too long for the path (RFC 1191; Linux: `tcp_v4_mtu_reduced`).
+
+use dualq_units::Instant;
+
+use super::Sender;
+use crate::packet::HEADER_BYTES;
+
+/// Nobody is believed who says less (Linux: `ip_rt_min_pmtu`).
+const MIN_PATH_MTU: u32 = 552;
+
+impl Sender {
+    /// A router has no way on for IP packets longer than `mtu` bytes: segments are shorter from now on, and those under way that
+    /// are longer are sent again. [`transmit`](Self::transmit) is to be called then.
+    pub fn reduce_mtu(&mut self, now: Instant, mtu: u32) {
+        let mss = mtu.max(MIN_PATH_MTU) - HEADER_BYTES;
+        if mss >= self.mss {
+            return;
+        }
+        self.mss = mss;
+        let shortened = self.board.shorten(mss);
+        for _ in 0..shortened.packets {
+            self.buffer.cut_again();
+        }
+        self.rack.renumber(&self.board);
+        if shortened.lost > 0 {
+            self.rate.lost += u64::from(shortened.lost);
+            self.retransmit_shortened(now.as_nanos());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::packet::{Ack, Transmission};
+    use crate::sender::SenderConfig;
+
+    fn transmit(sender: &mut Sender, now: Instant) -> Vec<(u64, u32, u16, u16)> {
+        let mut sent = Vec::new();
+        sender.transmit(now, &mut |Transmission { data, .. }| {
+            sent.push((data.seq, data.payload, data.segments, data.mss));
+        });
+        for packet in &sent {
+            sender.on_departure(packet.1);
+        }
+        sent
+    }
+
+    /// What is too long is sent again, in segments of the new size and without a smaller window, and counts once when it arrives.
+    #[test]
+    fn what_is_too_long_is_sent_again_in_shorter_segments() {
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.write(9_000);
+        transmit(&mut sender, at(0));
+        sender.on_ack(at(20), &Ack { syn: true, window: 65_160, ..Ack::default() });
+        let sent = transmit(&mut sender, at(20));
+        let bytes = |sent: &[(u64, u32, u16, u16)]| sent.iter().map(|sent| sent.1).sum::<u32>();
+        assert_eq!(bytes(&sent), 9_000);
+        sender.reduce_mtu(at(40), 1_252);
+        assert_eq!(sender.mss(), 1_200);
+        let window = sender.cwnd();
+        let again = transmit(&mut sender, at(40));
+        // The last 312 bytes were a packet of their own, which is short enough.
+        assert_eq!(bytes(&again), 8_688, "{again:?}");
+        for (_, payload, segments, mss) in &again {
+            assert_eq!(u32::from(*segments), payload.div_ceil(1_200));
+            assert!(*segments == 1 || *mss == 1_200);
+        }
+        assert_eq!(sender.cwnd(), window);
+        sender.reduce_mtu(at(41), 1_252);
+        assert!(transmit(&mut sender, at(41)).is_empty(), "it is news once");
+        sender.on_ack(at(60), &Ack { ack: 9_000, window: 65_160, ..Ack::default() });
+        assert!(sender.is_done() && sender.in_flight() == 0);
+    }
+}
