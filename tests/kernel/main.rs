@@ -6,6 +6,7 @@ mod doctor;
 mod endings;
 mod exec;
 mod missing;
+mod path;
 mod regret;
 mod run;
 mod sysctls;

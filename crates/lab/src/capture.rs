@@ -1,4 +1,4 @@
-//! A packet socket on the router: what arrives there and what leaves, each with its time.
+//! A packet socket on a router: what arrives there and what leaves, each with its time.
 
 use std::io::IoSliceMut;
 use std::os::fd::AsRawFd as _;
@@ -13,7 +13,7 @@ use nix::sys::time::TimeSpec;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use crate::LabError;
-use crate::dumbbell::Dumbbell;
+use crate::namespace::Namespace;
 
 /// So many are read with one system call.
 const BATCH: usize = 64;
@@ -38,10 +38,10 @@ pub(crate) struct Capture<const SNAP: usize> {
 }
 
 impl<const SNAP: usize> Capture<SNAP> {
-    /// Sees what passes the router and `filter`, if there is one. Of what is not read yet, `buffer` bytes are kept; aggregates
+    /// Sees what passes a router and `filter`, if there is one. Of what is not read yet, `buffer` bytes are kept; aggregates
     /// count with their full size.
     pub(crate) fn open(
-        dumbbell: &Dumbbell,
+        router: &Namespace,
         filter: &[SockFilter],
         buffer: usize,
     ) -> Result<Self, LabError> {
@@ -57,8 +57,8 @@ impl<const SNAP: usize> Capture<SNAP> {
             setsockopt(&socket, sockopt::RxqOvfl, &1)?;
             Ok(socket)
         };
-        let cannot = |error| LabError::system("cannot watch the router's packets", error);
-        Ok(Self { socket: dumbbell.router.inside(open)?.map_err(cannot)?, unseen: 0 })
+        let cannot = |error| LabError::system("cannot watch a router's packets", error);
+        Ok(Self { socket: router.inside(open)?.map_err(cannot)?, unseen: 0 })
     }
 
     /// Tells what was seen since the last call.

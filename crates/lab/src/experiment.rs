@@ -5,11 +5,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
+use dualq_netlink::Queue;
 use dualq_scenario::summary::{Look, Looks};
 use dualq_scenario::{
-    Event, Outcome, Part, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK, Transfer,
+    Direction, Event, Outcome, Part, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK,
+    Transfer,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -17,18 +20,23 @@ use nix::time::{ClockId as Clock, clock_gettime};
 use socket2::Socket;
 
 use crate::LabError;
-use crate::dumbbell::Dumbbell;
 use crate::limits::Limits;
+use crate::network::{Bottleneck, Network, RECEIVER};
 use crate::record::Record;
 use crate::sockets::{Answerer, BulkReceiver, BulkSender, Ping, Probe, accept, listen};
 use crate::taps::Taps;
+use crate::udp::{self, Began, UdpStreams};
 use crate::watch::Watch;
+use crate::way;
 
 /// How long a kernel needs at most, after its start, to switch its fine timers on.
 const SETTLING: Duration = Duration::from_millis(500);
-/// The receiver's ports, one for each group of flows and one for each probe.
+/// A receiver's ports, one for each group of flows, one for each probe, and one for each group of UDP streams.
 const FLOW_PORT: u16 = 5001;
 const PROBE_PORT: u16 = 6001;
+const UDP_PORT: u16 = 7001;
+/// How often the receivers of UDP look what has come. Packets know when that was.
+const UDP_READ_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What is to be done at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +45,8 @@ enum Task {
     Warmup,
     /// Look at round-trip times and passed packets.
     Sample,
+    /// Read the UDP packets that have come.
+    Udp,
     /// An interval of the series ends.
     Interval,
     /// Somebody wants to know how far it is.
@@ -48,12 +58,15 @@ enum Task {
         /// Its bytes, if it has an end.
         size: Option<u64>,
     },
+    /// This flow makes its transfer once more.
+    Again(usize),
     /// This flow has nothing more to send.
     Stop(usize),
     /// This probe asks.
     Ask(usize),
-    /// The link's rate changes for this time.
+    /// The link's rate changes for this time, and that of the other direction.
     Rate(usize),
+    UpRate(usize),
     /// It is over.
     End,
 }
@@ -104,13 +117,13 @@ enum Prober {
 
 struct Experiment<'a> {
     scenario: &'a Scenario,
-    dumbbell: Dumbbell,
+    network: Network,
     taps: Taps,
+    up_taps: Option<Taps>,
     limits: Limits,
     record: Record,
-    /// When it began, on the monotonic clock and on the system's.
-    began: Duration,
-    began_real: Duration,
+    /// When it began.
+    began: Began,
     agenda: BinaryHeap<Reverse<(Duration, Task)>>,
     epoll: Epoll,
     timer: TimerFd,
@@ -120,6 +133,7 @@ struct Experiment<'a> {
     receivers: Vec<BulkReceiver>,
     probers: Vec<Prober>,
     answerers: Vec<Answerer>,
+    udp: Vec<UdpStreams>,
     watch: Option<Watch<'a>>,
 }
 
@@ -148,12 +162,28 @@ pub fn run_watched<'a>(
     on_packet: &'a mut dyn FnMut(Event),
 ) -> Result<Outcome, LabError> {
     let mut experiment = Experiment::prepare(scenario, seed)?;
-    experiment.watch = Some(Watch::open(&experiment.dumbbell, scenario, on_packet)?);
+    experiment.watch = Some(Watch::open(&experiment.network, scenario, on_packet)?);
     experiment.run(on_second)
 }
 
 /// The parts of scenarios that can be had on real Linux.
-const HAS: &[Part] = &[Part::Random];
+const HAS: &[Part] = &[
+    Part::Up,
+    Part::UpFlows,
+    Part::Delay,
+    Part::Loss,
+    Part::Duplicate,
+    Part::Queue,
+    Part::Mtu,
+    Part::BlackHole,
+    Part::Bleach,
+    Part::Police,
+    Part::Udp,
+    Part::Ect1,
+    Part::Every,
+    Part::Random,
+    Part::Receivers,
+];
 
 impl<'a> Experiment<'a> {
     fn prepare(scenario: &'a Scenario, seed: u64) -> Result<Self, LabError> {
@@ -161,23 +191,31 @@ impl<'a> Experiment<'a> {
             let message = format!("{} cannot be had on real Linux so far", part.key());
             return Err(LabError::Scenario(message));
         }
-        let dumbbell = Dumbbell::build(scenario, seed)?;
+        if let Some(refusal) = way::refusal(scenario).or_else(|| udp::refusal(scenario)) {
+            return Err(LabError::Scenario(refusal));
+        }
+        let network = Network::build(scenario, seed)?;
         // A kernel that has just started has no timers finer than its tick: what is on its way would wait for that.
         std::thread::sleep(SETTLING);
-        let taps = Taps::open(&dumbbell, scenario)?;
-        let limits = Limits::open(&dumbbell, scenario)?;
+        let taps = Taps::open(&network.bottleneck, scenario, Direction::Down)?;
+        let up = network.up_bottleneck.as_ref();
+        let up_taps = up.map(|up| Taps::open(up, scenario, Direction::Up)).transpose()?;
+        let limits = Limits::open(&network, scenario)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
             .map_err(|error| LabError::system("epoll", error))?;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK)
             .map_err(|error| LabError::system("timerfd", error))?;
         let mut experiment = Self {
             scenario,
-            dumbbell,
+            network,
             taps,
+            up_taps,
             limits,
             record: Record::new(scenario),
-            began: clock(Clock::CLOCK_MONOTONIC)?,
-            began_real: clock(Clock::CLOCK_REALTIME)?,
+            began: Began {
+                monotonic: clock(Clock::CLOCK_MONOTONIC)?,
+                real: clock(Clock::CLOCK_REALTIME)?,
+            },
             agenda: BinaryHeap::new(),
             epoll,
             timer,
@@ -187,9 +225,11 @@ impl<'a> Experiment<'a> {
             receivers: Vec::new(),
             probers: Vec::new(),
             answerers: Vec::new(),
+            udp: Vec::new(),
             watch: None,
         };
         experiment.listen()?;
+        experiment.start_udp()?;
         experiment.plan();
         Ok(experiment)
     }
@@ -198,7 +238,9 @@ impl<'a> Experiment<'a> {
     fn listen(&mut self) -> Result<(), LabError> {
         watch(&self.epoll, &self.timer, EpollFlags::EPOLLIN, Ready::Timer)?;
         for (group, flows) in self.scenario.flow.iter().enumerate() {
-            let listener = listen(&self.dumbbell.receiver, FLOW_PORT + group as u16, flows.cc)?;
+            let host = self.network.receiver(flows.direction);
+            let port = FLOW_PORT + group as u16;
+            let listener = listen(host, port, flows.cc, flows.receive_buffer)?;
             watch(&self.epoll, &listener, EpollFlags::EPOLLIN, Ready::FlowListener(group))?;
             self.flow_listeners.push(listener);
         }
@@ -207,7 +249,8 @@ impl<'a> Experiment<'a> {
                 ProbeKind::Ping => None,
                 ProbeKind::Ssh => {
                     let port = PROBE_PORT + number as u16;
-                    let listener = listen(&self.dumbbell.receiver, port, probe.cc)?;
+                    let host = self.network.receiver(Direction::Down);
+                    let listener = listen(host, port, probe.cc, None)?;
                     let when = EpollFlags::EPOLLIN;
                     watch(&self.epoll, &listener, when, Ready::ProbeListener(number))?;
                     Some(listener)
@@ -216,6 +259,23 @@ impl<'a> Experiment<'a> {
             self.probe_listeners.push(listener);
         }
         Ok(())
+    }
+
+    /// Starts the streams of UDP, which need nobody from then on.
+    fn start_udp(&mut self) -> Result<(), LabError> {
+        let scenario = self.scenario;
+        let others = scenario.flow.len() + scenario.probe.len();
+        for (number, group) in scenario.udp.iter().enumerate() {
+            let (host, address) = self.network.receiver(group.direction);
+            let to = (host, SocketAddrV4::new(address, UDP_PORT + number as u16));
+            let from = &self.network.senders[others + number];
+            self.udp.push(UdpStreams::start(scenario, number, from, to, self.began)?);
+        }
+        Ok(())
+    }
+
+    fn read_udp(&mut self) -> Result<(), LabError> {
+        self.udp.iter_mut().try_for_each(|streams| streams.read(self.began))
     }
 
     /// Puts on the agenda what is known beforehand.
@@ -234,6 +294,13 @@ impl<'a> Experiment<'a> {
         }
         for (number, step) in scenario.link.step.iter().enumerate() {
             at(step.at, Task::Rate(number));
+        }
+        let up_steps = scenario.link.up.iter().flat_map(|up| &up.step);
+        for (number, step) in up_steps.enumerate() {
+            at(step.at, Task::UpRate(number));
+        }
+        if !scenario.udp.is_empty() {
+            at(UDP_READ_INTERVAL, Task::Udp);
         }
         for probe in 0..scenario.probe.len() {
             at(Duration::ZERO, Task::Ask(probe));
@@ -259,7 +326,7 @@ impl<'a> Experiment<'a> {
                 && *next != armed
             {
                 armed = *next;
-                let expiration = Expiration::OneShot((self.began + armed).into());
+                let expiration = Expiration::OneShot((self.began.monotonic + armed).into());
                 self.timer
                     .set(expiration, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
                     .map_err(|error| LabError::system("timerfd", error))?;
@@ -276,7 +343,7 @@ impl<'a> Experiment<'a> {
 
     /// Since the beginning.
     fn now(&self) -> Result<Duration, LabError> {
-        Ok(clock(Clock::CLOCK_MONOTONIC)?.saturating_sub(self.began))
+        Ok(clock(Clock::CLOCK_MONOTONIC)?.saturating_sub(self.began.monotonic))
     }
 
     fn perform(
@@ -297,16 +364,32 @@ impl<'a> Experiment<'a> {
                 self.agenda.push(Reverse((time + RTT_SAMPLE_INTERVAL, task)));
                 Ok(())
             }
+            Task::Udp => {
+                self.read_udp()?;
+                self.agenda.push(Reverse((time + UDP_READ_INTERVAL, task)));
+                Ok(())
+            }
             Task::Interval => {
                 self.end_interval(time)?;
                 self.agenda.push(Reverse((time + self.scenario.interval, task)));
                 Ok(())
             }
             Task::Start { group, size, .. } => self.start(group, size, time),
+            Task::Again(number) => self.again(number, time),
             Task::Stop(number) => self.senders[number].stop(),
             Task::Ask(number) => self.ask(number, time),
-            Task::Rate(number) => self.dumbbell.set_rate(self.scenario.link.step[number].rate),
+            Task::Rate(number) => {
+                self.network.bottleneck.set_rate(self.scenario.link.step[number].rate)
+            }
+            Task::UpRate(number) => self.set_up_rate(number),
             Task::End => Ok(()),
+        }
+    }
+
+    fn set_up_rate(&mut self, number: usize) -> Result<(), LabError> {
+        match (&self.scenario.link.up, &mut self.network.up_bottleneck) {
+            (Some(up), Some(bottleneck)) => bottleneck.set_rate(up.step[number].rate),
+            _ => Ok(()),
         }
     }
 
@@ -319,7 +402,8 @@ impl<'a> Experiment<'a> {
             }
             Ready::FlowListener(group) => {
                 while let Some(socket) = accept(&self.flow_listeners[group])? {
-                    let pause = self.scenario.receiver.read_interval;
+                    let own = self.scenario.flow[group].read_interval;
+                    let pause = own.unwrap_or(self.scenario.receiver.read_interval);
                     let receiver = BulkReceiver::start(socket, group, pause)?;
                     self.receivers.push(receiver);
                 }
@@ -338,6 +422,7 @@ impl<'a> Experiment<'a> {
                 let now = self.now()?;
                 let sender = &mut self.senders[number];
                 sender.check_end(now);
+                sender.check_repeats(self.began.real)?;
                 sender.write()
             }
             Ready::Prober(number) => self.answered(number),
@@ -347,10 +432,15 @@ impl<'a> Experiment<'a> {
 
     fn start(&mut self, group: usize, size: Option<u64>, now: Duration) -> Result<(), LabError> {
         let flows = &self.scenario.flow[group];
-        let namespace = &self.dumbbell.senders[group];
-        let port = FLOW_PORT + group as u16;
-        let sender = BulkSender::open(namespace, port, flows.cc, (group, size, now))?;
+        let namespace = &self.network.senders[group];
+        let (_, receiver) = self.network.receiver(flows.direction);
+        let to = SocketAddrV4::new(receiver, FLOW_PORT + group as u16);
+        let mut sender = BulkSender::open(namespace, to, flows.cc, (group, size, now))?;
         let number = self.senders.len();
+        if let Some(every) = flows.every {
+            sender.repeat()?;
+            self.agenda.push(Reverse((now + every, Task::Again(number))));
+        }
         let when = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
         watch(&self.epoll, &sender.socket, when, Ready::Sender(number))?;
         self.senders.push(sender);
@@ -360,11 +450,22 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
+    fn again(&mut self, number: usize, now: Duration) -> Result<(), LabError> {
+        let flows = &self.scenario.flow[self.senders[number].group];
+        if flows.stop.is_some_and(|stop| now >= stop) {
+            return Ok(());
+        }
+        if let Some(every) = flows.every {
+            self.agenda.push(Reverse((now + every, Task::Again(number))));
+        }
+        self.senders[number].again(now)
+    }
+
     /// Opens a probe the first time, and lets it ask every other.
     fn ask(&mut self, number: usize, now: Duration) -> Result<(), LabError> {
         if number == self.probers.len() {
             let group = &self.scenario.probe[number];
-            let namespace = &self.dumbbell.senders[self.scenario.flow.len() + number];
+            let namespace = &self.network.senders[self.scenario.flow.len() + number];
             match group.kind {
                 ProbeKind::Ping => {
                     let ping = Ping::open(namespace, group.interval)?;
@@ -373,8 +474,8 @@ impl<'a> Experiment<'a> {
                     self.probers.push(Prober::Ping(ping));
                 }
                 ProbeKind::Ssh => {
-                    let port = PROBE_PORT + number as u16;
-                    let probe = Probe::open(namespace, port, group.cc, group.interval)?;
+                    let to = SocketAddrV4::new(RECEIVER, PROBE_PORT + number as u16);
+                    let probe = Probe::open(namespace, to, group.cc, group.interval)?;
                     let when = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
                     watch(&self.epoll, &probe.socket, when, Ready::Prober(number))?;
                     self.probers.push(Prober::Ssh(probe));
@@ -424,8 +525,8 @@ impl<'a> Experiment<'a> {
                 probe.retransmits_at_warmup = probe.info()?.retransmits;
             }
         }
-        let queue = self.dumbbell.queue()?;
-        self.record.mark_warmup(&queue);
+        let (queue, up_queue) = self.queues()?;
+        self.record.mark_warmup(&queue, up_queue.as_ref());
         Ok(())
     }
 
@@ -439,10 +540,24 @@ impl<'a> Experiment<'a> {
 
     fn read_taps(&mut self) -> Result<(), LabError> {
         if let Some(watch) = &mut self.watch {
-            watch.read(self.began_real)?;
+            watch.read(self.began.real)?;
         }
-        let (record, began) = (&mut self.record, self.began_real);
-        self.taps.read(&mut |passed| record.passed(passed.left.saturating_sub(began), &passed))
+        let (record, began) = (&mut self.record, self.began.real);
+        let taps =
+            [(Direction::Down, Some(&mut self.taps)), (Direction::Up, self.up_taps.as_mut())];
+        for (direction, taps) in taps {
+            let Some(taps) = taps else { continue };
+            taps.read(&mut |passed| {
+                record.passed(direction, passed.left.saturating_sub(began), &passed);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The queues of both directions, as they are now.
+    fn queues(&mut self) -> Result<(Queue, Option<Queue>), LabError> {
+        let up = self.network.up_bottleneck.as_mut().map(Bottleneck::queue).transpose()?;
+        Ok((self.network.bottleneck.queue()?, up))
     }
 
     fn end_interval(&mut self, now: Duration) -> Result<(), LabError> {
@@ -451,7 +566,7 @@ impl<'a> Experiment<'a> {
         for sender in &self.senders {
             groups[sender.group].add(&Look::from(&sender.info()?));
         }
-        let queue = self.dumbbell.queue()?;
+        let queue = self.network.bottleneck.queue()?;
         self.record.end_interval(now, groups, &queue);
         Ok(())
     }
@@ -461,6 +576,9 @@ impl<'a> Experiment<'a> {
             self.end_interval(now)?;
         }
         let mut echoed = vec![0; self.scenario.flow.len()];
+        for sender in &mut self.senders {
+            sender.check_repeats(self.began.real)?;
+        }
         for sender in &self.senders {
             let info = sender.info()?;
             echoed[sender.group] +=
@@ -487,9 +605,15 @@ impl<'a> Experiment<'a> {
                 Prober::Ping(_) => self.record.probe(number, None),
             }
         }
-        let queue = self.dumbbell.queue()?;
-        let limits = self.limits.met(&self.dumbbell, self.taps.unseen())?;
-        Ok(Outcome { limits, ..self.record.close(self.scenario, &queue) })
+        self.read_udp()?;
+        let window = self.scenario.duration - self.scenario.warmup;
+        let udp = self.udp.iter().map(|streams| streams.finish(window)).collect();
+        let (queue, up_queue) = self.queues()?;
+        let unseen = self.taps.unseen() + self.up_taps.as_ref().map_or(0, Taps::unseen);
+        let unseen_udp = self.udp.iter().map(|streams| u64::from(streams.unseen)).sum();
+        let limits = self.limits.met(&self.network, (unseen, unseen_udp))?;
+        let outcome = self.record.close(self.scenario, &queue, up_queue.as_ref());
+        Ok(Outcome { limits, udp, ..outcome })
     }
 }
 

@@ -1,18 +1,22 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+mod bridge;
 mod capture;
-mod dumbbell;
 mod error;
 mod experiment;
 mod limits;
 mod namespace;
+mod network;
 mod record;
+mod repeats;
 mod sockets;
 mod taps;
 mod tcp_info;
+mod udp;
 mod watch;
+mod way;
 
-pub use dumbbell::tells_flows_apart;
 pub use error::LabError;
 pub use experiment::{run, run_watched};
+pub use network::tells_flows_apart;

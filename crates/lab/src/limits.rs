@@ -8,8 +8,8 @@ use dualq_qdisc::Spec;
 use dualq_scenario::{Limit, Scenario};
 
 use crate::LabError;
-use crate::dumbbell::Dumbbell;
 use crate::namespace::Namespace;
+use crate::network::{Hop, Network};
 
 /// What TCP counts in a namespace (`TcpExt` of `/proc/net/netstat`) where it threw away, or held back, for want of room.
 const TCP: [(&str, &str); 11] = [
@@ -41,17 +41,24 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Opens the books: what was counted before is somebody else's.
-    pub(crate) fn open(dumbbell: &Dumbbell, scenario: &Scenario) -> Result<Self, LabError> {
+    pub(crate) fn open(network: &Network, scenario: &Scenario) -> Result<Self, LabError> {
         let senders_lose =
             scenario.sender.qdisc.levels().any(|spec| matches!(spec, Spec::Netem(_)));
-        Ok(Self { senders_lose, before: counts(dumbbell, senders_lose)? })
+        Ok(Self { senders_lose, before: counts(network, senders_lose)? })
     }
 
     /// What was met since, of all that is counted.
-    pub(crate) fn met(&self, dumbbell: &Dumbbell, unseen: u64) -> Result<Vec<Limit>, LabError> {
-        let mut now = counts(dumbbell, self.senders_lose)?;
+    pub(crate) fn met(
+        &self,
+        network: &Network,
+        (unseen, unseen_udp): (u64, u64),
+    ) -> Result<Vec<Limit>, LabError> {
+        let mut now = counts(network, self.senders_lose)?;
         let unseen_packets = "packets passed that its watch had no room for: delays lack them";
-        now.insert(("router".to_owned(), "SO_RXQ_OVFL".to_owned()), (unseen_packets, unseen));
+        let place = |at: &str| (at.to_owned(), "SO_RXQ_OVFL".to_owned());
+        now.insert(place("router"), (unseen_packets, unseen));
+        let unread = "UDP packets were dropped, as a receive buffer was full";
+        now.insert(place("receiver of UDP"), (unread, unseen_udp));
         let since = |(place, (what, count)): ((String, String), (&str, u64))| {
             let before = self.before.get(&place).map_or(0, |(_, before)| *before);
             let (at, counter) = place;
@@ -61,9 +68,9 @@ impl Limits {
     }
 }
 
-fn counts(dumbbell: &Dumbbell, senders_lose: bool) -> Result<Counts, LabError> {
+fn counts(network: &Network, senders_lose: bool) -> Result<Counts, LabError> {
     let mut counts = Counts::new();
-    for (number, sender) in dumbbell.senders.iter().enumerate() {
+    for (number, sender) in network.senders.iter().enumerate() {
         let at = format!("sender {number}");
         count_in(sender, &at, &mut counts)?;
         // Small queues and pacing keep TCP below what these disciplines hold, but not below every limit that one can be given.
@@ -71,14 +78,20 @@ fn counts(dumbbell: &Dumbbell, senders_lose: bool) -> Result<Counts, LabError> {
             count_queue(sender, "eth0", &at, &mut counts)?;
         }
     }
-    count_in(&dumbbell.router, "router", &mut counts)?;
-    count_in(&dumbbell.receiver, "receiver", &mut counts)?;
-    // It only delays. What is on the way there may be lost on purpose as well.
-    count_queue(&dumbbell.receiver, "eth0", "receiver", &mut counts)?;
-    if let Some(path) = &dumbbell.path {
-        count_in(path, "path", &mut counts)?;
+    count_in(&network.router, "router", &mut counts)?;
+    count_in(&network.receiver, "receiver", &mut counts)?;
+    if network.receiver_delays {
+        // It only delays. What is on the way there may be lost on purpose as well.
+        count_queue(&network.receiver, "eth0", "receiver", &mut counts)?;
     }
-    let softnet = read(&dumbbell.router, "softnet_stat")?;
+    if let Some(receiver) = &network.near_receiver {
+        count_in(receiver, "receiver of what goes up", &mut counts)?;
+    }
+    for Hop { name, namespace } in &network.hops {
+        count_in(namespace, name, &mut counts)?;
+    }
+    counts.retain(|place, _| !network.holes.contains(place));
+    let softnet = read(&network.router, "softnet_stat")?;
     let dropped = softnet
         .lines()
         .filter_map(|line| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok());

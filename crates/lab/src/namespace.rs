@@ -28,6 +28,12 @@ impl Namespace {
         created
     }
 
+    /// The same one once more.
+    pub(crate) fn try_clone(&self) -> Result<Self, LabError> {
+        let file = self.file.try_clone();
+        Ok(Self { file: file.map_err(|error| LabError::system(OWN, error))? })
+    }
+
     /// Does `work` inside.
     pub(crate) fn inside<T>(&self, work: impl FnOnce() -> T) -> Result<T, LabError> {
         let home = Self::own()?;

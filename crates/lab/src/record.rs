@@ -8,9 +8,13 @@ use dualq_scenario::summary::{
     Looks, QueueCounts, QueueDelays, QueueLook, SeriesRecord, SmoothedRtts, megabits, millionths,
     thousandths,
 };
-use dualq_scenario::{FlowOutcome, Outcome, ProbeOutcome, SEGMENT_HEADERS, Scenario};
+use dualq_scenario::{
+    Completions, Direction, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, SEGMENT_HEADERS,
+    Scenario,
+};
 use serde_json::{Map, Value};
 
+use crate::repeats::Repeats;
 use crate::sockets::BulkSender;
 use crate::taps::Passed;
 use crate::tcp_info::TcpInfo;
@@ -20,16 +24,39 @@ use crate::tcp_info::TcpInfo;
 pub(crate) struct Record {
     warmup: Duration,
     window: Duration,
-    delays: QueueDelays,
-    /// What the queue had counted at the end of the warm-up.
-    at_warmup: QueueCounts,
+    /// The queue under test, and that of the other direction.
+    down: QueueBooks,
+    up: QueueBooks,
     /// Smoothed round-trip times of each group.
     rtts: Vec<SmoothedRtts>,
     /// Round trips of each probe from the warm-up on, in nanoseconds.
     round_trips: Vec<Vec<u64>>,
     last_round_trip: Vec<Option<u64>>,
     series: SeriesRecord,
+    /// Of each group's flows that make them again and again: their bytes and how long they took.
+    transfers: Vec<Vec<(u64, Option<Duration>)>>,
     outcome: Outcome,
+}
+
+/// The books of a queue.
+#[derive(Debug, Default)]
+struct QueueBooks {
+    delays: QueueDelays,
+    /// What it had counted at the end of the warm-up.
+    at_warmup: QueueCounts,
+}
+
+impl QueueBooks {
+    fn close(self, queue: &Queue) -> QueueOutcome {
+        let tc = match (&queue.config, &queue.stats) {
+            (Some(config), Some(stats)) => show::json_with_stats(config, stats),
+            _ => Map::from_iter([("kind".to_owned(), Value::from(queue.kind.clone()))]),
+        };
+        let mut outcome = QueueOutcome { tc, ..QueueOutcome::default() };
+        counts(queue).since(self.at_warmup).tell(&mut outcome);
+        self.delays.summarise(&mut outcome);
+        outcome
+    }
 }
 
 impl Record {
@@ -38,12 +65,13 @@ impl Record {
         Self {
             warmup: scenario.warmup,
             window: scenario.duration - scenario.warmup,
-            delays: QueueDelays::default(),
-            at_warmup: QueueCounts::default(),
+            down: QueueBooks::default(),
+            up: QueueBooks::default(),
             rtts: vec![SmoothedRtts::default(); groups],
             round_trips: vec![Vec::new(); probes],
             last_round_trip: vec![None; probes],
             series: SeriesRecord::new(scenario),
+            transfers: vec![Vec::new(); groups],
             outcome: Outcome {
                 flow: vec![FlowOutcome::default(); groups],
                 probe: vec![ProbeOutcome::default(); probes],
@@ -52,13 +80,16 @@ impl Record {
         }
     }
 
-    /// A packet passed the queue; it left at `left` after the start.
-    pub(crate) fn passed(&mut self, left: Duration, passed: &Passed) {
+    /// A packet passed a queue; it left at `left` after the start.
+    pub(crate) fn passed(&mut self, direction: Direction, left: Duration, passed: &Passed) {
         let nanos = passed.sojourn.as_nanos() as u64;
+        let books = if direction.is_down() { &mut self.down } else { &mut self.up };
         if left >= self.warmup {
-            self.delays.record(nanos, passed.ecn);
+            books.delays.record(nanos, passed.ecn);
         }
-        self.series.departed(nanos);
+        if direction.is_down() {
+            self.series.departed(nanos);
+        }
     }
 
     /// A probe was answered.
@@ -109,7 +140,10 @@ impl Record {
         flow.srtt_ms.push(thousandths(f64::from(info.srtt_us) / 1e3));
         flow.rttvar_ms.push(thousandths(f64::from(info.rttvar_us) / 1e3));
         flow.cwnd.push(info.cwnd);
-        flow.completion_s.push(sender.done.map(|took| millionths(took.as_secs_f64())));
+        let done = sender.repeats.as_ref().map_or(sender.done, Repeats::last);
+        flow.completion_s.push(done.map(|took| millionths(took.as_secs_f64())));
+        let transfers = sender.repeats.iter().flat_map(Repeats::transfers);
+        self.transfers[sender.group].extend(transfers);
         flow.data_packets += u64::from(info.data_segs_out.saturating_sub(before.data_segs_out));
         self.outcome.data_packets += u64::from(info.data_segs_out);
     }
@@ -131,25 +165,31 @@ impl Record {
         self.outcome.probe[number] = probe;
     }
 
-    /// The warm-up ends: what the queue has counted so far is not for the outcome.
-    pub(crate) fn mark_warmup(&mut self, queue: &Queue) {
-        self.at_warmup = counts(queue);
+    /// The warm-up ends: what the queues have counted so far is not for the outcome.
+    pub(crate) fn mark_warmup(&mut self, queue: &Queue, up_queue: Option<&Queue>) {
+        self.down.at_warmup = counts(queue);
+        self.up.at_warmup = up_queue.map(counts).unwrap_or_default();
     }
 
     /// Closes the books.
-    pub(crate) fn close(self, scenario: &Scenario, queue: &Queue) -> Outcome {
+    pub(crate) fn close(
+        self,
+        scenario: &Scenario,
+        queue: &Queue,
+        up_queue: Option<&Queue>,
+    ) -> Outcome {
         let mut outcome = self.outcome;
         outcome.summarise_flows(scenario);
+        for (flow, transfers) in outcome.flow.iter_mut().zip(&self.transfers) {
+            if !transfers.is_empty() {
+                flow.completions = Completions::by_class(transfers);
+            }
+        }
         for (flow, rtts) in outcome.flow.iter_mut().zip(&self.rtts) {
             rtts.summarise(flow);
         }
-        let tc = match (&queue.config, &queue.stats) {
-            (Some(config), Some(stats)) => show::json_with_stats(config, stats),
-            _ => Map::from_iter([("kind".to_owned(), Value::from(queue.kind.clone()))]),
-        };
-        outcome.queue.tc = tc;
-        counts(queue).since(self.at_warmup).tell(&mut outcome.queue);
-        self.delays.summarise(&mut outcome.queue);
+        outcome.queue = self.down.close(queue);
+        outcome.up_queue = up_queue.map(|queue| self.up.close(queue));
         outcome.series = self.series.finish();
         outcome
     }

@@ -3,17 +3,20 @@
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::mem::MaybeUninit;
-use std::net::{Shutdown, SocketAddr};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4};
 use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::Duration;
 
 use dualq_scenario::CongestionControl;
+use dualq_units::Bytes;
+use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::LabError;
-use crate::dumbbell::RECEIVER;
 use crate::namespace::Namespace;
+use crate::network::RECEIVER;
+use crate::repeats::Repeats;
 use crate::tcp_info::TcpInfo;
 
 /// What a bulk sender writes at once.
@@ -37,14 +40,17 @@ fn cannot(what: &str, error: io::Error) -> LabError {
     LabError::system(what, error)
 }
 
-/// A TCP connection to the receiver that is being opened.
-fn connect(namespace: &Namespace, port: u16, cc: CongestionControl) -> Result<Socket, LabError> {
+/// A TCP connection to a receiver that is being opened.
+fn connect(
+    namespace: &Namespace,
+    to: SocketAddrV4,
+    cc: CongestionControl,
+) -> Result<Socket, LabError> {
     let open = || -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
         socket.set_tcp_congestion(cc.name().as_bytes())?;
-        let to = SockAddr::from(SocketAddr::from((RECEIVER, port)));
-        match socket.connect(&to) {
+        match socket.connect(&SockAddr::from(to)) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
             _ => Ok(socket),
         }
@@ -57,11 +63,12 @@ fn connect(namespace: &Namespace, port: u16, cc: CongestionControl) -> Result<So
     })
 }
 
-/// A socket in which the receiver waits for connections of flows under `cc`.
+/// A socket in which a receiver waits for connections of flows under `cc`. Each has that receive buffer, if one is given.
 pub(crate) fn listen(
-    namespace: &Namespace,
+    (namespace, address): (&Namespace, Ipv4Addr),
     port: u16,
     cc: CongestionControl,
+    buffer: Option<Bytes>,
 ) -> Result<Socket, LabError> {
     let open = || -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
@@ -70,7 +77,11 @@ pub(crate) fn listen(
             // Such a control echoes marks in a way of its own, and is asked whether ECN is on. What is accepted here inherits it.
             socket.set_tcp_congestion(cc.name().as_bytes())?;
         }
-        socket.bind(&SockAddr::from(SocketAddr::from((RECEIVER, port))))?;
+        if let Some(Bytes(bytes)) = buffer {
+            // What is accepted here inherits it. Hosts allow 64 MiB as well, if net.core.rmem_max says so.
+            setsockopt(&socket, sockopt::RcvBufForce, &(bytes as usize))?;
+        }
+        socket.bind(&SockAddr::from(SocketAddrV4::new(address, port)))?;
         socket.listen(BACKLOG)?;
         Ok(socket)
     };
@@ -101,6 +112,8 @@ pub(crate) struct BulkSender {
     left: Option<u64>,
     finite: bool,
     closed: bool,
+    /// Transfers that are made again and again, if they are.
+    pub(crate) repeats: Option<Repeats>,
     /// As it was at the end of the warm-up.
     pub(crate) at_warmup: TcpInfo,
 }
@@ -108,20 +121,45 @@ pub(crate) struct BulkSender {
 impl BulkSender {
     pub(crate) fn open(
         namespace: &Namespace,
-        port: u16,
+        to: SocketAddrV4,
         cc: CongestionControl,
         (group, size, now): (usize, Option<u64>, Duration),
     ) -> Result<Self, LabError> {
         Ok(Self {
-            socket: connect(namespace, port, cc)?,
+            socket: connect(namespace, to, cc)?,
             group,
             started: now,
             done: None,
             left: size,
             finite: size.is_some(),
             closed: false,
+            repeats: None,
             at_warmup: TcpInfo::default(),
         })
+    }
+
+    /// Will send its size again and again, now for the first time.
+    pub(crate) fn repeat(&mut self) -> Result<(), LabError> {
+        let open = |size| {
+            // The end of a transfer does not wait for an acknowledgement.
+            self.socket.set_tcp_nodelay(true)?;
+            Repeats::open(&self.socket, size)
+        };
+        let repeats = self.left.map(open).transpose();
+        let mut repeats = repeats.map_err(|error| cannot("cannot repeat transfers", error))?;
+        if let Some(repeats) = &mut repeats {
+            repeats.ask(self.started);
+        }
+        self.repeats = repeats;
+        Ok(())
+    }
+
+    /// Sends its size once more.
+    pub(crate) fn again(&mut self, now: Duration) -> Result<(), LabError> {
+        if let (Some(repeats), Some(left)) = (&mut self.repeats, &mut self.left) {
+            *left += repeats.ask(now);
+        }
+        self.write()
     }
 
     /// Writes what the send buffer takes.
@@ -129,7 +167,7 @@ impl BulkSender {
         while !self.closed {
             let most = self.left.map_or(CHUNK.len(), |left| CHUNK.len().min(left as usize));
             if most == 0 {
-                return self.stop();
+                return if self.repeats.is_some() { Ok(()) } else { self.stop() };
             }
             match self.socket.send(&CHUNK[..most]) {
                 Ok(written) => {
@@ -165,6 +203,11 @@ impl BulkSender {
                 self.done = Some(now - self.started);
             }
         }
+    }
+
+    /// Transfers that are made again and again are done when they are acknowledged; `began` is the start on the system's clock.
+    pub(crate) fn check_repeats(&mut self, began: Duration) -> Result<(), LabError> {
+        self.repeats.as_mut().map_or(Ok(()), |repeats| repeats.read(&self.socket, began))
     }
 
     pub(crate) fn info(&self) -> Result<TcpInfo, LabError> {
@@ -225,11 +268,11 @@ pub(crate) struct Probe {
 impl Probe {
     pub(crate) fn open(
         namespace: &Namespace,
-        port: u16,
+        to: SocketAddrV4,
         cc: CongestionControl,
         interval: Duration,
     ) -> Result<Self, LabError> {
-        let socket = connect(namespace, port, cc)?;
+        let socket = connect(namespace, to, cc)?;
         socket.set_tcp_nodelay(true).map_err(|error| cannot("TCP_NODELAY", error))?;
         Ok(Self {
             socket,

@@ -3,16 +3,17 @@
 //! stays whole counts once; one that the queue splits counts with each segment, as all of them wait.
 
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use dualq_qdisc::Spec;
-use dualq_scenario::{SEGMENT_HEADERS, Scenario};
+use dualq_scenario::{Direction, SEGMENT_HEADERS, Scenario};
 use dualq_units::Ecn;
 use socket2::SockFilter;
 
 use crate::LabError;
 use crate::capture::{Capture, Captured};
-use crate::dumbbell::{Dumbbell, RECEIVER};
+use crate::network::{Bottleneck, FAR, NEAR};
 
 /// About so many packets a second are looked at.
 const SAMPLES_PER_SECOND: u64 = 5000;
@@ -31,7 +32,6 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 const MOST_WAITING: usize = 100_000;
 
 // Classic BPF (include/uapi/linux/bpf_common.h), as far as it is needed.
-const LOAD_WORD: u16 = 0x20;
 const LOAD_HALF: u16 = 0x28;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const JUMP_IF_GREATER: u16 = 0x25;
@@ -66,7 +66,7 @@ pub(crate) struct Passed {
     pub(crate) ecn: Ecn,
 }
 
-/// The observer of the router's queue.
+/// The observer of a router's queue.
 #[derive(Debug)]
 pub(crate) struct Taps {
     capture: Capture<SNAP_BYTES>,
@@ -75,10 +75,16 @@ pub(crate) struct Taps {
 }
 
 impl Taps {
-    /// Looks at the packets that cross the router towards the receiver.
-    pub(crate) fn open(dumbbell: &Dumbbell, scenario: &Scenario) -> Result<Self, LabError> {
-        let sampling = Sampling::of(scenario);
-        let capture = Capture::open(dumbbell, &sampling.filter(), BUFFER_BYTES)?;
+    /// Looks at the packets that cross the router of a direction's queue that way.
+    pub(crate) fn open(
+        bottleneck: &Bottleneck,
+        scenario: &Scenario,
+        direction: Direction,
+    ) -> Result<Self, LabError> {
+        let sampling = Sampling::of(scenario, direction);
+        let towards = if direction.is_down() { FAR } else { NEAR };
+        let filter = sampling.filter(towards);
+        let capture = Capture::open(&bottleneck.namespace, &filter, BUFFER_BYTES)?;
         Ok(Self { capture, sampling, waiting: HashMap::new() })
     }
 
@@ -111,7 +117,7 @@ impl Taps {
     }
 }
 
-/// Which packets are looked at: about [`SAMPLES_PER_SECOND`] of the IPv4 packets that go to the receiver.
+/// Which packets are looked at: about [`SAMPLES_PER_SECOND`] of the IPv4 packets that go the way of the queue.
 #[derive(Clone, Copy, Debug)]
 enum Sampling {
     /// Packets and aggregates by so many bits of a hash of their identification.
@@ -122,10 +128,19 @@ enum Sampling {
 }
 
 impl Sampling {
-    fn of(scenario: &Scenario) -> Self {
-        let per_second = scenario.link.highest_rate().as_bits_per_second() / FRAME_BITS;
+    fn of(scenario: &Scenario, direction: Direction) -> Self {
+        let link = &scenario.link;
+        let (rate, qdisc) = match (direction, &link.up) {
+            (Direction::Up, Some(up)) => {
+                let rates = up.step.iter().map(|step| step.rate).chain(up.rate);
+                let highest = rates.max().unwrap_or(link.rate);
+                (highest, up.qdisc.as_ref().unwrap_or(&link.qdisc))
+            }
+            _ => (link.highest_rate(), &link.qdisc),
+        };
+        let per_second = rate.as_bits_per_second() / FRAME_BITS;
         let share = per_second / SAMPLES_PER_SECOND;
-        let splits = scenario.link.qdisc.levels().any(|spec| match spec {
+        let splits = qdisc.levels().any(|spec| match spec {
             Spec::Dualpi2(change) => change.split_gso != Some(false),
             Spec::Cake(options) => options.split_gso != Some(false),
             _ => false,
@@ -139,15 +154,16 @@ impl Sampling {
         }
     }
 
-    fn filter(self) -> Vec<SockFilter> {
+    fn filter(self, towards: Ipv4Addr) -> Vec<SockFilter> {
         let step = |code, value| SockFilter::new(code, 0, 0, value);
         let unless = |value, skip| SockFilter::new(JUMP_IF_EQUAL, 0, skip, value);
         let (take, leave) = (step(RETURN, SNAP_BYTES as u32), step(RETURN, 0));
-        let receiver = u32::from(RECEIVER);
+        // The network's 16 bits tell.
+        let towards = u32::from(towards) >> 16;
         match self {
             Self::Whole { bits } => vec![
-                step(LOAD_WORD, 16),
-                unless(receiver, 6),
+                step(LOAD_HALF, 16),
+                unless(towards, 6),
                 step(LOAD_HALF, 4),
                 step(MULTIPLY, HASH),
                 step(AND, 0xffff),
@@ -157,8 +173,8 @@ impl Sampling {
                 leave,
             ],
             Self::Split { every, payload } => vec![
-                step(LOAD_WORD, 16),
-                unless(receiver, 11),
+                step(LOAD_HALF, 16),
+                unless(towards, 11),
                 step(LOAD_HALF, 4),
                 step(MODULO, every),
                 SockFilter::new(JUMP_IF_EQUAL, 7, 0, 0),
@@ -220,7 +236,7 @@ mod tests {
         let mut bytes = [0; SNAP_BYTES];
         bytes[2..4].copy_from_slice(&(52 + segments * 1448).to_be_bytes());
         bytes[4..6].copy_from_slice(&identification.to_be_bytes());
-        bytes[16..20].copy_from_slice(&RECEIVER.octets());
+        bytes[16..20].copy_from_slice(&crate::network::RECEIVER.octets());
         bytes
     }
 
@@ -228,7 +244,7 @@ mod tests {
     fn takes(sampling: Sampling, bytes: &[u8]) -> bool {
         let (one, other) = std::os::unix::net::UnixDatagram::pair().expect("sockets are there");
         let other = socket2::Socket::from(std::os::fd::OwnedFd::from(other));
-        other.attach_filter(&sampling.filter()).expect("a filter that the kernel takes");
+        other.attach_filter(&sampling.filter(FAR)).expect("a filter that the kernel takes");
         other.set_nonblocking(true).expect("a socket");
         one.send(bytes).expect("it is sent or dropped");
         other.recv(&mut [std::mem::MaybeUninit::uninit(); SNAP_BYTES]).is_ok()

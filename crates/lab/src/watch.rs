@@ -1,4 +1,5 @@
-//! Every packet at the router, as far as its headers: for comparisons with another world, packet by packet.
+//! Every packet of flows that go down and of probes, as far as its headers, at the queue under test and back at its sender's router:
+//! for comparisons with another world, packet by packet. What goes up and UDP are left out.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use dualq_scenario::{Event, Scenario, Seen};
 
 use crate::LabError;
 use crate::capture::{Capture, Captured};
-use crate::dumbbell::{Dumbbell, RECEIVER};
+use crate::network::{NEAR, Network, RECEIVER};
 
 /// The headers of IP and TCP, with all options.
 const SNAP_BYTES: usize = 120;
@@ -36,7 +37,9 @@ struct Stream {
 
 /// The observer of all packets.
 pub(crate) struct Watch<'a> {
-    capture: Capture<SNAP_BYTES>,
+    /// At the queue, and at the senders' router, if that is another.
+    queue: Capture<SNAP_BYTES>,
+    router: Option<Capture<SNAP_BYTES>>,
     connections: Connections,
     tell: &'a mut dyn FnMut(Event),
 }
@@ -60,11 +63,13 @@ impl std::fmt::Debug for Watch<'_> {
 
 impl<'a> Watch<'a> {
     pub(crate) fn open(
-        dumbbell: &Dumbbell,
+        network: &Network,
         scenario: &Scenario,
         tell: &'a mut dyn FnMut(Event),
     ) -> Result<Self, LabError> {
-        let capture = Capture::open(dumbbell, &[], BUFFER_BYTES)?;
+        let open = |namespace| Capture::open(namespace, &[], BUFFER_BYTES);
+        let queue = open(&network.bottleneck.namespace)?;
+        let router = (!network.queue_is_at_router).then(|| open(&network.router)).transpose()?;
         let mut next = Vec::new();
         let mut number = 0;
         for group in &scenario.flow {
@@ -72,17 +77,33 @@ impl<'a> Watch<'a> {
             number += group.count;
         }
         next.extend((number..).take(scenario.probe.len()));
-        Ok(Self { capture, connections: Connections { streams: HashMap::new(), next }, tell })
+        let connections = Connections { streams: HashMap::new(), next };
+        Ok(Self { queue, router, connections, tell })
     }
 
     /// Tells what was seen since the last call; `began` is the start on the system's clock.
     pub(crate) fn read(&mut self, began: Duration) -> Result<(), LabError> {
-        let Self { capture, connections, tell } = self;
-        capture.read(&mut |Captured { at, leaves, bytes }| {
-            if let Some(event) = connections.event(at.saturating_sub(began), leaves, bytes) {
-                tell(event);
-            }
-        })
+        let Self { queue, router, connections, tell } = self;
+        let since = |at: Duration| at.saturating_sub(began);
+        let Some(router) = router else {
+            return queue.read(&mut |Captured { at, leaves, bytes }| {
+                if let Some(event) = connections.event(since(at), leaves, bytes) {
+                    tell(event);
+                }
+            });
+        };
+        let mut events = Vec::new();
+        queue.read(&mut |Captured { at, leaves, bytes }| {
+            events.extend(connections.event(since(at), leaves, bytes));
+        })?;
+        // Acknowledgements come only here, and data a second time.
+        router.read(&mut |Captured { at, leaves, bytes }| {
+            let event = connections.event(since(at), leaves, bytes);
+            events.extend(event.filter(|event| event.seen == Seen::Ack));
+        })?;
+        events.sort_by_key(|event| event.at_ns);
+        events.into_iter().for_each(&mut **tell);
+        Ok(())
     }
 }
 
@@ -97,6 +118,10 @@ impl Connections {
             return None;
         }
         let peer = if forward { source } else { target };
+        // Routers have something to say as well.
+        if peer >> 16 != u32::from(NEAR) >> 16 {
+            return None;
+        }
         let group = (peer >> 8 & 0xff) as usize;
         let seen = match (forward, leaves) {
             (true, false) => Seen::In,

@@ -193,6 +193,28 @@ impl Netlink {
         })
     }
 
+    /// Adds a `netem` that sends packets twice with a probability of `share`, in units of 1/(2³² - 1): `netem duplicate`, which the
+    /// grammar of this project has no word for. Its dice begin with `seed`.
+    ///
+    /// # Errors
+    /// As [`add_qdisc`](Self::add_qdisc).
+    pub fn add_duplication(
+        &mut self,
+        at: &Place,
+        share: u32,
+        seed: u64,
+    ) -> Result<(), NetlinkError> {
+        let mut message = Writer::after(header(at.link, at.handle, at.parent));
+        message.string(TCA_KIND, "netem");
+        kinds::write_duplication(share, seed, &mut message);
+        let answer = self.route.ask(RTM_NEWQDISC, Verb::Add.flags(), &message.finish());
+        answer.map(drop).map_err(|failure| {
+            let verb = Verb::Add.word();
+            let what = self.what(verb, "qdisc netem duplicate", at.link, at.parent);
+            refusal(failure, what, Some("netem"))
+        })
+    }
+
     /// Removes a discipline with all that is inside it; the kernel puts its own in the place.
     ///
     /// # Errors

@@ -25,6 +25,14 @@ const HEAD: usize = 24;
 /// tc's default.
 const LIMIT: u32 = 1000;
 
+/// Writes the options of one that sends packets twice at random, and does nothing else to them.
+pub(crate) fn write_duplication(share: u32, seed: u64, into: &mut Writer) {
+    let head = [0, LIMIT, 0, 0, share, 0];
+    let mut bytes = Writer::after(head.map(u32::to_ne_bytes).concat());
+    bytes.u64(PRNG_SEED, seed);
+    into.put(TCA_OPTIONS, &bytes.finish());
+}
+
 impl Wire for Options {
     type Config = Config;
 

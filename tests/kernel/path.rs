@@ -1,0 +1,322 @@
+//! More than a queue in one direction, on real Linux: the other direction, what packets pass beside the queue, UDP, and what flows do
+//! beside sending all the time.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{dualq, error, json, kernel, text};
+
+/// The outcome of a plan in the world `kernel`; the common part of all plans is given here.
+fn outcome(plan: &str) -> Option<Value> {
+    kernel()?;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    fs::write(&path, format!("duration = '10s'\nwarmup = '3s'\n{plan}")).unwrap();
+    let args = ["run", path.to_str().unwrap(), "--world", "kernel", "--json", "--no-progress"];
+    let outcome = json(&args)["runs"][0]["outcome"].clone();
+    assert_eq!(outcome["limits"], Value::Array(Vec::new()), "{plan}");
+    Some(outcome)
+}
+
+fn figure(outcome: &Value, at: &str) -> f64 {
+    outcome.pointer(at).and_then(Value::as_f64).unwrap_or_else(|| panic!("{at}: {outcome:#}"))
+}
+
+/// A line of 50 Mbit/s and 10 upwards, full in both directions.
+#[test]
+fn both_directions_are_full_at_once() {
+    let Some(outcome) = outcome(
+        "[link]\nrate = '50mbit'\nforward = '10ms'\nreverse = '20ms'\nqdisc = 'fq_codel'\n\
+         [link.up]\nrate = '10mbit'\n\
+         [[flow]]\ncc = 'cubic'\ncount = 4\n[[flow]]\ncc = 'cubic'\ncount = 4\ndirection = 'up'\n",
+    ) else {
+        return;
+    };
+    let (down, up) =
+        (figure(&outcome, "/flow/0/total_mbit"), figure(&outcome, "/flow/1/total_mbit"));
+    // Of a frame of 1514 bytes 1448 are payload, and acknowledgements take their part: one of 66 bytes for two frames.
+    let payload = 1448.0 / 1514.0;
+    let acknowledgements = |frames_mbit: f64| frames_mbit * 33.0 / 1514.0;
+    let most = [(down, 50.0 - acknowledgements(10.0)), (up, 10.0 - acknowledgements(50.0))];
+    for (goodput, rate) in most {
+        let share = goodput / (rate * payload);
+        assert!((0.95..1.02).contains(&share), "{goodput} of {rate}");
+    }
+    for queue in ["queue", "up_queue"] {
+        assert_eq!(outcome[queue]["tc"]["kind"], "fq_codel");
+        assert!(figure(&outcome, &format!("/{queue}/drops")) > 0.0, "{outcome:#}");
+        let delay = figure(&outcome, &format!("/{queue}/delay_mean_ms"));
+        assert!((0.5..10.0).contains(&delay), "{queue}: {delay}");
+    }
+}
+
+/// Acknowledgements and answers wait behind what goes up; their delay is that of the up queue.
+#[test]
+fn acknowledgements_wait_in_the_up_queue() {
+    let up = |flows: &str| {
+        outcome(&format!(
+            "[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 1000'\n\
+             [link.up]\nrate = '2mbit'\nqdisc = 'bfifo limit 50000'\n\
+             [[flow]]\ncc = 'reno'\nsize = '20kb'\n[[probe]]\nkind = 'ping'\ninterval = '20ms'\n{flows}"
+        ))
+    };
+    let (Some(idle), Some(full)) = (up(""), up("[[flow]]\ncc = 'cubic'\ndirection = 'up'\n"))
+    else {
+        return;
+    };
+    let ping = |outcome| figure(outcome, "/probe/0/p50_ms");
+    assert!((ping(&idle) - 20.0).abs() < 0.5, "{}", ping(&idle));
+    let waits = figure(&full, "/up_queue/delay_p50_ms");
+    // 50 kB take 200 ms at 2 Mbit/s.
+    assert!((80.0..201.0).contains(&waits), "{waits}");
+    assert!((ping(&full) - 20.0 - waits).abs() < 15.0, "{} {waits}", ping(&full));
+    assert!(figure(&full, "/queue/delay_max_ms") < 1.0, "{:#}", full["queue"]);
+}
+
+/// Half of what the link has arrives at once and whole; of twice as much, half, after all that the queue takes.
+#[test]
+fn udp_heeds_nothing() {
+    let at = |rate: &str, direction: &str| {
+        outcome(&format!(
+            "[link]\nrate = '100mbit'\nforward = '10ms'\nreverse = '10ms'\nqdisc = 'pfifo limit 100'\n\
+             [link.up]\nrate = '100mbit'\n\
+             [[udp]]\nrate = '{rate}'\necn = 'ect1'\ndirection = '{direction}'\n"
+        ))
+    };
+    for direction in ["down", "up"] {
+        let (Some(half), Some(double)) = (at("50mbit", direction), at("200mbit", direction)) else {
+            return;
+        };
+        let of = |outcome: &Value, name: &str| figure(outcome, &format!("/udp/0/{name}"));
+        assert_eq!((of(&half, "lost"), of(&half, "reordered")), (0.0, 0.0));
+        assert_eq!(of(&half, "line_mbit"), 50.0);
+        // The last 10 ms are on their way.
+        assert!((of(&half, "sent") - of(&half, "received") - 41.0).abs() < 3.0);
+        assert!((of(&half, "delay/max_ms") - 10.0).abs() < 0.01);
+        let sent = of(&double, "sent");
+        assert!((of(&double, "line_mbit") - 200.0).abs() < 0.1);
+        assert!((of(&double, "received") / sent - 0.5).abs() < 0.01);
+        assert!((of(&double, "lost") / sent - 0.5).abs() < 0.01);
+        // A hundred packets of 1514 bytes wait 12.1 ms.
+        assert!((of(&double, "delay/p50_ms") - 22.1).abs() < 0.2, "{double:#}");
+        let ect = if direction == "down" { "queue" } else { "up_queue" };
+        assert!(figure(&double, &format!("/{ect}/delay_ect/packets")) > 10_000.0);
+    }
+}
+
+/// Marks that a queue makes arrive, and are counted.
+#[test]
+fn udp_is_marked() {
+    let Some(outcome) = outcome(
+        "[link]\nrate = '10mbit'\nrtt = '20ms'\nqdisc = 'dualpi2'\n\
+         [[udp]]\nrate = '9mbit'\necn = 'ect1'\n[[flow]]\ncc = 'cubic'\n",
+    ) else {
+        return;
+    };
+    let marks = figure(&outcome, "/udp/0/ce_marks");
+    assert!(marks > 10.0 && marks <= figure(&outcome, "/queue/marks") * 1.01, "{outcome:#}");
+}
+
+/// Large packets vanish: what fits goes on. A router that says so, before or behind the queue and in either direction, cures it.
+#[test]
+fn a_black_hole_hangs_what_is_large_and_icmp_cures_it() {
+    let through = |element: &str, place: &str, direction: &str| {
+        let link = if direction == "up" { "[link.up]\nrate = '15mbit'\n" } else { "" };
+        outcome(&format!(
+            "[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 100'\n\
+             {link}{place} = [{{ mtu = 1300{element} }}]\n[[flow]]\ncc = 'cubic'\ndirection = '{direction}'\n\
+             [[udp]]\nrate = '0.1mbit'\npacket = 1300\ndirection = '{direction}'\n\
+             [[udp]]\nrate = '0.1mbit'\npacket = 1301\ndirection = '{direction}'\n"
+        ))
+    };
+    for (place, direction) in [("before", "down"), ("behind", "up")] {
+        let (Some(hole), Some(told)) =
+            (through(", icmp = false", place, direction), through("", place, direction))
+        else {
+            return;
+        };
+        assert_eq!(figure(&hole, "/flow/0/total_mbit"), 0.0);
+        assert!(figure(&hole, "/flow/0/timeouts") >= 1.0);
+        assert!(figure(&hole, "/probe/0/n") > 90.0);
+        assert!(figure(&told, "/flow/0/total_mbit") > 13.0);
+        assert!(figure(&told, "/flow/0/total_mbit") < 20.0 * 1248.0 / 1314.0);
+        for outcome in [hole, told] {
+            assert!(figure(&outcome, "/udp/0/received") > 50.0);
+            assert_eq!(figure(&outcome, "/udp/1/received"), 0.0);
+        }
+    }
+}
+
+/// A delay that varies reorders, unless it is told not to; either way it is within its bounds.
+#[test]
+fn jitter_reorders() {
+    let with = |more: &str| {
+        outcome(&format!(
+            "[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 100'\n\
+             behind = [{{ delay = '10ms', jitter = '5ms'{more} }}]\n\
+             [[udp]]\nrate = '1mbit'\npacket = 100\n"
+        ))
+    };
+    let (Some(free), Some(kept)) = (with(""), with(", reorder = false")) else { return };
+    // Packets are a millisecond apart: most have one before them that takes more than that longer.
+    let share = figure(&free, "/udp/0/reordered") / figure(&free, "/udp/0/received");
+    assert!((0.5..0.9).contains(&share), "{share}");
+    assert_eq!(figure(&kept, "/udp/0/reordered"), 0.0);
+    for outcome in [&free, &kept] {
+        assert_eq!(figure(outcome, "/udp/0/lost"), 0.0);
+        assert!((figure(outcome, "/udp/0/delay/max_ms") - 15.0).abs() < 0.1);
+    }
+    let mean = |outcome| figure(outcome, "/udp/0/delay/mean_ms");
+    assert!((mean(&free) - 10.0).abs() < 0.3, "{}", mean(&free));
+    assert!(mean(&kept) > 11.0, "{}", mean(&kept));
+}
+
+/// What is lost, comes twice and waits elsewhere, before and behind the queue.
+#[test]
+fn elements_do_what_they_say() {
+    let Some(outcome) = outcome(
+        "[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 100'\n\
+         before = [{ loss = '10%' }, { rate = '2mbit', qdisc = 'pfifo limit 10' }, { delay = '7ms' }]\n\
+         behind = [{ duplicate = '20%' }]\n\
+         [[udp]]\nrate = '1mbit'\npacket = 100\n[[udp]]\nrate = '3mbit'\nstart = '6s'\n",
+    ) else {
+        return;
+    };
+    let of = |name: &str| figure(&outcome, &format!("/udp/0/{name}"));
+    // From 6 s on there is another one that loses packets; before that 10 % are lost.
+    assert!(of("lost") / of("sent") > 0.09, "{outcome:#}");
+    assert!((of("duplicates") / of("received") - 0.2).abs() < 0.02, "{outcome:#}");
+    // The other queue holds ten packets of at most 1514 bytes, 6 ms each.
+    assert!((60.0..70.0).contains(&of("delay/max_ms")), "{outcome:#}");
+    assert!(figure(&outcome, "/queue/delay_max_ms") < 1.0);
+}
+
+/// What a queue marked arrives unmarked behind a router that clears the field; before it, nothing can be marked.
+#[test]
+fn marks_are_bleached() {
+    let with = |elements: &str| {
+        outcome(&format!(
+            "[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'dualpi2'\n{elements}\
+             [[flow]]\ncc = 'cubic'\necn = true\n[[udp]]\nrate = '2mbit'\necn = 'ect1'\n"
+        ))
+    };
+    let (Some(none), Some(behind), Some(before)) =
+        (with(""), with("behind = [{ bleach = true }]\n"), with("before = [{ bleach = true }]\n"))
+    else {
+        return;
+    };
+    let figures = |outcome: &Value| {
+        ["/flow/0/ce_marks", "/udp/0/ce_marks", "/queue/marks"].map(|at| figure(outcome, at))
+    };
+    let [flow, udp, queue] = figures(&none);
+    assert!(flow > 0.0 && udp > 0.0 && queue >= flow + udp - 100.0, "{none:#}");
+    let [flow, udp, queue] = figures(&behind);
+    assert!((flow, udp) == (0.0, 0.0) && queue > 0.0, "{behind:#}");
+    assert_eq!(figures(&before), [0.0; 3]);
+    assert_eq!(before["queue"]["delay_ect"], Value::Null);
+    // Aggregates stay whole, and all goes on.
+    for outcome in [behind, before] {
+        assert!(figure(&outcome, "/flow/0/total_mbit") > 16.0, "{outcome:#}");
+        assert!(figure(&outcome, "/udp/0/received") > 1000.0, "{outcome:#}");
+    }
+}
+
+/// A policer drops and delays nothing; what it lets pass is its rate, and a burst.
+#[test]
+fn a_policer_drops_what_exceeds_its_rate() {
+    let Some(outcome) = outcome(
+        "[link]\nrate = '50mbit'\nrtt = '20ms'\nqdisc = 'fq_codel'\nbehind = [{ police = '10mbit', burst = '30kb' }]\n\
+         [[udp]]\nrate = '20mbit'\npacket = 1000\n",
+    ) else {
+        return;
+    };
+    let of = |name: &str| figure(&outcome, &format!("/udp/0/{name}"));
+    assert!((of("received") / of("sent") - 0.5).abs() < 0.001, "{outcome:#}");
+    assert!(of("delay/max_ms") < 0.1, "{outcome:#}");
+}
+
+/// Flows are ECT(1) whatever their congestion control is: they have the low latency queue.
+#[test]
+fn any_flow_can_be_ect1() {
+    for direction in ["down", "up"] {
+        let Some(outcome) = outcome(&format!(
+            "[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'dualpi2'\n[link.up]\nrate = '20mbit'\n\
+             [[flow]]\ncc = 'dctcp'\necn = true\nect1 = true\ndirection = '{direction}'\n\
+             [[flow]]\ncc = 'cubic'\necn = true\ndirection = '{direction}'\n"
+        )) else {
+            return;
+        };
+        let queue = if direction == "down" { "queue" } else { "up_queue" };
+        let low = figure(&outcome, &format!("/{queue}/tc/pkts-in-l"));
+        let all = figure(&outcome, "/flow/0/data_packets");
+        assert!(low > 1000.0 && low > all, "{outcome:#}");
+        assert!(figure(&outcome, "/flow/0/ce_marks") > 100.0, "{outcome:#}");
+        let shares = [0, 1].map(|flow| figure(&outcome, &format!("/flow/{flow}/total_mbit")));
+        assert!(shares[0] > 3.0 && shares[1] > 3.0, "{shares:?}");
+    }
+}
+
+/// Transfers on one connection: each is counted, those under way too, and none is late that need not be.
+#[test]
+fn transfers_are_made_again_and_again() {
+    let Some(outcome) = outcome(
+        "[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 100'\n\
+         [[flow]]\ncc = 'cubic'\nsize = '100kb'\nevery = '200ms'\nstop = '8.1s'\n\
+         [[flow]]\ncc = 'reno'\nsize = '2mb'\nevery = '500ms'\nstart = '5s'\n",
+    ) else {
+        return;
+    };
+    let class =
+        |flow: usize, name: &str| figure(&outcome, &format!("/flow/{flow}/completions/0/{name}"));
+    assert_eq!((class(0, "transfers"), class(0, "done")), (41.0, 41.0));
+    // A window of ten segments at first, then what fits: 102,400 bytes take 43 ms, and a round trip.
+    assert!((0.06..0.07).contains(&class(0, "p50_s")), "{outcome:#}");
+    assert!(class(0, "max_s") < 0.5, "{outcome:#}");
+    // 2 MB each half second are more than the link has.
+    assert_eq!(class(1, "transfers"), 10.0);
+    assert!((3.0..6.0).contains(&class(1, "done")), "{outcome:#}");
+    assert!(class(1, "max_s") > 1.0);
+}
+
+/// A window of a small buffer limits; programs that read seldom take what has come.
+#[test]
+fn receivers_have_limits_of_their_own() {
+    let Some(outcome) = outcome(
+        "[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'fq_codel'\n\
+         [[flow]]\ncc = 'cubic'\nreceive_buffer = '16kb'\n[[flow]]\ncc = 'cubic'\nread_interval = '40ms'\n\
+         [[probe]]\nkind = 'ping'\ninterval = '10ms'\n",
+    ) else {
+        return;
+    };
+    let goodput = |flow| figure(&outcome, &format!("/flow/{flow}/total_mbit"));
+    // 32 KiB, or the part of them that Linux makes a window of, per round trip.
+    assert!((3.0..13.2).contains(&goodput(0)), "{outcome:#}");
+    assert!(goodput(1) > goodput(0) * 0.7 && goodput(0) + goodput(1) < 19.2, "{outcome:#}");
+}
+
+/// What real Linux does not do is refused in one line that says so.
+#[test]
+fn what_real_linux_cannot_do_is_refused() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    for (plan, reason) in [
+        (
+            "[link]\nbehind = [{ delay = '3s', jitter = '2.5s' }]\n",
+            "a jitter of 2.5 s is more than netem can, 2.147483647 s; the model can",
+        ),
+        (
+            "[[udp]]\nrate = '1mbit'\npacket = 43\n",
+            "udp[0].packet: on real Linux packets have 44 bytes at least, as each says its number and when it was sent",
+        ),
+    ] {
+        fs::write(&path, plan).unwrap();
+        let output = dualq(&["run", path.to_str().unwrap(), "--world", "kernel", "--no-progress"]);
+        assert!(!output.status.success() && text(&output.stdout).is_empty());
+        let line = error(&output);
+        assert!(line.trim_end().ends_with(reason), "{line}");
+    }
+}
