@@ -150,8 +150,10 @@ impl Sender {
             && !found.is_alert();
         let rtt_us = self.measure_rtt(&mut found, &times);
         self.rack.adapt_window(prior_sample, self.rate.delivered);
-        let context = self.context(now_ns);
-        self.control.on_ack_event(&mut self.window, &context);
+        if self.control.needs_ack_events() {
+            let context = self.context(now_ns);
+            self.control.on_ack_event(&mut self.window, &context);
+        }
 
         if self.recovery.probe_end.is_some() {
             self.finish_probe_if_acked(ack.ack, &found);
@@ -377,7 +379,9 @@ impl Sender {
             let head = self.board.get(self.board.first);
             found.restart_timer |= since(first) > since(head.stamp.sent_ns);
         }
-        if let Some(rtt_us) = newest {
+        if let Some(rtt_us) = newest
+            && self.control.needs_rtts()
+        {
             let context = self.context(now_ns);
             self.control.on_rtt(&mut self.window, &context, rtt_us);
         }
