@@ -11,6 +11,8 @@ pub struct Tick {
     /// 2⁶⁴ divided by that, rounded down: what is counted in jiffies is counted for each packet, and a product takes less
     /// time than a quotient.
     reciprocal: u64,
+    /// What the clock shows at the beginning.
+    start_ns: u64,
 }
 
 impl Default for Tick {
@@ -29,7 +31,20 @@ impl Tick {
     }
 
     const fn of(nanos: u64) -> Self {
-        Self { nanos, reciprocal: ((1 << u64::BITS) / nanos as u128) as u64 }
+        Self { nanos, reciprocal: ((1 << u64::BITS) / nanos as u128) as u64, start_ns: 0 }
+    }
+
+    /// The same where the clock that timestamps are taken from shows `time` at [`Instant::ZERO`]. What begins together with a
+    /// millisecond sees round trips as none does that begins somewhere in one.
+    #[must_use]
+    pub fn starting_at(self, time: Duration) -> Self {
+        Self { start_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), ..self }
+    }
+
+    /// The clock's millisecond: what timestamps tell (RFC 7323; Linux: `tcp_time_stamp_ms`).
+    #[inline]
+    pub(crate) const fn millisecond(self, now_ns: u64) -> u32 {
+        (now_ns.saturating_add(self.start_ns) / 1_000_000) as u32
     }
 
     /// `nanos` divided by the length of a jiffy, rounded down.
@@ -120,6 +135,14 @@ mod tests {
         assert_eq!(tick.jiffies_in(10_001), 2);
         assert_eq!(tick.whole_jiffies_in(9_999_999), 0);
         assert_eq!(tick.whole_jiffies_in(20_000_000), 2);
+    }
+
+    #[test]
+    fn milliseconds_are_those_of_the_clock() {
+        let tick = Tick::default();
+        assert_eq!(tick.millisecond(999_999), 0);
+        let tick = tick.starting_at(Duration::from_micros(500_112));
+        assert_eq!((tick.millisecond(887_999), tick.millisecond(888_000)), (500, 501));
     }
 
     #[test]

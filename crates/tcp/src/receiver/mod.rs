@@ -253,7 +253,7 @@ impl Receiver {
         }
         if data.end() >= self.acked {
             // Behind a gap too (Linux: `tcp_rcv_established`).
-            self.buffer.measure_echo(now_ns, data, self.stream.next);
+            self.buffer.measure_echo(self.config.tick.millisecond(now_ns), data, self.stream.next);
         }
         self.buffer.arrived(now_ns);
         let gap_before = self.stream.has_islands();
@@ -556,7 +556,7 @@ impl Receiver {
             ece: self.ecn && self.echo,
             syn: false,
             echo_ms: self.echo_ms,
-            timestamp_ms: (now_ns / 1_000_000) as u32,
+            timestamp_ms: self.config.tick.millisecond(now_ns),
         }
     }
 
@@ -604,6 +604,23 @@ mod tests {
             push: false,
             syn: false,
             cut: false,
+        }
+    }
+
+    /// Linux: `tcp_rtt_tsopt_us`, `tcp_rcv_rtt_measure_ts`. As in the world `kernel` in `wild-2-102`: of two flows that begin
+    /// 84 µs after one another, one knows the round trip before its program reads for the second time, the other does not.
+    #[test]
+    fn a_round_trip_within_a_millisecond_of_the_clock_tells_nothing() {
+        for (start_us, expected) in [(500_000, 0), (500_112, 0), (500_250, 1_000)] {
+            let tick = Tick::default().starting_at(Duration::from_micros(start_us));
+            let mut receiver = Receiver::new(ReceiverConfig { tick, ..ReceiverConfig::default() });
+            let mut answers = Vec::new();
+            let syn = Data { syn: true, payload: 0, ..data(0, 0) };
+            receiver.on_data(Instant::ZERO, &syn, &mut |ack| answers.push(ack));
+            let echo_ms = answers[0].timestamp_ms;
+            let now = Instant::from_nanos(854_000);
+            receiver.on_data(now, &data(0, echo_ms), &mut |_| ());
+            assert_eq!(receiver.buffer.rtt_us(), expected, "{start_us}");
         }
     }
 

@@ -338,7 +338,7 @@ impl Sender {
                 self.rate.delivered_ce += u64::from(found.ece);
                 self.stats.ecn_echoes += u64::from(found.ece);
                 // An echo from before the retransmission answers the original: it tells nothing of what came between.
-                let sent_ms = (segment.stamp.sent_ns / 1_000_000) as u32;
+                let sent_ms = self.config.tick.millisecond(segment.stamp.sent_ns);
                 if !segment.has(EVER_RETRANSMITTED) || found.echo_ms >= sent_ms {
                     self.rack.deliver(&segment, found.now_ns, self.rtt.min_us);
                 }
@@ -360,7 +360,7 @@ impl Sender {
         }
         if oldest.is_none() && found.acked {
             // Karn's problem is solved by timestamps, in milliseconds (RFC 7323 §4.1).
-            let now_ms = (now_ns / 1_000_000) as u32;
+            let now_ms = self.config.tick.millisecond(now_ns);
             let echo_us = u64::from(now_ms.saturating_sub(found.echo_ms)) * 1_000;
             oldest = Some(echo_us.max(1_000));
             newest = oldest;
