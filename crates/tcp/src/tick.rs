@@ -8,12 +8,17 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tick {
     nanos: u64,
+    /// 2⁶⁴ divided by that, rounded down: what is counted in jiffies is counted for each packet, and a product takes less
+    /// time than a quotient.
+    reciprocal: u64,
+    /// What the clock shows at the beginning.
+    start_ns: u64,
 }
 
 impl Default for Tick {
     /// 10 ms.
     fn default() -> Self {
-        Self { nanos: 10_000_000 }
+        Self::of(10_000_000)
     }
 }
 
@@ -22,32 +27,58 @@ impl Tick {
     #[must_use]
     pub fn new(length: Duration) -> Self {
         let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-        Self { nanos: nanos.clamp(1_000, 1_000_000_000) }
+        Self::of(nanos.clamp(1_000, 1_000_000_000))
+    }
+
+    const fn of(nanos: u64) -> Self {
+        Self { nanos, reciprocal: ((1 << u64::BITS) / nanos as u128) as u64, start_ns: 0 }
+    }
+
+    /// The same where the clock that timestamps are taken from shows `time` at [`Instant::ZERO`]. What begins together with a
+    /// millisecond sees round trips as none does that begins somewhere in one.
+    #[must_use]
+    pub fn starting_at(self, time: Duration) -> Self {
+        Self { start_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), ..self }
+    }
+
+    /// The clock's millisecond: what timestamps tell (RFC 7323; Linux: `tcp_time_stamp_ms`).
+    #[inline]
+    pub(crate) const fn millisecond(self, now_ns: u64) -> u32 {
+        (now_ns.saturating_add(self.start_ns) / 1_000_000) as u32
+    }
+
+    /// `nanos` divided by the length of a jiffy, rounded down.
+    #[inline]
+    const fn divide(self, nanos: u64) -> u64 {
+        // The reciprocal is less than one too small, so the quotient at most one.
+        let quotient = ((nanos as u128 * self.reciprocal as u128) >> u64::BITS) as u64;
+        let rest = nanos - quotient * self.nanos;
+        if rest >= self.nanos { quotient + 1 } else { quotient }
     }
 
     /// Jiffies a second (`HZ`).
     #[must_use]
     #[inline]
     pub const fn hertz(self) -> u32 {
-        (1_000_000_000 / self.nanos) as u32
+        self.divide(1_000_000_000) as u32
     }
 
     /// The jiffy that `now_ns` lies in.
     #[inline]
     pub(crate) const fn count(self, now_ns: u64) -> u32 {
-        (now_ns / self.nanos) as u32
+        self.divide(now_ns) as u32
     }
 
     /// Microseconds in jiffies, rounded up.
     #[inline]
     pub(crate) const fn jiffies_in(self, micros: u64) -> u32 {
-        (micros * 1_000).div_ceil(self.nanos) as u32
+        self.divide(micros * 1_000 + self.nanos - 1) as u32
     }
 
     /// Nanoseconds in jiffies, rounded down (Linux: `nsecs_to_jiffies`).
     #[inline]
     pub(crate) const fn whole_jiffies_in(self, nanos: u64) -> u32 {
-        (nanos / self.nanos) as u32
+        self.divide(nanos) as u32
     }
 
     /// Jiffies in microseconds.
@@ -74,7 +105,7 @@ impl Tick {
     /// bucket, and buckets widen eightfold from 64 jiffies on.
     #[inline]
     pub(crate) const fn expiry(self, now_ns: u64, jiffies: u32) -> u64 {
-        let expires = now_ns / self.nanos + jiffies as u64;
+        let expires = self.divide(now_ns) + jiffies as u64;
         let (mut shift, mut reach) = (0, 63);
         while jiffies as u64 >= reach && shift < 24 {
             shift += 3;
@@ -104,5 +135,27 @@ mod tests {
         assert_eq!(tick.jiffies_in(10_001), 2);
         assert_eq!(tick.whole_jiffies_in(9_999_999), 0);
         assert_eq!(tick.whole_jiffies_in(20_000_000), 2);
+    }
+
+    #[test]
+    fn milliseconds_are_those_of_the_clock() {
+        let tick = Tick::default();
+        assert_eq!(tick.millisecond(999_999), 0);
+        let tick = tick.starting_at(Duration::from_micros(500_112));
+        assert_eq!((tick.millisecond(887_999), tick.millisecond(888_000)), (500, 501));
+    }
+
+    #[test]
+    fn a_product_with_the_reciprocal_is_the_quotient() {
+        for length in [1_000, 1_001, 3_333_333, 4_000_000, 10_000_000, 1 << 29, 1_000_000_000] {
+            let tick = Tick::of(length);
+            for power in 0..64 {
+                let near = (1_u64 << power) / length * length;
+                for nanos in [near, near.saturating_sub(1), near + length - 1, 1 << power] {
+                    assert_eq!(tick.divide(nanos), nanos / length, "{nanos} / {length}");
+                }
+            }
+            assert_eq!(tick.divide(u64::MAX), u64::MAX / length);
+        }
     }
 }

@@ -77,6 +77,9 @@ pub(crate) fn algorithm(cc: CongestionControl) -> Result<Algorithm, Unmodelled> 
     cc.algorithm().ok_or(Unmodelled::CongestionControl(cc.name()))
 }
 
+/// What the kernel's clock shows as all begins: in the lab, where it first settles for half a second.
+const CLOCK_START: Duration = Duration::from_micros(500_112);
+
 impl Connection {
     fn new(
         scenario: &Scenario,
@@ -94,7 +97,7 @@ impl Connection {
             ect1,
             mtu: scenario.link.mtu,
             pacing: device.pacing,
-            tick: Tick::new(scenario.tick),
+            tick: Tick::new(scenario.tick).starting_at(CLOCK_START),
             seed,
             ..SenderConfig::default()
         };
@@ -108,7 +111,7 @@ impl Connection {
             },
             fixed_buffer: reads.buffer,
             answers,
-            tick: Tick::new(scenario.tick),
+            tick: Tick::new(scenario.tick).starting_at(CLOCK_START),
             ..ReceiverConfig::default()
         };
         Ok(Self {

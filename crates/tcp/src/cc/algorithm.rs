@@ -189,6 +189,17 @@ impl CongestionControl for Controller {
         dispatch!(self, control => control.ecn_style())
     }
 
+    #[inline]
+    fn needs_ack_events(&self) -> bool {
+        dispatch!(self, control => control.needs_ack_events())
+    }
+
+    #[inline]
+    fn needs_rtts(&self) -> bool {
+        dispatch!(self, control => control.needs_rtts())
+    }
+
+    #[inline]
     fn needs_pacing(&self) -> bool {
         dispatch!(self, control => control.needs_pacing())
     }

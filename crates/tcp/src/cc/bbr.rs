@@ -596,6 +596,14 @@ impl CongestionControl for Bbr {
         min_gso_segments(window)
     }
 
+    fn needs_ack_events(&self) -> bool {
+        false
+    }
+
+    fn needs_rtts(&self) -> bool {
+        false
+    }
+
     fn needs_pacing(&self) -> bool {
         true
     }

@@ -248,19 +248,28 @@ impl CongestionControl for Cubic {
 
     #[inline]
     fn on_rtt(&mut self, window: &mut Window, context: &Context, rtt_us: u64) {
+        let rtt_us = rtt_us.max(1);
+        let is_least = self.min_delay_us == 0 || self.min_delay_us > rtt_us;
+        let looks = !self.hystart.found && window.in_slow_start();
+        if !is_least && !looks {
+            return;
+        }
         // Right after a recovery the delays are not the path's.
         if let Some(start) = self.epoch_start
             && context.jiffies().wrapping_sub(start) < context.tick.hertz()
         {
             return;
         }
-        let rtt_us = rtt_us.max(1);
-        if self.min_delay_us == 0 || self.min_delay_us > rtt_us {
+        if is_least {
             self.min_delay_us = rtt_us;
         }
-        if !self.hystart.found && window.in_slow_start() {
+        if looks {
             self.look_for_slow_start_exit(window, context, rtt_us);
         }
+    }
+
+    fn needs_ack_events(&self) -> bool {
+        false
     }
 
     fn on_state(&mut self, _window: &mut Window, context: &Context, next: State) {

@@ -91,6 +91,10 @@ impl CongestionControl for Dctcp {
         window.cwnd.max(self.loss_cwnd)
     }
 
+    fn needs_rtts(&self) -> bool {
+        false
+    }
+
     fn ecn_style(&self) -> EcnStyle {
         EcnStyle::Dctcp
     }

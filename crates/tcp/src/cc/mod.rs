@@ -223,6 +223,17 @@ pub trait CongestionControl: fmt::Debug + Send {
         EcnStyle::Classic
     }
 
+    /// Whether [`on_ack_event`](Self::on_ack_event) is to be called. A control that does nothing there saves the sender the work
+    /// of telling it with each acknowledgement.
+    fn needs_ack_events(&self) -> bool {
+        true
+    }
+
+    /// The same of [`on_rtt`](Self::on_rtt).
+    fn needs_rtts(&self) -> bool {
+        true
+    }
+
     /// Whether the control insists on pacing.
     fn needs_pacing(&self) -> bool {
         false

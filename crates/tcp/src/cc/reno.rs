@@ -33,6 +33,14 @@ impl CongestionControl for Reno {
     fn increase(&mut self, window: &mut Window, context: &Context, acked: u32) {
         grow(window, context, acked);
     }
+
+    fn needs_ack_events(&self) -> bool {
+        false
+    }
+
+    fn needs_rtts(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

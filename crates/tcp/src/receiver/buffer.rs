@@ -34,6 +34,14 @@ const WINDOW_SCALE: u32 = 11;
 /// Round trips below this make the buffer grow carefully (Linux: `tcp_rcvbuf_low_rtt`).
 const SHORT_RTT_US: u64 = 1_000;
 
+/// Pieces of memory that a packet's payload lies in: the sender's program writes one stream into one piece after the other, and a
+/// packet may lie in the end of one and the beginning of the next (Linux: `skb_page_frag_refill`).
+#[inline]
+const fn pieces(data: &Data) -> u64 {
+    let last = data.end().saturating_sub(1);
+    1 + last / PIECE_BYTES - data.seq / PIECE_BYTES
+}
+
 /// Space for data that have arrived and are not yet read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
@@ -155,7 +163,7 @@ impl Buffer {
     /// A segment echoes the timestamp of an acknowledgement: the time since then, in whole milliseconds. Data that wait to
     /// be read would blur it, and short ones may have waited themselves.
     #[inline]
-    pub(super) fn measure_echo(&mut self, now_ns: u64, data: &Data, edge: u64) {
+    pub(super) fn measure_echo(&mut self, now_ms: u32, data: &Data, edge: u64) {
         if data.echo_ms == self.last_echo_ms {
             return;
         }
@@ -163,7 +171,7 @@ impl Buffer {
         if data.echo_ms == 0 || data.payload < self.segment {
             return;
         }
-        let sample_ms = ((now_ns / 1_000_000) as u32).saturating_sub(data.echo_ms);
+        let sample_ms = now_ms.saturating_sub(data.echo_ms);
         let sample_us = u64::from(sample_ms) * 1_000;
         if sample_us == 0 {
             return;
@@ -208,8 +216,8 @@ impl Buffer {
     /// The packet continued the stream, which ends at `edge` now; of the bytes behind gaps `before` there are `beyond` left.
     #[inline]
     pub(super) fn hold(&mut self, data: &Data, edge: u64, before: u64, beyond: u64) {
-        let pieces = 1 + u64::from(data.payload) / PIECE_BYTES;
         let payload = u64::from(data.payload);
+        let pieces = pieces(data);
         let waits = self.read_end < data.seq;
         let first = !waits || self.first_end == data.seq;
         let mut first_end = data.end().min(edge);
@@ -382,13 +390,30 @@ mod tests {
             buffer.hold(&data, data.end(), 0, 0);
             assert_eq!(buffer.unread_memory, memory);
         }
-        // Seventeen pieces are one packet, the next one is another.
+        // Seventeen pieces are one packet, the next one is another; the fourteenth lies in two.
         for number in 3..18 {
             let data = packet(number * 2_456, 2_456);
             buffer.hold(&data, data.end(), 0, 0);
         }
         assert_eq!(buffer.unread_memory, 18 * 2_456 + 2 * PACKET_OVERHEAD);
-        assert_eq!(buffer.first_end, 17 * 2_456);
+        assert_eq!(buffer.first_end, 16 * 2_456);
+    }
+
+    /// Linux: `skb_page_frag_refill`, `skb_try_coalesce`. So the first of them that is read has 16 segments in `wild-2-102`.
+    #[test]
+    fn a_segment_in_two_pieces_counts_twice() {
+        let full = |number: u64| packet(number * 1_448, 1_448);
+        let mut buffer = Buffer::new(Bytes(64 << 20), 1_448);
+        for number in 10..30 {
+            let data = full(number);
+            buffer.read_end = 10 * 1_448;
+            buffer.hold(&data, data.end(), 0, 0);
+        }
+        // The 23rd lies on both sides of 32 kB.
+        assert_eq!((pieces(&full(21)), pieces(&full(22)), pieces(&full(23))), (1, 2, 1));
+        assert_eq!(buffer.first_end, 26 * 1_448);
+        assert_eq!(pieces(&packet(0, 65_160)), 2);
+        assert_eq!(pieces(&packet(32_000, 65_160)), 3);
     }
 
     /// The packet that fills a gap, and what waited behind it, are read as one (`wild-2-86`).

@@ -87,6 +87,9 @@ pub struct ReceiverStats {
 pub struct Receiver {
     config: ReceiverConfig,
     mss: u32,
+    /// The shortest and longest delay of an acknowledgement in jiffies.
+    min_ack_delay: u32,
+    max_ack_delay: u32,
     stream: Reassembly,
     buffer: Buffer,
     syn_received: bool,
@@ -140,6 +143,8 @@ impl Receiver {
         };
         Self {
             mss,
+            min_ack_delay: config.tick.jiffies_in(MIN_ACK_DELAY_US),
+            max_ack_delay: config.tick.jiffies_in(MAX_ACK_DELAY_US),
             stream: Reassembly::default(),
             window: buffer.initial_window(mss),
             buffer,
@@ -262,18 +267,18 @@ impl Receiver {
         }
         if data.end() >= self.acked {
             // Behind a gap too (Linux: `tcp_rcv_established`).
-            self.buffer.measure_echo(now_ns, data, self.stream.next);
+            self.buffer.measure_echo(self.config.tick.millisecond(now_ns), data, self.stream.next);
         }
         self.buffer.arrived(now_ns);
         let gap_before = self.stream.has_islands();
         let (beyond_before, reach_before) = (self.stream.island_bytes, self.stream.reach_end());
         let beyond = data.seq > self.stream.next;
         // It is told with what is sent before other data arrive, or not at all (Linux: `tcp_data_queue`).
-        self.duplicate = if gap_before || data.seq < self.stream.next {
-            self.stream.overlap(data.seq, data.end())
-        } else {
-            None
-        };
+        if gap_before || data.seq < self.stream.next {
+            self.duplicate = self.stream.overlap(data.seq, data.end());
+        } else if self.duplicate.is_some() {
+            self.duplicate = None;
+        }
         let mut told = false;
         if beyond {
             if self.ecn {
@@ -384,27 +389,21 @@ impl Receiver {
         }
     }
 
-    /// The shortest delay of an acknowledgement in jiffies.
-    #[inline]
-    fn min_ack_delay(&self) -> u32 {
-        self.config.tick.jiffies_in(MIN_ACK_DELAY_US)
-    }
-
     /// How long an acknowledgement may wait follows from how often data come, in jiffies (Linux: `tcp_event_data_recv`).
     #[inline]
     fn adapt_delay(&mut self, now_ns: u64) {
         let now = self.config.tick.count(now_ns);
         let gap = now.wrapping_sub(self.last_arrival);
         self.last_arrival = now;
-        let shortest = self.min_ack_delay();
+        let shortest = self.min_ack_delay;
         if self.ack_delay == 0 {
             self.hurry(MAX_QUICK_ACKS);
             self.ack_delay = shortest;
         } else if gap <= shortest / 2 {
             self.ack_delay = self.ack_delay / 2 + shortest / 2;
         } else if gap < self.ack_delay {
-            let longest = self.config.tick.jiffies_in(MAX_ACK_DELAY_US);
-            self.ack_delay = (self.ack_delay / 2 + gap).min(self.own_timeout()).min(longest);
+            let delay = self.ack_delay / 2 + gap;
+            self.ack_delay = delay.min(self.own_timeout()).min(self.max_ack_delay);
         } else if gap > self.own_timeout() {
             // So long a silence was a timeout: the sender's window is small.
             self.hurry(MAX_QUICK_ACKS);
@@ -429,7 +428,7 @@ impl Receiver {
     /// The same after something unusual (Linux: `tcp_enter_quickack_mode`).
     fn answer_quickly(&mut self, most: u32) {
         self.hurry(most);
-        self.ack_delay = self.min_ack_delay();
+        self.ack_delay = self.min_ack_delay;
     }
 
     /// ECN: what to echo (RFC 3168 §6.1.3; RFC 8257 §3.2).
@@ -484,13 +483,17 @@ impl Receiver {
     fn delay(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let tick = self.config.tick;
         let mut delay = self.ack_delay;
-        let shortest = self.min_ack_delay();
+        let shortest = self.min_ack_delay;
         if delay > shortest {
-            let longest_us = if self.pushed { MAX_ACK_DELAY_US } else { UNPUSHED_ACK_DELAY_US };
+            let longest = if self.pushed {
+                self.max_ack_delay
+            } else {
+                tick.jiffies_in(UNPUSHED_ACK_DELAY_US)
+            };
             let by_rtt = self.handshake_us.map_or(u32::MAX, |us| tick.jiffies_in(us).max(shortest));
-            delay = delay.min(tick.jiffies_in(longest_us)).min(by_rtt);
+            delay = delay.min(longest).min(by_rtt);
         }
-        let delay = delay.min(tick.jiffies_in(MAX_ACK_DELAY_US));
+        let delay = delay.min(self.max_ack_delay);
         if self.ack_timer_ns != u64::MAX && self.ack_timer_ns <= tick.expiry(now_ns, delay / 4) {
             return self.send(now_ns, out);
         }
@@ -531,7 +534,7 @@ impl Receiver {
         if self.quick > 0 && edge == self.stream.next {
             self.quick -= 1;
             if self.quick == 0 {
-                self.ack_delay = self.min_ack_delay();
+                self.ack_delay = self.min_ack_delay;
             }
         }
         self.ack_now = false;
@@ -567,7 +570,7 @@ impl Receiver {
             ece: self.ecn && self.echo,
             syn: false,
             echo_ms: self.echo_ms,
-            timestamp_ms: (now_ns / 1_000_000) as u32,
+            timestamp_ms: self.config.tick.millisecond(now_ns),
         }
     }
 
@@ -615,6 +618,23 @@ mod tests {
             push: false,
             syn: false,
             cut: false,
+        }
+    }
+
+    /// Linux: `tcp_rtt_tsopt_us`, `tcp_rcv_rtt_measure_ts`. As in the world `kernel` in `wild-2-102`: of two flows that begin
+    /// 84 µs after one another, one knows the round trip before its program reads for the second time, the other does not.
+    #[test]
+    fn a_round_trip_within_a_millisecond_of_the_clock_tells_nothing() {
+        for (start_us, expected) in [(500_000, 0), (500_112, 0), (500_250, 1_000)] {
+            let tick = Tick::default().starting_at(Duration::from_micros(start_us));
+            let mut receiver = Receiver::new(ReceiverConfig { tick, ..ReceiverConfig::default() });
+            let mut answers = Vec::new();
+            let syn = Data { syn: true, payload: 0, ..data(0, 0) };
+            receiver.on_data(Instant::ZERO, &syn, &mut |ack| answers.push(ack));
+            let echo_ms = answers[0].timestamp_ms;
+            let now = Instant::from_nanos(854_000);
+            receiver.on_data(now, &data(0, echo_ms), &mut |_| ());
+            assert_eq!(receiver.buffer.rtt_us(), expected, "{start_us}");
         }
     }
 

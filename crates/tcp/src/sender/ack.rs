@@ -150,8 +150,10 @@ impl Sender {
             && !found.is_alert();
         let rtt_us = self.measure_rtt(&mut found, &times);
         self.rack.adapt_window(prior_sample, self.rate.delivered);
-        let context = self.context(now_ns);
-        self.control.on_ack_event(&mut self.window, &context);
+        if self.control.needs_ack_events() {
+            let context = self.context(now_ns);
+            self.control.on_ack_event(&mut self.window, &context);
+        }
 
         if self.recovery.probe_end.is_some() {
             self.finish_probe_if_acked(ack.ack, &found);
@@ -336,7 +338,7 @@ impl Sender {
                 self.rate.delivered_ce += u64::from(found.ece);
                 self.stats.ecn_echoes += u64::from(found.ece);
                 // An echo from before the retransmission answers the original: it tells nothing of what came between.
-                let sent_ms = (segment.stamp.sent_ns / 1_000_000) as u32;
+                let sent_ms = self.config.tick.millisecond(segment.stamp.sent_ns);
                 if !segment.has(EVER_RETRANSMITTED) || found.echo_ms >= sent_ms {
                     self.rack.deliver(&segment, found.now_ns, self.rtt.min_us);
                 }
@@ -358,7 +360,7 @@ impl Sender {
         }
         if oldest.is_none() && found.acked {
             // Karn's problem is solved by timestamps, in milliseconds (RFC 7323 §4.1).
-            let now_ms = (now_ns / 1_000_000) as u32;
+            let now_ms = self.config.tick.millisecond(now_ns);
             let echo_us = u64::from(now_ms.saturating_sub(found.echo_ms)) * 1_000;
             oldest = Some(echo_us.max(1_000));
             newest = oldest;
@@ -377,7 +379,9 @@ impl Sender {
             let head = self.board.get(self.board.first);
             found.restart_timer |= since(first) > since(head.stamp.sent_ns);
         }
-        if let Some(rtt_us) = newest {
+        if let Some(rtt_us) = newest
+            && self.control.needs_rtts()
+        {
             let context = self.context(now_ns);
             self.control.on_rtt(&mut self.window, &context, rtt_us);
         }

@@ -184,15 +184,13 @@ impl Sender {
         }
         let margin_us = if self.board.packets_out() == 1 { RTO_MIN_US } else { TIMEOUT_MARGIN_US };
         let probe_us = (self.rtt.srtt_eighth_us >> 2) + margin_us;
-        let mut jiffies = self.config.tick.jiffies_in(probe_us);
         let timeout_us = if timeout_restarts {
             self.config.tick.micros_in(self.rtt.timeout) as i64
         } else {
             self.until_timeout_us(now_ns)
         };
-        if timeout_us > 0 {
-            jiffies = jiffies.min(self.config.tick.jiffies_in(timeout_us as u64));
-        }
+        let delay_us = if timeout_us > 0 { probe_us.min(timeout_us as u64) } else { probe_us };
+        let jiffies = self.config.tick.jiffies_in(delay_us);
         self.start_paced_timer(now_ns, Kind::LossProbe, jiffies);
         true
     }

@@ -146,7 +146,7 @@ impl Sender {
             payload: 0,
             segments: 1,
             mss: self.mss as u16,
-            timestamp_ms: (now_ns / MILLISECOND_NS) as u32,
+            timestamp_ms: self.config.tick.millisecond(now_ns),
             echo_ms: self.peer_timestamp_ms,
             ecn,
             cwr: false,
@@ -179,7 +179,7 @@ impl Sender {
             payload: 0,
             segments: 1,
             mss: 0,
-            timestamp_ms: (now_ns / MILLISECOND_NS) as u32,
+            timestamp_ms: self.config.tick.millisecond(now_ns),
             echo_ms: 0,
             ecn: self.codepoint(self.marks_all()),
             // Perhaps it was asking for ECN that nobody answers (RFC 3168 §6.1.1.1; Linux: `tcp_ecn_fallback`).
@@ -272,7 +272,7 @@ impl Sender {
             payload,
             segments: segments as u16,
             mss: self.mss as u16,
-            timestamp_ms: (departure_ns / MILLISECOND_NS) as u32,
+            timestamp_ms: self.config.tick.millisecond(departure_ns),
             echo_ms: self.peer_timestamp_ms,
             ecn: self.codepoint(capable),
             cwr: new && std::mem::take(&mut self.cwr_due),
@@ -304,8 +304,9 @@ impl Sender {
         out: &mut impl FnMut(Transmission),
     ) {
         let (count, departure) = self.send_again(now_ns, number, most, RETRANSMITTED, out);
+        let departure_ms = self.config.tick.millisecond(departure);
         let recovery = &mut self.recovery;
-        recovery.first_retransmission_ms.get_or_insert((departure / MILLISECOND_NS) as u32);
+        recovery.first_retransmission_ms.get_or_insert(departure_ms);
         *recovery.undo_retransmissions.get_or_insert(0) += count;
         if matches!(recovery.state, State::Cwr | State::Recovery) {
             recovery.prr_out += count;
