@@ -119,6 +119,12 @@ pub(crate) enum Command {
     )]
     Regret(RegretArgs),
 
+    #[command(
+        hide = true,
+        about = "Draw scenarios at random, and record what real Linux does with them"
+    )]
+    Draw(DrawArgs),
+
     #[command(hide = true, about = "Take a plan back unless it is confirmed")]
     WatchOver(WatchOverArgs),
 
@@ -317,6 +323,33 @@ pub(crate) struct ReplayArgs {
 }
 
 /// A command for developers.
+#[derive(Debug, Args)]
+pub(crate) struct DrawArgs {
+    /// The classes of scenarios to draw: dumbbell, two-way, steps, hops, udp, transfers, receivers; all if none is named
+    #[arg(value_name = "CLASS")]
+    pub(crate) classes: Vec<String>,
+
+    /// How many of each class
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) count: u64,
+
+    /// The seed of the first; the others follow
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Run each so many times in the world kernel, and write down what comes of it
+    #[arg(long, value_name = "N")]
+    pub(crate) record: Option<u32>,
+
+    /// The version of Linux to record on
+    #[arg(long, value_name = "VERSION", requires = "record")]
+    pub(crate) kernel: Option<String>,
+
+    /// Show no progress
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+}
+
 #[derive(Args)]
 pub(crate) struct DiffArgs {
     /// A scenario (TOML), or a file of references (JSON lines) with --name
@@ -451,6 +484,7 @@ impl Command {
             Self::Doctor(args) => crate::doctor::run(&args),
             Self::Plan(args) => crate::plan::run(&args),
             Self::Regret(args) => crate::regret::run(&args),
+            Self::Draw(args) => crate::draw::run(&args),
             Self::Apply(args) => crate::apply::apply(&args),
             Self::Confirm(args) => crate::apply::confirm(&args),
             Self::Rollback(args) => crate::apply::rollback(&args),

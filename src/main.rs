@@ -6,6 +6,7 @@ mod check;
 mod cli;
 mod diff;
 mod doctor;
+mod draw;
 mod interrupt;
 mod kernel;
 mod live;
