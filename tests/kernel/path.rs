@@ -90,7 +90,7 @@ fn udp_heeds_nothing() {
         };
         let of = |outcome: &Value, name: &str| figure(outcome, &format!("/udp/0/{name}"));
         assert_eq!((of(&half, "lost"), of(&half, "reordered")), (0.0, 0.0));
-        assert_eq!(of(&half, "line_mbit"), 50.0);
+        assert!((of(&half, "line_mbit") - 50.0).abs() < 0.01);
         // The last 10 ms are on their way.
         assert!((of(&half, "sent") - of(&half, "received") - 41.0).abs() < 3.0);
         assert!((of(&half, "delay/max_ms") - 10.0).abs() < 0.01);
