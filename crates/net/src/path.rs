@@ -7,7 +7,7 @@ use dualq_units::Instant;
 use crate::element::Element;
 use crate::environment::{Environment, Lost};
 use crate::packet::Packet;
-use crate::queue::{Queue, Stand};
+use crate::queue::Queue;
 
 /// Elements that packets pass in order.
 ///
@@ -185,9 +185,10 @@ impl<P: Packet> Path<P> {
         let rest = !(1 << place);
         match &mut self.elements[place] {
             Element::Queue(queue) => {
-                let (packet, stand) = queue.dequeue(now, around);
-                if let Stand::Wait(until) = stand {
-                    self.set_due(place, until.as_nanos());
+                let mut again = None;
+                let packet = queue.dequeue(now, &mut again, around);
+                if let Some(again) = again {
+                    self.set_due(place, again.as_nanos());
                     self.active &= rest;
                 }
                 packet
