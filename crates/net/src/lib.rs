@@ -22,4 +22,4 @@ pub use mtu::Mtu;
 pub use packet::Packet;
 pub use path::Path;
 pub use police::Police;
-pub use queue::{Queue, Stand};
+pub use queue::Queue;

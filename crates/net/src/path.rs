@@ -7,7 +7,7 @@ use dualq_units::Instant;
 use crate::element::Element;
 use crate::environment::{Environment, Lost};
 use crate::packet::Packet;
-use crate::queue::{Queue, Stand};
+use crate::queue::Queue;
 
 /// Elements that packets pass in order.
 ///
@@ -130,41 +130,53 @@ impl<P: Packet> Path<P> {
         self.active |= 1 << place;
     }
 
+    /// Whether [`next_out`](Self::next_out) has nothing to do.
+    #[must_use]
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.active == 0 && self.beside.is_empty()
+    }
+
     /// The next packet that has passed all elements at `now`.
     #[inline]
     pub fn next_out(&mut self, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
-        // Most calls find nothing.
-        if self.active == 0 && self.beside.is_empty() {
-            return None;
-        }
-        self.work(now, around)
-    }
-
-    fn work(&mut self, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
-        while !self.beside.is_empty()
-            && let Some((place, packet)) = self.beside.pop_front()
-        {
-            let out = self.pass(place, now, packet, around);
-            if out.is_some() {
-                return out;
+        loop {
+            if !self.beside.is_empty()
+                && let Some((place, packet)) = self.beside.pop_front()
+            {
+                let out = self.pass_slowly(place, now, packet, around);
+                if out.is_some() {
+                    return out;
+                }
+                continue;
             }
-        }
-        while self.active > 0 {
+            // Most calls find nothing.
+            if self.active == 0 {
+                return None;
+            }
             // The last one first: what stands before it waits until that is done.
             let place = self.active.ilog2() as usize;
             let Some(packet) = self.take(place, now, around) else { continue };
             if place + 1 == self.elements.len() {
                 return Some(packet);
             }
-            let out = self.pass(place + 1, now, packet, around);
+            let out = self.pass_slowly(place + 1, now, packet, around);
             if out.is_some() {
                 return out;
             }
-            if !self.beside.is_empty() {
-                return self.work(now, around);
-            }
         }
-        None
+    }
+
+    /// The same as [`pass`](Self::pass), out of the way of what most paths do: packets that leave the last element.
+    #[inline(never)]
+    fn pass_slowly(
+        &mut self,
+        place: usize,
+        now: Instant,
+        packet: P,
+        around: &mut impl Environment<P>,
+    ) -> Option<P> {
+        self.pass(place, now, packet, around)
     }
 
     /// The next packet of the element at `place`.
@@ -173,9 +185,10 @@ impl<P: Packet> Path<P> {
         let rest = !(1 << place);
         match &mut self.elements[place] {
             Element::Queue(queue) => {
-                let (packet, stand) = queue.dequeue(now, around);
-                if let Stand::Wait(until) = stand {
-                    self.set_due(place, until.as_nanos());
+                let mut again = None;
+                let packet = queue.dequeue(now, &mut again, around);
+                if let Some(again) = again {
+                    self.set_due(place, again.as_nanos());
                     self.active &= rest;
                 }
                 packet

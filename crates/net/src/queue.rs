@@ -16,15 +16,6 @@ pub struct Queue<P> {
     observed: Option<usize>,
 }
 
-/// How a queue stands after it was asked for a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stand {
-    /// It may have another one at once.
-    More,
-    /// It is to be asked again then; [`Instant::NEVER`] if it is empty.
-    Wait(Instant),
-}
-
 impl<P: Packet> Queue<P> {
     /// A queue at a link of `rate`, with tc's default burst.
     #[must_use]
@@ -67,32 +58,37 @@ impl<P: Packet> Queue<P> {
         });
     }
 
-    /// The next packet that the link sends at `now`, if its tokens allow one, and how it stands then.
+    /// The next packet that the link sends at `now`, if its tokens allow one. When it is to be asked again goes to `again`; if that
+    /// does not change, at once.
     #[inline]
     pub(crate) fn dequeue(
         &mut self,
         now: Instant,
+        again: &mut Option<Instant>,
         around: &mut impl Environment<P>,
-    ) -> (Option<P>, Stand) {
+    ) -> Option<P> {
         let now_ns = now.as_nanos();
         let ready_ns = self.shaper.ready_ns(now_ns);
         if ready_ns > now_ns {
-            return (None, Stand::Wait(Instant::from_nanos(ready_ns)));
+            *again = Some(Instant::from_nanos(ready_ns));
+            return None;
         }
         self.update(now);
         let departure: Option<Departure<P>> = self.discipline.dequeue(now, &mut |dropped| {
             around.lost(dropped.packet, Lost::Queue(dropped.reason));
         });
         let Some(departure) = departure else {
-            return (None, Stand::Wait(self.discipline.next_ready(now)));
+            *again = Some(self.discipline.next_ready(now));
+            return None;
         };
         self.shaper.charge(departure.packet.length());
         if let Some(number) = self.observed {
             around.departed(number, now, &departure);
         }
-        let stand =
-            if self.discipline.is_empty() { Stand::Wait(Instant::NEVER) } else { Stand::More };
-        (Some(departure.packet), stand)
+        if self.discipline.is_empty() {
+            *again = Some(Instant::NEVER);
+        }
+        Some(departure.packet)
     }
 
     /// A packet that will probably leave soon.

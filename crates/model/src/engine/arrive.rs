@@ -12,9 +12,15 @@ use crate::packet::{Body, Datagram, Echo, Packet, SmallAck};
 use crate::program::Program;
 
 impl Simulation<'_> {
-    /// Hands over what comes out of a path now.
+    /// Hands over what comes out of a path now: most often nothing.
     #[inline]
     pub(super) fn take_arrivals(&mut self, direction: Direction) {
+        if !self.network.path(direction).is_quiet() {
+            self.hand_over(direction);
+        }
+    }
+
+    fn hand_over(&mut self, direction: Direction) {
         let now = self.now();
         while let Some(packet) = self.network.path(direction).next_out(now, &mut self.around) {
             match direction {
