@@ -164,7 +164,8 @@ fn jitter_reorders() {
     assert!((0.5..0.9).contains(&share), "{share}");
     assert_eq!(figure(&kept, "/udp/0/reordered"), 0.0);
     for outcome in [&free, &kept] {
-        assert_eq!(figure(outcome, "/udp/0/lost"), 0.0);
+        // Nothing but what was overtaken at the very end.
+        assert!(figure(outcome, "/udp/0/lost") <= 10.0);
         assert!((figure(outcome, "/udp/0/delay/max_ms") - 15.0).abs() < 0.1);
     }
     let mean = |outcome| figure(outcome, "/udp/0/delay/mean_ms");
@@ -175,21 +176,27 @@ fn jitter_reorders() {
 /// What is lost, comes twice and waits elsewhere, before and behind the queue.
 #[test]
 fn elements_do_what_they_say() {
-    let Some(outcome) = outcome(
-        "[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 100'\n\
-         before = [{ loss = '10%' }, { rate = '2mbit', qdisc = 'pfifo limit 10' }, { delay = '7ms' }]\n\
-         behind = [{ duplicate = '20%' }]\n\
-         [[udp]]\nrate = '1mbit'\npacket = 100\n[[udp]]\nrate = '3mbit'\nstart = '6s'\n",
-    ) else {
+    let with = |elements: &str, udp: &str| {
+        outcome(&format!(
+            "[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 100'\n{elements}\n[[udp]]\n{udp}\n"
+        ))
+    };
+    let lossy = "before = [{ loss = '10%' }]\nbehind = [{ duplicate = '20%' }]";
+    let queue = "before = [{ rate = '2mbit', qdisc = 'pfifo limit 10' }, { delay = '7ms' }]";
+    let (Some(lossy), Some(queued)) =
+        (with(lossy, "rate = '1mbit'\npacket = 100"), with(queue, "rate = '3mbit'"))
+    else {
         return;
     };
-    let of = |name: &str| figure(&outcome, &format!("/udp/0/{name}"));
-    // From 6 s on there is another one that loses packets; before that 10 % are lost.
-    assert!(of("lost") / of("sent") > 0.09, "{outcome:#}");
-    assert!((of("duplicates") / of("received") - 0.2).abs() < 0.02, "{outcome:#}");
-    // The other queue holds ten packets of at most 1514 bytes, 6 ms each.
-    assert!((60.0..70.0).contains(&of("delay/max_ms")), "{outcome:#}");
-    assert!(figure(&outcome, "/queue/delay_max_ms") < 1.0);
+    let of = |outcome: &Value, name: &str| figure(outcome, &format!("/udp/0/{name}"));
+    // Of 7675 packets, and of those left: three standard deviations.
+    let share = |one: &str, other: &str| of(&lossy, one) / of(&lossy, other);
+    assert!((share("lost", "sent") - 0.1).abs() < 0.011, "{lossy:#}");
+    assert!((share("duplicates", "received") - 0.2).abs() < 0.015, "{lossy:#}");
+    // The other queue holds ten packets, 6.06 ms each.
+    assert!((of(&queued, "received") / of(&queued, "sent") - 0.667).abs() < 0.01, "{queued:#}");
+    assert!((60.0..70.0).contains(&of(&queued, "delay/p50_ms")), "{queued:#}");
+    assert!(figure(&queued, "/queue/delay_max_ms") < 1.0);
 }
 
 /// What a queue marked arrives unmarked behind a router that clears the field; before it, nothing can be marked.
@@ -210,7 +217,7 @@ fn marks_are_bleached() {
         ["/flow/0/ce_marks", "/udp/0/ce_marks", "/queue/marks"].map(|at| figure(outcome, at))
     };
     let [flow, udp, queue] = figures(&none);
-    assert!(flow > 0.0 && udp > 0.0 && queue >= flow + udp - 100.0, "{none:#}");
+    assert!(flow > 0.0 && udp > 0.0 && queue >= flow + udp - 10.0, "{none:#}");
     let [flow, udp, queue] = figures(&behind);
     assert!((flow, udp) == (0.0, 0.0) && queue > 0.0, "{behind:#}");
     assert_eq!(figures(&before), [0.0; 3]);
@@ -232,7 +239,7 @@ fn a_policer_drops_what_exceeds_its_rate() {
         return;
     };
     let of = |name: &str| figure(&outcome, &format!("/udp/0/{name}"));
-    assert!((of("received") / of("sent") - 0.5).abs() < 0.001, "{outcome:#}");
+    assert!((of("received") / of("sent") - 0.5).abs() < 0.002, "{outcome:#}");
     assert!(of("delay/max_ms") < 0.1, "{outcome:#}");
 }
 
@@ -260,23 +267,27 @@ fn any_flow_can_be_ect1() {
 /// Transfers on one connection: each is counted, those under way too, and none is late that need not be.
 #[test]
 fn transfers_are_made_again_and_again() {
-    let Some(outcome) = outcome(
-        "[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 100'\n\
-         [[flow]]\ncc = 'cubic'\nsize = '100kb'\nevery = '200ms'\nstop = '8.1s'\n\
-         [[flow]]\ncc = 'reno'\nsize = '2mb'\nevery = '500ms'\nstart = '5s'\n",
+    let with = |flow: &str| {
+        outcome(&format!(
+            "[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 100'\n[[flow]]\n{flow}\n"
+        ))
+    };
+    let (Some(few), Some(many)) = (
+        with("cc = 'cubic'\nsize = '100kb'\nevery = '200ms'\nstop = '8.1s'"),
+        with("cc = 'reno'\nsize = '2mb'\nevery = '500ms'\nstart = '5s'"),
     ) else {
         return;
     };
     let class =
-        |flow: usize, name: &str| figure(&outcome, &format!("/flow/{flow}/completions/0/{name}"));
-    assert_eq!((class(0, "transfers"), class(0, "done")), (41.0, 41.0));
-    // A window of ten segments at first, then what fits: 102,400 bytes take 43 ms, and a round trip.
-    assert!((0.06..0.07).contains(&class(0, "p50_s")), "{outcome:#}");
-    assert!(class(0, "max_s") < 0.5, "{outcome:#}");
-    // 2 MB each half second are more than the link has.
-    assert_eq!(class(1, "transfers"), 10.0);
-    assert!((3.0..6.0).contains(&class(1, "done")), "{outcome:#}");
-    assert!(class(1, "max_s") > 1.0);
+        |outcome: &Value, name: &str| figure(outcome, &format!("/flow/0/completions/0/{name}"));
+    assert_eq!((class(&few, "transfers"), class(&few, "done")), (41.0, 41.0));
+    // 102,400 bytes take 43 ms, and a round trip; the first has a handshake and a slow start.
+    assert!((0.06..0.065).contains(&class(&few, "p50_s")), "{few:#}");
+    assert!((0.08..0.15).contains(&class(&few, "max_s")), "{few:#}");
+    // 2 MB each half second are more than the link has: 0.9 s each.
+    assert_eq!(class(&many, "transfers"), 10.0);
+    assert!((4.0..6.0).contains(&class(&many, "done")), "{many:#}");
+    assert!((1.5..3.5).contains(&class(&many, "max_s")), "{many:#}");
 }
 
 /// A window of a small buffer limits; programs that read seldom take what has come.

@@ -452,7 +452,8 @@ impl<'a> Experiment<'a> {
 
     fn again(&mut self, number: usize, now: Duration) -> Result<(), LabError> {
         let flows = &self.scenario.flow[self.senders[number].group];
-        if flows.stop.is_some_and(|stop| now >= stop) {
+        let end = self.scenario.duration;
+        if now >= flows.stop.map_or(end, |stop| stop.min(end)) {
             return Ok(());
         }
         if let Some(every) = flows.every {

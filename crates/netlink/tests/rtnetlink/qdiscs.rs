@@ -219,6 +219,23 @@ fn a_kind_that_dualq_does_not_know_has_its_common_counters() {
     });
 }
 
+/// What dualq's own type cannot say is not taken for something else.
+#[test]
+fn a_netem_that_duplicates_is_no_other() {
+    in_namespace(|mut netlink| {
+        let link = device(&mut netlink);
+        if !has(&mut netlink, &link, "netem") {
+            return;
+        }
+        let place = Place::root(link.index);
+        netlink.add_duplication(&place, u32::MAX / 2, 7).unwrap();
+        let queue = root(&mut netlink, &link);
+        assert_eq!((queue.kind.as_str(), queue.config), ("netem", None));
+        let again = netlink.add_duplication(&place, 1, 7).unwrap_err().to_string();
+        assert!(again.starts_with("cannot add qdisc netem duplicate at the root of d0"), "{again}");
+    });
+}
+
 #[test]
 fn leaves_are_listed_and_nested() {
     in_namespace(|mut netlink| {
