@@ -18,6 +18,7 @@ const ETHERNET: u32 = dualq_tcp::ETHERNET_BYTES;
 pub struct UdpRecord {
     warmup: Instant,
     packet: u32,
+    interval: Duration,
     streams: Vec<Stream>,
     counted: UdpOutcome,
     delays: Sojourns,
@@ -27,6 +28,8 @@ pub struct UdpRecord {
 #[derive(Clone, Debug, Default)]
 struct Stream {
     sent: u64,
+    /// When the last one was sent.
+    last: Instant,
     /// The first packet that was sent after the warm-up; none so far without.
     first: Option<u64>,
     /// The packets that have arrived, a bit for each.
@@ -49,6 +52,7 @@ impl UdpRecord {
         Self {
             warmup: Instant::ZERO + setup.warmup,
             packet: group.packet,
+            interval: group.interval,
             streams: vec![Stream::default(); group.count as usize],
             counted: UdpOutcome::default(),
             delays: Sojourns::default(),
@@ -64,6 +68,7 @@ impl UdpRecord {
             stream.first.get_or_insert(number);
         }
         stream.sent += 1;
+        stream.last = now;
         number
     }
 
@@ -98,20 +103,25 @@ impl UdpRecord {
         self.counted.ce_marks += u64::from(ce);
     }
 
-    /// What came of it in the time from the warm-up on. Packets that were sent after the last that arrived may still be on their way:
-    /// they are sent, and neither received nor lost.
+    /// What came of it in the time from the warm-up on. Packets that were sent after the last of their stream that arrived may still be on
+    /// their way, if that was no longer before the end than any packet took: they are sent, and neither received nor lost.
     #[must_use]
     pub fn finish(self, window: Duration) -> UdpOutcome {
         let mut outcome = self.counted;
         let mut jitter_ns = 0.0;
+        let longest = Duration::from_nanos(self.delays.longest_ns);
+        let (end, interval) = (self.warmup + window, self.interval.as_nanos().max(1));
         for stream in &self.streams {
             let Some(first) = stream.first else { continue };
             outcome.sent += stream.sent - first;
-            let reached = if stream.reached > first { stream.reached } else { stream.sent };
-            outcome.lost += reached - first;
+            // What of the last packets was sent so late that it may be on its way.
+            let late = (stream.last + longest - end).as_nanos().div_ceil(interval);
+            let late = u64::try_from(late).unwrap_or(u64::MAX);
+            let reached = stream.reached.max(stream.sent.saturating_sub(late));
+            outcome.lost += reached.saturating_sub(first);
             jitter_ns += stream.jitter_ns;
         }
-        outcome.lost -= outcome.received;
+        outcome.lost = outcome.lost.saturating_sub(outcome.received);
         let rate = |packets: u64, bytes: u32| {
             let Bytes(bytes) = Bytes(packets * u64::from(bytes));
             thousandths(megabits(bytes, window))
@@ -130,7 +140,8 @@ mod tests {
     use crate::traffic::UdpGroup;
 
     fn record() -> UdpRecord {
-        let udp = vec![UdpGroup { count: 2, ..UdpGroup::default() }];
+        let interval = Duration::from_millis(1);
+        let udp = vec![UdpGroup { count: 2, interval, ..UdpGroup::default() }];
         UdpRecord::new(&Setup { udp, warmup: Duration::from_millis(10), ..Setup::default() }, 0)
     }
 
@@ -144,15 +155,17 @@ mod tests {
         for millis in 8..16 {
             record.sent(0, at(millis));
         }
-        // Sent at 8 and 9 ms: before the warm-up's end. Of 10 to 15 ms, one is lost, one comes twice, two change places, and the last is
-        // on its way.
+        // Sent at 8 and 9 ms: before the warm-up's end. Of 10 to 15 ms, one comes twice, two change places, and the last two are on their
+        // way when all ends at 28 ms: none took longer than 14 ms.
         for (number, millis) in [(0, 20), (2, 22), (3, 23), (3, 24), (5, 25), (4, 26)] {
             record.arrived(0, number, at(8 + number), at(millis), number == 4);
         }
         record.arrived(0, 99, at(1), at(30), true);
         record.arrived(7, 0, at(1), at(30), true);
-        let outcome = record.finish(Duration::from_secs(1));
+        let outcome = record.clone().finish(Duration::from_millis(18));
         assert_eq!((outcome.sent, outcome.received, outcome.lost), (6, 4, 0));
+        // A second later they are lost.
+        assert_eq!(record.finish(Duration::from_secs(1)).lost, 2);
         assert_eq!((outcome.duplicates, outcome.reordered, outcome.ce_marks), (1, 1, 1));
         let delay = outcome.delay.expect("some arrived");
         assert_eq!((delay.packets, delay.max_ms.to_string()), (4, "14".to_owned()));
@@ -165,11 +178,14 @@ mod tests {
             record.sent(1, at(millis));
         }
         record.arrived(1, 6, at(16), at(26), false);
-        assert_eq!(record.clone().finish(Duration::from_secs(1)).lost, 6);
+        // Those that were sent 10 ms before the end may still come.
+        assert_eq!(record.clone().finish(Duration::from_millis(17)).lost, 6);
+        assert_eq!(record.clone().finish(Duration::from_millis(18)).lost, 7);
+        assert_eq!(record.clone().finish(Duration::from_secs(1)).lost, 9);
         // Of a stream of which nothing arrived, all is lost.
         record.sent(0, at(12));
         let outcome = record.finish(Duration::from_secs(1));
-        assert_eq!((outcome.sent, outcome.received, outcome.lost), (11, 1, 7));
+        assert_eq!((outcome.sent, outcome.received, outcome.lost), (11, 1, 10));
     }
 
     #[test]
