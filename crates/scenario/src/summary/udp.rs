@@ -115,7 +115,8 @@ impl UdpRecord {
             let Some(first) = stream.first else { continue };
             outcome.sent += stream.sent - first;
             // What of the last packets was sent so late that it may be on its way.
-            let late = (stream.last + longest - end).as_nanos().div_ceil(interval);
+            let expected = stream.last + longest;
+            let late = if expected < end { 0 } else { (expected - end).as_nanos() / interval + 1 };
             let late = u64::try_from(late).unwrap_or(u64::MAX);
             let reached = stream.reached.max(stream.sent.saturating_sub(late));
             outcome.lost += reached.saturating_sub(first);
