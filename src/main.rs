@@ -19,6 +19,7 @@ mod regret;
 mod replay;
 mod report;
 mod run;
+mod watched;
 mod world;
 
 use std::process::ExitCode;
