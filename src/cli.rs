@@ -151,7 +151,10 @@ Examples:
     dualq run scenarios/narrow-vps.toml --world model,kernel
 
   For a spreadsheet:
-    dualq run scenarios/coexistence.toml --csv > coexistence.csv";
+    dualq run scenarios/coexistence.toml --csv > coexistence.csv
+
+  What happened to each packet:
+    dualq run --qdisc dualpi2 --cc dctcp --duration 5s --events events.csv";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -215,6 +218,10 @@ pub(crate) struct RunArgs {
     /// Which of the kernels that were built, by its version [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) kernel: Option<String>,
+
+    /// Write what happens to each packet of a single run to FILE, as CSV; `-` for standard output, the table then goes to standard error
+    #[arg(long, value_name = "FILE")]
+    pub(crate) events: Option<PathBuf>,
 
     /// Print one JSON document instead of a table
     #[arg(long, conflicts_with = "csv")]

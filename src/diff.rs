@@ -31,8 +31,13 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
                 Failure::Run(format!("{}: {}", folder.display(), plain(&error)))
             })?;
         }
-        // A ping has no place in a stream of bytes.
-        seen.retain(|event| !is_ping(&scenario, event.flow));
+        // A ping has no place in a stream of bytes, and only the model tells what becomes of packets elsewhere.
+        let both_tell = |event: &Event| match event.seen {
+            Seen::In | Seen::Out => event.direction.is_down(),
+            Seen::Ack => true,
+            Seen::Drop | Seen::Sent | Seen::Arrive => false,
+        };
+        seen.retain(|event| both_tell(event) && !is_ping(&scenario, event.flow));
         both.push(seen);
     }
     print(&mut io::stdout(), &compare(args, &both[0], &both[1]))
@@ -124,11 +129,7 @@ fn compare<'a>(args: &DiffArgs, model: &'a [Event], kernel: &'a [Event]) -> Stri
         let middle = wanted.partition_point(|event| event.at_ns + slack_ns < at_ns);
         let shown = &wanted[middle.saturating_sub(args.context)..];
         for event in shown.iter().take(2 * args.context) {
-            let seen = match event.seen {
-                Seen::In => "in",
-                Seen::Out => "out",
-                Seen::Ack => "ack",
-            };
+            let seen = event.seen.name();
             let Event { at_ns, flow, seq, bytes, ecn, sacks, .. } = event;
             let at_ms = *at_ns as f64 / 1e6;
             let _ = writeln!(

@@ -20,6 +20,7 @@ mod regret;
 mod replay;
 mod report;
 mod run;
+mod watched;
 mod world;
 
 use std::process::ExitCode;

@@ -15,6 +15,7 @@ use dualq_worlds::{Results, Seeds, World};
 use crate::cli::{Failure, RunArgs, note, note_units};
 use crate::output::{self, plain, print, print_as_it_is};
 use crate::progress::Steps;
+use crate::watched::{self, Watched};
 use crate::world;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -41,12 +42,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         );
         return Err(Failure::Usage(message));
     }
+    watched::check(args, all)?;
     let durations = variants.iter().map(|variant| variant.scenario.duration);
     let total = durations.fold(Duration::ZERO, Duration::saturating_add);
     let total = total.saturating_mul(u32::try_from(each).unwrap_or(u32::MAX));
     let steps = Steps::of_time(total, !args.no_progress);
-    let results = Results::play(&plan, &worlds, seeds, &|more| steps.watch(more));
+    let watched = Watched::open(args, worlds[0])?;
+    let playing = watched.as_ref().map_or(worlds.clone(), |watched| vec![watched]);
+    let results = Results::play(&plan, &playing, seeds, &|more| steps.watch(more));
     steps.clear();
+    if let Some(watched) = watched {
+        watched.finish(args, results.is_ok())?;
+    }
     let mut results = results?;
     if !args.json && !args.csv && results.name == UNNAMED {
         results.name = own_words(env::args_os().skip(1));
@@ -58,8 +65,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     } else if args.csv {
         print(&mut stdout, &csv::write(&report))
     } else {
-        let style = Style { width: output::width(), colour: output::colours() };
-        print_as_it_is(&mut stdout, &text::write(&report, &style))
+        let elsewhere = watched::takes_stdout(args);
+        let style = Style { width: output::width(), colour: output::colours() && !elsewhere };
+        let table = text::write(&report, &style);
+        if elsewhere {
+            print_as_it_is(&mut io::stderr(), &table)
+        } else {
+            print_as_it_is(&mut stdout, &table)
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use dualq_scenario::{Event, Scenario, Seen};
+use dualq_scenario::{Direction, Event, Kind, Scenario, Seen};
 
 use crate::LabError;
 use crate::capture::{Capture, Captured};
@@ -20,6 +20,8 @@ const PADDING: u8 = 1;
 const WINDOW_SCALE: u8 = 3;
 const SACK: u8 = 5;
 const SACK_BLOCK: usize = 8;
+/// The header of an ICMP echo, in bytes.
+const ECHO_HEADER: usize = 8;
 const SYN: u8 = 0x02;
 const ECE: u8 = 0x40;
 
@@ -129,12 +131,30 @@ impl Connections {
             (false, _) => Seen::Ack,
         };
         let at_ns = at.as_nanos() as u64;
-        let mut event =
-            Event { at_ns, seen, flow: 0, seq: 0, bytes: 0, ecn: bytes[1] & 3, sacks: 0 };
+        let (direction, kind) = match (forward, bytes[9]) {
+            (true, TCP) => (Direction::Down, Kind::Data),
+            (false, TCP) => (Direction::Up, Kind::Ack),
+            (true, _) => (Direction::Down, Kind::Echo),
+            (false, _) => (Direction::Up, Kind::Echo),
+        };
+        let mut event = Event {
+            at_ns,
+            seen,
+            flow: 0,
+            direction,
+            kind,
+            seq: 0,
+            bytes: 0,
+            ecn: bytes[1] & 3,
+            sacks: 0,
+            waited_ns: None,
+            reason: None,
+        };
         let ip_bytes = usize::from(bytes[0] & 0xf) * 4;
         if bytes[9] != TCP {
             event.flow = *self.next.get(group)?;
-            event.bytes = u64::from(u16_at(2)?);
+            let length = u64::from(u16_at(2)?);
+            event.bytes = length.saturating_sub((ip_bytes + ECHO_HEADER) as u64);
             return Some(event);
         }
         let tcp = ip_bytes;

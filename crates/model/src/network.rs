@@ -5,7 +5,9 @@ use std::time::Duration;
 use dualq_net::{
     Chance, Delay, Element, Environment, Jitter, Lost, Mtu, Path, Police, Queue as Link,
 };
-use dualq_qdisc::{Departure, Device, Discipline, Packet as _, QdiscLine, Random, SplitMix64};
+use dualq_qdisc::{
+    Departure, Device, Discipline, Dropped, Packet as _, QdiscLine, Random, SplitMix64,
+};
 use dualq_scenario::{Direction, Element as Part, Event, Loss, Scenario, Seen};
 use dualq_units::Instant;
 
@@ -213,20 +215,55 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
+    /// A packet is seen.
     #[inline]
-    fn tell(&mut self, now: Instant, seen: Seen, packet: &Packet) {
+    pub(crate) fn tell(
+        &mut self,
+        now: Instant,
+        (seen, direction): (Seen, Direction),
+        packet: &Packet,
+    ) {
+        self.tell_with(now, (seen, direction), packet, |event| event);
+    }
+
+    /// A packet sets out from its host.
+    #[inline]
+    pub(crate) fn sets_out(&mut self, now: Instant, direction: Direction, packet: &Packet) {
+        if direction == Direction::Up {
+            self.tell(now, (Seen::Sent, direction), packet);
+        }
+    }
+
+    #[inline]
+    fn tell_with(
+        &mut self,
+        now: Instant,
+        (seen, direction): (Seen, Direction),
+        packet: &Packet,
+        with: impl FnOnce(Event) -> Event,
+    ) {
         if let Some(watch) = &mut self.watch {
-            watch(Event {
+            watch(with(Event {
                 at_ns: now.as_nanos(),
                 seen,
                 flow: packet.connection,
+                direction,
+                kind: packet.body.kind(),
                 seq: packet.body.seq(),
-                bytes: packet.body.payload().into(),
+                bytes: packet.body.carried().into(),
                 ecn: packet.ecn().bits(),
                 sacks: 0,
-            });
+                waited_ns: None,
+                reason: None,
+            }));
         }
     }
+}
+
+/// The direction of an observed queue.
+#[inline]
+const fn direction(queue: usize) -> Direction {
+    if queue == Queue::Tested as usize { Direction::Down } else { Direction::Up }
 }
 
 impl Environment<Packet> for Surroundings<'_> {
@@ -248,16 +285,20 @@ impl Environment<Packet> for Surroundings<'_> {
 
     #[inline]
     fn arrived(&mut self, queue: usize, now: Instant, packet: &Packet) {
-        if queue == Queue::Tested as usize {
-            self.tell(now, Seen::In, packet);
-        }
+        self.tell(now, (Seen::In, direction(queue)), packet);
     }
 
     #[inline]
     fn departed(&mut self, queue: usize, now: Instant, departure: &Departure<Packet>) {
-        if queue == Queue::Tested as usize {
-            self.tell(now, Seen::Out, &departure.packet);
-        }
+        let waited_ns = u64::try_from(departure.sojourn.as_nanos()).ok();
+        let with = |event| Event { waited_ns, ..event };
+        self.tell_with(now, (Seen::Out, direction(queue)), &departure.packet, with);
         self.record.departed(queue, now.as_nanos(), departure);
+    }
+
+    #[inline]
+    fn dropped(&mut self, queue: usize, now: Instant, dropped: &Dropped<Packet>) {
+        let with = |event| Event { reason: Some(dropped.reason), ..event };
+        self.tell_with(now, (Seen::Drop, direction(queue)), &dropped.packet, with);
     }
 }

@@ -1,6 +1,7 @@
 //! What travels through the network.
 
 use dualq_qdisc::FlowPacket;
+use dualq_scenario::Kind;
 use dualq_tcp::{Ack, Data, ETHERNET_BYTES, HEADER_BYTES, PACKET_OVERHEAD, SYN_BYTES, SackBlock};
 use dualq_units::{Ecn, Instant};
 
@@ -55,6 +56,9 @@ pub(crate) struct Echo {
 
 /// What `ping` sends by default: an IP packet of so many bytes.
 const PING_BYTES: u32 = 84;
+/// The header of IP, and that of UDP, which is as long as that of ICMP.
+pub(crate) const IP_BYTES: u32 = 20;
+pub(crate) const UDP_BYTES: u32 = 8;
 /// An ICMP error: its own headers, and the header and first eight bytes of what it is about (RFC 792).
 const ICMP_ERROR_BYTES: u32 = 20 + 8 + 20 + 8;
 
@@ -147,7 +151,7 @@ impl Body {
         }
     }
 
-    /// Payload bytes, as those count who look at packets. Where there is no TCP, they are what is longer than its headers.
+    /// Payload bytes, for the memory that a packet takes. Where there is no TCP, they are what is longer than its headers.
     #[inline]
     pub(crate) const fn payload(&self) -> u32 {
         match self {
@@ -157,6 +161,29 @@ impl Body {
             Self::Echo(_) => PING_BYTES - HEADER_BYTES,
             Self::Datagram(datagram) => datagram.ip_bytes.saturating_sub(HEADER_BYTES),
             Self::TooLong(_) => ICMP_ERROR_BYTES - HEADER_BYTES,
+        }
+    }
+
+    /// Payload bytes, behind the headers that it has.
+    pub(crate) const fn carried(&self) -> u32 {
+        match self {
+            Self::Data(data) => data.payload,
+            Self::Ack(ack) => ack.answer as u32,
+            Self::AnswerAck(_) => 0,
+            Self::Echo(_) | Self::Datagram(_) | Self::TooLong(_) => {
+                (self.wire_bytes() - ETHERNET_BYTES).saturating_sub(IP_BYTES + UDP_BYTES)
+            }
+        }
+    }
+
+    /// What it is.
+    pub(crate) const fn kind(&self) -> Kind {
+        match self {
+            Self::Data(_) | Self::AnswerAck(_) => Kind::Data,
+            Self::Ack(_) => Kind::Ack,
+            Self::Echo(_) => Kind::Echo,
+            Self::Datagram(_) => Kind::Udp,
+            Self::TooLong(_) => Kind::Error,
         }
     }
 
@@ -231,6 +258,12 @@ impl Body {
 }
 
 impl Packet {
+    /// Whether its own sender of data, or of pings, waits for it.
+    #[inline]
+    pub(crate) const fn is_answer(&self) -> bool {
+        matches!(self.body, Body::Ack(_) | Body::Echo(Echo { is_reply: true, .. }))
+    }
+
     /// Takes the aggregate apart, if it is one.
     #[inline]
     pub(crate) fn segments(self, segment: &mut impl FnMut(Self)) {

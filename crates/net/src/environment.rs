@@ -1,4 +1,4 @@
-use dualq_qdisc::{Departure, DropReason};
+use dualq_qdisc::{Departure, DropReason, Dropped};
 use dualq_units::Instant;
 
 /// What a path has around it. Elements draw no random numbers of their own and copy no packets, so that a run follows from
@@ -21,6 +21,11 @@ pub trait Environment<P> {
     /// A packet leaves an observed queue for the link.
     fn departed(&mut self, queue: usize, now: Instant, departure: &Departure<P>) {
         let _ = (queue, now, departure);
+    }
+
+    /// An observed queue drops a packet; the same is told to [`lost`](Self::lost) next.
+    fn dropped(&mut self, queue: usize, now: Instant, dropped: &Dropped<P>) {
+        let _ = (queue, now, dropped);
     }
 }
 

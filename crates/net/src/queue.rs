@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dualq_qdisc::{Departure, Discipline, Qdisc};
+use dualq_qdisc::{Departure, Discipline, Dropped, Qdisc};
 use dualq_units::{Instant, Rate};
 
 use crate::environment::{Environment, Lost};
@@ -53,8 +53,9 @@ impl<P: Packet> Queue<P> {
         if let Some(number) = self.observed {
             around.arrived(number, now, &packet);
         }
+        let observed = self.observed;
         self.discipline.enqueue(now, packet, &mut |dropped| {
-            around.lost(dropped.packet, Lost::Queue(dropped.reason));
+            lose(observed, now, dropped, around);
         });
     }
 
@@ -74,8 +75,9 @@ impl<P: Packet> Queue<P> {
             return None;
         }
         self.update(now);
+        let observed = self.observed;
         let departure: Option<Departure<P>> = self.discipline.dequeue(now, &mut |dropped| {
-            around.lost(dropped.packet, Lost::Queue(dropped.reason));
+            lose(observed, now, dropped, around);
         });
         let Some(departure) = departure else {
             *again = Some(self.discipline.next_ready(now));
@@ -105,6 +107,19 @@ impl<P: Packet> Queue<P> {
             self.discipline.on_timer(due);
         }
     }
+}
+
+/// The discipline drops a packet.
+fn lose<P>(
+    observed: Option<usize>,
+    now: Instant,
+    dropped: Dropped<P>,
+    around: &mut impl Environment<P>,
+) {
+    if let Some(number) = observed {
+        around.dropped(number, now, &dropped);
+    }
+    around.lost(dropped.packet, Lost::Queue(dropped.reason));
 }
 
 impl<P: Packet> fmt::Debug for Queue<P> {

@@ -50,6 +50,21 @@ pub enum DropReason {
     Random,
 }
 
+impl DropReason {
+    /// The word for it in lists of events.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Overlimit => "overlimit",
+            Self::Congested => "congested",
+            Self::Step => "step",
+            Self::Refused => "refused",
+            Self::Flushed => "flushed",
+            Self::Random => "random",
+        }
+    }
+}
+
 /// So many packets from the head is [`Qdisc::upcoming`].
 pub(crate) const UPCOMING: usize = 2;
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use dualpi2::{DropPoint, EcnMask, Overload, StepThreshold};
 use dualq_qdisc::show::{OwnStats, Stats};
-use dualq_qdisc::{Config, Departure, Discipline, DropReason, Dropped, Ecn, Qdisc, XorShift64};
+use dualq_qdisc::{Config, Departure, Discipline, Dropped, Ecn, Qdisc, XorShift64};
 use dualq_units::{Instant, Rate};
 
 use crate::link::Point;
@@ -52,14 +52,7 @@ impl<W: Write> EventLog<W> {
     }
 
     pub(crate) fn dropped(&mut self, now: Instant, point: Point, lost: &Dropped<Tracked>) {
-        let reason = match lost.reason {
-            DropReason::Overlimit => "overlimit",
-            DropReason::Congested => "congested",
-            DropReason::Step => "step",
-            DropReason::Refused => "refused",
-            DropReason::Flushed => "flushed",
-            DropReason::Random => "random",
-        };
+        let reason = lost.reason.name();
         let place = match point {
             Point::Enqueue => "enqueue",
             Point::Dequeue => "dequeue",

@@ -21,7 +21,7 @@ mod words;
 pub use bounds::ScenarioError;
 pub use congestion::CongestionControl;
 pub use dualq_tcp::Algorithm;
-pub use event::{Event, Seen};
+pub use event::{Event, Kind, Seen};
 pub use loss::Loss;
 pub use notes::notes;
 pub use outcome::{

@@ -1,7 +1,7 @@
 //! Packets that reach a host.
 
 use dualq_net::Path;
-use dualq_scenario::{Direction, Event, PROBE_BYTES, Seen};
+use dualq_scenario::{Direction, Event, Kind, PROBE_BYTES, Seen};
 use dualq_tcp::{Ack, Data};
 use dualq_units::{Ecn, Instant};
 
@@ -27,14 +27,17 @@ impl Simulation<'_> {
                 Direction::Down => self.read_receivers_ahead(),
                 Direction::Up => self.read_senders_ahead(),
             }
-            self.arrive(packet);
+            self.arrive(direction, packet);
         }
     }
 
     /// A packet has passed the network.
     #[inline]
-    fn arrive(&mut self, packet: Packet) {
+    fn arrive(&mut self, direction: Direction, packet: Packet) {
         let number = packet.connection;
+        if direction == Direction::Up && !packet.is_answer() {
+            self.around.tell(self.now(), (Seen::Arrive, direction), &packet);
+        }
         match packet.body {
             Body::Data(data) => self.take_data(number, &data),
             Body::Ack(ack) => {
@@ -96,7 +99,7 @@ impl Simulation<'_> {
     #[inline]
     fn take_ack(&mut self, number: u32, ack: &Ack) {
         let (now, moment) = (self.now(), self.moment());
-        self.tell_ack(number, ack);
+        self.tell_ack(number, Kind::Ack, ack);
         let connection = &mut self.connections[number as usize];
         self.around.record.take_samples(connection);
         connection.sender.on_ack(now, ack);
@@ -124,6 +127,7 @@ impl Simulation<'_> {
             let flow = self.flow_of(connection);
             let back = back(self.connections[connection as usize].direction);
             let packet = Packet { connection, flow, body: Body::TooLong(mtu) };
+            self.around.sets_out(now, back, &packet);
             self.network.enter_delay(back, now, packet, &mut self.around);
             self.take_arrivals(back);
         }
@@ -136,27 +140,33 @@ impl Simulation<'_> {
         let connection = &mut self.connections[number as usize];
         if echo.is_reply {
             connection.program.replied(moment, echo.sent_ns);
-            self.tell_ack(number, &Ack { ack: echo.sent_ns, ..Ack::default() });
+            self.tell_ack(number, Kind::Echo, &Ack { ack: echo.sent_ns, ..Ack::default() });
             return;
         }
         let back = back(connection.direction);
         let body = Body::Echo(Echo { is_reply: true, ..echo });
         let packet = Packet { connection: number, flow, body };
+        self.around.sets_out(now, back, &packet);
         self.network.path(back).enter(now, packet, &mut self.around);
         self.take_arrivals(back);
     }
 
     #[inline]
-    fn tell_ack(&mut self, number: u32, ack: &Ack) {
+    fn tell_ack(&mut self, number: u32, kind: Kind, ack: &Ack) {
+        let direction = back(self.connections[number as usize].direction);
         if let Some(watch) = &mut self.around.watch {
             watch(Event {
                 at_ns: self.now_ns,
                 seen: Seen::Ack,
                 flow: number,
+                direction,
+                kind,
                 seq: ack.ack,
                 bytes: ack.window,
                 ecn: ack.ece.into(),
                 sacks: ack.block_count,
+                waited_ns: None,
+                reason: None,
             });
         }
     }
@@ -167,6 +177,7 @@ impl Simulation<'_> {
 struct Answers {
     connection: u32,
     flow: u32,
+    direction: Direction,
     ecn: Ecn,
     /// Bytes of the program's answer that travels with them.
     answer: u8,
@@ -176,7 +187,8 @@ impl Answers {
     #[inline]
     fn of(connection: &Connection, (number, flow): (u32, u32)) -> Self {
         let answer = if connection.answers { PROBE_BYTES as u8 } else { 0 };
-        Self { connection: number, flow, ecn: connection.receiver.ack_ecn(), answer }
+        let direction = back(connection.direction);
+        Self { connection: number, flow, direction, ecn: connection.receiver.ack_ecn(), answer }
     }
 }
 
@@ -186,10 +198,12 @@ fn answers<'s>(
     path: &'s mut Path<Packet>,
     around: &'s mut Surroundings<'_>,
     now: Instant,
-    Answers { connection, flow, ecn, answer }: Answers,
+    Answers { connection, flow, direction, ecn, answer }: Answers,
 ) -> impl FnMut(Ack) {
     move |ack| {
         let ack = SmallAck::new(&ack, ecn, answer, &mut around.sacks);
-        path.enter(now, Packet { connection, flow, body: Body::Ack(ack) }, around);
+        let packet = Packet { connection, flow, body: Body::Ack(ack) };
+        around.sets_out(now, direction, &packet);
+        path.enter(now, packet, around);
     }
 }

@@ -141,6 +141,7 @@ impl Simulation<'_> {
     #[inline]
     fn enter(&mut self, direction: Direction, packet: Packet) {
         let now = self.now();
+        self.around.sets_out(now, direction, &packet);
         self.network.path(direction).enter(now, packet, &mut self.around);
         self.take_arrivals(direction);
     }
