@@ -70,7 +70,8 @@ const MOST_BYTES: f64 = 1.5e9;
 pub fn draw(class: Class, seed: u64) -> Scenario {
     let mut dice = Dice(SplitMix64::new(seed ^ (class as u64) << 56));
     let dice = &mut dice;
-    let rate = dice.log_uniform(1e6, 1e9);
+    // What does not listen is not slowed down by anything, and each packet is sent by a program.
+    let rate = dice.log_uniform(1e6, if class == Class::Udp { 1e8 } else { 1e9 });
     let longest = (MOST_IN_FLIGHT * 8e3 / rate).min(300.0);
     let rtt_ms = dice.log_uniform(0.3, longest);
     let seconds = (MOST_BYTES * 8.0 / rate).clamp(8.0, 24.0).round() as u64;
