@@ -600,6 +600,7 @@ fn the_model_agrees_with_linux_on_paths() {
     agreement("paths", &["two-way"], 20, 17);
     agreement("paths", &["steps"], 20, 18);
     agreement("paths", &["hops"], 20, 17);
+    agreement("paths", &["udp"], 20, 13);
     agreement("paths", &["transfers"], 20, 16);
     agreement("paths", &["receivers"], 20, 17);
 }
