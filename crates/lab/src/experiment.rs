@@ -11,8 +11,7 @@ use std::time::Duration;
 use dualq_netlink::Queue;
 use dualq_scenario::summary::{Look, Looks};
 use dualq_scenario::{
-    Direction, Event, Outcome, Part, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK,
-    Transfer,
+    Direction, Event, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK, Transfer,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -21,7 +20,7 @@ use socket2::Socket;
 
 use crate::LabError;
 use crate::limits::Limits;
-use crate::network::{Bottleneck, Network, RECEIVER};
+use crate::network::{Bottleneck, Network, RECEIVER, tells_flows_apart};
 use crate::record::Record;
 use crate::sockets::{Answerer, BulkReceiver, BulkSender, Ping, Probe, accept, listen};
 use crate::taps::Taps;
@@ -137,6 +136,19 @@ struct Experiment<'a> {
     watch: Option<Watch<'a>>,
 }
 
+/// Says why no real Linux can run a scenario, if none can.
+#[must_use]
+pub fn refusal(scenario: &Scenario) -> Option<String> {
+    let fixed = || {
+        let lines = scenario.link.qdiscs().filter(|_| scenario.link.tunnel);
+        let kind = lines.map(|(_, line)| line.spec()).find_map(tells_flows_apart)?;
+        Some(format!(
+            "link.tunnel: on real Linux nothing makes {kind} take all packets for one flow; the model can"
+        ))
+    };
+    way::refusal(scenario).or_else(|| udp::refusal(scenario)).or_else(fixed)
+}
+
 /// Runs `scenario` on this kernel, in network namespaces of its own, and reports. All that is random in the network that it
 /// builds follows from `seed`; what is random in the kernel does not. `on_second` is called with the time since the start,
 /// once for each second of the kernel's clock.
@@ -166,32 +178,9 @@ pub fn run_watched<'a>(
     experiment.run(on_second)
 }
 
-/// The parts of scenarios that can be had on real Linux.
-const HAS: &[Part] = &[
-    Part::Up,
-    Part::UpFlows,
-    Part::Delay,
-    Part::Loss,
-    Part::Duplicate,
-    Part::Queue,
-    Part::Mtu,
-    Part::BlackHole,
-    Part::Bleach,
-    Part::Police,
-    Part::Udp,
-    Part::Ect1,
-    Part::Every,
-    Part::Random,
-    Part::Receivers,
-];
-
 impl<'a> Experiment<'a> {
     fn prepare(scenario: &'a Scenario, seed: u64) -> Result<Self, LabError> {
-        if let Some(part) = scenario.parts().find(|part| !HAS.contains(part)) {
-            let message = format!("{} cannot be had on real Linux so far", part.key());
-            return Err(LabError::Scenario(message));
-        }
-        if let Some(refusal) = way::refusal(scenario).or_else(|| udp::refusal(scenario)) {
+        if let Some(refusal) = refusal(scenario) {
             return Err(LabError::Scenario(refusal));
         }
         let network = Network::build(scenario, seed)?;

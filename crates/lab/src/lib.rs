@@ -18,5 +18,4 @@ mod watch;
 mod way;
 
 pub use error::LabError;
-pub use experiment::{run, run_watched};
-pub use network::tells_flows_apart;
+pub use experiment::{refusal, run, run_watched};

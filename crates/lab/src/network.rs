@@ -436,10 +436,6 @@ pub(crate) fn add_qdisc(
 
 /// Makes a queue take all packets for one flow, as if they were inside one tunnel.
 fn one_flow(netlink: &mut Netlink, place: &Place, spec: &Spec) -> Result<(), LabError> {
-    if let Some(kind) = tells_flows_apart(spec) {
-        let message = format!("{kind} cannot be made to see one flow (link.tunnel)");
-        return Err(LabError::Scenario(message));
-    }
     // Others have one queue, or one for each class of packets, whatever flows there are.
     match spec.levels().last() {
         Some(Spec::FqCodel(_) | Spec::Cake(_)) => Ok(netlink.one_flow(place, spec)?),
@@ -449,8 +445,7 @@ fn one_flow(netlink: &mut Netlink, place: &Place, spec: &Spec) -> Result<(), Lab
 
 /// The discipline that tells flows apart in a way that no filter changes, if there is one: `link.tunnel` cannot be had with it on
 /// real Linux.
-#[must_use]
-pub fn tells_flows_apart(spec: &Spec) -> Option<&'static str> {
+pub(crate) fn tells_flows_apart(spec: &Spec) -> Option<&'static str> {
     spec.levels().find(|spec| matches!(spec, Spec::Fq(_))).map(Spec::kind)
 }
 

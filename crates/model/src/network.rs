@@ -183,23 +183,7 @@ fn add_parts(
     Ok(())
 }
 
-/// The queue disciplines of the network, with the keys that ask for them.
-pub(crate) fn disciplines(scenario: &Scenario) -> impl Iterator<Item = (&'static str, &QdiscLine)> {
-    let link = &scenario.link;
-    let up = link.up.iter();
-    let parts = [&link.before, &link.behind]
-        .into_iter()
-        .chain(up.clone().flat_map(|up| [&up.before, &up.behind]))
-        .flatten();
-    let elements = parts.filter_map(|part| match part {
-        Part::Queue { qdisc, .. } => Some(("an element's qdisc", qdisc)),
-        _ => None,
-    });
-    let up = up.filter_map(|up| Some(("link.up.qdisc", up.qdisc.as_ref()?)));
-    [("link.qdisc", &link.qdisc)].into_iter().chain(up).chain(elements)
-}
-
-/// The same for a path.
+/// A rate of loss as a path has it.
 pub(crate) fn chance(loss: Loss) -> Chance {
     Chance::from_threshold(loss.threshold())
 }

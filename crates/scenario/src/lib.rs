@@ -8,7 +8,6 @@ mod event;
 mod loss;
 mod notes;
 mod outcome;
-mod parts;
 mod path;
 mod plan;
 mod reader;
@@ -28,7 +27,6 @@ pub use outcome::{
     Completions, Delays, FlowOutcome, Limit, Outcome, ProbeOutcome, QueueOutcome, Series,
     UdpOutcome,
 };
-pub use parts::Part;
 pub use path::{Direction, Element, UpLink};
 pub use plan::{Overrides, Plan, Variant};
 pub use reader::PlanError;

@@ -46,13 +46,6 @@ impl Loss {
         self.threshold as f64 / 42_949_672.96
     }
 
-    /// Whether a packet is lost whose random number is `random`.
-    #[must_use]
-    #[inline]
-    pub const fn strikes(self, random: u32) -> bool {
-        (random as u64) < self.threshold
-    }
-
     /// Whether nothing is ever lost.
     #[must_use]
     #[inline]

@@ -1,7 +1,5 @@
 //! What packets pass on their way, beside the queue under test.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use dualq_qdisc::QdiscLine;
@@ -9,8 +7,8 @@ use dualq_units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::loss::Loss;
-use crate::scenario::RateStep;
-use crate::words::{Word, known, optional_word, word};
+use crate::scenario::{Link, RateStep};
+use crate::words::{Word, named, optional_word, word};
 
 /// One of the two directions of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -42,29 +40,7 @@ impl Direction {
     }
 }
 
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Direction {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        known("direction", name, &Self::ALL, Self::name)
-    }
-}
-
-impl Word for Direction {
-    fn read(word: &str) -> Result<Self, String> {
-        word.parse()
-    }
-
-    fn write(&self) -> String {
-        self.name().to_owned()
-    }
-}
+named!(Direction, "direction");
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 const fn is_no_loss(loss: &Loss) -> bool {
@@ -93,6 +69,21 @@ pub struct UpLink {
     /// What packets pass behind its queue, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<Element>,
+}
+
+impl Link {
+    /// All queue disciplines on the path, with what each is asked for by, the one under test first.
+    pub fn qdiscs(&self) -> impl Iterator<Item = (&'static str, &QdiscLine)> {
+        let up = self.up.iter();
+        let elements = up.clone().flat_map(|up| up.before.iter().chain(&up.behind));
+        let elements = self.before.iter().chain(&self.behind).chain(elements);
+        let elements = elements.filter_map(|element| match element {
+            Element::Queue { qdisc, .. } => Some(("an element's qdisc", qdisc)),
+            _ => None,
+        });
+        let up = up.filter_map(|up| Some(("link.up.qdisc", up.qdisc.as_ref()?)));
+        [("link.qdisc", &self.qdisc)].into_iter().chain(up).chain(elements)
+    }
 }
 
 /// What packets pass beside the queue under test: one thing that a path does to them.

@@ -1,8 +1,7 @@
 //! What is run: the same object that result documents and reference files carry as JSON.
 
-use std::fmt;
 use std::ops::Deref;
-use std::str::FromStr;
+
 use std::time::Duration;
 
 use dualq_qdisc::QdiscLine;
@@ -15,7 +14,7 @@ use crate::congestion::CongestionControl;
 use crate::loss::Loss;
 use crate::path::{Direction, Element, UpLink};
 use crate::traffic::{Arrivals, Size, UdpGroup};
-use crate::words::{Word, known, optional_word, word};
+use crate::words::{named, optional_word, word};
 
 /// How much later than it wanted a program wakes that sleeps, in every world: Linux's default (`PR_SET_TIMERSLACK`, prctl(2)).
 pub const TIMER_SLACK: Duration = Duration::from_micros(50);
@@ -424,26 +423,4 @@ impl ProbeKind {
     }
 }
 
-impl fmt::Display for ProbeKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for ProbeKind {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        known("kind of probe", name, &Self::ALL, Self::name)
-    }
-}
-
-impl Word for ProbeKind {
-    fn read(word: &str) -> Result<Self, String> {
-        word.parse()
-    }
-
-    fn write(&self) -> String {
-        self.name().to_owned()
-    }
-}
+named!(ProbeKind, "kind of probe");

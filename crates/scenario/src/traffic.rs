@@ -1,7 +1,5 @@
 //! What flows carry beside bulk: transfers that arrive at random, sizes that differ, and UDP.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use dualq_qdisc::SplitMix64;
@@ -10,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::Direction;
 use crate::scenario::{FlowGroup, Setup};
-use crate::words::{Word, known, optional_word, word};
+use crate::words::{Word, known, named, optional_word, word};
 
 /// When the flows of a group start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,15 +38,7 @@ impl Arrivals {
     }
 }
 
-impl Word for Arrivals {
-    fn read(word: &str) -> Result<Self, String> {
-        known("kind of arrivals", word, &Self::ALL, Self::name)
-    }
-
-    fn write(&self) -> String {
-        self.name().to_owned()
-    }
-}
+named!(Arrivals, "kind of arrivals");
 
 /// How many bytes the transfers of a group have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,29 +244,7 @@ impl UdpKind {
     }
 }
 
-impl fmt::Display for UdpKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for UdpKind {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        known("kind of UDP traffic", name, &Self::ALL, Self::name)
-    }
-}
-
-impl Word for UdpKind {
-    fn read(word: &str) -> Result<Self, String> {
-        word.parse()
-    }
-
-    fn write(&self) -> String {
-        self.name().to_owned()
-    }
-}
+named!(UdpKind, "kind of UDP traffic");
 
 /// The codepoints that a sender may give its packets, with the words for them.
 const CODEPOINTS: [(Ecn, &str); 3] =

@@ -55,6 +55,36 @@ impl Word for QdiscLine {
     }
 }
 
+/// Makes a word of an enum with a list of `ALL` of its values and a `name` of each; `$what` is what it is called where it is unknown.
+macro_rules! named {
+    ($type:ty, $what:literal) => {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = String;
+
+            fn from_str(name: &str) -> Result<Self, String> {
+                $crate::words::known($what, name, &Self::ALL, Self::name)
+            }
+        }
+
+        impl $crate::words::Word for $type {
+            fn read(word: &str) -> Result<Self, String> {
+                word.parse()
+            }
+
+            fn write(&self) -> String {
+                self.name().to_owned()
+            }
+        }
+    };
+}
+pub(crate) use named;
+
 /// The known word that an unknown one was probably meant to be.
 pub(crate) fn nearest<'w>(unknown: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     known

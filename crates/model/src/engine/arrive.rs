@@ -49,7 +49,10 @@ impl Simulation<'_> {
             Body::Datagram(datagram) => self.take_datagram(number, datagram),
             Body::TooLong(mtu) => {
                 let now = self.now();
-                self.connections[number as usize].sender.reduce_mtu(now, mtu);
+                let connection = &mut self.connections[number as usize];
+                let known = &mut self.path_mtus[connection.owner];
+                *known = mtu.min(*known);
+                connection.sender.reduce_mtu(now, mtu);
                 self.drive(number);
             }
         }

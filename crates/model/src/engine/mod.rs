@@ -38,15 +38,17 @@ pub struct Simulation<'a> {
     scenario: &'a Scenario,
     now_ns: u64,
     pub(crate) agenda: Agenda,
-    /// First the flows, then the probes.
+    /// First the flows, then the probes, then the streams of UDP.
     pub(crate) connections: Vec<Connection>,
     device: Device,
     /// What waits in the queues of the senders' interfaces.
     pub(crate) waiting: Pool<Outgoing>,
     /// What leaves a sender just now.
     leaving: Vec<Outgoing>,
-    /// The senders' interfaces: one for each group of flows and each probe.
+    /// The senders' interfaces: one for each group of flows, each probe and each group of UDP streams.
     interfaces: Vec<Delayed>,
+    /// The longest IP packets that the hosts of these interfaces were told of; routes are shared by all connections of a host.
+    path_mtus: Vec<u32>,
     /// Senders that wait for what has left their interface's queue.
     woken: VecDeque<u32>,
     pub(crate) network: Network,
@@ -95,6 +97,7 @@ impl<'a> Simulation<'a> {
             device,
             waiting: Pool::new(),
             leaving: Vec::new(),
+            path_mtus: vec![u32::MAX; interfaces.len()],
             interfaces,
             woken: VecDeque::new(),
             network,
@@ -326,6 +329,10 @@ impl<'a> Simulation<'a> {
             }
             Cause::Program => {
                 let connection = &mut self.connections[number as usize];
+                if !connection.started {
+                    // Whoever begins knows the route that others of the host have found (Linux: `fnhe_pmtu`).
+                    connection.sender.reduce_mtu(now, self.path_mtus[connection.owner]);
+                }
                 let (out, record) = (&mut self.leaving, &mut self.around.record);
                 if let Some(next_ns) = connection.run_program(self.now_ns, out, record) {
                     self.agenda.arm(number, Cause::Program, next_ns);

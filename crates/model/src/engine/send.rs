@@ -5,7 +5,6 @@ use dualq_scenario::Direction;
 use dualq_tcp::Pacing;
 
 use crate::engine::{Cause, Simulation};
-use crate::network::chance;
 use crate::packet::{Body, Outgoing, Packet};
 
 impl Simulation<'_> {
@@ -125,7 +124,7 @@ impl Simulation<'_> {
     /// A packet leaves its sender for the network.
     #[inline]
     fn forward(&mut self, number: u32, direction: Direction, body: Body) {
-        let chance = chance(self.device.loss);
+        let chance = self.device.loss;
         let packet = Packet { connection: number, flow: self.flow_of(number), body };
         if !chance.is_none() && chance.strikes(self.around.random.next_u32()) {
             packet.body.discard(&mut self.around.sacks);

@@ -3,12 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use dualq_net::Chance;
 use dualq_qdisc::kinds::fq;
 use dualq_qdisc::{QdiscLine, Spec};
 use dualq_scenario::Loss;
 use dualq_tcp::Pacing;
 
 use crate::error::Unmodelled;
+use crate::network::chance;
 
 /// The queue of a sender's interface.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +19,7 @@ pub(crate) struct Device {
     /// How much later than it wanted the queue wakes to let go what was held back.
     pub(crate) slack_ns: u64,
     /// Loss of whole packets, aggregates or not.
-    pub(crate) loss: Loss,
+    pub(crate) loss: Chance,
 }
 
 impl Device {
@@ -26,7 +28,7 @@ impl Device {
     /// A sender's interface is as fast as need be, so that nothing waits there but for its departure time. How long a FIFO
     /// or `netem` may become makes no difference then, nor which of `fq`'s flows goes first; on real Linux neither.
     pub(crate) fn of(line: &QdiscLine) -> Result<Self, Unmodelled> {
-        let plain = Self { pacing: Pacing::OnDemand, slack_ns: 0, loss: Loss::NONE };
+        let plain = Self { pacing: Pacing::OnDemand, slack_ns: 0, loss: Chance::default() };
         let refuse = |right| {
             let what = format!("{:?}", line.text());
             Err(Unmodelled::SenderQdisc { what, right })
@@ -61,7 +63,8 @@ impl Device {
                     && options.leaf.is_none()
                     && !options.ecn =>
             {
-                Ok(Self { loss: Loss::from_threshold(options.loss.unwrap_or(0)), ..plain })
+                let loss = Loss::from_threshold(options.loss.unwrap_or(0));
+                Ok(Self { loss: chance(loss), ..plain })
             }
             _ => refuse("fq, a FIFO, or netem with a loss rate"),
         }

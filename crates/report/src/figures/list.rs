@@ -222,17 +222,25 @@ fn completions(scenarios: &[&Scenario]) -> Vec<Definition> {
             _ => format!("{} completion", titles[number]),
         };
         for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("max", 1.0)] {
-            let of = move |run: &Run| {
-                completion(run.outcome.flow.get(number)?, quantile).map(|seconds| seconds * 1e3)
-            };
+            let of =
+                move |run: &Run| completion(run, number, quantile).map(|seconds| seconds * 1e3);
             figures.push(Definition::new(&title, name, Unit::Millis, of).digits(3));
         }
     }
     figures
 }
 
-/// The time within which so many of the transfers ended that did end.
-fn completion(flow: &FlowOutcome, quantile: f64) -> Option<f64> {
+/// The time within which so many of the transfers ended that did end. Those that are made again and again are of one size.
+fn completion(run: &Run, number: usize, quantile: f64) -> Option<f64> {
+    let flow = run.outcome.flow.get(number)?;
+    if run.scenario.flow.get(number).is_some_and(|group| group.every.is_some()) {
+        let all = flow.completions.first().filter(|all| all.done > 0)?;
+        return Some(match quantile {
+            0.5 => all.p50_s,
+            0.99 => all.p99_s,
+            _ => all.max_s,
+        });
+    }
     let mut ended: Vec<f64> = flow.completion_s.iter().flatten().copied().collect();
     ended.sort_unstable_by(f64::total_cmp);
     let rank = (ended.len() as f64 * quantile).ceil() as usize;

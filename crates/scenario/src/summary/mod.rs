@@ -382,7 +382,9 @@ impl Sojourns {
 impl Outcome {
     /// Fills in what follows from the groups of flows, and rounds their figures.
     pub fn summarise_flows(&mut self, scenario: &Setup) {
-        self.goodput_mbit = thousandths(self.flow.iter().map(|flow| flow.total_mbit).sum());
+        // Of no numbers at all the sum is -0.
+        let goodput = self.flow.iter().map(|flow| flow.total_mbit).sum::<f64>() + 0.0;
+        self.goodput_mbit = thousandths(goodput);
         for (number, (flow, group)) in self.flow.iter_mut().zip(&scenario.flow).enumerate() {
             flow.total_mbit = thousandths(flow.total_mbit);
             flow.line_mbit = thousandths(flow.line_mbit);

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dualq_guest::{Guest, GuestError};
+use dualq_qdisc::QdiscLine;
 use dualq_scenario::{Outcome, Scenario};
 
 use folder::GuestFolder;
@@ -127,17 +128,11 @@ impl World for Kernel {
                 has.join(", ")
             )
         };
-        for kind in scenario.link.qdisc.kinds().chain(scenario.sender.qdisc.kinds()) {
+        let link = || scenario.link.qdiscs().map(|(_, qdisc)| qdisc);
+        for kind in link().chain([&scenario.sender.qdisc]).flat_map(QdiscLine::kinds) {
             if !self.qdiscs.iter().any(|known| known == kind) {
                 return Some(lacks("qdisc", kind, &self.qdiscs));
             }
-        }
-        if scenario.link.tunnel
-            && let Some(kind) = dualq_lab::tells_flows_apart(scenario.link.qdisc.spec())
-        {
-            return Some(format!(
-                "link.tunnel: on real Linux nothing makes {kind} take all packets for one flow; the model can"
-            ));
         }
         let flows = scenario.flow.iter().map(|group| group.cc.name());
         for cc in flows.chain(scenario.probe.iter().map(|probe| probe.cc.name())) {
@@ -145,7 +140,7 @@ impl World for Kernel {
                 return Some(lacks("congestion control", cc, &self.controls));
             }
         }
-        None
+        dualq_lab::refusal(scenario)
     }
 
     fn run(
