@@ -7,6 +7,11 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+#[path = "run/agreement.rs"]
+mod agreement;
+#[path = "run/events.rs"]
+mod events;
+
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dualq"));
     command.args(args).current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -573,64 +578,6 @@ fn bad_input() {
     }
 }
 
-/// The agreement with real Linux that was reached. Whoever betters the model raises the bar.
-#[test]
-fn the_model_agrees_with_linux() {
-    // With cake, which is not modelled, left out. Five seeds are some two scenarios more or less.
-    agreement("linux-7.3", &["narrow", "ten-flows", "coexistence", "loss", "lossy-lan"], 94, 93);
-}
-
-/// The same in scenarios with other parameters.
-#[test]
-fn the_model_agrees_with_linux_elsewhere() {
-    agreement("world-kernel", &["single", "several", "beside", "loss", "lan"], 169, 161);
-}
-
-/// And far from all of these, drawn at random. What differs is in ARCHITECTURE.
-#[test]
-fn the_model_agrees_with_linux_far_away() {
-    agreement("wild", &["wild"], 160, 124);
-    // The same ones, recorded again without what distorted the first recording.
-    agreement("wild", &["again"], 160, 133);
-}
-
-/// And with paths of other forms, by class: `dualq draw CLASS --count 20 --seed 1 --record 3`.
-#[test]
-fn the_model_agrees_with_linux_on_paths() {
-    agreement("paths", &["two-way"], 20, 19);
-    agreement("paths", &["steps"], 20, 18);
-    agreement("paths", &["hops"], 20, 18);
-    agreement("paths", &["udp"], 20, 13);
-    agreement("paths", &["transfers"], 20, 16);
-    agreement("paths", &["receivers"], 20, 17);
-}
-
-/// Checks the recorded runs in a folder: so many scenarios, of which so many agree at least, and none is far off.
-fn agreement(folder: &str, files: &[&str], scenarios: usize, least: usize) {
-    let files = files.iter().map(|name| format!("tests/data/{folder}/{name}.jsonl"));
-    let files: Vec<String> = files.collect();
-    let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    // Its status tells that not all agree.
-    let output = dualq(&[&["check", "--json"], &files[..]].concat());
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let runs = document["runs"].as_array().unwrap();
-    let agree = runs.iter().filter(|run| run["agrees"] == true).count();
-    println!("{agree} of {} scenarios agree", runs.len());
-    assert_eq!(runs.len(), scenarios);
-    assert!(agree >= least, "{agree} of {} scenarios agree", runs.len());
-    for run in runs {
-        let goodput = &run["quantities"][0];
-        assert_eq!(goodput["what"], "total goodput (Mbit/s)");
-        let (model, kernel) =
-            (goodput["model"].as_f64().unwrap(), goodput["kernel"].as_f64().unwrap());
-        // Where real Linux itself goes from 297 to 836 Mbit/s with the seed (wild-2-102), means say little: there the spread counts.
-        let near = model <= 2.0 * kernel && kernel <= 2.0 * model;
-        // Two BBR flows and a program that reads every 10 ms: open, see ARCHITECTURE.
-        let open = folder == "wild" && run["name"] == "wild-2-102";
-        assert!(near || open || goodput["agrees"] == true, "{}: {model} and {kernel}", run["name"]);
-    }
-}
-
 /// Who reads a document finds each of its fields in the manual.
 #[test]
 fn every_field_is_documented() {
@@ -659,144 +606,4 @@ fn fields(value: &Value, names: &mut BTreeSet<String>) {
         Value::Array(values) => values.iter().for_each(|value| fields(value, names)),
         _ => {}
     }
-}
-
-/// Traffic of all kinds in both directions.
-const BOTH_WAYS: &str = r#"
-duration = "3s"
-warmup = "0s"
-
-[link]
-rate = "10mbit"
-rtt = "20ms"
-qdisc = "dualpi2 limit 60"
-
-[link.up]
-rate = "2mbit"
-qdisc = "pfifo limit 20"
-
-[sender]
-gso = false
-
-[[flow]]
-cc = "dctcp"
-count = 2
-
-[[flow]]
-cc = "cubic"
-
-[[flow]]
-cc = "cubic"
-direction = "up"
-
-[[probe]]
-kind = "ping"
-
-[[udp]]
-kind = "voice"
-direction = "up"
-"#;
-
-/// What the list says happened is what the queue counted, and to look changes nothing.
-#[test]
-fn events_of_a_run() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (scenario, events) = (path("both-ways.toml"), path("events.csv"));
-    fs::write(&scenario, BOTH_WAYS).unwrap();
-    let alone = json(&["run", &scenario, "--json"]);
-    let document = json(&["run", &scenario, "--json", "--events", &events]);
-    assert_eq!(alone, document);
-
-    let list = fs::read_to_string(&events).unwrap();
-    let (said, rows): (Vec<&str>, Vec<&str>) = list.lines().partition(|line| line.starts_with('#'));
-    let expected = [
-        "# world=model seed=1",
-        "# flow=0-1 group=1 cc=dctcp direction=down",
-        "# flow=2 group=2 cc=cubic direction=down",
-        "# flow=3 group=3 cc=cubic direction=up",
-        "# flow=4 probe=1 kind=ping",
-        "# flow=5 udp=1 direction=up",
-    ];
-    assert_eq!(said, expected);
-    assert_eq!(rows[0], "t_s,event,flow,direction,kind,seq,bytes,ecn,sacks,delay_ms");
-    let rows: Vec<Vec<&str>> = rows[1..].iter().map(|row| row.split(',').collect()).collect();
-    assert!(rows.iter().all(|row| row.len() == 10));
-    assert!(rows.is_sorted_by_key(|row| row[0].parse::<f64>().unwrap()));
-    let count = |event: &str, direction: &str| {
-        let alike = |row: &&Vec<&str>| row[1].starts_with(event) && row[3] == direction;
-        rows.iter().filter(alike).count() as u64
-    };
-    let outcome = &document["runs"][0]["outcome"];
-    for (direction, queue) in [("down", &outcome["queue"]), ("up", &outcome["up_queue"])] {
-        let counted = |what: &str| queue[what].as_u64().unwrap();
-        assert_eq!(count("drop", direction), counted("drops"), "{direction}");
-        assert!(counted("drops") > 0, "{direction}");
-    }
-    assert_eq!(count("out_ce", "down"), outcome["queue"]["marks"].as_u64().unwrap());
-    assert!(count("out_ce", "down") > 0);
-    let is_there = |flow: &str, kind: &str, event: &str| {
-        rows.iter().any(|row| (row[2], row[4], row[1]) == (flow, kind, event))
-    };
-    for (flow, kind, event) in [
-        ("0", "data", "in"),
-        ("0", "ack", "sent"),
-        ("2", "ack", "ack"),
-        ("3", "data", "arrive"),
-        ("3", "ack", "in"),
-        ("4", "echo", "out"),
-        ("4", "echo", "ack"),
-        ("5", "udp", "arrive"),
-    ] {
-        assert!(is_there(flow, kind, event), "{flow} {kind} {event}");
-    }
-    let waited = |row: &&Vec<&str>| row[1].starts_with("out") != row[9].is_empty();
-    assert_eq!(rows.iter().filter(waited).count(), rows.len());
-
-    let output = dualq(&["run", &scenario, "--events", "-"]);
-    assert_eq!(text(&output.stdout), list);
-    assert!(text(&output.stderr).contains("goodput"), "the table is on standard error");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left behind");
-}
-
-#[test]
-fn events_are_of_one_run_and_in_nobodys_way() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (scenario, events) = (path("both-ways.toml"), path("events.csv"));
-    fs::write(&scenario, BOTH_WAYS).unwrap();
-    fs::write(&events, "what was there before").unwrap();
-    let missing = path("no/events.csv");
-    let refused: [(&[&str], i32, &str); 6] = [
-        (&["--events", &events, "--seeds", "2"], 2, "these are 2"),
-        (&["--events", &events, "--qdisc", "pie", "--qdisc", "fq_codel"], 2, "these are 2"),
-        (&["--events", "-", "--json"], 2, "both want standard output"),
-        (&["--events", "-", "--csv"], 2, "both want standard output"),
-        (&["--events", &scenario], 2, "overwrite the scenario"),
-        (&["--events", &missing], 1, "cannot write"),
-    ];
-    for (arguments, status, message) in refused {
-        let output = dualq(&[&["run", scenario.as_str()], arguments].concat());
-        let stderr = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {stderr}");
-        assert!(stderr.starts_with("error: ") && stderr.contains(message), "{stderr}");
-        assert_eq!(stderr.lines().count(), 1, "{stderr}");
-    }
-    // Long enough that it ends by the interrupt alone.
-    let mut child = command(&["run", &scenario, "--duration", "3000s", "--events", &events])
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    while fs::read_dir(folder.path()).unwrap().count() < 3 {
-        assert!(child.try_wait().unwrap().is_none(), "it ended too early");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    // The handler is set right after the file is made.
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-    assert_eq!(fs::read_to_string(&events).unwrap(), "what was there before");
-    assert_eq!(fs::read_to_string(&scenario).unwrap(), BOTH_WAYS);
 }

@@ -8,7 +8,8 @@ use std::os::fd::AsRawFd as _;
 use std::thread;
 use std::time::Duration;
 
-use dualq_units::{Bytes, Ecn, Rate};
+use dualq_net::Police;
+use dualq_units::{Bytes, Ecn, Instant, Rate};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::time::{ClockId, clock_gettime};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -103,8 +104,8 @@ fn packet_socket(index: u32) -> io::Result<Socket> {
 }
 
 fn forward(from: &Socket, out: &Socket, [to, own]: [[u8; 6]; 2], deed: Deed) {
-    let mut meter = match deed {
-        Deed::Police(rate, burst) => Some(Meter::new(rate, burst)),
+    let mut police = match deed {
+        Deed::Police(rate, burst) => Some(Police::new(rate, burst)),
         Deed::Bleach | Deed::Ect1 => None,
     };
     let mut frame = vec![0; FRAME_BYTES];
@@ -115,8 +116,8 @@ fn forward(from: &Socket, out: &Socket, [to, own]: [[u8; 6]; 2], deed: Deed) {
         else {
             continue;
         };
-        let on_wire = packet.len() + ETHERNET_HEADER;
-        let passes = meter.as_mut().is_none_or(|meter| meter.passes(on_wire, now()));
+        let on_wire = (packet.len() + ETHERNET_HEADER) as u32;
+        let passes = police.as_mut().is_none_or(|police| police.conforms(now(), on_wire));
         let field = match deed {
             Deed::Bleach => Some(Ecn::NotEct),
             Deed::Ect1 => packet
@@ -136,8 +137,9 @@ fn forward(from: &Socket, out: &Socket, [to, own]: [[u8; 6]; 2], deed: Deed) {
     }
 }
 
-fn now() -> Duration {
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from)
+fn now() -> Instant {
+    let since_boot = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from);
+    Instant::ZERO + since_boot
 }
 
 /// Gives an IPv4 packet another ECN field, and its header the checksum for that.
@@ -152,32 +154,6 @@ fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     let sum = (sum & 0xffff) + (sum >> 16);
     let sum = (sum & 0xffff) + (sum >> 16);
     header[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
-}
-
-/// What a policer lets pass: a bucket of tokens, in nanoseconds of the rate, as Linux's has (`tcf_police_act`).
-#[derive(Debug)]
-struct Meter {
-    rate: Rate,
-    full: Duration,
-    tokens: Duration,
-    at: Duration,
-}
-
-impl Meter {
-    fn new(rate: Rate, burst: Bytes) -> Self {
-        let full = rate.transmission_time(burst);
-        Self { rate, full, tokens: full, at: Duration::ZERO }
-    }
-
-    /// Whether a frame of so many bytes passes. One that does not takes nothing.
-    fn passes(&mut self, bytes: usize, now: Duration) -> bool {
-        let tokens = self.tokens.saturating_add(now.saturating_sub(self.at)).min(self.full);
-        let left = tokens.checked_sub(self.rate.transmission_time(Bytes(bytes as u64)));
-        if let Some(left) = left {
-            (self.tokens, self.at) = (left, now);
-        }
-        left.is_some()
-    }
 }
 
 #[cfg(test)]
@@ -209,17 +185,5 @@ mod tests {
             assert_eq!((packet[1], packet[20]), (ecn as u8, 0xff));
             assert!(is_right(&packet[..20]), "{ecn:?}");
         }
-    }
-
-    #[test]
-    fn a_burst_passes_and_then_the_rate() {
-        let mut meter = Meter::new(Rate::from_mbit(8), Bytes(4_000));
-        let ms = Duration::from_millis;
-        let passed = |meter: &mut Meter, at| (0..9).filter(|_| meter.passes(1_000, at)).count();
-        // 1000 bytes take a millisecond. What did not pass took nothing, and no more than a burst is ever saved.
-        for (at, expected) in [(100, 4), (100, 0), (101, 1), (103, 2), (200, 4)] {
-            assert_eq!(passed(&mut meter, ms(at)), expected, "{at}");
-        }
-        assert!(!meter.passes(4_001, ms(900)) && meter.passes(4_000, ms(900)));
     }
 }

@@ -1,0 +1,63 @@
+//! The model beside recorded runs of real Linux.
+
+use serde_json::Value;
+
+use super::dualq;
+
+/// The agreement with real Linux that was reached. Whoever betters the model raises the bar.
+#[test]
+fn the_model_agrees_with_linux() {
+    // With cake, which is not modelled, left out. Five seeds are some two scenarios more or less.
+    agreement("linux-7.3", &["narrow", "ten-flows", "coexistence", "loss", "lossy-lan"], 94, 93);
+}
+
+/// The same in scenarios with other parameters.
+#[test]
+fn the_model_agrees_with_linux_elsewhere() {
+    agreement("world-kernel", &["single", "several", "beside", "loss", "lan"], 169, 161);
+}
+
+/// And far from all of these, drawn at random. What differs is in ARCHITECTURE.
+#[test]
+fn the_model_agrees_with_linux_far_away() {
+    agreement("wild", &["wild"], 160, 124);
+    // The same ones, recorded again without what distorted the first recording.
+    agreement("wild", &["again"], 160, 133);
+}
+
+/// And with paths of other forms, by class: `dualq draw CLASS --count 20 --seed 1 --record 3`.
+#[test]
+fn the_model_agrees_with_linux_on_paths() {
+    agreement("paths", &["two-way"], 20, 19);
+    agreement("paths", &["steps"], 20, 18);
+    agreement("paths", &["hops"], 20, 18);
+    agreement("paths", &["udp"], 20, 13);
+    agreement("paths", &["transfers"], 20, 16);
+    agreement("paths", &["receivers"], 20, 17);
+}
+
+/// Checks the recorded runs in a folder: so many scenarios, of which so many agree at least, and none is far off.
+fn agreement(folder: &str, files: &[&str], scenarios: usize, least: usize) {
+    let files = files.iter().map(|name| format!("tests/data/{folder}/{name}.jsonl"));
+    let files: Vec<String> = files.collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    // Its status tells that not all agree.
+    let output = dualq(&[&["check", "--json"], &files[..]].concat());
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let runs = document["runs"].as_array().unwrap();
+    let agree = runs.iter().filter(|run| run["agrees"] == true).count();
+    println!("{agree} of {} scenarios agree", runs.len());
+    assert_eq!(runs.len(), scenarios);
+    assert!(agree >= least, "{agree} of {} scenarios agree", runs.len());
+    for run in runs {
+        let goodput = &run["quantities"][0];
+        assert_eq!(goodput["what"], "total goodput (Mbit/s)");
+        let (model, kernel) =
+            (goodput["model"].as_f64().unwrap(), goodput["kernel"].as_f64().unwrap());
+        // Where real Linux itself goes from 297 to 836 Mbit/s with the seed (wild-2-102), means say little: there the spread counts.
+        let near = model <= 2.0 * kernel && kernel <= 2.0 * model;
+        // Two BBR flows and a program that reads every 10 ms: open, see ARCHITECTURE.
+        let open = folder == "wild" && run["name"] == "wild-2-102";
+        assert!(near || open || goodput["agrees"] == true, "{}: {model} and {kernel}", run["name"]);
+    }
+}
