@@ -156,11 +156,13 @@ impl<P: Packet> Path<P> {
             }
             // The last one first: what stands before it waits until that is done.
             let place = self.active.ilog2() as usize;
-            let Some(packet) = self.take(place, now, around) else { continue };
-            if place + 1 == self.elements.len() {
-                return Some(packet);
-            }
-            let out = self.pass_slowly(place + 1, now, packet, around);
+            let out = self.take(place, now, around);
+            let out = match out {
+                Some(packet) if place + 1 < self.elements.len() => {
+                    self.pass_slowly(place + 1, now, packet, around)
+                }
+                out => out,
+            };
             if out.is_some() {
                 return out;
             }
@@ -180,7 +182,7 @@ impl<P: Packet> Path<P> {
     }
 
     /// The next packet of the element at `place`.
-    #[inline]
+    #[inline(never)]
     fn take(&mut self, place: usize, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
         let rest = !(1 << place);
         match &mut self.elements[place] {

@@ -61,7 +61,7 @@ impl<P: Packet> Queue<P> {
 
     /// The next packet that the link sends at `now`, if its tokens allow one. When it is to be asked again goes to `again`; if that
     /// does not change, at once.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn dequeue(
         &mut self,
         now: Instant,
@@ -89,6 +89,12 @@ impl<P: Packet> Queue<P> {
         }
         if self.discipline.is_empty() {
             *again = Some(Instant::NEVER);
+        } else {
+            // Seldom are there tokens for another one.
+            let ready_ns = self.shaper.ready_ns(now_ns);
+            if ready_ns > now_ns {
+                *again = Some(Instant::from_nanos(ready_ns));
+            }
         }
         Some(departure.packet)
     }

@@ -32,7 +32,7 @@ impl Simulation<'_> {
     }
 
     /// A packet has passed the network.
-    #[inline]
+    #[inline(never)]
     fn arrive(&mut self, direction: Direction, packet: Packet) {
         let number = packet.connection;
         if direction == Direction::Up && !packet.is_answer() {

@@ -82,15 +82,13 @@ impl Simulation<'_> {
         let mut leaving = std::mem::take(&mut self.leaving);
         let mut passing = leaving.drain(..);
         // Most packets pass the queue without waiting.
-        let mut first = None;
         loop {
             let connection = &mut self.connections[number as usize];
             let waits = !connection.device.is_empty();
             let departure = if waits {
                 self.waiting.first(&connection.device).map(|outgoing| outgoing.departure)
             } else {
-                first = passing.next();
-                first.as_ref().map(|outgoing: &Outgoing| outgoing.departure)
+                passing.as_slice().first().map(|outgoing| outgoing.departure)
             };
             let Some(departure) = departure else { break };
             // Only fq honours departure times.
@@ -98,7 +96,7 @@ impl Simulation<'_> {
                 break;
             }
             let outgoing =
-                if waits { self.waiting.pop(&mut connection.device) } else { first.take() };
+                if waits { self.waiting.pop(&mut connection.device) } else { passing.next() };
             let Some(Outgoing { body, .. }) = outgoing else { break };
             connection.line_bytes += u64::from(body.wire_bytes());
             if let Body::Data(data) = &body {
@@ -108,7 +106,7 @@ impl Simulation<'_> {
             self.forward(number, direction, body);
         }
         let connection = &mut self.connections[number as usize];
-        for outgoing in first.into_iter().chain(passing) {
+        for outgoing in passing {
             self.waiting.push(&mut connection.device, outgoing);
         }
         self.leaving = leaving;
