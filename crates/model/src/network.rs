@@ -13,7 +13,7 @@ use dualq_units::Instant;
 
 use crate::error::Unmodelled;
 use crate::host::Connection;
-use crate::packet::{Body, Packet};
+use crate::packet::Packet;
 use crate::record::Record;
 use crate::sacks::Sacks;
 
@@ -261,7 +261,9 @@ impl Environment<Packet> for Surroundings<'_> {
     }
 
     fn lost(&mut self, packet: Packet, why: Lost) {
-        if let (Lost::TooLong { mtu, told: true }, Body::Data(_)) = (why, &packet.body) {
+        if let Lost::TooLong { mtu, told: true } = why
+            && packet.body.data_bytes().is_some()
+        {
             self.too_long.push((packet.connection, mtu));
         }
         packet.body.discard(&mut self.sacks);

@@ -18,20 +18,57 @@ pub struct Packet {
     pub(crate) body: Body,
 }
 
+/// What a packet is to its connection. What queues ask of it stands before the rest, so that they hand it on without looking
+/// inside.
+#[derive(Debug)]
+pub(crate) struct Body {
+    /// Bytes on the wire, Ethernet headers included; an aggregate counts the headers of each segment.
+    wire_bytes: u32,
+    segments: u16,
+    ecn: Ecn,
+    content: Content,
+}
+
 /// What a packet carries.
 #[derive(Debug)]
-pub(crate) enum Body {
+enum Content {
+    /// TCP segments with data, or without in the direction in which data go: a [`Data`] without what its [`Body`] has.
+    Data { seq: u64, payload: u32, timestamp_ms: u32, echo_ms: u32, mss: u16, flags: u8 },
+    /// A TCP acknowledgement, with SACK blocks, which few have, in [`Sacks`], and bytes of an answer that travel with it.
+    Ack {
+        ack: u64,
+        window: u64,
+        echo_ms: u32,
+        timestamp_ms: u32,
+        blocks: Option<Stored>,
+        block_count: u8,
+        flags: u8,
+        answer: u8,
+    },
+    /// The acknowledgement of an answer that came with an acknowledgement: nobody waits for it.
+    AnswerAck,
+    /// An ICMP echo request or its reply.
+    Echo { sent_ns: u64, is_reply: bool },
+    /// A UDP packet.
+    Datagram { number: u64, sent_ns: u64 },
+    /// The ICMP message of a router whose next link takes no IP packets longer than this (RFC 1191).
+    TooLong { mtu: u32 },
+}
+
+/// What a packet was when it set out, for the host that it reaches.
+#[derive(Debug)]
+pub(crate) enum Arrival {
     /// TCP segments with data, or without in the direction in which data go.
     Data(Data),
     /// A TCP acknowledgement.
-    Ack(SmallAck),
-    /// The acknowledgement of an answer that came with an acknowledgement: nobody waits for it.
-    AnswerAck(Ecn),
+    Ack(Ack),
+    /// The acknowledgement of an answer.
+    AnswerAck,
     /// An ICMP echo request or its reply.
     Echo(Echo),
     /// A UDP packet.
     Datagram(Datagram),
-    /// The ICMP message of a router whose next link takes no IP packets longer than this (RFC 1191).
+    /// A router's message: no IP packets longer than this.
     TooLong(u32),
 }
 
@@ -69,189 +106,228 @@ pub(crate) struct Outgoing {
     pub(crate) departure: Instant,
 }
 
-/// An [`Ack`] that is as small as data are: its SACK blocks, which few have, lie in [`Sacks`].
-#[derive(Debug)]
-pub(crate) struct SmallAck {
-    ack: u64,
-    window: u64,
-    echo_ms: u32,
-    timestamp_ms: u32,
-    blocks: Option<Stored>,
-    block_count: u8,
-    flags: u8,
-    ecn: Ecn,
-    /// Bytes of an answer that travels with it.
-    answer: u8,
+const DSACK: u8 = 1 << 0;
+const ECE: u8 = 1 << 1;
+const SYN: u8 = 1 << 2;
+const CWR: u8 = 1 << 3;
+const PUSH: u8 = 1 << 4;
+const CUT: u8 = 1 << 5;
+
+#[inline]
+const fn flag(is_set: bool, flag: u8) -> u8 {
+    if is_set { flag } else { 0 }
 }
 
-const DSACK: u8 = 1;
-const ECE: u8 = 2;
-const SYN: u8 = 4;
-
-impl SmallAck {
+impl Body {
     #[inline]
-    pub(crate) fn new(ack: &Ack, ecn: Ecn, answer: u8, sacks: &mut Sacks) -> Self {
-        let flag = |is_set, flag| if is_set { flag } else { 0 };
-        Self {
+    pub(crate) const fn data(data: &Data) -> Self {
+        let Data { seq, payload, segments, mss, timestamp_ms, echo_ms, ecn, cwr, push, syn, cut } =
+            *data;
+        let flags = flag(cwr, CWR) | flag(push, PUSH) | flag(syn, SYN) | flag(cut, CUT);
+        let content = Content::Data { seq, payload, timestamp_ms, echo_ms, mss, flags };
+        Self { wire_bytes: data.wire_bytes(), segments, ecn, content }
+    }
+
+    /// An acknowledgement with so many bytes of an answer. SACK blocks take eight bytes each, and four for their option and its
+    /// padding.
+    #[inline]
+    pub(crate) fn ack(ack: &Ack, ecn: Ecn, answer: u8, sacks: &mut Sacks) -> Self {
+        let answer = if ack.syn { 0 } else { answer };
+        let block_count = ack.block_count;
+        let ip_bytes = if ack.syn {
+            SYN_BYTES
+        } else if block_count > 0 {
+            HEADER_BYTES + 4 + 8 * u32::from(block_count) + u32::from(answer)
+        } else {
+            HEADER_BYTES + u32::from(answer)
+        };
+        let content = Content::Ack {
             ack: ack.ack,
             window: ack.window,
             echo_ms: ack.echo_ms,
             timestamp_ms: ack.timestamp_ms,
-            blocks: (ack.block_count > 0).then(|| sacks.store(ack.blocks)),
-            block_count: ack.block_count,
+            blocks: (block_count > 0).then(|| sacks.store(ack.blocks)),
+            block_count,
             flags: flag(ack.dsack, DSACK) | flag(ack.ece, ECE) | flag(ack.syn, SYN),
-            ecn,
-            answer: if ack.syn { 0 } else { answer },
-        }
+            answer,
+        };
+        Self::single(ip_bytes, ecn, content)
     }
 
-    /// What it was made of. Its blocks are not stored any more.
+    pub(crate) const fn answer_ack(ecn: Ecn) -> Self {
+        Self::single(HEADER_BYTES, ecn, Content::AnswerAck)
+    }
+
+    pub(crate) const fn echo(Echo { sent_ns, is_reply, ecn }: Echo) -> Self {
+        Self::single(PING_BYTES, ecn, Content::Echo { sent_ns, is_reply })
+    }
+
+    pub(crate) const fn datagram(datagram: Datagram) -> Self {
+        let Datagram { number, sent_ns, ip_bytes, ecn } = datagram;
+        Self::single(ip_bytes, ecn, Content::Datagram { number, sent_ns })
+    }
+
+    pub(crate) const fn too_long(mtu: u32) -> Self {
+        Self::single(ICMP_ERROR_BYTES, Ecn::NotEct, Content::TooLong { mtu })
+    }
+
     #[inline]
-    pub(crate) fn open(self, sacks: &mut Sacks) -> Ack {
-        let blocks = self.blocks.map_or([SackBlock::default(); 3], |blocks| sacks.take(blocks));
-        Ack {
-            ack: self.ack,
-            window: self.window,
-            blocks,
-            block_count: self.block_count,
-            dsack: self.flags & DSACK > 0,
-            ece: self.flags & ECE > 0,
-            syn: self.flags & SYN > 0,
-            echo_ms: self.echo_ms,
-            timestamp_ms: self.timestamp_ms,
-        }
+    const fn single(ip_bytes: u32, ecn: Ecn, content: Content) -> Self {
+        Self { wire_bytes: ip_bytes + ETHERNET_BYTES, segments: 1, ecn, content }
     }
 
-    /// Bytes of the IP packet. SACK blocks take eight each, and four for their option and its padding.
-    #[inline]
-    const fn ip_bytes(&self) -> u32 {
-        if self.flags & SYN > 0 {
-            return SYN_BYTES;
-        }
-        let sack = if self.block_count > 0 { 4 + 8 * self.block_count as u32 } else { 0 };
-        HEADER_BYTES + sack + self.answer as u32
-    }
-}
-
-impl Body {
     /// Bytes on the wire, Ethernet headers included; an aggregate counts the headers of each segment.
     #[inline]
     pub(crate) const fn wire_bytes(&self) -> u32 {
-        // Most are these, and told apart at less cost than all.
-        if let Self::Data(data) = self {
-            return data.wire_bytes();
-        }
-        match self {
-            Self::Data(data) => data.wire_bytes(),
-            Self::Ack(ack) => ack.ip_bytes() + ETHERNET_BYTES,
-            Self::AnswerAck(_) => HEADER_BYTES + ETHERNET_BYTES,
-            Self::Echo(_) => PING_BYTES + ETHERNET_BYTES,
-            Self::Datagram(datagram) => datagram.ip_bytes + ETHERNET_BYTES,
-            Self::TooLong(_) => ICMP_ERROR_BYTES + ETHERNET_BYTES,
-        }
-    }
-
-    /// Payload bytes, for the memory that a packet takes. Where there is no TCP, they are what is longer than its headers.
-    #[inline]
-    pub(crate) const fn payload(&self) -> u32 {
-        match self {
-            Self::Data(data) => data.payload,
-            Self::Ack(ack) => ack.answer as u32,
-            Self::AnswerAck(_) => 0,
-            Self::Echo(_) => PING_BYTES - HEADER_BYTES,
-            Self::Datagram(datagram) => datagram.ip_bytes.saturating_sub(HEADER_BYTES),
-            Self::TooLong(_) => ICMP_ERROR_BYTES - HEADER_BYTES,
-        }
-    }
-
-    /// Payload bytes, behind the headers that it has.
-    pub(crate) const fn carried(&self) -> u32 {
-        match self {
-            Self::Data(data) => data.payload,
-            Self::Ack(ack) => ack.answer as u32,
-            Self::AnswerAck(_) => 0,
-            Self::Echo(_) | Self::Datagram(_) | Self::TooLong(_) => {
-                (self.wire_bytes() - ETHERNET_BYTES).saturating_sub(IP_BYTES + UDP_BYTES)
-            }
-        }
-    }
-
-    /// What it is.
-    pub(crate) const fn kind(&self) -> Kind {
-        match self {
-            Self::Data(_) | Self::AnswerAck(_) => Kind::Data,
-            Self::Ack(_) => Kind::Ack,
-            Self::Echo(_) => Kind::Echo,
-            Self::Datagram(_) => Kind::Udp,
-            Self::TooLong(_) => Kind::Error,
-        }
-    }
-
-    /// The place in the stream, or what else tells it from others of its flow.
-    pub(crate) const fn seq(&self) -> u64 {
-        match self {
-            Self::Data(data) => data.seq,
-            Self::Ack(ack) => ack.ack,
-            Self::AnswerAck(_) | Self::TooLong(_) => 0,
-            Self::Echo(echo) => echo.sent_ns,
-            Self::Datagram(datagram) => datagram.number,
-        }
+        self.wire_bytes
     }
 
     /// How many segments it is.
     #[inline]
     pub(crate) const fn segments(&self) -> u16 {
-        match self {
-            Self::Data(data) => data.segments,
-            _ => 1,
+        self.segments
+    }
+
+    /// Payload bytes, for the memory that a packet takes. Where there is no TCP, they are what is longer than its headers.
+    #[inline]
+    const fn payload(&self) -> u32 {
+        match &self.content {
+            Content::Data { payload, .. } => *payload,
+            Content::Ack { answer, .. } => *answer as u32,
+            _ => (self.wire_bytes - ETHERNET_BYTES).saturating_sub(HEADER_BYTES),
         }
     }
 
-    #[inline]
-    const fn ecn(&self) -> Ecn {
-        if let Self::Data(data) = self {
-            return data.ecn;
-        }
-        match self {
-            Self::Data(data) => data.ecn,
-            Self::Ack(ack) => ack.ecn,
-            Self::AnswerAck(ecn) => *ecn,
-            Self::Echo(echo) => echo.ecn,
-            Self::Datagram(datagram) => datagram.ecn,
-            Self::TooLong(_) => Ecn::NotEct,
+    /// Payload bytes, behind the headers that it has.
+    pub(crate) const fn carried(&self) -> u32 {
+        match &self.content {
+            Content::Data { payload, .. } => *payload,
+            Content::Ack { answer, .. } => *answer as u32,
+            Content::AnswerAck => 0,
+            Content::Echo { .. } | Content::Datagram { .. } | Content::TooLong { .. } => {
+                (self.wire_bytes - ETHERNET_BYTES).saturating_sub(IP_BYTES + UDP_BYTES)
+            }
         }
     }
 
+    /// The bytes of TCP payload, if it is data.
     #[inline]
-    const fn set_ecn(&mut self, ecn: Ecn) {
-        match self {
-            Self::Data(data) => data.ecn = ecn,
-            Self::Ack(ack) => ack.ecn = ecn,
-            Self::AnswerAck(own) => *own = ecn,
-            Self::Echo(echo) => echo.ecn = ecn,
-            Self::Datagram(datagram) => datagram.ecn = ecn,
-            Self::TooLong(_) => {}
+    pub(crate) const fn data_bytes(&self) -> Option<u32> {
+        if let Content::Data { payload, .. } = &self.content { Some(*payload) } else { None }
+    }
+
+    /// What it is.
+    pub(crate) const fn kind(&self) -> Kind {
+        match &self.content {
+            Content::Data { .. } | Content::AnswerAck => Kind::Data,
+            Content::Ack { .. } => Kind::Ack,
+            Content::Echo { .. } => Kind::Echo,
+            Content::Datagram { .. } => Kind::Udp,
+            Content::TooLong { .. } => Kind::Error,
+        }
+    }
+
+    /// The place in the stream, or what else tells it from others of its flow.
+    pub(crate) const fn seq(&self) -> u64 {
+        match &self.content {
+            Content::Data { seq, .. } => *seq,
+            Content::Ack { ack, .. } => *ack,
+            Content::AnswerAck | Content::TooLong { .. } => 0,
+            Content::Echo { sent_ns, .. } => *sent_ns,
+            Content::Datagram { number, .. } => *number,
+        }
+    }
+
+    /// What it was made of. SACK blocks are not stored any more.
+    #[inline]
+    pub(crate) fn open(self, sacks: &mut Sacks) -> Arrival {
+        let Self { wire_bytes, segments, ecn, content } = self;
+        let set = |flags: u8, flag| flags & flag > 0;
+        match content {
+            Content::Data { seq, payload, timestamp_ms, echo_ms, mss, flags } => {
+                Arrival::Data(Data {
+                    seq,
+                    payload,
+                    segments,
+                    mss,
+                    timestamp_ms,
+                    echo_ms,
+                    ecn,
+                    cwr: set(flags, CWR),
+                    push: set(flags, PUSH),
+                    syn: set(flags, SYN),
+                    cut: set(flags, CUT),
+                })
+            }
+            Content::Ack {
+                ack,
+                window,
+                echo_ms,
+                timestamp_ms,
+                blocks,
+                block_count,
+                flags,
+                answer: _,
+            } => Arrival::Ack(Ack {
+                ack,
+                window,
+                blocks: blocks.map_or([SackBlock::default(); 3], |blocks| sacks.take(blocks)),
+                block_count,
+                dsack: set(flags, DSACK),
+                ece: set(flags, ECE),
+                syn: set(flags, SYN),
+                echo_ms,
+                timestamp_ms,
+            }),
+            Content::AnswerAck => Arrival::AnswerAck,
+            Content::Echo { sent_ns, is_reply } => Arrival::Echo(Echo { sent_ns, is_reply, ecn }),
+            Content::Datagram { number, sent_ns } => {
+                let ip_bytes = wire_bytes - ETHERNET_BYTES;
+                Arrival::Datagram(Datagram { number, sent_ns, ip_bytes, ecn })
+            }
+            Content::TooLong { mtu } => Arrival::TooLong(mtu),
         }
     }
 
     /// The same again, for another packet.
     pub(crate) fn copy(&self, sacks: &mut Sacks) -> Self {
-        match self {
-            Self::Data(data) => Self::Data(*data),
-            Self::Ack(ack) => {
-                let blocks = ack.blocks.as_ref().map(|blocks| sacks.copy(blocks));
-                Self::Ack(SmallAck { blocks, ..*ack })
+        let content = match self.content {
+            Content::Data { seq, payload, timestamp_ms, echo_ms, mss, flags } => {
+                Content::Data { seq, payload, timestamp_ms, echo_ms, mss, flags }
             }
-            Self::AnswerAck(ecn) => Self::AnswerAck(*ecn),
-            Self::Echo(echo) => Self::Echo(*echo),
-            Self::Datagram(datagram) => Self::Datagram(*datagram),
-            Self::TooLong(mtu) => Self::TooLong(*mtu),
-        }
+            Content::Ack {
+                ack,
+                window,
+                echo_ms,
+                timestamp_ms,
+                ref blocks,
+                block_count,
+                flags,
+                answer,
+            } => {
+                let blocks = blocks.as_ref().map(|blocks| sacks.copy(blocks));
+                Content::Ack {
+                    ack,
+                    window,
+                    echo_ms,
+                    timestamp_ms,
+                    blocks,
+                    block_count,
+                    flags,
+                    answer,
+                }
+            }
+            Content::AnswerAck => Content::AnswerAck,
+            Content::Echo { sent_ns, is_reply } => Content::Echo { sent_ns, is_reply },
+            Content::Datagram { number, sent_ns } => Content::Datagram { number, sent_ns },
+            Content::TooLong { mtu } => Content::TooLong { mtu },
+        };
+        Self { content, ..*self }
     }
 
     /// It is lost: what is stored for it is so no longer.
     pub(crate) fn discard(self, sacks: &mut Sacks) {
-        if let Self::Ack(SmallAck { blocks: Some(blocks), .. }) = self {
+        if let Content::Ack { blocks: Some(blocks), .. } = self.content {
             sacks.take(blocks);
         }
     }
@@ -261,28 +337,29 @@ impl Packet {
     /// Whether its own sender of data, or of pings, waits for it.
     #[inline]
     pub(crate) const fn is_answer(&self) -> bool {
-        matches!(self.body, Body::Ack(_) | Body::Echo(Echo { is_reply: true, .. }))
+        matches!(self.body.content, Content::Ack { .. } | Content::Echo { is_reply: true, .. })
     }
 
     /// Takes the aggregate apart, if it is one.
     #[inline]
     pub(crate) fn segments(self, segment: &mut impl FnMut(Self)) {
-        let Self { connection, flow, body } = self;
-        let mut data = match body {
-            Body::Data(data) => data,
-            body => return segment(Self { connection, flow, body }),
-        };
-        while data.segments > 1 {
-            segment(Self { connection, flow, body: Body::Data(data.split_first()) });
+        if self.body.segments <= 1 {
+            return segment(self);
         }
-        segment(Self { connection, flow, body: Body::Data(data) });
+        let Self { connection, flow, body } = self;
+        // Only data are aggregates, and they have nothing stored.
+        let Arrival::Data(mut data) = body.open(&mut Sacks::default()) else { return };
+        while data.segments > 1 {
+            segment(Self { connection, flow, body: Body::data(&data.split_first()) });
+        }
+        segment(Self { connection, flow, body: Body::data(&data) });
     }
 }
 
 impl dualq_qdisc::Packet for Packet {
     #[inline]
     fn length(&self) -> u32 {
-        self.body.wire_bytes()
+        self.body.wire_bytes
     }
 
     #[inline]
@@ -292,17 +369,17 @@ impl dualq_qdisc::Packet for Packet {
 
     #[inline]
     fn ecn(&self) -> Ecn {
-        self.body.ecn()
+        self.body.ecn
     }
 
     #[inline]
     fn set_ce(&mut self) {
-        self.body.set_ecn(Ecn::Ce);
+        self.body.ecn = Ecn::Ce;
     }
 
     #[inline]
     fn is_gso(&self) -> bool {
-        self.body.segments() > 1
+        self.body.segments > 1
     }
 
     fn split(self, segment: &mut impl FnMut(Self)) {
@@ -319,13 +396,13 @@ impl FlowPacket for Packet {
 
 impl dualq_net::Packet for Packet {
     fn clear_ecn(&mut self) {
-        self.body.set_ecn(Ecn::NotEct);
+        self.body.ecn = Ecn::NotEct;
     }
 
     fn ip_bytes(&self) -> u32 {
-        match &self.body {
-            Body::Data(data) if data.segments > 1 => u32::from(data.mss) + HEADER_BYTES,
-            body => body.wire_bytes() - ETHERNET_BYTES,
+        match self.body.content {
+            Content::Data { mss, .. } if self.body.segments > 1 => u32::from(mss) + HEADER_BYTES,
+            _ => self.body.wire_bytes - ETHERNET_BYTES,
         }
     }
 
@@ -341,7 +418,7 @@ mod tests {
 
     #[test]
     fn packets_are_small() {
-        assert!(size_of::<Packet>() <= 48, "{}", size_of::<Packet>());
+        assert!(size_of::<Option<Packet>>() <= 48, "{}", size_of::<Option<Packet>>());
     }
 
     #[test]
@@ -359,16 +436,46 @@ mod tests {
             echo_ms: 3,
             timestamp_ms: 4,
         };
-        let body = Body::Ack(SmallAck::new(&full, Ecn::NotEct, 0, &mut sacks));
+        let body = Body::ack(&full, Ecn::NotEct, 0, &mut sacks);
         assert_eq!(body.wire_bytes(), 86);
         let (copy, lost) = (body.copy(&mut sacks), body.copy(&mut sacks));
         lost.discard(&mut sacks);
         for body in [body, copy] {
-            let Body::Ack(small) = body else { unreachable!("it is one") };
-            assert_eq!(small.open(&mut sacks), full);
+            let Arrival::Ack(ack) = body.open(&mut sacks) else { unreachable!("it is one") };
+            assert_eq!(ack, full);
         }
         assert_eq!(sacks.len(), 0);
-        let plain = SmallAck::new(&Ack::default(), Ecn::NotEct, 48, &mut sacks);
-        assert_eq!((plain.ip_bytes(), sacks.len()), (100, 0));
+        let plain = Body::ack(&Ack::default(), Ecn::NotEct, 48, &mut sacks);
+        assert_eq!((plain.wire_bytes(), sacks.len()), (114, 0));
+    }
+
+    #[test]
+    fn data_are_what_they_were() {
+        let whole = Data {
+            seq: 1 << 40,
+            payload: 2500,
+            segments: 3,
+            mss: 1000,
+            timestamp_ms: 5,
+            echo_ms: 6,
+            ecn: Ecn::Ect0,
+            cwr: true,
+            push: true,
+            syn: false,
+            cut: false,
+        };
+        let packet = |body| Packet { connection: 7, flow: 8, body };
+        let mut parts = Vec::new();
+        packet(Body::data(&whole)).segments(&mut |part| parts.push(part));
+        let mut rest = whole;
+        for part in parts {
+            let expected = rest.split_first();
+            assert_eq!(part.body.wire_bytes(), expected.wire_bytes());
+            let Arrival::Data(data) = part.body.open(&mut Sacks::default()) else {
+                unreachable!("it is data")
+            };
+            assert_eq!(data, expected);
+        }
+        assert_eq!((rest.segments, rest.payload), (1, 500));
     }
 }

@@ -8,7 +8,7 @@ use dualq_units::{Ecn, Instant};
 use crate::engine::{Cause, Simulation};
 use crate::host::Connection;
 use crate::network::{Surroundings, back};
-use crate::packet::{Body, Datagram, Echo, Packet, SmallAck};
+use crate::packet::{Arrival, Body, Datagram, Echo, Packet};
 use crate::program::Program;
 
 impl Simulation<'_> {
@@ -38,16 +38,13 @@ impl Simulation<'_> {
         if direction == Direction::Up && !packet.is_answer() {
             self.around.tell(self.now(), (Seen::Arrive, direction), &packet);
         }
-        match packet.body {
-            Body::Data(data) => self.take_data(number, &data),
-            Body::Ack(ack) => {
-                let ack = ack.open(&mut self.around.sacks);
-                self.take_ack(number, &ack);
-            }
-            Body::AnswerAck(_) => {}
-            Body::Echo(echo) => self.take_echo(number, echo),
-            Body::Datagram(datagram) => self.take_datagram(number, datagram),
-            Body::TooLong(mtu) => {
+        match packet.body.open(&mut self.around.sacks) {
+            Arrival::Data(data) => self.take_data(number, &data),
+            Arrival::Ack(ack) => self.take_ack(number, &ack),
+            Arrival::AnswerAck => {}
+            Arrival::Echo(echo) => self.take_echo(number, echo),
+            Arrival::Datagram(datagram) => self.take_datagram(number, datagram),
+            Arrival::TooLong(mtu) => {
                 let now = self.now();
                 let connection = &mut self.connections[number as usize];
                 let known = &mut self.path_mtus[connection.owner];
@@ -129,7 +126,7 @@ impl Simulation<'_> {
         for (connection, mtu) in std::mem::take(&mut self.around.too_long) {
             let flow = self.flow_of(connection);
             let back = back(self.connections[connection as usize].direction);
-            let packet = Packet { connection, flow, body: Body::TooLong(mtu) };
+            let packet = Packet { connection, flow, body: Body::too_long(mtu) };
             self.around.sets_out(now, back, &packet);
             self.network.enter_delay(back, now, packet, &mut self.around);
             self.take_arrivals(back);
@@ -147,7 +144,7 @@ impl Simulation<'_> {
             return;
         }
         let back = back(connection.direction);
-        let body = Body::Echo(Echo { is_reply: true, ..echo });
+        let body = Body::echo(Echo { is_reply: true, ..echo });
         let packet = Packet { connection: number, flow, body };
         self.around.sets_out(now, back, &packet);
         self.network.path(back).enter(now, packet, &mut self.around);
@@ -204,8 +201,8 @@ fn answers<'s>(
     Answers { connection, flow, direction, ecn, answer }: Answers,
 ) -> impl FnMut(Ack) {
     move |ack| {
-        let ack = SmallAck::new(&ack, ecn, answer, &mut around.sacks);
-        let packet = Packet { connection, flow, body: Body::Ack(ack) };
+        let body = Body::ack(&ack, ecn, answer, &mut around.sacks);
+        let packet = Packet { connection, flow, body };
         around.sets_out(now, direction, &packet);
         path.enter(now, packet, around);
     }

@@ -37,7 +37,7 @@ impl Simulation<'_> {
             let sender = &mut self.connections[number as usize].sender;
             sender.transmit(now, &mut |transmission| {
                 let departure = transmission.departure;
-                leaving.push(Outgoing { body: Body::Data(transmission.data), departure });
+                leaving.push(Outgoing { body: Body::data(&transmission.data), departure });
             });
             // What is held back goes when more is put in, or with the queue's own timer.
             if self.leaving.is_empty() {
@@ -99,8 +99,8 @@ impl Simulation<'_> {
                 if waits { self.waiting.pop(&mut connection.device) } else { passing.next() };
             let Some(Outgoing { body, .. }) = outgoing else { break };
             connection.line_bytes += u64::from(body.wire_bytes());
-            if let Body::Data(data) = &body {
-                more |= connection.sender.on_departure(data.payload);
+            if let Some(payload) = body.data_bytes() {
+                more |= connection.sender.on_departure(payload);
             }
             let direction = connection.direction;
             self.forward(number, direction, body);

@@ -19,7 +19,7 @@ impl Ping {
 
     /// What comes back tells when it was sent.
     pub(super) fn turn(&self, turn: &mut Turn<'_>) -> Option<u64> {
-        let body = Body::Echo(Echo { sent_ns: turn.now_ns, is_reply: false, ecn: Ecn::NotEct });
+        let body = Body::echo(Echo { sent_ns: turn.now_ns, is_reply: false, ecn: Ecn::NotEct });
         let departure = Instant::from_nanos(turn.now_ns);
         turn.out.push(Outgoing { body, departure });
         Some((departure + self.interval).as_nanos())

@@ -37,7 +37,7 @@ impl Udp {
         let now = Instant::from_nanos(turn.now_ns);
         let number = turn.record.udp(self.group).sent(self.stream, now);
         let Self { ip_bytes, ecn, .. } = *self;
-        let body = Body::Datagram(Datagram { number, sent_ns: turn.now_ns, ip_bytes, ecn });
+        let body = Body::datagram(Datagram { number, sent_ns: turn.now_ns, ip_bytes, ecn });
         turn.out.push(Outgoing { body, departure: now });
         Some((now + self.interval).as_nanos())
     }
