@@ -92,6 +92,10 @@ impl<P: Packet> Path<P> {
     #[inline]
     fn set_due(&mut self, place: usize, due_ns: u64) {
         self.due[place] = due_ns;
+        if self.due.len() == 1 {
+            self.next_ns = due_ns;
+            return;
+        }
         (self.next_ns, self.next, self.second_ns) = (u64::MAX, 0, u64::MAX);
         for (place, due_ns) in (0..).zip(&self.due) {
             if *due_ns < self.next_ns {
@@ -118,8 +122,37 @@ impl<P: Packet> Path<P> {
         packet: P,
         around: &mut impl Environment<P>,
     ) {
-        if let Some(packet) = self.pass(place, now, packet, around) {
-            self.beside.push_back((self.elements.len(), packet));
+        match self.elements.get_mut(place) {
+            Some(Element::Queue(queue)) => {
+                queue.enqueue(now, packet, around);
+                self.has_queued(place);
+            }
+            Some(Element::Delay(delay)) => {
+                delay.push(now, packet);
+                let due_ns = delay.next_ns();
+                self.has_delayed(place, due_ns);
+            }
+            _ => {
+                if let Some(packet) = self.pass(place, now, packet, around) {
+                    self.beside.push_back((self.elements.len(), packet));
+                }
+            }
+        }
+    }
+
+    /// The queue at `place` has taken in a packet: if it had none, it is asked at once.
+    #[inline]
+    fn has_queued(&mut self, place: usize) {
+        if self.due[place] == u64::MAX {
+            self.active |= 1 << place;
+        }
+    }
+
+    /// The delay at `place` has taken in a packet.
+    #[inline]
+    fn has_delayed(&mut self, place: usize, due_ns: u64) {
+        if due_ns != self.due[place] {
+            self.set_due(place, due_ns);
         }
     }
 
@@ -144,7 +177,7 @@ impl<P: Packet> Path<P> {
             if !self.beside.is_empty()
                 && let Some((place, packet)) = self.beside.pop_front()
             {
-                let out = self.pass_slowly(place, now, packet, around);
+                let out = self.pass(place, now, packet, around);
                 if out.is_some() {
                     return out;
                 }
@@ -156,33 +189,19 @@ impl<P: Packet> Path<P> {
             }
             // The last one first: what stands before it waits until that is done.
             let place = self.active.ilog2() as usize;
-            let out = self.take(place, now, around);
-            let out = match out {
-                Some(packet) if place + 1 < self.elements.len() => {
-                    self.pass_slowly(place + 1, now, packet, around)
-                }
-                out => out,
-            };
+            let Some(packet) = self.take(place, now, around) else { continue };
+            if place + 1 == self.elements.len() {
+                return Some(packet);
+            }
+            let out = self.pass(place + 1, now, packet, around);
             if out.is_some() {
                 return out;
             }
         }
     }
 
-    /// The same as [`pass`](Self::pass), out of the way of what most paths do: packets that leave the last element.
-    #[inline(never)]
-    fn pass_slowly(
-        &mut self,
-        place: usize,
-        now: Instant,
-        packet: P,
-        around: &mut impl Environment<P>,
-    ) -> Option<P> {
-        self.pass(place, now, packet, around)
-    }
-
     /// The next packet of the element at `place`.
-    #[inline(never)]
+    #[inline]
     fn take(&mut self, place: usize, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
         let rest = !(1 << place);
         match &mut self.elements[place] {
@@ -217,7 +236,7 @@ impl<P: Packet> Path<P> {
     }
 
     /// Takes a packet through the elements from `place` on, until one of them holds it or loses it, or all are passed.
-    #[inline]
+    #[inline(never)]
     fn pass(
         &mut self,
         place: usize,
@@ -230,17 +249,13 @@ impl<P: Packet> Path<P> {
             match element {
                 Element::Queue(queue) => {
                     queue.enqueue(now, packet, around);
-                    if self.due[place] == u64::MAX {
-                        self.active |= 1 << place;
-                    }
+                    self.has_queued(place);
                     return None;
                 }
                 Element::Delay(delay) => {
                     delay.push(now, packet);
                     let due_ns = delay.next_ns();
-                    if due_ns != self.due[place] {
-                        self.set_due(place, due_ns);
-                    }
+                    self.has_delayed(place, due_ns);
                     return None;
                 }
                 Element::Jitter(jitter) => {

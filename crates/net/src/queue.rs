@@ -61,7 +61,7 @@ impl<P: Packet> Queue<P> {
 
     /// The next packet that the link sends at `now`, if its tokens allow one. When it is to be asked again goes to `again`; if that
     /// does not change, at once.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn dequeue(
         &mut self,
         now: Instant,

@@ -28,11 +28,14 @@ impl Simulation<'_> {
                 Direction::Up => self.read_senders_ahead(),
             }
             self.arrive(direction, packet);
+            if self.network.path(direction).is_quiet() {
+                break;
+            }
         }
     }
 
     /// A packet has passed the network.
-    #[inline(never)]
+    #[inline]
     fn arrive(&mut self, direction: Direction, packet: Packet) {
         let number = packet.connection;
         if direction == Direction::Up && !packet.is_answer() {
