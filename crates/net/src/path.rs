@@ -189,15 +189,27 @@ impl<P: Packet> Path<P> {
             }
             // The last one first: what stands before it waits until that is done.
             let place = self.active.ilog2() as usize;
-            let Some(packet) = self.take(place, now, around) else { continue };
-            if place + 1 == self.elements.len() {
-                return Some(packet);
-            }
-            let out = self.pass(place + 1, now, packet, around);
+            let out = if place + 1 == self.elements.len() {
+                self.take(place, now, around)
+            } else {
+                self.take_on(place, now, around)
+            };
             if out.is_some() {
                 return out;
             }
         }
+    }
+
+    /// The next packet of the element at `place`, if it passes all behind it as well: out of the way of what most paths do.
+    #[inline(never)]
+    fn take_on(
+        &mut self,
+        place: usize,
+        now: Instant,
+        around: &mut impl Environment<P>,
+    ) -> Option<P> {
+        let packet = self.take(place, now, around)?;
+        self.pass(place + 1, now, packet, around)
     }
 
     /// The next packet of the element at `place`.
