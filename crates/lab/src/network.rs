@@ -37,7 +37,7 @@ pub(crate) const NEAR_RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 1, 255, 1);
 pub(crate) const NEAR: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 0);
 pub(crate) const FAR: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 0);
 /// Room for what is on its way over any path that people ask for.
-const PATH_LIMIT: u32 = 1_000_000;
+pub(crate) const PATH_LIMIT: u32 = 1_000_000;
 /// The windows that the recorded runs had: enough for 10 Gbit/s over 50 ms.
 const BUFFER_BYTES: u32 = 64 << 20;
 /// The class of the shaper, and the queue under test inside it.

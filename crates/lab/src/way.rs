@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use dualq_netlink::{Handle, Place, Route};
+use dualq_netlink::{Handle, Place, Route, Slots};
 use dualq_qdisc::{QdiscLine, kinds::netem};
 use dualq_scenario::{Direction, Element, Loss, Scenario};
 use dualq_units::Rate;
@@ -12,8 +12,8 @@ use crate::LabError;
 use crate::bridge::{self, Deed};
 use crate::namespace::Namespace;
 use crate::network::{
-    Bottleneck, End, FAR, Hop, NEAR, SHAPER, add_netem, connect, ethernet_address, netlink,
-    new_router, scattered,
+    Bottleneck, End, FAR, Hop, NEAR, PATH_LIMIT, SHAPER, add_netem, connect, ethernet_address,
+    netlink, new_router, scattered,
 };
 
 /// A rate at which no packet takes a nanosecond: netem keeps the order of packets if it has one (Linux: `netem_enqueue`).
@@ -224,6 +224,13 @@ impl<'a> Way<'a> {
                 let rate = (!reorder && !jitter.is_zero()).then_some(KEEPS_ORDER);
                 let jitter = Some(*jitter).filter(|jitter| !jitter.is_zero());
                 netem(netem::Options { delay: Some(*delay), jitter, rate, ..none })?;
+            }
+            Stage::Element(Element::Slot { least, most, packets, bytes }) => {
+                let mut netlink = netlink(namespace)?;
+                let link = netlink.link(device)?.index;
+                let place = Place { link, parent: Handle::ROOT, handle: SHAPER };
+                let slots = Slots { delays: [*least, *most], packets: *packets, bytes: *bytes };
+                netlink.add_slots(&place, &slots, PATH_LIMIT, scattered(seed))?;
             }
             Stage::Element(Element::Loss(loss)) => with_loss(*loss, none)?,
             Stage::Element(Element::Duplicate(share)) => {

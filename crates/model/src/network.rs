@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dualq_net::{
-    Chance, Delay, Element, Environment, Jitter, Lost, Mtu, Path, Police, Queue as Link,
+    Chance, Delay, Element, Environment, Jitter, Lost, Mtu, Path, Police, Queue as Link, Slots,
 };
 use dualq_qdisc::{
     Departure, Device, Discipline, Dropped, Packet as _, QdiscLine, Random, SplitMix64,
@@ -171,6 +171,9 @@ fn add_parts(
             Part::Delay { delay, jitter, reorder: true } => Jitter::new(*delay, *jitter).into(),
             Part::Delay { delay, jitter, reorder: false } => {
                 Jitter::new(*delay, *jitter).keeping_order().into()
+            }
+            Part::Slot { least, most, packets, bytes } => {
+                Slots::new(*least, *most).at_most(*packets, *bytes).into()
             }
             Part::Loss(loss) => Element::Loss(chance(*loss)),
             Part::Duplicate(duplicate) => Element::Duplicate(chance(*duplicate)),

@@ -214,6 +214,7 @@ fn element() -> impl Strategy<Value = &'static str> {
         "{ delay = '3ms' }",
         "{ delay = '9ms', jitter = '9ms' }",
         "{ delay = '5ms', jitter = '4ms', reorder = false }",
+        "{ slot = '1ms', slot_max = '4ms', packets = 8 }",
         "{ loss = '2%' }",
         "{ duplicate = '3%' }",
         "{ rate = '15mbit', qdisc = 'pie' }",

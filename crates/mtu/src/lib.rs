@@ -4,7 +4,7 @@
 pub mod cure;
 mod error;
 pub mod overhead;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "probe"))]
 pub mod probe;
 pub mod search;
 pub mod verdict;

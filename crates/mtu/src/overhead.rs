@@ -165,6 +165,32 @@ impl Encapsulation {
         all
     }
 
+    /// Those that have a name of one word, over IPv4, and those over IPv6 where there is a `6` at its end. ESP is tunnel mode with
+    /// AES-GCM.
+    pub const NAMED: [(&str, Self); 17] = [
+        ("wireguard", Self::WireGuard(Outer::V4)),
+        ("wireguard6", Self::WireGuard(Outer::V6)),
+        ("ipsec", Self::esp(false, Outer::V4)),
+        ("ipsec6", Self::esp(false, Outer::V6)),
+        ("ipsec-nat", Self::esp(true, Outer::V4)),
+        ("gre", Self::Gre(Outer::V4)),
+        ("gre6", Self::Gre(Outer::V6)),
+        ("vxlan", Self::Vxlan(Outer::V4)),
+        ("vxlan6", Self::Vxlan(Outer::V6)),
+        ("geneve", Self::Geneve(Outer::V4)),
+        ("geneve6", Self::Geneve(Outer::V6)),
+        ("ipip", Self::InIpv4),
+        ("ds-lite", Self::InIpv6),
+        ("gtp", Self::Gtp(Outer::V4)),
+        ("pppoe", Self::Pppoe),
+        ("mpls", Self::Mpls),
+        ("vlan", Self::Vlan),
+    ];
+
+    const fn esp(nat_t: bool, outer: Outer) -> Self {
+        Self::EspTunnel { cipher: CIPHERS[0], nat_t, outer }
+    }
+
     /// The longest IP packet that can be carried over a link of this MTU; `None` if none can.
     #[must_use]
     pub fn inner_mtu(self, link: u16) -> Option<u16> {

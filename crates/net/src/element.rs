@@ -5,6 +5,7 @@ use crate::mtu::Mtu;
 use crate::packet::Packet;
 use crate::police::Police;
 use crate::queue::Queue;
+use crate::slots::Slots;
 
 /// One thing on a path.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub enum Element<P: Packet> {
     Delay(Delay<P>),
     /// Delay that varies.
     Jitter(Jitter<P>),
+    /// Packets gather and leave in bursts.
+    Slots(Slots<P>),
     /// Packets are lost, each by itself; an aggregate is one.
     Loss(Chance),
     /// Packets come twice, each by itself.
@@ -35,6 +38,7 @@ impl<P: Packet> Element<P> {
             Self::Queue(queue) => dualq_qdisc::Qdisc::<P>::len(queue.discipline()),
             Self::Delay(delay) => delay.len(),
             Self::Jitter(jitter) => jitter.len(),
+            Self::Slots(slots) => slots.len(),
             Self::Loss(_) | Self::Duplicate(_) | Self::Bleach | Self::Mtu(_) | Self::Police(_) => 0,
         }
     }
@@ -61,6 +65,12 @@ impl<P: Packet> From<Delay<P>> for Element<P> {
 impl<P: Packet> From<Jitter<P>> for Element<P> {
     fn from(jitter: Jitter<P>) -> Self {
         Self::Jitter(jitter)
+    }
+}
+
+impl<P: Packet> From<Slots<P>> for Element<P> {
+    fn from(slots: Slots<P>) -> Self {
+        Self::Slots(slots)
     }
 }
 

@@ -12,6 +12,7 @@ mod path;
 mod police;
 mod queue;
 mod shaper;
+mod slots;
 
 pub use chance::Chance;
 pub use delay::Delay;
@@ -23,3 +24,4 @@ pub use packet::Packet;
 pub use path::Path;
 pub use police::Police;
 pub use queue::Queue;
+pub use slots::Slots;

@@ -156,7 +156,7 @@ impl<P: Packet> Path<P> {
         }
     }
 
-    /// The element at `place` is due: it lets packets go, one if it is a delay, as many as its link sends at that instant if it is a
+    /// The element at `place` is due: it lets packets go, one if it is a delay or a burst's, as many as its link sends at that instant if it is a
     /// queue.
     #[inline]
     pub fn start(&mut self, place: usize) {
@@ -240,6 +240,13 @@ impl<P: Packet> Path<P> {
                 self.active &= rest;
                 packet
             }
+            Element::Slots(slots) => {
+                let packet = slots.pop(now, || around.random());
+                let due_ns = slots.next_ns();
+                self.set_due(place, due_ns);
+                self.active &= rest;
+                packet
+            }
             _ => {
                 self.active &= rest;
                 None
@@ -273,6 +280,12 @@ impl<P: Packet> Path<P> {
                 Element::Jitter(jitter) => {
                     jitter.push(now, packet, around.random());
                     let due_ns = jitter.next_ns();
+                    self.set_due(place, due_ns);
+                    return None;
+                }
+                Element::Slots(slots) => {
+                    slots.push(now, packet, || around.random());
+                    let due_ns = slots.next_ns();
                     self.set_due(place, due_ns);
                     return None;
                 }

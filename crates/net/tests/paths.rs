@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dualq_net::{
-    Chance, Delay, Element, Environment, Jitter, Lost, Mtu, Packet, Path, Police, Queue,
+    Chance, Delay, Element, Environment, Jitter, Lost, Mtu, Packet, Path, Police, Queue, Slots,
 };
 use dualq_qdisc::{Device, Ecn, FlowPacket, Random, SplitMix64, grammar};
 use dualq_units::{Bytes, Instant, Rate};
@@ -108,7 +108,7 @@ fn queue(line: &str, mbit: u64) -> Element<Frame> {
     Queue::new(discipline, Rate::from_mbit(mbit)).into()
 }
 
-const KINDS: u32 = 11;
+const KINDS: u32 = 12;
 
 fn element(kind: u32) -> Element<Frame> {
     let millis = Duration::from_millis;
@@ -125,6 +125,7 @@ fn element(kind: u32) -> Element<Frame> {
         8 => Element::Duplicate(half),
         9 => Mtu { mtu: 1000, icmp: true }.into(),
         10 => Police::new(Rate::from_mbit(8), Bytes(20_000)).into(),
+        11 => Slots::new(millis(2), millis(6)).at_most(Some(3), Some(Bytes(4000))).into(),
         _ => Element::Bleach,
     }
 }

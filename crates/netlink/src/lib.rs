@@ -24,6 +24,7 @@ pub use dump::Queue;
 pub use error::NetlinkError;
 pub use ethtool::{Offloads, SegmentationOffload};
 pub use handle::{Handle, Place};
+pub use kinds::Slots;
 pub use link::{Link, VethEnd};
 pub use qdisc::Request;
 pub use route::{Route, Way};

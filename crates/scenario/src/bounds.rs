@@ -50,6 +50,8 @@ const MOST_GROUPS: usize = 250;
 const MOST_ELEMENTS: usize = 8;
 /// What a policer lets pass at once: a packet at least.
 const BURSTS: RangeInclusive<Bytes> = Bytes(1_600)..=Bytes(1 << 30);
+/// Packets of an element's burst.
+pub(crate) const SLOT_PACKETS: RangeInclusive<u32> = 1..=1_000_000;
 /// Linux's least receive buffer (`SOCK_MIN_RCVBUF`) is 2304 bytes, doubled by the kernel; and what the worlds allow at most.
 const BUFFERS: RangeInclusive<Bytes> = Bytes(2_304)..=Bytes(64 << 20);
 /// UDP streams in a group.
@@ -139,6 +141,21 @@ fn check_elements(link: &str, before: &[Element], behind: &[Element]) -> Result<
                         let (jitter, delay) = (Exact(*jitter), Exact(*delay));
                         let message = format!("{jitter} is more than the delay itself, {delay}");
                         return Err(ScenarioError::new(key("jitter"), message));
+                    }
+                }
+                Element::Slot { least, most, packets, bytes } => {
+                    within(&key("slot"), Exact(*least), &WAITS)?;
+                    within(&key("slot_max"), Exact(*most), &WAITS)?;
+                    if most < least {
+                        let (most, least) = (Exact(*most), Exact(*least));
+                        let message = format!("{most} is less than the slot itself, {least}");
+                        return Err(ScenarioError::new(key("slot_max"), message));
+                    }
+                    if let Some(packets) = packets {
+                        whole_within(&key("packets"), *packets, &SLOT_PACKETS)?;
+                    }
+                    if let Some(bytes) = bytes {
+                        within(&key("bytes"), Exact(*bytes), &BURSTS)?;
                     }
                 }
                 Element::Queue { rate, .. } => within(&key("rate"), Exact(*rate), &RATES)?,

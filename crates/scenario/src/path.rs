@@ -99,6 +99,17 @@ pub enum Element {
         /// Whether a packet may overtake another one that is delayed more.
         reorder: bool,
     },
+    /// Lets packets gather and leave in bursts, as on Wi-Fi (netem's `slot`).
+    Slot {
+        /// A packet that finds nothing waiting waits at least so long, and those that come meanwhile leave with it.
+        least: Duration,
+        /// It waits at most so long, all values between being equally likely.
+        most: Duration,
+        /// So many packets leave at once, the others wait anew.
+        packets: Option<u32>,
+        /// No more leave once so many bytes have left.
+        bytes: Option<Bytes>,
+    },
     /// Loses packets at random.
     Loss(Loss),
     /// Sends packets twice at random.
@@ -142,6 +153,14 @@ pub(crate) struct Fields {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reorder: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none", with = "optional_word")]
+    pub(crate) slot: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none", with = "optional_word")]
+    pub(crate) slot_max: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) packets: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none", with = "optional_word")]
+    pub(crate) bytes: Option<Bytes>,
+    #[serde(skip_serializing_if = "Option::is_none", with = "optional_word")]
     pub(crate) loss: Option<Loss>,
     #[serde(skip_serializing_if = "Option::is_none", with = "optional_word")]
     pub(crate) duplicate: Option<Loss>,
@@ -162,8 +181,9 @@ pub(crate) struct Fields {
 }
 
 /// What each element is told by, and what else it may say.
-const KEYS: [(&str, &[&str]); 7] = [
+const KEYS: [(&str, &[&str]); 8] = [
     ("delay", &["jitter", "reorder"]),
+    ("slot", &["slot_max", "packets", "bytes"]),
     ("loss", &[]),
     ("duplicate", &[]),
     ("rate", &["qdisc"]),
@@ -180,6 +200,10 @@ impl Fields {
             ("delay", delay.is_some()),
             ("jitter", jitter.is_some()),
             ("reorder", reorder.is_some()),
+            ("slot", self.slot.is_some()),
+            ("slot_max", self.slot_max.is_some()),
+            ("packets", self.packets.is_some()),
+            ("bytes", self.bytes.is_some()),
             ("loss", loss.is_some()),
             ("duplicate", duplicate.is_some()),
             ("rate", rate.is_some()),
@@ -214,6 +238,9 @@ impl TryFrom<Fields> for Element {
                 jitter: jitter.unwrap_or_default(),
                 reorder: reorder.unwrap_or(true),
             },
+            Fields { slot: Some(least), slot_max, packets, bytes, .. } => {
+                Self::Slot { least, most: slot_max.unwrap_or(least), packets, bytes }
+            }
             Fields { loss: Some(loss), .. } => Self::Loss(loss),
             Fields { duplicate: Some(duplicate), .. } => Self::Duplicate(duplicate),
             Fields { rate: Some(rate), qdisc, .. } => {
@@ -240,6 +267,13 @@ impl From<Element> for Fields {
                 reorder: (!reorder).then_some(false),
                 ..none
             },
+            Element::Slot { least, most, packets, bytes } => Self {
+                slot: Some(least),
+                slot_max: Some(most).filter(|most| *most != least),
+                packets,
+                bytes,
+                ..none
+            },
             Element::Loss(loss) => Self { loss: Some(loss), ..none },
             Element::Duplicate(duplicate) => Self { duplicate: Some(duplicate), ..none },
             Element::Queue { rate, qdisc } => Self { rate: Some(rate), qdisc: Some(qdisc), ..none },
@@ -263,6 +297,8 @@ mod tests {
         for json in [
             r#"{"delay":"5ms"}"#,
             r#"{"delay":"5ms","jitter":"2ms","reorder":false}"#,
+            r#"{"slot":"2ms"}"#,
+            r#"{"slot":"2ms","slot_max":"5ms","packets":32,"bytes":"64Kb"}"#,
             r#"{"loss":"1%"}"#,
             r#"{"duplicate":"0.1%"}"#,
             r#"{"rate":"100Mbit","qdisc":"pfifo limit 100"}"#,
@@ -281,9 +317,10 @@ mod tests {
         for (json, message) in [
             (
                 "{}",
-                "an element of a path has exactly one of delay, loss, duplicate, rate, mtu, bleach, police",
+                "an element of a path has exactly one of delay, slot, loss, duplicate, rate, mtu, bleach, police",
             ),
             (r#"{"loss":"1%","mtu":1400}"#, "an element of a path has exactly one of"),
+            (r#"{"delay":"1ms","packets":3}"#, "packets does not belong to delay"),
             (r#"{"jitter":"1ms"}"#, "an element of a path has exactly one of"),
             (r#"{"loss":"1%","icmp":true}"#, "icmp does not belong to loss"),
             (r#"{"bleach":false}"#, "bleach is true, or not there"),

@@ -6,10 +6,12 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
+use dualq_mtu::overhead::Encapsulation;
 use dualq_qdisc::QdiscLine;
 use dualq_units::{Ecn, Exact, Rate};
+use toml::de::DeValue;
 
-use crate::bounds::{FLOWS, MTUS, ScenarioError};
+use crate::bounds::{FLOWS, MTUS, SLOT_PACKETS, ScenarioError};
 use crate::congestion::CongestionControl;
 use crate::loss::Loss;
 use crate::path::{Element, Fields, UpLink};
@@ -19,7 +21,7 @@ use crate::reader::{
 use crate::scenario::{FlowGroup, ProbeGroup, RateStep, Scenario, Setup};
 use crate::trace::{MOST_STEPS, Trace};
 use crate::traffic::{UdpGroup, UdpKind};
-use crate::words::Word;
+use crate::words::{Word, nearest};
 
 /// One or more scenarios, written as one.
 #[derive(Clone, Debug)]
@@ -181,10 +183,11 @@ impl Plan {
             tunnel = values(table.list("tunnel", boolean)?);
             link.step = all(table.tables("step")?, step)?;
             traces[0] = trace(&mut table, folder, !rate.is_empty() || !link.step.is_empty())?;
+            let element = |table: Table<'_, '_>| element(table, &list_or(mtu.clone(), &link.mtu));
             link.before = all(table.tables("before")?, element)?;
             link.behind = all(table.tables("behind")?, element)?;
             if let Some(up) = table.table("up")? {
-                let (up, upwards) = up_link(up, folder)?;
+                let (up, upwards) = up_link(up, folder, element)?;
                 (link.up, traces[1]) = (Some(up), upwards);
             }
             table.finish()?;
@@ -533,6 +536,7 @@ fn trace(
 fn up_link(
     mut table: Table<'_, '_>,
     folder: &Path,
+    element: impl Fn(Table<'_, '_>) -> Result<Element, PlanError> + Copy,
 ) -> Result<(UpLink, Option<Repeated>), PlanError> {
     let mut up = UpLink {
         rate: table.one("rate", word)?.map(|rate| rate.value),
@@ -548,7 +552,25 @@ fn up_link(
     Ok((up, trace))
 }
 
-fn element(mut table: Table<'_, '_>) -> Result<Element, PlanError> {
+/// What the tunnel of that name leaves of a link's MTU.
+fn mtu_of_tunnel(name: &str, link_mtus: &[u32]) -> Result<u32, String> {
+    let names = || Encapsulation::NAMED.iter().map(|(name, _)| *name);
+    let Some((_, tunnel)) = Encapsulation::NAMED.iter().find(|(known, _)| *known == name) else {
+        return Err(match nearest(name, names()) {
+            Some(near) => format!("there is no tunnel {name:?}; did you mean {near:?}?"),
+            None => format!("give bytes, or one of {}", names().collect::<Vec<_>>().join(", ")),
+        });
+    };
+    let [link_mtu] = *link_mtus else {
+        return Err("of several link.mtu no tunnel leaves the same; give bytes".to_owned());
+    };
+    let left = u16::try_from(link_mtu).ok().and_then(|link_mtu| tunnel.inner_mtu(link_mtu));
+    let left = left.map(u32::from).filter(|left| MTUS.contains(left));
+    left.ok_or_else(|| format!("{tunnel} leaves less than {} bytes", MTUS.start()))
+}
+
+/// An element of a link that has these MTUs.
+fn element(mut table: Table<'_, '_>, link_mtus: &[u32]) -> Result<Element, PlanError> {
     fn value<T>(placed: Option<Placed<T>>) -> Option<T> {
         placed.map(|placed| placed.value)
     }
@@ -556,11 +578,18 @@ fn element(mut table: Table<'_, '_>) -> Result<Element, PlanError> {
         delay: value(table.one("delay", word)?),
         jitter: value(table.one("jitter", word)?),
         reorder: value(table.one("reorder", boolean)?),
+        slot: value(table.one("slot", word)?),
+        slot_max: value(table.one("slot_max", word)?),
+        packets: value(table.one("packets", number(SLOT_PACKETS))?),
+        bytes: value(table.one("bytes", word)?),
         loss: value(table.one("loss", word)?),
         duplicate: value(table.one("duplicate", word)?),
         rate: value(table.one("rate", word)?),
         qdisc: value(table.one("qdisc", word)?),
-        mtu: value(table.one("mtu", number(MTUS))?),
+        mtu: value(table.one("mtu", |value| match value {
+            DeValue::String(name) => mtu_of_tunnel(name, link_mtus),
+            _ => number(MTUS)(value),
+        })?),
         icmp: value(table.one("icmp", boolean)?),
         bleach: value(table.one("bleach", boolean)?),
         police: value(table.one("police", word)?),

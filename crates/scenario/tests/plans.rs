@@ -151,7 +151,7 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ),
         (
             "[[link.behind]]\ndelay = '5ms'\nloss = '1%'",
-            "line 1: an element of a path has exactly one of delay, loss, duplicate, rate, mtu, bleach, police",
+            "line 1: an element of a path has exactly one of delay, slot, loss, duplicate, rate, mtu, bleach, police",
         ),
         (
             "[[link.behind]]\ndealy = '5ms'",
@@ -278,6 +278,40 @@ fn paths_and_traffic() {
     }
     // Whoever names streams of UDP only means these only.
     assert!(Plan::parse("[[udp]]\nkind = 'game'").unwrap().variants()[0].scenario.flow.is_empty());
+}
+
+/// A tunnel's name stands for what it leaves of the link's MTU, in either direction.
+#[test]
+fn tunnels_leave_an_mtu() {
+    let mtu_of = |link: &str| {
+        let plan = Plan::parse(&format!("[link]\n{link}")).map_err(|error| error.to_string())?;
+        let link = plan.variants().remove(0).scenario.link.clone();
+        let mut all = link.before.into_iter().chain(link.up.into_iter().flat_map(|up| up.behind));
+        Ok::<_, String>(all.next().expect("there is one"))
+    };
+    let mtu = |mtu, icmp| Ok(Element::Mtu { mtu, icmp });
+    assert_eq!(mtu_of("before = [{ mtu = 'wireguard6' }]"), mtu(1420, true));
+    assert_eq!(
+        mtu_of("mtu = 9000\n[link.up]\nbehind = [{ mtu = 'gre', icmp = false }]"),
+        mtu(8976, false)
+    );
+    assert_eq!(mtu_of("before = [{ mtu = 'ipsec' }]"), mtu(1446, true));
+    for (link, message) in [
+        (
+            "before = [{ mtu = 'wiregard' }]",
+            "line 2: link.before.mtu: there is no tunnel \"wiregard\"; did you mean \"wireguard\"?",
+        ),
+        (
+            "mtu = [1500, 9000]\nbefore = [{ mtu = 'gre' }]",
+            "line 3: link.before.mtu: of several link.mtu no tunnel leaves the same; give bytes",
+        ),
+        (
+            "mtu = 576\nbefore = [{ mtu = 'gre' }]",
+            "line 3: link.before.mtu: GRE over IPv4 leaves less than 576 bytes",
+        ),
+    ] {
+        assert_eq!(mtu_of(link).unwrap_err(), message);
+    }
 }
 
 fn ms(millis: u64) -> Duration {

@@ -25,7 +25,8 @@ use dualq_qdisc::show::{Counters, OwnStats, Stats};
 use dualq_qdisc::{Config, Spec};
 
 pub(crate) use self::htb::write_class;
-pub(crate) use self::netem::write_duplication;
+pub use self::netem::Slots;
+pub(crate) use self::netem::{write_duplication, write_slots};
 use crate::attributes::{Attributes, Writer, u32_at};
 
 pub(crate) const TCA_KIND: u16 = 1;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dualq_qdisc::kinds::netem::{Config, Options, Stats};
-use dualq_units::Rate;
+use dualq_units::{Bytes, Rate};
 
 use super::{OwnStats, Parameters, Statistics, TCA_OPTIONS, Wire};
 use crate::attributes::{Attributes, Writer, u32_at, u64_at};
@@ -29,6 +29,33 @@ const LIMIT: u32 = 1000;
 pub(crate) fn write_duplication(share: u32, seed: u64, into: &mut Writer) {
     let head = [0, LIMIT, 0, 0, share, 0];
     let mut bytes = Writer::after(head.map(u32::to_ne_bytes).concat());
+    bytes.u64(PRNG_SEED, seed);
+    into.put(TCA_OPTIONS, &bytes.finish());
+}
+
+/// What `netem slot` is told: packets gather and leave in bursts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// The least and the greatest time that a burst gathers.
+    pub delays: [Duration; 2],
+    /// Packets of a burst at most.
+    pub packets: Option<u32>,
+    /// Bytes of a burst at most, but for the packet that exceeds them.
+    pub bytes: Option<Bytes>,
+}
+
+/// Writes the options of one that has slots for at most `limit` packets, and does nothing else to them.
+pub(crate) fn write_slots(slots: &Slots, limit: u32, seed: u64, into: &mut Writer) {
+    let head = [0, limit, 0, 0, 0, 0];
+    let mut bytes = Writer::after(head.map(u32::to_ne_bytes).concat());
+    // `struct tc_netem_slot`: two delays, what fits, and a distribution's mean and deviation, which there is none of.
+    let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    let most = |most: Option<u64>| most.map_or(0, |most| i32::try_from(most).unwrap_or(i32::MAX));
+    let mut slot = slots.delays.map(|delay| nanos(delay).to_ne_bytes()).concat();
+    slot.extend(most(slots.packets.map(u64::from)).to_ne_bytes());
+    slot.extend(most(slots.bytes.map(|Bytes(bytes)| bytes)).to_ne_bytes());
+    slot.extend([0; 16]);
+    bytes.put(SLOT, &slot);
     bytes.u64(PRNG_SEED, seed);
     into.put(TCA_OPTIONS, &bytes.finish());
 }
