@@ -2,7 +2,9 @@
 
 use dualq_qdisc::FlowPacket;
 use dualq_scenario::Kind;
-use dualq_tcp::{Ack, Data, ETHERNET_BYTES, HEADER_BYTES, PACKET_OVERHEAD, SYN_BYTES, SackBlock};
+use dualq_tcp::{
+    Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, PACKET_OVERHEAD, SYN_BYTES, SackBlock,
+};
 use dualq_units::{Ecn, Instant};
 
 use crate::sacks::{Sacks, Stored};
@@ -26,13 +28,22 @@ pub(crate) enum Body {
     /// A TCP acknowledgement.
     Ack(SmallAck),
     /// The acknowledgement of an answer that came with an acknowledgement: nobody waits for it.
-    AnswerAck(Ecn),
+    AnswerAck(Data),
     /// An ICMP echo request or its reply.
     Echo(Echo),
     /// A UDP packet.
     Datagram(Datagram),
-    /// The ICMP message of a router whose next link takes no IP packets longer than this (RFC 1191).
-    TooLong(u32),
+    /// The ICMP message of a router that a packet was too long.
+    TooLong(TooLong),
+}
+
+/// The ICMP message of a router whose next link takes no longer IP packets than `mtu` (RFC 1191), and what it is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TooLong {
+    pub(crate) mtu: u32,
+    /// The packet's place in the stream, and its bytes.
+    pub(crate) seq: u64,
+    pub(crate) ip_bytes: u32,
 }
 
 /// A UDP packet.
@@ -50,6 +61,8 @@ pub(crate) struct Datagram {
 pub(crate) struct Echo {
     /// When the request was sent.
     pub(crate) sent_ns: u64,
+    /// Counted from 1.
+    pub(crate) number: u16,
     pub(crate) is_reply: bool,
     pub(crate) ecn: Ecn,
 }
@@ -107,8 +120,19 @@ impl SmallAck {
 
     /// What it was made of. Its blocks are not stored any more.
     #[inline]
-    pub(crate) fn open(self, sacks: &mut Sacks) -> Ack {
-        let blocks = self.blocks.map_or([SackBlock::default(); 3], |blocks| sacks.take(blocks));
+    pub(crate) fn open(mut self, sacks: &mut Sacks) -> Ack {
+        let blocks = self.blocks.take().map_or_else(Default::default, |blocks| sacks.take(blocks));
+        self.with_blocks(blocks)
+    }
+
+    /// The same, and its blocks stay where they are.
+    pub(crate) fn look(&self, sacks: &Sacks) -> Ack {
+        let blocks = self.blocks.as_ref().map_or_else(Default::default, |stored| sacks.get(stored));
+        self.with_blocks(blocks)
+    }
+
+    #[inline]
+    const fn with_blocks(&self, blocks: [SackBlock; MAX_SACK_BLOCKS]) -> Ack {
         Ack {
             ack: self.ack,
             window: self.window,
@@ -120,6 +144,11 @@ impl SmallAck {
             echo_ms: self.echo_ms,
             timestamp_ms: self.timestamp_ms,
         }
+    }
+
+    /// Bytes of an answer that travels with it.
+    pub(crate) const fn answer(&self) -> u8 {
+        self.answer
     }
 
     /// Bytes of the IP packet. SACK blocks take eight each, and four for their option and its padding.
@@ -215,7 +244,7 @@ impl Body {
         match self {
             Self::Data(data) => data.ecn,
             Self::Ack(ack) => ack.ecn,
-            Self::AnswerAck(ecn) => *ecn,
+            Self::AnswerAck(empty) => empty.ecn,
             Self::Echo(echo) => echo.ecn,
             Self::Datagram(datagram) => datagram.ecn,
             Self::TooLong(_) => Ecn::NotEct,
@@ -227,7 +256,7 @@ impl Body {
         match self {
             Self::Data(data) => data.ecn = ecn,
             Self::Ack(ack) => ack.ecn = ecn,
-            Self::AnswerAck(own) => *own = ecn,
+            Self::AnswerAck(empty) => empty.ecn = ecn,
             Self::Echo(echo) => echo.ecn = ecn,
             Self::Datagram(datagram) => datagram.ecn = ecn,
             Self::TooLong(_) => {}
@@ -242,10 +271,10 @@ impl Body {
                 let blocks = ack.blocks.as_ref().map(|blocks| sacks.copy(blocks));
                 Self::Ack(SmallAck { blocks, ..*ack })
             }
-            Self::AnswerAck(ecn) => Self::AnswerAck(*ecn),
+            Self::AnswerAck(empty) => Self::AnswerAck(*empty),
             Self::Echo(echo) => Self::Echo(*echo),
             Self::Datagram(datagram) => Self::Datagram(*datagram),
-            Self::TooLong(mtu) => Self::TooLong(*mtu),
+            Self::TooLong(message) => Self::TooLong(*message),
         }
     }
 
