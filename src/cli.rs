@@ -154,7 +154,10 @@ Examples:
     dualq run scenarios/coexistence.toml --csv > coexistence.csv
 
   What happened to each packet:
-    dualq run --qdisc dualpi2 --cc dctcp --duration 5s --events events.csv";
+    dualq run --qdisc dualpi2 --cc dctcp --duration 5s --events events.csv
+
+  The same for Wireshark and tcptrace, and its windows and round trips for qvis:
+    dualq run --qdisc dualpi2 --cc dctcp --duration 5s --pcap run.pcapng --qlog run.sqlog";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -223,6 +226,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
 
+    /// Write the headers of all packets of a single run to FILE, as pcapng for Wireshark; `-` as above
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+
+    /// Write what each TCP connection of a single run does to FILE, as qlog for qvis, which wants it to end in .sqlog; `-` as above
+    #[arg(long, value_name = "FILE")]
+    pub(crate) qlog: Option<PathBuf>,
+
     /// Print one JSON document instead of a table
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,
@@ -288,6 +299,9 @@ Examples:
   From a running capture, for a program to read:
     tcpdump -i eth0 -w - -s 96 | dualq replay - --rate 100mbit --json
 
+  What a simulated queue was given, once more (`dualq run --pcap run.pcapng`):
+    dualq replay run.pcapng --interface in --rate 50mbit
+
   What happened to each packet:
     dualq replay trace.csv.xz --rate 50mbit --seed 7 --events events.csv
 
@@ -315,6 +329,10 @@ pub(crate) struct ReplayArgs {
     /// The device's MTU in bytes, without the 14 of the Ethernet header
     #[arg(long, value_name = "BYTES", default_value = "1500")]
     pub(crate) mtu: String,
+
+    /// Take only the packets of the interface with this name, of a pcapng with several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) interface: Option<String>,
 
     /// Write what happens to each packet to FILE; `-` for standard output, the summary then goes to standard error
     #[arg(long, value_name = "FILE")]

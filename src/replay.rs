@@ -52,6 +52,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let failed = |error: TraceError| Failure::Run(format!("{name}: {error}"));
     let (mut progress, input, interrupted) = open(args)?;
     let mut stream = trace::read(input, settings.mtu).map_err(failed)?;
+    if let Some(name) = &args.interface {
+        stream = stream.of_interface(name).map_err(failed)?;
+    }
     let events = args.events.as_deref().map(Output::create).transpose()?;
     let mut replay = Replay::new(&specs, &settings, events.map(EventLog::new))
         .map_err(|error| Failure::Usage(error.to_string()))?;

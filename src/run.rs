@@ -52,7 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let results = Results::play(&plan, &playing, seeds, &|more| steps.watch(more));
     steps.clear();
     if let Some(watched) = watched {
-        watched.finish(args, results.is_ok())?;
+        watched.finish(results.is_ok())?;
     }
     let mut results = results?;
     if !args.json && !args.csv && results.name == UNNAMED {

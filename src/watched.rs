@@ -1,49 +1,103 @@
-//! A world whose packets are written down while it runs.
+//! A world of which one run is written down while it goes on: packets, their headers, connections.
 
 mod events;
+mod pcap;
+mod qlog;
 
 use std::io;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use dualq_scenario::{Event, Outcome, Scenario};
+use dualq_scenario::{ConnectionEvent, Event, Headers, Outcome, Scenario, Wants};
 use dualq_worlds::{Observer, World, WorldError};
 
 use crate::cli::{Failure, RunArgs};
 use crate::output::{Output, plain};
 use events::EventList;
+use pcap::Capture;
+use qlog::ConnectionLog;
+
+/// What a run is written down as. What goes wrong is told by the call in which it did.
+trait Form: Send {
+    /// What it is made of.
+    fn wants(&self) -> Wants;
+
+    /// Writes what stands above all else.
+    fn begin(&mut self, world: &str, scenario: &Scenario, seed: u64) -> io::Result<()>;
+
+    /// A packet was seen.
+    fn packet(&mut self, _event: &Event) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// A packet's headers were seen.
+    fn headers(&mut self, _headers: &Headers<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// A connection did something.
+    fn connection(&mut self, _event: &ConnectionEvent) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Writes the last of it, and gives back what it went to.
+    fn end(self: Box<Self>) -> io::Result<Output>;
+}
+
+type Asked = fn(&RunArgs) -> Option<&PathBuf>;
+type Make = fn(Output) -> Box<dyn Form>;
+
+/// The options that ask for one, the files that they name, and what they make.
+const FORMS: [(&str, Asked, Make); 3] = [
+    ("--events", |args| args.events.as_ref(), |output| Box::new(EventList::new(output))),
+    ("--pcap", |args| args.pcap.as_ref(), |output| Box::new(Capture::new(output))),
+    ("--qlog", |args| args.qlog.as_ref(), |output| Box::new(ConnectionLog::new(output))),
+];
+
+/// Those that are asked for: the option, its file, and what it makes.
+fn wanted(args: &RunArgs) -> impl Iterator<Item = (&'static str, &PathBuf, Make)> {
+    FORMS.into_iter().filter_map(|(option, path, make)| Some((option, path(args)?, make)))
+}
 
 /// Refuses what cannot be written down: several runs at once, or where something else is to go or stay.
 pub(crate) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
-    let Some(events) = args.events.as_deref() else { return Ok(()) };
-    if runs != 1 {
-        return Err(Failure::Usage(format!(
-            "--events writes what happens in one run, and these are {runs}: give one value of each list, one --world and no --seeds"
-        )));
-    }
-    let document = args.json || args.csv;
-    if document && events == Path::new("-") {
-        let form = if args.json { "--json" } else { "--csv" };
-        return Err(Failure::Usage(format!(
-            "{form} and --events - both want standard output; give --events a file"
-        )));
-    }
+    let refuse = |message: String| Err(Failure::Usage(message));
     let same = |path: &Path| path.canonicalize().ok();
-    if let (Some(input), Some(events_file)) =
-        (args.scenario.as_deref().and_then(same), same(events))
-        && input == events_file
-    {
-        let path = events.display();
-        return Err(Failure::Usage(format!("--events {path}: this would overwrite the scenario")));
+    let scenario = args.scenario.as_deref().and_then(same);
+    let mut taken: Vec<(&str, &PathBuf)> = Vec::new();
+    for (option, path, _) in wanted(args) {
+        if runs != 1 {
+            return refuse(format!(
+                "{option} writes what happens in one run, and these are {runs}: give one value of each list, one --world and no --seeds"
+            ));
+        }
+        let to_stdout = path == Path::new("-");
+        if to_stdout && (args.json || args.csv) {
+            let form = if args.json { "--json" } else { "--csv" };
+            return refuse(format!(
+                "{form} and {option} - both want standard output; give {option} a file"
+            ));
+        }
+        if scenario.is_some() && scenario == same(path) {
+            let path = path.display();
+            return refuse(format!("{option} {path}: this would overwrite the scenario"));
+        }
+        if let Some((other, _)) = taken.iter().find(|(_, other)| *other == path) {
+            let path = path.display();
+            return refuse(format!(
+                "{other} and {option} both go to {path}; give each its own file"
+            ));
+        }
+        taken.push((option, path));
     }
     Ok(())
 }
 
 /// Whether standard output is taken, so that the table has to go elsewhere.
 pub(crate) fn takes_stdout(args: &RunArgs) -> bool {
-    args.events.as_deref() == Some(Path::new("-"))
+    wanted(args).any(|(_, path, _)| path == Path::new("-"))
 }
 
 /// A world of which one run is written down.
@@ -52,37 +106,43 @@ pub(crate) struct Watched<'w> {
     files: Mutex<Files>,
 }
 
-/// What is written, and why that failed.
+/// What is written where, and why that failed.
 struct Files {
-    events: Option<EventList<Output>>,
-    failed: Option<io::Error>,
+    forms: Vec<(PathBuf, Box<dyn Form>)>,
+    failed: Option<(PathBuf, io::Error)>,
 }
 
 impl<'w> Watched<'w> {
     /// The world as it is watched, if the arguments ask for that.
     pub(crate) fn open(args: &RunArgs, world: &'w dyn World) -> Result<Option<Self>, Failure> {
-        let Some(path) = &args.events else { return Ok(None) };
-        let events = Some(EventList::new(Output::create(path)?));
-        Ok(Some(Self { world, files: Mutex::new(Files { events, failed: None }) }))
+        let open =
+            |(_, path, make): (_, &PathBuf, Make)| Ok((path.clone(), make(Output::create(path)?)));
+        let forms = wanted(args).map(open).collect::<Result<Vec<_>, Failure>>()?;
+        let files = Mutex::new(Files { failed: None, forms });
+        Ok((wanted(args).next().is_some()).then_some(Self { world, files }))
     }
 
     /// Completes what was written, if the run came to its end.
-    pub(crate) fn finish(self, args: &RunArgs, has_ended: bool) -> Result<(), Failure> {
-        let Files { events, failed } =
+    pub(crate) fn finish(self, has_ended: bool) -> Result<(), Failure> {
+        let Files { forms, failed } =
             self.files.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let cannot_write = |error: io::Error| match (error.kind(), &args.events) {
-            (io::ErrorKind::BrokenPipe, _) | (_, None) => Failure::BrokenPipe,
-            (_, Some(path)) => {
-                Failure::Run(format!("cannot write {}: {}", path.display(), plain(&error)))
-            }
+        let cannot_write = |path: &Path, error: &io::Error| match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
+            _ => Failure::Run(format!("cannot write {}: {}", path.display(), plain(error))),
         };
-        if let Some(error) = failed {
-            return Err(cannot_write(error));
+        if let Some((path, error)) = failed {
+            return Err(cannot_write(&path, &error));
         }
-        if let Some(events) = events
-            && has_ended
-        {
-            events.end().and_then(Output::finish).map_err(cannot_write)?;
+        if !has_ended {
+            return Ok(());
+        }
+        // None takes its name before all are complete.
+        let mut ended = Vec::new();
+        for (path, form) in forms {
+            ended.push((form.end().map_err(|error| cannot_write(&path, &error))?, path));
+        }
+        for (output, path) in ended {
+            output.finish().map_err(|error| cannot_write(&path, &error))?;
         }
         Ok(())
     }
@@ -112,27 +172,25 @@ impl World for Watched<'_> {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, WorldError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.begin(self.world.name(), scenario, seed);
+        files.each(|form| form.begin(self.world.name(), scenario, seed));
         self.world.run(scenario, seed, &mut Both { observer, files: &mut files })
     }
 }
 
 impl Files {
-    fn note(&mut self, result: io::Result<()>) {
-        if let Err(error) = result {
-            self.failed.get_or_insert(error);
-        }
-    }
-
-    fn begin(&mut self, world: &str, scenario: &Scenario, seed: u64) {
-        if let Some(events) = &mut self.events {
-            let result = events.begin(world, scenario, seed);
-            self.note(result);
+    /// Writes to each of them, unless writing has failed before.
+    fn each(&mut self, mut write: impl FnMut(&mut dyn Form) -> io::Result<()>) {
+        for (path, form) in &mut self.forms {
+            if self.failed.is_none()
+                && let Err(error) = write(&mut **form)
+            {
+                self.failed = Some((path.clone(), error));
+            }
         }
     }
 }
 
-/// Tells one observer of the time, and writes the packets down.
+/// Tells one observer of the time, and writes all else down.
 struct Both<'a> {
     observer: &'a mut dyn Observer,
     files: &'a mut Files,
@@ -146,14 +204,54 @@ impl Observer for Both<'_> {
         self.observer.passed(time)
     }
 
-    fn wants_packets(&self) -> bool {
-        self.files.events.is_some()
+    fn wants(&self) -> Wants {
+        let all = self.files.forms.iter().map(|(_, form)| form.wants());
+        all.fold(Wants::default(), |one, other| Wants {
+            packets: one.packets || other.packets,
+            headers: one.headers || other.headers,
+            connections: one.connections || other.connections,
+        })
     }
 
     fn packet(&mut self, event: Event) {
-        if let Files { events: Some(events), failed: None } = self.files {
-            let result = events.write(&event);
-            self.files.note(result);
-        }
+        self.files.each(|form| form.packet(&event));
     }
+
+    fn headers(&mut self, headers: &Headers<'_>) {
+        self.files.each(|form| form.headers(headers));
+    }
+
+    fn connection(&mut self, event: &ConnectionEvent) {
+        self.files.each(|form| form.connection(event));
+    }
+}
+
+/// Whose the numbers of flows are.
+struct Numbered<'s> {
+    /// The first, and how many there are.
+    first: u32,
+    count: u32,
+    group: Group<'s>,
+}
+
+/// A group of flows, a probe or a group of UDP streams, numbered from 1.
+enum Group<'s> {
+    Flow(usize, &'s dualq_scenario::FlowGroup),
+    Probe(usize, &'s dualq_scenario::ProbeGroup),
+    Udp(usize, &'s dualq_scenario::UdpGroup),
+}
+
+/// All groups of a scenario in the order of their numbers.
+fn numbered(scenario: &Scenario) -> impl Iterator<Item = Numbered<'_>> {
+    let flows = scenario.flow.iter().zip(1..);
+    let flows = flows.map(|(group, number)| (group.count, Group::Flow(number, group)));
+    let probes = scenario.probe.iter().zip(1..);
+    let probes = probes.map(|(probe, number)| (1, Group::Probe(number, probe)));
+    let udp = scenario.udp.iter().zip(1..);
+    let udp = udp.map(|(group, number)| (group.count, Group::Udp(number, group)));
+    flows.chain(probes).chain(udp).scan(0, |next, (count, group)| {
+        let first = *next;
+        *next += count;
+        Some(Numbered { first, count, group })
+    })
 }

@@ -9,6 +9,8 @@ use serde_json::Value;
 
 #[path = "run/agreement.rs"]
 mod agreement;
+#[path = "run/captures.rs"]
+mod captures;
 #[path = "run/events.rs"]
 mod events;
 

@@ -1,8 +1,11 @@
 //! What happened to each packet of a run, line by line.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Write as _};
 
-use dualq_scenario::{Event, Scenario, Seen};
+use dualq_scenario::{Event, Scenario, Seen, Wants};
+
+use super::{Form, Group, numbered};
+use crate::output::Output;
 
 /// The ECN field of a packet that met congestion.
 const CE: u8 = 3;
@@ -10,45 +13,50 @@ const BUFFER_BYTES: usize = 1 << 16;
 
 /// Writes a line for each packet that is seen: comma-separated values. Lines before these that begin with `#` say what was run, and
 /// whose the numbers of flows are.
-pub(super) struct EventList<W: Write> {
-    writer: BufWriter<W>,
+pub(super) struct EventList {
+    writer: BufWriter<Output>,
 }
 
-impl<W: Write> EventList<W> {
-    pub(super) fn new(writer: W) -> Self {
-        Self { writer: BufWriter::with_capacity(BUFFER_BYTES, writer) }
+impl EventList {
+    pub(super) fn new(output: Output) -> Self {
+        Self { writer: BufWriter::with_capacity(BUFFER_BYTES, output) }
+    }
+}
+
+impl Form for EventList {
+    fn wants(&self) -> Wants {
+        Wants { packets: true, ..Wants::default() }
     }
 
-    /// Writes what stands above the list.
-    pub(super) fn begin(&mut self, world: &str, scenario: &Scenario, seed: u64) -> io::Result<()> {
+    fn begin(&mut self, world: &str, scenario: &Scenario, seed: u64) -> io::Result<()> {
         let writer = &mut self.writer;
         writeln!(writer, "# world={world} seed={seed}")?;
-        let mut next = 0;
-        let mut numbers = |count: u32| {
-            let first = next;
-            next += count;
-            match count {
-                1 => first.to_string(),
-                _ => format!("{first}-{}", next.saturating_sub(1)),
+        for group in numbered(scenario) {
+            let numbers = match (group.first, group.count) {
+                (first, 1) => first.to_string(),
+                (first, count) => format!("{first}-{}", (first + count).saturating_sub(1)),
+            };
+            match group.group {
+                Group::Flow(number, flow) => {
+                    let (cc, direction) = (flow.cc.name(), flow.direction);
+                    writeln!(
+                        writer,
+                        "# flow={numbers} group={number} cc={cc} direction={direction}"
+                    )?;
+                }
+                Group::Probe(number, probe) => {
+                    writeln!(writer, "# flow={numbers} probe={number} kind={}", probe.kind)?;
+                }
+                Group::Udp(number, udp) => {
+                    let direction = udp.direction;
+                    writeln!(writer, "# flow={numbers} udp={number} direction={direction}")?;
+                }
             }
-        };
-        for (group, number) in scenario.flow.iter().zip(1..) {
-            let (numbers, cc) = (numbers(group.count), group.cc.name());
-            let direction = group.direction;
-            writeln!(writer, "# flow={numbers} group={number} cc={cc} direction={direction}")?;
-        }
-        for (probe, number) in scenario.probe.iter().zip(1..) {
-            writeln!(writer, "# flow={} probe={number} kind={}", numbers(1), probe.kind)?;
-        }
-        for (group, number) in scenario.udp.iter().zip(1..) {
-            let (numbers, direction) = (numbers(group.count), group.direction);
-            writeln!(writer, "# flow={numbers} udp={number} direction={direction}")?;
         }
         writeln!(writer, "t_s,event,flow,direction,kind,seq,bytes,ecn,sacks,delay_ms")
     }
 
-    /// Writes the line of a packet.
-    pub(super) fn write(&mut self, event: &Event) -> io::Result<()> {
+    fn packet(&mut self, event: &Event) -> io::Result<()> {
         let Event { at_ns, flow, direction, seq, bytes, ecn, sacks, .. } = event;
         let (seconds, nanos) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
         let writer = &mut self.writer;
@@ -68,8 +76,7 @@ impl<W: Write> EventList<W> {
         }
     }
 
-    /// Writes the last of the buffer.
-    pub(super) fn end(self) -> io::Result<W> {
+    fn end(self: Box<Self>) -> io::Result<Output> {
         self.writer.into_inner().map_err(io::IntoInnerError::into_error)
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::{command, dualq, json, text};
 
 /// Traffic of all kinds in both directions.
-const BOTH_WAYS: &str = r#"
+pub(super) const BOTH_WAYS: &str = r#"
 duration = "3s"
 warmup = "0s"
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use dualq_netlink::Queue;
 use dualq_scenario::summary::{Look, Looks};
 use dualq_scenario::{
-    Direction, Event, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK, Transfer,
+    Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK, Transfer, Watch,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -25,7 +25,7 @@ use crate::record::Record;
 use crate::sockets::{Answerer, BulkReceiver, BulkSender, Ping, Probe, accept, listen};
 use crate::taps::Taps;
 use crate::udp::{self, Began, UdpStreams};
-use crate::watch::Watch;
+use crate::watch::Watcher;
 use crate::way;
 
 /// How long a kernel needs at most, after its start, to switch its fine timers on.
@@ -34,6 +34,8 @@ const SETTLING: Duration = Duration::from_millis(500);
 const FLOW_PORT: u16 = 5001;
 const PROBE_PORT: u16 = 6001;
 const UDP_PORT: u16 = 7001;
+/// How often connections are looked at by whoever watches these.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// How often the receivers of UDP look what has come. Packets know when that was.
 const UDP_READ_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -44,6 +46,8 @@ enum Task {
     Warmup,
     /// Look at round-trip times and passed packets.
     Sample,
+    /// Look at connections, for whoever watches these.
+    Look,
     /// Read the UDP packets that have come.
     Udp,
     /// An interval of the series ends.
@@ -133,7 +137,7 @@ struct Experiment<'a> {
     probers: Vec<Prober>,
     answerers: Vec<Answerer>,
     udp: Vec<UdpStreams>,
-    watch: Option<Watch<'a>>,
+    watcher: Option<Watcher<'a>>,
 }
 
 /// Says why no real Linux can run a scenario, if none can.
@@ -163,7 +167,8 @@ pub fn run(
     Experiment::prepare(scenario, seed)?.run(on_second)
 }
 
-/// The same, and each packet at the router is told: slower, and for comparisons with another world.
+/// The same, and what happens is told, as far as that is wanted and seen: packets at routers, and how connections are each
+/// 10 ms. That is slower.
 ///
 /// # Errors
 /// As for [`run`].
@@ -171,10 +176,14 @@ pub fn run_watched<'a>(
     scenario: &'a Scenario,
     seed: u64,
     on_second: &mut dyn FnMut(Duration),
-    on_packet: &'a mut dyn FnMut(Event),
+    watch: &'a mut dyn Watch,
 ) -> Result<Outcome, LabError> {
     let mut experiment = Experiment::prepare(scenario, seed)?;
-    experiment.watch = Some(Watch::open(&experiment.network, scenario, on_packet)?);
+    let watcher = Watcher::open(&experiment.network, scenario, watch)?;
+    if watcher.wants_connections() {
+        experiment.agenda.push(Reverse((Duration::ZERO, Task::Look)));
+    }
+    experiment.watcher = Some(watcher);
     experiment.run(on_second)
 }
 
@@ -215,7 +224,7 @@ impl<'a> Experiment<'a> {
             probers: Vec::new(),
             answerers: Vec::new(),
             udp: Vec::new(),
-            watch: None,
+            watcher: None,
         };
         experiment.listen()?;
         experiment.start_udp()?;
@@ -351,6 +360,11 @@ impl<'a> Experiment<'a> {
             Task::Sample => {
                 self.sample()?;
                 self.agenda.push(Reverse((time + RTT_SAMPLE_INTERVAL, task)));
+                Ok(())
+            }
+            Task::Look => {
+                self.look(time)?;
+                self.agenda.push(Reverse((time + LOOK_INTERVAL, task)));
                 Ok(())
             }
             Task::Udp => {
@@ -528,9 +542,28 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
+    /// Tells how connections are.
+    fn look(&mut self, now: Duration) -> Result<(), LabError> {
+        let Some(watcher) = &mut self.watcher else { return Ok(()) };
+        let mut numbers = vec![0; self.scenario.flow.len()];
+        for sender in &self.senders {
+            let group = sender.group;
+            let cc = self.scenario.flow[group].cc;
+            watcher.look(now, (group, numbers[group]), cc, &sender.info()?);
+            numbers[group] += 1;
+        }
+        let probes = self.scenario.probe.iter().zip(&self.probers);
+        for (group, (probe, prober)) in (self.scenario.flow.len()..).zip(probes) {
+            if let Prober::Ssh(open) = prober {
+                watcher.look(now, (group, 0), probe.cc, &open.info()?);
+            }
+        }
+        Ok(())
+    }
+
     fn read_taps(&mut self) -> Result<(), LabError> {
-        if let Some(watch) = &mut self.watch {
-            watch.read(self.began.real)?;
+        if let Some(watcher) = &mut self.watcher {
+            watcher.read(self.began.real)?;
         }
         let (record, began) = (&mut self.record, self.began.real);
         let taps =

@@ -5,6 +5,7 @@ mod bridge;
 mod capture;
 mod error;
 mod experiment;
+mod headers;
 mod limits;
 mod namespace;
 mod network;

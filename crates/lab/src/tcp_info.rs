@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use dualq_scenario::CongestionControl;
 use dualq_scenario::summary::Look;
 
 use crate::LabError;
@@ -18,8 +19,14 @@ const LENGTH: usize = 512;
 pub(crate) struct TcpInfo {
     /// The smoothed round-trip time, in microseconds.
     pub(crate) srtt_us: u32,
+    /// The smallest of the last minutes, in microseconds, if one was measured.
+    pub(crate) min_rtt_us: Option<u32>,
     /// Its mean deviation, in microseconds.
     pub(crate) rttvar_us: u32,
+    /// The state of congestion avoidance: Open, Disorder, CWR, Recovery, Loss (Linux: `tcp_ca_state`).
+    pub(crate) state: u8,
+    /// Payload of a full segment.
+    pub(crate) snd_mss: u32,
     /// The congestion window, in segments.
     pub(crate) cwnd: u32,
     /// The slow-start threshold, in segments, if it was ever set.
@@ -59,6 +66,19 @@ impl From<&TcpInfo> for Look {
 }
 
 impl TcpInfo {
+    /// What congestion avoidance is doing, in one word; of what BBR does TCP_INFO says nothing.
+    pub(crate) fn phase(&self, cc: CongestionControl) -> &'static str {
+        let in_slow_start = self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh);
+        match self.state {
+            2 => "cwr",
+            3 => "recovery",
+            4 => "loss",
+            _ if cc.name().starts_with("bbr") => "open",
+            _ if in_slow_start => "slow_start",
+            _ => "congestion_avoidance",
+        }
+    }
+
     /// Asks for those of `socket`.
     pub(crate) fn of(socket: BorrowedFd<'_>) -> Result<Self, LabError> {
         let mut bytes = [0u8; LENGTH];
@@ -81,6 +101,9 @@ impl TcpInfo {
         };
         let [unacked, sacked, lost, retrans] = [24, 28, 32, 36].map(|at| u32_at(at).unwrap_or(0));
         Self {
+            state: bytes.get(1).copied().unwrap_or(0),
+            snd_mss: u32_at(16).unwrap_or(0),
+            min_rtt_us: u32_at(148).filter(|min_us| *min_us < u32::MAX),
             in_flight: unacked.saturating_sub(sacked.saturating_add(lost)).saturating_add(retrans),
             ssthresh: u32_at(76).filter(|ssthresh| *ssthresh < INFINITE_SSTHRESH),
             pacing_rate: u64_at(104).filter(|rate| *rate < u64::MAX),

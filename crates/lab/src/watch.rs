@@ -1,14 +1,20 @@
-//! Every packet of flows that go down and of probes, as far as its headers, at the queue under test and back at its sender's router:
-//! for comparisons with another world, packet by packet. What goes up and UDP are left out.
+//! Packets, as far as their headers, at the queues and at the router of the hosts near them. As events, for comparisons with another
+//! world, only those of flows that go down and of probes are told.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use dualq_scenario::{Direction, Event, Kind, Scenario, Seen};
+use dualq_scenario::summary::Look;
+use dualq_scenario::{
+    Change, CongestionControl, ConnectionEvent, Direction, Event, Headers, Kind, Metrics, Scenario,
+    Seen, Wants, Watch,
+};
 
 use crate::LabError;
 use crate::capture::{Capture, Captured};
+use crate::headers::{Site, cut};
 use crate::network::{NEAR, Network, RECEIVER};
+use crate::tcp_info::TcpInfo;
 
 /// The headers of IP and TCP, with all options.
 const SNAP_BYTES: usize = 120;
@@ -38,40 +44,65 @@ struct Stream {
 }
 
 /// The observer of all packets.
-pub(crate) struct Watch<'a> {
-    /// At the queue, and at the senders' router, if that is another.
-    queue: Capture<SNAP_BYTES>,
-    router: Option<Capture<SNAP_BYTES>>,
+pub(crate) struct Watcher<'a> {
+    /// At the queue, at the senders' router, if that is another, and at the queue of the other direction.
+    captures: Vec<(Site, Capture<SNAP_BYTES>)>,
     connections: Connections,
-    tell: &'a mut dyn FnMut(Event),
+    wants: Wants,
+    watch: &'a mut dyn Watch,
+}
+
+/// What was seen of a packet.
+enum Seeing {
+    Event(Event),
+    Headers(Headers<'static>),
+}
+
+impl Seeing {
+    const fn at_ns(&self) -> u64 {
+        match self {
+            Self::Event(event) => event.at_ns,
+            Self::Headers(headers) => headers.at_ns,
+        }
+    }
 }
 
 /// What is known of the connections that were seen.
 #[derive(Debug)]
 struct Connections {
     streams: HashMap<(u32, u16), Stream>,
-    /// The numbers of the next flow of each group.
+    /// The numbers of the first flow of each group, and of the next one.
+    first: Vec<u32>,
     next: Vec<u32>,
 }
 
-impl std::fmt::Debug for Watch<'_> {
+impl std::fmt::Debug for Watcher<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("Watch")
+            .debug_struct("Watcher")
             .field("connections", &self.connections)
             .finish_non_exhaustive()
     }
 }
 
-impl<'a> Watch<'a> {
+impl<'a> Watcher<'a> {
     pub(crate) fn open(
         network: &Network,
         scenario: &Scenario,
-        tell: &'a mut dyn FnMut(Event),
+        watch: &'a mut dyn Watch,
     ) -> Result<Self, LabError> {
-        let open = |namespace| Capture::open(namespace, &[], BUFFER_BYTES);
-        let queue = open(&network.bottleneck.namespace)?;
-        let router = (!network.queue_is_at_router).then(|| open(&network.router)).transpose()?;
+        let wants = watch.wants();
+        let is_router = network.queue_is_at_router;
+        let mut sites = Vec::new();
+        if wants.packets || wants.headers {
+            sites.push((Site::Queue { is_router }, &network.bottleneck.namespace));
+            sites.extend((!is_router).then_some((Site::Router, &network.router)));
+        }
+        if let (true, Some(up)) = (wants.headers, &network.up_bottleneck) {
+            sites.push((Site::UpQueue, &up.namespace));
+        }
+        let open = |(site, namespace)| Ok((site, Capture::open(namespace, &[], BUFFER_BYTES)?));
+        let captures = sites.into_iter().map(open).collect::<Result<_, LabError>>()?;
         let mut next = Vec::new();
         let mut number = 0;
         for group in &scenario.flow {
@@ -79,33 +110,66 @@ impl<'a> Watch<'a> {
             number += group.count;
         }
         next.extend((number..).take(scenario.probe.len()));
-        let connections = Connections { streams: HashMap::new(), next };
-        Ok(Self { queue, router, connections, tell })
+        let connections = Connections { streams: HashMap::new(), first: next.clone(), next };
+        Ok(Self { captures, connections, wants, watch })
     }
 
     /// Tells what was seen since the last call; `began` is the start on the system's clock.
     pub(crate) fn read(&mut self, began: Duration) -> Result<(), LabError> {
-        let Self { queue, router, connections, tell } = self;
-        let since = |at: Duration| at.saturating_sub(began);
-        let Some(router) = router else {
-            return queue.read(&mut |Captured { at, leaves, bytes }| {
-                if let Some(event) = connections.event(since(at), leaves, bytes) {
-                    tell(event);
+        let Self { captures, connections, wants, watch } = self;
+        let mut seen = Vec::new();
+        for (site, capture) in captures.iter_mut() {
+            capture.read(&mut |Captured { at, leaves, bytes }| {
+                let at = at.saturating_sub(began);
+                if wants.packets && *site != Site::UpQueue {
+                    let event = connections.event(at, leaves, bytes);
+                    // Acknowledgements come back only at the senders' router, and data there a second time.
+                    let counts = |event: &Event| *site != Site::Router || event.seen == Seen::Ack;
+                    seen.extend(event.filter(counts).map(Seeing::Event));
                 }
-            });
-        };
-        let mut events = Vec::new();
-        queue.read(&mut |Captured { at, leaves, bytes }| {
-            events.extend(connections.event(since(at), leaves, bytes));
-        })?;
-        // Acknowledgements come only here, and data a second time.
-        router.read(&mut |Captured { at, leaves, bytes }| {
-            let event = connections.event(since(at), leaves, bytes);
-            events.extend(event.filter(|event| event.seen == Seen::Ack));
-        })?;
-        events.sort_by_key(|event| event.at_ns);
-        events.into_iter().for_each(&mut **tell);
+                if let (true, Some((bytes, length))) = (wants.headers, cut(bytes)) {
+                    for point in site.points(leaves, bytes).into_iter().flatten() {
+                        let (at_ns, bytes) = (at.as_nanos() as u64, bytes.to_vec().into());
+                        seen.push(Seeing::Headers(Headers { at_ns, point, length, bytes }));
+                    }
+                }
+            })?;
+        }
+        if captures.len() > 1 {
+            seen.sort_by_key(Seeing::at_ns);
+        }
+        for seeing in seen {
+            match seeing {
+                Seeing::Event(event) => watch.packet(event),
+                Seeing::Headers(headers) => watch.headers(&headers),
+            }
+        }
         Ok(())
+    }
+
+    /// Whether it wants to know how connections are.
+    pub(crate) const fn wants_connections(&self) -> bool {
+        self.wants.connections
+    }
+
+    /// A connection at `at` after the start: the `number`th of its group that started, with this congestion control.
+    pub(crate) fn look(
+        &mut self,
+        at: Duration,
+        (group, number): (usize, u32),
+        cc: CongestionControl,
+        info: &TcpInfo,
+    ) {
+        let metrics = Metrics {
+            look: Look::from(info),
+            mss: info.snd_mss,
+            rttvar_us: Some(info.rttvar_us.into()).filter(|_| info.srtt_us > 0),
+            min_rtt_us: info.min_rtt_us.map(u64::from),
+            phase: info.phase(cc).into(),
+        };
+        let flow = self.connections.first[group] + number;
+        let (at_ns, change) = (at.as_nanos() as u64, Change::Metrics(metrics));
+        self.watch.connection(&ConnectionEvent { at_ns, flow, change });
     }
 }
 

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-use dualq_scenario::{Event, Outcome, Scenario};
+use dualq_scenario::{Outcome, Scenario, Watch};
 
 mod engine;
 mod error;
@@ -12,6 +12,8 @@ mod prefetch;
 mod program;
 mod record;
 mod sacks;
+mod watcher;
+mod wire;
 
 pub use engine::Simulation;
 pub use error::Unmodelled;
@@ -54,14 +56,14 @@ pub fn check(scenario: &Scenario) -> Result<(), Unmodelled> {
     Ok(())
 }
 
-/// Simulates a scenario and tells each packet that is seen.
+/// Simulates a scenario and tells what happens, as far as that is wanted.
 ///
 /// # Errors
 /// As for [`simulate`].
 pub fn simulate_watched(
     scenario: &Scenario,
     seed: u64,
-    watch: &mut dyn FnMut(Event),
+    watch: &mut dyn Watch,
 ) -> Result<Outcome, Unmodelled> {
     Ok(Simulation::new(scenario, seed)?.watched(watch).run())
 }

@@ -5,17 +5,16 @@ use std::time::Duration;
 use dualq_net::{
     Chance, Delay, Element, Environment, Jitter, Lost, Mtu, Path, Police, Queue as Link, Slots,
 };
-use dualq_qdisc::{
-    Departure, Device, Discipline, Dropped, Packet as _, QdiscLine, Random, SplitMix64,
-};
-use dualq_scenario::{Direction, Element as Part, Event, Loss, Scenario, Seen};
+use dualq_qdisc::{Departure, Device, Discipline, Dropped, QdiscLine, Random, SplitMix64};
+use dualq_scenario::{Direction, Element as Part, Loss, Scenario};
 use dualq_units::Instant;
 
 use crate::error::Unmodelled;
 use crate::host::Connection;
-use crate::packet::Packet;
+use crate::packet::{Packet, TooLong};
 use crate::record::Record;
 use crate::sacks::Sacks;
+use crate::watcher::Watcher;
 
 /// The queues that figures are taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,53 +195,25 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) random: SplitMix64,
     pub(crate) record: Record,
     pub(crate) sacks: Sacks,
-    /// Connections that are to hear that a packet was too long, and for which MTU.
-    pub(crate) too_long: Vec<(u32, u32)>,
-    pub(crate) watch: Option<&'a mut dyn FnMut(Event)>,
+    /// Connections that are to hear that a packet was too long.
+    pub(crate) too_long: Vec<(u32, TooLong)>,
+    pub(crate) watcher: Option<Box<Watcher<'a>>>,
 }
 
 impl Surroundings<'_> {
-    /// A packet is seen.
-    #[inline]
-    pub(crate) fn tell(
-        &mut self,
-        now: Instant,
-        (seen, direction): (Seen, Direction),
-        packet: &Packet,
-    ) {
-        self.tell_with(now, (seen, direction), packet, |event| event);
-    }
-
     /// A packet sets out from its host.
     #[inline]
     pub(crate) fn sets_out(&mut self, now: Instant, direction: Direction, packet: &Packet) {
-        if direction == Direction::Up {
-            self.tell(now, (Seen::Sent, direction), packet);
+        if let Some(watcher) = &mut self.watcher {
+            watcher.sets_out(now, direction, packet, &self.sacks);
         }
     }
 
+    /// A packet reaches its host.
     #[inline]
-    fn tell_with(
-        &mut self,
-        now: Instant,
-        (seen, direction): (Seen, Direction),
-        packet: &Packet,
-        with: impl FnOnce(Event) -> Event,
-    ) {
-        if let Some(watch) = &mut self.watch {
-            watch(with(Event {
-                at_ns: now.as_nanos(),
-                seen,
-                flow: packet.connection,
-                direction,
-                kind: packet.body.kind(),
-                seq: packet.body.seq(),
-                bytes: packet.body.carried().into(),
-                ecn: packet.ecn().bits(),
-                sacks: 0,
-                waited_ns: None,
-                reason: None,
-            }));
+    pub(crate) fn comes_in(&mut self, now: Instant, direction: Direction, packet: &Packet) {
+        if let Some(watcher) = &mut self.watcher {
+            watcher.comes_in(now, direction, packet, &self.sacks);
         }
     }
 }
@@ -267,27 +238,32 @@ impl Environment<Packet> for Surroundings<'_> {
         if let Lost::TooLong { mtu, told: true } = why
             && packet.body.data_bytes().is_some()
         {
-            self.too_long.push((packet.connection, mtu));
+            let ip_bytes = dualq_net::Packet::ip_bytes(&packet);
+            let seq = packet.body.seq();
+            self.too_long.push((packet.connection, TooLong { mtu, seq, ip_bytes }));
         }
         packet.body.discard(&mut self.sacks);
     }
 
     #[inline]
     fn arrived(&mut self, queue: usize, now: Instant, packet: &Packet) {
-        self.tell(now, (Seen::In, direction(queue)), packet);
+        if let Some(watcher) = &mut self.watcher {
+            watcher.arrived(now, direction(queue), packet, &self.sacks);
+        }
     }
 
     #[inline]
     fn departed(&mut self, queue: usize, now: Instant, departure: &Departure<Packet>) {
-        let waited_ns = u64::try_from(departure.sojourn.as_nanos()).ok();
-        let with = |event| Event { waited_ns, ..event };
-        self.tell_with(now, (Seen::Out, direction(queue)), &departure.packet, with);
+        if let Some(watcher) = &mut self.watcher {
+            watcher.departed(now, direction(queue), departure, &self.sacks);
+        }
         self.record.departed(queue, now.as_nanos(), departure);
     }
 
     #[inline]
     fn dropped(&mut self, queue: usize, now: Instant, dropped: &Dropped<Packet>) {
-        let with = |event| Event { reason: Some(dropped.reason), ..event };
-        self.tell_with(now, (Seen::Drop, direction(queue)), &dropped.packet, with);
+        if let Some(watcher) = &mut self.watcher {
+            watcher.dropped(now, direction(queue), dropped);
+        }
     }
 }

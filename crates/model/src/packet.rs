@@ -2,7 +2,9 @@
 
 use dualq_qdisc::FlowPacket;
 use dualq_scenario::Kind;
-use dualq_tcp::{Ack, Data, ETHERNET_BYTES, HEADER_BYTES, PACKET_OVERHEAD, SYN_BYTES, SackBlock};
+use dualq_tcp::{
+    Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, PACKET_OVERHEAD, SYN_BYTES, SackBlock,
+};
 use dualq_units::{Ecn, Instant};
 
 use crate::sacks::{Sacks, Stored};
@@ -46,13 +48,13 @@ enum Content {
         answer: u8,
     },
     /// The acknowledgement of an answer that came with an acknowledgement: nobody waits for it.
-    AnswerAck,
+    AnswerAck { seq: u64, timestamp_ms: u32, echo_ms: u32, mss: u16 },
     /// An ICMP echo request or its reply.
-    Echo { sent_ns: u64, is_reply: bool },
+    Echo { sent_ns: u64, number: u16, is_reply: bool },
     /// A UDP packet.
     Datagram { number: u64, sent_ns: u64 },
-    /// The ICMP message of a router whose next link takes no IP packets longer than this (RFC 1191).
-    TooLong { mtu: u32 },
+    /// The ICMP message of a router that a packet was too long.
+    TooLong(TooLong),
 }
 
 /// What a packet was when it set out, for the host that it reaches.
@@ -62,14 +64,23 @@ pub(crate) enum Arrival {
     Data(Data),
     /// A TCP acknowledgement.
     Ack(Ack),
-    /// The acknowledgement of an answer.
-    AnswerAck,
+    /// The acknowledgement of an answer: a segment without data.
+    AnswerAck(Data),
     /// An ICMP echo request or its reply.
     Echo(Echo),
     /// A UDP packet.
     Datagram(Datagram),
-    /// A router's message: no IP packets longer than this.
-    TooLong(u32),
+    /// A router's message that a packet was too long.
+    TooLong(TooLong),
+}
+
+/// The ICMP message of a router whose next link takes no longer IP packets than `mtu` (RFC 1191), and what it is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TooLong {
+    pub(crate) mtu: u32,
+    /// The packet's place in the stream, and its bytes.
+    pub(crate) seq: u64,
+    pub(crate) ip_bytes: u32,
 }
 
 /// A UDP packet.
@@ -87,6 +98,8 @@ pub(crate) struct Datagram {
 pub(crate) struct Echo {
     /// When the request was sent.
     pub(crate) sent_ns: u64,
+    /// Counted from 1.
+    pub(crate) number: u16,
     pub(crate) is_reply: bool,
     pub(crate) ecn: Ecn,
 }
@@ -154,12 +167,14 @@ impl Body {
         Self::single(ip_bytes, ecn, content)
     }
 
-    pub(crate) const fn answer_ack(ecn: Ecn) -> Self {
-        Self::single(HEADER_BYTES, ecn, Content::AnswerAck)
+    /// A segment without data.
+    pub(crate) const fn answer_ack(empty: &Data) -> Self {
+        let Data { seq, mss, timestamp_ms, echo_ms, ecn, .. } = *empty;
+        Self::single(HEADER_BYTES, ecn, Content::AnswerAck { seq, timestamp_ms, echo_ms, mss })
     }
 
-    pub(crate) const fn echo(Echo { sent_ns, is_reply, ecn }: Echo) -> Self {
-        Self::single(PING_BYTES, ecn, Content::Echo { sent_ns, is_reply })
+    pub(crate) const fn echo(Echo { sent_ns, number, is_reply, ecn }: Echo) -> Self {
+        Self::single(PING_BYTES, ecn, Content::Echo { sent_ns, number, is_reply })
     }
 
     pub(crate) const fn datagram(datagram: Datagram) -> Self {
@@ -167,8 +182,8 @@ impl Body {
         Self::single(ip_bytes, ecn, Content::Datagram { number, sent_ns })
     }
 
-    pub(crate) const fn too_long(mtu: u32) -> Self {
-        Self::single(ICMP_ERROR_BYTES, Ecn::NotEct, Content::TooLong { mtu })
+    pub(crate) const fn too_long(message: TooLong) -> Self {
+        Self::single(ICMP_ERROR_BYTES, Ecn::NotEct, Content::TooLong(message))
     }
 
     #[inline]
@@ -203,8 +218,8 @@ impl Body {
         match &self.content {
             Content::Data { payload, .. } => *payload,
             Content::Ack { answer, .. } => *answer as u32,
-            Content::AnswerAck => 0,
-            Content::Echo { .. } | Content::Datagram { .. } | Content::TooLong { .. } => {
+            Content::AnswerAck { .. } => 0,
+            Content::Echo { .. } | Content::Datagram { .. } | Content::TooLong(_) => {
                 (self.wire_bytes - ETHERNET_BYTES).saturating_sub(IP_BYTES + UDP_BYTES)
             }
         }
@@ -219,11 +234,11 @@ impl Body {
     /// What it is.
     pub(crate) const fn kind(&self) -> Kind {
         match &self.content {
-            Content::Data { .. } | Content::AnswerAck => Kind::Data,
+            Content::Data { .. } | Content::AnswerAck { .. } => Kind::Data,
             Content::Ack { .. } => Kind::Ack,
             Content::Echo { .. } => Kind::Echo,
             Content::Datagram { .. } => Kind::Udp,
-            Content::TooLong { .. } => Kind::Error,
+            Content::TooLong(_) => Kind::Error,
         }
     }
 
@@ -232,7 +247,7 @@ impl Body {
         match &self.content {
             Content::Data { seq, .. } => *seq,
             Content::Ack { ack, .. } => *ack,
-            Content::AnswerAck | Content::TooLong { .. } => 0,
+            Content::AnswerAck { .. } | Content::TooLong(_) => 0,
             Content::Echo { sent_ns, .. } => *sent_ns,
             Content::Datagram { number, .. } => *number,
         }
@@ -240,10 +255,28 @@ impl Body {
 
     /// What it was made of. SACK blocks are not stored any more.
     #[inline]
-    pub(crate) fn open(self, sacks: &mut Sacks) -> Arrival {
+    pub(crate) fn open(mut self, sacks: &mut Sacks) -> Arrival {
+        let stored = match &mut self.content {
+            Content::Ack { blocks, .. } => blocks.take(),
+            _ => None,
+        };
+        self.arrival(stored.map_or([SackBlock::default(); 3], |stored| sacks.take(stored)))
+    }
+
+    /// The same, and its blocks stay where they are.
+    pub(crate) fn look(&self, sacks: &Sacks) -> Arrival {
+        let stored = match &self.content {
+            Content::Ack { blocks, .. } => blocks.as_ref(),
+            _ => None,
+        };
+        self.arrival(stored.map_or([SackBlock::default(); 3], |stored| sacks.get(stored)))
+    }
+
+    #[inline]
+    const fn arrival(&self, blocks: [SackBlock; MAX_SACK_BLOCKS]) -> Arrival {
         let Self { wire_bytes, segments, ecn, content } = self;
-        let set = |flags: u8, flag| flags & flag > 0;
-        match content {
+        let (segments, ecn) = (*segments, *ecn);
+        match *content {
             Content::Data { seq, payload, timestamp_ms, echo_ms, mss, flags } => {
                 Arrival::Data(Data {
                     seq,
@@ -253,39 +286,46 @@ impl Body {
                     timestamp_ms,
                     echo_ms,
                     ecn,
-                    cwr: set(flags, CWR),
-                    push: set(flags, PUSH),
-                    syn: set(flags, SYN),
-                    cut: set(flags, CUT),
+                    cwr: flags & CWR > 0,
+                    push: flags & PUSH > 0,
+                    syn: flags & SYN > 0,
+                    cut: flags & CUT > 0,
                 })
             }
-            Content::Ack {
-                ack,
-                window,
-                echo_ms,
+            Content::Ack { ack, window, echo_ms, timestamp_ms, block_count, flags, .. } => {
+                Arrival::Ack(Ack {
+                    ack,
+                    window,
+                    blocks,
+                    block_count,
+                    dsack: flags & DSACK > 0,
+                    ece: flags & ECE > 0,
+                    syn: flags & SYN > 0,
+                    echo_ms,
+                    timestamp_ms,
+                })
+            }
+            Content::AnswerAck { seq, timestamp_ms, echo_ms, mss } => Arrival::AnswerAck(Data {
+                seq,
+                payload: 0,
+                segments,
+                mss,
                 timestamp_ms,
-                blocks,
-                block_count,
-                flags,
-                answer: _,
-            } => Arrival::Ack(Ack {
-                ack,
-                window,
-                blocks: blocks.map_or([SackBlock::default(); 3], |blocks| sacks.take(blocks)),
-                block_count,
-                dsack: set(flags, DSACK),
-                ece: set(flags, ECE),
-                syn: set(flags, SYN),
                 echo_ms,
-                timestamp_ms,
+                ecn,
+                cwr: false,
+                push: false,
+                syn: false,
+                cut: false,
             }),
-            Content::AnswerAck => Arrival::AnswerAck,
-            Content::Echo { sent_ns, is_reply } => Arrival::Echo(Echo { sent_ns, is_reply, ecn }),
+            Content::Echo { sent_ns, number, is_reply } => {
+                Arrival::Echo(Echo { sent_ns, number, is_reply, ecn })
+            }
             Content::Datagram { number, sent_ns } => {
-                let ip_bytes = wire_bytes - ETHERNET_BYTES;
+                let ip_bytes = *wire_bytes - ETHERNET_BYTES;
                 Arrival::Datagram(Datagram { number, sent_ns, ip_bytes, ecn })
             }
-            Content::TooLong { mtu } => Arrival::TooLong(mtu),
+            Content::TooLong(message) => Arrival::TooLong(message),
         }
     }
 
@@ -317,10 +357,14 @@ impl Body {
                     answer,
                 }
             }
-            Content::AnswerAck => Content::AnswerAck,
-            Content::Echo { sent_ns, is_reply } => Content::Echo { sent_ns, is_reply },
+            Content::AnswerAck { seq, timestamp_ms, echo_ms, mss } => {
+                Content::AnswerAck { seq, timestamp_ms, echo_ms, mss }
+            }
+            Content::Echo { sent_ns, number, is_reply } => {
+                Content::Echo { sent_ns, number, is_reply }
+            }
             Content::Datagram { number, sent_ns } => Content::Datagram { number, sent_ns },
-            Content::TooLong { mtu } => Content::TooLong { mtu },
+            Content::TooLong(message) => Content::TooLong(message),
         };
         Self { content, ..*self }
     }
@@ -338,6 +382,11 @@ impl Packet {
     #[inline]
     pub(crate) const fn is_answer(&self) -> bool {
         matches!(self.body.content, Content::Ack { .. } | Content::Echo { is_reply: true, .. })
+    }
+
+    /// Whether a router sent it.
+    pub(crate) const fn is_of_router(&self) -> bool {
+        matches!(self.body.content, Content::TooLong(_))
     }
 
     /// Takes the aggregate apart, if it is one.

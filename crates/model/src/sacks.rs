@@ -37,6 +37,10 @@ impl Sacks {
         blocks
     }
 
+    pub(crate) fn get(&self, stored: &Stored) -> [SackBlock; MAX_SACK_BLOCKS] {
+        self.places[stored.place()]
+    }
+
     pub(crate) fn copy(&mut self, stored: &Stored) -> Stored {
         self.store(self.places[stored.place()])
     }

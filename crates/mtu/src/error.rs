@@ -1,5 +1,6 @@
 //! What can go wrong.
 
+#[cfg(all(target_os = "linux", feature = "probe"))]
 use std::io;
 use std::net::IpAddr;
 
@@ -32,6 +33,7 @@ pub enum MtuError {
     },
 }
 
+#[cfg(all(target_os = "linux", feature = "probe"))]
 impl MtuError {
     pub(crate) fn send(host: IpAddr, error: &io::Error) -> Self {
         let reason = plain(error);
@@ -45,6 +47,7 @@ impl MtuError {
     }
 }
 
+#[cfg(all(target_os = "linux", feature = "probe"))]
 /// An error in the system's words, without the number that the library puts behind them.
 pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();

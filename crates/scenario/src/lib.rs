@@ -15,6 +15,7 @@ mod scenario;
 pub mod summary;
 mod trace;
 mod traffic;
+mod watch;
 mod words;
 
 pub use bounds::ScenarioError;
@@ -36,3 +37,4 @@ pub use scenario::{
 };
 pub use trace::{Trace, TraceError, TraceFault};
 pub use traffic::{Arrivals, Distribution, Size, Transfer, UdpGroup, UdpKind};
+pub use watch::{Change, ConnectionEvent, Headers, Metrics, Point, Wants, Watch};

@@ -18,6 +18,6 @@ pub use packet::{
     SackBlock, Transmission,
 };
 pub use rate::RateSample;
-pub use receiver::{MIN_ACK_DELAY, Receiver, ReceiverConfig, ReceiverStats};
+pub use receiver::{MIN_ACK_DELAY, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE};
 pub use sender::{Pacing, Sender, SenderConfig, SenderStats};
 pub use tick::Tick;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use dualq_model::Simulation;
-use dualq_scenario::{Event, Outcome, Scenario};
+use dualq_scenario::{ConnectionEvent, Event, Headers, Outcome, Scenario, Wants, Watch};
 
 use crate::{Observer, World, WorldError};
 
@@ -30,14 +30,11 @@ impl World for Model {
         seed: u64,
         observer: &mut dyn Observer,
     ) -> Result<Outcome, WorldError> {
-        let wants_packets = observer.wants_packets();
         let observer = RefCell::new(observer);
-        let mut tell = |event: Event| observer.borrow_mut().packet(event);
-        let mut simulation = Simulation::new(scenario, seed)
+        let mut watch = Told(&observer);
+        let simulation = Simulation::new(scenario, seed)
             .map_err(|error| WorldError::Refused(error.to_string()))?;
-        if wants_packets {
-            simulation = simulation.watched(&mut tell);
-        }
+        let mut simulation = simulation.watched(&mut watch);
         let step = (scenario.duration / LOOKS).max(Duration::from_nanos(1));
         let passed =
             |simulation: &Simulation<'_>| Duration::from_nanos(simulation.now().as_nanos());
@@ -48,5 +45,26 @@ impl World for Model {
             }
         }
         Ok(simulation.run())
+    }
+}
+
+/// An observer that is told of the time by somebody else.
+struct Told<'a, 'o>(&'a RefCell<&'o mut dyn Observer>);
+
+impl Watch for Told<'_, '_> {
+    fn wants(&self) -> Wants {
+        self.0.borrow().wants()
+    }
+
+    fn packet(&mut self, event: Event) {
+        self.0.borrow_mut().packet(event);
+    }
+
+    fn headers(&mut self, headers: &Headers<'_>) {
+        self.0.borrow_mut().headers(headers);
+    }
+
+    fn connection(&mut self, event: &ConnectionEvent) {
+        self.0.borrow_mut().connection(event);
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use dualq_scenario::{Event, Outcome, Scenario};
+use dualq_scenario::{ConnectionEvent, Event, Headers, Outcome, Scenario, Wants};
 
 use crate::WorldError;
 
@@ -45,13 +45,23 @@ pub trait Observer {
     /// So much of the scenario's time has passed. Whoever breaks ends the run.
     fn passed(&mut self, time: Duration) -> ControlFlow<()>;
 
-    /// Whether each packet is to be told, which takes time. It is asked once, before the run.
-    fn wants_packets(&self) -> bool {
-        false
+    /// What else is to be told, which takes time. It is asked once, before the run.
+    fn wants(&self) -> Wants {
+        Wants::default()
     }
 
-    /// A packet was seen. Some worlds tell all packets at the end.
+    /// A packet was seen. Some worlds tell all packets at the end, as they do of what follows.
     fn packet(&mut self, event: Event) {
+        let _ = event;
+    }
+
+    /// A packet passed a place where its headers are looked at.
+    fn headers(&mut self, headers: &Headers<'_>) {
+        let _ = headers;
+    }
+
+    /// A connection did something.
+    fn connection(&mut self, event: &ConnectionEvent) {
         let _ = event;
     }
 }
@@ -68,8 +78,8 @@ impl Observer for Vec<Event> {
         ControlFlow::Continue(())
     }
 
-    fn wants_packets(&self) -> bool {
-        true
+    fn wants(&self) -> Wants {
+        Wants { packets: true, ..Wants::default() }
     }
 
     fn packet(&mut self, event: Event) {

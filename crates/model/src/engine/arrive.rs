@@ -1,14 +1,14 @@
 //! Packets that reach a host.
 
 use dualq_net::Path;
-use dualq_scenario::{Direction, Event, Kind, PROBE_BYTES, Seen};
+use dualq_scenario::{Direction, Kind, PROBE_BYTES};
 use dualq_tcp::{Ack, Data};
 use dualq_units::{Ecn, Instant};
 
 use crate::engine::{Cause, Simulation};
 use crate::host::Connection;
 use crate::network::{Surroundings, back};
-use crate::packet::{Arrival, Body, Datagram, Echo, Packet};
+use crate::packet::{Arrival, Body, Datagram, Echo, Packet, TooLong};
 use crate::program::Program;
 
 impl Simulation<'_> {
@@ -38,16 +38,14 @@ impl Simulation<'_> {
     #[inline]
     fn arrive(&mut self, direction: Direction, packet: Packet) {
         let number = packet.connection;
-        if direction == Direction::Up && !packet.is_answer() {
-            self.around.tell(self.now(), (Seen::Arrive, direction), &packet);
-        }
+        self.around.comes_in(self.now(), direction, &packet);
         match packet.body.open(&mut self.around.sacks) {
             Arrival::Data(data) => self.take_data(number, &data),
             Arrival::Ack(ack) => self.take_ack(number, &ack),
-            Arrival::AnswerAck => {}
+            Arrival::AnswerAck(_) => {}
             Arrival::Echo(echo) => self.take_echo(number, echo),
             Arrival::Datagram(datagram) => self.take_datagram(number, datagram),
-            Arrival::TooLong(mtu) => {
+            Arrival::TooLong(TooLong { mtu, .. }) => {
                 let now = self.now();
                 let connection = &mut self.connections[number as usize];
                 let known = &mut self.path_mtus[connection.owner];
@@ -102,14 +100,27 @@ impl Simulation<'_> {
     #[inline]
     fn take_ack(&mut self, number: u32, ack: &Ack) {
         let (now, moment) = (self.now(), self.moment());
-        self.tell_ack(number, Kind::Ack, ack);
+        if let Some(watcher) = &mut self.around.watcher {
+            let direction = back(self.connections[number as usize].direction);
+            watcher.acknowledged(now, (number, direction), Kind::Ack, ack);
+        }
         let connection = &mut self.connections[number as usize];
         self.around.record.take_samples(connection);
         connection.sender.on_ack(now, ack);
         if let Some(next_ns) = connection.program.acknowledged(moment, &connection.sender) {
             self.agenda.arm(number, Cause::Program, next_ns);
         }
+        self.look_at_sender(number);
         self.drive(number);
+    }
+
+    /// Logs tell how a connection is after what its sender learnt, and before it acts on that.
+    #[inline]
+    pub(super) fn look_at_sender(&mut self, number: u32) {
+        if let Some(watcher) = &mut self.around.watcher {
+            let now = Instant::from_nanos(self.now_ns);
+            watcher.look(now, number, &self.connections[number as usize]);
+        }
     }
 
     /// A UDP packet is counted.
@@ -126,10 +137,10 @@ impl Simulation<'_> {
     #[cold]
     pub(super) fn tell_too_long(&mut self) {
         let now = self.now();
-        for (connection, mtu) in std::mem::take(&mut self.around.too_long) {
+        for (connection, message) in std::mem::take(&mut self.around.too_long) {
             let flow = self.flow_of(connection);
             let back = back(self.connections[connection as usize].direction);
-            let packet = Packet { connection, flow, body: Body::too_long(mtu) };
+            let packet = Packet { connection, flow, body: Body::too_long(message) };
             self.around.sets_out(now, back, &packet);
             self.network.enter_delay(back, now, packet, &mut self.around);
             self.take_arrivals(back);
@@ -143,7 +154,11 @@ impl Simulation<'_> {
         let connection = &mut self.connections[number as usize];
         if echo.is_reply {
             connection.program.replied(moment, echo.sent_ns);
-            self.tell_ack(number, Kind::Echo, &Ack { ack: echo.sent_ns, ..Ack::default() });
+            if let Some(watcher) = &mut self.around.watcher {
+                let direction = back(self.connections[number as usize].direction);
+                let ack = Ack { ack: echo.sent_ns, ..Ack::default() };
+                watcher.acknowledged(now, (number, direction), Kind::Echo, &ack);
+            }
             return;
         }
         let back = back(connection.direction);
@@ -152,26 +167,6 @@ impl Simulation<'_> {
         self.around.sets_out(now, back, &packet);
         self.network.path(back).enter(now, packet, &mut self.around);
         self.take_arrivals(back);
-    }
-
-    #[inline]
-    fn tell_ack(&mut self, number: u32, kind: Kind, ack: &Ack) {
-        let direction = back(self.connections[number as usize].direction);
-        if let Some(watch) = &mut self.around.watch {
-            watch(Event {
-                at_ns: self.now_ns,
-                seen: Seen::Ack,
-                flow: number,
-                direction,
-                kind,
-                seq: ack.ack,
-                bytes: ack.window,
-                ecn: ack.ece.into(),
-                sacks: ack.block_count,
-                waited_ns: None,
-                reason: None,
-            });
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use dualq_qdisc::pool::Pool;
 use dualq_qdisc::{Device as Interface, Discipline, Random, SplitMix64};
 use dualq_scenario::{
-    Direction, Event, Outcome, RTT_SAMPLE_INTERVAL, RateStep, Scenario, TIMER_SLACK,
+    Direction, Outcome, RTT_SAMPLE_INTERVAL, RateStep, Scenario, TIMER_SLACK, Watch,
 };
 use dualq_tcp::{Sender, Tick};
 use dualq_units::{Instant, Rate};
@@ -22,6 +22,7 @@ use crate::packet::{Outgoing, Packet};
 use crate::program::Moment;
 use crate::record::Record;
 use crate::sacks::Sacks;
+use crate::watcher::Watcher;
 use agenda::Agenda;
 
 pub(crate) use agenda::Cause;
@@ -107,7 +108,7 @@ impl<'a> Simulation<'a> {
                 record: Record::new(scenario),
                 sacks: Sacks::default(),
                 too_long: Vec::new(),
-                watch: None,
+                watcher: None,
             },
             salt: SplitMix64::new(!seed).next_u32(),
             warmup_ns: scenario.warmup.as_nanos() as u64,
@@ -119,10 +120,10 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Tells each packet that is seen.
+    /// Tells what happens, as far as that is wanted.
     #[must_use]
-    pub fn watched(mut self, watch: &'a mut dyn FnMut(Event)) -> Self {
-        self.around.watch = Some(watch);
+    pub fn watched(mut self, watch: &'a mut dyn Watch) -> Self {
+        self.around.watcher = Watcher::new(self.scenario, &self.connections, watch).map(Box::new);
         self
     }
 
@@ -318,6 +319,7 @@ impl<'a> Simulation<'a> {
         match cause {
             Cause::Sender => {
                 self.connections[number as usize].sender.on_timer(now);
+                self.look_at_sender(number);
                 self.drive(number);
             }
             Cause::Receiver => self.receiver_is_due(number),

@@ -9,17 +9,22 @@ use crate::program::{Moment, RoundTrips, Turn};
 #[derive(Clone, Debug)]
 pub(crate) struct Ping {
     interval: Duration,
+    /// How many it has sent.
+    sent: u16,
     pub(super) round_trips: RoundTrips,
 }
 
 impl Ping {
     pub(crate) fn new(interval: Duration) -> Self {
-        Self { interval, round_trips: RoundTrips::default() }
+        Self { interval, sent: 0, round_trips: RoundTrips::default() }
     }
 
     /// What comes back tells when it was sent.
-    pub(super) fn turn(&self, turn: &mut Turn<'_>) -> Option<u64> {
-        let body = Body::echo(Echo { sent_ns: turn.now_ns, is_reply: false, ecn: Ecn::NotEct });
+    pub(super) fn turn(&mut self, turn: &mut Turn<'_>) -> Option<u64> {
+        self.sent = self.sent.wrapping_add(1);
+        let number = self.sent;
+        let echo = Echo { sent_ns: turn.now_ns, number, is_reply: false, ecn: Ecn::NotEct };
+        let body = Body::echo(echo);
         let departure = Instant::from_nanos(turn.now_ns);
         turn.out.push(Outgoing { body, departure });
         Some((departure + self.interval).as_nanos())

@@ -36,8 +36,8 @@ impl Request {
 
     pub(super) fn turn(&mut self, turn: &mut Turn<'_>) -> Option<u64> {
         if let Some(next_ns) = self.acknowledges.take() {
-            let body = Body::answer_ack(turn.sender.empty_segment_ecn());
             let departure = Instant::from_nanos(turn.now_ns);
+            let body = Body::answer_ack(&turn.sender.empty_segment(departure));
             turn.out.push(Outgoing { body, departure });
             return Some(next_ns);
         }

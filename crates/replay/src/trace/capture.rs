@@ -38,6 +38,8 @@ pub(super) struct CaptureReader<'a> {
     big_endian: bool,
     mtu: u32,
     interfaces: Vec<Interface>,
+    /// The only interface whose packets count, if not all do.
+    only: Option<String>,
     first_ns: Option<i128>,
     previous: Instant,
     packets: u64,
@@ -64,8 +66,12 @@ enum Trouble {
 }
 
 /// How packets of one interface are written down.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Interface {
+    /// What it is called, if it has a name.
+    name: Option<String>,
+    /// How many packets of it were read.
+    packets: u64,
     link: Linktype,
     ticks_per_second: u64,
     offset_seconds: i64,
@@ -73,7 +79,7 @@ struct Interface {
 
 /// A packet as it stands in the capture.
 struct Captured {
-    interface: Interface,
+    interface: usize,
     ticks: u64,
     length: u32,
     ecn: Ecn,
@@ -96,6 +102,7 @@ impl<'a> CaptureReader<'a> {
             reader,
             mtu,
             interfaces: Vec::new(),
+            only: None,
             first_ns: None,
             previous: Instant::ZERO,
             packets: 0,
@@ -122,13 +129,15 @@ impl<'a> CaptureReader<'a> {
                     }
                     let packet = take(&block, &mut self.interfaces, self.packets + 1);
                     self.reader.consume(consumed);
-                    if let Some(packet) = packet? {
+                    if let Some(packet) = packet?
+                        && self.counts(packet.interface)
+                    {
                         self.packets += 1;
                         return self.arrival(&packet).map(Some);
                     }
                     continue;
                 }
-                Err(PcapError::Eof) => return Ok(None),
+                Err(PcapError::Eof) => return self.end(),
                 Err(PcapError::Incomplete(_) | PcapError::BufferTooSmall) => Trouble::More,
                 Err(PcapError::UnexpectedEof) => Trouble::Cut,
                 Err(_) => Trouble::Corrupt,
@@ -142,6 +151,40 @@ impl<'a> CaptureReader<'a> {
                 Trouble::Cut => return self.end_early(),
                 Trouble::Corrupt => return Err(corrupt(self.packets, "not a block of a capture")),
             }
+        }
+    }
+
+    /// Only packets of the interface with this name count from now on.
+    pub(super) fn only(&mut self, name: &str) {
+        self.only = Some(name.to_owned());
+    }
+
+    /// Whether packets of an interface count; it has one more.
+    fn counts(&mut self, number: usize) -> bool {
+        let interface = &mut self.interfaces[number];
+        interface.packets += 1;
+        self.only.is_none() || self.only == interface.name
+    }
+
+    /// The names of the interfaces that packets were read of.
+    fn names(&self) -> String {
+        let seen = self.interfaces.iter().filter(|interface| interface.packets > 0);
+        let names: Vec<&str> = seen
+            .map(|interface| interface.name.as_deref().unwrap_or("one without a name"))
+            .collect();
+        names.join(", ")
+    }
+
+    /// The stream ends behind a block.
+    fn end(&self) -> Result<Option<Arrival>, TraceError> {
+        match &self.only {
+            Some(name) if self.packets == 0 => {
+                let has = self.names();
+                Err(TraceError::Format(format!(
+                    "no packet is of an interface {name:?}; it has those of: {has}"
+                )))
+            }
+            _ => Ok(None),
         }
     }
 
@@ -209,7 +252,7 @@ impl<'a> CaptureReader<'a> {
     }
 
     fn arrival(&mut self, packet: &Captured) -> Result<Arrival, TraceError> {
-        let Interface { ticks_per_second, offset_seconds, .. } = packet.interface;
+        let Interface { ticks_per_second, offset_seconds, .. } = self.interfaces[packet.interface];
         let nanos = i128::from(packet.ticks) * 1_000_000_000 / i128::from(ticks_per_second)
             + i128::from(offset_seconds) * 1_000_000_000;
         let first = *self.first_ns.get_or_insert(nanos);
@@ -260,6 +303,12 @@ impl<'a> CaptureReader<'a> {
 
     pub(super) fn notices(&self) -> Vec<String> {
         let mut notices = Vec::new();
+        let seen = self.interfaces.iter().filter(|interface| interface.packets > 0).count();
+        if seen > 1 && self.only.is_none() {
+            let names = self.names();
+            notices
+                .push(format!("packets of {seen} interfaces were taken for one stream: {names}"));
+        }
         let (late, packets) = (self.out_of_order, self.packets);
         if late > 0 {
             let disorder = self.largest_disorder;
@@ -322,6 +371,8 @@ fn take(
         PcapBlockOwned::LegacyHeader(header) => {
             let nanoseconds = header.is_nanosecond_precision();
             interfaces.push(Interface {
+                name: None,
+                packets: 0,
                 link: header.network,
                 ticks_per_second: if nanoseconds { 1_000_000_000 } else { 1_000_000 },
                 offset_seconds: 0,
@@ -339,6 +390,8 @@ fn take(
         }
         PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
             interfaces.push(Interface {
+                name: interface.if_name().and_then(Result::ok).map(str::to_owned),
+                packets: 0,
                 link: interface.linktype,
                 ticks_per_second: interface.ts_resolution().filter(|ticks| *ticks > 0).ok_or_else(
                     || fault("the interface's time resolution is out of range".to_owned()),
@@ -356,7 +409,7 @@ fn take(
         }
         PcapBlockOwned::NG(_) => return Ok(None),
     };
-    let interface = *interfaces.get(id).ok_or_else(|| {
+    let interface = interfaces.get(id).ok_or_else(|| {
         fault(format!("it is of interface {id}, which the capture does not have"))
     })?;
     let (headers, ecn, flow) = look_into(interface.link, data).map_err(fault)?;
@@ -366,7 +419,7 @@ fn take(
         ))
     })?;
     let length = on_the_wire.saturating_add(ETHERNET_HEADER);
-    Ok(Some(Captured { interface, ticks, length, ecn, flow }))
+    Ok(Some(Captured { interface: id, ticks, length, ecn, flow }))
 }
 
 /// How many bytes lie under what an Ethernet header would carry, the ECN field, and the flow.

@@ -96,6 +96,23 @@ impl Read for Whole<'_> {
 }
 
 impl Arrivals<'_> {
+    /// Only packets of the interface with this name are taken from now on: of a capture at several places, one packet may be of more
+    /// than one.
+    ///
+    /// # Errors
+    /// If the stream is no capture, and so has no interfaces.
+    pub fn of_interface(mut self, name: &str) -> Result<Self, TraceError> {
+        match &mut self.reader {
+            Reader::Csv(_) => Err(TraceError::Format(format!(
+                "a CSV trace has no interfaces, and so none that is called {name:?}"
+            ))),
+            Reader::Capture(reader) => {
+                reader.only(name);
+                Ok(self)
+            }
+        }
+    }
+
     /// The next arrival; `None` at the end.
     ///
     /// # Errors

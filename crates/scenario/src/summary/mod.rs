@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dualq_units::Ecn;
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 use crate::outcome::{
     Completions, Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series,
@@ -185,7 +186,7 @@ impl QueueCounts {
 }
 
 /// A connection at a moment, as `ss -ti` shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
     /// Bytes acknowledged since its start.
     pub acknowledged: u64,

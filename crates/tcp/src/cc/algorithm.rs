@@ -203,4 +203,8 @@ impl CongestionControl for Controller {
     fn needs_pacing(&self) -> bool {
         dispatch!(self, control => control.needs_pacing())
     }
+
+    fn phase(&self) -> Option<&'static str> {
+        dispatch!(self, control => control.phase())
+    }
 }

@@ -607,6 +607,15 @@ impl CongestionControl for Bbr {
     fn needs_pacing(&self) -> bool {
         true
     }
+
+    fn phase(&self) -> Option<&'static str> {
+        Some(match self.mode {
+            Mode::Startup => "startup",
+            Mode::Drain => "drain",
+            Mode::ProbeBandwidth => "probe_bw",
+            Mode::ProbeRtt => "probe_rtt",
+        })
+    }
 }
 
 #[cfg(test)]

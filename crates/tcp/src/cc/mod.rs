@@ -238,6 +238,11 @@ pub trait CongestionControl: fmt::Debug + Send {
     fn needs_pacing(&self) -> bool {
         false
     }
+
+    /// What it is doing, in a word, if it has states of its own: for logs.
+    fn phase(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 #[cfg(test)]

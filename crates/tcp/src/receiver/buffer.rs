@@ -28,8 +28,9 @@ const SHORTEST_SEGMENT: u32 = 536;
 const SHORTEST_GROWING: u32 = 128;
 /// Segments of a sender's first window (Linux: `TCP_INIT_CWND`).
 const INITIAL_SEGMENTS: u64 = 10;
-/// The window scale option of connections whose buffer may grow to tens of megabytes.
-const WINDOW_SCALE: u32 = 11;
+/// The window scale option of connections whose buffer may grow to tens of megabytes: of 64 MiB, as much as is left of 16 bits
+/// (RFC 7323 §2.2; Linux: `tcp_select_initial_window`).
+pub const WINDOW_SCALE: u32 = 11;
 
 /// Round trips below this make the buffer grow carefully (Linux: `tcp_rcvbuf_low_rtt`).
 const SHORT_RTT_US: u64 = 1_000;

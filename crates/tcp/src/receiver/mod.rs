@@ -11,6 +11,7 @@ use crate::packet::{Ack, Data, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
 use crate::tick::{Tick, instant};
 use buffer::Buffer;
+pub use buffer::WINDOW_SCALE;
 use reassembly::{Arrival, Reassembly};
 
 /// Acknowledgements at once when a connection starts or something went wrong (Linux: `TCP_MAX_QUICKACKS`).

@@ -7,6 +7,7 @@ mod ack;
 mod buffer;
 mod path_mtu;
 mod recovery;
+mod show;
 mod timers;
 mod transmit;
 

@@ -139,9 +139,15 @@ impl Sender {
         self.back_window_probe_off(now_ns);
     }
 
-    /// Sends a segment without data.
-    fn send_empty(&mut self, now_ns: u64, seq: u64, ecn: Ecn, out: &mut impl FnMut(Transmission)) {
-        let data = Data {
+    /// The segment without data that acknowledges what has come, at `now`.
+    #[must_use]
+    pub fn empty_segment(&self, now: Instant) -> Data {
+        self.empty(now.as_nanos(), self.snd_nxt, self.empty_segment_ecn())
+    }
+
+    /// A segment without data.
+    fn empty(&self, now_ns: u64, seq: u64, ecn: Ecn) -> Data {
+        Data {
             seq,
             payload: 0,
             segments: 1,
@@ -153,7 +159,12 @@ impl Sender {
             push: false,
             syn: false,
             cut: false,
-        };
+        }
+    }
+
+    /// Sends a segment without data.
+    fn send_empty(&mut self, now_ns: u64, seq: u64, ecn: Ecn, out: &mut impl FnMut(Transmission)) {
+        let data = self.empty(now_ns, seq, ecn);
         out(Transmission { data, departure: instant(now_ns) });
     }
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use dualq_guest::inside;
 use dualq_netlink::{Netlink, NetlinkError};
-use dualq_scenario::{Event, Outcome, Scenario};
+use dualq_scenario::{ConnectionEvent, Event, Headers, Outcome, Scenario, Wants, Watch};
 
-use super::task::{Command, EVENTS, RESULT, STDERR, STDOUT, TASK, Task};
+use super::task::{Command, Line, RESULT, SEEN, STDERR, STDOUT, TASK, Task};
 
 /// What a host with memory has: TCP's memory, in pages, and packets that wait for a busy CPU. A guest that is small would limit
 /// what no scenario speaks of.
@@ -36,9 +36,8 @@ fn work(folder: &Path) -> Result<(), String> {
     let task = fs::read(folder.join(TASK)).map_err(|error| format!("{TASK}: {error}"))?;
     let task = serde_json::from_slice(&task).map_err(|error| format!("{TASK}: {error}"))?;
     let result = match task {
-        Task::Scenario { scenario, seed, events } => {
-            let events = events.then(|| folder.join(EVENTS));
-            let outcome = scenario_outcome(&scenario, seed, events.as_deref())?;
+        Task::Scenario { scenario, seed, wants } => {
+            let outcome = scenario_outcome(&scenario, seed, wants, &folder.join(SEEN))?;
             serde_json::to_vec(&outcome)
         }
         Task::Command(command) => {
@@ -53,7 +52,8 @@ fn work(folder: &Path) -> Result<(), String> {
 fn scenario_outcome(
     scenario: &Scenario,
     seed: u64,
-    events: Option<&Path>,
+    wants: Wants,
+    seen: &Path,
 ) -> Result<Outcome, String> {
     // What the first namespace does not allow, its children cannot have as their default.
     let controls = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -64,21 +64,50 @@ fn scenario_outcome(
         fs::write(key, value).map_err(|error| format!("{key}: {error}"))?;
     }
     let mut beat = |time: Duration| inside::pulse(&time.as_secs().to_string());
-    let Some(path) = events else {
+    if !wants.any() {
         return dualq_lab::run(scenario, seed, &mut beat).map_err(|error| error.to_string());
-    };
-    let cannot = |error: io::Error| format!("{EVENTS}: {error}");
-    let mut file = io::BufWriter::new(File::create(path).map_err(cannot)?);
-    let mut lost = None;
-    let mut watch = |event: Event| {
-        let line = serde_json::to_string(&event).map_err(io::Error::from);
-        if let Err(error) = line.and_then(|line| writeln!(file, "{line}")) {
-            lost.get_or_insert(error);
-        }
-    };
-    let outcome = dualq_lab::run_watched(scenario, seed, &mut beat, &mut watch);
+    }
+    let cannot = |error: io::Error| format!("{SEEN}: {error}");
+    let file = io::BufWriter::new(File::create(seen).map_err(cannot)?);
+    let mut list = List { wants, file, lost: None };
+    let outcome = dualq_lab::run_watched(scenario, seed, &mut beat, &mut list);
+    let List { mut file, lost, .. } = list;
     lost.map_or_else(|| file.flush(), Err).map_err(cannot)?;
     outcome.map_err(|error| error.to_string())
+}
+
+/// Writes down what is seen, line by line.
+struct List {
+    wants: Wants,
+    file: io::BufWriter<File>,
+    lost: Option<io::Error>,
+}
+
+impl List {
+    fn write(&mut self, line: &Line<'_>) {
+        let line = serde_json::to_string(line).map_err(io::Error::from);
+        if let Err(error) = line.and_then(|line| writeln!(self.file, "{line}")) {
+            self.lost.get_or_insert(error);
+        }
+    }
+}
+
+impl Watch for List {
+    fn wants(&self) -> Wants {
+        self.wants
+    }
+
+    fn packet(&mut self, event: Event) {
+        self.write(&Line::Packet(event));
+    }
+
+    fn headers(&mut self, headers: &Headers<'_>) {
+        self.write(&Line::Headers(headers.clone()));
+    }
+
+    fn connection(&mut self, event: &ConnectionEvent) {
+        self.write(&Line::Connection(event.clone()));
+    }
 }
 
 fn command_status(folder: &Path, command: &Command) -> Result<Option<i32>, String> {

@@ -9,7 +9,7 @@ mod task;
 
 use std::fs;
 use std::io;
-use std::io::Write;
+use std::io::{BufRead as _, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use dualq_qdisc::QdiscLine;
 use dualq_scenario::{Outcome, Scenario};
 
 use folder::GuestFolder;
-use task::{EVENTS, Growing, STDERR, STDOUT, Task};
+use task::{Growing, Line, SEEN, STDERR, STDOUT, Task};
 
 use crate::{Observer, World, WorldError};
 
@@ -153,8 +153,8 @@ impl World for Kernel {
             return Err(WorldError::Refused(reason));
         }
         let name = || scenario.name.clone();
-        let events = observer.wants_packets();
-        let task = Task::Scenario { scenario: Box::new(scenario.clone()), seed, events };
+        let wants = observer.wants();
+        let task = Task::Scenario { scenario: Box::new(scenario.clone()), seed, wants };
         let folder = GuestFolder::create()?;
         let mut pulse =
             |pulse: &str| observer.passed(Duration::from_secs(pulse.parse().unwrap_or(0)));
@@ -163,12 +163,17 @@ impl World for Kernel {
             Err(GuestError::Ended) => return Err(WorldError::Interrupted),
             Err(error) => return Err(WorldError::Guest { scenario: name(), error }),
         };
-        if events {
+        if wants.any() {
             let cannot =
-                |error: io::Error| WorldError::Events { scenario: name(), file: EVENTS, error };
-            let text = fs::read_to_string(folder.path().join(EVENTS)).map_err(cannot)?;
-            for line in text.lines() {
-                observer.packet(serde_json::from_str(line).map_err(|error| cannot(error.into()))?);
+                |error: io::Error| WorldError::Events { scenario: name(), file: SEEN, error };
+            let seen = fs::File::open(folder.path().join(SEEN)).map_err(cannot)?;
+            for line in io::BufReader::new(seen).lines() {
+                let line = line.map_err(cannot)?;
+                match serde_json::from_str(&line).map_err(|error| cannot(error.into()))? {
+                    Line::Packet(event) => observer.packet(event),
+                    Line::Headers(headers) => observer.headers(&headers),
+                    Line::Connection(event) => observer.connection(&event),
+                }
             }
         }
         Ok(outcome)

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use dualq_guest::{Guest, GuestError};
-use dualq_scenario::Scenario;
+use dualq_scenario::{ConnectionEvent, Event, Headers, Scenario, Wants};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use super::folder::GuestFolder;
 /// The files in the folder.
 pub(super) const TASK: &str = "task.json";
 pub(super) const RESULT: &str = "result.json";
-pub(super) const EVENTS: &str = "events.jsonl";
+pub(super) const SEEN: &str = "seen.jsonl";
 pub(super) const STDOUT: &str = "stdout";
 pub(super) const STDERR: &str = "stderr";
 
@@ -29,12 +29,22 @@ pub(super) enum Task {
         scenario: Box<Scenario>,
         /// What the network's randomness follows from.
         seed: u64,
-        /// Whether each packet is told, in a file of its own.
+        /// What is to be told beside the outcome, in a file of its own, a [`Line`] each.
         #[serde(default)]
-        events: bool,
+        wants: Wants,
     },
     /// Run a command as root; its result is its exit status.
     Command(Command),
+}
+
+/// What somebody saw in a guest.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Line<'a> {
+    Packet(Event),
+    #[serde(borrow)]
+    Headers(Headers<'a>),
+    Connection(ConnectionEvent),
 }
 
 /// A command that is run as root in a guest.

@@ -1,0 +1,253 @@
+//! Packets as they look on the wire: IPv4 with TCP, UDP or ICMP, without payload.
+//!
+//! Hosts have the addresses and ports that they have in the world `kernel`. Streams begin with sequence number 1, behind a SYN of
+//! number 0. Identifications are 0, as may be where nothing is fragmented (RFC 6864 §4.1). Checksums are those of a payload of zeros.
+
+use std::borrow::Cow;
+
+use dualq_qdisc::Packet as _;
+use dualq_scenario::{Headers, PROBE_BYTES, Point, Scenario};
+use dualq_tcp::{Ack, Data, SackBlock, WINDOW_SCALE};
+use dualq_units::{Ecn, Instant};
+use etherparse::icmpv4::DestUnreachableHeader;
+use etherparse::{
+    IcmpEchoHeader, Icmpv4Header, Icmpv4Type, IpEcn, IpNumber, Ipv4Header, TcpHeader,
+    TcpOptionElement, UdpHeader,
+};
+
+use crate::host::Connection;
+use crate::packet::{Arrival, Datagram, Echo, IP_BYTES, Packet, TooLong, UDP_BYTES};
+use crate::sacks::Sacks;
+
+/// The receivers of what goes down and of what goes up, and a router: host 1 of networks for which no scenario has enough groups.
+const FAR_RECEIVER: [u8; 4] = [10, 2, 0, 1];
+const NEAR_RECEIVER: [u8; 4] = [10, 1, 255, 1];
+const ROUTER: [u8; 4] = [10, 3, 0, 254];
+/// The ports of receivers, one for each group of its kind, and the first of senders (Linux: `ip_local_port_range`).
+const FLOW_PORT: u16 = 5001;
+const PROBE_PORT: u16 = 6001;
+const UDP_PORT: u16 = 7001;
+const FIRST_PORT: u32 = 32_768;
+const TIME_TO_LIVE: u8 = 64;
+/// IP and TCP without options: what the MSS leaves of an MTU.
+const PLAIN_HEADERS: u32 = 40;
+/// What who sends data offers in return, which nobody uses: 64 KB.
+const IDLE_WINDOW: u16 = ((1 << 16) >> WINDOW_SCALE) as u16;
+const IDLE_SYN_WINDOW: u16 = 64_240;
+/// What an ICMP error quotes behind the IP header (RFC 792).
+const QUOTED_BYTES: usize = 8;
+/// For checksums.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// The ends of a connection: first its sender of data.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    addresses: [[u8; 4]; 2],
+    ports: [u16; 2],
+    /// What both offer as the largest segment.
+    mss: u16,
+    /// Whether questions are answered, by as many bytes.
+    answers: bool,
+}
+
+/// Makes headers of packets.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    ends: Vec<Ends>,
+    /// The headers made last.
+    bytes: Vec<u8>,
+}
+
+impl Wire {
+    pub(crate) fn new(scenario: &Scenario, connections: &[Connection]) -> Self {
+        let (flows, probes) = (scenario.flow.len(), scenario.probe.len());
+        let mut within = vec![0; scenario.groups()];
+        let mss = scenario.link.mtu.saturating_sub(PLAIN_HEADERS) as u16;
+        let mut ends = |connection: &Connection| {
+            let owner = connection.owner;
+            let number = within[owner];
+            within[owner] += 1;
+            let [sender, receiver] = match connection.direction.is_down() {
+                true => [[10, 1, owner as u8, 1], FAR_RECEIVER],
+                false => [[10, 2, owner as u8 + 1, 1], NEAR_RECEIVER],
+            };
+            let port = match owner {
+                _ if owner < flows => FLOW_PORT + owner as u16,
+                _ if owner < flows + probes => PROBE_PORT + (owner - flows) as u16,
+                _ => UDP_PORT + (owner - flows - probes) as u16,
+            };
+            let source_port = FIRST_PORT + number % (1 + u32::from(u16::MAX) - FIRST_PORT);
+            Ends {
+                addresses: [sender, receiver],
+                ports: [source_port as u16, port],
+                mss,
+                answers: connection.answers,
+            }
+        };
+        Self { ends: connections.iter().map(&mut ends).collect(), bytes: Vec::new() }
+    }
+
+    /// What a capture sees of a packet.
+    pub(crate) fn headers(
+        &mut self,
+        now: Instant,
+        point: Point,
+        packet: &Packet,
+        sacks: &Sacks,
+    ) -> Headers<'_> {
+        let Self { ends, bytes } = self;
+        bytes.clear();
+        let number = packet.connection;
+        let ends = ends[number as usize];
+        let carried = packet.body.carried();
+        let length = match packet.body.look(sacks) {
+            Arrival::Data(data) | Arrival::AnswerAck(data) => ends.data(&data, bytes),
+            Arrival::Ack(ack) => ends.ack(&ack, (carried, packet.ecn()), bytes),
+            Arrival::Echo(echo) => ends.echo(number, echo, carried, bytes),
+            Arrival::Datagram(datagram) => ends.datagram(datagram, bytes),
+            Arrival::TooLong(message) => ends.too_long(message, bytes),
+        };
+        Headers { at_ns: now.as_nanos(), point, length, bytes: Cow::Borrowed(bytes) }
+    }
+}
+
+/// The number of a place in a stream: 32 bits, and the SYN comes before the first byte.
+const fn sequence(place: u64) -> u32 {
+    place.wrapping_add(1) as u32
+}
+
+impl Ends {
+    /// The IP header of a packet with so many bytes behind it, and what the sender of data is the target of.
+    fn ip(&self, back: bool, protocol: IpNumber, ecn: Ecn, payload: u32) -> Ipv4Header {
+        let [from, to] = if back { [1, 0] } else { [0, 1] };
+        let (source, target) = (self.addresses[from], self.addresses[to]);
+        let payload = payload.min(u32::from(u16::MAX) - IP_BYTES) as u16;
+        let header = Ipv4Header::new(payload, TIME_TO_LIVE, protocol, source, target);
+        let mut header = header.expect("it fits");
+        header.ecn = IpEcn::try_new(ecn.bits()).expect("two bits");
+        header.dont_fragment = true;
+        header.header_checksum = header.calc_header_checksum();
+        header
+    }
+
+    fn tcp(&self, back: bool, sequence: u32, window: u16) -> TcpHeader {
+        let [from, to] = if back { [1, 0] } else { [0, 1] };
+        TcpHeader::new(self.ports[from], self.ports[to], sequence, window)
+    }
+
+    /// Completes a TCP packet with its options, of which the timestamps come first in line, and payload.
+    fn finish(
+        &self,
+        (back, ecn): (bool, Ecn),
+        mut tcp: TcpHeader,
+        options: &[TcpOptionElement],
+        payload: u32,
+        bytes: &mut Vec<u8>,
+    ) -> u32 {
+        // All sets of options that there are fit.
+        let _ = tcp.set_options(options);
+        let ip = self.ip(back, IpNumber::TCP, ecn, tcp.header_len() as u32 + payload);
+        let zeros = &ZEROS[..(payload as usize).min(ZEROS.len())];
+        tcp.checksum = tcp.calc_checksum_ipv4(&ip, zeros).unwrap_or(0);
+        bytes.extend(ip.to_bytes());
+        bytes.extend(tcp.to_bytes());
+        ip.total_len.into()
+    }
+
+    /// What the MSS, SACK and window scale options of a SYN or its answer say, as Linux orders them.
+    fn opening(&self, timestamp: TcpOptionElement) -> [TcpOptionElement; 5] {
+        use TcpOptionElement::{
+            MaximumSegmentSize, Noop, SelectiveAcknowledgementPermitted, WindowScale,
+        };
+        let mss = MaximumSegmentSize(self.mss);
+        let scale = WindowScale(WINDOW_SCALE as u8);
+        [mss, SelectiveAcknowledgementPermitted, timestamp, Noop, scale]
+    }
+
+    fn data(&self, data: &Data, bytes: &mut Vec<u8>) -> u32 {
+        let timestamp = TcpOptionElement::Timestamp(data.timestamp_ms, data.echo_ms);
+        if data.syn {
+            let mut tcp = self.tcp(false, 0, IDLE_SYN_WINDOW);
+            // It asks for ECN (RFC 3168 §6.1.1).
+            (tcp.syn, tcp.ece, tcp.cwr) = (true, data.cwr, data.cwr);
+            return self.finish((false, data.ecn), tcp, &self.opening(timestamp), 0, bytes);
+        }
+        let mut tcp = self.tcp(false, sequence(data.seq), IDLE_WINDOW);
+        // Whoever asks has had all answers before.
+        tcp.acknowledgment_number = sequence(if self.answers { data.seq } else { 0 });
+        (tcp.ack, tcp.psh, tcp.cwr) = (true, data.push && data.payload > 0, data.cwr);
+        let options = [TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
+        self.finish((false, data.ecn), tcp, &options, data.payload, bytes)
+    }
+
+    fn ack(&self, ack: &Ack, (answer, ecn): (u32, Ecn), bytes: &mut Vec<u8>) -> u32 {
+        let timestamp = TcpOptionElement::Timestamp(ack.timestamp_ms, ack.echo_ms);
+        let window = |scale: u32| (ack.window >> scale).min(u16::MAX.into()) as u16;
+        if ack.syn {
+            let mut tcp = self.tcp(true, 0, window(0));
+            tcp.acknowledgment_number = sequence(0);
+            (tcp.syn, tcp.ack, tcp.ece) = (true, true, ack.ece);
+            return self.finish((true, ecn), tcp, &self.opening(timestamp), 0, bytes);
+        }
+        // The answer to what it acknowledges, which is as long as the question.
+        let place = if self.answers { ack.ack.saturating_sub(PROBE_BYTES.into()) } else { 0 };
+        let mut tcp = self.tcp(true, sequence(place), window(WINDOW_SCALE));
+        tcp.acknowledgment_number = sequence(ack.ack);
+        (tcp.ack, tcp.psh, tcp.ece) = (true, answer > 0, ack.ece);
+        let mut options = vec![TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
+        let edges = |block: &SackBlock| (sequence(block.start), sequence(block.end));
+        if let [first, others @ ..] = ack.blocks() {
+            let mut more = others.iter().map(edges);
+            let others = [more.next(), more.next(), None];
+            options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop]);
+            options.push(TcpOptionElement::SelectiveAcknowledgement(edges(first), others));
+        }
+        self.finish((true, ecn), tcp, &options, answer, bytes)
+    }
+
+    fn echo(&self, number: u32, echo: Echo, payload: u32, bytes: &mut Vec<u8>) -> u32 {
+        let header = IcmpEchoHeader { id: number as u16, seq: echo.number };
+        let kind = match echo.is_reply {
+            true => Icmpv4Type::EchoReply(header),
+            false => Icmpv4Type::EchoRequest(header),
+        };
+        let icmp = Icmpv4Header::with_checksum(kind, &ZEROS[..payload as usize]);
+        let ip =
+            self.ip(echo.is_reply, IpNumber::ICMP, echo.ecn, icmp.header_len() as u32 + payload);
+        bytes.extend(ip.to_bytes());
+        bytes.extend(icmp.to_bytes());
+        ip.total_len.into()
+    }
+
+    fn datagram(&self, datagram: Datagram, bytes: &mut Vec<u8>) -> u32 {
+        let payload = datagram.ip_bytes.saturating_sub(IP_BYTES + UDP_BYTES);
+        let ip = self.ip(false, IpNumber::UDP, datagram.ecn, UDP_BYTES + payload);
+        let [source, target] = self.ports;
+        let zeros = &ZEROS[..(payload as usize).min(ZEROS.len())];
+        let udp = UdpHeader::with_ipv4_checksum(source, target, &ip, zeros).expect("it fits");
+        bytes.extend(ip.to_bytes());
+        bytes.extend(udp.to_bytes());
+        ip.total_len.into()
+    }
+
+    /// A router's message: behind its own headers comes the beginning of the packet that it is about.
+    fn too_long(&self, message: TooLong, bytes: &mut Vec<u8>) -> u32 {
+        let TooLong { mtu, seq, ip_bytes } = message;
+        let about = self.ip(false, IpNumber::TCP, Ecn::NotEct, ip_bytes.saturating_sub(IP_BYTES));
+        let tcp = self.tcp(false, sequence(seq), IDLE_WINDOW).to_bytes();
+        let mut quoted = about.to_bytes().to_vec();
+        quoted.extend(&tcp[..QUOTED_BYTES]);
+        let next_hop_mtu = mtu.min(u16::MAX.into()) as u16;
+        let kind = DestUnreachableHeader::FragmentationNeeded { next_hop_mtu };
+        let icmp = Icmpv4Header::with_checksum(Icmpv4Type::DestinationUnreachable(kind), &quoted);
+        let payload = (icmp.header_len() + quoted.len()) as u32;
+        let mut ip = self.ip(true, IpNumber::ICMP, Ecn::NotEct, payload);
+        ip.source = ROUTER;
+        ip.dont_fragment = false;
+        ip.header_checksum = ip.calc_header_checksum();
+        bytes.extend(ip.to_bytes());
+        bytes.extend(icmp.to_bytes());
+        bytes.extend(quoted);
+        ip.total_len.into()
+    }
+}
