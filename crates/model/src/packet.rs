@@ -2,7 +2,10 @@
 
 use dualq_qdisc::FlowPacket;
 use dualq_scenario::Kind;
-use dualq_tcp::{Ack, Data, ETHERNET_BYTES, HEADER_BYTES, PACKET_OVERHEAD, SYN_BYTES, SackBlock};
+use dualq_tcp::{
+    Ack, Data, ETHERNET_BYTES, EcnBytes, EcnFlags, HEADER_BYTES, OPTION_BYTES, PACKET_OVERHEAD,
+    SYN_BYTES, SackBlock,
+};
 use dualq_units::{Ecn, Instant};
 
 use crate::sacks::{Sacks, Stored};
@@ -72,64 +75,83 @@ pub(crate) struct Outgoing {
 /// An [`Ack`] that is as small as data are: its SACK blocks, which few have, lie in [`Sacks`].
 #[derive(Debug)]
 pub(crate) struct SmallAck {
-    ack: u64,
-    window: u64,
+    /// Its halves, so that what tells packets apart has room beside them.
+    ack: [u32; 2],
+    /// It has 30 bits at most (RFC 7323 §2.3).
+    window: u32,
     echo_ms: u32,
     timestamp_ms: u32,
     blocks: Option<Stored>,
-    block_count: u8,
-    flags: u8,
+    /// The number of blocks and what follows.
+    signs: u8,
     ecn: Ecn,
     /// Bytes of an answer that travels with it.
     answer: u8,
+    /// The option of Accurate ECN, if it has one.
+    option: [u8; 9],
 }
 
-const DSACK: u8 = 1;
-const ECE: u8 = 2;
-const SYN: u8 = 4;
+const BLOCKS: u8 = 0b11;
+const DSACK: u8 = 1 << 2;
+const SYN: u8 = 1 << 3;
+const OPTION: u8 = 1 << 4;
+/// Where the flags AE, CWR and ECE are.
+const FLAGS: u32 = 5;
 
 impl SmallAck {
     #[inline]
-    pub(crate) fn new(ack: &Ack, ecn: Ecn, answer: u8, sacks: &mut Sacks) -> Self {
+    pub(crate) fn new(ack: &Ack, answer: u8, sacks: &mut Sacks) -> Self {
         let flag = |is_set, flag| if is_set { flag } else { 0 };
         Self {
-            ack: ack.ack,
-            window: ack.window,
+            ack: [(ack.ack >> 32) as u32, ack.ack as u32],
+            window: u32::try_from(ack.window).unwrap_or(u32::MAX),
             echo_ms: ack.echo_ms,
             timestamp_ms: ack.timestamp_ms,
             blocks: (ack.block_count > 0).then(|| sacks.store(ack.blocks)),
-            block_count: ack.block_count,
-            flags: flag(ack.dsack, DSACK) | flag(ack.ece, ECE) | flag(ack.syn, SYN),
-            ecn,
+            signs: ack.block_count & BLOCKS
+                | flag(ack.dsack, DSACK)
+                | flag(ack.syn, SYN)
+                | flag(ack.option.is_some(), OPTION)
+                | ack.flags.bits() << FLAGS,
+            ecn: ack.ecn,
             answer: if ack.syn { 0 } else { answer },
+            option: ack.option.map_or([0; 9], EcnBytes::to_bytes),
         }
     }
 
     /// What it was made of. Its blocks are not stored any more.
     #[inline]
     pub(crate) fn open(self, sacks: &mut Sacks) -> Ack {
+        let ack = self.number();
         let blocks = self.blocks.map_or([SackBlock::default(); 3], |blocks| sacks.take(blocks));
         Ack {
-            ack: self.ack,
-            window: self.window,
+            ack,
+            window: self.window.into(),
             blocks,
-            block_count: self.block_count,
-            dsack: self.flags & DSACK > 0,
-            ece: self.flags & ECE > 0,
-            syn: self.flags & SYN > 0,
+            block_count: self.signs & BLOCKS,
+            dsack: self.signs & DSACK > 0,
+            flags: EcnFlags::from_bits(self.signs >> FLAGS),
+            option: (self.signs & OPTION > 0).then(|| EcnBytes::from_bytes(self.option)),
+            ecn: self.ecn,
+            syn: self.signs & SYN > 0,
             echo_ms: self.echo_ms,
             timestamp_ms: self.timestamp_ms,
         }
     }
 
-    /// Bytes of the IP packet. SACK blocks take eight each, and four for their option and its padding.
+    /// All before this has arrived.
+    const fn number(&self) -> u64 {
+        (self.ack[0] as u64) << 32 | self.ack[1] as u64
+    }
+
+    /// Bytes of the IP packet.
     #[inline]
     const fn ip_bytes(&self) -> u32 {
-        if self.flags & SYN > 0 {
-            return SYN_BYTES;
+        let has_option = self.signs & OPTION > 0;
+        if self.signs & SYN > 0 {
+            return if has_option { SYN_BYTES + OPTION_BYTES } else { SYN_BYTES };
         }
-        let sack = if self.block_count > 0 { 4 + 8 * self.block_count as u32 } else { 0 };
-        HEADER_BYTES + sack + self.answer as u32
+        HEADER_BYTES + Ack::option_bytes(self.signs & BLOCKS, has_option) + self.answer as u32
     }
 }
 
@@ -191,7 +213,7 @@ impl Body {
     pub(crate) const fn seq(&self) -> u64 {
         match self {
             Self::Data(data) => data.seq,
-            Self::Ack(ack) => ack.ack,
+            Self::Ack(ack) => ack.number(),
             Self::AnswerAck(_) | Self::TooLong(_) => 0,
             Self::Echo(echo) => echo.sent_ns,
             Self::Datagram(datagram) => datagram.number,
@@ -324,7 +346,7 @@ impl dualq_net::Packet for Packet {
 
     fn ip_bytes(&self) -> u32 {
         match &self.body {
-            Body::Data(data) if data.segments > 1 => u32::from(data.mss) + HEADER_BYTES,
+            Body::Data(data) if data.segments > 1 => u32::from(data.mss) + data.header_bytes(),
             body => body.wire_bytes() - ETHERNET_BYTES,
         }
     }
@@ -354,13 +376,15 @@ mod tests {
             blocks: [block(20), block(40), SackBlock::default()],
             block_count: 2,
             dsack: true,
-            ece: true,
+            flags: EcnFlags::from_bits(0b101),
+            option: Some(EcnBytes::from_bytes([1, 2, 3, 4, 5, 6, 7, 8, 9])),
+            ecn: Ecn::Ect0,
             syn: false,
             echo_ms: 3,
             timestamp_ms: 4,
         };
-        let body = Body::Ack(SmallAck::new(&full, Ecn::NotEct, 0, &mut sacks));
-        assert_eq!(body.wire_bytes(), 86);
+        let body = Body::Ack(SmallAck::new(&full, 0, &mut sacks));
+        assert_eq!(body.wire_bytes(), 94);
         let (copy, lost) = (body.copy(&mut sacks), body.copy(&mut sacks));
         lost.discard(&mut sacks);
         for body in [body, copy] {
@@ -368,7 +392,7 @@ mod tests {
             assert_eq!(small.open(&mut sacks), full);
         }
         assert_eq!(sacks.len(), 0);
-        let plain = SmallAck::new(&Ack::default(), Ecn::NotEct, 48, &mut sacks);
+        let plain = SmallAck::new(&Ack::default(), 48, &mut sacks);
         assert_eq!((plain.ip_bytes(), sacks.len()), (100, 0));
     }
 }

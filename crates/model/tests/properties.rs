@@ -306,8 +306,8 @@ fn what_only_real_kernels_have_is_refused() {
         "link.qdisc: cake is not modelled; real kernels have it"
     );
     assert_eq!(
-        refused(&|setup| setup.probe[0].cc = CongestionControl::Prague),
-        "the congestion control prague is not modelled; some real kernels have it"
+        refused(&|setup| setup.probe[0].cc = CongestionControl::Bbr3),
+        "the congestion control bbr3 is not modelled; some real kernels have it"
     );
 }
 

@@ -166,7 +166,7 @@ impl Simulation<'_> {
                 kind,
                 seq: ack.ack,
                 bytes: ack.window,
-                ecn: ack.ece.into(),
+                ecn: ack.flags.ece().into(),
                 sacks: ack.block_count,
                 waited_ns: None,
                 reason: None,
@@ -181,7 +181,6 @@ struct Answers {
     connection: u32,
     flow: u32,
     direction: Direction,
-    ecn: Ecn,
     /// Bytes of the program's answer that travels with them.
     answer: u8,
 }
@@ -191,7 +190,7 @@ impl Answers {
     fn of(connection: &Connection, (number, flow): (u32, u32)) -> Self {
         let answer = if connection.answers { PROBE_BYTES as u8 } else { 0 };
         let direction = back(connection.direction);
-        Self { connection: number, flow, direction, ecn: connection.receiver.ack_ecn(), answer }
+        Self { connection: number, flow, direction, answer }
     }
 }
 
@@ -201,10 +200,10 @@ fn answers<'s>(
     path: &'s mut Path<Packet>,
     around: &'s mut Surroundings<'_>,
     now: Instant,
-    Answers { connection, flow, direction, ecn, answer }: Answers,
+    Answers { connection, flow, direction, answer }: Answers,
 ) -> impl FnMut(Ack) {
     move |ack| {
-        let ack = SmallAck::new(&ack, ecn, answer, &mut around.sacks);
+        let ack = SmallAck::new(&ack, answer, &mut around.sacks);
         let packet = Packet { connection, flow, body: Body::Ack(ack) };
         around.sets_out(now, direction, &packet);
         path.enter(now, packet, around);
