@@ -291,12 +291,13 @@ fn accurate_ecn_counts_the_same_at_both_ends() {
         assert_eq!((pair.sender.ecn(), pair.receiver.ecn()), (accurate, accurate));
         assert_eq!(pair.sender.mss(), 1_448 - OPTION_BYTES);
         let (sent, arrived) = (pair.sender.stats(), pair.receiver.stats());
-        assert_eq!(sent.retransmissions, 0, "{}", algorithm.name());
+        // A loss probe of the end, at most.
+        assert!(sent.retransmissions <= 1, "{}", algorithm.name());
         assert!(sent.ecn_echoes > 8, "{}", algorithm.name());
         assert_eq!(sent.ecn_echoes, arrived.ce_segments, "{}", algorithm.name());
         assert_eq!(pair.sender.ecn_bytes(), pair.receiver.ecn_bytes());
         let [ect0, ce, ect1] = pair.receiver.ecn_bytes();
-        assert_eq!(ect0 + ce + ect1, bytes);
+        assert_eq!(ect0 + ce + ect1, bytes + arrived.duplicate_bytes);
         assert_eq!(if algorithm == Algorithm::Prague { ect0 } else { ect1 }, 0);
     }
 }

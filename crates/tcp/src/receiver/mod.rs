@@ -402,9 +402,7 @@ impl Receiver {
     #[inline]
     fn take_in_order(&mut self, now_ns: u64, data: &Data, beyond_before: u64) {
         let beyond = self.stream.island_bytes;
-        // The end of what somebody wrote: short, or said to be it.
-        self.pushed |= data.push || data.payload < self.buffer.segment();
-        self.buffer.hold(data, self.stream.next, beyond_before, beyond);
+        self.pushed |= self.buffer.hold(data, self.stream.next, beyond_before, beyond);
         // What this packet joins is not counted yet (Linux: `tcp_ofo_queue` comes after `tcp_event_data_recv`).
         self.buffer.measure_window(now_ns, data.end(), self.window);
         self.adapt_delay(now_ns);
