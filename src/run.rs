@@ -104,7 +104,7 @@ fn surprises(variants: &[Variant]) -> Vec<&'static str> {
         let any_ect = scenario.link.qdisc.levels().any(
             |spec| matches!(spec, Spec::Dualpi2(change) if change.ecn_mask == Some(EcnMask::Any)),
         );
-        let classic = |group: &FlowGroup| group.ecn && !group.cc.needs_ecn();
+        let classic = |group: &FlowGroup| group.ecn.is_on() && !group.cc.needs_ecn();
         any_ect && scenario.flow.iter().any(classic)
     };
     let fifo = "a packet in a FIFO's limit may be an aggregate of up to 64 KB; sender.gso = false splits them";

@@ -5,14 +5,17 @@
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use dualq_tcp::{Ack, Algorithm, Data, Receiver, ReceiverConfig, SackBlock, Sender, SenderConfig};
+use dualq_tcp::{
+    Ack, Algorithm, Data, EcnBytes, EcnFlags, EcnStyle, Receiver, ReceiverConfig, SackBlock, Sender,
+    SenderConfig,
+};
 use dualq_units::{Ecn, Instant};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
     algorithm: u8,
-    ecn: bool,
+    ecn: u8,
     established: bool,
     steps: Vec<Step>,
 }
@@ -63,18 +66,21 @@ enum Step {
 }
 
 fuzz_target!(|input: Input| {
-    let all = [Algorithm::Reno, Algorithm::Cubic, Algorithm::Dctcp, Algorithm::Bbr];
+    let all = Algorithm::ALL;
+    let styles = [EcnStyle::Off, EcnStyle::Classic, EcnStyle::Accurate];
+    let ecn = styles[usize::from(input.ecn) % styles.len()];
     let algorithm = all[usize::from(input.algorithm) % all.len()];
-    let config = SenderConfig { algorithm, ecn: input.ecn, ..SenderConfig::default() };
+    let config = SenderConfig { algorithm, ecn, ..SenderConfig::default() };
     let mut sender = Sender::new(config);
-    let ecn_style = algorithm.ecn_style();
-    let mut receiver = Receiver::new(ReceiverConfig { ecn_style, ..ReceiverConfig::default() });
+    let mut receiver = Receiver::new(ReceiverConfig { ecn, ..ReceiverConfig::default() });
     let mut now = Instant::ZERO + Duration::from_secs(1);
     sender.write(1 << 20);
     sender.transmit(now, &mut |_| ());
     if input.established {
         now = now + Duration::from_millis(10);
-        let answer = Ack { syn: true, ece: true, window: 1 << 20, ..Ack::default() };
+        let bits = if ecn == EcnStyle::Accurate { 0b011 } else { 0b001 };
+        let flags = EcnFlags::from_bits(bits);
+        let answer = Ack { syn: true, flags, window: 1 << 20, ..Ack::default() };
         sender.on_ack(now, &answer);
     }
     for step in input.steps {
@@ -91,8 +97,10 @@ fuzz_target!(|input: Input| {
                     blocks: blocks.map(block),
                     block_count,
                     dsack: flags & 1 != 0,
-                    ece: flags & 2 != 0,
+                    flags: EcnFlags::from_bits(flags >> 1),
                     syn: flags & 0b1100 == 0,
+                    option: (flags & 0b1_0000 != 0).then(|| EcnBytes::from_bytes([flags; 9])),
+                    ecn: Ecn::from_bits(flags >> 5),
                     echo_ms,
                     timestamp_ms,
                 };
@@ -108,7 +116,8 @@ fuzz_target!(|input: Input| {
                     timestamp_ms: echo_ms.rotate_left(7),
                     echo_ms,
                     ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(tos & 3)],
-                    cwr: flags & 1 != 0,
+                    flags: EcnFlags::from_bits(flags),
+                    options: flags,
                     push: flags & 2 != 0,
                     syn: flags & 0b1100 == 0,
                     cut: flags & 0b1_0000 != 0,

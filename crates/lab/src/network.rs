@@ -22,7 +22,7 @@ use std::time::Duration;
 use dualq_netlink::{Handle, Netlink, Place, Queue, Route, VethEnd};
 use dualq_qdisc::kinds::{htb, netem};
 use dualq_qdisc::{Spec, SplitMix64};
-use dualq_scenario::{Direction, Loss, Scenario, UpLink};
+use dualq_scenario::{Direction, EcnRequest, Loss, Scenario, UpLink};
 use dualq_units::Rate;
 
 use crate::LabError;
@@ -92,7 +92,7 @@ pub(crate) struct End<'a> {
 /// A host that sends, as far as the network is concerned.
 struct Host {
     direction: Direction,
-    ecn: bool,
+    ecn: EcnRequest,
     ect1: bool,
     extra_rtt: Duration,
 }
@@ -108,7 +108,7 @@ impl Host {
         });
         let of = |direction, ecn| Self { direction, ecn, ect1: false, extra_rtt: Duration::ZERO };
         let probes = scenario.probe.iter().map(|probe| of(Direction::Down, probe.ecn));
-        let udp = scenario.udp.iter().map(|group| of(group.direction, false));
+        let udp = scenario.udp.iter().map(|group| of(group.direction, EcnRequest::Off));
         flows.chain(probes).chain(udp).collect()
     }
 }
@@ -119,17 +119,15 @@ impl Network {
         let link = &scenario.link;
         let hosts = Host::all(scenario);
         let (router, receiver) = (Namespace::create()?, Namespace::create()?);
-        for namespace in [&router, &receiver] {
-            tune(namespace, "1")?;
-        }
+        tune(&router, "1")?;
+        tune(&receiver, grants(scenario))?;
         sysctl(&router, "net/ipv4/ip_forward", "1")?;
         let far = has_far_router(scenario, &hosts).then(new_router).transpose()?;
 
         let (mut senders, mut hops) = (Vec::new(), Vec::new());
         for (number, host) in hosts.iter().enumerate() {
             let sender = Namespace::create()?;
-            // 2, Linux's default: who is asked says yes.
-            tune(&sender, if host.ecn { "1" } else { "2" })?;
+            tune(&sender, asks(host.ecn))?;
             let (net, octet, edge) = match (&far, host.direction) {
                 (Some(far), Direction::Up) => (2, number as u8 + 1, far),
                 _ => (1, number as u8, &router),
@@ -243,7 +241,7 @@ impl Network {
         let mtu = scenario.link.mtu;
         join(&receiver, &far, "receiver", RECEIVER.octets(), mtu, u8::MAX)?;
         let near_receiver = Namespace::create()?;
-        tune(&near_receiver, "1")?;
+        tune(&near_receiver, grants(scenario))?;
         join(&near_receiver, &router, "receiver", NEAR_RECEIVER.octets(), mtu, u8::MAX)?;
         let down = Way::down(scenario).build(&router, &far, seed)?;
         let up = Way::up(scenario).build(&far, &router, seed)?;
@@ -475,6 +473,24 @@ pub(crate) fn add_netem(
     let place = Place { link: netlink.link(name)?.index, parent: Handle::ROOT, handle: SHAPER };
     let options = netem::Options { limit: Some(PATH_LIMIT), ..options };
     add_qdisc(&mut netlink, &place, &Spec::Netem(options), seed)
+}
+
+/// The `tcp_ecn` of who asks for that: 2, Linux's default, asks for nothing, and says yes if asked for classic ECN.
+const fn asks(ecn: EcnRequest) -> &'static str {
+    match ecn {
+        EcnRequest::Off => "2",
+        EcnRequest::Classic => "1",
+        EcnRequest::Accurate => "3",
+    }
+}
+
+/// The `tcp_ecn` of who receives.
+fn grants(scenario: &Scenario) -> &'static str {
+    match scenario.granted_ecn() {
+        EcnRequest::Off => "0",
+        EcnRequest::Classic => "1",
+        EcnRequest::Accurate => "3",
+    }
 }
 
 fn tune(namespace: &Namespace, ecn: &str) -> Result<(), LabError> {

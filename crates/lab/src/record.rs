@@ -9,8 +9,8 @@ use dualq_scenario::summary::{
     thousandths,
 };
 use dualq_scenario::{
-    Completions, Direction, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, SEGMENT_HEADERS,
-    Scenario,
+    AccurateEcn, Completions, Direction, EcnStyle, FlowGroup, FlowOutcome, Outcome, ProbeOutcome,
+    QueueOutcome, SEGMENT_HEADERS, Scenario,
 };
 use serde_json::{Map, Value};
 
@@ -35,6 +35,8 @@ pub(crate) struct Record {
     series: SeriesRecord,
     /// Of each group's flows that make them again and again: their bytes and how long they took.
     transfers: Vec<Vec<(u64, Option<Duration>)>>,
+    /// Of the groups that ask for Accurate ECN: whether their congestion control does not do without.
+    accurate: Vec<Option<bool>>,
     outcome: Outcome,
 }
 
@@ -72,6 +74,7 @@ impl Record {
             last_round_trip: vec![None; probes],
             series: SeriesRecord::new(scenario),
             transfers: vec![Vec::new(); groups],
+            accurate: scenario.flow.iter().map(needs_accurate).collect(),
             outcome: Outcome {
                 flow: vec![FlowOutcome::default(); groups],
                 probe: vec![ProbeOutcome::default(); probes],
@@ -144,6 +147,9 @@ impl Record {
         flow.completion_s.push(done.map(|took| millionths(took.as_secs_f64())));
         let transfers = sender.repeats.iter().flat_map(Repeats::transfers);
         self.transfers[sender.group].extend(transfers);
+        if let Some(needed) = self.accurate[sender.group] {
+            add_marks(flow.accurate_ecn.get_or_insert_default(), info, needed);
+        }
         flow.data_packets += u64::from(info.data_segs_out.saturating_sub(before.data_segs_out));
         self.outcome.data_packets += u64::from(info.data_segs_out);
     }
@@ -193,6 +199,21 @@ impl Record {
         outcome.series = self.series.finish();
         outcome
     }
+}
+
+fn needs_accurate(group: &FlowGroup) -> Option<bool> {
+    group.asks_accurate().then(|| group.cc.ecn_style() == EcnStyle::Accurate)
+}
+
+/// What Accurate ECN told a sender, whose control may be Reno without it.
+fn add_marks(all: &mut AccurateEcn, info: &TcpInfo, needed: bool) {
+    let [ect0, ce, ect1] = info.delivered_bytes.map(u64::from);
+    all.agreed += u32::from(info.is_accurate);
+    all.reno += u32::from(needed && !info.is_accurate);
+    all.delivered_ce += u64::from(info.delivered_ce);
+    all.delivered_e0_bytes += ect0;
+    all.delivered_e1_bytes += ect1;
+    all.delivered_ce_bytes += ce;
 }
 
 /// What the queue has counted so far.

@@ -8,7 +8,7 @@ use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::Duration;
 
-use dualq_scenario::CongestionControl;
+use dualq_scenario::{CongestionControl, EcnStyle};
 use dualq_units::Bytes;
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -73,7 +73,7 @@ pub(crate) fn listen(
     let open = || -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
-        if cc.needs_ecn() {
+        if cc.ecn_style() == EcnStyle::Dctcp {
             // Such a control echoes marks in a way of its own, and is asked whether ECN is on. What is accepted here inherits it.
             socket.set_tcp_congestion(cc.name().as_bytes())?;
         }

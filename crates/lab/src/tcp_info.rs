@@ -49,7 +49,14 @@ pub(crate) struct TcpInfo {
     pub(crate) delivered_ce: u32,
     /// Segments that arrived with CE (Linux 6.18).
     pub(crate) received_ce: Option<u32>,
+    /// Bytes of payload that arrived at the other end with ECT(0), CE and ECT(1), as Accurate ECN tells (Linux 6.18).
+    pub(crate) delivered_bytes: [u32; 3],
+    /// Whether Accurate ECN was agreed on (Linux 7.0: `tcpi_ecn_mode`).
+    pub(crate) is_accurate: bool,
 }
+
+/// `TCPI_ECN_MODE_ACCECN`, in two bits.
+const ECN_MODE_ACCURATE: u32 = 2;
 
 impl From<&TcpInfo> for Look {
     fn from(info: &TcpInfo) -> Self {
@@ -117,6 +124,8 @@ impl TcpInfo {
             bytes_sent: u64_at(200).unwrap_or(0),
             timeouts: u16_at(240).unwrap_or(0),
             received_ce: u32_at(248),
+            delivered_bytes: [256, 260, 252].map(|at| u32_at(at).unwrap_or(0)),
+            is_accurate: u32_at(276).is_some_and(|bits| bits & 0b11 == ECN_MODE_ACCURATE),
         }
     }
 }

@@ -7,11 +7,11 @@ mod engine;
 mod error;
 mod host;
 mod network;
+mod options;
 mod packet;
 mod prefetch;
 mod program;
 mod record;
-mod sacks;
 mod watcher;
 mod wire;
 

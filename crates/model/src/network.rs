@@ -11,9 +11,9 @@ use dualq_units::Instant;
 
 use crate::error::Unmodelled;
 use crate::host::Connection;
+use crate::options::Options;
 use crate::packet::{Packet, TooLong};
 use crate::record::Record;
-use crate::sacks::Sacks;
 use crate::watcher::Watcher;
 
 /// The queues that figures are taken of.
@@ -194,7 +194,7 @@ pub(crate) fn chance(loss: Loss) -> Chance {
 pub(crate) struct Surroundings<'a> {
     pub(crate) random: SplitMix64,
     pub(crate) record: Record,
-    pub(crate) sacks: Sacks,
+    pub(crate) options: Options,
     /// Connections that are to hear that a packet was too long.
     pub(crate) too_long: Vec<(u32, TooLong)>,
     pub(crate) watcher: Option<Box<Watcher<'a>>>,
@@ -205,7 +205,7 @@ impl Surroundings<'_> {
     #[inline]
     pub(crate) fn sets_out(&mut self, now: Instant, direction: Direction, packet: &Packet) {
         if let Some(watcher) = &mut self.watcher {
-            watcher.sets_out(now, direction, packet, &self.sacks);
+            watcher.sets_out(now, direction, packet, &self.options);
         }
     }
 
@@ -213,7 +213,7 @@ impl Surroundings<'_> {
     #[inline]
     pub(crate) fn comes_in(&mut self, now: Instant, direction: Direction, packet: &Packet) {
         if let Some(watcher) = &mut self.watcher {
-            watcher.comes_in(now, direction, packet, &self.sacks);
+            watcher.comes_in(now, direction, packet, &self.options);
         }
     }
 }
@@ -231,7 +231,7 @@ impl Environment<Packet> for Surroundings<'_> {
     }
 
     fn copy(&mut self, packet: &Packet) -> Packet {
-        Packet { body: packet.body.copy(&mut self.sacks), ..*packet }
+        Packet { body: packet.body.copy(&mut self.options), ..*packet }
     }
 
     fn lost(&mut self, packet: Packet, why: Lost) {
@@ -242,20 +242,20 @@ impl Environment<Packet> for Surroundings<'_> {
             let seq = packet.body.seq();
             self.too_long.push((packet.connection, TooLong { mtu, seq, ip_bytes }));
         }
-        packet.body.discard(&mut self.sacks);
+        packet.body.discard(&mut self.options);
     }
 
     #[inline]
     fn arrived(&mut self, queue: usize, now: Instant, packet: &Packet) {
         if let Some(watcher) = &mut self.watcher {
-            watcher.arrived(now, direction(queue), packet, &self.sacks);
+            watcher.arrived(now, direction(queue), packet, &self.options);
         }
     }
 
     #[inline]
     fn departed(&mut self, queue: usize, now: Instant, departure: &Departure<Packet>) {
         if let Some(watcher) = &mut self.watcher {
-            watcher.departed(now, direction(queue), departure, &self.sacks);
+            watcher.departed(now, direction(queue), departure, &self.options);
         }
         self.record.departed(queue, now.as_nanos(), departure);
     }

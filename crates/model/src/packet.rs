@@ -3,11 +3,11 @@
 use dualq_qdisc::FlowPacket;
 use dualq_scenario::Kind;
 use dualq_tcp::{
-    Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, PACKET_OVERHEAD, SYN_BYTES, SackBlock,
+    Ack, Data, ETHERNET_BYTES, EcnFlags, HEADER_BYTES, OPTION_BYTES, PACKET_OVERHEAD, SYN_BYTES,
 };
 use dualq_units::{Ecn, Instant};
 
-use crate::sacks::{Sacks, Stored};
+use crate::options::{AckOptions, Options, Stored};
 
 /// A packet on its way, or an aggregate of several.
 #[derive(Debug)]
@@ -35,20 +35,36 @@ pub(crate) struct Body {
 #[derive(Debug)]
 enum Content {
     /// TCP segments with data, or without in the direction in which data go: a [`Data`] without what its [`Body`] has.
-    Data { seq: u64, payload: u32, timestamp_ms: u32, echo_ms: u32, mss: u16, flags: u8 },
-    /// A TCP acknowledgement, with SACK blocks, which few have, in [`Sacks`], and bytes of an answer that travel with it.
+    Data {
+        seq: u64,
+        payload: u32,
+        timestamp_ms: u32,
+        echo_ms: u32,
+        mss: u16,
+        ecn_flags: EcnFlags,
+        options: u8,
+        flags: u8,
+    },
+    /// A TCP acknowledgement, with what few have in [`Options`], and bytes of an answer that travel with it.
     Ack {
         ack: u64,
         window: u64,
         echo_ms: u32,
         timestamp_ms: u32,
-        blocks: Option<Stored>,
-        block_count: u8,
+        options: Option<Stored>,
+        ecn_flags: EcnFlags,
         flags: u8,
         answer: u8,
     },
     /// The acknowledgement of an answer that came with an acknowledgement: nobody waits for it.
-    AnswerAck { seq: u64, timestamp_ms: u32, echo_ms: u32, mss: u16 },
+    AnswerAck {
+        seq: u64,
+        timestamp_ms: u32,
+        echo_ms: u32,
+        mss: u16,
+        ecn_flags: EcnFlags,
+        options: u8,
+    },
     /// An ICMP echo request or its reply.
     Echo { sent_ns: u64, number: u16, is_reply: bool },
     /// A UDP packet.
@@ -119,12 +135,14 @@ pub(crate) struct Outgoing {
     pub(crate) departure: Instant,
 }
 
-const DSACK: u8 = 1 << 0;
-const ECE: u8 = 1 << 1;
-const SYN: u8 = 1 << 2;
-const CWR: u8 = 1 << 3;
-const PUSH: u8 = 1 << 4;
-const CUT: u8 = 1 << 5;
+// Flags of data.
+const SYN: u8 = 1 << 0;
+const PUSH: u8 = 1 << 1;
+const CUT: u8 = 1 << 2;
+// Flags of acknowledgements, and the number of blocks.
+const DSACK: u8 = 1 << 1;
+const BLOCKS: u8 = 0b11;
+const BLOCKS_SHIFT: u32 = 2;
 
 #[inline]
 const fn flag(is_set: bool, flag: u8) -> u8 {
@@ -134,43 +152,55 @@ const fn flag(is_set: bool, flag: u8) -> u8 {
 impl Body {
     #[inline]
     pub(crate) const fn data(data: &Data) -> Self {
-        let Data { seq, payload, segments, mss, timestamp_ms, echo_ms, ecn, cwr, push, syn, cut } =
-            *data;
-        let flags = flag(cwr, CWR) | flag(push, PUSH) | flag(syn, SYN) | flag(cut, CUT);
-        let content = Content::Data { seq, payload, timestamp_ms, echo_ms, mss, flags };
+        let Data {
+            seq, payload, segments, mss, timestamp_ms, echo_ms, ecn, push, syn, cut, ..
+        } = *data;
+        let content = Content::Data {
+            seq,
+            payload,
+            timestamp_ms,
+            echo_ms,
+            mss,
+            ecn_flags: data.flags,
+            options: data.options,
+            flags: flag(push, PUSH) | flag(syn, SYN) | flag(cut, CUT),
+        };
         Self { wire_bytes: data.wire_bytes(), segments, ecn, content }
     }
 
-    /// An acknowledgement with so many bytes of an answer. SACK blocks take eight bytes each, and four for their option and its
-    /// padding.
+    /// An acknowledgement with so many bytes of an answer.
     #[inline]
-    pub(crate) fn ack(ack: &Ack, ecn: Ecn, answer: u8, sacks: &mut Sacks) -> Self {
+    pub(crate) fn ack(ack: &Ack, answer: u8, options: &mut Options) -> Self {
         let answer = if ack.syn { 0 } else { answer };
-        let block_count = ack.block_count;
-        let ip_bytes = if ack.syn {
-            SYN_BYTES
-        } else if block_count > 0 {
-            HEADER_BYTES + 4 + 8 * u32::from(block_count) + u32::from(answer)
-        } else {
-            HEADER_BYTES + u32::from(answer)
+        let Ack { blocks, block_count, option, .. } = *ack;
+        let ip_bytes = match ack.syn {
+            true if option.is_some() => SYN_BYTES + OPTION_BYTES,
+            true => SYN_BYTES,
+            false => {
+                let options = Ack::option_bytes(block_count, option.is_some());
+                HEADER_BYTES + options + u32::from(answer)
+            }
         };
+        let has_options = block_count > 0 || option.is_some();
         let content = Content::Ack {
             ack: ack.ack,
             window: ack.window,
             echo_ms: ack.echo_ms,
             timestamp_ms: ack.timestamp_ms,
-            blocks: (block_count > 0).then(|| sacks.store(ack.blocks)),
-            block_count,
-            flags: flag(ack.dsack, DSACK) | flag(ack.ece, ECE) | flag(ack.syn, SYN),
+            options: has_options.then(|| options.store(AckOptions { blocks, accurate: option })),
+            ecn_flags: ack.flags,
+            flags: flag(ack.dsack, DSACK) | flag(ack.syn, SYN) | block_count << BLOCKS_SHIFT,
             answer,
         };
-        Self::single(ip_bytes, ecn, content)
+        Self::single(ip_bytes, ack.ecn, content)
     }
 
     /// A segment without data.
     pub(crate) const fn answer_ack(empty: &Data) -> Self {
-        let Data { seq, mss, timestamp_ms, echo_ms, ecn, .. } = *empty;
-        Self::single(HEADER_BYTES, ecn, Content::AnswerAck { seq, timestamp_ms, echo_ms, mss })
+        let Data { seq, mss, timestamp_ms, echo_ms, ecn, flags, options, .. } = *empty;
+        let ecn_flags = flags;
+        let content = Content::AnswerAck { seq, timestamp_ms, echo_ms, mss, ecn_flags, options };
+        Self::single(empty.header_bytes(), ecn, content)
     }
 
     pub(crate) const fn echo(Echo { sent_ns, number, is_reply, ecn }: Echo) -> Self {
@@ -253,71 +283,84 @@ impl Body {
         }
     }
 
-    /// What it was made of. SACK blocks are not stored any more.
+    /// What it was made of. Its options are not stored any more.
     #[inline]
-    pub(crate) fn open(mut self, sacks: &mut Sacks) -> Arrival {
+    pub(crate) fn open(mut self, options: &mut Options) -> Arrival {
         let stored = match &mut self.content {
-            Content::Ack { blocks, .. } => blocks.take(),
+            Content::Ack { options, .. } => options.take(),
             _ => None,
         };
-        self.arrival(stored.map_or([SackBlock::default(); 3], |stored| sacks.take(stored)))
+        self.arrival(stored.map_or_else(AckOptions::default, |stored| options.take(stored)))
     }
 
-    /// The same, and its blocks stay where they are.
-    pub(crate) fn look(&self, sacks: &Sacks) -> Arrival {
+    /// The same, and its options stay where they are.
+    pub(crate) fn look(&self, options: &Options) -> Arrival {
         let stored = match &self.content {
-            Content::Ack { blocks, .. } => blocks.as_ref(),
+            Content::Ack { options, .. } => options.as_ref(),
             _ => None,
         };
-        self.arrival(stored.map_or([SackBlock::default(); 3], |stored| sacks.get(stored)))
+        self.arrival(stored.map_or_else(AckOptions::default, |stored| options.get(stored)))
     }
 
     #[inline]
-    const fn arrival(&self, blocks: [SackBlock; MAX_SACK_BLOCKS]) -> Arrival {
+    const fn arrival(&self, AckOptions { blocks, accurate }: AckOptions) -> Arrival {
         let Self { wire_bytes, segments, ecn, content } = self;
         let (segments, ecn) = (*segments, *ecn);
         match *content {
-            Content::Data { seq, payload, timestamp_ms, echo_ms, mss, flags } => {
-                Arrival::Data(Data {
-                    seq,
-                    payload,
-                    segments,
-                    mss,
-                    timestamp_ms,
-                    echo_ms,
-                    ecn,
-                    cwr: flags & CWR > 0,
-                    push: flags & PUSH > 0,
-                    syn: flags & SYN > 0,
-                    cut: flags & CUT > 0,
-                })
-            }
-            Content::Ack { ack, window, echo_ms, timestamp_ms, block_count, flags, .. } => {
-                Arrival::Ack(Ack {
-                    ack,
-                    window,
-                    blocks,
-                    block_count,
-                    dsack: flags & DSACK > 0,
-                    ece: flags & ECE > 0,
-                    syn: flags & SYN > 0,
-                    echo_ms,
-                    timestamp_ms,
-                })
-            }
-            Content::AnswerAck { seq, timestamp_ms, echo_ms, mss } => Arrival::AnswerAck(Data {
+            Content::Data {
                 seq,
-                payload: 0,
+                payload,
+                timestamp_ms,
+                echo_ms,
+                mss,
+                ecn_flags,
+                options,
+                flags,
+            } => Arrival::Data(Data {
+                seq,
+                payload,
                 segments,
                 mss,
                 timestamp_ms,
                 echo_ms,
                 ecn,
-                cwr: false,
-                push: false,
-                syn: false,
-                cut: false,
+                flags: ecn_flags,
+                options,
+                push: flags & PUSH > 0,
+                syn: flags & SYN > 0,
+                cut: flags & CUT > 0,
             }),
+            Content::Ack { ack, window, echo_ms, timestamp_ms, ecn_flags, flags, .. } => {
+                Arrival::Ack(Ack {
+                    ack,
+                    window,
+                    blocks,
+                    block_count: flags >> BLOCKS_SHIFT & BLOCKS,
+                    dsack: flags & DSACK > 0,
+                    flags: ecn_flags,
+                    option: accurate,
+                    ecn,
+                    syn: flags & SYN > 0,
+                    echo_ms,
+                    timestamp_ms,
+                })
+            }
+            Content::AnswerAck { seq, timestamp_ms, echo_ms, mss, ecn_flags, options } => {
+                Arrival::AnswerAck(Data {
+                    seq,
+                    payload: 0,
+                    segments,
+                    mss,
+                    timestamp_ms,
+                    echo_ms,
+                    ecn,
+                    flags: ecn_flags,
+                    options,
+                    push: false,
+                    syn: false,
+                    cut: false,
+                })
+            }
             Content::Echo { sent_ns, number, is_reply } => {
                 Arrival::Echo(Echo { sent_ns, number, is_reply, ecn })
             }
@@ -330,49 +373,21 @@ impl Body {
     }
 
     /// The same again, for another packet.
-    pub(crate) fn copy(&self, sacks: &mut Sacks) -> Self {
-        let content = match self.content {
-            Content::Data { seq, payload, timestamp_ms, echo_ms, mss, flags } => {
-                Content::Data { seq, payload, timestamp_ms, echo_ms, mss, flags }
-            }
-            Content::Ack {
-                ack,
-                window,
-                echo_ms,
-                timestamp_ms,
-                ref blocks,
-                block_count,
-                flags,
-                answer,
-            } => {
-                let blocks = blocks.as_ref().map(|blocks| sacks.copy(blocks));
-                Content::Ack {
-                    ack,
-                    window,
-                    echo_ms,
-                    timestamp_ms,
-                    blocks,
-                    block_count,
-                    flags,
-                    answer,
-                }
-            }
-            Content::AnswerAck { seq, timestamp_ms, echo_ms, mss } => {
-                Content::AnswerAck { seq, timestamp_ms, echo_ms, mss }
-            }
-            Content::Echo { sent_ns, number, is_reply } => {
-                Content::Echo { sent_ns, number, is_reply }
-            }
-            Content::Datagram { number, sent_ns } => Content::Datagram { number, sent_ns },
-            Content::TooLong(message) => Content::TooLong(message),
-        };
-        Self { content, ..*self }
+    pub(crate) fn copy(&self, options: &mut Options) -> Self {
+        match self.look(options) {
+            Arrival::Data(data) => Self::data(&data),
+            Arrival::Ack(ack) => Self::ack(&ack, self.carried() as u8, options),
+            Arrival::AnswerAck(empty) => Self::answer_ack(&empty),
+            Arrival::Echo(echo) => Self::echo(echo),
+            Arrival::Datagram(datagram) => Self::datagram(datagram),
+            Arrival::TooLong(message) => Self::too_long(message),
+        }
     }
 
     /// It is lost: what is stored for it is so no longer.
-    pub(crate) fn discard(self, sacks: &mut Sacks) {
-        if let Content::Ack { blocks: Some(blocks), .. } = self.content {
-            sacks.take(blocks);
+    pub(crate) fn discard(self, options: &mut Options) {
+        if let Content::Ack { options: Some(stored), .. } = self.content {
+            options.take(stored);
         }
     }
 }
@@ -397,7 +412,7 @@ impl Packet {
         }
         let Self { connection, flow, body } = self;
         // Only data are aggregates, and they have nothing stored.
-        let Arrival::Data(mut data) = body.open(&mut Sacks::default()) else { return };
+        let Arrival::Data(mut data) = body.open(&mut Options::default()) else { return };
         while data.segments > 1 {
             segment(Self { connection, flow, body: Body::data(&data.split_first()) });
         }
@@ -450,7 +465,9 @@ impl dualq_net::Packet for Packet {
 
     fn ip_bytes(&self) -> u32 {
         match self.body.content {
-            Content::Data { mss, .. } if self.body.segments > 1 => u32::from(mss) + HEADER_BYTES,
+            Content::Data { mss, options, .. } if self.body.segments > 1 => {
+                u32::from(mss) + HEADER_BYTES + u32::from(options)
+            }
             _ => self.body.wire_bytes - ETHERNET_BYTES,
         }
     }
@@ -463,6 +480,8 @@ impl dualq_net::Packet for Packet {
 
 #[cfg(test)]
 mod tests {
+    use dualq_tcp::{EcnBytes, SackBlock};
+
     use super::*;
 
     #[test]
@@ -472,7 +491,7 @@ mod tests {
 
     #[test]
     fn acknowledgements_are_what_they_were_and_leave_nothing_behind() {
-        let mut sacks = Sacks::default();
+        let mut options = Options::default();
         let block = |start| SackBlock { start, end: start + 10 };
         let full = Ack {
             ack: 5,
@@ -480,22 +499,24 @@ mod tests {
             blocks: [block(20), block(40), SackBlock::default()],
             block_count: 2,
             dsack: true,
-            ece: true,
+            flags: EcnFlags::from_bits(0b101),
+            option: Some(EcnBytes::from_bytes([1, 2, 3, 4, 5, 6, 7, 8, 9])),
+            ecn: Ecn::Ect0,
             syn: false,
             echo_ms: 3,
             timestamp_ms: 4,
         };
-        let body = Body::ack(&full, Ecn::NotEct, 0, &mut sacks);
-        assert_eq!(body.wire_bytes(), 86);
-        let (copy, lost) = (body.copy(&mut sacks), body.copy(&mut sacks));
-        lost.discard(&mut sacks);
+        let body = Body::ack(&full, 0, &mut options);
+        assert_eq!(body.wire_bytes(), 94);
+        let (copy, lost) = (body.copy(&mut options), body.copy(&mut options));
+        lost.discard(&mut options);
         for body in [body, copy] {
-            let Arrival::Ack(ack) = body.open(&mut sacks) else { unreachable!("it is one") };
+            let Arrival::Ack(ack) = body.open(&mut options) else { unreachable!("it is one") };
             assert_eq!(ack, full);
         }
-        assert_eq!(sacks.len(), 0);
-        let plain = Body::ack(&Ack::default(), Ecn::NotEct, 48, &mut sacks);
-        assert_eq!((plain.wire_bytes(), sacks.len()), (114, 0));
+        assert_eq!(options.len(), 0);
+        let plain = Body::ack(&Ack::default(), 48, &mut options);
+        assert_eq!((plain.wire_bytes(), options.len()), (114, 0));
     }
 
     #[test]
@@ -508,7 +529,8 @@ mod tests {
             timestamp_ms: 5,
             echo_ms: 6,
             ecn: Ecn::Ect0,
-            cwr: true,
+            flags: EcnFlags::CWR,
+            options: 12,
             push: true,
             syn: false,
             cut: false,
@@ -520,7 +542,7 @@ mod tests {
         for part in parts {
             let expected = rest.split_first();
             assert_eq!(part.body.wire_bytes(), expected.wire_bytes());
-            let Arrival::Data(data) = part.body.open(&mut Sacks::default()) else {
+            let Arrival::Data(data) = part.body.open(&mut Options::default()) else {
                 unreachable!("it is data")
             };
             assert_eq!(data, expected);

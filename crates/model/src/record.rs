@@ -8,7 +8,10 @@ use dualq_scenario::summary::{
     Looks, QueueCounts, QueueDelays, QueueLook, SeriesRecord, SmoothedRtts, UdpRecord, megabits,
     millionths, thousandths,
 };
-use dualq_scenario::{Completions, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Scenario};
+use dualq_scenario::{
+    AccurateEcn, Completions, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Scenario,
+};
+use dualq_tcp::EcnStyle;
 use dualq_units::Instant;
 
 use crate::host::Connection;
@@ -177,6 +180,9 @@ impl Record {
                     flow.retransmits += retransmits;
                     flow.timeouts += stats.timeouts - before.timeouts;
                     flow.ce_marks += connection.receiver.stats().ce_segments - before.ce_segments;
+                    if scenario.flow[connection.owner].asks_accurate() {
+                        add_marks(flow.accurate_ecn.get_or_insert_default(), connection);
+                    }
                     flow.srtt_ms.push(thousandths(rtt_us.0 / 1e3));
                     flow.rttvar_ms.push(thousandths(rtt_us.1 / 1e3));
                     flow.cwnd.push(connection.sender.cwnd());
@@ -221,6 +227,18 @@ impl Record {
 /// What was counted here, and what the discipline counts itself, as it does on Linux.
 fn with_own(counted: QueueCounts, stats: &Stats) -> QueueCounts {
     QueueCounts { drops: stats.counters.drops, marks: stats.own.marks(), ..counted }
+}
+
+/// What Accurate ECN told a sender.
+fn add_marks(all: &mut AccurateEcn, connection: &Connection) {
+    let sender = &connection.sender;
+    let [ect0, ce, ect1] = sender.ecn_bytes();
+    all.agreed += u32::from(sender.ecn() == EcnStyle::Accurate);
+    all.reno += u32::from(sender.is_fallback());
+    all.delivered_ce += sender.stats().ecn_echoes;
+    all.delivered_e0_bytes += ect0;
+    all.delivered_e1_bytes += ect1;
+    all.delivered_ce_bytes += ce;
 }
 
 fn nanos(time: Duration) -> u64 {

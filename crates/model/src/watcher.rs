@@ -8,8 +8,8 @@ use dualq_tcp::Ack;
 use dualq_units::Instant;
 
 use crate::host::Connection;
+use crate::options::Options;
 use crate::packet::Packet;
-use crate::sacks::Sacks;
 use crate::wire::Wire;
 
 /// Whoever looks at a run, and what it takes to tell.
@@ -41,7 +41,7 @@ impl<'a> Watcher<'a> {
         now: Instant,
         direction: Direction,
         packet: &Packet,
-        sacks: &Sacks,
+        options: &Options,
     ) {
         if direction == Direction::Up {
             self.tell(event(now, (Seen::Sent, direction), packet));
@@ -49,7 +49,7 @@ impl<'a> Watcher<'a> {
         // A router is at neither end.
         if !packet.is_of_router() {
             let host = if direction.is_down() { Point::Near } else { Point::Far };
-            self.capture(now, host, packet, sacks);
+            self.capture(now, host, packet, options);
         }
         if let (true, Some(payload)) = (self.wants.connections, packet.body.data_bytes()) {
             let start = packet.body.seq();
@@ -65,13 +65,13 @@ impl<'a> Watcher<'a> {
         now: Instant,
         direction: Direction,
         packet: &Packet,
-        sacks: &Sacks,
+        options: &Options,
     ) {
         if direction == Direction::Up && !packet.is_answer() {
             self.tell(event(now, (Seen::Arrive, direction), packet));
         }
         let host = if direction.is_down() { Point::Far } else { Point::Near };
-        self.capture(now, host, packet, sacks);
+        self.capture(now, host, packet, options);
     }
 
     /// A packet reaches the queue of its direction.
@@ -81,11 +81,11 @@ impl<'a> Watcher<'a> {
         now: Instant,
         direction: Direction,
         packet: &Packet,
-        sacks: &Sacks,
+        options: &Options,
     ) {
         self.tell(event(now, (Seen::In, direction), packet));
         let point = if direction.is_down() { Point::In } else { Point::UpIn };
-        self.capture(now, point, packet, sacks);
+        self.capture(now, point, packet, options);
     }
 
     /// A packet leaves the queue of its direction.
@@ -95,13 +95,13 @@ impl<'a> Watcher<'a> {
         now: Instant,
         direction: Direction,
         departure: &Departure<Packet>,
-        sacks: &Sacks,
+        options: &Options,
     ) {
         let packet = &departure.packet;
         let waited_ns = u64::try_from(departure.sojourn.as_nanos()).ok();
         self.tell(Event { waited_ns, ..event(now, (Seen::Out, direction), packet) });
         let point = if direction.is_down() { Point::Out } else { Point::UpOut };
-        self.capture(now, point, packet, sacks);
+        self.capture(now, point, packet, options);
     }
 
     /// The queue of its direction drops a packet.
@@ -133,14 +133,14 @@ impl<'a> Watcher<'a> {
             kind,
             seq: ack.ack,
             bytes: ack.window,
-            ecn: ack.ece.into(),
+            ecn: ack.flags.ece().into(),
             sacks: ack.block_count,
             waited_ns: None,
             reason: None,
         });
         if self.wants.connections && kind == Kind::Ack {
             let blocks = ack.blocks().iter().map(|block| (block.start, block.end)).collect();
-            let (ack, window, ece) = (ack.ack, ack.window, ack.ece);
+            let (ack, window, ece) = (ack.ack, ack.window, ack.flags.ece());
             self.change(now, flow, Change::Acknowledged { ack, window, blocks, ece });
         }
     }
@@ -174,9 +174,9 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    fn capture(&mut self, now: Instant, point: Point, packet: &Packet, sacks: &Sacks) {
+    fn capture(&mut self, now: Instant, point: Point, packet: &Packet, options: &Options) {
         if self.wants.headers {
-            self.watch.headers(&self.wire.headers(now, point, packet, sacks));
+            self.watch.headers(&self.wire.headers(now, point, packet, options));
         }
     }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use dualq_qdisc::Packet as _;
 use dualq_scenario::{Headers, PROBE_BYTES, Point, Scenario};
-use dualq_tcp::{Ack, Data, SackBlock, WINDOW_SCALE};
+use dualq_tcp::{Ack, Data, EcnBytes, EcnFlags, SackBlock, WINDOW_SCALE};
 use dualq_units::{Ecn, Instant};
 use etherparse::icmpv4::DestUnreachableHeader;
 use etherparse::{
@@ -16,8 +16,8 @@ use etherparse::{
 };
 
 use crate::host::Connection;
+use crate::options::Options;
 use crate::packet::{Arrival, Datagram, Echo, IP_BYTES, Packet, TooLong, UDP_BYTES};
-use crate::sacks::Sacks;
 
 /// The receivers of what goes down and of what goes up, and a router: host 1 of networks for which no scenario has enough groups.
 const FAR_RECEIVER: [u8; 4] = [10, 2, 0, 1];
@@ -34,6 +34,10 @@ const PLAIN_HEADERS: u32 = 40;
 /// What who sends data offers in return, which nobody uses: 64 KB.
 const IDLE_WINDOW: u16 = ((1 << 16) >> WINDOW_SCALE) as u16;
 const IDLE_SYN_WINDOW: u16 = 64_240;
+/// The option of Accurate ECN whose first counter is that of ECT(0), and what its counters begin with (RFC 9768 §3.2.1, §3.2.3).
+const ACCURATE_ECN: u8 = 172;
+const FIRST_COUNTERS: [u8; 9] = [0, 0, 1, 0, 0, 0, 0, 0, 1];
+const NO_OPERATION: u8 = 1;
 /// What an ICMP error quotes behind the IP header (RFC 792).
 const QUOTED_BYTES: usize = 8;
 /// For checksums.
@@ -93,14 +97,14 @@ impl Wire {
         now: Instant,
         point: Point,
         packet: &Packet,
-        sacks: &Sacks,
+        options: &Options,
     ) -> Headers<'_> {
         let Self { ends, bytes } = self;
         bytes.clear();
         let number = packet.connection;
         let ends = ends[number as usize];
         let carried = packet.body.carried();
-        let length = match packet.body.look(sacks) {
+        let length = match packet.body.look(options) {
             Arrival::Data(data) | Arrival::AnswerAck(data) => ends.data(&data, bytes),
             Arrival::Ack(ack) => ends.ack(&ack, (carried, packet.ecn()), bytes),
             Arrival::Echo(echo) => ends.echo(number, echo, carried, bytes),
@@ -114,6 +118,21 @@ impl Wire {
 /// The number of a place in a stream: 32 bits, and the SYN comes before the first byte.
 const fn sequence(place: u64) -> u32 {
     place.wrapping_add(1) as u32
+}
+
+/// Sets AE, CWR and ECE, or the field ACE, whose places these are (RFC 9768 §3.1).
+const fn set_flags(tcp: &mut TcpHeader, flags: EcnFlags) {
+    let bits = flags.bits();
+    (tcp.ns, tcp.cwr, tcp.ece) = (bits & 0b100 != 0, bits & 0b010 != 0, bits & 0b001 != 0);
+}
+
+/// The option of Accurate ECN in its first order, padded; beside two SACK blocks it has two of its fields (RFC 9768 §3.2.3).
+fn accurate_option(counters: EcnBytes, blocks: u8) -> Vec<u8> {
+    let fields = if blocks < 2 { 9 } else { 6 };
+    let mut option = vec![ACCURATE_ECN, 2 + fields as u8];
+    option.extend(&counters.to_bytes()[..fields]);
+    option.resize(option.len().next_multiple_of(4), NO_OPERATION);
+    option
 }
 
 impl Ends {
@@ -135,17 +154,21 @@ impl Ends {
         TcpHeader::new(self.ports[from], self.ports[to], sequence, window)
     }
 
-    /// Completes a TCP packet with its options, of which the timestamps come first in line, and payload.
+    /// Completes a TCP packet with its options, of which the timestamps come first in line and that of Accurate ECN last, and
+    /// payload.
     fn finish(
         &self,
         (back, ecn): (bool, Ecn),
         mut tcp: TcpHeader,
-        options: &[TcpOptionElement],
+        (options, accurate): (&[TcpOptionElement], &[u8]),
         payload: u32,
         bytes: &mut Vec<u8>,
     ) -> u32 {
         // All sets of options that there are fit.
         let _ = tcp.set_options(options);
+        if !accurate.is_empty() {
+            let _ = tcp.set_options_raw(&[tcp.options.as_slice(), accurate].concat());
+        }
         let ip = self.ip(back, IpNumber::TCP, ecn, tcp.header_len() as u32 + payload);
         let zeros = &ZEROS[..(payload as usize).min(ZEROS.len())];
         tcp.checksum = tcp.calc_checksum_ipv4(&ip, zeros).unwrap_or(0);
@@ -168,32 +191,41 @@ impl Ends {
         let timestamp = TcpOptionElement::Timestamp(data.timestamp_ms, data.echo_ms);
         if data.syn {
             let mut tcp = self.tcp(false, 0, IDLE_SYN_WINDOW);
-            // It asks for ECN (RFC 3168 §6.1.1).
-            (tcp.syn, tcp.ece, tcp.cwr) = (true, data.cwr, data.cwr);
-            return self.finish((false, data.ecn), tcp, &self.opening(timestamp), 0, bytes);
+            tcp.syn = true;
+            set_flags(&mut tcp, data.flags);
+            return self.finish((false, data.ecn), tcp, (&self.opening(timestamp), &[]), 0, bytes);
         }
         let mut tcp = self.tcp(false, sequence(data.seq), IDLE_WINDOW);
         // Whoever asks has had all answers before.
         tcp.acknowledgment_number = sequence(if self.answers { data.seq } else { 0 });
-        (tcp.ack, tcp.psh, tcp.cwr) = (true, data.push && data.payload > 0, data.cwr);
+        (tcp.ack, tcp.psh) = (true, data.push && data.payload > 0);
+        set_flags(&mut tcp, data.flags);
         let options = [TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
-        self.finish((false, data.ecn), tcp, &options, data.payload, bytes)
+        // What comes back has no payload that could be counted.
+        let first = EcnBytes::from_bytes(FIRST_COUNTERS);
+        let accurate = if data.options > 0 { accurate_option(first, 0) } else { Vec::new() };
+        self.finish((false, data.ecn), tcp, (&options, &accurate), data.payload, bytes)
     }
 
     fn ack(&self, ack: &Ack, (answer, ecn): (u32, Ecn), bytes: &mut Vec<u8>) -> u32 {
         let timestamp = TcpOptionElement::Timestamp(ack.timestamp_ms, ack.echo_ms);
+        let accurate = ack.option.map(|option| accurate_option(option, ack.block_count));
+        let accurate = accurate.unwrap_or_default();
         let window = |scale: u32| (ack.window >> scale).min(u16::MAX.into()) as u16;
         if ack.syn {
             let mut tcp = self.tcp(true, 0, window(0));
             tcp.acknowledgment_number = sequence(0);
-            (tcp.syn, tcp.ack, tcp.ece) = (true, true, ack.ece);
-            return self.finish((true, ecn), tcp, &self.opening(timestamp), 0, bytes);
+            (tcp.syn, tcp.ack) = (true, true);
+            set_flags(&mut tcp, ack.flags);
+            let options = (&self.opening(timestamp)[..], &accurate[..]);
+            return self.finish((true, ecn), tcp, options, 0, bytes);
         }
         // The answer to what it acknowledges, which is as long as the question.
         let place = if self.answers { ack.ack.saturating_sub(PROBE_BYTES.into()) } else { 0 };
         let mut tcp = self.tcp(true, sequence(place), window(WINDOW_SCALE));
         tcp.acknowledgment_number = sequence(ack.ack);
-        (tcp.ack, tcp.psh, tcp.ece) = (true, answer > 0, ack.ece);
+        (tcp.ack, tcp.psh) = (true, answer > 0);
+        set_flags(&mut tcp, ack.flags);
         let mut options = vec![TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
         let edges = |block: &SackBlock| (sequence(block.start), sequence(block.end));
         if let [first, others @ ..] = ack.blocks() {
@@ -202,7 +234,7 @@ impl Ends {
             options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop]);
             options.push(TcpOptionElement::SelectiveAcknowledgement(edges(first), others));
         }
-        self.finish((true, ecn), tcp, &options, answer, bytes)
+        self.finish((true, ecn), tcp, (&options, &accurate), answer, bytes)
     }
 
     fn echo(&self, number: u32, echo: Echo, payload: u32, bytes: &mut Vec<u8>) -> u32 {

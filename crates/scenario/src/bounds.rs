@@ -234,7 +234,7 @@ fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioE
                 return Err(ScenarioError::new(key("size"), message));
             }
         }
-        if group.ect1 && !group.ecn {
+        if group.ect1 && !group.ecn.is_on() {
             let message = "ECT(1) is for flows that ask for ECN: ecn = true";
             return Err(ScenarioError::new(key("ect1"), message));
         }

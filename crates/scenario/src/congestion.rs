@@ -14,8 +14,6 @@ pub enum CongestionControl {
     Algorithm(Algorithm),
     /// BBR version 3, which only some kernels have.
     Bbr3,
-    /// TCP Prague, which only some kernels have.
-    Prague,
 }
 
 impl CongestionControl {
@@ -23,7 +21,7 @@ impl CongestionControl {
     #[must_use]
     pub fn all() -> Vec<Self> {
         let ours = Algorithm::ALL.iter().copied().map(Self::Algorithm);
-        ours.chain([Self::Bbr3, Self::Prague]).collect()
+        ours.chain([Self::Bbr3]).collect()
     }
 
     /// The kernel's name.
@@ -32,7 +30,6 @@ impl CongestionControl {
         match self {
             Self::Algorithm(algorithm) => algorithm.name(),
             Self::Bbr3 => "bbr3",
-            Self::Prague => "prague",
         }
     }
 
@@ -41,18 +38,20 @@ impl CongestionControl {
     pub const fn algorithm(self) -> Option<Algorithm> {
         match self {
             Self::Algorithm(algorithm) => Some(algorithm),
-            Self::Bbr3 | Self::Prague => None,
+            Self::Bbr3 => None,
         }
+    }
+
+    /// The ECN that it is made for; [`EcnStyle::Classic`] where it leaves that to the connection.
+    #[must_use]
+    pub fn ecn_style(self) -> EcnStyle {
+        self.algorithm().map_or(EcnStyle::Classic, Algorithm::ecn_style)
     }
 
     /// Whether it is of no use without ECN, so that its flows ask for ECN unless told otherwise.
     #[must_use]
     pub fn needs_ecn(self) -> bool {
-        match self {
-            Self::Algorithm(algorithm) => algorithm.ecn_style() == EcnStyle::Dctcp,
-            Self::Bbr3 => false,
-            Self::Prague => true,
-        }
+        matches!(self.ecn_style(), EcnStyle::Dctcp | EcnStyle::Accurate)
     }
 }
 

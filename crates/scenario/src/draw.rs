@@ -109,7 +109,9 @@ pub fn draw(class: Class, seed: u64) -> Scenario {
         Class::Receivers => dice.receivers(&mut setup, in_flight),
     }
     for group in &mut setup.flow {
-        group.ecn |= group.cc.needs_ecn();
+        if group.cc.needs_ecn() {
+            group.ecn = true.into();
+        }
     }
     let words = setup.link.qdisc.text().to_owned();
     // DCTCP's packets are ECT(0).
@@ -214,7 +216,7 @@ impl Dice {
         let half = seconds as u32 / 2;
         FlowGroup {
             count: self.pick(&[1, 1, 1, 2, 4, 8]),
-            ecn: self.one_in(3),
+            ecn: self.one_in(3).into(),
             start: Duration::from_secs(if self.one_in(5) { self.below(half).into() } else { 0 }),
             stop: self.one_in(6).then(|| Duration::from_secs((half + 1 + self.below(half)).into())),
             extra_rtt: if self.one_in(5) { self.millis(1.0, 100.0).0 } else { Duration::ZERO },

@@ -4,6 +4,7 @@
 mod bounds;
 mod congestion;
 pub mod draw;
+mod ecn;
 mod event;
 mod loss;
 mod notes;
@@ -20,13 +21,14 @@ mod words;
 
 pub use bounds::ScenarioError;
 pub use congestion::CongestionControl;
-pub use dualq_tcp::Algorithm;
+pub use dualq_tcp::{Algorithm, EcnStyle};
+pub use ecn::EcnRequest;
 pub use event::{Event, Kind, Seen};
 pub use loss::Loss;
 pub use notes::notes;
 pub use outcome::{
-    Completions, Delays, FlowOutcome, Limit, Outcome, ProbeOutcome, QueueOutcome, Series,
-    UdpOutcome,
+    AccurateEcn, Completions, Delays, FlowOutcome, Limit, Outcome, ProbeOutcome, QueueOutcome,
+    Series, UdpOutcome,
 };
 pub use path::{Direction, Element, UpLink};
 pub use plan::{Overrides, Plan, Variant};

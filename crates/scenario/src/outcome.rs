@@ -105,6 +105,26 @@ pub struct FlowOutcome {
     /// The same by classes of size, of groups whose sizes differ or whose flows send again and again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completions: Vec<Completions>,
+    /// Of groups that asked for Accurate ECN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accurate_ecn: Option<AccurateEcn>,
+}
+
+/// What Accurate ECN told the senders of a group of flows from the beginning to the end, as `TCP_INFO` has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccurateEcn {
+    /// Flows that agreed on it with their receivers. The others have classic ECN or, as Prague, none.
+    pub agreed: u32,
+    /// Prague's flows that are Reno without ECN, as their receiver does not have Accurate ECN.
+    pub reno: u32,
+    /// Packets that arrived with CE.
+    pub delivered_ce: u64,
+    /// Bytes of payload that arrived with ECT(0).
+    pub delivered_e0_bytes: u64,
+    /// Bytes of payload that arrived with ECT(1).
+    pub delivered_e1_bytes: u64,
+    /// Bytes of payload that arrived with CE.
+    pub delivered_ce_bytes: u64,
 }
 
 /// How long the transfers of a class of sizes took.

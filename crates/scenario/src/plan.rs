@@ -13,6 +13,7 @@ use toml::de::DeValue;
 
 use crate::bounds::{FLOWS, MTUS, SLOT_PACKETS, ScenarioError};
 use crate::congestion::CongestionControl;
+use crate::ecn::EcnRequest;
 use crate::loss::Loss;
 use crate::path::{Element, Fields, UpLink};
 use crate::reader::{
@@ -58,7 +59,7 @@ struct Flows {
     cc: Vec<CongestionControl>,
     count: Vec<u32>,
     /// Empty if it is left open: only who needs ECN then asks for it.
-    ecn: Vec<bool>,
+    ecn: Vec<EcnRequest>,
 }
 
 /// What varies in a group of UDP streams.
@@ -200,6 +201,8 @@ impl Plan {
         }
         if let Some(mut table) = top.table("receiver")? {
             read_interval = values(table.list("read_interval", word)?);
+            let ecn = table.one("ecn", EcnRequest::read)?;
+            base.receiver.ecn = ecn.map(|ecn| ecn.value);
             table.finish()?;
         }
         let groups = all(top.tables("flow")?, flows)?;
@@ -343,7 +346,7 @@ impl Plan {
         for (group, flows) in base.flow.iter_mut().zip(&self.flows) {
             group.cc = flows.cc[0];
             group.count = flows.count[0];
-            group.ecn = flows.ecn.first().copied().unwrap_or(false);
+            group.ecn = flows.ecn.first().copied().unwrap_or_default();
         }
         for (group, udp) in base.udp.iter_mut().zip(&self.udp) {
             (group.ecn, group.count) = (udp.ecn[0], udp.count[0]);
@@ -374,12 +377,13 @@ impl Plan {
             vary(&mut drafts, &called("cc"), &flows.cc, set, Word::write);
             let set = |s: &mut Setup, v: &u32| s.flow[group].count = *v;
             vary(&mut drafts, &called("flows"), &flows.count, set, u32::to_string);
-            let set = |s: &mut Setup, v: &bool| s.flow[group].ecn = *v;
-            vary(&mut drafts, &called("ecn"), &flows.ecn, set, bool::to_string);
+            let set = |s: &mut Setup, v: &EcnRequest| s.flow[group].ecn = *v;
+            let text = |ecn: &EcnRequest| ecn.text().to_owned();
+            vary(&mut drafts, &called("ecn"), &flows.ecn, set, text);
             if flows.ecn.is_empty() {
                 for (_, setup) in &mut drafts {
                     let flow = &mut setup.flow[group];
-                    flow.ecn = flow.cc.needs_ecn() || flow.ect1;
+                    flow.ecn = (flow.cc.needs_ecn() || flow.ect1).into();
                 }
             }
         }
@@ -648,7 +652,7 @@ fn step(mut table: Table<'_, '_>) -> Result<RateStep, PlanError> {
 fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), PlanError> {
     let cc = values(table.list("cc", word)?);
     let count = values(table.list("count", number(FLOWS))?);
-    let ecn = values(table.list("ecn", boolean)?);
+    let ecn = values(table.list("ecn", EcnRequest::read)?);
     let (ect1, direction) = (table.one("ect1", boolean)?, table.one("direction", word)?);
     let (size, every) = (table.one("size", word)?, table.one("every", word)?);
     let arrivals = table.one("arrivals", word)?;
@@ -681,7 +685,7 @@ fn probe(mut table: Table<'_, '_>) -> Result<ProbeGroup, PlanError> {
     set(&mut probe.kind, table.one("kind", word)?);
     set(&mut probe.interval, table.one("interval", word)?);
     set(&mut probe.cc, table.one("cc", word)?);
-    set(&mut probe.ecn, table.one("ecn", boolean)?);
+    set(&mut probe.ecn, table.one("ecn", EcnRequest::read)?);
     table.finish()?;
     Ok(probe)
 }

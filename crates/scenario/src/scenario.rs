@@ -5,12 +5,13 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use dualq_qdisc::QdiscLine;
-use dualq_tcp::Algorithm;
+use dualq_tcp::{Algorithm, EcnStyle};
 use dualq_units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{self, ScenarioError};
 use crate::congestion::CongestionControl;
+use crate::ecn::EcnRequest;
 use crate::loss::Loss;
 use crate::path::{Direction, Element, UpLink};
 use crate::traffic::{Arrivals, Size, UdpGroup};
@@ -58,6 +59,17 @@ impl Scenario {
     #[must_use]
     pub fn into_setup(self) -> Setup {
         self.0
+    }
+}
+
+impl Setup {
+    /// The most that receivers grant of ECN: what they are told, else as much as anybody asks for who has a use for it.
+    #[must_use]
+    pub fn granted_ecn(&self) -> EcnRequest {
+        let flows = self.flow.iter().any(FlowGroup::asks_accurate);
+        let probes = self.probe.iter().any(|probe| asks_accurate(probe.cc, probe.ecn));
+        let wanted = if flows || probes { EcnRequest::Accurate } else { EcnRequest::Classic };
+        self.receiver.ecn.unwrap_or(wanted)
     }
 }
 
@@ -280,6 +292,9 @@ pub struct ReceiverSide {
     /// It reads at most this often.
     #[serde(with = "word")]
     pub read_interval: Duration,
+    /// The most that it grants of ECN (`tcp_ecn`); without it, what its flows want.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<EcnRequest>,
 }
 
 /// Flows that are alike.
@@ -291,8 +306,8 @@ pub struct FlowGroup {
     pub cc: CongestionControl,
     /// How many.
     pub count: u32,
-    /// Whether they ask for ECN.
-    pub ecn: bool,
+    /// Which ECN they ask for. Prague asks for Accurate ECN in any case.
+    pub ecn: EcnRequest,
     /// Whether their packets are ECT(1) and not ECT(0) where ECN is agreed on, whatever their congestion control is (the experiment
     /// of RFC 9332 §4.2).
     #[serde(default, skip_serializing_if = "is_false")]
@@ -334,11 +349,17 @@ pub struct FlowGroup {
 }
 
 impl FlowGroup {
+    /// Whether they ask for Accurate ECN.
+    #[must_use]
+    pub fn asks_accurate(&self) -> bool {
+        asks_accurate(self.cc, self.ecn)
+    }
+
     /// One flow from the beginning to the end, with ECN if `cc` needs it.
     #[must_use]
     pub fn of(cc: impl Into<CongestionControl>) -> Self {
         let cc = cc.into();
-        let ecn = cc.needs_ecn();
+        let ecn = cc.needs_ecn().into();
         Self {
             cc,
             count: 1,
@@ -372,6 +393,11 @@ impl FlowGroup {
     }
 }
 
+/// By themselves, or by their congestion control.
+fn asks_accurate(cc: CongestionControl, ecn: EcnRequest) -> bool {
+    ecn == EcnRequest::Accurate || cc.ecn_style() == EcnStyle::Accurate
+}
+
 /// What measures round trips, as a person at a terminal or `ping` does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -385,8 +411,8 @@ pub struct ProbeGroup {
     /// The congestion control.
     #[serde(with = "word")]
     pub cc: CongestionControl,
-    /// Whether it asks for ECN.
-    pub ecn: bool,
+    /// Which ECN it asks for.
+    pub ecn: EcnRequest,
 }
 
 impl Default for ProbeGroup {
@@ -395,7 +421,7 @@ impl Default for ProbeGroup {
             kind: ProbeKind::Ssh,
             interval: Duration::from_millis(50),
             cc: CongestionControl::Algorithm(Algorithm::Cubic),
-            ecn: false,
+            ecn: EcnRequest::Off,
         }
     }
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cc;
+mod ecn;
 mod max_filter;
 mod packet;
 mod rack;
@@ -12,7 +13,8 @@ mod scoreboard;
 mod sender;
 mod tick;
 
-pub use cc::{Algorithm, EcnStyle};
+pub use cc::Algorithm;
+pub use ecn::{EcnBytes, EcnFlags, EcnStyle, OPTION_BYTES};
 pub use packet::{
     Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, PACKET_OVERHEAD, SYN_BYTES,
     SackBlock, Transmission,

@@ -2,6 +2,8 @@
 
 use dualq_units::{Ecn, Instant};
 
+use crate::ecn::{EcnBytes, EcnFlags, OPTION_BYTES};
+
 /// IPv4 (20) and TCP (20) headers with the timestamps option (12): what each segment adds to its payload.
 pub const HEADER_BYTES: u32 = 52;
 /// Kernel memory of a packet beside its payload: the socket buffer (`sk_buff`), and room for headers.
@@ -28,8 +30,10 @@ pub struct Data {
     pub echo_ms: u32,
     /// The IP header's ECN field.
     pub ecn: Ecn,
-    /// The CWR flag: the sender has answered the last ECE.
-    pub cwr: bool,
+    /// The flags AE, CWR and ECE. CWR says that the sender has answered the last ECE.
+    pub flags: EcnFlags,
+    /// Bytes that TCP options take of each header beside the timestamps: those of Accurate ECN.
+    pub options: u8,
     /// The PSH flag: nothing follows for now.
     pub push: bool,
     /// A connection request; carries no payload.
@@ -53,7 +57,14 @@ impl Data {
         if self.syn {
             return SYN_BYTES + ETHERNET_BYTES;
         }
-        self.payload + self.segments as u32 * (HEADER_BYTES + ETHERNET_BYTES)
+        self.payload + self.segments as u32 * (self.header_bytes() + ETHERNET_BYTES)
+    }
+
+    /// Bytes of each segment's headers, of IP and TCP.
+    #[must_use]
+    #[inline]
+    pub const fn header_bytes(&self) -> u32 {
+        HEADER_BYTES + self.options as u32
     }
 
     /// Takes the first segment off an aggregate; the last one keeps PSH, the first CWR.
@@ -70,7 +81,7 @@ impl Data {
             self.seq += u64::from(self.mss);
             self.payload -= u32::from(self.mss);
             self.segments -= 1;
-            self.cwr = false;
+            self.flags = self.flags.of_rest();
         }
         first
     }
@@ -101,8 +112,12 @@ pub struct Ack {
     pub block_count: u8,
     /// Whether the first block tells of a duplicate (RFC 2883).
     pub dsack: bool,
-    /// The ECE flag (RFC 3168 §6.1, or DCTCP's exact echo).
-    pub ece: bool,
+    /// The flags AE, CWR and ECE: an echo (RFC 3168 §6.1, or DCTCP's exact one), or a count (RFC 9768 §3.2.2).
+    pub flags: EcnFlags,
+    /// The option of Accurate ECN, if it has one.
+    pub option: Option<EcnBytes>,
+    /// The IP header's ECN field.
+    pub ecn: Ecn,
     /// Whether this answers a SYN.
     pub syn: bool,
     /// The timestamp that is echoed, in milliseconds.
@@ -117,6 +132,20 @@ impl Ack {
     #[inline]
     pub fn blocks(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.block_count).min(MAX_SACK_BLOCKS)]
+    }
+
+    /// Bytes that its options take beside the timestamps. SACK blocks take eight each, and four for their option and its padding,
+    /// to which some of the option of Accurate ECN is put; beside two blocks it has two of its three fields (Linux:
+    /// `tcp_options_fit_accecn`).
+    #[must_use]
+    #[inline]
+    pub const fn option_bytes(blocks: u8, has_option: bool) -> u32 {
+        let sack = if blocks > 0 { 4 + 8 * blocks as u32 } else { 0 };
+        match (has_option, blocks) {
+            (false, _) => sack,
+            (true, 0 | 1) => sack + OPTION_BYTES,
+            (true, _) => sack + OPTION_BYTES - 4,
+        }
     }
 }
 

@@ -20,6 +20,8 @@ pub struct RateSample {
     pub losses: u32,
     /// Packets newly acknowledged, selectively or not.
     pub acked_sacked: u32,
+    /// Packets that it tells to have arrived with CE.
+    pub marks: u32,
     /// Packets in flight before this acknowledgement.
     pub prior_in_flight: u32,
     /// Whether the sender had too little to send within the interval.
@@ -33,7 +35,7 @@ pub struct RateSample {
 pub(crate) struct RateEstimator {
     /// Packets delivered so far.
     pub(crate) delivered: u64,
-    /// Of these, acknowledged with ECE.
+    /// Of these, those that arrived with CE, as far as the receiver has told.
     pub(crate) delivered_ce: u64,
     /// Packets deemed lost so far.
     pub(crate) lost: u64,

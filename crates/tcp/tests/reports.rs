@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use dualq_tcp::{Ack, Algorithm, Data, Receiver, ReceiverConfig, SackBlock, Sender, SenderConfig};
+use dualq_tcp::{
+    Ack, Algorithm, Data, EcnFlags, EcnStyle, Receiver, ReceiverConfig, SackBlock, Sender,
+    SenderConfig,
+};
 use dualq_units::{Ecn, Instant};
 
 const MSS: u64 = 1448;
@@ -25,7 +28,8 @@ fn packet(number: u64, timestamp_ms: u32) -> Data {
         timestamp_ms,
         echo_ms: 0,
         ecn: Ecn::NotEct,
-        cwr: false,
+        flags: EcnFlags::NONE,
+        options: 0,
         push: false,
         cut: false,
         syn: false,
@@ -142,7 +146,8 @@ impl Speaker {
         sender.write(bytes);
         let mut speaker = Self { sender, now: ms(1_000) };
         speaker.sent();
-        speaker.answer(20, &Ack { syn: true, ece: config.ecn, ..ack(0) });
+        let flags = if config.ecn == EcnStyle::Off { EcnFlags::NONE } else { EcnFlags::ECE };
+        speaker.answer(20, &Ack { syn: true, flags, ..ack(0) });
         speaker
     }
 
@@ -172,14 +177,18 @@ impl Speaker {
 fn a_duplicate_is_a_packet_delivered() {
     let echoes = |duplicate: bool| {
         let mut speaker = Speaker::new(
-            SenderConfig { ecn: true, algorithm: Algorithm::Reno, ..Default::default() },
+            SenderConfig {
+                ecn: EcnStyle::Classic,
+                algorithm: Algorithm::Reno,
+                ..Default::default()
+            },
             u64::MAX,
         );
         speaker.answer(20, &blocks(ack(0), &[(4, 10)], false));
         let again = speaker.answer(1, &blocks(ack(0), &[(4, 10)], false));
         assert_eq!(again, []);
         assert_eq!(speaker.sender.stats().retransmissions, 4);
-        let marked = Ack { ece: true, ..ack(0) };
+        let marked = Ack { flags: EcnFlags::ECE, ..ack(0) };
         if duplicate {
             speaker.answer(20, &blocks(marked, &[(5, 6), (4, 10)], true));
         } else {

@@ -39,7 +39,7 @@ impl Simulation<'_> {
     fn arrive(&mut self, direction: Direction, packet: Packet) {
         let number = packet.connection;
         self.around.comes_in(self.now(), direction, &packet);
-        match packet.body.open(&mut self.around.sacks) {
+        match packet.body.open(&mut self.around.options) {
             Arrival::Data(data) => self.take_data(number, &data),
             Arrival::Ack(ack) => self.take_ack(number, &ack),
             Arrival::AnswerAck(_) => {}
@@ -176,7 +176,6 @@ struct Answers {
     connection: u32,
     flow: u32,
     direction: Direction,
-    ecn: Ecn,
     /// Bytes of the program's answer that travels with them.
     answer: u8,
 }
@@ -186,7 +185,7 @@ impl Answers {
     fn of(connection: &Connection, (number, flow): (u32, u32)) -> Self {
         let answer = if connection.answers { PROBE_BYTES as u8 } else { 0 };
         let direction = back(connection.direction);
-        Self { connection: number, flow, direction, ecn: connection.receiver.ack_ecn(), answer }
+        Self { connection: number, flow, direction, answer }
     }
 }
 
@@ -196,10 +195,10 @@ fn answers<'s>(
     path: &'s mut Path<Packet>,
     around: &'s mut Surroundings<'_>,
     now: Instant,
-    Answers { connection, flow, direction, ecn, answer }: Answers,
+    Answers { connection, flow, direction, answer }: Answers,
 ) -> impl FnMut(Ack) {
     move |ack| {
-        let body = Body::ack(&ack, ecn, answer, &mut around.sacks);
+        let body = Body::ack(&ack, answer, &mut around.options);
         let packet = Packet { connection, flow, body };
         around.sets_out(now, direction, &packet);
         path.enter(now, packet, around);

@@ -18,10 +18,10 @@ use dualq_units::{Instant, Rate};
 use crate::error::Unmodelled;
 use crate::host::{Connection, Delayed, Device};
 use crate::network::{Network, Surroundings};
+use crate::options::Options;
 use crate::packet::{Outgoing, Packet};
 use crate::program::Moment;
 use crate::record::Record;
-use crate::sacks::Sacks;
 use crate::watcher::Watcher;
 use agenda::Agenda;
 
@@ -106,7 +106,7 @@ impl<'a> Simulation<'a> {
             around: Surroundings {
                 random,
                 record: Record::new(scenario),
-                sacks: Sacks::default(),
+                options: Options::default(),
                 too_long: Vec::new(),
                 watcher: None,
             },

@@ -125,7 +125,7 @@ impl Simulation<'_> {
         let chance = self.device.loss;
         let packet = Packet { connection: number, flow: self.flow_of(number), body };
         if !chance.is_none() && chance.strikes(self.around.random.next_u32()) {
-            packet.body.discard(&mut self.around.sacks);
+            packet.body.discard(&mut self.around.options);
             return;
         }
         if self.scenario.sender.gso || !packet.is_gso() {

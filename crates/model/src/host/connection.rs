@@ -5,10 +5,10 @@ use std::time::Duration;
 use dualq_qdisc::pool::Chain;
 use dualq_scenario::summary::Look;
 use dualq_scenario::{
-    CongestionControl, Direction, FlowGroup, ProbeGroup, ProbeKind, Scenario, TIMER_SLACK,
-    Transfer, UdpGroup,
+    CongestionControl, Direction, EcnRequest, FlowGroup, ProbeGroup, ProbeKind, Scenario,
+    TIMER_SLACK, Transfer, UdpGroup,
 };
-use dualq_tcp::{Algorithm, Receiver, ReceiverConfig, Sender, SenderConfig, Tick};
+use dualq_tcp::{Algorithm, EcnStyle, Receiver, ReceiverConfig, Sender, SenderConfig, Tick};
 use dualq_units::Bytes;
 
 use crate::error::Unmodelled;
@@ -62,8 +62,20 @@ pub(crate) struct Connection {
 #[derive(Clone, Copy, Debug)]
 struct Sort {
     cc: CongestionControl,
-    ecn: bool,
+    ecn: EcnRequest,
     ect1: bool,
+}
+
+impl Sort {
+    /// The most that its receiver grants of ECN, and how it echoes marks: as this expects it.
+    fn granted(self, scenario: &Scenario) -> EcnStyle {
+        match (scenario.granted_ecn(), self.cc.ecn_style()) {
+            (EcnRequest::Off, _) => EcnStyle::Off,
+            // Nobody asks for more.
+            (_, EcnStyle::Dctcp) if self.ecn != EcnRequest::Accurate => EcnStyle::Dctcp,
+            (granted, _) => granted.style(),
+        }
+    }
 }
 
 /// How a receiving program reads.
@@ -84,16 +96,17 @@ impl Connection {
     fn new(
         scenario: &Scenario,
         device: Device,
-        Sort { cc, ecn, ect1 }: Sort,
+        sort: Sort,
         reads: Reads,
         (owner, program): (usize, Program),
         seed: u64,
     ) -> Result<Self, Unmodelled> {
+        let Sort { cc, ecn, ect1 } = sort;
         let algorithm = algorithm(cc)?;
         let answers = program.is_answered();
         let sender = SenderConfig {
             algorithm,
-            ecn,
+            ecn: ecn.style(),
             ect1,
             mtu: scenario.link.mtu,
             pacing: device.pacing,
@@ -103,7 +116,7 @@ impl Connection {
         };
         let receiver = ReceiverConfig {
             mtu: scenario.link.mtu,
-            ecn_style: algorithm.ecn_style(),
+            ecn: sort.granted(scenario),
             read_interval: if reads.interval.is_zero() {
                 Duration::ZERO
             } else {
@@ -165,7 +178,7 @@ impl Connection {
     ) -> Result<Self, Unmodelled> {
         let size = transfer.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
         let program = Program::Bulk(Bulk::new(size, group.every, group.stop));
-        let sort = Sort { cc: group.cc, ecn: group.ecn || group.ect1, ect1: group.ect1 };
+        let sort = Sort { cc: group.cc, ecn: group.ecn, ect1: group.ect1 };
         let reads = Reads {
             interval: group.read_interval.unwrap_or(scenario.receiver.read_interval),
             buffer: group.receive_buffer,
@@ -200,7 +213,7 @@ impl Connection {
     ) -> Result<Self, Unmodelled> {
         let program = Program::Udp(Udp::new((index, group), stream));
         let owner = scenario.flow.len() + scenario.probe.len() + index;
-        let sort = Sort { cc: Algorithm::Cubic.into(), ecn: false, ect1: false };
+        let sort = Sort { cc: Algorithm::Cubic.into(), ecn: EcnRequest::Off, ect1: false };
         let connection = Self::new(scenario, device, sort, Reads::default(), (owner, program), 0)?;
         let start_ns = group.start_of(stream).as_nanos() as u64;
         Ok(Self { start_ns, direction: group.direction, ..connection })

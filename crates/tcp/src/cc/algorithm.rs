@@ -3,7 +3,9 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{PoisonError, RwLock};
 
-use super::{Bbr, CongestionControl, Context, Cubic, Dctcp, EcnStyle, Event, Reno, State, Window};
+use super::{
+    Bbr, CongestionControl, Context, Cubic, Dctcp, EcnStyle, Event, Prague, Reno, State, Window,
+};
 use crate::rate::RateSample;
 
 /// A congestion control of another crate: its name, and what makes one.
@@ -92,6 +94,7 @@ algorithms! {
     Cubic "cubic" "CUBIC (RFC 9438).",
     Dctcp "dctcp" "DCTCP (RFC 8257).",
     Bbr "bbr" "BBR version 1.",
+    Prague "prague" "TCP Prague (draft-briscoe-iccrg-prague-congestion-control).",
 }
 
 impl Algorithm {
@@ -182,6 +185,16 @@ impl CongestionControl for Controller {
     #[inline]
     fn min_gso_segments(&self, window: &Window) -> u32 {
         dispatch!(self, control => control.min_gso_segments(window))
+    }
+
+    #[inline]
+    fn gso_segments(&self) -> Option<u32> {
+        dispatch!(self, control => control.gso_segments())
+    }
+
+    #[inline]
+    fn packet_bytes(&self) -> Option<u32> {
+        dispatch!(self, control => control.packet_bytes())
     }
 
     #[inline]

@@ -10,10 +10,12 @@ mod algorithm;
 mod bbr;
 mod cubic;
 mod dctcp;
+mod prague;
 mod reno;
 
 use std::fmt;
 
+pub use crate::ecn::EcnStyle;
 use crate::rate::RateSample;
 use crate::tick::Tick;
 
@@ -22,6 +24,7 @@ pub use algorithm::{Algorithm, Foreign, NameTaken};
 pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+pub use prague::Prague;
 pub use reno::Reno;
 
 /// A slow-start threshold that was never set.
@@ -104,6 +107,8 @@ pub struct Context {
     pub tick: Tick,
     /// Payload of a full segment.
     pub mss: u32,
+    /// A full segment's IP packet in bytes, but for the options that not all of them have (Linux: `tcp_mss_to_mtu`).
+    pub packet_bytes: u32,
     /// The state of the sender before this event.
     pub state: State,
     /// The window before the last reduction or recovery began.
@@ -112,7 +117,7 @@ pub struct Context {
     pub packets_in_flight: u32,
     /// Packets delivered so far.
     pub delivered: u64,
-    /// Of these, acknowledged with ECE.
+    /// Of these, those that arrived with CE, as far as the receiver has told.
     pub delivered_ce: u64,
     /// Packets deemed lost so far.
     pub lost: u64,
@@ -156,16 +161,6 @@ pub enum Event {
     ReductionComplete,
     /// A spurious retransmission timeout or a loss in an ECN reduction.
     Loss,
-}
-
-/// How a congestion control uses ECN.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EcnStyle {
-    /// As RFC 3168: if asked to, a mark counts once a round trip, and is echoed until that was noticed.
-    #[default]
-    Classic,
-    /// As DCTCP (RFC 8257): always, all packets are ECN-capable, and each mark is echoed and counted.
-    Dctcp,
 }
 
 /// A congestion control. Its calls come in the order of time; a connection begins with [`start`](Self::start), and each
@@ -213,12 +208,23 @@ pub trait CongestionControl: fmt::Debug + Send {
         2
     }
 
+    /// The most segments in an aggregate, if the control decides that by itself.
+    fn gso_segments(&self) -> Option<u32> {
+        None
+    }
+
+    /// The longest IP packets in bytes that the control wants, if it has a say. The path may allow shorter ones only.
+    fn packet_bytes(&self) -> Option<u32> {
+        None
+    }
+
     /// How many windows the send buffer is to hold at least (Linux: `sndbuf_expand`).
     fn send_buffer_windows(&self) -> u32 {
         2
     }
 
-    /// How it uses ECN.
+    /// What it is made for. [`EcnStyle::Classic`] leaves to the connection whether there is ECN, and which; with any other, its
+    /// connections ask for that style and all their packets are ECN-capable. With [`EcnStyle::Accurate`] these are ECT(1).
     fn ecn_style(&self) -> EcnStyle {
         EcnStyle::Classic
     }
@@ -267,6 +273,7 @@ pub(crate) mod test_support {
             now_ns: 1_000_000_000,
             tick: Tick::default(),
             mss: 1448,
+            packet_bytes: 1500,
             state: State::Open,
             prior_cwnd: 0,
             packets_in_flight: 10,

@@ -24,6 +24,10 @@ const MAX_PIECES: u64 = 17;
 const PIECE_BYTES: u64 = 32 << 10;
 /// The peer's segments are taken to be so long until one arrives (Linux: `TCP_MSS_DEFAULT`).
 const SHORTEST_SEGMENT: u32 = 536;
+/// Nobody's full segments are shorter (Linux: `TCP_MIN_MSS`).
+const SHORTEST_PEER_SEGMENT: u32 = 88;
+/// What timestamps take of a segment.
+const TIMESTAMPS: u32 = 12;
 /// The window grows with packets of at least so many bytes.
 const SHORTEST_GROWING: u32 = 128;
 /// Segments of a sender's first window (Linux: `TCP_INIT_CWND`).
@@ -51,8 +55,9 @@ pub(super) struct Buffer {
     max_memory: u64,
     /// The share of it that is payload.
     ratio: u64,
-    /// The longest segment so far.
+    /// What full segments are taken to be long (Linux: `rcv_mss`), and the last one if it was shorter; else 0.
     segment: u32,
+    short_segment: u32,
     /// Memory of what waits to be read, and of what waits behind a gap.
     unread_memory: u64,
     beyond_memory: u64,
@@ -97,6 +102,7 @@ impl Buffer {
             max_memory,
             ratio: INITIAL_RATIO,
             segment: SHORTEST_SEGMENT.min(mss),
+            short_segment: 0,
             unread_memory: 0,
             beyond_memory: 0,
             pieces: 0,
@@ -215,8 +221,9 @@ impl Buffer {
     }
 
     /// The packet continued the stream, which ends at `edge` now; of the bytes behind gaps `before` there are `beyond` left.
+    /// Returns whether it is the end of what somebody wrote.
     #[inline]
-    pub(super) fn hold(&mut self, data: &Data, edge: u64, before: u64, beyond: u64) {
+    pub(super) fn hold(&mut self, data: &Data, edge: u64, before: u64, beyond: u64) -> bool {
         let payload = u64::from(data.payload);
         let pieces = pieces(data);
         let waits = self.read_end < data.seq;
@@ -250,7 +257,7 @@ impl Buffer {
             self.unread_memory += self.beyond_memory - left;
             self.beyond_memory = left;
         }
-        self.measure_segment(data);
+        self.measure_segment(data)
     }
 
     /// The packet left a gap, and the last data behind a gap end `reach` bytes past the edge: the buffer grows by that.
@@ -260,12 +267,28 @@ impl Buffer {
         self.grow(self.measured, reach);
     }
 
-    /// The first full segment tells what share of memory is payload (Linux: `tcp_measure_rcv_mss`).
+    /// The first full segment tells what share of memory is payload. Where two that follow each other are shorter and alike, that
+    /// is what full ones are from now on, with the options that not all have. Returns whether this one seems to be the end of what
+    /// somebody wrote: short, or said to be it (Linux: `tcp_measure_rcv_mss`).
     #[inline]
-    pub(super) fn measure_segment(&mut self, data: &Data) {
+    pub(super) fn measure_segment(&mut self, data: &Data) -> bool {
         let segment = if data.segments > 1 { data.mss.into() } else { data.payload };
-        if segment <= self.segment {
-            return;
+        let before = std::mem::take(&mut self.short_segment);
+        if segment < self.segment {
+            let least = if data.push { SHORTEST_SEGMENT } else { SHORTEST_PEER_SEGMENT };
+            let with_options = segment + u32::from(data.options);
+            // Both sides have the TCP header, this one with its timestamps.
+            if with_options + TIMESTAMPS >= least {
+                self.short_segment = with_options;
+                if with_options == before {
+                    self.segment = with_options;
+                    return false;
+                }
+            }
+            return true;
+        }
+        if segment == self.segment {
+            return data.push;
         }
         self.segment = segment;
         let payload = u64::from(data.payload);
@@ -275,6 +298,7 @@ impl Buffer {
             self.clamp = self.payload_in(self.memory);
             self.measured = self.measured.min(self.clamp);
         }
+        data.push
     }
 
     /// A packet of `payload` bytes arrived: more may be offered. Returns whether it is.
@@ -375,7 +399,8 @@ mod tests {
             timestamp_ms: 0,
             echo_ms: 0,
             ecn: Ecn::NotEct,
-            cwr: false,
+            flags: crate::EcnFlags::NONE,
+            options: 0,
             push: true,
             syn: false,
             cut: false,

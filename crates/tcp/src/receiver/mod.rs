@@ -6,7 +6,7 @@ mod reassembly;
 use dualq_units::{Bytes, Ecn, Instant};
 use std::time::Duration;
 
-use crate::cc::EcnStyle;
+use crate::ecn::{self, EcnFlags, EcnStyle, Received};
 use crate::packet::{Ack, Data, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
 use crate::tick::{Tick, instant};
@@ -41,10 +41,11 @@ const PROBE_ANSWER_SPACING_NS: u64 = 500_000_000;
 pub struct ReceiverConfig {
     /// The path's MTU in bytes; at least 576.
     pub mtu: u32,
-    /// Whether ECN is granted to those who ask.
-    pub ecn: bool,
-    /// How marks are echoed, which is what the sender's congestion control expects.
-    pub ecn_style: EcnStyle,
+    /// The most that is granted to those who ask for ECN. [`EcnStyle::Dctcp`] grants what classic ECN is asked by, and echoes as the
+    /// sender's congestion control expects it.
+    pub ecn: EcnStyle,
+    /// Whether Accurate ECN tells its counts of bytes too, in a TCP option (Linux: `tcp_ecn_option`).
+    pub ecn_option: bool,
     /// The most memory that the receive buffer grows to (Linux: `tcp_rmem`'s maximum).
     pub max_buffer: Bytes,
     /// The receive buffer that the program asks for (`SO_RCVBUF`), which never grows; without it, it is tuned.
@@ -61,8 +62,8 @@ impl Default for ReceiverConfig {
     fn default() -> Self {
         Self {
             mtu: 1500,
-            ecn: true,
-            ecn_style: EcnStyle::Classic,
+            ecn: EcnStyle::Classic,
+            ecn_option: true,
             max_buffer: Bytes(64 << 20),
             fixed_buffer: None,
             read_interval: Duration::ZERO,
@@ -79,8 +80,10 @@ pub struct ReceiverStats {
     pub segments: u64,
     /// Payload bytes that had arrived before.
     pub duplicate_bytes: u64,
-    /// Segments that arrived with CE.
+    /// Segments that arrived with CE (Linux: `tcpi_received_ce`).
     pub ce_segments: u64,
+    /// Whether the answer to the SYN arrived with CE, by what the third packet tells (Linux: `tcpi_delivered_ce`).
+    pub answers_marked: u64,
 }
 
 /// The receiving endpoint of a connection.
@@ -94,7 +97,11 @@ pub struct Receiver {
     stream: Reassembly,
     buffer: Buffer,
     syn_received: bool,
-    ecn: bool,
+    /// What was granted, and the flags of the answer that said so.
+    ecn: EcnStyle,
+    granted: EcnFlags,
+    /// What arrived, by ECN fields.
+    received: Received,
 
     /// The stream's edge and the window in the last acknowledgement.
     acked: u64,
@@ -150,7 +157,9 @@ impl Receiver {
             window: buffer.initial_window(mss),
             buffer,
             syn_received: false,
-            ecn: false,
+            ecn: EcnStyle::Off,
+            granted: EcnFlags::NONE,
+            received: Received::default(),
             acked: 0,
             echo_ms: 0,
             duplicate: None,
@@ -185,12 +194,26 @@ impl Receiver {
         self.stream.next
     }
 
-    /// The ECN field of an acknowledgement. Only DCTCP's are ECN-capable (Linux: `tcp_ecn_send`).
+    /// What was granted; [`EcnStyle::Off`] before anybody asked.
     #[must_use]
+    pub const fn ecn(&self) -> EcnStyle {
+        self.ecn
+    }
+
+    /// Bytes of payload that arrived with ECT(0), with CE and with ECT(1), as Accurate ECN counts them (Linux:
+    /// `tcpi_received_e0_bytes` and so on).
+    #[must_use]
+    pub const fn ecn_bytes(&self) -> [u64; 3] {
+        self.received.bytes()
+    }
+
+    /// The ECN field of an acknowledgement (Linux: `tcp_ecn_send`).
     #[inline]
-    pub fn ack_ecn(&self) -> Ecn {
-        let capable = self.ecn && self.config.ecn_style == EcnStyle::Dctcp;
-        if capable { Ecn::Ect0 } else { Ecn::NotEct }
+    const fn ack_ecn(&self) -> Ecn {
+        match self.ecn {
+            EcnStyle::Off | EcnStyle::Classic => Ecn::NotEct,
+            EcnStyle::Dctcp | EcnStyle::Accurate => Ecn::Ect0,
+        }
     }
 
     /// The counters.
@@ -227,7 +250,8 @@ impl Receiver {
             // If it comes again, the first one counts.
             if !self.syn_received {
                 self.syn_received = true;
-                self.ecn = self.config.ecn && data.cwr;
+                (self.ecn, self.granted) = ecn::answer(self.config.ecn, data.flags, data.ecn);
+                self.received = Received::begin(data.ecn);
             }
             self.echo_ms = data.timestamp_ms;
             self.answered_ns = now_ns;
@@ -236,7 +260,8 @@ impl Receiver {
             ack.window = self.buffer.initial_window(self.mss);
             self.window = ack.window;
             ack.syn = true;
-            ack.ece = self.ecn;
+            ack.flags = self.granted;
+            ack.ecn = Ecn::NotEct;
             out(ack);
             return;
         }
@@ -245,6 +270,10 @@ impl Receiver {
         }
         if data.payload == 0 && data.seq >= self.stream.next {
             // An acknowledgement: of the answer to the SYN, for one.
+            if self.ecn == EcnStyle::Accurate && data.flags == ecn::third_ace(Ecn::Ce) {
+                self.stats.answers_marked = 1;
+            }
+            self.count(data);
             return;
         }
         if data.payload == 0 {
@@ -258,7 +287,8 @@ impl Receiver {
             return self.answer_window_probe(now_ns, out);
         }
         self.stats.segments += u64::from(data.segments);
-        if data.cwr {
+        self.count(data);
+        if self.ecn != EcnStyle::Accurate && data.flags.cwr() {
             self.echo = false;
             // The sender's window may be down to one packet.
             self.ack_now = true;
@@ -282,7 +312,7 @@ impl Receiver {
         }
         let mut told = false;
         if beyond {
-            if self.ecn {
+            if self.echoes() {
                 self.look_at_mark(now_ns, data, out);
             }
             // An acknowledgement has room for few islands: what waited to be told is told before there is one more, and no
@@ -296,7 +326,7 @@ impl Receiver {
         let arrival = self.stream.take(data.seq, data.end());
         match arrival {
             Arrival::InOrder => {
-                if self.ecn {
+                if self.echoes() {
                     self.look_at_mark(now_ns, data, out);
                 }
                 self.take_in_order(now_ns, data, beyond_before);
@@ -373,9 +403,7 @@ impl Receiver {
     #[inline]
     fn take_in_order(&mut self, now_ns: u64, data: &Data, beyond_before: u64) {
         let beyond = self.stream.island_bytes;
-        // The end of what somebody wrote: short, or said to be it.
-        self.pushed |= data.push || data.payload < self.buffer.segment();
-        self.buffer.hold(data, self.stream.next, beyond_before, beyond);
+        self.pushed |= self.buffer.hold(data, self.stream.next, beyond_before, beyond);
         // What this packet joins is not counted yet (Linux: `tcp_ofo_queue` comes after `tcp_event_data_recv`).
         self.buffer.measure_window(now_ns, data.end(), self.window);
         self.adapt_delay(now_ns);
@@ -432,11 +460,27 @@ impl Receiver {
         self.ack_delay = self.min_ack_delay;
     }
 
+    /// Whether marks are echoed rather than counted.
+    #[inline]
+    const fn echoes(&self) -> bool {
+        matches!(self.ecn, EcnStyle::Classic | EcnStyle::Dctcp)
+    }
+
+    /// Accurate ECN: counts what arrives, payload or none (RFC 9768 §3.2.2; Linux: `tcp_ecn_received_counters`).
+    #[inline]
+    fn count(&mut self, data: &Data) {
+        if self.ecn == EcnStyle::Accurate {
+            let packets = u32::from(data.segments);
+            self.ack_now |= self.received.count(data.ecn, packets, data.payload);
+            self.stats.ce_segments += u64::from(data.ecn == Ecn::Ce) * u64::from(packets);
+        }
+    }
+
     /// ECN: what to echo (RFC 3168 §6.1.3; RFC 8257 §3.2).
     fn look_at_mark(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
         let marked = data.ecn == Ecn::Ce;
         self.stats.ce_segments += u64::from(marked) * u64::from(data.segments);
-        if self.config.ecn_style == EcnStyle::Dctcp {
+        if self.ecn == EcnStyle::Dctcp {
             if data.ecn.is_capable() {
                 if marked != self.ce_state {
                     if self.ack_timer_ns != u64::MAX {
@@ -554,9 +598,18 @@ impl Receiver {
             blocks[0] = block;
             count = 1;
         }
+        let accurate = self.ecn == EcnStyle::Accurate;
+        let option = (accurate && self.config.ecn_option).then(|| self.received.option());
         if self.stream.has_islands() {
-            count += self.stream.report(&mut blocks[count..]);
+            // What was counted needs the room of the third block.
+            let room = if option.is_some() { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
+            count += self.stream.report(&mut blocks[count..room]);
         }
+        let flags = match self.ecn {
+            EcnStyle::Accurate => self.received.field(),
+            _ if self.echo => EcnFlags::ECE,
+            _ => EcnFlags::NONE,
+        };
         // What was offered is never taken back.
         let offered = (self.acked + self.window).saturating_sub(edge);
         let window = self.buffer.window();
@@ -568,7 +621,9 @@ impl Receiver {
             blocks,
             block_count: count as u8,
             dsack: duplicate.is_some(),
-            ece: self.ecn && self.echo,
+            flags,
+            option,
+            ecn: self.ack_ecn(),
             syn: false,
             echo_ms: self.echo_ms,
             timestamp_ms: self.config.tick.millisecond(now_ns),
@@ -615,7 +670,8 @@ mod tests {
             timestamp_ms: 0,
             echo_ms,
             ecn: Ecn::NotEct,
-            cwr: false,
+            flags: EcnFlags::NONE,
+            options: 0,
             push: false,
             syn: false,
             cut: false,

@@ -4,6 +4,7 @@ use dualq_units::Instant;
 
 use super::{Handshake, Sender};
 use crate::cc::{Algorithm, CongestionControl, Controller, State};
+use crate::ecn::{self, EcnStyle, OPTION_BYTES, Progress, Received};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rate::SampleBuilder;
 use crate::scoreboard::{EVER_RETRANSMITTED, FIRST_OF_PACKET, SACKED};
@@ -90,7 +91,7 @@ impl Sender {
         }
         let mut found = Findings {
             now_ns,
-            ece: ack.ece && self.ecn,
+            ece: ack.flags.ece() && matches!(self.ecn, EcnStyle::Classic | EcnStyle::Dctcp),
             prior_una: self.snd_una,
             echo_ms: ack.echo_ms,
             ..Findings::default()
@@ -150,6 +151,12 @@ impl Sender {
             && !found.is_alert();
         let rtt_us = self.measure_rtt(&mut found, &times);
         self.rack.adapt_window(prior_sample, self.rate.delivered);
+        let mut marks = 0;
+        if self.ecn == EcnStyle::Accurate {
+            let packets = (self.rate.delivered - prior_delivered) as u32;
+            marks = self.count_marks(ack, &found, packets);
+            found.ece = marks > 0;
+        }
         if self.control.needs_ack_events() {
             let context = self.context(now_ns);
             self.control.on_ack_event(&mut self.window, &context);
@@ -173,6 +180,7 @@ impl Sender {
         let mut sample = self.rate.sample(&builder, now_ns, delivered, self.rtt.min_us);
         sample.rtt_us = rtt_us;
         sample.losses = losses;
+        sample.marks = marks;
         sample.acked_sacked = delivered;
         sample.prior_in_flight = prior_in_flight;
         sample.ack_delayed = found.maybe_delayed;
@@ -187,11 +195,7 @@ impl Sender {
         self.handshake = Handshake::Established;
         self.opening_due = true;
         self.peer_timestamp_ms = ack.timestamp_ms;
-        self.ecn = ack.ece && self.wants_ecn();
-        if self.marks_all() && !self.ecn {
-            // DCTCP without ECN is Reno (Linux: `dctcp_init`).
-            self.control = Controller::new(Algorithm::Reno);
-        }
+        self.agree(ack);
         self.window_end = ack.window.min(MAX_WINDOW);
         self.receive_window = self.window_end;
         self.largest_window = self.window_end;
@@ -208,8 +212,46 @@ impl Sender {
         self.control.start(&mut self.window, &context);
     }
 
-    pub(super) fn wants_ecn(&self) -> bool {
-        self.config.ecn || self.marks_all()
+    /// What comes of the question for ECN.
+    fn agree(&mut self, ack: &Ack) {
+        let sent = self.codepoint(self.needs_ecn());
+        let granted = ecn::grant(self.asked_ecn(), sent, ack.flags);
+        (self.ecn, self.ecn_mangled) = (granted.style, granted.mangled);
+        match self.control.ecn_style() {
+            EcnStyle::Dctcp if self.ecn == EcnStyle::Classic => self.ecn = EcnStyle::Dctcp,
+            // No fallback to RFC 3168: its echoes are too few (RFC 9331 §4.3).
+            EcnStyle::Accurate if self.ecn != EcnStyle::Accurate => self.ecn = EcnStyle::Off,
+            _ => {}
+        }
+        if self.needs_ecn() && self.ecn == EcnStyle::Off {
+            // DCTCP and Prague without ECN are Reno (Linux: `dctcp_init`).
+            self.control = Controller::new(Algorithm::Reno);
+        }
+        if self.ecn == EcnStyle::Accurate {
+            self.received = Received::begin(ack.ecn);
+            self.received.count_handshake(ack.ecn);
+            if ack.option.is_some() {
+                self.options = OPTION_BYTES;
+                self.mss -= OPTION_BYTES;
+            }
+        }
+    }
+
+    /// Accurate ECN: how many packets more arrived with CE. An acknowledgement that is overtaken by a later one tells nothing
+    /// (Linux: `tcp_accecn_process`).
+    fn count_marks(&mut self, ack: &Ack, found: &Findings, packets: u32) -> u32 {
+        self.received.count(ack.ecn, 1, 0);
+        let forward = found.advanced || packets > 0 || ack.timestamp_ms >= self.peer_timestamp_ms;
+        if !forward || ack.ack < self.snd_una {
+            return 0;
+        }
+        let bytes = u64::from(packets) * u64::from(self.mss);
+        let progress = Progress { packets, bytes, mss: self.mss };
+        let counted = self.rate.delivered_ce;
+        let marks = self.delivered.marks(ack.flags, ack.option, counted, progress);
+        self.rate.delivered_ce += u64::from(marks);
+        self.stats.ecn_echoes += u64::from(marks);
+        marks
     }
 
     /// A duplicate that the receiver reports (RFC 2883) may show that a retransmission was not needed (Linux:

@@ -14,8 +14,9 @@ mod transmit;
 use dualq_units::{Bytes, Ecn, Instant};
 
 use crate::cc::{
-    Algorithm, CongestionControl, Context, Controller, EcnStyle, INFINITE_SSTHRESH, State, Window,
+    Algorithm, CongestionControl, Context, Controller, INFINITE_SSTHRESH, State, Window,
 };
+use crate::ecn::{self, Delivered, EcnFlags, EcnStyle, Received};
 use crate::packet::HEADER_BYTES;
 use crate::rack::Rack;
 use crate::rate::RateEstimator;
@@ -45,8 +46,8 @@ pub enum Pacing {
 pub struct SenderConfig {
     /// The congestion control.
     pub algorithm: Algorithm,
-    /// Whether ECN is asked for (RFC 3168 §6.1.1).
-    pub ecn: bool,
+    /// What is asked for (RFC 3168 §6.1.1, RFC 9768 §3.1.1), if the congestion control does not ask for more.
+    pub ecn: EcnStyle,
     /// Whether ECN-capable packets are ECT(1) and not ECT(0).
     pub ect1: bool,
     /// The path's MTU in bytes; at least 576.
@@ -69,7 +70,7 @@ impl Default for SenderConfig {
     fn default() -> Self {
         Self {
             algorithm: Algorithm::Cubic,
-            ecn: false,
+            ecn: EcnStyle::Off,
             ect1: false,
             mtu: 1500,
             initial_window: 10,
@@ -91,7 +92,7 @@ pub struct SenderStats {
     pub retransmissions: u64,
     /// Timeouts.
     pub timeouts: u64,
-    /// Segments acknowledged with ECE, selectively or not.
+    /// Segments acknowledged with ECE, selectively or not, or counted by the receiver's ACE (Linux: `tcpi_delivered_ce`).
     pub ecn_echoes: u64,
     /// Probes of a closed window.
     pub window_probes: u64,
@@ -109,10 +110,18 @@ enum Handshake {
 pub struct Sender {
     config: SenderConfig,
     mss: u32,
+    /// Bytes that TCP options take of it beside the timestamps.
+    options: u32,
     window: Window,
     control: Controller,
-    /// Whether the packets are ECN-capable.
-    ecn: bool,
+    /// What was agreed on.
+    ecn: EcnStyle,
+    /// The ECN field is changed on the way: no packet is ECN-capable.
+    ecn_mangled: bool,
+    /// What arrived by ECN fields, and what is known of what was sent.
+    received: Received,
+    delivered: Delivered,
+    syns_sent: u32,
     /// CWR is due on the next new packet.
     cwr_due: bool,
     handshake: Handshake,
@@ -191,7 +200,12 @@ impl Sender {
                 app_limited: false,
             },
             control,
-            ecn: false,
+            options: 0,
+            ecn: EcnStyle::Off,
+            ecn_mangled: false,
+            received: Received::default(),
+            delivered: Delivered::default(),
+            syns_sent: 0,
             cwr_due: false,
             handshake: Handshake::Closed,
             syn_sent_ns: 0,
@@ -273,16 +287,53 @@ impl Sender {
         self.board.in_flight()
     }
 
-    /// The ECN field of a segment without data. Only DCTCP's are ECN-capable (Linux: `tcp_ecn_send`).
+    /// What was agreed on; [`EcnStyle::Off`] before.
+    #[must_use]
+    pub const fn ecn(&self) -> EcnStyle {
+        self.ecn
+    }
+
+    /// Whether the ECN field of the SYN was changed on the way to what marking does not make of it, so that no packet is
+    /// ECN-capable (RFC 9768 §3.2.2.3).
+    #[must_use]
+    pub const fn is_ecn_mangled(&self) -> bool {
+        self.ecn_mangled
+    }
+
+    /// Bytes of payload that were delivered with ECT(0), with CE and with ECT(1), as the option of Accurate ECN tells (Linux:
+    /// `tcpi_delivered_e0_bytes` and so on).
+    #[must_use]
+    pub const fn ecn_bytes(&self) -> [u64; 3] {
+        self.delivered.bytes()
+    }
+
+    /// The congestion control: what was configured, or Reno where the other end lacks the ECN that it needs.
+    #[must_use]
+    pub const fn is_fallback(&self) -> bool {
+        matches!(self.control, Controller::Reno(_))
+            && !matches!(self.config.algorithm, Algorithm::Reno)
+    }
+
+    /// The ECN field of a segment without data (Linux: `tcp_ecn_send`).
     #[must_use]
     pub fn empty_segment_ecn(&self) -> Ecn {
-        self.codepoint(self.ecn && self.marks_all())
+        self.codepoint(self.marks_all())
+    }
+
+    /// The flags of a segment that is no SYN.
+    #[inline]
+    const fn ecn_flags(&mut self, cwr: bool) -> EcnFlags {
+        match (self.ecn, cwr) {
+            (EcnStyle::Accurate, _) => self.received.field(),
+            (_, true) => EcnFlags::CWR,
+            (_, false) => EcnFlags::NONE,
+        }
     }
 
     /// The ECN field of what is ECN-capable, or not.
     #[inline]
-    const fn codepoint(&self, capable: bool) -> Ecn {
-        match (capable, self.config.ect1) {
+    fn codepoint(&self, capable: bool) -> Ecn {
+        match (capable, self.config.ect1 || self.control.ecn_style() == EcnStyle::Accurate) {
             (false, _) => Ecn::NotEct,
             (true, false) => Ecn::Ect0,
             (true, true) => Ecn::Ect1,
@@ -325,8 +376,22 @@ impl Sender {
 
     /// Whether all its packets are ECN-capable, and not only new data.
     #[inline]
-    fn marks_all(&self) -> bool {
-        self.control.ecn_style() == EcnStyle::Dctcp
+    const fn marks_all(&self) -> bool {
+        matches!(self.ecn, EcnStyle::Dctcp | EcnStyle::Accurate) && !self.ecn_mangled
+    }
+
+    /// What is asked for: by the configuration, or by a control that needs it.
+    fn asked_ecn(&self) -> EcnStyle {
+        match (self.control.ecn_style(), self.config.ecn) {
+            (EcnStyle::Off | EcnStyle::Classic, asked) => asked,
+            (_, EcnStyle::Accurate) | (EcnStyle::Accurate, _) => EcnStyle::Accurate,
+            (EcnStyle::Dctcp, _) => EcnStyle::Dctcp,
+        }
+    }
+
+    /// Whether the congestion control needs ECN, so that its SYN is ECN-capable too.
+    fn needs_ecn(&self) -> bool {
+        matches!(self.control.ecn_style(), EcnStyle::Dctcp | EcnStyle::Accurate)
     }
 
     #[inline]
@@ -341,6 +406,7 @@ impl Sender {
             now_ns,
             tick: self.config.tick,
             mss: self.mss,
+            packet_bytes: self.mss + self.options + HEADER_BYTES,
             state: self.recovery.state,
             prior_cwnd: self.recovery.prior_cwnd,
             packets_in_flight: self.board.in_flight(),
@@ -385,5 +451,26 @@ impl Sender {
     #[inline]
     fn in_reduction(&self) -> bool {
         matches!(self.recovery.state, State::Cwr | State::Recovery)
+    }
+}
+
+/// What a SYN asks for, and what the third packet tells.
+impl Sender {
+    /// The flags of the next SYN. Perhaps it was asking for ECN that nobody answers: classic ECN is asked for once (RFC 3168
+    /// §6.1.1.1; Linux: `tcp_ecn_fallback`), Accurate ECN twice (RFC 9768 §3.1.4.1).
+    fn syn_flags(&self) -> EcnFlags {
+        match (self.asked_ecn(), self.syns_sent) {
+            (EcnStyle::Accurate, 0..=2) => EcnFlags::ASKS_ACCURATE,
+            (EcnStyle::Classic | EcnStyle::Dctcp, 0..=1) => EcnFlags::ASKS_CLASSIC,
+            _ => EcnFlags::NONE,
+        }
+    }
+
+    /// The flags of the third packet: with Accurate ECN, how the answer arrived.
+    const fn opening_flags(&self) -> EcnFlags {
+        match self.ecn {
+            EcnStyle::Accurate => ecn::third_ace(self.received.last()),
+            _ => EcnFlags::NONE,
+        }
     }
 }

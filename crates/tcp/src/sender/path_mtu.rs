@@ -3,6 +3,7 @@
 use dualq_units::Instant;
 
 use super::Sender;
+use crate::cc::CongestionControl;
 use crate::packet::HEADER_BYTES;
 
 /// Nobody is believed who says less (Linux: `ip_rt_min_pmtu`).
@@ -12,7 +13,8 @@ impl Sender {
     /// A router has no way on for IP packets longer than `mtu` bytes: segments are shorter from now on, and those under way that
     /// are longer are sent again. [`transmit`](Self::transmit) is to be called then.
     pub fn reduce_mtu(&mut self, now: Instant, mtu: u32) {
-        let mss = mtu.max(MIN_PATH_MTU) - HEADER_BYTES;
+        self.config.mtu = self.config.mtu.min(mtu.max(MIN_PATH_MTU));
+        let mss = self.config.mtu - HEADER_BYTES - self.options;
         if mss >= self.mss {
             return;
         }
@@ -25,6 +27,17 @@ impl Sender {
         if shortened.lost > 0 {
             self.rate.lost += u64::from(shortened.lost);
             self.retransmit_shortened(now.as_nanos());
+        }
+    }
+}
+
+impl Sender {
+    /// New packets are as long as the congestion control wants them, and no longer than the path takes.
+    #[inline]
+    pub(super) fn resize_packets(&mut self) {
+        if let Some(bytes) = self.control.packet_bytes() {
+            let whole = bytes.min(self.config.mtu.max(576));
+            self.mss = whole.saturating_sub(HEADER_BYTES + self.options).max(1);
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::Sender;
 use super::ack::Findings;
 use crate::cc::{CongestionControl, Event, INFINITE_SSTHRESH, State};
+use crate::ecn::EcnStyle;
 use crate::rack::{DUPLICATE_THRESHOLD, View};
 use crate::rate::RateSample;
 use crate::scoreboard::EVER_RETRANSMITTED;
@@ -208,7 +209,7 @@ impl Sender {
         self.recovery.prr_delivered = 0;
         self.recovery.prr_out = 0;
         self.window.ssthresh = self.new_ssthresh(now_ns);
-        self.cwr_due = self.ecn;
+        self.cwr_due = matches!(self.ecn, EcnStyle::Classic | EcnStyle::Dctcp);
     }
 
     fn current_ssthresh(&self) -> u32 {
@@ -270,7 +271,7 @@ impl Sender {
         self.set_state(now_ns, State::Loss);
         self.recovery.high_seq = self.snd_nxt;
         self.recovery.probe_end = None;
-        self.cwr_due = self.ecn;
+        self.cwr_due = matches!(self.ecn, EcnStyle::Classic | EcnStyle::Dctcp);
         self.recovery.doubtful_timeout = new_recovery || self.recovery.timeouts_in_row > 0;
     }
 
@@ -451,6 +452,7 @@ impl Sender {
                 let mark = self.rate.delivered + u64::from(self.board.in_flight());
                 self.rate.app_limited_until = mark.max(1);
             }
+            self.resize_packets();
             return;
         }
         if self.in_reduction() {
@@ -490,7 +492,7 @@ impl Sender {
     pub(super) fn update_pacing_rate(&mut self) {
         let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
         let packets = u64::from(self.window.cwnd.max(self.board.packets_out()));
-        let rate = u64::from(self.mss) * packets * (1_000_000 / 100 * percent) * 8;
+        let rate = u64::from(self.mss + self.options) * packets * (1_000_000 / 100 * percent) * 8;
         self.window.pacing_rate = rate.checked_div(self.rtt.srtt_eighth_us).unwrap_or(rate).max(1);
     }
 }

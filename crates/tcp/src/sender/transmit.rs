@@ -5,6 +5,7 @@ use dualq_units::{Ecn, Instant};
 
 use super::{HEADER_ROOM, Handshake, Pacing, Sender};
 use crate::cc::{CongestionControl, Event, State};
+use crate::ecn::{EcnFlags, EcnStyle};
 use crate::packet::{Data, Transmission};
 use crate::scoreboard::{
     APP_LIMITED, EVER_RETRANSMITTED, FIRST_OF_PACKET, RETRANSMITTED, SACKED, Segment,
@@ -21,6 +22,8 @@ const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 /// An aggregate waits for a fuller window if at least a third of the window can go (Linux: `tcp_tso_win_divisor`).
 const DEFER_DIVISOR: u32 = 3;
 const MILLISECOND_NS: u64 = 1_000_000;
+/// The most segments in an aggregate (Linux: `GSO_MAX_SEGS` less room for the largest ones).
+const MAX_GSO_SEGMENTS: u32 = 44;
 
 /// Kernel memory that a packet holds; what carries no payload counts for nothing (Linux: `skb_set_tcp_pure_ack`).
 #[inline]
@@ -64,7 +67,9 @@ impl Sender {
         }
         if self.opening_due {
             self.opening_due = false;
-            self.send_empty(now_ns, self.snd_nxt, self.empty_segment_ecn(), out);
+            let ecn = self.empty_segment_ecn();
+            let flags = self.opening_flags();
+            self.send_empty(now_ns, self.snd_nxt, (ecn, flags), out);
         }
         if self.head_due {
             self.head_due = false;
@@ -135,18 +140,20 @@ impl Sender {
             return;
         }
         self.stats.window_probes += 1;
-        self.send_empty(now_ns, self.snd_una.saturating_sub(1), Ecn::NotEct, out);
+        let flags = self.ecn_flags(false);
+        self.send_empty(now_ns, self.snd_una.saturating_sub(1), (Ecn::NotEct, flags), out);
         self.back_window_probe_off(now_ns);
     }
 
     /// The segment without data that acknowledges what has come, at `now`.
     #[must_use]
-    pub fn empty_segment(&self, now: Instant) -> Data {
-        self.empty(now.as_nanos(), self.snd_nxt, self.empty_segment_ecn())
+    pub fn empty_segment(&mut self, now: Instant) -> Data {
+        let (ecn, flags) = (self.empty_segment_ecn(), self.ecn_flags(false));
+        self.empty(now.as_nanos(), self.snd_nxt, (ecn, flags))
     }
 
     /// A segment without data.
-    fn empty(&self, now_ns: u64, seq: u64, ecn: Ecn) -> Data {
+    const fn empty(&self, now_ns: u64, seq: u64, (ecn, flags): (Ecn, EcnFlags)) -> Data {
         Data {
             seq,
             payload: 0,
@@ -155,7 +162,8 @@ impl Sender {
             timestamp_ms: self.config.tick.millisecond(now_ns),
             echo_ms: self.peer_timestamp_ms,
             ecn,
-            cwr: false,
+            flags,
+            options: self.options as u8,
             push: false,
             syn: false,
             cut: false,
@@ -163,8 +171,14 @@ impl Sender {
     }
 
     /// Sends a segment without data.
-    fn send_empty(&mut self, now_ns: u64, seq: u64, ecn: Ecn, out: &mut impl FnMut(Transmission)) {
-        let data = self.empty(now_ns, seq, ecn);
+    fn send_empty(
+        &self,
+        now_ns: u64,
+        seq: u64,
+        signs: (Ecn, EcnFlags),
+        out: &mut impl FnMut(Transmission),
+    ) {
+        let data = self.empty(now_ns, seq, signs);
         out(Transmission { data, departure: instant(now_ns) });
     }
 
@@ -184,6 +198,7 @@ impl Sender {
         self.handshake = Handshake::SynSent;
         self.syn_due = false;
         self.syn_sent_ns = now_ns;
+        self.syns_sent += 1;
         self.start_handshake_timer(now_ns);
         let data = Data {
             seq: 0,
@@ -192,9 +207,9 @@ impl Sender {
             mss: 0,
             timestamp_ms: self.config.tick.millisecond(now_ns),
             echo_ms: 0,
-            ecn: self.codepoint(self.marks_all()),
-            // Perhaps it was asking for ECN that nobody answers (RFC 3168 §6.1.1.1; Linux: `tcp_ecn_fallback`).
-            cwr: self.wants_ecn() && !again,
+            ecn: self.codepoint(self.needs_ecn()),
+            flags: self.syn_flags(),
+            options: 0,
             push: false,
             syn: true,
             cut: false,
@@ -211,6 +226,9 @@ impl Sender {
         let shortness = self.rtt.min_us >> GSO_RTT_SHIFT;
         if shortness < 32 {
             bytes = bytes.saturating_add(max_bytes >> shortness);
+        }
+        if let Some(segments) = self.control.gso_segments() {
+            return segments.clamp(1, MAX_GSO_SEGMENTS);
         }
         let segments = (bytes.min(max_bytes) / u64::from(self.mss)) as u32;
         let most = ((max_bytes.min(65_535) / u64::from(self.mss)) as u32).max(1);
@@ -270,23 +288,25 @@ impl Sender {
     fn emit(
         &mut self,
         departure_ns: u64,
-        seq: u64,
+        (seq, mss): (u64, u32),
         payload: u32,
         segments: u32,
         new: bool,
         out: &mut impl FnMut(Transmission),
     ) {
-        // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are.
-        let capable = self.ecn && (new || self.marks_all());
+        // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, and those with Accurate ECN.
+        let capable = self.marks_all() || (new && self.ecn == EcnStyle::Classic);
+        let cwr = new && std::mem::take(&mut self.cwr_due);
         let data = Data {
             seq,
             payload,
             segments: segments as u16,
-            mss: self.mss as u16,
+            mss: mss as u16,
             timestamp_ms: self.config.tick.millisecond(departure_ns),
             echo_ms: self.peer_timestamp_ms,
             ecn: self.codepoint(capable),
-            cwr: new && std::mem::take(&mut self.cwr_due),
+            flags: self.ecn_flags(cwr),
+            options: self.options as u8,
             // Aggregates push, to be handed on at once.
             push: segments > 1 || seq + u64::from(payload) == self.write_end,
             syn: false,
@@ -358,7 +378,9 @@ impl Sender {
         }
         self.stats.retransmissions += u64::from(count);
         self.enqueue(now_ns, departure, payload);
-        self.emit(departure, start, payload, count, false, out);
+        // As long as they were when they were first sent.
+        let mss = self.board.get(number).payload;
+        self.emit(departure, (start, mss), payload, count, false, out);
         (count, departure)
     }
 
@@ -531,7 +553,7 @@ impl Sender {
             self.short_end = self.snd_nxt;
         }
         self.enqueue(now_ns, departure, payload);
-        self.emit(departure, seq, payload, segments, true, out);
+        self.emit(departure, (seq, self.mss), payload, segments, true, out);
         self.new_data_sent(now_ns, packets_before);
     }
 
