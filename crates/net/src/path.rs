@@ -213,7 +213,7 @@ impl<P: Packet> Path<P> {
     }
 
     /// The next packet of the element at `place`.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, place: usize, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
         let rest = !(1 << place);
         match &mut self.elements[place] {
@@ -233,25 +233,26 @@ impl<P: Packet> Path<P> {
                 self.active &= rest;
                 packet
             }
-            Element::Jitter(jitter) => {
-                let packet = jitter.pop();
-                let due_ns = jitter.next_ns();
-                self.set_due(place, due_ns);
-                self.active &= rest;
-                packet
-            }
-            Element::Slots(slots) => {
-                let packet = slots.pop(now, || around.random());
-                let due_ns = slots.next_ns();
-                self.set_due(place, due_ns);
-                self.active &= rest;
-                packet
-            }
-            _ => {
-                self.active &= rest;
-                None
-            }
+            _ => self.take_seldom(place, now, around),
         }
+    }
+
+    /// The same, of what most paths do not have.
+    #[inline(never)]
+    fn take_seldom(
+        &mut self,
+        place: usize,
+        now: Instant,
+        around: &mut impl Environment<P>,
+    ) -> Option<P> {
+        let (packet, due_ns) = match &mut self.elements[place] {
+            Element::Jitter(jitter) => (jitter.pop(), jitter.next_ns()),
+            Element::Slots(slots) => (slots.pop(now, || around.random()), slots.next_ns()),
+            _ => (None, u64::MAX),
+        };
+        self.set_due(place, due_ns);
+        self.active &= !(1 << place);
+        packet
     }
 
     /// Takes a packet through the elements from `place` on, until one of them holds it or loses it, or all are passed.

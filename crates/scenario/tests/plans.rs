@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use dualq_scenario::{
-    Algorithm, Arrivals, CongestionControl, Direction, Element, Overrides, Plan, Scenario, Setup,
-    Variant,
+    Algorithm, Arrivals, CongestionControl, Direction, EcnRequest, Element, Overrides, Plan,
+    Scenario, Setup, Variant,
 };
 use dualq_units::{Ecn, Rate};
 
@@ -267,7 +267,7 @@ fn paths_and_traffic() {
     assert_eq!(up.behind[0], Element::Mtu { mtu: 1400, icmp: false });
     assert_eq!(scenario.link.before[1], Element::Bleach);
     let [first, second, third] = &scenario.flow[..] else { panic!("{:?}", scenario.flow) };
-    assert!(first.ecn && first.ect1 && first.direction == Direction::Up);
+    assert!(first.ecn == EcnRequest::Classic && first.ect1 && first.direction == Direction::Up);
     assert_eq!((first.read_interval, third.every), (Some(ms(10)), Some(ms(4_000))));
     assert_eq!((second.arrivals, second.transfers(1).count()), (Arrivals::Poisson, 20));
     assert_eq!(scenario.udp[0].interval, ms(20));
