@@ -395,7 +395,7 @@ proptest! {
         (loss, seed) in (prop::sample::select(vec![0.0, 30.0, 100.0]), any::<u64>()),
     ) {
         // As long as about 2000 packets take, and all flows are there.
-        let flow = FlowGroup { count, ecn, size: size.map(|size| Bytes(size).into()), ..FlowGroup::of(cc.parse::<CongestionControl>().expect("a control")) };
+        let flow = FlowGroup { count, ecn: ecn.into(), size: size.map(|size| Bytes(size).into()), ..FlowGroup::of(cc.parse::<CongestionControl>().expect("a control")) };
         let end = flow.last_start(0) + Duration::from_millis(2);
         let packets = Duration::from_secs_f64(2e7 / bits as f64).min(Duration::from_secs(1000));
         let mut setup = Setup { duration: end.max(packets), warmup: Duration::ZERO, ..Setup::default() };
@@ -408,7 +408,7 @@ proptest! {
         let samples = setup.duration.as_micros() as u64 / 10_000;
         setup.interval = Duration::from_micros(interval_us.max(samples));
         setup.tick = Duration::from_millis(tick_ms);
-        setup.probe = vec![ProbeGroup { kind, ecn, interval: setup.interval, ..ProbeGroup::default() }];
+        setup.probe = vec![ProbeGroup { kind, ecn: ecn.into(), interval: setup.interval, ..ProbeGroup::default() }];
         setup.link.rate = Rate::from_bits_per_second(bits);
         setup.link.rtt = Duration::from_micros(rtt_us);
         setup.link.forward = setup.link.rtt / 2 * forward;

@@ -99,6 +99,11 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "line 2: flow.cc: unknown congestion control \"qubic\"; did you mean \"cubic\"? known are reno, cubic, dctcp, bbr, prague, bbr3",
         ),
         (
+            "[[flow]]\ncc = 'cubic'\necn = 'acurate'",
+            "line 3: flow.ecn: unknown ECN \"acurate\"; did you mean \"accurate\"? known are off, classic, accurate",
+        ),
+        ("[receiver]\necn = 3", "line 2: receiver.ecn: give true, false or \"accurate\""),
+        (
             "[[flow]]\ncount = 2",
             "line 1: a flow needs a congestion control, such as cc = \"cubic\"",
         ),
@@ -267,7 +272,7 @@ fn paths_and_traffic() {
     assert_eq!(up.behind[0], Element::Mtu { mtu: 1400, icmp: false });
     assert_eq!(scenario.link.before[1], Element::Bleach);
     let [first, second, third] = &scenario.flow[..] else { panic!("{:?}", scenario.flow) };
-    assert!(first.ecn && first.ect1 && first.direction == Direction::Up);
+    assert!(first.ecn.is_on() && first.ect1 && first.direction == Direction::Up);
     assert_eq!((first.read_interval, third.every), (Some(ms(10)), Some(ms(4_000))));
     assert_eq!((second.arrivals, second.transfers(1).count()), (Arrivals::Poisson, 20));
     assert_eq!(scenario.udp[0].interval, ms(20));
