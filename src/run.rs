@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dualq_qdisc::{EcnMask, Spec};
 use dualq_report::{Report, Style, csv, json, text};
-use dualq_scenario::{FlowGroup, Overrides, Plan, Scenario, Variant};
+use dualq_scenario::{EcnRequest, EcnStyle, FlowGroup, Overrides, Plan, Scenario, Variant};
 use dualq_worlds::{Results, Seeds, World};
 
 use crate::cli::{Failure, RunArgs, note, note_units};
@@ -107,11 +107,17 @@ fn surprises(variants: &[Variant]) -> Vec<&'static str> {
         let classic = |group: &FlowGroup| group.ecn.is_on() && !group.cc.needs_ecn();
         any_ect && scenario.flow.iter().any(classic)
     };
+    let lacks = |scenario: &Scenario| {
+        let needs = |group: &FlowGroup| group.cc.ecn_style() == EcnStyle::Accurate;
+        scenario.granted_ecn() != EcnRequest::Accurate && scenario.flow.iter().any(needs)
+    };
+    let reno = "prague needs Accurate ECN at its receiver (tcp_ecn = 3): with receiver.ecn as it is, it is Reno without ECN";
     let fifo = "a packet in a FIFO's limit may be an aggregate of up to 64 KB; sender.gso = false splits them";
     let ecn = "with any_ect, flows of classic congestion controls with ECN share the L queue, whose marks make them give way to DCTCP";
     let mut told = Vec::new();
     told.extend(any(counts_aggregates).then_some(fifo));
     told.extend(any(starves).then_some(ecn));
+    told.extend(any(lacks).then_some(reno));
     told
 }
 

@@ -49,6 +49,43 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SHORT.iter().chain(more).copied().collect()
 }
 
+/// What CUBIC with Accurate ECN knows of its marks, packets and bytes, and what it falls back to where its receiver has less
+/// (`tcp_ecn` of 3 beside 3, 1 and 0): in the kernel as in the model.
+#[test]
+fn accurate_ecn_is_agreed_on_and_counts_as_in_the_kernel() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("accurate.toml");
+    for (granted, agreed) in [("\"accurate\"", 1), ("true", 0), ("false", 0)] {
+        let scenario = format!(
+            "duration = '10s'\nwarmup = '2s'\n[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'fq_codel'\n\
+             [sender]\ngso = false\n[receiver]\necn = {granted}\n[[flow]]\ncc = 'cubic'\necn = 'accurate'\n"
+        );
+        std::fs::write(&path, scenario).unwrap();
+        let [model, kernel] = ["model", "kernel"].map(|world| {
+            let args = ["run", path.to_str().unwrap(), "--world", world, "--json", "--no-progress"];
+            json(&args)["runs"][0]["outcome"]["flow"][0].clone()
+        });
+        assert_eq!(model["accurate_ecn"]["agreed"], agreed, "{granted}");
+        let number = |of: &Value, key: &str| of[key].as_f64().unwrap();
+        for world in [&model, &kernel] {
+            // Without ECN the queue drops instead.
+            assert_eq!(number(world, "ce_marks") > 0.0, granted != "false", "{granted}");
+            assert_eq!(number(world, "retransmits") > 0.0, granted == "false", "{granted}");
+        }
+        let counts = |of: &Value| of["accurate_ecn"].as_object().unwrap().clone();
+        for (key, kernel) in counts(&kernel) {
+            let (model, kernel) = (number(&model["accurate_ecn"], &key), kernel.as_f64().unwrap());
+            // The last packets of the run are counted or not, and a mark is a chance.
+            let near = (model - kernel).abs() <= 3.0f64.max(0.01 * kernel) || key.contains("ce");
+            assert!(near, "{granted}, {key}: {model} in the model, {kernel} in the kernel");
+            assert!((model - kernel).abs() <= 0.2 * kernel.max(15.0), "{key}: {model}, {kernel}");
+        }
+    }
+}
+
 #[test]
 fn both_worlds_are_in_one_table() {
     let Some(kernel) = kernel() else { return };

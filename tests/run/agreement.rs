@@ -36,8 +36,31 @@ fn the_model_agrees_with_linux_on_paths() {
     agreement("paths", &["receivers"], 20, 17);
 }
 
-/// Checks the recorded runs in a folder: so many scenarios, of which so many agree at least, and none is far off.
-fn agreement(folder: &str, files: &[&str], scenarios: usize, least: usize) {
+/// With the L4S team's Prague, which no stock kernel has.
+#[test]
+fn the_model_agrees_with_prague() {
+    let runs = agreement("prague", &["prague"], 43, 42);
+    // Beside another flow, each gets its share: the ratio is within a quarter.
+    let mut beside = 0;
+    for run in &runs {
+        let goodputs: Vec<&Value> = run["quantities"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|quantity| quantity["what"].as_str().unwrap().ends_with(" goodput (Mbit/s)"))
+            .skip(1)
+            .collect();
+        let [other, prague] = goodputs[..] else { continue };
+        let ratio = |world: &str| prague[world].as_f64().unwrap() / other[world].as_f64().unwrap();
+        let apart = ratio("model") / ratio("kernel");
+        beside += 1;
+        assert!((0.8..=1.25).contains(&apart), "{}: {apart}", run["name"]);
+    }
+    assert_eq!(beside, 26);
+}
+
+/// Checks the recorded runs in a folder: so many scenarios, of which so many agree at least, and none is far off. Returns all.
+fn agreement(folder: &str, files: &[&str], scenarios: usize, least: usize) -> Vec<Value> {
     let files = files.iter().map(|name| format!("tests/data/{folder}/{name}.jsonl"));
     let files: Vec<String> = files.collect();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
@@ -60,4 +83,5 @@ fn agreement(folder: &str, files: &[&str], scenarios: usize, least: usize) {
         let open = folder == "wild" && run["name"] == "wild-2-102";
         assert!(near || open || goodput["agrees"] == true, "{}: {model} and {kernel}", run["name"]);
     }
+    runs.clone()
 }

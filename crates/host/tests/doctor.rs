@@ -108,6 +108,7 @@ const ILLNESSES: &[(&str, Harm, Illness)] = &[
     }),
     ("dctcp-on-the-internet", Harm::High, |facts| connections(facts, "dctcp", 1, "48ms")),
     ("dctcp-in-classic-queue", Harm::Medium, |facts| connections(facts, "dctcp", 1, "100us")),
+    ("prague-needs-receivers", Harm::Low, |facts| connections(facts, "prague", 1, "48ms")),
     ("setting-names-what-is-absent", Harm::High, |facts| {
         facts.qdiscs.insert("cake".to_owned(), Availability::Absent);
         facts.settings.push(setting("/etc/sysctl.d/9.conf", "net.core.default_qdisc", "cake"));

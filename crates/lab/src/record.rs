@@ -9,8 +9,8 @@ use dualq_scenario::summary::{
     thousandths,
 };
 use dualq_scenario::{
-    AccurateEcn, Completions, Direction, EcnStyle, FlowGroup, FlowOutcome, Outcome, ProbeOutcome,
-    QueueOutcome, SEGMENT_HEADERS, Scenario,
+    AccurateEcn, Completions, Direction, EcnStyle, FlowGroup, FlowOutcome, OPTION_BYTES, Outcome,
+    ProbeOutcome, QueueOutcome, SEGMENT_HEADERS, Scenario,
 };
 use serde_json::{Map, Value};
 
@@ -132,7 +132,8 @@ impl Record {
         let flow = &mut self.outcome.flow[sender.group];
         let goodput = megabits(info.bytes_acked.saturating_sub(before.bytes_acked), self.window);
         let line_bytes = |info: &TcpInfo| {
-            info.bytes_sent + u64::from(info.data_segs_out) * u64::from(SEGMENT_HEADERS)
+            let headers = SEGMENT_HEADERS + if info.has_ecn_option { OPTION_BYTES } else { 0 };
+            info.bytes_sent + u64::from(info.data_segs_out) * u64::from(headers)
         };
         flow.goodput_mbit.push(thousandths(goodput));
         flow.total_mbit += goodput;

@@ -53,10 +53,14 @@ pub(crate) struct TcpInfo {
     pub(crate) delivered_bytes: [u32; 3],
     /// Whether Accurate ECN was agreed on (Linux 7.0: `tcpi_ecn_mode`).
     pub(crate) is_accurate: bool,
+    /// Whether packets have its option, with counts (Linux 7.0: `tcpi_accecn_opt_seen`).
+    pub(crate) has_ecn_option: bool,
 }
 
 /// `TCPI_ECN_MODE_ACCECN`, in two bits.
 const ECN_MODE_ACCURATE: u32 = 2;
+/// `TCP_ACCECN_OPT_COUNTER_SEEN`, in the two bits above.
+const OPTION_SEEN: u32 = 2;
 
 impl From<&TcpInfo> for Look {
     fn from(info: &TcpInfo) -> Self {
@@ -126,6 +130,7 @@ impl TcpInfo {
             received_ce: u32_at(248),
             delivered_bytes: [256, 260, 252].map(|at| u32_at(at).unwrap_or(0)),
             is_accurate: u32_at(276).is_some_and(|bits| bits & 0b11 == ECN_MODE_ACCURATE),
+            has_ecn_option: u32_at(276).is_some_and(|bits| bits >> 2 & 0b11 == OPTION_SEEN),
         }
     }
 }

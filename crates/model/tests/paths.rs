@@ -209,6 +209,47 @@ fn every_congestion_control_can_be_ect1() {
     assert!(scalable.marks > classic.marks);
 }
 
+/// Prague's packets are ECT(1) from the SYN on and wait in the L queue; with a receiver that has no Accurate ECN it is Reno, and
+/// the outcome says so.
+#[test]
+fn prague_needs_accurate_ecn_at_the_receiver() {
+    let of = |granted: &str| {
+        let plan = format!(
+            "duration = '12s'\nwarmup = '4s'\n[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'dualpi2'\n\
+             [receiver]\n{granted}\n[[flow]]\ncc = 'prague'\n[[probe]]\n"
+        );
+        let plan = Plan::parse(&plan).expect("a plan");
+        simulate(&plan.variants()[0].scenario, 1).expect("what the model has")
+    };
+    for granted in ["", "ecn = 'accurate'"] {
+        let outcome = of(granted);
+        let flow = &outcome.flow[0];
+        let ecn = flow.accurate_ecn.as_ref().expect("it asks for it");
+        assert_eq!((ecn.agreed, ecn.reno, ecn.delivered_e0_bytes), (1, 0, 0));
+        assert!(flow.ce_marks > 100 && ecn.delivered_ce >= flow.ce_marks, "{flow:?}");
+        assert!(ecn.delivered_ce_bytes > 0 && ecn.delivered_e1_bytes > 10_000_000);
+        assert!(outcome.queue.delay_ect.expect("they are ECN-capable").p99_ms < 3.0);
+        assert!(flow.goodput_mbit[0] > 18.0 && flow.retransmits == 0);
+    }
+    for granted in ["ecn = true", "ecn = 'classic'", "ecn = 'off'"] {
+        let outcome = of(granted);
+        let flow = &outcome.flow[0];
+        let ecn = flow.accurate_ecn.as_ref().expect("it asks for it");
+        assert_eq!((ecn.agreed, ecn.reno, flow.ce_marks), (0, 1, 0));
+        assert!(outcome.queue.delay_ect.is_none() && flow.retransmits > 0, "{flow:?}");
+    }
+}
+
+/// A path that bleaches the ECN field leaves Prague without marks: it finds out by its SYN and sends nothing as ECN-capable.
+#[test]
+fn prague_is_not_ecn_capable_where_ecn_is_bleached() {
+    let flows = "[[flow]]\ncc = 'prague'\n";
+    let outcome = run_through("dualpi2", "before = [{ bleach = true }]", flows);
+    let ecn = outcome.flow[0].accurate_ecn.as_ref().expect("it asks for it");
+    assert_eq!((ecn.agreed, ecn.delivered_ce, outcome.flow[0].ce_marks), (1, 0, 0));
+    assert!(outcome.queue.delay_ect.is_none() && outcome.flow[0].goodput_mbit[0] > 15.0);
+}
+
 fn element() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "{ delay = '3ms' }",

@@ -99,6 +99,11 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "line 2: flow.cc: unknown congestion control \"qubic\"; did you mean \"cubic\"? known are reno, cubic, dctcp, bbr, prague, bbr3",
         ),
         (
+            "[[flow]]\ncc = 'cubic'\necn = 'acurate'",
+            "line 3: flow.ecn: unknown ECN \"acurate\"; did you mean \"accurate\"? known are off, classic, accurate",
+        ),
+        ("[receiver]\necn = 3", "line 2: receiver.ecn: give true, false or \"accurate\""),
+        (
             "[[flow]]\ncount = 2",
             "line 1: a flow needs a congestion control, such as cc = \"cubic\"",
         ),

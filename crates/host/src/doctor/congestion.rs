@@ -117,6 +117,28 @@ pub(super) fn dctcp_in_classic_queue(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
+pub(super) fn prague_needs_receivers(case: &Case<'_>) -> Option<Finding> {
+    let users = users(case, "prague")?;
+    let here = match case.sysctl("net.ipv4.tcp_ecn") {
+        Some(value @ ("0" | "1" | "2")) => format!(
+            " net.ipv4.tcp_ecn is {value} here: who connects to this machine with Prague gets Reno as well."
+        ),
+        _ => String::new(),
+    };
+    Some(Finding {
+        id: "prague-needs-receivers",
+        harm: if here.is_empty() { Harm::Note } else { Harm::Low },
+        seen: format!("{users}.{here}"),
+        why: "Prague asks for Accurate ECN by itself, but its receiver must grant it. With a receiver whose tcp_ecn is 0, 1 or 2, as \
+              Linux has it by default, a connection under Prague is Reno without ECN, in the classic queue."
+            .to_owned(),
+        cure: "At the receivers, on Linux 6.18 or later: `sysctl -w net.ipv4.tcp_ecn=3`. What a connection has, `ss -tin` shows \
+               behind its name: prague, or prague-reno."
+            .to_owned(),
+        source: "RFC 9331 section 4.3; RFC 9768 section 3.1; Documentation/networking/ip-sysctl.rst: tcp_ecn",
+    })
+}
+
 pub(super) fn ecn_off(case: &Case<'_>) -> Option<Finding> {
     (case.sysctl("net.ipv4.tcp_ecn")? == "0").then(|| Finding {
         id: "ecn-off",

@@ -86,6 +86,7 @@ const CHECKS: &[Check] = &[
     queue::aggregates,
     queue::replaces_queues,
     congestion::ecn_off,
+    congestion::prague_needs_receivers,
     settings::overridden,
     settings::lost_at_restart,
     settings::removed,

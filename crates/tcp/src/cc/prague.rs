@@ -9,6 +9,7 @@
 //! A connection without Accurate ECN gets Reno instead.
 
 use super::{CongestionControl, Context, EcnStyle, Event, State, Window};
+use crate::packet::HEADER_BYTES;
 use crate::rate::RateSample;
 
 /// α of 1.
@@ -30,8 +31,8 @@ const TARGET_EIGHTH_US: u64 = TARGET_US * 8;
 const INDEPENDENT_ROUND: u32 = 4;
 /// The lowest rate, in bytes per second: 100 kbit/s.
 const MIN_RATE: u64 = 12_500;
-/// The shortest packets: 150 bytes of payload.
-const MIN_PAYLOAD: u32 = 150;
+/// The shortest packets: 150 bytes of payload, less what options take that not all packets have.
+const MIN_PACKET_BYTES: u32 = 150 + HEADER_BYTES;
 /// The packets that growth is reckoned in: an MTU of 1500 bytes.
 const FULL_PACKET: u64 = 1_500;
 /// Up to so many full packets the rate leads, above that the window.
@@ -283,9 +284,8 @@ impl Prague {
             };
             scaled(packets, old, WINDOW_BITS)
         };
-        let headers = context.packet_bytes.saturating_sub(context.mss);
         let wanted = u32::try_from(bytes.div_ceil(MIN_PACKETS.into())).unwrap_or(u32::MAX);
-        self.packet_bytes = wanted.min(self.most_packet_bytes).max(MIN_PAYLOAD + headers);
+        self.packet_bytes = wanted.min(self.most_packet_bytes).max(MIN_PACKET_BYTES);
         let new = u64::from(self.packet_bytes);
         if new == old {
             return;
@@ -573,7 +573,6 @@ mod tests {
         for (rate, bytes) in [(12_500, 202), (60_000, 715), (1_000_000, 1_500)] {
             prague.rate = rate;
             seen.packet_bytes = prague.packet_bytes;
-            seen.mss = seen.packet_bytes - 52;
             prague.resize(&mut path, &seen);
             assert_eq!(prague.packet_bytes, bytes, "{rate}");
         }
