@@ -347,9 +347,11 @@ impl Sender {
         let departure = self.schedule_departure(now_ns, payload, count);
         let stamp = self.rate.stamp(departure, self.board.packets_out());
         let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
+        let in_flight = self.board.in_flight() + count;
         for offset in 0..u64::from(count) {
             let segment = self.board.get_mut(number + offset);
             segment.stamp = stamp;
+            segment.sent_with(in_flight);
             let newly_out = !segment.has(RETRANSMITTED) && flag == RETRANSMITTED;
             segment.flags &= !APP_LIMITED;
             segment.flags |= flag | EVER_RETRANSMITTED | app_limited;
@@ -519,11 +521,14 @@ impl Sender {
         let mut flags = app_limited | FIRST_OF_PACKET;
         let seq = self.snd_nxt;
         let mut rest = payload;
+        let in_flight = self.board.in_flight() + segments;
         while rest > 0 {
             let part = rest.min(self.mss);
             rest -= part;
             self.snd_nxt += u64::from(part);
-            self.board.push(Segment { end: self.snd_nxt, stamp, payload: part, flags });
+            let mut segment = Segment::new(self.snd_nxt, stamp, part, flags);
+            segment.sent_with(in_flight);
+            self.board.push(segment);
             flags = app_limited;
         }
         self.buffer.take(self.snd_nxt);
@@ -602,7 +607,7 @@ mod tests {
         let mut sender = Sender::new(SenderConfig::default());
         let stamp = sender.rate.stamp(1, 0);
         for end in [1_448, 2_896] {
-            sender.board.push(Segment { end, stamp, payload: 1_448, flags: FIRST_OF_PACKET });
+            sender.board.push(Segment::new(end, stamp, 1_448, FIRST_OF_PACKET));
         }
         sender.probe(MILLISECOND_NS, &mut |sent| assert_eq!(sent.data.seq, 1_448));
         assert_eq!(sender.stats.retransmissions, 1);
@@ -618,7 +623,7 @@ mod tests {
         let mut sender = Sender::new(SenderConfig::default());
         sender.handshake = Handshake::Established;
         let stamp = sender.rate.stamp(1, 0);
-        sender.board.push(Segment { end: 1_448, stamp, payload: 1_448, flags: FIRST_OF_PACKET });
+        sender.board.push(Segment::new(1_448, stamp, 1_448, FIRST_OF_PACKET));
         sender.board.mark_lost(0);
         sender.recovery.held = true;
         for expected in [0, 1] {
