@@ -63,7 +63,7 @@ enum Step {
 }
 
 fuzz_target!(|input: Input| {
-    let all = [Algorithm::Reno, Algorithm::Cubic, Algorithm::Dctcp, Algorithm::Bbr];
+    let all = Algorithm::ALL;
     let algorithm = all[usize::from(input.algorithm) % all.len()];
     let config = SenderConfig { algorithm, ecn: input.ecn, ..SenderConfig::default() };
     let mut sender = Sender::new(config);

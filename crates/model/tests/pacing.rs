@@ -1,7 +1,7 @@
 //! What a paced sender's interface does.
 
 use dualq_model::simulate_watched;
-use dualq_scenario::{Plan, Seen};
+use dualq_scenario::{Event, Plan, Seen};
 
 /// When packets reach the bottleneck, in nanoseconds, and from which offset of the stream on, from a sender behind `qdisc`.
 fn arrivals(qdisc: &str, cc: &str) -> Vec<(u64, u64)> {
@@ -11,7 +11,7 @@ fn arrivals(qdisc: &str, cc: &str) -> Vec<(u64, u64)> {
     );
     let plan = Plan::parse(&plan).expect("a plan");
     let mut arrivals = Vec::new();
-    simulate_watched(&plan.variants()[0].scenario, 1, &mut |event| {
+    simulate_watched(&plan.variants()[0].scenario, 1, &mut |event: Event| {
         if event.seen == Seen::In && event.flow == 0 && event.bytes > 0 {
             arrivals.push((event.at_ns, event.seq));
         }

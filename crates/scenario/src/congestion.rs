@@ -12,8 +12,6 @@ use crate::words::{Word, known};
 pub enum CongestionControl {
     /// One that `dualq-tcp` has, or that was registered there.
     Algorithm(Algorithm),
-    /// BBR version 3, which only some kernels have.
-    Bbr3,
     /// TCP Prague, which only some kernels have.
     Prague,
 }
@@ -23,7 +21,7 @@ impl CongestionControl {
     #[must_use]
     pub fn all() -> Vec<Self> {
         let ours = Algorithm::ALL.iter().copied().map(Self::Algorithm);
-        ours.chain([Self::Bbr3, Self::Prague]).collect()
+        ours.chain([Self::Prague]).collect()
     }
 
     /// The kernel's name.
@@ -31,7 +29,6 @@ impl CongestionControl {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Algorithm(algorithm) => algorithm.name(),
-            Self::Bbr3 => "bbr3",
             Self::Prague => "prague",
         }
     }
@@ -41,7 +38,7 @@ impl CongestionControl {
     pub const fn algorithm(self) -> Option<Algorithm> {
         match self {
             Self::Algorithm(algorithm) => Some(algorithm),
-            Self::Bbr3 | Self::Prague => None,
+            Self::Prague => None,
         }
     }
 
@@ -50,7 +47,6 @@ impl CongestionControl {
     pub fn needs_ecn(self) -> bool {
         match self {
             Self::Algorithm(algorithm) => algorithm.ecn_style() == EcnStyle::Dctcp,
-            Self::Bbr3 => false,
             Self::Prague => true,
         }
     }
