@@ -186,7 +186,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "QDISC")]
     pub(crate) qdisc: Vec<String>,
 
-    /// The flows' congestion control: reno, cubic, dctcp or bbr; give several to compare them
+    /// The flows' congestion control: reno, cubic, dctcp, bbr or bbr3; give several to compare them
     #[arg(long, value_name = "CC")]
     pub(crate) cc: Vec<String>,
 

@@ -221,6 +221,17 @@ const fn direction(queue: usize) -> Direction {
     if queue == Queue::Tested as usize { Direction::Down } else { Direction::Up }
 }
 
+impl Surroundings<'_> {
+    /// The sender of what was too long is to hear of it.
+    #[cold]
+    fn note_too_long(&mut self, packet: &Packet, mtu: u32) {
+        if let Body::Data(data) = &packet.body {
+            let ip_bytes = dualq_net::Packet::ip_bytes(packet);
+            self.too_long.push((packet.connection, TooLong { mtu, seq: data.seq, ip_bytes }));
+        }
+    }
+}
+
 impl Environment<Packet> for Surroundings<'_> {
     #[inline]
     fn random(&mut self) -> u32 {
@@ -232,9 +243,8 @@ impl Environment<Packet> for Surroundings<'_> {
     }
 
     fn lost(&mut self, packet: Packet, why: Lost) {
-        if let (Lost::TooLong { mtu, told: true }, Body::Data(data)) = (why, &packet.body) {
-            let ip_bytes = dualq_net::Packet::ip_bytes(&packet);
-            self.too_long.push((packet.connection, TooLong { mtu, seq: data.seq, ip_bytes }));
+        if let Lost::TooLong { mtu, told: true } = why {
+            self.note_too_long(&packet, mtu);
         }
         packet.body.discard(&mut self.sacks);
     }

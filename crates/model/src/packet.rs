@@ -121,7 +121,8 @@ impl SmallAck {
     /// What it was made of. Its blocks are not stored any more.
     #[inline]
     pub(crate) fn open(mut self, sacks: &mut Sacks) -> Ack {
-        let blocks = self.blocks.take().map_or_else(Default::default, |blocks| sacks.take(blocks));
+        let stored = self.blocks.take();
+        let blocks = stored.map_or([SackBlock::default(); 3], |blocks| sacks.take(blocks));
         self.with_blocks(blocks)
     }
 

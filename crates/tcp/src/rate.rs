@@ -26,7 +26,8 @@ pub struct RateSample {
     pub app_limited: bool,
     /// Whether the acknowledgement may have waited for the receiver's timer.
     pub ack_delayed: bool,
-    /// Packets in flight when the newest acknowledged packet was sent, with that.
+    /// Packets in flight when the newest acknowledged packet was sent, with that; only for controls that want to be told of losses
+    /// ([`needs_losses`](crate::cc::CongestionControl::needs_losses)), else 0.
     pub tx_in_flight: u32,
     /// Packets deemed lost since then.
     pub lost: u32,
@@ -103,6 +104,7 @@ impl RateEstimator {
     }
 
     /// Packets deemed lost since that was sent.
+    #[inline]
     pub(crate) const fn lost_since(lost: u64, stamp: &SendStamp) -> u32 {
         (lost as u32).wrapping_sub(stamp.lost)
     }

@@ -47,8 +47,14 @@ impl Segment {
     }
 
     #[inline]
-    pub(crate) const fn new(end: u64, stamp: SendStamp, payload: u32, flags: u8) -> Self {
-        Self { end, stamp, payload, flags, in_flight: [0; 3] }
+    pub(crate) const fn new(
+        end: u64,
+        stamp: SendStamp,
+        payload: u32,
+        (flags, in_flight): (u8, u32),
+    ) -> Self {
+        let [low, middle, high, _] = in_flight.to_le_bytes();
+        Self { end, stamp, payload, flags, in_flight: [low, middle, high] }
     }
 
     /// Packets in flight when it was sent, with its own.
@@ -315,20 +321,21 @@ impl Scoreboard {
         }
         let mut number = self.locate(start);
         while number < self.next && self.get(number).end <= end {
-            let segment = *self.get(number);
-            if !segment.has(SACKED) {
-                newly(&segment, number + 1 < self.sack_end);
+            let segment = self.get(number);
+            let flags = segment.flags;
+            if flags & SACKED == 0 {
+                newly(segment, number + 1 < self.sack_end);
                 let mut kept = EVER_RETRANSMITTED | APP_LIMITED | FIRST_OF_PACKET;
                 // Where the verdict of loss was taken back, it is the original that arrived, and the other is still under way.
-                if segment.has(LOST) {
+                if flags & LOST != 0 {
                     self.lost_out -= 1;
-                    self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
+                    self.retrans_out -= u32::from(flags & RETRANSMITTED != 0);
                 } else {
                     kept |= RETRANSMITTED;
                 }
                 self.sacked_out += 1;
                 let entry = self.get_mut(number);
-                entry.flags = (segment.flags & kept) | SACKED;
+                entry.flags = (flags & kept) | SACKED;
                 self.sack_end = self.sack_end.max(number + 1);
             }
             number += 1;

@@ -20,6 +20,7 @@ const EXTRA_ACKED_MAX_MICROS: u64 = 100_000;
 const EXTRA_ACKED_RESET: u64 = 1 << 20;
 
 /// A bandwidth times `gain`, less the 1 % that pacing leaves free, in bytes per second.
+#[inline]
 pub(super) fn bytes_per_second(bandwidth: u64, gain: u64, mss: u32) -> u64 {
     let rate = (bandwidth * u64::from(mss) * gain) >> 8;
     // In 128 bits only for what 64 cannot hold.
@@ -28,6 +29,7 @@ pub(super) fn bytes_per_second(bandwidth: u64, gain: u64, mss: u32) -> u64 {
 }
 
 /// The bandwidth-delay product times `gain`, in packets.
+#[inline]
 pub(super) fn bdp(bandwidth: u64, min_rtt_us: u64, gain: u64) -> u32 {
     if min_rtt_us == u64::MAX {
         return INITIAL_CWND;
@@ -37,16 +39,19 @@ pub(super) fn bdp(bandwidth: u64, min_rtt_us: u64, gain: u64) -> u32 {
     u32::try_from(scaled.div_ceil(BW_UNIT.into())).unwrap_or(u32::MAX / 4)
 }
 
+#[inline]
 pub(super) fn gso_segments_goal(window: &Window, mss: u32) -> u32 {
     let bytes = (window.pacing_rate >> 10).min(MAX_AGGREGATE_BYTES);
     ((bytes / u64::from(mss)) as u32).max(min_gso_segments(window)).min(127)
 }
 
+#[inline]
 pub(super) const fn min_gso_segments(window: &Window) -> u32 {
     if window.pacing_rate < LOW_RATE { 1 } else { 2 }
 }
 
 /// What of `in_flight` will be in the network when the newest packet has left the sender's queue.
+#[inline]
 pub(super) fn in_network(
     in_flight: u32,
     bandwidth: u64,
@@ -81,6 +86,7 @@ impl Aggregation {
     }
 
     /// Takes an acknowledgement into the maximum of so many round trips, of which one may begin.
+    #[inline]
     pub(super) fn update(
         &mut self,
         window: &Window,
@@ -116,6 +122,7 @@ impl Aggregation {
     }
 
     /// What the window leaves room for.
+    #[inline]
     pub(super) fn extra(&self, bandwidth: u64) -> u32 {
         let most = (bandwidth * EXTRA_ACKED_MAX_MICROS) >> BW_SCALE;
         self.extra[0].max(self.extra[1]).min(most as u32)

@@ -171,9 +171,13 @@ impl Sender {
     /// Tells the congestion control, if it wants to know, what was deemed lost since the last call.
     #[inline]
     pub(super) fn tell_losses(&mut self, now_ns: u64) {
-        if !self.control.needs_losses() {
-            return;
+        if self.control.needs_losses() {
+            self.tell_newly_lost(now_ns);
         }
+    }
+
+    #[inline(never)]
+    fn tell_newly_lost(&mut self, now_ns: u64) {
         let numbers = self.board.newly_lost();
         let mut lost = self.rate.lost - numbers.len() as u64;
         for number in numbers {
