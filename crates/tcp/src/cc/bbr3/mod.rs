@@ -4,7 +4,7 @@
 //!
 //! `model.rs` learns from acknowledgements and losses what the path holds, `cycle.rs` goes from state to state, and here both become a
 //! window and a pacing rate. Not there: ECN, which version 3 uses only where a route is declared to be one of low latency
-//! (`ecn_low`), and protective load balancing.
+//! (`ecn_low`), protective load balancing, and the draft's limit of three round trips in Drain.
 
 mod cycle;
 mod model;
