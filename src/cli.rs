@@ -186,7 +186,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "QDISC")]
     pub(crate) qdisc: Vec<String>,
 
-    /// The flows' congestion control: reno, cubic, dctcp, bbr or prague; give several to compare them
+    /// The flows' congestion control: reno, cubic, dctcp, bbr, bbr3 or prague; give several to compare them
     #[arg(long, value_name = "CC")]
     pub(crate) cc: Vec<String>,
 

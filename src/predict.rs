@@ -133,24 +133,20 @@ fn run(
     };
     let cc = trial.sender.cc.as_str();
     let lacks = |what: &str| format!("Not simulated: {what}, which no world here has.");
-    let Ok(control) = cc.parse::<CongestionControl>() else {
+    if cc.parse::<CongestionControl>().is_err() {
         return Ok(Err(lacks(cc)));
-    };
+    }
     let Ok(parsed) = grammar::parse(&trial.queue) else {
         return Ok(Err(lacks(&format!("`{}`", trial.queue))));
     };
     let missing = parsed.spec.unmodelled();
     let mut scenario = scenario(question, &trial, &trial.queue)?;
     let mut instead = None;
-    let lacking = missing.is_some() || control.algorithm().is_none();
-    let on_kernel = kernel.filter(|_| !model || lacking);
+    let on_kernel = kernel.filter(|_| !model || missing.is_some());
     let world: &dyn World = match on_kernel.map(|kernel| (kernel, kernel.refuses(&scenario))) {
         Some((kernel, None)) => kernel,
         Some((_, Some(reason))) if !model => return Ok(Err(format!("Not simulated: {reason}."))),
         _ => {
-            if control.algorithm().is_none() {
-                return Ok(Err(lacks(cc)));
-            }
             if let Some(kind) = missing {
                 let Some(other) = stand_in(&trial.queue) else { return Ok(Err(lacks(kind))) };
                 scenario = self::scenario(question, &trial, &other)?;

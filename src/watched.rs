@@ -46,19 +46,34 @@ trait Form: Send {
     fn end(self: Box<Self>) -> io::Result<Output>;
 }
 
-type Asked = fn(&RunArgs) -> Option<&PathBuf>;
-type Make = fn(Output) -> Box<dyn Form>;
+/// An option that asks for one.
+struct Choice {
+    option: &'static str,
+    path: fn(&RunArgs) -> Option<&PathBuf>,
+    make: fn(Output) -> Box<dyn Form>,
+}
 
-/// The options that ask for one, the files that they name, and what they make.
-const FORMS: [(&str, Asked, Make); 3] = [
-    ("--events", |args| args.events.as_ref(), |output| Box::new(EventList::new(output))),
-    ("--pcap", |args| args.pcap.as_ref(), |output| Box::new(Capture::new(output))),
-    ("--qlog", |args| args.qlog.as_ref(), |output| Box::new(ConnectionLog::new(output))),
+const CHOICES: [Choice; 3] = [
+    Choice {
+        option: "--events",
+        path: |args| args.events.as_ref(),
+        make: |output| Box::new(EventList::new(output)),
+    },
+    Choice {
+        option: "--pcap",
+        path: |args| args.pcap.as_ref(),
+        make: |output| Box::new(Capture::new(output)),
+    },
+    Choice {
+        option: "--qlog",
+        path: |args| args.qlog.as_ref(),
+        make: |output| Box::new(ConnectionLog::new(output)),
+    },
 ];
 
-/// Those that are asked for: the option, its file, and what it makes.
-fn wanted(args: &RunArgs) -> impl Iterator<Item = (&'static str, &PathBuf, Make)> {
-    FORMS.into_iter().filter_map(|(option, path, make)| Some((option, path(args)?, make)))
+/// Those that are asked for, with their files.
+fn wanted(args: &RunArgs) -> impl Iterator<Item = (&'static Choice, &PathBuf)> {
+    CHOICES.iter().filter_map(|choice| Some((choice, (choice.path)(args)?)))
 }
 
 /// Refuses what cannot be written down: several runs at once, or where something else is to go or stay.
@@ -67,7 +82,7 @@ pub(crate) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
     let same = |path: &Path| path.canonicalize().ok();
     let scenario = args.scenario.as_deref().and_then(same);
     let mut taken: Vec<(&str, &PathBuf)> = Vec::new();
-    for (option, path, _) in wanted(args) {
+    for (Choice { option, .. }, path) in wanted(args) {
         if runs != 1 {
             return refuse(format!(
                 "{option} writes what happens in one run, and these are {runs}: give one value of each list, one --world and no --seeds"
@@ -97,7 +112,7 @@ pub(crate) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
 
 /// Whether standard output is taken, so that the table has to go elsewhere.
 pub(crate) fn takes_stdout(args: &RunArgs) -> bool {
-    wanted(args).any(|(_, path, _)| path == Path::new("-"))
+    wanted(args).any(|(_, path)| path == Path::new("-"))
 }
 
 /// A world of which one run is written down.
@@ -115,11 +130,13 @@ struct Files {
 impl<'w> Watched<'w> {
     /// The world as it is watched, if the arguments ask for that.
     pub(crate) fn open(args: &RunArgs, world: &'w dyn World) -> Result<Option<Self>, Failure> {
-        let open =
-            |(_, path, make): (_, &PathBuf, Make)| Ok((path.clone(), make(Output::create(path)?)));
+        let open = |(choice, path): (&Choice, &PathBuf)| {
+            Ok((path.clone(), (choice.make)(Output::create(path)?)))
+        };
         let forms = wanted(args).map(open).collect::<Result<Vec<_>, Failure>>()?;
+        let is_wanted = !forms.is_empty();
         let files = Mutex::new(Files { failed: None, forms });
-        Ok((wanted(args).next().is_some()).then_some(Self { world, files }))
+        Ok(is_wanted.then_some(Self { world, files }))
     }
 
     /// Completes what was written, if the run came to its end.

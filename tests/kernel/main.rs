@@ -2,6 +2,7 @@
 //! fails if `DUALQ_REQUIRE_KERNEL` is set.
 
 mod agreement;
+mod captures;
 mod doctor;
 mod endings;
 mod exec;

@@ -25,6 +25,12 @@ fn the_model_agrees_with_linux_far_away() {
     agreement("wild", &["again"], 160, 133);
 }
 
+/// And of BBR version 3, which no stock kernel has: alone and beside CUBIC (tests/data/bbr3).
+#[test]
+fn the_model_agrees_with_bbr3() {
+    agreement("bbr3", &["bbr3"], 26, 26);
+}
+
 /// And with paths of other forms, by class: `dualq draw CLASS --count 20 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_paths() {

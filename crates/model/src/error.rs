@@ -19,7 +19,4 @@ pub enum Unmodelled {
         /// What would be.
         right: &'static str,
     },
-    /// A congestion control.
-    #[error("the congestion control {0} is not modelled; some real kernels have it")]
-    CongestionControl(&'static str),
 }

@@ -224,6 +224,18 @@ const fn direction(queue: usize) -> Direction {
     if queue == Queue::Tested as usize { Direction::Down } else { Direction::Up }
 }
 
+impl Surroundings<'_> {
+    /// The sender of what was too long is to hear of it.
+    #[cold]
+    fn note_too_long(&mut self, packet: &Packet, mtu: u32) {
+        if packet.body.data_bytes().is_some() {
+            let ip_bytes = dualq_net::Packet::ip_bytes(packet);
+            let seq = packet.body.seq();
+            self.too_long.push((packet.connection, TooLong { mtu, seq, ip_bytes }));
+        }
+    }
+}
+
 impl Environment<Packet> for Surroundings<'_> {
     #[inline]
     fn random(&mut self) -> u32 {
@@ -235,12 +247,8 @@ impl Environment<Packet> for Surroundings<'_> {
     }
 
     fn lost(&mut self, packet: Packet, why: Lost) {
-        if let Lost::TooLong { mtu, told: true } = why
-            && packet.body.data_bytes().is_some()
-        {
-            let ip_bytes = dualq_net::Packet::ip_bytes(&packet);
-            let seq = packet.body.seq();
-            self.too_long.push((packet.connection, TooLong { mtu, seq, ip_bytes }));
+        if let Lost::TooLong { mtu, told: true } = why {
+            self.note_too_long(&packet, mtu);
         }
         packet.body.discard(&mut self.options);
     }

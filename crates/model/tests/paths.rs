@@ -279,7 +279,7 @@ proptest! {
     fn every_path_can_be_simulated(
         (before, behind, up_before, up_behind) in (elements(), elements(), elements(), elements()),
         (up_rate, forward) in (prop::option::of(1..30_u32), 0..=20_u32),
-        (cc, gso) in (prop::sample::select(vec!["reno", "cubic", "dctcp", "bbr"]), any::<bool>()),
+        (cc, gso) in (prop::sample::select(vec!["reno", "cubic", "dctcp", "bbr", "bbr3"]), any::<bool>()),
         seed in any::<u64>(),
     ) {
         let up_rate = up_rate.map_or(String::new(), |mbit| format!("rate = '{mbit}mbit'"));

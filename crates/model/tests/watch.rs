@@ -8,6 +8,7 @@ use dualq_scenario::draw::{Class, draw};
 use dualq_scenario::{
     Change, ConnectionEvent, Event, Headers, Kind, Point, Scenario, Seen, Wants, Watch,
 };
+use dualq_units::Rate;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use proptest::prelude::*;
 use serde_json::json;
@@ -103,7 +104,7 @@ const MOST_BYTES: f64 = 6e7;
 
 fn bytes(scenario: &Scenario) -> f64 {
     let steps = scenario.link.step.iter().map(|step| step.rate);
-    let rate = steps.chain([scenario.link.rate]).map(dualq_units::Rate::as_bits_per_second).max();
+    let rate = steps.chain([scenario.link.rate]).map(Rate::as_bits_per_second).max();
     rate.unwrap_or(0) as f64 / 8.0 * scenario.duration.as_secs_f64()
 }
 

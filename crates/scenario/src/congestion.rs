@@ -7,45 +7,33 @@ use dualq_tcp::{Algorithm, EcnStyle};
 
 use crate::words::{Word, known};
 
-/// A congestion control that a scenario can ask for.
+/// A congestion control that a scenario can ask for: one that `dualq-tcp` has, or that was registered there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CongestionControl {
-    /// One that `dualq-tcp` has, or that was registered there.
-    Algorithm(Algorithm),
-    /// BBR version 3, which only some kernels have.
-    Bbr3,
-}
+pub struct CongestionControl(Algorithm);
 
 impl CongestionControl {
     /// All of them but those that another crate registered.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        let ours = Algorithm::ALL.iter().copied().map(Self::Algorithm);
-        ours.chain([Self::Bbr3]).collect()
+        Algorithm::ALL.iter().copied().map(Self).collect()
     }
 
     /// The kernel's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Algorithm(algorithm) => algorithm.name(),
-            Self::Bbr3 => "bbr3",
-        }
+        self.0.name()
     }
 
-    /// The implementation of it in `dualq-tcp`; `None` if only real kernels have one.
+    /// The implementation of it in `dualq-tcp`.
     #[must_use]
-    pub const fn algorithm(self) -> Option<Algorithm> {
-        match self {
-            Self::Algorithm(algorithm) => Some(algorithm),
-            Self::Bbr3 => None,
-        }
+    pub const fn algorithm(self) -> Algorithm {
+        self.0
     }
 
     /// The ECN that it is made for; [`EcnStyle::Classic`] where it leaves that to the connection.
     #[must_use]
     pub fn ecn_style(self) -> EcnStyle {
-        self.algorithm().map_or(EcnStyle::Classic, Algorithm::ecn_style)
+        self.0.ecn_style()
     }
 
     /// Whether it is of no use without ECN, so that its flows ask for ECN unless told otherwise.
@@ -57,7 +45,7 @@ impl CongestionControl {
 
 impl From<Algorithm> for CongestionControl {
     fn from(algorithm: Algorithm) -> Self {
-        Self::Algorithm(algorithm)
+        Self(algorithm)
     }
 }
 
@@ -72,7 +60,7 @@ impl FromStr for CongestionControl {
 
     fn from_str(name: &str) -> Result<Self, String> {
         match Algorithm::from_name(name) {
-            Some(algorithm) => Ok(Self::Algorithm(algorithm)),
+            Some(algorithm) => Ok(Self(algorithm)),
             None => known("congestion control", name, &Self::all(), Self::name),
         }
     }

@@ -420,7 +420,7 @@ impl Default for ProbeGroup {
         Self {
             kind: ProbeKind::Ssh,
             interval: Duration::from_millis(50),
-            cc: CongestionControl::Algorithm(Algorithm::Cubic),
+            cc: Algorithm::Cubic.into(),
             ecn: EcnRequest::Off,
         }
     }

@@ -22,7 +22,7 @@ fn what_a_plan_leaves_open_has_a_default() {
     assert_eq!(scenario.link.qdisc.text(), "dualpi2");
     assert_eq!(
         (scenario.flow[0].cc, scenario.flow[0].count),
-        (CongestionControl::Algorithm(Algorithm::Cubic), 1)
+        (CongestionControl::from(Algorithm::Cubic), 1)
     );
     assert_eq!(scenario.probe[0].interval, Duration::from_millis(50));
     assert_eq!(*scenario, Scenario::try_from(Setup::default()).unwrap(), "as in code");
@@ -44,7 +44,7 @@ fn lists_are_combined() {
     assert_eq!(told(0), "rate=10Mbit qdisc=pfifo cc 1=cubic ecn 2=true");
     assert_eq!(told(1), "rate=10Mbit qdisc=pfifo cc 1=cubic ecn 2=false");
     assert_eq!(told(15), "rate=20Mbit qdisc=dualpi2 cc 1=bbr ecn 2=false");
-    assert_eq!(variants[15].scenario.flow[0].cc, CongestionControl::Algorithm(Algorithm::Bbr));
+    assert_eq!(variants[15].scenario.flow[0].cc, Algorithm::Bbr.into());
     assert_eq!(variants[15].scenario.link.rate.as_bits_per_second(), 20_000_000);
 }
 
@@ -62,7 +62,7 @@ fn the_command_line_overrides() {
     let plan = Plan::parse_with(source, &overrides).unwrap();
     let variants = plan.variants();
     assert_eq!(variants.len(), 2);
-    assert_eq!(variants[1].scenario.flow[0].cc, CongestionControl::Algorithm(Algorithm::Reno));
+    assert_eq!(variants[1].scenario.flow[0].cc, Algorithm::Reno.into());
     assert_eq!(variants[1].scenario.warmup, Duration::from_secs(1), "it keeps its proportion");
 
     let wrong = Overrides { cc: vec!["qubic".to_owned()], ..Overrides::default() };

@@ -19,7 +19,7 @@ pub use packet::{
     Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, PACKET_OVERHEAD, SYN_BYTES,
     SackBlock, Transmission,
 };
-pub use rate::RateSample;
+pub use rate::{LostPacket, RateSample};
 pub use receiver::{MIN_ACK_DELAY, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE};
 pub use sender::{Pacing, Sender, SenderConfig, SenderStats};
 pub use tick::Tick;

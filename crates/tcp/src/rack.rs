@@ -237,7 +237,7 @@ mod tests {
         let mut board = Scoreboard::new();
         let mut rack = Rack::new();
         for number in 1..4 {
-            let mut segment = Segment { end: number * 10, payload: 10, ..Segment::default() };
+            let mut segment = Segment::new(number * 10, Default::default(), 10, (0, 0));
             segment.stamp.sent_ns = number * 1_000_000;
             board.push(segment);
         }

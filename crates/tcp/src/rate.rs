@@ -28,6 +28,22 @@ pub struct RateSample {
     pub app_limited: bool,
     /// Whether the acknowledgement may have waited for the receiver's timer.
     pub ack_delayed: bool,
+    /// Packets in flight when the newest acknowledged packet was sent, with that; only for controls that want to be told of losses
+    /// ([`needs_losses`](crate::cc::CongestionControl::needs_losses)), else 0.
+    pub tx_in_flight: u32,
+    /// Packets deemed lost since then.
+    pub lost: u32,
+}
+
+/// A packet that is deemed lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostPacket {
+    /// Packets in flight when it was sent, with it.
+    pub tx_in_flight: u32,
+    /// Packets deemed lost since then, with it.
+    pub lost: u32,
+    /// Whether the sender had too little to send then.
+    pub app_limited: bool,
 }
 
 /// The connection's side of the samples.
@@ -53,13 +69,23 @@ pub(crate) struct SendStamp {
     pub(crate) sent_ns: u64,
     pub(crate) first_sent_ns: u64,
     pub(crate) delivered_at_ns: u64,
-    pub(crate) delivered: u64,
+    /// The lower halves of these counts: no more than 2³² packets come between.
+    delivered: u32,
+    lost: u32,
 }
 
 /// The newest acknowledged packet's stamp, found while one acknowledgement is processed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SampleBuilder {
     newest: Option<Segment>,
+}
+
+impl SendStamp {
+    /// Packets delivered since then, of so many in all.
+    #[inline]
+    const fn delivered_since(&self, delivered: u64) -> u32 {
+        (delivered as u32).wrapping_sub(self.delivered)
+    }
 }
 
 impl RateEstimator {
@@ -74,8 +100,15 @@ impl RateEstimator {
             sent_ns,
             first_sent_ns: self.first_sent_ns,
             delivered_at_ns: self.delivered_at_ns,
-            delivered: self.delivered,
+            delivered: self.delivered as u32,
+            lost: self.lost as u32,
         }
+    }
+
+    /// Packets deemed lost since that was sent.
+    #[inline]
+    pub(crate) const fn lost_since(lost: u64, stamp: &SendStamp) -> u32 {
+        (lost as u32).wrapping_sub(stamp.lost)
     }
 
     /// Whether the application, and not the network, limits what is sent now.
@@ -109,10 +142,13 @@ impl RateEstimator {
         let interval_us = sending_us.max(acking_us);
         // Less than the smallest round trip would mean a rate that nobody saw.
         let valid = interval_us >= min_rtt_us && interval_us > 0;
+        let delivered = stamp.delivered_since(self.delivered);
         RateSample {
-            delivered: valid.then_some((self.delivered - stamp.delivered) as u32),
-            delivers: self.delivered > stamp.delivered,
-            prior_delivered: stamp.delivered,
+            delivered: valid.then_some(delivered),
+            delivers: delivered > 0,
+            prior_delivered: self.delivered - u64::from(delivered),
+            tx_in_flight: newest.in_flight(),
+            lost: Self::lost_since(self.lost, stamp),
             interval_us: if valid { interval_us } else { 0 },
             app_limited: newest.has(APP_LIMITED),
             ..RateSample::default()
@@ -130,8 +166,10 @@ impl SampleBuilder {
         }
     }
 
-    /// Packets that had been delivered when the newest acknowledged packet was sent.
-    pub(crate) fn prior_delivered(&self) -> u64 {
-        self.newest.map_or(0, |newest| newest.stamp.delivered)
+    /// Of the packets `delivered` so far, those that had been when the newest acknowledged packet was sent.
+    #[inline]
+    pub(crate) fn prior_delivered(&self, delivered: u64) -> u64 {
+        let since = |newest: &Segment| u64::from(newest.stamp.delivered_since(delivered));
+        self.newest.as_ref().map_or(0, |newest| delivered - since(newest))
     }
 }

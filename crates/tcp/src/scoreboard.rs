@@ -36,12 +36,38 @@ pub(crate) struct Segment {
     pub(crate) stamp: SendStamp,
     pub(crate) payload: u32,
     pub(crate) flags: u8,
+    /// Packets in flight when it was sent, with its own.
+    in_flight: [u8; 3],
 }
 
 impl Segment {
     #[inline]
     pub(crate) const fn start(&self) -> u64 {
         self.end - self.payload as u64
+    }
+
+    #[inline]
+    pub(crate) const fn new(
+        end: u64,
+        stamp: SendStamp,
+        payload: u32,
+        (flags, in_flight): (u8, u32),
+    ) -> Self {
+        let [low, middle, high, _] = in_flight.to_le_bytes();
+        Self { end, stamp, payload, flags, in_flight: [low, middle, high] }
+    }
+
+    /// Packets in flight when it was sent, with its own.
+    #[inline]
+    pub(crate) const fn in_flight(&self) -> u32 {
+        let [low, middle, high] = self.in_flight;
+        u32::from_le_bytes([low, middle, high, 0])
+    }
+
+    #[inline]
+    pub(crate) const fn sent_with(&mut self, in_flight: u32) {
+        let [low, middle, high, _] = in_flight.to_le_bytes();
+        self.in_flight = [low, middle, high];
     }
 
     #[inline]
@@ -78,6 +104,8 @@ pub(crate) struct Scoreboard {
     pub(crate) sack_end: u64,
     /// What the last acknowledgement's blocks said: no need to look at that again.
     seen: [SackBlock; 3],
+    /// The numbers of segments that were marked as lost and not looked at since, if anybody looks.
+    newly_lost: Option<Vec<u64>>,
 }
 
 impl Scoreboard {
@@ -93,6 +121,7 @@ impl Scoreboard {
             last_packet: 0,
             sack_end: 0,
             seen: [SackBlock::default(); 3],
+            newly_lost: None,
         }
     }
 
@@ -292,20 +321,21 @@ impl Scoreboard {
         }
         let mut number = self.locate(start);
         while number < self.next && self.get(number).end <= end {
-            let segment = *self.get(number);
-            if !segment.has(SACKED) {
-                newly(&segment, number + 1 < self.sack_end);
+            let segment = self.get(number);
+            let flags = segment.flags;
+            if flags & SACKED == 0 {
+                newly(segment, number + 1 < self.sack_end);
                 let mut kept = EVER_RETRANSMITTED | APP_LIMITED | FIRST_OF_PACKET;
                 // Where the verdict of loss was taken back, it is the original that arrived, and the other is still under way.
-                if segment.has(LOST) {
+                if flags & LOST != 0 {
                     self.lost_out -= 1;
-                    self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
+                    self.retrans_out -= u32::from(flags & RETRANSMITTED != 0);
                 } else {
                     kept |= RETRANSMITTED;
                 }
                 self.sacked_out += 1;
                 let entry = self.get_mut(number);
-                entry.flags = (segment.flags & kept) | SACKED;
+                entry.flags = (flags & kept) | SACKED;
                 self.sack_end = self.sack_end.max(number + 1);
             }
             number += 1;
@@ -346,7 +376,7 @@ impl Scoreboard {
                 let payload = (end - start).min(mss.into()) as u32;
                 start += u64::from(payload);
                 too_long.push(self.next);
-                self.push(Segment { end: start, stamp: head.stamp, payload, flags });
+                self.push(Segment { end: start, payload, flags, ..*head });
                 flags &= !FIRST_OF_PACKET;
             }
         }
@@ -382,7 +412,15 @@ impl Scoreboard {
         self.lost_out += u32::from(flags & LOST == 0);
         self.retrans_out -= u32::from(flags & RETRANSMITTED != 0);
         self.retransmit_from = self.retransmit_from.min(number);
+        if let Some(list) = &mut self.newly_lost {
+            list.push(number);
+        }
         true
+    }
+
+    /// The numbers of segments that were marked as lost since the last call, in this order; from the first call on.
+    pub(crate) fn newly_lost(&mut self) -> Vec<u64> {
+        self.newly_lost.replace(Vec::new()).unwrap_or_default()
     }
 
     /// Takes back every verdict of loss.

@@ -82,7 +82,7 @@ impl<'a> Simulation<'a> {
         let queue = spec
             .build(&interface, SplitMix64::new(draw()), Instant::ZERO)
             .map_err(|missing| Unmodelled::Qdisc { key: "link.qdisc", kind: missing.kind })?;
-        let connections = Connection::all(scenario, device, &mut draw)?;
+        let connections = Connection::all(scenario, device, &mut draw);
         let network = Network::new(scenario, &connections, queue, &mut draw)?;
         let mut agenda = Agenda::new(connections.len());
         let mut interfaces: Vec<Delayed> =

@@ -11,7 +11,6 @@ use dualq_scenario::{
 use dualq_tcp::{Algorithm, EcnStyle, Receiver, ReceiverConfig, Sender, SenderConfig, Tick};
 use dualq_units::Bytes;
 
-use crate::error::Unmodelled;
 use crate::host::interface::Device;
 use crate::packet::Outgoing;
 use crate::program::{Bulk, Ping, Program, Request, Turn, Udp};
@@ -85,10 +84,6 @@ struct Reads {
     buffer: Option<Bytes>,
 }
 
-pub(crate) fn algorithm(cc: CongestionControl) -> Result<Algorithm, Unmodelled> {
-    cc.algorithm().ok_or(Unmodelled::CongestionControl(cc.name()))
-}
-
 /// What the kernel's clock shows as all begins: in the lab, where it first settles for half a second.
 const CLOCK_START: Duration = Duration::from_micros(500_112);
 
@@ -100,9 +95,9 @@ impl Connection {
         reads: Reads,
         (owner, program): (usize, Program),
         seed: u64,
-    ) -> Result<Self, Unmodelled> {
+    ) -> Self {
         let Sort { cc, ecn, ect1 } = sort;
-        let algorithm = algorithm(cc)?;
+        let algorithm = cc.algorithm();
         let answers = program.is_answered();
         let sender = SenderConfig {
             algorithm,
@@ -127,7 +122,7 @@ impl Connection {
             tick: Tick::new(scenario.tick).starting_at(CLOCK_START),
             ..ReceiverConfig::default()
         };
-        Ok(Self {
+        Self {
             sender: Sender::new(sender),
             receiver: Receiver::new(receiver),
             program,
@@ -141,7 +136,7 @@ impl Connection {
             line_bytes: 0,
             rtt_samples: 0,
             at_warmup: Marker::default(),
-        })
+        }
     }
 
     /// All connections of a scenario: first the flows, then the probes, then the streams of UDP.
@@ -149,23 +144,23 @@ impl Connection {
         scenario: &Scenario,
         device: Device,
         draw: &mut impl FnMut() -> u64,
-    ) -> Result<Vec<Self>, Unmodelled> {
+    ) -> Vec<Self> {
         let flows = scenario.flow.iter().map(|group| group.count as usize).sum::<usize>();
         let mut connections = Vec::with_capacity(flows + scenario.probe.len());
         for group in scenario.flow.iter().enumerate() {
             for transfer in group.1.transfers(group.0) {
-                connections.push(Self::flow(scenario, device, group, transfer, draw())?);
+                connections.push(Self::flow(scenario, device, group, transfer, draw()));
             }
         }
         for group in scenario.probe.iter().enumerate() {
-            connections.push(Self::probe(scenario, device, group, draw())?);
+            connections.push(Self::probe(scenario, device, group, draw()));
         }
         for group in scenario.udp.iter().enumerate() {
             for stream in 0..group.1.count {
-                connections.push(Self::udp(scenario, device, group, stream)?);
+                connections.push(Self::udp(scenario, device, group, stream));
             }
         }
-        Ok(connections)
+        connections
     }
 
     /// A flow of `group`.
@@ -175,7 +170,7 @@ impl Connection {
         (index, group): (usize, &FlowGroup),
         transfer: Transfer,
         seed: u64,
-    ) -> Result<Self, Unmodelled> {
+    ) -> Self {
         let size = transfer.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
         let program = Program::Bulk(Bulk::new(size, group.every, group.stop));
         let sort = Sort { cc: group.cc, ecn: group.ecn, ect1: group.ect1 };
@@ -183,9 +178,9 @@ impl Connection {
             interval: group.read_interval.unwrap_or(scenario.receiver.read_interval),
             buffer: group.receive_buffer,
         };
-        let connection = Self::new(scenario, device, sort, reads, (index, program), seed)?;
+        let connection = Self::new(scenario, device, sort, reads, (index, program), seed);
         let start_ns = transfer.start.as_nanos() as u64;
-        Ok(Self { start_ns, direction: group.direction, ..connection })
+        Self { start_ns, direction: group.direction, ..connection }
     }
 
     /// A probe, which starts at once.
@@ -194,7 +189,7 @@ impl Connection {
         device: Device,
         (index, group): (usize, &ProbeGroup),
         seed: u64,
-    ) -> Result<Self, Unmodelled> {
+    ) -> Self {
         let program = match group.kind {
             ProbeKind::Ping => Program::Ping(Ping::new(group.interval)),
             ProbeKind::Ssh => Program::Request(Request::new(group.interval + TIMER_SLACK)),
@@ -210,13 +205,13 @@ impl Connection {
         device: Device,
         (index, group): (usize, &UdpGroup),
         stream: u32,
-    ) -> Result<Self, Unmodelled> {
+    ) -> Self {
         let program = Program::Udp(Udp::new((index, group), stream));
         let owner = scenario.flow.len() + scenario.probe.len() + index;
         let sort = Sort { cc: Algorithm::Cubic.into(), ecn: EcnRequest::Off, ect1: false };
-        let connection = Self::new(scenario, device, sort, Reads::default(), (owner, program), 0)?;
+        let connection = Self::new(scenario, device, sort, Reads::default(), (owner, program), 0);
         let start_ns = group.start_of(stream).as_nanos() as u64;
-        Ok(Self { start_ns, direction: group.direction, ..connection })
+        Self { start_ns, direction: group.direction, ..connection }
     }
 
     /// The program's turn: the first time it starts. Returns when it is its turn again, if that is known. What is no data of TCP

@@ -3,5 +3,5 @@
 mod connection;
 mod interface;
 
-pub(crate) use connection::{Connection, algorithm};
+pub(crate) use connection::Connection;
 pub(crate) use interface::{Delayed, Device};

@@ -4,9 +4,10 @@ use std::hash::{Hash, Hasher};
 use std::sync::{PoisonError, RwLock};
 
 use super::{
-    Bbr, CongestionControl, Context, Cubic, Dctcp, EcnStyle, Event, Prague, Reno, State, Window,
+    Bbr, Bbr3, CongestionControl, Context, Cubic, Dctcp, EcnStyle, Event, Prague, Reno, State,
+    Window,
 };
-use crate::rate::RateSample;
+use crate::rate::{LostPacket, RateSample};
 
 /// A congestion control of another crate: its name, and what makes one.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +95,7 @@ algorithms! {
     Cubic "cubic" "CUBIC (RFC 9438).",
     Dctcp "dctcp" "DCTCP (RFC 8257).",
     Bbr "bbr" "BBR version 1.",
+    Bbr3 "bbr3" "BBR version 3 (draft-ietf-ccwg-bbr).",
     Prague "prague" "TCP Prague (draft-briscoe-iccrg-prague-congestion-control).",
 }
 
@@ -165,6 +167,10 @@ impl CongestionControl for Controller {
         dispatch!(self, control => control.on_state(window, context, next));
     }
 
+    fn on_lost(&mut self, window: &mut Window, context: &Context, packet: &LostPacket) {
+        dispatch!(self, control => control.on_lost(window, context, packet));
+    }
+
     fn on_event(&mut self, window: &mut Window, context: &Context, event: Event) {
         dispatch!(self, control => control.on_event(window, context, event));
     }
@@ -210,6 +216,11 @@ impl CongestionControl for Controller {
     #[inline]
     fn needs_rtts(&self) -> bool {
         dispatch!(self, control => control.needs_rtts())
+    }
+
+    #[inline]
+    fn needs_losses(&self) -> bool {
+        dispatch!(self, control => control.needs_losses())
     }
 
     #[inline]

@@ -5,15 +5,14 @@
 //! gain 2; bandwidth's maximum over 10 round trips, the smallest RTT over 10 s, 200 ms at 4 packets to probe it; pacing
 //! 1 % below the estimate. Long-term sampling for policers and the allowance for aggregated ACKs are in.
 
+use super::bandwidth::{
+    Aggregation, BW_UNIT, INITIAL_CWND, UNIT, bdp, bytes_per_second, gso_segments_goal, in_network,
+    min_gso_segments,
+};
 use super::{CongestionControl, Context, Event, INFINITE_SSTHRESH, State, Window};
 use crate::max_filter::MaxFilter;
 use crate::rate::RateSample;
 
-/// Bandwidths are packets per microsecond times 2²⁴.
-const BW_SCALE: u32 = 24;
-const BW_UNIT: u64 = 1 << BW_SCALE;
-/// Gains are in units of 1/256.
-const UNIT: u64 = 256;
 /// 2 / ln 2, enough to double the rate each round trip.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
@@ -24,14 +23,9 @@ const BW_ROUNDS: u32 = CYCLE.len() as u32 + 2;
 const MIN_RTT_WINDOW_SECONDS: u32 = 10;
 const PROBE_RTT_MICROS: u64 = 200_000;
 const MIN_CWND: u32 = 4;
-const INITIAL_CWND: u32 = 10;
 /// Startup ends after three round trips without this growth.
 const FULL_BW_GROWTH: u64 = UNIT * 5 / 4;
 const FULL_BW_ROUNDS: u32 = 3;
-/// Below this pacing rate, in bytes per second, aggregates are of one segment.
-const LOW_RATE: u64 = 1_200_000 / 8;
-/// Largest aggregate that the window leaves room for.
-const MAX_AGGREGATE_BYTES: u64 = 65_536 - 1 - 320;
 /// Round trips of a long-term sampling interval, and how long its result is used.
 const LONG_TERM_MIN_ROUNDS: u32 = 4;
 const LONG_TERM_MAX_ROUNDS: u32 = 48;
@@ -41,8 +35,6 @@ const LONG_TERM_LOSS: u64 = 50;
 const LONG_TERM_RATIO: u64 = UNIT / 8;
 const LONG_TERM_DIFFERENCE: u64 = 4_000 / 8;
 const EXTRA_ACKED_ROUNDS: u32 = 5;
-const EXTRA_ACKED_MAX_MICROS: u64 = 100_000;
-const EXTRA_ACKED_RESET: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -92,16 +84,6 @@ struct LongTerm {
     start_lost: u64,
 }
 
-/// How many more packets than expected are acknowledged at once.
-#[derive(Clone, Copy, Debug, Default)]
-struct Aggregation {
-    epoch_start_us: u64,
-    epoch_acked: u64,
-    extra: [u32; 2],
-    rounds: u32,
-    index: usize,
-}
-
 impl LongTerm {
     fn start_interval(&mut self, context: &Context) {
         self.start_ms = context.delivered_at_ns / 1_000_000;
@@ -114,22 +96,6 @@ impl LongTerm {
         *self = Self::default();
         self.start_interval(context);
     }
-}
-
-fn bytes_per_second(bandwidth: u64, gain: u64, mss: u32) -> u64 {
-    let rate = (bandwidth * u64::from(mss) * gain) >> 8;
-    // In 128 bits only for what 64 cannot hold.
-    let scaled = u128::from(rate) * (1_000_000 / 100 * 99);
-    (scaled >> BW_SCALE) as u64
-}
-
-fn gso_segments_goal(window: &Window, mss: u32) -> u32 {
-    let bytes = (window.pacing_rate >> 10).min(MAX_AGGREGATE_BYTES);
-    ((bytes / u64::from(mss)) as u32).max(min_gso_segments(window)).min(127)
-}
-
-const fn min_gso_segments(window: &Window) -> u32 {
-    if window.pacing_rate < LOW_RATE { 1 } else { 2 }
 }
 
 impl Default for Bbr {
@@ -199,12 +165,7 @@ impl Bbr {
 
     /// The bandwidth-delay product times `gain`, in packets.
     fn bdp(&self, bandwidth: u64, gain: u64) -> u32 {
-        if self.min_rtt_us == u64::MAX {
-            return INITIAL_CWND;
-        }
-        let product = bandwidth.saturating_mul(self.min_rtt_us);
-        let scaled = (u128::from(product) * u128::from(gain)) >> 8;
-        u32::try_from(scaled.div_ceil(BW_UNIT.into())).unwrap_or(u32::MAX / 4)
+        bdp(bandwidth, self.min_rtt_us, gain)
     }
 
     /// Leaves room for aggregates in the sender's queue, the network and the receiver.
@@ -223,13 +184,8 @@ impl Bbr {
 
     /// What will be in the network when the newest packet has left the sender's queue.
     fn in_network(&self, in_flight: u32, window: &Window, context: &Context) -> u32 {
-        let wait_us = context.departure_ns.saturating_sub(context.now_ns) / 1_000;
-        let delivered = (self.current_bandwidth() * wait_us) >> BW_SCALE;
-        let mut at_departure = u64::from(in_flight);
-        if self.pacing_gain > UNIT {
-            at_departure += u64::from(gso_segments_goal(window, context.mss));
-        }
-        at_departure.saturating_sub(delivered) as u32
+        let gain = self.pacing_gain;
+        in_network(in_flight, self.current_bandwidth(), gain, window, context)
     }
 
     fn advance_cycle(&mut self, context: &Context) {
@@ -345,37 +301,6 @@ impl Bbr {
         }
         sampler.bandwidth = bandwidth;
         sampler.start_interval(context);
-    }
-
-    fn update_aggregation(&mut self, window: &Window, context: &Context, sample: &RateSample) {
-        if sample.acked_sacked == 0 || sample.delivered.is_none() || sample.interval_us == 0 {
-            return;
-        }
-        let bandwidth = self.current_bandwidth();
-        let aggregation = &mut self.aggregation;
-        if self.round_start {
-            aggregation.rounds += 1;
-            if aggregation.rounds >= EXTRA_ACKED_ROUNDS {
-                aggregation.rounds = 0;
-                aggregation.index ^= 1;
-                aggregation.extra[aggregation.index] = 0;
-            }
-        }
-        let delivered_at_us = context.delivered_at_ns / 1_000;
-        let epoch_us = delivered_at_us.saturating_sub(aggregation.epoch_start_us);
-        let mut expected = bandwidth.saturating_mul(epoch_us) >> BW_SCALE;
-        let acked = u64::from(sample.acked_sacked);
-        if aggregation.epoch_acked <= expected
-            || aggregation.epoch_acked + acked >= EXTRA_ACKED_RESET
-        {
-            aggregation.epoch_acked = 0;
-            aggregation.epoch_start_us = delivered_at_us;
-            expected = 0;
-        }
-        aggregation.epoch_acked = (aggregation.epoch_acked + acked).min(EXTRA_ACKED_RESET - 1);
-        let extra = aggregation.epoch_acked.saturating_sub(expected).min(window.cwnd.into()) as u32;
-        let best = &mut aggregation.extra[aggregation.index];
-        *best = (*best).max(extra);
     }
 }
 
@@ -502,9 +427,7 @@ impl Bbr {
             let bandwidth = self.current_bandwidth();
             let mut target = self.bdp(bandwidth, self.cwnd_gain);
             if self.full_bandwidth_reached {
-                let most = (bandwidth * EXTRA_ACKED_MAX_MICROS) >> BW_SCALE;
-                let extra = self.aggregation.extra[0].max(self.aggregation.extra[1]);
-                target += extra.min(most as u32);
+                target += self.aggregation.extra(bandwidth);
             }
             target = self.with_aggregates(target, window, context.mss);
             let mut cwnd = window.cwnd;
@@ -527,7 +450,7 @@ impl CongestionControl for Bbr {
         self.next_round_delivered = context.delivered;
         self.min_rtt_us = context.min_rtt_us;
         self.min_rtt_jiffies = context.jiffies();
-        self.aggregation.epoch_start_us = context.now_ns / 1_000;
+        self.aggregation.restart(context.now_ns);
         self.long_term.reset(context);
         self.init_pacing_rate(window, context);
     }
@@ -551,8 +474,7 @@ impl CongestionControl for Bbr {
     fn on_event(&mut self, window: &mut Window, context: &Context, event: Event) {
         if event == Event::TransmitStart && window.app_limited {
             self.idle_restart = true;
-            self.aggregation.epoch_start_us = context.now_ns / 1_000;
-            self.aggregation.epoch_acked = 0;
+            self.aggregation.restart(context.now_ns);
             match self.mode {
                 Mode::ProbeBandwidth => self.set_pacing_rate(window, context, UNIT),
                 Mode::ProbeRtt => self.end_probe_rtt_if_done(window, context),
@@ -563,7 +485,9 @@ impl CongestionControl for Bbr {
 
     fn control(&mut self, window: &mut Window, context: &Context, sample: &RateSample) -> bool {
         self.update_bandwidth(context, sample);
-        self.update_aggregation(window, context, sample);
+        let bandwidth = self.current_bandwidth();
+        let rounds = (self.round_start, EXTRA_ACKED_ROUNDS);
+        self.aggregation.update(window, context, sample, bandwidth, rounds);
         if self.mode == Mode::ProbeBandwidth && self.is_cycle_phase_over(window, context, sample) {
             self.advance_cycle(context);
         }

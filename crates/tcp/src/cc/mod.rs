@@ -7,7 +7,9 @@
 //! name like the others, in scenarios too.
 
 mod algorithm;
+mod bandwidth;
 mod bbr;
+mod bbr3;
 mod cubic;
 mod dctcp;
 mod prague;
@@ -16,12 +18,13 @@ mod reno;
 use std::fmt;
 
 pub use crate::ecn::EcnStyle;
-use crate::rate::RateSample;
+use crate::rate::{LostPacket, RateSample};
 use crate::tick::Tick;
 
 pub(crate) use algorithm::Controller;
 pub use algorithm::{Algorithm, Foreign, NameTaken};
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use prague::Prague;
@@ -185,6 +188,9 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// The sender changes to `next`.
     fn on_state(&mut self, _window: &mut Window, _context: &Context, _next: State) {}
 
+    /// A packet is deemed lost.
+    fn on_lost(&mut self, _window: &mut Window, _context: &Context, _packet: &LostPacket) {}
+
     /// Something else happened.
     fn on_event(&mut self, _window: &mut Window, _context: &Context, _event: Event) {}
 
@@ -238,6 +244,11 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// The same of [`on_rtt`](Self::on_rtt).
     fn needs_rtts(&self) -> bool {
         true
+    }
+
+    /// Whether [`on_lost`](Self::on_lost) is to be called.
+    fn needs_losses(&self) -> bool {
+        false
     }
 
     /// Whether the control insists on pacing.

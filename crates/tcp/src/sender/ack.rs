@@ -142,7 +142,7 @@ impl Sender {
         {
             self.check_reordering(lowest);
         }
-        let prior_sample = builder.prior_delivered();
+        let prior_sample = builder.prior_delivered(self.rate.delivered);
         // A lone small segment: the receiver's timer may have run out.
         found.maybe_delayed = times.count == 1
             && prior_sacked == 0
@@ -210,6 +210,7 @@ impl Sender {
         self.update_pacing_rate();
         let context = self.context(now_ns);
         self.control.start(&mut self.window, &context);
+        self.tell_losses(now_ns);
     }
 
     /// What comes of the question for ECN.

@@ -6,8 +6,8 @@ use super::ack::Findings;
 use crate::cc::{CongestionControl, Event, INFINITE_SSTHRESH, State};
 use crate::ecn::EcnStyle;
 use crate::rack::{DUPLICATE_THRESHOLD, View};
-use crate::rate::RateSample;
-use crate::scoreboard::EVER_RETRANSMITTED;
+use crate::rate::{LostPacket, RateEstimator, RateSample};
+use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED};
 
 /// Where the sender stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -161,11 +161,37 @@ impl Sender {
         let view = self.rack_view(found.now_ns);
         let (lost, wait_us) = self.rack.detect(&view, &mut self.board);
         self.rate.lost += u64::from(lost);
+        self.tell_losses(found.now_ns);
         if let Some(wait_us) = wait_us {
             self.start_reordering_timer(found.now_ns, wait_us);
             found.restart_timer = false;
         }
         found.retransmission_lost |= self.board.retrans_out < retransmissions;
+    }
+
+    /// Tells the congestion control, if it wants to know, what was deemed lost since the last call.
+    #[inline]
+    pub(super) fn tell_losses(&mut self, now_ns: u64) {
+        if self.control.needs_losses() {
+            self.tell_newly_lost(now_ns);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_newly_lost(&mut self, now_ns: u64) {
+        let numbers = self.board.newly_lost();
+        let mut lost = self.rate.lost - numbers.len() as u64;
+        for number in numbers {
+            lost += 1;
+            let segment = self.board.get(number);
+            let packet = LostPacket {
+                tx_in_flight: segment.in_flight(),
+                lost: RateEstimator::lost_since(lost, &segment.stamp),
+                app_limited: segment.has(APP_LIMITED),
+            };
+            let context = self.context(now_ns);
+            self.control.on_lost(&mut self.window, &context, &packet);
+        }
     }
 
     /// Nothing is lost, it seems: only reordered, or marked.
@@ -253,6 +279,7 @@ impl Sender {
                 self.rate.lost += u64::from(self.board.mark_lost(number));
             }
         }
+        self.tell_losses(now_ns);
         if self.recovery.state <= State::Disorder
             || self.recovery.high_seq <= self.snd_una
             || (self.recovery.state == State::Loss && self.recovery.timeouts_in_row == 0)

@@ -211,6 +211,7 @@ impl Sender {
         let view = self.rack_view(now_ns);
         let (lost, _) = self.rack.detect(&view, &mut self.board);
         self.rate.lost += u64::from(lost);
+        self.tell_losses(now_ns);
         if lost > 0 && self.recovery.state != State::Recovery {
             self.enter_recovery(now_ns, false);
             if !self.control.sets_window() {

@@ -268,7 +268,7 @@ impl Sender {
     }
 
     /// When a packet of `payload` bytes departs, and the bookkeeping of pacing.
-    #[inline]
+    #[inline(always)]
     fn schedule_departure(&mut self, now_ns: u64, payload: u32, segments: u32) -> u64 {
         let prior = self.departure_ns;
         let departure = prior.max(now_ns);
@@ -367,9 +367,11 @@ impl Sender {
         let departure = self.schedule_departure(now_ns, payload, count);
         let stamp = self.rate.stamp(departure, self.board.packets_out());
         let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
+        let in_flight = self.flight_with(count);
         for offset in 0..u64::from(count) {
             let segment = self.board.get_mut(number + offset);
             segment.stamp = stamp;
+            segment.sent_with(in_flight);
             let newly_out = !segment.has(RETRANSMITTED) && flag == RETRANSMITTED;
             segment.flags &= !APP_LIMITED;
             segment.flags |= flag | EVER_RETRANSMITTED | app_limited;
@@ -526,6 +528,12 @@ impl Sender {
         self.send_payload(now_ns, payload, segments, out);
     }
 
+    /// Packets in flight with so many more, if the congestion control wants to know that of what is lost.
+    #[inline]
+    fn flight_with(&self, more: u32) -> u32 {
+        if self.control.needs_losses() { self.board.in_flight() + more } else { 0 }
+    }
+
     fn send_payload(
         &mut self,
         now_ns: u64,
@@ -541,11 +549,12 @@ impl Sender {
         let mut flags = app_limited | FIRST_OF_PACKET;
         let seq = self.snd_nxt;
         let mut rest = payload;
+        let in_flight = self.flight_with(segments);
         while rest > 0 {
             let part = rest.min(self.mss);
             rest -= part;
             self.snd_nxt += u64::from(part);
-            self.board.push(Segment { end: self.snd_nxt, stamp, payload: part, flags });
+            self.board.push(Segment::new(self.snd_nxt, stamp, part, (flags, in_flight)));
             flags = app_limited;
         }
         self.buffer.take(self.snd_nxt);
@@ -624,7 +633,7 @@ mod tests {
         let mut sender = Sender::new(SenderConfig::default());
         let stamp = sender.rate.stamp(1, 0);
         for end in [1_448, 2_896] {
-            sender.board.push(Segment { end, stamp, payload: 1_448, flags: FIRST_OF_PACKET });
+            sender.board.push(Segment::new(end, stamp, 1_448, (FIRST_OF_PACKET, 0)));
         }
         sender.probe(MILLISECOND_NS, &mut |sent| assert_eq!(sent.data.seq, 1_448));
         assert_eq!(sender.stats.retransmissions, 1);
@@ -640,7 +649,7 @@ mod tests {
         let mut sender = Sender::new(SenderConfig::default());
         sender.handshake = Handshake::Established;
         let stamp = sender.rate.stamp(1, 0);
-        sender.board.push(Segment { end: 1_448, stamp, payload: 1_448, flags: FIRST_OF_PACKET });
+        sender.board.push(Segment::new(1_448, stamp, 1_448, (FIRST_OF_PACKET, 0)));
         sender.board.mark_lost(0);
         sender.recovery.held = true;
         for expected in [0, 1] {

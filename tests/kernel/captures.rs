@@ -1,0 +1,44 @@
+//! `dualq run --pcap` and `--qlog` of real Linux.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{json, kernel};
+
+const SCENARIO: &str = "
+duration = '3s'
+warmup = '0s'
+link = { rate = '10mbit', rtt = '20ms', qdisc = 'pfifo limit 20' }
+sender = { gso = false }
+flow = [{ cc = 'cubic' }]
+probe = [{ kind = 'ping' }]
+";
+
+#[test]
+fn what_real_linux_sends() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (scenario, capture, log) = (path("s.toml"), path("run.pcapng"), path("run.sqlog"));
+    fs::write(&scenario, SCENARIO).unwrap();
+    let arguments = ["run", &scenario, "--world", "kernel", "--json"];
+    let document = json(&[&arguments[..], &["--pcap", &capture, "--qlog", &log]].concat());
+    let dropped = document["runs"][0]["outcome"]["queue"]["drops"].as_u64().unwrap();
+    let packets = |interface: &str| {
+        let replayed = ["replay", &capture, "--interface", interface, "--rate", "1gbit", "--json"];
+        json(&replayed)["trace"]["packets"].as_u64().unwrap()
+    };
+    let [into, out, near] = ["in", "out", "near"].map(packets);
+    assert!(dropped > 0 && near > into, "{dropped} {near} {into}");
+    assert!((0..=20).contains(&(into - out - dropped)), "{into} in, {out} out, {dropped} dropped");
+
+    let log = fs::read_to_string(&log).unwrap();
+    let events = log.split('\u{1e}').skip(2);
+    let events: Vec<Value> = events.map(|text| serde_json::from_str(text).unwrap()).collect();
+    assert!(events.len() > 100 && events.iter().all(|event| event["group_id"] == "0 cubic down"));
+    let has = |field: &str| events.iter().any(|event| event["data"][field].is_number());
+    assert!(has("congestion_window") && has("bytes_in_flight") && has("min_rtt"));
+}
