@@ -162,6 +162,12 @@ pub enum ChangeError {
     /// A shaper, whose leaf would have to be changed as well.
     #[error("tbf, htb and netem cannot be changed while they hold packets; replace them instead")]
     Shaper,
+    /// Its kind cannot be changed.
+    #[error("the kernel changes no {kind}; replace it instead")]
+    Fixed {
+        /// The kind.
+        kind: &'static str,
+    },
     /// No option was given that says anything, which the kernel refuses.
     #[error("a change of dualpi2 needs at least one option, such as target 5ms")]
     NothingGiven,

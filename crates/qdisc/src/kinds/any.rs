@@ -7,8 +7,8 @@ use dualq_units::Instant;
 use serde_json::{Value, json};
 
 use super::{
-    Counted, Grammar, Kind, Shown, bfifo, cake, codel, dualpi2, fq, fq_codel, htb, netem, pfifo,
-    pfifo_fast, pie, tbf,
+    Counted, Grammar, Kind, Shown, bfifo, cake, codel, dualpi2, fq, fq_codel, fq_pie, htb, netem,
+    pfifo, pfifo_fast, pie, red, sfq, tbf,
 };
 use crate::grammar::{ParseError, Words};
 use crate::show::Stats;
