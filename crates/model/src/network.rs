@@ -230,7 +230,7 @@ impl Surroundings<'_> {
             watch(with(Event {
                 at_ns: now.as_nanos(),
                 seen,
-                flow: packet.connection,
+                flow: packet.owner.number(),
                 direction,
                 kind: packet.body.kind(),
                 seq: packet.body.seq(),
@@ -262,7 +262,7 @@ impl Environment<Packet> for Surroundings<'_> {
 
     fn lost(&mut self, packet: Packet, why: Lost) {
         if let (Lost::TooLong { mtu, told: true }, Body::Data(_)) = (why, &packet.body) {
-            self.too_long.push((packet.connection, mtu));
+            self.too_long.push((packet.owner.number(), mtu));
         }
         packet.body.discard(&mut self.sacks);
     }

@@ -1,6 +1,6 @@
 //! What travels through the network.
 
-use dualq_qdisc::FlowPacket;
+use dualq_qdisc::{FlowPacket, PureAck};
 use dualq_scenario::Kind;
 use dualq_tcp::{Ack, Data, ETHERNET_BYTES, HEADER_BYTES, PACKET_OVERHEAD, SYN_BYTES, SackBlock};
 use dualq_units::{Ecn, Instant};
@@ -10,12 +10,46 @@ use crate::sacks::{Sacks, Stored};
 /// A packet on its way, or an aggregate of several.
 #[derive(Debug)]
 pub struct Packet {
-    /// The connection's number.
-    pub(crate) connection: u32,
+    /// Whose it is.
+    pub(crate) owner: Owner,
     /// What queues tell it by: in a tunnel, all are one; else another number with each seed, as Linux draws its hash's secret anew
     /// at boot.
     pub(crate) flow: u32,
     pub(crate) body: Body,
+}
+
+/// A connection, and the host that opened it, which has a group of the scenario to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner(u32);
+
+impl Owner {
+    const NUMBER_BITS: u32 = 24;
+    /// Where a tunnel hides who it is.
+    const TUNNEL: usize = 0xff;
+
+    /// Of more hosts than eight bits tell apart, some are taken for one.
+    pub(crate) const fn new(number: u32, group: usize) -> Self {
+        Self(number | ((group % Self::TUNNEL) as u32) << Self::NUMBER_BITS)
+    }
+
+    /// Inside a tunnel.
+    pub(crate) const fn hidden(number: u32) -> Self {
+        Self(number | (Self::TUNNEL as u32) << Self::NUMBER_BITS)
+    }
+
+    /// The connection's number.
+    #[inline]
+    pub(crate) const fn number(self) -> u32 {
+        self.0 & ((1 << Self::NUMBER_BITS) - 1)
+    }
+
+    const fn host(self) -> u32 {
+        self.0 >> Self::NUMBER_BITS
+    }
+
+    const fn is_hidden(self) -> bool {
+        self.host() == Self::TUNNEL as u32
+    }
 }
 
 /// What a packet carries.
@@ -267,15 +301,15 @@ impl Packet {
     /// Takes the aggregate apart, if it is one.
     #[inline]
     pub(crate) fn segments(self, segment: &mut impl FnMut(Self)) {
-        let Self { connection, flow, body } = self;
+        let Self { owner, flow, body } = self;
         let mut data = match body {
             Body::Data(data) => data,
-            body => return segment(Self { connection, flow, body }),
+            body => return segment(Self { owner, flow, body }),
         };
         while data.segments > 1 {
-            segment(Self { connection, flow, body: Body::Data(data.split_first()) });
+            segment(Self { owner, flow, body: Body::Data(data.split_first()) });
         }
-        segment(Self { connection, flow, body: Body::Data(data) });
+        segment(Self { owner, flow, body: Body::Data(data) });
     }
 }
 
@@ -315,6 +349,32 @@ impl FlowPacket for Packet {
     fn flow(&self) -> u32 {
         self.flow
     }
+
+    /// All that are opened in one direction are with one host there; a tunnel has one host at each end.
+    fn hosts(&self) -> [u32; 2] {
+        let [opener, other] = [self.owner.host(), u32::MAX];
+        if self.is_answer() { [other, opener] } else { [opener, other] }
+    }
+
+    fn segments(&self) -> (u32, u32) {
+        match &self.body {
+            Body::Data(data) if data.segments > 1 => {
+                (data.segments.into(), u32::from(data.mss) + HEADER_BYTES + ETHERNET_BYTES)
+            }
+            body => (1, body.wire_bytes()),
+        }
+    }
+
+    fn pure_ack(&self) -> Option<PureAck> {
+        let Body::Ack(ack) = &self.body else { return None };
+        (!self.owner.is_hidden()).then(|| PureAck {
+            connection: self.owner.number(),
+            number: ack.ack,
+            has_sacks: ack.block_count > 0,
+            ecn_flags: ack.flags & ECE,
+            is_special: ack.answer > 0 || ack.flags & SYN > 0,
+        })
+    }
 }
 
 impl dualq_net::Packet for Packet {
@@ -331,7 +391,7 @@ impl dualq_net::Packet for Packet {
 
     #[inline]
     fn origin(&self) -> u32 {
-        self.connection
+        self.owner.number()
     }
 }
 

@@ -191,6 +191,12 @@ impl<T> Pool<T> {
         self.slots.get(chain.first as usize)?.item.as_ref()
     }
 
+    /// The last item.
+    #[must_use]
+    pub fn last(&self, chain: &Chain) -> Option<&T> {
+        if chain.is_empty() { None } else { self.slots.get(chain.last as usize)?.item.as_ref() }
+    }
+
     /// Asks for the first item from memory, without waiting for it.
     #[inline]
     pub fn read_ahead(&self, chain: &Chain) {

@@ -46,6 +46,8 @@ pub enum DropReason {
     Refused,
     /// It waited when the discipline was changed or reset.
     Flushed,
+    /// An acknowledgement that a later one made superfluous.
+    Superseded,
     /// A lossy path lost it at random.
     Random,
 }
@@ -60,6 +62,7 @@ impl DropReason {
             Self::Step => "step",
             Self::Refused => "refused",
             Self::Flushed => "flushed",
+            Self::Superseded => "superseded",
             Self::Random => "random",
         }
     }

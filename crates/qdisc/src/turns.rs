@@ -26,6 +26,9 @@ impl Link {
 pub(crate) trait Linked {
     /// Its place there.
     fn link(&mut self) -> &mut Link;
+
+    /// Who is served after it.
+    fn next(&self) -> Option<u32>;
 }
 
 /// Flows in the order in which they are served.
@@ -50,6 +53,11 @@ impl List {
     #[inline]
     pub(crate) const fn first(&self) -> Option<u32> {
         if self.length > 0 { Some(self.first) } else { None }
+    }
+
+    /// All that are in it, in their order.
+    pub(crate) fn iter<F: Linked>(self, flows: &[F]) -> impl Iterator<Item = u32> {
+        std::iter::successors(self.first(), |id| flows[*id as usize].next())
     }
 
     /// Puts a flow behind all others.
@@ -97,6 +105,10 @@ mod tests {
         fn link(&mut self) -> &mut Link {
             self
         }
+
+        fn next(&self) -> Option<u32> {
+            (*self).next()
+        }
     }
 
     #[test]
@@ -107,6 +119,7 @@ mod tests {
             for id in 0..4 {
                 list.append(&mut flows, id);
             }
+            assert_eq!(list.iter(&flows).collect::<Vec<_>>(), [0, 1, 2, 3]);
             list.remove(&mut flows, leaver);
             list.append(&mut flows, 4);
             let mut served = Vec::new();

@@ -116,7 +116,11 @@ fn refused() {
         ("fq_codel memory_limit x", Tc, "is no memory_limit"),
         ("fq_codel quantum 1kb", Tc, "is no quantum"),
         ("fq_codel flows 65537", Kernel, "the kernel refuses this flows"),
-        ("fq_codel ce_threshold_selector 1", Tc, "is no ce_threshold_selector: give a value and a mask"),
+        (
+            "fq_codel ce_threshold_selector 1",
+            Tc,
+            "is no ce_threshold_selector: give a value and a mask",
+        ),
         ("red limit 100kb", Tc, "red needs limit and avpkt"),
         ("red limit 60kb avpkt 1kb min 5kb max 15kb burst 2", Tc, "give burst 6 or more"),
         ("red limit 60kb avpkt 1kb nodrop", Kernel, "nodrop means nothing without ecn"),

@@ -174,10 +174,22 @@ fn options(kind: &str) -> &'static [&'static str] {
             "bogus",
         ],
         "red" => &[
-            "limit", "min", "max", "avpkt", "burst", "bandwidth", "probability", "ecn", "harddrop",
-            "nodrop", "adaptive", "bogus",
+            "limit",
+            "min",
+            "max",
+            "avpkt",
+            "burst",
+            "bandwidth",
+            "probability",
+            "ecn",
+            "harddrop",
+            "nodrop",
+            "adaptive",
+            "bogus",
         ],
-        "sfq" => &["limit", "perturb", "quantum", "divisor 16", "flows", "depth", "headdrop", "bogus"],
+        "sfq" => {
+            &["limit", "perturb", "quantum", "divisor 16", "flows", "depth", "headdrop", "bogus"]
+        }
         "pie" => &["limit", "target", "tupdate", "alpha", "beta", "ecn", "bytemode", "bogus"],
         "tbf" => &["peakrate 20mbit mtu", "mtu", "linklayer", "overhead"],
         "htb" => &["ceil", "burst", "cburst", "prio"],
@@ -187,7 +199,12 @@ fn options(kind: &str) -> &'static [&'static str] {
 }
 
 /// Lines of each kind that do something.
-const SENSIBLE: [&str; 23] = [
+const SENSIBLE: [&str; 28] = [
+    "cake",
+    "cake bandwidth 20mbit memlimit 20kb",
+    "cake bandwidth 30mbit besteffort dual-srchost ingress rtt 1ms overhead 38 mpu 84",
+    "cake bandwidth 8mbit diffserv8 ack-filter atm overhead 40",
+    "cake unlimited precedence hosts autorate-ingress rtt 2ms",
     "fq_codel ce_threshold 1ms ce_threshold_selector 1/3 limit 30",
     "fq_pie target 1ms tupdate 1ms limit 40",
     "fq_pie flows 3000 target 1ms tupdate 1ms ecn",

@@ -8,7 +8,7 @@ use dualq_units::{Ecn, Instant};
 use crate::engine::{Cause, Simulation};
 use crate::host::Connection;
 use crate::network::{Surroundings, back};
-use crate::packet::{Body, Datagram, Echo, Packet, SmallAck};
+use crate::packet::{Body, Datagram, Echo, Owner, Packet, SmallAck};
 use crate::program::Program;
 
 impl Simulation<'_> {
@@ -34,7 +34,7 @@ impl Simulation<'_> {
     /// A packet has passed the network.
     #[inline]
     fn arrive(&mut self, direction: Direction, packet: Packet) {
-        let number = packet.connection;
+        let number = packet.owner.number();
         if direction == Direction::Up && !packet.is_answer() {
             self.around.tell(self.now(), (Seen::Arrive, direction), &packet);
         }
@@ -61,10 +61,10 @@ impl Simulation<'_> {
     /// Data reach their receiver.
     #[inline]
     fn take_data(&mut self, number: u32, data: &Data) {
-        let (now, flow) = (self.now(), self.flow_of(number));
+        let (now, identity) = (self.now(), self.identity(number));
         let connection = &mut self.connections[number as usize];
         let path = self.network.path(back(connection.direction));
-        let sort = Answers::of(connection, (number, flow));
+        let sort = Answers::of(connection, identity);
         let receiver = &mut connection.receiver;
         let mut answer = answers(path, &mut self.around, now, sort);
         receiver.on_data(now, data, &mut answer);
@@ -74,10 +74,10 @@ impl Simulation<'_> {
 
     /// A receiver's timer has run out, or its program wakes a little earlier than it may.
     pub(super) fn receiver_is_due(&mut self, number: u32) {
-        let (now, flow) = (self.now(), self.flow_of(number));
+        let (now, identity) = (self.now(), self.identity(number));
         let connection = &mut self.connections[number as usize];
         let path = self.network.path(back(connection.direction));
-        let sort = Answers::of(connection, (number, flow));
+        let sort = Answers::of(connection, identity);
         let receiver = &mut connection.receiver;
         let mut answer = answers(path, &mut self.around, now, sort);
         if receiver.next_timer() > now {
@@ -127,9 +127,9 @@ impl Simulation<'_> {
     pub(super) fn tell_too_long(&mut self) {
         let now = self.now();
         for (connection, mtu) in std::mem::take(&mut self.around.too_long) {
-            let flow = self.flow_of(connection);
+            let (owner, flow) = self.identity(connection);
             let back = back(self.connections[connection as usize].direction);
-            let packet = Packet { connection, flow, body: Body::TooLong(mtu) };
+            let packet = Packet { owner, flow, body: Body::TooLong(mtu) };
             self.around.sets_out(now, back, &packet);
             self.network.enter_delay(back, now, packet, &mut self.around);
             self.take_arrivals(back);
@@ -139,7 +139,7 @@ impl Simulation<'_> {
     /// An echo request is answered; of a reply the program is told.
     fn take_echo(&mut self, number: u32, echo: Echo) {
         let (now, moment) = (self.now(), self.moment());
-        let flow = self.flow_of(number);
+        let (owner, flow) = self.identity(number);
         let connection = &mut self.connections[number as usize];
         if echo.is_reply {
             connection.program.replied(moment, echo.sent_ns);
@@ -148,7 +148,7 @@ impl Simulation<'_> {
         }
         let back = back(connection.direction);
         let body = Body::Echo(Echo { is_reply: true, ..echo });
-        let packet = Packet { connection: number, flow, body };
+        let packet = Packet { owner, flow, body };
         self.around.sets_out(now, back, &packet);
         self.network.path(back).enter(now, packet, &mut self.around);
         self.take_arrivals(back);
@@ -178,7 +178,7 @@ impl Simulation<'_> {
 /// What is the same in all acknowledgements of a connection.
 #[derive(Clone, Copy)]
 struct Answers {
-    connection: u32,
+    owner: Owner,
     flow: u32,
     direction: Direction,
     ecn: Ecn,
@@ -188,10 +188,10 @@ struct Answers {
 
 impl Answers {
     #[inline]
-    fn of(connection: &Connection, (number, flow): (u32, u32)) -> Self {
+    fn of(connection: &Connection, (owner, flow): (Owner, u32)) -> Self {
         let answer = if connection.answers { PROBE_BYTES as u8 } else { 0 };
         let direction = back(connection.direction);
-        Self { connection: number, flow, direction, ecn: connection.receiver.ack_ecn(), answer }
+        Self { owner, flow, direction, ecn: connection.receiver.ack_ecn(), answer }
     }
 }
 
@@ -201,11 +201,11 @@ fn answers<'s>(
     path: &'s mut Path<Packet>,
     around: &'s mut Surroundings<'_>,
     now: Instant,
-    Answers { connection, flow, direction, ecn, answer }: Answers,
+    Answers { owner, flow, direction, ecn, answer }: Answers,
 ) -> impl FnMut(Ack) {
     move |ack| {
         let ack = SmallAck::new(&ack, ecn, answer, &mut around.sacks);
-        let packet = Packet { connection, flow, body: Body::Ack(ack) };
+        let packet = Packet { owner, flow, body: Body::Ack(ack) };
         around.sets_out(now, direction, &packet);
         path.enter(now, packet, around);
     }

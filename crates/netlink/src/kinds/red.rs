@@ -19,10 +19,15 @@ const NODROP: u32 = 8;
 const HISTORIC: u32 = ECN | HARDDROP | ADAPTATIVE;
 
 fn bits(flags: Flags) -> u32 {
-    [(flags.ecn, ECN), (flags.harddrop, HARDDROP), (flags.adaptive, ADAPTATIVE), (flags.nodrop, NODROP)]
-        .into_iter()
-        .filter_map(|(is_set, bit)| is_set.then_some(bit))
-        .sum()
+    [
+        (flags.ecn, ECN),
+        (flags.harddrop, HARDDROP),
+        (flags.adaptive, ADAPTATIVE),
+        (flags.nodrop, NODROP),
+    ]
+    .into_iter()
+    .filter_map(|(is_set, bit)| is_set.then_some(bit))
+    .sum()
 }
 
 impl Wire for Options {

@@ -57,7 +57,7 @@ macro_rules! for_each_kind {
             Htb htb [Stats] "One class of `htb` around a leaf.",
             Tbf tbf [Stats] "A token bucket around a leaf.",
             Netem netem [Stats] "A path that delays, loses and slows down.",
-            Cake cake [] "CAKE, which only real kernels have.",
+            Cake cake [Stats] "CAKE: a shaper, hosts and their flows in turn, each under COBALT.",
         }
     };
 }

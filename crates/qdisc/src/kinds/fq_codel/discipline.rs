@@ -24,6 +24,11 @@ impl Linked for Flow {
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }
+
+    #[inline]
+    fn next(&self) -> Option<u32> {
+        self.link.next()
+    }
 }
 
 /// The discipline.
@@ -215,10 +220,10 @@ impl<P: FlowPacket> Qdisc<P> for FqCodel<P> {
         let flow = |id: Option<u32>| self.flows.get(id.or(self.old.first())? as usize);
         // The first has its turn now.
         let current = flow(self.new.first())?;
-        let first = flow(current.link.next())?;
-        let second = flow(first.link.next())?;
+        let first = flow(current.next())?;
+        let second = flow(first.next())?;
         self.pool.read_ahead(&second.chain);
-        if let Some(third) = second.link.next().or(self.old.first()) {
+        if let Some(third) = second.next().or(self.old.first()) {
             read_ahead(&self.flows, third);
         }
         self.pool.first(&first.chain).map(|waiting| &waiting.packet)

@@ -6,9 +6,7 @@ use dualq_units::{Bytes, Exact};
 
 use super::Options;
 use crate::grammar::words::Words;
-use crate::grammar::{
-    ParseError, exact_micros, unknown_option, write_flag, write_option,
-};
+use crate::grammar::{ParseError, exact_micros, unknown_option, write_flag, write_option};
 use crate::kinds::Grammar;
 
 const OPTIONS: [&str; 12] = [

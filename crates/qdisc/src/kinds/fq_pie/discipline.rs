@@ -33,6 +33,11 @@ impl Linked for Flow {
     fn link(&mut self) -> &mut Link {
         &mut self.link
     }
+
+    #[inline]
+    fn next(&self) -> Option<u32> {
+        self.link.next()
+    }
 }
 
 struct Waiting<P> {

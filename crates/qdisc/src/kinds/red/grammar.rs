@@ -137,7 +137,8 @@ impl Grammar for Options {
                 return refuse(words, "no weight averages such a burst; give a smaller burst");
             }
             Err(NoAveraging::Thresholds) => {
-                let message = "the kernel cannot hold the average of such a burst; give a smaller one";
+                let message =
+                    "the kernel cannot hold the average of such a burst; give a smaller one";
                 return Err(words.refuse_at(start, RefusedBy::Kernel, message.to_owned()));
             }
             Err(NoAveraging::Probability) => {

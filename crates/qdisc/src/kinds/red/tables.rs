@@ -47,7 +47,7 @@ impl Averaging {
         let wlog = weight(options)?;
         let plog = probability(options)?;
         let (cell_log, cells) = idle_time(options, wlog);
-        let fits = |threshold: u32| 32 - threshold.leading_zeros() + u32::from(wlog) <= 32;
+        let fits = |threshold: u32| 32 - threshold.leading_zeros() + u32::from(wlog) < 32;
         if !fits(options.min) || !fits(options.max) {
             return Err(NoAveraging::Thresholds);
         }
@@ -79,9 +79,7 @@ fn probability(options: &Options) -> Result<u8, NoAveraging> {
         return Ok(0);
     }
     let each = options.probability / f64::from(distance);
-    (0..32)
-        .find(|log| each * 2_f64.powi(i32::from(*log)) > 1.0)
-        .ok_or(NoAveraging::Probability)
+    (0..32).find(|log| each * 2_f64.powi(i32::from(*log)) > 1.0).ok_or(NoAveraging::Probability)
 }
 
 /// An average falls as if packets of average length had passed an empty queue all the time. tc counts whole microseconds and
