@@ -92,7 +92,7 @@ pub(super) struct Sfq<P, R> {
 
 impl<P: FlowPacket, R: Random> Sfq<P, R> {
     /// An empty discipline at time `now`.
-    pub(super) fn new(config: Config, mut random: R, now: Instant) -> Self {
+    pub(super) fn new(config: Config, random: R, now: Instant) -> Self {
         let flow = || Flow {
             chain: Chain::EMPTY,
             hash: 0,
@@ -106,7 +106,8 @@ impl<P: FlowPacket, R: Random> Sfq<P, R> {
             lengths.add(&mut flows, id);
         }
         Self {
-            perturbation: random.next_u32(),
+            // What tells flows apart is the owner's to scatter, until the hash is to change.
+            perturbation: 0,
             random,
             next_perturbation: interval(&config).map_or(Instant::NEVER, |interval| now + interval),
             pool: Pool::new(),
