@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use dualq_host::plan::{Evidence, FLOWS, Figures, Question, Trial, stand_in};
+use dualq_host::plan::{Evidence, FLOWS, Figures, Question, Trial};
 use dualq_kernel::Store;
 use dualq_qdisc::grammar;
 use dualq_scenario::{CongestionControl, FLOW_SPACING, Outcome, Plan, Scenario};
@@ -87,7 +87,7 @@ pub(crate) fn predict(
             let mut part = steps.part_of_time(length);
             let mut look = |time| part.reach_time(time);
             match run(&question, trial.clone(), worlds, &mut look) {
-                // Some machines do not let a kernel run; what stands in for it is better than no plan.
+                // Some machines do not let a kernel run; what the model has is better than no plan.
                 Err(Failure::Run(why)) if matches!(worlds, Worlds::ModelAnd(_)) => {
                     let found = run(&question, trial, &Worlds::Model, &mut look)?;
                     Ok((found, Some(format!("Not run by the kernel: {why}"))))
@@ -107,14 +107,6 @@ pub(crate) fn predict(
             Err(lacks) => remark = Some(lacks),
         }
         remarks.extend(remark.filter(|remark| !remarks.contains(remark)));
-    }
-    let replaced = figures.iter().any(|(_, figures): &(Trial, Figures)| figures.stand_in.is_some());
-    if replaced {
-        remarks.push(
-            "The model has no cake: fq_codel behind the same shaper stands in for it, and cake is no worse than that. With a kernel \
-             (`dualq kernel build`) the real one is run."
-                .to_owned(),
-        );
     }
     Ok(Prediction { evidence: Evidence::new(question, figures), runs, remarks })
 }
@@ -136,28 +128,17 @@ fn run(
     let Ok(control) = cc.parse::<CongestionControl>() else {
         return Ok(Err(lacks(cc)));
     };
-    let Ok(parsed) = grammar::parse(&trial.queue) else {
+    if grammar::parse(&trial.queue).is_err() {
         return Ok(Err(lacks(&format!("`{}`", trial.queue))));
-    };
-    let missing = parsed.spec.unmodelled();
-    let mut scenario = scenario(question, &trial, &trial.queue)?;
-    let mut instead = None;
-    let lacking = missing.is_some() || control.algorithm().is_none();
+    }
+    let scenario = scenario(question, &trial, &trial.queue)?;
+    let lacking = control.algorithm().is_none();
     let on_kernel = kernel.filter(|_| !model || lacking);
     let world: &dyn World = match on_kernel.map(|kernel| (kernel, kernel.refuses(&scenario))) {
         Some((kernel, None)) => kernel,
         Some((_, Some(reason))) if !model => return Ok(Err(format!("Not simulated: {reason}."))),
-        _ => {
-            if control.algorithm().is_none() {
-                return Ok(Err(lacks(cc)));
-            }
-            if let Some(kind) = missing {
-                let Some(other) = stand_in(&trial.queue) else { return Ok(Err(lacks(kind))) };
-                scenario = self::scenario(question, &trial, &other)?;
-                instead = Some("fq_codel".to_owned());
-            }
-            &Model
-        }
+        _ if lacking => return Ok(Err(lacks(cc))),
+        _ => &Model,
     };
     let base = question.rtt.as_secs_f64() * 1e3;
     let p99_ms = |outcome: &Outcome| {
@@ -184,7 +165,6 @@ fn run(
         goodput_mbit: bulk.total_mbit,
         fairness: jain(&bulk.goodput_mbit),
         world: world.name().to_owned(),
-        stand_in: instead,
     };
     Ok(Ok((Run { trial, world: world.name().to_owned(), scenario, outcome }, figures)))
 }

@@ -127,6 +127,18 @@ fn every_kind_reads_back_as_it_was_meant() {
             "fq_codel",
             "fq_codel limit 100 flows 8 quantum 300 target 4ms interval 30ms memory_limit 4mb \
              ce_threshold 1ms drop_batch 1 noecn",
+            "fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x03",
+            "red limit 60000 avpkt 1000",
+            "red limit 400kb min 30kb max 90kb avpkt 1500 burst 30 bandwidth 50mbit probability 0.1 \
+             ecn harddrop adaptive",
+            "red limit 60000 avpkt 1000 ecn nodrop probability 1",
+            "sfq",
+            "sfq limit 500 quantum 3028 depth 100 headdrop flows 256 divisor 512 perturb 5",
+            "sfq limit 200000 flows 65535 divisor 2048",
+            "fq_pie",
+            "fq_pie limit 1000 flows 64 target 20ms tupdate 40ms alpha 1 beta 5 quantum 300 \
+             memory_limit 4mb ecn_prob 20 ecn bytemode",
+            "cake bandwidth 20mbit diffserv4 overhead 38 mpu 84 dual-srchost memlimit 2mb rtt 30ms",
             "pie tupdate 20ms",
             "pie limit 100 target 20ms tupdate 40ms alpha 1 beta 32 ecn bytemode",
             "fq",
@@ -207,7 +219,7 @@ fn a_kind_that_dualq_does_not_know_has_its_common_counters() {
     in_namespace(|mut netlink| {
         let link = device(&mut netlink);
         let place = Place::root(link.index);
-        let kind = "sfq";
+        let kind = "hhf";
         if !has(&mut netlink, &link, kind) {
             return;
         }

@@ -337,9 +337,9 @@ mod tests {
     #[test]
     fn what_a_world_does_not_have_is_a_verdict() {
         let mut reference = recorded();
-        reference.scenario["link"]["qdisc"] = json!("cake");
+        reference.scenario["flow"][0]["cc"] = json!("prague");
         let verdict = verdict(reference, None);
-        let reason = "link.qdisc: cake is not modelled; real kernels have it";
+        let reason = "the congestion control prague is not modelled; some real kernels have it";
         assert_eq!(verdict, Verdict::NotPossible(reason.to_owned()));
     }
 }

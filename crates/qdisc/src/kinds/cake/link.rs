@@ -37,7 +37,7 @@ impl ByteTime {
     /// Nanoseconds of so many bytes.
     #[inline]
     pub(super) const fn of(self, bytes: u32) -> u64 {
-        (bytes as u64 * self.nanos) >> self.shift
+        (bytes as u64).saturating_mul(self.nanos) >> self.shift
     }
 }
 
