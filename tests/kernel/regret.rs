@@ -5,7 +5,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::{command, dualq, error, json, kernel};
+use crate::{dualq, error, json, kernel};
 
 /// How much longer than with the best discipline an answer may take with the one that was picked.
 const MOST: f64 = 1.3;
