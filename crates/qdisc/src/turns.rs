@@ -73,6 +73,20 @@ impl List {
         self.length += 1;
     }
 
+    /// Who is served now goes behind all others.
+    #[inline]
+    pub(crate) fn rotate<F: Linked>(&mut self, flows: &mut [F]) {
+        if self.length < 2 {
+            return;
+        }
+        let id = self.first;
+        let link = flows[id as usize].link();
+        self.first = link.next;
+        *link = Link { next: NOBODY, previous: self.last };
+        flows[self.last as usize].link().next = id;
+        self.last = id;
+    }
+
     /// Takes out who is served now.
     #[inline]
     pub(crate) fn remove_first<F: Linked>(&mut self, flows: &mut [F]) {
@@ -120,6 +134,7 @@ mod tests {
                 list.append(&mut flows, id);
             }
             assert_eq!(list.iter(&flows).collect::<Vec<_>>(), [0, 1, 2, 3]);
+            list.rotate(&mut flows);
             list.remove(&mut flows, leaver);
             list.append(&mut flows, 4);
             let mut served = Vec::new();
@@ -127,7 +142,8 @@ mod tests {
                 served.push(id);
                 list.remove_first(&mut flows);
             }
-            let expected: Vec<u32> = (0..5).filter(|id| *id != leaver).collect();
+            let expected: Vec<u32> =
+                [1, 2, 3, 0, 4].into_iter().filter(|id| *id != leaver).collect();
             assert_eq!((served, list.len()), (expected, 0));
         }
     }

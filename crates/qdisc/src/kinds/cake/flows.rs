@@ -11,6 +11,17 @@ pub(super) const QUEUES: usize = 1024;
 /// Neighbours that a flow may choose from.
 const WAYS: usize = 8;
 
+/// What is left of a quantum, in units of 2⁻¹⁶, if a host has so many queues that take turns.
+const SHARES: [u16; QUEUES + 1] = {
+    let mut shares = [u16::MAX; QUEUES + 1];
+    let mut load = 2;
+    while load <= QUEUES {
+        shares[load] = (65_535 / load) as u16;
+        load += 1;
+    }
+    shares
+};
+
 /// What a queue is at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
@@ -228,7 +239,7 @@ impl Flows {
                 load = load.max(self.host(side, id).bulk.min(QUEUES as u32));
             }
         }
-        let share = if load == 1 { 65_535 } else { 65_535 / load };
+        let share = u32::from(SHARES[load as usize]);
         i64::from((quantum * share + u32::from(die)) >> 16)
     }
 }

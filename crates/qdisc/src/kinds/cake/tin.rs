@@ -127,8 +127,13 @@ impl Tin {
         }
         let quantum = self.flows.quantum(mode, id, self.share.flow_quantum, die);
         self.flows.queues[id as usize].deficit += quantum;
-        self.take_out(id);
-        self.old.append(&mut self.flows.queues, id);
+        // With many flows of one host that is what happens most: none has enough for a packet yet.
+        if self.old.first() == Some(id) {
+            self.old.rotate(&mut self.flows.queues);
+        } else {
+            self.take_out(id);
+            self.old.append(&mut self.flows.queues, id);
+        }
     }
 
     /// A flow that is served has no packets: it is remembered until its law has come to rest.
