@@ -92,8 +92,7 @@ fn evidence(
     let question = Question::of(facts, wishes)?;
     let worlds = match args.world {
         Some(WorldName::Kernel) => Worlds::Kernel(world::kernel(None)?),
-        Some(WorldName::Model) => Worlds::Model,
-        None => predict::where_built(),
+        Some(WorldName::Model) | None => Worlds::Model,
     };
     Ok(Some(predict::predict(question, args.predict, &worlds)?))
 }

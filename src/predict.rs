@@ -3,8 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use dualq_host::plan::{Evidence, FLOWS, Figures, Question, Trial, stand_in};
-use dualq_kernel::Store;
+use dualq_host::plan::{Evidence, FLOWS, Figures, Question, Trial};
 use dualq_qdisc::grammar;
 use dualq_scenario::{CongestionControl, FLOW_SPACING, Outcome, Plan, Scenario};
 use dualq_worlds::{Kernel, Model, World};
@@ -12,7 +11,6 @@ use rayon::prelude::*;
 
 use crate::cli::Failure;
 use crate::progress::Steps;
-use crate::world;
 
 /// One trial that was run.
 pub(crate) struct Run {
@@ -32,11 +30,9 @@ pub(crate) struct Prediction {
 
 /// Where trials are run.
 pub(crate) enum Worlds {
-    /// In the model alone.
+    /// In the model.
     Model,
-    /// In the model, and on this kernel what the model does not have.
-    ModelAnd(Kernel),
-    /// On this kernel alone.
+    /// On this kernel.
     Kernel(Kernel),
 }
 
@@ -58,15 +54,6 @@ const SHORT_SHARE: u64 = 3_200;
 /// counts. On a kernel, where a run takes seconds, the first alone.
 const SEEDS: [u64; 3] = [1, 2, 3];
 
-/// The kernel for what the model does not have, if one is built.
-pub(crate) fn where_built() -> Worlds {
-    let newest = Store::open().and_then(|store| store.newest());
-    match newest.ok().flatten().map(world::on) {
-        Some(Ok(kernel)) => Worlds::ModelAnd(kernel),
-        _ => Worlds::Model,
-    }
-}
-
 /// Runs what the question asks for: all that there is, or what the choice needs.
 pub(crate) fn predict(
     question: Question,
@@ -86,35 +73,20 @@ pub(crate) fn predict(
         .map(|trial| {
             let mut part = steps.part_of_time(length);
             let mut look = |time| part.reach_time(time);
-            match run(&question, trial.clone(), worlds, &mut look) {
-                // Some machines do not let a kernel run; what stands in for it is better than no plan.
-                Err(Failure::Run(why)) if matches!(worlds, Worlds::ModelAnd(_)) => {
-                    let found = run(&question, trial, &Worlds::Model, &mut look)?;
-                    Ok((found, Some(format!("Not run by the kernel: {why}"))))
-                }
-                found => Ok((found?, None)),
-            }
+            run(&question, trial, worlds, &mut look)
         })
         .collect();
     steps.clear();
     let (mut runs, mut figures) = (Vec::new(), Vec::new());
-    for (result, mut remark) in results? {
+    for result in results? {
         match result {
             Ok((run, found)) => {
                 figures.push((run.trial.clone(), found));
                 runs.push(run);
             }
-            Err(lacks) => remark = Some(lacks),
+            Err(lacks) if !remarks.contains(&lacks) => remarks.push(lacks),
+            Err(_) => {}
         }
-        remarks.extend(remark.filter(|remark| !remarks.contains(remark)));
-    }
-    let replaced = figures.iter().any(|(_, figures): &(Trial, Figures)| figures.stand_in.is_some());
-    if replaced {
-        remarks.push(
-            "The model has no cake: fq_codel behind the same shaper stands in for it, and cake is no worse than that. With a kernel \
-             (`dualq kernel build`) the real one is run."
-                .to_owned(),
-        );
     }
     Ok(Prediction { evidence: Evidence::new(question, figures), runs, remarks })
 }
@@ -126,33 +98,22 @@ fn run(
     worlds: &Worlds,
     look: &mut dyn FnMut(Duration),
 ) -> Result<Result<(Run, Figures), String>, Failure> {
-    let (model, kernel) = match worlds {
-        Worlds::Model => (true, None),
-        Worlds::ModelAnd(kernel) => (true, Some(kernel)),
-        Worlds::Kernel(kernel) => (false, Some(kernel)),
-    };
     let cc = trial.sender.cc.as_str();
     let lacks = |what: &str| format!("Not simulated: {what}, which no world here has.");
     if cc.parse::<CongestionControl>().is_err() {
         return Ok(Err(lacks(cc)));
     }
-    let Ok(parsed) = grammar::parse(&trial.queue) else {
+    if grammar::parse(&trial.queue).is_err() {
         return Ok(Err(lacks(&format!("`{}`", trial.queue))));
-    };
-    let missing = parsed.spec.unmodelled();
-    let mut scenario = scenario(question, &trial, &trial.queue)?;
-    let mut instead = None;
-    let on_kernel = kernel.filter(|_| !model || missing.is_some());
-    let world: &dyn World = match on_kernel.map(|kernel| (kernel, kernel.refuses(&scenario))) {
-        Some((kernel, None)) => kernel,
-        Some((_, Some(reason))) if !model => return Ok(Err(format!("Not simulated: {reason}."))),
-        _ => {
-            if let Some(kind) = missing {
-                let Some(other) = stand_in(&trial.queue) else { return Ok(Err(lacks(kind))) };
-                scenario = self::scenario(question, &trial, &other)?;
-                instead = Some("fq_codel".to_owned());
+    }
+    let scenario = scenario(question, &trial, &trial.queue)?;
+    let world: &dyn World = match worlds {
+        Worlds::Model => &Model,
+        Worlds::Kernel(kernel) => {
+            if let Some(reason) = kernel.refuses(&scenario) {
+                return Ok(Err(format!("Not simulated: {reason}.")));
             }
-            &Model
+            kernel
         }
     };
     let base = question.rtt.as_secs_f64() * 1e3;
@@ -180,7 +141,6 @@ fn run(
         goodput_mbit: bulk.total_mbit,
         fairness: jain(&bulk.goodput_mbit),
         world: world.name().to_owned(),
-        stand_in: instead,
     };
     Ok(Ok((Run { trial, world: world.name().to_owned(), scenario, outcome }, figures)))
 }

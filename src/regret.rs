@@ -139,7 +139,7 @@ fn case(host: &str, facts: &Facts, rate: Rate, rtt: Duration) -> Result<Case, Fa
     };
     let question = Question::of(facts, &wishes)?;
     let now = question.now.clone();
-    let prediction = predict::predict(question, false, &predict::where_built())?;
+    let prediction = predict::predict(question, false, &predict::Worlds::Model)?;
     let plan = Plan::make_by(facts, &wishes, Some(&prediction.evidence))?;
     let picked = plan.changes.iter().find_map(|change| match &change.what {
         What::Qdisc { after, .. } => Some(after.to_string()),

@@ -122,11 +122,9 @@ pub(crate) fn prediction(prediction: &Prediction, width: usize) -> String {
                 figures.map_or("-".to_owned(), |figures| format!("{:.1}", figures.p99_ms))
             }));
             let figures = row.worst.1;
-            let stand_in = figures.stand_in.as_ref();
-            let stand_in = stand_in.map_or(String::new(), |other| format!(", as {other}"));
             cells.push(format!("{:.2}", row.least.0));
             cells.push(format!("{:.3}", row.least.1));
-            cells.push(format!("{}{stand_in}", figures.world));
+            cells.push(figures.world.clone());
             table.add_row(cells);
         }
         let _ = writeln!(text, "\n{}", render(table, 3));
@@ -163,7 +161,6 @@ pub(crate) fn json(plan: &Plan, prediction: Option<&Prediction>) -> String {
                 "p99_above_base_ms": figures.map(|figures| figures.p99_ms),
                 "goodput_mbit": figures.map(|figures| figures.goodput_mbit),
                 "fairness": figures.map(|figures| figures.fairness),
-                "stand_in": figures.and_then(|figures| figures.stand_in.as_ref()),
                 "world": run.world,
                 "scenario": run.scenario,
                 "outcome": run.outcome,

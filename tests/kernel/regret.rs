@@ -5,7 +5,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::{command, dualq, error, json, kernel};
+use crate::{dualq, error, json, kernel};
 
 /// How much longer than with the best discipline an answer may take with the one that was picked.
 const MOST: f64 = 1.3;
@@ -60,12 +60,7 @@ fn inside_a_tunnel_all_is_one_flow() {
         .unwrap();
     let scenario = scenario.to_str().unwrap();
     for qdisc in ["fq_codel", "htb rate 19mbit leaf fq_codel", "cake", "cake bandwidth 19mbit"] {
-        let mut args = [&["run", scenario, "--qdisc", qdisc][..], &TUNNEL].concat();
-        if qdisc.starts_with("cake") {
-            // The model has none.
-            args.retain(|arg| *arg != "--world" && *arg != "model,kernel");
-            args.extend(["--world", "kernel"]);
-        }
+        let args = [&["run", scenario, "--qdisc", qdisc][..], &TUNNEL].concat();
         let document = json(&args);
         let mean = |world: &str, tunnel: &str| {
             let runs = document["runs"].as_array().unwrap();
@@ -75,8 +70,7 @@ fn inside_a_tunnel_all_is_one_flow() {
                 .unwrap_or_else(|| panic!("{world} {tunnel}: {document:#}"));
             run["outcome"]["probe"][0]["mean_ms"].as_f64().unwrap() - 20.0
         };
-        let worlds = if qdisc.starts_with("cake") { &["kernel"][..] } else { &["model", "kernel"] };
-        for world in worlds {
+        for world in ["model", "kernel"] {
             let (apart, one) = (mean(world, "false"), mean(world, "true"));
             assert!(
                 apart < 2.5 && one > apart + 2.0,
@@ -90,10 +84,12 @@ fn inside_a_tunnel_all_is_one_flow() {
     assert!(line.contains("link.tunnel") && line.contains("fq"), "{line}");
 }
 
-/// What the model does not have is simulated where it can be: by a kernel, if one is built and runs here, else by what stands in for it.
+/// Plans have the model run cake, though a kernel is there; asked for, the kernel does, and says about the same.
 #[test]
-fn plans_have_cake_run_by_real_linux() {
-    let Some(kernel) = kernel() else { return };
+fn plans_have_cake_run_by_the_model() {
+    if kernel().is_none() {
+        return;
+    }
     let facts = "tests/data/facts/debian-13.json";
     let args = ["plan", "--facts", facts, "--rate", "20mbit", "--rtt", "20ms", "--json"];
     let cake = |output: Output| {
@@ -102,21 +98,13 @@ fn plans_have_cake_run_by_real_linux() {
         let line = lines.iter().filter_map(Value::as_str).find(|line| line.contains("cake"));
         line.unwrap_or_else(|| panic!("{document:#}")).to_owned()
     };
-    let line = cake(dualq(&args));
-    assert!(line.ends_with("(kernel)"), "{line}");
-    let line = cake(dualq(&[&args[..], &["--world", "model"]].concat()));
-    assert!(line.ends_with("(model, by fq_codel in its place)"), "{line}");
-    // One that does not start.
-    let cache = tempfile::tempdir().unwrap();
-    let folder = kernel.executable.parent().unwrap();
-    let broken = cache.path().join("dualq/kernels").join(folder.file_name().unwrap());
-    fs::create_dir_all(&broken).unwrap();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        fs::copy(&path, broken.join(path.file_name().unwrap())).unwrap();
-    }
-    fs::copy("/bin/false", broken.join(kernel.executable.file_name().unwrap())).unwrap();
-    let output = command(&args).env("XDG_CACHE_HOME", cache.path()).output().unwrap();
-    let line = cake(output);
-    assert!(line.ends_with("(model, by fq_codel in its place)"), "{line}");
+    let p99 = |line: &str| {
+        let number = line.split("p99 ").nth(1).and_then(|rest| rest.split(' ').next());
+        number.unwrap_or_else(|| panic!("{line}")).parse::<f64>().unwrap()
+    };
+    let model = cake(dualq(&args));
+    assert!(model.ends_with("(model)"), "{model}");
+    let kernel = cake(dualq(&[&args[..], &["--world", "kernel"]].concat()));
+    assert!(kernel.ends_with("(kernel)"), "{kernel}");
+    assert!((p99(&model) - p99(&kernel)).abs() < 3.0, "{model}\n{kernel}");
 }

@@ -231,7 +231,7 @@ impl Surroundings<'_> {
         if packet.body.data_bytes().is_some() {
             let ip_bytes = dualq_net::Packet::ip_bytes(packet);
             let seq = packet.body.seq();
-            self.too_long.push((packet.connection, TooLong { mtu, seq, ip_bytes }));
+            self.too_long.push((packet.owner.number(), TooLong { mtu, seq, ip_bytes }));
         }
     }
 }

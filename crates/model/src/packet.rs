@@ -1,6 +1,6 @@
 //! What travels through the network.
 
-use dualq_qdisc::FlowPacket;
+use dualq_qdisc::{FlowPacket, PureAck};
 use dualq_scenario::Kind;
 use dualq_tcp::{
     Ack, Data, ETHERNET_BYTES, EcnFlags, HEADER_BYTES, OPTION_BYTES, PACKET_OVERHEAD, SYN_BYTES,
@@ -12,12 +12,46 @@ use crate::options::{AckOptions, Options, Stored};
 /// A packet on its way, or an aggregate of several.
 #[derive(Debug)]
 pub struct Packet {
-    /// The connection's number.
-    pub(crate) connection: u32,
+    /// Whose it is.
+    pub(crate) owner: Owner,
     /// What queues tell it by: in a tunnel, all are one; else another number with each seed, as Linux draws its hash's secret anew
     /// at boot.
     pub(crate) flow: u32,
     pub(crate) body: Body,
+}
+
+/// A connection, and the host that opened it, which has a group of the scenario to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner(u32);
+
+impl Owner {
+    const NUMBER_BITS: u32 = 24;
+    /// Where a tunnel hides who it is.
+    const TUNNEL: usize = 0xff;
+
+    /// Of more hosts than eight bits tell apart, some are taken for one.
+    pub(crate) const fn new(number: u32, group: usize) -> Self {
+        Self(number | ((group % Self::TUNNEL) as u32) << Self::NUMBER_BITS)
+    }
+
+    /// Inside a tunnel.
+    pub(crate) const fn hidden(number: u32) -> Self {
+        Self(number | (Self::TUNNEL as u32) << Self::NUMBER_BITS)
+    }
+
+    /// The connection's number.
+    #[inline]
+    pub(crate) const fn number(self) -> u32 {
+        self.0 & ((1 << Self::NUMBER_BITS) - 1)
+    }
+
+    const fn host(self) -> u32 {
+        self.0 >> Self::NUMBER_BITS
+    }
+
+    const fn is_hidden(self) -> bool {
+        self.host() == Self::TUNNEL as u32
+    }
 }
 
 /// What a packet is to its connection. What queues ask of it stands before the rest, so that they hand it on without looking
@@ -410,13 +444,13 @@ impl Packet {
         if self.body.segments <= 1 {
             return segment(self);
         }
-        let Self { connection, flow, body } = self;
+        let Self { owner, flow, body } = self;
         // Only data are aggregates, and they have nothing stored.
         let Arrival::Data(mut data) = body.open(&mut Options::default()) else { return };
         while data.segments > 1 {
-            segment(Self { connection, flow, body: Body::data(&data.split_first()) });
+            segment(Self { owner, flow, body: Body::data(&data.split_first()) });
         }
-        segment(Self { connection, flow, body: Body::data(&data) });
+        segment(Self { owner, flow, body: Body::data(&data) });
     }
 }
 
@@ -456,6 +490,35 @@ impl FlowPacket for Packet {
     fn flow(&self) -> u32 {
         self.flow
     }
+
+    /// All that are opened in one direction are with one host there; a tunnel has one host at each end.
+    fn hosts(&self) -> [u32; 2] {
+        let [opener, other] = [self.owner.host(), u32::MAX];
+        if self.is_answer() { [other, opener] } else { [opener, other] }
+    }
+
+    fn segments(&self) -> (u32, u32) {
+        match &self.body.content {
+            Content::Data { mss, options, .. } if self.body.segments > 1 => {
+                let headers = HEADER_BYTES + u32::from(*options) + ETHERNET_BYTES;
+                (self.body.segments.into(), u32::from(*mss) + headers)
+            }
+            _ => (1, self.body.wire_bytes),
+        }
+    }
+
+    fn pure_ack(&self) -> Option<PureAck> {
+        let Content::Ack { ack, ecn_flags, flags, answer, .. } = &self.body.content else {
+            return None;
+        };
+        (!self.owner.is_hidden()).then(|| PureAck {
+            connection: self.owner.number(),
+            number: *ack,
+            has_sacks: flags >> BLOCKS_SHIFT & BLOCKS > 0,
+            ecn_flags: ecn_flags.bits(),
+            is_special: *answer > 0 || flags & SYN > 0,
+        })
+    }
 }
 
 impl dualq_net::Packet for Packet {
@@ -474,7 +537,7 @@ impl dualq_net::Packet for Packet {
 
     #[inline]
     fn origin(&self) -> u32 {
-        self.connection
+        self.owner.number()
     }
 }
 
@@ -535,7 +598,7 @@ mod tests {
             syn: false,
             cut: false,
         };
-        let packet = |body| Packet { connection: 7, flow: 8, body };
+        let packet = |body| Packet { owner: Owner::new(7, 1), flow: 8, body };
         let mut parts = Vec::new();
         packet(Body::data(&whole)).segments(&mut |part| parts.push(part));
         let mut rest = whole;

@@ -52,7 +52,7 @@ impl Simulation<'_> {
         if self.connections.len() >= MANY
             && let Some(packet) = self.network.upcoming()
         {
-            self.read_ahead(packet.connection, Side::Receiver);
+            self.read_ahead(packet.owner.number(), Side::Receiver);
         }
     }
 
@@ -64,10 +64,10 @@ impl Simulation<'_> {
         }
         let up = &self.network.up;
         if let Some(first) = up.upcoming(0) {
-            self.connections[first.connection as usize].sender.read_ahead();
+            self.connections[first.owner.number() as usize].sender.read_ahead();
         }
         if let Some(second) = up.upcoming(1) {
-            self.read_ahead(second.connection, Side::Sender);
+            self.read_ahead(second.owner.number(), Side::Sender);
         }
         if let Some(later) = up.upcoming(LATER) {
             prefetch_index(slice::from_ref(later), 0);

@@ -54,7 +54,7 @@ impl<'a> Watcher<'a> {
         if let (true, Some(payload)) = (self.wants.connections, packet.body.data_bytes()) {
             let start = packet.body.seq();
             let (end, length) = (start + u64::from(payload), dualq_net::Packet::ip_bytes(packet));
-            self.change(now, packet.connection, Change::Sent { start, end, length });
+            self.change(now, packet.owner.number(), Change::Sent { start, end, length });
         }
     }
 
@@ -190,7 +190,7 @@ fn event(now: Instant, (seen, direction): (Seen, Direction), packet: &Packet) ->
     Event {
         at_ns: now.as_nanos(),
         seen,
-        flow: packet.connection,
+        flow: packet.owner.number(),
         direction,
         kind: packet.body.kind(),
         seq: packet.body.seq(),

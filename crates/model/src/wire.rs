@@ -101,7 +101,7 @@ impl Wire {
     ) -> Headers<'_> {
         let Self { ends, bytes } = self;
         bytes.clear();
-        let number = packet.connection;
+        let number = packet.owner.number();
         let ends = ends[number as usize];
         let carried = packet.body.carried();
         let length = match packet.body.look(options) {

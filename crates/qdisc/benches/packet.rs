@@ -2,6 +2,9 @@
 //!
 //! `cargo bench -p dualq-qdisc`
 
+use std::collections::VecDeque;
+use std::hint::black_box;
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dualq_qdisc::{Device, Discipline, Ecn, FlowPacket, Packet, Qdisc, SplitMix64, grammar};
 use dualq_units::Instant;
@@ -44,8 +47,8 @@ const PACKETS: u64 = 100_000;
 /// A full-sized packet at 1 Gbit/s.
 const GAP_NS: u64 = 12_112;
 
-/// The arrivals of a link that is just not overloaded, each flow in its turn, with a queue of 9,000 packets.
-fn pass(discipline: &mut Discipline<Frame>, start: &mut u64, flows: u32) -> u64 {
+/// The arrivals of a link that is just not overloaded, each flow in its turn, with a queue of so many packets.
+fn pass(discipline: &mut impl Qdisc<Frame>, start: &mut u64, flows: u32, waiting: usize) -> u64 {
     let mut left = 0;
     for number in 0..PACKETS {
         *start += GAP_NS;
@@ -57,7 +60,7 @@ fn pass(discipline: &mut Discipline<Frame>, start: &mut u64, flows: u32) -> u64 
         let departure = Instant::from_nanos(*start + (number * 7919) % 1_000_000);
         let frame = Frame { flow, ecn: Ecn::from_bits(flow as u8), departure };
         discipline.enqueue(now, frame, &mut |_| ());
-        if discipline.len() > 9_000 {
+        if discipline.len() > waiting {
             left += u64::from(discipline.dequeue(now, &mut |_| ()).is_some());
         }
     }
@@ -87,12 +90,56 @@ fn packets(criterion: &mut Criterion) {
                 spec.build(&device, random, Instant::ZERO).expect("it is modelled");
             let mut now = 0;
             group.bench_function(format!("{line}, {flows} flows"), |bencher| {
-                bencher.iter(|| pass(&mut discipline, &mut now, flows));
+                bencher.iter(|| pass(&mut discipline, &mut now, flows, 9_000));
             });
         }
     }
     group.finish();
 }
 
-criterion_group!(benches, packets);
+/// With a hundred packets that wait; the yardstick is a ring, which only keeps them.
+fn short_queues(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("packet, 100 waiting");
+    group.throughput(Throughput::Elements(PACKETS)).sample_size(10);
+    group.bench_function("ring", |bencher| {
+        let (mut ring, mut start) = (VecDeque::with_capacity(128), 0);
+        bencher.iter(|| {
+            let mut left = 0;
+            for number in 0..PACKETS {
+                start += GAP_NS;
+                let flow = (number % 10) as u32;
+                let departure = Instant::from_nanos(start);
+                ring.push_back(Frame { flow, ecn: Ecn::from_bits(flow as u8), departure });
+                if ring.len() > 100 {
+                    left += u64::from(black_box(ring.pop_front()).is_some());
+                }
+            }
+            left
+        });
+    });
+    for line in [
+        "pfifo",
+        "fq_codel",
+        "fq_codel ce_threshold 1ms ce_threshold_selector 1/3",
+        "red limit 1mb min 200kb max 600kb avpkt 1500 bandwidth 1gbit",
+        "sfq limit 1000",
+        "fq_pie",
+        "cake besteffort flows",
+        "cake",
+        "cake bandwidth 2gbit",
+        "cake bandwidth 2gbit diffserv8 overhead 38 mpu 84",
+    ] {
+        let spec = grammar::parse(line).expect("it is right").spec;
+        let device = Device::ethernet(1500);
+        let mut discipline: Discipline<Frame> =
+            spec.build(&device, SplitMix64::new(1), Instant::ZERO).expect("it is modelled");
+        let mut now = 0;
+        group.bench_function(line, |bencher| {
+            bencher.iter(|| pass(&mut discipline, &mut now, 10, 100));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, packets, short_queues);
 criterion_main!(benches);

@@ -11,6 +11,7 @@ mod device;
 mod discipline;
 mod packet;
 mod qdisc;
+mod turns;
 
 pub use device::Device;
 pub use discipline::Discipline;
@@ -18,7 +19,7 @@ pub use dualpi2::{Class, Ecn, EcnMask, Packet, Random, SplitMix64, XorShift64};
 
 pub use grammar::QdiscLine;
 pub use kinds::{Config, Foreign, Spec, Unmodelled};
-pub use packet::FlowPacket;
 pub(crate) use packet::hash;
+pub use packet::{FlowPacket, PureAck};
 pub(crate) use qdisc::UPCOMING;
 pub use qdisc::{ChangeError, Departure, DropReason, Dropped, Qdisc};

@@ -24,6 +24,26 @@ pub trait FlowPacket: Packet + Send + 'static {
         0
     }
 
+    /// The six bits of the IP header that say how it wants to be treated (RFC 2474), which stand before the ECN field.
+    fn dscp(&self) -> u8 {
+        0
+    }
+
+    /// The hosts that it comes from and goes to: any numbers that tell hosts apart.
+    fn hosts(&self) -> [u32; 2] {
+        [0, 0]
+    }
+
+    /// How many packets this is on the wire, and the length there of each but the last: more than one for an aggregate (GSO).
+    fn segments(&self) -> (u32, u32) {
+        (1, self.length())
+    }
+
+    /// What it acknowledges, if it is a segment of TCP without data.
+    fn pure_ack(&self) -> Option<PureAck> {
+        None
+    }
+
     /// The earliest moment at which the packet may leave: what `fq` paces by.
     fn departure_time(&self) -> Option<Instant> {
         None
@@ -34,6 +54,21 @@ pub trait FlowPacket: Packet + Send + 'static {
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
+}
+
+/// A segment of TCP that only acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PureAck {
+    /// The connection, in one direction.
+    pub connection: u32,
+    /// Up to where it acknowledges.
+    pub number: u64,
+    /// Whether it selectively acknowledges more: then it says what no other acknowledgement is known to say.
+    pub has_sacks: bool,
+    /// The ECE and CWR flags, and AccECN's in time (RFC 3168, RFC 9768).
+    pub ecn_flags: u8,
+    /// Whether it has other flags or options, so that it must not be dropped for another one: SYN, FIN, PSH.
+    pub is_special: bool,
 }
 
 /// Spreads what tells flows apart over 32 bits, the same way on every machine (the finalizer of MurmurHash3).

@@ -135,11 +135,66 @@ impl<T> Pool<T> {
         item
     }
 
+    /// Takes the last item.
+    pub fn pop_last(&mut self, chain: &mut Chain) -> Option<T> {
+        if chain.length <= 1 {
+            return self.pop(chain);
+        }
+        let place = chain.last;
+        let slot = self.slots.get_mut(place as usize)?;
+        let item = slot.item.take();
+        chain.last = slot.previous;
+        slot.next = self.free;
+        self.free = place;
+        chain.length -= 1;
+        self.slots[chain.last as usize].next = NOWHERE;
+        item
+    }
+
+    /// The items in their order.
+    pub fn iter(&self, chain: &Chain) -> impl Iterator<Item = &T> {
+        let mut place = chain.first;
+        (0..chain.length).map_while(move |_| {
+            let slot = self.slots.get(place as usize)?;
+            place = slot.next;
+            slot.item.as_ref()
+        })
+    }
+
+    /// Takes the item that is so far behind the first.
+    pub fn take(&mut self, chain: &mut Chain, number: usize) -> Option<T> {
+        if number + 1 >= chain.len() {
+            return if number < chain.len() { self.pop_last(chain) } else { None };
+        }
+        if number == 0 {
+            return self.pop(chain);
+        }
+        let mut place = chain.first;
+        for _ in 0..number {
+            place = self.slots[place as usize].next;
+        }
+        let slot = self.slots.get_mut(place as usize)?;
+        let item = slot.item.take();
+        let (next, previous) = (slot.next, slot.previous);
+        slot.next = self.free;
+        self.free = place;
+        self.slots[previous as usize].next = next;
+        self.slots[next as usize].previous = previous;
+        chain.length -= 1;
+        item
+    }
+
     /// The first item.
     #[must_use]
     #[inline]
     pub fn first(&self, chain: &Chain) -> Option<&T> {
         self.slots.get(chain.first as usize)?.item.as_ref()
+    }
+
+    /// The last item.
+    #[must_use]
+    pub fn last(&self, chain: &Chain) -> Option<&T> {
+        if chain.is_empty() { None } else { self.slots.get(chain.last as usize)?.item.as_ref() }
     }
 
     /// Asks for the first item from memory, without waiting for it.
@@ -169,6 +224,23 @@ mod tests {
             assert_eq!((pool.pop(&mut odd), pool.first(&odd)), (None, None));
         }
         assert_eq!(pool.slots.len(), 10);
+    }
+
+    #[test]
+    fn any_item_can_be_taken() {
+        for number in 0..4 {
+            let mut pool = Pool::new();
+            let mut chain = Chain::EMPTY;
+            (0..4).for_each(|item| pool.push(&mut chain, item));
+            assert_eq!(pool.take(&mut chain, number), Some(number));
+            assert_eq!(pool.take(&mut chain, 3), None);
+            pool.push(&mut chain, 4);
+            let expected: Vec<usize> = (0..5).filter(|item| *item != number).collect();
+            assert_eq!(pool.iter(&chain).copied().collect::<Vec<_>>(), expected);
+            let backwards: Vec<usize> = std::iter::from_fn(|| pool.pop_last(&mut chain)).collect();
+            assert_eq!(backwards, expected.into_iter().rev().collect::<Vec<_>>());
+            assert_eq!(pool.slots.len(), 4);
+        }
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub enum DropReason {
     Refused,
     /// It waited when the discipline was changed or reset.
     Flushed,
+    /// An acknowledgement that a later one made superfluous.
+    Superseded,
     /// A lossy path lost it at random.
     Random,
 }
@@ -60,6 +62,7 @@ impl DropReason {
             Self::Step => "step",
             Self::Refused => "refused",
             Self::Flushed => "flushed",
+            Self::Superseded => "superseded",
             Self::Random => "random",
         }
     }
@@ -162,6 +165,12 @@ pub enum ChangeError {
     /// A shaper, whose leaf would have to be changed as well.
     #[error("tbf, htb and netem cannot be changed while they hold packets; replace them instead")]
     Shaper,
+    /// Its kind cannot be changed.
+    #[error("the kernel changes no {kind}; replace it instead")]
+    Fixed {
+        /// The kind.
+        kind: &'static str,
+    },
     /// No option was given that says anything, which the kernel refuses.
     #[error("a change of dualpi2 needs at least one option, such as target 5ms")]
     NothingGiven,

@@ -31,6 +31,7 @@ fn line() -> impl Strategy<Value = String> {
         line += match kind {
             "tbf" => " rate 10mbit burst 10kb latency 50ms",
             "htb" => " rate 10mbit",
+            "red" => " limit 60kb avpkt 1000",
             _ => "",
         };
         let options = options(kind);
@@ -47,7 +48,12 @@ fn line() -> impl Strategy<Value = String> {
     })
 }
 
-const FLAGS: [&str; 26] = [
+const FLAGS: [&str; 31] = [
+    "harddrop",
+    "nodrop",
+    "adaptive",
+    "headdrop",
+    "divisor 16",
     "unlimited",
     "autorate-ingress",
     "metro",
@@ -149,9 +155,41 @@ fn options(kind: &str) -> &'static [&'static str] {
             "ecn",
             "noecn",
             "ce_threshold",
+            "ce_threshold_selector 0x01/0x03 ce_threshold",
             "drop_batch",
             "bogus",
         ],
+        "fq_pie" => &[
+            "limit",
+            "flows",
+            "target",
+            "tupdate",
+            "alpha",
+            "beta",
+            "quantum",
+            "memory_limit",
+            "ecn_prob",
+            "ecn",
+            "bytemode",
+            "bogus",
+        ],
+        "red" => &[
+            "limit",
+            "min",
+            "max",
+            "avpkt",
+            "burst",
+            "bandwidth",
+            "probability",
+            "ecn",
+            "harddrop",
+            "nodrop",
+            "adaptive",
+            "bogus",
+        ],
+        "sfq" => {
+            &["limit", "perturb", "quantum", "divisor 16", "flows", "depth", "headdrop", "bogus"]
+        }
         "pie" => &["limit", "target", "tupdate", "alpha", "beta", "ecn", "bytemode", "bogus"],
         "tbf" => &["peakrate 20mbit mtu", "mtu", "linklayer", "overhead"],
         "htb" => &["ceil", "burst", "cburst", "prio"],
@@ -161,7 +199,19 @@ fn options(kind: &str) -> &'static [&'static str] {
 }
 
 /// Lines of each kind that do something.
-const SENSIBLE: [&str; 16] = [
+const SENSIBLE: [&str; 28] = [
+    "cake",
+    "cake bandwidth 20mbit memlimit 20kb",
+    "cake bandwidth 30mbit besteffort dual-srchost ingress rtt 1ms overhead 38 mpu 84",
+    "cake bandwidth 8mbit diffserv8 ack-filter atm overhead 40",
+    "cake unlimited precedence hosts autorate-ingress rtt 2ms",
+    "fq_codel ce_threshold 1ms ce_threshold_selector 1/3 limit 30",
+    "fq_pie target 1ms tupdate 1ms limit 40",
+    "fq_pie flows 3000 target 1ms tupdate 1ms ecn",
+    "red limit 60kb min 5kb max 15kb avpkt 1000 burst 10",
+    "red limit 60kb min 5kb max 15kb avpkt 1000 burst 10 ecn nodrop adaptive",
+    "sfq limit 20 perturb 1 depth 5",
+    "sfq limit 20 flows 4 divisor 8 headdrop perturb 1",
     "dualpi2 target 5ms",
     "fq flow_limit 20 quantum 1514",
     "fq maxrate 5mbit",

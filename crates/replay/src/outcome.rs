@@ -161,10 +161,14 @@ impl BandOutcome {
             (DropReason::Random, _) => &mut drops.random,
             (DropReason::Congested, Point::Enqueue) => &mut drops.congested_at_enqueue,
             (DropReason::Congested, Point::Dequeue) => &mut drops.congested_at_dequeue,
-            // Nobody refuses or flushes packets in a replay.
-            (DropReason::Overlimit | DropReason::Refused | DropReason::Flushed, _) => {
-                &mut drops.overlimit
-            }
+            // Nobody refuses or flushes packets in a replay, and none of them is known to be an acknowledgement.
+            (
+                DropReason::Overlimit
+                | DropReason::Refused
+                | DropReason::Flushed
+                | DropReason::Superseded,
+                _,
+            ) => &mut drops.overlimit,
         } += 1;
     }
 

@@ -31,11 +31,13 @@ pub enum Class {
     Transfers,
     /// Receivers with limits of their own.
     Receivers,
+    /// Nothing, but queue disciplines that the other classes do not draw: one after the other by the seed.
+    Queues,
 }
 
 impl Class {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Dumbbell,
         Self::TwoWay,
         Self::Steps,
@@ -43,6 +45,7 @@ impl Class {
         Self::Udp,
         Self::Transfers,
         Self::Receivers,
+        Self::Queues,
     ];
 
     /// The word for it.
@@ -56,9 +59,13 @@ impl Class {
             Self::Udp => "udp",
             Self::Transfers => "transfers",
             Self::Receivers => "receivers",
+            Self::Queues => "queues",
         }
     }
 }
+
+/// What the class [`Class::Queues`] goes through.
+const QUEUES: [&str; 5] = ["fq_codel", "red", "sfq", "fq_pie", "cake"];
 
 /// What is on its way at once is no more than real senders' buffers hold.
 const MOST_IN_FLIGHT: f64 = 40e6;
@@ -85,7 +92,12 @@ pub fn draw(class: Class, seed: u64) -> Scenario {
             rate: round_rate(rate),
             rtt,
             forward: if dice.one_in(3) { rtt / 3 } else { Duration::ZERO },
-            qdisc: dice.qdisc(in_flight).parse().expect("a qdisc"),
+            qdisc: match class {
+                Class::Queues => dice.other_qdisc(seed, rate, in_flight),
+                _ => dice.qdisc(in_flight),
+            }
+            .parse()
+            .expect("a qdisc"),
             loss: if dice.one_in(6) { dice.loss() } else { Loss::NONE },
             mtu: dice.pick(&[1500, 1500, 1500, 1280, 9000]),
             ..Link::default()
@@ -100,7 +112,7 @@ pub fn draw(class: Class, seed: u64) -> Scenario {
         ..Setup::default()
     };
     match class {
-        Class::Dumbbell => {}
+        Class::Dumbbell | Class::Queues => {}
         Class::TwoWay => dice.two_ways(&mut setup, rate, in_flight),
         Class::Steps => dice.steps(&mut setup, rate),
         Class::Hops => dice.hops(&mut setup, rate),
@@ -200,6 +212,56 @@ impl Dice {
                 format!(" limit {}", packets.max(5))
             }
             _ => String::new(),
+        };
+        kind.to_owned() + &options
+    }
+
+    /// A discipline of the class [`Class::Queues`], for a link of `rate` bits per second on which so many bytes are on their way.
+    fn other_qdisc(&mut self, seed: u64, rate: f64, in_flight: f64) -> String {
+        let kind = QUEUES[(seed % QUEUES.len() as u64) as usize];
+        let options = match kind {
+            "fq_codel" => {
+                let selector = self.pick(&["0x02/0x03", "0x01/0x03", "0x02/0x02"]);
+                let more = self.pick(&["", "", " noecn", " flows 32"]);
+                format!(
+                    " ce_threshold {} ce_threshold_selector {selector}{more}",
+                    self.millis(0.5, 8.0)
+                )
+            }
+            "red" => {
+                let packets = in_flight / 1500.0 * self.log_uniform(0.1, 1.5);
+                let min = packets.clamp(4.0, 200.0) as u64 * 1500;
+                let words = ["", "", " ecn", " ecn harddrop", " adaptive", " ecn adaptive"];
+                format!(
+                    " limit {} min {min} max {} avpkt 1500 bandwidth {}{}",
+                    min * self.pick(&[4, 8, 12]),
+                    min * 3,
+                    Exact(round_rate(rate)),
+                    self.pick(&words)
+                )
+            }
+            "sfq" => {
+                let words = ["", "", " perturb 5", " headdrop", " quantum 3028 depth 60"];
+                let limit = (in_flight / 1500.0 * self.log_uniform(0.3, 3.0)).max(20.0) as u64;
+                let limited =
+                    if self.one_in(2) { format!(" limit {limit}") } else { String::new() };
+                limited + self.pick(&words)
+            }
+            "fq_pie" if self.one_in(2) => {
+                let more = self.pick(&["", " ecn", " ecn", " flows 32", " bytemode"]);
+                format!(" target {}{more}", self.millis(2.0, 40.0))
+            }
+            "fq_pie" => self.pick(&["", " ecn"]).to_owned(),
+            _ => {
+                let share = self.pick(&[0.95, 0.9, 0.8]);
+                let shaped = format!(" bandwidth {}", Exact(round_rate(rate * share)));
+                let mode =
+                    self.pick(&["", "", " besteffort", " besteffort flows", " dual-srchost"]);
+                let link = self.pick(&["", "", " overhead 38 mpu 84", " atm overhead 40"]);
+                let more = self.pick(&["", "", " rtt 30ms", " ingress", " no-split-gso"]);
+                let shaped = if self.one_in(4) { "" } else { &shaped };
+                format!("{shaped}{mode}{link}{more}")
+            }
         };
         kind.to_owned() + &options
     }
@@ -377,6 +439,11 @@ mod tests {
                 flow.iter()
                     .any(|group| group.read_interval.is_some() || group.receive_buffer.is_some()),
             ),
+            (Class::Queues, {
+                let words = link.qdisc.text();
+                ["red", "sfq", "fq_pie", "cake"].iter().any(|kind| words.starts_with(kind))
+                    || words.contains("ce_threshold_selector")
+            }),
         ];
         has.into_iter().all(|(other, has)| has == (other == class))
     }

@@ -6,12 +6,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use dualq_qdisc::{QdiscLine, Spec, grammar};
+use dualq_qdisc::grammar;
 use dualq_units::Rate;
 
 use super::linux::{CC, ECN, asks_for_ecn, decide};
-use super::options;
-use super::queue::{self, rate_words};
+use super::queue;
 use super::sysctls::{Path, plain};
 use super::{Aim, PlanError, Profile, Wishes};
 use crate::Facts;
@@ -62,8 +61,6 @@ pub struct Figures {
     pub fairness: f64,
     /// Where it ran: `model`, `kernel`.
     pub world: String,
-    /// What was run in place of a discipline that this world does not have.
-    pub stand_in: Option<String>,
 }
 
 /// What to find out before a plan is made.
@@ -315,18 +312,7 @@ impl Evidence {
             .iter()
             .filter(|option| self.worst(option, after).is_some())
             .collect();
-        // What is judged by another in its place is no worse than that one.
-        let instead = |queue: &str| {
-            let kind = self.worst(queue, after)?.worst.1.stand_in.clone()?;
-            known.iter().copied().find(|other| {
-                let line = other.parse::<QdiscLine>();
-                line.is_ok_and(|line| line.kinds().any(|inner| inner == kind))
-            })
-        };
-        let share = |queue: &str, of| {
-            let own = self.share(queue, &known, of);
-            instead(queue).map_or(own, |other| own.max(self.share(other, &known, of)))
-        };
+        let share = |queue: &str, of| self.share(queue, &known, of);
         let enough = |queue: &&String| match aim {
             Aim::Latency => share(queue, |figures| figures.goodput_mbit) >= 1.0 - LOST,
             Aim::Throughput => share(queue, |figures| figures.goodput_mbit) >= 0.99,
@@ -343,11 +329,9 @@ impl Evidence {
             let best = known.iter().copied().find(|queue| share(queue, of) >= best * ALIKE);
             among.extend(best);
         }
-        let p99 = |queue: &str| {
+        let delay = |queue: &str| {
             self.worst(queue, after).map_or(f64::INFINITY, |row| felt(row.worst.1.p99_ms))
         };
-        let delay =
-            |queue: &str| instead(queue).map_or(f64::INFINITY, |it| p99(it)).min(p99(queue));
         let best = among.iter().map(|queue| delay(queue)).fold(f64::INFINITY, f64::min);
         let first = among.into_iter().find(|queue| delay(queue) <= best * EQUAL);
         first.unwrap_or(&options[0])
@@ -424,10 +408,8 @@ impl Evidence {
             } else if row.queue == self.chosen() {
                 queue = format!("chosen, {queue}");
             }
-            let stand_in = figures.stand_in.as_ref();
-            let stand_in = stand_in.map_or(String::new(), |it| format!(", by {it} in its place"));
             lines.push(format!(
-                "{queue}; {flows} x {}{}: p99 {:.1} ms, {:.2} Mbit/s, fairness {:.3} ({}{stand_in})",
+                "{queue}; {flows} x {}{}: p99 {:.1} ms, {:.2} Mbit/s, fairness {:.3} ({})",
                 row.sender.cc,
                 if row.sender.ecn { " with ECN" } else { "" },
                 figures.p99_ms,
@@ -437,25 +419,5 @@ impl Evidence {
             ));
         }
         lines
-    }
-}
-
-/// What stands in for a line where cake cannot be run: `fq_codel` behind a shaper of the same rate, which cake is no worse than. It has
-/// all the queues that it can have, for cake's sets of eight keep flows apart that share a queue in `fq_codel`. `None` for every other
-/// line.
-#[must_use]
-pub fn stand_in(line: &str) -> Option<String> {
-    match grammar::parse(line).ok()?.spec {
-        Spec::Cake(options) => {
-            Some(match options.bandwidth.filter(|rate| rate.as_bits_per_second() > 0) {
-                Some(rate) => format!(
-                    "htb rate {} leaf {} flows 65535",
-                    rate_words(rate),
-                    options::codel("fq_codel", rate)
-                ),
-                None => "fq_codel flows 65535".to_owned(),
-            })
-        }
-        _ => None,
     }
 }

@@ -21,7 +21,7 @@ mod wishes;
 pub(crate) use boot::{Caller, USUAL_STATE, callers};
 pub use boot::{PLANNED, is_planned};
 pub use error::PlanError;
-pub use evidence::{Evidence, FLOWS, Figures, Question, Row, Sender, Trial, stand_in};
+pub use evidence::{Evidence, FLOWS, Figures, Question, Row, Sender, Trial};
 pub use options::disciplines;
 pub use values::{Destination, Mode};
 pub use wishes::{Aim, LinkKind, Profile, StaticRoute, Wishes};

@@ -8,7 +8,7 @@ use dualq_units::{Ecn, Instant};
 use crate::engine::{Cause, Simulation};
 use crate::host::Connection;
 use crate::network::{Surroundings, back};
-use crate::packet::{Arrival, Body, Datagram, Echo, Packet, TooLong};
+use crate::packet::{Arrival, Body, Datagram, Echo, Owner, Packet, TooLong};
 use crate::program::Program;
 
 impl Simulation<'_> {
@@ -37,7 +37,7 @@ impl Simulation<'_> {
     /// A packet has passed the network.
     #[inline]
     fn arrive(&mut self, direction: Direction, packet: Packet) {
-        let number = packet.connection;
+        let number = packet.owner.number();
         self.around.comes_in(self.now(), direction, &packet);
         match packet.body.open(&mut self.around.options) {
             Arrival::Data(data) => self.take_data(number, &data),
@@ -59,10 +59,10 @@ impl Simulation<'_> {
     /// Data reach their receiver.
     #[inline]
     fn take_data(&mut self, number: u32, data: &Data) {
-        let (now, flow) = (self.now(), self.flow_of(number));
+        let (now, identity) = (self.now(), self.identity(number));
         let connection = &mut self.connections[number as usize];
         let path = self.network.path(back(connection.direction));
-        let sort = Answers::of(connection, (number, flow));
+        let sort = Answers::of(connection, identity);
         let receiver = &mut connection.receiver;
         let mut answer = answers(path, &mut self.around, now, sort);
         receiver.on_data(now, data, &mut answer);
@@ -72,10 +72,10 @@ impl Simulation<'_> {
 
     /// A receiver's timer has run out, or its program wakes a little earlier than it may.
     pub(super) fn receiver_is_due(&mut self, number: u32) {
-        let (now, flow) = (self.now(), self.flow_of(number));
+        let (now, identity) = (self.now(), self.identity(number));
         let connection = &mut self.connections[number as usize];
         let path = self.network.path(back(connection.direction));
-        let sort = Answers::of(connection, (number, flow));
+        let sort = Answers::of(connection, identity);
         let receiver = &mut connection.receiver;
         let mut answer = answers(path, &mut self.around, now, sort);
         if receiver.next_timer() > now {
@@ -138,9 +138,9 @@ impl Simulation<'_> {
     pub(super) fn tell_too_long(&mut self) {
         let now = self.now();
         for (connection, message) in std::mem::take(&mut self.around.too_long) {
-            let flow = self.flow_of(connection);
+            let (owner, flow) = self.identity(connection);
             let back = back(self.connections[connection as usize].direction);
-            let packet = Packet { connection, flow, body: Body::too_long(message) };
+            let packet = Packet { owner, flow, body: Body::too_long(message) };
             self.around.sets_out(now, back, &packet);
             self.network.enter_delay(back, now, packet, &mut self.around);
             self.take_arrivals(back);
@@ -150,7 +150,7 @@ impl Simulation<'_> {
     /// An echo request is answered; of a reply the program is told.
     fn take_echo(&mut self, number: u32, echo: Echo) {
         let (now, moment) = (self.now(), self.moment());
-        let flow = self.flow_of(number);
+        let (owner, flow) = self.identity(number);
         let connection = &mut self.connections[number as usize];
         if echo.is_reply {
             connection.program.replied(moment, echo.sent_ns);
@@ -163,7 +163,7 @@ impl Simulation<'_> {
         }
         let back = back(connection.direction);
         let body = Body::echo(Echo { is_reply: true, ..echo });
-        let packet = Packet { connection: number, flow, body };
+        let packet = Packet { owner, flow, body };
         self.around.sets_out(now, back, &packet);
         self.network.path(back).enter(now, packet, &mut self.around);
         self.take_arrivals(back);
@@ -173,7 +173,7 @@ impl Simulation<'_> {
 /// What is the same in all acknowledgements of a connection.
 #[derive(Clone, Copy)]
 struct Answers {
-    connection: u32,
+    owner: Owner,
     flow: u32,
     direction: Direction,
     /// Bytes of the program's answer that travels with them.
@@ -182,10 +182,10 @@ struct Answers {
 
 impl Answers {
     #[inline]
-    fn of(connection: &Connection, (number, flow): (u32, u32)) -> Self {
+    fn of(connection: &Connection, (owner, flow): (Owner, u32)) -> Self {
         let answer = if connection.answers { PROBE_BYTES as u8 } else { 0 };
         let direction = back(connection.direction);
-        Self { connection: number, flow, direction, answer }
+        Self { owner, flow, direction, answer }
     }
 }
 
@@ -195,11 +195,11 @@ fn answers<'s>(
     path: &'s mut Path<Packet>,
     around: &'s mut Surroundings<'_>,
     now: Instant,
-    Answers { connection, flow, direction, answer }: Answers,
+    Answers { owner, flow, direction, answer }: Answers,
 ) -> impl FnMut(Ack) {
     move |ack| {
         let body = Body::ack(&ack, answer, &mut around.options);
-        let packet = Packet { connection, flow, body };
+        let packet = Packet { owner, flow, body };
         around.sets_out(now, direction, &packet);
         path.enter(now, packet, around);
     }

@@ -5,14 +5,17 @@ use dualq_scenario::Direction;
 use dualq_tcp::Pacing;
 
 use crate::engine::{Cause, Simulation};
-use crate::packet::{Body, Outgoing, Packet};
+use crate::packet::{Body, Outgoing, Owner, Packet};
 
 impl Simulation<'_> {
     /// What queues tell a connection's packets by.
     #[inline]
-    pub(super) fn flow_of(&self, number: u32) -> u32 {
-        let own = if self.scenario.link.tunnel { 0 } else { number };
-        own ^ self.salt
+    pub(super) fn identity(&self, number: u32) -> (Owner, u32) {
+        if self.scenario.link.tunnel {
+            return (Owner::hidden(number), self.salt);
+        }
+        let group = self.connections[number as usize].owner;
+        (Owner::new(number, group), number ^ self.salt)
     }
 
     /// Lets a sender send, and its interface's queue let go what is due.
@@ -123,7 +126,8 @@ impl Simulation<'_> {
     #[inline]
     fn forward(&mut self, number: u32, direction: Direction, body: Body) {
         let chance = self.device.loss;
-        let packet = Packet { connection: number, flow: self.flow_of(number), body };
+        let (owner, flow) = self.identity(number);
+        let packet = Packet { owner, flow, body };
         if !chance.is_none() && chance.strikes(self.around.random.next_u32()) {
             packet.body.discard(&mut self.around.options);
             return;

@@ -1,6 +1,6 @@
 //! `fq_codel` (`TCA_FQ_CODEL_*`, `struct tc_fq_codel_xstats`).
 
-use dualq_qdisc::kinds::fq_codel::{Config, Options, Stats};
+use dualq_qdisc::kinds::fq_codel::{Config, Options, Selector, Stats};
 use dualq_units::Bytes;
 
 use super::{OwnStats, Parameters, Statistics, TCA_OPTIONS, Wire, count, flag, micros};
@@ -33,6 +33,9 @@ impl Wire for Options {
             into.u32_if(TARGET, self.target_us);
             into.u32_if(ECN, self.ecn.map(u32::from));
             into.u32_if(CE_THRESHOLD, self.ce_threshold_us);
+            let (value, mask) = self.ce_threshold_selector.unzip();
+            into.u8_if(CE_THRESHOLD_SELECTOR, value);
+            into.u8_if(CE_THRESHOLD_MASK, mask);
             // The grammar lets no size pass that 32 bits do not hold.
             into.u32_if(MEMORY_LIMIT, self.memory_limit.map(|limit| limit.0 as u32));
             into.u32_if(DROP_BATCH_SIZE, self.drop_batch);
@@ -41,12 +44,7 @@ impl Wire for Options {
 
     fn config(parameters: &Parameters<'_>) -> Option<Config> {
         let options = parameters.attributes();
-        let selects = [CE_THRESHOLD_SELECTOR, CE_THRESHOLD_MASK]
-            .into_iter()
-            .any(|kind| options.u8(kind).is_some_and(|value| value != 0));
-        if selects {
-            return None;
-        }
+        let selector = options.u8(CE_THRESHOLD_SELECTOR).zip(options.u8(CE_THRESHOLD_MASK));
         Some(Config {
             limit: options.u32(LIMIT)?,
             flows: options.u32(FLOWS)?,
@@ -56,6 +54,9 @@ impl Wire for Options {
             memory_limit: Bytes(options.u32(MEMORY_LIMIT)?.into()),
             ecn: flag(options.u32(ECN)?)?,
             ce_threshold: options.u32(CE_THRESHOLD).map(micros),
+            ce_threshold_selector: selector
+                .filter(|(_, mask)| *mask > 0)
+                .map(|(value, mask)| Selector { value, mask }),
             drop_batch: options.u32(DROP_BATCH_SIZE)?,
         })
     }

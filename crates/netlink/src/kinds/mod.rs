@@ -9,12 +9,15 @@ mod codel;
 mod dualpi2;
 mod fq;
 mod fq_codel;
+mod fq_pie;
 mod htb;
 mod netem;
 mod pfifo;
 mod pfifo_fast;
 mod pie;
 mod ratespec;
+mod red;
+mod sfq;
 mod tbf;
 #[cfg(test)]
 mod tests;

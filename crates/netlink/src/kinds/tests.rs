@@ -41,6 +41,13 @@ fn what_is_written_reads_back() {
         "codel limit 100 target 4096us interval 30720us noecn",
         "fq_codel limit 100 flows 8 quantum 300 target 4096us interval 30720us memory_limit 4mb \
          ce_threshold 1024us drop_batch 1 noecn",
+        "fq_codel limit 100 flows 8 quantum 300 target 4096us interval 30720us memory_limit 4mb \
+         ce_threshold 1024us ce_threshold_selector 0x01/0x03 drop_batch 1 noecn",
+        "red limit 400kb min 30kb max 90kb avpkt 1500 burst 30 bandwidth 50mbit probability 0.1",
+        "red limit 60000 avpkt 1000 ecn harddrop adaptive nodrop",
+        "sfq limit 500 quantum 3028 depth 100 headdrop flows 256 divisor 512 perturb 5",
+        "fq_pie limit 1000 flows 64 target 20ms tupdate 40ms alpha 1 beta 5 quantum 300 \
+         memory_limit 4mb ecn_prob 20 ecn bytemode",
         "pie limit 100 target 20ms tupdate 40ms alpha 1 beta 32 ecn nobytemode",
         "fq limit 7 flow_limit 8 buckets 512 orphan_mask 255 quantum 2000 initial_quantum 4000 \
          maxrate 10mbit low_rate_threshold 1mbit refill_delay 20ms ce_threshold 4ms \
@@ -154,6 +161,14 @@ fn what_cannot_be_said_is_not_made_up() {
     assert_eq!(config("pie", &parameters(&options[8..], None)), None);
     assert_eq!(config("cake", &parameters(&[], None)), None);
     assert_eq!(config("sfq", &parameters(&[], None)), None);
+    // A RED inside of it.
+    let sfq = written(&spec("sfq limit 5 quantum 3028 depth 7 flows 9 divisor 16"));
+    let options = Attributes::read(&sfq).get(TCA_OPTIONS).unwrap();
+    assert!(matches!(config("sfq", &parameters(options, None)), Some(Config::Sfq(_))));
+    let mut red = options.to_vec();
+    red[32] = 1;
+    assert_eq!(config("sfq", &parameters(&red, None)), None);
+    assert_eq!(config("choke", &parameters(&[], None)), None);
     assert_eq!(config("pfifo", &parameters(&[], None)), None);
 }
 

@@ -226,6 +226,38 @@ impl<'a> Words<'a> {
         self.peek().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
     }
 
+    /// A value of eight bits and, behind a slash, a mask of as many, in C's notation.
+    pub(crate) fn bits(&mut self, option: &str, expected: &str) -> Result<(u8, u8), ParseError> {
+        let word = self.value(option, expected)?;
+        let byte = |text: &str| {
+            strtoul(text, 0)
+                .filter(|(_, rest)| rest.is_empty())
+                .and_then(|(value, _)| u8::try_from(value).ok())
+        };
+        word.split_once('/')
+            .and_then(|(value, mask)| Some((byte(value)?, byte(mask)?)))
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// A number in C's notation, as tc's `get_double`, which does not look at what stands behind it.
+    pub(crate) fn double(&mut self, option: &str, expected: &str) -> Result<f64, ParseError> {
+        let word = self.value(option, expected)?;
+        let (value, rest) = strtod(word).ok_or_else(|| self.illegal(option, word, expected))?;
+        if !rest.is_empty() {
+            self.notices.push(format!("{option} {word} counts as {value}, without {rest:?}"));
+        }
+        Ok(value)
+    }
+
+    /// A whole number with a sign that fits 32 bits, in C's notation.
+    pub(crate) fn integer(&mut self, option: &str, expected: &str) -> Result<i32, ParseError> {
+        let word = self.value(option, expected)?;
+        strtol(word, 0)
+            .filter(|(_, rest)| rest.is_empty())
+            .and_then(|(value, _)| i32::try_from(value).ok())
+            .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
     /// Microseconds, as tc's `get_time`.
     pub(crate) fn micros(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
         let word = self.value(option, expected)?;

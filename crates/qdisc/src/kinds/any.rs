@@ -7,8 +7,8 @@ use dualq_units::Instant;
 use serde_json::{Value, json};
 
 use super::{
-    Counted, Grammar, Kind, Shown, bfifo, cake, codel, dualpi2, fq, fq_codel, htb, netem, pfifo,
-    pfifo_fast, pie, tbf,
+    Counted, Grammar, Kind, Shown, bfifo, cake, codel, dualpi2, fq, fq_codel, fq_pie, htb, netem,
+    pfifo, pfifo_fast, pie, red, sfq, tbf,
 };
 use crate::grammar::{ParseError, Words};
 use crate::show::Stats;
@@ -43,7 +43,7 @@ impl Shown for Foreign {
 
 macro_rules! any {
     ($($Kind:ident $kind:ident [$($Stats:ident)?] $what:literal,)*) => {
-        /// The disciplines that dualq can be asked for. Of these it [models](Spec::unmodelled) all but `cake`.
+        /// The disciplines that dualq can be asked for.
         pub const KINDS: &[&str] = &[$($kind::Options::NAME),*];
 
         /// What a command line asks for: a kind, and the options that it gave. What it left open is `None` and gets its

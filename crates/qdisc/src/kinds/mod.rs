@@ -12,11 +12,14 @@ pub mod dualpi2;
 pub mod fifo;
 pub mod fq;
 pub mod fq_codel;
+pub mod fq_pie;
 pub mod htb;
 pub mod netem;
 pub mod pfifo;
 pub mod pfifo_fast;
 pub mod pie;
+pub mod red;
+pub mod sfq;
 pub mod tbf;
 
 mod any;
@@ -48,10 +51,13 @@ macro_rules! for_each_kind {
             Pfifo pfifo [] "One queue, which drops what arrives when it holds so many packets.",
             Bfifo bfifo [] "One queue, which drops what arrives when it holds so many bytes.",
             PfifoFast pfifo_fast [] "Three FIFOs, one before the other.",
+            FqPie fq_pie [Stats] "Flows in turn, each under PIE.",
+            Red red [Stats] "One queue under RED.",
+            Sfq sfq [] "Flows in turn, told apart by a hash that changes.",
             Htb htb [Stats] "One class of `htb` around a leaf.",
             Tbf tbf [Stats] "A token bucket around a leaf.",
             Netem netem [Stats] "A path that delays, loses and slows down.",
-            Cake cake [] "CAKE, which only real kernels have.",
+            Cake cake [Stats] "CAKE: a shaper, hosts and their flows in turn, each under COBALT.",
         }
     };
 }

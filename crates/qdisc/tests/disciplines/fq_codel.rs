@@ -117,3 +117,16 @@ fn ecn_is_the_default() {
     assert!(marks >= 5 && drops == 0, "{marks} marks, {drops} drops");
     assert_eq!(marked("fq_codel noecn"), (0, marks));
 }
+
+/// The threshold is for those that the selector names: here ECT(1), which stays itself until it is marked.
+#[test]
+fn a_selector_names_whom_the_threshold_is_for() {
+    for (selector, marked) in [("", [true, true]), (" ce_threshold_selector 1/3", [true, false])] {
+        let mut bench = Bench::new(&format!("fq_codel ce_threshold 1ms{selector}"));
+        for (id, ecn) in [(0, Ecn::Ect1), (1, Ecn::Ect0)] {
+            bench.put(0, Frame { ecn, ..full(id, id) });
+        }
+        let found = [0, 1].map(|_| bench.take(2 * MILLISECOND).unwrap().marked_by_step);
+        assert_eq!(found, marked, "{selector}");
+    }
+}

@@ -1,15 +1,20 @@
 //! What each discipline does to packets, step by step.
 
+mod cake;
 mod codel;
 mod fq;
 mod fq_codel;
+mod fq_pie;
 mod netem;
 mod pie;
+mod red;
+mod sfq;
 mod shapers;
 mod upcoming;
 
 use dualq_qdisc::{
-    Departure, Device, Discipline, Dropped, Ecn, FlowPacket, Packet, Qdisc, SplitMix64, grammar,
+    Departure, Device, Discipline, Dropped, Ecn, FlowPacket, Packet, PureAck, Qdisc, SplitMix64,
+    grammar,
 };
 use dualq_units::{Instant, Rate};
 
@@ -24,6 +29,9 @@ struct Frame {
     departure: Option<Instant>,
     rate: Option<Rate>,
 }
+
+/// A packet that is so long is an acknowledgement, which says more the larger its id is.
+const ACK_BYTES: u32 = 66;
 
 /// A full-sized packet of `flow` that is not ECN-capable.
 const fn full(id: u32, flow: u32) -> Frame {
@@ -55,6 +63,22 @@ impl FlowPacket for Frame {
     }
     fn priority(&self) -> u32 {
         self.priority
+    }
+    fn dscp(&self) -> u8 {
+        self.priority as u8
+    }
+    /// Ten flows come from one host, and all go to one.
+    fn hosts(&self) -> [u32; 2] {
+        [self.flow / 10, 0]
+    }
+    fn pure_ack(&self) -> Option<PureAck> {
+        (self.length == ACK_BYTES).then_some(PureAck {
+            connection: self.flow,
+            number: self.id.into(),
+            has_sacks: false,
+            ecn_flags: 0,
+            is_special: false,
+        })
     }
     fn departure_time(&self) -> Option<Instant> {
         self.departure

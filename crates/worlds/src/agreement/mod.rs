@@ -337,9 +337,10 @@ mod tests {
     #[test]
     fn what_a_world_does_not_have_is_a_verdict() {
         let mut reference = recorded();
-        reference.scenario["link"]["qdisc"] = json!("cake");
+        reference.scenario["sender"]["qdisc"] = json!("fq_codel");
         let verdict = verdict(reference, None);
-        let reason = "link.qdisc: cake is not modelled; real kernels have it";
+        let reason = "sender.qdisc: \"fq_codel\" is not modelled; give fq, a FIFO, or netem with a loss rate, \
+                      or run it with --world kernel";
         assert_eq!(verdict, Verdict::NotPossible(reason.to_owned()));
     }
 }

@@ -1,14 +1,27 @@
-//! `cake` (tc-cake(8)): what it is told and how it reads back, for hosts that have it. dualq's model does not.
+//! `cake`: a shaper, tins by DSCP, flows of hosts in turn, and each under COBALT (Høiland-Jørgensen, Täht, Morton, "Piece of CAKE: A
+//! Comprehensive Queue Management Solution for Home Gateways", LANMAN 2018; tc-cake(8)).
+//!
+//! As Linux 7.3 does it (`sch_cake.c`, which is under a BSD licence too). What packets do not tell here is not there: `nat` finds no
+//! other addresses, `fwmark` no marks, and `wash` no DSCP to clear in packets that have none.
 
+mod acks;
+mod cobalt;
+mod counted;
+mod discipline;
+mod flows;
 mod grammar;
+mod link;
 mod show;
+mod tin;
+mod tins;
 
 use std::time::Duration;
 
 use dualpi2::Random;
 use dualq_units::{Bytes, Instant, Rate};
 
-use crate::kinds::{Grammar, Kind};
+use self::discipline::Cake;
+use crate::kinds::Kind;
 use crate::{Device, Discipline, FlowPacket, Unmodelled};
 
 /// How many tins there are, and which packets go to which.
@@ -142,34 +155,68 @@ pub struct Config {
 }
 
 impl Config {
+    /// Linux's defaults.
+    pub const DEFAULT: Self = Self {
+        bandwidth: None,
+        autorate: false,
+        diffserv: Diffserv::Diffserv3,
+        flow_mode: FlowMode::TripleIsolate,
+        nat: false,
+        wash: false,
+        ingress: false,
+        ack_filter: AckFilter::No,
+        split_gso: true,
+        rtt: Duration::from_millis(100),
+        raw: true,
+        atm: Atm::Noatm,
+        overhead: 0,
+        mpu: 0,
+        memory_limit: None,
+        fwmark: 0,
+    };
+
     /// Linux's defaults, but for what `options` give.
     #[must_use]
     pub fn new(options: &Options) -> Self {
+        Self::DEFAULT.with(options)
+    }
+
+    /// These parameters, but for what `options` give.
+    #[must_use]
+    pub fn with(self, options: &Options) -> Self {
+        let bandwidth = match options.bandwidth {
+            Some(rate) => Some(rate).filter(|rate| rate.as_bits_per_second() > 0),
+            None => self.bandwidth,
+        };
         Self {
-            bandwidth: options.bandwidth.filter(|rate| rate.as_bits_per_second() > 0),
-            autorate: options.autorate.unwrap_or(false),
-            diffserv: options.diffserv.unwrap_or(Diffserv::Diffserv3),
-            flow_mode: options.flow_mode.unwrap_or(FlowMode::TripleIsolate),
-            nat: options.nat.unwrap_or(false),
-            wash: options.wash.unwrap_or(false),
-            ingress: options.ingress.unwrap_or(false),
-            ack_filter: options.ack_filter.unwrap_or(AckFilter::No),
-            split_gso: options.split_gso.unwrap_or(true),
-            rtt: Duration::from_micros(options.rtt_us.unwrap_or(100_000).into()),
-            raw: options.raw || options.overhead.is_none(),
-            atm: options.atm.unwrap_or(Atm::Noatm),
-            overhead: options.overhead.unwrap_or(0),
-            mpu: options.mpu.unwrap_or(0),
-            memory_limit: options.memory_limit,
-            fwmark: options.fwmark.unwrap_or(0),
+            bandwidth,
+            autorate: options.autorate.unwrap_or(self.autorate),
+            diffserv: options.diffserv.unwrap_or(self.diffserv),
+            flow_mode: options.flow_mode.unwrap_or(self.flow_mode),
+            nat: options.nat.unwrap_or(self.nat),
+            wash: options.wash.unwrap_or(self.wash),
+            ingress: options.ingress.unwrap_or(self.ingress),
+            ack_filter: options.ack_filter.unwrap_or(self.ack_filter),
+            split_gso: options.split_gso.unwrap_or(self.split_gso),
+            rtt: options.rtt_us.map_or(self.rtt, |rtt| Duration::from_micros(rtt.into())),
+            raw: options.raw || (self.raw && options.overhead.is_none()),
+            atm: options.atm.unwrap_or(self.atm),
+            overhead: options.overhead.unwrap_or(self.overhead),
+            mpu: options.mpu.unwrap_or(self.mpu),
+            memory_limit: options.memory_limit.or(self.memory_limit),
+            fwmark: options.fwmark.unwrap_or(self.fwmark),
         }
+    }
+
+    /// The target, which tc makes of the round-trip time: a twentieth of it, at least 1 us.
+    #[must_use]
+    pub fn target_us(&self) -> u32 {
+        (u32::try_from(self.rtt.as_micros()).unwrap_or(u32::MAX) / 20).max(1)
     }
 }
 
 impl Kind for Options {
     type Config = Config;
-
-    const IS_MODELLED: bool = false;
 
     fn configure(&self, _device: &Device) -> Config {
         Config::new(self)
@@ -177,10 +224,78 @@ impl Kind for Options {
 
     fn build<P: FlowPacket, R: Random + Send + 'static>(
         &self,
-        _device: &Device,
-        _random: R,
+        device: &Device,
+        random: R,
         _now: Instant,
     ) -> Result<Discipline<P, R>, Unmodelled> {
-        Err(Unmodelled { kind: Self::NAME })
+        Ok(Discipline::boxed(Cake::new(Config::new(self), device, random)))
     }
+}
+
+/// What `cake` counts, under the names of `tc -j -s`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// The most memory that waiting packets took.
+    pub memory_used: u64,
+    /// How much they may take.
+    pub memory_limit: u64,
+    /// Bytes per second that it shapes to, or found with `autorate-ingress`.
+    pub capacity_estimate: u64,
+    /// The shortest packet, without what is before the network layer unless `raw` counts that.
+    pub min_network_size: u32,
+    /// The longest.
+    pub max_network_size: u32,
+    /// The shortest as it is on the link.
+    pub min_adj_size: u32,
+    /// The longest.
+    pub max_adj_size: u32,
+    /// Bytes before the network layer, on average.
+    pub avg_hdr_offset: u32,
+    /// Each tin, in the order in which tc shows them.
+    pub tins: Vec<TinStats>,
+}
+
+/// What a tin counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TinStats {
+    /// Bytes per second up to which it comes first.
+    pub threshold_rate: u64,
+    /// Bytes that came in.
+    pub sent_bytes: u64,
+    /// Bytes waiting.
+    pub backlog_bytes: u64,
+    /// CoDel's target.
+    pub target_us: u32,
+    /// CoDel's interval.
+    pub interval_us: u32,
+    /// A moving average of delays that follows longer ones fast.
+    pub peak_delay_us: u32,
+    /// A moving average of delays.
+    pub avg_delay_us: u32,
+    /// One that follows shorter ones fast.
+    pub base_delay_us: u32,
+    /// Packets that came in.
+    pub sent_packets: u64,
+    /// Packets whose flow has another queue than the first of its eight.
+    pub way_indirect_hits: u64,
+    /// Packets whose flow had none.
+    pub way_misses: u64,
+    /// Packets of flows that have to share one.
+    pub way_collisions: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked.
+    pub ecn_mark: u64,
+    /// Acknowledgements filtered out.
+    pub ack_drops: u64,
+    /// Flows that have not used up their first quantum, and those that are remembered.
+    pub sparse_flows: u32,
+    /// Flows that take turns.
+    pub bulk_flows: u32,
+    /// Flows that BLUE drops packets of.
+    pub unresponsive_flows: u32,
+    /// The longest packet that came in.
+    pub max_pkt_len: u32,
+    /// Bytes that a flow may send in its turn.
+    pub flow_quantum: u32,
 }

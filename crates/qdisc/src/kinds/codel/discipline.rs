@@ -7,7 +7,7 @@ use super::{Config, Options, Stats};
 use crate::kinds::Grammar;
 use crate::pool::{Chain, Pool};
 use crate::show::{self, Counters, OwnStats};
-use crate::{ChangeError, Departure, Device, DropReason, Dropped, Packet, Qdisc, Spec};
+use crate::{ChangeError, Departure, Device, DropReason, Dropped, FlowPacket, Qdisc, Spec};
 
 /// The discipline.
 pub(super) struct Codel<P> {
@@ -26,7 +26,7 @@ pub(super) struct Codel<P> {
     counters: Counters,
 }
 
-impl<P: Packet> Codel<P> {
+impl<P: FlowPacket> Codel<P> {
     /// An empty queue.
     pub(super) fn new(options: &Options, device: &Device) -> Self {
         let config = Config::DEFAULT.with(options);
@@ -72,7 +72,7 @@ fn parameters(config: &Config, mtu: u32) -> Parameters {
     Parameters::new(config.target, config.interval, config.ce_threshold, config.ecn, mtu)
 }
 
-impl<P: Packet> Qdisc<P> for Codel<P> {
+impl<P: FlowPacket> Qdisc<P> for Codel<P> {
     fn bands(&self) -> &'static [&'static str] {
         &["codel"]
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use dualq_units::Instant;
 
 use crate::pool::{Chain, Pool};
-use crate::{Departure, DropReason, Dropped, Packet};
+use crate::{Departure, DropReason, Dropped, FlowPacket, Packet};
 
 /// Time in units of 1024 ns.
 type Ticks = u64;
@@ -27,12 +27,29 @@ pub(crate) const fn cut(micros: u32) -> Duration {
     Duration::from_nanos((micros as u64 * 1000) >> TICK_SHIFT << TICK_SHIFT)
 }
 
+/// Packets by the DSCP and the ECN field of their headers: what is left of these eight bits by the mask is the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selector {
+    /// The value.
+    pub value: u8,
+    /// The mask, which is not 0.
+    pub mask: u8,
+}
+
+impl Selector {
+    fn selects(self, packet: &impl FlowPacket) -> bool {
+        (packet.dscp() << 2 | packet.ecn().bits()) & self.mask == self.value
+    }
+}
+
 /// What the law is set to.
 #[derive(Clone, Copy)]
 pub(crate) struct Parameters {
     target: Ticks,
     interval: Ticks,
     ce_threshold: Option<Ticks>,
+    /// Of the whole field of DSCP and ECN, if it matters to the threshold.
+    selector: Option<Selector>,
     ecn: bool,
     /// The largest frame.
     mtu: u64,
@@ -52,9 +69,15 @@ impl Parameters {
             target: ticks(target),
             interval: ticks(interval),
             ce_threshold,
+            selector: None,
             ecn,
             mtu: mtu.into(),
         }
+    }
+
+    /// The threshold is for these packets only.
+    pub(crate) const fn with_selector(self, selector: Option<Selector>) -> Self {
+        Self { selector, ..self }
     }
 }
 
@@ -210,7 +233,7 @@ impl Law {
     }
 
     /// Takes the next packet that leaves; what the law says must go is dropped, or marked.
-    pub(crate) fn dequeue<P: Packet>(
+    pub(crate) fn dequeue<P: FlowPacket>(
         &mut self,
         now: Instant,
         parameters: &Parameters,
@@ -273,7 +296,8 @@ impl Law {
         }
         source.tally.ecn_marks += u64::from(marked);
         let above = parameters.ce_threshold.is_some_and(|threshold| self.delay > threshold);
-        let stepped = above && mark(&mut waiting.packet);
+        let selected = || parameters.selector.is_none_or(|these| these.selects(&waiting.packet));
+        let stepped = above && selected() && mark(&mut waiting.packet);
         source.tally.ce_marks += u64::from(stepped);
         Some(Departure {
             packet: waiting.packet,

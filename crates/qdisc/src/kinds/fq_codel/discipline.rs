@@ -7,6 +7,7 @@ use crate::kinds::Grammar;
 use crate::kinds::codel::law::{Backlog, Law, Parameters, Source, Tally, Waiting};
 use crate::pool::{Chain, Pool, read_ahead};
 use crate::show::{self, Counters, OwnStats};
+use crate::turns::{Link, Linked, List};
 use crate::{ChangeError, Departure, Device, DropReason, Dropped, FlowPacket, Qdisc, Spec, hash};
 
 struct Flow {
@@ -15,40 +16,18 @@ struct Flow {
     /// Bytes that it may send in its turn; below zero if it sent more.
     deficit: i64,
     listed: bool,
-    next: u32,
+    link: Link,
 }
 
-const NOBODY: u32 = u32::MAX;
-
-/// Flows in the order in which they are served.
-#[derive(Clone, Copy)]
-struct List {
-    first: u32,
-    last: u32,
-    length: u32,
-}
-
-impl List {
-    const EMPTY: Self = Self { first: NOBODY, last: NOBODY, length: 0 };
-
+impl Linked for Flow {
     #[inline]
-    fn append(&mut self, flows: &mut [Flow], id: u32) {
-        flows[id as usize].next = NOBODY;
-        if self.length == 0 {
-            self.first = id;
-        } else {
-            flows[self.last as usize].next = id;
-        }
-        self.last = id;
-        self.length += 1;
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
     }
 
     #[inline]
-    fn remove_first(&mut self, flows: &[Flow]) {
-        if let Some(flow) = flows.get(self.first as usize) {
-            self.first = flow.next;
-            self.length -= 1;
-        }
+    fn next(&self) -> Option<u32> {
+        self.link.next()
     }
 }
 
@@ -82,7 +61,7 @@ impl<P: FlowPacket> FqCodel<P> {
             law: Law::new(),
             deficit: 0,
             listed: false,
-            next: NOBODY,
+            link: Link::NONE,
         };
         Self {
             parameters: parameters(&config, device.max_frame),
@@ -166,13 +145,13 @@ impl<P: FlowPacket> FqCodel<P> {
         dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
         loop {
-            let is_new = self.new.length > 0;
+            let is_new = self.new.len() > 0;
             let list = if is_new { &mut self.new } else { &mut self.old };
-            let id = list.first;
-            let flow = self.flows.get_mut(id as usize)?;
+            let id = list.first()?;
+            let flow = &mut self.flows[id as usize];
             if flow.deficit <= 0 {
                 flow.deficit += i64::from(self.config.quantum);
-                list.remove_first(&self.flows);
+                list.remove_first(&mut self.flows);
                 self.old.append(&mut self.flows, id);
                 continue;
             }
@@ -182,8 +161,8 @@ impl<P: FlowPacket> FqCodel<P> {
                 return Some(departure);
             }
             let list = if is_new { &mut self.new } else { &mut self.old };
-            list.remove_first(&self.flows);
-            if is_new && self.old.length > 0 {
+            list.remove_first(&mut self.flows);
+            if is_new && self.old.len() > 0 {
                 // A pass among the old ones, lest it come back as new at once and starve these (RFC 8290 §4.2).
                 self.old.append(&mut self.flows, id);
             } else {
@@ -194,7 +173,8 @@ impl<P: FlowPacket> FqCodel<P> {
 }
 
 fn parameters(config: &Config, mtu: u32) -> Parameters {
-    Parameters::new(config.target, config.interval, config.ce_threshold, config.ecn, mtu)
+    let Config { target, interval, ce_threshold, ce_threshold_selector, ecn, .. } = *config;
+    Parameters::new(target, interval, ce_threshold, ecn, mtu).with_selector(ce_threshold_selector)
 }
 
 impl<P: FlowPacket> Qdisc<P> for FqCodel<P> {
@@ -237,13 +217,15 @@ impl<P: FlowPacket> Qdisc<P> for FqCodel<P> {
 
     #[inline]
     fn upcoming(&self) -> Option<&P> {
-        let or_old = |id| if id == NOBODY { self.old.first } else { id };
+        let flow = |id: Option<u32>| self.flows.get(id.or(self.old.first())? as usize);
         // The first has its turn now.
-        let current = self.flows.get(or_old(self.new.first) as usize)?;
-        let first = self.flows.get(or_old(current.next) as usize)?;
-        let second = self.flows.get(or_old(first.next) as usize)?;
+        let current = flow(self.new.first())?;
+        let first = flow(current.next())?;
+        let second = flow(first.next())?;
         self.pool.read_ahead(&second.chain);
-        read_ahead(&self.flows, or_old(second.next));
+        if let Some(third) = second.next().or(self.old.first()) {
+            read_ahead(&self.flows, third);
+        }
         self.pool.first(&first.chain).map(|waiting| &waiting.packet)
     }
 
@@ -310,8 +292,8 @@ impl<P: FlowPacket> Qdisc<P> for FqCodel<P> {
             ce_mark: self.tally.ce_marks,
             memory_used: self.backlog.memory,
             drop_overmemory: self.overmemory,
-            new_flows_len: self.new.length,
-            old_flows_len: self.old.length,
+            new_flows_len: self.new.len(),
+            old_flows_len: self.old.len(),
         };
         let peeked = self.peeked.as_ref().map_or(0, |departure| departure.packet.length());
         let counters = Counters {

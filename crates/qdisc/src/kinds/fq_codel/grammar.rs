@@ -6,12 +6,10 @@ use dualq_units::{Bytes, Exact};
 
 use super::Options;
 use crate::grammar::words::Words;
-use crate::grammar::{
-    ParseError, RefusedBy, exact_micros, unknown_option, write_flag, write_option,
-};
+use crate::grammar::{ParseError, exact_micros, unknown_option, write_flag, write_option};
 use crate::kinds::Grammar;
 
-const OPTIONS: [&str; 11] = [
+const OPTIONS: [&str; 12] = [
     "limit",
     "flows",
     "quantum",
@@ -21,6 +19,7 @@ const OPTIONS: [&str; 11] = [
     "ecn",
     "noecn",
     "ce_threshold",
+    "ce_threshold_selector",
     "drop_batch",
     "help",
 ];
@@ -29,6 +28,8 @@ const PACKETS: &str = "give a number of packets, such as 10240";
 const FLOWS: &str = "give a number from 1 to 65536, such as 1024";
 const QUANTUM: &str = "give a number of bytes up to 1048576 without a unit, such as 1514";
 const MEMORY: &str = "give a size such as 32mb";
+const SELECTOR: &str =
+    "give a value and a mask of the DSCP and the ECN field, such as 0x01/0x03 for ECT(1)";
 const TIME: &str = "give a time in s, ms or us, such as 5ms";
 
 /// The kernel's bounds.
@@ -77,9 +78,7 @@ impl Grammar for Options {
                 }
                 "ce_threshold" => options.ce_threshold_us = Some(words.micros(word, TIME)?),
                 "ce_threshold_selector" => {
-                    let message = "dualq's packets have no DSCP to select by; leave it out, and \
-                                   ce_threshold holds for all that are ECN-capable";
-                    return Err(words.refuse(RefusedBy::Dualq, message.to_owned()));
+                    options.ce_threshold_selector = Some(words.bits(word, SELECTOR)?);
                 }
                 "ecn" => options.ecn = Some(true),
                 "noecn" => options.ecn = Some(false),
@@ -97,6 +96,9 @@ impl Grammar for Options {
         write_option(f, "interval", self.interval_us.map(exact_micros))?;
         write_option(f, "memory_limit", self.memory_limit.map(Exact))?;
         write_option(f, "ce_threshold", self.ce_threshold_us.map(exact_micros))?;
+        let selector =
+            self.ce_threshold_selector.map(|(value, mask)| format!("{value:#x}/{mask:#x}"));
+        write_option(f, "ce_threshold_selector", selector)?;
         write_option(f, "drop_batch", self.drop_batch)?;
         write_flag(f, self.ecn, "ecn", "noecn")
     }

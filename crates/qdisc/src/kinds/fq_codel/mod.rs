@@ -15,6 +15,7 @@ use dualq_units::{Bytes, Instant};
 
 use self::discipline::FqCodel;
 use crate::kinds::Kind;
+pub use crate::kinds::codel::law::Selector;
 use crate::kinds::codel::law::cut;
 use crate::{Device, Discipline, FlowPacket, Unmodelled};
 
@@ -30,6 +31,7 @@ pub struct Options {
     pub memory_limit: Option<Bytes>,
     pub ecn: Option<bool>,
     pub ce_threshold_us: Option<u32>,
+    pub ce_threshold_selector: Option<(u8, u8)>,
     pub drop_batch: Option<u32>,
 }
 
@@ -52,6 +54,8 @@ pub struct Config {
     pub ecn: bool,
     /// ECN-capable packets that waited longer are marked.
     pub ce_threshold: Option<Duration>,
+    /// Of these only those that are selected, if that is said.
+    pub ce_threshold_selector: Option<Selector>,
     /// How many packets are dropped at once when a limit is exceeded.
     pub drop_batch: u32,
 }
@@ -74,6 +78,7 @@ impl Config {
             memory_limit: Bytes(32 << 20),
             ecn: true,
             ce_threshold: None,
+            ce_threshold_selector: None,
             drop_batch: 64,
         }
     }
@@ -91,6 +96,12 @@ impl Config {
             memory_limit: memory_limit.unwrap_or(self.memory_limit),
             ecn: options.ecn.unwrap_or(self.ecn),
             ce_threshold: options.ce_threshold_us.map(cut).or(self.ce_threshold),
+            ce_threshold_selector: match options.ce_threshold_selector {
+                // A mask of nothing selects all.
+                Some((_, 0)) => None,
+                Some((value, mask)) => Some(Selector { value, mask }),
+                None => self.ce_threshold_selector,
+            },
             drop_batch: options.drop_batch.unwrap_or(self.drop_batch),
         }
     }

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use dualq_units::tc_time::format_micros;
 use serde_json::{Map, Value};
 
-use super::{Config, Stats};
+use super::{Config, Selector, Stats};
 use crate::kinds::{Counted, Shown};
 use crate::show::whole_micros;
 
@@ -16,6 +16,9 @@ impl Shown for Config {
         write!(f, "limit {limit}p flows {flows} quantum {quantum} target {target} ")?;
         if let Some(threshold) = self.ce_threshold {
             write!(f, "ce_threshold {} ", format_micros(whole_micros(threshold)))?;
+            if let Some(Selector { value, mask }) = self.ce_threshold_selector {
+                write!(f, "ce_threshold_selector {value:#x}/{mask:#x} ")?;
+            }
         }
         let interval = format_micros(whole_micros(self.interval));
         let ecn = if self.ecn { "ecn " } else { "" };
@@ -31,6 +34,10 @@ impl Shown for Config {
         put("target", whole_micros(self.target).into());
         if let Some(threshold) = self.ce_threshold {
             put("ce_threshold", whole_micros(threshold).into());
+            if let Some(Selector { value, mask }) = self.ce_threshold_selector {
+                put("ce_threshold_selector", value.into());
+                put("ce_threshold_mask", mask.into());
+            }
         }
         put("interval", whole_micros(self.interval).into());
         put("memory_limit", self.memory_limit.0.into());

@@ -5,6 +5,7 @@
 //! delays stop early drops no longer; updates come with the kernel's ticks of 10 ms (`CONFIG_HZ=100`), the first after half
 //! a second; a queue of less than two frames is left alone.
 
+pub(crate) mod controller;
 mod discipline;
 mod grammar;
 mod show;
@@ -51,20 +52,20 @@ pub struct Config {
 }
 
 /// A tick of the reference kernel: `CONFIG_HZ=100`.
-const TICK_US: u32 = 10_000;
+pub(crate) const TICK_US: u32 = 10_000;
 /// Linux counts delays in units of 64 ns.
 const DELAY_SHIFT: u32 = 6;
 /// Certainty. The bits above it are room for the sum that spreads drops out.
-const CERTAIN: u64 = u64::MAX >> 8;
+pub(crate) const CERTAIN: u64 = u64::MAX >> 8;
 
-const fn cut(micros: u32) -> Duration {
+pub(crate) const fn cut(micros: u32) -> Duration {
     Duration::from_nanos((micros as u64 * 1000) >> DELAY_SHIFT << DELAY_SHIFT)
 }
 
 /// A tick of Linux's timers.
-const TICK: Duration = Duration::from_micros(TICK_US as u64);
+pub(crate) const TICK: Duration = Duration::from_micros(TICK_US as u64);
 
-const fn whole_ticks(micros: u32) -> Duration {
+pub(crate) const fn whole_ticks(micros: u32) -> Duration {
     let ticks = micros.div_ceil(TICK_US) as u64;
     Duration::from_micros(if ticks == 0 { 1 } else { ticks } * TICK_US as u64)
 }

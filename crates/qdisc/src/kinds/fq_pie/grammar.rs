@@ -1,0 +1,137 @@
+//! `fq_pie` (tc-fq_pie(8)).
+
+use std::fmt;
+
+use dualq_units::{Bytes, Exact};
+
+use super::Options;
+use crate::grammar::words::Words;
+use crate::grammar::{
+    ParseError, RefusedBy, exact_micros, unknown_option, write_flag, write_option,
+};
+use crate::kinds::Grammar;
+
+const OPTIONS: [&str; 15] = [
+    "limit",
+    "flows",
+    "target",
+    "tupdate",
+    "alpha",
+    "beta",
+    "quantum",
+    "memory_limit",
+    "ecn_prob",
+    "ecn",
+    "noecn",
+    "bytemode",
+    "nobytemode",
+    "no_dq_rate_estimator",
+    "help",
+];
+
+const PACKETS: &str = "give a number of packets, such as 10240";
+const FLOWS: &str = "give a number from 1 to 65536, such as 1024";
+const TIME: &str = "give a time in s, ms or us, such as 15ms";
+const GAIN: &str = "give a whole number from 1 to 32, in units of 1/16 Hz, such as 2";
+const QUANTUM: &str = "give a size up to 1mb, such as 1514";
+const MEMORY: &str = "give a size, such as 32mb";
+const PERCENT: &str = "give whole percents from 1 to 99 without a sign, such as 10";
+
+/// tc's and the kernel's bounds.
+const MAX_FLOWS: u32 = 65_536;
+const MAX_GAIN: u32 = 32;
+const MAX_QUANTUM: u32 = 1 << 20;
+const MAX_PERCENT: u32 = 99;
+
+impl Grammar for Options {
+    const NAME: &'static str = "fq_pie";
+
+    fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
+        let mut options = Options::default();
+        while let Some(word) = words.next() {
+            match word {
+                "limit" => {
+                    let limit = words.number(word, PACKETS)?;
+                    options.limit = words.unless_zero(word, limit);
+                }
+                "flows" => {
+                    let flows = words.number(word, FLOWS)?;
+                    if flows > MAX_FLOWS {
+                        return Err(words.kernel_refuses(word, FLOWS));
+                    }
+                    options.flows = words.unless_zero(word, flows);
+                }
+                "target" => {
+                    let target = words.micros(word, TIME)?;
+                    options.target_us = words.unless_zero(word, target);
+                }
+                "tupdate" => {
+                    let tupdate = words.micros(word, TIME)?;
+                    options.tupdate_us = words.unless_zero(word, tupdate);
+                }
+                "alpha" | "beta" => {
+                    let gain = at_most(words, word, MAX_GAIN, GAIN)?;
+                    let gain = words.unless_zero(word, gain);
+                    *(if word == "alpha" { &mut options.alpha } else { &mut options.beta }) = gain;
+                }
+                "quantum" => {
+                    let quantum = words.size(word, QUANTUM)?;
+                    if quantum > MAX_QUANTUM {
+                        return Err(words.kernel_refuses(word, QUANTUM));
+                    }
+                    options.quantum = words.unless_zero(word, quantum);
+                }
+                "memory_limit" => {
+                    let limit = words.size(word, MEMORY)?;
+                    let limit = words.unless_zero(word, limit);
+                    options.memory_limit = limit.map(|limit| Bytes(limit.into()));
+                }
+                "ecn_prob" => {
+                    let percent = at_most(words, word, MAX_PERCENT, PERCENT)?;
+                    options.ecn_prob = words.unless_zero(word, percent);
+                }
+                "ecn" => options.ecn = Some(true),
+                "noecn" => options.ecn = Some(false),
+                "bytemode" => options.bytemode = Some(true),
+                "nobytemode" => options.bytemode = Some(false),
+                "no_dq_rate_estimator" => {}
+                "dq_rate_estimator" => {
+                    let message = "dualq measures the delay of each packet, as Linux does by default, \
+                                   and has no estimator of rates; leave it out";
+                    return Err(words.refuse(RefusedBy::Dualq, message.to_owned()));
+                }
+                unknown => return Err(unknown_option("fq_pie", unknown, &OPTIONS, words)),
+            }
+        }
+        Ok(options)
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_option(f, "limit", self.limit)?;
+        write_option(f, "flows", self.flows)?;
+        write_option(f, "target", self.target_us.map(exact_micros))?;
+        write_option(f, "tupdate", self.tupdate_us.map(exact_micros))?;
+        write_option(f, "alpha", self.alpha)?;
+        write_option(f, "beta", self.beta)?;
+        write_option(f, "quantum", self.quantum)?;
+        write_option(f, "memory_limit", self.memory_limit.map(Exact))?;
+        write_option(f, "ecn_prob", self.ecn_prob)?;
+        write_flag(f, self.ecn, "ecn", "noecn")?;
+        write_flag(f, self.bytemode, "bytemode", "nobytemode")
+    }
+}
+
+/// A number that tc itself bounds.
+fn at_most(
+    words: &mut Words<'_>,
+    option: &str,
+    most: u32,
+    expected: &str,
+) -> Result<u32, ParseError> {
+    let number = words.number(option, expected)?;
+    if number > most {
+        let message = format!("{number} is no {option}: {expected}");
+        return Err(words.refuse(RefusedBy::Tc, message));
+    }
+    Ok(number)
+}

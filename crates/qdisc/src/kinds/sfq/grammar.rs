@@ -1,0 +1,96 @@
+//! `sfq` (tc-sfq(8)).
+
+use std::fmt;
+
+use super::Options;
+use crate::grammar::words::Words;
+use crate::grammar::{ParseError, RefusedBy, unknown_option, write_option};
+use crate::kinds::Grammar;
+
+const OPTIONS: [&str; 8] =
+    ["limit", "perturb", "quantum", "divisor", "flows", "depth", "headdrop", "help"];
+
+/// What only means something beside `redflowlimit`.
+const RED: [&str; 8] =
+    ["redflowlimit", "min", "max", "burst", "avpkt", "probability", "ecn", "harddrop"];
+
+const PACKETS: &str = "give a number of packets from 2 on, such as 127";
+const NUMBER: &str = "give a number, such as 127";
+const SECONDS: &str = "give whole seconds up to 21474836, such as 10";
+const QUANTUM: &str = "give a size up to 1mb, such as 1514";
+const DIVISOR: &str = "give a power of two up to 65536, such as 1024";
+
+/// The kernel's bounds.
+const MOST_SECONDS: i32 = i32::MAX / 100;
+const MOST_QUANTUM: u32 = 1 << 20;
+const MOST_DIVISOR: u32 = 65_536;
+
+impl Grammar for Options {
+    const NAME: &'static str = "sfq";
+
+    fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
+        let mut options = Options::default();
+        while let Some(word) = words.next() {
+            match word {
+                "limit" => {
+                    let limit = words.number(word, PACKETS)?;
+                    if limit < 2 {
+                        let message = format!("{limit} is no limit: {PACKETS}");
+                        return Err(words.refuse(RefusedBy::Tc, message));
+                    }
+                    options.limit = Some(limit);
+                }
+                "perturb" => {
+                    let seconds = words.integer(word, SECONDS)?;
+                    if !(0..=MOST_SECONDS).contains(&seconds) {
+                        return Err(words.kernel_refuses(word, SECONDS));
+                    }
+                    options.perturb_s = Some(seconds.unsigned_abs());
+                }
+                "quantum" => {
+                    let quantum = words.size(word, QUANTUM)?;
+                    if quantum > MOST_QUANTUM {
+                        return Err(words.kernel_refuses(word, QUANTUM));
+                    }
+                    options.quantum = words.unless_zero(word, quantum);
+                }
+                "divisor" => {
+                    let divisor = words.number(word, DIVISOR)?;
+                    if divisor > 0 && !(divisor.is_power_of_two() && divisor <= MOST_DIVISOR) {
+                        return Err(words.kernel_refuses(word, DIVISOR));
+                    }
+                    options.divisor = words.unless_zero(word, divisor);
+                }
+                "flows" => {
+                    let flows = words.number(word, NUMBER)?;
+                    options.flows = words.unless_zero(word, flows);
+                }
+                "depth" => {
+                    let depth = words.number(word, NUMBER)?;
+                    options.depth = words.unless_zero(word, depth);
+                }
+                "headdrop" => options.headdrop = true,
+                word if RED.contains(&word) => {
+                    let message = format!(
+                        "{word} is for a RED inside of sfq, which dualq does not have; leave it out, or take red or fq_codel"
+                    );
+                    return Err(words.refuse(RefusedBy::Dualq, message));
+                }
+                unknown => return Err(unknown_option("sfq", unknown, &OPTIONS, words)),
+            }
+        }
+        Ok(options)
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_option(f, "limit", self.limit)?;
+        write_option(f, "quantum", self.quantum)?;
+        write_option(f, "depth", self.depth)?;
+        if self.headdrop {
+            f.write_str(" headdrop")?;
+        }
+        write_option(f, "flows", self.flows)?;
+        write_option(f, "divisor", self.divisor)?;
+        write_option(f, "perturb", self.perturb_s)
+    }
+}

@@ -1,0 +1,93 @@
+//! `sfq`: flows take turns, told apart by a hash that changes now and then, and whoever has most loses packets (McKenney,
+//! "Stochastic Fairness Queueing", 1990; tc-sfq(8)).
+//!
+//! As Linux does it: new flows wait behind old ones; a full queue loses a packet of the longest flow, its last one or, with
+//! `headdrop`, its first; a flow has at most `depth` packets; when the hash changes, packets are sorted anew, so that
+//! flows may be overtaken, and what finds no room is lost. The RED inside (`redflowlimit`) is not there.
+
+mod discipline;
+mod grammar;
+mod show;
+
+use dualpi2::Random;
+use dualq_units::Instant;
+
+use self::discipline::Sfq;
+use crate::kinds::Kind;
+use crate::{Device, Discipline, FlowPacket, Unmodelled};
+
+/// What a command line gives; `None` is for what it leaves open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "as in Config")]
+pub struct Options {
+    pub limit: Option<u32>,
+    pub quantum: Option<u32>,
+    pub depth: Option<u32>,
+    pub headdrop: bool,
+    pub flows: Option<u32>,
+    pub divisor: Option<u32>,
+    pub perturb_s: Option<u32>,
+}
+
+/// All parameters of `sfq`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Packets that it holds.
+    pub limit: u32,
+    /// Bytes that a flow may send in its turn.
+    pub quantum: u32,
+    /// Packets that a flow may have.
+    pub depth: u32,
+    /// Whether it is the first packet of a flow that makes room, not the last.
+    pub headdrop: bool,
+    /// Flows that may have packets at once.
+    pub flows: u32,
+    /// The values of the hash, a power of two.
+    pub divisor: u32,
+    /// After so many seconds the hash changes; 0 for never.
+    pub perturb_s: u32,
+}
+
+/// `SFQ_MAX_DEPTH`, the default too.
+const LONGEST: u32 = 127;
+/// `SFQ_MAX_FLOWS`: 16 bits tell flows and lengths.
+const MOST_FLOWS: u32 = 0x1_0000 - LONGEST - 1;
+/// The kernel takes no smaller quantum.
+const LEAST_QUANTUM: u32 = 256;
+
+impl Config {
+    /// What `options` come to on `device`.
+    #[must_use]
+    pub fn new(options: &Options, device: &Device) -> Self {
+        let divisor = options.divisor.unwrap_or(1024);
+        let depth = options.depth.unwrap_or(LONGEST).min(LONGEST);
+        let flows = options.flows.map_or(128, |flows| flows.min(MOST_FLOWS)).min(divisor);
+        let limit = options.limit.map(|limit| limit.min(depth * flows));
+        Self {
+            limit: limit.unwrap_or(LONGEST),
+            quantum: options.quantum.map_or(device.max_frame, |bytes| bytes.max(LEAST_QUANTUM)),
+            depth,
+            headdrop: options.headdrop,
+            flows: flows.min(limit.unwrap_or(flows)),
+            divisor,
+            perturb_s: options.perturb_s.unwrap_or(0),
+        }
+    }
+}
+
+impl Kind for Options {
+    type Config = Config;
+
+    fn configure(&self, device: &Device) -> Config {
+        Config::new(self, device)
+    }
+
+    fn build<P: FlowPacket, R: Random + Send + 'static>(
+        &self,
+        device: &Device,
+        random: R,
+        now: Instant,
+    ) -> Result<Discipline<P, R>, Unmodelled> {
+        Ok(Discipline::boxed(Sfq::new(Config::new(self, device), random, now)))
+    }
+}
