@@ -9,11 +9,12 @@ use dualq_host::facts::Os;
 use dualq_host::plan::{PlanError, Profile, Question, StaticRoute, Wishes};
 use dualq_host::{Facts, Plan};
 use dualq_units::{Rate, tc_time};
+use dualq_worlds::Model;
 
 use crate::cli::plan::PlanArgs;
 use crate::cli::{Failure, WorldName, note_units};
 use crate::output::{Output, plain, print, print_marked, text_width};
-use crate::predict::{self, Prediction, Worlds};
+use crate::predict::{self, Prediction};
 use crate::world;
 use crate::{doctor, report};
 
@@ -90,11 +91,11 @@ fn evidence(
         return Ok(None);
     }
     let question = Question::of(facts, wishes)?;
-    let worlds = match args.world {
-        Some(WorldName::Kernel) => Worlds::Kernel(world::kernel(None)?),
-        Some(WorldName::Model) | None => Worlds::Model,
+    let prediction = match args.world {
+        Some(WorldName::Kernel) => predict::predict(question, args.predict, &world::kernel(None)?)?,
+        Some(WorldName::Model) | None => predict::predict(question, args.predict, &Model)?,
     };
-    Ok(Some(predict::predict(question, args.predict, &worlds)?))
+    Ok(Some(prediction))
 }
 
 fn text(args: &PlanArgs, plan: &Plan, prediction: Option<&Prediction>) -> String {

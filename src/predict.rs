@@ -6,7 +6,7 @@ use std::time::Duration;
 use dualq_host::plan::{Evidence, FLOWS, Figures, Question, Trial};
 use dualq_qdisc::grammar;
 use dualq_scenario::{CongestionControl, FLOW_SPACING, Outcome, Plan, Scenario};
-use dualq_worlds::{Kernel, Model, World};
+use dualq_worlds::World;
 use rayon::prelude::*;
 
 use crate::cli::Failure;
@@ -26,14 +26,6 @@ pub(crate) struct Prediction {
     pub(crate) runs: Vec<Run>,
     /// What is assumed, and what could not be run: a line each.
     pub(crate) remarks: Vec<String>,
-}
-
-/// Where trials are run.
-pub(crate) enum Worlds {
-    /// In the model.
-    Model,
-    /// On this kernel.
-    Kernel(Kernel),
 }
 
 /// What is simulated is cut so that all of it takes a second or two.
@@ -58,7 +50,7 @@ const SEEDS: [u64; 3] = [1, 2, 3];
 pub(crate) fn predict(
     question: Question,
     all: bool,
-    worlds: &Worlds,
+    world: &dyn World,
 ) -> Result<Prediction, Failure> {
     let mut remarks = Vec::new();
     if question.rtt > LONGEST_RTT {
@@ -73,7 +65,7 @@ pub(crate) fn predict(
         .map(|trial| {
             let mut part = steps.part_of_time(length);
             let mut look = |time| part.reach_time(time);
-            run(&question, trial, worlds, &mut look)
+            run(&question, trial, world, &mut look)
         })
         .collect();
     steps.clear();
@@ -95,7 +87,7 @@ pub(crate) fn predict(
 fn run(
     question: &Question,
     trial: Trial,
-    worlds: &Worlds,
+    world: &dyn World,
     look: &mut dyn FnMut(Duration),
 ) -> Result<Result<(Run, Figures), String>, Failure> {
     let cc = trial.sender.cc.as_str();
@@ -107,15 +99,9 @@ fn run(
         return Ok(Err(lacks(&format!("`{}`", trial.queue))));
     }
     let scenario = scenario(question, &trial, &trial.queue)?;
-    let world: &dyn World = match worlds {
-        Worlds::Model => &Model,
-        Worlds::Kernel(kernel) => {
-            if let Some(reason) = kernel.refuses(&scenario) {
-                return Ok(Err(format!("Not simulated: {reason}.")));
-            }
-            kernel
-        }
-    };
+    if let Some(reason) = world.refuses(&scenario) {
+        return Ok(Err(format!("Not simulated: {reason}.")));
+    }
     let base = question.rtt.as_secs_f64() * 1e3;
     let p99_ms = |outcome: &Outcome| {
         let probe = &outcome.probe[0];

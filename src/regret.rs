@@ -9,7 +9,7 @@ use dualq_host::plan::{Profile, Question, What, Wishes, disciplines};
 use dualq_host::{Facts, Plan};
 use dualq_scenario::{Outcome, Plan as Scenarios, Scenario};
 use dualq_units::Rate;
-use dualq_worlds::{Job, World as _, play};
+use dualq_worlds::{Job, Model, World as _, play};
 
 use crate::cli::Failure;
 use crate::cli::plan::RegretArgs;
@@ -139,7 +139,7 @@ fn case(host: &str, facts: &Facts, rate: Rate, rtt: Duration) -> Result<Case, Fa
     };
     let question = Question::of(facts, &wishes)?;
     let now = question.now.clone();
-    let prediction = predict::predict(question, false, &predict::Worlds::Model)?;
+    let prediction = predict::predict(question, false, &Model)?;
     let plan = Plan::make_by(facts, &wishes, Some(&prediction.evidence))?;
     let picked = plan.changes.iter().find_map(|change| match &change.what {
         What::Qdisc { after, .. } => Some(after.to_string()),
