@@ -5,6 +5,7 @@ pub mod agreement;
 mod figures;
 mod format;
 mod grid;
+pub mod html;
 mod rank;
 mod remarks;
 mod report;

@@ -14,6 +14,6 @@ pub use error::{NotSoMany, WorldError};
 pub use kernel::Kernel;
 pub use model::Model;
 pub use play::{Job, Progress, Watch, play};
-pub use results::{Results, Run, ScenarioRuns, Seeds, Settings};
+pub use results::{Origin, Results, Run, ScenarioRuns, Seeds, Settings};
 pub use unit::Unit;
 pub use world::{Observer, World};

@@ -25,11 +25,25 @@ pub struct Results {
     pub about: String,
     /// What was published about it, and where.
     pub published: Vec<String>,
+    /// What made it, if that is to be kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     seeds: Seeds,
     runs: Vec<Run>,
     /// How many worlds there are: the runs of a scenario are those of the first world by seed, then those of the next.
     #[serde(skip)]
     worlds: usize,
+}
+
+/// What made a document, so that it can be made again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The program and its version.
+    pub program: String,
+    /// The command as its user typed it.
+    pub command: String,
+    /// The text of the plan; empty if there was none.
+    pub plan: String,
 }
 
 /// The seeds of each scenario in each world: one after the other.
@@ -176,6 +190,7 @@ impl Results {
             name: plan.name.clone(),
             about: plan.about.clone(),
             published: plan.published.clone(),
+            origin: None,
             seeds,
             runs: runs.collect(),
             worlds: worlds.len(),
@@ -221,6 +236,8 @@ struct Document {
     name: String,
     about: String,
     published: Vec<String>,
+    #[serde(default)]
+    origin: Option<Origin>,
     seeds: Span,
     runs: Vec<Run>,
 }
@@ -245,9 +262,10 @@ impl TryFrom<Document> for Results {
     type Error = Fault;
 
     fn try_from(document: Document) -> Result<Self, Fault> {
-        let Document { version, command, name, about, published, seeds, runs } = document;
+        let Document { version, command, name, about, published, origin, seeds, runs } = document;
         let seeds = Seeds::new(seeds.first, seeds.count)?;
-        let mut results = Self { version, command, name, about, published, seeds, runs, worlds: 0 };
+        let mut results =
+            Self { version, command, name, about, published, origin, seeds, runs, worlds: 0 };
         let same = |one: &Run, other: &Run| {
             one.settings == other.settings && one.scenario == other.scenario
         };

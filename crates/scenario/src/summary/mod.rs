@@ -1,6 +1,7 @@
 //! How samples become the figures of an outcome: the same in every world, so that these can be compared.
 
 mod completions;
+mod distribution;
 mod udp;
 
 use std::time::Duration;
@@ -9,7 +10,8 @@ use dualq_units::Ecn;
 use hdrhistogram::Histogram;
 
 use crate::outcome::{
-    Completions, Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series,
+    Completions, DelayDistribution, Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome,
+    Series,
 };
 use crate::scenario::Setup;
 
@@ -47,9 +49,9 @@ pub fn megabits(bytes: u64, time: Duration) -> f64 {
 }
 
 impl ProbeOutcome {
-    /// Summarises round trips, given in nanoseconds.
+    /// Summarises round trips, given in nanoseconds; `distributions` as the scenario says.
     #[must_use]
-    pub fn of_round_trips(mut samples: Vec<u64>) -> Self {
+    pub fn of_round_trips(mut samples: Vec<u64>, distributions: bool) -> Self {
         if samples.is_empty() {
             return Self::default();
         }
@@ -68,6 +70,7 @@ impl ProbeOutcome {
             p99_ms: at(0.99),
             max_ms: millis(samples[count - 1] as f64),
             std_ms: millis((squares / count as f64).sqrt()),
+            distribution: distributions.then(|| DelayDistribution::of_sorted(&samples)),
             ..Self::default()
         }
     }
@@ -133,14 +136,19 @@ impl QueueDelays {
         of.record(nanos);
     }
 
-    /// Fills in the figures that are made of them.
-    pub fn summarise(self, queue: &mut QueueOutcome) {
+    /// Fills in the figures that are made of them; `distributions` as the scenario says.
+    pub fn summarise(self, queue: &mut QueueOutcome, distributions: bool) {
         queue.delay_not_ect = self.not_ect.summary();
         queue.delay_ect = self.ect.summary();
+        if distributions {
+            queue.distribution_not_ect = self.not_ect.distribution();
+            queue.distribution_ect = self.ect.distribution();
+        }
         let Self { not_ect: mut all, ect } = self;
         all.nanos.add(&ect.nanos).expect("both have the same bounds");
         all.sum_ns += ect.sum_ns;
         all.longest_ns = all.longest_ns.max(ect.longest_ns);
+        queue.distribution = all.distribution().filter(|_| distributions);
         let all = all.summary().unwrap_or_default();
         queue.delay_mean_ms = all.mean_ms;
         queue.delay_p50_ms = all.p50_ms;
@@ -377,6 +385,11 @@ impl Sojourns {
             max_ms: millis(self.longest_ns as f64),
         })
     }
+
+    fn distribution(&self) -> Option<DelayDistribution> {
+        (!self.nanos.is_empty())
+            .then(|| DelayDistribution::of_histogram(&self.nanos, self.longest_ns))
+    }
 }
 
 impl Outcome {
@@ -429,7 +442,8 @@ mod tests {
         }
         delays.record(500_000, Ecn::Ce);
         let mut queue = QueueOutcome::default();
-        delays.summarise(&mut queue);
+        delays.summarise(&mut queue, false);
+        assert_eq!(queue.distribution, None);
         assert_eq!(queue.delay_mean_ms.to_string(), "1.5");
         assert_eq!(queue.delay_max_ms.to_string(), "3");
         let packets = |delays: Option<Delays>| delays.map(|delays| delays.packets);
