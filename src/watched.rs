@@ -31,9 +31,8 @@ pub(crate) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
         )));
     }
     let same = |path: &Path| path.canonicalize().ok();
-    if let (Some(input), Some(events_file)) =
-        (args.scenario.as_deref().and_then(same), same(events))
-        && input == events_file
+    if let Some(events_file) = same(events)
+        && args.scenario.iter().any(|scenario| same(scenario).as_ref() == Some(&events_file))
     {
         let path = events.display();
         return Err(Failure::Usage(format!("--events {path}: this would overwrite the scenario")));

@@ -13,6 +13,6 @@ pub mod words;
 
 pub use dualq_worlds::Unit;
 pub use figures::{Column, Figure, Figures, Row, Samples, base_ms};
-pub use format::{csv, json, text};
+pub use format::{csv, flent, json, text};
 pub use report::Report;
 pub use text::Style;

@@ -51,7 +51,7 @@ fn all_formats_are_the_same_of_a_document_that_was_read_back() {
         let again = Report::of(&read);
         assert_eq!(json::write(&again), document);
         assert_eq!(csv::write(&again), csv::write(&report));
-        let style = Style { width: Some(60), colour: true };
+        let style = Style { width: Some(60), colour: true, graphs: true };
         assert_eq!(text::write(&again, &style), text::write(&report, &style));
     }
 }

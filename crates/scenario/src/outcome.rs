@@ -261,6 +261,10 @@ pub struct Series {
     pub t_s: Vec<f64>,
     /// Goodput of each group of flows in the interval, in Mbit/s.
     pub goodput_mbit: Vec<Vec<f64>>,
+    /// Goodput of each flow of each group in the interval, in Mbit/s, if the scenario asks for distributions and has no more than
+    /// [`MOST_SINGLE_FLOWS`](crate::summary::MOST_SINGLE_FLOWS).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each_goodput_mbit: Vec<Vec<Vec<f64>>>,
     /// The last round trip that each probe measured by then, in milliseconds; `null` before the first.
     pub rtt_ms: Vec<Vec<Option<f64>>>,
     /// The mean time in the queue of the packets that left it in the interval, in milliseconds; `null` if none did.

@@ -14,6 +14,8 @@ pub struct Style {
     pub width: Option<usize>,
     /// Whether the best rows are in bold, by a terminal's escape sequences. Nothing else in the text can steer a terminal.
     pub colour: bool,
+    /// Whether there are small pictures in Unicode where the lines are wide enough.
+    pub graphs: bool,
 }
 
 /// The table, and what there is to say about it.

@@ -101,6 +101,8 @@ struct Completion {
 struct Lines {
     t: Vec<f64>,
     goodput: Vec<Line>,
+    /// Of each flow of each group, where that was kept and there are several in it.
+    each: Vec<Vec<Line>>,
     rtt: Vec<Line>,
     queue_delay: Line,
     queue_packets: Line,
@@ -281,6 +283,11 @@ impl Lines {
         Self {
             t: budget.times(&series.t_s),
             goodput: series.goodput_mbit.iter().map(|list| numbers(list)).collect(),
+            each: series
+                .each_goodput_mbit
+                .iter()
+                .map(|flows| flows.iter().map(|list| numbers(list)).collect())
+                .collect(),
             rtt: series.rtt_ms.iter().map(gaps).collect(),
             queue_delay: gaps(&series.queue_delay_ms),
             queue_packets: counts(&series.queue_packets),

@@ -1,6 +1,7 @@
 //! How much of series is kept, so that a page stays small however long and many the runs are.
 
 use dualq_scenario::Scenario;
+use dualq_scenario::summary::MOST_SINGLE_FLOWS;
 use serde::Serialize;
 
 use crate::report::Report;
@@ -31,7 +32,9 @@ pub(super) struct Line(pub(super) Vec<Option<f64>>);
 /// What a row draws of a scenario: lists of the series.
 fn lists(scenario: &Scenario) -> usize {
     // Four of each group; of the queue delay, packets, probability, drops and marks; the times.
-    4 * scenario.flow.len() + scenario.probe.len() + 6
+    let flows: usize = scenario.flow.iter().map(|group| group.count as usize).sum();
+    let single = if flows as u64 <= MOST_SINGLE_FLOWS { flows } else { 0 };
+    4 * scenario.flow.len() + single + scenario.probe.len() + 6
 }
 
 impl Budget {

@@ -21,6 +21,8 @@ pub use udp::{UDP_HEADERS, UdpRecord};
 const DIGITS: u8 = 3;
 /// Longer times count as this long in percentiles: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Of more flows than this, series have none of single flows.
+pub const MOST_SINGLE_FLOWS: u64 = 128;
 /// Smoothed round-trip times are kept in microseconds, as the kernel has them.
 const LONGEST_US: u64 = LONGEST_NS / 1000;
 
@@ -232,9 +234,11 @@ impl Mean {
 }
 
 /// All flows of a group that have started, at a moment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Looks {
     acknowledged: u64,
+    /// The same of each flow, in the order of their starts.
+    each_acknowledged: Vec<u64>,
     retransmits: u64,
     cwnd: Mean,
     ssthresh: Mean,
@@ -247,6 +251,7 @@ impl Looks {
     /// One more flow.
     pub fn add(&mut self, look: &Look) {
         self.acknowledged += look.acknowledged;
+        self.each_acknowledged.push(look.acknowledged);
         self.retransmits += look.retransmits;
         self.cwnd.add(Some(look.cwnd.into()));
         self.ssthresh.add(look.ssthresh.map(f64::from));
@@ -286,8 +291,13 @@ impl SeriesRecord {
     pub fn new(scenario: &Setup) -> Self {
         let groups = scenario.flow.len();
         let lists = || vec![Vec::new(); groups];
+        let all: u64 = scenario.flow.iter().map(|group| u64::from(group.count)).sum();
+        let is_each = scenario.distributions && all <= MOST_SINGLE_FLOWS;
+        let each = scenario.flow.iter().filter(|_| is_each);
+        let each = each.map(|group| vec![Vec::new(); group.count as usize]);
         Self {
             series: Series {
+                each_goodput_mbit: each.collect(),
                 interval_s: scenario.interval.as_secs_f64(),
                 goodput_mbit: vec![Vec::new(); groups],
                 rtt_ms: vec![Vec::new(); scenario.probe.len()],
@@ -335,6 +345,14 @@ impl SeriesRecord {
         for (number, (looks, before)) in groups.iter().zip(&self.groups).enumerate() {
             let bytes = looks.acknowledged.saturating_sub(before.acknowledged);
             series.goodput_mbit[number].push(thousandths(megabits(bytes, length)));
+            if let Some(flows) = series.each_goodput_mbit.get_mut(number) {
+                for (flow, list) in flows.iter_mut().enumerate() {
+                    let so_far = |looks: &Looks| looks.each_acknowledged.get(flow).copied();
+                    let bytes = so_far(looks).unwrap_or(0);
+                    let bytes = bytes.saturating_sub(so_far(before).unwrap_or(0));
+                    list.push(thousandths(megabits(bytes, length)));
+                }
+            }
             series.cwnd[number].push(looks.cwnd.get());
             series.ssthresh[number].push(looks.ssthresh.get());
             series.in_flight[number].push(looks.in_flight.get());

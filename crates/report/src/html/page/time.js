@@ -21,10 +21,32 @@ function linesOf(of, nested, names) {
 }
 
 const flowName = (row, line) => row.flows[line].title;
+
+/** Of more lines than this in all rows, those of single flows give way to those of their groups. */
+const MOST_FLOW_LINES = 48;
+
+function singleFlows() {
+  const count = (row) => data.rows[row].series.each.reduce((sum, flows) => sum + flows.length, 0);
+  const counts = shown().map(count);
+  return counts.every((flows) => flows > 0) && counts.reduce((sum, flows) => sum + flows, 0) <= MOST_FLOW_LINES;
+}
+
+/** What each flow gets where these are few enough, else what each group gets. */
+function goodputLines(series) {
+  return singleFlows() ? series.each.flat() : series.goodput;
+}
+
+function goodputName(row, line) {
+  if (!singleFlows()) return flowName(row, line);
+  let rest = line;
+  const group = row.series.each.findIndex((flows) => rest < flows.length || ((rest -= flows.length), false));
+  return `${row.flows[group].title}${row.series.each[group].length > 1 ? `, flow ${rest + 1}` : ""}`;
+}
+
 const probeName = (row, line) => row.probes[line].title;
 
 const OVER_TIME = [
-  { name: "goodput", title: "Goodput", unit: "Mbit/s", of: (series) => series.goodput, nested: true, names: flowName },
+  { name: "goodput", title: "Goodput of each flow", unit: "Mbit/s", of: goodputLines, nested: true, names: goodputName },
   { name: "rtt", title: "Probe's round-trip time", unit: "ms", of: (series) => series.rtt, nested: true, names: probeName, delay: true, base: true },
   { name: "queue_delay", title: "Queue delay", unit: "ms, mean of each interval", of: (series) => series.queue_delay, delay: true },
   { name: "queue_packets", title: "Queue length", unit: "packets", of: (series) => series.queue_packets },
