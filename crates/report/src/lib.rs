@@ -4,6 +4,7 @@
 pub mod agreement;
 mod figures;
 mod format;
+mod graphs;
 mod grid;
 pub mod html;
 mod rank;

@@ -21,6 +21,8 @@ function figure(parent, name, title, unit) {
   plot.addEventListener("keydown", (event) => {
     if (chart && zoomByKey(chart, event.key)) event.preventDefault();
   });
+  // uPlot goes back to all of the data then, and that is what is asked for.
+  plot.addEventListener("dblclick", () => { state.time = null; }, { capture: true });
   return {
     /** Draws lines `{label, row, line, values}` over `xs`; without any the chart is left out. */
     draw(xs, lines, options) {
@@ -40,10 +42,13 @@ function figure(parent, name, title, unit) {
 }
 
 function axis(label, log) {
+  // Of a logarithmic axis the powers of ten.
+  const tens = (_, splits) => splits.map((value) => (value !== null && Math.abs(Math.log10(value) % 1) > 1e-6 ? null : value));
   return {
-    stroke: ink("soft"), grid: { stroke: ink("line"), width: 1 }, ticks: { stroke: ink("line"), width: 1 }, label, labelSize: label ? 20 : 0,
+    ...(log ? { filter: tens } : {}),
+    stroke: ink("soft"), grid: { stroke: ink("line"), width: 1, ...(log ? { filter: tens } : {}) }, ticks: { stroke: ink("line"), width: 1, ...(log ? { filter: tens } : {}) }, label, labelSize: label ? 20 : 0,
     font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
-    values: (_, splits) => splits.map((value) => (value === null || (log && Math.abs(Math.log10(value) % 1) > 1e-6) ? null : plainNumber(value))),
+    values: (_, splits) => splits.map((value) => (value === null ? null : plainNumber(value))),
   };
 }
 
@@ -159,7 +164,7 @@ function zoomByKey(chart, pressed) {
     case "-": return set(low - size / 2, high + size / 2);
     case "ArrowLeft": { const step = Math.min(size / 4, low - least); return set(low - step, high - step); }
     case "ArrowRight": { const step = Math.min(size / 4, most - high); return set(low + step, high + step); }
-    case "0": return set(least, most);
+    case "0": state.time = null; return set(least, most);
     default: return false;
   }
 }

@@ -18,7 +18,7 @@ function el(tag, attributes, ...children) {
 }
 
 function section(title, ...children) {
-  const id = title.toLowerCase().replace(/[^a-z]+/g, "-");
+  const id = `about-${title.toLowerCase().replace(/[^a-z]+/g, "-")}`;
   const element = el("section", { "aria-labelledby": id }, el("h2", { id }, title), ...children);
   main.append(element);
   return element;
@@ -26,7 +26,7 @@ function section(title, ...children) {
 
 /** A part of the page that can be scrolled sideways, by keys too. */
 function scroll(label, ...children) {
-  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, ...children);
+  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${label}, scrolls sideways` }, ...children);
 }
 
 /** A table of words and numbers: `heads` are titles, those in `words` stand left. */

@@ -82,7 +82,8 @@ function overTime(host, list) {
         marks: base ? bases.map((value) => ({ value, label: `base ${short(value)} ms` })) : null,
         stepped: bridged,
         yLog: log,
-        xRange: (_, min, max) => (state.time && min === xs[0] && max === xs[xs.length - 1] ? [state.time.min, state.time.max] : [Math.min(min, state.time ? min : 0), state.time ? max : Math.max(max, end)]),
+        // What is asked for; where nothing is, uPlot gives the data's bounds.
+        xRange: (_, min, max) => (min !== xs[0] || max !== xs[xs.length - 1] ? [min, max] : state.time ? [state.time.min, state.time.max] : [0, end]),
         yRange: (_, min, max) => yRange(min, max, base ? bases : [], log),
       });
     });
