@@ -13,7 +13,7 @@ mod report;
 pub mod words;
 
 pub use dualq_worlds::Unit;
-pub use figures::{Column, Figure, Figures, Row, Samples, base_ms};
+pub use figures::{Column, Figure, Figures, Row, Samples, base_ms, page as page_of_figures};
 pub use format::{csv, flent, json, text};
 pub use report::Report;
 pub use text::Style;

@@ -53,6 +53,7 @@ function axis(label, log) {
 }
 
 function plainNumber(value) {
+  if (value !== 0 && Math.abs(value) < 0.001) return value.toExponential(0);
   return Math.abs(value) >= 10000 ? `${Number((value / 1000).toPrecision(4))}k` : String(Number(value.toPrecision(4)));
 }
 

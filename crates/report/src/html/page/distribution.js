@@ -73,14 +73,17 @@ function quantile(probe, share, base) {
 function boxChart() {
   const rows = shown().filter((row) => aboveBase(data.rows[row], "p50") !== null);
   const most = Math.max(0.1, ...rows.map((row) => aboveBase(data.rows[row], "max")));
+  // Ticks of a round size: 1, 2 or 5 times a power of ten.
+  const ten = 10 ** Math.floor(Math.log10(most / 4));
+  const tickSize = [1, 2, 5, 10].map((times) => times * ten).find((size) => size * 5 >= most);
   const [left, width, line] = [250, 560, 26];
   const x = (ms) => left + (width * Math.max(0, ms)) / most;
   const height = rows.length * line + 26;
   const chart = el("svg", { class: "boxes", width: left + width + 70, height, role: "img", "aria-label": "Box of the probe's delay above the base for each row: quartiles, p95, p99 and extremes" });
-  for (let tick = 0; tick <= 4; tick += 1) {
-    const at = x((most * tick) / 4);
+  for (let tick = 0; tick <= most; tick += tickSize) {
+    const at = x(tick);
     chart.append(el("line", { x1: at, x2: at, y1: 0, y2: height - 20, stroke: ink("line") }),
-      el("text", { x: at, y: height - 4, "text-anchor": "middle", class: "soft" }, `${short((most * tick) / 4)} ms`));
+      el("text", { x: at, y: height - 4, "text-anchor": "middle", class: "soft" }, `${short(tick)} ms`));
   }
   rows.forEach((row, place) => {
     const { probes: [probe], base_ms: base, label } = data.rows[row];
