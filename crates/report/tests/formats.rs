@@ -84,7 +84,7 @@ fn the_best_is_in_bold_only_where_colours_are_wanted() {
     let report = Report::of(&results);
     let plain = text::write(&report, &Style::default());
     assert!(!plain.contains('\x1b'));
-    let coloured = text::write(&report, &Style { width: None, colour: true });
+    let coloured = text::write(&report, &Style { colour: true, ..Style::default() });
     let bold: Vec<&str> = coloured.lines().filter(|line| line.contains("\x1b[1m")).collect();
     assert_eq!(bold.len(), 1, "{coloured}");
     assert!(bold[0].starts_with("\x1b[1mdualpi2 "), "{coloured}");
@@ -95,7 +95,7 @@ fn the_best_is_in_bold_only_where_colours_are_wanted() {
 #[test]
 fn a_name_is_text() {
     let results = results(&format!("name = \"a\\u001b[2Jb\"\n{QUEUES}"), &[&Model], 1);
-    let page = text::write(&Report::of(&results), &Style { width: None, colour: true });
+    let page = text::write(&Report::of(&results), &Style { colour: true, ..Style::default() });
     assert!(page.starts_with("a\\u001b[2Jb\n"), "{page}");
 }
 

@@ -8,6 +8,7 @@ mod model;
 mod play;
 mod results;
 mod unit;
+mod whole;
 mod world;
 
 pub use error::{NotSoMany, WorldError};

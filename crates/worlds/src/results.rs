@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Job, NotSoMany, Watch, World, WorldError, play};
+use crate::{Job, NotSoMany, Watch, World, WorldError, play, whole};
 
 /// What came of a plan: each of its scenarios in each world with each seed.
 ///
@@ -256,6 +256,8 @@ enum Fault {
     Seeds(#[from] NotSoMany),
     #[error("runs: they are not all scenarios in all worlds with all seeds, in this order")]
     Incomplete,
+    #[error("runs[{0}]: outcome.{1} does not fit its scenario, or its lists are not of one length")]
+    Uneven(usize, &'static str),
 }
 
 impl TryFrom<Document> for Results {
@@ -294,6 +296,11 @@ impl TryFrom<Document> for Results {
         let alike = results.runs.iter().zip(results.runs.iter().skip(1)).all(named_alike);
         if !whole || !alike || !blocks().enumerate().all(is_right) {
             return Err(Fault::Incomplete);
+        }
+        for (number, run) in results.runs.iter().enumerate() {
+            if let Some(key) = whole::fault(run) {
+                return Err(Fault::Uneven(number, key));
+            }
         }
         Ok(results)
     }
@@ -451,6 +458,13 @@ mod tests {
         let version = read(&|d| d["version"] = json!(2)).unwrap_err();
         assert_eq!(version, "version 2 of the document is not known, 1 is");
         assert!(read(&|d| d["command"] = json!("check")).is_err());
+        let short = |d: &mut Value| {
+            drop(d["runs"][1]["outcome"]["series"]["cwnd"][0].as_array_mut().unwrap().pop())
+        };
+        let uneven =
+            "runs[1]: outcome.series does not fit its scenario, or its lists are not of one length";
+        assert_eq!(read(&short).unwrap_err(), uneven);
+        assert!(read(&|d| d["runs"][1]["outcome"]["probe"] = json!([])).is_ok());
     }
 
     #[test]

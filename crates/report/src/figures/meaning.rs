@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use dualq_worlds::Unit;
 
+#[cfg(test)]
 use super::Column;
 
 /// A figure of the table, the CSV, the report and the summary of the JSON document, where it has these names.
@@ -145,6 +146,7 @@ pub(crate) const SERIES: &[OverTime] = &[
 
 impl Meaning {
     /// Whether it is what the column has.
+    #[cfg(test)]
     pub(crate) fn is_of(&self, column: &Column) -> bool {
         let group = column.group.as_str();
         let fits = match self.group {

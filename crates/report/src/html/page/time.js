@@ -20,7 +20,7 @@ function linesOf(of, nested, names) {
   });
 }
 
-const flowName = (row, line) => row.flows[line].title;
+const flowName = (row, line) => row.flows[line]?.title ?? `group ${line + 1}`;
 
 /** Of more lines than this in all rows, those of single flows give way to those of their groups. */
 const MOST_FLOW_LINES = 48;
@@ -40,10 +40,10 @@ function goodputName(row, line) {
   if (!singleFlows()) return flowName(row, line);
   let rest = line;
   const group = row.series.each.findIndex((flows) => rest < flows.length || ((rest -= flows.length), false));
-  return `${row.flows[group].title}${row.series.each[group].length > 1 ? `, flow ${rest + 1}` : ""}`;
+  return `${flowName(row, group)}${row.series.each[group].length > 1 ? `, flow ${rest + 1}` : ""}`;
 }
 
-const probeName = (row, line) => row.probes[line].title;
+const probeName = (row, line) => row.probes[line]?.title ?? `probe ${line + 1}`;
 
 const OVER_TIME = [
   { name: "goodput", title: "Goodput of each flow", unit: "Mbit/s", of: goodputLines, nested: true, names: goodputName },
