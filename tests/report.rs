@@ -126,7 +126,7 @@ fn bad_input_is_one_line_and_what_was_there_stays() {
     let said = failure(1, &["report", path(&good), "-o", path(&missing)]);
     assert!(said.starts_with("error: cannot write") && said.contains("No such file"), "{said}");
     // It is said before anything runs.
-    let long = ["run", "--duration", "2000000s", "--interval", "1000s", "--save", path(&missing)];
+    let long = ["run", "--duration", "100000s", "--interval", "1000s", "--save", path(&missing)];
     assert!(failure(1, &long).contains("cannot write"));
     let full = failure(1, &["report", path(&good), "-o", "/dev/full"]);
     assert!(full.contains("cannot write /dev/full: No space left on device"), "{full}");

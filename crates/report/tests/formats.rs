@@ -164,7 +164,7 @@ fn a_page_holds_names_as_data() {
 /// Ten minutes with a hundred flows stay small, and say that they are thinned.
 #[test]
 fn a_page_of_a_long_run_is_small() {
-    let flows = "[[flow]]\ncc = 'cubic'\ncount = 100\n";
+    let flows = "[[flow]]\ncc = 'cubic'\ncount = 100\nspacing = '1ms'\n";
     let plan =
         format!("interval = '20ms'\ndistributions = true\n{}{flows}", "[link]\nrate = '5mbit'\n");
     let mut results = results(&plan, &[&Model], 1);

@@ -42,14 +42,24 @@ function figure(parent, name, title, unit) {
 }
 
 function axis(label, log) {
-  // Of a logarithmic axis the powers of ten.
-  const tens = (_, splits) => splits.map((value) => (value !== null && Math.abs(Math.log10(value) % 1) > 1e-6 ? null : value));
   return {
-    ...(log ? { filter: tens } : {}),
-    stroke: ink("soft"), grid: { stroke: ink("line"), width: 1, ...(log ? { filter: tens } : {}) }, ticks: { stroke: ink("line"), width: 1, ...(log ? { filter: tens } : {}) }, label, labelSize: label ? 20 : 0,
+    ...(log ? { splits: decades, filter: (_, splits) => splits } : {}),
+    stroke: ink("soft"), grid: { stroke: ink("line"), width: 1 }, ticks: { stroke: ink("line"), width: 1 }, label, labelSize: label ? 20 : 0,
     font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
     values: (_, splits) => splits.map((value) => (value === null ? null : plainNumber(value))),
   };
+}
+
+/** Where a logarithmic axis has ticks: at powers of ten, at 2 and 5 times these too if there are few. */
+function decades(_, axisNumber, min, max) {
+  const [first, last] = [Math.floor(Math.log10(min)), Math.ceil(Math.log10(max))];
+  // Of a range that no logarithm has there are none.
+  if (!(min > 0 && last - first < 40)) return [];
+  const within = [];
+  for (let power = first; power <= last; power += 1) {
+    for (const times of last - first > 2 ? [1] : [1, 2, 5]) within.push(Number(`${times}e${power}`));
+  }
+  return within.filter((value) => value >= min * (1 - 1e-9) && value <= max * (1 + 1e-9));
 }
 
 function plainNumber(value) {
