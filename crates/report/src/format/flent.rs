@@ -1,8 +1,8 @@
 //! A data file of flent (<https://flent.org>), which its own plots read: gzip of one JSON object, version 4 of the form.
 //!
 //! What flent asks of a file was found by giving it files: it knows only the names of its own tests, wants series as long as their times,
-//! and computes sums and averages itself. Samples of the probe are not kept in time, so that there are no raw values at all: incomplete ones
-//! would be taken for all.
+//! computes sums and averages itself, and plots nothing of a file without raw values. So the flows have theirs, which are those of the
+//! intervals; the probe has none, as its single samples are not kept in time, and incomplete ones would be taken for all.
 
 use std::io::Write as _;
 
@@ -54,6 +54,7 @@ pub fn write(run: &Run) -> Result<Vec<u8>, FlentError> {
         meta.insert(title.clone(), json!({ "RUNNER": runner, "UNITS": units, "MEAN_VALUE": mean }));
         results.insert(title, json!(values));
     };
+    let mut raw = Map::new();
     let mut flows = [0; 2];
     for (group, lists) in scenario.flow.iter().zip(&series.each_goodput_mbit) {
         for list in lists {
@@ -66,6 +67,8 @@ pub fn write(run: &Run) -> Result<Vec<u8>, FlentError> {
                 (_, flow) => format!("TCP {way}::{flow}"),
             };
             let values = list.iter().copied().map(Some).collect();
+            let sample = |(t_s, value): (&f64, &f64)| json!({ "t": t_s, "val": value, "dur": series.interval_s });
+            raw.insert(title.clone(), series.t_s.iter().zip(list).map(sample).collect());
             add(title, "Mbits/s", "NetperfDemoRunner", values);
         }
     }
@@ -84,7 +87,7 @@ pub fn write(run: &Run) -> Result<Vec<u8>, FlentError> {
         "version": 4,
         "x_values": series.t_s,
         "results": results,
-        "raw_values": {},
+        "raw_values": raw,
         "metadata": {
             "NAME": name,
             "TITLE": format!("{}: {qdisc}", scenario.name),
