@@ -26,6 +26,7 @@ files() { local target=$1; shift; mkdir -p "target/seeds/$target" && cp "$@" "ta
 rm -rf target/seeds
 files plan ../scenarios/*.toml
 files scenario ../scenarios/*.toml
+files results seeds/results/*.json
 printf "2\n4\n500\n" | seed rate_trace short
 files recipe ../tests/data/recipes/*.md
 files machine_files ../tests/data/facts/*.json ../tests/data/facts/*.sysctl

@@ -78,6 +78,10 @@ pub(crate) enum Command {
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
 
+    /// Make a report to look at of stored results: one HTML file with charts, which needs no network
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
+
     /// Run reference scenarios and compare what comes of them with what real Linux did
     #[command(after_help = CHECK_EXAMPLES)]
     Check(CheckArgs),
@@ -150,6 +154,10 @@ Examples:
   On the real Linux stack, in virtual time, beside the simulation (`dualq kernel build` first):
     dualq run scenarios/narrow-vps.toml --world model,kernel
 
+  A report to look at, of one scenario or of several:
+    dualq run scenarios/narrow-vps.toml --report narrow-vps.html
+    dualq run scenarios/*.toml --report all.html --save results
+
   For a spreadsheet:
     dualq run scenarios/coexistence.toml --csv > coexistence.csv
 
@@ -158,6 +166,16 @@ Examples:
 
   The same for Wireshark and tcptrace, and its windows and round trips for qvis:
     dualq run --qdisc dualpi2 --cc dctcp --duration 5s --pcap run.pcapng --qlog run.sqlog";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  dualq run scenarios/rrul.toml --json --distributions > rrul.json
+  dualq report rrul.json -o rrul.html
+
+  Several results in one comparison:
+    dualq report before.json after.json -o both.html
+
+Without --distributions a document has no curves of distributions; all else is the same.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -178,9 +196,9 @@ agree or cannot run; with --twin, if one can be told apart.";
 
 #[derive(Args)]
 pub(crate) struct RunArgs {
-    /// The scenario, a TOML file, or `-` for standard input; without one, what the options leave open has defaults
+    /// The scenario, a TOML file, or `-` for standard input; give several to run them all. Without one, what the options leave open has defaults
     #[arg(value_name = "SCENARIO")]
-    pub(crate) scenario: Option<PathBuf>,
+    pub(crate) scenario: Vec<PathBuf>,
 
     /// The bottleneck's queue discipline in tc's words; give several to compare them
     #[arg(long, value_name = "QDISC")]
@@ -242,9 +260,56 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) csv: bool,
 
+    /// Write a report to look at: one HTML file with charts, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Write the JSON document of each SCENARIO into the folder DIR, and its figures and series as CSV
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// Write what came of a single run as a data file of flent
+    #[arg(long, value_name = "FILE")]
+    pub(crate) flent: Option<PathBuf>,
+
+    /// Keep in the JSON document how delays are distributed and what made it, for `dualq report`
+    #[arg(long)]
+    pub(crate) distributions: bool,
+
+    /// Print nothing but errors where results go into files, and no progress bar
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    pub(crate) quiet: bool,
+
+    /// Whether the table has colours; also NO_COLOR
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub(crate) color: Colour,
+
     /// Show no progress bar, even if it takes long
     #[arg(long)]
     pub(crate) no_progress: bool,
+}
+
+/// When a table has colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal that has them
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Args)]
+pub(crate) struct ReportArgs {
+    /// JSON documents of `dualq run --distributions --json`, or of `--save`; `-` for standard input
+    #[arg(value_name = "RESULT", required = true)]
+    pub(crate) results: Vec<PathBuf>,
+
+    /// The HTML file to write; `-` for standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Args)]
@@ -503,6 +568,7 @@ impl Command {
         match self {
             Self::Replay(args) => replay::run(&args),
             Self::Run(args) => run::run(&args),
+            Self::Report(args) => crate::stored::run(&args),
             Self::Check(args) => check::run(&args),
             Self::Diff(args) => crate::diff::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),

@@ -20,6 +20,7 @@ mod regret;
 mod replay;
 mod report;
 mod run;
+mod stored;
 mod watched;
 mod world;
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use dualq_report::words::{marked, printable};
 use tempfile::NamedTempFile;
 
-use crate::cli::Failure;
+use crate::cli::{Colour, Failure};
 use crate::interrupt::Leftover;
 
 /// Where output goes. A regular file is written under another name and takes its own once it is complete.
@@ -133,6 +133,27 @@ pub(crate) fn colours() -> bool {
     let unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
     !unwanted && !dumb && io::stdout().is_terminal()
+}
+
+/// The same for who may have said otherwise on the command line.
+pub(crate) fn has_colours(when: Colour) -> bool {
+    match when {
+        Colour::Auto => colours(),
+        Colour::Always => true,
+        Colour::Never => false,
+    }
+}
+
+/// Whether standard output is a terminal that shows small pictures made of Unicode's blocks, as far as the environment tells.
+pub(crate) fn draws() -> bool {
+    let set = |name| env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG"));
+    let is_unicode = locale.is_some_and(|locale| {
+        let locale = locale.to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    });
+    let plain = set("TERM").is_none_or(|terminal| terminal == "dumb" || terminal == "linux");
+    is_unicode && !plain && io::stdout().is_terminal()
 }
 
 /// An error in the system's words, without the number that the library puts behind them.

@@ -1,5 +1,7 @@
 //! `dualq run`: from the arguments to the outcomes.
 
+mod files;
+
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -10,70 +12,127 @@ use std::time::Duration;
 use dualq_qdisc::{EcnMask, Spec};
 use dualq_report::{Report, Style, csv, json, text};
 use dualq_scenario::{EcnRequest, EcnStyle, FlowGroup, Overrides, Plan, Scenario, Variant};
-use dualq_worlds::{Results, Seeds, World};
+use dualq_worlds::{Origin, Results, Seeds, World, WorldError};
 
 use crate::cli::{Failure, RunArgs, note, note_units};
 use crate::output::{self, plain, print, print_as_it_is};
 use crate::progress::Steps;
 use crate::watched::{self, Watched};
 use crate::world;
+use files::Files;
+pub(crate) use files::Named;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let plan = plan(args)?;
+    let inputs = inputs(args)?;
     let open = |name: &_| world::open(*name, args.kernel.as_deref());
     let worlds: Vec<Box<dyn World>> = args.world.iter().map(open).collect::<Result<_, _>>()?;
     let worlds: Vec<&dyn World> = worlds.iter().map(AsRef::as_ref).collect();
     world::is_kernel_used(args.kernel.as_deref(), &args.world)?;
-    let variants = plan.variants();
-    for variant in &variants {
-        if let Some(reason) = worlds.iter().find_map(|world| world.refuses(&variant.scenario)) {
-            return Err(Failure::Usage(reason));
+    let seeds = seeds(args)?;
+    let total = check(args, &inputs, &worlds)?;
+    // What cannot be written is said before anything runs.
+    let files = Files::open(args, inputs.iter().map(|input| input.stem.as_str()))?;
+    let steps = Steps::of_time(total, !args.no_progress && !args.quiet);
+    let watched = Watched::open(args, worlds[0])?;
+    let playing = watched.as_ref().map_or(worlds.clone(), |watched| vec![watched]);
+    let mut all: Result<Vec<Results>, WorldError> = Ok(Vec::new());
+    for input in &inputs {
+        let played = Results::play(&input.plan, &playing, seeds, &|more| steps.watch(more));
+        all = all.and_then(|mut all| {
+            all.push(played?);
+            Ok(all)
+        });
+        if all.is_err() {
+            break;
         }
     }
-    for told in surprises(&variants) {
+    steps.clear();
+    if let Some(watched) = watched {
+        watched.finish(all.is_ok())?;
+    }
+    let mut all = all?;
+    let command = own_words(env::args_os().skip(1));
+    for (results, input) in all.iter_mut().zip(&inputs) {
+        if files.is_any() || args.distributions {
+            let (program, plan) = (PROGRAM.to_owned(), input.source.clone());
+            results.origin = Some(Origin { program, command: command.clone(), plan });
+        }
+        if !args.json && !args.csv && results.name == UNNAMED {
+            results.name.clone_from(&command);
+        }
+    }
+    let reports: Vec<Report<'_>> = all.iter().map(Report::of).collect();
+    files.write(&reports)?;
+    show(args, &reports)
+}
+
+/// The program, as what it writes names it.
+pub(crate) const PROGRAM: &str = concat!("dualq ", env!("CARGO_PKG_VERSION"));
+
+/// Prints what the user wants to see of it.
+fn show(args: &RunArgs, reports: &[Report<'_>]) -> Result<(), Failure> {
+    if args.quiet {
+        return Ok(());
+    }
+    let mut stdout = io::stdout();
+    // There is one if either is asked for.
+    for report in reports {
+        if args.json {
+            return print(&mut stdout, &json::write(report));
+        } else if args.csv {
+            return print(&mut stdout, &csv::write(report));
+        }
+    }
+    let elsewhere = watched::takes_stdout(args);
+    let (colour, width) = (output::has_colours(args.color) && !elsewhere, output::width());
+    let style = Style { width, colour, graphs: output::draws() && !elsewhere };
+    let tables: Vec<String> = reports.iter().map(|report| text::write(report, &style)).collect();
+    let tables = tables.join("\n");
+    if elsewhere {
+        print_as_it_is(&mut io::stderr(), &tables)
+    } else {
+        print_as_it_is(&mut stdout, &tables)
+    }
+}
+
+/// Makes sure that all can be run, and tells how much time that is in the scenarios.
+fn check(args: &RunArgs, inputs: &[Input], worlds: &[&dyn World]) -> Result<Duration, Failure> {
+    let each = worlds.len().saturating_mul(args.seeds as usize);
+    let (mut all, mut total) = (0_usize, Duration::ZERO);
+    let mut told = Vec::new();
+    for Input { plan, .. } in inputs {
+        let variants = plan.variants();
+        for variant in &variants {
+            let refused = worlds.iter().find_map(|world| world.refuses(&variant.scenario));
+            if let Some(reason) = refused {
+                return Err(Failure::Usage(reason));
+            }
+            total = total.saturating_add(variant.scenario.duration);
+        }
+        told.extend(surprises(&variants));
+        all = all.saturating_add(variants.len().saturating_mul(each));
+    }
+    told.dedup();
+    for told in told {
         note(told);
     }
-    let seeds = seeds(args)?;
-    let each = worlds.len().saturating_mul(args.seeds as usize);
-    let all = variants.len().saturating_mul(each);
     if all > MOST_RUNS {
         let message = format!(
             "{all} runs; at most {MOST_RUNS} at once: fewer combinations, or fewer --seeds"
         );
         return Err(Failure::Usage(message));
     }
+    if inputs.len() > 1 && (args.json || args.csv) {
+        let form = if args.json { "--json" } else { "--csv" };
+        let message = format!(
+            "{form} prints what came of one scenario, and these are {}: give one, or --save DIR for a file each",
+            inputs.len()
+        );
+        return Err(Failure::Usage(message));
+    }
     watched::check(args, all)?;
-    let durations = variants.iter().map(|variant| variant.scenario.duration);
-    let total = durations.fold(Duration::ZERO, Duration::saturating_add);
-    let total = total.saturating_mul(u32::try_from(each).unwrap_or(u32::MAX));
-    let steps = Steps::of_time(total, !args.no_progress);
-    let watched = Watched::open(args, worlds[0])?;
-    let playing = watched.as_ref().map_or(worlds.clone(), |watched| vec![watched]);
-    let results = Results::play(&plan, &playing, seeds, &|more| steps.watch(more));
-    steps.clear();
-    if let Some(watched) = watched {
-        watched.finish(results.is_ok())?;
-    }
-    let mut results = results?;
-    if !args.json && !args.csv && results.name == UNNAMED {
-        results.name = own_words(env::args_os().skip(1));
-    }
-    let report = Report::of(&results);
-    let mut stdout = io::stdout();
-    if args.json {
-        print(&mut stdout, &json::write(&report))
-    } else if args.csv {
-        print(&mut stdout, &csv::write(&report))
-    } else {
-        let elsewhere = watched::takes_stdout(args);
-        let style = Style { width: output::width(), colour: output::colours() && !elsewhere };
-        let table = text::write(&report, &style);
-        if elsewhere {
-            print_as_it_is(&mut io::stderr(), &table)
-        } else {
-            print_as_it_is(&mut stdout, &table)
-        }
-    }
+    files::check(args, all)?;
+    Ok(total.saturating_mul(u32::try_from(each).unwrap_or(u32::MAX)))
 }
 
 /// The outcomes of all runs are in memory at once.
@@ -129,8 +188,41 @@ fn seeds(args: &RunArgs) -> Result<Seeds, Failure> {
     })
 }
 
-fn plan(args: &RunArgs) -> Result<Plan, Failure> {
-    let (source, named) = match &args.scenario {
+/// A plan, and where it is from.
+struct Input {
+    plan: Plan,
+    source: String,
+    /// What files of it are called.
+    stem: String,
+}
+
+/// All that is to be run; without a file what the options alone say.
+fn inputs(args: &RunArgs) -> Result<Vec<Input>, Failure> {
+    times_in_words(args);
+    let mut inputs = match args.scenario.as_slice() {
+        [] => vec![input(args, None)?],
+        files => files.iter().map(|file| input(args, Some(file))).collect::<Result<_, _>>()?,
+    };
+    // Files of the same name from several folders.
+    for at in 1..inputs.len() {
+        let stem = inputs[at].stem.clone();
+        let same = inputs[..at].iter().filter(|other| other.stem == stem).count();
+        if same > 0 {
+            inputs[at].stem = format!("{stem}-{}", at + 1);
+        }
+    }
+    Ok(inputs)
+}
+
+fn times_in_words(args: &RunArgs) {
+    let times = args.rtt.iter().map(|rtt| ("--rtt", rtt));
+    let times = times.chain(args.duration.iter().map(|duration| ("--duration", duration)));
+    let times = times.chain(args.interval.iter().map(|interval| ("--interval", interval)));
+    note_units(&args.rate, times);
+}
+
+fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
+    let (source, named) = match path {
         None => (String::new(), String::new()),
         Some(path) => {
             let named = match path == Path::new("-") {
@@ -153,18 +245,18 @@ fn plan(args: &RunArgs) -> Result<Plan, Failure> {
         rtt: args.rtt.clone(),
         duration: args.duration.clone(),
         interval: args.interval.clone(),
+        picture: args.distributions || files::wants_pictures(args),
     };
     for told in dualq_scenario::notes(&source) {
         note(&format!("{named}{told}"));
     }
-    let times = args.rtt.iter().map(|rtt| ("--rtt", rtt));
-    let times = times.chain(args.duration.iter().map(|duration| ("--duration", duration)));
-    let times = times.chain(args.interval.iter().map(|interval| ("--interval", interval)));
-    note_units(&args.rate, times);
-    let folder = args.scenario.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-    Plan::parse_in(folder, &source, &overrides).map_err(|error| {
+    let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
+    let plan = Plan::parse_in(folder, &source, &overrides).map_err(|error| {
         // An option stands in no file.
         let named = if error.option.is_some() { "" } else { &named };
         Failure::Usage(format!("{named}{error}"))
-    })
+    })?;
+    let stem = path.and_then(Path::file_stem).filter(|stem| *stem != "-");
+    let stem = stem.map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    Ok(Input { plan, source, stem })
 }

@@ -80,7 +80,7 @@ fn wanted(args: &RunArgs) -> impl Iterator<Item = (&'static Choice, &PathBuf)> {
 pub(crate) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
     let refuse = |message: String| Err(Failure::Usage(message));
     let same = |path: &Path| path.canonicalize().ok();
-    let scenario = args.scenario.as_deref().and_then(same);
+    let scenarios: Vec<PathBuf> = args.scenario.iter().filter_map(|path| same(path)).collect();
     let mut taken: Vec<(&str, &PathBuf)> = Vec::new();
     for (Choice { option, .. }, path) in wanted(args) {
         if runs != 1 {
@@ -95,7 +95,7 @@ pub(crate) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
                 "{form} and {option} - both want standard output; give {option} a file"
             ));
         }
-        if scenario.is_some() && scenario == same(path) {
+        if same(path).is_some_and(|path| scenarios.contains(&path)) {
             let path = path.display();
             return refuse(format!("{option} {path}: this would overwrite the scenario"));
         }

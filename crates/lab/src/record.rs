@@ -38,6 +38,7 @@ pub(crate) struct Record {
     /// Of the groups that ask for Accurate ECN: whether their congestion control does not do without.
     accurate: Vec<Option<bool>>,
     outcome: Outcome,
+    distributions: bool,
 }
 
 /// The books of a queue.
@@ -49,14 +50,14 @@ struct QueueBooks {
 }
 
 impl QueueBooks {
-    fn close(self, queue: &Queue) -> QueueOutcome {
+    fn close(self, queue: &Queue, distributions: bool) -> QueueOutcome {
         let tc = match (&queue.config, &queue.stats) {
             (Some(config), Some(stats)) => show::json_with_stats(config, stats),
             _ => Map::from_iter([("kind".to_owned(), Value::from(queue.kind.clone()))]),
         };
         let mut outcome = QueueOutcome { tc, ..QueueOutcome::default() };
         counts(queue).since(self.at_warmup).tell(&mut outcome);
-        self.delays.summarise(&mut outcome);
+        self.delays.summarise(&mut outcome, distributions);
         outcome
     }
 }
@@ -75,6 +76,7 @@ impl Record {
             series: SeriesRecord::new(scenario),
             transfers: vec![Vec::new(); groups],
             accurate: scenario.flow.iter().map(needs_accurate).collect(),
+            distributions: scenario.distributions,
             outcome: Outcome {
                 flow: vec![FlowOutcome::default(); groups],
                 probe: vec![ProbeOutcome::default(); probes],
@@ -163,7 +165,7 @@ impl Record {
     /// A probe at its end. `info` is that of its connection, if it has one.
     pub(crate) fn probe(&mut self, number: usize, info: Option<(&TcpInfo, u32)>) {
         let samples = std::mem::take(&mut self.round_trips[number]);
-        let mut probe = ProbeOutcome::of_round_trips(samples);
+        let mut probe = ProbeOutcome::of_round_trips(samples, self.distributions);
         if let Some((info, retransmits_at_warmup)) = info {
             probe.kernel_srtt_ms = thousandths(f64::from(info.srtt_us) / 1e3);
             probe.kernel_rttvar_ms = thousandths(f64::from(info.rttvar_us) / 1e3);
@@ -195,8 +197,8 @@ impl Record {
         for (flow, rtts) in outcome.flow.iter_mut().zip(&self.rtts) {
             rtts.summarise(flow);
         }
-        outcome.queue = self.down.close(queue);
-        outcome.up_queue = up_queue.map(|queue| self.up.close(queue));
+        outcome.queue = self.down.close(queue, scenario.distributions);
+        outcome.up_queue = up_queue.map(|queue| self.up.close(queue, scenario.distributions));
         outcome.series = self.series.finish();
         outcome
     }

@@ -46,12 +46,12 @@ struct QueueRecord {
 }
 
 impl QueueRecord {
-    fn close(self, end_ns: u64, queue: &Discipline<Packet>) -> QueueOutcome {
+    fn close(self, end_ns: u64, queue: &Discipline<Packet>, distributions: bool) -> QueueOutcome {
         let stats = queue.stats(Instant::from_nanos(end_ns));
         let tc = show::json_with_stats(&queue.config(), &stats);
         let mut outcome = QueueOutcome { tc, ..QueueOutcome::default() };
         with_own(self.counted, &stats).since(self.at_warmup).tell(&mut outcome);
-        self.delays.summarise(&mut outcome);
+        self.delays.summarise(&mut outcome, distributions);
         outcome
     }
 }
@@ -198,7 +198,7 @@ impl Record {
                 Program::Request(_) | Program::Ping(_) => {
                     let round_trips = connection.program.round_trips();
                     let samples = round_trips.map_or_else(Vec::new, |all| all.samples.clone());
-                    let mut probe = ProbeOutcome::of_round_trips(samples);
+                    let mut probe = ProbeOutcome::of_round_trips(samples, scenario.distributions);
                     probe.kernel_srtt_ms = thousandths(rtt_us.0 / 1e3);
                     probe.kernel_rttvar_ms = thousandths(rtt_us.1 / 1e3);
                     probe.retransmits = retransmits;
@@ -216,8 +216,9 @@ impl Record {
             }
         }
         outcome.udp = self.udp.into_iter().map(|record| record.finish(window)).collect();
+        let books = self.queues.into_iter().zip(queues);
         let mut queues =
-            self.queues.into_iter().zip(queues).map(|(record, queue)| record.close(end_ns, queue));
+            books.map(|(record, queue)| record.close(end_ns, queue, scenario.distributions));
         outcome.queue = queues.next().unwrap_or_default();
         outcome.up_queue = queues.next();
         outcome

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use dualq_report::{Report, Style, csv, json, text};
+use dualq_report::{Report, Style, csv, flent, html, json, text};
 use dualq_scenario::{Outcome, Plan, Scenario};
 use dualq_worlds::{Model, Observer, Results, Seeds, World, WorldError};
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn all_formats_are_the_same_of_a_document_that_was_read_back() {
         let again = Report::of(&read);
         assert_eq!(json::write(&again), document);
         assert_eq!(csv::write(&again), csv::write(&report));
-        let style = Style { width: Some(60), colour: true };
+        let style = Style { width: Some(60), colour: true, graphs: true };
         assert_eq!(text::write(&again, &style), text::write(&report, &style));
     }
 }
@@ -84,7 +84,7 @@ fn the_best_is_in_bold_only_where_colours_are_wanted() {
     let report = Report::of(&results);
     let plain = text::write(&report, &Style::default());
     assert!(!plain.contains('\x1b'));
-    let coloured = text::write(&report, &Style { width: None, colour: true });
+    let coloured = text::write(&report, &Style { colour: true, ..Style::default() });
     let bold: Vec<&str> = coloured.lines().filter(|line| line.contains("\x1b[1m")).collect();
     assert_eq!(bold.len(), 1, "{coloured}");
     assert!(bold[0].starts_with("\x1b[1mdualpi2 "), "{coloured}");
@@ -95,6 +95,136 @@ fn the_best_is_in_bold_only_where_colours_are_wanted() {
 #[test]
 fn a_name_is_text() {
     let results = results(&format!("name = \"a\\u001b[2Jb\"\n{QUEUES}"), &[&Model], 1);
-    let page = text::write(&Report::of(&results), &Style { width: None, colour: true });
+    let page = text::write(&Report::of(&results), &Style { colour: true, ..Style::default() });
     assert!(page.starts_with("a\\u001b[2Jb\n"), "{page}");
+}
+
+/// The CSV of series has what the document has: the same names, and each value.
+#[test]
+fn series_for_spreadsheets_are_those_of_the_document() {
+    let results = results(&format!("distributions = true\n{QUEUES}"), &[&Model], 1);
+    let document = serde_json::to_value(&results).unwrap();
+    let text = csv::series(&results);
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("qdisc,world,seed,t_s,series,of,flow,value"));
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    for run in document["runs"].as_array().unwrap() {
+        let qdisc = run["settings"]["qdisc"].as_str().unwrap();
+        let series = run["outcome"]["series"].as_object().unwrap();
+        let times = series["t_s"].as_array().unwrap();
+        for (name, lists) in
+            series.iter().filter(|(key, _)| !["interval_s", "t_s"].contains(&key.as_str()))
+        {
+            let flat = |value: &Value| -> Vec<f64> {
+                let mut numbers = Vec::new();
+                let mut rest = vec![value];
+                while let Some(value) = rest.pop() {
+                    match value {
+                        Value::Array(list) => rest.extend(list.iter().rev()),
+                        value => numbers.extend(value.as_f64()),
+                    }
+                }
+                numbers
+            };
+            let of_name = rows.iter().filter(|row| row[0] == qdisc && row[4] == name);
+            let written: Vec<f64> = of_name.map(|row| row[7].parse().unwrap()).collect();
+            assert_eq!(written, flat(lists), "{qdisc}: {name}");
+        }
+        let seen = rows.iter().filter(|row| row[0] == qdisc && row[4] == "queue_packets");
+        assert_eq!(seen.count(), times.len());
+    }
+}
+
+/// Whatever is in a document, the page holds it as data and nothing else, and carries the licence of what draws it.
+#[test]
+fn a_page_holds_names_as_data() {
+    let mut results = results(&format!("distributions = true\n{QUEUES}"), &[&Model, &Twin], 2);
+    results.name = "</script><script>alert(1)</script>".to_owned();
+    let page = html::write(&[Report::of(&results)], "dualq test");
+    assert!(!page.contains("<script>alert"), "a name became markup");
+    assert!(page.contains("Copyright (c) 2022 Leon Sorokin"), "the licence comes along");
+    let begins = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+    let ends = begins + page[begins..].find("</script>").unwrap();
+    let data: Value = serde_json::from_str(&page[begins..ends]).unwrap();
+    assert_eq!(data["title"], results.name);
+    assert_eq!(data["rows"].as_array().unwrap().len(), 4);
+    assert_eq!(data["worlds"].as_array().unwrap().len(), 2);
+    // The model beside itself: nothing differs.
+    let figures = data["worlds"][0]["figures"].as_array().unwrap();
+    assert!(!figures.is_empty() && figures.iter().all(|figure| figure["differs"] == false));
+    // The text of each row is a plan of that very scenario.
+    for row in data["rows"].as_array().unwrap() {
+        let plan = Plan::parse(row["text"].as_str().unwrap()).unwrap();
+        let scenarios = plan.variants();
+        assert_eq!(scenarios.len(), 1);
+        assert!(results.runs().iter().any(|run| run.scenario == scenarios[0].scenario));
+    }
+}
+
+/// Ten minutes with a hundred flows stay small, and say that they are thinned.
+#[test]
+fn a_page_of_a_long_run_is_small() {
+    let flows = "[[flow]]\ncc = 'cubic'\ncount = 100\nspacing = '1ms'\n";
+    let plan =
+        format!("interval = '20ms'\ndistributions = true\n{}{flows}", "[link]\nrate = '5mbit'\n");
+    let mut results = results(&plan, &[&Model], 1);
+    // As if it had gone on for so long: the series again and again.
+    let text = serde_json::to_string(&results).unwrap();
+    let mut document: Value = serde_json::from_str(&text).unwrap();
+    fn longer(value: &mut Value) {
+        if let Value::Array(list) = value {
+            if list.first().is_some_and(Value::is_array) {
+                list.iter_mut().for_each(longer);
+            } else {
+                *list = list.iter().cycle().take(30_000).cloned().collect();
+            }
+        }
+    }
+    let series = document["runs"][0]["outcome"]["series"].as_object_mut().unwrap();
+    series.values_mut().for_each(longer);
+    let times: Vec<Value> = (1..=30_000).map(|at| Value::from(f64::from(at) * 0.02)).collect();
+    series["t_s"] = Value::from(times);
+    results = serde_json::from_value(document).unwrap();
+    let page = html::write(&[Report::of(&results)], "dualq test");
+    assert!(page.len() < 5_000_000, "{} bytes", page.len());
+    assert!(page.contains("are thinned to"));
+}
+
+/// As flent wants it: its own tests' names, and series as long as their times.
+#[test]
+fn a_flent_file_has_the_kind_of_its_scenario() {
+    use std::io::Read as _;
+    let of = |plan: &str| -> Value {
+        let results = results(plan, &[&Model], 1);
+        let bytes = flent::write(&results.runs()[0]).unwrap();
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(bytes.as_slice()).read_to_string(&mut text).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let (link, probe) =
+        ("distributions = true\n[link]\nrate = '5mbit'\n", "[[probe]]\nkind = 'ping'\n");
+    let flow =
+        |direction: &str| format!("[[flow]]\ncc = 'cubic'\ncount = 2\ndirection = '{direction}'\n");
+    for (plan, name, series) in [
+        (format!("{link}{}{probe}", flow("down")), "tcp_ndown", "TCP download::2"),
+        (
+            format!("{link}[link.up]\nrate = '1mbit'\n{}{probe}", flow("up")),
+            "tcp_nup",
+            "TCP upload::2",
+        ),
+        (
+            format!("{link}[link.up]\nrate = '1mbit'\n{}{}{probe}", flow("up"), flow("down")),
+            "rrul_be",
+            "TCP upload BE2",
+        ),
+    ] {
+        let document = of(&plan);
+        assert_eq!(document["metadata"]["NAME"], name);
+        let results = document["results"].as_object().unwrap();
+        assert!(results.contains_key(series) && results.contains_key("Ping (ms) ICMP"), "{name}");
+        let times = document["x_values"].as_array().unwrap().len();
+        assert!(results.values().all(|list| list.as_array().unwrap().len() == times), "{name}");
+    }
+    let plain = results(QUEUES, &[&Model], 1);
+    assert_eq!(flent::write(&plain.runs()[0]), Err(flent::FlentError::NoSingleFlows));
 }

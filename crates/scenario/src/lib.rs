@@ -27,11 +27,11 @@ pub use event::{Event, Kind, Seen};
 pub use loss::Loss;
 pub use notes::notes;
 pub use outcome::{
-    AccurateEcn, Completions, Delays, FlowOutcome, Limit, Outcome, ProbeOutcome, QueueOutcome,
-    Series, UdpOutcome,
+    AccurateEcn, Completions, DelayDistribution, Delays, FlowOutcome, Limit, Outcome, ProbeOutcome,
+    QueueOutcome, Series, UdpOutcome,
 };
 pub use path::{Direction, Element, UpLink};
-pub use plan::{Overrides, Plan, Variant};
+pub use plan::{Overrides, PICTURE_INTERVAL, Plan, Variant};
 pub use reader::PlanError;
 pub use scenario::{
     FLOW_SPACING, FlowGroup, Link, PROBE_BYTES, ProbeGroup, ProbeKind, RTT_SAMPLE_INTERVAL,

@@ -200,6 +200,9 @@ pub struct ProbeOutcome {
     pub kernel_rttvar_ms: f64,
     /// Segments that were sent again.
     pub retransmits: u64,
+    /// How the round trips are distributed, if the scenario asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<DelayDistribution>,
 }
 
 /// The bottleneck's queue.
@@ -227,6 +230,15 @@ pub struct QueueOutcome {
     pub delay_not_ect: Option<Delays>,
     /// Of ECN-capable packets; `null` if there were none. In `dualpi2 any_ect` they had the L queue.
     pub delay_ect: Option<Delays>,
+    /// How the times of all packets are distributed, if the scenario asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<DelayDistribution>,
+    /// The same of packets that were not ECN-capable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution_not_ect: Option<DelayDistribution>,
+    /// The same of ECN-capable packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution_ect: Option<DelayDistribution>,
     /// The object of `tc -j -s qdisc show` at the end. Its counters are those of the whole run, as the kernel shows them.
     pub tc: Map<String, Value>,
 }
@@ -248,6 +260,18 @@ pub struct Delays {
     pub max_ms: f64,
 }
 
+/// How times are distributed: steps of the cumulative distribution function, dense where percentiles are asked for, the tail
+/// included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DelayDistribution {
+    /// How many times it is of.
+    pub samples: u64,
+    /// Times in milliseconds, ascending.
+    pub ms: Vec<f64>,
+    /// The share of the samples that were no longer than each of these; 1 at the last.
+    pub share: Vec<f64>,
+}
+
 /// Figures at a fixed interval. Each list has one entry an interval; those of groups are lists of such lists.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
@@ -257,6 +281,10 @@ pub struct Series {
     pub t_s: Vec<f64>,
     /// Goodput of each group of flows in the interval, in Mbit/s.
     pub goodput_mbit: Vec<Vec<f64>>,
+    /// Goodput of each flow of each group in the interval, in Mbit/s, if the scenario asks for distributions and has no more than
+    /// [`MOST_SINGLE_FLOWS`](crate::summary::MOST_SINGLE_FLOWS).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each_goodput_mbit: Vec<Vec<Vec<f64>>>,
     /// The last round trip that each probe measured by then, in milliseconds; `null` before the first.
     pub rtt_ms: Vec<Vec<Option<f64>>>,
     /// The mean time in the queue of the packets that left it in the interval, in milliseconds; `null` if none did.

@@ -35,6 +35,8 @@ pub struct Plan {
     pub published: Vec<String>,
     /// What all scenarios have in common; of the lists below it has the first values.
     base: Setup,
+    /// Whether the interval of its series was said, not left open.
+    has_interval: bool,
     rate: Vec<Rate>,
     rtt: Vec<Duration>,
     qdisc: Vec<QdiscLine>,
@@ -95,6 +97,21 @@ pub struct Overrides {
     pub duration: Option<String>,
     /// The interval of the time series.
     pub interval: Option<String>,
+    /// For pictures: the outcome has distributions, and where nobody says what the interval of the series is, it is
+    /// [`PICTURE_INTERVAL`], or as much longer as a long run asks.
+    pub picture: bool,
+}
+
+/// The interval of series that people look at, where nobody says another.
+pub const PICTURE_INTERVAL: Duration = Duration::from_millis(200);
+
+/// So many intervals are as many as a picture can show.
+const PICTURE_INTERVALS: u32 = 1500;
+
+/// Rounded up to whole tenths of a second.
+fn whole_tenths(time: Duration) -> Duration {
+    const TENTH: Duration = Duration::from_millis(100);
+    TENTH * u32::try_from(time.as_nanos().div_ceil(TENTH.as_nanos())).unwrap_or(u32::MAX)
 }
 
 /// One scenario of a plan, and what sets it apart from the others.
@@ -158,7 +175,10 @@ impl Plan {
         let published = values(top.list("published", text)?);
         set(&mut base.duration, top.one("duration", word)?);
         set(&mut base.warmup, top.one("warmup", word)?);
-        set(&mut base.interval, top.one("interval", word)?);
+        let interval = top.one("interval", word)?;
+        let has_interval = interval.is_some();
+        set(&mut base.interval, interval);
+        set(&mut base.distributions, top.one("distributions", boolean)?);
 
         let link = &mut base.link;
         let (mut rate, mut rtt, mut qdisc, mut loss, mut mtu, mut tunnel) = Default::default();
@@ -237,6 +257,7 @@ impl Plan {
             udp,
             traces,
             base,
+            has_interval,
             options: Vec::new(),
             lines: lines.into_inner(),
         };
@@ -284,7 +305,7 @@ impl Plan {
 
     /// Puts in what the command line says.
     fn apply(&mut self, overrides: &Overrides) -> Result<(), PlanError> {
-        let Overrides { qdisc, cc, rate, rtt, duration, interval } = overrides;
+        let Overrides { qdisc, cc, rate, rtt, duration, interval, picture } = overrides;
         let options = &mut self.options;
         put_all(options, ("qdisc", "link.qdisc"), qdisc, &mut self.qdisc)?;
         put_all(options, ("rate", "link.rate"), rate, &mut self.rate)?;
@@ -304,6 +325,13 @@ impl Plan {
         // A shorter run keeps its proportions.
         if duration.is_some() && *warmup >= *all {
             *warmup = *all / 4;
+        }
+        if *picture {
+            self.base.distributions = true;
+            if interval.is_none() && !self.has_interval {
+                let least = self.base.duration / PICTURE_INTERVALS;
+                self.base.interval = PICTURE_INTERVAL.max(whole_tenths(least));
+            }
         }
         Ok(())
     }

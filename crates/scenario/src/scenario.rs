@@ -125,6 +125,9 @@ pub struct Setup {
         with = "word"
     )]
     pub interval: Duration,
+    /// Whether the outcome has the distributions of delays beside their percentiles.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub distributions: bool,
     /// The length of a jiffy: the senders' kernels look at some things only so often. The reference kernel's is 10 ms.
     #[serde(default = "default_tick", skip_serializing_if = "is_default_tick", with = "word")]
     pub tick: Duration,
@@ -143,6 +146,7 @@ impl Default for Setup {
             udp: Vec::new(),
             probe: vec![ProbeGroup::default()],
             interval: DEFAULT_INTERVAL,
+            distributions: false,
             tick: DEFAULT_TICK,
         }
     }

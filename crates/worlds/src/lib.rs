@@ -8,12 +8,13 @@ mod model;
 mod play;
 mod results;
 mod unit;
+mod whole;
 mod world;
 
 pub use error::{NotSoMany, WorldError};
 pub use kernel::Kernel;
 pub use model::Model;
 pub use play::{Job, Progress, Watch, play};
-pub use results::{Results, Run, ScenarioRuns, Seeds, Settings};
+pub use results::{Origin, Results, Run, ScenarioRuns, Seeds, Settings};
 pub use unit::Unit;
 pub use world::{Observer, World};

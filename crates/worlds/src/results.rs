@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Job, NotSoMany, Watch, World, WorldError, play};
+use crate::{Job, NotSoMany, Watch, World, WorldError, play, whole};
 
 /// What came of a plan: each of its scenarios in each world with each seed.
 ///
@@ -25,11 +25,25 @@ pub struct Results {
     pub about: String,
     /// What was published about it, and where.
     pub published: Vec<String>,
+    /// What made it, if that is to be kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     seeds: Seeds,
     runs: Vec<Run>,
     /// How many worlds there are: the runs of a scenario are those of the first world by seed, then those of the next.
     #[serde(skip)]
     worlds: usize,
+}
+
+/// What made a document, so that it can be made again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The program and its version.
+    pub program: String,
+    /// The command as its user typed it.
+    pub command: String,
+    /// The text of the plan; empty if there was none.
+    pub plan: String,
 }
 
 /// The seeds of each scenario in each world: one after the other.
@@ -176,6 +190,7 @@ impl Results {
             name: plan.name.clone(),
             about: plan.about.clone(),
             published: plan.published.clone(),
+            origin: None,
             seeds,
             runs: runs.collect(),
             worlds: worlds.len(),
@@ -221,6 +236,8 @@ struct Document {
     name: String,
     about: String,
     published: Vec<String>,
+    #[serde(default)]
+    origin: Option<Origin>,
     seeds: Span,
     runs: Vec<Run>,
 }
@@ -239,15 +256,18 @@ enum Fault {
     Seeds(#[from] NotSoMany),
     #[error("runs: they are not all scenarios in all worlds with all seeds, in this order")]
     Incomplete,
+    #[error("runs[{0}]: outcome.{1} does not fit its scenario, or its lists are not of one length")]
+    Uneven(usize, &'static str),
 }
 
 impl TryFrom<Document> for Results {
     type Error = Fault;
 
     fn try_from(document: Document) -> Result<Self, Fault> {
-        let Document { version, command, name, about, published, seeds, runs } = document;
+        let Document { version, command, name, about, published, origin, seeds, runs } = document;
         let seeds = Seeds::new(seeds.first, seeds.count)?;
-        let mut results = Self { version, command, name, about, published, seeds, runs, worlds: 0 };
+        let mut results =
+            Self { version, command, name, about, published, origin, seeds, runs, worlds: 0 };
         let same = |one: &Run, other: &Run| {
             one.settings == other.settings && one.scenario == other.scenario
         };
@@ -276,6 +296,11 @@ impl TryFrom<Document> for Results {
         let alike = results.runs.iter().zip(results.runs.iter().skip(1)).all(named_alike);
         if !whole || !alike || !blocks().enumerate().all(is_right) {
             return Err(Fault::Incomplete);
+        }
+        for (number, run) in results.runs.iter().enumerate() {
+            if let Some(key) = whole::fault(run) {
+                return Err(Fault::Uneven(number, key));
+            }
         }
         Ok(results)
     }
@@ -433,6 +458,13 @@ mod tests {
         let version = read(&|d| d["version"] = json!(2)).unwrap_err();
         assert_eq!(version, "version 2 of the document is not known, 1 is");
         assert!(read(&|d| d["command"] = json!("check")).is_err());
+        let short = |d: &mut Value| {
+            drop(d["runs"][1]["outcome"]["series"]["cwnd"][0].as_array_mut().unwrap().pop());
+        };
+        let uneven =
+            "runs[1]: outcome.series does not fit its scenario, or its lists are not of one length";
+        assert_eq!(read(&short).unwrap_err(), uneven);
+        assert!(read(&|d| d["runs"][1]["outcome"]["probe"] = json!([])).is_ok());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Figures with their units, of every scenario in every world: what all formats are made of.
 
 mod list;
+mod meaning;
 
 use dualq_scenario::summary::thousandths;
 use dualq_worlds::{Results, Settings, Unit};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::words::thousands;
 
 pub use list::base_ms;
+pub use meaning::page;
 
 /// A table of figures: each row has a place for each column.
 #[derive(Clone, Debug, PartialEq)]

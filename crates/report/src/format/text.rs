@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::figures::{Column, Samples};
+use crate::graphs::Graphs;
 use crate::grid::{Grid, Group};
 use crate::report::Report;
 use crate::words::{marked, one_line, printable};
@@ -14,6 +15,8 @@ pub struct Style {
     pub width: Option<usize>,
     /// Whether the best rows are in bold, by a terminal's escape sequences. Nothing else in the text can steer a terminal.
     pub colour: bool,
+    /// Whether there are small pictures in Unicode where the lines are wide enough.
+    pub graphs: bool,
 }
 
 /// The table, and what there is to say about it.
@@ -27,7 +30,7 @@ pub fn write(report: &Report<'_>, style: &Style) -> String {
     text.push_str("\n\n");
     let mut best = Vec::new();
     if !report.ranked.is_empty() {
-        let (lines, best_lines) = table(report, style.width);
+        let (lines, best_lines) = table(report, style);
         let above = text.lines().count();
         best.extend(best_lines.into_iter().map(|line| line + above));
         let _ = writeln!(text, "{}\n", lines.join("\n"));
@@ -39,7 +42,7 @@ pub fn write(report: &Report<'_>, style: &Style) -> String {
 }
 
 /// The table's lines, and which of them are the best on their link.
-fn table(report: &Report<'_>, width: Option<usize>) -> (Vec<String>, Vec<usize>) {
+fn table(report: &Report<'_>, style: &Style) -> (Vec<String>, Vec<usize>) {
     let figures = &report.figures;
     let worlds = report.results.worlds().len();
     // What no run has takes no room.
@@ -57,17 +60,30 @@ fn table(report: &Report<'_>, width: Option<usize>) -> (Vec<String>, Vec<usize>)
     }
     let mut rows = Vec::new();
     let mut best_rows = Vec::new();
+    let mut graphs = style.graphs.then(|| Graphs::of(report)).flatten();
     for scenarios in &report.ranked {
         for (place, scenario) in scenarios.iter().enumerate() {
             if place == 0 && scenarios.len() > 1 {
                 best_rows.push(rows.len());
             }
-            rows.extend(rows_of(report, *scenario, &shown));
+            let of_scenario = rows_of(report, *scenario, &shown);
+            if let Some(graphs) = &mut graphs {
+                graphs.add(report, *scenario, of_scenario.len());
+            }
+            rows.extend(of_scenario);
         }
     }
     let columns: Vec<&Column> = shown.iter().map(|(_, column)| *column).collect();
-    let grid = Grid { heads, groups: groups(&columns), rows };
-    let lines = grid.lines(width);
+    let mut grid = Grid { heads, groups: groups(&columns), rows };
+    let mut lines = grid.lines(style.width);
+    if let Some(graphs) = graphs {
+        graphs.beside(&mut grid);
+        // Pictures are for where there is room beside all figures.
+        let with_graphs = grid.lines(style.width);
+        if with_graphs.len() == grid.rows.len() + 2 {
+            lines = with_graphs;
+        }
+    }
     // A block has two lines of titles, and there is an empty one between two.
     let block = grid.rows.len() + 3;
     let blocks = (lines.len() + 1) / block;

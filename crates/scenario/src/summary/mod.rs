@@ -1,6 +1,7 @@
 //! How samples become the figures of an outcome: the same in every world, so that these can be compared.
 
 mod completions;
+mod distribution;
 mod udp;
 
 use std::time::Duration;
@@ -10,7 +11,8 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::{
-    Completions, Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Series,
+    Completions, DelayDistribution, Delays, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome,
+    Series,
 };
 use crate::scenario::Setup;
 
@@ -20,6 +22,8 @@ pub use udp::{UDP_HEADERS, UdpRecord};
 const DIGITS: u8 = 3;
 /// Longer times count as this long in percentiles: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Of more flows than this, series have none of single flows.
+pub const MOST_SINGLE_FLOWS: u64 = 128;
 /// Smoothed round-trip times are kept in microseconds, as the kernel has them.
 const LONGEST_US: u64 = LONGEST_NS / 1000;
 
@@ -48,9 +52,9 @@ pub fn megabits(bytes: u64, time: Duration) -> f64 {
 }
 
 impl ProbeOutcome {
-    /// Summarises round trips, given in nanoseconds.
+    /// Summarises round trips, given in nanoseconds; `distributions` as the scenario says.
     #[must_use]
-    pub fn of_round_trips(mut samples: Vec<u64>) -> Self {
+    pub fn of_round_trips(mut samples: Vec<u64>, distributions: bool) -> Self {
         if samples.is_empty() {
             return Self::default();
         }
@@ -69,6 +73,7 @@ impl ProbeOutcome {
             p99_ms: at(0.99),
             max_ms: millis(samples[count - 1] as f64),
             std_ms: millis((squares / count as f64).sqrt()),
+            distribution: distributions.then(|| DelayDistribution::of_sorted(&samples)),
             ..Self::default()
         }
     }
@@ -134,14 +139,19 @@ impl QueueDelays {
         of.record(nanos);
     }
 
-    /// Fills in the figures that are made of them.
-    pub fn summarise(self, queue: &mut QueueOutcome) {
+    /// Fills in the figures that are made of them; `distributions` as the scenario says.
+    pub fn summarise(self, queue: &mut QueueOutcome, distributions: bool) {
         queue.delay_not_ect = self.not_ect.summary();
         queue.delay_ect = self.ect.summary();
+        if distributions {
+            queue.distribution_not_ect = self.not_ect.distribution();
+            queue.distribution_ect = self.ect.distribution();
+        }
         let Self { not_ect: mut all, ect } = self;
         all.nanos.add(&ect.nanos).expect("both have the same bounds");
         all.sum_ns += ect.sum_ns;
         all.longest_ns = all.longest_ns.max(ect.longest_ns);
+        queue.distribution = all.distribution().filter(|_| distributions);
         let all = all.summary().unwrap_or_default();
         queue.delay_mean_ms = all.mean_ms;
         queue.delay_p50_ms = all.p50_ms;
@@ -225,9 +235,11 @@ impl Mean {
 }
 
 /// All flows of a group that have started, at a moment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Looks {
     acknowledged: u64,
+    /// The same of each flow, in the order of their starts.
+    each_acknowledged: Vec<u64>,
     retransmits: u64,
     cwnd: Mean,
     ssthresh: Mean,
@@ -240,6 +252,7 @@ impl Looks {
     /// One more flow.
     pub fn add(&mut self, look: &Look) {
         self.acknowledged += look.acknowledged;
+        self.each_acknowledged.push(look.acknowledged);
         self.retransmits += look.retransmits;
         self.cwnd.add(Some(look.cwnd.into()));
         self.ssthresh.add(look.ssthresh.map(f64::from));
@@ -279,8 +292,13 @@ impl SeriesRecord {
     pub fn new(scenario: &Setup) -> Self {
         let groups = scenario.flow.len();
         let lists = || vec![Vec::new(); groups];
+        let all: u64 = scenario.flow.iter().map(|group| u64::from(group.count)).sum();
+        let is_each = scenario.distributions && all <= MOST_SINGLE_FLOWS;
+        let each = scenario.flow.iter().filter(|_| is_each);
+        let each = each.map(|group| vec![Vec::new(); group.count as usize]);
         Self {
             series: Series {
+                each_goodput_mbit: each.collect(),
                 interval_s: scenario.interval.as_secs_f64(),
                 goodput_mbit: vec![Vec::new(); groups],
                 rtt_ms: vec![Vec::new(); scenario.probe.len()],
@@ -328,6 +346,14 @@ impl SeriesRecord {
         for (number, (looks, before)) in groups.iter().zip(&self.groups).enumerate() {
             let bytes = looks.acknowledged.saturating_sub(before.acknowledged);
             series.goodput_mbit[number].push(thousandths(megabits(bytes, length)));
+            if let Some(flows) = series.each_goodput_mbit.get_mut(number) {
+                for (flow, list) in flows.iter_mut().enumerate() {
+                    let so_far = |looks: &Looks| looks.each_acknowledged.get(flow).copied();
+                    let bytes = so_far(looks).unwrap_or(0);
+                    let bytes = bytes.saturating_sub(so_far(before).unwrap_or(0));
+                    list.push(thousandths(megabits(bytes, length)));
+                }
+            }
             series.cwnd[number].push(looks.cwnd.get());
             series.ssthresh[number].push(looks.ssthresh.get());
             series.in_flight[number].push(looks.in_flight.get());
@@ -377,6 +403,11 @@ impl Sojourns {
             p99_ms: at(0.99),
             max_ms: millis(self.longest_ns as f64),
         })
+    }
+
+    fn distribution(&self) -> Option<DelayDistribution> {
+        (!self.nanos.is_empty())
+            .then(|| DelayDistribution::of_histogram(&self.nanos, self.longest_ns))
     }
 }
 
@@ -430,7 +461,8 @@ mod tests {
         }
         delays.record(500_000, Ecn::Ce);
         let mut queue = QueueOutcome::default();
-        delays.summarise(&mut queue);
+        delays.summarise(&mut queue, false);
+        assert_eq!(queue.distribution, None);
         assert_eq!(queue.delay_mean_ms.to_string(), "1.5");
         assert_eq!(queue.delay_max_ms.to_string(), "3");
         let packets = |delays: Option<Delays>| delays.map(|delays| delays.packets);

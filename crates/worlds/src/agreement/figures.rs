@@ -148,7 +148,10 @@ fn squared_error(values: &[f64]) -> f64 {
     variance / count
 }
 
-fn cannot_be_told_apart(unit: Unit, kernel: &[f64], here: &[f64]) -> bool {
+/// Whether the means of two worlds' seeds are no further apart than 3 standard errors of their difference, or than the narrow tolerance
+/// of their unit; neither list is empty.
+#[must_use]
+pub fn cannot_be_told_apart(unit: Unit, kernel: &[f64], here: &[f64]) -> bool {
     let difference = (mean(kernel) - mean(here)).abs();
     let error = (squared_error(kernel) + squared_error(here)).sqrt();
     let (share, most) = tolerance(unit);

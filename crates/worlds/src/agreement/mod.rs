@@ -11,6 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::play::each;
+pub use figures::cannot_be_told_apart;
+
 use crate::{Job, Unit, Watch, World, WorldError};
 
 /// A line of a reference file.

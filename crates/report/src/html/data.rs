@@ -1,0 +1,153 @@
+//! What a page holds.
+
+use serde::Serialize;
+
+use super::row::{Kept, Row};
+use super::{headline, thin, worlds};
+use crate::figures::Column;
+use crate::report::Report;
+use crate::words::one_line;
+
+/// Of so many rows at most the series and distributions are kept: the best of each report.
+const MOST_DRAWN: usize = 60;
+
+/// All that the page shows.
+#[derive(Serialize)]
+pub(super) struct Page {
+    /// What wrote the page.
+    pub(super) program: String,
+    pub(super) title: String,
+    pub(super) about: Vec<String>,
+    /// What was asked, who does best and by how much, and what is uncertain.
+    pub(super) headline: Vec<String>,
+    pub(super) words: Vec<String>,
+    /// What sets rows apart: the names of settings.
+    pub(super) settings: Vec<String>,
+    pub(super) columns: Vec<Head>,
+    pub(super) rows: Vec<Row>,
+    pub(super) plans: Vec<Plan>,
+    pub(super) worlds: Vec<worlds::Beside>,
+    /// What was left out of the page, in a sentence each.
+    pub(super) thinned: Vec<String>,
+}
+
+/// A column of the comparison.
+#[derive(Clone, PartialEq, Serialize)]
+pub(super) struct Head {
+    pub(super) group: String,
+    pub(super) name: String,
+    pub(super) unit: &'static str,
+    pub(super) digits: usize,
+    pub(super) aside: bool,
+}
+
+/// What was played, and what plays it again.
+#[derive(Serialize)]
+pub(super) struct Plan {
+    pub(super) name: String,
+    pub(super) about: String,
+    pub(super) published: Vec<String>,
+    pub(super) seeds: String,
+    pub(super) worlds: Vec<String>,
+    /// The program that played it; empty if that is not known.
+    pub(super) program: String,
+    /// The command; empty if it is not known.
+    pub(super) command: String,
+    /// The text of the plan; empty if it is not known.
+    pub(super) text: String,
+}
+
+impl Head {
+    fn of(column: &Column) -> Self {
+        Self {
+            group: one_line(&column.group),
+            name: column.name.clone(),
+            unit: column.unit.symbol().unwrap_or(""),
+            digits: column.digits,
+            aside: column.aside,
+        }
+    }
+}
+
+impl Page {
+    pub(super) fn of(reports: &[Report<'_>], program: &str) -> Self {
+        let mut columns: Vec<Head> = Vec::new();
+        for column in reports.iter().flat_map(|report| &report.figures.columns) {
+            let head = Head::of(column);
+            if !columns.iter().any(|other| (&other.group, &other.name) == (&head.group, &head.name))
+            {
+                // Beside those that it stands with in its own report.
+                let beside = columns.iter().rposition(|other| other.group == head.group);
+                columns.insert(beside.map_or(columns.len(), |at| at + 1), head);
+            }
+        }
+        let mut settings: Vec<String> = Vec::new();
+        let figured = reports.iter().flat_map(|report| &report.figures.rows);
+        for (what, _) in figured.flat_map(|row| &row.settings.0) {
+            let what = one_line(what);
+            if !settings.contains(&what) {
+                settings.push(what);
+            }
+        }
+        let budget = thin::Budget::of(reports, MOST_DRAWN);
+        let kept = Kept { columns: &columns, settings: &settings, budget: &budget };
+        let mut rows = Vec::new();
+        for (plan, report) in reports.iter().enumerate() {
+            rows.extend(Row::all(report, plan, &kept));
+        }
+        Self {
+            program: program.to_owned(),
+            title: title(reports),
+            about: about(reports),
+            headline: reports.iter().flat_map(headline::of).collect(),
+            words: reports.iter().flat_map(Report::words).collect(),
+            plans: reports.iter().map(Plan::of).collect(),
+            worlds: reports.iter().flat_map(worlds::beside).collect(),
+            thinned: budget.words(),
+            settings,
+            columns,
+            rows,
+        }
+    }
+}
+
+fn title(reports: &[Report<'_>]) -> String {
+    let names: Vec<String> = reports.iter().map(|report| one_line(&report.results.name)).collect();
+    match names.as_slice() {
+        [] => "no results".to_owned(),
+        [first, .., last] if names.len() > 3 => {
+            format!("{first} to {last}: {} scenarios", names.len())
+        }
+        _ => names.join(", "),
+    }
+}
+
+fn about(reports: &[Report<'_>]) -> Vec<String> {
+    let about = reports.iter().map(|report| one_line(&report.results.about));
+    about.filter(|about| !about.is_empty()).collect()
+}
+
+impl Plan {
+    fn of(report: &Report<'_>) -> Self {
+        let results = report.results;
+        let seeds = results.seeds();
+        let origin = results.origin.clone().unwrap_or_default();
+        let world = |(name, kernel): (&str, Option<&str>)| match kernel {
+            Some(version) => format!("{name} (Linux {version})"),
+            None => name.to_owned(),
+        };
+        Self {
+            name: one_line(&results.name),
+            about: one_line(&results.about),
+            published: results.published.iter().map(|text| one_line(text)).collect(),
+            seeds: match seeds.count() {
+                1 => format!("seed {}", seeds.first()),
+                _ => format!("seeds {} to {}", seeds.first(), seeds.last()),
+            },
+            worlds: results.worlds().map(world).map(|world| one_line(&world)).collect(),
+            program: one_line(&origin.program),
+            command: one_line(&origin.command),
+            text: crate::words::printable(&origin.plan).into_owned(),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A report that people look at: one HTML file that works from disk, with no request to anywhere.
+//!
+//! Everything that is shown stands in the file as JSON, and the page's own script draws it with uPlot, which is in the file too. What names
+//! and texts hold is never markup: in the JSON each `<` is escaped, and the script writes text as text. A content security policy in the file
+//! forbids every request.
+
+mod data;
+mod headline;
+mod row;
+mod thin;
+mod worlds;
+
+use crate::report::Report;
+use crate::words::one_line;
+
+/// The page around the data, with places for what is put in.
+const PAGE: &str = include_str!("page/page.html");
+
+const STYLES: &str =
+    concat!(include_str!("vendor/uPlot.min.css"), "\n", include_str!("page/page.css"));
+
+const LICENCE: &str = include_str!("vendor/LICENSE-uPlot");
+
+const CHARTS: &str = include_str!("vendor/uPlot.iife.min.js");
+
+/// The page's own script, a file for each of its parts.
+const SCRIPT: &str = concat!(
+    include_str!("page/elements.js"),
+    include_str!("page/colours.js"),
+    include_str!("page/rows.js"),
+    include_str!("page/table.js"),
+    include_str!("page/chart.js"),
+    include_str!("page/time.js"),
+    include_str!("page/distribution.js"),
+    include_str!("page/flows.js"),
+    include_str!("page/worlds.js"),
+    include_str!("page/sweep.js"),
+    include_str!("page/again.js"),
+    include_str!("page/main.js"),
+);
+
+/// The page of one or more reports, the rows of all in one comparison. `program` is what makes it, with its version.
+///
+/// # Panics
+/// Never: memory takes all.
+#[must_use]
+pub fn write(reports: &[Report<'_>], program: &str) -> String {
+    let data = data::Page::of(reports, program);
+    let json = serde_json::to_string(&data).expect("memory takes all, and all keys are strings");
+    let title = markup(&data.title);
+    let puts = [
+        ("{{title}}", title.as_str()),
+        ("{{styles}}", STYLES),
+        ("{{data}}", &in_script(&json)),
+        ("{{licence}}", LICENCE),
+        ("{{charts}}", CHARTS),
+        ("{{script}}", SCRIPT),
+    ];
+    let (mut page, mut rest) = (String::with_capacity(json.len() + 200_000), PAGE);
+    for (place, text) in puts {
+        let (before, behind) =
+            rest.split_once(place).expect("the page has each place, in this order");
+        page.push_str(before);
+        page.push_str(text);
+        rest = behind;
+    }
+    page + rest
+}
+
+/// JSON as it may stand in a script element: nothing in it ends the element or begins a comment.
+fn in_script(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
+/// Text as it may stand between tags.
+fn markup(text: &str) -> String {
+    one_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_the_data_ends_its_element() {
+        let json = serde_json::json!({ "name": "</script><!-- & \u{2028}" }).to_string();
+        let escaped = in_script(&json);
+        assert!(!escaped.contains(['<', '>', '&']), "{escaped}");
+        let read: serde_json::Value = serde_json::from_str(&escaped).unwrap();
+        assert_eq!(read["name"], "</script><!-- & \u{2028}");
+        assert_eq!(markup("<b>&\n"), "&lt;b&gt;&amp; ");
+    }
+}

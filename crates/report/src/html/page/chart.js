@@ -1,0 +1,181 @@
+// One chart as all others are: its size follows the page, it is zoomed by mouse and keys, and says what is under the pointer.
+
+const charts = new Map();
+// For whoever wants to look at the numbers that are drawn.
+window.charts = charts;
+
+const HEIGHT = 190;
+
+/** The figure of a chart, in which `draw` puts what is drawn anew with each change. */
+function figure(parent, name, title, unit) {
+  const read = el("div", { class: "read" });
+  const plot = el("div", { class: "plot", "data-chart": name, tabindex: 0, role: "group",
+    "aria-label": `${title}, chart: plus and minus zoom, arrows move, 0 shows all` });
+  const box = el("figure", {}, el("figcaption", {}, title, unit ? el("span", { class: "soft" }, ` (${unit})`) : null), plot, read);
+  parent.append(box);
+  const width = () => Math.max(240, Math.floor(plot.clientWidth || parent.clientWidth || 600));
+  let chart = null;
+  new ResizeObserver(() => {
+    if (chart && Math.abs(chart.width - width()) > 1) chart.setSize({ width: width(), height: chart.height });
+  }).observe(plot);
+  plot.addEventListener("keydown", (event) => {
+    if (chart && zoomByKey(chart, event.key)) event.preventDefault();
+  });
+  // uPlot goes back to all of the data then, and that is what is asked for.
+  plot.addEventListener("dblclick", () => { state.time = null; }, { capture: true });
+  return {
+    /** Draws lines `{label, row, line, values}` over `xs`; without any the chart is left out. */
+    draw(xs, lines, options) {
+      if (chart) chart.destroy();
+      chart = null;
+      charts.delete(name);
+      box.hidden = lines.length === 0 || xs.length === 0;
+      read.replaceChildren();
+      if (box.hidden) return;
+      chart = new uPlot(optionsOf(lines, { width: width(), read, ...options }), [xs, ...lines.map((line) => line.values)], plot);
+      // A picture for those who see, the table and the names for all others.
+      chart.root.querySelector("canvas").setAttribute("aria-hidden", "true");
+      chart.lines = lines;
+      charts.set(name, chart);
+    },
+  };
+}
+
+function axis(label, log) {
+  return {
+    ...(log ? { splits: decades, filter: (_, splits) => splits } : {}),
+    stroke: ink("soft"), grid: { stroke: ink("line"), width: 1 }, ticks: { stroke: ink("line"), width: 1 }, label, labelSize: label ? 20 : 0,
+    font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
+    values: (_, splits) => splits.map((value) => (value === null ? null : plainNumber(value))),
+  };
+}
+
+/** Where a logarithmic axis has ticks: at powers of ten, at 2 and 5 times these too if there are few. */
+function decades(_, axisNumber, min, max) {
+  const [first, last] = [Math.floor(Math.log10(min)), Math.ceil(Math.log10(max))];
+  // Of a range that no logarithm has there are none.
+  if (!(min > 0 && last - first < 40)) return [];
+  const within = [];
+  for (let power = first; power <= last; power += 1) {
+    for (const times of last - first > 2 ? [1] : [1, 2, 5]) within.push(Number(`${times}e${power}`));
+  }
+  return within.filter((value) => value >= min * (1 - 1e-9) && value <= max * (1 + 1e-9));
+}
+
+function plainNumber(value) {
+  if (value !== 0 && Math.abs(value) < 0.001) return value.toExponential(0);
+  return Math.abs(value) >= 10000 ? `${Number((value / 1000).toPrecision(4))}k` : String(Number(value.toPrecision(4)));
+}
+
+function optionsOf(lines, { width, read, xLabel, xLog, yLog, yRange, xRange, stepped, family, marks, warmup }) {
+  const scale = (log, range) => ({ time: false, distr: log ? 3 : 1, ...(range ? { range } : {}) });
+  return {
+    width, height: HEIGHT + (xLabel ? 20 : 0), pxAlign: 0,
+    legend: { show: false },
+    scales: { x: scale(xLog, xRange), y: scale(yLog, yRange) },
+    axes: [axis(xLabel, xLog), { ...axis(null, yLog), size: 58 }],
+    series: [{}, ...lines.map(({ label, row, line }) => ({
+      label, stroke: colour(row), dash: dash(row, line), width: 1.6, spanGaps: Boolean(stepped), points: { show: false },
+      ...(stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
+    }))],
+    cursor: {
+      points: { size: 5 }, drag: { x: true, y: false },
+      ...(family ? { sync: { key: family, filters: { pub: isMove, sub: isMove } } } : {}),
+    },
+    hooks: {
+      drawClear: warmup ? [(chart) => shade(chart, warmup)] : [],
+      draw: marks ? [(chart) => marks.forEach((mark) => rule(chart, mark))] : [],
+      setScale: family ? [(chart, name) => name === "x" && spread(chart)] : [],
+      setCursor: [(chart) => tell(chart, lines, read)],
+    },
+  };
+}
+
+function isMove(type) {
+  return type === "mousemove" || type === "mouseleave";
+}
+
+/** A line across: where the base is, for example. */
+function rule(chart, { value, label }) {
+  const { ctx, bbox } = chart;
+  const at = Math.round(chart.valToPos(value, "y", true));
+  if (at < bbox.top || at > bbox.top + bbox.height) return;
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = ink("soft");
+  ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
+  ctx.lineWidth = devicePixelRatio;
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, at);
+  ctx.lineTo(bbox.left + bbox.width, at);
+  ctx.stroke();
+  ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.textAlign = "right";
+  ctx.textBaseline = "bottom";
+  ctx.fillText(label, bbox.left + bbox.width - 4 * devicePixelRatio, at - 2 * devicePixelRatio);
+  ctx.restore();
+}
+
+/** What is before the warm-up's end is in no figure. */
+function shade(chart, until) {
+  const { ctx, bbox } = chart;
+  const to = Math.min(chart.valToPos(until, "x", true), bbox.left + bbox.width);
+  if (to <= bbox.left) return;
+  ctx.save();
+  ctx.fillStyle = ink("wash");
+  ctx.fillRect(bbox.left, bbox.top, to - bbox.left, bbox.height);
+  ctx.restore();
+}
+
+/** What the lines have at the pointer. */
+function tell(chart, lines, read) {
+  const { left, idx } = chart.cursor;
+  if (left < 0 || idx === null || idx === undefined) return read.replaceChildren();
+  const values = lines.map((line, at) => ({ line, value: nearest(chart.data[at + 1], idx, chart.series[at + 1].spanGaps) }));
+  const there = values.filter(({ value }) => value !== null && value !== undefined);
+  const more = there.length > 8 ? [`and ${there.length - 8} more`] : [];
+  return read.replaceChildren(`at ${short(chart.data[0][idx])}:`,
+    ...there.slice(0, 8).map(({ line, value }) => el("span", {}, key(line.row, line.line), ` ${short(value)}`)), ...more);
+}
+
+/** A step's value holds until the next. */
+function nearest(values, idx, holds) {
+  let at = idx;
+  while (holds && at > 0 && (values[at] === null || values[at] === undefined)) at -= 1;
+  return values[at];
+}
+
+let spreading = false;
+
+/** All charts of a family show the same part of their axis. */
+function spread(chart) {
+  if (spreading) return;
+  const { min, max } = chart.scales.x;
+  const all = [chart.data[0][0], chart.data[0][chart.data[0].length - 1]];
+  state.time = min <= all[0] && max >= all[1] ? null : { min, max };
+  spreading = true;
+  for (const other of charts.values()) {
+    if (other !== chart && other.cursor.sync && other.cursor.sync.key === chart.cursor.sync.key) other.setScale("x", { min, max });
+  }
+  spreading = false;
+}
+
+function zoomByKey(chart, pressed) {
+  const xs = chart.data[0];
+  const { min, max, distr } = chart.scales.x;
+  const [to, from] = distr === 3 ? [Math.log10, (x) => 10 ** x] : [(x) => x, (x) => x];
+  const [low, high, least, most] = [to(min), to(max), to(xs[0]), to(xs[xs.length - 1])];
+  const size = high - low;
+  const set = (one, other) => {
+    const [first, last] = [Math.max(least, one), Math.min(most, other)];
+    if (last > first) chart.setScale("x", { min: from(first), max: from(last) });
+    return true;
+  };
+  switch (pressed) {
+    case "+": case "=": return set(low + size / 4, high - size / 4);
+    case "-": return set(low - size / 2, high + size / 2);
+    case "ArrowLeft": { const step = Math.min(size / 4, low - least); return set(low - step, high - step); }
+    case "ArrowRight": { const step = Math.min(size / 4, most - high); return set(low + step, high + step); }
+    case "0": state.time = null; return set(least, most);
+    default: return false;
+  }
+}

@@ -1,0 +1,91 @@
+//! Reports in a real browser, as people look at them: what is drawn is what the document holds; buttons, sorting and zooming work by mouse
+//! and keys; nothing is told on the console, and nothing asked of a network.
+//!
+//! Wants `chromium` (`apt-get install chromium`) and `node`. With `DUALQ_AXE` naming axe-core's `axe.min.js` (`npm pack axe-core`)
+//! accessibility is checked too; with `DUALQ_PICTURES` naming a folder, pictures of the pages are left there.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tests_skipped::skipped;
+
+/// The browser, unless something is missing that is then said.
+fn browser() -> Option<&'static str> {
+    let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !there("node") {
+        skipped("no node: apt-get install nodejs");
+        return None;
+    }
+    let found = ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find(|program| there(program));
+    if found.is_none() {
+        assert!(std::env::var_os("DUALQ_REQUIRE_BROWSER").is_none(), "no chromium");
+        skipped("no chromium: apt-get install chromium");
+    }
+    found
+}
+
+fn dualq(args: &[&str]) {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let output = Command::new(env!("CARGO_BIN_EXE_dualq")).args(args).current_dir(root).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Runs the scenario with a report, and looks at that.
+fn look(name: &str, args: &[&str]) {
+    let Some(chromium) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |file: &str| folder.path().join(file);
+    let (page, results) = (at("report.html"), at("results"));
+    std::fs::create_dir(&results).unwrap();
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    let written = ["--quiet", "--report", &path(&page), "--save", &path(&results)];
+    dualq(&[&["run"], args, &written].concat());
+    let document = std::fs::read_dir(&results).unwrap().flatten().map(|file| file.path());
+    let document = document.into_iter().find(|path| path.extension().is_some_and(|e| e == "json"));
+    let document = document.expect("a document was written");
+    see(chromium, name, &page, &document);
+    // And of the document, read back.
+    dualq(&["report", &path(&document), "-o", &path(&page)]);
+    see(chromium, name, &page, &document);
+}
+
+fn see(chromium: &str, name: &str, page: &Path, document: &Path) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/report.mjs");
+    let mut node = Command::new("node");
+    node.arg(script).arg(chromium).arg(page).arg(document);
+    if let Some(pictures) = std::env::var_os("DUALQ_PICTURES") {
+        let folder = PathBuf::from(pictures).join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        node.arg(folder);
+    }
+    let output = node.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {said}");
+}
+
+#[test]
+fn rows_of_two_settings() {
+    look("narrow-vps", &["scenarios/narrow-vps.toml", "--duration", "20s"]);
+}
+
+#[test]
+fn flows_both_ways_and_several_seeds() {
+    look("rrul", &["scenarios/rrul.toml", "--duration", "15s", "--seeds", "2"]);
+}
+
+/// What a file says is shown and never run.
+#[test]
+fn hostile_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("hostile.toml");
+    let name =
+        "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>&amp;<!--";
+    let text = format!(
+        "name = '{name}'\nabout = '<b>bold</b>'\npublished = ['{name}']\nduration = '4s'\nwarmup = '1s'\n[link]\nrate = '5mbit'\nqdisc = ['pfifo', 'fq_codel']\n[[flow]]\ncc = 'cubic'\n[[probe]]\nkind = 'ping'\n"
+    );
+    std::fs::write(&plan, text).unwrap();
+    look("hostile", &[plan.to_str().unwrap()]);
+}

@@ -1,0 +1,195 @@
+//! What `dualq run` and `dualq report` write into files, as their users see it; and what they say of bad input.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tests_skipped::skipped;
+
+fn dualq(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dualq"));
+    command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Runs what must fail, and takes the one line that says why.
+fn failure(status: i32, args: &[&str]) -> String {
+    let output = dualq(args);
+    let said = text(&output.stderr);
+    let errors: Vec<&str> = said.lines().filter(|line| !line.starts_with("note: ")).collect();
+    assert_eq!((output.status.code(), errors.len()), (Some(status), 1), "{args:?}: {said}");
+    assert_eq!(text(&output.stdout), "", "{args:?}");
+    errors[0].to_owned()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+const SHORT: [&str; 6] = ["--duration", "3s", "--rate", "5mbit", "--cc", "cubic"];
+
+#[test]
+fn several_scenarios_in_one_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("all.html");
+    let scenarios = ["scenarios/narrow-vps.toml", "scenarios/rrul.toml"];
+    let more = ["--report", path(&page), "--save", path(folder.path()), "--quiet"];
+    let output = dualq(&[&["run"], &scenarios[..], &SHORT, &more].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!((text(&output.stdout), text(&output.stderr)), (String::new(), String::new()));
+    for stem in ["narrow-vps", "rrul"] {
+        let read =
+            |end: &str| fs::read_to_string(folder.path().join(format!("{stem}{end}"))).unwrap();
+        let document: Value = serde_json::from_str(&read(".json")).unwrap();
+        assert_eq!(document["name"], stem);
+        assert_eq!(read(".csv").lines().count(), document["summary"].as_array().unwrap().len() + 1);
+        assert!(read("-series.csv").contains(",queue_delay_ms,"));
+        // What made it stands in the page.
+        let plan =
+            fs::read_to_string(format!("{}/scenarios/{stem}.toml", env!("CARGO_MANIFEST_DIR")));
+        assert_eq!(document["origin"]["plan"], plan.unwrap());
+    }
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<title>narrow-vps, rrul</title>"));
+    let both = dualq(&[&["run"], &scenarios[..], &SHORT].concat());
+    let tables = text(&both.stdout);
+    assert!(tables.starts_with("narrow-vps: ") && tables.contains("\nrrul: "), "{tables}");
+    let refused = failure(2, &[&["run"], &scenarios[..], &SHORT, &["--json"]].concat());
+    assert!(refused.contains("--save DIR for a file each"), "{refused}");
+}
+
+/// Who asks for no more has the same document as ever.
+#[test]
+fn distributions_are_there_if_they_are_asked_for() {
+    let run = |more: &[&str]| -> Value {
+        let output = dualq(&[&["run", "--json", "--interval", "1s"], &SHORT[..], more].concat());
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let (plain, mut with) = (run(&[]), run(&["--distributions"]));
+    assert!(plain.get("origin").is_none());
+    let outcome = &mut with["runs"][0]["outcome"];
+    let probe = outcome["probe"][0].as_object_mut().unwrap().shift_remove("distribution").unwrap();
+    // They are those of the percentiles.
+    let at = |share: f64| {
+        let number = |value: &Value| value.as_f64().unwrap();
+        let shares = probe["share"].as_array().unwrap();
+        let step = shares.iter().position(|below| number(below) >= share).unwrap();
+        number(&probe["ms"][step])
+    };
+    let plain_probe = &plain["runs"][0]["outcome"]["probe"][0];
+    assert_eq!(Value::from(at(1.0)), plain_probe["max_ms"]);
+    assert_eq!(probe["samples"], plain_probe["n"]);
+    let queue = outcome["queue"].as_object_mut().unwrap();
+    for key in ["distribution", "distribution_not_ect"] {
+        assert!(queue.shift_remove(key).is_some(), "{key}");
+    }
+    outcome["series"].as_object_mut().unwrap().shift_remove("each_goodput_mbit");
+    with["runs"][0]["scenario"].as_object_mut().unwrap().shift_remove("distributions");
+    let origin = with.as_object_mut().unwrap().shift_remove("origin").unwrap();
+    assert!(origin["command"].as_str().unwrap().starts_with("dualq run --json"));
+    assert_eq!(with, plain);
+}
+
+#[test]
+fn bad_input_is_one_line_and_what_was_there_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let (good, page) = (at("good.json"), at("page.html"));
+    let output = dualq(&[&["run", "--json"], &SHORT[..]].concat());
+    fs::write(&good, &output.stdout).unwrap();
+    fs::write(&page, "what was there").unwrap();
+    let document = text(&output.stdout);
+    let bad = at("bad.json");
+    let report = |content: &str| {
+        fs::write(&bad, content).unwrap();
+        let said = failure(1, &["report", path(&good), path(&bad), "-o", path(&page)]);
+        assert_eq!(fs::read_to_string(&page).unwrap(), "what was there");
+        said
+    };
+    let newer = report(&document.replacen("\"version\": 1", "\"version\": 2", 1));
+    assert!(newer.contains("version 2 of the document is not known, 1 is"), "{newer}");
+    let cut = report(&document[..document.len() / 2]);
+    assert!(cut.contains("bad.json: not a result of dualq run --json: EOF"), "{cut}");
+    let tampered = report(&document.replacen("\"rate\": \"5Mbit\"", "\"rate\": \"-5Mbit\"", 1));
+    assert!(tampered.contains("not a result of dualq run --json"), "{tampered}");
+    assert!(report("").contains("EOF"));
+    assert!(report("[1, 2]").contains("not a result"));
+    let none = failure(1, &["report", path(&at("none.json")), "-o", path(&page)]);
+    assert!(none.contains("none.json: No such file"), "{none}");
+
+    let missing = at("missing/page.html");
+    let said = failure(1, &["report", path(&good), "-o", path(&missing)]);
+    assert!(said.starts_with("error: cannot write") && said.contains("No such file"), "{said}");
+    // It is said before anything runs.
+    let long = ["run", "--duration", "100000s", "--interval", "1000s", "--save", path(&missing)];
+    assert!(failure(1, &long).contains("cannot write"));
+    let full = failure(1, &["report", path(&good), "-o", "/dev/full"]);
+    assert!(full.contains("cannot write /dev/full: No space left on device"), "{full}");
+    let several = failure(
+        2,
+        &[&["run", "--qdisc", "pie", "--qdisc", "fq", "--flent", "x"], &SHORT[..]].concat(),
+    );
+    assert!(several.contains("--flent writes one run, and these are 2"), "{several}");
+    let no_flows = at("udp.toml");
+    fs::write(&no_flows, "duration = '2s'\nwarmup = '0s'\n[[udp]]\nkind = 'voice'\n").unwrap();
+    let flent = at("out.flent.gz");
+    let said = failure(1, &["run", path(&no_flows), "--flent", path(&flent)]);
+    assert!(said.contains("the scenario has no flows"), "{said}");
+    assert!(!flent.exists());
+    let left = fs::read_dir(folder.path()).unwrap().flatten().map(|file| file.file_name());
+    assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with(".dualq")));
+}
+
+/// The real flent reads and plots what we write. It exits 0 on errors of its own.
+#[test]
+fn flent_reads_its_files() {
+    let flent = std::env::var("DUALQ_FLENT").unwrap_or_else(|_| "flent".to_owned());
+    if Command::new(&flent).arg("--version").output().is_err() {
+        assert!(std::env::var_os("DUALQ_REQUIRE_FLENT").is_none(), "no flent");
+        return skipped("no flent: pip install flent matplotlib, and DUALQ_FLENT=path/to/flent");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let up = at("up.toml");
+    fs::write(&up, "name = 'up'\n[link]\nrate = '20mbit'\n[link.up]\nrate = '5mbit'\n[[flow]]\ncc = 'cubic'\ncount = 2\ndirection = 'up'\n").unwrap();
+    for (scenario, plots, rows) in [
+        (
+            "scenarios/rrul.toml",
+            &["all_scaled", "totals"][..],
+            &["TCP upload BE2", "TCP download sum", "Ping (ms) ICMP"][..],
+        ),
+        (path(&up), &["totals"], &["TCP upload::2", "TCP upload sum", "Ping (ms) ICMP"]),
+        (
+            "scenarios/ten-flows.toml",
+            &["totals"],
+            &["TCP download::1", "TCP download sum", "Ping (ms) ICMP"],
+        ),
+    ] {
+        let file = at("out.flent.gz");
+        let one = ["--qdisc", "dualpi2", "--duration", "10s", "--quiet", "--flent", path(&file)];
+        let output = dualq(&[&["run", scenario], &one[..], &["--cc", "cubic"]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let ask = |args: &[&str]| {
+            let output =
+                Command::new(&flent).args(args).current_dir(folder.path()).output().unwrap();
+            let said = text(&output.stdout) + &text(&output.stderr);
+            assert!(!said.contains("ERROR") && !said.contains("Traceback"), "{args:?}: {said}");
+            said
+        };
+        let summary = ask(&["-i", path(&file), "-f", "summary"]);
+        for row in rows {
+            assert!(summary.contains(row), "{row}: {summary}");
+        }
+        for plot in plots {
+            let picture = at(&format!("{plot}.png"));
+            let _ = fs::remove_file(&picture);
+            ask(&["-i", path(&file), "-p", plot, "-o", path(&picture)]);
+            assert!(fs::metadata(&picture).unwrap().len() > 1000, "{scenario}: {plot}");
+        }
+    }
+}
