@@ -186,12 +186,12 @@ fn the_plan_as_a_file() {
     let args = ["--facts", debian.as_str(), "--rate", "48mbit", "-o", path];
     assert!(stdout(&args).contains(&format!("dualq apply {path}")));
     let first = fs::read_to_string(path).unwrap();
-    assert!(first.contains("after = \"cake bandwidth 45600kbit\""), "{first}");
+    assert!(first.contains("after = \"htb rate 45600kbit leaf fq_codel\""), "{first}");
     assert_eq!(stdout(&["--facts", &debian, "--rate", "48mbit", "-o", "-"]), first);
 
     // Another plan may take its place.
     stdout(&["--facts", &debian, "--rate", "15mbit", "-o", path]);
-    assert!(fs::read_to_string(path).unwrap().contains("cake bandwidth 14250kbit"));
+    assert!(fs::read_to_string(path).unwrap().contains("htb rate 14250kbit leaf fq_codel"));
 
     fs::write(path, "precious\n").unwrap();
     let (status, line) = refusal(&args);
@@ -248,7 +248,8 @@ fn the_prediction() {
     ];
     let document: Value = serde_json::from_str(&stdout(&args)).unwrap();
     let prediction = &document["prediction"];
-    assert_eq!(prediction["chosen"], "cake bandwidth 14250kbit");
+    // With ECN cake has half a percent less goodput, which is just below the 95 % of the most that an aim of latency asks for.
+    assert_eq!(prediction["chosen"], "htb rate 14250kbit leaf fq_codel");
     let runs = prediction["runs"].as_array().unwrap();
     let p99 = |queue: &str, flows: u64| {
         let found = runs
@@ -265,7 +266,7 @@ fn the_prediction() {
     let cake = runs.iter().find(|run| run["queue"] == "cake bandwidth 14250kbit").unwrap();
     assert_eq!(cake["world"], "model");
     assert_eq!(cake["scenario"]["link"]["qdisc"], "cake bandwidth 14250kbit");
-    assert!(cake["is_chosen"] == true && cake["is_now"] == false);
+    assert!(cake["is_chosen"] == false && cake["is_now"] == false);
 
     // A table for people; who gives no round-trip time is told which was taken.
     let nobody = facts("ubuntu-20.04.json");
@@ -274,7 +275,7 @@ fn the_prediction() {
     for part in [
         "100 ms (assumed; give --rtt)",
         "now     bfifo limit 1514000",
-        "chosen  cake bandwidth 14250kbit",
+        "chosen  htb rate 14250kbit leaf fq_codel",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

@@ -220,7 +220,6 @@ fn bad_input() {
         ),
         (2, vec![good.clone()], "required arguments were not provided: --rate <RATE>"),
         (2, with(&["--qdisc", "fifo_quick"]), "unknown qdisc \"fifo_quick\""),
-        (2, with(&["--qdisc", "htb rate 9mbit leaf cake"]), "cake is not modelled"),
         (2, with(&["--qdisc", "dualpi2 targt 5ms"]), "did you mean \"target\"?"),
         (2, with(&["--qdisc", "dualpi2 limit -1"]), "column 15: \"-1\" is no limit"),
         (2, with(&["--mtu", "20"]), "--mtu 20: give 68 to 65535 bytes"),

@@ -101,6 +101,8 @@ impl Outstanding {
             numbers.extend((!part.sacked).then_some(part.number));
         }
         for (start, end) in blocks {
+            self.cut(*start);
+            self.cut(*end);
             for (_, part) in self.parts.range_mut(start..end) {
                 if part.end <= *end && !part.sacked {
                     part.sacked = true;

@@ -17,7 +17,8 @@ export async function withPage(program, work) {
   } finally {
     browser.kill();
     await ended;
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+    // Its children may write for a moment longer.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }
 
