@@ -287,26 +287,6 @@ fn options_of_a_sender_make_no_difference_or_are_refused() {
     }
 }
 
-#[test]
-fn what_only_real_kernels_have_is_refused() {
-    let refused = |change: &dyn Fn(&mut Setup)| {
-        let mut setup = Setup::default();
-        change(&mut setup);
-        let scenario = Scenario::try_from(setup).expect("a scenario that makes sense");
-        let error = simulate(&scenario, 1).expect_err("it is not modelled").to_string();
-        assert_eq!(
-            dualq_model::check(&scenario).map_err(|error| error.to_string()),
-            Err(error.clone())
-        );
-        error
-    };
-    assert_eq!(
-        refused(&|setup| setup.link.qdisc =
-            "tbf rate 1mbit burst 5kb limit 9kb leaf cake".parse().expect("a qdisc")),
-        "link.qdisc: cake is not modelled; real kernels have it"
-    );
-}
-
 /// Both PIE and DualPI2 work with a probability.
 #[test]
 fn the_series_has_the_probability_of_a_queue_that_has_one() {

@@ -97,7 +97,7 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ("warmup = '40s'", "line 1: warmup: 40s of a duration of 40s leave nothing to measure"),
         (
             "[[flow]]\ncc = 'qubic'",
-            "line 2: flow.cc: unknown congestion control \"qubic\"; did you mean \"cubic\"? known are reno, cubic, dctcp, bbr, prague, bbr3",
+            "line 2: flow.cc: unknown congestion control \"qubic\"; did you mean \"cubic\"? known are reno, cubic, dctcp, bbr, bbr3, prague",
         ),
         (
             "[[flow]]\ncc = 'cubic'\necn = 'acurate'",

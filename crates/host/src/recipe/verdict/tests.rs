@@ -443,7 +443,8 @@ fn queue_disciplines() {
         "target 0 counts as not given",
     );
     assert_last(&qdisc("dualpi2 max_rtt 120ms"), &modern(), Verdict::BearsOnLatency, "target 20ms");
-    assert_last(&qdisc("sfq"), &modern(), Verdict::Unknown, "");
+    assert_last(&qdisc("sfb"), &modern(), Verdict::Unknown, "");
+    assert_last(&qdisc("sfq"), &modern(), Verdict::BearsOnLatency, "");
     assert_last(
         "tc qdisc replace dev eth7 root fq",
         &modern(),
