@@ -281,7 +281,7 @@ fn the_prediction() {
     }
     // The plan as a file has the table too, and the same choice without --predict.
     let plan = stdout(&["--facts", &nobody, "--rate", "15mbit", "-o", "-"]);
-    assert!(plan.contains("chosen, cake bandwidth 14250kbit; "), "{plan}");
+    assert!(plan.contains("chosen, htb rate 14250kbit leaf fq_codel; "), "{plan}");
 
     // Twice the same bytes.
     assert_eq!(stdout(&args), shown);

@@ -206,8 +206,8 @@ fn elements_do_what_they_say() {
     assert!(figure(&queued, "/queue/delay_max_ms") < 1.0);
 }
 
-/// Packets of a burst wait for their turn, which comes 4 to 8 ms after the first of them: a call's have turns of their own. Of a
-/// thousand packets a second there is room for three in 6 ms.
+/// Packets of a burst wait for their turn, which comes 4 to 8 ms after the first of them: a call's have turns of their own. Of 991
+/// packets a second there is room for 500, three in 6 ms: of those sent from the third second on, 2030 leave before the tenth.
 #[test]
 fn bursts_wait_for_their_turn() {
     let with = |udp: &str| {
@@ -223,7 +223,7 @@ fn bursts_wait_for_their_turn() {
     let delay = |at: &str| figure(&call, &format!("/udp/0/delay/{at}"));
     assert!((5.4..6.5).contains(&delay("p50_ms")) && delay("p99_ms") < 8.1, "{call:#}");
     let share = figure(&crowd, "/udp/0/received") / figure(&crowd, "/udp/0/sent");
-    assert!((0.45..0.55).contains(&share), "{crowd:#}");
+    assert!((0.27..0.32).contains(&share), "{crowd:#}");
 }
 
 /// What a queue marked arrives unmarked behind a router that clears the field; before it, nothing can be marked.
