@@ -620,7 +620,7 @@ fn element(mut table: Table<'_, '_>, link_mtus: &[u32]) -> Result<Element, PlanE
         qdisc: value(table.one("qdisc", word)?),
         mtu: value(table.one("mtu", |value| match value {
             DeValue::String(name) => mtu_of_tunnel(name, link_mtus),
-            _ => number(MTUS)(value),
+            _ => number(MTUS)(value).map_err(|what| format!("{what}, or a tunnel's name")),
         })?),
         icmp: value(table.one("icmp", boolean)?),
         bleach: value(table.one("bleach", boolean)?),
