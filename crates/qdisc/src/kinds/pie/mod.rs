@@ -62,6 +62,11 @@ pub(crate) const fn cut(micros: u32) -> Duration {
     Duration::from_nanos((micros as u64 * 1000) >> DELAY_SHIFT << DELAY_SHIFT)
 }
 
+/// The microseconds of a target, as the kernel tells them: it keeps more than the 32 bits of nanoseconds that it tells them by.
+pub(crate) const fn told_micros(target: Duration) -> u32 {
+    target.as_nanos() as u32 / 1000
+}
+
 /// A tick of Linux's timers.
 pub(crate) const TICK: Duration = Duration::from_micros(TICK_US as u64);
 
