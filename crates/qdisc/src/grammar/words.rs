@@ -258,6 +258,21 @@ impl<'a> Words<'a> {
             .ok_or_else(|| self.illegal(option, word, expected))
     }
 
+    /// A whole number that tc itself bounds.
+    pub(crate) fn at_most(
+        &mut self,
+        option: &str,
+        most: u32,
+        expected: &str,
+    ) -> Result<u32, ParseError> {
+        let number = self.number(option, expected)?;
+        if number > most {
+            let message = format!("{number} is no {option}: {expected}");
+            return Err(self.refuse(RefusedBy::Tc, message));
+        }
+        Ok(number)
+    }
+
     /// Microseconds, as tc's `get_time`.
     pub(crate) fn micros(&mut self, option: &str, expected: &str) -> Result<u32, ParseError> {
         let word = self.value(option, expected)?;

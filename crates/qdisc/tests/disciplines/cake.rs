@@ -1,7 +1,7 @@
 //! `cake`: its shaper, whose turn it is, what it drops, and which acknowledgements.
 
 use dualq_qdisc::show::OwnStats;
-use dualq_qdisc::{DropReason, Ecn};
+use dualq_qdisc::{Config, DropReason, Ecn};
 
 use super::*;
 
@@ -158,6 +158,22 @@ fn who_does_not_answer_meets_blue() {
     let full_queue = bench.dropped.iter().filter(overlimit).count();
     assert!(full_queue > 500 && full_queue < bench.dropped.len(), "{full_queue}");
     assert!(own.memory_used <= own.memory_limit + 2 * (1514 + 768));
+}
+
+/// However many gaps are between bursts, it tells a new rate no more than four times a second.
+#[test]
+fn a_rate_that_was_found_holds() {
+    let mut bench = Bench::new("cake bandwidth 10mbit autorate-ingress");
+    let mut found = Vec::new();
+    for step in (0..4_000).filter(|step| step % 10 > 1) {
+        bench.put(step * MILLISECOND, full(step as u32, 1));
+        while bench.take(step * MILLISECOND).is_some() {}
+        let Config::Cake(config) = bench.discipline.config() else { panic!("not cake") };
+        if found.last() != Some(&config.bandwidth) {
+            found.push(config.bandwidth);
+        }
+    }
+    assert!((8..=16).contains(&found.len()), "{found:?}");
 }
 
 /// Of a flow's acknowledgements that wait, the first of two goes.

@@ -38,6 +38,8 @@ struct Arrivals {
     window_bytes: u64,
     /// Bytes per second.
     peak: u64,
+    /// When a rate was last told.
+    told: u64,
 }
 
 impl Arrivals {
@@ -55,7 +57,11 @@ impl Arrivals {
         let shift = if rate > self.peak { FAST } else { SLOW };
         self.peak = ewma(self.peak, rate, shift);
         (self.window_bytes, self.window_began) = (0, now);
-        (now > RATE_HOLDS).then_some((self.peak * 15) >> 4)
+        if now <= self.told + RATE_HOLDS {
+            return None;
+        }
+        self.told = now;
+        Some((self.peak * 15) >> 4)
     }
 }
 

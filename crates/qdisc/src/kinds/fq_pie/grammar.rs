@@ -70,7 +70,7 @@ impl Grammar for Options {
                     options.tupdate_us = words.unless_zero(word, tupdate);
                 }
                 "alpha" | "beta" => {
-                    let gain = at_most(words, word, MAX_GAIN, GAIN)?;
+                    let gain = words.at_most(word, MAX_GAIN, GAIN)?;
                     let gain = words.unless_zero(word, gain);
                     *(if word == "alpha" { &mut options.alpha } else { &mut options.beta }) = gain;
                 }
@@ -87,7 +87,7 @@ impl Grammar for Options {
                     options.memory_limit = limit.map(|limit| Bytes(limit.into()));
                 }
                 "ecn_prob" => {
-                    let percent = at_most(words, word, MAX_PERCENT, PERCENT)?;
+                    let percent = words.at_most(word, MAX_PERCENT, PERCENT)?;
                     options.ecn_prob = words.unless_zero(word, percent);
                 }
                 "ecn" => options.ecn = Some(true),
@@ -119,19 +119,4 @@ impl Grammar for Options {
         write_flag(f, self.ecn, "ecn", "noecn")?;
         write_flag(f, self.bytemode, "bytemode", "nobytemode")
     }
-}
-
-/// A number that tc itself bounds.
-fn at_most(
-    words: &mut Words<'_>,
-    option: &str,
-    most: u32,
-    expected: &str,
-) -> Result<u32, ParseError> {
-    let number = words.number(option, expected)?;
-    if number > most {
-        let message = format!("{number} is no {option}: {expected}");
-        return Err(words.refuse(RefusedBy::Tc, message));
-    }
-    Ok(number)
 }

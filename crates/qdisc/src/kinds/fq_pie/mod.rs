@@ -64,11 +64,6 @@ pub struct Config {
 /// The kernel takes no smaller quantum.
 const LEAST_QUANTUM: u32 = 256;
 
-/// A target as the kernel keeps it.
-const fn cut(micros: u32) -> Duration {
-    Duration::from_nanos(micros.wrapping_mul(1000) as u64 >> 6 << 6)
-}
-
 impl Config {
     /// Linux's defaults on `device`.
     #[must_use]
@@ -95,7 +90,7 @@ impl Config {
         Self {
             limit: options.limit.unwrap_or(self.limit),
             flows: options.flows.unwrap_or(self.flows),
-            target: options.target_us.map_or(self.target, cut),
+            target: options.target_us.map_or(self.target, pie::cut),
             tupdate: options.tupdate_us.map_or(self.tupdate, pie::whole_ticks),
             alpha: options.alpha.unwrap_or(self.alpha),
             beta: options.beta.unwrap_or(self.beta),

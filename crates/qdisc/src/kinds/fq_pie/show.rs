@@ -7,6 +7,7 @@ use dualq_units::tc_time::format_micros;
 use serde_json::{Map, Value};
 
 use super::{Config, Stats};
+use crate::kinds::pie::told_micros;
 use crate::kinds::{Counted, Shown};
 use crate::show::whole_micros;
 
@@ -17,7 +18,7 @@ impl Shown for Config {
             "limit {}p flows {} target {} tupdate {} alpha {} beta {} quantum {} memory_limit {} ecn_prob {}",
             self.limit,
             self.flows,
-            format_micros(whole_micros(self.target)),
+            format_micros(told_micros(self.target)),
             format_micros(whole_micros(self.tupdate)),
             self.alpha,
             self.beta,
@@ -38,7 +39,7 @@ impl Shown for Config {
         let mut put = |key: &str, value: Value| options.insert(key.to_owned(), value);
         put("limit", self.limit.into());
         put("flows", self.flows.into());
-        put("target", whole_micros(self.target).into());
+        put("target", told_micros(self.target).into());
         put("tupdate", whole_micros(self.tupdate).into());
         put("alpha", self.alpha.into());
         put("beta", self.beta.into());

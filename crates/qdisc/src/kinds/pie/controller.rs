@@ -68,7 +68,7 @@ impl Controller {
         if probability == 0 {
             self.accumulated = 0;
         } else {
-            self.accumulated = self.accumulated.saturating_add(probability);
+            self.accumulated = self.accumulated.wrapping_add(probability);
         }
         // Neither soon after the last drop nor long after it is all left to chance (RFC 8033 §5.4).
         if self.accumulated < CERTAIN / 100 * 85 {
@@ -95,6 +95,11 @@ impl Controller {
         self.burst_left = self.burst_left.saturating_sub(passed);
     }
 
+    /// The probability of a drop, which is certain from [`CERTAIN`] on.
+    pub(super) fn probability(&self) -> u64 {
+        self.probability.min(CERTAIN)
+    }
+
     /// How long the packet last sent had waited.
     pub(super) const fn delay(&self) -> Duration {
         Duration::from_nanos(self.delay << DELAY_SHIFT)
@@ -114,20 +119,22 @@ impl Controller {
                 power *= 10;
             }
         }
-        let gain = |gain: u32| i128::from((u64::from(gain) * unit) >> shift);
-        let (now, before) = (i128::from(self.delay), i128::from(self.previous_delay));
-        let target = i128::from(delay(config.target));
-        let mut step = gain(config.alpha) * (now - target) + gain(config.beta) * (now - before);
+        let gain = |gain: u32| (u64::from(gain) * unit) >> shift;
+        let (now, before) = (self.delay, self.previous_delay);
+        let excess = gain(config.alpha).wrapping_mul(now.wrapping_sub(delay(config.target)));
+        let trend = gain(config.beta).wrapping_mul(now.wrapping_sub(before));
+        let mut step = excess.wrapping_add(trend) as i64;
 
-        let two_percent = i128::from(CERTAIN / 50);
+        let two_percent = (CERTAIN / 50) as i64;
         if step > two_percent && self.probability >= CERTAIN / 10 {
             step = two_percent;
         }
         if self.delay > LONG_DELAY {
-            step += two_percent;
+            step = step.wrapping_add(two_percent);
         }
-        let moved = (i128::from(self.probability) + step).clamp(0, i128::from(CERTAIN));
-        self.probability = moved as u64;
+        // Certainty is no bound: only where 64 bits overflow the kernel goes back to it.
+        let moved = self.probability.checked_add_signed(step);
+        self.probability = moved.unwrap_or(if step > 0 { CERTAIN } else { 0 });
 
         // The queue is idle: let go exponentially.
         if self.delay == 0 && self.previous_delay == 0 && backlog == 0 {
@@ -193,7 +200,10 @@ mod tests {
         };
         assert!((update(0.2, 200) - 0.22).abs() < 1e-6);
         assert!((update(0.2, 260) - 0.24).abs() < 1e-6);
-        assert!((update(0.999, 260) - 1.0).abs() < 1e-9);
+        // The kernel's arithmetic does not end at certainty, and falls back to it only from 256 times as much.
+        assert!((update(0.999, 260) - 1.039).abs() < 1e-6);
+        assert!((update(255.9, 260) - 255.94).abs() < 1e-6);
+        assert!((update(255.99, 260) - 1.0).abs() < 1e-9);
         assert!(update(0.0, 0) == 0.0);
         // Below 10 % the step is not bounded: 0.5 × (0.125 × 0.185 + 1.25 × 0.2).
         assert!((update(0.05, 200) - (0.05 + 0.5 * (0.125 * 0.185 + 0.25))).abs() < 1e-3);

@@ -179,7 +179,7 @@ impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
 
     fn stats(&self, _now: Instant) -> show::Stats {
         let own = Stats {
-            probability: self.controller.probability,
+            probability: self.controller.probability(),
             delay: self.controller.delay(),
             ..self.stats
         };

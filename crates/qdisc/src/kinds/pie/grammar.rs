@@ -48,11 +48,7 @@ impl Grammar for Options {
                     options.tupdate_us = words.unless_zero(word, tupdate);
                 }
                 "alpha" | "beta" => {
-                    let gain = words.number(word, GAIN)?;
-                    if gain > MAX_GAIN {
-                        let message = format!("{gain} is no {word}: {GAIN}");
-                        return Err(words.refuse(RefusedBy::Tc, message));
-                    }
+                    let gain = words.at_most(word, MAX_GAIN, GAIN)?;
                     let gain = words.unless_zero(word, gain);
                     *(if word == "alpha" { &mut options.alpha } else { &mut options.beta }) = gain;
                 }

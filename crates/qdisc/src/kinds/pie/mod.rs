@@ -2,8 +2,9 @@
 //!
 //! Where Linux differs from the RFC, this follows Linux: the delay is that of the packet last sent; the burst allowance
 //! shrinks with the time between departures; the probability is judged by that same delay, and may be 20 % before short
-//! delays stop early drops no longer; updates come with the kernel's ticks of 10 ms (`CONFIG_HZ=100`), the first after half
-//! a second; a queue of less than two frames is left alone.
+//! delays stop early drops no longer; it may rise far above certainty, from where it takes its time to come back (what tc
+//! shows is then only a part of it; here it is 1); updates come with the kernel's ticks of 10 ms (`CONFIG_HZ=100`), the first
+//! after half a second; a queue of less than two frames is left alone.
 
 pub(crate) mod controller;
 mod discipline;
@@ -60,6 +61,11 @@ pub(crate) const CERTAIN: u64 = u64::MAX >> 8;
 
 pub(crate) const fn cut(micros: u32) -> Duration {
     Duration::from_nanos((micros as u64 * 1000) >> DELAY_SHIFT << DELAY_SHIFT)
+}
+
+/// The microseconds of a target, as the kernel tells them: it keeps more than the 32 bits of nanoseconds that it tells them by.
+pub(crate) const fn told_micros(target: Duration) -> u32 {
+    target.as_nanos() as u32 / 1000
 }
 
 /// A tick of Linux's timers.

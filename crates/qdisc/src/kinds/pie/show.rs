@@ -6,7 +6,7 @@ use dualq_units::number::format_g;
 use dualq_units::tc_time::format_micros;
 use serde_json::{Map, Value};
 
-use super::{Config, Stats};
+use super::{Config, Stats, told_micros};
 use crate::kinds::{Counted, Shown};
 use crate::show::{six_digits, whole_micros};
 
@@ -16,7 +16,7 @@ impl Shown for Config {
             f,
             "limit {}p target {} tupdate {} alpha {} beta {}",
             self.limit,
-            format_micros(whole_micros(self.target)),
+            format_micros(told_micros(self.target)),
             format_micros(whole_micros(self.tupdate)),
             self.alpha,
             self.beta
@@ -33,7 +33,7 @@ impl Shown for Config {
         let mut options = Map::new();
         let mut put = |key: &str, value: Value| options.insert(key.to_owned(), value);
         put("limit", self.limit.into());
-        put("target", whole_micros(self.target).into());
+        put("target", told_micros(self.target).into());
         put("tupdate", whole_micros(self.tupdate).into());
         put("alpha", self.alpha.into());
         put("beta", self.beta.into());

@@ -29,6 +29,7 @@ impl Grammar for Options {
     const NAME: &'static str = "sfq";
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
+        let start = words.position();
         let mut options = Options::default();
         while let Some(word) = words.next() {
             match word {
@@ -78,6 +79,12 @@ impl Grammar for Options {
                 }
                 unknown => return Err(unknown_option("sfq", unknown, &OPTIONS, words)),
             }
+        }
+        if let (depth, flows, 1) = options.bounds() {
+            let message = format!(
+                "the kernel refuses a limit of one packet, which is all that flows {flows} depth {depth} allow; give more of one"
+            );
+            return Err(words.refuse_at(start, RefusedBy::Kernel, message));
         }
         Ok(options)
     }

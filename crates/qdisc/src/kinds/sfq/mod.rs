@@ -59,18 +59,29 @@ impl Config {
     /// What `options` come to on `device`.
     #[must_use]
     pub fn new(options: &Options, device: &Device) -> Self {
-        let divisor = options.divisor.unwrap_or(1024);
-        let depth = options.depth.unwrap_or(LONGEST).min(LONGEST);
-        let flows = options.flows.map_or(128, |flows| flows.min(MOST_FLOWS)).min(divisor);
-        let limit = options.limit.map(|limit| limit.min(depth * flows));
+        let (depth, flows, limit) = options.bounds();
         Self {
-            limit: limit.unwrap_or(LONGEST),
+            limit,
             quantum: options.quantum.map_or(device.max_frame, |bytes| bytes.max(LEAST_QUANTUM)),
             depth,
             headdrop: options.headdrop,
-            flows: flows.min(limit.unwrap_or(flows)),
-            divisor,
+            flows,
+            divisor: options.divisor.unwrap_or(1024),
             perturb_s: options.perturb_s.unwrap_or(0),
+        }
+    }
+}
+
+impl Options {
+    /// The depth, the flows and the limit. The kernel bounds them by each other only where they are given: more flows than the
+    /// default hash has values may be asked for, and then count in the limit.
+    fn bounds(&self) -> (u32, u32, u32) {
+        let depth = self.depth.unwrap_or(LONGEST).min(LONGEST);
+        let flows = self.flows.map_or(128, |flows| flows.min(MOST_FLOWS));
+        let flows = self.divisor.map_or(flows, |divisor| flows.min(divisor));
+        match self.limit.map(|limit| limit.min(depth * flows)) {
+            Some(limit) => (depth, flows.min(limit), limit),
+            None => (depth, flows, LONGEST),
         }
     }
 }
