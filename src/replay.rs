@@ -56,8 +56,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         stream = stream.of_interface(name).map_err(failed)?;
     }
     let events = args.events.as_deref().map(Output::create).transpose()?;
-    let mut replay = Replay::new(&specs, &settings, events.map(EventLog::new))
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut replay = Replay::new(&specs, &settings, events.map(EventLog::new));
     let arrivals = feed(&mut replay, &mut stream, &mut progress).map_err(failed)?;
     let cannot_write = |error: io::Error| match (error.kind(), &args.events) {
         (io::ErrorKind::BrokenPipe, _) | (_, None) => Failure::BrokenPipe,
@@ -114,9 +113,6 @@ fn specs(lines: &[String]) -> Result<(Vec<Spec>, Vec<String>), Failure> {
     let mut notices = Vec::new();
     for line in lines {
         let parsed = grammar::parse(line).map_err(|error| Failure::Usage(error.to_string()))?;
-        if let Some(kind) = parsed.spec.unmodelled() {
-            return Err(Failure::Usage(format!("qdisc {line:?}: {kind} is not modelled")));
-        }
         specs.push(parsed.spec);
         notices.extend(parsed.notices.iter().map(|notice| format!("{line}: {notice}")));
     }

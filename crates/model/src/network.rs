@@ -9,7 +9,6 @@ use dualq_qdisc::{Departure, Device, Discipline, Dropped, QdiscLine, Random, Spl
 use dualq_scenario::{Direction, Element as Part, Loss, Scenario};
 use dualq_units::Instant;
 
-use crate::error::Unmodelled;
 use crate::host::Connection;
 use crate::options::Options;
 use crate::packet::{Packet, TooLong};
@@ -53,23 +52,18 @@ impl Network {
         connections: &[Connection],
         queue: Discipline<Packet>,
         draw: &mut impl FnMut() -> u64,
-    ) -> Result<Self, Unmodelled> {
+    ) -> Self {
         let link = &scenario.link;
         let mut build = |line: &QdiscLine| {
             let device = Device::ethernet(link.mtu);
-            let discipline = line.spec().build(&device, SplitMix64::new(draw()), Instant::ZERO);
-            let of = |missing: dualq_qdisc::Unmodelled| Unmodelled::Qdisc {
-                key: "an element's qdisc",
-                kind: missing.kind,
-            };
-            discipline.map_err(of)
+            line.spec().build(&device, SplitMix64::new(draw()), Instant::ZERO)
         };
         let mut down = Vec::new();
-        add_parts(&mut down, &link.before, &mut build)?;
+        add_parts(&mut down, &link.before, &mut build);
         let tested = down.len();
         down.push(Element::from(Link::new(queue, link.rate).observed(Queue::Tested as usize)));
         add_loss(&mut down, link.loss);
-        add_parts(&mut down, &link.behind, &mut build)?;
+        add_parts(&mut down, &link.behind, &mut build);
         if !link.forward.is_zero() {
             down.push(Element::from(Delay::new(link.forward)));
         }
@@ -77,14 +71,14 @@ impl Network {
         let mut up = Vec::new();
         let mut up_queue = None;
         if let Some(other) = &link.up {
-            add_parts(&mut up, &other.before, &mut build)?;
+            add_parts(&mut up, &other.before, &mut build);
             if let Some(rate) = other.rate {
-                let discipline = build(other.qdisc.as_ref().unwrap_or(&link.qdisc))?;
+                let discipline = build(other.qdisc.as_ref().unwrap_or(&link.qdisc));
                 up_queue = Some(up.len());
                 up.push(Element::from(Link::new(discipline, rate).observed(Queue::Up as usize)));
             }
             add_loss(&mut up, other.loss);
-            add_parts(&mut up, &other.behind, &mut build)?;
+            add_parts(&mut up, &other.behind, &mut build);
         }
         let rest = link.rtt - link.forward;
         let delays = connections.iter().map(|connection| {
@@ -92,7 +86,7 @@ impl Network {
             rest + group.map_or(Duration::ZERO, |group| group.extra_rtt)
         });
         up.push(Element::from(Delay::of_origins(delays)));
-        Ok(Self { down: Path::new(down), up: Path::new(up), tested, up_queue })
+        Self { down: Path::new(down), up: Path::new(up), tested, up_queue }
     }
 
     #[inline]
@@ -162,8 +156,8 @@ fn add_loss(elements: &mut Vec<Element<Packet>>, loss: Loss) {
 fn add_parts(
     elements: &mut Vec<Element<Packet>>,
     parts: &[Part],
-    build: &mut impl FnMut(&QdiscLine) -> Result<Discipline<Packet>, Unmodelled>,
-) -> Result<(), Unmodelled> {
+    build: &mut impl FnMut(&QdiscLine) -> Discipline<Packet>,
+) {
     for part in parts {
         elements.push(match part {
             Part::Delay { delay, jitter, .. } if jitter.is_zero() => Delay::new(*delay).into(),
@@ -176,13 +170,12 @@ fn add_parts(
             }
             Part::Loss(loss) => Element::Loss(chance(*loss)),
             Part::Duplicate(duplicate) => Element::Duplicate(chance(*duplicate)),
-            Part::Queue { rate, qdisc } => Link::new(build(qdisc)?, *rate).into(),
+            Part::Queue { rate, qdisc } => Link::new(build(qdisc), *rate).into(),
             Part::Mtu { mtu, icmp } => Mtu { mtu: *mtu, icmp: *icmp }.into(),
             Part::Bleach => Element::Bleach,
             Part::Police { rate, burst } => Police::new(*rate, *burst).into(),
         });
     }
-    Ok(())
 }
 
 /// A rate of loss as a path has it.

@@ -104,7 +104,7 @@ impl Environment<Frame> for Books {
 fn queue(line: &str, mbit: u64) -> Element<Frame> {
     let spec = grammar::parse(line).expect("a qdisc").spec;
     let device = Device::ethernet(1500);
-    let discipline = spec.build(&device, SplitMix64::new(3), Instant::ZERO).expect("it is there");
+    let discipline = spec.build(&device, SplitMix64::new(3), Instant::ZERO);
     Queue::new(discipline, Rate::from_mbit(mbit)).into()
 }
 

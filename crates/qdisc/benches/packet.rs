@@ -86,8 +86,7 @@ fn packets(criterion: &mut Criterion) {
         for flows in [10, 10_000] {
             let spec = grammar::parse(line).expect("it is right").spec;
             let random = SplitMix64::new(1);
-            let mut discipline =
-                spec.build(&device, random, Instant::ZERO).expect("it is modelled");
+            let mut discipline = spec.build(&device, random, Instant::ZERO);
             let mut now = 0;
             group.bench_function(format!("{line}, {flows} flows"), |bencher| {
                 bencher.iter(|| pass(&mut discipline, &mut now, flows, 9_000));
@@ -132,7 +131,7 @@ fn short_queues(criterion: &mut Criterion) {
         let spec = grammar::parse(line).expect("it is right").spec;
         let device = Device::ethernet(1500);
         let mut discipline: Discipline<Frame> =
-            spec.build(&device, SplitMix64::new(1), Instant::ZERO).expect("it is modelled");
+            spec.build(&device, SplitMix64::new(1), Instant::ZERO);
         let mut now = 0;
         group.bench_function(line, |bencher| {
             bencher.iter(|| pass(&mut discipline, &mut now, 10, 100));

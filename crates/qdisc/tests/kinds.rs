@@ -259,7 +259,7 @@ fn counters_of_each_kind() {
         let spec = grammar::parse(line).unwrap().spec;
         let device = Device::ethernet(1500);
         let random = dualq_qdisc::SplitMix64::new(1);
-        let discipline = spec.build::<Nothing, _>(&device, random, Instant::ZERO).unwrap();
+        let discipline = spec.build::<Nothing, _>(&device, random, Instant::ZERO);
         let (config, stats) = (discipline.config(), discipline.stats(Instant::ZERO));
         let text = show::text_with_stats(&config, &stats);
         let own: String = text.split_inclusive('\n').skip(3).collect();

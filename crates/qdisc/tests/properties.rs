@@ -283,10 +283,7 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
 fn conserve(line: &str, arrivals: Vec<Arrival>) -> Result<(), TestCaseError> {
     let Ok(parsed) = grammar::parse(line) else { return Ok(()) };
     let device = Device::ethernet(1500);
-    let built = parsed.spec.build(&device, SplitMix64::new(1), Instant::ZERO);
-    // It says so, and does not panic, where it is deep inside as well.
-    prop_assert_eq!(built.is_err(), parsed.spec.unmodelled().is_some());
-    let Ok(mut discipline) = built else { return Ok(()) };
+    let mut discipline = parsed.spec.build(&device, SplitMix64::new(1), Instant::ZERO);
     let (mut entered, mut left, mut lost) = (0, 0, 0);
     let mut now = Instant::ZERO;
     for (step, (length, ecn, minor, flow, ahead, departures)) in arrivals.into_iter().enumerate() {
@@ -370,14 +367,12 @@ proptest! {
                 let device = Device::ethernet(mtu);
                 let meant = parsed.spec.configure(&device);
                 prop_assert!(show::text(&meant).starts_with("qdisc "));
-                if parsed.spec.unmodelled().is_none() {
-                    let discipline =
-                        parsed.spec.build::<Frame, _>(&device, SplitMix64::new(1), Instant::ZERO).unwrap();
-                    let (config, stats) = (discipline.config(), discipline.stats(Instant::ZERO));
-                    prop_assert_eq!(&config, &meant);
-                    prop_assert!(show::text_with_stats(&config, &stats).starts_with("qdisc "));
-                    prop_assert!(show::json_with_stats(&config, &stats).len() >= 12);
-                }
+                let discipline =
+                    parsed.spec.build::<Frame, _>(&device, SplitMix64::new(1), Instant::ZERO);
+                let (config, stats) = (discipline.config(), discipline.stats(Instant::ZERO));
+                prop_assert_eq!(&config, &meant);
+                prop_assert!(show::text_with_stats(&config, &stats).starts_with("qdisc "));
+                prop_assert!(show::json_with_stats(&config, &stats).len() >= 12);
                 let again = grammar::parse(&parsed.spec.to_string()).unwrap();
                 // Gains that were derived in double precision are said again in single precision.
                 if !line.contains("rtt") {
@@ -401,12 +396,9 @@ proptest! {
         idle_ns in 0..60_000_000_000_u64,
     ) {
         let Ok(parsed) = grammar::parse(&line) else { return Ok(()) };
-        if parsed.spec.unmodelled().is_some() {
-            return Ok(());
-        }
         let device = Device::ethernet(1500);
         let build =
-            || parsed.spec.build::<Frame, _>(&device, SplitMix64::new(1), Instant::ZERO).unwrap();
+            || parsed.spec.build::<Frame, _>(&device, SplitMix64::new(1), Instant::ZERO);
         let (mut skipped, mut walked) = (build(), build());
         let mut now = Instant::ZERO;
         for (length, ecn, pause_ns, departures) in arrivals {

@@ -86,7 +86,7 @@ fn each_line_reads_as_tc_shows_it() {
         }
         assert_eq!(show::text(&config), answer["show"], "{line}");
         let discipline: Discipline<Nothing> =
-            parsed.spec.build(&DEVICE, SplitMix64::new(1), Instant::ZERO).unwrap();
+            parsed.spec.build(&DEVICE, SplitMix64::new(1), Instant::ZERO);
         assert_eq!(discipline.config(), config);
         let stats = discipline.stats(Instant::ZERO);
         let text = show::text_with_stats(&config, &stats);

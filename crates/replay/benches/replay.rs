@@ -42,8 +42,7 @@ fn replay(criterion: &mut Criterion) {
         let specs = [grammar::parse(qdisc).expect("it is right").spec];
         group.bench_function(format!("through {qdisc}"), |bencher| {
             bencher.iter(|| {
-                let mut replay = Replay::new(&specs, &settings, None::<EventLog<Vec<u8>>>)
-                    .expect("all are modelled");
+                let mut replay = Replay::new(&specs, &settings, None::<EventLog<Vec<u8>>>);
                 let mut arrivals = trace::read(text.as_bytes(), 1500).expect("a trace");
                 while let Some(arrival) = arrivals.next_arrival().expect("it is right") {
                     replay.arrive(&arrival);

@@ -1,7 +1,7 @@
 use std::io::{self, Write};
 use std::num::NonZeroU64;
 
-use dualq_qdisc::{Departure, Device, Discipline, Dropped, Qdisc, Spec, Unmodelled, XorShift64};
+use dualq_qdisc::{Departure, Device, Discipline, Dropped, Qdisc, Spec, XorShift64};
 use dualq_units::{Instant, Rate};
 
 use crate::link::{Link, Observer, Point};
@@ -42,27 +42,20 @@ struct Recorder<W: Write> {
 
 impl<W: Write> Replay<W> {
     /// Idle links, one for each of `specs`. What happens on the first is written to `events`.
-    ///
-    /// # Errors
-    /// If one of `specs` is not modelled.
-    pub fn new(
-        specs: &[Spec],
-        settings: &Settings,
-        mut events: Option<EventLog<W>>,
-    ) -> Result<Self, Unmodelled> {
+    pub fn new(specs: &[Spec], settings: &Settings, mut events: Option<EventLog<W>>) -> Self {
         let device = Device::ethernet(settings.mtu);
         let links = specs.iter().map(|spec| {
             let random = XorShift64::new(settings.seed);
-            let discipline: Discipline<Tracked, _> = spec.build(&device, random, Instant::ZERO)?;
+            let discipline: Discipline<Tracked, _> = spec.build(&device, random, Instant::ZERO);
             let bands = discipline.bands().iter().map(|name| BandOutcome::new(name)).collect();
             let mut events = events.take();
             if let Some(events) = &mut events {
                 events.begin(&discipline.config(), settings.rate, settings.seed, settings.mtu);
             }
-            Ok(Link::new(discipline, settings.rate, Recorder { bands, events }))
+            Link::new(discipline, settings.rate, Recorder { bands, events })
         });
-        let links = links.collect::<Result<_, _>>()?;
-        Ok(Self { specs: specs.to_vec(), links, arrivals: 0, first: None })
+        let links = links.collect();
+        Self { specs: specs.to_vec(), links, arrivals: 0, first: None }
     }
 
     /// Takes in the next arrival, whose time is not before the last one's.

@@ -375,7 +375,7 @@ fn a_clock_that_was_set_meanwhile_is_told_and_costs_nothing() {
     let lines = ["dualpi2", "dualpi2 target 0ms", "pie", "htb rate 20mbit leaf pie", "pfifo"];
     let specs = lines.map(|line| dualq_qdisc::grammar::parse(line).unwrap().spec);
     let settings = Settings { rate: Rate::from_mbit(50), mtu: 1500, seed: Settings::DEFAULT_SEED };
-    let mut replay = Replay::new(&specs, &settings, Some(EventLog::new(Vec::new()))).unwrap();
+    let mut replay = Replay::new(&specs, &settings, Some(EventLog::new(Vec::new())));
     let mut arrivals = trace::read(&file[..], 1500).unwrap();
     while let Some(arrival) = arrivals.next_arrival().unwrap() {
         replay.arrive(&arrival);

@@ -73,17 +73,14 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// If the scenario asks for what the model does not have.
     pub fn new(scenario: &'a Scenario, seed: u64) -> Result<Self, Unmodelled> {
-        crate::check(scenario)?;
         let mut random = SplitMix64::new(seed);
         let mut draw = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
         let interface = Interface::ethernet(scenario.link.mtu);
         let device = Device::of(&scenario.sender.qdisc)?;
         let spec = scenario.link.qdisc.spec();
-        let queue = spec
-            .build(&interface, SplitMix64::new(draw()), Instant::ZERO)
-            .map_err(|missing| Unmodelled::Qdisc { key: "link.qdisc", kind: missing.kind })?;
+        let queue = spec.build(&interface, SplitMix64::new(draw()), Instant::ZERO);
         let connections = Connection::all(scenario, device, &mut draw);
-        let network = Network::new(scenario, &connections, queue, &mut draw)?;
+        let network = Network::new(scenario, &connections, queue, &mut draw);
         let mut agenda = Agenda::new(connections.len());
         let mut interfaces: Vec<Delayed> =
             (0..scenario.groups()).map(|_| Delayed::default()).collect();

@@ -223,9 +223,6 @@ fn defaults_with_statistics_as_tc_shows_them() {
                 continue;
             }
             let asked = spec(line);
-            if asked.unmodelled().is_some() {
-                continue;
-            }
             netlink.add_qdisc(&place, &asked).unwrap();
             let queue = root(&mut netlink, &link);
             netlink.delete_qdisc(&place).unwrap();

@@ -14,14 +14,6 @@ use crate::grammar::{ParseError, Words};
 use crate::show::Stats;
 use crate::{Device, Discipline, FlowPacket};
 
-/// A discipline that dualq can put on a host but not build itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} is not modelled; real kernels have it")]
-pub struct Unmodelled {
-    /// As tc names it.
-    pub kind: &'static str,
-}
-
 /// The parameters of a discipline that is none of dualq's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
@@ -87,15 +79,6 @@ macro_rules! any {
                 }
             }
 
-            /// The kind of it, or of what is inside it, that dualq can put on a host but not build itself.
-            #[must_use]
-            pub fn unmodelled(&self) -> Option<&'static str> {
-                let is_modelled = match self {
-                    $(Self::$Kind(_) => $kind::Options::IS_MODELLED,)*
-                };
-                if is_modelled { self.leaf().and_then(Self::unmodelled) } else { Some(self.kind()) }
-            }
-
             /// What is inside a shaper or a path, if it was given.
             #[must_use]
             pub fn leaf(&self) -> Option<&Self> {
@@ -118,9 +101,6 @@ macro_rules! any {
 
             /// An empty discipline of this kind on `device` at time `now`. `random` rolls its dice, if it has any.
             ///
-            /// # Errors
-            /// If it is [`unmodelled`](Self::unmodelled).
-            ///
             /// # Panics
             /// If it did not come from the grammar and has a value that is out of bounds.
             pub fn build<P: FlowPacket, R: Random + Send + 'static>(
@@ -128,7 +108,7 @@ macro_rules! any {
                 device: &Device,
                 random: R,
                 now: Instant,
-            ) -> Result<Discipline<P, R>, Unmodelled> {
+            ) -> Discipline<P, R> {
                 match self {
                     $(Self::$Kind(options) => options.build(device, random, now),)*
                 }

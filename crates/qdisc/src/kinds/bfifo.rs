@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::fifo::{Fifo, FifoLimit, limit_only};
 use super::{Grammar, Kind, Shown};
 use crate::grammar::{ParseError, Words, write_option};
-use crate::{Device, Discipline, FlowPacket, Unmodelled};
+use crate::{Device, Discipline, FlowPacket};
 
 /// What a command line gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,9 +53,9 @@ impl Kind for Options {
         device: &Device,
         _random: R,
         _now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
+    ) -> Discipline<P, R> {
         let limit = self.configure(device).limit;
-        Ok(Discipline::Fifo(Fifo::new(FifoLimit::Bytes(limit))))
+        Discipline::Fifo(Fifo::new(FifoLimit::Bytes(limit)))
     }
 }
 

@@ -31,7 +31,7 @@ use dualq_units::Instant;
 use serde_json::{Map, Value};
 
 pub(crate) use self::any::parse;
-pub use self::any::{Config, Foreign, KINDS, OwnStats, Spec, Unmodelled};
+pub use self::any::{Config, Foreign, KINDS, OwnStats, Spec};
 use crate::grammar::{ParseError, Words};
 use crate::show::{Place, Stats};
 use crate::{Device, Discipline, FlowPacket};
@@ -81,9 +81,6 @@ pub(crate) trait Kind: Grammar {
     /// All parameters.
     type Config: Shown;
 
-    /// Whether dualq can build it.
-    const IS_MODELLED: bool = true;
-
     /// The parameters on `device`, defaults filled in.
     fn configure(&self, device: &Device) -> Self::Config;
 
@@ -93,7 +90,7 @@ pub(crate) trait Kind: Grammar {
         device: &Device,
         random: R,
         now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled>;
+    ) -> Discipline<P, R>;
 
     /// The discipline inside, if one was given.
     fn leaf(&self) -> Option<&Spec> {

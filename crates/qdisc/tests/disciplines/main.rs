@@ -98,7 +98,7 @@ impl Bench {
     fn new(line: &str) -> Self {
         let spec = grammar::parse(line).unwrap().spec;
         let random = SplitMix64::new(7);
-        let discipline = spec.build(&Device::ethernet(1500), random, Instant::ZERO).unwrap();
+        let discipline = spec.build(&Device::ethernet(1500), random, Instant::ZERO);
         Self { discipline, dropped: Vec::new() }
     }
 

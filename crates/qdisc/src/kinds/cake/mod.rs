@@ -22,7 +22,7 @@ use dualq_units::{Bytes, Instant, Rate};
 
 use self::discipline::Cake;
 use crate::kinds::Kind;
-use crate::{Device, Discipline, FlowPacket, Unmodelled};
+use crate::{Device, Discipline, FlowPacket};
 
 /// How many tins there are, and which packets go to which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,8 +227,8 @@ impl Kind for Options {
         device: &Device,
         random: R,
         _now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::boxed(Cake::new(Config::new(self), device, random)))
+    ) -> Discipline<P, R> {
+        Discipline::boxed(Cake::new(Config::new(self), device, random))
     }
 }
 

@@ -13,7 +13,7 @@ use dualq_units::Instant;
 use self::discipline::Codel;
 use self::law::cut;
 use crate::kinds::Kind;
-use crate::{Device, Discipline, FlowPacket, Unmodelled};
+use crate::{Device, Discipline, FlowPacket};
 
 /// What a command line gives; `None` is for what it leaves open. Times are in microseconds, as tc sends them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,8 +76,8 @@ impl Kind for Options {
         device: &Device,
         _random: R,
         _now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::boxed(Codel::new(self, device)))
+    ) -> Discipline<P, R> {
+        Discipline::boxed(Codel::new(self, device))
     }
 }
 

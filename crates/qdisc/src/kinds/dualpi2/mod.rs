@@ -8,7 +8,7 @@ use dualpi2::{DualPi2, Packet, Random, SplitMix64};
 use dualq_units::Instant;
 
 use crate::kinds::Kind;
-use crate::{Device, Discipline, FlowPacket, Unmodelled};
+use crate::{Device, Discipline, FlowPacket};
 
 pub use dualpi2::{Change as Options, Config, Stats};
 
@@ -57,7 +57,7 @@ impl Kind for Options {
         device: &Device,
         random: R,
         now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::Dualpi2(build(self, device, random, now)))
+    ) -> Discipline<P, R> {
+        Discipline::Dualpi2(build(self, device, random, now))
     }
 }

@@ -16,7 +16,7 @@ use dualq_units::{Instant, Rate};
 
 use self::discipline::Fq;
 use crate::kinds::Kind;
-use crate::{Device, Discipline, FlowPacket, Unmodelled};
+use crate::{Device, Discipline, FlowPacket};
 
 /// By how much a timer may be late by default.
 pub const TIMER_SLACK: Duration = Duration::from_micros(10);
@@ -143,8 +143,8 @@ impl Kind for Options {
         device: &Device,
         _random: R,
         _now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::boxed(Fq::new(self, device)))
+    ) -> Discipline<P, R> {
+        Discipline::boxed(Fq::new(self, device))
     }
 }
 

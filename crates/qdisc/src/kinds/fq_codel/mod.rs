@@ -17,7 +17,7 @@ use self::discipline::FqCodel;
 use crate::kinds::Kind;
 pub use crate::kinds::codel::law::Selector;
 use crate::kinds::codel::law::cut;
-use crate::{Device, Discipline, FlowPacket, Unmodelled};
+use crate::{Device, Discipline, FlowPacket};
 
 /// What a command line gives; `None` is for what it leaves open. Times are in microseconds, as tc sends them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,8 +119,8 @@ impl Kind for Options {
         device: &Device,
         _random: R,
         _now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::boxed(FqCodel::new(self, device)))
+    ) -> Discipline<P, R> {
+        Discipline::boxed(FqCodel::new(self, device))
     }
 }
 

@@ -15,7 +15,7 @@ use dualq_units::{Bytes, Instant};
 
 use self::discipline::FqPie;
 use crate::kinds::{Kind, pie};
-use crate::{Device, Discipline, FlowPacket, Unmodelled};
+use crate::{Device, Discipline, FlowPacket};
 
 /// What a command line gives; `None` is for what it leaves open. Times are in microseconds, as tc sends them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,8 +128,8 @@ impl Kind for Options {
         device: &Device,
         random: R,
         now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::boxed(FqPie::new(self, device, random, now)))
+    ) -> Discipline<P, R> {
+        Discipline::boxed(FqPie::new(self, device, random, now))
     }
 }
 

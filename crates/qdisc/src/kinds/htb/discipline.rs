@@ -8,9 +8,7 @@ use crate::bucket::{Bucket, filled};
 use crate::kinds::Grammar;
 use crate::kinds::fifo::{Fifo, FifoLimit};
 use crate::show::{self, Counters, OwnStats};
-use crate::{
-    ChangeError, Departure, Device, Discipline, Dropped, FlowPacket, Qdisc, Spec, Unmodelled,
-};
+use crate::{ChangeError, Departure, Device, Discipline, Dropped, FlowPacket, Qdisc, Spec};
 
 /// No debt is longer.
 const LONGEST_DEBT: i64 = 60_000_000_000;
@@ -29,21 +27,16 @@ pub(super) struct Htb<P, R> {
 
 impl<P: FlowPacket, R: Random> Htb<P, R> {
     /// Full buckets, and nothing that waits.
-    pub(super) fn new(
-        options: &Options,
-        device: &Device,
-        random: R,
-        now: Instant,
-    ) -> Result<Self, Unmodelled>
+    pub(super) fn new(options: &Options, device: &Device, random: R, now: Instant) -> Self
     where
         R: Send + 'static,
     {
         let config = Config::new(options, device);
         let leaf = match &options.leaf {
-            Some(leaf) => leaf.build(device, random, now)?,
+            Some(leaf) => leaf.build(device, random, now),
             None => Discipline::Fifo(Fifo::new(FifoLimit::Packets(device.tx_queue_length))),
         };
-        Ok(Self {
+        Self {
             rate: Bucket::new(config.rate, config.buffer),
             ceil: Bucket::new(config.ceil, config.cbuffer),
             config,
@@ -51,7 +44,7 @@ impl<P: FlowPacket, R: Random> Htb<P, R> {
             ready_at: Instant::ZERO,
             leaf,
             counters: Counters::ZERO,
-        })
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use self::discipline::Htb;
 use crate::bucket::span;
 use crate::kinds::Kind;
 use crate::show::Counters;
-use crate::{Device, Discipline, FlowPacket, Spec, Unmodelled};
+use crate::{Device, Discipline, FlowPacket, Spec};
 
 /// What a command line gives; `None` is for what it leaves open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,8 +91,8 @@ impl Kind for Options {
         device: &Device,
         random: R,
         now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::boxed(Htb::new(self, device, random, now)?))
+    ) -> Discipline<P, R> {
+        Discipline::boxed(Htb::new(self, device, random, now))
     }
 
     fn leaf(&self) -> Option<&Spec> {

@@ -12,7 +12,6 @@ use crate::kinds::Grammar;
 use crate::show::{self, Counters, OwnStats};
 use crate::{
     ChangeError, Departure, Device, Discipline, DropReason, Dropped, FlowPacket, Qdisc, Spec,
-    Unmodelled,
 };
 
 /// A packet under way.
@@ -63,12 +62,7 @@ pub(super) struct Netem<P, R> {
 
 impl<P: FlowPacket, R: Random> Netem<P, R> {
     /// A path with nothing on it.
-    pub(super) fn new(
-        options: &Options,
-        device: &Device,
-        mut random: R,
-        now: Instant,
-    ) -> Result<Self, Unmodelled>
+    pub(super) fn new(options: &Options, device: &Device, mut random: R, now: Instant) -> Self
     where
         R: Send + 'static,
     {
@@ -76,16 +70,16 @@ impl<P: FlowPacket, R: Random> Netem<P, R> {
         let seed = config
             .seed
             .unwrap_or_else(|| u64::from(random.next_u32()) << 32 | u64::from(random.next_u32()));
-        Ok(Self {
+        Self {
             config,
             dice: SplitMix64::new(seed),
             ordered: VecDeque::new(),
             overtaking: BinaryHeap::new(),
             number: 0,
-            leaf: options.leaf.as_ref().map(|leaf| leaf.build(device, random, now)).transpose()?,
+            leaf: options.leaf.as_ref().map(|leaf| leaf.build(device, random, now)),
             stats: Stats::default(),
             counters: Counters::ZERO,
-        })
+        }
     }
 
     fn under_way(&self) -> usize {

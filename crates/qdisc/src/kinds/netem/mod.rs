@@ -15,7 +15,7 @@ use dualq_units::{Instant, Rate};
 
 use self::discipline::Netem;
 use crate::kinds::Kind;
-use crate::{Device, Discipline, FlowPacket, Spec, Unmodelled};
+use crate::{Device, Discipline, FlowPacket, Spec};
 
 /// What a command line gives; `None` is for what it leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,8 +81,8 @@ impl Kind for Options {
         device: &Device,
         random: R,
         now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::boxed(Netem::new(self, device, random, now)?))
+    ) -> Discipline<P, R> {
+        Discipline::boxed(Netem::new(self, device, random, now))
     }
 
     fn leaf(&self) -> Option<&Spec> {

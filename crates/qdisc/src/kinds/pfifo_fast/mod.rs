@@ -9,7 +9,7 @@ use dualq_units::Instant;
 
 use self::discipline::PfifoFast;
 use crate::kinds::Kind;
-use crate::{Device, Discipline, FlowPacket, Unmodelled};
+use crate::{Device, Discipline, FlowPacket};
 
 /// The band of each priority; nobody can change it.
 pub const PRIOMAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
@@ -39,7 +39,7 @@ impl Kind for Options {
         device: &Device,
         _random: R,
         _now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::boxed(PfifoFast::new(device)))
+    ) -> Discipline<P, R> {
+        Discipline::boxed(PfifoFast::new(device))
     }
 }

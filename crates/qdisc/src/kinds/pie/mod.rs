@@ -18,7 +18,7 @@ use dualq_units::Instant;
 
 use self::discipline::Pie;
 use crate::kinds::Kind;
-use crate::{Device, Discipline, FlowPacket, Unmodelled};
+use crate::{Device, Discipline, FlowPacket};
 
 /// What a command line gives; `None` is for what it leaves open. Times are in microseconds, as tc sends them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,8 +115,8 @@ impl Kind for Options {
         device: &Device,
         random: R,
         now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::boxed(Pie::new(self, device, random, now)))
+    ) -> Discipline<P, R> {
+        Discipline::boxed(Pie::new(self, device, random, now))
     }
 }
 

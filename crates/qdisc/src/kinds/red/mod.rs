@@ -17,7 +17,7 @@ use dualq_units::{Bytes, Instant};
 use self::discipline::Red;
 use self::tables::Averaging;
 use crate::kinds::Kind;
-use crate::{Device, Discipline, FlowPacket, Unmodelled};
+use crate::{Device, Discipline, FlowPacket};
 
 /// What a command line gives, as far as tc makes something of it: it computes the rest from these. The grammar lets none pass that
 /// tc or the kernel would refuse.
@@ -116,8 +116,8 @@ impl Kind for Options {
         _device: &Device,
         random: R,
         now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::boxed(Red::new(self, random, now)))
+    ) -> Discipline<P, R> {
+        Discipline::boxed(Red::new(self, random, now))
     }
 }
 

@@ -14,7 +14,7 @@ use dualq_units::Instant;
 
 use self::discipline::Sfq;
 use crate::kinds::Kind;
-use crate::{Device, Discipline, FlowPacket, Unmodelled};
+use crate::{Device, Discipline, FlowPacket};
 
 /// What a command line gives; `None` is for what it leaves open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl Kind for Options {
         device: &Device,
         random: R,
         now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::boxed(Sfq::new(Config::new(self, device), random, now)))
+    ) -> Discipline<P, R> {
+        Discipline::boxed(Sfq::new(Config::new(self, device), random, now))
     }
 }

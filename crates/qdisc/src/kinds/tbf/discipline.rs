@@ -10,7 +10,6 @@ use crate::kinds::fifo::{Fifo, FifoLimit};
 use crate::show::{self, Counters, OwnStats};
 use crate::{
     ChangeError, Departure, Device, Discipline, DropReason, Dropped, FlowPacket, Qdisc, Spec,
-    Unmodelled,
 };
 
 /// The discipline.
@@ -28,21 +27,16 @@ pub(super) struct Tbf<P, R> {
 
 impl<P: FlowPacket, R: Random> Tbf<P, R> {
     /// A full bucket, and nothing that waits.
-    pub(super) fn new(
-        options: &Options,
-        device: &Device,
-        random: R,
-        now: Instant,
-    ) -> Result<Self, Unmodelled>
+    pub(super) fn new(options: &Options, device: &Device, random: R, now: Instant) -> Self
     where
         R: Send + 'static,
     {
         let config = Config::new(options, device);
         let leaf = match &options.leaf {
-            Some(leaf) => leaf.build(device, random, now)?,
+            Some(leaf) => leaf.build(device, random, now),
             None => Discipline::Fifo(Fifo::new(FifoLimit::Bytes(config.limit))),
         };
-        Ok(Self {
+        Self {
             bucket: Bucket::new(config.rate, config.buffer),
             peak: config.peak.map(|(rate, depth)| Bucket::new(rate, depth)),
             config,
@@ -50,7 +44,7 @@ impl<P: FlowPacket, R: Random> Tbf<P, R> {
             ready_at: Instant::ZERO,
             leaf,
             counters: Counters::ZERO,
-        })
+        }
     }
 
     /// What both buckets hold once `length` is taken out, if they hold enough.

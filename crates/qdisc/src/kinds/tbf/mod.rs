@@ -15,7 +15,7 @@ use dualq_units::{Bytes, Instant, Rate};
 use self::discipline::Tbf;
 use crate::bucket::{cost, size};
 use crate::kinds::Kind;
-use crate::{Device, Discipline, FlowPacket, Spec, Unmodelled};
+use crate::{Device, Discipline, FlowPacket, Spec};
 
 /// What a command line gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,8 +124,8 @@ impl Kind for Options {
         device: &Device,
         random: R,
         now: Instant,
-    ) -> Result<Discipline<P, R>, Unmodelled> {
-        Ok(Discipline::boxed(Tbf::new(self, device, random, now)?))
+    ) -> Discipline<P, R> {
+        Discipline::boxed(Tbf::new(self, device, random, now))
     }
 
     fn leaf(&self) -> Option<&Spec> {
