@@ -446,11 +446,11 @@ impl Packet {
         }
         let Self { owner, flow, body } = self;
         // Only data are aggregates, and they have nothing stored.
-        let Arrival::Data(mut data) = body.open(&mut Options::default()) else { return };
+        let Arrival::Data(data) = &mut body.open(&mut Options::default()) else { return };
         while data.segments > 1 {
             segment(Self { owner, flow, body: Body::data(&data.split_first()) });
         }
-        segment(Self { owner, flow, body: Body::data(&data) });
+        segment(Self { owner, flow, body: Body::data(data) });
     }
 }
 

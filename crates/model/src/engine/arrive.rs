@@ -39,13 +39,14 @@ impl Simulation<'_> {
     fn arrive(&mut self, direction: Direction, packet: Packet) {
         let number = packet.owner.number();
         self.around.comes_in(self.now(), direction, &packet);
-        match packet.body.open(&mut self.around.options) {
-            Arrival::Data(data) => self.take_data(number, &data),
-            Arrival::Ack(ack) => self.take_ack(number, &ack),
+        // It is looked at where it is: data and acknowledgements are large to move.
+        match &packet.body.open(&mut self.around.options) {
+            Arrival::Data(data) => self.take_data(number, data),
+            Arrival::Ack(ack) => self.take_ack(number, ack),
             Arrival::AnswerAck(_) => {}
-            Arrival::Echo(echo) => self.take_echo(number, echo),
-            Arrival::Datagram(datagram) => self.take_datagram(number, datagram),
-            Arrival::TooLong(TooLong { mtu, .. }) => {
+            Arrival::Echo(echo) => self.take_echo(number, *echo),
+            Arrival::Datagram(datagram) => self.take_datagram(number, *datagram),
+            &Arrival::TooLong(TooLong { mtu, .. }) => {
                 let now = self.now();
                 let connection = &mut self.connections[number as usize];
                 let known = &mut self.path_mtus[connection.owner];
@@ -59,10 +60,10 @@ impl Simulation<'_> {
     /// Data reach their receiver.
     #[inline]
     fn take_data(&mut self, number: u32, data: &Data) {
-        let (now, identity) = (self.now(), self.identity(number));
+        let now = self.now();
         let connection = &mut self.connections[number as usize];
         let path = self.network.path(back(connection.direction));
-        let sort = Answers::of(connection, identity);
+        let sort = Answers::of(connection);
         let receiver = &mut connection.receiver;
         let mut answer = answers(path, &mut self.around, now, sort);
         receiver.on_data(now, data, &mut answer);
@@ -72,10 +73,10 @@ impl Simulation<'_> {
 
     /// A receiver's timer has run out, or its program wakes a little earlier than it may.
     pub(super) fn receiver_is_due(&mut self, number: u32) {
-        let (now, identity) = (self.now(), self.identity(number));
+        let now = self.now();
         let connection = &mut self.connections[number as usize];
         let path = self.network.path(back(connection.direction));
-        let sort = Answers::of(connection, identity);
+        let sort = Answers::of(connection);
         let receiver = &mut connection.receiver;
         let mut answer = answers(path, &mut self.around, now, sort);
         if receiver.next_timer() > now {
@@ -138,8 +139,8 @@ impl Simulation<'_> {
     pub(super) fn tell_too_long(&mut self) {
         let now = self.now();
         for (connection, message) in std::mem::take(&mut self.around.too_long) {
-            let (owner, flow) = self.identity(connection);
-            let back = back(self.connections[connection as usize].direction);
+            let Connection { identity, direction, .. } = &self.connections[connection as usize];
+            let ((owner, flow), back) = (*identity, back(*direction));
             let packet = Packet { owner, flow, body: Body::too_long(message) };
             self.around.sets_out(now, back, &packet);
             self.network.enter_delay(back, now, packet, &mut self.around);
@@ -150,8 +151,8 @@ impl Simulation<'_> {
     /// An echo request is answered; of a reply the program is told.
     fn take_echo(&mut self, number: u32, echo: Echo) {
         let (now, moment) = (self.now(), self.moment());
-        let (owner, flow) = self.identity(number);
         let connection = &mut self.connections[number as usize];
+        let (owner, flow) = connection.identity;
         if echo.is_reply {
             connection.program.replied(moment, echo.sent_ns);
             if let Some(watcher) = &mut self.around.watcher {
@@ -182,7 +183,8 @@ struct Answers {
 
 impl Answers {
     #[inline]
-    fn of(connection: &Connection, (owner, flow): (Owner, u32)) -> Self {
+    fn of(connection: &Connection) -> Self {
+        let (owner, flow) = connection.identity;
         let answer = if connection.answers { PROBE_BYTES as u8 } else { 0 };
         let direction = back(connection.direction);
         Self { owner, flow, direction, answer }

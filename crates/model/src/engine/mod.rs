@@ -19,7 +19,7 @@ use crate::error::Unmodelled;
 use crate::host::{Connection, Delayed, Device};
 use crate::network::{Network, Surroundings};
 use crate::options::Options;
-use crate::packet::{Outgoing, Packet};
+use crate::packet::{Outgoing, Owner, Packet};
 use crate::program::Moment;
 use crate::record::Record;
 use crate::watcher::Watcher;
@@ -54,8 +54,6 @@ pub struct Simulation<'a> {
     woken: VecDeque<u32>,
     pub(crate) network: Network,
     around: Surroundings<'a>,
-    /// What makes flows' hashes differ from seed to seed.
-    salt: u32,
     warmup_ns: u64,
     tick: Tick,
     /// When the smoothed round-trip times are next sampled.
@@ -79,12 +77,18 @@ impl<'a> Simulation<'a> {
         let device = Device::of(&scenario.sender.qdisc)?;
         let spec = scenario.link.qdisc.spec();
         let queue = spec.build(&interface, SplitMix64::new(draw()), Instant::ZERO);
-        let connections = Connection::all(scenario, device, &mut draw);
+        let mut connections = Connection::all(scenario, device, &mut draw);
         let network = Network::new(scenario, &connections, queue, &mut draw);
         let mut agenda = Agenda::new(connections.len());
         let mut interfaces: Vec<Delayed> =
             (0..scenario.groups()).map(|_| Delayed::default()).collect();
-        for (number, connection) in (0..).zip(&connections) {
+        // What makes flows' hashes differ from seed to seed.
+        let salt = SplitMix64::new(!seed).next_u32();
+        for (number, connection) in (0..).zip(&mut connections) {
+            connection.identity = match scenario.link.tunnel {
+                true => (Owner::hidden(number), salt),
+                false => (Owner::new(number, connection.owner), number ^ salt),
+            };
             agenda.arm(number, Cause::Program, connection.start_ns);
             interfaces[connection.owner].leader.get_or_insert(number);
         }
@@ -107,7 +111,6 @@ impl<'a> Simulation<'a> {
                 too_long: Vec::new(),
                 watcher: None,
             },
-            salt: SplitMix64::new(!seed).next_u32(),
             warmup_ns: scenario.warmup.as_nanos() as u64,
             tick: Tick::new(scenario.tick),
             sample_ns: scenario.warmup.as_nanos() as u64,

@@ -5,19 +5,9 @@ use dualq_scenario::Direction;
 use dualq_tcp::Pacing;
 
 use crate::engine::{Cause, Simulation};
-use crate::packet::{Body, Outgoing, Owner, Packet};
+use crate::packet::{Body, Outgoing, Packet};
 
 impl Simulation<'_> {
-    /// What queues tell a connection's packets by.
-    #[inline]
-    pub(super) fn identity(&self, number: u32) -> (Owner, u32) {
-        if self.scenario.link.tunnel {
-            return (Owner::hidden(number), self.salt);
-        }
-        let group = self.connections[number as usize].owner;
-        (Owner::new(number, group), number ^ self.salt)
-    }
-
     /// Lets a sender send, and its interface's queue let go what is due.
     #[inline]
     pub(super) fn drive(&mut self, number: u32) {
@@ -105,8 +95,8 @@ impl Simulation<'_> {
             if let Some(payload) = body.data_bytes() {
                 more |= connection.sender.on_departure(payload);
             }
-            let direction = connection.direction;
-            self.forward(number, direction, body);
+            let ((owner, flow), direction) = (connection.identity, connection.direction);
+            self.forward(direction, Packet { owner, flow, body });
         }
         let connection = &mut self.connections[number as usize];
         for outgoing in passing {
@@ -124,10 +114,8 @@ impl Simulation<'_> {
 
     /// A packet leaves its sender for the network.
     #[inline]
-    fn forward(&mut self, number: u32, direction: Direction, body: Body) {
+    fn forward(&mut self, direction: Direction, packet: Packet) {
         let chance = self.device.loss;
-        let (owner, flow) = self.identity(number);
-        let packet = Packet { owner, flow, body };
         if !chance.is_none() && chance.strikes(self.around.random.next_u32()) {
             packet.body.discard(&mut self.around.options);
             return;

@@ -12,7 +12,7 @@ use dualq_tcp::{Algorithm, EcnStyle, Receiver, ReceiverConfig, Sender, SenderCon
 use dualq_units::Bytes;
 
 use crate::host::interface::Device;
-use crate::packet::Outgoing;
+use crate::packet::{Outgoing, Owner};
 use crate::program::{Bulk, Ping, Program, Request, Turn, Udp};
 use crate::record::Record;
 
@@ -40,6 +40,8 @@ pub(crate) struct Connection {
     pub(crate) is_delayed: bool,
     /// Which way its data go.
     pub(crate) direction: Direction,
+    /// What queues tell its packets by.
+    pub(crate) identity: (Owner, u32),
     /// Whose it is: the number of the group of flows or, behind these, of the probe or, behind these, of the group of UDP streams.
     /// Each has an interface of its own.
     pub(crate) owner: usize,
@@ -133,6 +135,8 @@ impl Connection {
             device: Chain::EMPTY,
             is_delayed: false,
             direction: Direction::Down,
+            // Until all connections are numbered.
+            identity: (Owner::hidden(0), 0),
             line_bytes: 0,
             rtt_samples: 0,
             at_warmup: Marker::default(),

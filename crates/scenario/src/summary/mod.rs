@@ -151,7 +151,7 @@ impl QueueDelays {
         all.nanos.add(&ect.nanos).expect("both have the same bounds");
         all.sum_ns += ect.sum_ns;
         all.longest_ns = all.longest_ns.max(ect.longest_ns);
-        queue.distribution = all.distribution().filter(|_| distributions);
+        queue.distribution = distributions.then(|| all.distribution()).flatten();
         let all = all.summary().unwrap_or_default();
         queue.delay_mean_ms = all.mean_ms;
         queue.delay_p50_ms = all.p50_ms;
