@@ -79,9 +79,11 @@ fn wanted(args: &RunArgs) -> impl Iterator<Item = (&'static Choice, &PathBuf)> {
 /// Refuses what cannot be written down: several runs at once, or where something else is to go or stay.
 pub(crate) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
     let refuse = |message: String| Err(Failure::Usage(message));
-    let same = |path: &Path| path.canonicalize().ok();
-    let scenarios: Vec<PathBuf> = args.scenario.iter().filter_map(|path| same(path)).collect();
-    let mut taken: Vec<(&str, &PathBuf)> = Vec::new();
+    // One file may be named in several ways, also before it is there.
+    let file = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+    let scenarios = args.scenario.iter().filter_map(|path| path.canonicalize().ok());
+    let scenarios: Vec<PathBuf> = scenarios.collect();
+    let mut taken: Vec<(&str, Option<PathBuf>)> = Vec::new();
     for (Choice { option, .. }, path) in wanted(args) {
         if runs != 1 {
             return refuse(format!(
@@ -95,17 +97,18 @@ pub(crate) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
                 "{form} and {option} - both want standard output; give {option} a file"
             ));
         }
-        if same(path).is_some_and(|path| scenarios.contains(&path)) {
+        let target = file(path);
+        if target.as_ref().is_some_and(|target| scenarios.contains(target)) {
             let path = path.display();
             return refuse(format!("{option} {path}: this would overwrite the scenario"));
         }
-        if let Some((other, _)) = taken.iter().find(|(_, other)| *other == path) {
+        if let Some((other, _)) = taken.iter().find(|(_, other)| *other == target) {
             let path = path.display();
             return refuse(format!(
                 "{other} and {option} both go to {path}; give each its own file"
             ));
         }
-        taken.push((option, path));
+        taken.push((option, target));
     }
     Ok(())
 }

@@ -225,11 +225,14 @@ fn several_files_of_one_run() {
         assert!(output.stdout == fs::read(whole).unwrap(), "{alone}");
         assert!(text(&output.stderr).contains("goodput"), "the table is on standard error");
     }
-    let refused: [(&[&str], i32, &str); 6] = [
+    // The same file from the root of all.
+    let same_log = format!("/proc/self/root{log}");
+    let refused: [(&[&str], i32, &str); 7] = [
         (&["--pcap", &capture, "--seeds", "2"], 2, "--pcap writes what happens in one run"),
         (&["--qlog", "-", "--json"], 2, "both want standard output"),
         (&["--pcap", "-", "--qlog", "-"], 2, "both go to -"),
         (&["--events", &log, "--qlog", &log], 2, "give each its own file"),
+        (&["--events", &same_log, "--qlog", &log], 2, "give each its own file"),
         (&["--pcap", &scenario], 2, "overwrite the scenario"),
         (&["--qlog", "/dev/full"], 1, "cannot write /dev/full: No space left on device"),
     ];
