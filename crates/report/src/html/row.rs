@@ -24,9 +24,10 @@ pub(super) struct Kept<'a> {
 #[derive(Serialize)]
 pub(super) struct Row {
     label: String,
-    /// The number of its plan, and its place there, from 1.
+    /// The number of its plan.
     plan: usize,
-    rank: usize,
+    /// Whether it is the best of several on its link.
+    best: bool,
     /// For each of the page's settings, its value; blank if it has none.
     settings: Vec<String>,
     world: String,
@@ -119,11 +120,14 @@ impl Row {
     pub(super) fn all(report: &Report<'_>, plan: usize, kept: &Kept<'_>) -> Vec<Self> {
         let worlds = report.results.worlds().len();
         let mut rows = Vec::new();
-        for (place, scenario) in report.ranked.iter().flatten().enumerate() {
-            for (world, runs) in report.scenarios[*scenario].worlds().enumerate() {
-                let at = scenario * worlds + world;
-                let is_drawn = place * worlds + world < kept.budget.drawn;
-                rows.push(Self::of(report, (plan, place + 1), at, runs, kept, is_drawn));
+        for link in &report.ranked {
+            for (place, scenario) in link.iter().enumerate() {
+                let best = place == 0 && report.has_best(link);
+                for (world, runs) in report.scenarios[*scenario].worlds().enumerate() {
+                    let at = scenario * worlds + world;
+                    let is_drawn = rows.len() < kept.budget.drawn;
+                    rows.push(Self::of(report, (plan, best), at, runs, kept, is_drawn));
+                }
             }
         }
         rows
@@ -131,7 +135,7 @@ impl Row {
 
     fn of(
         report: &Report<'_>,
-        (plan, rank): (usize, usize),
+        (plan, best): (usize, bool),
         at: usize,
         runs: &[Run],
         kept: &Kept<'_>,
@@ -160,7 +164,7 @@ impl Row {
         Self {
             label: one_line(&label),
             plan,
-            rank,
+            best,
             settings: kept.settings.iter().map(setting).collect(),
             world: one_line(&row.world),
             figures: kept.columns.iter().map(figure).collect(),
