@@ -9,7 +9,7 @@ use super::thin::{Budget, Line};
 use crate::figures::{Samples, base_ms};
 use crate::rank;
 use crate::report::Report;
-use crate::words::one_line;
+use crate::words::{one_line, printable};
 
 /// A longer text of a scenario is not shown: it has a trace in it.
 const LONGEST_TEXT: usize = 16_000;
@@ -19,6 +19,8 @@ pub(super) struct Kept<'a> {
     pub(super) columns: &'a [Head],
     pub(super) settings: &'a [String],
     pub(super) budget: &'a Budget,
+    /// Whether they are of several plans.
+    pub(super) several: bool,
 }
 
 #[derive(Serialize)]
@@ -148,6 +150,9 @@ impl Row {
         if worlds > 1 {
             label = format!("{label} · {}", row.world);
         }
+        if kept.several {
+            label = format!("{}: {label}", report.results.name);
+        }
         let setting = |what: &String| {
             let own = row.settings.0.iter().find(|(name, _)| one_line(name) == *what);
             own.map_or_else(String::new, |(_, value)| one_line(value))
@@ -160,7 +165,7 @@ impl Row {
             let samples = &row.values[number];
             Some((rounded(samples.mean()?), samples.deviation().map(rounded)))
         };
-        let text = toml::to_string(scenario).unwrap_or_default();
+        let text = printable(&toml::to_string(scenario).unwrap_or_default()).into_owned();
         Self {
             label: one_line(&label),
             plan,
