@@ -114,7 +114,7 @@ fn check(args: &RunArgs, inputs: &[Input], worlds: &[&dyn World]) -> Result<Dura
     }
     told.dedup();
     for told in told {
-        note(told);
+        tell(args, told);
     }
     if all > MOST_RUNS {
         let message = format!(
@@ -150,6 +150,13 @@ fn own_words(args: impl Iterator<Item = OsString>) -> String {
     };
     let words: Vec<String> = args.map(|arg| quoted(arg.to_string_lossy().into_owned())).collect();
     format!("dualq {}", words.join(" "))
+}
+
+/// A note is no error.
+fn tell(args: &RunArgs, text: &str) {
+    if !args.quiet {
+        note(text);
+    }
 }
 
 /// What a scenario asks for that its author may not have expected.
@@ -198,7 +205,9 @@ struct Input {
 
 /// All that is to be run; without a file what the options alone say.
 fn inputs(args: &RunArgs) -> Result<Vec<Input>, Failure> {
-    times_in_words(args);
+    if !args.quiet {
+        times_in_words(args);
+    }
     let mut inputs = match args.scenario.as_slice() {
         [] => vec![input(args, None)?],
         files => files.iter().map(|file| input(args, Some(file))).collect::<Result<_, _>>()?,
@@ -248,7 +257,7 @@ fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
         picture: args.distributions || files::wants_pictures(args),
     };
     for told in dualq_scenario::notes(&source) {
-        note(&format!("{named}{told}"));
+        tell(args, &format!("{named}{told}"));
     }
     let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
     let plan = Plan::parse_in(folder, &source, &overrides).map_err(|error| {

@@ -12,8 +12,15 @@ use crate::output::plain;
 use crate::run::{Named, PROGRAM};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
-    let results: Vec<Results> =
+    let mut results: Vec<Results> =
         args.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    // Before and after are mostly of one scenario: only their files tell them apart.
+    let names: Vec<String> = results.iter().map(|results| results.name.clone()).collect();
+    for (results, path) in results.iter_mut().zip(&args.results) {
+        if names.iter().filter(|name| **name == results.name).count() > 1 {
+            results.name = format!("{} ({})", results.name, path.display());
+        }
+    }
     let reports: Vec<Report<'_>> = results.iter().map(Report::of).collect();
     Named::open(&args.output)?.write(html::write(&reports, PROGRAM).as_bytes())
 }

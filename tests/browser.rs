@@ -84,7 +84,7 @@ fn hostile_names() {
     let name =
         "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>&amp;<!--";
     let text = format!(
-        "name = '{name}'\nabout = '<b>bold</b>'\npublished = ['{name}']\nduration = '4s'\nwarmup = '1s'\n[link]\nrate = '5mbit'\nqdisc = ['pfifo', 'fq_codel']\n[[flow]]\ncc = 'cubic'\n[[probe]]\nkind = 'ping'\n"
+        "name = \"\"\"{name}\u{202e}\nEND\ntouch pwned\"\"\"\nabout = '<b>bold</b>'\npublished = ['{name}']\nduration = '4s'\nwarmup = '1s'\n[link]\nrate = '5mbit'\nqdisc = ['pfifo', 'fq_codel']\n[[flow]]\ncc = 'cubic'\n[[probe]]\nkind = 'ping'\n"
     );
     std::fs::write(&plan, text).unwrap();
     look("hostile", &[plan.to_str().unwrap()]);

@@ -63,6 +63,18 @@ fn several_scenarios_in_one_call() {
     assert!(refused.contains("--save DIR for a file each"), "{refused}");
 }
 
+/// A FIFO of whole aggregates is worth a note; who wants quiet has none.
+#[test]
+fn quiet_is_quiet() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let noted = ["run", "--qdisc", "pfifo", "--report", path(&page)];
+    let output = dualq(&[&noted, &SHORT[..]].concat());
+    assert!(text(&output.stderr).contains("note: "), "{}", text(&output.stderr));
+    let output = dualq(&[&noted, &SHORT[..], &["--quiet"]].concat());
+    assert_eq!((text(&output.stdout), text(&output.stderr)), (String::new(), String::new()));
+}
+
 /// Who asks for no more has the same document as ever.
 #[test]
 fn distributions_are_there_if_they_are_asked_for() {
@@ -135,6 +147,9 @@ fn bad_input_is_one_line_and_what_was_there_stays() {
         &[&["run", "--qdisc", "pie", "--qdisc", "fq", "--flent", "x"], &SHORT[..]].concat(),
     );
     assert!(several.contains("--flent writes one run, and these are 2"), "{several}");
+    let one = path(&page);
+    let same = failure(2, &[&["run", "--report", one, "--flent", one], &SHORT[..]].concat());
+    assert!(same.contains("--report and --flent are to be two files"), "{same}");
     let no_flows = at("udp.toml");
     fs::write(&no_flows, "duration = '2s'\nwarmup = '0s'\n[[udp]]\nkind = 'voice'\n").unwrap();
     let flent = at("out.flent.gz");
@@ -143,6 +158,24 @@ fn bad_input_is_one_line_and_what_was_there_stays() {
     assert!(!flent.exists());
     let left = fs::read_dir(folder.path()).unwrap().flatten().map(|file| file.file_name());
     assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with(".dualq")));
+}
+
+/// Documents of one scenario are told apart by their files.
+#[test]
+fn before_and_after() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let (before, after, page) = (at("before.json"), at("after.json"), at("page.html"));
+    for file in [&before, &after] {
+        fs::write(file, dualq(&[&["run", "--json"], &SHORT[..]].concat()).stdout).unwrap();
+    }
+    let output = dualq(&["report", path(&before), path(&after), "-o", path(&page)]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let page = fs::read_to_string(page).unwrap();
+    for file in [&before, &after] {
+        let label = format!("\"label\":\"unnamed ({}): ", path(file));
+        assert_eq!(page.matches(&label).count(), 1, "{label}");
+    }
 }
 
 /// The real flent reads and plots what we write. It exits 0 on errors of its own.

@@ -1,6 +1,6 @@
 //! What `dualq run` writes into files: all of them opened before anything runs, and there whole or not at all.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use dualq_report::{Report, csv, flent, html, json};
@@ -34,6 +34,9 @@ pub(super) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
         return Err(Failure::Usage(format!(
             "--flent writes one run, and these are {runs}: give one value of each list, one --world and no --seeds"
         )));
+    }
+    if args.report.is_some() && args.report == args.flent {
+        return Err(Failure::Usage("--report and --flent are to be two files".to_owned()));
     }
     let stdout = Path::new("-");
     if [&args.report, &args.flent].into_iter().flatten().any(|path| path == stdout) && !args.quiet {
@@ -93,6 +96,9 @@ impl Named {
     pub(crate) fn write(mut self, bytes: &[u8]) -> Result<(), Failure> {
         let written = self.output.write_all(bytes).and_then(|()| self.output.finish());
         let path = self.path.display();
-        written.map_err(|error| Failure::Run(format!("cannot write {path}: {}", plain(&error))))
+        written.map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe => Failure::BrokenPipe,
+            _ => Failure::Run(format!("cannot write {path}: {}", plain(&error))),
+        })
     }
 }

@@ -17,8 +17,18 @@ export async function withPage(program, work) {
   } finally {
     browser.kill();
     await ended;
-    // Its children may write for a moment longer.
-    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    await remove(folder);
+  }
+}
+
+/** Its children may write for a moment longer: what they leave is looked for anew each time, which rmSync's own retries don't do. */
+async function remove(folder, tries = 20) {
+  try {
+    rmSync(folder, { recursive: true, force: true });
+  } catch (error) {
+    if (tries === 0) throw error;
+    await new Promise((done) => setTimeout(done, 100));
+    await remove(folder, tries - 1);
   }
 }
 

@@ -12,6 +12,9 @@ const url = pathToFileURL(file).href;
 const document = JSON.parse(readFileSync(result, "utf8"));
 const TIME = ["goodput", "rtt", "queue_delay", "queue_packets", "probability", "marks", "drops", "cwnd", "srtt", "retransmits"];
 
+/** As names are shown: in one line, with what turns its direction as an escape. */
+const oneLine = (name) => name.replace(/\n/g, " ").replace(/[\u202a-\u202e\u2066-\u2069]/g, (c) => `\\u${c.charCodeAt(0).toString(16)}`);
+
 /** What the page draws: of each chart its lines, with the numbers of their points that are there, and its range in x. */
 const drawn = (page) => page.evaluate(`Object.fromEntries([...charts].map(([name, chart]) => [name, {
   labels: chart.lines.map((line) => line.label), rows: chart.lines.map((line) => line.row),
@@ -71,6 +74,16 @@ await withPage(program, async (page) => {
   assert.deepEqual(Object.keys(await drawn(page)), Object.keys(all));
   assert.equal((await drawn(page)).rtt.labels.length, all.rtt.labels.length);
 
+  // Commands to copy: nothing that a scenario holds ends the text before its end.
+  const commands = (await text(page, "pre")).filter((command) => command.startsWith("dualq run - "));
+  assert.equal(commands.length, runs.length);
+  for (const command of commands) {
+    const [first, ...lines] = command.trimEnd().split("\n");
+    const end = first.match(/<<'(\w+)'$/)[1];
+    assert.equal(lines.indexOf(end), lines.length - 1, `one end: ${command}`);
+    assert.doesNotMatch(command, /[\u202a-\u202e\u2066-\u2069]/u);
+  }
+
   // Sorting: by the last column up and down.
   const last = (await text(page, "#comparison th button")).length - 1;
   const column = async () => (await page.evaluate(`[...document.querySelectorAll("#comparison tbody tr")].map((row) => row.lastElementChild.firstChild && row.lastElementChild.firstChild.data)`))
@@ -107,7 +120,7 @@ await withPage(program, async (page) => {
 
   // Whatever a name holds stands there as text.
   assert.equal(await page.evaluate("window.pwned"), undefined);
-  assert.equal((await text(page, "h1"))[0], document.name);
+  assert.equal((await text(page, "h1"))[0], oneLine(document.name));
   assert.equal(await page.evaluate(`document.querySelectorAll("img").length`), 0);
 
   for (const [name, width, dark] of [["light", 1280, false], ["dark", 1280, true], ["phone", 390, false]]) {

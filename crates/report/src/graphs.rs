@@ -4,7 +4,7 @@
 use dualq_scenario::Outcome;
 use dualq_worlds::Run;
 
-use crate::figures::base_ms;
+use crate::figures::{Samples, base_ms};
 use crate::grid::{Grid, Group};
 use crate::report::Report;
 
@@ -60,8 +60,10 @@ impl Graphs {
         // Behind the first world each has a line of how far it is apart.
         let place = |world: usize| world * (1 + seeds_line) + world.saturating_sub(1);
         for (world, runs) in worlds.iter().enumerate() {
-            let mean = runs.iter().filter_map(mean_above).sum::<f64>() / runs.len().max(1) as f64;
-            let cells = [bar(mean, self.most_mean), line(&over_time(&runs[0]), self.most)];
+            // A probe that is never answered is not answered at once.
+            let mean = Samples(runs.iter().filter_map(mean_above).collect()).mean();
+            let bar = mean.map_or_else(String::new, |mean| bar(mean, self.most_mean));
+            let cells = [bar, line(&over_time(&runs[0]), self.most)];
             if let Some(place) = self.cells.get_mut(begins + place(world)) {
                 *place = cells;
             }

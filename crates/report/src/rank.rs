@@ -52,6 +52,31 @@ pub(crate) fn ranked(scenarios: &[ScenarioRuns<'_>]) -> Vec<Vec<usize>> {
     links
 }
 
+/// How many of a link's scenarios, best first, do as well as the first.
+pub(crate) fn alike(scenarios: &[ScenarioRuns<'_>], link: &[usize]) -> usize {
+    let powers = || link.iter().map(|number| power(&scenarios[*number]));
+    let best = powers().next().unwrap_or(0.0);
+    powers().take_while(|power| *power >= best).count()
+}
+
+/// Why none of a link's scenarios is the best, if all of several do alike.
+pub(crate) fn tie(scenarios: &[ScenarioRuns<'_>], link: &[usize]) -> Option<&'static str> {
+    let is_tie = link.len() > 1 && alike(scenarios, link) == link.len();
+    is_tie.then(|| match power(&scenarios[link[0]]) > 0.0 {
+        true => "none is best: all have the same power",
+        false => "none is best: power takes goodput of flows and answers to the probe",
+    })
+}
+
+/// Who else does as well as the best.
+pub(crate) fn as_well(scenarios: &[ScenarioRuns<'_>], link: &[usize]) -> String {
+    match alike(scenarios, link) {
+        0 | 1 => String::new(),
+        2 => " (and one other)".to_owned(),
+        alike => format!(" (and {} others)", alike - 1),
+    }
+}
+
 /// How a scenario is told from the others.
 pub(crate) fn label(runs: &ScenarioRuns<'_>) -> String {
     // A bare number does not tell what it is of.

@@ -54,17 +54,25 @@ impl<'a> Report<'a> {
         lines
     }
 
+    /// Whether the first of a link's scenarios is the best of several.
+    pub(crate) fn has_best(&self, link: &[usize]) -> bool {
+        link.len() > 1 && rank::tie(&self.scenarios, link).is_none()
+    }
+
     /// The best and the worst of each link, unless the figures alone are easier to read.
     fn sentences(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let sentence = |number: usize| rank::sentence(&self.scenarios[number]);
         if self.ranked.len() <= MOST_SENTENCES {
             for link in &self.ranked {
-                if let [first, .., last] = link.as_slice() {
-                    lines.push(format!("Best: {}", sentence(*first)));
-                    lines.push(format!("Worst: {}", sentence(*last)));
-                } else {
-                    lines.push(sentence(link[0]));
+                match (link.as_slice(), rank::tie(&self.scenarios, link)) {
+                    (_, Some(tie)) => lines.push(format!("Of {} {tie}.", link.len())),
+                    ([first, .., last], None) => {
+                        let others = rank::as_well(&self.scenarios, link);
+                        lines.push(format!("Best{others}: {}", sentence(*first)));
+                        lines.push(format!("Worst: {}", sentence(*last)));
+                    }
+                    _ => lines.push(sentence(link[0])),
                 }
             }
         }

@@ -228,3 +228,38 @@ fn a_flent_file_has_the_kind_of_its_scenario() {
     let plain = results(QUEUES, &[&Model], 1);
     assert_eq!(flent::write(&plain.runs()[0]), Err(flent::FlentError::NoSingleFlows));
 }
+
+/// Nobody is called the best who does no better, or who cannot be told to.
+#[test]
+fn a_tie_has_no_best() {
+    let of = |plan: &str| {
+        let results = results(plan, &[&Model], 1);
+        let report = Report::of(&results);
+        let style = Style { width: None, colour: true, graphs: true };
+        (text::write(&report, &style), html::write(&[report], "test"))
+    };
+    let flows = "[[flow]]\ncc = 'cubic'\n[[probe]]\nkind = 'ping'";
+    let of_queues = |queues: &str, flows: &str| {
+        of(&format!("[link]\nrate = '5mbit'\nqdisc = {queues}\n{flows}"))
+    };
+    // The limits differ, and none is reached.
+    let (table, page) = of_queues("['pfifo limit 5000', 'pfifo limit 6000']", flows);
+    assert!(table.contains("\nOf 2 none is best: all have the same power.\n"), "{table}");
+    assert!(!table.contains("Best") && !table.contains('\u{1b}'), "{table}");
+    assert!(page.contains("none is best") && !page.contains("\"best\":true"));
+    let (table, page) =
+        of_queues("['pfifo limit 5000', 'pfifo limit 6000', 'netem loss 100%']", flows);
+    assert!(table.contains("\nBest (and one other): pfifo limit 5000: "), "{table}");
+    assert!(page.contains("pfifo limit 5000 (and one other) is best by power"));
+    assert_eq!(page.matches("\"best\":true").count(), 1);
+    let (table, page) = of_queues("['pfifo', 'fq_codel']", "[[udp]]\nkind = 'voice'");
+    assert!(table.contains("Of 2 none is best: power takes goodput"), "{table}");
+    assert!(page.contains("none is best: power takes goodput"));
+    let (table, page) = of_queues("['fq_codel', 'netem loss 100%']", flows);
+    // No answer is no short delay.
+    let never = table.lines().find(|line| line.starts_with("netem loss 100%"));
+    assert!(!never.unwrap().contains('▏') && table.contains('█'), "{table}");
+    assert!(page.contains(
+        "netem loss 100% is worst, at 0.0 Mbit/s, and the probe was never answered. Without answers"
+    ));
+}

@@ -63,7 +63,7 @@ fn table(report: &Report<'_>, style: &Style) -> (Vec<String>, Vec<usize>) {
     let mut graphs = style.graphs.then(|| Graphs::of(report)).flatten();
     for scenarios in &report.ranked {
         for (place, scenario) in scenarios.iter().enumerate() {
-            if place == 0 && scenarios.len() > 1 {
+            if place == 0 && report.has_best(scenarios) {
                 best_rows.push(rows.len());
             }
             let of_scenario = rows_of(report, *scenario, &shown);

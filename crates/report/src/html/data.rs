@@ -6,7 +6,7 @@ use super::row::{Kept, Row};
 use super::{headline, thin, worlds};
 use crate::figures::Column;
 use crate::report::Report;
-use crate::words::one_line;
+use crate::words::{one_line, printable};
 
 /// Of so many rows at most the series and distributions are kept: the best of each report.
 const MOST_DRAWN: usize = 60;
@@ -90,7 +90,12 @@ impl Page {
             }
         }
         let budget = thin::Budget::of(reports, MOST_DRAWN);
-        let kept = Kept { columns: &columns, settings: &settings, budget: &budget };
+        let kept = Kept {
+            columns: &columns,
+            settings: &settings,
+            budget: &budget,
+            several: reports.len() > 1,
+        };
         let mut rows = Vec::new();
         for (plan, report) in reports.iter().enumerate() {
             rows.extend(Row::all(report, plan, &kept));
@@ -147,7 +152,8 @@ impl Plan {
             worlds: results.worlds().map(world).map(|world| one_line(&world)).collect(),
             program: one_line(&origin.program),
             command: one_line(&origin.command),
-            text: crate::words::printable(&origin.plan).into_owned(),
+            // Files from elsewhere may end their lines otherwise, which is nothing to be seen.
+            text: printable(&origin.plan.replace("\r\n", "\n")).into_owned(),
         }
     }
 }

@@ -29,15 +29,19 @@ pub(super) fn of(report: &Report<'_>) -> Vec<String> {
             [only] => format!("{over}: {}.", said(&report.scenarios[*only])),
             [best, .., worst] => {
                 let (best, worst) = (&report.scenarios[*best], &report.scenarios[*worst]);
-                format!(
-                    "{over}: of {} that were compared {} is best, {}; {} is worst, {}. {}",
-                    link.len(),
-                    one_line(&rank::label(best)),
-                    figures(best),
-                    one_line(&rank::label(worst)),
-                    figures(worst),
-                    certainty(best, worst)
-                )
+                let compared = format!("{over}: of {} that were compared", link.len());
+                match rank::tie(&report.scenarios, link) {
+                    Some(tie) => format!("{compared} {tie}. The first is {}.", said(best)),
+                    None => format!(
+                        "{compared} {}{} is best by power (goodput over round-trip time), {}; {} is worst, {}. {}",
+                        one_line(&rank::label(best)),
+                        rank::as_well(&report.scenarios, link),
+                        figures(best),
+                        one_line(&rank::label(worst)),
+                        figures(worst),
+                        certainty(best, worst)
+                    ),
+                }
             }
             [] => continue,
         });
@@ -72,7 +76,8 @@ fn figures(runs: &ScenarioRuns<'_>) -> String {
         (Some(p50), Some(p99)) => format!(
             "with {p50:.2} ms above the base at the median and {p99:.2} ms at the 99th percentile, at {goodput:.1} Mbit/s"
         ),
-        _ => format!("at {goodput:.1} Mbit/s"),
+        _ if runs.scenario().probe.is_empty() => format!("at {goodput:.1} Mbit/s"),
+        _ => format!("at {goodput:.1} Mbit/s, and the probe was never answered"),
     }
 }
 
@@ -81,7 +86,7 @@ fn certainty(best: &ScenarioRuns<'_>, worst: &ScenarioRuns<'_>) -> String {
     let (one, other) = (above(best, |probe| probe.p50_ms), above(worst, |probe| probe.p50_ms));
     let seeds = one.0.len().min(other.0.len());
     match seeds {
-        0 => "Without a probe's answers nothing is said of latency.".to_owned(),
+        0 => "Without answers to the probes of both, their latency is not compared.".to_owned(),
         1 => "One seed: how much of that is chance is not known; --seeds 5 tells.".to_owned(),
         _ if cannot_be_told_apart(Unit::Millis, &one.0, &other.0) => {
             format!("Over {seeds} seeds their medians differ by no more than chance.")

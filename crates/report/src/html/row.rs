@@ -9,7 +9,7 @@ use super::thin::{Budget, Line};
 use crate::figures::{Samples, base_ms};
 use crate::rank;
 use crate::report::Report;
-use crate::words::one_line;
+use crate::words::{one_line, printable};
 
 /// A longer text of a scenario is not shown: it has a trace in it.
 const LONGEST_TEXT: usize = 16_000;
@@ -19,14 +19,17 @@ pub(super) struct Kept<'a> {
     pub(super) columns: &'a [Head],
     pub(super) settings: &'a [String],
     pub(super) budget: &'a Budget,
+    /// Whether they are of several plans.
+    pub(super) several: bool,
 }
 
 #[derive(Serialize)]
 pub(super) struct Row {
     label: String,
-    /// The number of its plan, and its place there, from 1.
+    /// The number of its plan.
     plan: usize,
-    rank: usize,
+    /// Whether it is the best of several on its link.
+    best: bool,
     /// For each of the page's settings, its value; blank if it has none.
     settings: Vec<String>,
     world: String,
@@ -119,11 +122,14 @@ impl Row {
     pub(super) fn all(report: &Report<'_>, plan: usize, kept: &Kept<'_>) -> Vec<Self> {
         let worlds = report.results.worlds().len();
         let mut rows = Vec::new();
-        for (place, scenario) in report.ranked.iter().flatten().enumerate() {
-            for (world, runs) in report.scenarios[*scenario].worlds().enumerate() {
-                let at = scenario * worlds + world;
-                let is_drawn = place * worlds + world < kept.budget.drawn;
-                rows.push(Self::of(report, (plan, place + 1), at, runs, kept, is_drawn));
+        for link in &report.ranked {
+            for (place, scenario) in link.iter().enumerate() {
+                let best = place == 0 && report.has_best(link);
+                for (world, runs) in report.scenarios[*scenario].worlds().enumerate() {
+                    let at = scenario * worlds + world;
+                    let is_drawn = rows.len() < kept.budget.drawn;
+                    rows.push(Self::of(report, (plan, best), at, runs, kept, is_drawn));
+                }
             }
         }
         rows
@@ -131,7 +137,7 @@ impl Row {
 
     fn of(
         report: &Report<'_>,
-        (plan, rank): (usize, usize),
+        (plan, best): (usize, bool),
         at: usize,
         runs: &[Run],
         kept: &Kept<'_>,
@@ -143,6 +149,9 @@ impl Row {
         let mut label = rank::label(&report.scenarios[at / worlds]);
         if worlds > 1 {
             label = format!("{label} · {}", row.world);
+        }
+        if kept.several {
+            label = format!("{}: {label}", report.results.name);
         }
         let setting = |what: &String| {
             let own = row.settings.0.iter().find(|(name, _)| one_line(name) == *what);
@@ -156,11 +165,11 @@ impl Row {
             let samples = &row.values[number];
             Some((rounded(samples.mean()?), samples.deviation().map(rounded)))
         };
-        let text = toml::to_string(scenario).unwrap_or_default();
+        let text = printable(&toml::to_string(scenario).unwrap_or_default()).into_owned();
         Self {
             label: one_line(&label),
             plan,
-            rank,
+            best,
             settings: kept.settings.iter().map(setting).collect(),
             world: one_line(&row.world),
             figures: kept.columns.iter().map(figure).collect(),

@@ -23,6 +23,19 @@ function block(text, label) {
   return el("div", {}, el("pre", { tabindex: 0, role: "region", "aria-label": label }, text), copyButton(text));
 }
 
+/** A word of a shell's command. */
+function word(text) {
+  return /^[\w.,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The command that runs a scenario by itself. No line of the text, which may hold anything, ends what the shell hands over. */
+function commandOf({ text, seeds, first_seed: first, world }) {
+  const lines = text.split("\n");
+  let end = "END";
+  while (lines.includes(end)) end += "_";
+  return `dualq run - --seed ${first}${seeds > 1 ? ` --seeds ${seeds}` : ""} --world ${word(world)} <<'${end}'\n${text}${end}\n`;
+}
+
 function againSection() {
   const plans = data.plans.map(({ name, program, seeds, worlds, command, text, published }) => el("div", {},
     data.plans.length > 1 ? el("h3", {}, name) : null,
@@ -35,8 +48,6 @@ function againSection() {
   whenChanged(() => rows.replaceChildren(...shown().map((number) => {
     const row = data.rows[number];
     if (!row.text) return el("p", { class: "soft" }, `${row.label}: its text has a trace in it and is too long for here.`);
-    const seeds = row.seeds > 1 ? ` --seeds ${row.seeds}` : "";
-    const command = `dualq run - --seed ${row.first_seed}${seeds} --world ${row.world} <<'END'\n${row.text}END\n`;
-    return el("details", {}, el("summary", {}, row.label), block(command, `Command of ${row.label}`), row.limits.map((limit) => el("p", { class: "soft" }, `limit: ${limit}`)));
+    return el("details", {}, el("summary", {}, row.label), block(commandOf(row), `Command of ${row.label}`), row.limits.map((limit) => el("p", { class: "soft" }, `limit: ${limit}`)));
   })));
 }

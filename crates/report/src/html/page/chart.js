@@ -6,6 +6,9 @@ window.charts = charts;
 
 const HEIGHT = 190;
 
+/** As wide as a page of A4 or letter size; where a wide table makes the browser shrink the page, styles stretch the charts. */
+const PAPER_WIDTH = 690;
+
 /** The figure of a chart, in which `draw` puts what is drawn anew with each change. */
 function figure(parent, name, title, unit) {
   const read = el("div", { class: "read" });
@@ -13,7 +16,7 @@ function figure(parent, name, title, unit) {
     "aria-label": `${title}, chart: plus and minus zoom, arrows move, 0 shows all` });
   const box = el("figure", {}, el("figcaption", {}, title, unit ? el("span", { class: "soft" }, ` (${unit})`) : null), plot, read);
   parent.append(box);
-  const width = () => Math.max(240, Math.floor(plot.clientWidth || parent.clientWidth || 600));
+  const width = () => isPrinted() ? PAPER_WIDTH : Math.max(240, Math.floor(plot.clientWidth || parent.clientWidth || 600));
   let chart = null;
   new ResizeObserver(() => {
     if (chart && Math.abs(chart.width - width()) > 1) chart.setSize({ width: width(), height: chart.height });

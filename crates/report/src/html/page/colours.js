@@ -6,8 +6,12 @@ const DARK = ["#56b4e9", "#ff8a3d", "#2cc79a", "#e8a0c8", "#f2f4f6", "#e6b530", 
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
 
+function isPrinted() {
+  return document.documentElement.classList.contains("print");
+}
+
 function isDark() {
-  return prefersDark.matches && !document.documentElement.classList.contains("print");
+  return prefersDark.matches && !isPrinted();
 }
 
 /** The colour of a row by its number. */

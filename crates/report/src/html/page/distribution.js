@@ -79,7 +79,7 @@ function boxChart() {
   const [left, width, line] = [250, 560, 26];
   const x = (ms) => left + (width * Math.max(0, ms)) / most;
   const height = rows.length * line + 26;
-  const chart = el("svg", { class: "boxes", width: left + width + 70, height, role: "img", "aria-label": "Box of the probe's delay above the base for each row: quartiles, p95, p99 and extremes" });
+  const chart = el("svg", { class: "boxes", width: left + width + 70, height, viewBox: `0 0 ${left + width + 70} ${height}`, role: "img", "aria-label": "Box of the probe's delay above the base for each row: quartiles, p95, p99 and extremes" });
   for (let tick = 0; tick <= most; tick += tickSize) {
     const at = x(tick);
     chart.append(el("line", { x1: at, x2: at, y1: 0, y2: height - 20, stroke: ink("line") }),

@@ -86,7 +86,7 @@ function comparison() {
         const spread = head.spread(row);
         return el("td", {}, fixed(value, head.digits), spread === null ? null : el("span", { class: "spread" }, ` ±${fixed(spread, Math.max(1, head.digits))}`));
       });
-      const classes = [on.has(number) ? "" : "off", row.rank === 1 ? "best" : ""].join(" ").trim();
+      const classes = [on.has(number) ? "" : "off", row.best ? "best" : ""].join(" ").trim();
       return el("tr", { class: classes || null, "data-row": number }, el("td", { class: "tick" }, tick, on.has(number) ? key(number) : null), cells);
     }));
   }

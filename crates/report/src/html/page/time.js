@@ -46,8 +46,8 @@ function goodputName(row, line) {
 const probeName = (row, line) => row.probes[line]?.title ?? `probe ${line + 1}`;
 
 const OVER_TIME = [
-  { name: "goodput", title: "Goodput of each flow", unit: "Mbit/s", of: goodputLines, nested: true, names: goodputName },
-  { name: "rtt", title: "Probe's round-trip time", unit: "ms", of: (series) => series.rtt, nested: true, names: probeName, delay: true, base: true },
+  { name: "goodput", title: "Goodput", unit: "Mbit/s, of each flow; where these are many, of each group", of: goodputLines, nested: true, names: goodputName },
+  { name: "rtt", title: "Probe's round-trip time", unit: "ms, the last of each interval", of: (series) => series.rtt, nested: true, names: probeName, delay: true, base: true },
   { name: "queue_delay", title: "Queue delay", unit: "ms, mean of each interval", of: (series) => series.queue_delay, delay: true },
   { name: "queue_packets", title: "Queue length", unit: "packets", of: (series) => series.queue_packets },
   { name: "probability", title: "Probability of marks or drops", unit: "of 1", of: (series) => series.probability },
