@@ -59,6 +59,19 @@ impl<P: Packet> Delay<P> {
         Self { lanes, lane_of, first: 0 }
     }
 
+    /// All origins have the same delay from now on. Nothing overtakes: what is on its way arrives no later than what comes now, and else
+    /// when it would have.
+    pub fn change(&mut self, now: Instant, delay: Duration) {
+        let lanes = std::mem::take(&mut self.lanes);
+        let mut packets: Vec<_> = lanes.into_iter().flat_map(|lane| lane.packets).collect();
+        packets.sort_by_key(|(at_ns, _)| *at_ns);
+        let delay_ns = nanos(delay);
+        let last_ns = now.as_nanos().saturating_add(delay_ns);
+        let packets = packets.into_iter().map(|(at_ns, packet)| (at_ns.min(last_ns), packet));
+        self.lanes.push(Lane { delay_ns, packets: packets.collect() });
+        (self.lane_of, self.first) = (Vec::new(), 0);
+    }
+
     /// Packets on their way.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -119,6 +132,24 @@ pub(crate) fn nanos(time: Duration) -> u64 {
 mod tests {
     use super::*;
     use crate::packet::tests::Probe;
+
+    #[test]
+    fn what_is_on_its_way_is_not_overtaken_when_the_delay_changes() {
+        let mut delay = Delay::new(Duration::from_millis(30));
+        let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
+        let probe = |number| Probe { number, ..Probe::default() };
+        delay.push(at(0), probe(0));
+        delay.push(at(20), probe(1));
+        delay.change(at(25), Duration::from_millis(10));
+        delay.push(at(26), probe(2));
+        delay.change(at(27), Duration::from_millis(50));
+        delay.push(at(27), probe(3));
+        let left = std::iter::from_fn(|| {
+            let next_ns = delay.next_ns();
+            delay.pop().map(|packet| (next_ns / 1_000_000, packet.number))
+        });
+        assert_eq!(left.collect::<Vec<_>>(), [(30, 0), (35, 1), (36, 2), (77, 3)]);
+    }
 
     #[test]
     fn who_takes_longer_is_overtaken() {

@@ -1,6 +1,7 @@
 //! A list of elements that packets pass in order.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use dualq_units::Instant;
 
@@ -69,6 +70,15 @@ impl<P: Packet> Path<P> {
         match self.elements.get_mut(place) {
             Some(Element::Queue(queue)) => Some(queue),
             _ => None,
+        }
+    }
+
+    /// The [`Delay`](crate::Delay) at `place`, if one is there, takes so long from now on: [`Delay::change`](crate::Delay::change).
+    pub fn change_delay(&mut self, place: usize, now: Instant, time: Duration) {
+        if let Some(Element::Delay(delay)) = self.elements.get_mut(place) {
+            delay.change(now, time);
+            let due_ns = delay.next_ns();
+            self.set_due(place, due_ns);
         }
     }
 

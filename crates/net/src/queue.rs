@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dualq_qdisc::{Departure, Discipline, Dropped, Qdisc};
+use dualq_qdisc::{ChangeError, Departure, Discipline, Dropped, Qdisc, Spec};
 use dualq_units::{Instant, Rate};
 
 use crate::environment::{Environment, Lost};
@@ -39,6 +39,27 @@ impl<P: Packet> Queue<P> {
     /// Puts another discipline in its place; what waits in the old one is gone with it.
     pub fn replace(&mut self, discipline: Discipline<P>) {
         self.discipline = discipline;
+    }
+
+    /// Changes the parameters that `spec` gives, as `tc qdisc change` does, while packets wait.
+    ///
+    /// # Errors
+    /// As [`Qdisc::change`].
+    pub fn change(
+        &mut self,
+        now: Instant,
+        spec: &Spec,
+        around: &mut impl Environment<P>,
+    ) -> Result<(), ChangeError> {
+        self.update(now);
+        let observed = self.observed;
+        self.discipline.change(spec, &mut |dropped| lose(observed, now, dropped, around))
+    }
+
+    /// Loses all that waits.
+    pub fn flush(&mut self, now: Instant, around: &mut impl Environment<P>) {
+        let observed = self.observed;
+        self.discipline.reset(&mut |dropped| lose(observed, now, dropped, around));
     }
 
     /// The link has another rate from now on. What waits stays, and tokens too.

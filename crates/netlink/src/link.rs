@@ -23,6 +23,7 @@ const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
+const IFLA_STATS64: u16 = 23;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_NUM_TX_QUEUES: u16 = 31;
 const IFLA_NUM_RX_QUEUES: u16 = 32;
@@ -119,6 +120,34 @@ impl VethEnd<'_> {
     }
 }
 
+/// What a device has counted (`struct rtnl_link_stats64`), as far as anybody here asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets that it received.
+    pub received: u64,
+    /// Packets that it sent.
+    pub sent: u64,
+    /// Packets that came and were dropped by it, for want of room for example.
+    pub receive_dropped: u64,
+    /// Packets that were to be sent and were dropped by it. What its queue discipline drops is not among them.
+    pub send_dropped: u64,
+}
+
+impl Traffic {
+    fn read(counters: &[u8]) -> Option<Self> {
+        let counter = |number: usize| {
+            let bytes = counters.get(8 * number..8 * number + 8)?;
+            Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+        };
+        Some(Self {
+            received: counter(0)?,
+            sent: counter(1)?,
+            receive_dropped: counter(6)?,
+            send_dropped: counter(7)?,
+        })
+    }
+}
+
 /// The bytes of a message.
 pub(crate) fn bytes(message: &impl Emitable) -> Vec<u8> {
     let mut bytes = vec![0; message.buffer_len()];
@@ -163,6 +192,24 @@ impl Netlink {
         let answer = self.route.ask(RTM_GETLINK, 0, &bytes(&header));
         let answer = answer.map_err(|failure| failure.of(what()))?;
         read(&answer).next().ok_or_else(|| Failure::Malformed.of(what()))
+    }
+
+    /// What the device of that index has counted so far.
+    ///
+    /// # Errors
+    /// If there is none, or the kernel does not tell.
+    pub fn traffic(&mut self, index: u32) -> Result<Traffic, NetlinkError> {
+        let what = || format!("read the counters of the device of index {index}");
+        let header = LinkHeader { index, ..LinkHeader::default() };
+        let answer = self.route.ask(RTM_GETLINK, 0, &bytes(&header));
+        let answer = answer.map_err(|failure| failure.of(what()))?;
+        let counters = |payload: &[u8]| {
+            let header = LinkHeader::parse(payload).ok()?;
+            let attributes = Attributes::read(payload.get(header.buffer_len()..)?);
+            Traffic::read(attributes.get(IFLA_STATS64)?)
+        };
+        let read = messages(&answer).find_map(|message| counters(message.payload));
+        read.ok_or_else(|| Failure::Malformed.of(what()))
     }
 
     /// What to call a device in an error.
@@ -214,6 +261,38 @@ impl Netlink {
         let header = LinkHeader { index, ..LinkHeader::default() };
         let answer = self.route.ask(RTM_DELLINK, 0, &bytes(&header));
         answer.map(drop).map_err(|failure| failure.of(format!("delete device {name}")))
+    }
+
+    /// Gives a device another `txqueuelen`, in packets.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn set_queue_length(&mut self, index: u32, packets: u32) -> Result<(), NetlinkError> {
+        self.set_number(index, IFLA_TXQLEN, packets, "txqueuelen")
+    }
+
+    /// Gives a device another MTU: the longest IP packet that it takes, in bytes.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn set_mtu(&mut self, index: u32, mtu: u32) -> Result<(), NetlinkError> {
+        self.set_number(index, IFLA_MTU, mtu, "mtu")
+    }
+
+    fn set_number(
+        &mut self,
+        index: u32,
+        attribute: u16,
+        number: u32,
+        name: &str,
+    ) -> Result<(), NetlinkError> {
+        let header = LinkHeader { index, ..LinkHeader::default() };
+        let mut message = Writer::after(bytes(&header));
+        message.u32(attribute, number);
+        let answer = self.route.ask(RTM_NEWLINK, 0, &message.finish());
+        answer.map(drop).map_err(|failure| {
+            failure.of(format!("set {name} of {} to {number}", self.name_of(index)))
+        })
     }
 
     /// Sets a device up.

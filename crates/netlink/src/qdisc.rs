@@ -12,7 +12,7 @@ use crate::channel::Failure;
 use crate::dump::{self, Queue};
 use crate::error::ENOENT;
 use crate::kinds::{self, TCA_KIND};
-use crate::{Handle, Netlink, NetlinkError, Place, Slots};
+use crate::{Handle, Netlink, NetlinkError, Place};
 
 pub(crate) const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
@@ -190,52 +190,6 @@ impl Netlink {
         answer.map(drop).map_err(|failure| {
             let what = self.what(Verb::Add.word(), &format!("qdisc {kind}"), at.link, at.parent);
             refusal(failure, what, Some(kind))
-        })
-    }
-
-    /// Adds a `netem` that sends packets twice with a probability of `share`, in units of 1/(2³² - 1): `netem duplicate`, which the
-    /// grammar of this project has no word for. Its dice begin with `seed`.
-    ///
-    /// # Errors
-    /// As [`add_qdisc`](Self::add_qdisc).
-    pub fn add_duplication(
-        &mut self,
-        at: &Place,
-        share: u32,
-        seed: u64,
-    ) -> Result<(), NetlinkError> {
-        self.add_netem(at, "duplicate", |message| kinds::write_duplication(share, seed, message))
-    }
-
-    /// Adds a `netem` that lets packets gather and leave in bursts: `netem slot`, which the grammar of this project has no word for.
-    /// It has room for `limit` packets. Its dice begin with `seed`.
-    ///
-    /// # Errors
-    /// As [`add_qdisc`](Self::add_qdisc).
-    pub fn add_slots(
-        &mut self,
-        at: &Place,
-        slots: &Slots,
-        limit: u32,
-        seed: u64,
-    ) -> Result<(), NetlinkError> {
-        self.add_netem(at, "slot", |message| kinds::write_slots(slots, limit, seed, message))
-    }
-
-    fn add_netem(
-        &mut self,
-        at: &Place,
-        word: &str,
-        write: impl FnOnce(&mut Writer),
-    ) -> Result<(), NetlinkError> {
-        let mut message = Writer::after(header(at.link, at.handle, at.parent));
-        message.string(TCA_KIND, "netem");
-        write(&mut message);
-        let answer = self.route.ask(RTM_NEWQDISC, Verb::Add.flags(), &message.finish());
-        answer.map(drop).map_err(|failure| {
-            let qdisc = format!("qdisc netem {word}");
-            let what = self.what(Verb::Add.word(), &qdisc, at.link, at.parent);
-            refusal(failure, what, Some("netem"))
         })
     }
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod about;
 pub mod grammar;
 pub mod kinds;
 pub mod pool;

@@ -49,6 +49,17 @@ pub trait FlowPacket: Packet + Send + 'static {
         None
     }
 
+    /// The same packet once more, if its owner can make one: a path that copies packets asks for it.
+    fn copy(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// A bit of it is wrong from now on, so that its receiver will not take it.
+    fn spoil(&mut self) {}
+
     /// The rate that the packet's socket allows its flow, where packets have no departure times (Linux's
     /// `SO_MAX_PACING_RATE` and TCP's internal pacing rate).
     fn pacing_rate(&self) -> Option<Rate> {

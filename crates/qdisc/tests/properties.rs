@@ -193,13 +193,37 @@ fn options(kind: &str) -> &'static [&'static str] {
         "pie" => &["limit", "target", "tupdate", "alpha", "beta", "ecn", "bytemode", "bogus"],
         "tbf" => &["peakrate 20mbit mtu", "mtu", "linklayer", "overhead"],
         "htb" => &["ceil", "burst", "cburst", "prio"],
-        "netem" => &["limit", "delay", "delay 1ms", "loss", "ecn", "rate", "seed", "gap"],
+        "netem" => &[
+            "limit",
+            "delay",
+            "delay 1ms",
+            "delay 5ms 1ms",
+            "distribution normal",
+            "loss",
+            "loss gemodel",
+            "loss state 1%",
+            "ecn",
+            "duplicate",
+            "corrupt",
+            "reorder",
+            "gap",
+            "rate",
+            "rate 1mbit",
+            "slot",
+            "slot 1ms 2ms packets",
+            "slot distribution pareto 2ms",
+            "seed",
+        ],
+        "prio" => &["bands", "priomap", "priomap 0 1 2", "bogus"],
         _ => &["limit", "bogus"],
     }
 }
 
 /// Lines of each kind that do something.
-const SENSIBLE: [&str; 28] = [
+const SENSIBLE: [&str; 31] = [
+    "prio bands 5 priomap 4 3 2 1 0",
+    "netem delay 5ms 2ms 25% distribution paretonormal loss gemodel 1% 10% corrupt 1% reorder 2% 50% rate 20mbit 20 48 5",
+    "netem loss state 1% 10% 70% 30% 1% duplicate 2% slot 1ms 3ms packets 4 bytes 9000 limit 40",
     "cake",
     "cake bandwidth 20mbit memlimit 20kb",
     "cake bandwidth 30mbit besteffort dual-srchost ingress rtt 1ms overhead 38 mpu 84",

@@ -1,4 +1,5 @@
-//! The real tc's and kernel's answers to lines of pie, red, sfq, fq_pie, cake and fq_codel's selector: iproute2 6.1 on Linux 7.3.4.
+//! The real tc's and kernel's answers to lines of pie, red, sfq, fq_pie, cake, fq_codel's selector, netem and prio: iproute2 6.1 on
+//! Linux 7.3.4.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +31,11 @@ impl FlowPacket for Nothing {}
 const DEVICE: Device = Device::ethernet(1500);
 
 fn answers() -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/tc-queues.jsonl");
+    answers_in("tc-queues.jsonl")
+}
+
+fn answers_in(file: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(file);
     let text = fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -117,3 +122,49 @@ fn the_weight_the_probability_and_the_cell_of_red() {
     }
     assert_eq!(seen, 52);
 }
+
+/// What newer ones of iproute2 take, or read to the nanosecond.
+const NEWER: [&str; 3] = ["seed", "5ns", "100us 10us"];
+
+#[test]
+fn netem_and_prio_as_tc_has_them() {
+    let (mut accepted, mut refused) = (0, 0);
+    for answer in answers_in("tc-netem.jsonl") {
+        let line = answer["line"].as_str().unwrap();
+        if NEWER.iter().any(|word| line.contains(word)) {
+            continue;
+        }
+        match grammar::parse(line) {
+            Ok(parsed) => {
+                assert_eq!(answer["rc"], 0, "{line}: {}", parsed.spec);
+                let again = grammar::parse(&parsed.spec.to_string()).unwrap().spec;
+                let config = parsed.spec.configure(&DEVICE);
+                assert_eq!(again.configure(&DEVICE), config, "{line}: {again}");
+                assert_eq!(show::text(&config), answer["show"], "{line}");
+                let json = Value::from(show::json(&config));
+                assert_eq!(json["options"].to_string(), answer["json"]["options"].to_string());
+                let discipline: Discipline<Nothing> =
+                    parsed.spec.build(&DEVICE, SplitMix64::new(1), Instant::ZERO);
+                assert_eq!(discipline.config(), config);
+                accepted += 1;
+            }
+            Err(error) => {
+                let status = match error.refused_by() {
+                    RefusedBy::Tc => 1,
+                    RefusedBy::Kernel => 2,
+                    RefusedBy::TcIncomplete => 255,
+                    RefusedBy::Dualq => {
+                        assert!(line.ends_with("distribution experimental"), "{error}");
+                        continue;
+                    }
+                };
+                assert_eq!(answer["rc"], status, "{error}");
+                refused += 1;
+            }
+        }
+    }
+    assert_eq!((accepted, refused), (NETEM_ACCEPTED, NETEM_REFUSED));
+}
+
+const NETEM_ACCEPTED: usize = 108;
+const NETEM_REFUSED: usize = 73;

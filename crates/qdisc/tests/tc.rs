@@ -190,11 +190,11 @@ fn refusals_say_where_and_what_would_be_right() {
     for (line, message) in [
         (
             "",
-            r#"qdisc "", column 1: name a qdisc: dualpi2, fq, codel, fq_codel, pie, pfifo, bfifo, pfifo_fast, fq_pie, red, sfq, htb, tbf, netem, cake"#,
+            r#"qdisc "", column 1: name a qdisc: dualpi2, fq, codel, fq_codel, pie, pfifo, bfifo, pfifo_fast, fq_pie, red, sfq, htb, tbf, netem, prio, cake"#,
         ),
         (
             "dualp2",
-            r#"qdisc "dualp2", column 1: unknown qdisc "dualp2"; did you mean "dualpi2"? dualq has dualpi2, fq, codel, fq_codel, pie, pfifo, bfifo, pfifo_fast, fq_pie, red, sfq, htb, tbf, netem, cake"#,
+            r#"qdisc "dualp2", column 1: unknown qdisc "dualp2"; did you mean "dualpi2"? dualq has dualpi2, fq, codel, fq_codel, pie, pfifo, bfifo, pfifo_fast, fq_pie, red, sfq, htb, tbf, netem, prio, cake"#,
         ),
         (
             "dualpi2 target 5m",

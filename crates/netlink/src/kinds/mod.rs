@@ -15,6 +15,7 @@ mod netem;
 mod pfifo;
 mod pfifo_fast;
 mod pie;
+mod prio;
 mod ratespec;
 mod red;
 mod sfq;
@@ -28,8 +29,6 @@ use dualq_qdisc::show::{Counters, OwnStats, Stats};
 use dualq_qdisc::{Config, Spec};
 
 pub(crate) use self::htb::write_class;
-pub use self::netem::Slots;
-pub(crate) use self::netem::{write_duplication, write_slots};
 use crate::attributes::{Attributes, Writer, u32_at};
 
 pub(crate) const TCA_KIND: u16 = 1;

@@ -57,6 +57,12 @@ fn what_is_written_reads_back() {
         "tbf rate 40gbit burst 10mb limit 1mb peakrate 80gbit mtu 9014",
         "netem seed 18446744073709551615 limit 5000 delay 48.33ms 100us loss 1% ecn rate 10mbit",
         "netem seed 0 delay 10ns 0ns rate 50gbit",
+        "netem delay 20ms 5ms 25% loss 1% 30% duplicate 2% 10% corrupt 1% 20% reorder 3% 40% gap 7 rate 10mbit 20 48 -5 \
+         slot 1ms 3ms packets 4 bytes 9000 seed 1",
+        "netem loss state 1% 20% 30% 40% 5% seed 1 slot distribution pareto 5ms 1ms delay 3ns 0ns",
+        "netem loss gemodel 1% 20% 30% 0.1% ecn rate 50gbit -7 delay 20ms 5ms distribution normal seed 1",
+        "prio bands 5 priomap 4 3 2 1 0",
+        "prio",
     ] {
         let spec = spec(line);
         let bytes = written(&spec);
@@ -144,12 +150,13 @@ fn what_cannot_be_said_is_not_made_up() {
     let netem = written(&spec("netem seed 7 delay 1ms 0ms"));
     let options = Attributes::read(&netem).get(TCA_OPTIONS).unwrap();
     assert!(config("netem", &parameters(options, None)).is_some());
-    let mut duplicates = options.to_vec();
-    duplicates[16] = 1;
-    assert_eq!(config("netem", &parameters(&duplicates, None)), None);
-    let mut correlated = Writer::after(options.to_vec());
-    correlated.put(1, &[0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(config("netem", &parameters(&correlated.finish(), None)), None);
+    // A model of losses that nobody knows yet.
+    let mut model = Writer::after(options.to_vec());
+    model.nest(5, |nested| nested.put(3, &[0; 16]));
+    assert_eq!(config("netem", &parameters(&model.finish(), None)), None);
+    let mut short = Writer::after(options.to_vec());
+    short.put(12, &[1; 24]);
+    assert_eq!(config("netem", &parameters(&short.finish(), None)), None);
 
     let pie = written(&spec("pie limit 1 target 1ms tupdate 10ms alpha 1 beta 1 ecn bytemode"));
     let options = Attributes::read(&pie).get(TCA_OPTIONS).unwrap();

@@ -183,6 +183,12 @@ fn every_kind_reads_back_as_it_was_meant() {
             "htb rate 50mbit ceil 100mbit burst 10001 cburst 20kb leaf dualpi2 max_rtt 100ms",
             "htb rate 40gbit leaf netem seed 1 delay 1ms leaf pfifo limit 3",
             "netem seed 7",
+            "netem delay 20ms 5ms 25% distribution normal loss 1% 30% duplicate 2% 10% corrupt 1% 20% reorder 3% 40% gap 7 \
+             rate 10mbit 20 48 -5 slot 1ms 3ms packets 4 bytes 9000 seed 1",
+            "netem loss state 1% 20% 30% 40% 5% seed 1 slot distribution pareto 5ms 1ms delay 3ns",
+            "netem loss gemodel 1% 20% 30% 0.1% ecn rate 50gbit -7 delay 20ms 5ms distribution paretonormal seed 1",
+            "prio bands 5 priomap 4 3 2 1 0",
+            "prio",
             "netem seed 18446744073709551615 limit 5000 delay 48.33ms 100us loss 1% ecn rate 10mbit",
             "netem seed 7 rate 50gbit delay 10ns leaf codel",
         ] {
@@ -254,23 +260,6 @@ fn a_kind_that_dualq_does_not_know_has_its_common_counters() {
         assert_eq!((queue.kind.as_str(), queue.handle), (kind, Handle::qdisc(1)));
         assert_eq!((queue.config, queue.stats), (None, None));
         assert_eq!(queue.counters, show::Counters::default());
-    });
-}
-
-/// What dualq's own type cannot say is not taken for something else.
-#[test]
-fn a_netem_that_duplicates_is_no_other() {
-    in_namespace(|mut netlink| {
-        let link = device(&mut netlink);
-        if !has(&mut netlink, &link, "netem") {
-            return;
-        }
-        let place = Place::root(link.index);
-        netlink.add_duplication(&place, u32::MAX / 2, 7).unwrap();
-        let queue = root(&mut netlink, &link);
-        assert_eq!((queue.kind.as_str(), queue.config), ("netem", None));
-        let again = netlink.add_duplication(&place, 1, 7).unwrap_err().to_string();
-        assert!(again.starts_with("cannot add qdisc netem duplicate at the root of d0"), "{again}");
     });
 }
 

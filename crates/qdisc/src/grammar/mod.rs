@@ -17,8 +17,9 @@ use std::time::Duration;
 pub use line::QdiscLine;
 pub(crate) use words::Words;
 
+use crate::kinds::Grammar;
 pub use crate::kinds::KINDS;
-use crate::{Spec, kinds};
+use crate::{Spec, about, kinds};
 
 /// How many leaves may be inside one another: more than anyone needs, and little enough for any stack.
 const DEEPEST: u32 = 8;
@@ -151,25 +152,23 @@ pub(crate) fn exact_nanos(time: Duration) -> String {
     format!("{}{name}", nanos / unit)
 }
 
-/// Refuses the word last taken, which is no option of `kind`. `options` ends with `help`.
-pub(crate) fn unknown_option(
-    kind: &str,
-    word: &str,
-    options: &[&str],
-    words: &Words<'_>,
-) -> ParseError {
-    let all = list(&options[..options.len() - 1]);
+/// Refuses the word last taken, which is no option of the kind.
+pub(crate) fn unknown_option<K: Grammar>(word: &str, words: &Words<'_>) -> ParseError {
+    let takes = about::takes(K::NAME, K::ABOUT);
     let message = if word == "help" {
-        format!("{kind} takes {all}")
+        takes
     } else {
-        let hint = did_you_mean(word, options);
-        format!("unknown option {word:?}; {hint}{kind} takes {all}")
+        let mut known = about::words(K::ABOUT);
+        known.push("help");
+        let hint = did_you_mean(word, &known);
+        format!("unknown option {word:?}; {hint}{takes}")
     };
     words.refuse(RefusedBy::Tc, message)
 }
 
 /// `did you mean "target"? `, or nothing if no known word is near.
-pub(crate) fn did_you_mean(unknown: &str, known: &[&str]) -> String {
+#[must_use]
+pub fn did_you_mean(unknown: &str, known: &[&str]) -> String {
     known
         .iter()
         .map(|word| (strsim::damerau_levenshtein(unknown, word), word))
@@ -178,6 +177,6 @@ pub(crate) fn did_you_mean(unknown: &str, known: &[&str]) -> String {
         .map_or(String::new(), |(_, word)| format!("did you mean {word:?}? "))
 }
 
-fn list(words: &[&str]) -> String {
+pub(crate) fn list(words: &[&str]) -> String {
     words.join(", ")
 }

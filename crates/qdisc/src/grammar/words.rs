@@ -46,7 +46,7 @@ impl<'a> Words<'a> {
     }
 
     /// The value of `option`.
-    fn value(&mut self, option: &str, expected: &str) -> Result<&'a str, ParseError> {
+    pub(crate) fn value(&mut self, option: &str, expected: &str) -> Result<&'a str, ParseError> {
         self.next().ok_or_else(|| {
             let message = format!("{option} needs a value: {expected}");
             self.refuse(RefusedBy::TcIncomplete, message)
@@ -223,7 +223,12 @@ impl<'a> Words<'a> {
 
     /// Whether a value comes next, rather than an option.
     pub(crate) fn number_follows(&self) -> bool {
-        self.peek().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+        self.peek().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+    }
+
+    /// Whether a value comes next that may have a sign.
+    pub(crate) fn signed_number_follows(&self) -> bool {
+        self.number_follows() || self.peek().is_some_and(|word| word.starts_with('-'))
     }
 
     /// A value of eight bits and, behind a slash, a mask of as many, in C's notation.

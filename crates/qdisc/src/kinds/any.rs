@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::{
     Counted, Grammar, Kind, Shown, bfifo, cake, codel, dualpi2, fq, fq_codel, fq_pie, htb, netem,
-    pfifo, pfifo_fast, pie, red, sfq, tbf,
+    pfifo, pfifo_fast, pie, prio, red, sfq, tbf,
 };
+use crate::about::About;
 use crate::grammar::{ParseError, Words};
 use crate::show::Stats;
 use crate::{Device, Discipline, FlowPacket};
@@ -66,6 +67,14 @@ macro_rules! any {
         pub(crate) fn parse(kind: &str, words: &mut Words<'_>) -> Option<Result<Spec, ParseError>> {
             match kind {
                 $($kind::Options::NAME => Some($kind::Options::parse(words).map(Spec::$Kind)),)*
+                _ => None,
+            }
+        }
+
+        /// The name of `kind` and what there is to say of it; `None` if there is no such kind.
+        pub(crate) fn about(kind: &str) -> Option<(&'static str, &'static About)> {
+            match kind {
+                $($kind::Options::NAME => Some(($kind::Options::NAME, $kind::Options::ABOUT)),)*
                 _ => None,
             }
         }

@@ -8,8 +8,24 @@ use serde_json::{Value, json};
 
 use super::fifo::{Fifo, FifoLimit, limit_only};
 use super::{Grammar, Kind, Shown};
+use crate::about::{About, Parameter};
 use crate::grammar::{ParseError, Words, write_option};
 use crate::{Device, Discipline, FlowPacket};
+
+const LIMIT: &str = "give a size of at most 4gb, such as 100000 or 100kb";
+
+const ABOUT: About = About {
+    title: "a FIFO that counts bytes",
+    what: "One queue, first in, first out. What arrives when it holds its limit is dropped.",
+    acts_on: "Length in bytes only. It drops whatever the codepoint, and never marks.",
+    source: "tc-bfifo(8); Linux net/sched/sch_fifo.c",
+    not_for: "Not for low delay under load: its senders fill it, and a full one is limit over rate long.",
+    parameters: &[Parameter::new(
+        &["limit"],
+        LIMIT,
+        "bytes that it holds; by default txqueuelen times the largest frame",
+    )],
+};
 
 /// What a command line gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,10 +43,10 @@ pub struct Config {
 
 impl Grammar for Options {
     const NAME: &'static str = "bfifo";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
-        let expected = "give a size of at most 4gb, such as 100000 or 100kb";
-        let limit = limit_only(Self::NAME, words, expected)?;
+        let limit = limit_only::<Self>(words, LIMIT)?;
         Ok(Self { limit: limit.map(|bytes| Bytes(bytes.into())) })
     }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use dualq_units::{Bytes, Instant};
 
-use super::{bfifo, pfifo};
-use crate::grammar::{ParseError, RefusedBy, Words, did_you_mean};
+use super::{Grammar, bfifo, pfifo};
+use crate::grammar::{ParseError, Words, unknown_option};
 use crate::show::{Counters, OwnStats, Stats};
 use crate::{ChangeError, Config, Departure, DropReason, Dropped, Packet, Qdisc, Spec, UPCOMING};
 
@@ -129,19 +129,15 @@ impl<P: Packet> Qdisc<P> for Fifo<P> {
 }
 
 /// Reads the one option that a FIFO has.
-pub(super) fn limit_only(
-    kind: &str,
+pub(super) fn limit_only<K: Grammar>(
     words: &mut Words<'_>,
     expected: &str,
 ) -> Result<Option<u32>, ParseError> {
     let mut limit = None;
     while let Some(word) = words.next() {
-        if word == "limit" {
-            limit = Some(words.size("limit", expected)?);
-        } else {
-            let hint = did_you_mean(word, &["limit"]);
-            let message = format!("unknown option {word:?}; {hint}{kind} takes limit");
-            return Err(words.refuse(RefusedBy::Tc, message));
+        match word {
+            "limit" => limit = Some(words.size("limit", expected)?),
+            unknown => return Err(unknown_option::<K>(unknown, words)),
         }
     }
     Ok(limit)

@@ -1,7 +1,7 @@
 //! The kinds of queue disciplines, a folder each, and their registry.
 //!
-//! A folder has what a kind is asked and what it then is (`mod.rs`), tc's words for that (`grammar.rs`), what tc shows of it
-//! (`show.rs`) and what it does (`discipline.rs`). What every kind has to have is said by four traits here; what can be done with
+//! A folder has what a kind is asked and what it then is (`mod.rs`), tc's words for that (`grammar.rs`), what people want to know of
+//! it and them (`about.rs`), what tc shows of it (`show.rs`) and what it does (`discipline.rs`). What every kind has to have is said by four traits here; what can be done with
 //! any kind is generated from the registry, `for_each_kind`. So a new kind is its folder and a line there; hosts are told of it
 //! by one file more, in `dualq-netlink`.
 
@@ -18,11 +18,13 @@ pub mod netem;
 pub mod pfifo;
 pub mod pfifo_fast;
 pub mod pie;
+pub mod prio;
 pub mod red;
 pub mod sfq;
 pub mod tbf;
 
 mod any;
+mod bands;
 
 use std::fmt;
 
@@ -30,8 +32,9 @@ use ::dualpi2::Random;
 use dualq_units::Instant;
 use serde_json::{Map, Value};
 
-pub(crate) use self::any::parse;
 pub use self::any::{Config, Foreign, KINDS, OwnStats, Spec};
+pub(crate) use self::any::{about, parse};
+use crate::about::About;
 use crate::grammar::{ParseError, Words};
 use crate::show::{Place, Stats};
 use crate::{Device, Discipline, FlowPacket};
@@ -57,6 +60,7 @@ macro_rules! for_each_kind {
             Htb htb [Stats] "One class of `htb` around a leaf.",
             Tbf tbf [Stats] "A token bucket around a leaf.",
             Netem netem [Stats] "A path that delays, loses and slows down.",
+            Prio prio [] "FIFOs, one before the other.",
             Cake cake [Stats] "CAKE: a shaper, hosts and their flows in turn, each under COBALT.",
         }
     };
@@ -66,6 +70,9 @@ macro_rules! for_each_kind {
 pub(crate) trait Grammar {
     /// The kind, as tc names it.
     const NAME: &'static str;
+
+    /// What there is to say of it, its words too.
+    const ABOUT: &'static About;
 
     /// Reads the options from all words that are left.
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError>

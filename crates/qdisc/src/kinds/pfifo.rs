@@ -8,8 +8,24 @@ use serde_json::{Value, json};
 
 use super::fifo::{Fifo, FifoLimit, limit_only};
 use super::{Grammar, Kind, Shown};
+use crate::about::{About, Parameter};
 use crate::grammar::{ParseError, Words, write_option};
 use crate::{Device, Discipline, FlowPacket};
+
+const LIMIT: &str = "give a number of packets, such as 1000";
+
+const ABOUT: About = About {
+    title: "a FIFO that counts packets",
+    what: "One queue, first in, first out. What arrives when it holds its limit is dropped.",
+    acts_on: "Length in packets only. It drops whatever the codepoint, and never marks.",
+    source: "tc-bfifo(8); Linux net/sched/sch_fifo.c",
+    not_for: "Not for low delay under load: its senders fill it, and a full one is limit over rate long.",
+    parameters: &[Parameter::new(
+        &["limit"],
+        LIMIT,
+        "packets that it holds; by default the device's txqueuelen",
+    )],
+};
 
 /// What a command line gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,10 +43,10 @@ pub struct Config {
 
 impl Grammar for Options {
     const NAME: &'static str = "pfifo";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
-        let expected = "give a number of packets, such as 1000";
-        Ok(Self { limit: limit_only(Self::NAME, words, expected)? })
+        Ok(Self { limit: limit_only::<Self>(words, LIMIT)? })
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

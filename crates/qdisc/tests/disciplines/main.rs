@@ -7,6 +7,7 @@ mod fq_codel;
 mod fq_pie;
 mod netem;
 mod pie;
+mod prio;
 mod red;
 mod sfq;
 mod shapers;
@@ -29,6 +30,9 @@ struct Frame {
     departure: Option<Instant>,
     rate: Option<Rate>,
 }
+
+/// The flow of what has a wrong bit.
+const SPOILT: u32 = u32::MAX;
 
 /// A packet that is so long is an acknowledgement, which says more the larger its id is.
 const ACK_BYTES: u32 = 66;
@@ -57,6 +61,13 @@ impl Packet for Frame {
 impl FlowPacket for Frame {
     fn flow(&self) -> u32 {
         self.flow
+    }
+    fn copy(&self) -> Option<Self> {
+        Some(*self)
+    }
+    /// Who reads it finds no flow.
+    fn spoil(&mut self) {
+        self.flow = SPOILT;
     }
     fn socket(&self) -> Option<u32> {
         Some(self.flow)

@@ -2,7 +2,7 @@ use dualq_qdisc::show::OwnStats;
 use dualq_qdisc::{DropReason, Ecn, Qdisc, kinds::netem::Stats};
 use dualq_units::Instant;
 
-use super::{Bench, Frame, MICROSECOND, MILLISECOND, full};
+use super::{Bench, Frame, MICROSECOND, MILLISECOND, SPOILT, full};
 
 fn stats(bench: &Bench) -> Stats {
     match bench.discipline.stats(Instant::ZERO).own {
@@ -109,4 +109,112 @@ fn what_arrives_goes_through_the_leaf() {
         bench.put(0, full(id, 1));
     }
     assert_eq!(bench.departures(0), [10, 10, 11, 12].map(|at| at * MILLISECOND));
+}
+
+/// The delays of many packets, in milliseconds, in their order.
+fn delays(line: &str) -> Vec<f64> {
+    let mut bench = Bench::new(line);
+    for id in 0..20_000 {
+        bench.put(u64::from(id) * MICROSECOND, full(id, 1));
+    }
+    let (mut now, mut delays) = (0, vec![0.0; 20_000]);
+    while let Some((at, departure)) = bench.next(now) {
+        now = at;
+        delays[departure.packet.id as usize] = departure.sojourn.as_secs_f64() * 1e3;
+    }
+    delays
+}
+
+fn moments(of: &[f64]) -> (f64, f64, f64) {
+    let n = of.len() as f64;
+    let mean = of.iter().sum::<f64>() / n;
+    let about = |power| of.iter().map(|x| (x - mean).powi(power)).sum::<f64>() / n;
+    let deviation = about(2).sqrt();
+    (mean, deviation, about(3) / deviation.powi(3))
+}
+
+/// The jitter is a distribution's deviation; Pareto's tail is on one side. The figures are those of the tables (tc's: a mean of -3, -274
+/// and -207 in units of 1/8192, and a deviation of 8192, 6713 and 6831).
+#[test]
+fn distributions_have_their_mean_deviation_and_skewness() {
+    for (name, mean, deviation, skewed) in [
+        ("normal", 50.0, 5.0, false),
+        ("pareto", 49.833, 4.1, true),
+        ("paretonormal", 49.874, 4.17, true),
+    ] {
+        let delays = delays(&format!("netem delay 50ms 5ms distribution {name} limit 30000"));
+        let (m, d, skewness) = moments(&delays);
+        assert!((m - mean).abs() < 0.15, "{name}: mean {m}");
+        assert!((d - deviation).abs() < 0.15, "{name}: deviation {d}");
+        assert_eq!(skewness > 1.0, skewed, "{name}: skewness {skewness}");
+    }
+}
+
+#[test]
+fn some_packets_are_sent_twice() {
+    let mut bench = Bench::new("netem duplicate 10% limit 20000");
+    for id in 0..10_000 {
+        bench.put(0, full(id, 1));
+    }
+    let left = bench.ids(0, 20_000);
+    let twice = left.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    assert_eq!(left.len(), 10_000 + twice);
+    assert_eq!(stats(&bench).duplicated, twice as u64);
+    assert!((900..1100).contains(&twice), "{twice}");
+}
+
+/// Six of 66 bytes of headers are an address that nobody looks at.
+#[test]
+fn some_packets_are_spoilt() {
+    let mut bench = Bench::new("netem corrupt 20% limit 20000");
+    for id in 0..10_000 {
+        bench.put(0, full(id, 1));
+    }
+    let departures = std::iter::from_fn(|| bench.take(0));
+    let spoilt = departures.filter(|departure| departure.packet.flow == SPOILT).count() as f64;
+    let own = stats(&bench);
+    assert!((1_850..2_150).contains(&own.corrupted), "{}", own.corrupted);
+    assert!((spoilt / own.corrupted as f64 - 60.0 / 66.0).abs() < 0.03, "{spoilt}");
+}
+
+/// Each fifth packet may pass by the others, and with certainty does.
+#[test]
+fn reordered_packets_have_no_delay() {
+    let mut bench = Bench::new("netem delay 10ms reorder 100% gap 5");
+    for id in 0..15 {
+        bench.put(MILLISECOND, full(id, 1));
+    }
+    assert_eq!(bench.ids(MILLISECOND, 15), [14, 9, 4]);
+    assert_eq!(stats(&bench).reordered, 3);
+    assert_eq!(bench.ids(11 * MILLISECOND, 15), [0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 12, 13]);
+}
+
+/// 1514 bytes and 20 are 32 cells of 48, each with 5 more: 1696 bytes.
+#[test]
+fn cells_take_their_time() {
+    let mut bench = Bench::new("netem rate 13568kbit 20 48 5");
+    for id in 0..3 {
+        bench.put(0, full(id, 1));
+    }
+    assert_eq!(bench.departures(0), [1, 2, 3].map(|at| at * MILLISECOND));
+    let mut shorter = Bench::new("netem rate 11952kbit -20");
+    shorter.put(0, full(0, 1));
+    assert_eq!(shorter.departures(0), [MILLISECOND]);
+}
+
+/// A slot lets pass what came before it, and no more than fits.
+#[test]
+fn packets_leave_in_slots() {
+    let mut bench = Bench::new("netem slot 4ms packets 2");
+    for (id, at) in [1, 1, 1, 2, 2].into_iter().enumerate() {
+        bench.put(at * MILLISECOND, full(id as u32, 1));
+    }
+    // The first slot began with the discipline, before there were packets: they ask for another one.
+    let mut left = Vec::new();
+    let mut now = 2 * MILLISECOND;
+    while let Some((at, departure)) = bench.next(now) {
+        now = at;
+        left.push((at / MILLISECOND, departure.packet.id));
+    }
+    assert_eq!(left, [(6, 0), (6, 1), (10, 2), (10, 3), (14, 4)]);
 }

@@ -3,9 +3,10 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{PoisonError, RwLock};
 
+use super::about::About;
 use super::{
     Bbr, Bbr3, CongestionControl, Context, Cubic, Dctcp, EcnStyle, Event, Prague, Reno, State,
-    Window,
+    Window, bbr, bbr3, cubic, dctcp, prague, reno,
 };
 use crate::rate::{LostPacket, RateSample};
 
@@ -40,7 +41,7 @@ static FOREIGN: RwLock<Vec<Foreign>> = RwLock::new(Vec::new());
 pub struct NameTaken(pub &'static str);
 
 macro_rules! algorithms {
-    ($($Kind:ident $name:literal $what:literal,)*) => {
+    ($($Kind:ident $module:ident $name:literal $what:literal,)*) => {
         /// The congestion controls there are, by the kernel's names.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Algorithm {
@@ -59,6 +60,15 @@ macro_rules! algorithms {
                 match self {
                     $(Self::$Kind => $name,)*
                     Self::Foreign(foreign) => foreign.name,
+                }
+            }
+
+            /// What there is to say of it, if it is of this crate.
+            #[must_use]
+            pub const fn about(self) -> Option<&'static About> {
+                match self {
+                    $(Self::$Kind => Some(&$module::ABOUT),)*
+                    Self::Foreign(_) => None,
                 }
             }
         }
@@ -91,12 +101,12 @@ macro_rules! algorithms {
 }
 
 algorithms! {
-    Reno "reno" "NewReno (RFC 5681, RFC 6582).",
-    Cubic "cubic" "CUBIC (RFC 9438).",
-    Dctcp "dctcp" "DCTCP (RFC 8257).",
-    Bbr "bbr" "BBR version 1.",
-    Bbr3 "bbr3" "BBR version 3 (draft-ietf-ccwg-bbr).",
-    Prague "prague" "TCP Prague (draft-briscoe-iccrg-prague-congestion-control).",
+    Reno reno "reno" "NewReno (RFC 5681, RFC 6582).",
+    Cubic cubic "cubic" "CUBIC (RFC 9438).",
+    Dctcp dctcp "dctcp" "DCTCP (RFC 8257).",
+    Bbr bbr "bbr" "BBR version 1.",
+    Bbr3 bbr3 "bbr3" "BBR version 3 (draft-ietf-ccwg-bbr).",
+    Prague prague "prague" "TCP Prague (draft-briscoe-iccrg-prague-congestion-control).",
 }
 
 impl Algorithm {

@@ -59,7 +59,7 @@ pub(super) fn in_network(
     window: &Window,
     context: &Context,
 ) -> u32 {
-    let wait_us = context.departure_ns.saturating_sub(context.now_ns) / 1_000;
+    let wait_us = context.departure.as_nanos().saturating_sub(context.now.as_nanos()) / 1_000;
     let delivered = (bandwidth * wait_us) >> BW_SCALE;
     let mut at_departure = u64::from(in_flight);
     if pacing_gain > UNIT {
@@ -106,7 +106,7 @@ impl Aggregation {
                 self.extra[self.index] = 0;
             }
         }
-        let delivered_at_us = context.delivered_at_ns / 1_000;
+        let delivered_at_us = context.delivered_at.as_nanos() / 1_000;
         let epoch_us = delivered_at_us.saturating_sub(self.epoch_start_us);
         let mut expected = bandwidth.saturating_mul(epoch_us) >> BW_SCALE;
         let acked = u64::from(sample.acked_sacked);

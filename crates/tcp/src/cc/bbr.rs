@@ -5,6 +5,7 @@
 //! gain 2; bandwidth's maximum over 10 round trips, the smallest RTT over 10 s, 200 ms at 4 packets to probe it; pacing
 //! 1 % below the estimate. Long-term sampling for policers and the allowance for aggregated ACKs are in.
 
+use super::about::{About, Constant, share};
 use super::bandwidth::{
     Aggregation, BW_UNIT, INITIAL_CWND, UNIT, bdp, bytes_per_second, gso_segments_goal, in_network,
     min_gso_segments,
@@ -35,6 +36,59 @@ const LONG_TERM_LOSS: u64 = 50;
 const LONG_TERM_RATIO: u64 = UNIT / 8;
 const LONG_TERM_DIFFERENCE: u64 = 4_000 / 8;
 const EXTRA_ACKED_ROUNDS: u32 = 5;
+
+/// What there is to say of it.
+pub(super) const ABOUT: About = About {
+    title: "BBR version 1, bottleneck bandwidth and round-trip propagation time",
+    what: "A model of the path, its bandwidth and its least round-trip time, sets a pacing rate \
+        that cycles around the bandwidth, and a window of twice their product. It needs no loss \
+        to find the rate.",
+    reacts_to: "Delivery rate and the least round trip only. Not to loss, but for timeouts and what \
+        looks like a policer; not to ECN: with ecn its packets are ECT(0), and marks change \
+        nothing.",
+    source: "Cardwell et al., BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016; \
+        draft-cardwell-iccrg-bbr-congestion-control-00; Linux net/ipv4/tcp_bbr.c",
+    not_for: "Not several of them in a queue that works by marks or drops (dualpi2, codel, pie): \
+        several percent of all packets are lost there. Not beside CUBIC in short buffers, which \
+        it takes from it.",
+    constants: &[
+        Constant::new(
+            "bbr_high_gain",
+            || share(HIGH_GAIN, UNIT),
+            "pacing and window gain in startup, 2/ln 2",
+        ),
+        Constant::new(
+            "bbr_cwnd_gain",
+            || share(CWND_GAIN, UNIT),
+            "the window, in products of bandwidth and least round trip",
+        ),
+        Constant::new(
+            "bbr_pacing_gain",
+            || CYCLE.map(|gain| share(gain, UNIT)).join(" "),
+            "the cycle of the pacing rate, a least round trip each",
+        ),
+        Constant::new(
+            "bbr_bw_rtts",
+            || format!("{BW_ROUNDS} round trips"),
+            "over which the bandwidth's maximum is taken",
+        ),
+        Constant::new(
+            "bbr_min_rtt_win_sec",
+            || format!("{MIN_RTT_WINDOW_SECONDS} s"),
+            "over which the least round trip is taken",
+        ),
+        Constant::new(
+            "bbr_probe_rtt_mode_ms",
+            || format!("{} ms", PROBE_RTT_MICROS / 1000),
+            "how long it sends little to see the least round trip",
+        ),
+        Constant::new(
+            "bbr_cwnd_min_target",
+            || format!("{MIN_CWND} packets"),
+            "the window meanwhile",
+        ),
+    ],
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -86,7 +140,7 @@ struct LongTerm {
 
 impl LongTerm {
     fn start_interval(&mut self, context: &Context) {
-        self.start_ms = context.delivered_at_ns / 1_000_000;
+        self.start_ms = context.delivered_at.as_nanos() / 1_000_000;
         self.start_delivered = context.delivered;
         self.start_lost = context.lost;
         self.rounds = 0;
@@ -190,7 +244,7 @@ impl Bbr {
 
     fn advance_cycle(&mut self, context: &Context) {
         self.cycle_index = (self.cycle_index + 1) % CYCLE.len();
-        self.cycle_start_us = context.delivered_at_ns / 1_000;
+        self.cycle_start_us = context.delivered_at.as_nanos() / 1_000;
     }
 
     fn start_probing_bandwidth(&mut self, context: &Context) {
@@ -203,7 +257,8 @@ impl Bbr {
     }
 
     fn is_cycle_phase_over(&self, window: &Window, context: &Context, sample: &RateSample) -> bool {
-        let elapsed_us = (context.delivered_at_ns / 1_000).saturating_sub(self.cycle_start_us);
+        let elapsed_us =
+            (context.delivered_at.as_nanos() / 1_000).saturating_sub(self.cycle_start_us);
         let full_length = elapsed_us > self.min_rtt_us;
         if self.pacing_gain == UNIT {
             return full_length;
@@ -277,7 +332,8 @@ impl Bbr {
         if delivered == 0 || lost * UNIT < LONG_TERM_LOSS * delivered {
             return;
         }
-        let elapsed_ms = (context.delivered_at_ns / 1_000_000).saturating_sub(sampler.start_ms);
+        let elapsed_ms =
+            (context.delivered_at.as_nanos() / 1_000_000).saturating_sub(sampler.start_ms);
         if elapsed_ms == 0 {
             return;
         }
@@ -450,7 +506,7 @@ impl CongestionControl for Bbr {
         self.next_round_delivered = context.delivered;
         self.min_rtt_us = context.min_rtt_us;
         self.min_rtt_jiffies = context.jiffies();
-        self.aggregation.restart(context.now_ns);
+        self.aggregation.restart(context.now.as_nanos());
         self.long_term.reset(context);
         self.init_pacing_rate(window, context);
     }
@@ -474,7 +530,7 @@ impl CongestionControl for Bbr {
     fn on_event(&mut self, window: &mut Window, context: &Context, event: Event) {
         if event == Event::TransmitStart && window.app_limited {
             self.idle_restart = true;
-            self.aggregation.restart(context.now_ns);
+            self.aggregation.restart(context.now.as_nanos());
             match self.mode {
                 Mode::ProbeBandwidth => self.set_pacing_rate(window, context, UNIT),
                 Mode::ProbeRtt => self.end_probe_rtt_if_done(window, context),
@@ -544,6 +600,8 @@ impl CongestionControl for Bbr {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::cc::test_support::{context, window};
 
@@ -573,11 +631,11 @@ mod tests {
             let paced = self.window.pacing_rate / u64::from(self.seen.mss) / 20;
             let sent = in_flight.min(paced.max(1));
             let rtt_us = 50_000.max(sent * 1_000_000 / self.packets_per_second);
-            self.seen.now_ns += rtt_us * 1_000;
+            self.seen.now = self.seen.now + Duration::from_nanos(rtt_us * 1_000);
             let prior_delivered = self.seen.delivered;
             self.seen.delivered += sent;
-            self.seen.delivered_at_ns = self.seen.now_ns;
-            self.seen.departure_ns = self.seen.now_ns;
+            self.seen.delivered_at = self.seen.now;
+            self.seen.departure = self.seen.now;
             self.seen.packets_in_flight = sent as u32;
             let sample = RateSample {
                 delivered: Some(sent as u32),
@@ -629,7 +687,7 @@ mod tests {
         for _ in 0..40 {
             path.round();
         }
-        path.seen.now_ns += 10_100_000_000;
+        path.seen.now = path.seen.now + Duration::from_nanos(10_100_000_000);
         path.round();
         assert_eq!(path.bbr.mode, Mode::ProbeRtt);
         assert_eq!(path.window.cwnd, MIN_CWND);
@@ -648,7 +706,7 @@ mod tests {
             path.round();
         }
         path.bbr.prior_cwnd = 5_000;
-        path.seen.now_ns += 10_100_000_000;
+        path.seen.now = path.seen.now + Duration::from_nanos(10_100_000_000);
         path.round();
         assert_eq!((path.bbr.mode, path.bbr.prior_cwnd), (Mode::ProbeRtt, 5_000));
     }

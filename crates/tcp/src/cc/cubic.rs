@@ -3,6 +3,7 @@
 //! Parameters: β = 717/1024, C = 0.4 (410/1024), fast convergence and the Reno-friendly region on; HyStart's ACK train
 //! with a spacing of 2 ms and its delay increase of an eighth of the smallest delay, within 4 to 16 ms, from 16 packets on.
 
+use super::about::{About, Constant, share};
 use super::{CongestionControl, Context, Event, MIN_SSTHRESH, State, Window};
 
 /// β_cubic in units of 1/1024 (RFC 9438 §4.6 has 0.7).
@@ -23,6 +24,46 @@ const HYSTART_TRAIN_US: u64 = 2_000;
 const HYSTART_MIN_SAMPLES: u32 = 8;
 /// The bounds of the delay increase that ends slow start.
 const HYSTART_DELAY_US: (u64, u64) = (4_000, 16_000);
+
+/// What there is to say of it.
+pub(super) const ABOUT: About = About {
+    title: "CUBIC",
+    what: "After a loss the window grows along a cubic function of time, flat where the last loss \
+        was, and steep far from it; on short paths it grows as Reno does. HyStart ends slow \
+        start when round trips get longer. Linux's default.",
+    reacts_to: "Loss: the window sinks to 0.7. With ECN a CE mark does the same, once a round trip; its \
+        packets then are ECT(0). Delay: in slow start only.",
+    source: "RFC 9438; Ha and Rhee, Taming the elephants, 2011 (HyStart); Linux net/ipv4/tcp_cubic.c",
+    not_for: "Not for low delay without help: it fills whatever queue it finds, so the queue must be \
+        managed. Not on paths that lose packets at random.",
+    constants: &[
+        Constant::new(
+            "beta",
+            || share(BETA.into(), BETA_SCALE.into()),
+            "what a loss leaves of the window",
+        ),
+        Constant::new(
+            "C",
+            || share(CUBE_SCALE, 1024),
+            "how steep the cubic function is, in packets per second cubed",
+        ),
+        Constant::new(
+            "hystart_low_window",
+            || format!("{HYSTART_LOW_WINDOW} packets"),
+            "below this window HyStart does not look",
+        ),
+        Constant::new(
+            "hystart_ack_delta_us",
+            || format!("{HYSTART_TRAIN_US} us"),
+            "acknowledgements closer than this are one train",
+        ),
+        Constant::new(
+            "HYSTART_DELAY_MIN, _MAX",
+            || format!("{} to {} ms", HYSTART_DELAY_US.0 / 1000, HYSTART_DELAY_US.1 / 1000),
+            "the bounds of the delay increase, an eighth of the least, that ends slow start",
+        ),
+    ],
+};
 
 /// CUBIC's state. Windows in packets, times of epochs in jiffies, delays in microseconds.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +100,7 @@ struct HyStart {
 
 impl HyStart {
     fn start_round(&mut self, context: &Context) {
-        self.round_start_us = context.now_ns / 1_000;
+        self.round_start_us = context.now.as_nanos() / 1_000;
         self.last_ack_us = self.round_start_us;
         self.round_end = context.snd_nxt;
         self.round_min_us = u64::MAX;
@@ -183,7 +224,7 @@ impl Cubic {
             return;
         }
         let round = &mut self.hystart;
-        let now_us = context.now_ns / 1_000;
+        let now_us = context.now.as_nanos() / 1_000;
         if now_us.saturating_sub(round.last_ack_us) <= HYSTART_TRAIN_US {
             round.last_ack_us = now_us;
             // Pacing may have stretched the train to half the RTT by itself.
@@ -285,7 +326,7 @@ impl CongestionControl for Cubic {
             && let Some(start) = &mut self.epoch_start
         {
             let jiffies = context.jiffies();
-            let idle = jiffies.wrapping_sub(context.tick.count(context.departure_ns));
+            let idle = jiffies.wrapping_sub(context.tick.count(context.departure.as_nanos()));
             if (idle as i32) > 0 {
                 *start = start.wrapping_add(idle);
                 if (start.wrapping_sub(jiffies) as i32) > 0 {
@@ -298,6 +339,8 @@ impl CongestionControl for Cubic {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::cc::test_support::{context, window};
 
@@ -309,9 +352,9 @@ mod tests {
         rtt_ms: u64,
         seconds: u64,
     ) -> u32 {
-        let end_ns = seen.now_ns + seconds * 1_000_000_000;
-        while seen.now_ns < end_ns {
-            seen.now_ns += rtt_ms * 1_000_000;
+        let end_ns = seen.now.as_nanos() + seconds * 1_000_000_000;
+        while seen.now.as_nanos() < end_ns {
+            seen.now = seen.now + Duration::from_nanos(rtt_ms * 1_000_000);
             cubic.min_delay_us = rtt_ms * 1_000;
             let mut rest = path.cwnd;
             while rest > 0 {
@@ -369,7 +412,7 @@ mod tests {
         cubic.start(&mut path, &seen);
         for sample in 0..40_u64 {
             // Far apart, so that no train is seen.
-            seen.now_ns += 3_000_000;
+            seen.now = seen.now + Duration::from_nanos(3_000_000);
             let rtt_us = if sample < 10 { 50_000 } else { 60_000 };
             seen.snd_una = 20_000 * (sample / 10);
             seen.snd_nxt = seen.snd_una + 14_480;

@@ -3,12 +3,38 @@
 //! Parameters: g = 1/16 (RFC 8257 §3.3), α starts at 1. Every packet is ECT(0), a SYN too.
 //! A connection without ECN gets Reno instead.
 
+use super::about::{About, Constant, share};
 use super::{CongestionControl, Context, EcnStyle, Event, MIN_SSTHRESH, State, Window, reno};
 
 /// α of 1, in units of 1/1024.
 const MAX_ALPHA: u32 = 1024;
 /// g = 2⁻⁴, the weight of a new observation.
 const SHIFT_G: u32 = 4;
+
+/// What there is to say of it.
+pub(super) const ABOUT: About = About {
+    title: "DCTCP, data center TCP",
+    what: "Reno's growth, but the window sinks by half the share of marked packets, alpha, once a \
+        round trip: little where few are marked. Its receiver echoes each mark as it comes.",
+    reacts_to: "ECN: the share of CE marks. All its packets are ECT(0), so that dualpi2 has them in the \
+        classic queue unless it is any_ect. Loss: halves the window. Not to delay. Without ECN \
+        it is Reno.",
+    source: "RFC 8257; Linux net/ipv4/tcp_dctcp.c",
+    not_for: "Not over the Internet: beside classic flows in a queue that marks both alike it takes \
+        nearly all. For L4S networks there is prague, which sends ECT(1).",
+    constants: &[
+        Constant::new(
+            "dctcp_shift_g",
+            || format!("{SHIFT_G} (g = 1/{})", 1 << SHIFT_G),
+            "the weight of a round trip's share of marks in alpha",
+        ),
+        Constant::new(
+            "dctcp_alpha_on_init",
+            || share(MAX_ALPHA.into(), MAX_ALPHA.into()),
+            "alpha before anything is known",
+        ),
+    ],
+};
 
 /// DCTCP's state.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,8 @@
 //! One of ours is its file and a line in `algorithm.rs`. One of another crate is [registered](Algorithm::register) and then has a
 //! name like the others, in scenarios too.
 
+pub mod about;
+
 mod algorithm;
 mod bandwidth;
 mod bbr;
@@ -16,6 +18,8 @@ mod prague;
 mod reno;
 
 use std::fmt;
+
+use dualq_units::Instant;
 
 pub use crate::ecn::EcnStyle;
 use crate::rate::{LostPacket, RateSample};
@@ -104,8 +108,8 @@ pub enum State {
 /// What a congestion control may know of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
-    /// Now, in nanoseconds.
-    pub now_ns: u64,
+    /// Now.
+    pub now: Instant,
     /// The coarse clock.
     pub tick: Tick,
     /// Payload of a full segment.
@@ -125,9 +129,9 @@ pub struct Context {
     /// Packets deemed lost so far.
     pub lost: u64,
     /// When `delivered` last grew.
-    pub delivered_at_ns: u64,
+    pub delivered_at: Instant,
     /// When the newest packet leaves, or left, the sender.
-    pub departure_ns: u64,
+    pub departure: Instant,
     /// The smoothed round-trip time in eighths of a microsecond; 0 if there is none yet.
     pub srtt_eighth_us: u64,
     /// The smallest round-trip time of the last minutes in microseconds; `u64::MAX` if there is none yet.
@@ -151,7 +155,7 @@ impl Context {
     #[must_use]
     #[inline]
     pub const fn jiffies(&self) -> u32 {
-        self.tick.count(self.now_ns)
+        self.tick.count(self.now.as_nanos())
     }
 }
 
@@ -264,6 +268,8 @@ pub trait CongestionControl: fmt::Debug + Send {
 
 #[cfg(test)]
 pub(crate) mod test_support {
+    use dualq_units::Instant;
+
     use super::{Context, INFINITE_SSTHRESH, State, Window};
     use crate::tick::Tick;
 
@@ -281,7 +287,7 @@ pub(crate) mod test_support {
     /// A path of 50 ms that uses its window.
     pub(crate) fn context() -> Context {
         Context {
-            now_ns: 1_000_000_000,
+            now: Instant::from_nanos(1_000_000_000),
             tick: Tick::default(),
             mss: 1448,
             packet_bytes: 1500,
@@ -291,8 +297,8 @@ pub(crate) mod test_support {
             delivered: 0,
             delivered_ce: 0,
             lost: 0,
-            delivered_at_ns: 1_000_000_000,
-            departure_ns: 1_000_000_000,
+            delivered_at: Instant::from_nanos(1_000_000_000),
+            departure: Instant::from_nanos(1_000_000_000),
             srtt_eighth_us: 400_000,
             min_rtt_us: 50_000,
             snd_una: 0,

@@ -8,6 +8,7 @@
 //!
 //! A connection without Accurate ECN gets Reno instead.
 
+use super::about::{About, Constant};
 use super::{CongestionControl, Context, EcnStyle, Event, State, Window};
 use crate::packet::HEADER_BYTES;
 use crate::rate::RateSample;
@@ -47,6 +48,49 @@ const SLOW_SHIFT: u32 = 7;
 /// Eighths of a microsecond in a second, by shifting: 2²³ for 8,000,000.
 const SECOND_SHIFT: u32 = 23;
 const SECOND_EIGHTH_US: u64 = 8_000_000;
+
+/// What there is to say of it.
+pub(super) const ABOUT: About = About {
+    title: "TCP Prague",
+    what: "The scalable control for L4S: the window sinks by half the share of marked packets, \
+        alpha, at most once a virtual round trip, and each packet without a mark lets it grow. \
+        Paced, with a fractional window and shorter packets where the window is small.",
+    reacts_to: "ECN: the share of CE marks, counted by Accurate ECN; its packets are ECT(1), so that \
+        dualpi2 has them in the low-latency queue. Loss: halves the window. Not to delay.",
+    source: "draft-briscoe-iccrg-prague-congestion-control-04; RFC 9330, RFC 9331; L4STeam/linux \
+        net/ipv4/tcp_prague.c, version 0.7; not in stock kernels",
+    not_for: "Not where the receiver lacks Accurate ECN (net.ipv4.tcp_ecn=3): it is Reno without ECN \
+        there. Not beside classic flows in a single queue that marks both (codel ecn): it \
+        starves them. Detection of such queues is not here.",
+    constants: &[
+        Constant::new(
+            "prague_shift_g",
+            || format!("{SHIFT_G} (g = 1/{})", 1 << SHIFT_G),
+            "the weight of a round trip's share of marks in alpha",
+        ),
+        Constant::new(
+            "prague_rtt_target",
+            || format!("{} ms", TARGET_US / 1000),
+            "the virtual round trip: shorter ones count as this",
+        ),
+        Constant::new(
+            "prague_rtt_transition",
+            || format!("{INDEPENDENT_ROUND} rounds"),
+            "after slow start, until the virtual round trip is used",
+        ),
+        Constant::new(
+            "prague_burst_shift",
+            || format!("{BURST_SHIFT} (1/{} s)", 1 << BURST_SHIFT),
+            "how long an aggregate lasts at the pacing rate",
+        ),
+        Constant::new(
+            "MIN_CWND",
+            || format!("{MIN_PACKETS} packets"),
+            "the smallest window; below it packets get shorter",
+        ),
+        Constant::new("MIN_RATE", || format!("{} kbit/s", MIN_RATE * 8 / 1000), "the lowest rate"),
+    ],
+};
 
 /// Prague's state.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +169,7 @@ const fn nearest(a: u64, b: u64) -> u64 {
 /// Now, on a clock that never shows zero.
 #[inline]
 const fn now_us(context: &Context) -> u64 {
-    context.now_ns / 1_000
+    context.now.as_nanos() / 1_000
 }
 
 impl Prague {
@@ -452,6 +496,10 @@ impl CongestionControl for Prague {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use dualq_units::Instant;
+
     use super::*;
     use crate::cc::test_support::{context, window};
 
@@ -470,7 +518,7 @@ mod tests {
         let mut windows = Vec::new();
         let mut debt = 0;
         for round in 1..=count {
-            seen.now_ns += rtt_us * 1_000;
+            seen.now = seen.now + Duration::from_nanos(rtt_us * 1_000);
             (seen.snd_una, seen.snd_nxt) = (round * 20_000, round * 20_000 + 20_000);
             let mut reduced = false;
             for _ in 0..path.cwnd {
@@ -504,7 +552,7 @@ mod tests {
         prague.saw_mark = true;
         let mut expected = 0.0_f64;
         for round in 1..60 {
-            seen.now_ns += 50_000_000;
+            seen.now = seen.now + Duration::from_nanos(50_000_000);
             (seen.snd_una, seen.snd_nxt) = (round * 20_000, round * 20_000 + 20_000);
             seen.delivered += 100;
             seen.delivered_ce += 10;
@@ -541,7 +589,7 @@ mod tests {
         // Nor is the window reduced more often than each 25 ms.
         prague.scaled_alpha = MAX_ALPHA << SHIFT_G;
         for (after_ms, packets) in [(30, 50), (40, 50), (60, 25)] {
-            seen.now_ns = 1_000_000_000 + after_ms * 1_000_000;
+            seen.now = Instant::from_nanos(1_000_000_000 + after_ms * 1_000_000);
             seen.state = State::Open;
             prague.on_state(&mut path, &seen, State::Cwr);
             assert_eq!(prague.window >> WINDOW_BITS, packets, "after {after_ms} ms");

@@ -3,7 +3,21 @@
 //! Parameters: none. The window grows by a packet for each acknowledged one in slow start, by a packet a window in
 //! congestion avoidance, and halves on loss.
 
+use super::about::About;
 use super::{CongestionControl, Context, MIN_SSTHRESH, Window};
+
+/// What there is to say of it.
+pub(super) const ABOUT: About = About {
+    title: "NewReno",
+    what: "The window grows by a packet for each acknowledged one in slow start, then by a packet a \
+        round trip, and halves on loss.",
+    reacts_to: "Loss: halves the window. With ECN a CE mark does the same, once a round trip; its \
+        packets then are ECT(0). Not to delay.",
+    source: "RFC 5681, RFC 6582, RFC 3168; Linux net/ipv4/tcp_cong.c",
+    not_for: "Not for long fast paths, which it takes minutes to fill again after a loss. It is the \
+        baseline of papers and what prague and dctcp become without ECN.",
+    constants: &[],
+};
 
 /// Reno's state: none beyond the window.
 #[derive(Clone, Copy, Debug, Default)]

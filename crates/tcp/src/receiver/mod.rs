@@ -194,6 +194,13 @@ impl Receiver {
         self.stream.next
     }
 
+    /// Whether something came after the SYN, so that the sender has heard of its answer.
+    #[must_use]
+    #[inline]
+    pub const fn is_established(&self) -> bool {
+        self.handshake_us.is_some()
+    }
+
     /// What was granted; [`EcnStyle::Off`] before anybody asked.
     #[must_use]
     pub const fn ecn(&self) -> EcnStyle {

@@ -403,7 +403,7 @@ impl Sender {
     #[inline]
     fn context(&self, now_ns: u64) -> Context {
         Context {
-            now_ns,
+            now: instant(now_ns),
             tick: self.config.tick,
             mss: self.mss,
             packet_bytes: self.mss + self.options + HEADER_BYTES,
@@ -413,8 +413,8 @@ impl Sender {
             delivered: self.rate.delivered,
             delivered_ce: self.rate.delivered_ce,
             lost: self.rate.lost,
-            delivered_at_ns: self.rate.delivered_at_ns,
-            departure_ns: self.departure_ns,
+            delivered_at: instant(self.rate.delivered_at_ns),
+            departure: instant(self.departure_ns),
             srtt_eighth_us: self.rtt.srtt_eighth_us,
             min_rtt_us: self.rtt.min_us,
             snd_una: self.snd_una,

@@ -4,40 +4,14 @@ use std::fmt;
 
 use dualq_units::{Bytes, Exact, Rate};
 
+use super::about::{ABOUT, MARK, MEMORY, MPU, OVERHEAD, RATE, RTT};
 use super::{AckFilter, Atm, Diffserv, FlowMode, Options};
+use crate::about::About;
 use crate::grammar::words::Words;
 use crate::grammar::{
     ParseError, RefusedBy, exact_micros, unknown_option, write_flag, write_option,
 };
 use crate::kinds::Grammar;
-
-/// What is named in errors; there are names for many links besides.
-const OPTIONS: [&str; 24] = [
-    "bandwidth",
-    "unlimited",
-    "autorate-ingress",
-    "rtt",
-    "besteffort",
-    "diffserv3",
-    "diffserv4",
-    "diffserv8",
-    "precedence",
-    "flowblind",
-    "dual-srchost",
-    "dual-dsthost",
-    "triple-isolate",
-    "nat",
-    "wash",
-    "ingress",
-    "ack-filter",
-    "split-gso",
-    "memlimit",
-    "fwmark",
-    "overhead",
-    "mpu",
-    "ethernet",
-    "help",
-];
 
 /// Names for round-trip times, in microseconds.
 const ROUND_TRIPS: [(&str, u32); 8] = [
@@ -68,17 +42,11 @@ const LINKS: [(&str, i32, Option<Atm>, Option<u32>); 13] = [
     ("ether-vlan", 4, None, None),
 ];
 
-const RATE: &str = "give a rate, such as 48mbit";
-const RTT: &str = "give a time above 0, such as 50ms";
-const OVERHEAD: &str = "give a number of bytes from -64 to 256";
-const MPU: &str = "give a number of bytes from 0 to 256";
-const MEMORY: &str = "give a size, such as 4mb";
-const MARK: &str = "give a number, such as 0xff";
-
 const MOST_OVERHEAD: i32 = 256;
 
 impl Grammar for Options {
     const NAME: &'static str = "cake";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
         let mut options = Options::default();
@@ -179,7 +147,7 @@ fn named(word: &str, options: &mut Options, words: &Words<'_>) -> Result<(), Par
         options.atm = atm.or(options.atm);
         options.mpu = mpu.or(options.mpu);
     } else {
-        return Err(unknown_option("cake", word, &OPTIONS, words));
+        return Err(unknown_option::<Options>(word, words));
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! As Linux 7.3 does it (`sch_cake.c`, which is under a BSD licence too). What packets do not tell here is not there: `nat` finds no
 //! other addresses, `fwmark` no marks, and `wash` no DSCP to clear in packets that have none.
 
+mod about;
 mod acks;
 mod cobalt;
 mod counted;

@@ -3,17 +3,15 @@
 use std::fmt;
 
 use super::Options;
+use super::about::{ABOUT, PACKETS, TIME};
+use crate::about::About;
 use crate::grammar::words::Words;
 use crate::grammar::{ParseError, exact_micros, unknown_option, write_flag, write_option};
 use crate::kinds::Grammar;
 
-const OPTIONS: [&str; 7] = ["limit", "target", "interval", "ecn", "noecn", "ce_threshold", "help"];
-
-const PACKETS: &str = "give a number of packets, such as 1000";
-const TIME: &str = "give a time in s, ms or us, such as 5ms";
-
 impl Grammar for Options {
     const NAME: &'static str = "codel";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
         let mut options = Options::default();
@@ -34,7 +32,7 @@ impl Grammar for Options {
                 "ce_threshold" => options.ce_threshold_us = Some(words.micros(word, TIME)?),
                 "ecn" => options.ecn = Some(true),
                 "noecn" => options.ecn = Some(false),
-                unknown => return Err(unknown_option("codel", unknown, &OPTIONS, words)),
+                unknown => return Err(unknown_option::<Self>(unknown, words)),
             }
         }
         Ok(options)

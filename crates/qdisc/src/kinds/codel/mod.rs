@@ -1,5 +1,6 @@
 //! `codel`: one queue that CoDel keeps short (RFC 8289, tc-codel(8)).
 
+mod about;
 mod discipline;
 mod grammar;
 pub(crate) mod law;

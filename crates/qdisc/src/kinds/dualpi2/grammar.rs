@@ -7,41 +7,11 @@ use dualpi2::{DropPoint, EcnMask, Gain, MAX_GAIN, Overload, StepThreshold};
 use dualq_units::tc_time::format_micros;
 
 use super::Options;
+use super::about::{ABOUT, BYTES, FACTOR, GAIN, PACKETS, PERCENT, TIME, TIME_OR_PACKETS};
+use crate::about::About;
 use crate::grammar::words::{MicrosOrPackets, Position, Words};
 use crate::grammar::{ParseError, RefusedBy, exact_time, unknown_option};
 use crate::kinds::Grammar;
-
-const OPTIONS: [&str; 21] = [
-    "limit",
-    "memlimit",
-    "coupling_factor",
-    "step_thresh",
-    "min_qlen_step",
-    "drop_on_overload",
-    "overflow",
-    "drop_enqueue",
-    "drop_dequeue",
-    "l4s_ect",
-    "any_ect",
-    "classic_protection",
-    "max_rtt",
-    "typical_rtt",
-    "target",
-    "tupdate",
-    "alpha",
-    "beta",
-    "split_gso",
-    "no_split_gso",
-    "help",
-];
-
-const PACKETS: &str = "give a number of packets, such as 1000";
-const BYTES: &str = "give a number of bytes without a unit, such as 20000000";
-const TIME: &str = "give a time in s, ms or us, such as 15ms";
-const TIME_OR_PACKETS: &str = "give a time such as 1ms, or packets such as 5p";
-const FACTOR: &str = "give a whole number from 1 to 255";
-const GAIN: &str = "give a gain from 0.00390625 to 8388607.99609375 Hz, such as 0.16";
-const PERCENT: &str = "give a percentage from 0% to 100%, such as 10%";
 
 /// Gains go to the kernel in units of 1/256 Hz.
 const GAIN_SCALE: f32 = 256.0;
@@ -52,6 +22,7 @@ const MAX_RTT_PER_TYPICAL: u32 = 6;
 
 impl Grammar for Options {
     const NAME: &'static str = "dualpi2";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
         let mut change = Self::default();
@@ -106,7 +77,7 @@ impl Grammar for Options {
                 "typical_rtt" => typical_rtt = words.micros(word, TIME)?,
                 "split_gso" => change.split_gso = Some(true),
                 "no_split_gso" => change.split_gso = Some(false),
-                unknown => return Err(unknown_option("dualpi2", unknown, &OPTIONS, words)),
+                unknown => return Err(unknown_option::<Self>(unknown, words)),
             }
         }
 

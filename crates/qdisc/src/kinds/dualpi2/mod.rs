@@ -1,5 +1,6 @@
 //! `dualpi2`: the DualQ Coupled AQM with PI2 (RFC 9332, tc-dualpi2(8)). What it does is in the crate `dualpi2`.
 
+mod about;
 mod discipline;
 mod grammar;
 mod show;

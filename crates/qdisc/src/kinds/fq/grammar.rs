@@ -4,44 +4,14 @@ use std::fmt;
 
 use dualq_units::{Exact, Rate};
 
+use super::about::{ABOUT, BUCKETS, BYTES, PACKETS, PRIOMAP, QUANTUM, RATE, SLACK, TIME, WEIGHTS};
 use super::{BANDS, Options};
+use crate::about::About;
 use crate::grammar::words::Words;
 use crate::grammar::{
     ParseError, RefusedBy, exact_nanos, exact_time, unknown_option, write_flag, write_option,
 };
 use crate::kinds::Grammar;
-
-const OPTIONS: [&str; 19] = [
-    "limit",
-    "flow_limit",
-    "quantum",
-    "initial_quantum",
-    "maxrate",
-    "buckets",
-    "orphan_mask",
-    "pacing",
-    "nopacing",
-    "refill_delay",
-    "low_rate_threshold",
-    "ce_threshold",
-    "timer_slack",
-    "horizon",
-    "horizon_cap",
-    "horizon_drop",
-    "bands",
-    "weights",
-    "help",
-];
-
-const PACKETS: &str = "give a number of packets, such as 10000";
-const BYTES: &str = "give a number of bytes without a unit, such as 3028";
-const QUANTUM: &str = "give 1 to 1048576 bytes, such as 3028";
-const RATE: &str = "give a rate of at most 34359738360bit, such as 100mbit";
-const TIME: &str = "give a time in s, ms or us, such as 40ms";
-const SLACK: &str = "give a time of at most 4294967295ns, such as 10us";
-const BUCKETS: &str = "give a number from 1 to 262144, such as 1024";
-const PRIOMAP: &str = "give 16 bands from 0 to 2, such as 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1";
-const WEIGHTS: &str = "give 3 numbers of bytes from 65536 to 2147483647";
 
 /// The kernel's bounds.
 const MAX_QUANTUM: u32 = 1 << 20;
@@ -50,6 +20,7 @@ const WEIGHT_BOUNDS: std::ops::RangeInclusive<u32> = 65_536..=i32::MAX as u32;
 
 impl Grammar for Options {
     const NAME: &'static str = "fq";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
         let mut options = Options::default();
@@ -112,7 +83,7 @@ impl Grammar for Options {
                     let message = format!("{word} has no effect in dualq; leave it out");
                     return Err(words.refuse(RefusedBy::Dualq, message));
                 }
-                unknown => return Err(unknown_option("fq", unknown, &OPTIONS, words)),
+                unknown => return Err(unknown_option::<Self>(unknown, words)),
             }
         }
         Ok(options)

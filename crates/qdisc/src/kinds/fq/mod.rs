@@ -4,6 +4,7 @@
 //! within a band flows take turns by a quantum, new ones first. A flow whose next packet is not due is set aside until it
 //! is. Packets that meet nothing but each other pass by the flows, up to eight: where little waits, `fq` is a FIFO.
 
+mod about;
 mod discipline;
 mod flows;
 mod grammar;

@@ -5,32 +5,11 @@ use std::fmt;
 use dualq_units::{Bytes, Exact};
 
 use super::Options;
+use super::about::{ABOUT, FLOWS, MEMORY, PACKETS, QUANTUM, SELECTOR, TIME};
+use crate::about::About;
 use crate::grammar::words::Words;
 use crate::grammar::{ParseError, exact_micros, unknown_option, write_flag, write_option};
 use crate::kinds::Grammar;
-
-const OPTIONS: [&str; 12] = [
-    "limit",
-    "flows",
-    "quantum",
-    "target",
-    "interval",
-    "memory_limit",
-    "ecn",
-    "noecn",
-    "ce_threshold",
-    "ce_threshold_selector",
-    "drop_batch",
-    "help",
-];
-
-const PACKETS: &str = "give a number of packets, such as 10240";
-const FLOWS: &str = "give a number from 1 to 65536, such as 1024";
-const QUANTUM: &str = "give a number of bytes up to 1048576 without a unit, such as 1514";
-const MEMORY: &str = "give a size such as 32mb";
-const SELECTOR: &str =
-    "give a value and a mask of the DSCP and the ECN field, such as 0x01/0x03 for ECT(1)";
-const TIME: &str = "give a time in s, ms or us, such as 5ms";
 
 /// The kernel's bounds.
 const MAX_FLOWS: u32 = 65_536;
@@ -38,6 +17,7 @@ const MAX_QUANTUM: u32 = 1 << 20;
 
 impl Grammar for Options {
     const NAME: &'static str = "fq_codel";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
         let mut options = Options::default();
@@ -82,7 +62,7 @@ impl Grammar for Options {
                 }
                 "ecn" => options.ecn = Some(true),
                 "noecn" => options.ecn = Some(false),
-                unknown => return Err(unknown_option("fq_codel", unknown, &OPTIONS, words)),
+                unknown => return Err(unknown_option::<Self>(unknown, words)),
             }
         }
         Ok(options)

@@ -4,6 +4,7 @@
 //! head of the longest queue, a batch at a time but no more than half of it; that CoDel leaves a backlog of one frame alone
 //! is judged by the backlog of all flows together. Flows are told apart by a hash and may share a queue.
 
+mod about;
 mod discipline;
 mod grammar;
 mod show;

@@ -5,37 +5,13 @@ use std::fmt;
 use dualq_units::{Bytes, Exact};
 
 use super::Options;
+use super::about::{ABOUT, FLOWS, GAIN, MEMORY, PACKETS, PERCENT, QUANTUM, TIME};
+use crate::about::About;
 use crate::grammar::words::Words;
 use crate::grammar::{
     ParseError, RefusedBy, exact_micros, unknown_option, write_flag, write_option,
 };
 use crate::kinds::Grammar;
-
-const OPTIONS: [&str; 15] = [
-    "limit",
-    "flows",
-    "target",
-    "tupdate",
-    "alpha",
-    "beta",
-    "quantum",
-    "memory_limit",
-    "ecn_prob",
-    "ecn",
-    "noecn",
-    "bytemode",
-    "nobytemode",
-    "no_dq_rate_estimator",
-    "help",
-];
-
-const PACKETS: &str = "give a number of packets, such as 10240";
-const FLOWS: &str = "give a number from 1 to 65536, such as 1024";
-const TIME: &str = "give a time in s, ms or us, such as 15ms";
-const GAIN: &str = "give a whole number from 1 to 32, in units of 1/16 Hz, such as 2";
-const QUANTUM: &str = "give a size up to 1mb, such as 1514";
-const MEMORY: &str = "give a size, such as 32mb";
-const PERCENT: &str = "give whole percents from 1 to 99 without a sign, such as 10";
 
 /// tc's and the kernel's bounds.
 const MAX_FLOWS: u32 = 65_536;
@@ -45,6 +21,7 @@ const MAX_PERCENT: u32 = 99;
 
 impl Grammar for Options {
     const NAME: &'static str = "fq_pie";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
         let mut options = Options::default();
@@ -100,7 +77,7 @@ impl Grammar for Options {
                                    and has no estimator of rates; leave it out";
                     return Err(words.refuse(RefusedBy::Dualq, message.to_owned()));
                 }
-                unknown => return Err(unknown_option("fq_pie", unknown, &OPTIONS, words)),
+                unknown => return Err(unknown_option::<Self>(unknown, words)),
             }
         }
         Ok(options)

@@ -4,6 +4,7 @@
 //! one time (of more than 2048, so many each tick); the limit is of packets, and what exceeds it is dropped as it arrives; the
 //! memory limit is only counted, and keeps nothing out; of a target beyond 4.29 s the kernel's 32 bits of nanoseconds keep the rest.
 
+mod about;
 mod discipline;
 mod grammar;
 mod show;

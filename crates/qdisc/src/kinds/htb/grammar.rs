@@ -11,28 +11,18 @@ use std::fmt;
 
 use dualq_units::{Bytes, Exact, Rate};
 
+use super::about::ABOUT;
 use super::{Options, default_burst};
+use crate::about::About;
 use crate::bucket::span;
 use crate::grammar::words::Words;
 use crate::grammar::{ParseError, RefusedBy, parse_leaf, unknown_option, write_option};
 use crate::kinds::Grammar;
-use crate::kinds::tbf::grammar::{BURST, RATE};
-
-const OPTIONS: [&str; 10] = [
-    "rate",
-    "ceil",
-    "burst",
-    "buffer",
-    "maxburst",
-    "cburst",
-    "cbuffer",
-    "linklayer",
-    "leaf",
-    "help",
-];
+use crate::kinds::tbf::about::{BURST, RATE};
 
 impl Grammar for Options {
     const NAME: &'static str = "htb";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
         let (mut rate, mut ceil, mut burst, mut cburst, mut leaf) = (None, None, None, None, None);
@@ -54,7 +44,7 @@ impl Grammar for Options {
                     return Err(words.refuse(RefusedBy::Dualq, message));
                 }
                 "leaf" => leaf = Some(parse_leaf("htb", words)?),
-                unknown => return Err(unknown_option("htb", unknown, &OPTIONS, words)),
+                unknown => return Err(unknown_option::<Self>(unknown, words)),
             }
         }
         let given = |rate: &Rate| rate.as_bits_per_second() > 0;

@@ -3,6 +3,7 @@
 //! With no other class to lend or borrow, the class may send while neither its own bucket nor that of its ceiling is in
 //! debt. Other than with `tbf`, a packet may leave a bucket in debt, so that none is too long.
 
+mod about;
 mod discipline;
 mod grammar;
 mod show;

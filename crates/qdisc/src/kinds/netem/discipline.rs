@@ -2,17 +2,31 @@
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
 use std::time::Duration;
 
 use dualpi2::{Random, SplitMix64};
-use dualq_units::{Bytes, Instant};
+use dualq_units::{Bytes, Instant, Rate};
 
-use super::{Config, Options, Stats};
+use super::dice::{Correlated, Dice, Losses};
+use super::distribution::Distribution;
+use super::slots::{Slotted, distributed};
+use super::{Config, Framing, Options, Stats};
 use crate::kinds::Grammar;
 use crate::show::{self, Counters, OwnStats};
 use crate::{
     ChangeError, Departure, Device, Discipline, DropReason, Dropped, FlowPacket, Qdisc, Spec,
 };
+
+/// Bytes of the headers of Ethernet, IPv4 and TCP with timestamps.
+const HEADERS: u32 = 66;
+/// Where Ethernet's is in them.
+const SOURCE_ADDRESS: Range<u32> = 6..12;
+
+/// When packets are due that take no delay: before all others, and the last of them first. No slot holds them.
+const AT_ONCE: Instant = Instant::ZERO;
+/// Packets are numbered from here, up or down.
+const FIRST: u64 = 1 << 63;
 
 /// A packet under way.
 struct Delayed<P> {
@@ -49,6 +63,15 @@ impl<P> Ord for Delayed<P> {
 pub(super) struct Netem<P, R> {
     config: Config,
     dice: SplitMix64,
+    delays: Correlated,
+    distribution: Option<Distribution>,
+    losses: Losses,
+    copies: Dice,
+    spoils: Dice,
+    hurries: Dice,
+    /// Packets that took their delay since one did not.
+    in_order: u32,
+    slots: Option<Slotted>,
     /// In the order in which they are due, which without jitter is that in which they came. The last of all is here.
     ordered: VecDeque<Delayed<P>>,
     /// Those that came later than others but are due earlier.
@@ -70,9 +93,19 @@ impl<P: FlowPacket, R: Random> Netem<P, R> {
         let seed = config
             .seed
             .unwrap_or_else(|| u64::from(random.next_u32()) << 32 | u64::from(random.next_u32()));
+        let mut dice = SplitMix64::new(seed);
+        let slots = config.slots.map(|slots| Slotted::new(slots, options.slot_distribution, now));
         Self {
+            delays: Correlated::new(config.delay_correlation, &mut dice),
+            distribution: options.distribution,
+            losses: Losses::new(config.loss, &mut dice),
+            copies: Dice::new(config.duplicate, &mut dice),
+            spoils: Dice::new(config.corrupt, &mut dice),
+            hurries: Dice::new(config.reorder, &mut dice),
+            in_order: 0,
+            slots,
             config,
-            dice: SplitMix64::new(seed),
+            dice,
             ordered: VecDeque::new(),
             overtaking: BinaryHeap::new(),
             number: 0,
@@ -92,10 +125,112 @@ impl<P: FlowPacket, R: Random> Netem<P, R> {
         if jitter.is_zero() {
             return delay;
         }
+        if self.distribution.is_some() || !self.delays.is_independent() {
+            return distributed(delay, jitter, self.distribution, &mut self.delays, &mut self.dice);
+        }
         let roll = u64::from(self.dice.next_u32()) << 32 | u64::from(self.dice.next_u32());
         let width = 2 * u128::from(jitter.as_nanos() as u64);
         let drawn = ((u128::from(roll) * width) >> 64) as u64;
         (delay + Duration::from_nanos(drawn)).saturating_sub(jitter)
+    }
+
+    /// How long a packet takes at a rate, with what its framing adds.
+    fn transmission_time(&self, rate: Rate, length: u32) -> Duration {
+        let Framing { packet_overhead, cell_size, cell_overhead } = self.config.framing;
+        let mut bytes = i64::from(length) + i64::from(packet_overhead);
+        if cell_size > 0 {
+            let cells = bytes.max(0).unsigned_abs().div_ceil(cell_size.into());
+            bytes = i64::try_from(cells).unwrap_or(i64::MAX)
+                * (i64::from(cell_size) + i64::from(cell_overhead));
+        }
+        rate.transmission_time(Bytes(bytes.max(0).unsigned_abs()))
+    }
+
+    /// A bit of the packet is wrong: of its headers, which are all that the kernel has at hand of a segment with data. Nobody looks at the
+    /// address that it comes from.
+    fn spoil(&mut self, packet: &mut P) {
+        self.stats.corrupted += 1;
+        let at = self.dice.next_u32() % packet.length().clamp(1, HEADERS);
+        if !SOURCE_ADDRESS.contains(&at) {
+            packet.spoil();
+        }
+    }
+
+    /// A packet sets out, unless it is lost.
+    fn enter(&mut self, now: Instant, mut packet: P, dropped: &mut dyn FnMut(Dropped<P>)) -> usize {
+        let mut marked = false;
+        if self.losses.strike(&mut self.dice) {
+            if !self.config.ecn || !packet.ecn().is_capable() {
+                self.stats.dropped += 1;
+                self.counters.drops += 1;
+                dropped(Dropped { packet, band: 0, reason: DropReason::Random });
+                return 0;
+            }
+            packet.set_ce();
+            self.stats.ecn_marked += 1;
+            marked = true;
+        }
+        if self.spoils.strikes(&mut self.dice) {
+            if packet.is_gso() {
+                // Of an aggregate the first packet is spoiled, and all go on by themselves.
+                let (mut queued, mut is_first) = (0, true);
+                packet.split(&mut |mut part| {
+                    if std::mem::take(&mut is_first) {
+                        self.spoil(&mut part);
+                    }
+                    queued += self.set_out(now, part, marked, dropped);
+                });
+                return queued;
+            }
+            self.spoil(&mut packet);
+        }
+        self.set_out(now, packet, marked, dropped)
+    }
+
+    /// A packet takes its delay, if there is room for it.
+    fn set_out(
+        &mut self,
+        now: Instant,
+        packet: P,
+        marked: bool,
+        dropped: &mut dyn FnMut(Dropped<P>),
+    ) -> usize {
+        if self.under_way() >= self.config.limit as usize {
+            self.counters.drops += 1;
+            dropped(Dropped { packet, band: 0, reason: DropReason::Overlimit });
+            return 0;
+        }
+        self.number += 1;
+        self.counters.backlog_packets += 1;
+        self.counters.backlog_bytes += u64::from(packet.length());
+        if self.hurries_now() {
+            self.stats.reordered += 1;
+            let (due, number) = (AT_ONCE, FIRST - self.number);
+            self.overtaking.push(Delayed { due, number, enqueued: now, packet, marked });
+            return 1;
+        }
+        let last = self.ordered.back().map_or(Instant::ZERO, |last| last.due);
+        let mut due = now + self.delay();
+        if let Some(rate) = self.config.rate {
+            due = due.max(last) + self.transmission_time(rate, packet.length());
+        }
+        self.stats.delayed += u64::from(due > now);
+        let delayed = Delayed { due, number: FIRST + self.number, enqueued: now, packet, marked };
+        if due >= last {
+            self.ordered.push_back(delayed);
+        } else {
+            self.stats.reordered += 1;
+            self.overtaking.push(delayed);
+        }
+        1
+    }
+
+    /// Whether a packet passes without any delay: of those behind the gap some do.
+    fn hurries_now(&mut self) -> bool {
+        let gap = self.config.gap;
+        let hurries = gap > 0 && self.in_order >= gap - 1 && self.hurries.strikes(&mut self.dice);
+        self.in_order = if hurries { 0 } else { self.in_order.saturating_add(1) };
+        hurries
     }
 
     /// When the packet that is due next is so.
@@ -117,10 +252,37 @@ impl<P: FlowPacket, R: Random> Netem<P, R> {
         Some(delayed)
     }
 
+    /// When the first packet may leave, in its slot too.
+    fn next_leave(&self) -> Instant {
+        let due = self.next_due();
+        match &self.slots {
+            Some(slots) if due != AT_ONCE && due != Instant::NEVER => due.max(slots.next()),
+            _ => due,
+        }
+    }
+
+    /// Whether a packet may leave now. If it was due after the slot began, the slot is another one.
+    fn may_leave(&mut self, now: Instant) -> bool {
+        let due = self.next_due();
+        if let Some(slots) = self.slots.as_mut().filter(|_| due < Instant::NEVER) {
+            slots.look(now, due, &mut self.dice);
+        }
+        self.next_leave() <= now
+    }
+
+    /// Takes the packet that may leave.
+    fn leave(&mut self, now: Instant) -> Option<Delayed<P>> {
+        let delayed = self.pop()?;
+        if let Some(slots) = self.slots.as_mut().filter(|_| delayed.due != AT_ONCE) {
+            slots.left(now, delayed.packet.length(), &mut self.dice);
+        }
+        Some(delayed)
+    }
+
     /// Hands what is due to the leaf.
     fn pass_on(&mut self, now: Instant, dropped: &mut dyn FnMut(Dropped<P>)) {
-        while self.next_due() <= now {
-            let Some(delayed) = self.pop() else { return };
+        while self.may_leave(now) {
+            let Some(delayed) = self.leave(now) else { return };
             if let Some(leaf) = &mut self.leaf {
                 leaf.enqueue(now, delayed.packet, dropped);
             }
@@ -134,47 +296,14 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Netem<P, R> {
     }
 
     #[inline(never)]
-    fn enqueue(
-        &mut self,
-        now: Instant,
-        mut packet: P,
-        dropped: &mut dyn FnMut(Dropped<P>),
-    ) -> usize {
-        let mut marked = false;
-        if self.config.loss > 0 && self.dice.next_u32() <= self.config.loss {
-            if !self.config.ecn || !packet.ecn().is_capable() {
-                self.stats.dropped += 1;
-                self.counters.drops += 1;
-                dropped(Dropped { packet, band: 0, reason: DropReason::Random });
-                return 0;
-            }
-            packet.set_ce();
-            self.stats.ecn_marked += 1;
-            marked = true;
+    fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut dyn FnMut(Dropped<P>)) -> usize {
+        let copy = if self.copies.strikes(&mut self.dice) { packet.copy() } else { None };
+        self.stats.duplicated += u64::from(copy.is_some());
+        let mut queued = self.enter(now, packet, dropped);
+        if let Some(copy) = copy {
+            queued += self.enter(now, copy, dropped);
         }
-        if self.under_way() >= self.config.limit as usize {
-            self.counters.drops += 1;
-            dropped(Dropped { packet, band: 0, reason: DropReason::Overlimit });
-            return 0;
-        }
-
-        let last = self.ordered.back().map_or(Instant::ZERO, |last| last.due);
-        let mut due = now + self.delay();
-        if let Some(rate) = self.config.rate {
-            due = due.max(last) + rate.transmission_time(Bytes(packet.length().into()));
-        }
-        self.stats.delayed += u64::from(due > now);
-        self.number += 1;
-        self.counters.backlog_packets += 1;
-        self.counters.backlog_bytes += u64::from(packet.length());
-        let delayed = Delayed { due, number: self.number, enqueued: now, packet, marked };
-        if due >= last {
-            self.ordered.push_back(delayed);
-        } else {
-            self.stats.reordered += 1;
-            self.overtaking.push(delayed);
-        }
-        1
+        queued
     }
 
     #[inline(never)]
@@ -187,10 +316,10 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Netem<P, R> {
             self.pass_on(now, dropped);
             self.leaf.as_mut()?.dequeue(now, dropped)?
         } else {
-            if self.next_due() > now {
+            if !self.may_leave(now) {
                 return None;
             }
-            let Delayed { packet, enqueued, marked, .. } = self.pop()?;
+            let Delayed { packet, enqueued, marked, .. } = self.leave(now)?;
             let sojourn = now - enqueued;
             let marked_by_probability = marked;
             Departure { packet, band: 0, sojourn, marked_by_probability, marked_by_step: false }
@@ -205,7 +334,10 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Netem<P, R> {
             self.pass_on(now, dropped);
             return self.leaf.as_mut()?.peek(now, dropped);
         }
-        self.first().filter(|first| first.due <= now).map(|first| &first.packet)
+        if !self.may_leave(now) {
+            return None;
+        }
+        self.first().map(|first| &first.packet)
     }
 
     fn len(&self) -> usize {
@@ -214,7 +346,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Netem<P, R> {
 
     fn next_ready(&self, now: Instant) -> Instant {
         let leaf = self.leaf.as_ref().map_or(Instant::NEVER, |leaf| leaf.next_ready(now));
-        self.next_due().max(now).min(leaf)
+        self.next_leave().max(now).min(leaf)
     }
 
     fn next_timer(&self) -> Instant {

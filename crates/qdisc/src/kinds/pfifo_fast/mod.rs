@@ -1,14 +1,14 @@
 //! `pfifo_fast`: three FIFOs, of which the first that holds a packet sends it (tc-pfifo_fast(8)).
 
-mod discipline;
+mod about;
 mod grammar;
 mod show;
 
 use dualpi2::Random;
 use dualq_units::Instant;
 
-use self::discipline::PfifoFast;
 use crate::kinds::Kind;
+use crate::kinds::bands::Bands;
 use crate::{Device, Discipline, FlowPacket};
 
 /// The band of each priority; nobody can change it.
@@ -40,6 +40,9 @@ impl Kind for Options {
         _random: R,
         _now: Instant,
     ) -> Discipline<P, R> {
-        Discipline::boxed(PfifoFast::new(device))
+        let config = self.configure(device);
+        let bands: Bands<P, BANDS> =
+            Bands::new(crate::Config::PfifoFast(config), PRIOMAP, config.band_limit);
+        Discipline::boxed(bands)
     }
 }

@@ -3,33 +3,19 @@
 use std::fmt;
 
 use super::Options;
+use super::about::{ABOUT, GAIN, PACKETS, TIME};
+use crate::about::About;
 use crate::grammar::words::Words;
 use crate::grammar::{
     ParseError, RefusedBy, exact_micros, unknown_option, write_flag, write_option,
 };
 use crate::kinds::Grammar;
 
-const OPTIONS: [&str; 11] = [
-    "limit",
-    "target",
-    "tupdate",
-    "alpha",
-    "beta",
-    "ecn",
-    "noecn",
-    "bytemode",
-    "nobytemode",
-    "no_dq_rate_estimator",
-    "help",
-];
-
-const PACKETS: &str = "give a number of packets, such as 1000";
-const TIME: &str = "give a time in s, ms or us, such as 15ms";
-const GAIN: &str = "give a whole number from 1 to 32, in units of 1/16 Hz, such as 2";
 const MAX_GAIN: u32 = 32;
 
 impl Grammar for Options {
     const NAME: &'static str = "pie";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
         let mut options = Options::default();
@@ -62,7 +48,7 @@ impl Grammar for Options {
                                    and has no estimator of rates; leave it out";
                     return Err(words.refuse(RefusedBy::Dualq, message.to_owned()));
                 }
-                unknown => return Err(unknown_option("pie", unknown, &OPTIONS, words)),
+                unknown => return Err(unknown_option::<Self>(unknown, words)),
             }
         }
         Ok(options)

@@ -6,6 +6,7 @@
 //! shows is then only a part of it; here it is 1); updates come with the kernel's ticks of 10 ms (`CONFIG_HZ=100`), the first
 //! after half a second; a queue of less than two frames is left alone.
 
+mod about;
 pub(crate) mod controller;
 mod discipline;
 mod grammar;

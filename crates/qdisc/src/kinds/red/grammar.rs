@@ -4,32 +4,13 @@ use std::fmt;
 
 use dualq_units::{Bytes, Exact, Rate};
 
+use super::about::{ABOUT, PACKETS, PROBABILITY, RATE, SIZE};
 use super::tables::{Averaging, NoAveraging};
 use super::{Flags, Options};
+use crate::about::About;
 use crate::grammar::words::Words;
 use crate::grammar::{ParseError, RefusedBy, unknown_option, write_option};
 use crate::kinds::Grammar;
-
-const OPTIONS: [&str; 13] = [
-    "limit",
-    "min",
-    "max",
-    "avpkt",
-    "burst",
-    "bandwidth",
-    "probability",
-    "ecn",
-    "harddrop",
-    "nodrop",
-    "adaptive",
-    "adaptative",
-    "help",
-];
-
-const SIZE: &str = "give a size, such as 100kb";
-const PACKETS: &str = "give a number of packets, such as 30";
-const RATE: &str = "give the link's rate up to 34gbit, such as 50mbit";
-const PROBABILITY: &str = "give a number from 0 to 1, such as 0.02";
 
 /// tc's defaults.
 const BANDWIDTH: u64 = 10_000_000 / 8;
@@ -76,7 +57,7 @@ impl Given {
                     let message = "dualq has no filters for qevents; leave it out";
                     return Err(words.refuse(RefusedBy::Dualq, message.to_owned()));
                 }
-                unknown => return Err(unknown_option("red", unknown, &OPTIONS, words)),
+                unknown => return Err(unknown_option::<Options>(unknown, words)),
             }
         }
         Ok(given)
@@ -109,6 +90,7 @@ impl Given {
 
 impl Grammar for Options {
     const NAME: &'static str = "red";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
         let start = words.position();

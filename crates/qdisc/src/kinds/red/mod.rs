@@ -6,6 +6,7 @@
 //! second (Floyd, Gummadi, Shenker, "Adaptive RED", 2001). Only who asks an empty queue for a packet makes it idle: behind a
 //! shaper, which knows that it is empty, nobody does, and the average stays where it was.
 
+mod about;
 mod discipline;
 mod grammar;
 mod show;

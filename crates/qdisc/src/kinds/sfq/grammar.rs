@@ -3,22 +3,15 @@
 use std::fmt;
 
 use super::Options;
+use super::about::{ABOUT, DIVISOR, NUMBER, PACKETS, QUANTUM, SECONDS};
+use crate::about::About;
 use crate::grammar::words::Words;
 use crate::grammar::{ParseError, RefusedBy, unknown_option, write_option};
 use crate::kinds::Grammar;
 
-const OPTIONS: [&str; 8] =
-    ["limit", "perturb", "quantum", "divisor", "flows", "depth", "headdrop", "help"];
-
 /// What only means something beside `redflowlimit`.
 const RED: [&str; 8] =
     ["redflowlimit", "min", "max", "burst", "avpkt", "probability", "ecn", "harddrop"];
-
-const PACKETS: &str = "give a number of packets from 2 on, such as 127";
-const NUMBER: &str = "give a number, such as 127";
-const SECONDS: &str = "give whole seconds up to 21474836, such as 10";
-const QUANTUM: &str = "give a size up to 1mb, such as 1514";
-const DIVISOR: &str = "give a power of two up to 65536, such as 1024";
 
 /// The kernel's bounds.
 const MOST_SECONDS: i32 = i32::MAX / 100;
@@ -27,6 +20,7 @@ const MOST_DIVISOR: u32 = 65_536;
 
 impl Grammar for Options {
     const NAME: &'static str = "sfq";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
         let start = words.position();
@@ -77,7 +71,7 @@ impl Grammar for Options {
                     );
                     return Err(words.refuse(RefusedBy::Dualq, message));
                 }
-                unknown => return Err(unknown_option("sfq", unknown, &OPTIONS, words)),
+                unknown => return Err(unknown_option::<Self>(unknown, words)),
             }
         }
         if let (depth, flows, 1) = options.bounds() {

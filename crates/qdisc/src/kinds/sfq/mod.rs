@@ -5,6 +5,7 @@
 //! `headdrop`, its first; a flow has at most `depth` packets; when the hash changes, packets are sorted anew, so that
 //! flows may be overtaken, and what finds no room is lost. The RED inside (`redflowlimit`) is not there.
 
+mod about;
 mod discipline;
 mod grammar;
 mod show;

@@ -5,34 +5,17 @@ use std::fmt;
 
 use dualq_units::{Bytes, Exact, Rate};
 
+use super::about::{ABOUT, BURST, LATENCY, LIMIT, RATE};
 use super::{Limit, Options, Peak};
+use crate::about::About;
 use crate::bucket::span;
 use crate::grammar::words::Words;
 use crate::grammar::{ParseError, RefusedBy, exact_time, parse_leaf, unknown_option, write_option};
 use crate::kinds::Grammar;
 
-const OPTIONS: [&str; 12] = [
-    "rate",
-    "burst",
-    "buffer",
-    "maxburst",
-    "limit",
-    "latency",
-    "peakrate",
-    "mtu",
-    "minburst",
-    "linklayer",
-    "leaf",
-    "help",
-];
-
-pub(crate) const RATE: &str = "give a rate, such as 10mbit";
-pub(crate) const BURST: &str = "give a size that lasts at most 274 s at the rate, such as 10kb";
-const LIMIT: &str = "give a size, such as 100kb";
-const LATENCY: &str = "give a time in s, ms or us, such as 50ms";
-
 impl Grammar for Options {
     const NAME: &'static str = "tbf";
+    const ABOUT: &'static About = &ABOUT;
 
     fn parse(words: &mut Words<'_>) -> Result<Self, ParseError> {
         let (mut rate, mut burst, mut limit, mut latency) = (None, None, None, None);
@@ -70,7 +53,7 @@ impl Grammar for Options {
                 "linklayer" => words.ethernet_only(word)?,
                 "overhead" | "mpu" => return Err(words.no_framing(word)),
                 "leaf" => leaf = Some(parse_leaf("tbf", words)?),
-                unknown => return Err(unknown_option("tbf", unknown, &OPTIONS, words)),
+                unknown => return Err(unknown_option::<Self>(unknown, words)),
             }
             if limit.is_some() && latency.is_some() {
                 let message = "limit and latency say the same; give one of them";

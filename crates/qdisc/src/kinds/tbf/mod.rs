@@ -3,8 +3,9 @@
 //! A packet waits until the bucket holds enough for it. A packet longer than the bucket could never leave and is dropped as
 //! it arrives; an aggregate that is too long is split.
 
+pub(super) mod about;
 mod discipline;
-pub(super) mod grammar;
+mod grammar;
 mod show;
 
 use std::time::Duration;

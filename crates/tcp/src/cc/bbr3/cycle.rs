@@ -108,7 +108,7 @@ impl Bbr3 {
         cycle.rounds = context.random >> 31;
         let random = u64::from(context.random << 1);
         cycle.wait_us = PROBE_WAIT_MICROS + ((random * PROBE_WAIT_RANDOM_MICROS) >> 32);
-        cycle.start_us = context.delivered_at_ns / 1_000;
+        cycle.start_us = context.delivered_at.as_nanos() / 1_000;
         cycle.stop_probing();
         cycle.phase = Phase::Down;
         self.start_round(context);
@@ -206,7 +206,8 @@ impl Bbr3 {
 
     /// Whether the next probe is due: after some time, or when a flow of Reno's would have had its next loss.
     fn is_time_to_probe(&self, window: &Window, context: &Context) -> bool {
-        let elapsed_us = (context.delivered_at_ns / 1_000).saturating_sub(self.cycle.start_us);
+        let elapsed_us =
+            (context.delivered_at.as_nanos() / 1_000).saturating_sub(self.cycle.start_us);
         elapsed_us > self.cycle.wait_us
             || self.cycle.rounds >= self.target_inflight(window).min(MOST_PROBE_ROUNDS)
     }

@@ -9,6 +9,7 @@
 mod cycle;
 mod model;
 
+use super::about::{About, Constant, share};
 use super::bandwidth::{
     Aggregation, BW_UNIT, INITIAL_CWND, UNIT, bytes_per_second, gso_segments_goal, min_gso_segments,
 };
@@ -39,6 +40,58 @@ const MOST_LOSS_EVENTS: u32 = 15;
 /// Round trips over which the aggregation of acknowledgements is looked at, after startup and in it.
 const EXTRA_ACKED_ROUNDS: u32 = 5;
 const EXTRA_ACKED_ROUNDS_IN_STARTUP: u32 = 1;
+
+/// What there is to say of it.
+pub(super) const ABOUT: About = About {
+    title: "BBR version 3",
+    what: "BBR's model of the path with bounds: what was in flight when packets were lost is the \
+        most it sends, and some of that is left to others. It looks for more bandwidth every few \
+        seconds.",
+    reacts_to: "Delivery rate, the least round trip, and loss from 2 % on. Not to ECN, unless the \
+        kernel's route has the feature ecn_low, which is not here: with plain ecn its packets \
+        are ECT(0), and CE changes nothing.",
+    source: "draft-ietf-ccwg-bbr; google/bbr, branch v3, net/ipv4/tcp_bbr.c; stock Linux has version \
+        1 as bbr, and no version 3",
+    not_for: "Not with ecn beside scalable senders in dualpi2: it ignores the marks and takes most of \
+        the link. Not in queues that keep order by marks alone.",
+    constants: &[
+        Constant::new(
+            "bbr_startup_pacing_gain",
+            || share(STARTUP_PACING_GAIN, UNIT),
+            "pacing gain in startup, 4 ln 2",
+        ),
+        Constant::new(
+            "bbr_startup_cwnd_gain",
+            || share(CWND_GAIN, UNIT),
+            "window gain; while it probes up it is a quarter more",
+        ),
+        Constant::new(
+            "bbr_loss_thresh",
+            || share(LOSS_THRESHOLD, UNIT),
+            "the loss in a round trip that says that too much is in flight",
+        ),
+        Constant::new(
+            "bbr_beta",
+            || share(UNIT - BETA, UNIT),
+            "by how much a round trip with loss lowers the bounds",
+        ),
+        Constant::new(
+            "bbr_inflight_headroom",
+            || share(HEADROOM, UNIT),
+            "what is left free of the upper bound for others",
+        ),
+        Constant::new(
+            "bbr_full_loss_cnt",
+            || FULL_LOSS_COUNT.to_string(),
+            "losses in a round trip of startup that may end it",
+        ),
+        Constant::new(
+            "bbr_cwnd_min_target",
+            || format!("{MIN_CWND} packets"),
+            "the smallest window",
+        ),
+    ],
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -235,7 +288,7 @@ impl CongestionControl for Bbr3 {
         self.next_round_delivered = context.delivered;
         self.loss_round_delivered = context.delivered + 1;
         self.min_rtt.start(context);
-        self.aggregation.restart(context.now_ns);
+        self.aggregation.restart(context.now.as_nanos());
         self.init_pacing_rate(window, context);
     }
 
@@ -270,7 +323,7 @@ impl CongestionControl for Bbr3 {
     fn on_event(&mut self, window: &mut Window, context: &Context, event: Event) {
         if event == Event::TransmitStart && window.app_limited {
             self.idle_restart = true;
-            self.aggregation.restart(context.now_ns);
+            self.aggregation.restart(context.now.as_nanos());
             match self.mode {
                 Mode::ProbeBandwidth => self.set_pacing_rate(window, context, UNIT),
                 Mode::ProbeRtt => self.end_probe_rtt_if_done(window, context),
