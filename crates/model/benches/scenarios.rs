@@ -7,16 +7,16 @@ use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dualq_model::simulate;
-use dualq_scenario::{Plan, Scenario};
+use dualq_scenario::{Scenario, Sweep};
 
 fn data_packets(scenarios: &[Scenario]) -> u64 {
     let run = |scenario| simulate(scenario, 1).expect("it is right").data_packets;
     scenarios.iter().map(run).sum()
 }
 
-fn scenarios_of(plan: &str) -> Vec<Scenario> {
-    let plan = Plan::parse(plan).expect("it is right");
-    plan.variants().into_iter().map(|variant| variant.scenario).collect()
+fn scenarios_of(sweep: &str) -> Vec<Scenario> {
+    let sweep = Sweep::parse(sweep).expect("it is right");
+    sweep.variants().into_iter().map(|variant| variant.scenario).collect()
 }
 
 fn measure(criterion: &mut Criterion, name: &str, scenarios: &[Scenario]) {
@@ -30,19 +30,19 @@ fn shipped(criterion: &mut Criterion) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     for name in ["narrow-vps", "ten-flows", "coexistence", "lossy-lan"] {
         let path = folder.join(name).with_extension("toml");
-        let plan = fs::read_to_string(path).expect("it is shipped");
-        measure(criterion, name, &scenarios_of(&plan));
+        let sweep = fs::read_to_string(path).expect("it is shipped");
+        measure(criterion, name, &scenarios_of(&sweep));
     }
 }
 
 /// What ns-3 was measured at: 60 s of one flow at 50 Mbit/s and 48.33 ms.
 fn one_flow(criterion: &mut Criterion) {
     for cc in ["bbr", "cubic"] {
-        let plan = format!(
+        let sweep = format!(
             "duration = '60s'\n[link]\nrate = '50mbit'\nrtt = '48.33ms'\nqdisc = 'pie'\n\
              [sender]\ngso = false\n[[flow]]\ncc = '{cc}'\n"
         );
-        measure(criterion, &format!("60 s of one {cc} flow through pie"), &scenarios_of(&plan));
+        measure(criterion, &format!("60 s of one {cc} flow through pie"), &scenarios_of(&sweep));
     }
 }
 
@@ -55,12 +55,12 @@ fn many_flows(criterion: &mut Criterion) {
             [(1, 10, "10mbit", 600), (10, 100, "1gbit", 15), (100, 100, "10gbit", 10)]
         {
             let flows = format!("[[flow]]\ncc = 'cubic'\ncount = {count}\n").repeat(groups);
-            let plan = format!(
+            let sweep = format!(
                 "duration = '{seconds}s'\nwarmup = '1s'\n[link]\nrate = '{rate}'\nrtt = '20ms'\n\
                  qdisc = '{qdisc}'\n[sender]\ngso = false\n{flows}"
             );
             let name = format!("{} cubic flows of 1 Mbit/s through {kind}", groups * count);
-            measure(criterion, &name, &scenarios_of(&plan));
+            measure(criterion, &name, &scenarios_of(&sweep));
         }
     }
 }
@@ -74,11 +74,11 @@ fn both_directions(criterion: &mut Criterion) {
              [link.up]\nrate = '50mbit'\n[[flow]]\ncc = 'cubic'\n"
         );
         let both = format!("{one}[[flow]]\ncc = 'cubic'\ndirection = 'up'\n");
-        for (name, plan) in [("one direction", one), ("both directions", both)] {
+        for (name, sweep) in [("one direction", one), ("both directions", both)] {
             measure(
                 criterion,
                 &format!("60 s of cubic through {qdisc}, {name}"),
-                &scenarios_of(&plan),
+                &scenarios_of(&sweep),
             );
         }
     }

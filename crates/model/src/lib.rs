@@ -19,7 +19,7 @@ pub use engine::Simulation;
 pub use error::Unmodelled;
 pub use packet::Packet;
 
-use host::Device;
+use host::Interface;
 
 /// Simulates a scenario; everything random follows from `seed`.
 ///
@@ -43,7 +43,7 @@ pub fn simulate(scenario: &Scenario, seed: u64) -> Result<Outcome, Unmodelled> {
 /// # Errors
 /// If it has not.
 pub fn check(scenario: &Scenario) -> Result<(), Unmodelled> {
-    Device::of(&scenario.sender.qdisc).map(|_| ())
+    Interface::of(&scenario.sender.qdisc).map(|_| ())
 }
 
 /// Simulates a scenario and tells what happens, as far as that is wanted.

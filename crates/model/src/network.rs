@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use dualq_net::{
-    Chance, Delay, Element, Environment, Jitter, Lost, Mtu, Path, Police, Queue as Link, Slots,
-};
+use dualq_net::{Delay, Element, Environment, Lost, Path, Queue as Link};
 use dualq_qdisc::{Departure, Device, Discipline, Dropped, QdiscLine, Random, SplitMix64};
-use dualq_scenario::{Direction, Element as Part, Loss, Scenario};
+use dualq_scenario::{Direction, Scenario, Which};
 use dualq_units::Instant;
 
 use crate::host::Connection;
@@ -54,36 +52,25 @@ impl Network {
         draw: &mut impl FnMut() -> u64,
     ) -> Self {
         let link = &scenario.link;
-        let mut build = |line: &QdiscLine| {
-            let device = Device::ethernet(link.mtu);
-            line.spec().build(&device, SplitMix64::new(draw()), Instant::ZERO)
-        };
-        let mut down = Vec::new();
-        add_parts(&mut down, &link.before, &mut build);
-        let tested = down.len();
-        down.push(Element::from(Link::new(queue, link.rate).observed(Queue::Tested as usize)));
-        add_loss(&mut down, link.loss);
-        add_parts(&mut down, &link.behind, &mut build);
-        if !link.forward.is_zero() {
-            down.push(Element::from(Delay::new(link.forward)));
+        let device = Device::ethernet(link.mtu);
+        let mut tested = Some(queue);
+        let mut build =
+            |which, line: &QdiscLine| match tested.take_if(|_| which == Which::Bottleneck) {
+                Some(queue) => queue,
+                None => line.spec().build(&device, SplitMix64::new(draw()), Instant::ZERO),
+            };
+        let passage = link.passage(Direction::Down);
+        let (mut down, place) = passage.elements(Queue::Tested as usize, &mut build);
+        let tested = place.expect("there is a queue under test");
+        if !passage.delay.is_zero() {
+            down.push(Element::from(Delay::new(passage.delay)));
         }
 
-        let mut up = Vec::new();
-        let mut up_queue = None;
-        if let Some(other) = &link.up {
-            add_parts(&mut up, &other.before, &mut build);
-            if let Some(rate) = other.rate {
-                let discipline = build(other.qdisc.as_ref().unwrap_or(&link.qdisc));
-                up_queue = Some(up.len());
-                up.push(Element::from(Link::new(discipline, rate).observed(Queue::Up as usize)));
-            }
-            add_loss(&mut up, other.loss);
-            add_parts(&mut up, &other.behind, &mut build);
-        }
-        let rest = link.rtt - link.forward;
+        let passage = link.passage(Direction::Up);
+        let (mut up, up_queue) = passage.elements(Queue::Up as usize, &mut build);
         let delays = connections.iter().map(|connection| {
             let group = scenario.flow.get(connection.owner);
-            rest + group.map_or(Duration::ZERO, |group| group.extra_rtt)
+            passage.delay + group.map_or(Duration::ZERO, |group| group.extra_rtt)
         });
         up.push(Element::from(Delay::of_origins(delays)));
         Self { down: Path::new(down), up: Path::new(up), tested, up_queue }
@@ -145,42 +132,6 @@ impl Network {
     pub(crate) fn upcoming(&self) -> Option<&Packet> {
         self.down.upcoming_of_queue(self.tested)
     }
-}
-
-fn add_loss(elements: &mut Vec<Element<Packet>>, loss: Loss) {
-    if !loss.is_none() {
-        elements.push(Element::Loss(chance(loss)));
-    }
-}
-
-fn add_parts(
-    elements: &mut Vec<Element<Packet>>,
-    parts: &[Part],
-    build: &mut impl FnMut(&QdiscLine) -> Discipline<Packet>,
-) {
-    for part in parts {
-        elements.push(match part {
-            Part::Delay { delay, jitter, .. } if jitter.is_zero() => Delay::new(*delay).into(),
-            Part::Delay { delay, jitter, reorder: true } => Jitter::new(*delay, *jitter).into(),
-            Part::Delay { delay, jitter, reorder: false } => {
-                Jitter::new(*delay, *jitter).keeping_order().into()
-            }
-            Part::Slot { least, most, packets, bytes } => {
-                Slots::new(*least, *most).at_most(*packets, *bytes).into()
-            }
-            Part::Loss(loss) => Element::Loss(chance(*loss)),
-            Part::Duplicate(duplicate) => Element::Duplicate(chance(*duplicate)),
-            Part::Queue { rate, qdisc } => Link::new(build(qdisc), *rate).into(),
-            Part::Mtu { mtu, icmp } => Mtu { mtu: *mtu, icmp: *icmp }.into(),
-            Part::Bleach => Element::Bleach,
-            Part::Police { rate, burst } => Police::new(*rate, *burst).into(),
-        });
-    }
-}
-
-/// A rate of loss as a path has it.
-pub(crate) fn chance(loss: Loss) -> Chance {
-    Chance::from_threshold(loss.threshold())
 }
 
 /// What all parts of a simulation use: random numbers, what is written down, and what packets hold.

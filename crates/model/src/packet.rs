@@ -62,6 +62,8 @@ pub(crate) struct Body {
     wire_bytes: u32,
     segments: u16,
     ecn: Ecn,
+    /// A bit is wrong, so that its receiver drops it.
+    is_spoilt: bool,
     content: Content,
 }
 
@@ -199,7 +201,7 @@ impl Body {
             options: data.options,
             flags: flag(push, PUSH) | flag(syn, SYN) | flag(cut, CUT),
         };
-        Self { wire_bytes: data.wire_bytes(), segments, ecn, content }
+        Self { wire_bytes: data.wire_bytes(), segments, ecn, is_spoilt: false, content }
     }
 
     /// An acknowledgement with so many bytes of an answer.
@@ -252,7 +254,8 @@ impl Body {
 
     #[inline]
     const fn single(ip_bytes: u32, ecn: Ecn, content: Content) -> Self {
-        Self { wire_bytes: ip_bytes + ETHERNET_BYTES, segments: 1, ecn, content }
+        let wire_bytes = ip_bytes + ETHERNET_BYTES;
+        Self { wire_bytes, segments: 1, ecn, is_spoilt: false, content }
     }
 
     /// Bytes on the wire, Ethernet headers included; an aggregate counts the headers of each segment.
@@ -338,7 +341,7 @@ impl Body {
 
     #[inline]
     const fn arrival(&self, AckOptions { blocks, accurate }: AckOptions) -> Arrival {
-        let Self { wire_bytes, segments, ecn, content } = self;
+        let Self { wire_bytes, segments, ecn, content, .. } = self;
         let (segments, ecn) = (*segments, *ecn);
         match *content {
             Content::Data {
@@ -418,6 +421,12 @@ impl Body {
         }
     }
 
+    /// Whether a bit is wrong.
+    #[inline]
+    pub(crate) const fn is_spoilt(&self) -> bool {
+        self.is_spoilt
+    }
+
     /// It is lost: what is stored for it is so no longer.
     pub(crate) fn discard(self, options: &mut Options) {
         if let Content::Ack { options: Some(stored), .. } = self.content {
@@ -489,6 +498,18 @@ impl FlowPacket for Packet {
     #[inline]
     fn flow(&self) -> u32 {
         self.flow
+    }
+
+    /// Of an acknowledgement with options that are stored elsewhere there is no second one: who has it knows what they say.
+    fn copy(&self) -> Option<Self> {
+        if matches!(self.body.content, Content::Ack { options: Some(_), .. }) {
+            return None;
+        }
+        Some(Self { body: self.body.copy(&mut Options::default()), ..*self })
+    }
+
+    fn spoil(&mut self) {
+        self.body.is_spoilt = true;
     }
 
     /// All that are opened in one direction are with one host there; a tunnel has one host at each end.

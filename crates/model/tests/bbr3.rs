@@ -2,7 +2,7 @@
 //! ask for; and what of BBR version 3 is known elsewhere.
 
 use dualq_model::simulate_watched;
-use dualq_scenario::{Change, ConnectionEvent, Metrics, Outcome, Plan, Wants, Watch};
+use dualq_scenario::{Change, ConnectionEvent, Metrics, Outcome, Sweep, Wants, Watch};
 
 /// Payload's share of a packet on the wire, and what pacing leaves of the bandwidth.
 const PAYLOAD: f64 = 1448.0 / 1514.0;
@@ -30,9 +30,9 @@ impl Watch for Life {
 impl Life {
     fn of(source: &str) -> Self {
         let source = format!("warmup = '0s'\n{source}\n[sender]\ngso = false\n");
-        let plan = Plan::parse(&source).expect("a scenario");
+        let sweep = Sweep::parse(&source).expect("a scenario");
         let mut life = Self::default();
-        let scenario = &plan.variants()[0].scenario;
+        let scenario = &sweep.variants()[0].scenario;
         life.outcome = simulate_watched(scenario, 1, &mut life).expect("it is modelled");
         life
     }

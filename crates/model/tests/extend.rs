@@ -8,7 +8,7 @@ use dualq_qdisc::{
     ChangeError, Config, Departure, Discipline, DropReason, Dropped, Foreign, Packet as _, Qdisc,
     Spec,
 };
-use dualq_scenario::{Algorithm, Plan, Scenario};
+use dualq_scenario::{Algorithm, Scenario, Sweep};
 use dualq_tcp::cc::{CongestionControl, Context, NameTaken, Window};
 use dualq_units::Instant;
 
@@ -120,12 +120,12 @@ impl Qdisc<Packet> for Stack {
 }
 
 fn scenario(cc: &str) -> Scenario {
-    let plan = format!(
+    let sweep = format!(
         "duration = \"4s\"\nwarmup = \"1s\"\nsender = {{ gso = false }}\n\
          link = {{ rate = \"50mbit\", rtt = \"20ms\", qdisc = \"fq\" }}\n[[flow]]\ncc = \"{cc}\"\n"
     );
-    let plan = Plan::parse(&plan).expect("a plan");
-    plan.variants().remove(0).scenario
+    let sweep = Sweep::parse(&sweep).expect("a sweep");
+    sweep.variants().remove(0).scenario
 }
 
 #[test]

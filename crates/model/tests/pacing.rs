@@ -1,17 +1,17 @@
 //! What a paced sender's interface does.
 
 use dualq_model::simulate_watched;
-use dualq_scenario::{Event, Plan, Seen};
+use dualq_scenario::{Event, Seen, Sweep};
 
 /// When packets reach the bottleneck, in nanoseconds, and from which offset of the stream on, from a sender behind `qdisc`.
 fn arrivals(qdisc: &str, cc: &str) -> Vec<(u64, u64)> {
-    let plan = format!(
+    let sweep = format!(
         "duration = \"1s\"\nwarmup = \"100ms\"\nlink = {{ rate = \"50mbit\", rtt = \"20ms\", qdisc = \"bfifo limit 750000\" }}\n\
          sender = {{ qdisc = \"{qdisc}\" }}\n[[flow]]\ncc = \"{cc}\"\n"
     );
-    let plan = Plan::parse(&plan).expect("a plan");
+    let sweep = Sweep::parse(&sweep).expect("a sweep");
     let mut arrivals = Vec::new();
-    simulate_watched(&plan.variants()[0].scenario, 1, &mut |event: Event| {
+    simulate_watched(&sweep.variants()[0].scenario, 1, &mut |event: Event| {
         if event.seen == Seen::In && event.flow == 0 && event.bytes > 0 {
             arrivals.push((event.at_ns, event.seq));
         }

@@ -1,7 +1,7 @@
 //! What paths do to packets, in both directions.
 
 use dualq_model::simulate;
-use dualq_scenario::{Outcome, Plan};
+use dualq_scenario::{Outcome, Sweep};
 use proptest::prelude::*;
 
 /// What comes of 12 s, of which the first two are not counted, over 20 Mbit/s and 40 ms.
@@ -10,11 +10,11 @@ fn run(link: &str, rest: &str) -> Outcome {
 }
 
 fn run_through(qdisc: &str, link: &str, rest: &str) -> Outcome {
-    let plan = format!(
+    let sweep = format!(
         "duration = '12s'\nwarmup = '2s'\n[link]\nrate = '20mbit'\nrtt = '40ms'\nqdisc = '{qdisc}'\n{link}\n{rest}"
     );
-    let plan = Plan::parse(&plan).expect("a plan");
-    simulate(&plan.variants()[0].scenario, 1).expect("what the model has")
+    let sweep = Sweep::parse(&sweep).expect("a sweep");
+    simulate(&sweep.variants()[0].scenario, 1).expect("what the model has")
 }
 
 const CUBIC: &str = "[[flow]]\ncc = 'cubic'\n";
@@ -186,6 +186,24 @@ fn transfers_are_made_again_and_again() {
 }
 
 #[test]
+fn a_large_answer_takes_a_round_trip_and_its_bytes() {
+    let rest =
+        "[[flow]]\ncc = 'cubic'\nsize = '1kb'\n[[probe]]\nkind = 'request'\ninterval = '50ms'\n";
+    let of = |size: &str| run("", &format!("{rest}size = '{size}'")).probe[0].clone();
+    // A question and an answer in one packet each.
+    let small = of("1b");
+    assert!((40.0..40.2).contains(&small.mean_ms), "{small:?}");
+    // 100 kB in segments of 1448 bytes, each of which takes 1514 of 20 Mbit/s; the window is large enough after some answers.
+    // After a pause the shaper's burst lets three packets go at once: the first, one for its tokens, and one into debt.
+    let (large, least) = (of("100kb"), 40.0 + 68.0 * 1514.0 * 8.0 / 20e3);
+    assert!((least - 0.1..least + 1.0).contains(&large.p50_ms), "{large:?}, {least}");
+    // Answers follow each other after the pause.
+    let expected = 10e3 / (large.mean_ms + 50.05);
+    assert!((f64::from(large.n as u32) - expected).abs() < 2.0, "{large:?}, {expected}");
+    assert_eq!((small.retransmits, large.retransmits), (0, 0));
+}
+
+#[test]
 fn a_receive_buffer_of_ones_own_is_the_window() {
     let of = |buffer: &str| run("", &format!("{CUBIC}receive_buffer = '{buffer}'\n")).goodput_mbit;
     let (narrow, wide) = (of("20kb"), of("1mb"));
@@ -196,11 +214,11 @@ fn a_receive_buffer_of_ones_own_is_the_window() {
 #[test]
 fn every_congestion_control_can_be_ect1() {
     let of = |more: &str| {
-        let plan = format!(
+        let sweep = format!(
             "duration = '6s'\nwarmup = '2s'\n[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'dualpi2'\n[[flow]]\ncc = 'cubic'\n{more}"
         );
-        let plan = Plan::parse(&plan).expect("a plan");
-        simulate(&plan.variants()[0].scenario, 1).expect("what the model has").queue
+        let sweep = Sweep::parse(&sweep).expect("a sweep");
+        simulate(&sweep.variants()[0].scenario, 1).expect("what the model has").queue
     };
     // ECT(0) goes to the C queue, ECT(1) to the L queue with its step at a millisecond.
     let (classic, scalable) = (of("ecn = true"), of("ect1 = true"));
@@ -214,12 +232,12 @@ fn every_congestion_control_can_be_ect1() {
 #[test]
 fn prague_needs_accurate_ecn_at_the_receiver() {
     let of = |granted: &str| {
-        let plan = format!(
+        let sweep = format!(
             "duration = '12s'\nwarmup = '4s'\n[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'dualpi2'\n\
              [receiver]\n{granted}\n[[flow]]\ncc = 'prague'\n[[probe]]\n"
         );
-        let plan = Plan::parse(&plan).expect("a plan");
-        simulate(&plan.variants()[0].scenario, 1).expect("what the model has")
+        let sweep = Sweep::parse(&sweep).expect("a sweep");
+        simulate(&sweep.variants()[0].scenario, 1).expect("what the model has")
     };
     for granted in ["", "ecn = 'accurate'"] {
         let outcome = of(granted);
@@ -283,7 +301,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let up_rate = up_rate.map_or(String::new(), |mbit| format!("rate = '{mbit}mbit'"));
-        let plan = format!(
+        let sweep = format!(
             "duration = '3s'\nwarmup = '1s'\n[sender]\ngso = {gso}\n\
              [link]\nrate = '20mbit'\nforward = '{forward}ms'\nreverse = '{}ms'\nqdisc = 'dualpi2 any_ect'\nbefore = {before}\nbehind = {behind}\n\
              [link.up]\n{up_rate}\nbefore = {up_before}\nbehind = {up_behind}\n\
@@ -292,8 +310,8 @@ proptest! {
              [[probe]]\nkind = 'ssh'\n[[probe]]\nkind = 'ping'\n",
             20 - forward
         );
-        let plan = Plan::parse(&plan).expect("a plan");
-        let scenario = &plan.variants()[0].scenario;
+        let sweep = Sweep::parse(&sweep).expect("a sweep");
+        let scenario = &sweep.variants()[0].scenario;
         let outcome = simulate(scenario, seed).expect("what the model has");
         for udp in &outcome.udp {
             prop_assert!(udp.received + udp.lost <= udp.sent, "{udp:?}");

@@ -9,6 +9,7 @@ use hdrhistogram::Histogram;
 
 use crate::link::Point;
 use crate::packet::Tracked;
+use crate::timeline::Timeline;
 
 /// What became of all packets on one link.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Outcome {
     pub total: BandOutcome,
     /// From the first arrival to the end of the last packet that was sent.
     pub busy_for: Duration,
+    /// What happened over time, if that was asked for.
+    pub timeline: Option<Timeline>,
 }
 
 impl Outcome {
@@ -98,6 +101,8 @@ pub struct Delays {
 
 /// How exact percentiles are.
 const DIGITS: u8 = 3;
+/// How many steps a distribution has until half of what is left is passed, each time.
+const STEPS_PER_HALF: u32 = 40;
 /// Longer delays count as this long in percentiles: an hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
@@ -139,6 +144,25 @@ impl BandOutcome {
             p99: quantile(0.99),
             max: Duration::from_nanos(self.longest_ns),
         })
+    }
+
+    /// Steps of the delays' cumulative distribution, ascending: a delay, and the share of the packets that waited no longer. Denser
+    /// towards the end, where percentiles are asked for.
+    #[must_use]
+    pub fn distribution(&self) -> Vec<(Duration, f64)> {
+        let total = self.delays.len().max(1) as f64;
+        let mut steps: Vec<(Duration, f64)> = Vec::new();
+        for step in self.delays.iter_quantiles(STEPS_PER_HALF) {
+            let nanos = step.value_iterated_to().clamp(self.shortest_ns, self.longest_ns);
+            let below = self.delays.count_between(0, step.value_iterated_to()) as f64 / total;
+            steps.push((Duration::from_nanos(nanos), below));
+        }
+        steps.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 = if same { kept.1.max(next.1) } else { kept.1 };
+            same
+        });
+        steps
     }
 
     #[inline]

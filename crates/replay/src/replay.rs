@@ -7,6 +7,7 @@ use dualq_units::{Instant, Rate};
 use crate::link::{Link, Observer, Point};
 use crate::outcome::BandOutcome;
 use crate::packet::Tracked;
+use crate::timeline::Timeline;
 use crate::{Arrival, EventLog, Outcome};
 
 /// What the links of a replay have in common.
@@ -37,6 +38,7 @@ pub struct Replay<W: Write> {
 /// Keeps the books of one link.
 struct Recorder<W: Write> {
     bands: Vec<BandOutcome>,
+    timeline: Option<Timeline>,
     events: Option<EventLog<W>>,
 }
 
@@ -52,10 +54,19 @@ impl<W: Write> Replay<W> {
             if let Some(events) = &mut events {
                 events.begin(&discipline.config(), settings.rate, settings.seed, settings.mtu);
             }
-            Link::new(discipline, settings.rate, Recorder { bands, events })
+            Link::new(discipline, settings.rate, Recorder { bands, timeline: None, events })
         });
         let links = links.collect();
         Self { specs: specs.to_vec(), links, arrivals: 0, first: None }
+    }
+
+    /// Keeps what happens over time too, for pictures.
+    #[must_use]
+    pub fn over_time(mut self) -> Self {
+        for link in &mut self.links {
+            link.observer.timeline = Some(Timeline::default());
+        }
+        self
     }
 
     /// Takes in the next arrival, whose time is not before the last one's.
@@ -64,6 +75,9 @@ impl<W: Write> Replay<W> {
         self.arrivals += 1;
         self.first.get_or_insert(arrival.at);
         for link in &mut self.links {
+            if let Some(timeline) = &mut link.observer.timeline {
+                timeline.at(arrival.at).bytes_in += u64::from(arrival.length);
+            }
             link.arrive(arrival.at, Tracked::new(self.arrivals, arrival));
         }
     }
@@ -93,7 +107,7 @@ impl<W: Write> Replay<W> {
         for (mut link, spec) in self.links.into_iter().zip(self.specs) {
             link.drain();
             let Link { discipline, free_at, observer, .. } = link;
-            let Recorder { bands, events } = observer;
+            let Recorder { bands, timeline, events } = observer;
             let total = BandOutcome::sum(&bands);
             let stats = discipline.stats(free_at);
             if let Some(events) = events {
@@ -101,7 +115,7 @@ impl<W: Write> Replay<W> {
             }
             let config = discipline.config();
             let busy_for = free_at - first;
-            outcomes.push(Outcome { spec, config, stats, bands, total, busy_for });
+            outcomes.push(Outcome { spec, config, stats, bands, total, busy_for, timeline });
         }
         Ok((outcomes, writer))
     }
@@ -110,6 +124,9 @@ impl<W: Write> Replay<W> {
 impl<W: Write> Observer for Recorder<W> {
     fn dropped(&mut self, now: Instant, point: Point, lost: &Dropped<Tracked>) {
         self.bands[lost.band].dropped(point, lost);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.at(now).drops += 1;
+        }
         if let Some(events) = &mut self.events {
             events.dropped(now, point, lost);
         }
@@ -118,6 +135,9 @@ impl<W: Write> Observer for Recorder<W> {
     #[inline]
     fn departed(&mut self, now: Instant, departure: &Departure<Tracked>) {
         self.bands[departure.band].departed(departure);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.at(now).departed(departure);
+        }
         if let Some(events) = &mut self.events {
             events.departed(now, departure);
         }

@@ -54,6 +54,8 @@ const BURSTS: RangeInclusive<Bytes> = Bytes(1_600)..=Bytes(1 << 30);
 pub(crate) const SLOT_PACKETS: RangeInclusive<u32> = 1..=1_000_000;
 /// Linux's least receive buffer (`SOCK_MIN_RCVBUF`) is 2304 bytes, doubled by the kernel; and what the worlds allow at most.
 const BUFFERS: RangeInclusive<Bytes> = Bytes(2_304)..=Bytes(64 << 20);
+/// The bytes of an answer to a request.
+const ANSWERS: RangeInclusive<Bytes> = Bytes(1)..=Bytes(1 << 30);
 /// UDP streams in a group.
 const UDP_STREAMS: RangeInclusive<u32> = 1..=1_000;
 /// How long after one UDP packet the next of its stream is sent at least: one of 64 bytes at 10 Gbit/s takes as long.
@@ -315,8 +317,16 @@ fn check_probes(probes: &[ProbeGroup], duration: Duration) -> Result<(), Scenari
     for (number, probe) in probes.iter().enumerate() {
         let key = format!("probe[{number}].interval");
         within(&key, Exact(probe.interval), &INTERVALS)?;
+        if let Some(size) = probe.size {
+            let key = format!("probe[{number}].size");
+            if probe.kind != ProbeKind::Request {
+                let message = format!("{} has none; a request has", probe.kind);
+                return Err(ScenarioError::new(key, message));
+            }
+            within(&key, Exact(size), &ANSWERS)?;
+        }
         let pause = match probe.kind {
-            ProbeKind::Ssh => probe.interval + TIMER_SLACK,
+            ProbeKind::Ssh | ProbeKind::Request => probe.interval + TIMER_SLACK,
             ProbeKind::Ping => probe.interval,
         };
         samples += duration.as_nanos() / pause.as_nanos();

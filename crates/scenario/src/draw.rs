@@ -33,11 +33,13 @@ pub enum Class {
     Receivers,
     /// Nothing, but queue disciplines that the other classes do not draw: one after the other by the seed.
     Queues,
+    /// Nothing, but shapers, paths and bands: `htb`, `tbf`, `netem` and `prio`, one after the other by the seed.
+    Shapers,
 }
 
 impl Class {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Dumbbell,
         Self::TwoWay,
         Self::Steps,
@@ -46,6 +48,7 @@ impl Class {
         Self::Transfers,
         Self::Receivers,
         Self::Queues,
+        Self::Shapers,
     ];
 
     /// The word for it.
@@ -60,12 +63,15 @@ impl Class {
             Self::Transfers => "transfers",
             Self::Receivers => "receivers",
             Self::Queues => "queues",
+            Self::Shapers => "shapers",
         }
     }
 }
 
 /// What the class [`Class::Queues`] goes through.
 const QUEUES: [&str; 5] = ["fq_codel", "red", "sfq", "fq_pie", "cake"];
+/// What the class [`Class::Shapers`] goes through; of paths there is most to draw.
+const SHAPERS: [&str; 5] = ["netem", "htb", "netem", "tbf", "prio"];
 
 /// What is on its way at once is no more than real senders' buffers hold.
 const MOST_IN_FLIGHT: f64 = 40e6;
@@ -94,6 +100,7 @@ pub fn draw(class: Class, seed: u64) -> Scenario {
             forward: if dice.one_in(3) { rtt / 3 } else { Duration::ZERO },
             qdisc: match class {
                 Class::Queues => dice.other_qdisc(seed, rate, in_flight),
+                Class::Shapers => dice.shaper(seed, rate, in_flight),
                 _ => dice.qdisc(in_flight),
             }
             .parse()
@@ -112,7 +119,7 @@ pub fn draw(class: Class, seed: u64) -> Scenario {
         ..Setup::default()
     };
     match class {
-        Class::Dumbbell | Class::Queues => {}
+        Class::Dumbbell | Class::Queues | Class::Shapers => {}
         Class::TwoWay => dice.two_ways(&mut setup, rate, in_flight),
         Class::Steps => dice.steps(&mut setup, rate),
         Class::Hops => dice.hops(&mut setup, rate),
@@ -264,6 +271,77 @@ impl Dice {
             }
         };
         kind.to_owned() + &options
+    }
+
+    /// A discipline of the class [`Class::Shapers`]. Shapers send less than the link, so that what is inside them holds the queue.
+    fn shaper(&mut self, seed: u64, rate: f64, in_flight: f64) -> String {
+        let kind = SHAPERS[(seed % SHAPERS.len() as u64) as usize];
+        let shaped = rate * self.pick(&[0.95, 0.9, 0.7]);
+        let at = Exact(round_rate(shaped));
+        let packets = (in_flight / 1500.0 * self.log_uniform(0.5, 4.0)).max(20.0) as u64;
+        let leaf = match self.below(4) {
+            0 => "dualpi2 target 5ms".to_owned(),
+            1 => "fq_codel".to_owned(),
+            2 => format!("pfifo limit {packets}"),
+            _ => "codel ecn".to_owned(),
+        };
+        // What is sent at once: some packets, or some milliseconds.
+        let burst = (shaped / 8e3 * self.log_uniform(0.2, 8.0)).max(10_000.0) as u64;
+        match kind {
+            "htb" => {
+                let ceil = self.pick(&["", "", " ceil"]);
+                let ceil = if ceil.is_empty() {
+                    String::new()
+                } else {
+                    format!("{ceil} {}", Exact(round_rate(rate)))
+                };
+                let bursts = self.pick(&[0, 1, 2]);
+                let bursts = match bursts {
+                    0 => String::new(),
+                    1 => format!(" burst {burst}"),
+                    _ => format!(" burst {burst} cburst {}", burst / 2),
+                };
+                format!("htb rate {at}{ceil}{bursts} leaf {leaf}")
+            }
+            // An aggregate that is longer than the bucket is cut.
+            "tbf" => {
+                let limit = match self.below(3) {
+                    0 => format!(" limit {}", packets * 1500),
+                    _ => format!(" latency {}", self.millis(10.0, 200.0)),
+                };
+                let peak = match self.below(3) {
+                    0 => format!(" peakrate {} mtu 10000", Exact(round_rate(shaped * 2.0))),
+                    _ => String::new(),
+                };
+                let inside = if self.one_in(2) { format!(" leaf {leaf}") } else { String::new() };
+                format!("tbf rate {at} burst {burst}{limit}{peak}{inside}")
+            }
+            "prio" => {
+                self.pick(&["prio", "prio bands 5", "prio priomap 2 2 2 2 2 2 0 0"]).to_owned()
+            }
+            _ => {
+                let limit = packets.max(1000) * 4;
+                let delay = self.log_uniform(1.0, 20.0);
+                let (delay, jitter) =
+                    (micros(delay * 1e3), micros(delay * 1e3 / self.log_uniform(3.0, 20.0)));
+                let (delay, jitter) = (Exact(delay), Exact(jitter));
+                let share = self.loss();
+                let more = match self.below(10) {
+                    0 => format!(" loss gemodel {share} 20%"),
+                    1 => format!(" loss gemodel {share} 30% 50% 0.01%"),
+                    2 => format!(" loss state {share} 30% 50% 40% 0.05%"),
+                    3 => format!(" loss {share} 25%"),
+                    4 => format!(" corrupt {share}"),
+                    5 => format!(" duplicate {share}"),
+                    6 => format!(" delay {delay} reorder {share} gap 3"),
+                    7 => format!(" delay {delay} {jitter} distribution normal"),
+                    8 => format!(" delay {delay} {jitter} distribution paretonormal rate {at}"),
+                    _ => format!(" rate {at} 20 48 5"),
+                };
+                let slots = if self.one_in(5) { " slot 1ms 3ms" } else { "" };
+                format!("netem limit {limit}{more}{slots}")
+            }
+        }
     }
 
     fn flow(&mut self, seconds: u64) -> FlowGroup {

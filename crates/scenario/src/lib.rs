@@ -9,11 +9,12 @@ mod event;
 mod loss;
 mod notes;
 mod outcome;
+mod passage;
 mod path;
-mod plan;
 mod reader;
 mod scenario;
 pub mod summary;
+mod sweep;
 mod trace;
 mod traffic;
 mod watch;
@@ -30,13 +31,14 @@ pub use outcome::{
     AccurateEcn, Completions, DelayDistribution, Delays, FlowOutcome, Limit, Outcome, ProbeOutcome,
     QueueOutcome, Series, UdpOutcome,
 };
+pub use passage::{Passage, Which};
 pub use path::{Direction, Element, UpLink};
-pub use plan::{Overrides, PICTURE_INTERVAL, Plan, Variant};
-pub use reader::PlanError;
+pub use reader::SweepError;
 pub use scenario::{
     FLOW_SPACING, FlowGroup, Link, PROBE_BYTES, ProbeGroup, ProbeKind, RTT_SAMPLE_INTERVAL,
     RateStep, ReceiverSide, SEGMENT_HEADERS, Scenario, SenderSide, Setup, TIMER_SLACK,
 };
+pub use sweep::{Overrides, PICTURE_INTERVAL, Sweep, Variant};
 pub use trace::{Trace, TraceError, TraceFault};
 pub use traffic::{Arrivals, Distribution, Size, Transfer, UdpGroup, UdpKind};
 pub use watch::{Change, ConnectionEvent, Headers, Metrics, Point, Wants, Watch};

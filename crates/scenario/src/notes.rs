@@ -1,4 +1,4 @@
-//! What a plan says that its author may have meant otherwise.
+//! What a sweep says that its author may have meant otherwise.
 
 use dualq_units::surprise;
 use toml::de::{DeTable, DeValue};
@@ -24,7 +24,7 @@ const TIMES: [&str; 15] = [
     "warmup",
 ];
 
-/// Rates and times in a plan that tc's grammar takes for something else than most people do, with their lines. None if it is no plan.
+/// Rates and times in a sweep that tc's grammar takes for something else than most people do, with their lines. None if it is no sweep.
 #[must_use]
 pub fn notes(source: &str) -> Vec<String> {
     let mut notes = Vec::new();
@@ -65,8 +65,8 @@ mod tests {
 
     #[test]
     fn what_tc_takes_for_something_else_is_told_with_its_line() {
-        let plan = "duration = '20s'\n[link]\nrate = ['50mbit', '50mbps']\nrtt = '50'\n[[probe]]\ninterval = '20'\n";
-        let told = notes(plan);
+        let sweep = "duration = '20s'\n[link]\nrate = ['50mbit', '50mbps']\nrtt = '50'\n[[probe]]\ninterval = '20'\n";
+        let told = notes(sweep);
         let starts = [
             "line 3: rate: 50mbps is 400Mbit/s,",
             "line 4: rtt: 50 is 50 micro",

@@ -12,10 +12,10 @@ use toml::de::{DeTable, DeValue};
 use crate::bounds::whole_number;
 use crate::words::{Word, nearest};
 
-/// What is wrong with a plan, and where.
+/// What is wrong with a sweep, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", prefix(*.line, *.option))]
-pub struct PlanError {
+pub struct SweepError {
     /// The line, from 1; none if the fault is not on one.
     pub line: Option<usize>,
     /// The option of the command line that is at fault, if one is: `rate`.
@@ -32,7 +32,7 @@ fn prefix(line: Option<usize>, option: Option<&str>) -> String {
     }
 }
 
-impl PlanError {
+impl SweepError {
     pub(crate) fn on_line(line: Option<usize>, message: impl Into<String>) -> Self {
         Self { line, option: None, message: message.into() }
     }
@@ -70,10 +70,10 @@ pub(crate) fn line_of(source: &str, offset: usize) -> usize {
 }
 
 /// Parses a whole file.
-pub(crate) fn parse(source: &str) -> Result<Spanned<DeTable<'_>>, PlanError> {
+pub(crate) fn parse(source: &str) -> Result<Spanned<DeTable<'_>>, SweepError> {
     DeTable::parse(source).map_err(|error| {
         let line = error.span().map(|span| line_of(source, span.start));
-        PlanError::on_line(line, error.message())
+        SweepError::on_line(line, error.message())
     })
 }
 
@@ -84,8 +84,8 @@ impl<'a, 'i> Table<'a, 'i> {
         Self { source, name, place, lines, offset: 0, table, known: BTreeSet::new() }
     }
 
-    pub(crate) fn error(&self, offset: usize, message: impl Display) -> PlanError {
-        PlanError::on_line(Some(line_of(self.source, offset)), message.to_string())
+    pub(crate) fn error(&self, offset: usize, message: impl Display) -> SweepError {
+        SweepError::on_line(Some(line_of(self.source, offset)), message.to_string())
     }
 
     /// The key as it is called in complaints: `link.rate`.
@@ -102,7 +102,7 @@ impl<'a, 'i> Table<'a, 'i> {
     }
 
     /// A table inside this one.
-    pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<Table<'a, 'i>>, PlanError> {
+    pub(crate) fn table(&mut self, key: &'static str) -> Result<Option<Table<'a, 'i>>, SweepError> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let offset = value.span().start;
         let DeValue::Table(table) = value.get_ref() else {
@@ -115,7 +115,7 @@ impl<'a, 'i> Table<'a, 'i> {
     }
 
     /// The tables of an array, `[[key]]`.
-    pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Table<'a, 'i>>, PlanError> {
+    pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Table<'a, 'i>>, SweepError> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let wrong = |this: &Self, offset| {
             let path = this.path(key);
@@ -141,7 +141,7 @@ impl<'a, 'i> Table<'a, 'i> {
         &mut self,
         key: &'static str,
         read: impl Fn(&DeValue<'i>) -> Result<T, String>,
-    ) -> Result<Vec<Placed<T>>, PlanError> {
+    ) -> Result<Vec<Placed<T>>, SweepError> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
         let entries: Vec<&Spanned<DeValue<'i>>> = match value.get_ref() {
             DeValue::Array(entries) if entries.is_empty() => {
@@ -166,7 +166,7 @@ impl<'a, 'i> Table<'a, 'i> {
         &mut self,
         key: &'static str,
         read: impl Fn(&DeValue<'i>) -> Result<T, String>,
-    ) -> Result<Option<Placed<T>>, PlanError> {
+    ) -> Result<Option<Placed<T>>, SweepError> {
         let mut values = self.list(key, read)?;
         if let Some(second) = values.get(1) {
             let message = format!("{} takes one value; it cannot be compared", self.path(key));
@@ -194,7 +194,7 @@ impl<'a, 'i> Table<'a, 'i> {
     }
 
     /// Refuses keys that nobody asked for.
-    pub(crate) fn finish(self) -> Result<(), PlanError> {
+    pub(crate) fn finish(self) -> Result<(), SweepError> {
         for (key, _) in self.table {
             let name = key.get_ref().as_ref();
             if self.known.contains(name) {

@@ -402,14 +402,14 @@ fn asks_accurate(cc: CongestionControl, ecn: EcnRequest) -> bool {
     ecn == EcnRequest::Accurate || cc.ecn_style() == EcnStyle::Accurate
 }
 
-/// What measures round trips, as a person at a terminal or `ping` does.
+/// What measures round trips, as a person at a terminal, `ping` or a browser does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeGroup {
     /// What kind.
     #[serde(with = "word")]
     pub kind: ProbeKind,
-    /// The pause after each answer of `ssh`; between one `ping` and the next.
+    /// The pause after each answer of `ssh` and `request`; between one `ping` and the next.
     #[serde(with = "word")]
     pub interval: Duration,
     /// The congestion control.
@@ -417,6 +417,20 @@ pub struct ProbeGroup {
     pub cc: CongestionControl,
     /// Which ECN it asks for.
     pub ecn: EcnRequest,
+    /// How many bytes the answer to a `request` has. What the other kinds send is given by their kind.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
+    pub size: Option<Bytes>,
+}
+
+impl ProbeGroup {
+    /// The answer's bytes, of those of kind [`Request`](ProbeKind::Request) that leave it open.
+    pub const REQUEST_SIZE: Bytes = Bytes(64 << 10);
+
+    /// The bytes of each answer to a `request`.
+    #[must_use]
+    pub fn answer_size(&self) -> Bytes {
+        self.size.unwrap_or(Self::REQUEST_SIZE)
+    }
 }
 
 impl Default for ProbeGroup {
@@ -426,6 +440,7 @@ impl Default for ProbeGroup {
             interval: Duration::from_millis(50),
             cc: Algorithm::Cubic.into(),
             ecn: EcnRequest::Off,
+            size: None,
         }
     }
 }
@@ -437,11 +452,14 @@ pub enum ProbeKind {
     Ssh,
     /// An ICMP echo.
     Ping,
+    /// A small question over TCP, whose answer is so large that it takes some packets, through the queue under test: from the
+    /// question to the answer's last byte.
+    Request,
 }
 
 impl ProbeKind {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Ssh, Self::Ping];
+    pub const ALL: [Self; 3] = [Self::Ssh, Self::Ping, Self::Request];
 
     /// The word for it.
     #[must_use]
@@ -449,6 +467,7 @@ impl ProbeKind {
         match self {
             Self::Ssh => "ssh",
             Self::Ping => "ping",
+            Self::Request => "request",
         }
     }
 }

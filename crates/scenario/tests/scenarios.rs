@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use dualq_scenario::{
-    Algorithm, CongestionControl, FlowGroup, Overrides, Plan, ProbeGroup, ProbeKind, Scenario,
-    Setup,
+    Algorithm, CongestionControl, FlowGroup, Overrides, ProbeGroup, ProbeKind, Scenario, Setup,
+    Sweep,
 };
 use dualq_units::{Bytes, Rate};
 use proptest::prelude::*;
@@ -163,7 +163,7 @@ fn files_and_options_have_the_same_bounds() {
             "line 5: flow.count: 100 flows start 50ms apart, the last of them at 4.95s, and all is over at 3s",
         ),
     ] {
-        let error = Plan::parse(source).unwrap_err().to_string();
+        let error = Sweep::parse(source).unwrap_err().to_string();
         assert!(error.starts_with(message), "{source}: {error}");
     }
     let words = |word: &str| vec![word.to_owned()];
@@ -180,22 +180,22 @@ fn files_and_options_have_the_same_bounds() {
         (Overrides { rtt: words("2d"), ..Overrides::default() }, "--rtt: \"2d\" is not a time"),
         (Overrides { rtt: words("200s"), ..Overrides::default() }, "--rtt: 200s is out of bounds"),
     ] {
-        let error = Plan::parse_with("", &overrides).unwrap_err().to_string();
+        let error = Sweep::parse_with("", &overrides).unwrap_err().to_string();
         assert!(error.starts_with(message), "{error}");
     }
     // What an option makes right is right.
     let late = "[[flow]]\ncc = 'bbr'\nstart = '50s'";
-    assert!(Plan::parse(late).is_err());
+    assert!(Sweep::parse(late).is_err());
     let longer = Overrides { duration: Some("60s".to_owned()), ..Overrides::default() };
-    assert_eq!(Plan::parse_with(late, &longer).unwrap().variants().len(), 1);
+    assert_eq!(Sweep::parse_with(late, &longer).unwrap().variants().len(), 1);
 }
 
 /// `1999Mbit` would be another link.
 #[test]
 fn nothing_is_rounded_in_json() {
     let overrides = Overrides { rate: vec!["1.9999gbit".to_owned()], ..Overrides::default() };
-    let plan = Plan::parse_with("[[flow]]\ncc = 'cubic'\nsize = '1048575'", &overrides).unwrap();
-    let scenario = &plan.variants()[0].scenario;
+    let sweep = Sweep::parse_with("[[flow]]\ncc = 'cubic'\nsize = '1048575'", &overrides).unwrap();
+    let scenario = &sweep.variants()[0].scenario;
     let json = serde_json::to_value(scenario).unwrap();
     assert_eq!(json["link"]["rate"], "1999900Kbit");
     assert_eq!(json["flow"][0]["size"], "1048575b");

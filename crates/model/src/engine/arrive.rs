@@ -39,6 +39,10 @@ impl Simulation<'_> {
     fn arrive(&mut self, direction: Direction, packet: Packet) {
         let number = packet.owner.number();
         self.around.comes_in(self.now(), direction, &packet);
+        if packet.body.is_spoilt() {
+            // Its checksum is wrong, and nobody is told.
+            return packet.body.discard(&mut self.around.options);
+        }
         // It is looked at where it is: data and acknowledgements are large to move.
         match &packet.body.open(&mut self.around.options) {
             Arrival::Data(data) => self.take_data(number, data),
@@ -91,10 +95,33 @@ impl Simulation<'_> {
     /// A receiver has sent its acknowledgements.
     #[inline]
     fn has_answered(&mut self, number: u32) {
-        let Connection { receiver, direction, .. } = &self.connections[number as usize];
-        let (deadline, back) = (receiver.next_timer(), back(*direction));
+        let Connection { receiver, direction, counterpart, .. } =
+            &self.connections[number as usize];
+        let (deadline, back, counterpart) = (receiver.next_timer(), back(*direction), *counterpart);
         self.agenda.arm(number, Cause::Receiver, deadline.as_nanos());
         self.take_arrivals(back);
+        if let Some(counterpart) = counterpart {
+            self.converse(number, counterpart);
+        }
+    }
+
+    /// A question, or part of an answer, has come: the program there acts on the connection that goes the other way.
+    #[cold]
+    fn converse(&mut self, number: u32, counterpart: u32) {
+        let moment = self.moment();
+        let connection = &mut self.connections[number as usize];
+        if let Program::Answer(answer) = &mut connection.program {
+            if let Some(next_ns) = answer.arrived(moment, &connection.receiver) {
+                self.agenda.arm(counterpart, Cause::Program, next_ns);
+            }
+            return;
+        }
+        let received = connection.receiver.received();
+        let Connection { program, sender, .. } = &mut self.connections[counterpart as usize];
+        if let Program::Answer(answer) = program {
+            answer.hear(received, sender);
+            self.drive(counterpart);
+        }
     }
 
     /// An acknowledgement reaches its sender.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use dualq_qdisc::pool::Pool;
-use dualq_qdisc::{Device as Interface, Discipline, Random, SplitMix64};
+use dualq_qdisc::{Device, Discipline, Random, SplitMix64};
 use dualq_scenario::{
     Direction, Outcome, RTT_SAMPLE_INTERVAL, RateStep, Scenario, TIMER_SLACK, Watch,
 };
@@ -16,7 +16,7 @@ use dualq_tcp::{Sender, Tick};
 use dualq_units::{Instant, Rate};
 
 use crate::error::Unmodelled;
-use crate::host::{Connection, Delayed, Device};
+use crate::host::{Connection, Delayed, Interface};
 use crate::network::{Network, Surroundings};
 use crate::options::Options;
 use crate::packet::{Outgoing, Owner, Packet};
@@ -39,9 +39,9 @@ pub struct Simulation<'a> {
     scenario: &'a Scenario,
     now_ns: u64,
     pub(crate) agenda: Agenda,
-    /// First the flows, then the probes, then the streams of UDP.
+    /// As [`Connection::all`] has them.
     pub(crate) connections: Vec<Connection>,
-    device: Device,
+    interface: Interface,
     /// What waits in the queues of the senders' interfaces.
     pub(crate) waiting: Pool<Outgoing>,
     /// What leaves a sender just now.
@@ -73,11 +73,11 @@ impl<'a> Simulation<'a> {
     pub fn new(scenario: &'a Scenario, seed: u64) -> Result<Self, Unmodelled> {
         let mut random = SplitMix64::new(seed);
         let mut draw = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
-        let interface = Interface::ethernet(scenario.link.mtu);
-        let device = Device::of(&scenario.sender.qdisc)?;
+        let device = Device::ethernet(scenario.link.mtu);
+        let interface = Interface::of(&scenario.sender.qdisc)?;
         let spec = scenario.link.qdisc.spec();
-        let queue = spec.build(&interface, SplitMix64::new(draw()), Instant::ZERO);
-        let mut connections = Connection::all(scenario, device, &mut draw);
+        let queue = spec.build(&device, SplitMix64::new(draw()), Instant::ZERO);
+        let mut connections = Connection::all(scenario, interface, &mut draw);
         let network = Network::new(scenario, &connections, queue, &mut draw);
         let mut agenda = Agenda::new(connections.len());
         let mut interfaces: Vec<Delayed> =
@@ -85,9 +85,11 @@ impl<'a> Simulation<'a> {
         // What makes flows' hashes differ from seed to seed.
         let salt = SplitMix64::new(!seed).next_u32();
         for (number, connection) in (0..).zip(&mut connections) {
+            // Those with each other's answers are one to queues.
+            let flow = connection.counterpart.map_or(number, |other| other.min(number));
             connection.identity = match scenario.link.tunnel {
                 true => (Owner::hidden(number), salt),
-                false => (Owner::new(number, connection.owner), number ^ salt),
+                false => (Owner::new(number, connection.owner), flow ^ salt),
             };
             agenda.arm(number, Cause::Program, connection.start_ns);
             interfaces[connection.owner].leader.get_or_insert(number);
@@ -96,7 +98,7 @@ impl<'a> Simulation<'a> {
             scenario,
             now_ns: 0,
             agenda,
-            device,
+            interface,
             waiting: Pool::new(),
             leaving: Vec::new(),
             path_mtus: vec![u32::MAX; interfaces.len()],
@@ -149,9 +151,9 @@ impl<'a> Simulation<'a> {
 
     /// The senders: of the flows in the order of their groups, then of the probes.
     pub fn senders(&self) -> impl ExactSizeIterator<Item = &Sender> {
-        let streams = self.scenario.udp.iter().map(|group| group.count as usize).sum::<usize>();
-        let others = &self.connections[..self.connections.len() - streams];
-        others.iter().map(|connection| &connection.sender)
+        let flows = self.scenario.flow.iter().map(|group| group.count as usize).sum::<usize>();
+        let connections = &self.connections[..flows + self.scenario.probe.len()];
+        connections.iter().map(|connection| &connection.sender)
     }
 
     /// Lets all happen that happens before `until`, or before the end of the scenario if that is sooner.
@@ -239,7 +241,7 @@ impl<'a> Simulation<'a> {
     fn run_until(&mut self, end_ns: u64) {
         // What may wake late wakes with a timer, unless it is due behind the next one that may not, of those that were set when that
         // ran out. Seldom is anything near enough.
-        let slack_ns = self.device.slack_ns.max(TIMER_SLACK_NS);
+        let slack_ns = self.interface.slack_ns.max(TIMER_SLACK_NS);
         let mut hard_ns = None;
         loop {
             if !self.around.too_long.is_empty() {
@@ -302,7 +304,7 @@ impl<'a> Simulation<'a> {
             let connection = &self.connections[number as usize];
             let slack_ns = match cause {
                 Cause::Receiver if connection.receiver.is_next_to_read() => TIMER_SLACK_NS,
-                Cause::Departure => self.device.slack_ns,
+                Cause::Departure => self.interface.slack_ns,
                 _ => 0,
             };
             if spare_ns > slack_ns {

@@ -61,7 +61,7 @@ impl Simulation<'_> {
                 self.woken.push_back(number);
             }
         }
-        let slack_ns = self.device.slack_ns;
+        let slack_ns = self.interface.slack_ns;
         let interface = &mut self.interfaces[interface];
         if let (Some(wakes_ns), Some(leader)) = (interface.schedule(slack_ns), interface.leader) {
             self.agenda.arm(leader, Cause::Departure, wakes_ns + slack_ns);
@@ -85,7 +85,7 @@ impl Simulation<'_> {
             };
             let Some(departure) = departure else { break };
             // Only fq honours departure times.
-            if self.device.pacing == Pacing::ByQueue && departure.as_nanos() > self.now_ns {
+            if self.interface.pacing == Pacing::ByQueue && departure.as_nanos() > self.now_ns {
                 break;
             }
             let outgoing =
@@ -115,7 +115,7 @@ impl Simulation<'_> {
     /// A packet leaves its sender for the network.
     #[inline]
     fn forward(&mut self, direction: Direction, packet: Packet) {
-        let chance = self.device.loss;
+        let chance = self.interface.loss;
         if !chance.is_none() && chance.strikes(self.around.random.next_u32()) {
             packet.body.discard(&mut self.around.options);
             return;

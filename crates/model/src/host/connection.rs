@@ -11,9 +11,9 @@ use dualq_scenario::{
 use dualq_tcp::{Algorithm, EcnStyle, Receiver, ReceiverConfig, Sender, SenderConfig, Tick};
 use dualq_units::Bytes;
 
-use crate::host::interface::Device;
+use crate::host::interface::Interface;
 use crate::packet::{Outgoing, Owner};
-use crate::program::{Bulk, Ping, Program, Request, Turn, Udp};
+use crate::program::{Answer, Ask, Bulk, Ping, Program, Request, Turn, Udp};
 use crate::record::Record;
 
 /// Figures of a connection at the end of the warm-up.
@@ -53,6 +53,8 @@ pub(crate) struct Connection {
     pub(crate) receiver: Receiver,
     /// Whether the program there answers each message at once.
     pub(crate) answers: bool,
+    /// The connection with the data of the other direction, if there are such.
+    pub(crate) counterpart: Option<u32>,
     /// When its program starts.
     pub(crate) start_ns: u64,
     pub(crate) started: bool,
@@ -92,7 +94,7 @@ const CLOCK_START: Duration = Duration::from_micros(500_112);
 impl Connection {
     fn new(
         scenario: &Scenario,
-        device: Device,
+        interface: Interface,
         sort: Sort,
         reads: Reads,
         (owner, program): (usize, Program),
@@ -106,7 +108,7 @@ impl Connection {
             ecn: ecn.style(),
             ect1,
             mtu: scenario.link.mtu,
-            pacing: device.pacing,
+            pacing: interface.pacing,
             tick: Tick::new(scenario.tick).starting_at(CLOCK_START),
             seed,
             ..SenderConfig::default()
@@ -120,7 +122,7 @@ impl Connection {
                 reads.interval + TIMER_SLACK
             },
             fixed_buffer: reads.buffer,
-            answers,
+            answers: answers || matches!(program, Program::Ask(_)),
             tick: Tick::new(scenario.tick).starting_at(CLOCK_START),
             ..ReceiverConfig::default()
         };
@@ -130,6 +132,7 @@ impl Connection {
             program,
             owner,
             answers,
+            counterpart: None,
             start_ns: 0,
             started: false,
             device: Chain::EMPTY,
@@ -143,25 +146,35 @@ impl Connection {
         }
     }
 
-    /// All connections of a scenario: first the flows, then the probes, then the streams of UDP.
+    /// All connections of a scenario: first the flows, then the probes, then the streams of UDP, then the questions of those probes
+    /// whose own connection has the answers.
     pub(crate) fn all(
         scenario: &Scenario,
-        device: Device,
+        interface: Interface,
         draw: &mut impl FnMut() -> u64,
     ) -> Vec<Self> {
         let flows = scenario.flow.iter().map(|group| group.count as usize).sum::<usize>();
         let mut connections = Vec::with_capacity(flows + scenario.probe.len());
         for group in scenario.flow.iter().enumerate() {
             for transfer in group.1.transfers(group.0) {
-                connections.push(Self::flow(scenario, device, group, transfer, draw()));
+                connections.push(Self::flow(scenario, interface, group, transfer, draw()));
             }
         }
         for group in scenario.probe.iter().enumerate() {
-            connections.push(Self::probe(scenario, device, group, draw()));
+            connections.push(Self::probe(scenario, interface, group, draw()));
         }
         for group in scenario.udp.iter().enumerate() {
             for stream in 0..group.1.count {
-                connections.push(Self::udp(scenario, device, group, stream));
+                connections.push(Self::udp(scenario, interface, group, stream));
+            }
+        }
+        for number in flows..flows + scenario.probe.len() {
+            if matches!(connections[number].program, Program::Answer(_)) {
+                let group = &scenario.probe[number - flows];
+                let owner = connections[number].owner;
+                let asks = Self::question(scenario, interface, (owner, group), draw());
+                connections[number].counterpart = Some(connections.len() as u32);
+                connections.push(Self { counterpart: Some(number as u32), ..asks });
             }
         }
         connections
@@ -170,7 +183,7 @@ impl Connection {
     /// A flow of `group`.
     fn flow(
         scenario: &Scenario,
-        device: Device,
+        interface: Interface,
         (index, group): (usize, &FlowGroup),
         transfer: Transfer,
         seed: u64,
@@ -182,7 +195,7 @@ impl Connection {
             interval: group.read_interval.unwrap_or(scenario.receiver.read_interval),
             buffer: group.receive_buffer,
         };
-        let connection = Self::new(scenario, device, sort, reads, (index, program), seed);
+        let connection = Self::new(scenario, interface, sort, reads, (index, program), seed);
         let start_ns = transfer.start.as_nanos() as u64;
         Self { start_ns, direction: group.direction, ..connection }
     }
@@ -190,30 +203,48 @@ impl Connection {
     /// A probe, which starts at once.
     fn probe(
         scenario: &Scenario,
-        device: Device,
+        interface: Interface,
         (index, group): (usize, &ProbeGroup),
         seed: u64,
     ) -> Self {
         let program = match group.kind {
             ProbeKind::Ping => Program::Ping(Ping::new(group.interval)),
             ProbeKind::Ssh => Program::Request(Request::new(group.interval + TIMER_SLACK)),
+            ProbeKind::Request => {
+                Program::Answer(Answer::new(group.answer_size(), group.interval + TIMER_SLACK))
+            }
         };
         let owner = scenario.flow.len() + index;
         let sort = Sort { cc: group.cc, ecn: group.ecn, ect1: false };
-        Self::new(scenario, device, sort, Reads::default(), (owner, program), seed)
+        Self::new(scenario, interface, sort, Reads::default(), (owner, program), seed)
+    }
+
+    /// The questions of a probe whose own connection has the answers.
+    fn question(
+        scenario: &Scenario,
+        interface: Interface,
+        (owner, group): (usize, &ProbeGroup),
+        seed: u64,
+    ) -> Self {
+        let program = Program::Ask(Ask::default());
+        let sort = Sort { cc: group.cc, ecn: group.ecn, ect1: false };
+        let connection =
+            Self::new(scenario, interface, sort, Reads::default(), (owner, program), seed);
+        Self { direction: Direction::Up, ..connection }
     }
 
     /// A stream of UDP, by its number in its group. It has no use for the endpoints of TCP.
     fn udp(
         scenario: &Scenario,
-        device: Device,
+        interface: Interface,
         (index, group): (usize, &UdpGroup),
         stream: u32,
     ) -> Self {
         let program = Program::Udp(Udp::new((index, group), stream));
         let owner = scenario.flow.len() + scenario.probe.len() + index;
         let sort = Sort { cc: Algorithm::Cubic.into(), ecn: EcnRequest::Off, ect1: false };
-        let connection = Self::new(scenario, device, sort, Reads::default(), (owner, program), 0);
+        let connection =
+            Self::new(scenario, interface, sort, Reads::default(), (owner, program), 0);
         let start_ns = group.start_of(stream).as_nanos() as u64;
         Self { start_ns, direction: group.direction, ..connection }
     }

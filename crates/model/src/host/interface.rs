@@ -4,17 +4,16 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dualq_net::Chance;
-use dualq_qdisc::kinds::fq;
+use dualq_qdisc::kinds::{fq, netem};
 use dualq_qdisc::{QdiscLine, Spec};
 use dualq_scenario::Loss;
 use dualq_tcp::Pacing;
 
 use crate::error::Unmodelled;
-use crate::network::chance;
 
 /// The queue of a sender's interface.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Device {
+pub(crate) struct Interface {
     pub(crate) pacing: Pacing,
     /// How much later than it wanted the queue wakes to let go what was held back.
     pub(crate) slack_ns: u64,
@@ -22,7 +21,7 @@ pub(crate) struct Device {
     pub(crate) loss: Chance,
 }
 
-impl Device {
+impl Interface {
     /// The device that `line` describes: `fq`, a FIFO, or `netem` with a loss rate.
     ///
     /// A sender's interface is as fast as need be, so that nothing waits there but for its departure time. How long a FIFO
@@ -57,14 +56,22 @@ impl Device {
                 Ok(Self { pacing: Pacing::ByQueue, slack_ns: slack.as_nanos() as u64, ..plain })
             }
             Spec::Pfifo(_) | Spec::Bfifo(_) | Spec::PfifoFast(_) => Ok(plain),
-            Spec::Netem(options)
-                if options.delay.is_none()
-                    && options.rate.is_none()
-                    && options.leaf.is_none()
-                    && !options.ecn =>
-            {
-                let loss = Loss::from_threshold(options.loss.unwrap_or(0));
-                Ok(Self { loss: chance(loss), ..plain })
+            Spec::Netem(options) => {
+                let lossy = |loss| netem::Options {
+                    loss,
+                    limit: options.limit,
+                    seed: options.seed,
+                    ..netem::Options::default()
+                };
+                match options.loss {
+                    None if *options == lossy(None) => Ok(plain),
+                    Some(netem::Loss::Random(netem::Chance { share, correlation: 0 }))
+                        if *options == lossy(options.loss) =>
+                    {
+                        Ok(Self { loss: Loss::from_threshold(share).chance(), ..plain })
+                    }
+                    _ => refuse("fq, a FIFO, or netem with a loss rate"),
+                }
             }
             _ => refuse("fq, a FIFO, or netem with a loss rate"),
         }

@@ -4,4 +4,4 @@ mod connection;
 mod interface;
 
 pub(crate) use connection::Connection;
-pub(crate) use interface::{Delayed, Device};
+pub(crate) use interface::{Delayed, Interface};

@@ -1,6 +1,7 @@
 //! What runs at the sending ends. Programs are told what happens, and say when it is their turn again.
 
 mod bulk;
+mod exchange;
 mod ping;
 mod request;
 mod udp;
@@ -11,6 +12,7 @@ use crate::packet::Outgoing;
 use crate::record::Record;
 
 pub(crate) use bulk::Bulk;
+pub(crate) use exchange::{Answer, Ask};
 pub(crate) use ping::Ping;
 pub(crate) use request::Request;
 pub(crate) use udp::Udp;
@@ -24,6 +26,10 @@ pub(crate) enum Program {
     Request(Request),
     /// Sends an ICMP echo request now and then, whatever is answered.
     Ping(Ping),
+    /// Asks for large answers.
+    Ask(Ask),
+    /// Gives them.
+    Answer(Answer),
     /// Sends a UDP packet at each interval, whatever the path does.
     Udp(Udp),
 }
@@ -53,6 +59,9 @@ impl Program {
             Self::Bulk(bulk) => bulk.turn(turn),
             Self::Request(request) => request.turn(turn),
             Self::Ping(ping) => ping.turn(turn),
+            Self::Ask(ask) => ask.turn(turn),
+            // It waits for the first question; the connection opens all the same.
+            Self::Answer(_) => None,
             Self::Udp(udp) => udp.turn(turn),
         }
     }
@@ -63,7 +72,7 @@ impl Program {
         match self {
             Self::Bulk(bulk) => bulk.acknowledged(at, sender),
             Self::Request(request) => request.acknowledged(at, sender),
-            Self::Ping(_) | Self::Udp(_) => None,
+            Self::Ping(_) | Self::Udp(_) | Self::Ask(_) | Self::Answer(_) => None,
         }
     }
 
@@ -79,7 +88,7 @@ impl Program {
         !matches!(self, Self::Ping(_) | Self::Udp(_))
     }
 
-    /// Whether the other end answers each of its messages at once.
+    /// Whether the other end answers each of its messages at once, in the packets that acknowledge them.
     pub(crate) const fn is_answered(&self) -> bool {
         matches!(self, Self::Request(_) | Self::Ping(_))
     }
@@ -87,7 +96,8 @@ impl Program {
     /// The round trips that it measured, if it does so.
     pub(crate) const fn round_trips(&self) -> Option<&RoundTrips> {
         match self {
-            Self::Bulk(_) | Self::Udp(_) => None,
+            Self::Bulk(_) | Self::Udp(_) | Self::Ask(_) => None,
+            Self::Answer(answer) => Some(&answer.round_trips),
             Self::Request(request) => Some(&request.round_trips),
             Self::Ping(ping) => Some(&ping.round_trips),
         }

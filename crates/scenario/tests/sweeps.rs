@@ -5,15 +5,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use dualq_scenario::{
-    Algorithm, Arrivals, CongestionControl, Direction, EcnRequest, Element, Overrides, Plan,
-    Scenario, Setup, Variant,
+    Algorithm, Arrivals, CongestionControl, Direction, EcnRequest, Element, Overrides, Scenario,
+    Setup, Sweep, Variant,
 };
 use dualq_units::{Ecn, Rate};
 
 #[test]
 fn what_a_plan_leaves_open_has_a_default() {
-    let plan = Plan::parse("").unwrap();
-    let variants = plan.variants();
+    let sweep = Sweep::parse("").unwrap();
+    let variants = sweep.variants();
     assert_eq!(variants.len(), 1);
     let scenario = &variants[0].scenario;
     assert!(variants[0].settings.is_empty());
@@ -30,12 +30,12 @@ fn what_a_plan_leaves_open_has_a_default() {
 
 #[test]
 fn lists_are_combined() {
-    let plan = Plan::parse(
+    let sweep = Sweep::parse(
         "[link]\nrate = ['10mbit', '20mbit']\nqdisc = ['pfifo', 'dualpi2']\n\
          [[flow]]\ncc = ['cubic', 'bbr']\n[[flow]]\ncc = 'dctcp'\necn = [true, false]\n",
     )
     .unwrap();
-    let variants = plan.variants();
+    let variants = sweep.variants();
     assert_eq!(variants.len(), 16);
     let told = |number: usize| {
         let settings = &variants[number].settings;
@@ -60,14 +60,14 @@ fn the_command_line_overrides() {
         interval: Some("100ms".to_owned()),
         picture: false,
     };
-    let plan = Plan::parse_with(source, &overrides).unwrap();
-    let variants = plan.variants();
+    let sweep = Sweep::parse_with(source, &overrides).unwrap();
+    let variants = sweep.variants();
     assert_eq!(variants.len(), 2);
     assert_eq!(variants[1].scenario.flow[0].cc, Algorithm::Reno.into());
     assert_eq!(variants[1].scenario.warmup, Duration::from_secs(1), "it keeps its proportion");
 
     let wrong = Overrides { cc: vec!["qubic".to_owned()], ..Overrides::default() };
-    let error = Plan::parse_with(source, &wrong).unwrap_err().to_string();
+    let error = Sweep::parse_with(source, &wrong).unwrap_err().to_string();
     assert!(
         error.starts_with("--cc: unknown congestion control \"qubic\"; did you mean \"cubic\"?")
     );
@@ -114,7 +114,7 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ),
         (
             "[[probe]]\nkind = 'telnet'",
-            "line 2: probe.kind: unknown kind of probe \"telnet\"; known are ssh, ping",
+            "line 2: probe.kind: unknown kind of probe \"telnet\"; known are ssh, ping, request",
         ),
         (
             "duration = '20s'\n[[link.step]]\nat = '25s'\nrate = '1mbit'",
@@ -195,27 +195,32 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "[[udp]]\nrate = '1mbit'\ninterval = '1ms'",
             "line 3: give either a rate or an interval between packets",
         ),
+        ("[[probe]]\nsize = '1kb'", "line 2: probe.size: ssh has none; a request has"),
+        (
+            "[[probe]]\nkind = 'request'\nsize = '2gb'",
+            "line 3: probe.size: 2Gb is out of bounds; give 1b to 1Gb",
+        ),
         ("flow = 3", "line 1: flow must be an array of tables, [[flow]]"),
     ] {
-        assert_eq!(Plan::parse(source).unwrap_err().to_string(), message);
+        assert_eq!(Sweep::parse(source).unwrap_err().to_string(), message);
     }
-    let negative = Plan::parse("duration = '-1s'").unwrap_err().to_string();
+    let negative = Sweep::parse("duration = '-1s'").unwrap_err().to_string();
     assert!(negative.starts_with("line 1: duration: \"-1s\" is not a time"), "{negative}");
-    let unknown = Plan::parse("[link]\nqdisc = 'dualpi2 targt 5ms'").unwrap_err().to_string();
+    let unknown = Sweep::parse("[link]\nqdisc = 'dualpi2 targt 5ms'").unwrap_err().to_string();
     assert!(
         unknown.starts_with("line 2: link.qdisc: ") && unknown.contains("did you mean \"target\"?")
     );
-    assert!(Plan::parse("[link").unwrap_err().to_string().starts_with("line 1: "));
+    assert!(Sweep::parse("[link").unwrap_err().to_string().starts_with("line 1: "));
 }
 
 #[test]
 fn a_scenario_goes_through_json() {
-    let plan = Plan::parse(
+    let sweep = Sweep::parse(
         "[[flow]]\ncc = 'cubic'\nsize = '1mb'\nstart = '1s'\nstop = '5s'\nspacing = '0ms'\n\
                      extra_rtt = '5ms'\n[[link.step]]\nat = '4.5s'\nrate = '3mbit'",
     )
     .unwrap();
-    let scenario = &plan.variants()[0].scenario;
+    let scenario = &sweep.variants()[0].scenario;
     let json = serde_json::to_string(scenario).unwrap();
     assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), *scenario);
 }
@@ -260,7 +265,7 @@ fn paths_and_traffic() {
         ecn = 'ect1'
         packet = 1486
     ";
-    let variants = Plan::parse(source).unwrap().variants();
+    let variants = Sweep::parse(source).unwrap().variants();
     assert_eq!(variants.len(), 4);
     assert_eq!(
         variants[1].settings,
@@ -283,15 +288,15 @@ fn paths_and_traffic() {
         assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), *scenario);
     }
     // Whoever names streams of UDP only means these only.
-    assert!(Plan::parse("[[udp]]\nkind = 'game'").unwrap().variants()[0].scenario.flow.is_empty());
+    assert!(Sweep::parse("[[udp]]\nkind = 'game'").unwrap().variants()[0].scenario.flow.is_empty());
 }
 
 /// A tunnel's name stands for what it leaves of the link's MTU, in either direction.
 #[test]
 fn tunnels_leave_an_mtu() {
     let mtu_of = |link: &str| {
-        let plan = Plan::parse(&format!("[link]\n{link}")).map_err(|error| error.to_string())?;
-        let link = plan.variants().remove(0).scenario.link.clone();
+        let sweep = Sweep::parse(&format!("[link]\n{link}")).map_err(|error| error.to_string())?;
+        let link = sweep.variants().remove(0).scenario.link.clone();
         let mut all = link.before.into_iter().chain(link.up.into_iter().flat_map(|up| up.behind));
         Ok::<_, String>(all.next().expect("there is one"))
     };
@@ -330,8 +335,8 @@ fn traces_become_steps() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("train.trace"), "2\n4\n6\n8\n500\n").unwrap();
     let parse = |source: &str, overrides: &Overrides| {
-        Plan::parse_in(folder.path(), source, overrides)
-            .map(|plan| plan.variants().remove(0).scenario)
+        Sweep::parse_in(folder.path(), source, overrides)
+            .map(|sweep| sweep.variants().remove(0).scenario)
     };
     let source =
         "[link]\ntrace = 'train.trace'\n[link.up]\ntrace = 'train.trace'\ntrace_repeats = false";
@@ -366,10 +371,10 @@ fn shipped_plans() {
             continue;
         }
         let source = fs::read_to_string(&path).unwrap();
-        let plan = Plan::parse_in(&folder, &source, &Overrides::default())
+        let sweep = Sweep::parse_in(&folder, &source, &Overrides::default())
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert_eq!(path.file_stem().unwrap(), plan.name.as_str());
-        assert!(!plan.about.is_empty() && !plan.published.is_empty());
+        assert_eq!(path.file_stem().unwrap(), sweep.name.as_str());
+        assert!(!sweep.about.is_empty() && !sweep.published.is_empty());
         seen += 1;
     }
     assert!(seen >= 10, "{seen}");

@@ -17,16 +17,16 @@ use crate::ecn::EcnRequest;
 use crate::loss::Loss;
 use crate::path::{Element, Fields, UpLink};
 use crate::reader::{
-    Lines, Placed, PlanError, Table, boolean, number, parse, text, without_numbers, word,
+    Lines, Placed, SweepError, Table, boolean, number, parse, text, without_numbers, word,
 };
 use crate::scenario::{FlowGroup, ProbeGroup, RateStep, Scenario, Setup};
 use crate::trace::{MOST_STEPS, Trace};
 use crate::traffic::{UdpGroup, UdpKind};
 use crate::words::{Word, nearest};
 
-/// One or more scenarios, written as one.
+/// A scenario file: one scenario, or one for each combination of the values that are lists.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Sweep {
     /// Its name.
     pub name: String,
     /// What it shows, in a sentence.
@@ -114,7 +114,7 @@ fn whole_tenths(time: Duration) -> Duration {
     TENTH * u32::try_from(time.as_nanos().div_ceil(TENTH.as_nanos())).unwrap_or(u32::MAX)
 }
 
-/// One scenario of a plan, and what sets it apart from the others.
+/// One scenario of a sweep, and what sets it apart from the others.
 #[derive(Clone, Debug)]
 pub struct Variant {
     /// `(what, value)` of each value that was a list: `("qdisc", "fq_codel")`.
@@ -129,27 +129,27 @@ const MOST_TRACE_BYTES: u64 = 100 << 20;
 /// More would hardly be meant, and never be read.
 const MOST_VARIANTS: usize = 10_000;
 
-impl Default for Plan {
-    /// The plan that an empty file is.
+impl Default for Sweep {
+    /// The sweep that an empty file is.
     fn default() -> Self {
         Self::parse("").expect("the defaults make sense")
     }
 }
 
-impl Plan {
-    /// Reads a plan from TOML. What it leaves open is that of [`Setup::default`].
+impl Sweep {
+    /// Reads a sweep from TOML. What it leaves open is that of [`Setup::default`].
     ///
     /// # Errors
     /// If it is not TOML, has unknown keys, or a value makes no sense: with the line, and what would be right.
-    pub fn parse(source: &str) -> Result<Self, PlanError> {
+    pub fn parse(source: &str) -> Result<Self, SweepError> {
         Self::parse_with(source, &Overrides::default())
     }
 
-    /// Reads a plan of which some values are overridden.
+    /// Reads a sweep of which some values are overridden.
     ///
     /// # Errors
     /// As [`parse`](Self::parse); what is wrong with an override names its option.
-    pub fn parse_with(source: &str, overrides: &Overrides) -> Result<Self, PlanError> {
+    pub fn parse_with(source: &str, overrides: &Overrides) -> Result<Self, SweepError> {
         Self::parse_in(Path::new(""), source, overrides)
     }
 
@@ -157,14 +157,18 @@ impl Plan {
     ///
     /// # Errors
     /// As [`parse_with`](Self::parse_with), and if a file that it names cannot be read.
-    pub fn parse_in(folder: &Path, source: &str, overrides: &Overrides) -> Result<Self, PlanError> {
-        let mut plan = Self::read(source, folder)?;
-        plan.apply(overrides)?;
-        plan.check()?;
-        Ok(plan)
+    pub fn parse_in(
+        folder: &Path,
+        source: &str,
+        overrides: &Overrides,
+    ) -> Result<Self, SweepError> {
+        let mut sweep = Self::read(source, folder)?;
+        sweep.apply(overrides)?;
+        sweep.check()?;
+        Ok(sweep)
     }
 
-    fn read(source: &str, folder: &Path) -> Result<Self, PlanError> {
+    fn read(source: &str, folder: &Path) -> Result<Self, SweepError> {
         let document = parse(source)?;
         let lines = RefCell::new(Lines::new());
         let mut top = Table::top(source, document.get_ref(), &lines);
@@ -240,7 +244,7 @@ impl Plan {
         if !probes.is_empty() {
             base.probe = probes;
         }
-        let plan = Self {
+        let sweep = Self {
             name: base.name.clone(),
             about,
             published,
@@ -261,15 +265,16 @@ impl Plan {
             options: Vec::new(),
             lines: lines.into_inner(),
         };
-        Ok(plan)
+        Ok(sweep)
     }
 
     /// Makes sure that all its scenarios make sense.
-    fn check(&self) -> Result<(), PlanError> {
+    fn check(&self) -> Result<(), SweepError> {
         let count = self.variants_count();
         if count > MOST_VARIANTS {
-            let message = format!("{count} combinations; a plan has at most {MOST_VARIANTS}");
-            return Err(PlanError::on_line(None, message));
+            let message =
+                format!("{count} combinations; a scenario file has at most {MOST_VARIANTS}");
+            return Err(SweepError::on_line(None, message));
         }
         self.check_traces()?;
         for (_, setup) in self.setups() {
@@ -278,33 +283,33 @@ impl Plan {
         Ok(())
     }
 
-    fn check_traces(&self) -> Result<(), PlanError> {
+    fn check_traces(&self) -> Result<(), SweepError> {
         for Repeated { trace, repeats, line } in self.traces.iter().flatten() {
             if trace.steps(self.base.duration, *repeats).is_none() {
                 let message = format!(
                     "trace: more than {MOST_STEPS} changes of the rate in {}",
                     Exact(self.base.duration)
                 );
-                return Err(PlanError::on_line(*line, message));
+                return Err(SweepError::on_line(*line, message));
             }
         }
         Ok(())
     }
 
     /// Says where a value stands that makes no sense.
-    fn blame(&self, error: &ScenarioError) -> PlanError {
+    fn blame(&self, error: &ScenarioError) -> SweepError {
         let ScenarioError { key, message } = error;
         if let Some((option, _)) = self.options.iter().find(|(_, of)| *of == without_numbers(key)) {
-            return PlanError::of_option(option, message);
+            return SweepError::of_option(option, message);
         }
         // What a table leaves open is told on the table's own line.
         let table = key.rsplit_once('.').map_or("", |(table, _)| table);
         let line = self.lines.get(key).or_else(|| self.lines.get(table));
-        PlanError::on_line(line.copied(), format!("{}: {message}", without_numbers(key)))
+        SweepError::on_line(line.copied(), format!("{}: {message}", without_numbers(key)))
     }
 
     /// Puts in what the command line says.
-    fn apply(&mut self, overrides: &Overrides) -> Result<(), PlanError> {
+    fn apply(&mut self, overrides: &Overrides) -> Result<(), SweepError> {
         let Overrides { qdisc, cc, rate, rtt, duration, interval, picture } = overrides;
         let options = &mut self.options;
         put_all(options, ("qdisc", "link.qdisc"), qdisc, &mut self.qdisc)?;
@@ -354,7 +359,7 @@ impl Plan {
     #[must_use]
     pub fn variants(&self) -> Vec<Variant> {
         let variant = |(settings, setup)| {
-            let scenario = Scenario::try_from(setup).expect("a plan was checked when it was read");
+            let scenario = Scenario::try_from(setup).expect("a sweep was checked when it was read");
             Variant { settings, scenario }
         };
         self.setups().into_iter().map(variant).collect()
@@ -488,9 +493,9 @@ fn put_all<T: Word>(
     (option, key): (&'static str, &'static str),
     words: &[String],
     into: &mut Vec<T>,
-) -> Result<(), PlanError> {
+) -> Result<(), SweepError> {
     if !words.is_empty() {
-        let read = |word: &String| T::read(word).map_err(|m| PlanError::of_option(option, m));
+        let read = |word: &String| T::read(word).map_err(|m| SweepError::of_option(option, m));
         *into = words.iter().map(read).collect::<Result<_, _>>()?;
         options.push((option, key));
     }
@@ -503,9 +508,9 @@ fn put<T: Word>(
     (option, key): (&'static str, &'static str),
     given: Option<&str>,
     into: &mut T,
-) -> Result<(), PlanError> {
+) -> Result<(), SweepError> {
     if let Some(given) = given {
-        *into = T::read(given).map_err(|message| PlanError::of_option(option, message))?;
+        *into = T::read(given).map_err(|message| SweepError::of_option(option, message))?;
         options.push((option, key));
     }
     Ok(())
@@ -527,8 +532,8 @@ fn list_or<T: Clone>(given: Vec<T>, default: &T) -> Vec<T> {
 
 fn all<'a, 'i, T>(
     tables: Vec<Table<'a, 'i>>,
-    read: impl Fn(Table<'a, 'i>) -> Result<T, PlanError>,
-) -> Result<Vec<T>, PlanError> {
+    read: impl Fn(Table<'a, 'i>) -> Result<T, SweepError>,
+) -> Result<Vec<T>, SweepError> {
     tables.into_iter().map(read).collect()
 }
 
@@ -537,7 +542,7 @@ fn trace(
     table: &mut Table<'_, '_>,
     folder: &Path,
     has_rates: bool,
-) -> Result<Option<Repeated>, PlanError> {
+) -> Result<Option<Repeated>, SweepError> {
     let (name, repeats) = (table.one("trace", text)?, table.one("trace_repeats", boolean)?);
     let Some(Placed { value: name, offset }) = name else {
         return match repeats {
@@ -568,8 +573,8 @@ fn trace(
 fn up_link(
     mut table: Table<'_, '_>,
     folder: &Path,
-    element: impl Fn(Table<'_, '_>) -> Result<Element, PlanError> + Copy,
-) -> Result<(UpLink, Option<Repeated>), PlanError> {
+    element: impl Fn(Table<'_, '_>) -> Result<Element, SweepError> + Copy,
+) -> Result<(UpLink, Option<Repeated>), SweepError> {
     let mut up = UpLink {
         rate: table.one("rate", word)?.map(|rate| rate.value),
         qdisc: table.one("qdisc", word)?.map(|qdisc| qdisc.value),
@@ -602,7 +607,7 @@ fn mtu_of_tunnel(name: &str, link_mtus: &[u32]) -> Result<u32, String> {
 }
 
 /// An element of a link that has these MTUs.
-fn element(mut table: Table<'_, '_>, link_mtus: &[u32]) -> Result<Element, PlanError> {
+fn element(mut table: Table<'_, '_>, link_mtus: &[u32]) -> Result<Element, SweepError> {
     fn value<T>(placed: Option<Placed<T>>) -> Option<T> {
         placed.map(|placed| placed.value)
     }
@@ -632,7 +637,7 @@ fn element(mut table: Table<'_, '_>, link_mtus: &[u32]) -> Result<Element, PlanE
     element
 }
 
-fn udp(mut table: Table<'_, '_>) -> Result<(UdpGroup, Udp), PlanError> {
+fn udp(mut table: Table<'_, '_>) -> Result<(UdpGroup, Udp), SweepError> {
     let kind: UdpKind = table.one("kind", word)?.map(|kind| kind.value).unwrap_or_default();
     let (usual, every) = kind.pattern();
     let packet = table.one("packet", number(1..=*MTUS.end()))?;
@@ -667,7 +672,7 @@ fn udp(mut table: Table<'_, '_>) -> Result<(UdpGroup, Udp), PlanError> {
     Ok((group, Udp { rate, ecn, count }))
 }
 
-fn step(mut table: Table<'_, '_>) -> Result<RateStep, PlanError> {
+fn step(mut table: Table<'_, '_>) -> Result<RateStep, SweepError> {
     let (at, rate) = (table.one("at", word)?, table.one("rate", word)?);
     let message = "a step of the rate needs both: at = \"10s\", rate = \"20mbit\"";
     let incomplete = table.error(table.offset(), message);
@@ -677,7 +682,7 @@ fn step(mut table: Table<'_, '_>) -> Result<RateStep, PlanError> {
     Ok(RateStep { at: at.value, rate: rate.value })
 }
 
-fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), PlanError> {
+fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), SweepError> {
     let cc = values(table.list("cc", word)?);
     let count = values(table.list("count", number(FLOWS))?);
     let ecn = values(table.list("ecn", EcnRequest::read)?);
@@ -708,12 +713,13 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), PlanError> {
     Ok((group, Flows { cc, count, ecn }))
 }
 
-fn probe(mut table: Table<'_, '_>) -> Result<ProbeGroup, PlanError> {
+fn probe(mut table: Table<'_, '_>) -> Result<ProbeGroup, SweepError> {
     let mut probe = ProbeGroup::default();
     set(&mut probe.kind, table.one("kind", word)?);
     set(&mut probe.interval, table.one("interval", word)?);
     set(&mut probe.cc, table.one("cc", word)?);
     set(&mut probe.ecn, table.one("ecn", EcnRequest::read)?);
+    probe.size = table.one("size", word)?.map(|size| size.value);
     table.finish()?;
     Ok(probe)
 }

@@ -1,0 +1,132 @@
+//! What packets pass in each direction of a scenario's path, and the elements that are made of it.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use dualq_net::{Chance, Delay, Element as Part, Jitter, Mtu, Packet, Police, Queue, Slots};
+use dualq_qdisc::{Discipline, QdiscLine};
+use dualq_units::Rate;
+
+use crate::loss::Loss;
+use crate::path::{Direction, Element};
+use crate::scenario::{Link, RateStep};
+
+/// One direction of a path: what packets pass, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Passage {
+    /// What comes before the queue.
+    pub before: Vec<Element>,
+    /// The bottleneck: its rate, Ethernet headers included, and its queue discipline. Without one nothing queues here.
+    pub bottleneck: Option<(Rate, QdiscLine)>,
+    /// Random loss behind the queue.
+    pub loss: Loss,
+    /// What comes behind that.
+    pub behind: Vec<Element>,
+    /// Constant delay at the end.
+    pub delay: Duration,
+    /// Hosts whose packets take longer at the end, and how much, whichever way they go.
+    pub extra_delays: Vec<(IpAddr, Duration)>,
+    /// The largest IP packet of its devices, in bytes.
+    pub mtu: u32,
+    /// Whether all packets are in one tunnel: queues see one flow.
+    pub tunnel: bool,
+    /// Other rates that the bottleneck has later, in the order of time.
+    pub step: Vec<RateStep>,
+}
+
+/// Which queue of a [`Passage`] it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// That of its bottleneck.
+    Bottleneck,
+    /// That of an element.
+    Element,
+}
+
+impl Link {
+    /// One of its two directions.
+    #[must_use]
+    pub fn passage(&self, direction: Direction) -> Passage {
+        let alike = Passage { mtu: self.mtu, tunnel: self.tunnel, ..Passage::default() };
+        match (direction, &self.up) {
+            (Direction::Down, _) => Passage {
+                before: self.before.clone(),
+                bottleneck: Some((self.rate, self.qdisc.clone())),
+                loss: self.loss,
+                behind: self.behind.clone(),
+                delay: self.forward,
+                step: self.step.clone(),
+                ..alike
+            },
+            (Direction::Up, None) => Passage { delay: self.rtt - self.forward, ..alike },
+            (Direction::Up, Some(up)) => Passage {
+                before: up.before.clone(),
+                bottleneck: up
+                    .rate
+                    .map(|rate| (rate, up.qdisc.as_ref().unwrap_or(&self.qdisc).clone())),
+                loss: up.loss,
+                behind: up.behind.clone(),
+                delay: self.rtt - self.forward,
+                step: up.step.clone(),
+                ..alike
+            },
+        }
+    }
+}
+
+impl Passage {
+    /// The elements up to the constant delay at the end, which is the caller's to add, and the place of the bottleneck's queue. `build`
+    /// makes the disciplines, in the order in which packets pass them; the bottleneck's queue is observed under the number `observed`.
+    pub fn elements<P: Packet>(
+        &self,
+        observed: usize,
+        build: &mut impl FnMut(Which, &QdiscLine) -> Discipline<P>,
+    ) -> (Vec<Part<P>>, Option<usize>) {
+        let mut parts = Vec::new();
+        for element in &self.before {
+            parts.push(part(element, build));
+        }
+        let place = self.bottleneck.as_ref().map(|(rate, qdisc)| {
+            let queue = Queue::new(build(Which::Bottleneck, qdisc), *rate);
+            parts.push(queue.observed(observed).into());
+            parts.len() - 1
+        });
+        if !self.loss.is_none() {
+            parts.push(Part::Loss(self.loss.chance()));
+        }
+        for element in &self.behind {
+            parts.push(part(element, build));
+        }
+        (parts, place)
+    }
+}
+
+impl Loss {
+    /// As elements of paths have it.
+    #[must_use]
+    pub fn chance(self) -> Chance {
+        Chance::from_threshold(self.threshold())
+    }
+}
+
+fn part<P: Packet>(
+    element: &Element,
+    build: &mut impl FnMut(Which, &QdiscLine) -> Discipline<P>,
+) -> Part<P> {
+    match element {
+        Element::Delay { delay, jitter, .. } if jitter.is_zero() => Delay::new(*delay).into(),
+        Element::Delay { delay, jitter, reorder: true } => Jitter::new(*delay, *jitter).into(),
+        Element::Delay { delay, jitter, reorder: false } => {
+            Jitter::new(*delay, *jitter).keeping_order().into()
+        }
+        Element::Slot { least, most, packets, bytes } => {
+            Slots::new(*least, *most).at_most(*packets, *bytes).into()
+        }
+        Element::Loss(loss) => Part::Loss(loss.chance()),
+        Element::Duplicate(duplicate) => Part::Duplicate(duplicate.chance()),
+        Element::Queue { rate, qdisc } => Queue::new(build(Which::Element, qdisc), *rate).into(),
+        Element::Mtu { mtu, icmp } => Mtu { mtu: *mtu, icmp: *icmp }.into(),
+        Element::Bleach => Part::Bleach,
+        Element::Police { rate, burst } => Police::new(*rate, *burst).into(),
+    }
+}
