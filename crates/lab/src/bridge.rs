@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd as _;
 use std::thread;
 use std::time::Duration;
 
+use dualq_namespace::Namespace;
 use dualq_net::Police;
 use dualq_units::{Bytes, Ecn, Instant, Rate};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -15,7 +16,6 @@ use nix::time::{ClockId, clock_gettime};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::LabError;
-use crate::namespace::Namespace;
 use crate::network::{netlink, sysctl};
 
 /// What comes before each frame, and Ethernet's header: two addresses and the protocol.

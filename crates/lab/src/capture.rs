@@ -4,6 +4,7 @@ use std::io::IoSliceMut;
 use std::os::fd::AsRawFd as _;
 use std::time::Duration;
 
+use dualq_namespace::Namespace;
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -13,7 +14,6 @@ use nix::sys::time::TimeSpec;
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
 use crate::LabError;
-use crate::namespace::Namespace;
 
 /// So many are read with one system call.
 const BATCH: usize = 64;

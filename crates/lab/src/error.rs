@@ -1,5 +1,7 @@
 use std::error::Error;
 
+use dualq_link::LinkError;
+use dualq_namespace::NamespaceError;
 use dualq_netlink::NetlinkError;
 
 /// Why a scenario could not be run on this kernel.
@@ -8,6 +10,15 @@ pub enum LabError {
     /// The kernel refused a link, an address or a queue discipline.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
+    /// There is no network namespace to be had.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// There is no link of dualq's own, or it broke.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// Whoever watches asked to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// The kernel refused something else.
     #[error("{what}: {error}")]
     System {

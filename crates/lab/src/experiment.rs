@@ -6,8 +6,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddrV4;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
+use dualq_link::Urgent;
 use dualq_netlink::Queue;
 use dualq_scenario::summary::{Look, Looks};
 use dualq_scenario::{
@@ -20,9 +22,10 @@ use socket2::Socket;
 
 use crate::LabError;
 use crate::limits::Limits;
-use crate::network::{Bottleneck, Network, RECEIVER, tells_flows_apart};
+use crate::live;
+use crate::network::{Network, RECEIVER, tells_flows_apart};
 use crate::record::Record;
-use crate::sockets::{Answerer, BulkReceiver, BulkSender, Ping, Probe, accept, listen};
+use crate::sockets::{BulkReceiver, BulkSender, Exchange, Ping, Probe, Responder, accept, listen};
 use crate::taps::Taps;
 use crate::udp::{self, Began, UdpStreams};
 use crate::watch::Watcher;
@@ -82,7 +85,9 @@ enum Ready {
     ProbeListener(usize),
     Sender(usize),
     Prober(usize),
-    Answerer(usize),
+    Responder(usize),
+    /// Who asks for a large answer.
+    Asker(usize),
 }
 
 impl Ready {
@@ -93,7 +98,8 @@ impl Ready {
             Self::ProbeListener(number) => (2, number),
             Self::Sender(number) => (3, number),
             Self::Prober(number) => (4, number),
-            Self::Answerer(number) => (5, number),
+            Self::Responder(number) => (5, number),
+            Self::Asker(number) => (6, number),
         };
         kind << 32 | number as u64
     }
@@ -105,7 +111,8 @@ impl Ready {
             2 => Self::ProbeListener(number),
             3 => Self::Sender(number),
             4 => Self::Prober(number),
-            5 => Self::Answerer(number),
+            5 => Self::Responder(number),
+            6 => Self::Asker(number),
             _ => Self::Timer,
         }
     }
@@ -116,13 +123,13 @@ impl Ready {
 enum Prober {
     Ssh(Probe),
     Ping(Ping),
+    Request(Exchange),
 }
 
 struct Experiment<'a> {
     scenario: &'a Scenario,
     network: Network,
-    taps: Taps,
-    up_taps: Option<Taps>,
+    taps: [Option<Taps>; 2],
     limits: Limits,
     record: Record,
     /// When it began.
@@ -135,7 +142,7 @@ struct Experiment<'a> {
     senders: Vec<BulkSender>,
     receivers: Vec<BulkReceiver>,
     probers: Vec<Prober>,
-    answerers: Vec<Answerer>,
+    responders: Vec<Responder>,
     udp: Vec<UdpStreams>,
     watcher: Option<Watcher<'a>>,
 }
@@ -160,11 +167,13 @@ pub fn refusal(scenario: &Scenario) -> Option<String> {
 /// # Errors
 /// If the kernel refuses something, or the scenario asks for what it does not have.
 pub fn run(
+    place: Where,
     scenario: &Scenario,
     seed: u64,
-    on_second: &mut dyn FnMut(Duration),
+    on_second: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> Result<Outcome, LabError> {
-    Experiment::prepare(scenario, seed)?.run(on_second)
+    let _urgent = (place == Where::Live).then(Urgent::new);
+    Experiment::prepare(scenario, network(place, scenario, seed)?)?.run(on_second)
 }
 
 /// The same, and what happens is told, as far as that is wanted and seen: packets at routers, and how connections are each
@@ -173,12 +182,14 @@ pub fn run(
 /// # Errors
 /// As for [`run`].
 pub fn run_watched<'a>(
+    place: Where,
     scenario: &'a Scenario,
     seed: u64,
-    on_second: &mut dyn FnMut(Duration),
+    on_second: &mut dyn FnMut(Duration) -> ControlFlow<()>,
     watch: &'a mut dyn Watch,
 ) -> Result<Outcome, LabError> {
-    let mut experiment = Experiment::prepare(scenario, seed)?;
+    let _urgent = (place == Where::Live).then(Urgent::new);
+    let mut experiment = Experiment::prepare(scenario, network(place, scenario, seed)?)?;
     let watcher = Watcher::open(&experiment.network, scenario, watch)?;
     if watcher.wants_connections() {
         experiment.agenda.push(Reverse((Duration::ZERO, Task::Look)));
@@ -187,17 +198,32 @@ pub fn run_watched<'a>(
     experiment.run(on_second)
 }
 
+/// What the network of a scenario is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// The kernel's own queue disciplines, netem and veth pairs.
+    Kernel,
+    /// dualq's own link between two TUN devices, in real time.
+    Live,
+}
+
+fn network(place: Where, scenario: &Scenario, seed: u64) -> Result<Network, LabError> {
+    let refusal = match place {
+        Where::Kernel => refusal(scenario),
+        Where::Live => live::refusal(scenario),
+    };
+    match (refusal, place) {
+        (Some(refusal), _) => Err(LabError::Scenario(refusal)),
+        (None, Where::Kernel) => Network::build(scenario, seed),
+        (None, Where::Live) => live::build(scenario, seed),
+    }
+}
+
 impl<'a> Experiment<'a> {
-    fn prepare(scenario: &'a Scenario, seed: u64) -> Result<Self, LabError> {
-        if let Some(refusal) = refusal(scenario) {
-            return Err(LabError::Scenario(refusal));
-        }
-        let network = Network::build(scenario, seed)?;
+    fn prepare(scenario: &'a Scenario, network: Network) -> Result<Self, LabError> {
         // A kernel that has just started has no timers finer than its tick: what is on its way would wait for that.
         std::thread::sleep(SETTLING);
-        let taps = Taps::open(&network.bottleneck, scenario, Direction::Down)?;
-        let up = network.up_bottleneck.as_ref();
-        let up_taps = up.map(|up| Taps::open(up, scenario, Direction::Up)).transpose()?;
+        let taps = network.middle.taps(scenario)?;
         let limits = Limits::open(&network, scenario)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
             .map_err(|error| LabError::system("epoll", error))?;
@@ -207,7 +233,6 @@ impl<'a> Experiment<'a> {
             scenario,
             network,
             taps,
-            up_taps,
             limits,
             record: Record::new(scenario),
             began: Began {
@@ -222,7 +247,7 @@ impl<'a> Experiment<'a> {
             senders: Vec::new(),
             receivers: Vec::new(),
             probers: Vec::new(),
-            answerers: Vec::new(),
+            responders: Vec::new(),
             udp: Vec::new(),
             watcher: None,
         };
@@ -245,7 +270,7 @@ impl<'a> Experiment<'a> {
         for (number, probe) in self.scenario.probe.iter().enumerate() {
             let listener = match probe.kind {
                 ProbeKind::Ping => None,
-                ProbeKind::Ssh => {
+                ProbeKind::Ssh | ProbeKind::Request => {
                     let port = PROBE_PORT + number as u16;
                     let host = self.network.receiver(Direction::Down);
                     let listener = listen(host, port, probe.cc, None)?;
@@ -305,7 +330,10 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    fn run(mut self, on_second: &mut dyn FnMut(Duration)) -> Result<Outcome, LabError> {
+    fn run(
+        mut self,
+        on_second: &mut dyn FnMut(Duration) -> ControlFlow<()>,
+    ) -> Result<Outcome, LabError> {
         let mut armed = Duration::MAX;
         let mut events = [EpollEvent::empty(); 64];
         loop {
@@ -348,11 +376,13 @@ impl<'a> Experiment<'a> {
         &mut self,
         time: Duration,
         task: Task,
-        on_second: &mut dyn FnMut(Duration),
+        on_second: &mut dyn FnMut(Duration) -> ControlFlow<()>,
     ) -> Result<(), LabError> {
         match task {
             Task::Second => {
-                on_second(time);
+                if on_second(time).is_break() {
+                    return Err(LabError::Interrupted);
+                }
                 self.agenda.push(Reverse((time + Duration::from_secs(1), task)));
                 Ok(())
             }
@@ -382,17 +412,14 @@ impl<'a> Experiment<'a> {
             Task::Stop(number) => self.senders[number].stop(),
             Task::Ask(number) => self.ask(number, time),
             Task::Rate(number) => {
-                self.network.bottleneck.set_rate(self.scenario.link.step[number].rate)
+                let rate = self.scenario.link.step[number].rate;
+                self.network.middle.set_rate(Direction::Down, rate)
             }
-            Task::UpRate(number) => self.set_up_rate(number),
+            Task::UpRate(number) => match &self.scenario.link.up {
+                Some(up) => self.network.middle.set_rate(Direction::Up, up.step[number].rate),
+                None => Ok(()),
+            },
             Task::End => Ok(()),
-        }
-    }
-
-    fn set_up_rate(&mut self, number: usize) -> Result<(), LabError> {
-        match (&self.scenario.link.up, &mut self.network.up_bottleneck) {
-            (Some(up), Some(bottleneck)) => bottleneck.set_rate(up.step[number].rate),
-            _ => Ok(()),
         }
     }
 
@@ -415,9 +442,16 @@ impl<'a> Experiment<'a> {
             Ready::ProbeListener(number) => {
                 let Some(listener) = &self.probe_listeners[number] else { return Ok(()) };
                 while let Some(socket) = accept(listener)? {
-                    let whom = Ready::Answerer(self.answerers.len());
+                    if let Prober::Request(exchange) = &mut self.probers[number] {
+                        let when = EpollFlags::EPOLLIN;
+                        watch(&self.epoll, &socket, when, Ready::Asker(number))?;
+                        let now = clock(Clock::CLOCK_MONOTONIC)?;
+                        exchange.accepted(socket, now.saturating_sub(self.began.monotonic))?;
+                        continue;
+                    }
+                    let whom = Ready::Responder(self.responders.len());
                     watch(&self.epoll, &socket, EpollFlags::EPOLLIN, whom)?;
-                    self.answerers.push(Answerer::of(socket)?);
+                    self.responders.push(Responder::of(socket)?);
                 }
                 Ok(())
             }
@@ -428,8 +462,12 @@ impl<'a> Experiment<'a> {
                 sender.check_repeats(self.began.real)?;
                 sender.write()
             }
-            Ready::Prober(number) => self.answered(number),
-            Ready::Answerer(number) => self.answerers[number].answer(),
+            Ready::Prober(number) => match &mut self.probers[number] {
+                Prober::Request(exchange) => exchange.answer(),
+                Prober::Ssh(_) | Prober::Ping(_) => self.answered(number),
+            },
+            Ready::Responder(number) => self.responders[number].answer(),
+            Ready::Asker(number) => self.answered(number),
         }
     }
 
@@ -438,7 +476,8 @@ impl<'a> Experiment<'a> {
         let namespace = &self.network.senders[group];
         let (_, receiver) = self.network.receiver(flows.direction);
         let to = SocketAddrV4::new(receiver, FLOW_PORT + group as u16);
-        let mut sender = BulkSender::open(namespace, to, flows.cc, (group, size, now))?;
+        let control = (flows.cc, self.network.paces_itself);
+        let mut sender = BulkSender::open(namespace, to, control, (group, size, now))?;
         let number = self.senders.len();
         if let Some(every) = flows.every {
             sender.repeat()?;
@@ -479,16 +518,28 @@ impl<'a> Experiment<'a> {
                 }
                 ProbeKind::Ssh => {
                     let to = SocketAddrV4::new(RECEIVER, PROBE_PORT + number as u16);
-                    let probe = Probe::open(namespace, to, group.cc, group.interval)?;
+                    let control = (group.cc, self.network.paces_itself);
+                    let probe = Probe::open(namespace, to, control, group.interval)?;
                     let when = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
                     watch(&self.epoll, &probe.socket, when, Ready::Prober(number))?;
                     self.probers.push(Prober::Ssh(probe));
+                    return Ok(());
+                }
+                ProbeKind::Request => {
+                    let to = SocketAddrV4::new(RECEIVER, PROBE_PORT + number as u16);
+                    let what = (group.answer_size(), group.interval);
+                    let exchange =
+                        Exchange::open(namespace, to, (group.cc, self.network.paces_itself), what)?;
+                    let when = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
+                    watch(&self.epoll, &exchange.server, when, Ready::Prober(number))?;
+                    self.probers.push(Prober::Request(exchange));
                     return Ok(());
                 }
             }
         }
         match &mut self.probers[number] {
             Prober::Ssh(probe) => probe.ask(now),
+            Prober::Request(exchange) => exchange.ask(now),
             Prober::Ping(ping) => {
                 ping.send(now)?;
                 self.agenda.push(Reverse((now + ping.interval, Task::Ask(number))));
@@ -504,6 +555,13 @@ impl<'a> Experiment<'a> {
                 if let Some(took) = probe.ready(now)? {
                     // A program that sleeps wakes that much later; this loop's timer does not.
                     let pause = probe.interval + TIMER_SLACK;
+                    self.agenda.push(Reverse((now + pause, Task::Ask(number))));
+                    self.record.round_trip(number, now, took);
+                }
+            }
+            Prober::Request(exchange) => {
+                if let Some(took) = exchange.read(now)? {
+                    let pause = exchange.interval + TIMER_SLACK;
                     self.agenda.push(Reverse((now + pause, Task::Ask(number))));
                     self.record.round_trip(number, now, took);
                 }
@@ -525,8 +583,12 @@ impl<'a> Experiment<'a> {
             receiver.ce_at_warmup = receiver.received_ce()?.unwrap_or(0);
         }
         for prober in &mut self.probers {
-            if let Prober::Ssh(probe) = prober {
-                probe.retransmits_at_warmup = probe.info()?.retransmits;
+            match prober {
+                Prober::Ssh(probe) => probe.retransmits_at_warmup = probe.info()?.retransmits,
+                Prober::Request(exchange) => {
+                    exchange.retransmits_at_warmup = exchange.info()?.retransmits;
+                }
+                Prober::Ping(_) => {}
             }
         }
         let (queue, up_queue) = self.queues()?;
@@ -554,9 +616,12 @@ impl<'a> Experiment<'a> {
         }
         let probes = self.scenario.probe.iter().zip(&self.probers);
         for (group, (probe, prober)) in (self.scenario.flow.len()..).zip(probes) {
-            if let Prober::Ssh(open) = prober {
-                watcher.look(now, (group, 0), probe.cc, &open.info()?);
-            }
+            let info = match prober {
+                Prober::Ssh(open) => open.info()?,
+                Prober::Request(open) => open.info()?,
+                Prober::Ping(_) => continue,
+            };
+            watcher.look(now, (group, 0), probe.cc, &info);
         }
         Ok(())
     }
@@ -565,22 +630,22 @@ impl<'a> Experiment<'a> {
         if let Some(watcher) = &mut self.watcher {
             watcher.read(self.began.real)?;
         }
-        let (record, began) = (&mut self.record, self.began.real);
-        let taps =
-            [(Direction::Down, Some(&mut self.taps)), (Direction::Up, self.up_taps.as_mut())];
-        for (direction, taps) in taps {
+        let (record, began) = (&mut self.record, self.began);
+        for (direction, taps) in Direction::ALL.into_iter().zip(&mut self.taps) {
             let Some(taps) = taps else { continue };
             taps.read(&mut |passed| {
-                record.passed(direction, passed.left.saturating_sub(began), &passed);
+                record.passed(direction, passed.left.saturating_sub(began.real), &passed);
             })?;
         }
+        self.network.middle.read(&mut |direction, passed| {
+            record.passed(direction, passed.left.saturating_sub(began.monotonic), &passed);
+        });
         Ok(())
     }
 
     /// The queues of both directions, as they are now.
     fn queues(&mut self) -> Result<(Queue, Option<Queue>), LabError> {
-        let up = self.network.up_bottleneck.as_mut().map(Bottleneck::queue).transpose()?;
-        Ok((self.network.bottleneck.queue()?, up))
+        self.network.middle.queues()
     }
 
     fn end_interval(&mut self, now: Duration) -> Result<(), LabError> {
@@ -589,7 +654,7 @@ impl<'a> Experiment<'a> {
         for sender in &self.senders {
             groups[sender.group].add(&Look::from(&sender.info()?));
         }
-        let queue = self.network.bottleneck.queue()?;
+        let (queue, _) = self.queues()?;
         self.record.end_interval(now, groups, &queue);
         Ok(())
     }
@@ -625,6 +690,10 @@ impl<'a> Experiment<'a> {
                     let before = probe.retransmits_at_warmup;
                     self.record.probe(number, Some((&probe.info()?, before)));
                 }
+                Prober::Request(exchange) => {
+                    let before = exchange.retransmits_at_warmup;
+                    self.record.probe(number, Some((&exchange.info()?, before)));
+                }
                 Prober::Ping(_) => self.record.probe(number, None),
             }
         }
@@ -632,12 +701,22 @@ impl<'a> Experiment<'a> {
         let window = self.scenario.duration - self.scenario.warmup;
         let udp = self.udp.iter().map(|streams| streams.finish(window)).collect();
         let (queue, up_queue) = self.queues()?;
-        let unseen = self.taps.unseen() + self.up_taps.as_ref().map_or(0, Taps::unseen);
+        let unseen = self.taps.iter().flatten().map(Taps::unseen).sum();
         let unseen_udp = self.udp.iter().map(|streams| u64::from(streams.unseen)).sum();
-        let limits = self.limits.met(&self.network, (unseen, unseen_udp))?;
+        let mut limits = self.limits.met(&self.network, (unseen, unseen_udp))?;
         let outcome = self.record.close(self.scenario, &queue, up_queue.as_ref());
+        limits.extend(self.network.middle.faults(round_trip(self.scenario, &outcome))?);
         Ok(Outcome { limits, udp, ..outcome })
     }
+}
+
+/// The shortest of the mean round trips that an outcome shows, of probes and of flows; without any, that of the path.
+fn round_trip(scenario: &Scenario, outcome: &Outcome) -> Duration {
+    let probes = outcome.probe.iter().map(|probe| probe.mean_ms);
+    let shown = probes.chain(outcome.flow.iter().map(|flow| flow.srtt_ms_mean));
+    let shortest = shown.filter(|ms| *ms > 0.0).reduce(f64::min);
+    let shortest = shortest.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok());
+    shortest.unwrap_or_else(|| scenario.link.base_rtt())
 }
 
 fn clock(clock: Clock) -> Result<Duration, LabError> {

@@ -7,8 +7,10 @@ mod error;
 mod experiment;
 mod headers;
 mod limits;
-mod namespace;
+mod live;
+mod middle;
 mod network;
+mod pacing;
 mod record;
 mod repeats;
 mod sockets;
@@ -19,4 +21,5 @@ mod watch;
 mod way;
 
 pub use error::LabError;
-pub use experiment::{refusal, run, run_watched};
+pub use experiment::{Where, refusal, run, run_watched};
+pub use live::refusal as refusal_live;

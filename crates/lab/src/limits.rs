@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use dualq_namespace::Namespace;
 use dualq_netlink::{Handle, Netlink};
 use dualq_qdisc::Spec;
 use dualq_scenario::{Limit, Scenario};
 
 use crate::LabError;
-use crate::namespace::Namespace;
 use crate::network::{Hop, Network};
 
 /// What TCP counts in a namespace (`TcpExt` of `/proc/net/netstat`) where it threw away, or held back, for want of room.

@@ -19,6 +19,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
+use dualq_namespace::Namespace;
 use dualq_netlink::{Handle, Netlink, Place, Queue, Route, VethEnd};
 use dualq_qdisc::kinds::{htb, netem};
 use dualq_qdisc::{Spec, SplitMix64};
@@ -27,7 +28,7 @@ use dualq_units::Rate;
 
 use crate::LabError;
 use crate::bridge::{self, Deed};
-use crate::namespace::Namespace;
+use crate::middle::Middle;
 use crate::way::Way;
 
 /// The receiver of what goes down, and that of what goes up.
@@ -62,9 +63,10 @@ pub(crate) struct Network {
     pub(crate) receiver_delays: bool,
     /// Whether the queue under test is at `router`, rather than at a router behind it.
     pub(crate) queue_is_at_router: bool,
+    /// Whether TCP paces itself, as the senders' interfaces have no fq that would do so.
+    pub(crate) paces_itself: bool,
     /// The queue under test, and that of the other direction, if it has one.
-    pub(crate) bottleneck: Bottleneck,
-    pub(crate) up_bottleneck: Option<Bottleneck>,
+    pub(crate) middle: Middle,
 }
 
 /// A router on the way.
@@ -90,16 +92,16 @@ pub(crate) struct End<'a> {
 }
 
 /// A host that sends, as far as the network is concerned.
-struct Host {
-    direction: Direction,
+pub(crate) struct Host {
+    pub(crate) direction: Direction,
     ecn: EcnRequest,
     ect1: bool,
-    extra_rtt: Duration,
+    pub(crate) extra_rtt: Duration,
 }
 
 impl Host {
     /// All of them, in the order of [`Network::senders`].
-    fn all(scenario: &Scenario) -> Vec<Self> {
+    pub(crate) fn all(scenario: &Scenario) -> Vec<Self> {
         let flows = scenario.flow.iter().map(|group| Self {
             direction: group.direction,
             ecn: group.ecn,
@@ -111,12 +113,57 @@ impl Host {
         let udp = scenario.udp.iter().map(|group| of(group.direction, EcnRequest::Off));
         flows.chain(probes).chain(udp).collect()
     }
+
+    /// The address of the one of that number.
+    pub(crate) const fn address(number: usize, direction: Direction) -> Ipv4Addr {
+        match direction {
+            Direction::Down => Ipv4Addr::new(10, 1, number as u8, 1),
+            Direction::Up => Ipv4Addr::new(10, 2, number as u8 + 1, 1),
+        }
+    }
+
+    /// Makes it, and connects it to the router `edge` of that side; also another router, if its packets are marked on the way there.
+    pub(crate) fn join(
+        &self,
+        number: usize,
+        direction: Direction,
+        edge: &Namespace,
+        scenario: &Scenario,
+    ) -> Result<(Namespace, Option<Hop>), LabError> {
+        let sender = Namespace::create()?;
+        tune(&sender, asks(self.ecn))?;
+        let mtu = scenario.link.mtu;
+        let name = sender_name(number);
+        let address = Self::address(number, direction).octets();
+        let marker = if self.ect1 {
+            let namespace = join_by_marker(&sender, edge, &name, address, mtu)?;
+            Some(Hop { name: format!("marker of sender {number}"), namespace })
+        } else {
+            join(&sender, edge, &name, address, mtu, number as u8)?;
+            None
+        };
+        if !scenario.sender.gso {
+            netlink(&sender)?.set_segmentation_offload("eth0", false)?;
+        }
+        Ok((sender, marker))
+    }
+
+    /// Where the queue discipline of a host's interface is.
+    pub(crate) fn interface(host: &Namespace) -> Result<(Netlink, Place), LabError> {
+        let mut netlink = netlink(host)?;
+        let link = netlink.link("eth0")?.index;
+        Ok((netlink, Place { link, parent: Handle::ROOT, handle: SHAPER }))
+    }
+}
+
+/// What the device to a sender is called.
+fn sender_name(number: usize) -> String {
+    format!("sender{number}")
 }
 
 impl Network {
     /// Builds it in namespaces of its own. All that is random in it follows from `seed`.
     pub(crate) fn build(scenario: &Scenario, seed: u64) -> Result<Self, LabError> {
-        let link = &scenario.link;
         let hosts = Host::all(scenario);
         let (router, receiver) = (Namespace::create()?, Namespace::create()?);
         tune(&router, "1")?;
@@ -126,35 +173,19 @@ impl Network {
 
         let (mut senders, mut hops) = (Vec::new(), Vec::new());
         for (number, host) in hosts.iter().enumerate() {
-            let sender = Namespace::create()?;
-            tune(&sender, asks(host.ecn))?;
-            let (net, octet, edge) = match (&far, host.direction) {
-                (Some(far), Direction::Up) => (2, number as u8 + 1, far),
-                _ => (1, number as u8, &router),
+            let edge = match (&far, host.direction) {
+                (Some(far), Direction::Up) => far,
+                _ => &router,
             };
-            let name = format!("sender{number}");
-            let address = [10, net, octet, 1];
-            if host.ect1 {
-                let namespace = join_by_marker(&sender, edge, &name, address, link.mtu)?;
-                hops.push(Hop { name: format!("marker of sender {number}"), namespace });
-            } else {
-                join(&sender, edge, &name, address, link.mtu, number as u8)?;
-            }
+            let direction = far.as_ref().map_or(Direction::Down, |_| host.direction);
+            let (sender, marker) = host.join(number, direction, edge, scenario)?;
             if !host.extra_rtt.is_zero() {
-                delay(edge, &name, host.extra_rtt, Loss::NONE, seed)?;
+                delay(edge, &sender_name(number), host.extra_rtt, Loss::NONE, seed)?;
             }
-            let mut netlink = netlink(&sender)?;
-            if !scenario.sender.gso {
-                netlink.set_segmentation_offload("eth0", false)?;
-            }
-            let index = netlink.link("eth0")?.index;
-            let place = Place { link: index, parent: Handle::ROOT, handle: SHAPER };
-            add_qdisc(
-                &mut netlink,
-                &place,
-                scenario.sender.qdisc.spec(),
-                seed.wrapping_add(number as u64),
-            )?;
+            let (mut netlink, place) = Host::interface(&sender)?;
+            let seed = seed.wrapping_add(number as u64);
+            add_qdisc(&mut netlink, &place, scenario.sender.qdisc.spec(), seed)?;
+            hops.extend(marker);
             senders.push(sender);
         }
         match far {
@@ -221,8 +252,8 @@ impl Network {
             holes: Vec::new(),
             receiver_delays,
             queue_is_at_router: true,
-            bottleneck,
-            up_bottleneck: None,
+            paces_itself: false,
+            middle: Middle::Kernel { down: bottleneck, up: None },
         })
     }
 
@@ -259,8 +290,8 @@ impl Network {
             holes,
             receiver_delays: false,
             queue_is_at_router: scenario.link.before.is_empty(),
-            bottleneck,
-            up_bottleneck: up.bottleneck,
+            paces_itself: false,
+            middle: Middle::Kernel { down: bottleneck, up: up.bottleneck },
         })
     }
 
@@ -456,7 +487,7 @@ fn delay(
 ) -> Result<(), LabError> {
     let options = netem::Options {
         delay: Some(delay),
-        loss: Some(loss.as_threshold()),
+        loss: Some(netem::Loss::Random(netem::Chance::independent(loss.as_threshold()))),
         ..netem::Options::default()
     };
     add_netem(namespace, name, options, seed)
@@ -476,7 +507,7 @@ pub(crate) fn add_netem(
 }
 
 /// The `tcp_ecn` of who asks for that: 2, Linux's default, asks for nothing, and says yes if asked for classic ECN.
-const fn asks(ecn: EcnRequest) -> &'static str {
+pub(crate) const fn asks(ecn: EcnRequest) -> &'static str {
     match ecn {
         EcnRequest::Off => "2",
         EcnRequest::Classic => "1",
@@ -485,7 +516,7 @@ const fn asks(ecn: EcnRequest) -> &'static str {
 }
 
 /// The `tcp_ecn` of who receives.
-fn grants(scenario: &Scenario) -> &'static str {
+pub(crate) fn grants(scenario: &Scenario) -> &'static str {
     match scenario.granted_ecn() {
         EcnRequest::Off => "0",
         EcnRequest::Classic => "1",
@@ -493,7 +524,7 @@ fn grants(scenario: &Scenario) -> &'static str {
     }
 }
 
-fn tune(namespace: &Namespace, ecn: &str) -> Result<(), LabError> {
+pub(crate) fn tune(namespace: &Namespace, ecn: &str) -> Result<(), LabError> {
     sysctl(namespace, "net/ipv4/tcp_ecn", ecn)?;
     sysctl(namespace, "net/ipv4/tcp_rmem", &format!("4096 131072 {BUFFER_BYTES}"))?;
     sysctl(namespace, "net/ipv4/tcp_wmem", &format!("4096 16384 {BUFFER_BYTES}"))?;

@@ -8,14 +8,15 @@ use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::Duration;
 
+use dualq_namespace::Namespace;
 use dualq_scenario::{CongestionControl, EcnStyle};
 use dualq_units::Bytes;
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::LabError;
-use crate::namespace::Namespace;
 use crate::network::RECEIVER;
+use crate::pacing;
 use crate::repeats::Repeats;
 use crate::tcp_info::TcpInfo;
 
@@ -27,6 +28,8 @@ const SINK_BYTES: usize = 64 << 20;
 const PROBE_BYTES: usize = dualq_scenario::PROBE_BYTES as usize;
 /// What `ping` sends by default: 56 bytes behind the ICMP header.
 const PING_BYTES: usize = 64;
+/// Who may ping without a privilege (icmp(7)).
+const PING_GROUPS: &str = "/proc/sys/net/ipv4/ping_group_range";
 const ECHO_REQUEST: u8 = 8;
 const ECHO_REPLY: u8 = 0;
 const BACKLOG: i32 = 4096;
@@ -44,11 +47,14 @@ fn cannot(what: &str, error: io::Error) -> LabError {
 fn connect(
     namespace: &Namespace,
     to: SocketAddrV4,
-    cc: CongestionControl,
+    (cc, paces_itself): (CongestionControl, bool),
 ) -> Result<Socket, LabError> {
     let open = || -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
+        if paces_itself {
+            pacing::switch_on(socket.as_fd())?;
+        }
         socket.set_tcp_congestion(cc.name().as_bytes())?;
         match socket.connect(&SockAddr::from(to)) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
@@ -122,11 +128,11 @@ impl BulkSender {
     pub(crate) fn open(
         namespace: &Namespace,
         to: SocketAddrV4,
-        cc: CongestionControl,
+        control: (CongestionControl, bool),
         (group, size, now): (usize, Option<u64>, Duration),
     ) -> Result<Self, LabError> {
         Ok(Self {
-            socket: connect(namespace, to, cc)?,
+            socket: connect(namespace, to, control)?,
             group,
             started: now,
             done: None,
@@ -269,10 +275,10 @@ impl Probe {
     pub(crate) fn open(
         namespace: &Namespace,
         to: SocketAddrV4,
-        cc: CongestionControl,
+        control: (CongestionControl, bool),
         interval: Duration,
     ) -> Result<Self, LabError> {
-        let socket = connect(namespace, to, cc)?;
+        let socket = connect(namespace, to, control)?;
         socket.set_tcp_nodelay(true).map_err(|error| cannot("TCP_NODELAY", error))?;
         Ok(Self {
             socket,
@@ -321,11 +327,11 @@ impl Probe {
 
 /// Answers what is asked.
 #[derive(Debug)]
-pub(crate) struct Answerer {
+pub(crate) struct Responder {
     pub(crate) socket: Socket,
 }
 
-impl Answerer {
+impl Responder {
     pub(crate) fn of(socket: Socket) -> Result<Self, LabError> {
         socket.set_tcp_nodelay(true).map_err(|error| cannot("TCP_NODELAY", error))?;
         Ok(Self { socket })
@@ -344,6 +350,101 @@ impl Answerer {
     }
 }
 
+/// Asks for answers of a given size: both ends of a connection that the answering one opens, as senders do.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    /// Where the answers come from.
+    pub(crate) server: Socket,
+    /// Who asks, once it has accepted the connection.
+    client: Option<Socket>,
+    pub(crate) interval: Duration,
+    size: usize,
+    /// Bytes of answers that are to be written.
+    left: usize,
+    asked: Option<Duration>,
+    /// Bytes of the answer that are missing.
+    missing: usize,
+    pub(crate) retransmits_at_warmup: u32,
+}
+
+impl Exchange {
+    pub(crate) fn open(
+        namespace: &Namespace,
+        to: SocketAddrV4,
+        control: (CongestionControl, bool),
+        (Bytes(size), interval): (Bytes, Duration),
+    ) -> Result<Self, LabError> {
+        let server = connect(namespace, to, control)?;
+        server.set_tcp_nodelay(true).map_err(|error| cannot("TCP_NODELAY", error))?;
+        Ok(Self {
+            server,
+            client: None,
+            interval,
+            size: size as usize,
+            left: 0,
+            asked: None,
+            missing: 0,
+            retransmits_at_warmup: 0,
+        })
+    }
+
+    /// The connection has reached the end that asks.
+    pub(crate) fn accepted(&mut self, client: Socket, now: Duration) -> Result<(), LabError> {
+        client.set_tcp_nodelay(true).map_err(|error| cannot("TCP_NODELAY", error))?;
+        self.client = Some(client);
+        self.ask(now)
+    }
+
+    /// Asks, if it can.
+    pub(crate) fn ask(&mut self, now: Duration) -> Result<(), LabError> {
+        let Some(mut client) = self.client.as_ref() else { return Ok(()) };
+        match client.write(&[0; PROBE_BYTES]) {
+            Ok(_) => (self.asked, self.missing) = (Some(now), self.size),
+            Err(error) if would_block(&error) => {}
+            Err(error) => return Err(cannot("a question could not be asked", error)),
+        }
+        Ok(())
+    }
+
+    /// The answering end has something to read, or room to write.
+    pub(crate) fn answer(&mut self) -> Result<(), LabError> {
+        let mut bytes = [0; PROBE_BYTES];
+        match (&self.server).read(&mut bytes) {
+            // It is so small that it comes in one piece.
+            Ok(count) if count > 0 => self.left += self.size,
+            Ok(_) => {}
+            Err(error) if would_block(&error) || error.kind() == ErrorKind::NotConnected => {}
+            Err(error) => return Err(cannot("an answer broke", error)),
+        }
+        while self.left > 0 {
+            match self.server.send(&CHUNK[..self.left.min(CHUNK.len())]) {
+                Ok(written) => self.left -= written,
+                Err(error) if would_block(&error) => break,
+                Err(error) => return Err(cannot("an answer broke", error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Part of the answer has come. Says how long it took if that was the last.
+    pub(crate) fn read(&mut self, now: Duration) -> Result<Option<Duration>, LabError> {
+        let Some(client) = &self.client else { return Ok(None) };
+        let mut sink: Vec<u8> = Vec::with_capacity(CHUNK.len());
+        // What is read with MSG_TRUNC is not copied (tcp(7)): the buffer is only an address.
+        match client.recv_with_flags(sink.spare_capacity_mut(), libc::MSG_TRUNC) {
+            Ok(count) => self.missing = self.missing.saturating_sub(count),
+            Err(error) if would_block(&error) => {}
+            Err(error) => return Err(cannot("an answer broke", error)),
+        }
+        let asked = if self.missing == 0 { self.asked.take() } else { None };
+        Ok(asked.map(|asked| now - asked))
+    }
+
+    pub(crate) fn info(&self) -> Result<TcpInfo, LabError> {
+        TcpInfo::of(self.server.as_fd())
+    }
+}
+
 /// Sends ICMP echo requests, whatever is answered.
 #[derive(Debug)]
 pub(crate) struct Ping {
@@ -356,7 +457,10 @@ impl Ping {
     pub(crate) fn open(namespace: &Namespace, interval: Duration) -> Result<Self, LabError> {
         let open = || -> io::Result<Socket> {
             // The kernel fills in the identifier and the checksum of such a socket (icmp(7)).
-            std::fs::write("/proc/sys/net/ipv4/ping_group_range", "0 2147483647")?;
+            // In a user namespace only groups may be named that are there.
+            let own = rustix::process::getegid().as_raw();
+            std::fs::write(PING_GROUPS, "0 2147483647")
+                .or_else(|_| std::fs::write(PING_GROUPS, format!("{own} {own}")))?;
             let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::ICMPV4))?;
             socket.set_nonblocking(true)?;
             socket.connect(&SockAddr::from(SocketAddr::from((RECEIVER, 0))))?;

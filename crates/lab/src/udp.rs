@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use dualq_namespace::Namespace;
 use dualq_scenario::summary::{UDP_HEADERS, UdpRecord};
 use dualq_scenario::{Scenario, UdpGroup, UdpOutcome};
 use dualq_units::{Ecn, Instant};
@@ -22,7 +23,6 @@ use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::LabError;
-use crate::namespace::Namespace;
 
 /// What a packet says: its stream's number in 16 bits, its own in 48, and when it was due, in nanoseconds since the start.
 const SAID: usize = 16;

@@ -13,6 +13,7 @@ use dualq_scenario::{
 use crate::LabError;
 use crate::capture::{Capture, Captured};
 use crate::headers::{Site, cut};
+use crate::middle::Middle;
 use crate::network::{NEAR, Network, RECEIVER};
 use crate::tcp_info::TcpInfo;
 
@@ -94,12 +95,14 @@ impl<'a> Watcher<'a> {
         let wants = watch.wants();
         let is_router = network.queue_is_at_router;
         let mut sites = Vec::new();
-        if wants.packets || wants.headers {
-            sites.push((Site::Queue { is_router }, &network.bottleneck.namespace));
-            sites.extend((!is_router).then_some((Site::Router, &network.router)));
-        }
-        if let (true, Some(up)) = (wants.headers, &network.up_bottleneck) {
-            sites.push((Site::UpQueue, &up.namespace));
+        if let Middle::Kernel { down, up } = &network.middle {
+            if wants.packets || wants.headers {
+                sites.push((Site::Queue { is_router }, &down.namespace));
+                sites.extend((!is_router).then_some((Site::Router, &network.router)));
+            }
+            if let (true, Some(up)) = (wants.headers, up) {
+                sites.push((Site::UpQueue, &up.namespace));
+            }
         }
         let open = |(site, namespace)| Ok((site, Capture::open(namespace, &[], BUFFER_BYTES)?));
         let captures = sites.into_iter().map(open).collect::<Result<_, LabError>>()?;

@@ -3,23 +3,24 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use dualq_netlink::{Handle, Place, Route, Slots};
+use dualq_namespace::Namespace;
+use dualq_netlink::Route;
 use dualq_qdisc::{QdiscLine, kinds::netem};
 use dualq_scenario::{Direction, Element, Loss, Scenario};
-use dualq_units::Rate;
+use dualq_units::{Bytes, Rate};
 
 use crate::LabError;
 use crate::bridge::{self, Deed};
-use crate::namespace::Namespace;
 use crate::network::{
-    Bottleneck, End, FAR, Hop, NEAR, PATH_LIMIT, SHAPER, add_netem, connect, ethernet_address,
-    netlink, new_router, scattered,
+    Bottleneck, End, FAR, Hop, NEAR, add_netem, connect, ethernet_address, netlink, new_router,
 };
 
 /// A rate at which no packet takes a nanosecond: netem keeps the order of packets if it has one (Linux: `netem_enqueue`).
 const KEEPS_ORDER: Rate = Rate::from_bits_per_second(u64::MAX);
 /// Netem's jitter has 31 bits (Linux: `get_table` and `tabledist` of sch_netem.c).
 const LONGEST_JITTER: Duration = Duration::from_nanos(i32::MAX as u64);
+/// Of what fits into a slot, 31 bits count (Linux: `struct tc_netem_slot`).
+const MOST_FIT: u32 = i32::MAX as u32;
 /// What a device takes beyond its MTU, as a tag of a virtual network may come with a packet (Linux: `__is_skb_forwardable`).
 const TAG_BYTES: u32 = 4;
 
@@ -209,7 +210,8 @@ impl<'a> Way<'a> {
         let (namespace, device) = (out.namespace, out.name.as_str());
         let netem = |options| add_netem(namespace, device, options, seed);
         let with_loss = |loss: Loss, options| {
-            netem(netem::Options { loss: Some(loss.as_threshold()), ..options })
+            let chance = netem::Chance::independent(loss.as_threshold());
+            netem(netem::Options { loss: Some(netem::Loss::Random(chance)), ..options })
         };
         let queue = |rate, qdisc: &QdiscLine| {
             Bottleneck::open(namespace, device, (rate, qdisc.spec(), self.tunnel), seed)
@@ -226,18 +228,18 @@ impl<'a> Way<'a> {
                 netem(netem::Options { delay: Some(*delay), jitter, rate, ..none })?;
             }
             Stage::Element(Element::Slot { least, most, packets, bytes }) => {
-                let mut netlink = netlink(namespace)?;
-                let link = netlink.link(device)?.index;
-                let place = Place { link, parent: Handle::ROOT, handle: SHAPER };
-                let slots = Slots { delays: [*least, *most], packets: *packets, bytes: *bytes };
-                netlink.add_slots(&place, &slots, PATH_LIMIT, scattered(seed))?;
+                let most_bytes = |Bytes(bytes): Bytes| u32::try_from(bytes).unwrap_or(MOST_FIT);
+                let slots = netem::Slots {
+                    distance: netem::Distance::Uniform(*least, *most),
+                    packets: packets.map_or(0, |packets| packets.min(MOST_FIT)),
+                    bytes: bytes.map_or(0, |bytes| most_bytes(bytes).min(MOST_FIT)),
+                };
+                netem(netem::Options { slots: Some(slots), ..none })?;
             }
             Stage::Element(Element::Loss(loss)) => with_loss(*loss, none)?,
             Stage::Element(Element::Duplicate(share)) => {
-                let mut netlink = netlink(namespace)?;
-                let link = netlink.link(device)?.index;
-                let place = Place { link, parent: Handle::ROOT, handle: SHAPER };
-                netlink.add_duplication(&place, share.as_threshold(), scattered(seed))?;
+                let duplicate = Some(netem::Chance::independent(share.as_threshold()));
+                netem(netem::Options { duplicate, ..none })?;
             }
             Stage::Element(Element::Queue { rate, qdisc }) => {
                 queue(*rate, qdisc)?;

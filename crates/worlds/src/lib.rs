@@ -4,6 +4,7 @@
 pub mod agreement;
 mod error;
 pub mod kernel;
+mod live;
 mod model;
 mod play;
 mod results;
@@ -13,6 +14,7 @@ mod world;
 
 pub use error::{NotSoMany, WorldError};
 pub use kernel::Kernel;
+pub use live::Live;
 pub use model::Model;
 pub use play::{Job, Progress, Watch, play};
 pub use results::{Origin, Results, Run, ScenarioRuns, Seeds, Settings};

@@ -1,16 +1,16 @@
-//! What came of a plan in some worlds: the document of `dualq run --json`, but for its summary.
+//! What came of a sweep in some worlds: the document of `dualq run --json`, but for its summary.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use dualq_scenario::{Outcome, Plan, Scenario};
+use dualq_scenario::{Outcome, Scenario, Sweep};
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Job, NotSoMany, Watch, World, WorldError, play, whole};
 
-/// What came of a plan: each of its scenarios in each world with each seed.
+/// What came of a sweep: each of its scenarios in each world with each seed.
 ///
 /// As a document it is an object with the version of its form and `"command": "run"`. Read back, it is what it was; keys that it
 /// does not know are left out.
@@ -19,7 +19,7 @@ use crate::{Job, NotSoMany, Watch, World, WorldError, play, whole};
 pub struct Results {
     version: Version,
     command: Command,
-    /// The plan's name.
+    /// The sweep's name.
     pub name: String,
     /// What it shows, in a sentence.
     pub about: String,
@@ -42,7 +42,7 @@ pub struct Origin {
     pub program: String,
     /// The command as its user typed it.
     pub command: String,
-    /// The text of the plan; empty if there was none.
+    /// The text of the sweep; empty if there was none.
     pub plan: String,
 }
 
@@ -93,7 +93,7 @@ impl Seeds {
 /// One run, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// What sets its scenario apart from the plan's others.
+    /// What sets its scenario apart from the sweep's others.
     pub settings: Settings,
     /// The world's name.
     pub world: String,
@@ -108,7 +108,7 @@ pub struct Run {
     pub kernel: Option<String>,
 }
 
-/// `(what, value)` of each value that was a list in the plan, in the plan's order: `("qdisc", "fq_codel")`. In documents an object.
+/// `(what, value)` of each value that was a list in the sweep, in the sweep's order: `("qdisc", "fq_codel")`. In documents an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings(pub Vec<(String, String)>);
 
@@ -151,17 +151,17 @@ impl<'a> ScenarioRuns<'a> {
 }
 
 impl Results {
-    /// Plays every scenario of a plan, in every world with every seed; see [`play`].
+    /// Plays every scenario of a sweep, in every world with every seed; see [`play`].
     ///
     /// # Errors
     /// If a world refuses a scenario, before anything runs; and as of `play`.
     pub fn play(
-        plan: &Plan,
+        sweep: &Sweep,
         worlds: &[&dyn World],
         seeds: Seeds,
         watch: &Watch<'_>,
     ) -> Result<Self, WorldError> {
-        let variants = plan.variants();
+        let variants = sweep.variants();
         for variant in &variants {
             if let Some(reason) = worlds.iter().find_map(|world| world.refuses(&variant.scenario)) {
                 return Err(WorldError::Refused(reason));
@@ -187,9 +187,9 @@ impl Results {
         Ok(Self {
             version: Version,
             command: Command::Run,
-            name: plan.name.clone(),
-            about: plan.about.clone(),
-            published: plan.published.clone(),
+            name: sweep.name.clone(),
+            about: sweep.about.clone(),
+            published: sweep.published.clone(),
             origin: None,
             seeds,
             runs: runs.collect(),
@@ -203,7 +203,7 @@ impl Results {
         self.seeds
     }
 
-    /// All runs: scenario by scenario in the plan's order, in each world by world, in each by seed.
+    /// All runs: scenario by scenario in the sweep's order, in each world by world, in each by seed.
     #[must_use]
     pub fn runs(&self) -> &[Run] {
         &self.runs
@@ -272,7 +272,7 @@ impl TryFrom<Document> for Results {
             one.settings == other.settings && one.scenario == other.scenario
         };
         if let Some(first) = results.runs.first() {
-            // A scenario's next world has another name: what is the same in all is a scenario that the plan has twice.
+            // A scenario's next world has another name: what is the same in all is a scenario that the sweep has twice.
             let others = results.runs.iter().step_by(results.per_world()).skip(1);
             let more = others.take_while(|run| same(run, first) && run.world != first.world);
             results.worlds = 1 + more.count();
@@ -408,11 +408,11 @@ mod tests {
     }
 
     fn results(worlds: &[&dyn World], count: u64) -> Results {
-        let plan = Plan::parse(
+        let sweep = Sweep::parse(
             "duration = '2s'\nwarmup = '0s'\n[link]\nrate = '5mbit'\nqdisc = ['pfifo', 'dualpi2']\n[[flow]]\ncc = 'bbr'",
         );
         let seeds = Seeds::new(3, count).unwrap();
-        Results::play(&plan.unwrap(), worlds, seeds, &|_| ControlFlow::Continue(())).unwrap()
+        Results::play(&sweep.unwrap(), worlds, seeds, &|_| ControlFlow::Continue(())).unwrap()
     }
 
     #[test]

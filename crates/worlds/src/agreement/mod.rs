@@ -278,7 +278,7 @@ fn behaviour(scenario: &Scenario, runs: &[Value], outcomes: &[Outcome]) -> Vec<Q
 mod tests {
     use std::ops::ControlFlow;
 
-    use dualq_scenario::Plan;
+    use dualq_scenario::Sweep;
     use serde_json::json;
 
     use super::*;
@@ -286,11 +286,11 @@ mod tests {
 
     /// A reference that was recorded in the model, with the seeds 1 and 2.
     fn recorded() -> Reference {
-        let plan = Plan::parse(
+        let sweep = Sweep::parse(
             "name = 'small'\nduration = '4s'\nwarmup = '1s'\n[link]\nrate = '5mbit'\nqdisc = 'pie'\n\
              [[flow]]\ncc = 'cubic'\ncount = 2\n[[probe]]\nkind = 'ssh'",
         );
-        let scenario = &plan.unwrap().variants()[0].scenario;
+        let scenario = &sweep.unwrap().variants()[0].scenario;
         let runs = [1, 2].map(|seed| {
             let outcome = Model.run(scenario, seed, &mut |_| ControlFlow::Continue(())).unwrap();
             serde_json::to_value(outcome).unwrap()

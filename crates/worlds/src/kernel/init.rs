@@ -2,12 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process;
 use std::thread;
 use std::time::Duration;
 
 use dualq_guest::inside;
+use dualq_lab::Where;
 use dualq_netlink::{Netlink, NetlinkError};
 use dualq_scenario::{ConnectionEvent, Event, Headers, Outcome, Scenario, Wants, Watch};
 
@@ -63,14 +65,18 @@ fn scenario_outcome(
     for (key, value) in ROOM {
         fs::write(key, value).map_err(|error| format!("{key}: {error}"))?;
     }
-    let mut beat = |time: Duration| inside::pulse(&time.as_secs().to_string());
+    let mut beat = |time: Duration| {
+        inside::pulse(&time.as_secs().to_string());
+        ControlFlow::Continue(())
+    };
     if !wants.any() {
-        return dualq_lab::run(scenario, seed, &mut beat).map_err(|error| error.to_string());
+        return dualq_lab::run(Where::Kernel, scenario, seed, &mut beat)
+            .map_err(|error| error.to_string());
     }
     let cannot = |error: io::Error| format!("{SEEN}: {error}");
     let file = io::BufWriter::new(File::create(seen).map_err(cannot)?);
     let mut list = List { wants, file, lost: None };
-    let outcome = dualq_lab::run_watched(scenario, seed, &mut beat, &mut list);
+    let outcome = dualq_lab::run_watched(Where::Kernel, scenario, seed, &mut beat, &mut list);
     let List { mut file, lost, .. } = list;
     lost.map_or_else(|| file.flush(), Err).map_err(cannot)?;
     outcome.map_err(|error| error.to_string())

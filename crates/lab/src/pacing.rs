@@ -1,0 +1,25 @@
+//! TCP that paces itself, where the interface has no fq.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+/// All but what stands for no limit at all.
+const NO_LIMIT: u32 = u32::MAX - 1;
+
+/// Lets the socket pace what it sends, by a timer of its own: what fq makes of every connection as its first packet comes by, whatever
+/// the congestion control (Linux: `fq_enqueue`; `SO_MAX_PACING_RATE` in socket(7)).
+#[allow(unsafe_code)]
+pub(crate) fn switch_on(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let rate = NO_LIMIT;
+    // SAFETY: the kernel reads the bytes of `rate`, which is there and as long as it is told. No library has this option.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const rate).cast(),
+            size_of_val(&rate) as libc::socklen_t,
+        )
+    };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,208 @@
+//! What a link counts.
+
+use std::fmt;
+use std::time::Duration;
+
+use dualq_net::Lost;
+use dualq_qdisc::show::{self, Stats};
+use dualq_qdisc::{Config, DropReason};
+use dualq_scenario::summary::QueueDelays;
+use dualq_units::Instant;
+use hdrhistogram::Histogram;
+
+/// The longest time that is told apart from longer ones.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Times are kept to one part in a hundred.
+const DIGITS: u8 = 2;
+
+/// Many times: how often each came, to one part in a hundred.
+#[derive(Clone)]
+pub struct Times {
+    nanos: Histogram<u64>,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        let longest = LONGEST.as_nanos() as u64;
+        let nanos = Histogram::new_with_bounds(1, longest, DIGITS);
+        Self { nanos: nanos.expect("bounds and digits are right") }
+    }
+}
+
+impl Times {
+    /// One more.
+    #[inline]
+    pub(crate) fn record(&mut self, time: Duration) {
+        self.nanos.saturating_record(time.as_nanos() as u64);
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.nanos.len()
+    }
+
+    /// Their mean; none at all if there are none.
+    #[must_use]
+    pub fn mean(&self) -> Duration {
+        Duration::from_nanos(self.nanos.mean() as u64)
+    }
+
+    /// The time that so large a share of all, from 0 to 1, is not longer than.
+    #[must_use]
+    pub fn at(&self, share: f64) -> Duration {
+        Duration::from_nanos(self.nanos.value_at_quantile(share))
+    }
+
+    /// The longest.
+    #[must_use]
+    pub fn max(&self) -> Duration {
+        Duration::from_nanos(self.nanos.max())
+    }
+}
+
+impl fmt::Debug for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Times")
+            .field("count", &self.count())
+            .field("mean", &self.mean())
+            .field("p99", &self.at(0.99))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Packets as they are on the wire, of an aggregate each by itself, and their bytes there, Ethernet's header included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// How many packets.
+    pub packets: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+impl Amount {
+    #[inline]
+    pub(crate) fn add(&mut self, packets: u16, bytes: u32) {
+        self.packets += u64::from(packets);
+        self.bytes += u64::from(bytes);
+    }
+}
+
+/// Packets that were lost on the way, by what lost them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// The queue disciplines: of the bottleneck and of elements.
+    pub queue: u64,
+    /// Elements that lose at random.
+    pub random: u64,
+    /// They were longer than an element's MTU.
+    pub too_long: u64,
+    /// Policers.
+    pub policed: u64,
+    /// A queue discipline was replaced, or the link stopped, while they waited.
+    pub flushed: u64,
+    /// The link itself had no memory for them: no loss of the path, but an error of the link.
+    pub no_room: u64,
+    /// The device at the other end did not take them: an error of the link as well.
+    pub refused: u64,
+}
+
+impl Losses {
+    pub(crate) const fn count(&mut self, why: Lost, packets: u64) {
+        let counter = match why {
+            Lost::Queue(DropReason::Flushed) => &mut self.flushed,
+            Lost::Queue(_) => &mut self.queue,
+            Lost::Random => &mut self.random,
+            Lost::TooLong { .. } => &mut self.too_long,
+            Lost::Policed => &mut self.policed,
+        };
+        *counter += packets;
+    }
+
+    /// All of them.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.queue
+            + self.random
+            + self.too_long
+            + self.policed
+            + self.flushed
+            + self.no_room
+            + self.refused
+    }
+}
+
+/// How long packets stayed in one of the queues inside a discipline, such as the `L` of dualpi2.
+#[derive(Clone, Debug)]
+pub struct Band {
+    /// The discipline's name for it.
+    pub name: &'static str,
+    /// How long.
+    pub delays: Times,
+}
+
+/// What a direction has counted since it started. Of its packets: `came + copied + made = left + lost.total() + inside`.
+#[derive(Clone, Debug, Default)]
+pub struct DirectionFigures {
+    /// What was read from the device.
+    pub came: Amount,
+    /// What was written to the other one.
+    pub left: Amount,
+    /// What was lost.
+    pub lost: Losses,
+    /// Packets that came twice.
+    pub copied: u64,
+    /// ICMP messages that routers on the path sent this way.
+    pub made: u64,
+    /// Packets that left with CE and had come without.
+    pub marked: u64,
+    /// How long packets stayed in the bottleneck's queue, by the queues that its discipline has.
+    pub bands: Vec<Band>,
+    /// The same by the ECN field, to be summed up as outcomes have it.
+    pub delays: QueueDelays,
+    /// How much later packets were written than the path let them go.
+    pub lateness: Times,
+}
+
+/// The bottleneck's queue, as it is.
+#[derive(Clone, Debug)]
+pub struct QueueSnapshot {
+    /// Its options.
+    pub config: Config,
+    /// Its own counters.
+    pub stats: Stats,
+}
+
+impl QueueSnapshot {
+    /// As `tc -s qdisc show` shows it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        show::text_with_stats(&self.config, &self.stats)
+    }
+}
+
+/// A direction at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct DirectionSnapshot {
+    /// What it has counted.
+    pub figures: DirectionFigures,
+    /// Its bottleneck's queue, if it has one.
+    pub queue: Option<QueueSnapshot>,
+    /// Packets inside.
+    pub inside: u64,
+    /// Packets that the device dropped before the link could read them: an error of the link, never a drop of the queue.
+    pub device_dropped: u64,
+    /// Why it does nothing any more, if a device failed.
+    pub failed: Option<String>,
+}
+
+/// A link at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// The moment, by `CLOCK_MONOTONIC`.
+    pub at: Instant,
+    /// From the far device to the near one.
+    pub down: DirectionSnapshot,
+    /// From the near device to the far one.
+    pub up: DirectionSnapshot,
+}

@@ -1,0 +1,169 @@
+//! The thread of a direction: it reads, waits and writes.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use dualq_scenario::Direction;
+use dualq_units::Instant;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+
+use crate::LinkError;
+use crate::engine::{Engine, QUANTUM};
+use crate::figures::DirectionSnapshot;
+use crate::running::Change;
+use crate::tun::Tun;
+use crate::urgent::Urgent;
+
+/// So many frames are read before other things have their turn.
+const BATCH: usize = 32;
+
+/// The time now, by the clock that only goes on (`CLOCK_MONOTONIC`).
+pub(crate) fn now() -> Instant {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// What a thread is asked for.
+#[expect(clippy::large_enum_variant, reason = "there are few at a time")]
+pub(crate) enum Message {
+    /// An ICMP message of the other direction's routers.
+    Icmp(Vec<u8>),
+    Change(Change, mpsc::Sender<Result<(), LinkError>>),
+    Snapshot(mpsc::Sender<DirectionSnapshot>),
+    Stop,
+}
+
+/// Where a thread finds what it is asked for.
+pub(crate) struct Mailbox {
+    messages: Mutex<Vec<Message>>,
+    is_there: AtomicBool,
+    bell: OwnedFd,
+}
+
+impl Mailbox {
+    pub(crate) fn new() -> io::Result<Arc<Self>> {
+        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let (messages, is_there) = (Mutex::default(), AtomicBool::new(false));
+        Ok(Arc::new(Self { messages, is_there, bell }))
+    }
+
+    pub(crate) fn put(&self, message: Message) {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+        self.is_there.store(true, Ordering::Release);
+        // It fails only where it would count beyond 64 bits.
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
+    fn take(&self) -> Vec<Message> {
+        if !self.is_there.swap(false, Ordering::Acquire) {
+            return Vec::new();
+        }
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// One direction, at work.
+pub(crate) struct Worker {
+    pub(crate) direction: Direction,
+    pub(crate) engine: Engine,
+    pub(crate) from: Arc<Tun>,
+    pub(crate) to: Arc<Tun>,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) other: Arc<Mailbox>,
+}
+
+impl Worker {
+    /// Works until it is told to stop, or a device fails. Returns how it is then.
+    pub(crate) fn run(mut self) -> DirectionSnapshot {
+        let _urgent = Urgent::new();
+        // Timers are to be as exact as they can; where that is refused they are late by 50 us more.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let failed = self.work().err().map(|error| {
+            let name = self.from.name();
+            format!("TUN device {name}: cannot read: {}", io::Error::from(error))
+        });
+        DirectionSnapshot { failed, ..self.snapshot() }
+    }
+
+    fn work(&mut self) -> Result<(), Errno> {
+        let mut bytes = self.engine.buffer();
+        let mut woke = now();
+        loop {
+            let (mut time, mut read) = (now(), 0);
+            self.engine.advance(time);
+            self.write();
+            while read < BATCH && self.from.read(&mut bytes)? {
+                read += 1;
+                time = now();
+                self.engine.enter(time, &mut bytes);
+                // What may leave at once does not wait for what is read next.
+                self.write();
+            }
+            for message in self.engine.take_messages() {
+                self.other.put(Message::Icmp(message));
+            }
+            for message in self.mailbox.take() {
+                if matches!(message, Message::Stop) {
+                    return Ok(());
+                }
+                self.obey(message);
+                self.write();
+            }
+            let due = self.engine.next_due();
+            if read == BATCH || due <= time {
+                continue;
+            }
+            // A fast link does not wake for each packet.
+            let until = due.max(woke + QUANTUM);
+            self.wait(until)?;
+            if now() >= until {
+                woke = until;
+            }
+        }
+    }
+
+    fn write(&mut self) {
+        self.engine.write(now, |pieces| self.to.write(pieces).is_ok());
+    }
+
+    /// Waits until a frame or a message comes, or until that time.
+    fn wait(&self, until: Instant) -> Result<(), Errno> {
+        let fds = [self.from.as_fd(), self.mailbox.bell.as_fd()];
+        let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+
+        let timeout = (until < Instant::NEVER).then(|| {
+            let rest = until - now();
+            Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() }
+        });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn obey(&mut self, message: Message) {
+        match message {
+            Message::Icmp(packet) => self.engine.enter_message(now(), &packet),
+            // Who asked and does not wait for the answer needs none.
+            Message::Change(change, answer) => {
+                let direction = self.direction;
+                let done = self.engine.change(now(), &change);
+                let _ = answer.send(done.map_err(|fault| LinkError::Change { direction, fault }));
+            }
+            Message::Snapshot(answer) => {
+                self.engine.advance(now());
+                let _ = answer.send(self.snapshot());
+            }
+            Message::Stop => {}
+        }
+    }
+
+    fn snapshot(&self) -> DirectionSnapshot {
+        let device_dropped = self.from.dropped().unwrap_or(0);
+        DirectionSnapshot { device_dropped, ..self.engine.snapshot() }
+    }
+}

@@ -1,0 +1,228 @@
+//! Whatever the path, each packet is accounted for.
+
+use std::time::Duration;
+
+use dualq_link::{Change, Options};
+use dualq_scenario::{Element, Loss, Passage};
+use dualq_units::{Bytes, Instant, Rate};
+use proptest::prelude::*;
+
+use crate::frames::{Made, Read, Transport, tcp};
+use crate::{all_written, engine, passage, start, written};
+
+fn element() -> impl Strategy<Value = Element> {
+    let millis = |range: std::ops::Range<u64>| range.prop_map(Duration::from_millis);
+    prop_oneof![
+        (millis(0..20), millis(0..5), any::<bool>())
+            .prop_map(|(delay, jitter, reorder)| Element::Delay { delay, jitter, reorder }),
+        millis(1..5).prop_map(|least| Element::Slot {
+            least,
+            most: least * 2,
+            packets: None,
+            bytes: None
+        }),
+        (0..100).prop_map(|percent| Element::Loss(Loss::from_percent(f64::from(percent) / 4.0))),
+        (0..100)
+            .prop_map(|percent| Element::Duplicate(Loss::from_percent(f64::from(percent) / 4.0))),
+        (1..50_u64).prop_map(|mbit| Element::Queue {
+            rate: Rate::from_mbit(mbit),
+            qdisc: "pfifo limit 20".parse().unwrap()
+        }),
+        (600..2000_u32, any::<bool>()).prop_map(|(mtu, icmp)| Element::Mtu { mtu, icmp }),
+        Just(Element::Bleach),
+        (1..50_u64)
+            .prop_map(|mbit| Element::Police { rate: Rate::from_mbit(mbit), burst: Bytes(10_000) }),
+    ]
+}
+
+fn passages() -> impl Strategy<Value = Passage> {
+    let qdiscs = [
+        "dualpi2",
+        "dualpi2 no_split_gso",
+        "fq_codel",
+        "cake",
+        "pie",
+        "codel",
+        "red limit 400kb avpkt 1500",
+        "sfq",
+        "fq",
+        "pfifo limit 30",
+        "fq_pie",
+        "pfifo_fast",
+        "bfifo limit 30kb",
+    ];
+    let bottleneck = proptest::option::of((1..200_u64, proptest::sample::select(qdiscs.to_vec())));
+    let elements = || proptest::collection::vec(element(), 0..3);
+    (elements(), bottleneck, elements(), 0..30_u64, any::<bool>()).prop_map(
+        |(before, bottleneck, behind, millis, tunnel)| Passage {
+            before,
+            bottleneck: bottleneck
+                .map(|(mbit, qdisc)| (Rate::from_mbit(mbit), qdisc.parse().unwrap())),
+            behind,
+            delay: Duration::from_millis(millis),
+            mtu: 1500,
+            tunnel,
+            ..Passage::default()
+        },
+    )
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Frame { port: u16, payload: usize, ecn: u8 },
+    Rate(u64),
+    Delay(u64),
+    Qdisc(&'static str),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let qdiscs = ["fq_codel", "dualpi2 limit 20", "pfifo limit 10", "cake"];
+    prop_oneof![
+        20 => (1..5_u16, 1..30_000_usize, 0..4_u8).prop_map(|(port, payload, ecn)| Event::Frame { port, payload, ecn }),
+        1 => (1..100_u64).prop_map(Event::Rate),
+        1 => (0..50_u64).prop_map(Event::Delay),
+        1 => proptest::sample::select(qdiscs.to_vec()).prop_map(Event::Qdisc),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn packets_in_are_packets_out_and_lost_and_inside(
+        passage in passages(),
+        split in any::<bool>(),
+        seed in any::<u64>(),
+        events in proptest::collection::vec((0..3_000_u64, event()), 1..80),
+    ) {
+        let mut engine = engine(&passage, &Options { split, seed, ..Options::default() });
+        let (mut now, mut frames, mut payload_in) = (start(), 0, 0);
+        for (micros, event) in events {
+            now = now + Duration::from_micros(micros);
+            engine.advance(now);
+            match event {
+                Event::Frame { port, payload, ecn } => {
+                    let mut header = tcp(1);
+                    header.source_port = port;
+                    payload_in += payload;
+                    let made = Made {
+                        v6: port % 2 > 0,
+                        ecn,
+                        identification: port,
+                        transport: Transport::Tcp(header),
+                        payload: vec![port as u8; payload],
+                        gso_size: 1400,
+                    };
+                    prop_assert!(engine.enter(now, &mut made.bytes()));
+                }
+                Event::Rate(mbit) => {
+                    let _ = engine.change(now, &Change::Rate(Rate::from_mbit(mbit)));
+                }
+                Event::Delay(millis) => {
+                    engine.change(now, &Change::Delay(Duration::from_millis(millis))).unwrap();
+                }
+                Event::Qdisc(line) => {
+                    let _ = engine.change(now, &Change::Qdisc(line.parse().unwrap()));
+                }
+            }
+            frames += written(&mut engine, now).len();
+            let at = engine.snapshot();
+            let figures = at.figures;
+            prop_assert_eq!(
+                figures.came.packets + figures.copied,
+                figures.left.packets + figures.lost.total() + at.inside
+            );
+        }
+        let rest = all_written(&mut engine, now);
+        frames += rest.len();
+        let end = engine.snapshot();
+        prop_assert_eq!(end.inside, 0, "{:?}", end.queue.map(|queue| queue.text()));
+        prop_assert!(end.figures.left.packets >= frames as u64);
+        let payload_out: usize = rest.iter().map(|(_, frame)| Read::of(frame).payload.len()).sum();
+        if passage.before.iter().chain(&passage.behind).all(|element| !matches!(element, Element::Duplicate(_))) {
+            prop_assert!(payload_out <= payload_in);
+        }
+        for _ in engine.take_messages() {}
+    }
+}
+
+#[test]
+fn departures_follow_the_links_own_schedule_however_late_it_is_called() {
+    let frame = |sequence| Made {
+        v6: false,
+        ecn: 0,
+        identification: 1,
+        transport: Transport::Tcp(tcp(sequence)),
+        payload: vec![0; 1196],
+        gso_size: 1448,
+    };
+    // 1262 bytes with all headers: 1.0096 ms at 10 Mbit/s.
+    let times = |late: Duration| {
+        let mut engine = engine(&passage("pfifo", "10mbit"), &Options::default());
+        for sequence in 0..6 {
+            assert!(engine.enter(start(), &mut frame(sequence).bytes()));
+        }
+        let mut left = vec![start(); written(&mut engine, start()).len()];
+        while engine.next_due() < Instant::NEVER {
+            let due = engine.next_due();
+            engine.advance(due + late);
+            let count = written(&mut engine, due + late).len();
+            left.extend(std::iter::repeat_n(due, count));
+        }
+        (left.len(), *left.last().unwrap() - start())
+    };
+    let (count, exact) = times(Duration::ZERO);
+    assert_eq!((count, times(Duration::from_micros(700))), (6, (6, exact)));
+    assert!(
+        exact > Duration::from_micros(3_700) && exact < Duration::from_micros(4_100),
+        "{exact:?}"
+    );
+}
+
+#[test]
+fn a_rate_that_changes_is_kept_at_once() {
+    let mut engine = engine(&passage("pfifo", "8kbit"), &Options::default());
+    for sequence in 0..4 {
+        let made = Made {
+            v6: true,
+            ecn: 0,
+            identification: 1,
+            transport: Transport::Tcp(tcp(sequence)),
+            payload: vec![0; 914],
+            gso_size: 1448,
+        };
+        assert!(engine.enter(start(), &mut made.bytes()));
+    }
+    // 1000 bytes: a second each at that rate, and a microsecond at the other. The burst is 1600 bytes, which may be overdrawn.
+    assert_eq!(written(&mut engine, start()).len(), 2);
+    engine.change(start(), &Change::Rate("8gbit".parse().unwrap())).unwrap();
+    let last = all_written(&mut engine, start()).last().map(|(at, _)| *at - start());
+    assert!(last < Some(Duration::from_secs(1)), "{last:?}");
+}
+
+#[test]
+fn hosts_have_delays_of_their_own() {
+    let far = [10, 0, 0, 2].into();
+    let passage = Passage {
+        delay: Duration::from_millis(10),
+        extra_delays: vec![(far, Duration::from_millis(5))],
+        mtu: 1500,
+        ..Passage::default()
+    };
+    let mut engine = engine(&passage, &Options::default());
+    for v6 in [false, true] {
+        let transport = Transport::Udp { source: 1, destination: 2 };
+        let made = Made {
+            v6,
+            ecn: 0,
+            identification: 1,
+            transport,
+            payload: vec![1; 100],
+            gso_size: 1400,
+        };
+        assert!(engine.enter(start(), &mut made.bytes()));
+    }
+    let left: Vec<_> =
+        all_written(&mut engine, start()).into_iter().map(|(at, _)| at - start()).collect();
+    assert_eq!(left, [10, 15].map(Duration::from_millis));
+}

@@ -1,0 +1,138 @@
+//! What a link marks, loses or takes no longer packets than, the hosts see.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+use dualq_link::{Options, Snapshot};
+use dualq_scenario::{Element, Passage};
+
+use crate::can_run;
+use crate::pair::{Pair, near};
+use crate::transfers::{assert_conserved, pattern, plain, send_down};
+
+/// What the receiving ends of `bytes` counted of IP's ECN field (`IpExt` of `/proc/net/netstat`).
+fn received(pair: &Pair, counter: &str) -> u64 {
+    let netstat = pair.near.inside(|| std::fs::read_to_string("/proc/thread-self/net/netstat"));
+    let netstat = netstat.unwrap();
+    let mut lines = netstat.lines().filter_map(|line| line.strip_prefix("IpExt:"));
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let place = names.split_whitespace().position(|name| name == counter).unwrap();
+    values.split_whitespace().nth(place).unwrap().parse().unwrap()
+}
+
+/// A queue that marks nearly all that is ECN-capable.
+fn marking(ecn: &str) -> (Pair, Snapshot) {
+    let pair = Pair::new();
+    for host in [&pair.near, &pair.far] {
+        host.sysctl("net/ipv4/tcp_ecn", ecn);
+    }
+    let bottleneck = Some((
+        "200mbit".parse().unwrap(),
+        "dualpi2 any_ect step_thresh 1us min_qlen_step 0".parse().unwrap(),
+    ));
+    let down =
+        Passage { bottleneck, mtu: 1500, delay: Duration::from_millis(1), ..Passage::default() };
+    let running = pair.link(&down, &plain(), &Options::default());
+    send_down(&pair, false, &pattern(3_000_000));
+    let end = running.stop();
+    assert_conserved(&end);
+    (pair, end)
+}
+
+#[test]
+fn each_packet_with_ce_is_counted_once_by_who_receives_it() {
+    if !can_run() {
+        return;
+    }
+    let (pair, end) = marking("1");
+    let marked = end.down.figures.marked;
+    assert!(marked > 200, "{marked}");
+    // The queue counts a packet twice that the probability and the step would mark both.
+    assert!(end.down.queue.as_ref().unwrap().stats.own.marks() >= marked);
+    // An aggregate of several counts as one there: so none may have CE (Linux: `ip_rcv_core`, where `gso_segs` is none).
+    assert_eq!(received(&pair, "InCEPkts"), marked);
+}
+
+#[test]
+fn a_smaller_mtu_is_told_and_tcp_goes_on() {
+    if !can_run() {
+        return;
+    }
+    for v6 in [false, true] {
+        let pair = Pair::new();
+        let behind = vec![Element::Mtu { mtu: 1300, icmp: true }];
+        let down = Passage { behind, mtu: 1500, ..Passage::default() };
+        let running = pair.link(&down, &plain(), &Options::default());
+        send_down(&pair, v6, &pattern(500_000));
+        let end = running.stop();
+        assert_conserved(&end);
+        assert!(end.down.figures.lost.too_long > 0 && end.up.figures.made > 0, "{end:?}");
+    }
+}
+
+#[test]
+fn a_black_hole_swallows_what_is_too_long_without_a_word() {
+    if !can_run() {
+        return;
+    }
+    let pair = Pair::new();
+    pair.far.sysctl("net/ipv4/tcp_mtu_probing", "0");
+    let behind = vec![Element::Mtu { mtu: 1300, icmp: false }];
+    let down = Passage { behind, mtu: 1500, ..Passage::default() };
+    let running = pair.link(&down, &plain(), &Options::default());
+    let listener = pair.near.inside(|| TcpListener::bind(near(false, 5002))).unwrap();
+    let mut socket = pair.far.inside(|| TcpStream::connect(near(false, 5002))).unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    receiver.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
+    // What is short passes, what is long does not.
+    socket.write_all(&[1; 100]).unwrap();
+    let mut bytes = [0; 4000];
+    assert_eq!(receiver.read(&mut bytes).unwrap(), 100);
+    socket.write_all(&[2; 3000]).unwrap();
+    let waited = receiver.read(&mut bytes);
+    assert!(!waited.as_ref().is_ok_and(|count| *count >= 1400), "{waited:?}");
+    let end = running.stop();
+    assert_conserved(&end);
+    assert!(end.down.figures.lost.too_long > 0);
+    assert_eq!(end.up.figures.made, 0);
+}
+
+#[test]
+fn datagrams_are_lost_as_often_as_it_is_said_and_else_arrive() {
+    if !can_run() {
+        return;
+    }
+    let pair = Pair::new();
+    let down = Passage { loss: dualq_scenario::Loss::from_percent(25.0), ..plain() };
+    let running = pair.link(&down, &plain(), &Options::default());
+    for v6 in [false, true] {
+        let sink = pair.near.inside(|| UdpSocket::bind(near(v6, 5003))).unwrap();
+        socket2::SockRef::from(&sink).set_recv_buffer_size(1 << 20).unwrap();
+        sink.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let any = if v6 { "[::]:0" } else { "0.0.0.0:0" };
+        let source = pair.far.inside(|| UdpSocket::bind(any)).unwrap();
+        source.connect(near(v6, 5003)).unwrap();
+        let counter = thread::spawn(move || {
+            let mut bytes = [0; 2000];
+            std::iter::from_fn(|| sink.recv(&mut bytes).ok()).count()
+        });
+        for number in 0..2000_u16 {
+            source.send(&[number as u8; 700]).unwrap();
+            // The socket's buffer is not under test.
+            if number % 20 == 0 {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        let arrived = counter.join().unwrap();
+        // Five standard deviations, and nothing came that was lost.
+        assert!((1400..1600).contains(&arrived), "{arrived}");
+    }
+    let end = running.stop();
+    assert_conserved(&end);
+    assert_eq!(
+        end.down.figures.came.packets,
+        end.down.figures.left.packets + end.down.figures.lost.random
+    );
+}
