@@ -106,6 +106,19 @@ const ILLNESSES: &[(&str, Harm, Illness)] = &[
         tunnel_has_all(facts, "wireguard");
         facts.interfaces[0].qdiscs[1].kind = "fq_codel".to_owned();
     }),
+    ("bbr3-ignores-marks", Harm::High, |facts| {
+        set(facts, "net.ipv4.tcp_ecn", "1");
+        connections(facts, "bbr3", 1, "48ms");
+    }),
+    ("bbr3-ignores-marks", Harm::Medium, |facts| {
+        set(facts, "net.ipv4.tcp_ecn", "1");
+        set(facts, "net.ipv4.tcp_congestion_control", "bbr3");
+        facts.interfaces[0].qdiscs[1].kind = "fq_codel".to_owned();
+    }),
+    // The healthy machine has it in a class of htb.
+    ("dualpi2-below-classful", Harm::High, |facts| {
+        facts.interfaces[0].qdiscs[0].kind = "qfq".to_owned();
+    }),
     ("dctcp-on-the-internet", Harm::High, |facts| connections(facts, "dctcp", 1, "48ms")),
     ("dctcp-in-classic-queue", Harm::Medium, |facts| connections(facts, "dctcp", 1, "100us")),
     ("prague-needs-receivers", Harm::Low, |facts| connections(facts, "prague", 1, "48ms")),
@@ -256,6 +269,14 @@ fn a_short_fifo_is_no_trouble() {
     facts.interfaces[0].qdiscs[1].kind = "pfifo".to_owned();
     facts.interfaces[0].qdiscs[1].options = Some("limit 100p".to_owned());
     assert_eq!(found(&findings(&facts, None), "long-fifo"), None);
+}
+
+/// Who asks nobody for ECN marks nothing as capable of it.
+#[test]
+fn bbr3_without_ecn_is_no_trouble() {
+    let mut facts = healthy();
+    connections(&mut facts, "bbr3", 1, "48ms");
+    assert_eq!(found(&findings(&facts, None), "bbr3-ignores-marks"), None);
 }
 
 #[test]

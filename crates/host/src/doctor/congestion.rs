@@ -54,6 +54,24 @@ pub(super) fn several_bbr(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
+pub(super) fn bbr3_ignores_marks(case: &Case<'_>) -> Option<Finding> {
+    let users = users(case, "bbr3")?;
+    let ecn = case.sysctl("net.ipv4.tcp_ecn").filter(|ecn| matches!(*ecn, "1" | "3" | "4"))?;
+    let dualpi2 = case.uplink().and_then(leaf_kind) == Some("dualpi2");
+    Some(Finding {
+        id: "bbr3-ignores-marks",
+        harm: if dualpi2 { Harm::High } else { Harm::Medium },
+        seen: format!("{users}, and net.ipv4.tcp_ecn is {ecn}."),
+        why: "BBR version 3 answers marks only on a route with the feature ecn_low. Elsewhere its packets say with ECT(0) that it does, so \
+              that queues mark them instead of dropping, and it heeds only loss: beside Prague in DualPI2 it takes most of the link."
+            .to_owned(),
+        cure: "Off where the path is longer than a data centre's: `sysctl -w net.ipv4.tcp_ecn=2`. Inside one, the route feature: \
+               `ip route change ... features ecn_low`, with the iproute2 of that kernel. Try yours: `dualq run --cc bbr3 --cc prague`."
+            .to_owned(),
+        source: "google/bbr, branch v3, net/ipv4/tcp_bbr.c: bbr_can_use_ecn; net/sched/sch_dualpi2.c, its first comment",
+    })
+}
+
 pub(super) fn bbr_without_fq(case: &Case<'_>) -> Option<Finding> {
     let users = users(case, "bbr")?;
     let uplink = case.uplink()?;

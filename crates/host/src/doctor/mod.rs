@@ -70,6 +70,8 @@ const CHECKS: &[Check] = &[
     queue::shaper_not_below,
     congestion::several_bbr,
     congestion::dctcp_on_the_internet,
+    queue::dualpi2_below_classful,
+    congestion::bbr3_ignores_marks,
     settings::names_what_is_absent,
     buffers::conntrack_full,
     fifo::long_fifo,

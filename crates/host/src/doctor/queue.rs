@@ -9,7 +9,7 @@ use super::case::{
     speed,
 };
 use super::{Finding, Harm};
-use crate::facts::{Interface, Sight};
+use crate::facts::{Interface, Qdisc, Sight};
 use crate::margin::below;
 
 /// Disciplines that pace or share, but are no cure for a queue elsewhere either.
@@ -62,6 +62,38 @@ pub(super) fn no_local_rate(case: &Case<'_>) -> Option<Finding> {
         ),
         cure,
         source: "RFC 7567 section 4.1; RFC 9332 section 1",
+    })
+}
+
+/// Parents that keep lists of their classes by the lengths of the queues in them. htb and prio look into the queue instead.
+const COUNTING: [&str; 4] = ["qfq", "drr", "ets", "hfsc"];
+
+pub(super) fn dualpi2_below_classful(case: &Case<'_>) -> Option<Finding> {
+    let major = |handle: &str| handle.split(':').next().map(str::to_owned);
+    let (interface, parent) = case.facts.interfaces.iter().find_map(|interface| {
+        let all = &interface.qdiscs;
+        let below = |parent: &&Qdisc| {
+            let is_inside = |leaf: &Qdisc| {
+                leaf.kind == "dualpi2" && major(&leaf.parent) == major(&parent.handle)
+            };
+            COUNTING.contains(&parent.kind.as_str()) && all.iter().any(is_inside)
+        };
+        Some((interface, all.iter().find(below)?))
+    })?;
+    Some(Finding {
+        id: "dualpi2-below-classful",
+        harm: Harm::High,
+        seen: format!("{} has dualpi2 in a class of {}.", interface.name, parent.kind),
+        why: format!(
+            "Early versions of sch_dualpi2 told their parent of one packet too many for each aggregate that they split. {} then believes \
+             that packets wait where none do, and with qfq the kernel crashes; any user who may have a user namespace can bring that \
+             about. Which kernels have the fix, their version does not tell.",
+            parent.kind
+        ),
+        cure: "A kernel whose log has the fix of commit 8f9516daedd6 (net/sched/sch_dualpi2.c, the queue's length when aggregates are \
+               split); until then dualpi2 at the root or in htb, or with `no_split_gso`."
+            .to_owned(),
+        source: "Linux commit 8f9516daedd6, and what says that it fixes it; b1n.io",
     })
 }
 

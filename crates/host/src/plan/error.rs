@@ -11,9 +11,9 @@ pub enum PlanError {
         /// What is wrong.
         message: String,
     },
-    /// What was wished for cannot be had here.
+    /// What was asked for cannot be had here.
     #[error("{0}")]
-    Wish(String),
+    Requirement(String),
 }
 
 impl PlanError {

@@ -12,7 +12,7 @@ use dualq_units::Rate;
 use super::linux::{CC, ECN, asks_for_ecn, decide};
 use super::queue;
 use super::sysctls::{Path, plain};
-use super::{Aim, PlanError, Profile, Wishes};
+use super::{Aim, PlanError, Profile, Requirements};
 use crate::Facts;
 use crate::facts::Interface;
 
@@ -90,19 +90,22 @@ pub struct Question {
 }
 
 impl Question {
-    /// What to find out for these wishes.
+    /// What to find out for these requirements.
     ///
     /// # Errors
     /// As [`Plan::make`](super::Plan::make); and if no rate is known.
-    pub fn of(facts: &Facts, wishes: &Wishes) -> Result<Self, PlanError> {
-        let decision = decide(facts, wishes, None)?;
+    pub fn of(facts: &Facts, requirements: &Requirements) -> Result<Self, PlanError> {
+        let decision = decide(facts, requirements, None)?;
         let rate = decision.rate.ok_or_else(|| {
             let message = "give a --rate: without one there is no bottleneck to simulate";
-            PlanError::Wish(message.to_owned())
+            PlanError::Requirement(message.to_owned())
         })?;
-        let (rtt, rtt_from) = Path::rtt(facts, wishes);
-        let (now, now_known) =
-            present(decision.interface, rate, queue::limit(wishes, decision.interface).is_some());
+        let (rtt, rtt_from) = Path::rtt(facts, requirements);
+        let (now, now_known) = present(
+            decision.interface,
+            rate,
+            queue::limit(requirements, decision.interface).is_some(),
+        );
         let running = |key: &str| facts.sysctls.get(key).map(|value| plain(value));
         let planned = |key: &str| {
             let wanted = decision.wanted.iter().find(|wanted| wanted.key == key);
@@ -117,11 +120,12 @@ impl Question {
         };
         let anybody =
             || ["cubic", "bbr"].map(|cc| Sender { cc: cc.to_owned(), ecn: false }).to_vec();
-        let (before, after) = if wishes.profile == Profile::Gateway && wishes.cc.is_none() {
-            (anybody(), anybody())
-        } else {
-            (sender(running(CC), running(ECN)), sender(decision.cc.clone(), planned(ECN)))
-        };
+        let (before, after) =
+            if requirements.profile == Profile::Gateway && requirements.cc.is_none() {
+                (anybody(), anybody())
+            } else {
+                (sender(running(CC), running(ECN)), sender(decision.cc.clone(), planned(ECN)))
+            };
         let options: Vec<String> = if decision.choices.is_empty() {
             vec![decision.queue.line.as_ref().map_or_else(|| now.clone(), ToString::to_string)]
         } else {
@@ -139,7 +143,7 @@ impl Question {
             fitting,
             before,
             after,
-            aim: wishes.aim,
+            aim: requirements.aim,
         })
     }
 

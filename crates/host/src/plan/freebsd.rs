@@ -3,7 +3,7 @@
 use super::check::{interface, only, sysctl_key, sysctl_value};
 use super::queue::rate_words;
 use super::sysctls::Path;
-use super::{Change, FORMAT, Plan, PlanError, Profile, StaticRoute, What, Wishes};
+use super::{Change, FORMAT, Plan, PlanError, Profile, Requirements, StaticRoute, What};
 use crate::Facts;
 use crate::facts::{Availability, Os};
 
@@ -66,27 +66,27 @@ fn major(facts: &Facts) -> u32 {
     facts.kernel.version().0
 }
 
-pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
-    if wishes.qdisc.is_some() {
+pub(super) fn make(facts: &Facts, requirements: &Requirements) -> Result<Plan, PlanError> {
+    if requirements.qdisc.is_some() {
         let message = "--qdisc is for Linux: FreeBSD has no tc, and its dummynet has no dualpi2";
-        return Err(PlanError::Wish(message.to_owned()));
+        return Err(PlanError::Requirement(message.to_owned()));
     }
-    if let Some(dev) = &wishes.dev {
-        interface(dev).map_err(PlanError::Wish)?;
+    if let Some(dev) = &requirements.dev {
+        interface(dev).map_err(PlanError::Requirement)?;
     }
     let mut notes =
         vec!["dualq applies no plans on FreeBSD: this one is for your hands".to_owned()];
     let mut draft = Draft { facts, changes: Vec::new(), lines: Vec::new() };
-    let sends = wishes.profile != Profile::Gateway;
-    let wished = match (&wishes.cc, wishes.profile) {
+    let sends = requirements.profile != Profile::Gateway;
+    let asked = match (&requirements.cc, requirements.profile) {
         (Some(cc), _) => Some(cc.as_str()),
         (None, Profile::Datacenter) => Some("dctcp"),
         (None, _) => None,
     };
-    if let Some(cc) = wished {
+    if let Some(cc) = asked {
         congestion_control(&mut draft, cc, &mut notes)?;
     }
-    let cc = wished.or_else(|| facts.sysctls.get(ALGORITHM).map(String::as_str));
+    let cc = asked.or_else(|| facts.sysctls.get(ALGORITHM).map(String::as_str));
     if sends {
         let asks = facts.sysctls.get("net.inet.tcp.ecn.enable");
         if !asks.is_some_and(|now| ["1", "3"].contains(&now.trim())) {
@@ -96,10 +96,10 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
             };
             draft.sysctl("net.inet.tcp.ecn.enable", "1", why, "tcp(4), RFC 3168 §6.1.1");
         }
-        if let Some(path) = Path::of(facts, wishes, wishes.rate) {
+        if let Some(path) = Path::of(facts, requirements, requirements.rate) {
             buffers(&mut draft, &path);
         }
-        if wishes.profile != Profile::Datacenter
+        if requirements.profile != Profile::Datacenter
             && draft.running("net.inet.tcp.pmtud_blackhole_detection") == Some("0")
         {
             let why =
@@ -112,11 +112,11 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
             );
         }
     }
-    if let Some(route) = &wishes.route {
+    if let Some(route) = &requirements.route {
         static_route(&mut draft, route)?;
     }
-    notes.push(shaper(wishes));
-    if wishes.profile == Profile::Datacenter {
+    notes.push(shaper(requirements));
+    if requirements.profile == Profile::Datacenter {
         notes.push("DCTCP is for a network that you own, all of it (RFC 8257 §5)".to_owned());
     }
     draft.lines_of(
@@ -127,10 +127,10 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
     draft.lines_of(SYSCTL, "the values are kept over a restart", "sysctl.conf(5)");
     let why = "packets to there are made no larger than what arrives";
     draft.lines_of(RC, why, "rc.conf(5), route(8)");
-    let rate = wishes.rate.map_or(String::new(), |rate| format!(" at {}", rate_words(rate)));
+    let rate = requirements.rate.map_or(String::new(), |rate| format!(" at {}", rate_words(rate)));
     let plan = Plan {
         format: FORMAT,
-        about: format!("{}{rate}, FreeBSD {}", wishes.profile.name(), facts.kernel.release),
+        about: format!("{}{rate}, FreeBSD {}", requirements.profile.name(), facts.kernel.release),
         os: Os::FreeBsd,
         kernel: facts.kernel.release.clone(),
         evidence: Vec::new(),
@@ -138,7 +138,7 @@ pub(super) fn make(facts: &Facts, wishes: &Wishes) -> Result<Plan, PlanError> {
         changes: draft.changes,
     };
     plan.check()
-        .map_err(|error| PlanError::Wish(format!("the facts make no safe plan: {error}")))?;
+        .map_err(|error| PlanError::Requirement(format!("the facts make no safe plan: {error}")))?;
     Ok(plan)
 }
 
@@ -158,7 +158,7 @@ fn congestion_control(
             found.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
         };
         let hint = if cc == "bbr" { "; bbr is a TCP stack there, tcp_bbr(4)" } else { "" };
-        return Err(PlanError::Wish(format!(
+        return Err(PlanError::Requirement(format!(
             "--cc: FreeBSD {} does not have {cc}; net.inet.tcp.cc.available has {}, and there are modules for {}{hint}",
             facts.kernel.release,
             of(Availability::Ready),
@@ -201,7 +201,7 @@ fn buffers(draft: &mut Draft<'_>, path: &Path) {
 }
 
 fn static_route(draft: &mut Draft<'_>, route: &StaticRoute) -> Result<(), PlanError> {
-    let wrong = |message: String| Err(PlanError::Wish(message));
+    let wrong = |message: String| Err(PlanError::Requirement(message));
     let StaticRoute { to, via, mtu } = route;
     let is_ipv4 = to.address().is_ipv4();
     if via.is_ipv4() != is_ipv4 {
@@ -218,8 +218,8 @@ fn static_route(draft: &mut Draft<'_>, route: &StaticRoute) -> Result<(), PlanEr
 }
 
 /// FreeBSD has no dualpi2; what comes nearest is not put in place unasked, for a firewall that is loaded shuts people out.
-fn shaper(wishes: &Wishes) -> String {
-    let Some(rate) = wishes.rate else {
+fn shaper(requirements: &Requirements) -> String {
+    let Some(rate) = requirements.rate else {
         return "without --rate nothing is said of a shaper: the queue is wherever the bottleneck is".to_owned();
     };
     let bits = rate.as_bits_per_second();
@@ -228,7 +228,7 @@ fn shaper(wishes: &Wishes) -> String {
     } else {
         format!("{}Kbit/s", bits.div_ceil(1000))
     };
-    let dev = wishes.dev.as_deref().unwrap_or("IFACE");
+    let dev = requirements.dev.as_deref().unwrap_or("IFACE");
     format!(
         "FreeBSD has no dualpi2; dummynet(4) has fq_codel, lost is the L4S queue. By hand, if ipfw is in use or \
          net.inet.ip.fw.default_to_accept=1 is in {LOADER} (or it shuts you out): kldload dummynet; ipfw pipe 1 config bw {bandwidth}; \

@@ -5,7 +5,9 @@ use dualq_units::Rate;
 
 use super::options::{Choice, Traffic};
 use super::sysctls::{self, Path, Wanted};
-use super::{Change, Evidence, FORMAT, Plan, PlanError, Profile, What, Wishes, boot, check, queue};
+use super::{
+    Change, Evidence, FORMAT, Plan, PlanError, Profile, Requirements, What, boot, check, queue,
+};
 use crate::Facts;
 use crate::facts::{Availability, Interface, Os};
 use crate::program::how_to_install;
@@ -20,12 +22,15 @@ pub(super) fn asks_for_ecn(value: Option<&String>) -> bool {
 
 const DEFAULT_PROGRAM: &str = "/usr/local/bin/dualq";
 
-fn interface<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<&'a Interface, PlanError> {
+fn interface<'a>(
+    facts: &'a Facts,
+    requirements: &Requirements,
+) -> Result<&'a Interface, PlanError> {
     let names =
         || facts.interfaces.iter().map(|interface| interface.name.as_str()).collect::<Vec<_>>();
-    let wish = |message| Err(PlanError::Wish(message));
+    let wish = |message| Err(PlanError::Requirement(message));
     let default = facts.default_routes.first().map(|route| &route.dev);
-    let Some(dev) = wishes.dev.as_ref().or(default) else {
+    let Some(dev) = requirements.dev.as_ref().or(default) else {
         if names().is_empty() {
             return wish("there is no default route, and no interface to plan for".to_owned());
         }
@@ -36,7 +41,7 @@ fn interface<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<&'a Interface, Pla
     };
     match facts.interfaces.iter().find(|interface| interface.name == *dev) {
         Some(interface) => {
-            check::interface(dev).map_err(PlanError::Wish)?;
+            check::interface(dev).map_err(PlanError::Requirement)?;
             Ok(interface)
         }
         None if names().is_empty() => wish(format!("{dev}: this machine has no interfaces")),
@@ -44,10 +49,10 @@ fn interface<'a>(facts: &'a Facts, wishes: &Wishes) -> Result<&'a Interface, Pla
     }
 }
 
-/// The congestion control that will be: wished for, or the profile's, or what suits the queue, or the one that there is.
+/// The congestion control that will be: asked for, or the profile's, or what suits the queue, or the one that there is.
 fn congestion_control(
     facts: &Facts,
-    wishes: &Wishes,
+    requirements: &Requirements,
     interface: &Interface,
 ) -> Result<Option<String>, PlanError> {
     let running = facts.sysctls.get(CC).cloned();
@@ -56,7 +61,7 @@ fn congestion_control(
         Some(Availability::Module) => queue::can_load(facts, &format!("tcp_{cc}")),
         Some(Availability::Absent) | None => false,
     };
-    let wished = match (&wishes.cc, wishes.profile) {
+    let asked = match (&requirements.cc, requirements.profile) {
         (Some(cc), _) => cc.as_str(),
         (None, Profile::Datacenter) => "dctcp",
         // Where flows share one queue, one that does not answer to it makes all others wait.
@@ -64,24 +69,24 @@ fn congestion_control(
             if profile.sends()
                 && running.as_deref() == Some("bbr")
                 && known("cubic")
-                && !Traffic::of(facts, wishes, interface, None).is_apart() =>
+                && !Traffic::of(facts, requirements, interface, None).is_apart() =>
         {
             "cubic"
         }
         (None, _) => return Ok(running),
     };
-    if known(wished) {
+    if known(asked) {
         if running.is_none() {
             let message = format!("--cc: the facts do not tell {CC}, so it cannot be changed");
-            return Err(PlanError::Wish(message));
+            return Err(PlanError::Requirement(message));
         }
-        return Ok(Some(wished.to_owned()));
+        return Ok(Some(asked.to_owned()));
     }
     let has = facts.congestion_controls.keys().map(String::as_str).filter(|cc| known(cc));
     let has: Vec<&str> = has.collect();
-    let option = if wishes.cc.is_some() { "--cc" } else { "--profile datacenter" };
-    Err(PlanError::Wish(format!(
-        "{option}: this kernel does not have the congestion control {wished}; it has {}",
+    let option = if requirements.cc.is_some() { "--cc" } else { "--profile datacenter" };
+    Err(PlanError::Requirement(format!(
+        "{option}: this kernel does not have the congestion control {asked}; it has {}",
         has.join(", ")
     )))
 }
@@ -101,32 +106,33 @@ pub(super) struct Decision<'a> {
 /// Decides; `pick` is the line of a queue discipline, one of those that could be chosen.
 pub(super) fn decide<'a>(
     facts: &'a Facts,
-    wishes: &Wishes,
+    requirements: &Requirements,
     pick: Option<&str>,
 ) -> Result<Decision<'a>, PlanError> {
-    if wishes.route.is_some() {
+    if requirements.route.is_some() {
         let message = "--route, --via and --mtu are for FreeBSD".to_owned();
-        return Err(PlanError::Wish(message));
+        return Err(PlanError::Requirement(message));
     }
-    if wishes.rate.is_some_and(|rate| rate.as_bits_per_second() == 0) {
-        return Err(PlanError::Wish(
+    if requirements.rate.is_some_and(|rate| rate.as_bits_per_second() == 0) {
+        return Err(PlanError::Requirement(
             "--rate is zero: give what the bottleneck lets through, such as 48mbit".to_owned(),
         ));
     }
-    let interface = interface(facts, wishes)?;
-    let cc = congestion_control(facts, wishes, interface)?;
-    let traffic = Traffic::of(facts, wishes, interface, cc.as_deref());
-    let (queue, choices) = queue::choose(facts, wishes, interface, cc.as_deref(), &traffic, pick)?;
+    let interface = interface(facts, requirements)?;
+    let cc = congestion_control(facts, requirements, interface)?;
+    let traffic = Traffic::of(facts, requirements, interface, cc.as_deref());
+    let (queue, choices) =
+        queue::choose(facts, requirements, interface, cc.as_deref(), &traffic, pick)?;
     let speed = queue::speed(interface);
-    let shaped = wishes
+    let shaped = requirements
         .rate
         .or_else(|| queue.line.as_ref().and_then(|line| queue::shaper_rate(line.spec())));
     // An interface's speed says little of the path behind it.
-    let path = Path::of(facts, wishes, shaped);
+    let path = Path::of(facts, requirements, shaped);
     let rate = shaped.or(speed);
     let wanted = sysctls::wanted(
         facts,
-        wishes,
+        requirements,
         cc.as_deref(),
         path.as_ref(),
         queue.default,
@@ -146,11 +152,11 @@ pub(super) struct Draft<'a> {
 
 pub(super) fn make(
     facts: &Facts,
-    wishes: &Wishes,
+    requirements: &Requirements,
     evidence: Option<&Evidence>,
 ) -> Result<Plan, PlanError> {
     let pick = evidence.map(Evidence::chosen);
-    let Decision { interface, cc, mut queue, wanted, .. } = decide(facts, wishes, pick)?;
+    let Decision { interface, cc, mut queue, wanted, .. } = decide(facts, requirements, pick)?;
     let mut notes = std::mem::take(&mut queue.notes);
     if let Some(better) = evidence.and_then(Evidence::better) {
         notes.push(format!(
@@ -159,13 +165,13 @@ pub(super) fn make(
             better.queue, better.worst.1.p99_ms
         ));
     }
-    let state = wishes.state.as_deref().filter(|state| *state != boot::USUAL_STATE);
+    let state = requirements.state.as_deref().filter(|state| *state != boot::USUAL_STATE);
     if let Some(Err(message)) = state.map(boot::state) {
-        return Err(PlanError::Wish(format!("--state: {message}")));
+        return Err(PlanError::Requirement(format!("--state: {message}")));
     }
     let mut draft = Draft { facts, changes: Vec::new(), notes, state };
     draft.modules(&queue, cc.as_deref(), &wanted);
-    draft.sysctls(&wanted, wishes.profile);
+    draft.sysctls(&wanted, requirements.profile);
     if let Some(cc) = &cc
         && facts.congestion_controls.get(cc) == Some(&Availability::Unknown)
     {
@@ -209,12 +215,17 @@ pub(super) fn make(
     let distribution = [&facts.distribution.name, &facts.distribution.id];
     let machine = distribution.into_iter().find(|name| !name.is_empty());
     let machine = machine.map_or(String::new(), |name| format!(", {name}"));
-    let rate = wishes.rate.map_or(String::new(), |rate| format!(" at {}", queue::rate_words(rate)));
+    let rate =
+        requirements.rate.map_or(String::new(), |rate| format!(" at {}", queue::rate_words(rate)));
     let warning = evidence.and_then(Evidence::warning);
     let warning = warning.map_or(String::new(), |warning| format!("{warning}: "));
     let plan = Plan {
         format: FORMAT,
-        about: format!("{warning}{} on {}{rate}{machine}", wishes.profile.name(), interface.name),
+        about: format!(
+            "{warning}{} on {}{rate}{machine}",
+            requirements.profile.name(),
+            interface.name
+        ),
         os: Os::Linux,
         kernel: facts.kernel.release.clone(),
         evidence: evidence.map_or_else(Vec::new, Evidence::lines),
@@ -223,7 +234,7 @@ pub(super) fn make(
     };
     // Facts are files too, and names in them go into rules and scripts.
     plan.check()
-        .map_err(|error| PlanError::Wish(format!("the facts make no safe plan: {error}")))?;
+        .map_err(|error| PlanError::Requirement(format!("the facts make no safe plan: {error}")))?;
     Ok(plan)
 }
 

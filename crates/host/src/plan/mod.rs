@@ -1,6 +1,6 @@
 //! A plan: an exact list of changes, reviewable, applicable later.
 //!
-//! [`Plan::make`] makes one from facts and [`Wishes`]; [`Plan::read`] and [`Plan::write`] are its form as a file. What is read
+//! [`Plan::make`] makes one from facts and [`Requirements`]; [`Plan::read`] and [`Plan::write`] are its form as a file. What is read
 //! is checked: a plan can ask for nothing but what dualq itself would write.
 
 mod boot;
@@ -12,10 +12,10 @@ mod freebsd;
 mod linux;
 mod options;
 mod queue;
+mod requirements;
 mod sysctl_file;
 mod sysctls;
 mod values;
-mod wishes;
 
 #[cfg(target_os = "linux")]
 pub(crate) use boot::{Caller, USUAL_STATE, callers};
@@ -23,8 +23,8 @@ pub use boot::{PLANNED, is_planned};
 pub use error::PlanError;
 pub use evidence::{Evidence, FLOWS, Figures, Question, Row, Sender, Trial};
 pub use options::disciplines;
+pub use requirements::{Aim, LinkKind, Profile, Requirements, StaticRoute};
 pub use values::{Destination, Mode};
-pub use wishes::{Aim, LinkKind, Profile, StaticRoute, Wishes};
 
 use dualq_qdisc::QdiscLine;
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,7 @@ pub struct Change {
 /// unless that is what the plan asks for already.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "a plan has few, and each is read once")]
 pub enum What {
     /// Load a kernel module, if it is not there.
     Module {
@@ -135,9 +136,9 @@ impl Plan {
     /// Chooses what to change on a machine by what its traffic calls for, without a simulation.
     ///
     /// # Errors
-    /// [`PlanError::Wish`] if the machine cannot do what is wished for.
-    pub fn make(facts: &Facts, wishes: &Wishes) -> Result<Self, PlanError> {
-        Self::make_by(facts, wishes, None)
+    /// [`PlanError::Requirement`] if the machine cannot do what is asked for.
+    pub fn make(facts: &Facts, requirements: &Requirements) -> Result<Self, PlanError> {
+        Self::make_by(facts, requirements, None)
     }
 
     /// As [`make`](Self::make), but among the queue disciplines that the traffic calls for, `evidence` decides.
@@ -146,12 +147,12 @@ impl Plan {
     /// As [`make`](Self::make).
     pub fn make_by(
         facts: &Facts,
-        wishes: &Wishes,
+        requirements: &Requirements,
         evidence: Option<&Evidence>,
     ) -> Result<Self, PlanError> {
         match facts.os {
-            Os::Linux => linux::make(facts, wishes, evidence),
-            Os::FreeBsd => freebsd::make(facts, wishes),
+            Os::Linux => linux::make(facts, requirements, evidence),
+            Os::FreeBsd => freebsd::make(facts, requirements),
         }
     }
 }

@@ -10,7 +10,7 @@ use dualq_units::{Bytes, Rate};
 
 use super::queue::{FULL_FRAME, bytes_in, has, rate_words, shaped};
 use super::sysctls::Path;
-use super::{PlanError, Profile, Wishes};
+use super::{PlanError, Profile, Requirements};
 use crate::Facts;
 use crate::facts::{Availability, Interface};
 use crate::margin::below;
@@ -40,12 +40,12 @@ pub(super) struct Traffic {
 impl Traffic {
     pub(super) fn of(
         facts: &Facts,
-        wishes: &Wishes,
+        requirements: &Requirements,
         interface: &Interface,
         cc: Option<&str>,
     ) -> Self {
-        let datacenter = wishes.profile == Profile::Datacenter;
-        let one_flow = if wishes.tunnel {
+        let datacenter = requirements.profile == Profile::Datacenter;
+        let one_flow = if requirements.tunnel {
             Some("--tunnel".to_owned())
         } else {
             let hidden = facts.hidden_in().filter(|it| it.interface.name != interface.name);
@@ -54,10 +54,10 @@ impl Traffic {
                 format!("the default route is by {name}, a tunnel ({})", tunnel.kind)
             })
         };
-        let asked = matches!(wishes.cc.as_deref(), Some("prague" | "dctcp"));
+        let asked = matches!(requirements.cc.as_deref(), Some("prague" | "dctcp"));
         Self {
             one_flow,
-            scalable: datacenter || wishes.scalable || asked,
+            scalable: datacenter || requirements.scalable || asked,
             dctcp: cc == Some("dctcp"),
             datacenter,
         }
@@ -144,11 +144,11 @@ pub(super) fn leaf(kind: &str, rate: Rate, traffic: &Traffic, rtt: Duration) -> 
 /// All that this kernel can put before a bottleneck, what the traffic calls for first. `rate` is the shaper's.
 pub(super) fn all(
     facts: &Facts,
-    wishes: &Wishes,
+    requirements: &Requirements,
     traffic: &Traffic,
     rate: Rate,
 ) -> Result<Vec<Choice>, PlanError> {
-    let rtt = Path::rtt(facts, wishes).0;
+    let rtt = Path::rtt(facts, requirements).0;
     let mut choices: Vec<Choice> = Vec::new();
     let mut add = |kind: &'static str, line: Option<String>| {
         choices.extend(line.map(|line| Choice { kind, line, fits: false }));
@@ -158,7 +158,7 @@ pub(super) fn all(
             continue;
         }
         if kind == "cake" {
-            let link = wishes.link.map_or(String::new(), |link| format!(" {}", link.word()));
+            let link = requirements.link.map_or(String::new(), |link| format!(" {}", link.word()));
             add(kind, Some(format!("cake bandwidth {}{link}", rate_words(rate))));
             continue;
         }
@@ -199,15 +199,16 @@ pub(super) fn all(
     if choices.is_empty() { Err(no_shaper(facts)) } else { Ok(choices) }
 }
 
-/// Every discipline that this kernel has and could put before the bottleneck of `wishes`, whatever the traffic calls for: for whoever
+/// Every discipline that this kernel has and could put before the bottleneck of `requirements`, whatever the traffic calls for: for whoever
 /// wants to know what was not chosen.
 ///
 /// # Errors
 /// As [`Plan::make`](super::Plan::make); and if no rate is given.
-pub fn disciplines(facts: &Facts, wishes: &Wishes) -> Result<Vec<String>, PlanError> {
-    let link = wishes.rate.ok_or_else(|| PlanError::Wish("give a --rate".to_owned()))?;
+pub fn disciplines(facts: &Facts, requirements: &Requirements) -> Result<Vec<String>, PlanError> {
+    let link =
+        requirements.rate.ok_or_else(|| PlanError::Requirement("give a --rate".to_owned()))?;
     let rate = below(link);
-    let choices = all(facts, wishes, &Traffic::default(), rate)?;
+    let choices = all(facts, requirements, &Traffic::default(), rate)?;
     let mut lines: Vec<String> = choices.into_iter().map(|choice| choice.line).collect();
     lines.extend(
         ["pfifo", "bfifo", "pfifo_fast"].iter().filter_map(|kind| shaped(facts, rate, kind)),
@@ -235,7 +236,7 @@ fn no_shaper(facts: &Facts) -> PlanError {
     } else {
         "this kernel has no shaper, neither htb nor tbf nor cake: --rate cannot be had here; see `dualq doctor`"
     };
-    PlanError::Wish(message.to_owned())
+    PlanError::Requirement(message.to_owned())
 }
 
 impl Choice {

@@ -8,7 +8,7 @@ use dualq_units::{Bytes, Exact, Rate};
 
 use super::options::{self, Choice, Traffic};
 use super::sysctls::Path;
-use super::{LinkKind, PlanError, Profile, Wishes};
+use super::{LinkKind, PlanError, Profile, Requirements};
 use crate::Facts;
 use crate::facts::{Availability, Blocked, Interface, Sight};
 use crate::margin::below;
@@ -120,14 +120,14 @@ pub(super) fn shaped(facts: &Facts, rate: Rate, leaf: &str) -> Option<String> {
 /// Chooses for an interface that is the bottleneck itself, or of which nothing but its own speed is known.
 fn without_a_shaper(
     facts: &Facts,
-    wishes: &Wishes,
+    requirements: &Requirements,
     interface: &Interface,
     cc: Option<&str>,
     traffic: &Traffic,
 ) -> Queue {
-    let (dev, profile) = (&interface.name, wishes.profile);
+    let (dev, profile) = (&interface.name, requirements.profile);
     let mut notes = Vec::new();
-    if wishes.rate.is_none() {
+    if requirements.rate.is_none() {
         notes.push(format!(
             "without --rate there is no shaper: a qdisc helps only where the queue is, so this one helps only if {dev} itself is the \
              bottleneck; if the provider limits it, give the --rate of that limit, from which buffers follow too"
@@ -197,8 +197,8 @@ fn without_a_shaper(
         _ => ("dualpi2 keeps the queue short", "RFC 9332"),
     };
     // Without a speed, as of a virtual interface, nothing is slow enough to be scaled for.
-    let rate = speed(interface).or(wishes.rate).unwrap_or(MANY);
-    let line = Some(own(&options::leaf(wanted, rate, traffic, Path::rtt(facts, wishes).0)));
+    let rate = speed(interface).or(requirements.rate).unwrap_or(MANY);
+    let line = Some(own(&options::leaf(wanted, rate, traffic, Path::rtt(facts, requirements).0)));
     Queue { line, why: why.to_owned(), source, notes, default: None }
 }
 
@@ -210,9 +210,9 @@ pub(super) fn speed(interface: &Interface) -> Option<Rate> {
 
 /// The rate that a shaper has to keep below. There is none where the link itself is the bottleneck, and its driver tells when it is full;
 /// but for a device without a queue, which hands its packets on at once.
-pub(super) fn limit(wishes: &Wishes, interface: &Interface) -> Option<Rate> {
+pub(super) fn limit(requirements: &Requirements, interface: &Interface) -> Option<Rate> {
     let queues = !interface.qdiscs.iter().any(|qdisc| qdisc.kind == "noqueue");
-    wishes.rate.filter(|rate| Some(*rate) != speed(interface) || !queues)
+    requirements.rate.filter(|rate| Some(*rate) != speed(interface) || !queues)
 }
 
 fn multi_queue(interface: &Interface) -> String {
@@ -222,14 +222,14 @@ fn multi_queue(interface: &Interface) -> String {
     )
 }
 
-/// The line that was wished for, behind a shaper if a rate is.
-fn wished(
+/// The line that was asked for, behind a shaper if a rate is.
+fn asked(
     facts: &Facts,
     line: &str,
     link: Option<Rate>,
     shaper: Option<Rate>,
 ) -> Result<Queue, PlanError> {
-    let wrong = |error: &dyn Display| PlanError::Wish(format!("--qdisc: {error}"));
+    let wrong = |error: &dyn Display| PlanError::Requirement(format!("--qdisc: {error}"));
     let mut notes = grammar::parse(line).map_err(|error| wrong(&error))?.notices;
     let line: QdiscLine = line.parse().map_err(|error| wrong(&error))?;
     super::check::plain_words(&line).map_err(|error| wrong(&error))?;
@@ -239,11 +239,11 @@ fn wished(
             let message = format!(
                 "--qdisc has a rate of its own, {own}, and for --rate {link} a shaper has {shaper}; give one of them"
             );
-            return Err(PlanError::Wish(message));
+            return Err(PlanError::Requirement(message));
         }
         (Some(rate), None) => {
             let line = shaped(facts, rate, line.text()).ok_or_else(|| {
-                PlanError::Wish(
+                PlanError::Requirement(
                     "this kernel has no shaper for --rate, neither htb nor tbf".to_owned(),
                 )
             })?;
@@ -265,7 +265,7 @@ fn wished(
                 facts.qdiscs.keys().map(String::as_str).filter(|kind| has(facts, kind)).collect();
             let message =
                 format!("this kernel does not have the qdisc {kind}; it has {}", known.join(", "));
-            return Err(PlanError::Wish(message));
+            return Err(PlanError::Requirement(message));
         }
     }
     let why = "as it was asked for".to_owned();
@@ -274,7 +274,7 @@ fn wished(
 
 /// What else is to be known of the shaper.
 fn about_the_shaper(
-    wishes: &Wishes,
+    requirements: &Requirements,
     interface: &Interface,
     link: Rate,
     queue: &Queue,
@@ -288,7 +288,7 @@ fn about_the_shaper(
             rate_words(own)
         ));
     }
-    notes.push(if wishes.profile == Profile::Gateway {
+    notes.push(if requirements.profile == Profile::Gateway {
         format!(
             "only what leaves by {name} is shaped; downloads stay unshaped: what arrives leaves by another interface, where a plan \
              with --dev and the rate of the download shapes it"
@@ -297,7 +297,7 @@ fn about_the_shaper(
         format!("only what leaves by {name} is shaped; downloads stay unshaped: their queue is on the other side of the link")
     });
     let is_cake = matches!(spec, Some(Spec::Cake(_)));
-    match wishes.link {
+    match requirements.link {
         Some(LinkKind::Dsl) if is_cake => notes.push(
             "--link dsl is VDSL2 with PPPoE; on ADSL each packet takes whole ATM cells: --qdisc 'cake bandwidth RATE conservative'"
                 .to_owned(),
@@ -307,7 +307,7 @@ fn about_the_shaper(
              tenth on DSL, less elsewhere"
                 .to_owned(),
         ),
-        None if is_cake && wishes.profile == Profile::Gateway => notes.push(
+        None if is_cake && requirements.profile == Profile::Gateway => notes.push(
             "a rate of DSL or cable counts what the link adds to each packet, and small packets have more of it: --link dsl, docsis \
              or ethernet tells cake. Behind NAT, `nat` in --qdisc lets it share among the hosts"
                 .to_owned(),
@@ -370,43 +370,43 @@ fn about_tunnels(facts: &Facts, interface: &Interface, traffic: &Traffic, notes:
 /// Chooses: what will be at the root, and what it was chosen from where there is a shaper. `pick` is the line of one of these.
 pub(super) fn choose(
     facts: &Facts,
-    wishes: &Wishes,
+    requirements: &Requirements,
     interface: &Interface,
     cc: Option<&str>,
     traffic: &Traffic,
     pick: Option<&str>,
 ) -> Result<(Queue, Vec<Choice>), PlanError> {
     let speed = speed(interface);
-    if let Some((rate, speed)) = wishes.rate.zip(speed)
+    if let Some((rate, speed)) = requirements.rate.zip(speed)
         && rate > speed
     {
         let message =
             format!("--rate {rate} is more than {} can, whose link has {speed}", interface.name);
-        return Err(PlanError::Wish(message));
+        return Err(PlanError::Requirement(message));
     }
-    let limit = limit(wishes, interface);
+    let limit = limit(requirements, interface);
     let mut choices = Vec::new();
-    let mut queue = match (&wishes.qdisc, limit) {
-        (Some(line), _) => wished(facts, line, wishes.rate, limit.map(below))?,
+    let mut queue = match (&requirements.qdisc, limit) {
+        (Some(line), _) => asked(facts, line, requirements.rate, limit.map(below))?,
         (None, Some(rate)) => {
-            choices = options::all(facts, wishes, traffic, below(rate))?;
+            choices = options::all(facts, requirements, traffic, below(rate))?;
             let picked = choices.iter().find(|choice| Some(choice.line.as_str()) == pick);
             let choice = picked.unwrap_or(&choices[0]);
             let (why, source) = choice.why(traffic);
             let notes = choice.notes(facts, traffic);
             Queue { line: Some(own(&choice.line)), why, source, notes, default: None }
         }
-        (None, None) => without_a_shaper(facts, wishes, interface, cc, traffic),
+        (None, None) => without_a_shaper(facts, requirements, interface, cc, traffic),
     };
     let mut notes = std::mem::take(&mut queue.notes);
     if let Some(rate) = limit {
-        about_the_shaper(wishes, interface, rate, &queue, &mut notes);
+        about_the_shaper(requirements, interface, rate, &queue, &mut notes);
     }
     about_the_interface(interface, &mut notes);
     about_tunnels(facts, interface, traffic, &mut notes);
     let shares = |kind| ["dualpi2", "pie", "codel"].contains(&kind);
     let shared = queue.line.as_ref().is_some_and(|line| line.kinds().any(shares));
-    if cc == Some("bbr") && (shared || !traffic.is_apart()) && wishes.profile.sends() {
+    if cc == Some("bbr") && (shared || !traffic.is_apart()) && requirements.profile.sends() {
         notes.push(
             "bbr answers neither ECN nor single losses: behind one queue, several such flows keep it full and make it drop a tenth of \
              all packets; cubic serves better there"
@@ -414,7 +414,7 @@ pub(super) fn choose(
         );
     }
     let any_ect = queue.line.as_ref().is_some_and(|line| line.text().contains("any_ect"));
-    if any_ect || wishes.profile == Profile::Datacenter {
+    if any_ect || requirements.profile == Profile::Datacenter {
         let text = "any_ect and DCTCP are for a network that you own, all of it: in the Internet, classic ECN flows suffer from them \
                     (RFC 8257 §5, RFC 9331 §5.4.1)";
         notes.push(text.to_owned());

@@ -7,7 +7,7 @@ use dualq_units::Rate;
 
 use super::linux::CC;
 use super::queue::{KEEPING_APART, rate_words};
-use super::{Profile, Wishes, boot};
+use super::{Profile, Requirements, boot};
 use crate::Facts;
 use crate::facts::Setting;
 use crate::knowledge::{LEAST_UNSENT, WAKE};
@@ -47,17 +47,21 @@ const UNKNOWN_MEMORY: u64 = 256 << 20;
 
 impl Path {
     /// The path to plan for; `None` if no rate is known.
-    pub(super) fn of(facts: &Facts, wishes: &Wishes, rate: Option<Rate>) -> Option<Self> {
-        let (rtt, from) = Self::rtt(facts, wishes);
+    pub(super) fn of(
+        facts: &Facts,
+        requirements: &Requirements,
+        rate: Option<Rate>,
+    ) -> Option<Self> {
+        let (rtt, from) = Self::rtt(facts, requirements);
         rate.filter(|rate| rate.as_bits_per_second() > 0).map(|rate| Self { rate, rtt, from })
     }
 
     /// The round-trip time to plan for, and where it is from.
-    pub(super) fn rtt(facts: &Facts, wishes: &Wishes) -> (Duration, &'static str) {
-        match (wishes.rtt, facts.min_rtt()) {
+    pub(super) fn rtt(facts: &Facts, requirements: &Requirements) -> (Duration, &'static str) {
+        match (requirements.rtt, facts.min_rtt()) {
             (Some(rtt), _) => (rtt, "--rtt"),
             (None, Some(rtt)) => (rtt, "the median of the connections there are"),
-            (None, None) if wishes.profile == Profile::Datacenter => {
+            (None, None) if requirements.profile == Profile::Datacenter => {
                 (DATACENTER_RTT, "assumed; give --rtt")
             }
             (None, None) => (USUAL_RTT, "assumed; give --rtt"),
@@ -125,7 +129,7 @@ pub(super) fn plain(value: &str) -> String {
 /// What should be set on a Linux machine: only what it has, whatever it is now.
 pub(super) fn wanted<'a>(
     facts: &'a Facts,
-    wishes: &Wishes,
+    requirements: &Requirements,
     cc: Option<&str>,
     path: Option<&Path>,
     default_qdisc: Option<&str>,
@@ -153,10 +157,10 @@ pub(super) fn wanted<'a>(
         let serves = |now: &str| KEEPING_APART.contains(&now);
         want(key, &serves, kind.to_owned(), why, "Documentation/admin-guide/sysctl/net.rst");
     }
-    let profile = wishes.profile;
+    let profile = requirements.profile;
     let now = facts.sysctls.get(CC).map(|now| plain(now));
     // Behind one queue it matters which it is, also to the next plan, which finds it running.
-    let chosen = wishes.cc.is_some()
+    let chosen = requirements.cc.is_some()
         || profile == Profile::Datacenter
         || now.as_deref() != cc
         || (one_flow && cc == Some("cubic") && profile.sends());

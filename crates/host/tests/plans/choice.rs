@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dualq_host::facts::{Availability, Qdisc};
-use dualq_host::plan::{LinkKind, Profile, What, Wishes};
+use dualq_host::plan::{LinkKind, Profile, Requirements, What};
 use dualq_host::{Facts, Plan};
 use dualq_units::Rate;
 
@@ -16,10 +16,10 @@ fn what_the_kernel_has_decides() {
     assert_eq!(line_on("arch"), "cake bandwidth 45600kbit");
     assert_eq!(line_on("debian-10"), "cake bandwidth 45600kbit");
     let mut facts = machine("debian-10");
-    let wishes = Wishes { rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+    let requirements = Requirements { rate: Some(Rate::from_mbit(48)), ..Requirements::default() };
     let mut without = |kind: &str| {
         facts.qdiscs.insert(kind.to_owned(), Availability::Absent);
-        Plan::make(&facts, &wishes).map(|plan| line(&plan).unwrap().to_owned())
+        Plan::make(&facts, &requirements).map(|plan| line(&plan).unwrap().to_owned())
     };
     assert_eq!(without("cake").unwrap(), "htb rate 45600kbit leaf fq_codel");
     let tbf = |leaf| format!("tbf rate 45600kbit burst 22800b latency 50ms leaf {leaf}");
@@ -34,23 +34,25 @@ fn what_the_kernel_has_decides() {
 
 #[test]
 fn what_cannot_be_had_is_said_with_what_can() {
-    let error = |name, change: &dyn Fn(&mut Wishes)| {
-        plan(name, |wishes| change(wishes)).unwrap_err().to_string()
+    let error = |name, change: &dyn Fn(&mut Requirements)| {
+        plan(name, |requirements| change(requirements)).unwrap_err().to_string()
     };
-    let text = error("debian-10", &|wishes| wishes.cc = Some("prague".to_owned()));
+    let text = error("debian-10", &|requirements| requirements.cc = Some("prague".to_owned()));
     assert!(
         text.contains("does not have the congestion control prague; it has bbr, bic, cubic"),
         "{text}"
     );
-    let text = error("debian-10", &|wishes| wishes.dev = Some("eth9".to_owned()));
+    let text = error("debian-10", &|requirements| requirements.dev = Some("eth9".to_owned()));
     assert_eq!(text, "there is no interface eth9; there are ens3");
-    let text = error("arch", &|wishes| wishes.rate = Some(Rate::from_mbit(2000)));
+    let text = error("arch", &|requirements| requirements.rate = Some(Rate::from_mbit(2000)));
     assert!(text.contains("more than eno1 can"), "{text}");
-    let text = error("debian-10", &|wishes| wishes.qdisc = Some("dualpi2".to_owned()));
+    let text = error("debian-10", &|requirements| requirements.qdisc = Some("dualpi2".to_owned()));
     assert!(text.contains("does not have the qdisc dualpi2; it has"), "{text}");
-    let text = error("debian-10", &|wishes| wishes.qdisc = Some("fq_codel targt 5ms".to_owned()));
+    let text = error("debian-10", &|requirements| {
+        requirements.qdisc = Some("fq_codel targt 5ms".to_owned());
+    });
     assert!(text.contains("did you mean \"target\"?"), "{text}");
-    let text = error("freebsd-14", &|wishes| wishes.cc = Some("prague".to_owned()));
+    let text = error("freebsd-14", &|requirements| requirements.cc = Some("prague".to_owned()));
     assert!(text.contains("net.inet.tcp.cc.available has cubic, newreno"), "{text}");
 }
 
@@ -58,11 +60,11 @@ fn what_cannot_be_had_is_said_with_what_can() {
 #[test]
 fn buffers_follow_from_the_path() {
     let of = |mbit, rtt_ms| {
-        let wishes = |wishes: &mut Wishes| {
-            wishes.rate = Some(Rate::from_mbit(mbit));
-            wishes.rtt = Some(Duration::from_millis(rtt_ms));
+        let requirements = |requirements: &mut Requirements| {
+            requirements.rate = Some(Rate::from_mbit(mbit));
+            requirements.rtt = Some(Duration::from_millis(rtt_ms));
         };
-        let plan = plan("debian-10", wishes).unwrap();
+        let plan = plan("debian-10", requirements).unwrap();
         let get = |wanted: &str| {
             plan.changes.iter().find_map(|change| match &change.what {
                 What::Sysctl { key, after, .. } if key == wanted => Some(after.clone()),
@@ -89,27 +91,33 @@ fn a_link_of_no_speed_is_one_of_unknown_speed() {
         facts.interfaces[0].speed = None;
         facts
     };
-    let plan = |facts: &Facts| Plan::make(facts, &Wishes::default()).map(|plan| plan.changes);
+    let plan = |facts: &Facts| Plan::make(facts, &Requirements::default()).map(|plan| plan.changes);
     assert_eq!(plan(&facts).unwrap(), plan(&unknown).unwrap());
 }
 
 /// Where a queue sees one flow whatever is sent, per-flow queues keep nothing apart; nor are they for scalable senders.
 #[test]
 fn the_traffic_decides() {
-    let line_of = |name, change: &dyn Fn(&mut Wishes)| {
-        line(&plan(name, |wishes| change(wishes)).unwrap()).unwrap().to_owned()
+    let line_of = |name, change: &dyn Fn(&mut Requirements)| {
+        line(&plan(name, |requirements| change(requirements)).unwrap()).unwrap().to_owned()
     };
-    assert_eq!(line_of("arch", &|wishes| wishes.tunnel = true), "htb rate 45600kbit leaf dualpi2");
     assert_eq!(
-        line_of("arch", &|wishes| wishes.scalable = true),
+        line_of("arch", &|requirements| requirements.tunnel = true),
         "htb rate 45600kbit leaf dualpi2"
     );
-    let dctcp = |wishes: &mut Wishes| wishes.cc = Some("dctcp".to_owned());
+    assert_eq!(
+        line_of("arch", &|requirements| requirements.scalable = true),
+        "htb rate 45600kbit leaf dualpi2"
+    );
+    let dctcp = |requirements: &mut Requirements| requirements.cc = Some("dctcp".to_owned());
     assert_eq!(line_of("arch", &dctcp), "htb rate 45600kbit leaf dualpi2 any_ect");
     // A kernel without dualpi2 takes the nearest that it has.
-    assert_eq!(line_of("debian-10", &|wishes| wishes.tunnel = true), "htb rate 45600kbit leaf pie");
+    assert_eq!(
+        line_of("debian-10", &|requirements| requirements.tunnel = true),
+        "htb rate 45600kbit leaf pie"
+    );
     // There, one that does not listen goes with the queue.
-    let plan_of = plan("debian-12", |wishes| wishes.tunnel = true).unwrap();
+    let plan_of = plan("debian-12", |requirements| requirements.tunnel = true).unwrap();
     let cubic = plan_of.changes.iter().any(|change| {
         matches!(&change.what, What::Sysctl { key, after, .. }
             if key == "net.ipv4.tcp_congestion_control" && after == "cubic")
@@ -134,13 +142,13 @@ fn tunnels_are_known() {
         }
         facts
     };
-    let wishes = Wishes {
+    let requirements = Requirements {
         rate: Some(Rate::from_mbit(48)),
         dev: Some("eno1".to_owned()),
-        ..Wishes::default()
+        ..Requirements::default()
     };
     let of = |driver, default| {
-        let plan = Plan::make(&facts_with(driver, default), &wishes).unwrap();
+        let plan = Plan::make(&facts_with(driver, default), &requirements).unwrap();
         (line(&plan).unwrap().to_owned(), has_note(&plan, "--tunnel"))
     };
     let cake = "cake bandwidth 45600kbit".to_owned();
@@ -151,17 +159,20 @@ fn tunnels_are_known() {
     // Of a program's tunnel nobody knows how much of the traffic is in it, unless it has the default route.
     assert_eq!(of("tun", false), (cake.clone(), true));
     assert_eq!(of("xfrm", false), (cake.clone(), true));
-    let plan = Plan::make(&facts_with("tun", true), &wishes).unwrap();
+    let plan = Plan::make(&facts_with("tun", true), &requirements).unwrap();
     assert_eq!(line(&plan), Some("htb rate 45600kbit leaf dualpi2"));
     assert!(has_note(&plan, "the default route is by wg0"), "{:?}", plan.notes);
     // The tunnel's own queue sees the flows before they are put into it.
-    let inside = Wishes { dev: Some("wg0".to_owned()), ..wishes.clone() };
+    let inside = Requirements { dev: Some("wg0".to_owned()), ..requirements.clone() };
     let plan = Plan::make(&facts_with("tun", true), &inside).unwrap();
     assert_eq!(line(&plan), Some(cake.as_str()));
     // Before Linux 5.7 the hash was lost.
     let mut old = facts_with("wireguard", true);
     old.kernel.release = "5.4.0-216-generic".to_owned();
-    assert_eq!(line(&Plan::make(&old, &wishes).unwrap()), Some("htb rate 45600kbit leaf dualpi2"));
+    assert_eq!(
+        line(&Plan::make(&old, &requirements).unwrap()),
+        Some("htb rate 45600kbit leaf dualpi2")
+    );
 }
 
 /// Targets are no shorter than what packets take.
@@ -172,12 +183,12 @@ fn slow_links_have_longer_targets() {
         for kind in without {
             facts.qdiscs.insert((*kind).to_owned(), Availability::Absent);
         }
-        let wishes = Wishes {
+        let requirements = Requirements {
             rate: Some(Rate::from_bits_per_second(kbit * 1000)),
             tunnel,
-            ..Wishes::default()
+            ..Requirements::default()
         };
-        line(&Plan::make(&facts, &wishes).unwrap()).unwrap().to_owned()
+        line(&Plan::make(&facts, &requirements).unwrap()).unwrap().to_owned()
     };
     // A packet takes 12.7 ms at 950 kbit/s, and 199 ms at 60.8.
     assert_eq!(
@@ -199,38 +210,42 @@ fn slow_links_have_longer_targets() {
 #[test]
 fn the_step_follows_from_the_path() {
     let of = |mbit, rtt_us| {
-        let wishes = Wishes {
+        let requirements = Requirements {
             profile: Profile::Datacenter,
             rate: Some(Rate::from_mbit(mbit)),
             rtt: Some(Duration::from_micros(rtt_us)),
-            ..Wishes::default()
+            ..Requirements::default()
         };
-        line(&Plan::make(&machine("arch"), &wishes).unwrap()).unwrap().to_owned()
+        line(&Plan::make(&machine("arch"), &requirements).unwrap()).unwrap().to_owned()
     };
     assert_eq!(of(1000, 700), "dualpi2 any_ect step_thresh 625us");
     assert_eq!(of(1000, 70_000), "dualpi2 any_ect step_thresh 10525us");
     assert_eq!(of(500, 700), "htb rate 475mbit leaf dualpi2 any_ect step_thresh 1100us");
     // Who gives the link's own rate means the link.
-    let plain = plan("arch", |wishes| wishes.rate = Some(Rate::from_mbit(1000))).unwrap();
+    let plain =
+        plan("arch", |requirements| requirements.rate = Some(Rate::from_mbit(1000))).unwrap();
     assert_eq!(line(&plain), None, "{plain:#?}");
     assert!(has_note(&plain, "needs no shaper"), "{:?}", plain.notes);
 }
 
 #[test]
 fn what_is_to_be_known_is_said() {
-    let gateway = plan("openwrt-24", |wishes| wishes.profile = Profile::Gateway).unwrap();
+    let gateway =
+        plan("openwrt-24", |requirements| requirements.profile = Profile::Gateway).unwrap();
     assert!(has_note(&gateway, "downloads stay unshaped"), "{:?}", gateway.notes);
     assert!(has_note(&gateway, "--link dsl, docsis or ethernet"), "{:?}", gateway.notes);
-    let cable = plan("openwrt-24", |wishes| wishes.link = Some(LinkKind::Docsis)).unwrap();
+    let cable =
+        plan("openwrt-24", |requirements| requirements.link = Some(LinkKind::Docsis)).unwrap();
     assert_eq!(line(&cable), Some("cake bandwidth 45600kbit docsis"));
-    let dsl = plan("debian-10", |wishes| wishes.link = Some(LinkKind::Dsl)).unwrap();
+    let dsl = plan("debian-10", |requirements| requirements.link = Some(LinkKind::Dsl)).unwrap();
     assert_eq!(line(&dsl), Some("cake bandwidth 45600kbit pppoe-ptm"));
 
     let make = |change: &dyn Fn(&mut Facts)| {
         let mut facts = machine("debian-10");
         change(&mut facts);
-        let wishes = Wishes { rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
-        Plan::make(&facts, &wishes)
+        let requirements =
+            Requirements { rate: Some(Rate::from_mbit(48)), ..Requirements::default() };
+        Plan::make(&facts, &requirements)
     };
     let down = make(&|facts| facts.interfaces[0].up = false).unwrap();
     assert!(has_note(&down, "ens3 is down"), "{:?}", down.notes);
@@ -263,12 +278,12 @@ fn buffers_are_bounded_by_memory() {
     let of = |pages: Option<&str>| {
         let mut facts = machine("debian-10");
         facts.sysctls.extend(pages.map(|pages| ("net.ipv4.tcp_mem".to_owned(), pages.to_owned())));
-        let wishes = Wishes {
+        let requirements = Requirements {
             rate: Some(Rate::from_mbit(1000)),
             rtt: Some(Duration::from_secs(60)),
-            ..Wishes::default()
+            ..Requirements::default()
         };
-        let plan = Plan::make(&facts, &wishes).unwrap();
+        let plan = Plan::make(&facts, &requirements).unwrap();
         let change = |wanted: &str| {
             let mut changes = plan.changes.iter();
             changes.find_map(|change| match &change.what {
@@ -298,13 +313,13 @@ fn the_doctor_agrees_with_the_plan() {
     for (name, facts) in machines() {
         for (mbit, tunnel) in [(1, false), (10, false), (50, false), (50, true), (1000, false)] {
             let rate = Rate::from_mbit(mbit);
-            let wishes = Wishes {
+            let requirements = Requirements {
                 rate: Some(rate),
                 tunnel,
                 profile: Profile::fitting(&facts),
-                ..Wishes::default()
+                ..Requirements::default()
             };
-            let Ok(plan) = Plan::make(&facts, &wishes) else { continue };
+            let Ok(plan) = Plan::make(&facts, &requirements) else { continue };
             let before = findings(&facts, Some(rate));
             let mut then = applied(facts.clone(), &plan);
             let key = "net.ipv4.tcp_congestion_control";

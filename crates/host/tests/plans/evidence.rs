@@ -1,7 +1,7 @@
 //! What a simulation decides.
 
 use dualq_host::Plan;
-use dualq_host::plan::{Evidence, Figures, Profile, Question, Trial, Wishes};
+use dualq_host::plan::{Evidence, Figures, Profile, Question, Requirements, Trial};
 use dualq_units::Rate;
 
 use crate::{has_note, line, machine};
@@ -22,11 +22,12 @@ fn answers(question: Question, p99_ms: impl Fn(&Trial) -> Option<(f64, f64, f64)
 fn evidence_chooses_among_what_the_traffic_calls_for() {
     use dualq_host::plan::Aim;
     let facts = machine("arch");
-    let wishes = |aim| Wishes { aim, rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+    let requirements =
+        |aim| Requirements { aim, rate: Some(Rate::from_mbit(48)), ..Requirements::default() };
     let chosen = |aim, figures: &dyn Fn(&str) -> (f64, f64, f64)| {
-        let question = Question::of(&facts, &wishes(aim)).unwrap();
+        let question = Question::of(&facts, &requirements(aim)).unwrap();
         let evidence = answers(question, |trial| Some(figures(&trial.queue)));
-        let plan = Plan::make_by(&facts, &wishes(aim), Some(&evidence)).unwrap();
+        let plan = Plan::make_by(&facts, &requirements(aim), Some(&evidence)).unwrap();
         (line(&plan).unwrap().to_owned(), plan)
     };
     let kind = |queue: &str| {
@@ -82,7 +83,7 @@ fn evidence_chooses_among_what_the_traffic_calls_for() {
     assert!(plan.about.starts_with("low-latency on eno1"), "{}", plan.about);
     assert_eq!(Plan::read(&plan.write()).unwrap(), plan);
     // What nobody could run decides nothing.
-    let question = Question::of(&facts, &wishes(Aim::Latency)).unwrap();
+    let question = Question::of(&facts, &requirements(Aim::Latency)).unwrap();
     let evidence = answers(question, |_| None);
     assert_eq!(evidence.chosen(), "cake bandwidth 45600kbit");
     assert_eq!((evidence.warning(), evidence.lines()), (None, Vec::new()));
@@ -91,9 +92,13 @@ fn evidence_chooses_among_what_the_traffic_calls_for() {
 /// Whoever forwards for others does not know who sends.
 #[test]
 fn a_gateway_has_all_senders() {
-    let wishes = |profile| Wishes { profile, rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+    let requirements = |profile| Requirements {
+        profile,
+        rate: Some(Rate::from_mbit(48)),
+        ..Requirements::default()
+    };
     let of = |profile| {
-        let question = Question::of(&machine("debian-10"), &wishes(profile)).unwrap();
+        let question = Question::of(&machine("debian-10"), &requirements(profile)).unwrap();
         question.after.into_iter().map(|sender| sender.cc).collect::<Vec<_>>()
     };
     assert_eq!(of(Profile::Gateway), ["cubic", "bbr"]);

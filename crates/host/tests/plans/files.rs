@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dualq_host::Plan;
 use dualq_host::facts::Availability;
-use dualq_host::plan::{Change, Profile, What, Wishes};
+use dualq_host::plan::{Change, Profile, Requirements, What};
 use dualq_units::Rate;
 
 use crate::{applied, content, machine, plan};
@@ -44,12 +44,12 @@ fn each_system_has_its_file() {
         facts.qdiscs.insert("dualpi2".to_owned(), Availability::Ready);
         facts.distribution.udev = udev;
         facts.distribution.network = vec![network.to_owned()];
-        let wishes = Wishes {
+        let requirements = Requirements {
             rate: Some(Rate::from_mbit(48)),
             qdisc: Some("dualpi2 classic_protection 12%".to_owned()),
-            ..Wishes::default()
+            ..Requirements::default()
         };
-        let plan = Plan::make(&facts, &wishes).unwrap();
+        let plan = Plan::make(&facts, &requirements).unwrap();
         let text = content(&plan, path).unwrap_or_else(|| panic!("{path}: {plan:#?}"));
         assert!(text.ends_with(&format!("\n\n{expected}")), "{text}");
         assert_eq!(Plan::read(&plan.write()).unwrap(), plan);
@@ -57,8 +57,8 @@ fn each_system_has_its_file() {
     let mut facts = machine("debian-10");
     facts.distribution.udev = false;
     facts.distribution.network.clear();
-    let wishes = Wishes { rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
-    let plan = Plan::make(&facts, &wishes).unwrap();
+    let requirements = Requirements { rate: Some(Rate::from_mbit(48)), ..Requirements::default() };
+    let plan = Plan::make(&facts, &requirements).unwrap();
     let call = "call /usr/local/bin/dualq on-boot ens3 'cake bandwidth 45600kbit'";
     assert!(plan.notes.iter().any(|note| note.contains(call)), "{:?}", plan.notes);
 }
@@ -80,8 +80,9 @@ fn scripts_call_dualq() {
         facts.distribution.udev = false;
         facts.distribution.network = vec![network.to_owned()];
         facts.dualq = Some(program.to_str().unwrap().to_owned());
-        let wishes = Wishes { rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
-        let plan = Plan::make(&facts, &wishes).unwrap();
+        let requirements =
+            Requirements { rate: Some(Rate::from_mbit(48)), ..Requirements::default() };
+        let plan = Plan::make(&facts, &requirements).unwrap();
         let file = folder.path().join("file");
         fs::write(&file, content(&plan, path).unwrap()).unwrap();
         for (dev, expected) in
@@ -104,23 +105,23 @@ fn interfaces_do_not_disturb_each_other() {
     let mut second = facts.interfaces[0].clone();
     second.name = "ens4".to_owned();
     facts.interfaces.push(second);
-    let wishes = |dev: &str, mbit| Wishes {
+    let requirements = |dev: &str, mbit| Requirements {
         rate: Some(Rate::from_mbit(mbit)),
         rtt: Some(Duration::from_millis(10)),
         dev: Some(dev.to_owned()),
         profile: Profile::Gateway,
-        ..Wishes::default()
+        ..Requirements::default()
     };
     let path = "/etc/udev/rules.d/90-dualq.rules";
     for (dev, mbit) in [("ens4", 10), ("ens3", 20)] {
-        let plan = Plan::make(&facts, &wishes(dev, mbit)).unwrap();
+        let plan = Plan::make(&facts, &requirements(dev, mbit)).unwrap();
         facts = applied(facts, &plan);
     }
     let text = &facts.files[path].content;
     assert!(text.contains("ens3 'cake bandwidth 19mbit'"), "{text}");
     assert!(text.contains("ens4 'cake bandwidth 9500kbit'"), "{text}");
     for (dev, mbit) in [("ens4", 10), ("ens3", 20)] {
-        let plan = Plan::make(&facts, &wishes(dev, mbit)).unwrap();
+        let plan = Plan::make(&facts, &requirements(dev, mbit)).unwrap();
         assert!(plan.changes.is_empty(), "{plan:#?}");
     }
 }
@@ -128,23 +129,27 @@ fn interfaces_do_not_disturb_each_other() {
 /// Another profile takes out what only the first wanted, but for one that is about queues alone.
 #[test]
 fn what_is_no_longer_wanted_goes() {
-    let wishes = |profile| Wishes { profile, rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+    let requirements = |profile| Requirements {
+        profile,
+        rate: Some(Rate::from_mbit(48)),
+        ..Requirements::default()
+    };
     let path = "/etc/sysctl.d/90-dualq.conf";
     let first = machine("debian-10");
-    let plan = Plan::make(&first, &wishes(Profile::LowLatency)).unwrap();
+    let plan = Plan::make(&first, &requirements(Profile::LowLatency)).unwrap();
     let facts = applied(first, &plan);
-    let plan = Plan::make(&facts, &wishes(Profile::Bulk)).unwrap();
+    let plan = Plan::make(&facts, &requirements(Profile::Bulk)).unwrap();
     let text = content(&plan, path).unwrap();
     assert!(text.contains("tcp_ecn = 1") && !text.contains("notsent_lowat"), "{text}");
     assert!(plan.notes.iter().any(|note| note.contains("tcp_notsent_lowat is no longer set")));
-    let plan = Plan::make(&facts, &wishes(Profile::Gateway)).unwrap();
+    let plan = Plan::make(&facts, &requirements(Profile::Gateway)).unwrap();
     assert!(plan.changes.is_empty(), "{plan:#?}");
 }
 
 /// A file that is read later would win at boot.
 #[test]
 fn other_files_do_not_win_unseen() {
-    let wish = |wishes: &mut Wishes| wishes.cc = Some("cubic".to_owned());
+    let wish = |requirements: &mut Requirements| requirements.cc = Some("cubic".to_owned());
     let plan = plan("debian-12", wish).unwrap();
     assert!(plan.notes.iter().any(|note| note.contains("/etc/sysctl.d/99-bbr.conf, line 2")));
     let path = "/etc/sysctl.d/zz-dualq.conf";
@@ -156,12 +161,12 @@ fn other_files_do_not_win_unseen() {
     // Not every system reads it by a link with a number.
     facts.distribution.init = "sysvinit".to_owned();
     facts.settings.last_mut().unwrap().file = "/etc/sysctl.conf".to_owned();
-    let wishes = Wishes {
+    let requirements = Requirements {
         rtt: Some(Duration::from_secs(1)),
         rate: Some(Rate::from_mbit(500)),
-        ..Wishes::default()
+        ..Requirements::default()
     };
-    let plan = Plan::make(&facts, &wishes).unwrap();
+    let plan = Plan::make(&facts, &requirements).unwrap();
     let note = "/etc/sysctl.conf, line 72, sets net.ipv4.tcp_notsent_lowat to 16384 at boot and is read last";
     assert!(plan.notes.iter().any(|text| text.contains(note)), "{:?}", plan.notes);
 }

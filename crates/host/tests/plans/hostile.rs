@@ -1,7 +1,7 @@
 //! What somebody else wrote.
 
 use dualq_host::Plan;
-use dualq_host::plan::Wishes;
+use dualq_host::plan::Requirements;
 use dualq_units::Rate;
 
 use crate::{content, machine};
@@ -125,43 +125,43 @@ fn what_runs_at_boot() {
     let rules = "/etc/udev/rules.d/90-dualq.rules";
     let mut facts = machine("debian-10");
     facts.dualq = None;
-    let wishes = |state: Option<&str>| Wishes {
+    let requirements = |state: Option<&str>| Requirements {
         rate: Some(Rate::from_mbit(48)),
         state: state.map(str::to_owned),
-        ..Wishes::default()
+        ..Requirements::default()
     };
-    let plan = Plan::make(&facts, &wishes(None)).unwrap();
+    let plan = Plan::make(&facts, &requirements(None)).unwrap();
     assert!(content(&plan, rules).unwrap().contains("RUN+=\"/usr/local/bin/dualq on-boot ens3 '"));
     let how = "first sudo install -m 755 dualq /usr/local/bin/dualq, and apply the plan by that";
     assert!(plan.notes.iter().any(|note| note.contains(how)), "{:?}", plan.notes);
     // The usual folder need not be said.
-    let usual = Plan::make(&facts, &wishes(Some("/var/lib/dualq"))).unwrap();
+    let usual = Plan::make(&facts, &requirements(Some("/var/lib/dualq"))).unwrap();
     assert_eq!(usual, plan);
-    let plan = Plan::make(&facts, &wishes(Some("/etc/dualq"))).unwrap();
+    let plan = Plan::make(&facts, &requirements(Some("/etc/dualq"))).unwrap();
     let call = "RUN+=\"/usr/local/bin/dualq on-boot --state /etc/dualq ens3 '";
     assert!(content(&plan, rules).unwrap().contains(call));
     assert_eq!(Plan::read(&plan.write()).unwrap(), plan);
     for state in ["etc/dualq", "/etc/../tmp", "/a b", "/x'y", "/x\"y", "/x%k"] {
-        let error = Plan::make(&facts, &wishes(Some(state))).unwrap_err().to_string();
+        let error = Plan::make(&facts, &requirements(Some(state))).unwrap_err().to_string();
         assert!(error.starts_with("--state: "), "{error}");
     }
 }
 
 #[test]
 fn hostile_facts_make_no_plan() {
-    let wishes = Wishes { rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
+    let requirements = Requirements { rate: Some(Rate::from_mbit(48)), ..Requirements::default() };
     for name in ["x'; reboot", "a b", "$(x)", "%k", "x\"y"] {
         let mut facts = machine("debian-10");
         facts.interfaces[0].name = name.to_owned();
         facts.default_routes[0].dev = name.to_owned();
-        let error = Plan::make(&facts, &wishes).unwrap_err().to_string();
+        let error = Plan::make(&facts, &requirements).unwrap_err().to_string();
         assert!(error.contains("is not a name of an interface"), "{error}");
     }
     let mut facts = machine("debian-10");
     facts.dualq = Some("/tmp/x'y/dualq".to_owned());
-    let plan = Plan::make(&facts, &wishes).unwrap();
+    let plan = Plan::make(&facts, &requirements).unwrap();
     assert!(plan.notes.iter().any(|note| note.contains("nothing puts the qdisc back")));
     let mut facts = machine("debian-10");
     facts.sysctls.insert("net.ipv4.tcp_ecn".to_owned(), "2\nx".to_owned());
-    assert!(Plan::make(&facts, &wishes).is_err());
+    assert!(Plan::make(&facts, &requirements).is_err());
 }

@@ -1,4 +1,4 @@
-//! What holds of every plan: for many machines, any wishes, and whatever somebody wrote into a file.
+//! What holds of every plan: for many machines, any requirements, and whatever somebody wrote into a file.
 
 mod choice;
 mod evidence;
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use dualq_host::facts::{Availability, File, Qdisc, Setting};
-use dualq_host::plan::{PlanError, What, Wishes};
+use dualq_host::plan::{PlanError, Requirements, What};
 use dualq_host::{Facts, Plan};
 use dualq_qdisc::Device;
 use dualq_units::Rate;
@@ -107,10 +107,11 @@ pub(crate) fn applied(mut facts: Facts, plan: &Plan) -> Facts {
     facts
 }
 
-pub(crate) fn plan(name: &str, change: impl FnOnce(&mut Wishes)) -> Result<Plan, PlanError> {
-    let mut wishes = Wishes { rate: Some(Rate::from_mbit(48)), ..Wishes::default() };
-    change(&mut wishes);
-    Plan::make(&machine(name), &wishes)
+pub(crate) fn plan(name: &str, change: impl FnOnce(&mut Requirements)) -> Result<Plan, PlanError> {
+    let mut requirements =
+        Requirements { rate: Some(Rate::from_mbit(48)), ..Requirements::default() };
+    change(&mut requirements);
+    Plan::make(&machine(name), &requirements)
 }
 
 pub(crate) fn line(plan: &Plan) -> Option<&str> {

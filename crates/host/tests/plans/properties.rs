@@ -1,9 +1,9 @@
-//! Any plan, of any wishes.
+//! Any plan, of any requirements.
 
 use std::time::Duration;
 
 use dualq_host::Plan;
-use dualq_host::plan::{LinkKind, Profile, Wishes};
+use dualq_host::plan::{LinkKind, Profile, Requirements};
 use dualq_units::Rate;
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::{applied, machines};
 
 const LINKS: [LinkKind; 3] = [LinkKind::Dsl, LinkKind::Docsis, LinkKind::Ethernet];
 
-fn wishes() -> impl Strategy<Value = Wishes> {
+fn requirements() -> impl Strategy<Value = Requirements> {
     let profile = prop::sample::select(vec![
         Profile::LowLatency,
         Profile::Bulk,
@@ -33,7 +33,7 @@ fn wishes() -> impl Strategy<Value = Wishes> {
     let traffic =
         (any::<bool>(), any::<bool>(), prop::option::of(prop::sample::select(LINKS.to_vec())));
     (profile, rate, cc, rtt, qdisc, traffic).prop_map(
-        |(profile, rate, cc, rtt, qdisc, (tunnel, scalable, link))| Wishes {
+        |(profile, rate, cc, rtt, qdisc, (tunnel, scalable, link))| Requirements {
             tunnel,
             scalable,
             link,
@@ -42,7 +42,7 @@ fn wishes() -> impl Strategy<Value = Wishes> {
             rtt,
             cc: cc.map(str::to_owned),
             qdisc: qdisc.map(str::to_owned),
-            ..Wishes::default()
+            ..Requirements::default()
         },
     )
 }
@@ -52,10 +52,10 @@ proptest! {
 
     /// A plan reads back as it was written, its lines are tc's, and once it is applied there is nothing left to plan.
     #[test]
-    fn plans_read_back_and_are_enough(number in 0_usize..64, wishes in wishes()) {
+    fn plans_read_back_and_are_enough(number in 0_usize..64, requirements in requirements()) {
         let machines = machines();
         let (name, facts) = &machines[number % machines.len()];
-        match Plan::make(facts, &wishes) {
+        match Plan::make(facts, &requirements) {
             Err(error) => prop_assert!(!error.to_string().contains('\n')),
             Ok(plan) => {
                 let text = plan.write();
@@ -66,15 +66,15 @@ proptest! {
                     prop_assert!(!change.why.is_empty() && !change.source.is_empty());
                 }
                 let after = applied(facts.clone(), &plan);
-                let rest = Plan::make(&after, &wishes).unwrap();
-                prop_assert!(rest.changes.is_empty(), "{name}, {wishes:?}: {rest:#?}");
+                let rest = Plan::make(&after, &requirements).unwrap();
+                prop_assert!(rest.changes.is_empty(), "{name}, {requirements:?}: {rest:#?}");
             }
         }
     }
 
     /// From one plan to the next, too, nothing of the first is left to undo the second.
     #[test]
-    fn one_plan_after_another(number in 0_usize..64, first in wishes(), second in wishes()) {
+    fn one_plan_after_another(number in 0_usize..64, first in requirements(), second in requirements()) {
         let machines = machines();
         let (name, facts) = &machines[number % machines.len()];
         let Ok(plan) = Plan::make(facts, &first) else { return Ok(()) };
@@ -90,8 +90,8 @@ proptest! {
     fn changed_plans(number in 0_usize..64, edits in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4)) {
         let machines = machines();
         let (_, facts) = &machines[number % machines.len()];
-        let wishes = Wishes { profile: Profile::Bulk, ..Wishes::default() };
-        let mut text: Vec<char> = Plan::make(facts, &wishes).unwrap().write().chars().collect();
+        let requirements = Requirements { profile: Profile::Bulk, ..Requirements::default() };
+        let mut text: Vec<char> = Plan::make(facts, &requirements).unwrap().write().chars().collect();
         let letters = text.clone();
         for (at, from) in edits {
             *at.get_mut(&mut text) = *from.get(&letters);

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::process;
 
-use super::flight::Kind;
+use super::packet::Kind;
 
 const HEADER: usize = 8;
 const REQUEST: u8 = 8;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Instant;
 
-use super::flight::Response;
+use super::packet::Response;
 use super::prober::{News, Prober};
 use crate::MtuError;
 use crate::search::SMALLEST;

@@ -1,8 +1,8 @@
 //! Probing for real: sockets, clocks, and the search between them. Linux only.
 
 mod echo;
-mod flight;
 mod hops;
+mod packet;
 mod prober;
 mod survey;
 mod tcp;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::flight::{self, Flight, Kind, Response};
+use super::packet::{self, Kind, ProbePacket, Response};
 use crate::MtuError;
 use crate::search::{Found, Refusal, Reply, SMALLEST, Search, Step};
 
@@ -37,7 +37,7 @@ pub(super) struct Prober {
     to: SocketAddr,
     /// The only UDP port that may be used, if one was given.
     port: Option<u16>,
-    flights: Vec<Flight>,
+    sent: Vec<ProbePacket>,
     number: u16,
     timeout: Duration,
     slowest: Option<Duration>,
@@ -65,10 +65,10 @@ impl Prober {
     /// # Errors
     /// Why there is none, and what would help.
     pub(super) fn echo(to: SocketAddr, timeout: Duration) -> Result<Self, String> {
-        let Err(unprivileged) = flight::open(Kind::Ping, to.ip()) else {
+        let Err(unprivileged) = packet::open(Kind::Ping, to.ip()) else {
             return Ok(Self::of(Kind::Ping, to, None, timeout));
         };
-        if flight::open(Kind::RawPing, to.ip()).is_ok() {
+        if packet::open(Kind::RawPing, to.ip()).is_ok() {
             return Ok(Self::of(Kind::RawPing, to, None, timeout));
         }
         let range = fs::read_to_string("/proc/sys/net/ipv4/ping_group_range").unwrap_or_default();
@@ -89,7 +89,7 @@ impl Prober {
             kind,
             to,
             port,
-            flights: Vec::new(),
+            sent: Vec::new(),
             number: 0,
             timeout,
             slowest: None,
@@ -107,12 +107,12 @@ impl Prober {
         self.number = self.number.wrapping_add(1);
         let mut to = self.to;
         to.set_port(self.port.unwrap_or(FIRST_PORT + self.number % PORTS));
-        let flight = Flight::send(self.kind, to, self.number, size, hops)
+        let packet = ProbePacket::send(self.kind, to, self.number, size, hops)
             .map_err(|error| MtuError::send(self.host(), &error))?;
-        if self.flights.len() >= MOST_FLIGHTS {
-            self.flights.remove(0);
+        if self.sent.len() >= MOST_FLIGHTS {
+            self.sent.remove(0);
         }
-        self.flights.push(flight);
+        self.sent.push(packet);
         Ok(())
     }
 
@@ -131,9 +131,9 @@ impl Prober {
                 return news;
             }
             let mut watched: Vec<PollFd<'_>> = self
-                .flights
+                .sent
                 .iter()
-                .map(|flight| PollFd::new(flight.as_fd(), PollFlags::POLLIN))
+                .map(|packet| PollFd::new(packet.as_fd(), PollFlags::POLLIN))
                 .collect();
             // A millisecond more, for a timeout that was cut to whole ones would be polled again and again.
             let left = left + Duration::from_millis(1);
@@ -147,10 +147,10 @@ impl Prober {
 
     fn look(&mut self) -> Vec<News> {
         let mut news = Vec::new();
-        self.flights.retain(|flight| match flight.look() {
+        self.sent.retain(|packet| match packet.look() {
             None => true,
             Some(response) => {
-                let (size, hops, rtt) = (flight.size, flight.hops, flight.sent.elapsed());
+                let (size, hops, rtt) = (packet.size, packet.hops, packet.sent.elapsed());
                 news.push(News { size, hops, response, rtt });
                 false
             }

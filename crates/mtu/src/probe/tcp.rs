@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::socket::GetSockOpt as _;
 use socket2::SockRef;
 
-use super::flight::ip_header;
+use super::packet::ip_header;
 
 const TCP_HEADER: u16 = 20;
 /// The option in each segment (RFC 7323 §3.2), padded.

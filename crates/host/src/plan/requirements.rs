@@ -1,4 +1,4 @@
-//! What is wished for.
+//! What is asked of a plan.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -96,9 +96,9 @@ impl LinkKind {
     }
 }
 
-/// What is wished for. What is left open follows from the machine.
+/// What is asked of a plan. What is left open follows from the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
+pub struct Requirements {
     /// What the machine is for.
     pub profile: Profile,
     /// What the queue discipline is chosen for.

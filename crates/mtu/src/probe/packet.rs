@@ -49,7 +49,7 @@ pub(crate) enum Kind {
 
 /// A packet that was sent, and the socket that waits for what comes of it.
 #[derive(Debug)]
-pub(crate) struct Flight {
+pub(crate) struct ProbePacket {
     socket: Socket,
     kind: Kind,
     host: IpAddr,
@@ -98,7 +98,7 @@ pub(crate) fn open(kind: Kind, host: IpAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-impl Flight {
+impl ProbePacket {
     /// Sends a packet of `size` bytes, IP header and all. `Err` is what this machine says: no route, a firewall of its own.
     pub(crate) fn send(
         kind: Kind,
@@ -225,7 +225,7 @@ impl Flight {
     }
 }
 
-impl AsFd for Flight {
+impl AsFd for ProbePacket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
