@@ -63,7 +63,7 @@ impl Graphs {
             // A probe that is never answered is not answered at once.
             let mean = Samples(runs.iter().filter_map(mean_above).collect()).mean();
             let bar = mean.map_or_else(String::new, |mean| bar(mean, self.most_mean));
-            let cells = [bar, line(&over_time(&runs[0]), self.most)];
+            let cells = [bar, sparkline(&over_time(&runs[0]), self.most)];
             if let Some(place) = self.cells.get_mut(begins + place(world)) {
                 *place = cells;
             }
@@ -92,8 +92,9 @@ fn bar(value: f64, most: f64) -> String {
     bar + &" ".repeat(blank)
 }
 
-/// A sparkline; what was not measured is blank.
-fn line(values: &[Option<f64>], most: f64) -> String {
+/// A sparkline, as high as `most`; what was not measured is blank.
+#[must_use]
+pub fn sparkline(values: &[Option<f64>], most: f64) -> String {
     let height = |value: f64| ((value / most.max(f64::MIN_POSITIVE) * 8.0) as usize).min(7);
     values.iter().map(|value| value.map_or(' ', |value| HEIGHTS[height(value)])).collect()
 }
@@ -108,6 +109,6 @@ mod tests {
         assert_eq!(bar(5.5, 10.0), "█████▌    ");
         assert_eq!(bar(0.0, 10.0), "▏         ");
         assert_eq!(bar(0.0, 0.0), " ".repeat(10));
-        assert_eq!(line(&[Some(0.0), None, Some(5.0), Some(10.0)], 10.0), "▁ ▅█");
+        assert_eq!(sparkline(&[Some(0.0), None, Some(5.0), Some(10.0)], 10.0), "▁ ▅█");
     }
 }

@@ -9,11 +9,17 @@ mod grid;
 pub mod html;
 mod rank;
 mod remarks;
+pub mod replayed;
 mod report;
+pub mod svg;
+mod thin;
 pub mod words;
 
 pub use dualq_worlds::Unit;
 pub use figures::{Column, Figure, Figures, Row, Samples, base_ms, page as page_of_figures};
+#[cfg(feature = "parquet")]
+pub use format::parquet;
 pub use format::{csv, flent, json, text};
+pub use graphs::sparkline;
 pub use report::Report;
 pub use text::Style;

@@ -44,8 +44,11 @@ impl<'a> Report<'a> {
                 seeds.last()
             ));
         }
-        for version in self.results.worlds().filter_map(|(_, kernel)| kernel) {
-            lines.push(format!("The world kernel is Linux {version} in virtual time."));
+        for (world, version) in self.results.worlds() {
+            let Some(version) = version else { continue };
+            let time =
+                if world == "live" { "real time, across dualq's own link" } else { "virtual time" };
+            lines.push(format!("The world {world} is Linux {version} in {time}."));
         }
         lines.extend(self.sentences());
         lines.extend(self.remarks());

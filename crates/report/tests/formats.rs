@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use dualq_report::{Report, Style, csv, flent, html, json, text};
-use dualq_scenario::{Outcome, Plan, Scenario};
+use dualq_scenario::{Outcome, Scenario, Sweep};
 use dualq_worlds::{Model, Observer, Results, Seeds, World, WorldError};
 use serde_json::Value;
 
@@ -33,10 +33,10 @@ impl World for Twin {
     }
 }
 
-fn results(plan: &str, worlds: &[&dyn World], seeds: u64) -> Results {
-    let plan = Plan::parse(&format!("duration = '3s'\nwarmup = '1s'\n{plan}")).unwrap();
+fn results(sweep: &str, worlds: &[&dyn World], seeds: u64) -> Results {
+    let sweep = Sweep::parse(&format!("duration = '3s'\nwarmup = '1s'\n{sweep}")).unwrap();
     let seeds = Seeds::new(1, seeds).unwrap();
-    Results::play(&plan, worlds, seeds, &|_| ControlFlow::Continue(())).unwrap()
+    Results::play(&sweep, worlds, seeds, &|_| ControlFlow::Continue(())).unwrap()
 }
 
 const QUEUES: &str = "[link]\nrate = '5mbit'\nqdisc = ['pfifo limit 100', 'dualpi2']\n[[flow]]\ncc = 'cubic'\n[[probe]]\nkind = 'ping'";
@@ -152,10 +152,10 @@ fn a_page_holds_names_as_data() {
     // The model beside itself: nothing differs.
     let figures = data["worlds"][0]["figures"].as_array().unwrap();
     assert!(!figures.is_empty() && figures.iter().all(|figure| figure["differs"] == false));
-    // The text of each row is a plan of that very scenario.
+    // The text of each row is a sweep of that very scenario.
     for row in data["rows"].as_array().unwrap() {
-        let plan = Plan::parse(row["text"].as_str().unwrap()).unwrap();
-        let scenarios = plan.variants();
+        let sweep = Sweep::parse(row["text"].as_str().unwrap()).unwrap();
+        let scenarios = sweep.variants();
         assert_eq!(scenarios.len(), 1);
         assert!(results.runs().iter().any(|run| run.scenario == scenarios[0].scenario));
     }
@@ -165,9 +165,9 @@ fn a_page_holds_names_as_data() {
 #[test]
 fn a_page_of_a_long_run_is_small() {
     let flows = "[[flow]]\ncc = 'cubic'\ncount = 100\nspacing = '1ms'\n";
-    let plan =
+    let sweep =
         format!("interval = '20ms'\ndistributions = true\n{}{flows}", "[link]\nrate = '5mbit'\n");
-    let mut results = results(&plan, &[&Model], 1);
+    let mut results = results(&sweep, &[&Model], 1);
     // As if it had gone on for so long: the series again and again.
     let text = serde_json::to_string(&results).unwrap();
     let mut document: Value = serde_json::from_str(&text).unwrap();
@@ -194,8 +194,8 @@ fn a_page_of_a_long_run_is_small() {
 #[test]
 fn a_flent_file_has_the_kind_of_its_scenario() {
     use std::io::Read as _;
-    let of = |plan: &str| -> Value {
-        let results = results(plan, &[&Model], 1);
+    let of = |sweep: &str| -> Value {
+        let results = results(sweep, &[&Model], 1);
         let bytes = flent::write(&results.runs()[0]).unwrap();
         let mut text = String::new();
         flate2::read::GzDecoder::new(bytes.as_slice()).read_to_string(&mut text).unwrap();
@@ -205,7 +205,7 @@ fn a_flent_file_has_the_kind_of_its_scenario() {
         ("distributions = true\n[link]\nrate = '5mbit'\n", "[[probe]]\nkind = 'ping'\n");
     let flow =
         |direction: &str| format!("[[flow]]\ncc = 'cubic'\ncount = 2\ndirection = '{direction}'\n");
-    for (plan, name, series) in [
+    for (sweep, name, series) in [
         (format!("{link}{}{probe}", flow("down")), "tcp_ndown", "TCP download::2"),
         (
             format!("{link}[link.up]\nrate = '1mbit'\n{}{probe}", flow("up")),
@@ -218,7 +218,7 @@ fn a_flent_file_has_the_kind_of_its_scenario() {
             "TCP upload BE2",
         ),
     ] {
-        let document = of(&plan);
+        let document = of(&sweep);
         assert_eq!(document["metadata"]["NAME"], name);
         let results = document["results"].as_object().unwrap();
         assert!(results.contains_key(series) && results.contains_key("Ping (ms) ICMP"), "{name}");
@@ -232,8 +232,8 @@ fn a_flent_file_has_the_kind_of_its_scenario() {
 /// Nobody is called the best who does no better, or who cannot be told to.
 #[test]
 fn a_tie_has_no_best() {
-    let of = |plan: &str| {
-        let results = results(plan, &[&Model], 1);
+    let of = |sweep: &str| {
+        let results = results(sweep, &[&Model], 1);
         let report = Report::of(&results);
         let style = Style { width: None, colour: true, graphs: true };
         (text::write(&report, &style), html::write(&[report], "test"))
@@ -262,4 +262,54 @@ fn a_tie_has_no_best() {
     assert!(page.contains(
         "netem loss 100% is worst, at 0.0 Mbit/s, and the probe was never answered. Without answers"
     ));
+}
+
+/// Documents that differ in a key are compared by it, as if one file had varied that; those of different questions are not.
+#[test]
+fn documents_that_differ_in_a_key_are_a_sweep() {
+    let at = |rate: &str| QUEUES.replace("5mbit", rate);
+    let [one, other] = ["5mbit", "8mbit"].map(|rate| results(&at(rate), &[&Model], 1));
+    let page = |results: &[&Results]| -> Value {
+        let reports: Vec<Report<'_>> = results.iter().map(|results| Report::of(results)).collect();
+        let page = html::write(&reports, "dualq");
+        let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+        serde_json::from_str(data).unwrap()
+    };
+    let both = page(&[&one, &other]);
+    assert_eq!(both["settings"], serde_json::json!(["qdisc", "link.rate"]));
+    assert_eq!(both["is_sweep"], true);
+    let rates: Vec<&str> = both["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["settings"][1].as_str().unwrap())
+        .collect();
+    assert_eq!(rates, ["5Mbit", "5Mbit", "8Mbit", "8Mbit"]);
+    let single = page(&[&one]);
+    assert_eq!(
+        (&single["settings"], &single["is_sweep"]),
+        (&serde_json::json!(["qdisc"]), &true.into())
+    );
+    let strange = results(
+        &QUEUES.replace("cubic", "reno").replace("5mbit", "3mbit").replace("ping", "ssh"),
+        &[&Model],
+        1,
+    );
+    let mixed = page(&[&one, &strange]);
+    assert_eq!(
+        (&mixed["settings"], &mixed["is_sweep"]),
+        (&serde_json::json!(["qdisc"]), &false.into())
+    );
+}
+
+/// Links that differ in what is no rate and no round-trip time are told apart in words too.
+#[test]
+fn the_headline_tells_links_apart() {
+    let lossy = QUEUES
+        .replace("rate = '5mbit'", "rate = '5mbit'\nloss = ['0%', '0.5%']\nmtu = [1500, 576]");
+    let results = results(&lossy, &[&Model], 1);
+    let page = html::write(&[Report::of(&results)], "dualq");
+    for words in ["loss 0%, an MTU of 1500: of 2", "loss 0.5%, an MTU of 576: of 2"] {
+        assert_eq!(page.matches(words).count(), 1, "{words}");
+    }
 }

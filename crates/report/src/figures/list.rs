@@ -185,10 +185,12 @@ fn probes(scenarios: &[&Scenario]) -> Vec<Definition> {
     let mut figures = Vec::new();
     for (number, probe) in probes.iter().enumerate() {
         let kind = probe.kind;
+        // How long a large answer takes is more than a round trip.
+        let what = if kind == ProbeKind::Request { "time" } else { "RTT" };
         let title = match probes.len() {
-            1 => format!("{kind} RTT"),
-            _ if probe.kind == ProbeKind::Ping => format!("ping {} RTT", number + 1),
-            _ => format!("{kind} {} ({}) RTT", number + 1, probe.cc),
+            1 => format!("{kind} {what}"),
+            _ if kind == ProbeKind::Ping => format!("ping {} RTT", number + 1),
+            _ => format!("{kind} {} ({}) {what}", number + 1, probe.cc),
         };
         let mut add = |name, of: fn(&Scenario, &ProbeOutcome) -> f64| {
             figures.push(Definition::new(&title, name, Unit::Millis, move |run| {

@@ -189,7 +189,7 @@ pub fn page() -> String {
 mod tests {
     use std::ops::ControlFlow;
 
-    use dualq_scenario::Plan;
+    use dualq_scenario::Sweep;
     use dualq_worlds::{Model, Results, Seeds};
     use serde_json::Value;
 
@@ -209,13 +209,13 @@ mod tests {
     /// Of everything that a scenario can have.
     #[test]
     fn each_figure_has_one_meaning() {
-        let plan = Plan::parse(
+        let sweep = Sweep::parse(
             "duration = '3s'\nwarmup = '1s'\n[link]\nrate = '5mbit'\nqdisc = 'dualpi2'\n[link.up]\nrate = '2mbit'\n\
              [[flow]]\ncc = 'cubic'\ncount = 2\n[[flow]]\ncc = 'dctcp'\nsize = '50kb'\n[[udp]]\nkind = 'voice'\n[[probe]]\nkind = 'ping'",
         );
         let seeds = Seeds::new(1, 1).unwrap();
         let results =
-            Results::play(&plan.unwrap(), &[&Model], seeds, &|_| ControlFlow::Continue(()));
+            Results::play(&sweep.unwrap(), &[&Model], seeds, &|_| ControlFlow::Continue(()));
         let results = results.unwrap();
         for column in &Figures::of(&results).columns {
             let meanings = FIGURES.iter().filter(|meaning| meaning.is_of(column));

@@ -74,6 +74,16 @@ pub struct Figure {
     pub max: Option<f64>,
 }
 
+/// Each figure of each run, in the order of [`Results::runs`]; the figures as the columns of [`Figures`].
+#[cfg(feature = "parquet")]
+pub(crate) fn each(results: &Results) -> Vec<Vec<Option<f64>>> {
+    let definitions = list::definitions(results);
+    definitions
+        .iter()
+        .map(|figure| results.runs().iter().map(|run| (figure.of)(run)).collect())
+        .collect()
+}
+
 impl Figures {
     /// Takes the figures of what has come of a plan.
     #[must_use]

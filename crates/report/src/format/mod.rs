@@ -3,4 +3,6 @@
 pub mod csv;
 pub mod flent;
 pub mod json;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 pub mod text;

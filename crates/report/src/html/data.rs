@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::row::{Kept, Row};
-use super::{headline, thin, worlds};
+use super::{apart, headline, thin, worlds};
 use crate::figures::Column;
 use crate::report::Report;
 use crate::words::{one_line, printable};
@@ -23,6 +23,8 @@ pub(super) struct Page {
     pub(super) words: Vec<String>,
     /// What sets rows apart: the names of settings.
     pub(super) settings: Vec<String>,
+    /// Whether nothing but the settings sets rows apart.
+    pub(super) is_sweep: bool,
     pub(super) columns: Vec<Head>,
     pub(super) rows: Vec<Row>,
     pub(super) plans: Vec<Plan>,
@@ -89,12 +91,21 @@ impl Page {
                 settings.push(what);
             }
         }
+        // Documents that differ in single keys are one comparison by these.
+        let apart = apart::keys(reports);
+        let is_sweep = apart.iter().any(|keys| !keys.is_empty());
+        for (key, _) in apart.iter().flatten() {
+            if !settings.contains(key) {
+                settings.push(key.clone());
+            }
+        }
         let budget = thin::Budget::of(reports, MOST_DRAWN);
         let kept = Kept {
             columns: &columns,
             settings: &settings,
             budget: &budget,
             several: reports.len() > 1,
+            apart: &apart,
         };
         let mut rows = Vec::new();
         for (plan, report) in reports.iter().enumerate() {
@@ -109,6 +120,7 @@ impl Page {
             plans: reports.iter().map(Plan::of).collect(),
             worlds: reports.iter().flat_map(worlds::beside).collect(),
             thinned: budget.words(),
+            is_sweep: reports.len() == 1 || is_sweep,
             settings,
             columns,
             rows,

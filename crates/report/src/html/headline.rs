@@ -1,6 +1,6 @@
 //! The sentence on top: what was asked, who does best, by how much, and how sure that is.
 
-use dualq_scenario::{Outcome, ProbeOutcome};
+use dualq_scenario::{Link, Outcome, ProbeOutcome, Scenario};
 use dualq_worlds::ScenarioRuns;
 use dualq_worlds::agreement::cannot_be_told_apart;
 
@@ -15,15 +15,10 @@ pub(super) fn of(report: &Report<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     for link in &report.ranked {
         let scenario = report.scenarios[link[0]].scenario();
-        let over = if report.ranked.len() > 1 {
-            format!(
-                "{} over {} Mbit/s and {:.2} ms",
-                one_line(&report.results.name),
-                scenario.link.rate.as_bits_per_second() as f64 / 1e6,
-                base_ms(scenario)
-            )
-        } else {
-            one_line(&report.results.name)
+        let name = one_line(&report.results.name);
+        let over = match report.ranked.len() {
+            1 => name,
+            _ => format!("{name} over {}", link_in_words(report, scenario)),
         };
         sentences.push(match link.as_slice() {
             [only] => format!("{over}: {}.", said(&report.scenarios[*only])),
@@ -48,6 +43,29 @@ pub(super) fn of(report: &Report<'_>) -> Vec<String> {
     }
     sentences.extend(worlds::sentence(report));
     sentences
+}
+
+/// A link, by all that sets it apart from the report's others.
+fn link_in_words(report: &Report<'_>, scenario: &Scenario) -> String {
+    let link = &scenario.link;
+    let mut words = format!(
+        "{} Mbit/s and {:.2} ms",
+        link.rate.as_bits_per_second() as f64 / 1e6,
+        base_ms(scenario)
+    );
+    let varies = |same: &dyn Fn(&Link) -> bool| {
+        report.scenarios.iter().any(|runs| !same(&runs.scenario().link))
+    };
+    if varies(&|other| other.loss == link.loss) {
+        words.push_str(&format!(", loss {}", link.loss));
+    }
+    if varies(&|other| other.mtu == link.mtu) {
+        words.push_str(&format!(", an MTU of {}", link.mtu));
+    }
+    if varies(&|other| other.tunnel == link.tunnel) {
+        words.push_str(if link.tunnel { ", in a tunnel" } else { ", without a tunnel" });
+    }
+    words
 }
 
 fn said(runs: &ScenarioRuns<'_>) -> String {

@@ -4,9 +4,11 @@
 //! and texts hold is never markup: in the JSON each `<` is escaped, and the script writes text as text. A content security policy in the file
 //! forbids every request.
 
+mod apart;
 mod data;
 mod headline;
 mod row;
+pub(crate) mod still;
 mod thin;
 mod worlds;
 
@@ -72,9 +74,10 @@ fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
-/// Text as it may stand between tags.
+/// Text as it may stand between tags and in an attribute.
 fn markup(text: &str) -> String {
-    one_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    let line = one_line(text).replace('&', "&amp;").replace('"', "&quot;");
+    line.replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ pub(super) struct Kept<'a> {
     pub(super) budget: &'a Budget,
     /// Whether they are of several plans.
     pub(super) several: bool,
+    /// What sets the plans apart, for each of them.
+    pub(super) apart: &'a [Vec<(String, String)>],
 }
 
 #[derive(Serialize)]
@@ -154,7 +156,8 @@ impl Row {
             label = format!("{}: {label}", report.results.name);
         }
         let setting = |what: &String| {
-            let own = row.settings.0.iter().find(|(name, _)| one_line(name) == *what);
+            let own = row.settings.0.iter().chain(&kept.apart[plan]);
+            let own = own.into_iter().find(|(name, _)| one_line(name) == *what);
             own.map_or_else(String::new, |(_, value)| one_line(value))
         };
         let figure = |head: &Head| {

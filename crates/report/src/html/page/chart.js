@@ -9,6 +9,27 @@ const HEIGHT = 190;
 /** As wide as a page of A4 or letter size; where a wide table makes the browser shrink the page, styles stretch the charts. */
 const PAPER_WIDTH = 690;
 
+/** What draws a chart when it comes into view: whoever opens a page with many rows sees its top at once. */
+const waiting = new Map();
+const inView = new Set();
+const nearby = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
+  if (isIntersecting) inView.add(target);
+  else inView.delete(target);
+  if (isIntersecting && waiting.has(target)) drawNow(target);
+}), { rootMargin: "400px" });
+
+function drawNow(plot) {
+  const draw = waiting.get(plot);
+  waiting.delete(plot);
+  draw();
+}
+
+/** Draws what is not in view too, as on paper. */
+function drawAll() {
+  [...waiting.keys()].forEach(drawNow);
+}
+window.drawAll = drawAll;
+
 /** The figure of a chart, in which `draw` puts what is drawn anew with each change. */
 function figure(parent, name, title, unit) {
   const read = el("div", { class: "read" });
@@ -21,27 +42,38 @@ function figure(parent, name, title, unit) {
   new ResizeObserver(() => {
     if (chart && Math.abs(chart.width - width()) > 1) chart.setSize({ width: width(), height: chart.height });
   }).observe(plot);
+  nearby.observe(plot);
   plot.addEventListener("keydown", (event) => {
     if (chart && zoomByKey(chart, event.key)) event.preventDefault();
   });
   // uPlot goes back to all of the data then, and that is what is asked for.
   plot.addEventListener("dblclick", () => { state.time = null; }, { capture: true });
+  const put = (xs, lines, options) => {
+    chart = new uPlot(optionsOf(lines, { width: width(), read, ...options }), [xs, ...lines.map((line) => line.values)], plot);
+    // A picture for those who see, the table and the names for all others.
+    chart.root.querySelector("canvas").setAttribute("aria-hidden", "true");
+    chart.lines = lines;
+    charts.set(name, chart);
+  };
   return {
     /** Draws lines `{label, row, line, values}` over `xs`; without any the chart is left out. */
     draw(xs, lines, options) {
       if (chart) chart.destroy();
       chart = null;
       charts.delete(name);
+      waiting.delete(plot);
       box.hidden = lines.length === 0 || xs.length === 0;
       read.replaceChildren();
       if (box.hidden) return;
-      chart = new uPlot(optionsOf(lines, { width: width(), read, ...options }), [xs, ...lines.map((line) => line.values)], plot);
-      // A picture for those who see, the table and the names for all others.
-      chart.root.querySelector("canvas").setAttribute("aria-hidden", "true");
-      chart.lines = lines;
-      charts.set(name, chart);
+      plot.style.minHeight = `${heightOf(options)}px`;
+      waiting.set(plot, () => put(xs, lines, options));
+      if (isPrinted() || inView.has(plot)) drawNow(plot);
     },
   };
+}
+
+function heightOf({ xLabel }) {
+  return HEIGHT + (xLabel ? 20 : 0);
 }
 
 function axis(label, log) {
@@ -73,7 +105,7 @@ function plainNumber(value) {
 function optionsOf(lines, { width, read, xLabel, xLog, yLog, yRange, xRange, stepped, family, marks, warmup }) {
   const scale = (log, range) => ({ time: false, distr: log ? 3 : 1, ...(range ? { range } : {}) });
   return {
-    width, height: HEIGHT + (xLabel ? 20 : 0), pxAlign: 0,
+    width, height: heightOf({ xLabel }), pxAlign: 0,
     legend: { show: false },
     scales: { x: scale(xLog, xRange), y: scale(yLog, yRange) },
     axes: [axis(xLabel, xLog), { ...axis(null, yLog), size: 58 }],

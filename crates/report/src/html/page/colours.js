@@ -25,9 +25,13 @@ function dash(row, line) {
   return DASHES[(Math.floor(row / LIGHT.length) + (line || 0)) % DASHES.length];
 }
 
-/** The colour of a name in the styles. */
+const inks = new Map();
+
+/** The colour of a name in the styles, which is asked for once for each ground. */
 function ink(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const key = `${name} ${isDark()}`;
+  if (!inks.has(key)) inks.set(key, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return inks.get(key);
 }
 
 /** A piece of a row's line, for legends. */

@@ -41,13 +41,17 @@ function plainTable(label, heads, rows, words) {
 function short(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size >= 10000) return Math.round(value).toLocaleString("en-US");
+  if (size >= 10000) return fixed(Math.round(value), 0);
   if (size >= 100 || Number.isInteger(value)) return String(Math.round(value * 10) / 10);
   return size >= 1 ? value.toFixed(2) : String(Number(value.toPrecision(3)));
 }
 
+/** A formatter for each number of digits: to make one takes longer than to use it. */
+const formats = new Map();
+
 function fixed(value, digits) {
-  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  if (!formats.has(digits)) formats.set(digits, new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+  return formats.get(digits).format(value);
 }
 
 function percent(share) {

@@ -3,7 +3,7 @@
 function sweepSection() {
   const varied = data.settings.map((name, at) => ({ name, at, values: [...new Set(data.rows.map((row) => row.settings[at]))] })).filter(({ values }) => values.length > 1);
   const columns = data.columns.map((column, at) => ({ ...column, at })).filter(({ at }) => data.rows.some((row) => row.figures[at] !== null));
-  if (data.plans.length > 1 || !columns.length) return;
+  if (!data.is_sweep || !columns.length) return;
   const numeric = ({ values }) => values.every((value) => /^[\d.]/.test(value)) && values.length > 2;
   if (varied.length === 2) heatMap(varied, columns);
   else if (varied.length === 1 && numeric(varied[0])) lineOf(varied[0], columns);

@@ -1,11 +1,15 @@
 //! How well a world agrees with real Linux, as `dualq check` says it.
 
+mod page;
+
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use dualq_worlds::World;
 use dualq_worlds::agreement::{Compared, Quantity, Verdict};
+use dualq_worlds::{Origin, World};
+
+pub use page::{Document, DocumentError};
 
 /// What figures from this world are called, and the recorded ones beside them.
 fn names(world: &dyn World) -> (&'static str, &'static str) {
@@ -78,9 +82,9 @@ pub fn text(compared: &[Compared], world: &dyn World, twin: bool) -> String {
     text
 }
 
-/// The same as one document.
+/// The same as one document, with what made it.
 #[must_use]
-pub fn json(compared: &[Compared], world: &dyn World, twin: bool) -> String {
+pub fn json(compared: &[Compared], world: &dyn World, twin: bool, origin: &Origin) -> String {
     let (here, _) = names(world);
     let mut runs: Vec<Value> = Vec::new();
     let mut not_modelled: Vec<Value> = Vec::new();
@@ -119,6 +123,7 @@ pub fn json(compared: &[Compared], world: &dyn World, twin: bool) -> String {
         "twin": twin,
         "world": world.name(),
         "kernel": world.kernel_version(),
+        "origin": origin,
         "runs": runs,
         "not_modelled": not_modelled,
     });

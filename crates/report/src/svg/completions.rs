@@ -1,0 +1,87 @@
+//! How long transfers took, and how many ended.
+
+use super::axis::{Axis, plain};
+use super::bars::{Rows, grid};
+use super::canvas::{Anchor, Canvas, WIDTH};
+use super::rows::{Shown, some};
+use super::{Caption, Picture};
+
+/// So many rows fit a page.
+const MOST_ROWS: usize = 32;
+
+/// The transfers of a row, of all seeds together.
+struct Transfers {
+    all: usize,
+    /// How long those took that ended, in seconds, ascending.
+    done: Vec<f64>,
+}
+
+impl Transfers {
+    fn of(row: &Shown<'_>) -> Self {
+        let (mut all, mut done) = (0, Vec::new());
+        for run in row.runs {
+            let groups = run.scenario.flow.iter().zip(&run.outcome.flow);
+            for (_, outcome) in groups.filter(|(group, _)| group.size.is_some()) {
+                all += outcome.completion_s.len();
+                done.extend(outcome.completion_s.iter().flatten().copied());
+            }
+        }
+        done.sort_unstable_by(f64::total_cmp);
+        Self { all, done }
+    }
+
+    fn median(&self) -> Option<f64> {
+        self.done.get(self.done.len().saturating_sub(1) / 2).copied()
+    }
+}
+
+/// The median and the longest time of each row's transfers. None if there are no transfers.
+pub(super) fn completions(all: &[Shown<'_>], caption: &Caption) -> Option<Picture> {
+    let (rows, left_out) = some(all, MOST_ROWS);
+    let transfers: Vec<Transfers> = rows.iter().map(|row| Transfers::of(row)).collect();
+    if transfers.iter().all(|transfers| transfers.all == 0) {
+        return None;
+    }
+    let title = "Completion times of transfers";
+    let mut canvas = Canvas::default();
+    let top = caption.head(&mut canvas, title) + 20.0;
+    let bars = Rows::of(&mut canvas, &rows, top);
+    let longest = transfers.iter().filter_map(|transfers| transfers.done.last()).copied();
+    let (unit, times) = match longest.clone().fold(0.0, f64::max) {
+        longest if longest < 1.0 => ("ms", 1e3),
+        _ => ("s", 1.0),
+    };
+    let most = longest.fold(0.0, f64::max) * times;
+    // Beside the longest bar stand its numbers.
+    let axis = Axis {
+        least: 0.0,
+        most: if most > 0.0 { most } else { 1.0 },
+        from: bars.begins,
+        to: WIDTH - 190.0,
+        log: false,
+    };
+    let above = format!("Time ({unit}): median · longest, and how many ended");
+    canvas.text((bars.begins, top - 7.0), Anchor::Start, "b", &above);
+    grid(&mut canvas, &axis, &bars);
+    for (place, Transfers { all, done }) in transfers.iter().enumerate() {
+        let y = bars.middle(place);
+        let ended = format!("{} of {all}", done.len());
+        let (Some(median), Some(longest)) = (transfers[place].median(), done.last()) else {
+            canvas.text((bars.begins + 4.0, y + 4.0), Anchor::Start, "s o", &ended);
+            continue;
+        };
+        let (median, longest) = (median * times, longest * times);
+        let reach = axis.place(longest) - bars.begins;
+        canvas.rect((bars.begins, y - 8.0), (reach.max(1.0), 16.0), "q c3");
+        let inner = (axis.place(median) - bars.begins).max(1.0);
+        canvas.rect((bars.begins, y - 4.0), (inner, 8.0), "f c3");
+        let numbers = format!("{} · {}, {ended}", plain(median), plain(longest));
+        canvas.text((bars.begins + reach + 6.0, y + 4.0), Anchor::Start, "s o", &numbers);
+    }
+    let mut said = vec!["From the start of a transfer to its last acknowledged byte; of flows that send again and again the last time.".to_owned()];
+    if rows.iter().any(|row| row.runs.len() > 1) {
+        said.push("All seeds together.".to_owned());
+    }
+    said.extend(left_out);
+    Some(caption.finish(canvas, "completions", title, bars.bottom() + 22.0, &said))
+}

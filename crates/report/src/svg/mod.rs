@@ -1,0 +1,118 @@
+//! Single pictures for papers and slides, as SVG: what the report shows, without a script. Text is in the first sans serif that the
+//! viewer has, and what stands below says what a picture is of and what makes it again.
+
+mod axis;
+mod bars;
+pub(crate) mod canvas;
+mod completions;
+pub(crate) mod distribution;
+pub(crate) mod lines;
+pub(crate) mod plot;
+#[cfg(feature = "png")]
+mod png;
+mod rows;
+
+use canvas::{Anchor, Canvas, WIDTH, fitted, wrapped};
+
+#[cfg(feature = "png")]
+pub use png::{Painter, PngError};
+
+use crate::report::Report;
+use crate::words::one_line;
+
+/// A picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// What it shows, as the end of a file's name: `comparison`, `time`.
+    pub name: &'static str,
+    /// The document.
+    pub svg: String,
+}
+
+/// All pictures that a report has something for.
+#[must_use]
+pub fn pictures(report: &Report<'_>) -> Vec<Picture> {
+    let rows = rows::all(report);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let caption = Caption::of(report);
+    let mut pictures = vec![bars::comparison(report, &rows, &caption)];
+    pictures.extend(bars::shares(report, &rows, &caption));
+    pictures.extend(completions::completions(&rows, &caption));
+    pictures.extend(lines::time(&rows, &caption));
+    pictures.extend(lines::signals(&rows, &caption));
+    pictures.extend(distribution::distributions(&rows, &caption));
+    pictures
+}
+
+/// What stands above and below each picture.
+pub(crate) struct Caption {
+    /// What it is of.
+    pub(crate) name: String,
+    /// Lines of where it is from.
+    pub(crate) source: Vec<String>,
+}
+
+const MARGIN: f64 = 12.0;
+
+impl Caption {
+    fn of(report: &Report<'_>) -> Self {
+        let results = report.results;
+        let seeds = results.seeds();
+        let seeds = match seeds.count() {
+            1 => format!("seed {}", seeds.first()),
+            _ => format!("seeds {} to {}", seeds.first(), seeds.last()),
+        };
+        let world = |(name, kernel): (&str, Option<&str>)| match kernel {
+            Some(version) => format!("world {name} (Linux {version})"),
+            None => format!("world {name}"),
+        };
+        let worlds: Vec<String> = results.worlds().map(world).collect();
+        let name = one_line(&results.name);
+        let mut source = vec![name.clone(), worlds.join(", "), seeds];
+        let origin = results.origin.as_ref();
+        source.extend(
+            origin.map(|origin| origin.program.clone()).filter(|program| !program.is_empty()),
+        );
+        let mut source = vec![source.join(" · ")];
+        source.extend(
+            origin.map(|origin| origin.command.clone()).filter(|command| !command.is_empty()),
+        );
+        Self { name, source }
+    }
+
+    /// Writes the title, and says where it ends.
+    pub(crate) fn head(&self, canvas: &mut Canvas, title: &str) -> f64 {
+        let title = format!("{}: {title}", self.name);
+        canvas.text(
+            (MARGIN, 22.0),
+            Anchor::Start,
+            "h",
+            &fitted(&title, 15.0, WIDTH - 2.0 * MARGIN),
+        );
+        34.0
+    }
+
+    /// Writes what is to be said and where it is from below a picture that ends at `below`.
+    pub(crate) fn finish(
+        &self,
+        mut canvas: Canvas,
+        name: &'static str,
+        title: &str,
+        below: f64,
+        said: &[String],
+    ) -> Picture {
+        let mut y = below + 4.0;
+        let what = said.join(" ");
+        for text in std::iter::once(&what).chain(&self.source) {
+            for line in wrapped(text, 11.0, WIDTH - 2.0 * MARGIN) {
+                y += 14.0;
+                canvas.text((MARGIN, y), Anchor::Start, "s", &line);
+            }
+        }
+        let about = format!("{what} {}", self.source.join(": "));
+        let svg = canvas.document(y + 10.0, &format!("{}: {title}", self.name), &about);
+        Picture { name, svg }
+    }
+}
