@@ -2,13 +2,16 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
-use dualq_report::agreement::{json, text};
+use dualq_report::agreement::{Document, json, text};
 use dualq_worlds::agreement::{Reference, Verdict, compare};
 
 use crate::cli::{CheckArgs, Failure, WorldName};
-use crate::output::{plain, print};
+use crate::output::{Named, plain, print};
+use crate::pictures::Pictures;
 use crate::progress::Steps;
+use crate::run::{PROGRAM, origin};
 use crate::world;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
@@ -23,6 +26,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
             references.push(reference);
         }
     }
+    world::prepare(&[args.world])?;
     let world = world::open(args.world, args.kernel.as_deref())?;
     let beside = if args.twin {
         if args.world == WorldName::Kernel {
@@ -34,6 +38,13 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         world::is_kernel_used(args.kernel.as_deref(), &[args.world])?;
         None
     };
+    if args.report.as_deref() == Some(Path::new("-")) {
+        let message = "a report on standard output leaves no room for the lines: give a file";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    // What cannot be written is said before anything runs.
+    let report = args.report.as_deref().map(Named::open).transpose()?;
+    let pictures = Pictures::open(&args.pictures)?;
     let worlds = 1 + u64::from(args.twin);
     let total = references.len() as u64 * args.seeds * worlds;
     let steps = Steps::of(total, "runs", !args.no_progress);
@@ -41,8 +52,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let compared = compare(&references, world, beside, args.seeds, &|more| steps.watch(more));
     steps.clear();
     let compared = compared?;
-    let shown = if args.json { json } else { text };
-    print(&mut io::stdout(), &shown(&compared, world, args.twin))?;
+    let document = || json(&compared, world, args.twin, &origin());
+    if report.is_some() || pictures.is_any() {
+        let document =
+            Document::read(&document()).map_err(|error| Failure::Run(error.to_string()))?;
+        pictures.write(std::iter::once(("check", document.pictures())))?;
+        report.map_or(Ok(()), |file| file.write(document.page(PROGRAM).as_bytes()))?;
+    }
+    let shown = if args.json { document() } else { text(&compared, world, args.twin) };
+    print(&mut io::stdout(), &shown)?;
     let all_well = compared.iter().all(|compared| match &compared.verdict {
         Verdict::Compared(comparison) if args.twin => comparison.is_twin(),
         Verdict::Compared(comparison) => comparison.agrees(),

@@ -6,6 +6,7 @@ pub(crate) mod kernel;
 pub(crate) mod mtu;
 pub(crate) mod plan;
 pub(crate) mod recipe;
+pub(crate) mod shell;
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
@@ -15,8 +16,10 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use dualq_report::words::one_line;
+use dualq_tcp::Algorithm;
 use dualq_units::surprise;
 
+use crate::explain::{self, ExplainArgs};
 use crate::interrupt::{self, EXIT_STATUS};
 use crate::output::cannot_print;
 use crate::{check, replay, run};
@@ -25,6 +28,7 @@ use doctor::DoctorArgs;
 use kernel::KernelCommand;
 use mtu::MtuArgs;
 use plan::{PlanArgs, RegretArgs};
+use shell::{KeepArgs, ShellArgs};
 
 /// Why nothing came of a call.
 #[derive(Debug)]
@@ -78,6 +82,13 @@ pub(crate) enum Command {
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
 
+    /// Open a shell, or run a command, behind a link of dualq's own, in real time; needs no root
+    #[command(after_help = shell::EXAMPLES)]
+    Shell(ShellArgs),
+
+    #[command(hide = true, about = "Keep a command company, and end with it")]
+    Keep(KeepArgs),
+
     /// Make a report to look at of stored results: one HTML file with charts, which needs no network
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
@@ -92,6 +103,10 @@ pub(crate) enum Command {
     /// Build, list and remove the Linux kernels that scenarios can run on
     #[command(subcommand)]
     Kernel(KernelCommand),
+
+    /// Say what a queue discipline or a congestion control is, what its parameters do, and when not to use it
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(ExplainArgs),
 
     /// Look at this machine's queues and TCP: what is wrong, why it matters, and what to do
     #[command(after_help = doctor::EXAMPLES)]
@@ -200,12 +215,11 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenario: Vec<PathBuf>,
 
-    /// The bottleneck's queue discipline in tc's words; give several to compare them
+    /// The bottleneck's queue discipline in tc's words; give several to compare them; `dualq explain` lists and explains them
     #[arg(long, value_name = "QDISC")]
     pub(crate) qdisc: Vec<String>,
 
-    /// The flows' congestion control: reno, cubic, dctcp, bbr, bbr3 or prague; give several to compare them
-    #[arg(long, value_name = "CC")]
+    #[arg(long, value_name = "CC", help = controls())]
     pub(crate) cc: Vec<String>,
 
     /// The bottleneck's rate in tc's words; give several to compare them
@@ -268,6 +282,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) save: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) pictures: PictureArgs,
+
+    /// Write tables for data frames into the folder DIR, as Parquet: the figures of each run, and the series; into a FILE the figures alone.
+    /// Needs a dualq that was built with `--features parquet`
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) parquet: Option<PathBuf>,
+
     /// Write what came of a single run as a data file of flent
     #[arg(long, value_name = "FILE")]
     pub(crate) flent: Option<PathBuf>,
@@ -301,15 +323,44 @@ pub(crate) enum Colour {
     Never,
 }
 
+/// The help of `--cc`.
+fn controls() -> String {
+    let names: Vec<&str> = Algorithm::ALL.iter().map(|control| control.name()).collect();
+    let names = names.join(", ");
+    format!(
+        "The flows' congestion control: {names}; give several to compare them; `dualq explain` explains them"
+    )
+}
+
 #[derive(Args)]
 pub(crate) struct ReportArgs {
-    /// JSON documents of `dualq run --distributions --json`, or of `--save`; `-` for standard input
+    /// JSON documents of `dualq run --distributions --json`, or of `--save`, of `check --json`, or of `replay --distributions --json`; `-` for standard input
     #[arg(value_name = "RESULT", required = true)]
     pub(crate) results: Vec<PathBuf>,
 
     /// The HTML file to write; `-` for standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: PathBuf,
+    #[arg(long, short, value_name = "FILE", required_unless_present_any = ["svg", "png", "parquet"])]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) pictures: PictureArgs,
+
+    /// Write tables for data frames into the folder DIR, as Parquet: the figures of each run, and the series; into a FILE the figures alone.
+    /// Needs a dualq that was built with `--features parquet`
+    #[arg(long, value_name = "FILE|DIR")]
+    pub(crate) parquet: Option<PathBuf>,
+}
+
+/// Single pictures, for papers and slides.
+#[derive(Args)]
+pub(crate) struct PictureArgs {
+    /// Write single pictures into the folder DIR, as SVG: the comparison, lines over time, distributions of delays, shares
+    #[arg(long, value_name = "DIR")]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// Write the same as PNG; needs a dualq that was built with `--features png`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) png: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -329,6 +380,13 @@ pub(crate) struct CheckArgs {
     /// Run the scenarios in the world kernel too, with as many seeds, and compare every figure with narrow tolerances
     #[arg(long)]
     pub(crate) twin: bool,
+
+    /// Write a report to look at: one HTML file that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) pictures: PictureArgs,
 
     /// How often each scenario is run, each time with another seed
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1000))]
@@ -351,6 +409,8 @@ pub(crate) enum WorldName {
     Model,
     /// Real Linux, in virtual time
     Kernel,
+    /// This machine's Linux across dualq's own link, in real time
+    Live,
 }
 
 const REPLAY_EXAMPLES: &str = "\
@@ -399,6 +459,17 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Option<String>,
 
+    /// Write a report to look at: one HTML file that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) pictures: PictureArgs,
+
+    /// Keep in the JSON document what happened over time and how delays are distributed, for `dualq report`
+    #[arg(long)]
+    pub(crate) distributions: bool,
+
     /// Write what happens to each packet to FILE; `-` for standard output, the summary then goes to standard error
     #[arg(long, value_name = "FILE")]
     pub(crate) events: Option<PathBuf>,
@@ -415,7 +486,7 @@ pub(crate) struct ReplayArgs {
 /// A command for developers.
 #[derive(Debug, Args)]
 pub(crate) struct DrawArgs {
-    /// The classes of scenarios to draw: dumbbell, two-way, steps, hops, udp, transfers, receivers, queues; all if none is named
+    /// The classes of scenarios to draw: dumbbell, two-way, steps, hops, udp, transfers, receivers, queues, shapers; all if none is named
     #[arg(value_name = "CLASS")]
     pub(crate) classes: Vec<String>,
 
@@ -572,6 +643,7 @@ impl Command {
             Self::Check(args) => check::run(&args),
             Self::Diff(args) => crate::diff::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
+            Self::Explain(args) => explain::run(&args),
             Self::Doctor(args) => crate::doctor::run(&args),
             Self::Plan(args) => crate::plan::run(&args),
             Self::Regret(args) => crate::regret::run(&args),
@@ -582,6 +654,8 @@ impl Command {
             Self::Status(args) => crate::apply::status(&args),
             Self::OnBoot(args) => crate::apply::on_boot(&args),
             Self::WatchOver(args) => crate::apply::watch_over(&args),
+            Self::Shell(args) => crate::shell::run(&args),
+            Self::Keep(args) => crate::shell::keeper::keep(&args),
             Self::Mtu(args) => crate::mtu::run(&args),
         }
     }

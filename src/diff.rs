@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use dualq_scenario::{Event, Overrides, Plan, ProbeKind, Scenario, Seen};
+use dualq_scenario::{Event, Overrides, ProbeKind, Scenario, Seen, Sweep};
 use serde_json::Value;
 
 use crate::cli::{DiffArgs, Failure, WorldName};
@@ -72,9 +72,9 @@ fn scenario(args: &DiffArgs) -> Result<Scenario, Failure> {
             .map_err(|error| Failure::Usage(format!("{named}: {name}: {error}")));
     }
     let folder = args.file.parent().unwrap_or(Path::new(""));
-    let plan = Plan::parse_in(folder, &text, &Overrides::default())
+    let sweep = Sweep::parse_in(folder, &text, &Overrides::default())
         .map_err(|error| Failure::Usage(format!("{named}: {error}")))?;
-    match plan.variants().into_iter().next() {
+    match sweep.variants().into_iter().next() {
         Some(variant) => Ok(variant.scenario),
         None => Err(Failure::Usage(format!("{named} has no scenario"))),
     }

@@ -3,20 +3,25 @@
 use std::env;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use dualq_report::words::{marked, printable};
+use rustix::fs::{self, AtFlags, Mode, OFlags};
 use tempfile::NamedTempFile;
 
 use crate::cli::{Colour, Failure};
-use crate::interrupt::Leftover;
+use crate::interrupt::{self, Leftover};
 
-/// Where output goes. A regular file is written under another name and takes its own once it is complete.
+/// Where output goes. A regular file is written without a name, or where that cannot be under another one, and takes its own once it is
+/// complete.
 pub(crate) enum Output {
     Stdout(io::Stdout),
     /// A device or pipe, which must not be replaced by a file.
     Direct(File),
+    /// Nothing is left of it, however the program ends.
+    Nameless(File, PathBuf),
     Replacing(NamedTempFile, PathBuf, Leftover),
 }
 
@@ -34,14 +39,28 @@ impl Output {
             return Ok(Self::Direct(file));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        if let Some(file) = nameless(folder) {
+            // An interrupt has the same exit status, whether something is to go or not.
+            interrupt::handle();
+            return Ok(Self::Nameless(file, path.to_owned()));
+        }
         let file = tempfile::Builder::new()
             .prefix(".dualq-")
             // What the umask leaves of it, as for any other new file.
             .permissions(std::fs::Permissions::from_mode(0o666))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))
+            .tempfile_in(folder)
             .map_err(|error| cannot(&error))?;
         let leftover = Leftover::of(file.path());
         Ok(Self::Replacing(file, path.to_owned(), leftover))
+    }
+
+    /// Opens `path` for what is written while it is looked at, and stays however the program ends.
+    pub(crate) fn directly(path: &Path) -> Result<Self, Failure> {
+        let file = File::create(path).map_err(|error| {
+            Failure::Run(format!("cannot write {}: {}", path.display(), plain(&error)))
+        })?;
+        Ok(Self::Direct(file))
     }
 
     /// Completes the output.
@@ -49,6 +68,7 @@ impl Output {
         match self {
             Self::Stdout(mut stdout) => stdout.flush(),
             Self::Direct(mut file) => file.flush(),
+            Self::Nameless(file, path) => name(&file, &path),
             Self::Replacing(file, path, _leftover) => {
                 file.persist(path).map_err(|error| error.error)?;
                 Ok(())
@@ -57,11 +77,47 @@ impl Output {
     }
 }
 
+/// A file in this folder that has no name yet (`O_TMPFILE`); none where the file system has no such thing, or names cannot be given
+/// later (`open(2)` does it by `/proc`).
+fn nameless(folder: &Path) -> Option<File> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    // What the umask leaves of it, as for any other new file.
+    let file = fs::openat(fs::CWD, folder, flags, Mode::from_raw_mode(0o666)).ok()?;
+    let file = File::from(file);
+    open_file(&file).exists().then_some(file)
+}
+
+/// Where a file without a name can be named by.
+fn open_file(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Gives the file its name. What had it before is replaced in one step, for which the file has another name for that moment.
+fn name(file: &File, path: &Path) -> io::Result<()> {
+    let link =
+        |to: &Path| fs::linkat(fs::CWD, open_file(file), fs::CWD, to, AtFlags::SYMLINK_FOLLOW);
+    match link(path) {
+        Err(rustix::io::Errno::EXIST) => {}
+        linked => return Ok(linked?),
+    }
+    let mut tries = 0;
+    let other = loop {
+        let other = path.with_file_name(format!(".dualq-{}-{tries}", std::process::id()));
+        match link(&other) {
+            Err(rustix::io::Errno::EXIST) if tries < 100 => tries += 1,
+            linked => break linked.map(|()| other)?,
+        }
+    };
+    std::fs::rename(&other, path).inspect_err(|_| {
+        let _ = std::fs::remove_file(&other);
+    })
+}
+
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(stdout) => stdout.write(bytes),
-            Self::Direct(file) => file.write(bytes),
+            Self::Direct(file) | Self::Nameless(file, _) => file.write(bytes),
             Self::Replacing(file, ..) => file.write(bytes),
         }
     }
@@ -69,9 +125,70 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout(stdout) => stdout.flush(),
-            Self::Direct(file) => file.flush(),
+            Self::Direct(file) | Self::Nameless(file, _) => file.flush(),
             Self::Replacing(file, ..) => file.flush(),
         }
+    }
+}
+
+/// A file, and what it is called in messages.
+pub(crate) struct Named {
+    path: PathBuf,
+    output: Output,
+}
+
+impl Named {
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        Ok(Self { path: path.to_owned(), output: Output::create(path)? })
+    }
+
+    /// Writes the whole of it.
+    pub(crate) fn write(mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.add(bytes)?;
+        self.finish()
+    }
+
+    /// Writes more of it.
+    pub(crate) fn add(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = self.output.write_all(bytes);
+        written.map_err(|error| cannot_write(&self.path, &error))
+    }
+
+    /// Completes it.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        let Self { path, output } = self;
+        output.finish().map_err(|error| cannot_write(&path, &error))
+    }
+}
+
+/// A folder that takes files.
+pub(crate) struct Folder(PathBuf);
+
+impl Folder {
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        match tempfile::tempfile_in(path) {
+            Ok(_) => Ok(Self(path.to_owned())),
+            Err(error) => Err(Failure::Run(format!(
+                "cannot write into {}: {}",
+                path.display(),
+                plain(&error)
+            ))),
+        }
+    }
+
+    /// A file with this content, which takes its name later.
+    pub(crate) fn file(&self, name: &str, content: &[u8]) -> Result<Named, Failure> {
+        let mut file = Named::open(&self.0.join(name))?;
+        file.add(content)?;
+        Ok(file)
+    }
+}
+
+/// Why a file cannot be written.
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
+        _ => Failure::Run(format!("cannot write {}: {}", path.display(), plain(error))),
     }
 }
 

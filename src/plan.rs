@@ -1,4 +1,4 @@
-//! `dualq plan`: from a machine's facts and its user's wishes to a file of changes.
+//! `dualq plan`: from a machine's facts and its user's requirements to a file of changes.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use dualq_host::facts::Os;
-use dualq_host::plan::{PlanError, Profile, Question, StaticRoute, Wishes};
+use dualq_host::plan::{PlanError, Profile, Question, Requirements, StaticRoute};
 use dualq_host::{Facts, Plan};
 use dualq_units::{Rate, tc_time};
 use dualq_worlds::Model;
@@ -23,13 +23,13 @@ const LEAST_RATE: u64 = 1_000;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     // What is wrong with the arguments is told before anything is read.
-    let mut wishes = wishes(args)?;
+    let mut requirements = requirements(args)?;
     note_units(&args.rate, args.rtt.iter().map(|rtt| ("--rtt", rtt)));
     let facts = match &args.facts {
         Some(path) => doctor::saved(path)?,
         None => doctor::here()?,
     };
-    wishes.profile = match args.profile {
+    requirements.profile = match args.profile {
         Some(profile) => profile.into(),
         // Whoever gives a congestion control means the machine's own TCP.
         None if args.cc.is_none() => Profile::fitting(&facts),
@@ -47,10 +47,10 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
             format!("--os: the facts are of {}, not of {}; {how}", name(facts.os), name(os));
         return Err(Failure::Usage(message));
     }
-    let prediction = evidence(args, &facts, &wishes)?;
+    let prediction = evidence(args, &facts, &requirements)?;
     let evidence = prediction.as_ref().map(|prediction| &prediction.evidence);
-    let mut plan = Plan::make_by(&facts, &wishes, evidence)?;
-    if args.profile.is_none() && wishes.profile == Profile::Gateway {
+    let mut plan = Plan::make_by(&facts, &requirements, evidence)?;
+    if args.profile.is_none() && requirements.profile == Profile::Gateway {
         plan.notes.push(
             "this machine forwards for others, so this is a gateway's plan: its own TCP stays as it is; --profile low-latency is for a \
              machine that sends itself"
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     }
     if let Some(word) =
         args.rate.as_deref().filter(|word| word.to_ascii_lowercase().ends_with("bps"))
-        && let Some(rate) = wishes.rate
+        && let Some(rate) = requirements.rate
     {
         plan.notes.push(format!(
             "{word} is {rate} in tc's words, where bps are bytes a second; an eighth of it is {}bit",
@@ -81,17 +81,22 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
 fn evidence(
     args: &PlanArgs,
     facts: &Facts,
-    wishes: &Wishes,
+    requirements: &Requirements,
 ) -> Result<Option<Prediction>, Failure> {
     if facts.os != Os::Linux {
         let message = "--predict: the model has Linux's TCP, not FreeBSD's".to_owned();
         return if args.predict { Err(Failure::Usage(message)) } else { Ok(None) };
     }
-    if !args.predict && wishes.rate.is_none() {
+    if !args.predict && requirements.rate.is_none() {
         return Ok(None);
     }
-    let question = Question::of(facts, wishes)?;
+    let question = Question::of(facts, requirements)?;
     let prediction = match args.world {
+        Some(WorldName::Live) => {
+            let hint =
+                "a plan is found by hundreds of runs, which live would take hours: model or kernel";
+            return Err(Failure::Usage(format!("--world live: {hint}")));
+        }
         Some(WorldName::Kernel) => predict::predict(question, args.predict, &world::kernel(None)?)?,
         Some(WorldName::Model) | None => predict::predict(question, args.predict, &Model)?,
     };
@@ -127,7 +132,7 @@ fn read<T, E: std::fmt::Display>(
     word.map(|word| parse(word).map_err(refuse)).transpose()
 }
 
-fn wishes(args: &PlanArgs) -> Result<Wishes, Failure> {
+fn requirements(args: &PlanArgs) -> Result<Requirements, Failure> {
     let rate = read("--rate", args.rate.as_deref(), str::parse::<Rate>)?;
     if let Some(word) = &args.rate
         && rate.is_some_and(|rate| (1..LEAST_RATE).contains(&rate.as_bits_per_second()))
@@ -148,7 +153,7 @@ fn wishes(args: &PlanArgs) -> Result<Wishes, Failure> {
         }
         _ => None,
     };
-    Ok(Wishes {
+    Ok(Requirements {
         profile: Profile::default(),
         aim: args.aim.into(),
         rate,
@@ -194,7 +199,7 @@ pub(crate) fn write(path: &Path, plan: &Plan) -> Result<(), Failure> {
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
         match error {
-            PlanError::Wish(message) => Self::Usage(message),
+            PlanError::Requirement(message) => Self::Usage(message),
             PlanError::Refused { .. } => Self::Run(error.to_string()),
         }
     }

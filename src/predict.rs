@@ -4,8 +4,12 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use dualq_host::plan::{Evidence, FLOWS, Figures, Question, Trial};
-use dualq_qdisc::grammar;
-use dualq_scenario::{CongestionControl, FLOW_SPACING, Outcome, Plan, Scenario};
+use dualq_qdisc::QdiscLine;
+use dualq_scenario::{
+    CongestionControl, FLOW_SPACING, FlowGroup, Link, Outcome, ProbeGroup, Scenario, SenderSide,
+    Setup, Size,
+};
+use dualq_units::Bytes;
 use dualq_worlds::World;
 use rayon::prelude::*;
 
@@ -39,9 +43,16 @@ const SLOW_BITS: u64 = 5_000_000;
 const ROUND_TRIPS: u32 = 10;
 /// Beyond this nothing can be learnt in a trial's time.
 const LONGEST_RTT: Duration = Duration::from_secs(2);
-/// Short transfers start 50 ms apart and are so many bytes that they are a twentieth of the link's rate.
+/// The most large transfers of a trial.
+const MOST_FLOWS: u32 = FLOWS[FLOWS.len() - 1];
+/// The most short transfers, and which part of the link's rate they are.
 const SHORT: u128 = 100;
-const SHORT_SHARE: u64 = 3_200;
+const SHORT_SHARE: u64 = 20;
+const NANOS: u128 = 1_000_000_000;
+/// Between an answer and the next question of ssh.
+const PROBE_INTERVAL: Duration = Duration::from_millis(10);
+/// A p99 of fewer answers would be the longest of them.
+const LEAST_QUESTIONS: u32 = 200;
 /// One run in some hundreds has ssh share a queue of `fq_codel` with a transfer, or a lost probe decide the p99: the median of these
 /// counts. On a kernel, where a run takes seconds, the first alone.
 const SEEDS: [u64; 3] = [1, 2, 3];
@@ -90,15 +101,12 @@ fn run(
     world: &dyn World,
     look: &mut dyn FnMut(Duration),
 ) -> Result<Result<(Run, Figures), String>, Failure> {
-    let cc = trial.sender.cc.as_str();
     let lacks = |what: &str| format!("Not simulated: {what}, which no world here has.");
-    if cc.parse::<CongestionControl>().is_err() {
-        return Ok(Err(lacks(cc)));
-    }
-    if grammar::parse(&trial.queue).is_err() {
+    let Ok(cc) = trial.sender.cc.parse() else { return Ok(Err(lacks(&trial.sender.cc))) };
+    let Ok(qdisc) = trial.queue.parse() else {
         return Ok(Err(lacks(&format!("`{}`", trial.queue))));
-    }
-    let scenario = scenario(question, &trial, &trial.queue)?;
+    };
+    let scenario = scenario(question, &trial, cc, qdisc)?;
     if let Some(reason) = world.refuses(&scenario) {
         return Ok(Err(format!("Not simulated: {reason}.")));
     }
@@ -142,36 +150,67 @@ fn jain(shares: &[f64]) -> f64 {
 fn length(question: &Question) -> Duration {
     let bits = question.rate.as_bits_per_second().max(1);
     let longest = if bits < SLOW_BITS { LONGEST_SLOW } else { LONGEST };
-    let by_packets = Duration::from_secs_f64((MOST_PACKETS * PACKET_BITS) as f64 / bits as f64);
-    let all_started = FLOW_SPACING * FLOWS[FLOWS.len() - 1];
-    let least = all_started + question.rtt * ROUND_TRIPS + Duration::from_millis(250);
-    by_packets.min(longest).max(least)
+    let least =
+        spacing(question) * MOST_FLOWS + question.rtt * ROUND_TRIPS + Duration::from_millis(250);
+    by_packets(question).min(longest).max(least)
+}
+
+/// How long the link takes for as many packets as a trial has.
+fn by_packets(question: &Question) -> Duration {
+    let bits = question.rate.as_bits_per_second().max(1);
+    Duration::from_secs_f64((MOST_PACKETS * PACKET_BITS) as f64 / bits as f64)
+}
+
+/// How far apart flows start: on fast links closer, so that all of them are there for most of those packets.
+fn spacing(question: &Question) -> Duration {
+    FLOW_SPACING.min(by_packets(question) / MOST_FLOWS).max(Duration::from_micros(1))
 }
 
 /// Large transfers, short ones beside them, and ssh.
-fn scenario(question: &Question, trial: &Trial, queue: &str) -> Result<Scenario, Failure> {
-    let bits = question.rate.as_bits_per_second();
-    let nanos = length(question).as_nanos();
-    let Trial { sender, flows, .. } = trial;
-    let (cc, ecn) = (&sender.cc, sender.ecn);
-    let (rtt, tunnel) = (question.rtt.as_nanos(), question.one_flow);
-    let short = (bits / SHORT_SHARE).clamp(500, 100_000);
-    let warmup = nanos / 4;
+fn scenario(
+    question: &Question,
+    trial: &Trial,
+    cc: CongestionControl,
+    qdisc: QdiscLine,
+) -> Result<Scenario, Failure> {
+    let duration = length(question);
+    let warmup = duration / 4;
+    let spacing = spacing(question);
+    let between_bits = u128::from(question.rate.as_bits_per_second()) * spacing.as_nanos() / NANOS;
+    let short = (between_bits as u64 / 8 / SHORT_SHARE).clamp(500, 100_000);
     // As many as start while there is time.
-    let count = ((nanos - warmup) / FLOW_SPACING.as_nanos()).clamp(1, SHORT);
-    // What leaves a tunnel is single packets.
-    let source = format!(
-        "name = \"prediction\"\n\
-         duration = \"{nanos}ns\"\nwarmup = \"{warmup}ns\"\n\
-         [link]\nrate = \"{bits}bit\"\nrtt = \"{rtt}ns\"\nqdisc = \"{queue}\"\ntunnel = {tunnel}\n\
-         [sender]\ngso = {}\n\
-         [[flow]]\ncc = \"{cc}\"\ncount = {flows}\necn = {ecn}\n\
-         [[flow]]\ncc = \"{cc}\"\ncount = {count}\necn = {ecn}\nsize = \"{short}b\"\nstart = \"{warmup}ns\"\n\
-         [[probe]]\nkind = \"ssh\"\ninterval = \"10ms\"\n",
-        !tunnel
-    );
-    let plan =
-        Plan::parse(&source).map_err(|error| Failure::Run(format!("prediction: {error}")))?;
-    let variant = plan.variants().into_iter().next();
-    Ok(variant.expect("a plan without lists has one variant").scenario)
+    let count = ((duration - warmup).as_nanos() / spacing.as_nanos()).clamp(1, SHORT);
+    let bulk = FlowGroup {
+        count: trial.flows,
+        ecn: trial.sender.ecn.into(),
+        spacing,
+        ..FlowGroup::of(cc)
+    };
+    let transfers = FlowGroup {
+        count: count as u32,
+        size: Some(Size::Fixed(Bytes(short))),
+        start: warmup,
+        ..bulk
+    };
+    let interval = PROBE_INTERVAL.min(duration / LEAST_QUESTIONS);
+    let probe = ProbeGroup { interval, ..ProbeGroup::default() };
+    let link = Link {
+        rate: question.rate,
+        rtt: question.rtt,
+        qdisc,
+        tunnel: question.one_flow,
+        ..Link::default()
+    };
+    let setup = Setup {
+        name: "prediction".to_owned(),
+        duration,
+        warmup,
+        link,
+        // What leaves a tunnel is single packets.
+        sender: SenderSide { gso: !question.one_flow, ..SenderSide::default() },
+        flow: vec![bulk, transfers],
+        probe: vec![probe],
+        ..Setup::default()
+    };
+    Scenario::try_from(setup).map_err(|error| Failure::Run(format!("prediction: {error}")))
 }

@@ -5,9 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use comfy_table::Table;
-use dualq_host::plan::{Profile, Question, What, Wishes, disciplines};
+use dualq_host::plan::{Profile, Question, Requirements, What, disciplines};
 use dualq_host::{Facts, Plan};
-use dualq_scenario::{Outcome, Plan as Scenarios, Scenario};
+use dualq_scenario::{Outcome, Scenario, Sweep};
 use dualq_units::Rate;
 use dualq_worlds::{Job, Model, World as _, play};
 
@@ -131,21 +131,21 @@ struct Case {
 }
 
 fn case(host: &str, facts: &Facts, rate: Rate, rtt: Duration) -> Result<Case, Failure> {
-    let wishes = Wishes {
+    let requirements = Requirements {
         rate: Some(rate),
         rtt: Some(rtt),
         profile: Profile::fitting(facts),
-        ..Wishes::default()
+        ..Requirements::default()
     };
-    let question = Question::of(facts, &wishes)?;
+    let question = Question::of(facts, &requirements)?;
     let now = question.now.clone();
     let prediction = predict::predict(question, false, &Model)?;
-    let plan = Plan::make_by(facts, &wishes, Some(&prediction.evidence))?;
+    let plan = Plan::make_by(facts, &requirements, Some(&prediction.evidence))?;
     let picked = plan.changes.iter().find_map(|change| match &change.what {
         What::Qdisc { after, .. } => Some(after.to_string()),
         _ => None,
     });
-    let lines = disciplines(facts, &wishes)?;
+    let lines = disciplines(facts, &requirements)?;
     Ok(Case { host: host.to_owned(), rate, rtt, picked: picked.unwrap_or(now), lines })
 }
 
@@ -165,8 +165,7 @@ fn scenario(queue: &str, rate: Rate, rtt: Duration, cc: &str) -> Result<Scenario
         rate.as_bits_per_second(),
         rtt.as_nanos()
     );
-    let plan =
-        Scenarios::parse(&source).map_err(|error| Failure::Run(format!("regret: {error}")))?;
+    let plan = Sweep::parse(&source).map_err(|error| Failure::Run(format!("regret: {error}")))?;
     let variant = plan.variants().into_iter().next();
     Ok(variant.expect("a plan without lists has one variant").scenario)
 }

@@ -11,13 +11,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dualq_qdisc::{Spec, grammar};
 use dualq_replay::trace::{self, Arrivals, TraceError};
 use dualq_replay::{EventLog, Outcome, Replay, Settings};
+use dualq_report::replayed::Document;
 use dualq_units::{Bytes, Instant, Rate};
+use dualq_worlds::Origin;
 
 use crate::cli::{Failure, ReplayArgs, note, note_units};
 use crate::live::Live;
-use crate::output::{Output, plain, print};
+use crate::output::{Named, Output, plain, print};
+use crate::pictures::Pictures;
 use crate::progress::{Counted, Progress};
 use crate::report;
+use crate::run::{PROGRAM, origin};
+use crate::stored::stem;
 
 /// What was replayed, and what came of it.
 pub(crate) struct Summary {
@@ -25,6 +30,8 @@ pub(crate) struct Summary {
     pub(crate) settings: Settings,
     pub(crate) arrivals: Totals,
     pub(crate) outcomes: Vec<Outcome>,
+    /// What made it, where that is to be kept.
+    pub(crate) origin: Option<Origin>,
 }
 
 /// What arrived.
@@ -56,7 +63,13 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         stream = stream.of_interface(name).map_err(failed)?;
     }
     let events = args.events.as_deref().map(Output::create).transpose()?;
+    let report = args.report.as_deref().map(Named::open).transpose()?;
+    let pictures = Pictures::open(&args.pictures)?;
+    let pictured = args.distributions || report.is_some() || pictures.is_any();
     let mut replay = Replay::new(&specs, &settings, events.map(EventLog::new));
+    if pictured {
+        replay = replay.over_time();
+    }
     let arrivals = feed(&mut replay, &mut stream, &mut progress).map_err(failed)?;
     let cannot_write = |error: io::Error| match (error.kind(), &args.events) {
         (io::ErrorKind::BrokenPipe, _) | (_, None) => Failure::BrokenPipe,
@@ -76,7 +89,14 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         note("interrupted; this is what came until then");
     }
 
-    let summary = Summary { trace: name.clone(), settings, arrivals, outcomes };
+    let origin = pictured.then(origin);
+    let summary = Summary { trace: name.clone(), settings, arrivals, outcomes, origin };
+    if report.is_some() || pictures.is_any() {
+        let document = Document::read(&report::replay::json(&summary))
+            .map_err(|error| Failure::Run(error.to_string()))?;
+        pictures.write(std::iter::once((stem(&args.trace).as_str(), document.pictures())))?;
+        report.map_or(Ok(()), |file| file.write(document.page(PROGRAM).as_bytes()))?;
+    }
     let text =
         if args.json { report::replay::json(&summary) } else { report::replay::text(&summary) };
     if args.events.as_deref() == Some(Path::new("-")) {
@@ -121,7 +141,14 @@ fn specs(lines: &[String]) -> Result<(Vec<Spec>, Vec<String>), Failure> {
 
 /// Refuses outputs that get into each other's way.
 fn check_outputs(args: &ReplayArgs) -> Result<(), Failure> {
+    if args.report.as_deref() == Some(Path::new("-")) {
+        let message = "a report on standard output leaves no room for the summary: give a file";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let Some(events) = &args.events else { return Ok(()) };
+    if args.report.as_ref() == Some(events) {
+        return Err(Failure::Usage("--report and --events are to be two files".to_owned()));
+    }
     if args.qdisc.len() > 1 {
         let message = "--events writes what one queue discipline does; give one --qdisc";
         return Err(Failure::Usage(message.to_owned()));

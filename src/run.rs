@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dualq_qdisc::{EcnMask, Spec};
 use dualq_report::{Report, Style, csv, json, text};
-use dualq_scenario::{EcnRequest, EcnStyle, FlowGroup, Overrides, Plan, Scenario, Variant};
+use dualq_scenario::{EcnRequest, EcnStyle, FlowGroup, Overrides, Scenario, Sweep, Variant};
 use dualq_worlds::{Origin, Results, Seeds, World, WorldError};
 
 use crate::cli::{Failure, RunArgs, note, note_units};
@@ -20,10 +20,10 @@ use crate::progress::Steps;
 use crate::watched::{self, Watched};
 use crate::world;
 use files::Files;
-pub(crate) use files::Named;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let inputs = inputs(args)?;
+    world::prepare(&args.world)?;
     let open = |name: &_| world::open(*name, args.kernel.as_deref());
     let worlds: Vec<Box<dyn World>> = args.world.iter().map(open).collect::<Result<_, _>>()?;
     let worlds: Vec<&dyn World> = worlds.iter().map(AsRef::as_ref).collect();
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let playing = watched.as_ref().map_or(worlds.clone(), |watched| vec![watched]);
     let mut all: Result<Vec<Results>, WorldError> = Ok(Vec::new());
     for input in &inputs {
-        let played = Results::play(&input.plan, &playing, seeds, &|more| steps.watch(more));
+        let played = Results::play(&input.sweep, &playing, seeds, &|more| steps.watch(more));
         all = all.and_then(|mut all| {
             all.push(played?);
             Ok(all)
@@ -51,11 +51,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         watched.finish(all.is_ok())?;
     }
     let mut all = all?;
-    let command = own_words(env::args_os().skip(1));
+    let Origin { program, command, .. } = origin();
     for (results, input) in all.iter_mut().zip(&inputs) {
         if files.is_any() || args.distributions {
-            let (program, plan) = (PROGRAM.to_owned(), input.source.clone());
-            results.origin = Some(Origin { program, command: command.clone(), plan });
+            let (program, command, plan) = (program.clone(), command.clone(), input.source.clone());
+            results.origin = Some(Origin { program, command, plan });
         }
         if !args.json && !args.csv && results.name == UNNAMED {
             results.name.clone_from(&command);
@@ -100,8 +100,8 @@ fn check(args: &RunArgs, inputs: &[Input], worlds: &[&dyn World]) -> Result<Dura
     let each = worlds.len().saturating_mul(args.seeds as usize);
     let (mut all, mut total) = (0_usize, Duration::ZERO);
     let mut told = Vec::new();
-    for Input { plan, .. } in inputs {
-        let variants = plan.variants();
+    for Input { sweep, .. } in inputs {
+        let variants = sweep.variants();
         for variant in &variants {
             let refused = worlds.iter().find_map(|world| world.refuses(&variant.scenario));
             if let Some(reason) = refused {
@@ -138,8 +138,14 @@ fn check(args: &RunArgs, inputs: &[Input], worlds: &[&dyn World]) -> Result<Dura
 /// The outcomes of all runs are in memory at once.
 const MOST_RUNS: usize = 20_000;
 
-/// The name that a plan has which was given none.
+/// The name that a sweep has which was given none.
 const UNNAMED: &str = "unnamed";
+
+/// What makes what this call writes.
+pub(crate) fn origin() -> Origin {
+    let command = own_words(env::args_os().skip(1));
+    Origin { program: PROGRAM.to_owned(), command, plan: String::new() }
+}
 
 /// The call as its user typed it.
 fn own_words(args: impl Iterator<Item = OsString>) -> String {
@@ -195,9 +201,9 @@ fn seeds(args: &RunArgs) -> Result<Seeds, Failure> {
     })
 }
 
-/// A plan, and where it is from.
+/// A sweep, and where it is from.
 struct Input {
-    plan: Plan,
+    sweep: Sweep,
     source: String,
     /// What files of it are called.
     stem: String,
@@ -212,15 +218,19 @@ fn inputs(args: &RunArgs) -> Result<Vec<Input>, Failure> {
         [] => vec![input(args, None)?],
         files => files.iter().map(|file| input(args, Some(file))).collect::<Result<_, _>>()?,
     };
-    // Files of the same name from several folders.
-    for at in 1..inputs.len() {
-        let stem = inputs[at].stem.clone();
-        let same = inputs[..at].iter().filter(|other| other.stem == stem).count();
-        if same > 0 {
-            inputs[at].stem = format!("{stem}-{}", at + 1);
+    let stems = apart(inputs.iter().map(|input| input.stem.clone()).collect());
+    inputs.iter_mut().zip(stems).for_each(|(input, stem)| input.stem = stem);
+    Ok(inputs)
+}
+
+/// Names of files, with a number behind those that were there before: files of one name come from several folders.
+pub(crate) fn apart(mut stems: Vec<String>) -> Vec<String> {
+    for at in 1..stems.len() {
+        if stems[..at].contains(&stems[at]) {
+            stems[at] = format!("{}-{}", stems[at], at + 1);
         }
     }
-    Ok(inputs)
+    stems
 }
 
 fn times_in_words(args: &RunArgs) {
@@ -260,12 +270,12 @@ fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
         tell(args, &format!("{named}{told}"));
     }
     let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
-    let plan = Plan::parse_in(folder, &source, &overrides).map_err(|error| {
+    let sweep = Sweep::parse_in(folder, &source, &overrides).map_err(|error| {
         // An option stands in no file.
         let named = if error.option.is_some() { "" } else { &named };
         Failure::Usage(format!("{named}{error}"))
     })?;
     let stem = path.and_then(Path::file_stem).filter(|stem| *stem != "-");
     let stem = stem.map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    Ok(Input { plan, source, stem })
+    Ok(Input { sweep, source, stem })
 }

@@ -4,16 +4,34 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use dualq_report::{Report, html};
+use dualq_report::svg::Picture;
+use dualq_report::{Report, agreement, html, replayed};
 use dualq_worlds::Results;
 
 use crate::cli::{Failure, ReportArgs};
-use crate::output::plain;
-use crate::run::{Named, PROGRAM};
+use crate::output::{Named, plain};
+use crate::pictures::{self, Pictures};
+use crate::run::{PROGRAM, apart};
+use crate::tables::Tables;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
-    let mut results: Vec<Results> =
+    let texts: Vec<(String, String)> =
         args.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    for ((named, text), path) in texts.iter().zip(&args.results) {
+        let Some(other) = other(named, text)? else { continue };
+        if texts.len() > 1 {
+            let message = format!(
+                "{named} is of check or replay, whose documents are shown one by one: give it alone"
+            );
+            return Err(Failure::Usage(message));
+        }
+        return show_other(args, &stem(path), other);
+    }
+    let mut results = texts
+        .iter()
+        .map(|(named, text)| parse(named, text))
+        .collect::<Result<Vec<Results>, _>>()?;
+    drop(texts);
     // Before and after are mostly of one scenario: only their files tell them apart.
     let names: Vec<String> = results.iter().map(|results| results.name.clone()).collect();
     for (results, path) in results.iter_mut().zip(&args.results) {
@@ -22,18 +40,76 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         }
     }
     let reports: Vec<Report<'_>> = results.iter().map(Report::of).collect();
-    Named::open(&args.output)?.write(html::write(&reports, PROGRAM).as_bytes())
+    let page = args.output.as_deref().map(Named::open).transpose()?;
+    let pictures = Pictures::open(&args.pictures)?;
+    let stems = apart(args.results.iter().map(|path| stem(path)).collect());
+    Tables::open(args.parquet.as_deref(), stems.len())?.write(stems.iter().zip(&reports))?;
+    if pictures.is_any() {
+        pictures
+            .write(stems.iter().zip(&reports).map(|(stem, report)| pictures::of(stem, report)))?;
+    }
+    page.map_or(Ok(()), |page| page.write(html::write(&reports, PROGRAM).as_bytes()))
 }
 
-/// A document of `dualq run`.
-fn read(path: &Path) -> Result<Results, Failure> {
+/// What files of a document are called.
+pub(crate) fn stem(path: &Path) -> String {
+    let stem = path.file_stem().filter(|stem| *stem != "-");
+    stem.map_or_else(|| "report".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// A document's text, and what it is called.
+fn read(path: &Path) -> Result<(String, String), Failure> {
     let (read, named) = match path == Path::new("-") {
         true => (io::read_to_string(io::stdin()), "standard input".to_owned()),
         false => (fs::read_to_string(path), path.display().to_string()),
     };
     let text =
         read.map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
-    serde_json::from_str(&text).map_err(|error| {
+    Ok((named, text))
+}
+
+/// A document of `dualq run`.
+fn parse(named: &str, text: &str) -> Result<Results, Failure> {
+    serde_json::from_str(text).map_err(|error| {
         Failure::Run(format!("{named}: not a result of dualq run --json: {error}"))
     })
+}
+
+/// The page and the pictures of a document of another command.
+struct Other {
+    page: String,
+    pictures: Vec<Picture>,
+}
+
+/// What is to be shown of a document of `dualq check` or `dualq replay`; none of any other.
+fn other(named: &str, text: &str) -> Result<Option<Other>, Failure> {
+    #[derive(serde::Deserialize)]
+    struct Head {
+        command: String,
+    }
+    let command = serde_json::from_str::<Head>(text).map(|head| head.command);
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::Run(format!("{named}: not a result of dualq that can be shown: {error}"))
+    };
+    Ok(match command.as_deref() {
+        Ok("check") => {
+            let document = agreement::Document::read(text).map_err(|error| failed(&error))?;
+            Some(Other { page: document.page(PROGRAM), pictures: document.pictures() })
+        }
+        Ok("replay") => {
+            let document = replayed::Document::read(text).map_err(|error| failed(&error))?;
+            Some(Other { page: document.page(PROGRAM), pictures: document.pictures() })
+        }
+        _ => None,
+    })
+}
+
+fn show_other(args: &ReportArgs, stem: &str, other: Other) -> Result<(), Failure> {
+    if args.parquet.is_some() {
+        let message = "--parquet: tables are of documents of dualq run";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let page = args.output.as_deref().map(Named::open).transpose()?;
+    Pictures::open(&args.pictures)?.write(std::iter::once((stem, other.pictures)))?;
+    page.map_or(Ok(()), |page| page.write(other.page.as_bytes()))
 }

@@ -20,7 +20,7 @@ use pcap::Capture;
 use qlog::ConnectionLog;
 
 /// What a run is written down as. What goes wrong is told by the call in which it did.
-trait Form: Send {
+pub(crate) trait Form: Send {
     /// What it is made of.
     fn wants(&self) -> Wants;
 
@@ -46,6 +46,16 @@ trait Form: Send {
     fn end(self: Box<Self>) -> io::Result<Output>;
 }
 
+/// What happens to packets, line by line.
+pub(crate) fn event_list(output: Output) -> Box<dyn Form> {
+    Box::new(EventList::new(output))
+}
+
+/// The headers of packets, for Wireshark.
+pub(crate) fn capture(output: Output) -> Box<dyn Form> {
+    Box::new(Capture::new(output))
+}
+
 /// An option that asks for one.
 struct Choice {
     option: &'static str,
@@ -54,16 +64,8 @@ struct Choice {
 }
 
 const CHOICES: [Choice; 3] = [
-    Choice {
-        option: "--events",
-        path: |args| args.events.as_ref(),
-        make: |output| Box::new(EventList::new(output)),
-    },
-    Choice {
-        option: "--pcap",
-        path: |args| args.pcap.as_ref(),
-        make: |output| Box::new(Capture::new(output)),
-    },
+    Choice { option: "--events", path: |args| args.events.as_ref(), make: event_list },
+    Choice { option: "--pcap", path: |args| args.pcap.as_ref(), make: capture },
     Choice {
         option: "--qlog",
         path: |args| args.qlog.as_ref(),

@@ -3,7 +3,7 @@
 use std::env;
 
 use dualq_kernel::{KernelError, Store};
-use dualq_worlds::{Kernel, Model, World, WorldError};
+use dualq_worlds::{Kernel, Live, Model, World, WorldError};
 
 use crate::cli::{Failure, WorldName, note};
 use crate::interrupt;
@@ -14,14 +14,27 @@ pub(crate) fn open(name: WorldName, version: Option<&str>) -> Result<Box<dyn Wor
     match name {
         WorldName::Model => Ok(Box::new(Model)),
         WorldName::Kernel => Ok(Box::new(kernel(version)?)),
+        WorldName::Live => Ok(Box::new(Live::new())),
     }
+}
+
+/// Gets what the worlds need of this process: to be called before it has threads.
+pub(crate) fn prepare(worlds: &[WorldName]) -> Result<(), Failure> {
+    if worlds.contains(&WorldName::Live) {
+        dualq_namespace::become_able().map_err(|error| Failure::Run(error.to_string()))?;
+    }
+    Ok(())
 }
 
 /// Refuses a version that no world asks for, rather than running something else without a word.
 pub(crate) fn is_kernel_used(version: Option<&str>, worlds: &[WorldName]) -> Result<(), Failure> {
     match version {
-        Some(version) if worlds.iter().all(|world| *world == WorldName::Model) => {
-            let hint = "the model runs on no kernel; add --world kernel or leave it out";
+        Some(version) if !worlds.contains(&WorldName::Kernel) => {
+            let hint = if worlds.contains(&WorldName::Live) {
+                "the world live runs on this machine's own kernel; add --world kernel or leave it out"
+            } else {
+                "the model runs on no kernel; add --world kernel or leave it out"
+            };
             Err(Failure::Usage(format!("--kernel {version}: {hint}")))
         }
         _ => Ok(()),

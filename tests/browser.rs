@@ -66,6 +66,58 @@ fn see(chromium: &str, name: &str, page: &Path, document: &Path) {
     assert!(output.status.success(), "{name}: {said}");
 }
 
+/// Single pictures: of rows of two settings, of groups of flows that share, of two queues and several seeds, of names that are too long.
+#[test]
+fn pictures() {
+    let Some(chromium) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().to_str().unwrap();
+    let long = folder.path().join("long.toml");
+    let name =
+        "a name that is far too long for the head of any picture, with <b>tags</b> & more of that";
+    let text = format!(
+        "name = '{name}'\nduration = '6s'\nwarmup = '1s'\n[link]\nrate = '5mbit'\nqdisc = ['htb rate 4mbit leaf fq_codel limit 1000 target 5ms interval 100ms', 'pfifo limit 1000']\n\
+         [[flow]]\ncc = 'cubic'\ncount = 30\n"
+    );
+    std::fs::write(&long, text).unwrap();
+    for args in [
+        &["scenarios/narrow-vps.toml", "--duration", "20s"][..],
+        &["scenarios/coexistence.toml", "--seeds", "2"],
+        &["scenarios/prague-cubic.toml", "--duration", "20s"],
+        &["scenarios/rrul.toml", "--duration", "15s"],
+        &["scenarios/overload.toml", "--duration", "10s"],
+        &[long.to_str().unwrap()],
+    ] {
+        dualq(&[&["run"], args, &["--quiet", "--svg", at]].concat());
+    }
+    let replayed = [
+        "examples/captures/two-hosts.pcap",
+        "--rate",
+        "20mbit",
+        "--qdisc",
+        "dualpi2",
+        "--qdisc",
+        "pfifo",
+    ];
+    dualq(&[&["replay"], &replayed[..], &["--svg", at]].concat());
+    dualq(&["check", "tests/data/linux-7.3/coexistence.jsonl", "--svg", at]);
+    let files = std::fs::read_dir(folder.path()).unwrap().flatten().map(|file| file.path());
+    let files: Vec<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|e| e == "svg")).collect();
+    // Of each the comparison at least, of most all of them.
+    assert!(files.len() > 35, "{files:?}");
+    let mut node = Command::new("node");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/pictures.mjs");
+    let pictures =
+        std::env::var_os("DUALQ_PICTURES").map(|folder| PathBuf::from(folder).join("pictures"));
+    if let Some(pictures) = &pictures {
+        std::fs::create_dir_all(pictures).unwrap();
+    }
+    node.arg(script).arg(chromium).arg(pictures.unwrap_or_default()).args(files);
+    let output = node.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn rows_of_two_settings() {
     look("narrow-vps", &["scenarios/narrow-vps.toml", "--duration", "20s"]);

@@ -57,9 +57,9 @@ fn names(extension: &str) -> Vec<String> {
 }
 
 /// The changes alone, a line each, or why there are none.
-fn brief(facts: &str, wishes: &[&str]) -> String {
-    let mut brief = format!("$ dualq plan {}\n", wishes.join(" "));
-    let output = plan(&[&["--facts", facts, "--json"], wishes].concat());
+fn brief(facts: &str, requirements: &[&str]) -> String {
+    let mut brief = format!("$ dualq plan {}\n", requirements.join(" "));
+    let output = plan(&[&["--facts", facts, "--json"], requirements].concat());
     if !output.status.success() {
         brief.push_str(&text(&output.stderr));
         return brief;
@@ -101,8 +101,8 @@ fn plans_for_linux() {
         // Not every machine can.
         let output = plan(&["--facts", &path, "--rate", "48mbit"]);
         let mut all = text(&output.stdout) + &text(&output.stderr);
-        for wishes in WISHES {
-            let _ = write!(all, "\n{}", brief(&path, wishes));
+        for requirements in WISHES {
+            let _ = write!(all, "\n{}", brief(&path, requirements));
         }
         insta::assert_snapshot!(format!("on_{}", name.trim_end_matches(".json")), all);
     }
@@ -120,9 +120,10 @@ fn plans_for_freebsd() {
             ]
             .concat(),
         );
-        for wishes in [&["--cc", "cubic"][..], &["--cc", "bbr"], &["--profile", "datacenter"], &[]]
+        for requirements in
+            [&["--cc", "cubic"][..], &["--cc", "bbr"], &["--profile", "datacenter"], &[]]
         {
-            let _ = write!(all, "\n{}", brief(&path, wishes));
+            let _ = write!(all, "\n{}", brief(&path, requirements));
         }
         insta::assert_snapshot!(format!("on_{}", name.trim_end_matches(".sysctl")), all);
     }

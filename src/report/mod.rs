@@ -1,6 +1,7 @@
 //! What came of it: tables for people, JSON and CSV for programs.
 
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod kernel;
 pub(crate) mod mtu;
 pub(crate) mod plan;

@@ -1,11 +1,15 @@
 //! What a replay came to: tables for people, one JSON document for programs.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use comfy_table::Table;
 use dualq_qdisc::show;
-use dualq_replay::{BandOutcome, Delays, Outcome};
+use dualq_replay::{BandOutcome, Delays, Outcome, Timeline};
+use dualq_report::replayed::Series;
 use dualq_report::words::thousands;
+use dualq_scenario::DelayDistribution;
+use dualq_scenario::summary::thousandths;
 use serde_json::{Value, json};
 
 use super::{megabits, milliseconds, nanos, render, seconds};
@@ -36,7 +40,7 @@ const CAVEAT: &str = "\
 
 /// Tables, and the block of `tc -s qdisc show` of each discipline.
 pub(crate) fn text(summary: &Summary) -> String {
-    let Summary { trace, settings, arrivals, outcomes } = summary;
+    let Summary { trace, settings, arrivals, outcomes, .. } = summary;
     let mut text = format!(
         "{trace}: {} packets, {} bytes in {} ({}) over a link of {}\n\n",
         thousands(arrivals.packets),
@@ -121,23 +125,30 @@ fn sentence(outcome: &Outcome) -> String {
     )
 }
 
-/// One document. Times are in nanoseconds, rates in bits per second, the discipline itself under tc's keys.
+/// One document. Times are in nanoseconds, rates in bits per second, the discipline itself under tc's keys. For pictures it also has what
+/// happened over time and how delays are distributed, and then what made it.
 pub(crate) fn json(summary: &Summary) -> String {
-    let Summary { trace, settings, arrivals, outcomes } = summary;
+    let Summary { trace, settings, arrivals, outcomes, origin } = summary;
     let runs: Vec<Value> = outcomes
         .iter()
         .map(|outcome| {
-            json!({
+            let pictured = outcome.timeline.is_some();
+            let mut run = json!({
                 "qdisc": outcome.spec.to_string(),
                 "delivered_bps": outcome.delivered().as_bits_per_second(),
                 "busy_for_ns": nanos(outcome.busy_for),
-                "queues": outcome.bands.iter().map(band).collect::<Vec<_>>(),
-                "total": band(&outcome.total),
+                "queues": outcome.bands.iter().map(|one| band(one, pictured)).collect::<Vec<_>>(),
+                "total": band(&outcome.total, pictured),
                 "tc": show::json_with_stats(&outcome.config, &outcome.stats),
-            })
+            });
+            if let Some(timeline) = &outcome.timeline {
+                // Lists of numbers: there is nothing that JSON has not.
+                run["series"] = serde_json::to_value(series(timeline)).unwrap_or_default();
+            }
+            run
         })
         .collect();
-    let document = json!({
+    let mut document = json!({
         "version": JSON_VERSION,
         "command": "replay",
         "trace": {
@@ -151,12 +162,37 @@ pub(crate) fn json(summary: &Summary) -> String {
         "seed": settings.seed,
         "runs": runs,
     });
+    if let Some(origin) = origin {
+        document["origin"] = json!(origin);
+    }
     format!("{document:#}\n")
 }
 
-fn band(band: &BandOutcome) -> Value {
+fn series(timeline: &Timeline) -> Series {
+    let all = timeline.intervals();
+    let megabits = |bytes: u64| thousandths(timeline.rate(bytes).as_bits_per_second() as f64 / 1e6);
+    let millis = |time: Duration| thousandths(time.as_secs_f64() * 1e3);
+    Series {
+        interval_s: timeline.interval().as_secs_f64(),
+        arrived_mbit: all.iter().map(|one| megabits(one.bytes_in)).collect(),
+        delivered_mbit: all.iter().map(|one| megabits(one.bytes_out)).collect(),
+        delay_min_ms: all.iter().map(|one| one.delays.map(|(least, _)| millis(least))).collect(),
+        delay_max_ms: all.iter().map(|one| one.delays.map(|(_, most)| millis(most))).collect(),
+        marks: all.iter().map(|one| one.marks).collect(),
+        drops: all.iter().map(|one| one.drops).collect(),
+    }
+}
+
+fn distribution(band: &BandOutcome) -> DelayDistribution {
+    let steps = band.distribution();
+    let (ms, share) =
+        steps.into_iter().map(|(delay, share)| (delay.as_secs_f64() * 1e3, share)).unzip();
+    DelayDistribution { samples: band.packets_out, ms, share }
+}
+
+fn band(band: &BandOutcome, pictured: bool) -> Value {
     let drops = &band.drops;
-    json!({
+    let mut value = json!({
         "queue": band.name,
         "packets_in": band.packets_in(),
         "packets_out": band.packets_out,
@@ -178,5 +214,9 @@ fn band(band: &BandOutcome) -> Value {
             "p99": nanos(delays.p99),
             "max": nanos(delays.max),
         })),
-    })
+    });
+    if pictured {
+        value["distribution"] = json!(distribution(band));
+    }
+    value
 }

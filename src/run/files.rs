@@ -1,13 +1,14 @@
 //! What `dualq run` writes into files: all of them opened before anything runs, and there whole or not at all.
 
-use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use dualq_report::{Report, csv, flent, html, json};
 
 use super::PROGRAM;
 use crate::cli::{Failure, RunArgs};
-use crate::output::{Output, plain};
+use crate::output::Named;
+use crate::pictures::{self, Pictures};
+use crate::tables::Tables;
 
 /// The files that are asked for.
 pub(super) struct Files {
@@ -15,17 +16,20 @@ pub(super) struct Files {
     flent: Option<Named>,
     /// Of each scenario: its document, its figures, its series.
     saved: Vec<[Named; 3]>,
-}
-
-/// A file, and what it is called in messages.
-pub(crate) struct Named {
-    path: PathBuf,
-    output: Output,
+    pictures: Pictures,
+    tables: Tables,
+    /// What the files of each scenario are called.
+    stems: Vec<String>,
 }
 
 /// Whether what is asked for shows more than figures.
 pub(super) fn wants_pictures(args: &RunArgs) -> bool {
-    args.report.is_some() || args.save.is_some() || args.flent.is_some()
+    let drawn = args.pictures.svg.is_some() || args.pictures.png.is_some();
+    drawn
+        || args.parquet.is_some()
+        || args.report.is_some()
+        || args.save.is_some()
+        || args.flent.is_some()
 }
 
 /// Refuses what cannot be written: a flent file of several runs, or two documents where one has room.
@@ -35,8 +39,13 @@ pub(super) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
             "--flent writes one run, and these are {runs}: give one value of each list, one --world and no --seeds"
         )));
     }
-    if args.report.is_some() && args.report == args.flent {
-        return Err(Failure::Usage("--report and --flent are to be two files".to_owned()));
+    let files =
+        [("--report", &args.report), ("--flent", &args.flent), ("--parquet", &args.parquet)];
+    for (at, (one, path)) in files.iter().enumerate() {
+        let same = |(_, other): &&(&str, &Option<PathBuf>)| path.is_some() && other == path;
+        if let Some((other, _)) = files[at + 1..].iter().find(same) {
+            return Err(Failure::Usage(format!("{one} and {other} are to be two files")));
+        }
     }
     let stdout = Path::new("-");
     if [&args.report, &args.flent].into_iter().flatten().any(|path| path == stdout) && !args.quiet {
@@ -53,19 +62,30 @@ impl Files {
         args: &RunArgs,
         stems: impl Iterator<Item = &'s str>,
     ) -> Result<Self, Failure> {
+        let stems: Vec<String> = stems.map(str::to_owned).collect();
         let mut saved = Vec::new();
         if let Some(folder) = &args.save {
-            for stem in stems {
+            for stem in &stems {
                 let named = |end: &str| Named::open(&folder.join(format!("{stem}{end}")));
                 saved.push([named(".json")?, named(".csv")?, named("-series.csv")?]);
             }
         }
         let open = |path: &Option<PathBuf>| path.as_deref().map(Named::open).transpose();
-        Ok(Self { report: open(&args.report)?, flent: open(&args.flent)?, saved })
+        let pictures = Pictures::open(&args.pictures)?;
+        let tables = Tables::open(args.parquet.as_deref(), stems.len())?;
+        Ok(Self {
+            report: open(&args.report)?,
+            flent: open(&args.flent)?,
+            saved,
+            pictures,
+            tables,
+            stems,
+        })
     }
 
-    pub(super) const fn is_any(&self) -> bool {
-        self.report.is_some() || self.flent.is_some() || !self.saved.is_empty()
+    pub(super) fn is_any(&self) -> bool {
+        let page = self.report.is_some() || self.flent.is_some();
+        page || !self.saved.is_empty() || self.pictures.is_any() || self.tables.is_any()
     }
 
     pub(super) fn write(self, reports: &[Report<'_>]) -> Result<(), Failure> {
@@ -81,24 +101,14 @@ impl Files {
                 flent::write(run).map_err(|refused| Failure::Run(format!("--flent: {refused}")))?;
             file.write(&bytes)?;
         }
+        let named = self.stems.iter().zip(reports);
+        if self.pictures.is_any() {
+            self.pictures.write(named.map(|(stem, report)| pictures::of(stem, report)))?;
+        }
+        self.tables.write(self.stems.iter().zip(reports))?;
         match self.report {
             Some(file) => file.write(html::write(reports, PROGRAM).as_bytes()),
             None => Ok(()),
         }
-    }
-}
-
-impl Named {
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        Ok(Self { path: path.to_owned(), output: Output::create(path)? })
-    }
-
-    pub(crate) fn write(mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let written = self.output.write_all(bytes).and_then(|()| self.output.finish());
-        let path = self.path.display();
-        written.map_err(|error| match error.kind() {
-            ErrorKind::BrokenPipe => Failure::BrokenPipe,
-            _ => Failure::Run(format!("cannot write {path}: {}", plain(&error))),
-        })
     }
 }

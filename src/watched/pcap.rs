@@ -20,6 +20,7 @@ const LINKTYPE_ETHERNET: u32 = 1;
 /// What is before the IP packet, and what says that it is one.
 const ETHERNET_BYTES: u32 = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV6: [u8; 2] = [0x86, 0xdd];
 /// Options of all blocks, of sections and of interfaces.
 const END: u16 = 0;
 const COMMENT: u16 = 1;
@@ -98,16 +99,18 @@ const fn about(point: Point) -> &'static str {
     }
 }
 
-/// An Ethernet header for an IPv4 packet: locally administered addresses that end with those of the packet, as if the hosts were
+/// An Ethernet header for an IP packet: locally administered addresses that end with those of the packet, as if the hosts were
 /// neighbours.
 fn ethernet_header(packet: &[u8]) -> [u8; ETHERNET_BYTES as usize] {
     let mut header = [0; ETHERNET_BYTES as usize];
-    let target_and_source = [(0, packet.get(16..20)), (6, packet.get(12..16))];
+    let is_ipv6 = packet.first().is_some_and(|byte| byte >> 4 == 6);
+    let (source, target) = if is_ipv6 { (20..24, 36..40) } else { (12..16, 16..20) };
+    let target_and_source = [(0, packet.get(target)), (6, packet.get(source))];
     for (at, address) in target_and_source {
         header[at] = 0x02;
         header[at + 2..at + 6].copy_from_slice(address.unwrap_or(&[0; 4]));
     }
-    header[12..].copy_from_slice(&IPV4);
+    header[12..].copy_from_slice(if is_ipv6 { &IPV6 } else { &IPV4 });
     header
 }
 

@@ -367,8 +367,9 @@ fn after_power_came_back() {
 fn whole() {
     let fresh = begin();
     let planned = |words: &[&str]| {
-        let wishes = ["plan", "--dev", "d0", "--rate", "48mbit", "--rtt", "48ms", "--state", STATE];
-        let all = [&wishes[..], words].concat();
+        let requirements =
+            ["plan", "--dev", "d0", "--rate", "48mbit", "--rtt", "48ms", "--state", STATE];
+        let all = [&requirements[..], words].concat();
         let output = Command::new(PROGRAM).args(all).output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
         said(&output)

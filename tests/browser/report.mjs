@@ -16,12 +16,12 @@ const TIME = ["goodput", "rtt", "queue_delay", "queue_packets", "probability", "
 const oneLine = (name) => name.replace(/\n/g, " ").replace(/[\u202a-\u202e\u2066-\u2069]/g, (c) => `\\u${c.charCodeAt(0).toString(16)}`);
 
 /** What the page draws: of each chart its lines, with the numbers of their points that are there, and its range in x. */
-const drawn = (page) => page.evaluate(`Object.fromEntries([...charts].map(([name, chart]) => [name, {
+const drawn = (page) => page.evaluate(`Promise.resolve(drawAll()).then(() => new Promise(requestAnimationFrame)).then(() => Object.fromEntries([...charts].map(([name, chart]) => [name, {
   labels: chart.lines.map((line) => line.label), rows: chart.lines.map((line) => line.row),
   points: chart.data.slice(1).map((values) => values.filter((value) => value !== null && value !== undefined).length),
   values: chart.data.slice(1).map((values) => [...values]),
   min: chart.scales.x.min, max: chart.scales.x.max,
-}]))`);
+}])))`);
 
 const text = (page, selector) => page.evaluate(`[...document.querySelectorAll(${JSON.stringify(selector)})].map((one) => one.textContent)`);
 
@@ -133,6 +133,7 @@ await withPage(program, async (page) => {
       const found = await page.evaluate(`axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.slice(0, 3).map(({ html, any }) => html.slice(0, 160) + " " + (any[0] ? any[0].message : "")).join(" | ")))`);
       assert.deepEqual(found, [], `accessibility, ${name}`);
     }
+    await page.evaluate("drawAll()");
     if (pictures) writeFileSync(join(pictures, `${name}.png`), await page.picture());
   }
   // In print all is on paper's ground.

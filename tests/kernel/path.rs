@@ -359,3 +359,27 @@ fn what_real_linux_cannot_do_is_refused() {
         assert!(line.trim_end().ends_with(reason), "{line}");
     }
 }
+
+/// Large answers take as long on real Linux as in the model, alone and beside bulk that has a queue of its own.
+#[test]
+fn large_answers_take_as_long_as_in_the_model() {
+    let sweep = "duration = '10s'\nwarmup = '3s'\n\
+         [link]\nrate = '20mbit'\nrtt = '30ms'\nqdisc = 'fq_codel'\n[[flow]]\ncc = 'cubic'\n\
+         [[probe]]\nkind = 'request'\nsize = '100kb'\n[[probe]]\nkind = 'request'\nsize = '5kb'\ninterval = '400ms'\n";
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("answers.toml");
+    fs::write(&path, sweep).unwrap();
+    let args =
+        ["run", path.to_str().unwrap(), "--world", "model,kernel", "--json", "--no-progress"];
+    let document = json(&args);
+    for probe in 0..2 {
+        let [model, kernel] = [0, 1].map(|run| {
+            let outcome = &document["runs"][run]["outcome"];
+            figure(outcome, &format!("/probe/{probe}/p50_ms"))
+        });
+        assert!((model / kernel - 1.0).abs() < 0.05, "{probe}: {model} and {kernel} ms");
+    }
+}

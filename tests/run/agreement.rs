@@ -48,6 +48,12 @@ fn the_model_agrees_with_linux_on_queues() {
     agreement("queues", &["queues"], 40, 35);
 }
 
+/// And with shapers, paths and bands: `dualq draw shapers --count 30 --seed 1 --record 3`.
+#[test]
+fn the_model_agrees_with_linux_on_shapers() {
+    agreement("shapers", &["shapers"], 30, 23);
+}
+
 /// With the L4S team's Prague, which no stock kernel has.
 #[test]
 fn the_model_agrees_with_prague() {

@@ -1,6 +1,7 @@
 //! `dualq run --events`.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{command, dualq, json, text};
@@ -131,8 +132,15 @@ fn events_are_of_one_run_and_in_nobodys_way() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    while fs::read_dir(folder.path()).unwrap().count() < 3 {
-        assert!(child.try_wait().unwrap().is_none(), "it ended too early");
+    // The file has no name yet, where that can be; it is open all the same.
+    let is_open = || {
+        let files = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten();
+        let mut paths = files.flatten().filter_map(|file| fs::read_link(file.path()).ok());
+        paths.any(|path| path.starts_with(folder.path()) && path != Path::new(&scenario))
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !is_open() {
+        assert!(std::time::Instant::now() < deadline, "it made no file");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     // The handler is set right after the file is made.

@@ -1,0 +1,265 @@
+//! A link as it is, in a few lines that are drawn anew: rate, queue delays, marks and drops, each with how it went.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Arc;
+use std::time::Instant;
+
+use dualq_report::sparkline;
+use rustix::termios::{Winsize, tcgetwinsize, tcsetwinsize};
+
+use super::LOOK;
+use super::document::{Document, Way};
+use super::live::Live;
+
+/// So many looks are kept, of which as many are shown as there is room for.
+const KEPT: usize = 120;
+/// A line of pictures is no longer.
+const WIDEST: usize = 40;
+const NARROWEST: usize = 8;
+/// What stands beside a picture: its name and its last value.
+const WORDS: usize = 30;
+/// Lines for each direction.
+const LINES: usize = 3;
+
+/// What happened between two looks at a direction, one after the other.
+#[derive(Default)]
+struct History {
+    mbit: VecDeque<f64>,
+    marks: VecDeque<f64>,
+    drops: VecDeque<f64>,
+    /// The mean delay of each queue; none if nothing left.
+    delays: Vec<(String, VecDeque<Option<f64>>)>,
+}
+
+/// A link over time.
+#[derive(Default)]
+pub(crate) struct Display {
+    last: Option<Document>,
+    ways: [History; 2],
+}
+
+fn push<T>(values: &mut VecDeque<T>, value: T) {
+    values.push_back(value);
+    if values.len() > KEPT {
+        values.pop_front();
+    }
+}
+
+impl History {
+    fn add(&mut self, last: &Way, now: &Way, seconds: f64) {
+        let per_second = |now: u64, last: u64| now.saturating_sub(last) as f64 / seconds;
+        push(&mut self.mbit, per_second(now.left.bytes, last.left.bytes) * 8.0 / 1e6);
+        push(&mut self.marks, per_second(now.marked, last.marked));
+        push(&mut self.drops, per_second(now.lost.queue, last.lost.queue));
+        let is_same =
+            self.delays.iter().map(|(name, _)| name).eq(now.queue_delay.iter().map(|d| &d.name));
+        if !is_same {
+            let named = |name: &String| (name.clone(), VecDeque::new());
+            self.delays = now.queue_delay.iter().map(|delay| named(&delay.name)).collect();
+        }
+        for ((name, values), delay) in self.delays.iter_mut().zip(&now.queue_delay) {
+            let before = last.queue_delay.iter().find(|delay| delay.name == *name);
+            // A queue that was replaced begins again.
+            let before = before.filter(|before| before.packets <= delay.packets);
+            let (packets, sum_ms) =
+                before.map_or((0, 0.0), |before| (before.packets, before.sum_ms));
+            let count = delay.packets - packets;
+            let mean = (delay.sum_ms - sum_ms) / count as f64;
+            push(values, (count > 0).then(|| mean.max(0.0)));
+        }
+    }
+}
+
+impl Display {
+    /// Takes another look into account.
+    pub(crate) fn add(&mut self, document: Document) {
+        if let Some(last) = &self.last {
+            let seconds = document.seconds - last.seconds;
+            if seconds <= 0.0 {
+                return;
+            }
+            let [down, up] = &mut self.ways;
+            down.add(&last.down, &document.down, seconds);
+            up.add(&last.up, &document.up, seconds);
+        }
+        self.last = Some(document);
+    }
+
+    pub(crate) fn last(&self) -> Option<&Document> {
+        self.last.as_ref()
+    }
+
+    /// Lines of at most so many columns.
+    pub(crate) fn lines(&self, columns: usize) -> Vec<String> {
+        let Some(document) = &self.last else { return Vec::new() };
+        let wide = columns / 2;
+        let room = wide.saturating_sub(WORDS).clamp(NARROWEST, WIDEST);
+        let both = [("down", &document.down), ("up", &document.up)];
+        let mut lines = Vec::new();
+        for ((name, way), history) in both.into_iter().zip(&self.ways) {
+            let rate = way.rate.as_deref().unwrap_or("no rate");
+            let qdisc = way.qdisc.as_deref().unwrap_or("no queue");
+            lines.push(format!("{name}: {rate}, {} ms, {qdisc}", way.delay_ms));
+            let delays = history.delays.iter().map(|(name, values)| {
+                let title = format!("delay {name}");
+                picture(&title, "ms", values.iter().copied(), room)
+            });
+            let rate = picture("rate", "Mbit/s", history.mbit.iter().copied().map(Some), room);
+            let mut cells = vec![rate];
+            cells.extend(delays.take(3));
+            cells.push(picture("marks", "/s", history.marks.iter().copied().map(Some), room));
+            cells.push(picture("drops", "/s", history.drops.iter().copied().map(Some), room));
+            let halves = cells.chunks(2).map(|pair| {
+                let right = pair.get(1).map_or("", String::as_str);
+                format!("{}{right}", padded(&pair[0], wide))
+            });
+            lines.extend(halves);
+        }
+        for reason in &document.why_not {
+            lines.push(format!("not valid: {reason}"));
+        }
+        lines.into_iter().map(|line| line.chars().take(columns).collect()).collect()
+    }
+}
+
+fn padded(text: &str, columns: usize) -> String {
+    let blank = columns.saturating_sub(text.chars().count());
+    text.to_owned() + &" ".repeat(blank)
+}
+
+/// A name, how it went, and what it is now.
+fn picture(
+    name: &str,
+    unit: &str,
+    values: impl ExactSizeIterator<Item = Option<f64>>,
+    room: usize,
+) -> String {
+    let skipped = values.len().saturating_sub(room);
+    let values: Vec<Option<f64>> = values.skip(skipped).collect();
+    let most = values.iter().flatten().copied().fold(0.0, f64::max);
+    let line = padded(&sparkline(&values, most), room);
+    match values.last().copied().flatten() {
+        Some(now) => format!("  {name:<8} {line} {now:>8.2} {unit}"),
+        None => format!("  {name:<8} {line}        - {unit}"),
+    }
+}
+
+/// The display below what a command prints: the last lines of the terminal, which do not scroll.
+pub(crate) struct Below {
+    state: RefCell<(Display, Instant, usize)>,
+}
+
+impl Below {
+    /// Takes the room for it, if standard error is a terminal that is high enough.
+    pub(crate) fn begin(live: &Arc<Live>) -> Option<Self> {
+        let mut display = Display::default();
+        display.add(live.document().ok()?);
+        if !io::stderr().is_terminal() {
+            crate::cli::note(
+                "--watch: standard error is no terminal; `dualq shell watch` shows the link elsewhere",
+            );
+            return None;
+        }
+        let below = Self { state: RefCell::new((display, Instant::now(), 0)) };
+        below.draw(live);
+        Some(below)
+    }
+
+    /// Draws it anew, if it is time.
+    pub(crate) fn draw(&self, live: &Live) {
+        let mut state = self.state.borrow_mut();
+        let (display, last, taken) = &mut *state;
+        if *taken > 0 && last.elapsed() < LOOK {
+            return;
+        }
+        *last = Instant::now();
+        let Ok(document) = live.document() else { return };
+        display.add(document);
+        let Ok(size) = tcgetwinsize(io::stderr()) else { return };
+        let lines = display.lines(size.ws_col.into());
+        let rows = usize::from(size.ws_row) + *taken;
+        let height = lines.len().max(*taken).max(2 * (LINES + 1));
+        if rows < height + 4 {
+            return;
+        }
+        let mut text = String::new();
+        if height != *taken {
+            // What stands there scrolls away, and the command is told that the terminal is smaller.
+            text += &"\n".repeat(height - *taken);
+            text += &format!("\x1b[{}A", height - *taken);
+            let smaller = Winsize { ws_row: (rows - height) as u16, ..size };
+            let _ = tcsetwinsize(io::stderr(), smaller);
+            *taken = height;
+        }
+        // The cursor's place, the part that scrolls, and back: by what VT100 and all since have.
+        text += &format!("\x1b7\x1b[1;{}r", rows - height);
+        for at in 0..height {
+            let line = lines.get(at).map_or("", String::as_str);
+            text += &format!("\x1b[{};1H\x1b[2K{line}", rows - height + 1 + at);
+        }
+        text += "\x1b8";
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+}
+
+impl Drop for Below {
+    fn drop(&mut self) {
+        let (_, _, taken) = *self.state.borrow();
+        let Ok(size) = tcgetwinsize(io::stderr()) else { return };
+        if taken == 0 {
+            return;
+        }
+        let rows = usize::from(size.ws_row) + taken;
+        let _ = tcsetwinsize(io::stderr(), Winsize { ws_row: rows as u16, ..size });
+        let _ =
+            write!(io::stderr(), "\x1b7\x1b[r\x1b8\x1b7\x1b[{};1H\x1b[J\x1b8", rows - taken + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::{Amount, Delay};
+    use super::*;
+
+    fn document(seconds: f64, bytes: u64, packets: u64, mean_ms: f64) -> Document {
+        let sum_ms = packets as f64 * mean_ms;
+        let delay = Delay { name: "L".to_owned(), packets, sum_ms, ..Delay::default() };
+        let down = Way {
+            rate: Some("8Mbit".to_owned()),
+            left: Amount { packets, bytes },
+            queue_delay: vec![delay],
+            ..Way::default()
+        };
+        Document {
+            program: String::new(),
+            command: String::new(),
+            seconds,
+            base_rtt_ms: 0.0,
+            down,
+            up: Way::default(),
+            valid: true,
+            why_not: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_of_the_time_between_two_looks() {
+        let mut display = Display::default();
+        display.add(document(1.0, 0, 0, 0.0));
+        display.add(document(1.5, 250_000, 100, 2.0));
+        // 100 packets of 2 ms, and as many of 4 ms.
+        display.add(document(2.0, 750_000, 200, 3.0));
+        let lines = display.lines(100);
+        assert!(lines[0].starts_with("down: 8Mbit"), "{lines:?}");
+        assert!(lines[1].contains("8.00 Mbit/s") && lines[1].contains("4.00 ms"), "{lines:?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 100), "{lines:?}");
+        // Nothing left meanwhile.
+        display.add(document(2.5, 750_000, 200, 3.0));
+        assert!(display.lines(100)[1].contains("- ms"));
+        // The queue was replaced.
+        display.add(document(3.0, 750_000, 10, 7.0));
+        assert!(display.lines(100)[1].contains("7.00 ms"));
+    }
+}

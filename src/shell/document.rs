@@ -1,0 +1,295 @@
+//! What a link saw, as one document: for `--json`, for who watches, and for the block at the end.
+
+use std::fs;
+use std::time::Duration;
+
+use dualq_link::{DirectionSnapshot, Snapshot, Times};
+use dualq_qdisc::show;
+use dualq_scenario::Direction;
+use dualq_scenario::summary::millis;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Packets that leave later than this are not late: no clock on this kind of machine is better.
+const PUNCTUAL_MS: f64 = 0.1;
+/// So large a share of the delays that are shown may come of the link's own lateness.
+const SHARE: f64 = 0.1;
+/// Fewer packets have no percentiles that mean anything.
+const FEW: u64 = 100;
+/// A thread that works so much of the time has none left.
+const BUSY: f64 = 0.9;
+
+/// A link at a moment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Document {
+    /// Who wrote it.
+    pub(crate) program: String,
+    /// Of the command, or the shell.
+    pub(crate) command: String,
+    /// Seconds since the link began.
+    pub(crate) seconds: f64,
+    pub(crate) base_rtt_ms: f64,
+    /// From far to near, and from near to far.
+    pub(crate) down: Way,
+    pub(crate) up: Way,
+    /// Whether the figures are those of the path, and not of this machine.
+    pub(crate) valid: bool,
+    /// Why not.
+    pub(crate) why_not: Vec<String>,
+}
+
+/// One direction.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Way {
+    /// What its rate was set to last, in tc's words; none if it has none.
+    pub(crate) rate: Option<String>,
+    pub(crate) qdisc: Option<String>,
+    pub(crate) delay_ms: f64,
+    pub(crate) came: Amount,
+    pub(crate) left: Amount,
+    pub(crate) lost: Lost,
+    /// CE marks of its queues.
+    pub(crate) marked: u64,
+    pub(crate) copied: u64,
+    /// Packets inside now.
+    pub(crate) inside: u64,
+    /// How long packets were in the bottleneck's queue, for each of those inside it (`L` and `C` of dualpi2).
+    pub(crate) queue_delay: Vec<Delay>,
+    /// How much later than the path said packets were written.
+    pub(crate) lateness: Delay,
+    /// Packets that the device dropped before the link could read them.
+    pub(crate) device_dropped: u64,
+    /// How much of a processor its thread used.
+    pub(crate) cpu: f64,
+    /// Why it stopped, if it did.
+    pub(crate) failed: Option<String>,
+    /// As `tc -j -s qdisc show` has it.
+    pub(crate) statistics: Option<Value>,
+    /// As `tc -s qdisc show` has it.
+    #[serde(skip)]
+    pub(crate) text: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Amount {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Packets by what lost them.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Lost {
+    pub(crate) queue: u64,
+    pub(crate) random: u64,
+    pub(crate) too_long: u64,
+    pub(crate) policed: u64,
+    pub(crate) flushed: u64,
+    /// Errors of the link itself: no memory, and a device that takes no more.
+    pub(crate) no_room: u64,
+    pub(crate) refused: u64,
+}
+
+/// Many times.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Delay {
+    pub(crate) name: String,
+    pub(crate) packets: u64,
+    /// All of them together, from which means over some time follow.
+    pub(crate) sum_ms: f64,
+    pub(crate) mean_ms: f64,
+    pub(crate) p50_ms: f64,
+    pub(crate) p95_ms: f64,
+    pub(crate) p99_ms: f64,
+    pub(crate) max_ms: f64,
+}
+
+impl Delay {
+    fn of(name: &str, times: &Times) -> Self {
+        let ms = |time: Duration| millis(time.as_nanos() as f64);
+        Self {
+            name: name.to_owned(),
+            packets: times.count(),
+            sum_ms: times.count() as f64 * times.mean().as_secs_f64() * 1e3,
+            mean_ms: ms(times.mean()),
+            p50_ms: ms(times.at(0.5)),
+            p95_ms: ms(times.at(0.95)),
+            p99_ms: ms(times.at(0.99)),
+            max_ms: ms(times.max()),
+        }
+    }
+}
+
+/// What was asked of a direction, as it stands now.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Setting {
+    pub(crate) rate: Option<String>,
+    pub(crate) delay: Duration,
+}
+
+impl Document {
+    pub(crate) fn of(
+        snapshot: &Snapshot,
+        command: &str,
+        (passed, base_rtt): (Duration, Duration),
+        settings: &[Setting; 2],
+        cpu: [Duration; 2],
+    ) -> Self {
+        let way = |at: usize, seen: &DirectionSnapshot| {
+            let share = cpu[at].as_secs_f64() / passed.as_secs_f64().max(f64::MIN_POSITIVE);
+            Way::of(seen, &settings[at], (share * 1e3).round() / 1e3)
+        };
+        let (down, up) = (way(0, &snapshot.down), way(1, &snapshot.up));
+        let why_not: Vec<String> = [(Direction::Down, &down), (Direction::Up, &up)]
+            .into_iter()
+            .flat_map(|(direction, way)| {
+                way.faults().into_iter().map(move |fault| format!("{direction}: {fault}"))
+            })
+            .collect();
+        Self {
+            program: crate::run::PROGRAM.to_owned(),
+            command: command.to_owned(),
+            seconds: dualq_scenario::summary::thousandths(passed.as_secs_f64()),
+            base_rtt_ms: millis(base_rtt.as_nanos() as f64),
+            down,
+            up,
+            valid: why_not.is_empty(),
+            why_not,
+        }
+    }
+}
+
+impl Way {
+    fn of(seen: &DirectionSnapshot, setting: &Setting, cpu: f64) -> Self {
+        let figures = &seen.figures;
+        let amount =
+            |amount: dualq_link::Amount| Amount { packets: amount.packets, bytes: amount.bytes };
+        let lost = figures.lost;
+        let queue = seen.queue.as_ref();
+        Self {
+            rate: setting.rate.clone(),
+            qdisc: queue.map(|queue| {
+                format!("{} {}", queue.config.kind(), queue.config).trim_end().to_owned()
+            }),
+            delay_ms: millis(setting.delay.as_nanos() as f64),
+            came: amount(figures.came),
+            left: amount(figures.left),
+            lost: Lost {
+                queue: lost.queue,
+                random: lost.random,
+                too_long: lost.too_long,
+                policed: lost.policed,
+                flushed: lost.flushed,
+                no_room: lost.no_room,
+                refused: lost.refused,
+            },
+            marked: figures.marked,
+            copied: figures.copied,
+            inside: seen.inside,
+            queue_delay: figures
+                .bands
+                .iter()
+                .map(|band| Delay::of(band.name, &band.delays))
+                .collect(),
+            lateness: Delay::of("", &figures.lateness),
+            device_dropped: seen.device_dropped,
+            cpu,
+            failed: seen.failed.clone(),
+            statistics: queue
+                .map(|queue| show::json_with_stats(&queue.config, &queue.stats).into()),
+            text: queue.map(dualq_link::QueueSnapshot::text).unwrap_or_default(),
+        }
+    }
+
+    /// What is of this machine and not of the path.
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        faults.extend(self.failed.clone());
+        let shown = self.queue_delay.iter().filter(|delay| delay.packets >= FEW);
+        let least = shown.map(|delay| delay.p99_ms).reduce(f64::min);
+        let allowed = least.map_or(PUNCTUAL_MS, |least| (least * SHARE).max(PUNCTUAL_MS));
+        let late = self.lateness.p99_ms;
+        let is_late = late > allowed;
+        let lost = self.device_dropped + self.lost.no_room + self.lost.refused;
+        if is_late {
+            faults.push(format!(
+                "1 % of the packets left more than {late} ms late, and {allowed:.3} ms is what the delays shown allow"
+            ));
+        }
+        if lost > 0 {
+            faults.push(format!("{lost} packets were lost by the devices and not by the path"));
+        }
+        if !faults.is_empty() && self.cpu > BUSY {
+            let rate = self.rate.as_deref().unwrap_or("no rate");
+            faults.push(format!(
+                "its thread was busy {:.0} % of the time: this machine cannot keep {rate}",
+                self.cpu * 100.0
+            ));
+        }
+        faults
+    }
+}
+
+/// The time of processors that the link's two threads have used so far. The kernel counts it in hundredths of a second.
+pub(crate) fn cpu() -> [Duration; 2] {
+    let mut used = [Duration::ZERO; 2];
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return used };
+    for task in tasks.flatten() {
+        let Ok(stat) = fs::read_to_string(task.path().join("stat")) else { continue };
+        let Some((before, rest)) = stat.rsplit_once(')') else { continue };
+        let name = before.split_once('(').map_or("", |(_, name)| name);
+        let at = match name {
+            "link down" => 0,
+            "link up" => 1,
+            _ => continue,
+        };
+        // User and system time are the 14th and 15th field of proc(5), and here the state, the 3rd, is the first.
+        let ticks: u64 = rest
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|ticks| ticks.parse::<u64>().ok())
+            .sum();
+        used[at] = Duration::from_millis(10 * ticks);
+    }
+    used
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(late_ms: f64, delays: &[f64]) -> Way {
+        let delay = |p99_ms: &f64| Delay { packets: 1000, p99_ms: *p99_ms, ..Delay::default() };
+        Way {
+            lateness: delay(&late_ms),
+            queue_delay: delays.iter().map(delay).collect(),
+            ..Way::default()
+        }
+    }
+
+    #[test]
+    fn lateness_counts_beside_what_is_shown() {
+        assert!(way(0.09, &[]).faults().is_empty());
+        assert_eq!(way(0.2, &[]).faults().len(), 1);
+        assert!(way(0.2, &[3.0, 20.0]).faults().is_empty());
+        assert_eq!(way(0.5, &[3.0, 20.0]).faults().len(), 1);
+        // A few packets' delays allow nothing.
+        let mut few = way(0.5, &[20.0]);
+        assert!(few.faults().is_empty());
+        few.queue_delay[0].packets = 3;
+        assert_eq!(few.faults().len(), 1);
+    }
+
+    #[test]
+    fn what_devices_lose_is_no_loss_of_the_path() {
+        let lossy =
+            Way { device_dropped: 2, cpu: 0.97, rate: Some("10Gbit".to_owned()), ..Way::default() };
+        let faults = lossy.faults();
+        assert!(
+            faults[0].starts_with("2 packets") && faults[1].contains("cannot keep 10Gbit"),
+            "{faults:?}"
+        );
+        let busy = Way { cpu: 0.97, ..Way::default() };
+        assert!(busy.faults().is_empty());
+    }
+}

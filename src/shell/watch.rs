@@ -1,0 +1,252 @@
+//! `dualq shell watch`: a link on a terminal of its own, which keys change.
+
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::time::Instant;
+
+use dualq_units::{Exact, Rate};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
+use super::LOOK;
+use super::control::Remote;
+use super::display::Display;
+use super::document::Way;
+use crate::cli::Failure;
+use crate::cli::shell::Changes;
+use crate::output::plain;
+
+const HELP: &str = "+ - rate  ] [ round trip  d queue discipline  : a setting in words (rate 10mbit, qdisc pie, up 5mbit)  q quit";
+/// What the key for it goes through.
+const QDISCS: [&str; 6] = ["dualpi2", "fq_codel", "cake", "pie", "fq", "pfifo"];
+/// A step of a rate or a time: three of them are a factor of two.
+const STEP: f64 = 1.26;
+const ESCAPE: u8 = 0x1b;
+const CTRL_C: u8 = 3;
+const CTRL_D: u8 = 4;
+const BACKSPACE: [u8; 2] = [8, 127];
+
+/// Shows it until the user has enough, or it ends.
+pub(crate) fn watch(remote: &mut Remote) -> Result<(), Failure> {
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        let message =
+            "this shows something on a terminal, and there is none; --json prints it once";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let mut display = Display::default();
+    display.add(remote.look()?);
+    let screen = Screen::take()?;
+    let watched = Watching { remote, display, typed: None, told: String::new() }.show();
+    drop(screen);
+    watched
+}
+
+/// The terminal's other page, with keys that come at once.
+struct Screen(Termios);
+
+impl Screen {
+    fn take() -> Result<Self, Failure> {
+        let failed = |error: rustix::io::Errno| {
+            Failure::Run(format!("cannot use the terminal: {}", plain(&error.into())))
+        };
+        let before = tcgetattr(io::stdin()).map_err(failed)?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(io::stdin(), OptionalActions::Now, &raw).map_err(failed)?;
+        let _ = io::stdout().write_all(b"\x1b[?1049h\x1b[?25l");
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let mut stdout = io::stdout();
+        let _ = stdout.write_all(b"\x1b[?25h\x1b[?1049l").and_then(|()| stdout.flush());
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
+}
+
+struct Watching<'r> {
+    remote: &'r mut Remote,
+    display: Display,
+    /// What is being typed, if something is.
+    typed: Option<String>,
+    /// What came of the last change.
+    told: String,
+}
+
+impl Watching<'_> {
+    fn show(&mut self) -> Result<(), Failure> {
+        let mut next = Instant::now();
+        loop {
+            if Instant::now() >= next {
+                next = Instant::now() + LOOK;
+                self.display.add(self.remote.look()?);
+            }
+            self.draw();
+            let left = next.saturating_duration_since(Instant::now());
+            let timeout = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
+            let stdin = io::stdin();
+            let is_there = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&timeout));
+            if is_there.unwrap_or(0) == 0 {
+                continue;
+            }
+            let mut keys = [0; 64];
+            let read = stdin.lock().read(&mut keys).unwrap_or(0);
+            if read == 0 {
+                return Ok(());
+            }
+            for key in &keys[..read] {
+                if self.press(*key)? {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn draw(&self) {
+        let columns = tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col));
+        let mut text = String::from("\x1b[H");
+        let title = self.display.last().map_or(String::new(), |document| {
+            format!(
+                "dualq shell {}: {}, {:.0} s",
+                self.remote.pid, document.command, document.seconds
+            )
+        });
+        let below = match &self.typed {
+            Some(typed) => format!(": {typed}_"),
+            None => HELP.to_owned(),
+        };
+        let lines = self.display.lines(columns);
+        let all = [title, String::new()].into_iter().chain(lines).chain([
+            String::new(),
+            below,
+            self.told.clone(),
+        ]);
+        for line in all {
+            let line: String = dualq_report::words::one_line(&line).chars().take(columns).collect();
+            text += &format!("{line}\x1b[K\r\n");
+        }
+        text += "\x1b[J";
+        let mut stdout = io::stdout();
+        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    }
+
+    /// A key; says whether it was the last one.
+    fn press(&mut self, key: u8) -> Result<bool, Failure> {
+        if let Some(mut typed) = self.typed.take() {
+            match key {
+                b'\r' | b'\n' => {
+                    self.told = match settings(&typed) {
+                        Ok(changes) => self.change(&changes)?,
+                        Err(why) => why,
+                    };
+                    return Ok(false);
+                }
+                ESCAPE | CTRL_C => return Ok(false),
+                key if BACKSPACE.contains(&key) => drop(typed.pop()),
+                b' '..=b'~' => typed.push(key.into()),
+                _ => {}
+            }
+            self.typed = Some(typed);
+            return Ok(false);
+        }
+        let changes = match key {
+            b'q' | CTRL_C | CTRL_D => return Ok(true),
+            b':' => {
+                self.typed = Some(String::new());
+                return Ok(false);
+            }
+            b'+' | b'=' => self.faster(STEP),
+            b'-' => self.faster(1.0 / STEP),
+            b']' => self.farther(STEP),
+            b'[' => self.farther(1.0 / STEP),
+            b'd' => self.other_qdisc(),
+            _ => None,
+        };
+        if let Some(changes) = changes {
+            self.told = self.change(&changes)?;
+        }
+        Ok(false)
+    }
+
+    /// What came of it. That it is refused is no reason to end.
+    fn change(&mut self, changes: &Changes) -> Result<String, Failure> {
+        match self.remote.set(changes) {
+            Ok(told) => Ok(told),
+            Err(Failure::Usage(why)) => Ok(why),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn faster(&self, factor: f64) -> Option<Changes> {
+        let document = self.display.last()?;
+        let other = |way: &Way| {
+            let rate: Rate = way.rate.as_ref()?.parse().ok()?;
+            let bits = (rate.as_bits_per_second() as f64 * factor).round().max(8000.0) as u64;
+            Some(Exact(Rate::from_bits_per_second(bits)).to_string())
+        };
+        Some(Changes { down: other(&document.down), up: other(&document.up), ..Changes::default() })
+    }
+
+    fn farther(&self, factor: f64) -> Option<Changes> {
+        let document = self.display.last()?;
+        let micros = (document.down.delay_ms + document.up.delay_ms) * 1000.0;
+        // From nothing it would never come away.
+        let micros = (micros * factor).round().max(1000.0);
+        let rtt = std::time::Duration::from_micros(micros as u64);
+        Some(Changes { rtt: Some(Exact(rtt).to_string()), ..Changes::default() })
+    }
+
+    fn other_qdisc(&self) -> Option<Changes> {
+        let now = self.display.last()?.down.qdisc.clone()?;
+        let kind = now.split_whitespace().next()?;
+        let at = QDISCS.iter().position(|qdisc| *qdisc == kind).map_or(0, |at| at + 1);
+        let qdisc = QDISCS[at % QDISCS.len()].to_owned();
+        Some(Changes { qdisc: Some(qdisc), ..Changes::default() })
+    }
+}
+
+/// A setting in words: `rate 10mbit`.
+fn settings(typed: &str) -> Result<Changes, String> {
+    let typed = typed.trim();
+    let (name, value) = typed.split_once([' ', '=']).unwrap_or((typed, ""));
+    let value = Some(value.trim().to_owned()).filter(|value| !value.is_empty());
+    let Some(value) = value else {
+        return Err(format!(
+            "{name:?} needs a value: rate 10mbit, rtt 20ms, qdisc pie, down 20mbit, up 5mbit fq_codel"
+        ));
+    };
+    let mut changes = Changes::default();
+    let field = match name {
+        "rate" => &mut changes.rate,
+        "rtt" => &mut changes.rtt,
+        "qdisc" => &mut changes.qdisc,
+        "down" => &mut changes.down,
+        "up" => &mut changes.up,
+        _ => return Err(format!("there is no setting {name:?}: rate, rtt, qdisc, down, up")),
+    };
+    *field = Some(value);
+    Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use dualq_units::tc_time;
+
+    use super::*;
+
+    #[test]
+    fn settings_are_read() {
+        assert_eq!(settings(" rate 10mbit ").unwrap().rate.as_deref(), Some("10mbit"));
+        let qdisc = settings("qdisc=fq_codel limit 100").unwrap().qdisc;
+        assert_eq!(qdisc.as_deref(), Some("fq_codel limit 100"));
+        assert!(
+            settings("rate").is_err() && settings("colour red").is_err() && settings("").is_err()
+        );
+        // What the keys make are words that tc's grammar has.
+        assert!(
+            tc_time::parse_span(&Exact(std::time::Duration::from_micros(1234)).to_string()).is_ok()
+        );
+        assert!(QDISCS.iter().all(|qdisc| qdisc.parse::<dualq_qdisc::QdiscLine>().is_ok()));
+    }
+}

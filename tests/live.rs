@@ -1,0 +1,121 @@
+//! The world `live`, as its user runs it. What it says of time is not looked at here: the machine may be busy.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tests_skipped::skipped;
+
+const SCENARIO: &str = r#"
+name = "short"
+duration = "3s"
+warmup = "1s"
+[link]
+rate = "20mbit"
+rtt = "20ms"
+qdisc = "fq_codel"
+[[flow]]
+cc = "cubic"
+[[flow]]
+cc = "cubic"
+direction = "up"
+[link.up]
+rate = "10mbit"
+[[udp]]
+rate = "1mbit"
+[[probe]]
+kind = "ssh"
+[[probe]]
+kind = "ping"
+"#;
+
+/// What `dualq` with these arguments makes of a scenario.
+fn dualq(arguments: &[&str], scenario: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dualq"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it was built");
+    let mut stdin = child.stdin.take().expect("it is a pipe");
+    stdin.write_all(scenario.as_bytes()).expect("it is read");
+    drop(stdin);
+    child.wait_with_output().expect("it ends")
+}
+
+/// Whether live runs are possible here; says why not.
+fn can_run() -> bool {
+    if let Err(error) = fs::File::open("/dev/net/tun") {
+        skipped(&format!("/dev/net/tun: {error}"));
+        return false;
+    }
+    let output = Command::new("unshare").args(["--user", "--net", "true"]).output();
+    let is_possible =
+        tests_skipped::is_root() || output.is_ok_and(|output| output.status.success());
+    if !is_possible {
+        skipped("no network namespace can be made here");
+    }
+    is_possible
+}
+
+fn devices() -> Vec<String> {
+    let devices = fs::read_to_string("/proc/net/dev").expect("it is there");
+    devices.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
+}
+
+#[test]
+fn real_sockets_fill_a_link_of_dualqs_own_and_nothing_is_left() {
+    if !can_run() {
+        return;
+    }
+    let before = devices();
+    let output = dualq(&["run", "-", "--world", "live", "--json"], SCENARIO);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let run = &document["runs"][0];
+    assert_eq!(run["world"], "live");
+    let outcome = &run["outcome"];
+    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    let [down, up] = [0, 1].map(|flow| number(&outcome["flow"][flow]["total_mbit"]));
+    // Both ways together carry acknowledgements and UDP as well.
+    assert!(down > 5.0 && down < 19.2 && up > 2.0 && up < 9.6, "{down} {up}");
+    assert!(number(&outcome["probe"][0]["mean_ms"]) >= 20.0, "{}", outcome["probe"]);
+    assert!(number(&outcome["probe"][1]["mean_ms"]) >= 20.0, "{}", outcome["probe"]);
+    assert_eq!(outcome["queue"]["tc"]["kind"], "fq_codel");
+    assert_eq!(outcome["up_queue"]["tc"]["kind"], "fq_codel");
+    assert!(number(&outcome["queue"]["delay_mean_ms"]) > 0.0);
+    assert_eq!(devices(), before);
+}
+
+#[test]
+fn what_this_kernel_lacks_is_one_line_that_names_what_it_has() {
+    if !can_run() {
+        return;
+    }
+    let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let known = known.expect("there is TCP").split_whitespace().collect::<Vec<_>>().join(", ");
+    if known.contains("prague") {
+        return skipped("this kernel has TCP Prague");
+    }
+    let scenario = SCENARIO.replacen("cubic", "prague", 1);
+    let output = dualq(&["run", "-", "--world", "live"], &scenario);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert_eq!(stderr.trim_end().lines().count(), 1, "{stderr}");
+    assert!(stderr.contains(&format!("congestion control prague; it has {known} ")), "{stderr}");
+}
+
+#[test]
+fn single_packets_are_another_worlds() {
+    if !can_run() {
+        return;
+    }
+    let output = dualq(&["run", "-", "--world", "live", "--events", "-"], SCENARIO);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("the world live tells nothing of single packets"), "{stderr}");
+}

@@ -1,0 +1,115 @@
+//! What programs meet behind the link: its rate, its round trip, and the far end.
+
+use super::{able, has, run};
+
+const DUALQ: &str = env!("CARGO_BIN_EXE_dualq");
+
+#[test]
+fn ping_sees_the_round_trip() {
+    if !able() || !has("ping") {
+        return;
+    }
+    for target in ["$FAR", "$FAR6", "far"] {
+        let args = ["--quiet", "--rtt", "40ms", "--", "ping", "-c", "5", "-i", "0.1", target];
+        let (output, stdout, stderr) = run(&args);
+        assert!(output.status.success(), "{stdout}{stderr}");
+        let least = least_ms(&stdout);
+        assert!((40.0..50.0).contains(&least), "{stdout}");
+    }
+}
+
+/// The shortest of ping's round trips.
+fn least_ms(stdout: &str) -> f64 {
+    let summary = stdout.lines().last().unwrap_or_default();
+    let figures = summary.split_once(" = ").map_or("", |(_, figures)| figures);
+    figures.split('/').next().and_then(|least| least.parse().ok()).unwrap_or(f64::NAN)
+}
+
+#[test]
+fn links_nest() {
+    if !able() || !has("ping") {
+        return;
+    }
+    let ping = ["ping", "-c", "3", "-i", "0.1", "$FAR"];
+    let inner = [DUALQ, "shell", "--quiet", "--rtt", "30ms", "--"];
+    let args = [&["--quiet", "--rtt", "90ms", "--"][..], &inner, &ping].concat();
+    let (output, stdout, stderr) = run(&args);
+    assert!(output.status.success() && stdout.contains("198.18.1.1"), "{stdout}{stderr}");
+    assert!((30.0..40.0).contains(&least_ms(&stdout)), "{stdout}");
+}
+
+#[test]
+fn a_transfer_has_the_rate_of_the_link() {
+    if !able() || !has("curl") {
+        return;
+    }
+    let curl = "curl -s -o /dev/null -w '%{size_download} %{speed_download}' http://far/4M";
+    let args = [
+        "--quiet", "--rate", "40mbit", "--rtt", "10ms", "--qdisc", "fq_codel", "--", "sh", "-c",
+        curl,
+    ];
+    let (output, stdout, stderr) = run(&args);
+    assert!(output.status.success(), "{stdout}{stderr}");
+    let mut words = stdout.split_whitespace();
+    assert_eq!(words.next(), Some("4194304"));
+    let mbit = words.next().unwrap().parse::<f64>().unwrap() * 8.0 / 1e6;
+    // 1448 bytes of 1514 are payload; the handshake and slow start take their time too.
+    assert!((25.0..38.4).contains(&mbit), "{mbit}");
+    let post = "head -c 3000000 /dev/zero | curl -s --data-binary @- -H Expect: http://$FAR/";
+    let (_, stdout, _) = run(&["--quiet", "--", "sh", "-c", post]);
+    assert_eq!(stdout, "3000000 bytes\n");
+}
+
+#[test]
+fn the_far_end_echoes() {
+    if !able() || !has("bash") {
+        return;
+    }
+    for protocol in ["tcp", "udp"] {
+        for address in ["$FAR", "$FAR6"] {
+            let script = format!(
+                "exec 3<>/dev/{protocol}/{address}/7; echo hello >&3; timeout 5 dd bs=64 count=1 <&3 2>/dev/null"
+            );
+            let (_, stdout, stderr) =
+                run(&["--quiet", "--rtt", "10ms", "--", "bash", "-c", &script]);
+            assert_eq!(stdout, "hello\n", "{protocol} {address}: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn a_command_of_ones_own_may_be_there() {
+    if !able() {
+        return;
+    }
+    // Its output is beside the command's own, and it knows the near end and no other.
+    let (output, stdout, stderr) =
+        run(&["--quiet", "--far", "echo far knows $NEAR $NEAR6 $FAR", "--", "echo", "near"]);
+    assert!(output.status.success(), "{stderr}");
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("near\n", "far knows 198.18.0.2 2001:2::2\n"));
+}
+
+#[test]
+fn iperf3_works_as_it_stands() {
+    if !able() || !has("iperf3") {
+        return;
+    }
+    let args = [
+        "--quiet", "--rate", "30mbit", "--rtt", "10ms", "--", "iperf3", "-c", "$FAR", "-t", "1",
+        "-J",
+    ];
+    let (output, stdout, stderr) = run(&args);
+    assert!(output.status.success(), "{stdout}{stderr}");
+    let document: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let mbit = document["end"]["sum_received"]["bits_per_second"].as_f64().unwrap() / 1e6;
+    assert!((15.0..29.0).contains(&mbit), "{mbit}");
+}
+
+#[test]
+fn a_machine_without_the_outside_cannot_reach_it() {
+    if !able() || !has("ping") {
+        return;
+    }
+    let (output, _, _) = run(&["--quiet", "--", "ping", "-c", "1", "-W", "1", "192.0.2.1"]);
+    assert!(!output.status.success());
+}

@@ -1,0 +1,62 @@
+//! `dualq shell` as its user runs it. Where namespaces or TUN are not to be had, tests say so and do nothing.
+
+mod ends;
+mod far;
+mod leftovers;
+mod settings;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use tests_skipped::skipped;
+
+/// A call of `dualq shell` whose sockets are in a folder of the test's own.
+fn shell(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dualq"));
+    command.arg("shell").args(args).stdin(Stdio::null());
+    command.env("XDG_RUNTIME_DIR", folder).env_remove("DUALQ_SHELL");
+    command
+}
+
+/// What came of one, and its two texts.
+fn run(args: &[&str]) -> (Output, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = shell(folder.path(), args).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(sockets(folder.path()), Vec::<PathBuf>::new());
+    (output, stdout, stderr)
+}
+
+/// The sockets that are in the folder of a test.
+fn sockets(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder.join("dualq")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// Whether shells can be opened here; says why if not.
+fn able() -> bool {
+    static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
+    let why_not = WHY_NOT.get_or_init(|| {
+        let (output, _, stderr) = run(&["--quiet", "--", "true"]);
+        let lacks = ["cannot make network namespaces", "/dev/net/tun", "TUN device"];
+        let is_missing = lacks.iter().any(|what| stderr.contains(what));
+        assert!(output.status.success() || is_missing, "{stderr}");
+        is_missing.then(|| stderr.trim().to_owned())
+    });
+    if let Some(why) = why_not {
+        skipped(why);
+    }
+    why_not.is_none()
+}
+
+/// Whether a program is there; says so if not.
+fn has(program: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is = std::env::split_paths(&folders).any(|folder| folder.join(program).exists());
+    if !is {
+        skipped(&format!("there is no {program}"));
+    }
+    is
+}
