@@ -24,7 +24,7 @@ lines() {
 files() { local target=$1; shift; mkdir -p "target/seeds/$target" && cp "$@" "target/seeds/$target/"; }
 
 rm -rf target/seeds
-files plan ../scenarios/*.toml
+files sweep ../scenarios/*.toml
 files scenario ../scenarios/*.toml
 files results seeds/results/*.json
 printf "2\n4\n500\n" | seed rate_trace short

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use dualq_scenario::{Plan, Scenario, UdpGroup};
+use dualq_scenario::{Sweep, Scenario, UdpGroup};
 use libfuzzer_sys::fuzz_target;
 
 /// A run of more packets, samples or flows than this takes too long here.
@@ -39,10 +39,10 @@ fuzz_target!(|text: &str| {
         }
         return;
     }
-    match Plan::parse(text) {
+    match Sweep::parse(text) {
         Err(error) => assert!(!error.to_string().is_empty()),
-        Ok(plan) => {
-            for variant in plan.variants().iter().take(3) {
+        Ok(sweep) => {
+            for variant in sweep.variants().iter().take(3) {
                 run(&variant.scenario);
             }
         }

@@ -2,14 +2,14 @@
 
 #![no_main]
 
-use dualq_scenario::Plan;
+use dualq_scenario::Sweep;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|source: &str| {
-    match Plan::parse(source) {
+    match Sweep::parse(source) {
         Err(error) => assert!(!error.to_string().is_empty()),
-        Ok(plan) => {
-            let variants = plan.variants();
+        Ok(sweep) => {
+            let variants = sweep.variants();
             assert!(!variants.is_empty());
             for variant in &variants[..variants.len().min(10)] {
                 assert!(variant.scenario.warmup < variant.scenario.duration);
