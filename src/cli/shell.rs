@@ -22,12 +22,15 @@ Examples:
   A server of one's own at the far end:
     dualq shell --far 'python3 -m http.server 8000' -- curl http://far:8000/
 
+  The outside, through the far end:
+    dualq shell --rtt 80ms --gateway -- curl -O https://example.org/
+
   To look at it while it runs, from another terminal or from inside, and to change it:
     dualq shell watch
     dualq shell set --rate 10mbit --qdisc 'dualpi2 target 5ms'
 
 At the far end there are an echo (port 7), a sink (9), a source (19), HTTP (80: GET /100M gives 100 MiB,
-POST takes all), and iperf3 (5201) if it is installed. Nothing outside can be reached. The exit status is the command's.
+POST takes all), and iperf3 (5201) if it is installed. Nothing outside can be reached without --gateway. The exit status is the command's.
 See docs/shell.md.";
 
 #[derive(Args)]
@@ -103,6 +106,10 @@ pub(crate) struct OpenArgs {
     /// A command of the shell's that runs at the far end meanwhile, such as a server; give several for more
     #[arg(long, value_name = "COMMAND")]
     pub(crate) far: Vec<String>,
+
+    /// Let the command reach the outside too, through the far end; takes pasta, of the package passt
+    #[arg(long)]
+    pub(crate) gateway: bool,
 
     /// Show what the link does below what the command prints
     #[arg(long)]

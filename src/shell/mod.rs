@@ -3,6 +3,7 @@
 mod control;
 mod display;
 mod document;
+mod gateway;
 mod hosts;
 pub(crate) mod keeper;
 mod live;
@@ -31,6 +32,7 @@ use crate::cli::{Failure, note};
 use crate::output::{Output, plain, print, print_as_it_is};
 use control::{Remote, Socket, VARIABLE};
 use display::Below;
+use gateway::Gateway;
 use live::Live;
 use path::ShellPath;
 use place::Place;
@@ -78,17 +80,18 @@ fn open(args: &OpenArgs) -> Result<(), Failure> {
     // Threads are not started before: what is done to this process is to hold for them too.
     let signals = Signals::take(false)
         .map_err(|error| Failure::Run(format!("cannot wait for signals: {}", plain(&error))))?;
+    let gateway = args.gateway.then(Gateway::prepare).transpose()?;
     dualq_namespace::become_able()?;
     keeper::adopt()?;
     let files = log::files(args)?;
     let json_file = args.json.as_deref().map(Output::directly).transpose()?;
-    let place = Place::make(&path)?;
+    let place = Place::make(&path, gateway.is_some())?;
     let terminal = Terminal::here();
     let (place, log) = place.start(&path, args.seed, files)?;
     let live = Arc::new(Live::new(place.running, &path, words(&command)));
     let socket = Socket::open(&live)?;
     let mut company = Company::default();
-    let started = start_all(args, (&place.ends, &socket), &command, &mut company);
+    let started = start_all(args, (&place.ends, &socket), gateway, &command, &mut company);
     let below = (started.is_ok() && args.watch).then(|| Below::begin(&live)).flatten();
     if started.is_ok() && !args.quiet {
         greet(args, &path, &place.ends);
@@ -129,11 +132,8 @@ fn command(args: &OpenArgs) -> Result<Vec<OsString>, Failure> {
     };
     let command = if args.command.is_empty() { usual() } else { args.command.clone() };
     let name = PathBuf::from(&command[0]);
-    let folders = || env::var_os("PATH").unwrap_or_default();
     let is_there = match name.components().count() {
-        1 if !command[0].to_string_lossy().contains('/') => {
-            env::split_paths(&folders()).any(|folder| is_program(&folder.join(&name)))
-        }
+        1 if !command[0].to_string_lossy().contains('/') => is_in_path(&name),
         _ => name.exists(),
     };
     if is_there {
@@ -143,6 +143,12 @@ fn command(args: &OpenArgs) -> Result<Vec<OsString>, Failure> {
     Failure::Run(format!("cannot run {}: there is no such program{where_to}", name.display()))
         .report();
     Err(Failure::Command(keeper::NOT_FOUND))
+}
+
+/// Whether there is a program of that name where programs are looked for.
+fn is_in_path(name: &Path) -> bool {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&folders).any(|folder| is_program(&folder.join(name)))
 }
 
 fn is_program(path: &Path) -> bool {
@@ -181,6 +187,7 @@ impl Drop for Company {
 fn start_all(
     args: &OpenArgs,
     (ends, socket): (&dualq_namespace::Ends, &Socket),
+    gateway: Option<Gateway>,
     words: &[OsString],
     company: &mut Company,
 ) -> Result<Child, Failure> {
@@ -189,6 +196,10 @@ fn start_all(
         .inside(|| dualq_far::start(ends.has_ipv6))
         .map_err(cannot)?
         .map_err(|error| Failure::Run(format!("cannot open the far end: {}", plain(&error))))?;
+    let resolver = gateway.is_some().then(|| ends.addresses.resolver());
+    if let Some(gateway) = gateway {
+        gateway.open(ends, &mut company.0)?;
+    }
     place::start_far(&args.far, ends, &mut company.0)?;
     let mut command = Command::new(&words[0]);
     let own = std::process::id().to_string();
@@ -197,7 +208,7 @@ fn start_all(
     command.args(words[1..nested].iter().map(|word| place::with_addresses(word, ends)));
     command.args(&words[nested..]);
     command.env(VARIABLE, own).envs(place::environment(ends, End::Near));
-    place::start_near(command, ends, socket.path())
+    place::start_near(command, ends, resolver, socket.path())
 }
 
 /// Waits for the command's end, and passes signals on to it.

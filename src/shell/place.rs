@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
@@ -44,13 +45,16 @@ pub(crate) struct Joined {
 }
 
 impl Place {
-    pub(crate) fn make(path: &ShellPath) -> Result<Self, Failure> {
+    /// What is for others leaves the far end by the link too, unless there is to be a gateway.
+    pub(crate) fn make(path: &ShellPath, gateway: bool) -> Result<Self, Failure> {
         let ends = Ends::create()?;
         let mtu = path.scenario.link.mtu;
         let device = |end| -> Result<Tun, Failure> {
             let options = TunOptions { name: DEVICE.to_owned(), mtu, addresses: ends.of(end) };
             let tun = ends.namespace(end).inside(|| Tun::open(&options))??;
-            ends.lead_out(end, DEVICE)?;
+            if end == End::Near || !gateway {
+                ends.lead_out(end, DEVICE)?;
+            }
             Ok(tun)
         };
         let (near, far) = (device(End::Near)?, device(End::Far)?);
@@ -173,9 +177,7 @@ pub(crate) fn start_far(
         company.push(start(command, errors)?);
         wait(company, &|ports| ports.iter().any(|port| !before.contains(port)));
     }
-    let is_installed = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
-        .any(|folder| super::is_program(&folder.join(IPERF3)));
-    if is_installed && !listening().contains(&IPERF3_PORT) {
+    if super::is_in_path(Path::new(IPERF3)) && !listening().contains(&IPERF3_PORT) {
         let mut command = Command::new(IPERF3);
         command.arg("-s");
         company.push(start(command, || Ok(Stdio::null()))?);
@@ -201,8 +203,13 @@ fn listening() -> Vec<u16> {
     [ports(read("tcp")), ports(read("tcp6"))].concat()
 }
 
-/// Starts the command's keeper at the near end, where the far one has a name. If this process ends, `forget` goes with it.
-pub(crate) fn start_near(command: Command, ends: &Ends, forget: &Path) -> Result<Child, Failure> {
+/// Starts the command's keeper at the near end, where the far one has a name, and others are asked of `resolver`. If this process ends, `forget` goes with it.
+pub(crate) fn start_near(
+    command: Command,
+    ends: &Ends,
+    resolver: Option<Ipv4Addr>,
+    forget: &Path,
+) -> Result<Child, Failure> {
     let namespace = ends.near.try_clone()?;
     let (send, received) = mpsc::channel();
     let ends_of = Ends {
@@ -215,7 +222,7 @@ pub(crate) fn start_near(command: Command, ends: &Ends, forget: &Path) -> Result
     // Mounts are a thread's own; and the death of a parent is told when the thread ends that started a child, so this one stays.
     let spawning = thread::Builder::new().name("spawner".to_owned()).spawn(move || {
         let started = namespace.enter().map_err(Failure::from).and_then(|()| {
-            if let Err(error) = super::hosts::name(&ends_of) {
+            if let Err(error) = super::hosts::name(&ends_of, resolver) {
                 let why = error.desc();
                 note(&format!(
                     "the name far is not known here ($FAR is): no mounts of one's own: {why}"

@@ -113,3 +113,57 @@ fn a_machine_without_the_outside_cannot_reach_it() {
     let (output, _, _) = run(&["--quiet", "--", "ping", "-c", "1", "-W", "1", "192.0.2.1"]);
     assert!(!output.status.success());
 }
+
+#[test]
+fn the_outside_is_behind_a_gateway() {
+    if !able() || !has("curl") {
+        return;
+    }
+    // Without the program that makes it, that is told.
+    let folder = tempfile::tempdir().unwrap();
+    let mut without = super::shell(folder.path(), &["--gateway", "--", "/bin/true"]);
+    let output = without.env("PATH", folder.path()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("pasta, which is not in PATH"), "{stderr}");
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(1), 1));
+    if !has("pasta") {
+        return;
+    }
+    // The outside of the inner link is the near end of the outer one.
+    for (options, expected) in [("--gateway", "200 1024\n"), ("", "000 0\n")] {
+        let ask = "cat /etc/resolv.conf; curl -s -m 5 -o /dev/null -w '%{http_code} %{size_download}\\n' http://$outer/1k";
+        let script = format!(
+            "export outer=$FAR; {DUALQ} shell --quiet --rtt 30ms {options} -- sh -c \"{}\"; true",
+            ask.replace('$', "\\$").replace("\\$outer", "$outer")
+        );
+        let (output, stdout, stderr) =
+            run(&["--quiet", "--rtt", "50ms", "--", "sh", "-c", &script]);
+        assert!(output.status.success() && stdout.ends_with(expected), "{stdout}{stderr}");
+        let asks_the_gateway = stdout.contains("nameserver 198.18.1.53");
+        assert_eq!(asks_the_gateway, options == "--gateway", "{stdout}");
+    }
+}
+
+#[test]
+fn ssh_works_as_it_stands() {
+    if !able() || !tests_skipped::is_root() || !has("ssh") || !has("sshd") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key").display().to_string();
+    let made = std::process::Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-f", &key])
+        .status();
+    assert!(made.unwrap().success());
+    // A folder that Debian's server wants, in mounts of its own.
+    let server = format!(
+        "exec unshare -m sh -c 'mount -t tmpfs none /run && mkdir /run/sshd && exec $(command -v sshd) -D -e -f /dev/null -h {key} \
+         -o AuthorizedKeysFile={key}.pub -o StrictModes=no -o UsePAM=no -o PidFile=none'"
+    );
+    let command = format!(
+        "ssh -F none -i {key} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR root@far 'head -c 1000000 /dev/zero' | wc -c"
+    );
+    let (output, stdout, stderr) =
+        run(&["--quiet", "--rtt", "20ms", "--far", &server, "--", "sh", "-c", &command]);
+    assert!(output.status.success() && stdout == "1000000\n", "{stdout}{stderr}");
+}

@@ -82,6 +82,23 @@ impl Addresses {
         self.v6(1)
     }
 
+    /// For a device by which the far end reaches the outside, networks of their own: its addresses, those that it is led by, and the
+    /// length of the prefix of the first of each.
+    #[must_use]
+    pub fn outside(self) -> ([IpAddr; 2], [IpAddr; 2], u8) {
+        let of = |host: u8| {
+            let beyond = self.number + NETWORKS as u16;
+            [self.v4(u32::from(128 + host)).into(), v6(beyond, host.into()).into()]
+        };
+        (of(2), of(1), PREFIX)
+    }
+
+    /// Whom programs ask for names where the outside can be reached: nobody has it.
+    #[must_use]
+    pub fn resolver(self) -> Ipv4Addr {
+        self.v4(53)
+    }
+
     /// Both of an end, with the lengths of their prefixes.
     pub(crate) fn of(self, end: End) -> [(IpAddr, u8); 2] {
         let (v4, v6) = match end {
@@ -96,8 +113,12 @@ impl Addresses {
     }
 
     fn v6(self, host: u16) -> Ipv6Addr {
-        Ipv6Addr::new(0x2001, 0x0002, 0, self.number, 0, 0, 0, host)
+        v6(self.number, host)
     }
+}
+
+fn v6(network: u16, host: u16) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 0x0002, 0, network, 0, 0, 0, host)
 }
 
 #[cfg(test)]
@@ -116,6 +137,9 @@ mod tests {
         let third = beside(&["198.18.0.2", "198.18.1.1"]).unwrap();
         assert_eq!(third.near(), Ipv4Addr::new(198, 18, 2, 2));
         assert_eq!(third.far6(), "2001:2:0:2::1".parse::<Ipv6Addr>().unwrap());
+        let (own, router, _) = third.outside();
+        assert_eq!(own.map(|address| address.to_string()), ["198.18.2.130", "2001:2:0:202::2"]);
+        assert_eq!(router.map(|address| address.to_string()), ["198.18.2.129", "2001:2:0:202::1"]);
         let all: Vec<String> =
             (0..512).map(|n| format!("198.{}.{}.1", 18 + n / 256, n % 256)).collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();

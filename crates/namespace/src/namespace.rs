@@ -1,7 +1,7 @@
 //! Network namespaces that live as long as somebody holds them.
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::sched::{CloneFlags, setns, unshare};
 
@@ -67,6 +67,12 @@ impl Namespace {
     pub fn enter(&self) -> Result<(), NamespaceError> {
         setns(&self.file, CloneFlags::CLONE_NEWNET)
             .map_err(|error| NamespaceError::system("enter a network namespace", error))
+    }
+}
+
+impl From<Namespace> for OwnedFd {
+    fn from(namespace: Namespace) -> Self {
+        namespace.file.into()
     }
 }
 
