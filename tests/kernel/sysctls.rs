@@ -70,9 +70,12 @@ fn said_to_be_refused(settings: &[String]) -> Vec<bool> {
 
 #[test]
 fn what_the_kernel_refuses_is_known() {
-    if kernel().is_none() {
-        return;
-    }
+    let Some(kernel) = kernel() else { return };
+    // What older ones take, as the doctor says of them.
+    let takes_more = |setting: &str| {
+        let is_older = kernel.version.starts_with("7.2.");
+        is_older && setting.starts_with("net.ipv4.tcp_tso_rtt_log ")
+    };
     for (beyond, value) in [
         (true, (|least, _| least - 1) as fn(i64, i64) -> i64),
         (false, |least, _| least),
@@ -95,7 +98,7 @@ fn what_the_kernel_refuses_is_known() {
         let differs: Vec<&String> = settings
             .iter()
             .zip(&refused)
-            .filter(|(_, refused)| **refused != beyond)
+            .filter(|(setting, refused)| **refused != beyond && !takes_more(setting))
             .map(|(setting, _)| setting)
             .collect();
         assert_eq!((refused.len(), differs), (BOUNDS.len(), Vec::<&String>::new()));

@@ -6,6 +6,8 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{
     AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, fstatfs, fsync,
@@ -24,6 +26,9 @@ const WATCH: &str = "watch-";
 const MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 /// More than any record has: each of its files is at most 1 MiB long.
 const LONGEST: u64 = 64 << 20;
+/// How long somebody else may be at work before that is an error, and how often it is tried meanwhile.
+const PATIENCE: Duration = Duration::from_secs(1);
+const RETRY: Duration = Duration::from_millis(20);
 /// Writable to the group or to everybody.
 const BY_OTHERS: u32 = 0o022;
 
@@ -62,16 +67,21 @@ impl Store {
         &self.folder
     }
 
-    /// Makes the folder if it is not there, and takes the lock.
+    /// Makes the folder if it is not there, and takes the lock. Whoever has it is given a second: a watchdog, say, that takes back what
+    /// was not confirmed.
     ///
     /// # Errors
-    /// [`ApplyError::Busy`] if another process has it; another if the folder cannot be made or written to.
+    /// [`ApplyError::Busy`] if another process keeps it; another if the folder cannot be made or written to.
     pub fn lock(&self) -> Result<Lock, ApplyError> {
         let file = self.lock_file()?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Lock { _file: file }),
-            Err(Errno::WOULDBLOCK) => Err(ApplyError::Busy),
-            Err(error) => Err(self.cannot_use(error.into())),
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Lock { _file: file }),
+                Err(Errno::WOULDBLOCK) if Instant::now() < deadline => thread::sleep(RETRY),
+                Err(Errno::WOULDBLOCK) => return Err(ApplyError::Busy),
+                Err(error) => return Err(self.cannot_use(error.into())),
+            }
         }
     }
 
