@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -110,12 +111,48 @@ fn what_this_kernel_lacks_is_one_line_that_names_what_it_has() {
 }
 
 #[test]
-fn single_packets_are_another_worlds() {
+fn single_packets_are_written_down_and_none_is_lost_unseen() {
     if !can_run() {
         return;
     }
-    let output = dualq(&["run", "-", "--world", "live", "--events", "-"], SCENARIO);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("the world live tells nothing of single packets"), "{stderr}");
+    let folder = tempfile::tempdir().expect("there is room");
+    let [events, capture, log] =
+        ["events.csv", "packets.pcapng", "log.qlog"].map(|name| folder.path().join(name));
+    let path = |path: &Path| path.display().to_string();
+    let files = [path(&events), path(&capture), path(&log)];
+    let args = ["run", "-", "--world", "live", "--json", "--events", &files[0]];
+    let args = [&args[..], &["--pcap", &files[1], "--qlog", &files[2]]].concat();
+    let scenario = SCENARIO.replacen("\"fq_codel\"", "\"pfifo limit 12\"", 1);
+    let output = dualq(&args, &scenario);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let backlog = document["runs"][0]["outcome"]["queue"]["tc"]["backlog"].as_u64();
+    let text = fs::read_to_string(&events).expect("it was written");
+    let (mut inside, mut dropped, mut last) = (0_i64, 0, String::new());
+    for line in text.lines().filter(|line| !line.starts_with('#')).skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let bytes: i64 = fields[6].parse().expect("a number");
+        match fields[1] {
+            "in" => inside += bytes,
+            "out" => inside -= bytes,
+            "drop_overlimit" => (inside, dropped) = (inside - bytes, dropped + 1),
+            _ => assert_eq!(fields[1], "ack"),
+        }
+        // Times of one length, of a run of seconds.
+        assert!(fields[0] >= last.as_str(), "{line}");
+        fields[0].clone_into(&mut last);
+    }
+    assert!(dropped > 0 && inside >= 0, "{dropped} {inside}");
+    assert!(backlog.is_some_and(|backlog| inside as u64 <= backlog), "{inside} {backlog:?}");
+    let replay = ["replay", &files[1], "--rate", "20mbit", "--qdisc", "pfifo", "--interface"];
+    let count = |interface| {
+        let output = dualq(&[&replay[..], &[interface, "--json"]].concat(), "");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        document["trace"]["packets"].as_u64().expect("a number")
+    };
+    // What came to the near end's router came to the queue, and what left that came to the far end, but for what was still on its way.
+    let [near, entered, left, far] = ["near", "in", "out", "far"].map(count);
+    assert!(near > entered && entered > left && far > left, "{near} {entered} {left} {far}");
+    assert!(fs::metadata(&log).is_ok_and(|log| log.len() > 1000));
 }

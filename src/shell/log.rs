@@ -9,8 +9,6 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use dualq_link::{Packet, Seen, Watch};
-use dualq_net::Lost;
-use dualq_qdisc::DropReason;
 use dualq_scenario::{Direction, Event, Headers, Kind, Point, Scenario, Seen as EventSeen};
 use dualq_units::Instant;
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
@@ -37,17 +35,13 @@ struct Record {
 /// Sees the packets of a direction.
 struct Watcher {
     direction: Direction,
-    scratch: Vec<u8>,
     records: SyncSender<Record>,
 }
 
 impl Watch for Watcher {
     fn packet(&mut self, at: Instant, seen: Seen, packet: &Packet) {
-        self.scratch.clear();
-        packet.write_to(&mut self.scratch);
-        let length = self.scratch.len() as u32;
-        self.scratch.truncate(SNAP);
-        let bytes = self.scratch.clone();
+        let mut bytes = Vec::with_capacity(SNAP);
+        let length = packet.write_to(&mut bytes, SNAP) as u32;
         // The other side is gone if a file cannot be written, which is told at the end.
         let _ = self.records.send(Record { at, direction: self.direction, seen, bytes, length });
     }
@@ -116,7 +110,7 @@ impl Log {
     /// Who sees a direction's packets for it.
     pub(crate) fn watcher(&self, direction: Direction) -> Box<dyn Watch> {
         let records = self.records.clone().expect("it has not ended");
-        Box::new(Watcher { direction, scratch: Vec::new(), records })
+        Box::new(Watcher { direction, records })
     }
 
     /// Completes the files, once the link and its watchers are gone.
@@ -197,9 +191,7 @@ fn event(record: &Record, read: &Read, at_ns: u64) -> Option<Event> {
         Seen::Queued => (EventSeen::In, None, None),
         Seen::Sent { sojourn, .. } => (EventSeen::Out, Some(sojourn.as_nanos() as u64), None),
         Seen::Left => (EventSeen::Arrive, None, None),
-        Seen::Lost(Lost::Queue(reason)) => (EventSeen::Drop, None, Some(reason)),
-        Seen::Lost(Lost::Random) => (EventSeen::Drop, None, Some(DropReason::Random)),
-        Seen::Lost(Lost::TooLong { .. } | Lost::Policed) => (EventSeen::Drop, None, None),
+        Seen::Lost(why) => (EventSeen::Drop, None, why.drop_reason()),
     };
     let Read { flow, kind, seq, payload, ecn, .. } = *read;
     let bytes = u64::from(record.length).saturating_sub(payload as u64);
@@ -333,6 +325,7 @@ fn echo_or_error(kind: u8, echo: &[u8]) -> Kind {
 mod tests {
     use std::time::Duration;
 
+    use dualq_net::Lost;
     use etherparse::PacketBuilder;
 
     use super::*;

@@ -97,7 +97,7 @@ fn ctrl_c_of_a_terminal_is_the_commands_alone() {
     let folder = tempfile::tempdir().unwrap();
     let said = folder.path().join("said");
     let inside = format!(
-        "trap 'echo told >> {0}' INT; echo + >> {0}; sleep 100; sleep 0.2; exit 4",
+        "trap 'echo told >> {0}; told=1' INT; echo + >> {0}; while [ -z \"$told\" ]; do sleep 0.05; done; sleep 0.2; exit 4",
         said.display()
     );
     let script = folder.path().join("inside.sh");

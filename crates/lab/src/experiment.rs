@@ -628,7 +628,8 @@ impl<'a> Experiment<'a> {
 
     fn read_taps(&mut self) -> Result<(), LabError> {
         if let Some(watcher) = &mut self.watcher {
-            watcher.read(self.began.real)?;
+            watcher.read(self.began, &self.network.middle)?;
+            watcher.tell(self.network.middle.known_until(self.began)?);
         }
         let (record, began) = (&mut self.record, self.began);
         for (direction, taps) in Direction::ALL.into_iter().zip(&mut self.taps) {
@@ -697,6 +698,10 @@ impl<'a> Experiment<'a> {
                 Prober::Ping(_) => self.record.probe(number, None),
             }
         }
+        self.read_taps()?;
+        if let Some(watcher) = &mut self.watcher {
+            watcher.tell(Duration::MAX);
+        }
         self.read_udp()?;
         let window = self.scenario.duration - self.scenario.warmup;
         let udp = self.udp.iter().map(|streams| streams.finish(window)).collect();
@@ -719,7 +724,7 @@ fn round_trip(scenario: &Scenario, outcome: &Outcome) -> Duration {
     shortest.unwrap_or_else(|| scenario.link.base_rtt())
 }
 
-fn clock(clock: Clock) -> Result<Duration, LabError> {
+pub(crate) fn clock(clock: Clock) -> Result<Duration, LabError> {
     let time = clock_gettime(clock).map_err(|error| LabError::system("clock_gettime", error))?;
     Ok(Duration::from(time))
 }

@@ -9,6 +9,7 @@
 //! needs no queue discipline from this kernel, and no netem.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,10 +25,12 @@ use dualq_units::{Instant, Rate};
 use crate::LabError;
 use crate::middle::Middle;
 use crate::network::{
-    FAR, Host, NEAR, NEAR_RECEIVER, Network, RECEIVER, add_qdisc, grants, netlink, sysctl, tune,
+    ACCURATE, FAR, Host, NEAR, NEAR_RECEIVER, Network, RECEIVER, add_qdisc, grants, netlink,
+    sysctl, tune,
 };
 use crate::taps::Passed;
 use crate::udp;
+use crate::watch::SNAP_BYTES;
 
 /// The congestion controls that are loaded.
 const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -41,22 +44,42 @@ const MOST_LATE: f64 = 0.1;
 /// The link, and what it told.
 pub(crate) struct LiveLink {
     running: Running,
-    /// What has left the queues since somebody looked.
-    seen: [Arc<Departures>; 2],
+    /// What happened in each direction since somebody looked.
+    noted: [Arc<Notes>; 2],
 }
 
+/// What a direction's thread notes for whoever looks later.
 #[derive(Default)]
-struct Departures(Mutex<Vec<Passed>>);
+struct Notes {
+    passed: Mutex<Vec<Passed>>,
+    met: Mutex<Vec<Met>>,
+    /// Whether single packets are asked for.
+    wants_packets: AtomicBool,
+}
 
-/// Sees packets leave a queue.
-struct Tap(Arc<Departures>);
+/// What happened to a packet.
+pub(crate) struct Met {
+    /// By the clock that only goes on.
+    pub(crate) at: Duration,
+    pub(crate) seen: Seen,
+    /// Its headers.
+    pub(crate) bytes: Vec<u8>,
+}
+
+struct Tap(Arc<Notes>);
 
 impl Watch for Tap {
     fn packet(&mut self, at: Instant, seen: Seen, packet: &Packet) {
+        let at = Duration::from_nanos(at.as_nanos());
         if let Seen::Sent { sojourn, .. } = seen {
-            let passed =
-                Passed { left: Duration::from_nanos(at.as_nanos()), sojourn, ecn: packet.ecn() };
-            self.0.0.lock().unwrap_or_else(PoisonError::into_inner).push(passed);
+            let passed = Passed { left: at, sojourn, ecn: packet.ecn() };
+            self.0.passed.lock().unwrap_or_else(PoisonError::into_inner).push(passed);
+        }
+        if self.0.wants_packets.load(Ordering::Relaxed) {
+            let mut bytes = Vec::with_capacity(SNAP_BYTES);
+            packet.write_to(&mut bytes, SNAP_BYTES);
+            let met = Met { at, seen, bytes };
+            self.0.met.lock().unwrap_or_else(PoisonError::into_inner).push(met);
         }
     }
 }
@@ -81,7 +104,13 @@ pub fn refusal(scenario: &Scenario) -> Option<String> {
 pub(crate) fn build(scenario: &Scenario, seed: u64) -> Result<Network, LabError> {
     let (router, receiver) = (Namespace::create()?, Namespace::create()?);
     for namespace in [&router, &receiver] {
-        tune(namespace, grants(scenario))?;
+        let ecn = grants(scenario);
+        tune(namespace, ecn).map_err(|error| match error {
+            LabError::System { .. } if ecn == ACCURATE => LabError::Scenario(
+                "this kernel does not have Accurate ECN (net.ipv4.tcp_ecn = 3)".to_owned(),
+            ),
+            error => error,
+        })?;
         sysctl(namespace, "net/ipv4/ip_forward", "1")?;
     }
     let hosts = Host::all(scenario);
@@ -118,9 +147,9 @@ pub(crate) fn build(scenario: &Scenario, seed: u64) -> Result<Network, LabError>
         passage.step.clear();
     }
     passages[1].extra_delays = extra_delays;
-    let seen: [Arc<Departures>; 2] = Default::default();
+    let noted: [Arc<Notes>; 2] = Default::default();
     let mut watch = |direction: Direction| -> Box<dyn Watch> {
-        Box::new(Tap(Arc::clone(&seen[usize::from(!direction.is_down())])))
+        Box::new(Tap(Arc::clone(&noted[usize::from(!direction.is_down())])))
     };
     // Downwards is towards the link's near end, which is the receiver's here.
     let running =
@@ -135,7 +164,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64) -> Result<Network, LabError>
         receiver_delays: false,
         queue_is_at_router: false,
         paces_itself: is_fq(scenario),
-        middle: Middle::Link(LiveLink { running, seen }),
+        middle: Middle::Link(LiveLink { running, noted }),
     })
 }
 
@@ -165,10 +194,23 @@ impl LiveLink {
     }
 
     pub(crate) fn read(&self, passed: &mut dyn FnMut(Direction, Passed)) {
-        for (direction, seen) in Direction::ALL.into_iter().zip(&self.seen) {
-            let seen = std::mem::take(&mut *seen.0.lock().unwrap_or_else(PoisonError::into_inner));
-            seen.into_iter().for_each(|one| passed(direction, one));
+        for (direction, noted) in Direction::ALL.into_iter().zip(&self.noted) {
+            take(&noted.passed).into_iter().for_each(|one| passed(direction, one));
         }
+    }
+
+    /// From now on single packets are noted.
+    pub(crate) fn note_packets(&self) {
+        for noted in &self.noted {
+            noted.wants_packets.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// What happened to packets since the last call.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = (Direction, Met)> {
+        Direction::ALL.into_iter().zip(&self.noted).flat_map(|(direction, noted)| {
+            take(&noted.met).into_iter().map(move |met| (direction, met))
+        })
     }
 
     pub(crate) fn queues(&self) -> Result<(Queue, Option<Queue>), LabError> {
@@ -217,6 +259,11 @@ impl LiveLink {
         faults.retain(|fault| fault.count > 0);
         Ok(faults)
     }
+}
+
+/// All that is there.
+fn take<T>(notes: &Mutex<Vec<T>>) -> Vec<T> {
+    std::mem::take(&mut *notes.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// A link's queue as if the kernel had told of it.

@@ -5,11 +5,17 @@ use std::time::Duration;
 use dualq_netlink::Queue;
 use dualq_scenario::{Direction, Limit, Scenario};
 use dualq_units::Rate;
+use nix::time::ClockId as Clock;
 
 use crate::LabError;
+use crate::experiment::clock;
 use crate::live::LiveLink;
 use crate::network::Bottleneck;
 use crate::taps::{Passed, Taps};
+use crate::udp::Began;
+
+/// The threads of a link note what happened by the path's own time, each a little later than that.
+const LATE: Duration = Duration::from_millis(200);
 
 /// Queues of the kernel's, which are watched from outside, or dualq's own link, which tells.
 pub(crate) enum Middle {
@@ -33,6 +39,17 @@ impl Middle {
     pub(crate) fn read(&self, passed: &mut dyn FnMut(Direction, Passed)) {
         if let Self::Link(link) = self {
             link.read(passed);
+        }
+    }
+
+    /// Up to when since the beginning all is known that was seen of packets.
+    pub(crate) fn known_until(&self, began: Began) -> Result<Duration, LabError> {
+        match self {
+            Self::Kernel { .. } => Ok(Duration::MAX),
+            Self::Link(_) => {
+                let now = clock(Clock::CLOCK_MONOTONIC)?.saturating_sub(began.monotonic);
+                Ok(now.saturating_sub(LATE))
+            }
         }
     }
 

@@ -511,9 +511,12 @@ pub(crate) const fn asks(ecn: EcnRequest) -> &'static str {
     match ecn {
         EcnRequest::Off => "2",
         EcnRequest::Classic => "1",
-        EcnRequest::Accurate => "3",
+        EcnRequest::Accurate => ACCURATE,
     }
 }
+
+/// The `tcp_ecn` of who grants Accurate ECN, which older kernels do not take.
+pub(crate) const ACCURATE: &str = "3";
 
 /// The `tcp_ecn` of who receives.
 pub(crate) fn grants(scenario: &Scenario) -> &'static str {

@@ -1,24 +1,27 @@
 //! Packets, as far as their headers, at the queues and at the router of the hosts near them. As events, for comparisons with another
-//! world, only those of flows that go down and of probes are told.
+//! world, only those of flows that go down and of probes are told. A link of dualq's own tells of them itself, and of what it drops.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
+use dualq_link::Seen as LinkSeen;
 use dualq_scenario::summary::Look;
 use dualq_scenario::{
-    Change, CongestionControl, ConnectionEvent, Direction, Event, Headers, Kind, Metrics, Scenario,
-    Seen, Wants, Watch,
+    Change, CongestionControl, ConnectionEvent, Direction, Event, Headers, Kind, Metrics, Point,
+    Scenario, Seen, Wants, Watch,
 };
 
 use crate::LabError;
 use crate::capture::{Capture, Captured};
 use crate::headers::{Site, cut};
+use crate::live::Met;
 use crate::middle::Middle;
 use crate::network::{NEAR, Network, RECEIVER};
 use crate::tcp_info::TcpInfo;
+use crate::udp::Began;
 
 /// The headers of IP and TCP, with all options.
-const SNAP_BYTES: usize = 120;
+pub(crate) const SNAP_BYTES: usize = 120;
 const BUFFER_BYTES: usize = 1 << 30;
 const TCP: u8 = 6;
 /// Kinds of TCP's options, and the length of a SACK block.
@@ -48,6 +51,8 @@ struct Stream {
 pub(crate) struct Watcher<'a> {
     /// At the queue, at the senders' router, if that is another, and at the queue of the other direction.
     captures: Vec<(Site, Capture<SNAP_BYTES>)>,
+    /// What was seen and is not told.
+    waiting: Vec<Seeing>,
     connections: Connections,
     wants: Wants,
     watch: &'a mut dyn Watch,
@@ -95,14 +100,16 @@ impl<'a> Watcher<'a> {
         let wants = watch.wants();
         let is_router = network.queue_is_at_router;
         let mut sites = Vec::new();
-        if let Middle::Kernel { down, up } = &network.middle {
-            if wants.packets || wants.headers {
+        match &network.middle {
+            _ if !wants.packets && !wants.headers => {}
+            Middle::Kernel { down, up } => {
                 sites.push((Site::Queue { is_router }, &down.namespace));
                 sites.extend((!is_router).then_some((Site::Router, &network.router)));
+                if let (true, Some(up)) = (wants.headers, up) {
+                    sites.push((Site::UpQueue, &up.namespace));
+                }
             }
-            if let (true, Some(up)) = (wants.headers, up) {
-                sites.push((Site::UpQueue, &up.namespace));
-            }
+            Middle::Link(link) => link.note_packets(),
         }
         let open = |(site, namespace)| Ok((site, Capture::open(namespace, &[], BUFFER_BYTES)?));
         let captures = sites.into_iter().map(open).collect::<Result<_, LabError>>()?;
@@ -114,16 +121,15 @@ impl<'a> Watcher<'a> {
         }
         next.extend((number..).take(scenario.probe.len()));
         let connections = Connections { streams: HashMap::new(), first: next.clone(), next };
-        Ok(Self { captures, connections, wants, watch })
+        Ok(Self { captures, waiting: Vec::new(), connections, wants, watch })
     }
 
-    /// Tells what was seen since the last call; `began` is the start on the system's clock.
-    pub(crate) fn read(&mut self, began: Duration) -> Result<(), LabError> {
-        let Self { captures, connections, wants, watch } = self;
-        let mut seen = Vec::new();
+    /// Reads what was seen since the last call.
+    pub(crate) fn read(&mut self, began: Began, middle: &Middle) -> Result<(), LabError> {
+        let Self { captures, waiting: seen, connections, wants, .. } = self;
         for (site, capture) in captures.iter_mut() {
             capture.read(&mut |Captured { at, leaves, bytes }| {
-                let at = at.saturating_sub(began);
+                let at = at.saturating_sub(began.real);
                 if wants.packets && *site != Site::UpQueue {
                     let event = connections.event(at, leaves, bytes);
                     // Acknowledgements come back only at the senders' router, and data there a second time.
@@ -138,16 +144,34 @@ impl<'a> Watcher<'a> {
                 }
             })?;
         }
-        if captures.len() > 1 {
-            seen.sort_by_key(Seeing::at_ns);
-        }
-        for seeing in seen {
-            match seeing {
-                Seeing::Event(event) => watch.packet(event),
-                Seeing::Headers(headers) => watch.headers(&headers),
+        if let Middle::Link(link) = middle {
+            for (direction, met) in link.packets() {
+                let at = met.at.saturating_sub(began.monotonic);
+                if wants.packets {
+                    seen.extend(connections.met(at, direction, &met).map(Seeing::Event));
+                }
+                if let (true, Some(point), Some((bytes, length))) =
+                    (wants.headers, point(direction, met.seen), cut(&met.bytes))
+                {
+                    let (at_ns, bytes) = (at.as_nanos() as u64, bytes.to_vec().into());
+                    seen.push(Seeing::Headers(Headers { at_ns, point, length, bytes }));
+                }
             }
         }
         Ok(())
+    }
+
+    /// Tells what was read, in the order of time, as far as it is older than `until`.
+    pub(crate) fn tell(&mut self, until: Duration) {
+        self.waiting.sort_by_key(Seeing::at_ns);
+        let ready =
+            self.waiting.partition_point(|seeing| u128::from(seeing.at_ns()) < until.as_nanos());
+        for seeing in self.waiting.drain(..ready) {
+            match seeing {
+                Seeing::Event(event) => self.watch.packet(event),
+                Seeing::Headers(headers) => self.watch.headers(&headers),
+            }
+        }
     }
 
     /// Whether it wants to know how connections are.
@@ -176,7 +200,37 @@ impl<'a> Watcher<'a> {
     }
 }
 
+/// The place where a link of dualq's own is then.
+const fn point(direction: Direction, seen: LinkSeen) -> Option<Point> {
+    Some(match (direction, seen) {
+        (Direction::Down, LinkSeen::Came) | (Direction::Up, LinkSeen::Left) => Point::Near,
+        (Direction::Down, LinkSeen::Left) | (Direction::Up, LinkSeen::Came) => Point::Far,
+        (Direction::Down, LinkSeen::Queued) => Point::In,
+        (Direction::Down, LinkSeen::Sent { .. }) => Point::Out,
+        (Direction::Up, LinkSeen::Queued) => Point::UpIn,
+        (Direction::Up, LinkSeen::Sent { .. }) => Point::UpOut,
+        (_, LinkSeen::Lost(_)) => return None,
+    })
+}
+
 impl Connections {
+    /// What a link of dualq's own met, as an event of those that routers see.
+    fn met(&mut self, at: Duration, direction: Direction, met: &Met) -> Option<Event> {
+        let leaves = match (direction, met.seen) {
+            (Direction::Down, LinkSeen::Queued | LinkSeen::Lost(_)) => false,
+            (Direction::Down, LinkSeen::Sent { .. }) | (Direction::Up, LinkSeen::Left) => true,
+            _ => return None,
+        };
+        let event = self.event(at, leaves, &met.bytes)?;
+        Some(match met.seen {
+            LinkSeen::Sent { sojourn, .. } => {
+                Event { waited_ns: Some(sojourn.as_nanos() as u64), ..event }
+            }
+            LinkSeen::Lost(why) => Event { seen: Seen::Drop, reason: why.drop_reason(), ..event },
+            _ => event,
+        })
+    }
+
     fn event(&mut self, at: Duration, leaves: bool, bytes: &[u8]) -> Option<Event> {
         let u16_at = |at: usize| Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
         let u32_at = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));

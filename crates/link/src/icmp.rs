@@ -21,7 +21,7 @@ const HOPS: u8 = 64;
 pub(crate) fn too_long(packet: &Packet, mtu: u32) -> Option<Vec<u8>> {
     let layout = packet.frame().layout();
     let mut about = Vec::new();
-    packet.write_to(&mut about);
+    packet.write_to(&mut about, LONGEST_V6);
     if !layout.may_be_answered(&about) {
         return None;
     }

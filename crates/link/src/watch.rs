@@ -36,12 +36,14 @@ pub enum Seen {
 }
 
 impl Packet {
-    /// Puts the packet, from the header of IP on and as it would be written now, behind what is in `bytes`. A checksum of TCP or UDP may
-    /// not be made yet, as where the network card does that.
-    pub fn write_to(&self, bytes: &mut Vec<u8>) {
+    /// Puts the packet's first `most` bytes, from the header of IP on and as they would be written now, behind what is in `bytes`. A
+    /// checksum of TCP or UDP may not be made yet, as where the network card does that. Returns how many bytes the whole packet has.
+    pub fn write_to(&self, bytes: &mut Vec<u8>, most: usize) -> usize {
         let written = cut::write(self);
         let [head, payload] = written.pieces();
-        bytes.extend_from_slice(&head[VNET_BYTES..]);
-        bytes.extend_from_slice(payload);
+        let head = &head[VNET_BYTES..];
+        bytes.extend_from_slice(&head[..head.len().min(most)]);
+        bytes.extend_from_slice(&payload[..payload.len().min(most.saturating_sub(head.len()))]);
+        head.len() + payload.len()
     }
 }

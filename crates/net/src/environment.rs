@@ -46,3 +46,15 @@ pub enum Lost {
     /// A policer found it above its rate.
     Policed,
 }
+
+impl Lost {
+    /// The reason by which a list of events tells it, if it has a word of its own.
+    #[must_use]
+    pub const fn drop_reason(self) -> Option<DropReason> {
+        match self {
+            Self::Queue(reason) => Some(reason),
+            Self::Random => Some(DropReason::Random),
+            Self::TooLong { .. } | Self::Policed => None,
+        }
+    }
+}

@@ -1,11 +1,12 @@
 //! The world `live`: this machine's own TCP across dualq's own link, in real time.
 
-use std::ops::ControlFlow;
+use std::cell::RefCell;
 use std::time::Duration;
 
 use dualq_lab::{LabError, Where};
-use dualq_scenario::{ConnectionEvent, Outcome, Scenario, Wants, Watch};
+use dualq_scenario::{Outcome, Scenario};
 
+use crate::world::Told;
 use crate::{Observer, World, WorldError};
 
 /// Real sockets of this machine's Linux in network namespaces, and dualq's own link between two TUN devices as the path. It takes as
@@ -56,43 +57,19 @@ impl World for Live {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, WorldError> {
         let wants = observer.wants();
-        if wants.packets || wants.headers {
-            let what =
-                "the world live tells nothing of single packets; the model and the world kernel do";
-            return Err(WorldError::Refused(what.to_owned()));
-        }
-        let outcome = if wants.connections {
-            // Both are told from one thread, one after the other.
-            let mut told = Connections { wants, seen: Vec::new() };
-            let mut pulse = |time| observer.passed(time);
-            let outcome =
-                dualq_lab::run_watched(Where::Live, scenario, seed, &mut pulse, &mut told);
-            told.seen.iter().for_each(|event| observer.connection(event));
-            outcome
-        } else {
-            let mut pulse = |time: Duration| -> ControlFlow<()> { observer.passed(time) };
-            dualq_lab::run(Where::Live, scenario, seed, &mut pulse)
+        let observer = RefCell::new(observer);
+        let mut pulse = |time: Duration| observer.borrow_mut().passed(time);
+        let outcome = match wants.any() {
+            true => {
+                let mut told = Told(&observer);
+                dualq_lab::run_watched(Where::Live, scenario, seed, &mut pulse, &mut told)
+            }
+            false => dualq_lab::run(Where::Live, scenario, seed, &mut pulse),
         };
         outcome.map_err(|error| match error {
             LabError::Interrupted => WorldError::Interrupted,
             LabError::Scenario(reason) => WorldError::Refused(reason),
             error => WorldError::Other(format!("{}: {error}", scenario.name)),
         })
-    }
-}
-
-/// What connections did.
-struct Connections {
-    wants: Wants,
-    seen: Vec<ConnectionEvent>,
-}
-
-impl Watch for Connections {
-    fn wants(&self) -> Wants {
-        self.wants
-    }
-
-    fn connection(&mut self, event: &ConnectionEvent) {
-        self.seen.push(event.clone());
     }
 }

@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use dualq_model::Simulation;
-use dualq_scenario::{ConnectionEvent, Event, Headers, Outcome, Scenario, Wants, Watch};
+use dualq_scenario::{Outcome, Scenario};
 
+use crate::world::Told;
 use crate::{Observer, World, WorldError};
 
 /// The built-in simulation: it needs nothing, and the same scenario and seed give the same bytes everywhere.
@@ -45,26 +46,5 @@ impl World for Model {
             }
         }
         Ok(simulation.run())
-    }
-}
-
-/// An observer that is told of the time by somebody else.
-struct Told<'a, 'o>(&'a RefCell<&'o mut dyn Observer>);
-
-impl Watch for Told<'_, '_> {
-    fn wants(&self) -> Wants {
-        self.0.borrow().wants()
-    }
-
-    fn packet(&mut self, event: Event) {
-        self.0.borrow_mut().packet(event);
-    }
-
-    fn headers(&mut self, headers: &Headers<'_>) {
-        self.0.borrow_mut().headers(headers);
-    }
-
-    fn connection(&mut self, event: &ConnectionEvent) {
-        self.0.borrow_mut().connection(event);
     }
 }

@@ -1,9 +1,10 @@
 //! What plays scenarios.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use dualq_scenario::{ConnectionEvent, Event, Headers, Outcome, Scenario, Wants};
+use dualq_scenario::{ConnectionEvent, Event, Headers, Outcome, Scenario, Wants, Watch};
 
 use crate::WorldError;
 
@@ -84,5 +85,26 @@ impl Observer for Vec<Event> {
 
     fn packet(&mut self, event: Event) {
         self.push(event);
+    }
+}
+
+/// An observer that is told of the time by somebody else.
+pub(crate) struct Told<'a, 'o>(pub(crate) &'a RefCell<&'o mut dyn Observer>);
+
+impl Watch for Told<'_, '_> {
+    fn wants(&self) -> Wants {
+        self.0.borrow().wants()
+    }
+
+    fn packet(&mut self, event: Event) {
+        self.0.borrow_mut().packet(event);
+    }
+
+    fn headers(&mut self, headers: &Headers<'_>) {
+        self.0.borrow_mut().headers(headers);
+    }
+
+    fn connection(&mut self, event: &ConnectionEvent) {
+        self.0.borrow_mut().connection(event);
     }
 }
