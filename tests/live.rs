@@ -89,6 +89,14 @@ fn real_sockets_fill_a_link_of_dualqs_own_and_nothing_is_left() {
     assert_eq!(outcome["queue"]["tc"]["kind"], "fq_codel");
     assert_eq!(outcome["up_queue"]["tc"]["kind"], "fq_codel");
     assert!(number(&outcome["queue"]["delay_mean_ms"]) > 0.0);
+    for way in ["down", "up"] {
+        let late = &outcome["lateness"][way];
+        let bins = late["histogram"].as_array().expect("there are bins");
+        let counted: u64 = bins.iter().filter_map(|bin| bin["packets"].as_u64()).sum();
+        assert!(counted > 1000 && late["packets"] == counted, "{late}");
+        let last = number(&bins[bins.len() - 1]["up_to_ms"]);
+        assert!(last >= number(&late["max_ms"]) && last < 2.1 * number(&late["max_ms"]), "{late}");
+    }
     assert_eq!(devices(), before);
 }
 

@@ -711,7 +711,8 @@ impl<'a> Experiment<'a> {
         let mut limits = self.limits.met(&self.network, (unseen, unseen_udp))?;
         let outcome = self.record.close(self.scenario, &queue, up_queue.as_ref());
         limits.extend(self.network.middle.faults(round_trip(self.scenario, &outcome))?);
-        Ok(Outcome { limits, udp, ..outcome })
+        let lateness = self.network.middle.lateness()?;
+        Ok(Outcome { limits, udp, lateness, ..outcome })
     }
 }
 

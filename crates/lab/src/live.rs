@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dualq_link::{
-    Change, DirectionSnapshot, Link, Options, Packet, Running, Seen, Tun, TunOptions, Watch,
+    Change, DirectionSnapshot, Link, Options, Packet, Running, Seen, Times, Tun, TunOptions, Watch,
 };
 use dualq_namespace::Namespace;
 use dualq_netlink::{Handle, NetlinkError, Queue, Route};
 use dualq_qdisc::{Packet as _, Spec};
-use dualq_scenario::{Direction, Limit, Scenario};
+use dualq_scenario::{Direction, Lateness, LatenessBin, Limit, LinkLateness, Scenario};
 use dualq_units::{Instant, Rate};
 
 use crate::LabError;
@@ -220,6 +220,13 @@ impl LiveLink {
         Ok((down.ok_or_else(no_queue)?, queue(now.up)))
     }
 
+    /// How late it was so far.
+    pub(crate) fn lateness(&self) -> Result<LinkLateness, LabError> {
+        let now = self.running.snapshot()?;
+        let [down, up] = [now.down, now.up].map(|side| lateness(&side.figures.lateness));
+        Ok(LinkLateness { down, up })
+    }
+
     /// Whether it was in time and lost nothing by itself. `round_trip` is the mean of what is shown.
     pub(crate) fn faults(&self, round_trip: Duration) -> Result<Vec<Limit>, LabError> {
         let now = self.running.snapshot()?;
@@ -264,6 +271,26 @@ impl LiveLink {
 /// All that is there.
 fn take<T>(notes: &Mutex<Vec<T>>) -> Vec<T> {
     std::mem::take(&mut *notes.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Bins from a microsecond on, each twice as long as the one before.
+fn lateness(times: &Times) -> Lateness {
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let (mut histogram, mut counted, mut end) = (Vec::new(), 0, Duration::from_micros(1));
+    while counted < times.count() {
+        // The last one's own precision may lie above its bin.
+        let below = if end >= times.max() { times.count() } else { times.up_to(end) };
+        histogram.push(LatenessBin { up_to_ms: ms(end), packets: below - counted });
+        (counted, end) = (below, end * 2);
+    }
+    Lateness {
+        packets: times.count(),
+        p50_ms: ms(times.at(0.5)),
+        p95_ms: ms(times.at(0.95)),
+        p99_ms: ms(times.at(0.99)),
+        max_ms: ms(times.max()),
+        histogram,
+    }
 }
 
 /// A link's queue as if the kernel had told of it.

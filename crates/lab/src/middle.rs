@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dualq_netlink::Queue;
-use dualq_scenario::{Direction, Limit, Scenario};
+use dualq_scenario::{Direction, Limit, LinkLateness, Scenario};
 use dualq_units::Rate;
 use nix::time::ClockId as Clock;
 
@@ -71,6 +71,14 @@ impl Middle {
                 Ok((down.queue()?, up.as_mut().map(Bottleneck::queue).transpose()?))
             }
             Self::Link(link) => link.queues(),
+        }
+    }
+
+    /// How late a link of dualq's own was.
+    pub(crate) fn lateness(&self) -> Result<Option<LinkLateness>, LabError> {
+        match self {
+            Self::Kernel { .. } => Ok(None),
+            Self::Link(link) => link.lateness().map(Some),
         }
     }
 

@@ -54,6 +54,12 @@ impl Times {
         Duration::from_nanos(self.nanos.value_at_quantile(share))
     }
 
+    /// How many are not longer than `time`, which is told from others to one part in a hundred.
+    #[must_use]
+    pub fn up_to(&self, time: Duration) -> u64 {
+        self.nanos.count_between(0, time.as_nanos() as u64)
+    }
+
     /// The longest.
     #[must_use]
     pub fn max(&self) -> Duration {

@@ -28,8 +28,8 @@ pub use event::{Event, Kind, Seen};
 pub use loss::Loss;
 pub use notes::notes;
 pub use outcome::{
-    AccurateEcn, Completions, DelayDistribution, Delays, FlowOutcome, Limit, Outcome, ProbeOutcome,
-    QueueOutcome, Series, UdpOutcome,
+    AccurateEcn, Completions, DelayDistribution, Delays, FlowOutcome, Lateness, LatenessBin, Limit,
+    LinkLateness, Outcome, ProbeOutcome, QueueOutcome, Series, UdpOutcome,
 };
 pub use passage::{Passage, Which};
 pub use path::{Direction, Element, UpLink};

@@ -32,6 +32,44 @@ pub struct Outcome {
     pub data_packets: u64,
     /// Limits of the machine that were met in the whole run, and that the scenario does not speak of. The model has none.
     pub limits: Vec<Limit>,
+    /// How late dualq's own link was, which only the world `live` has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<LinkLateness>,
+}
+
+/// How late a link in user space wrote packets, by its own schedule, each way and in the whole run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkLateness {
+    /// Of the way down.
+    pub down: Lateness,
+    /// Of the way up.
+    pub up: Lateness,
+}
+
+/// How late packets were, in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// How many packets there were, of aggregates each by itself.
+    pub packets: u64,
+    /// The median.
+    pub p50_ms: f64,
+    /// The 95th percentile.
+    pub p95_ms: f64,
+    /// The 99th percentile.
+    pub p99_ms: f64,
+    /// The latest.
+    pub max_ms: f64,
+    /// How many were so late: each bin begins where the one before ends, and ends at twice its time.
+    pub histogram: Vec<LatenessBin>,
+}
+
+/// A bin of a histogram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatenessBin {
+    /// Where it ends.
+    pub up_to_ms: f64,
+    /// How many are in it.
+    pub packets: u64,
 }
 
 /// A limit of a real machine that was met: figures may be of it rather than of the scenario.
