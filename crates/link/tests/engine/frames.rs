@@ -11,6 +11,10 @@ const GSO_TCPV6: u8 = 4;
 const GSO_UDP: u8 = 5;
 const GSO_ECN: u8 = 0x80;
 
+/// Whom each is for.
+pub(crate) const DESTINATION: [u8; 4] = [10, 0, 0, 2];
+pub(crate) const DESTINATION_V6: [u8; 16] = [0xfe; 16];
+
 /// What a frame carries.
 #[derive(Clone, Debug)]
 pub(crate) enum Transport {
@@ -57,12 +61,12 @@ impl Made {
                 next_header: protocol,
                 hop_limit: 60,
                 source: [0xfd; 16],
-                destination: [0xfe; 16],
+                destination: DESTINATION_V6,
             };
             header.write(&mut packet).unwrap();
         } else {
             let mut header =
-                Ipv4Header::new(length as u16, 60, protocol, [10, 0, 0, 1], [10, 0, 0, 2]).unwrap();
+                Ipv4Header::new(length as u16, 60, protocol, [10, 0, 0, 1], DESTINATION).unwrap();
             header.ecn = etherparse::IpEcn::try_new(self.ecn).unwrap();
             header.identification = self.identification;
             header.dont_fragment = true;

@@ -1,8 +1,12 @@
 //! Links between network namespaces, with this machine's own TCP and UDP across them.
 #![cfg(target_os = "linux")]
 
+#[allow(dead_code, reason = "they are read by others")]
+#[path = "../engine/frames.rs"]
+mod frames;
 mod marks;
 mod pair;
+mod segmentation;
 mod transfers;
 
 /// Whether a test can go on: it has root, if only of a user namespace, and there is TUN. Else it is run again as such root, or says why
