@@ -10,12 +10,6 @@ use dualq_scenario::summary::millis;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Packets that leave later than this are not late: no clock on this kind of machine is better.
-const PUNCTUAL_MS: f64 = 0.1;
-/// So large a share of the delays that are shown may come of the link's own lateness.
-const SHARE: f64 = 0.1;
-/// Fewer packets have no percentiles that mean anything.
-const FEW: u64 = 100;
 /// A thread that works so much of the time has none left.
 const BUSY: f64 = 0.9;
 
@@ -139,11 +133,15 @@ impl Document {
             Way::of(seen, &settings[at], (share * 1e3).round() / 1e3)
         };
         let (down, up) = (way(0, &snapshot.down), way(1, &snapshot.up));
+        let queues: f64 = [&down, &up].iter().map(|way| way.mean_queue_ms()).sum();
+        let late = snapshot.too_late(base_rtt + Duration::from_secs_f64(queues / 1e3));
         let why_not: Vec<String> = [(Direction::Down, &down), (Direction::Up, &up)]
             .into_iter()
             .flat_map(|(direction, way)| {
-                way.faults().into_iter().map(move |fault| format!("{direction}: {fault}"))
+                let faults = way.faults(late.is_some()).into_iter();
+                faults.map(move |fault| format!("{direction}: {fault}"))
             })
+            .chain(late.map(|late| late.to_string()))
             .collect();
         Self {
             program: crate::run::PROGRAM.to_owned(),
@@ -200,25 +198,22 @@ impl Way {
         }
     }
 
-    /// What is of this machine and not of the path.
-    fn faults(&self) -> Vec<String> {
+    /// How long packets were in the bottleneck's queue on average.
+    fn mean_queue_ms(&self) -> f64 {
+        let packets: u64 = self.queue_delay.iter().map(|delay| delay.packets).sum();
+        let sum: f64 = self.queue_delay.iter().map(|delay| delay.sum_ms).sum();
+        sum / packets.max(1) as f64
+    }
+
+    /// What is of this machine and not of the path, where the link was late or not.
+    fn faults(&self, is_late: bool) -> Vec<String> {
         let mut faults = Vec::new();
         faults.extend(self.failed.clone());
-        let shown = self.queue_delay.iter().filter(|delay| delay.packets >= FEW);
-        let least = shown.map(|delay| delay.p99_ms).reduce(f64::min);
-        let allowed = least.map_or(PUNCTUAL_MS, |least| (least * SHARE).max(PUNCTUAL_MS));
-        let late = self.lateness.p99_ms;
-        let is_late = late > allowed;
         let lost = self.device_dropped + self.lost.no_room + self.lost.refused;
-        if is_late {
-            faults.push(format!(
-                "1 % of the packets left more than {late} ms late, and {allowed:.3} ms is what the delays shown allow"
-            ));
-        }
         if lost > 0 {
             faults.push(format!("{lost} packets were lost by the devices and not by the path"));
         }
-        if !faults.is_empty() && self.cpu > BUSY {
+        if (is_late || !faults.is_empty()) && self.cpu > BUSY {
             let rate = self.rate.as_deref().unwrap_or("no rate");
             faults.push(format!(
                 "its thread was busy {:.0} % of the time: this machine cannot keep {rate}",
@@ -258,38 +253,17 @@ pub(crate) fn cpu() -> [Duration; 2] {
 mod tests {
     use super::*;
 
-    fn way(late_ms: f64, delays: &[f64]) -> Way {
-        let delay = |p99_ms: &f64| Delay { packets: 1000, p99_ms: *p99_ms, ..Delay::default() };
-        Way {
-            lateness: delay(&late_ms),
-            queue_delay: delays.iter().map(delay).collect(),
-            ..Way::default()
-        }
-    }
-
-    #[test]
-    fn lateness_counts_beside_what_is_shown() {
-        assert!(way(0.09, &[]).faults().is_empty());
-        assert_eq!(way(0.2, &[]).faults().len(), 1);
-        assert!(way(0.2, &[3.0, 20.0]).faults().is_empty());
-        assert_eq!(way(0.5, &[3.0, 20.0]).faults().len(), 1);
-        // A few packets' delays allow nothing.
-        let mut few = way(0.5, &[20.0]);
-        assert!(few.faults().is_empty());
-        few.queue_delay[0].packets = 3;
-        assert_eq!(few.faults().len(), 1);
-    }
-
     #[test]
     fn what_devices_lose_is_no_loss_of_the_path() {
         let lossy =
             Way { device_dropped: 2, cpu: 0.97, rate: Some("10Gbit".to_owned()), ..Way::default() };
-        let faults = lossy.faults();
+        let faults = lossy.faults(false);
         assert!(
             faults[0].starts_with("2 packets") && faults[1].contains("cannot keep 10Gbit"),
             "{faults:?}"
         );
         let busy = Way { cpu: 0.97, ..Way::default() };
-        assert!(busy.faults().is_empty());
+        assert!(busy.faults(false).is_empty());
+        assert_eq!(busy.faults(true).len(), 1);
     }
 }

@@ -49,7 +49,7 @@ impl Gateway {
             )));
         }
         let errors = rustix::fs::memfd_create("errors", MemfdFlags::CLOEXEC);
-        let errors = File::from(errors.map_err(|error| cannot(error.into()))?);
+        let errors = File::from(errors.map_err(cannot)?);
         let keeper = match Namespace::create() {
             Ok(_) => Waiting::Nobody,
             Err(_) => {
@@ -154,6 +154,6 @@ fn leads_outside() -> bool {
         || starts("/proc/thread-self/net/ipv6_route", &format!("{} 00 ", "0".repeat(32)))
 }
 
-fn cannot(error: io::Error) -> Failure {
-    Failure::Run(format!("cannot open the gateway: {}", plain(&error)))
+fn cannot(error: impl Into<io::Error>) -> Failure {
+    Failure::Run(format!("cannot open the gateway: {}", plain(&error.into())))
 }

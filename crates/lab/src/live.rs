@@ -38,8 +38,6 @@ const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const DEVICE: &str = "link";
 /// The router's address on the link, beside that of the receiver of what goes up.
 const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 254);
-/// Figures are not valid if the link was later than this share of the mean round trip, at the 99th percentile of both directions together.
-const MOST_LATE: f64 = 0.1;
 
 /// The link, and what it told.
 pub(crate) struct LiveLink {
@@ -231,9 +229,7 @@ impl LiveLink {
     pub(crate) fn faults(&self, round_trip: Duration) -> Result<Vec<Limit>, LabError> {
         let now = self.running.snapshot()?;
         let mut faults = Vec::new();
-        let mut late = Duration::ZERO;
         for (direction, side) in [(Direction::Down, &now.down), (Direction::Up, &now.up)] {
-            late += side.figures.lateness.at(0.99);
             let lost = side.figures.lost;
             for (count, counter, what) in [
                 (side.device_dropped, "tx_dropped", "came faster than the link could read them"),
@@ -248,19 +244,12 @@ impl LiveLink {
                 });
             }
         }
-        let most = round_trip.mul_f64(MOST_LATE);
-        if late > most {
+        if let Some(fault) = now.too_late(round_trip) {
             faults.push(Limit {
                 at: "link".to_owned(),
-                what: format!(
-                    "figures are not valid: this machine was too busy, packets were written {:.3} ms late at the 99th percentile of \
-                     both ways, more than {:.0} % of the mean round trip, {:.3} ms",
-                    late.as_secs_f64() * 1e3,
-                    MOST_LATE * 1e2,
-                    round_trip.as_secs_f64() * 1e3
-                ),
+                what: format!("figures are not valid: {fault}"),
                 counter: "lateness in us".to_owned(),
-                count: late.as_micros() as u64,
+                count: fault.late.as_micros() as u64,
             });
         }
         faults.retain(|fault| fault.count > 0);

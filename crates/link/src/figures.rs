@@ -15,6 +15,11 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Times are kept to one part in a hundred.
 const DIGITS: u8 = 2;
 
+/// So large a share of a round trip may come of the link's own lateness.
+const SHARE: f64 = 0.1;
+/// Packets that leave later than this are not late: no clock on this kind of machine is better.
+const PUNCTUAL: Duration = Duration::from_micros(100);
+
 /// Many times: how often each came, to one part in a hundred.
 #[derive(Clone)]
 pub struct Times {
@@ -211,4 +216,58 @@ pub struct Snapshot {
     pub down: DirectionSnapshot,
     /// From the near device to the far one.
     pub up: DirectionSnapshot,
+}
+/// A link was too late for figures to be those of its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLate {
+    /// The 99th percentile of how late packets were, both ways together.
+    pub late: Duration,
+    /// How late they may be.
+    pub allowed: Duration,
+}
+
+impl fmt::Display for TooLate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        write!(
+            f,
+            "this machine was too busy: packets were written {:.3} ms late at the 99th percentile of both ways, and {:.3} ms is {:.0} % of \
+             the mean round trip, or what a clock can do",
+            ms(self.late),
+            ms(self.allowed),
+            SHARE * 1e2
+        )
+    }
+}
+
+impl Snapshot {
+    /// Whether it was too late for figures of which a mean round trip is so long.
+    #[must_use]
+    pub fn too_late(&self, round_trip: Duration) -> Option<TooLate> {
+        let [down, up] = [&self.down, &self.up].map(|way| way.figures.lateness.at(0.99));
+        let (late, allowed) = (down + up, round_trip.mul_f64(SHARE).max(PUNCTUAL));
+        (late > allowed).then_some(TooLate { late, allowed })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_counts_beside_a_round_trip() {
+        let mut snapshot = Snapshot::default();
+        let mut is_late = |late_us, round_trip_ms| {
+            for way in [&mut snapshot.down, &mut snapshot.up] {
+                way.figures.lateness = Times::default();
+                way.figures.lateness.record(Duration::from_micros(late_us));
+            }
+            snapshot.too_late(Duration::from_millis(round_trip_ms)).is_some()
+        };
+        // Both ways count.
+        assert!(!is_late(490, 10) && is_late(510, 10));
+        assert!(!is_late(49, 0) && is_late(51, 0));
+        let seconds = 60;
+        assert!(is_late(seconds * 1_000_000, 1000));
+    }
 }

@@ -22,6 +22,7 @@ pub use engine::Engine;
 pub use error::{ChangeFault, LinkError};
 pub use figures::{
     Amount, Band, DirectionFigures, DirectionSnapshot, Losses, QueueSnapshot, Snapshot, Times,
+    TooLate,
 };
 pub use packet::Packet;
 pub use running::{Change, Link, MakeWatch, Options, Running};
