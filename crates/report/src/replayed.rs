@@ -286,10 +286,8 @@ impl Document {
                 lines,
                 x: (0.0, end, false),
                 y: (0.0, most * 1.06, false),
-                marks: Vec::new(),
-                warmup: 0.0,
-                stepped: false,
                 x_label: (number + 1 == count).then_some("time since the first packet (s)"),
+                ..Plot::default()
             };
             y = plot.draw(&mut canvas, y, 110.0) + 8.0;
         }

@@ -13,7 +13,9 @@ pub(crate) fn fault(run: &Run) -> Option<&'static str> {
         [&queue.distribution, &queue.distribution_not_ect, &queue.distribution_ect]
     });
     let of_probes = outcome.probe.iter().map(|probe| &probe.distribution);
-    let mut distributions = of_queues.chain(of_probes).flatten();
+    let classes = outcome.flow.iter().flat_map(|flow| &flow.completions);
+    let of_transfers = classes.map(|class| &class.distribution);
+    let mut distributions = of_queues.chain(of_probes).chain(of_transfers).flatten();
     let sound = |one: &DelayDistribution| {
         !one.ms.is_empty() && one.ms.len() == one.share.len() && one.ms.is_sorted()
     };

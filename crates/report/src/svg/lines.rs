@@ -160,6 +160,7 @@ fn over_time(
             warmup,
             stepped: false,
             x_label: (number + 1 == count).then_some("time (s)"),
+            ..Plot::default()
         };
         y = plot.draw(&mut canvas, y, 110.0) + 8.0;
     }

@@ -16,6 +16,13 @@ fn quantiles() -> impl Iterator<Item = f64> {
 }
 
 impl DelayDistribution {
+    /// Of samples in nanoseconds; nothing of nothing.
+    #[must_use]
+    pub fn of_samples(mut nanos: Vec<u64>) -> Option<Self> {
+        nanos.sort_unstable();
+        (!nanos.is_empty()).then(|| Self::of_sorted(&nanos))
+    }
+
     /// Of sorted samples in nanoseconds, of which there is at least one.
     pub(super) fn of_sorted(sorted: &[u64]) -> Self {
         let count = sorted.len();
