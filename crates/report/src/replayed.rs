@@ -151,7 +151,10 @@ impl Document {
                 .iter()
                 .chain([&run.total])
                 .filter_map(|queue| queue.distribution.as_ref());
-            if distributions.any(|one| one.ms.len() != one.share.len() || !one.ms.is_sorted()) {
+            // Of a queue without packets it is empty.
+            if distributions
+                .any(|one| !(one.is_sound() || one.ms.is_empty() && one.share.is_empty()))
+            {
                 return Err(DocumentError::Uneven(number, "its distributions are none"));
             }
         }

@@ -66,6 +66,15 @@ impl DelayDistribution {
         Self { samples, ms, share }
     }
 
+    /// Whether it can be one: as many times as shares, both ascending, and shares of 1.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let Self { ms, share, .. } = self;
+        let ascend = ms.is_sorted() && share.is_sorted();
+        let of_one = share.iter().all(|share| (0.0..=1.0).contains(share));
+        !ms.is_empty() && ms.len() == share.len() && ascend && of_one
+    }
+
     /// Several as one, each with the weight of its samples; nothing of nothing.
     #[must_use]
     pub fn pooled<'a>(of: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
@@ -125,6 +134,19 @@ mod tests {
             let (one, other) = (of_all.at(share).unwrap(), of_histogram.at(share).unwrap());
             assert!((one - other).abs() <= 0.002 * one, "{share}: {one} and {other}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_one_is_told() {
+        let sound = |ms: &[f64], share: &[f64]| {
+            DelayDistribution { samples: 3, ms: ms.to_vec(), share: share.to_vec() }.is_sound()
+        };
+        assert!(sound(&[1.0, 2.0], &[0.5, 1.0]));
+        assert!(
+            !sound(&[], &[]) && !sound(&[1.0], &[0.5, 1.0]) && !sound(&[2.0, 1.0], &[0.5, 1.0])
+        );
+        assert!(!sound(&[1.0, 2.0], &[1.0, 0.5]) && !sound(&[1.0, 2.0], &[0.5, 4.1]));
+        assert!(!sound(&[1.0], &[-0.1]) && !sound(&[1.0], &[f64::NAN]));
     }
 
     #[test]
