@@ -10,6 +10,7 @@ pub(crate) mod shell;
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -600,7 +601,9 @@ pub(crate) fn parse() -> Result<Command, Failure> {
                 std::process::exit(2)
             }
             _ => Err(Failure::Usage(
-                negative(&error).unwrap_or_else(|| first_paragraph(&error.to_string())),
+                negative(&error)
+                    .or_else(|| no_number(&error))
+                    .unwrap_or_else(|| first_paragraph(&error.to_string())),
             )),
         },
     }
@@ -616,11 +619,30 @@ fn negative(error: &clap::Error) -> Option<String> {
     {
         return None;
     }
-    let given = std::env::args_os()
-        .filter_map(|given| given.into_string().ok())
-        .find(|given| given.starts_with(word.as_str()));
-    let given = given.as_ref().unwrap_or(word);
-    Some(format!("{given} is negative: give a value of 0 or more"))
+    let given: Vec<String> =
+        std::env::args_os().map(|given| given.to_string_lossy().into_owned()).collect();
+    let at = given.iter().position(|given| given.starts_with(word.as_str()))?;
+    // What it is the value of stands before it.
+    let option = given[at.checked_sub(1)?].as_str();
+    let option = if option.starts_with('-') { format!("{option}: ") } else { String::new() };
+    Some(format!("{option}{} is negative: give a value of 0 or more", given[at]))
+}
+
+/// Of what is no number, or too large, the library says what Rust's own readers say.
+fn no_number(error: &clap::Error) -> Option<String> {
+    let fault = std::error::Error::source(error)?.downcast_ref::<ParseIntError>()?;
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    let option = word(ContextKind::InvalidArg)?.split(" <").next()?;
+    let value = word(ContextKind::InvalidValue)?;
+    let right = match fault.kind() {
+        IntErrorKind::PosOverflow => "the number is too large",
+        IntErrorKind::Zero => "give a whole number of 1 or more",
+        _ => "give a whole number of 0 or more",
+    };
+    Some(format!("{option}: {value:?}: {right}"))
 }
 
 /// The library explains itself over several lines, of which the first paragraph says what is wrong.

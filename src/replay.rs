@@ -132,7 +132,8 @@ fn specs(lines: &[String]) -> Result<(Vec<Spec>, Vec<String>), Failure> {
     let mut specs = Vec::new();
     let mut notices = Vec::new();
     for line in lines {
-        let parsed = grammar::parse(line).map_err(|error| Failure::Usage(error.to_string()))?;
+        let parsed =
+            grammar::parse(line).map_err(|error| Failure::Usage(format!("--qdisc: {error}")))?;
         specs.push(parsed.spec);
         notices.extend(parsed.notices.iter().map(|notice| format!("{line}: {notice}")));
     }

@@ -86,6 +86,21 @@ fn pictures() {
         &["scenarios/prague-cubic.toml", "--duration", "20s"],
         &["scenarios/rrul.toml", "--duration", "15s"],
         &["scenarios/overload.toml", "--duration", "10s"],
+        &["scenarios/web.toml"],
+        &["scenarios/l4s.toml", "--duration", "12s"],
+        &[
+            "scenarios/satellite.toml",
+            "--duration",
+            "12s",
+            "--cc",
+            "cubic",
+            "--rate",
+            "5mbit",
+            "--rate",
+            "20mbit",
+            "--rate",
+            "10mbit",
+        ],
         &[long.to_str().unwrap()],
     ] {
         dualq(&[&["run"], args, &["--quiet", "--svg", at]].concat());
@@ -105,17 +120,53 @@ fn pictures() {
     let files: Vec<PathBuf> =
         files.filter(|path| path.extension().is_some_and(|e| e == "svg")).collect();
     // Of each the comparison at least, of most all of them.
-    assert!(files.len() > 35, "{files:?}");
+    assert!(files.len() > 60, "{files:?}");
+    see_all(chromium, "pictures", files);
+}
+
+/// Hands files to the script of this name.
+fn see_all(chromium: &str, name: &str, files: Vec<PathBuf>) {
     let mut node = Command::new("node");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/pictures.mjs");
+    let script = format!("{}/tests/browser/{name}.mjs", env!("CARGO_MANIFEST_DIR"));
     let pictures =
-        std::env::var_os("DUALQ_PICTURES").map(|folder| PathBuf::from(folder).join("pictures"));
+        std::env::var_os("DUALQ_PICTURES").map(|folder| PathBuf::from(folder).join(name));
     if let Some(pictures) = &pictures {
         std::fs::create_dir_all(pictures).unwrap();
     }
     node.arg(script).arg(chromium).arg(pictures.unwrap_or_default()).args(files);
     let output = node.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Pages of `check` and `replay`, with long names too.
+#[test]
+fn pages_of_other_commands() {
+    let Some(chromium) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let capture = at("a-capture-with-a-name-that-is-much-longer-than-any-phone-is-wide.pcap");
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/captures/two-hosts.pcap");
+    std::fs::copy(shipped, &capture).unwrap();
+    let (check, replay) = (at("check.html"), at("replay.html"));
+    dualq(&["check", "tests/data/linux-7.3/coexistence.jsonl", "--report", &check]);
+    let queues = ["--qdisc", "dualpi2", "--qdisc", "fq_codel limit 1000 target 5ms interval 100ms"];
+    dualq(&[&["replay", &capture, "--rate", "20mbit", "--report", &replay], &queues[..]].concat());
+    // And of a document whose names are words without an end.
+    let document = Command::new(env!("CARGO_BIN_EXE_dualq"))
+        .args(["check", "tests/data/linux-7.3/coexistence.jsonl", "--json"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    let mut document: serde_json::Value = serde_json::from_slice(&document.stdout).unwrap();
+    for key in ["name", "limits"] {
+        let long = "x".repeat(300);
+        document["runs"][0][key] =
+            if key == "name" { long.into() } else { [long].as_slice().into() };
+    }
+    let (stored, long) = (at("long.json"), at("long.html"));
+    std::fs::write(&stored, document.to_string()).unwrap();
+    dualq(&["report", &stored, "-o", &long]);
+    see_all(chromium, "pages", vec![check.into(), replay.into(), long.into()]);
 }
 
 #[test]
@@ -126,6 +177,15 @@ fn rows_of_two_settings() {
 #[test]
 fn flows_both_ways_and_several_seeds() {
     look("rrul", &["scenarios/rrul.toml", "--duration", "15s", "--seeds", "2"]);
+}
+
+/// A line over one number, a heat map over two settings, transfers by size.
+#[test]
+fn sweeps_and_transfers() {
+    let rates = ["--rate", "20mbit", "--rate", "5mbit", "--rate", "10mbit"];
+    let one = ["--qdisc", "dualpi2", "--duration", "6s"];
+    look("rates", &[&["scenarios/rrul.toml"], &rates[..], &one].concat());
+    look("web", &["scenarios/web.toml"]);
 }
 
 /// What a file says is shown and never run.

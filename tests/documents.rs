@@ -1,9 +1,12 @@
-//! The documents: links between them lead somewhere, the book has all of them, and the README's picture is what its command draws.
+//! The documents: links between them lead somewhere, the book has all of them, the pages of scenarios are as these are, and the README's
+//! picture is what its command draws.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use dualq_scenario::{Overrides, Sweep};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -126,11 +129,11 @@ fn links_lead_somewhere() {
 fn the_book_has_all_documents() {
     let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
     let listed: BTreeSet<String> = links(&summary).into_iter().collect();
-    let there: BTreeSet<String> = fs::read_dir(root().join("docs"))
-        .unwrap()
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.ends_with(".md") && name != "SUMMARY.md")
+    let docs = root().join("docs");
+    let there: BTreeSet<String> = documents()
+        .iter()
+        .filter_map(|path| Some(path.strip_prefix(&docs).ok()?.to_str()?.to_owned()))
+        .filter(|name| name != "SUMMARY.md")
         .collect();
     assert_eq!(listed, there);
 }
@@ -140,13 +143,137 @@ fn the_book_has_all_documents() {
 fn the_gallery_has_all_scenarios() {
     let gallery = fs::read_to_string(root().join("docs/gallery.md")).unwrap();
     let links = links(&gallery);
-    for entry in fs::read_dir(root().join("scenarios")).unwrap().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(stem) = name.strip_suffix(".toml") else { continue };
-        assert!(links.contains(&format!("../scenarios/{name}")), "{name}");
+    for stem in scenarios() {
+        assert!(links.contains(&format!("scenarios/{stem}.md")), "{stem}");
         let picture = |link: &&String| link.starts_with(&format!("pictures/{stem}-"));
         assert_eq!(links.iter().filter(picture).count(), 1, "{stem}");
     }
+}
+
+/// The names of the shipped scenarios.
+fn scenarios() -> Vec<String> {
+    let files = fs::read_dir(root().join("scenarios")).unwrap().flatten();
+    let names = files.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut stems: Vec<String> =
+        names.filter_map(|name| Some(name.strip_suffix(".toml")?.to_owned())).collect();
+    stems.sort();
+    stems
+}
+
+/// The tables of figures that documents have, of which each scenario's page shows its own rows.
+struct Tables {
+    readme: String,
+    kernel: String,
+    pictures: Vec<String>,
+}
+
+impl Tables {
+    fn read() -> Self {
+        let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+        let pictures = fs::read_dir(root().join("docs/pictures")).unwrap().flatten();
+        let mut pictures: Vec<String> =
+            pictures.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        // That of the gallery first.
+        let gallery = read("docs/gallery.md");
+        pictures.sort_by_key(|name| (!gallery.contains(&format!("pictures/{name}")), name.clone()));
+        Self { readme: read("README.md"), kernel: read("docs/kernel.md"), pictures }
+    }
+
+    /// The row of the README.
+    fn in_readme(&self, stem: &str) -> String {
+        let named = format!("[`{stem}`](scenarios/{stem}.toml)");
+        let row = self.readme.lines().find(|line| line.starts_with('|') && line.contains(&named));
+        let row = row.unwrap_or_else(|| panic!("the README has no row of {stem}"));
+        let (_, cells) = row.trim_start_matches('|').split_once('|').unwrap();
+        format!("|{cells}").replace("](docs/", "](../")
+    }
+
+    /// The rows of real Linux and the model: below that which names the scenario are those that name none.
+    fn in_both_worlds(&self, stem: &str) -> Vec<String> {
+        let table = self.kernel.split("## The shipped scenarios").nth(1).unwrap();
+        let rows = table.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+        let (mut found, mut is_mine) = (Vec::new(), false);
+        for row in rows.take_while(|line| line.starts_with('|')) {
+            let (_, cells) = row.split_once('|').unwrap();
+            if let Some(name) = cells.trim_start().strip_prefix('`') {
+                is_mine = name.split('`').next() == Some(stem);
+            }
+            if is_mine {
+                let (what, rest) = cells.split_once('|').unwrap();
+                let what = what.split_once(", ").map_or("", |(_, what)| what.trim());
+                found.push(format!("| {what} |{rest}"));
+            }
+        }
+        found
+    }
+}
+
+/// The page of a scenario, of its file and of the figures that documents have.
+fn page_of(stem: &str, tables: &Tables) -> String {
+    let folder = root().join("scenarios");
+    let source = fs::read_to_string(folder.join(format!("{stem}.toml"))).unwrap();
+    let sweep = Sweep::parse_in(&folder, &source, &Overrides::default()).unwrap();
+    let mut page = format!(
+        "<!-- Made of the scenario's file and of the tables in README.md and docs/kernel.md by DUALQ_BLESS=1 cargo test -p dualq --test documents -->\n\n\
+         # {}\n\n{}.\n\n```sh\ndualq run scenarios/{stem}.toml\n```\n\n",
+        sweep.name,
+        sweep.about.trim_end_matches('.')
+    );
+    let is_comment = |line: &&str| line.starts_with('#');
+    let comments = source.lines().take_while(is_comment);
+    for line in comments.clone().map(|line| line.trim_start_matches('#').trim()) {
+        page.push_str(line);
+        // Where a line ends a sentence a paragraph ends.
+        page.push_str(if line.ends_with('.') { "\n\n" } else { "\n" });
+    }
+    for picture in tables.pictures.iter().filter(|name| {
+        name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('-') && rest.ends_with(".svg"))
+    }) {
+        let what = picture[stem.len() + 1..].trim_end_matches(".svg").replace('-', " ");
+        page.push_str(&format!("![{}: {what}](../pictures/{picture})\n\n", sweep.name));
+    }
+    page.push_str("## Figures\n\n| what it shows | published | here |\n|---|---|---|\n");
+    page.push_str(&format!("{}\n\n", tables.in_readme(stem)));
+    for published in &sweep.published {
+        page.push_str(&format!("- Published: {published}\n"));
+    }
+    let both = tables.in_both_worlds(stem);
+    if !both.is_empty() {
+        page.push_str("\nOn real Linux in virtual time and in the model ([with which seed and kernel, and why they differ](../kernel.md#the-shipped-scenarios)):\n\n");
+        page.push_str("| | | published | Linux 7.3.4 | model |\n|---|---|--:|--:|--:|\n");
+        page.push_str(&format!("{}\n", both.join("\n")));
+    }
+    let text: Vec<&str> = source.lines().skip(comments.count()).collect();
+    page.push_str(&format!(
+        "\n## The file\n\n`scenarios/{stem}.toml`, without the comment above; [what its keys mean](../scenario.md).\n\n```toml\n{}\n```\n",
+        text.join("\n").trim()
+    ));
+    page
+}
+
+#[test]
+fn the_pages_of_scenarios_are_as_their_files() {
+    let tables = Tables::read();
+    let folder = root().join("docs/scenarios");
+    for stem in scenarios() {
+        let (path, page) = (folder.join(format!("{stem}.md")), page_of(&stem, &tables));
+        if std::env::var_os("DUALQ_BLESS").is_some() {
+            fs::write(&path, &page).unwrap();
+        }
+        let there = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(
+            there, page,
+            "DUALQ_BLESS=1 cargo test -p dualq --test documents writes it anew"
+        );
+    }
+    let pages = fs::read_dir(&folder).unwrap().count();
+    assert_eq!(pages, scenarios().len(), "a page of a scenario that is gone");
+    // All rows of the table of both worlds are on a page.
+    let rows = tables.kernel.split("## The shipped scenarios").nth(1).unwrap();
+    let rows = rows.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let all = rows.take_while(|line| line.starts_with('|')).count();
+    let shown: usize = scenarios().iter().map(|stem| tables.in_both_worlds(stem).len()).sum();
+    assert_eq!(shown, all);
 }
 
 /// The other pictures take longer: CI draws them with `docs/pictures/make.sh`.

@@ -257,7 +257,7 @@ fn a_negative_value_is_told_as_such() {
     let (error, status) = machine.fail(&["build", "--jobs", "-5"]);
     assert_eq!(
         (error.as_str(), status),
-        ("error: -5 is negative: give a value of 0 or more", Some(2))
+        ("error: --jobs: -5 is negative: give a value of 0 or more", Some(2))
     );
 }
 

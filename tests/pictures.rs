@@ -150,16 +150,64 @@ fn what_check_and_replay_find_is_shown_at_once_or_later() {
     // Who asks for no picture has the same document as ever.
     let plain: Value = serde_json::from_str(&well(&[&capture[..], &["--json"]].concat())).unwrap();
     assert!(plain.get("origin").is_none() && plain["runs"][0].get("series").is_none());
+    fs::copy(&document, at("whole.json")).unwrap();
     let mut damaged: Value = serde_json::from_str(&fs::read_to_string(&document).unwrap()).unwrap();
     damaged["runs"][0]["series"]["marks"].as_array_mut().unwrap().pop();
     fs::write(&document, damaged.to_string()).unwrap();
     let said = failure(1, &["report", path(&document), "-o", path(&at("now.html"))]);
     assert!(said.contains("runs[0]: the lists of its series are not of one length"), "{said}");
+    for interval in [Value::from(1e308), 0.into(), (-1.0).into()] {
+        damaged = serde_json::from_str(&fs::read_to_string(at("whole.json")).unwrap()).unwrap();
+        damaged["runs"][0]["series"]["interval_s"] = interval;
+        fs::write(&document, damaged.to_string()).unwrap();
+        let said = failure(1, &["report", path(&document), "-o", path(&at("now.html"))]);
+        assert!(said.contains("or its interval is none"), "{said}");
+    }
     damaged["version"] = 2.into();
     fs::write(&document, damaged.to_string()).unwrap();
     let said = failure(1, &["report", path(&document), "-o", path(&at("now.html"))]);
     assert!(said.contains("version 2 of the document of replay is not known"), "{said}");
     assert_eq!(fs::read_to_string(at("now.html")).unwrap(), page, "what was there stays");
+}
+
+/// Of many disciplines few are lines, and all are in the table.
+#[test]
+fn many_disciplines_make_a_small_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let lines: Vec<String> = (1..=40).map(|limit| format!("pfifo limit {limit}0")).collect();
+    let queues = lines.iter().flat_map(|line| ["--qdisc", line]);
+    let mut args = vec!["replay", "examples/captures/two-hosts.pcap", "--rate", "20mbit"];
+    args.extend(queues.chain(["--report", path(&page), "--svg", path(folder.path())]));
+    well(&args);
+    let time = fs::read_to_string(folder.path().join("two-hosts-time.svg")).unwrap();
+    assert!(time.contains("The first 7 of 40 queue disciplines.") && time.len() < 300_000);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(lines.iter().all(|line| page.contains(&format!(">{line}<"))));
+}
+
+/// As many pixels as twice the units of the same picture, which a viewer of PNG is told first.
+#[test]
+fn png_has_what_svg_has() {
+    if !cfg!(feature = "png") {
+        return skipped("no PNG in this build: cargo test --features png");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = path(folder.path());
+    well(&[&["run", "--qdisc", "pie", "--quiet", "--svg", at, "--png", at], &SHORT[..]].concat());
+    let all = names(folder.path());
+    assert!(
+        all.len() > 10 && all.iter().filter(|name| name.ends_with(".png")).count() * 2 == all.len()
+    );
+    for name in all.iter().filter(|name| name.ends_with(".png")) {
+        let png = fs::read(folder.path().join(name)).unwrap();
+        let svg = fs::read_to_string(folder.path().join(name.replace(".png", ".svg"))).unwrap();
+        assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"), "{name}");
+        let pixels = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+        let height = svg.split(" height=\"").nth(1).unwrap().split('"').next().unwrap();
+        let height: f64 = height.parse().unwrap();
+        assert_eq!((pixels(16), pixels(20)), (1280, (2.0 * height).ceil() as u32), "{name}");
+    }
 }
 
 /// However many packets: the page is small and says how they were thinned.

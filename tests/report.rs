@@ -156,6 +156,31 @@ fn bad_input_is_one_line_and_what_was_there_stays() {
     let said = failure(1, &["run", path(&no_flows), "--flent", path(&flent)]);
     assert!(said.contains("the scenario has no flows"), "{said}");
     assert!(!flent.exists());
+    // Where there is no room for all of it, or nobody may write, the same: in a mount namespace of the test's own.
+    let (here, small) = (path(&good), at("small"));
+    fs::create_dir(&small).unwrap();
+    for (options, says) in
+        [("size=16k", "No space left on device"), ("size=1m,ro", "Read-only file system")]
+    {
+        let script = "mount -t tmpfs none \"$1\" && echo there > \"$1/page.html\" && mount -o remount,$2 \"$1\" && shift 2 && \"$@\"; status=$?; cat small/page.html; ls -A small; exit $status";
+        let mut own = Command::new("unshare");
+        own.args(["-rm", "sh", "-c", script, "sh", "small", options, env!("CARGO_BIN_EXE_dualq")]);
+        own.args(["report", here, "-o", "small/page.html", "--svg", "small"])
+            .current_dir(folder.path());
+        let output = own.output().unwrap();
+        let said = text(&output.stderr);
+        if said.contains("unshare") || said.contains("mount:") {
+            skipped("no mount namespace of one's own: root, or user namespaces");
+            break;
+        }
+        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+        assert!(said.contains(says), "{said}");
+        assert_eq!(
+            text(&output.stdout),
+            "there\npage.html\n",
+            "what was there stays, and nothing else is left"
+        );
+    }
     let left = fs::read_dir(folder.path()).unwrap().flatten().map(|file| file.file_name());
     assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with(".dualq")));
 }

@@ -10,11 +10,13 @@ fi
 # Its name stands in the pictures, as a part of the command.
 drawn=target/pictures
 mkdir -p "$drawn"
-# The scenario, and which of its pictures tells most.
-while read -r scenario picture; do
+# The scenario, and which of its pictures tell most: the gallery shows the first, its page all of them.
+while read -r scenario pictures; do
     rm -f "$drawn/$scenario"-*
     "$DUALQ" run "scenarios/$scenario.toml" --svg "$drawn" --quiet --no-progress
-    cp "$drawn/$scenario-$picture.svg" docs/pictures/
+    for picture in $pictures; do
+        cp "$drawn/$scenario-$picture.svg" docs/pictures/
+    done
 done <<'END'
 narrow-vps comparison
 ten-flows shares
@@ -22,15 +24,15 @@ lossy-lan comparison
 gso-1g probe-ccdf
 gso-10g probe-ccdf
 coexistence shares
-l4s shares
+l4s shares sweep
 prague-cubic queue-ccdf
-recipe comparison
+recipe comparison sweep
 rtt-unfair shares
 rrul comparison
-web completions
+web completions completions-cdf
 satellite comparison
 overload comparison
 ipsec-mtu completions
 lte probe-ccdf
-incast completions
+incast completions completions-cdf
 END

@@ -106,7 +106,7 @@ impl Live {
 }
 
 /// What the words ask for; what is of both directions first.
-fn wanted(changes: &Changes) -> Result<Vec<(Direction, Change)>, Failure> {
+pub(super) fn wanted(changes: &Changes) -> Result<Vec<(Direction, Change)>, Failure> {
     let Changes { rate: all_rate, rtt, qdisc: all_qdisc, down, up } = changes;
     let mut wanted = Vec::new();
     let no_rate = |option: &str| {

@@ -1,5 +1,6 @@
 // A headless Chromium, driven over the DevTools protocol through a pipe: nothing listens anywhere.
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -121,6 +122,17 @@ function page(send, listeners) {
       await send("Input.dispatchKeyEvent", { type: "keyDown", key, text });
       await send("Input.dispatchKeyEvent", { type: "keyUp", key });
       await settle();
+    },
+    /** No page is wider than what it is seen on. */
+    async fits(width, name) {
+      const wide = await evaluate("document.documentElement.scrollWidth");
+      assert.ok(wide <= width, `${name}: ${wide} of ${width} columns`);
+    },
+    /** What axe-core, given as its script, finds wrong. */
+    async accessible(script, name) {
+      await evaluate(script);
+      const found = await evaluate(`axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.slice(0, 3).map(({ html, any }) => html.slice(0, 160) + " " + (any[0] ? any[0].message : "")).join(" | ")))`);
+      assert.deepEqual(found, [], `accessibility, ${name}`);
     },
     async picture() {
       const { cssContentSize } = await send("Page.getLayoutMetrics");

@@ -40,6 +40,14 @@ const look = `(() => {
     const found = contrast(getComputedStyle(text).fill, paper);
     if (found < 4.5) wrong.push("contrast " + found + ": " + text.textContent);
   }
+  // On a coloured cell or bar.
+  const grounds = [...svg.querySelectorAll("rect[class^=h]")].map((rect) => ({ rect, box: rect.getBBox() }));
+  for (const { text, box } of texts.map((text) => ({ text, box: text.getBBox() }))) {
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    const below = grounds.find(({ box: ground }) => x > ground.x && x < ground.x + ground.width && y > ground.y && y < ground.y + ground.height);
+    const found = below && contrast(getComputedStyle(text).fill, getComputedStyle(below.rect).fill);
+    if (below && (found < 4.5 || box.width > below.box.width)) wrong.push("contrast " + found + " on " + below.rect.getAttribute("class") + ": " + text.textContent);
+  }
   for (const shape of svg.querySelectorAll("[class^=c], [class^='f c']")) {
     const style = getComputedStyle(shape);
     const found = contrast(style.stroke === "none" ? style.fill : style.stroke, paper);

@@ -191,7 +191,7 @@ impl Record {
         outcome.summarise_flows(scenario);
         for (flow, transfers) in outcome.flow.iter_mut().zip(&self.transfers) {
             if !transfers.is_empty() {
-                flow.completions = Completions::by_class(transfers);
+                flow.completions = Completions::by_class(transfers, scenario.distributions);
             }
         }
         for (flow, rtts) in outcome.flow.iter_mut().zip(&self.rtts) {

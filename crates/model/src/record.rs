@@ -212,7 +212,8 @@ impl Record {
         }
         for (number, group) in scenario.flow.iter().enumerate() {
             if group.every.is_some() {
-                outcome.flow[number].completions = Completions::by_class(&repeated[number]);
+                outcome.flow[number].completions =
+                    Completions::by_class(&repeated[number], scenario.distributions);
             }
         }
         outcome.udp = self.udp.into_iter().map(|record| record.finish(window)).collect();

@@ -12,7 +12,9 @@ mod remarks;
 pub mod replayed;
 mod report;
 pub mod svg;
+mod sweep;
 mod thin;
+mod transfers;
 pub mod words;
 
 pub use dualq_worlds::Unit;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::html::still::Still;
 use crate::svg::canvas::Canvas;
 use crate::svg::distribution::Curves;
-use crate::svg::lines::THINNING;
+use crate::svg::lines::{MOST_ROWS, THINNING};
 use crate::svg::plot::{Line, Look, Plot, legend};
 use crate::svg::{Caption, Picture};
 use crate::words::{one_line, thousands};
@@ -143,7 +143,7 @@ impl Document {
             if run.series.as_ref().is_some_and(|series| !series.is_even()) {
                 return Err(DocumentError::Uneven(
                     number,
-                    "the lists of its series are not of one length",
+                    "the lists of its series are not of one length, or its interval is none",
                 ));
             }
             let mut distributions = run
@@ -151,7 +151,10 @@ impl Document {
                 .iter()
                 .chain([&run.total])
                 .filter_map(|queue| queue.distribution.as_ref());
-            if distributions.any(|one| one.ms.len() != one.share.len() || !one.ms.is_sorted()) {
+            // Of a queue without packets it is empty.
+            if distributions
+                .any(|one| !(one.is_sound() || one.ms.is_empty() && one.share.is_empty()))
+            {
                 return Err(DocumentError::Uneven(number, "its distributions are none"));
             }
         }
@@ -175,9 +178,19 @@ impl Document {
         Caption { name: short, source }
     }
 
+    /// Those of which there are lines: of more the page has figures.
+    fn drawn(&self) -> &[Run] {
+        &self.runs[..self.runs.len().min(MOST_ROWS)]
+    }
+
+    fn left_out(&self) -> Option<String> {
+        let all = self.runs.len();
+        (all > MOST_ROWS).then(|| format!("The first {MOST_ROWS} of {all} queue disciplines."))
+    }
+
     fn entries(&self) -> Vec<(Look, String)> {
         let entry = |(colour, run): (usize, &Run)| (Look { colour, dash: 0 }, one_line(&run.qdisc));
-        self.runs.iter().enumerate().map(entry).collect()
+        self.drawn().iter().enumerate().map(entry).collect()
     }
 
     /// All pictures that the document has something for.
@@ -186,7 +199,7 @@ impl Document {
         let caption = self.caption();
         let mut pictures: Vec<Picture> = self.over_time(&caption).into_iter().collect();
         let mut curves = Vec::new();
-        for (colour, run) in self.runs.iter().enumerate() {
+        for (colour, run) in self.drawn().iter().enumerate() {
             let queues = run.queues.iter().filter(|queue| queue.packets_out > 0);
             for (dash, queue) in queues.enumerate() {
                 let distribution = queue.distribution.clone().filter(|one| !one.ms.is_empty());
@@ -194,7 +207,7 @@ impl Document {
             }
         }
         let names: Vec<String> = self
-            .runs
+            .drawn()
             .iter()
             .filter(|run| run.queues.len() > 1)
             .map(|run| {
@@ -207,13 +220,14 @@ impl Document {
                 format!("{}: {}", one_line(&run.qdisc), queues.join(", "))
             })
             .collect();
-        let said = match names.is_empty() {
+        let mut said = match names.is_empty() {
             true => Vec::new(),
             false => vec![format!(
                 "Queues of one discipline, solid first, then dashed: {}.",
                 names.join("; ")
             )],
         };
+        said.extend(self.left_out());
         let curves = Curves {
             title: "Queue delay",
             names: ["queue-cdf", "queue-ccdf"],
@@ -227,7 +241,7 @@ impl Document {
 
     fn over_time(&self, caption: &Caption) -> Option<Picture> {
         let all: Vec<(usize, &Series)> = self
-            .runs
+            .drawn()
             .iter()
             .enumerate()
             .filter_map(|(at, run)| Some((at, run.series.as_ref()?)))
@@ -286,10 +300,8 @@ impl Document {
                 lines,
                 x: (0.0, end, false),
                 y: (0.0, most * 1.06, false),
-                marks: Vec::new(),
-                warmup: 0.0,
-                stepped: false,
                 x_label: (number + 1 == count).then_some("time since the first packet (s)"),
+                ..Plot::default()
             };
             y = plot.draw(&mut canvas, y, 110.0) + 8.0;
         }
@@ -298,7 +310,7 @@ impl Document {
             "time",
             title,
             y + 8.0,
-            &self.thinned().into_iter().collect::<Vec<_>>(),
+            &self.thinned().into_iter().chain(self.left_out()).collect::<Vec<_>>(),
         ))
     }
 
@@ -416,6 +428,10 @@ impl Series {
             self.delay_max_ms.len(),
             self.drops.len(),
         ];
-        self.interval_s > 0.0 && lengths.into_iter().all(|length| length == self.marks.len())
+        // No recording is a billion years long.
+        let seconds = self.interval_s * self.marks.len() as f64;
+        self.interval_s > 0.0
+            && seconds < 3e16
+            && lengths.into_iter().all(|length| length == self.marks.len())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use dualq_report::{Report, Style, csv, flent, html, json, text};
+use dualq_report::{Report, Style, csv, flent, html, json, svg, text};
 use dualq_scenario::{Outcome, Scenario, Sweep};
 use dualq_worlds::{Model, Observer, Results, Seeds, World, WorldError};
 use serde_json::Value;
@@ -277,7 +277,12 @@ fn documents_that_differ_in_a_key_are_a_sweep() {
     };
     let both = page(&[&one, &other]);
     assert_eq!(both["settings"], serde_json::json!(["qdisc", "link.rate"]));
-    assert_eq!(both["is_sweep"], true);
+    let axis = |name: &str, at: u32, values: [&str; 2]| serde_json::json!({ "name": name, "at": at, "values": values });
+    let queues = axis("qdisc", 0, ["pfifo limit 100", "dualpi2"]);
+    assert_eq!(
+        both["sweep"],
+        serde_json::json!([queues, axis("link.rate", 1, ["5Mbit", "8Mbit"])])
+    );
     let rates: Vec<&str> = both["rows"]
         .as_array()
         .unwrap()
@@ -287,8 +292,8 @@ fn documents_that_differ_in_a_key_are_a_sweep() {
     assert_eq!(rates, ["5Mbit", "5Mbit", "8Mbit", "8Mbit"]);
     let single = page(&[&one]);
     assert_eq!(
-        (&single["settings"], &single["is_sweep"]),
-        (&serde_json::json!(["qdisc"]), &true.into())
+        (&single["settings"], &single["sweep"]),
+        (&serde_json::json!(["qdisc"]), &serde_json::json!([]))
     );
     let strange = results(
         &QUEUES.replace("cubic", "reno").replace("5mbit", "3mbit").replace("ping", "ssh"),
@@ -297,8 +302,8 @@ fn documents_that_differ_in_a_key_are_a_sweep() {
     );
     let mixed = page(&[&one, &strange]);
     assert_eq!(
-        (&mixed["settings"], &mixed["is_sweep"]),
-        (&serde_json::json!(["qdisc"]), &false.into())
+        (&mixed["settings"], &mixed["sweep"]),
+        (&serde_json::json!(["qdisc"]), &serde_json::json!([]))
     );
 }
 
@@ -312,4 +317,58 @@ fn the_headline_tells_links_apart() {
     for words in ["loss 0%, an MTU of 1500: of 2", "loss 0.5%, an MTU of 576: of 2"] {
         assert_eq!(page.matches(words).count(), 1, "{words}");
     }
+}
+
+/// The picture of this name, if there is something for it.
+fn picture(results: &Results, name: &str) -> Option<String> {
+    let pictures = svg::pictures(&Report::of(results)).into_iter();
+    pictures.into_iter().find(|picture| picture.name == name).map(|picture| picture.svg)
+}
+
+/// A heat map has each number of the table, in the order of the values and not of the ranks; a line has a place for each value.
+#[test]
+fn sweeps_have_the_numbers_of_the_table() {
+    let both = QUEUES.replace("'5mbit'", "['8mbit', '5mbit']");
+    let of_two = results(&both, &[&Model], 1);
+    let report = Report::of(&of_two);
+    let map = picture(&of_two, "sweep").unwrap();
+    let at = report.figures.columns.iter().position(|column| column.name == "above base").unwrap();
+    for row in &report.figures.rows {
+        let number = report.figures.columns[at].show(&row.values[at]);
+        assert!(map.contains(&format!(">{number}</text>")), "{number}");
+    }
+    let places: Vec<usize> =
+        [">5Mbit<", ">8Mbit<"].iter().map(|value| map.find(value).unwrap()).collect();
+    assert!(places.is_sorted() && map.contains("class=\"h6\"") && map.contains("class=\"h0\""));
+
+    let rates = QUEUES.replace("'5mbit'", "['9mbit', '5mbit', '7mbit']");
+    let one = rates.replace("['pfifo limit 100', 'dualpi2']", "'dualpi2'");
+    let of_one = results(&one, &[&Model, &Twin], 2);
+    let lines = picture(&of_one, "sweep").unwrap();
+    let axes = lines.matches(">5Mbit<").count();
+    assert!(axes > 2 && lines.matches(">7Mbit<").count() == axes, "{axes}");
+    assert!(lines.contains(">twin<") && lines.contains("One standard deviation either way."));
+    assert_eq!(picture(&results(QUEUES, &[&Model], 1), "sweep"), None);
+}
+
+/// Of transfers that did not all end a curve ends below 1; sizes at random have a chart for each class.
+#[test]
+fn completions_by_size_count_what_did_not_end() {
+    let flows = "distributions = true\n[link]\nrate = '5mbit'\n[[flow]]\ncc = 'cubic'\ncount = 8\nspacing = '350ms'\nsize";
+    let page = |results: &Results| html::write(&[Report::of(results)], "dualq");
+    let fixed = results(&format!("{flows} = '400kb'"), &[&Model], 1);
+    let ended = fixed.runs()[0].outcome.flow[0].completion_s.iter().flatten().count();
+    assert!(ended > 0 && ended < 8, "{ended}");
+    assert!(picture(&fixed, "completions-cdf").unwrap().contains(">410 kB<"));
+    let share = format!("{}]}}", ended as f64 / 8.0);
+    assert!(page(&fixed).contains(&share), "{share}");
+    let random = results(&format!("{flows} = '1kb..100kb'"), &[&Model], 2);
+    let by_size = picture(&random, "completions-cdf").unwrap();
+    for class in [">below 10 kB<", ">10 kB to 100 kB<"] {
+        assert_eq!(by_size.matches(class).count(), 1, "{class}");
+    }
+    let without = flows.replace("distributions = true", "");
+    let plain = results(&format!("{without} = '1kb..100kb'"), &[&Model], 1);
+    assert_eq!(picture(&plain, "completions-cdf"), None);
+    assert_eq!(picture(&results(QUEUES, &[&Model], 1), "completions-cdf"), None);
 }

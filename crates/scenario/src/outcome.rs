@@ -186,6 +186,9 @@ pub struct Completions {
     pub p99_s: f64,
     /// The longest.
     pub max_s: f64,
+    /// How these times are distributed, in milliseconds, if the scenario asks for that and some transfer was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<DelayDistribution>,
 }
 
 /// A group of UDP streams. What was sent before the warm-up's end is left out.

@@ -13,15 +13,14 @@ pub(crate) fn fault(run: &Run) -> Option<&'static str> {
         [&queue.distribution, &queue.distribution_not_ect, &queue.distribution_ect]
     });
     let of_probes = outcome.probe.iter().map(|probe| &probe.distribution);
-    let mut distributions = of_queues.chain(of_probes).flatten();
-    let sound = |one: &DelayDistribution| {
-        !one.ms.is_empty() && one.ms.len() == one.share.len() && one.ms.is_sorted()
-    };
+    let classes = outcome.flow.iter().flat_map(|flow| &flow.completions);
+    let of_transfers = classes.map(|class| &class.distribution);
+    let mut distributions = of_queues.chain(of_probes).chain(of_transfers).flatten();
     [
         ("flow", fits(outcome.flow.len(), scenario.flow.len())),
         ("probe", fits(outcome.probe.len(), scenario.probe.len())),
         ("udp", fits(outcome.udp.len(), scenario.udp.len())),
-        ("distribution", distributions.all(sound)),
+        ("distribution", distributions.all(DelayDistribution::is_sound)),
         ("series", is_even(&outcome.series, scenario.flow.len(), scenario.probe.len())),
     ]
     .into_iter()

@@ -132,6 +132,20 @@ impl Column {
         self.titled(&self.group)
     }
 
+    /// The figure with its unit, where it stands alone.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let named = match self.unit {
+            // Its name is its unit, in iperf3's words.
+            Unit::Megabits => self.group.clone(),
+            _ => format!("{} {}", self.group, self.name).trim().to_owned(),
+        };
+        match self.unit.symbol() {
+            Some(symbol) => format!("{named} ({symbol})"),
+            None => named,
+        }
+    }
+
     /// A title for its group, with the unit where the figures' names do not tell it.
     #[must_use]
     pub fn titled(&self, group: &str) -> String {

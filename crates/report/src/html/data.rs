@@ -6,6 +6,7 @@ use super::row::{Kept, Row};
 use super::{apart, headline, thin, worlds};
 use crate::figures::Column;
 use crate::report::Report;
+use crate::sweep::{self, Setting};
 use crate::words::{one_line, printable};
 
 /// Of so many rows at most the series and distributions are kept: the best of each report.
@@ -23,8 +24,8 @@ pub(super) struct Page {
     pub(super) words: Vec<String>,
     /// What sets rows apart: the names of settings.
     pub(super) settings: Vec<String>,
-    /// Whether nothing but the settings sets rows apart.
-    pub(super) is_sweep: bool,
+    /// The axes of a sweep, where nothing but settings sets rows apart: one for lines, two for heat maps.
+    pub(super) sweep: Vec<Setting>,
     pub(super) columns: Vec<Head>,
     pub(super) rows: Vec<Row>,
     pub(super) plans: Vec<Plan>,
@@ -38,6 +39,8 @@ pub(super) struct Page {
 pub(super) struct Head {
     pub(super) group: String,
     pub(super) name: String,
+    /// Both with the unit, where it stands alone.
+    pub(super) words: String,
     pub(super) unit: &'static str,
     pub(super) digits: usize,
     pub(super) aside: bool,
@@ -64,6 +67,7 @@ impl Head {
         Self {
             group: one_line(&column.group),
             name: column.name.clone(),
+            words: one_line(&column.words()),
             unit: column.unit.symbol().unwrap_or(""),
             digits: column.digits,
             aside: column.aside,
@@ -107,6 +111,14 @@ impl Page {
             several: reports.len() > 1,
             apart: &apart,
         };
+        let settings_of = |(plan, report): (usize, &Report<'_>)| -> Vec<Vec<String>> {
+            report.figures.rows.iter().map(|row| kept.settings_of(row, plan)).collect()
+        };
+        let in_order: Vec<Vec<String>> = reports.iter().enumerate().flat_map(settings_of).collect();
+        let sweep = match reports.len() == 1 || is_sweep {
+            true => sweep::axes(&settings, &in_order),
+            false => Vec::new(),
+        };
         let mut rows = Vec::new();
         for (plan, report) in reports.iter().enumerate() {
             rows.extend(Row::all(report, plan, &kept));
@@ -120,7 +132,7 @@ impl Page {
             plans: reports.iter().map(Plan::of).collect(),
             worlds: reports.iter().flat_map(worlds::beside).collect(),
             thinned: budget.words(),
-            is_sweep: reports.len() == 1 || is_sweep,
+            sweep,
             settings,
             columns,
             rows,

@@ -9,6 +9,7 @@ use super::thin::{Budget, Line};
 use crate::figures::{Samples, base_ms};
 use crate::rank;
 use crate::report::Report;
+use crate::transfers;
 use crate::words::{one_line, printable};
 
 /// A longer text of a scenario is not shown: it has a trace in it.
@@ -23,6 +24,18 @@ pub(super) struct Kept<'a> {
     pub(super) several: bool,
     /// What sets the plans apart, for each of them.
     pub(super) apart: &'a [Vec<(String, String)>],
+}
+
+impl Kept<'_> {
+    /// For each of the page's settings the value that a row of this plan has; blank if it has none.
+    pub(super) fn settings_of(&self, row: &crate::Row, plan: usize) -> Vec<String> {
+        let value = |what: &String| {
+            let mut own = row.settings.0.iter().chain(&self.apart[plan]);
+            let own = own.find(|(name, _)| one_line(name) == *what);
+            own.map_or_else(String::new, |(_, value)| one_line(value))
+        };
+        self.settings.iter().map(value).collect()
+    }
 }
 
 #[derive(Serialize)]
@@ -90,15 +103,16 @@ struct Flows {
     completions: Vec<Completion>,
 }
 
-/// Transfers of a class of sizes, in the first seed.
+/// Transfers of a class of sizes, of all seeds.
 #[derive(Serialize)]
 struct Completion {
-    from_bytes: u64,
-    below_bytes: Option<u64>,
+    size: String,
     transfers: u64,
     done: u64,
-    p50_s: f64,
-    p99_s: f64,
+    p50: Option<f64>,
+    p99: Option<f64>,
+    /// Shares are of all transfers.
+    distribution: Option<DelayDistribution>,
 }
 
 /// What is drawn over time, of the first seed.
@@ -155,11 +169,6 @@ impl Row {
         if kept.several {
             label = format!("{}: {label}", report.results.name);
         }
-        let setting = |what: &String| {
-            let own = row.settings.0.iter().chain(&kept.apart[plan]);
-            let own = own.into_iter().find(|(name, _)| one_line(name) == *what);
-            own.map_or_else(String::new, |(_, value)| one_line(value))
-        };
         let figure = |head: &Head| {
             let same = |(_, column): &(usize, &crate::Column)| {
                 one_line(&column.group) == head.group && column.name == head.name
@@ -173,7 +182,7 @@ impl Row {
             label: one_line(&label),
             plan,
             best,
-            settings: kept.settings.iter().map(setting).collect(),
+            settings: kept.settings_of(row, plan),
             world: one_line(&row.world),
             figures: kept.columns.iter().map(figure).collect(),
             base_ms: rounded(base_ms(scenario)),
@@ -182,7 +191,7 @@ impl Row {
             seeds: runs.len(),
             first_seed: runs[0].seed,
             probes: probes(scenario, runs, is_drawn),
-            flows: flows(scenario, runs),
+            flows: flows(scenario, runs, is_drawn),
             queue: is_drawn.then(|| Delays::of(runs)),
             series: is_drawn.then(|| Lines::of(&first.series, kept.budget)),
             text: if text.len() > LONGEST_TEXT { String::new() } else { text },
@@ -243,7 +252,7 @@ impl Delays {
     }
 }
 
-fn flows(scenario: &Scenario, runs: &[Run]) -> Vec<Flows> {
+fn flows(scenario: &Scenario, runs: &[Run], is_drawn: bool) -> Vec<Flows> {
     let title = |number: usize, group: &FlowGroup| {
         let up = if group.direction == Direction::Up { " up" } else { "" };
         let count = if group.count > 1 { format!("{} × ", group.count) } else { String::new() };
@@ -260,7 +269,7 @@ fn flows(scenario: &Scenario, runs: &[Run]) -> Vec<Flows> {
         let sent = mean(of().map(|flow| flow.data_packets as f64));
         let marked = mean(of().map(|flow| flow.ce_marks as f64));
         let share = |part: f64, all: f64| if all > 0.0 { rounded(part / all) } else { 0.0 };
-        let classes = of().next().map_or(&[][..], |flow| &flow.completions);
+        let classes = transfers::classes(scenario, runs, number);
         flows.push(Flows {
             title: title(number, group),
             goodput: (0..of().next().map_or(0, |flow| flow.goodput_mbit.len())).map(each).collect(),
@@ -274,12 +283,12 @@ fn flows(scenario: &Scenario, runs: &[Run]) -> Vec<Flows> {
             completions: classes
                 .iter()
                 .map(|class| Completion {
-                    from_bytes: class.from_bytes,
-                    below_bytes: class.below_bytes,
+                    size: class.sizes.words(),
                     transfers: class.transfers,
                     done: class.done,
-                    p50_s: class.p50_s,
-                    p99_s: class.p99_s,
+                    p50: class.p50_ms.map(rounded),
+                    p99: class.p99_ms.map(rounded),
+                    distribution: is_drawn.then(|| class.of_all()).flatten(),
                 })
                 .collect(),
         });

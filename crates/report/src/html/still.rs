@@ -85,7 +85,7 @@ impl Still {
         let about = markup(about);
         let _ = writeln!(
             self.body,
-            "<p class=\"picture\" tabindex=\"0\" role=\"region\" aria-label=\"Picture: {about}\"><img alt=\"{about}\" src=\"data:image/svg+xml,{encoded}\"></p>"
+            "<p class=\"picture\"><img alt=\"{about}\" src=\"data:image/svg+xml,{encoded}\"></p>"
         );
     }
 

@@ -2,17 +2,17 @@
 
 /// An axis: which values it shows, and between which coordinates.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Axis {
-    pub(super) least: f64,
-    pub(super) most: f64,
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) log: bool,
+pub(crate) struct Axis {
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) log: bool,
 }
 
 impl Axis {
     /// Where a value is; what is beyond stands at the end.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    pub(crate) fn place(&self, value: f64) -> f64 {
         let scaled =
             |value: f64| if self.log { value.max(f64::MIN_POSITIVE).log10() } else { value };
         let (least, most) = (scaled(self.least), scaled(self.most));
@@ -20,8 +20,9 @@ impl Axis {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Round values, about so many on a linear axis; on a logarithmic one powers of ten, with 2 and 5 times these if they are few.
-    pub(super) fn ticks(&self, about: f64) -> Vec<f64> {
+    /// Round values, about so many on a linear axis; on a logarithmic one powers of ten, with 2 and 5 times these if they are few,
+    /// unless it is too short to have two of these.
+    pub(crate) fn ticks(&self, about: f64) -> Vec<f64> {
         if self.log {
             let (first, last) =
                 (self.least.log10().floor() as i32, self.most.log10().ceil() as i32);
@@ -31,7 +32,10 @@ impl Axis {
             let within = |tick: &f64| {
                 *tick >= self.least * (1.0 - 1e-9) && *tick <= self.most * (1.0 + 1e-9)
             };
-            return all.filter(within).collect();
+            let there: Vec<f64> = all.filter(within).collect();
+            if there.len() > 1 {
+                return there;
+            }
         }
         let span = self.most - self.least;
         if span <= 0.0 || !span.is_finite() {
@@ -47,7 +51,7 @@ impl Axis {
 }
 
 /// A number as short as it can be said: up to four digits.
-pub(super) fn plain(value: f64) -> String {
+pub(crate) fn plain(value: f64) -> String {
     let size = value.abs();
     let digits = match size {
         _ if size < 1e-12 => return "0".to_owned(),
@@ -79,6 +83,7 @@ mod tests {
         assert_eq!(axis(48.0, 61.0, false).ticks(4.0), [50.0, 55.0, 60.0]);
         assert_eq!(axis(0.01, 100.0, true).ticks(5.0), [0.01, 0.1, 1.0, 10.0, 100.0]);
         assert_eq!(axis(0.5, 20.0, true).ticks(5.0), [1.0, 10.0]);
+        assert_eq!(axis(510.0, 690.0, true).ticks(4.0), [550.0, 600.0, 650.0]);
         assert_eq!(axis(3.0, 3.0, false).ticks(5.0), [3.0]);
     }
 

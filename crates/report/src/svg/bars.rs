@@ -17,9 +17,10 @@ const MOST_ROWS: usize = 32;
 const STEPS: [f64; 2] = [22.0, 28.0];
 
 /// The words beside bars take no more than this.
-const MOST_WORDS: f64 = 210.0;
+pub(super) const MOST_WORDS: f64 = 210.0;
 
-const LEFT: f64 = 12.0;
+/// Where pictures without an axis on the left begin.
+pub(super) const LEFT: f64 = 12.0;
 
 /// The first probe's figure above the base, of each seed.
 fn above(runs: &[Run], of: fn(&ProbeOutcome) -> f64) -> Samples {

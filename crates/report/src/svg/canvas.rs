@@ -19,6 +19,8 @@ pub(crate) enum Anchor {
 #[derive(Default)]
 pub(crate) struct Canvas {
     body: String,
+    /// Styles that this picture alone has.
+    styles: &'static str,
 }
 
 /// Colours are those of the reports (`html/page/colours.js`); viewers that know of dark grounds have the others.
@@ -33,6 +35,13 @@ const STYLE: &str = "text{font-family:Arial,'Liberation Sans','DejaVu Sans',Helv
 .e{stroke:#e6eaee}.z{fill:#1e242b}\
 .c0{stroke:#56b4e9;fill:#56b4e9}.c1{stroke:#ff8a3d;fill:#ff8a3d}.c2{stroke:#2cc79a;fill:#2cc79a}.c3{stroke:#e8a0c8;fill:#e8a0c8}\
 .c4{stroke:#f2f4f6;fill:#f2f4f6}.c5{stroke:#e6b530;fill:#e6b530}.c6{stroke:#f0e442;fill:#f0e442}.l{fill:none}.f,.q{stroke:none}}";
+
+/// One hue from little to much, so that it is read without colours too: away from the paper, be that light or dark.
+const HEAT: &str = ".v{font-size:11px}.h0{fill:#eaf3fb}.h1{fill:#cfe3f4}.h2{fill:#abd0ea}.h3{fill:#7fb6dd}.h4{fill:#2b77ab}.h5{fill:#1a5f92}.h6{fill:#0d4470}\
+@media(prefers-color-scheme:dark){.h0{fill:#1a2a3a}.h1{fill:#1d3a55}.h2{fill:#234c70}.h3{fill:#2b5f8a}.h4{fill:#5aa5dd}.h5{fill:#8cc4ee}.h6{fill:#c4e2f9}}";
+
+/// How many steps that has.
+pub(crate) const HEAT_STEPS: usize = 7;
 
 /// How many colours there are.
 pub(crate) const COLOURS: usize = 7;
@@ -50,6 +59,11 @@ fn escaped(text: &str) -> String {
 }
 
 impl Canvas {
+    /// For heat maps: rectangles of the classes `h0` and so on.
+    pub(crate) fn with_heat() -> Self {
+        Self { styles: HEAT, ..Self::default() }
+    }
+
     pub(crate) fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, class: &str, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "",
@@ -80,10 +94,10 @@ impl Canvas {
 
     /// The document. `title` and `about` are for those who do not see it.
     pub(crate) fn document(self, height: f64, title: &str, about: &str) -> String {
-        let (width, height) = (at(WIDTH), at(height));
+        let (width, height, styles) = (at(WIDTH), at(height), self.styles);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-             role=\"img\" aria-labelledby=\"t d\">\n<title id=\"t\">{}</title>\n<desc id=\"d\">{}</desc>\n<style>{STYLE}</style>\n\
+             role=\"img\" aria-labelledby=\"t d\">\n<title id=\"t\">{}</title>\n<desc id=\"d\">{}</desc>\n<style>{STYLE}{styles}</style>\n\
              <rect width=\"{width}\" height=\"{height}\" class=\"p\"/>\n{}</svg>\n",
             escaped(title),
             escaped(about),

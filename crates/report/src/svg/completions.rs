@@ -1,10 +1,15 @@
-//! How long transfers took, and how many ended.
+//! How long transfers took, how many ended, and by size how the times are distributed.
+
+use std::collections::BTreeMap;
 
 use super::axis::{Axis, plain};
 use super::bars::{Rows, grid};
 use super::canvas::{Anchor, Canvas, WIDTH};
+use super::distribution::steps;
+use super::plot::{Line, Look, Plot, legend};
 use super::rows::{Shown, some};
-use super::{Caption, Picture};
+use super::{Caption, Picture, lines};
+use crate::transfers::{self, Sizes};
 
 /// So many rows fit a page.
 const MOST_ROWS: usize = 32;
@@ -84,4 +89,57 @@ pub(super) fn completions(all: &[Shown<'_>], caption: &Caption) -> Option<Pictur
     }
     said.extend(left_out);
     Some(caption.finish(canvas, "completions", title, bars.bottom() + 22.0, &said))
+}
+
+/// For each class of sizes how long its transfers took. None if there are no transfers, or their times were not kept.
+pub(super) fn by_size(all: &[Shown<'_>], caption: &Caption) -> Option<Picture> {
+    let (rows, left_out) = some(all, lines::MOST_ROWS);
+    let mut classes: BTreeMap<Sizes, Vec<Line>> = BTreeMap::new();
+    for (colour, row) in rows.iter().enumerate() {
+        let scenario = &row.runs[0].scenario;
+        let groups = 0..scenario.flow.len();
+        for class in groups.flat_map(|group| transfers::classes(scenario, row.runs, group)) {
+            let Some(of_all) = class.of_all() else { continue };
+            let lines = classes.entry(class.sizes).or_default();
+            let dash = lines.iter().filter(|line| line.look.colour == colour).count();
+            let points = steps(&of_all, 0.0, false);
+            lines.push(Line { points, look: Look { colour, dash } });
+        }
+    }
+    let times = || classes.values().flatten().flat_map(|line| &line.points).map(|(ms, _)| *ms);
+    let longest = times().reduce(f64::max)?;
+    let shortest = times().fold(longest, f64::min);
+    for line in classes.values_mut().flatten() {
+        // Nothing takes less than the shortest, and what has not ended by the longest of all never does.
+        if let (Some((first, _)), Some((_, share))) = (line.points.first(), line.points.last()) {
+            let (first, share) = (*first, *share);
+            line.points.insert(0, (first, Some(0.0)));
+            line.points.push((longest, share));
+        }
+    }
+    let title = "Completion times of transfers by size, CDF";
+    let mut canvas = Canvas::default();
+    let top = caption.head(&mut canvas, title);
+    let mut y = legend(&mut canvas, top, &lines::entries(&rows)) + 6.0;
+    let count = classes.len();
+    for (number, (sizes, lines)) in classes.into_iter().enumerate() {
+        let plot = Plot {
+            title: &sizes.words(),
+            unit: "share of all transfers of this size that took no longer",
+            lines,
+            x: (shortest, longest.max(shortest * 2.0), true),
+            y: (0.0, 1.0, false),
+            stepped: true,
+            x_label: (number + 1 == count).then_some("time (ms)"),
+            ..Plot::default()
+        };
+        y = plot.draw(&mut canvas, y, if count > 1 { 110.0 } else { 220.0 }) + 8.0;
+    }
+    let mut said =
+        vec!["A curve that ends below 1 is of transfers of which not all ended.".to_owned()];
+    if rows.iter().any(|row| row.runs.len() > 1) {
+        said.push("All seeds together.".to_owned());
+    }
+    said.extend(left_out);
+    Some(caption.finish(canvas, "completions-cdf", title, y, &said))
 }

@@ -117,10 +117,9 @@ impl Curves {
             lines,
             x: (shortest, longest.max(shortest * 2.0), true),
             y: if tail { (rarest, 1.0, true) } else { (0.0, 1.0, false) },
-            marks: Vec::new(),
-            warmup: 0.0,
             stepped: true,
             x_label: Some("delay (ms)"),
+            ..Plot::default()
         };
         let y = plot.draw(&mut canvas, y, 220.0) + 8.0;
         let mut said = self.said.clone();
@@ -132,7 +131,11 @@ impl Curves {
 }
 
 /// The steps of a distribution: delays above the base, and the share that was no longer, or that was longer.
-fn steps(distribution: &DelayDistribution, base: f64, tail: bool) -> Vec<(f64, Option<f64>)> {
+pub(super) fn steps(
+    distribution: &DelayDistribution,
+    base: f64,
+    tail: bool,
+) -> Vec<(f64, Option<f64>)> {
     let mut points: Vec<(f64, Option<f64>)> = Vec::new();
     for (ms, share) in distribution.ms.iter().zip(&distribution.share) {
         let x = (ms - base).max(SHORTEST_MS);

@@ -11,7 +11,7 @@ use crate::figures::base_ms;
 use crate::thin::Thinning;
 
 /// More lines than this are hard to tell apart.
-pub(super) const MOST_ROWS: usize = 7;
+pub(crate) const MOST_ROWS: usize = 7;
 
 /// Twice as many points as there are places on the axis would not be seen.
 pub(crate) const THINNING: Thinning = Thinning { points: 560 };
@@ -160,6 +160,7 @@ fn over_time(
             warmup,
             stepped: false,
             x_label: (number + 1 == count).then_some("time (s)"),
+            ..Plot::default()
         };
         y = plot.draw(&mut canvas, y, 110.0) + 8.0;
     }

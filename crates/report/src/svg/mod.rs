@@ -1,7 +1,7 @@
 //! Single pictures for papers and slides, as SVG: what the report shows, without a script. Text is in the first sans serif that the
 //! viewer has, and what stands below says what a picture is of and what makes it again.
 
-mod axis;
+pub(crate) mod axis;
 mod bars;
 pub(crate) mod canvas;
 mod completions;
@@ -11,6 +11,7 @@ pub(crate) mod plot;
 #[cfg(feature = "png")]
 mod png;
 mod rows;
+mod sweep;
 
 use canvas::{Anchor, Canvas, WIDTH, fitted, wrapped};
 
@@ -39,7 +40,9 @@ pub fn pictures(report: &Report<'_>) -> Vec<Picture> {
     let caption = Caption::of(report);
     let mut pictures = vec![bars::comparison(report, &rows, &caption)];
     pictures.extend(bars::shares(report, &rows, &caption));
+    pictures.extend(sweep::sweep(report, &caption));
     pictures.extend(completions::completions(&rows, &caption));
+    pictures.extend(completions::by_size(&rows, &caption));
     pictures.extend(lines::time(&rows, &caption));
     pictures.extend(lines::signals(&rows, &caption));
     pictures.extend(distribution::distributions(&rows, &caption));

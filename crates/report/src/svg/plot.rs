@@ -30,11 +30,21 @@ impl Look {
     }
 }
 
+/// How far values at a place spread, with a dot in the middle.
+pub(crate) struct Spread {
+    pub(crate) x: f64,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) look: Look,
+}
+
 /// One chart.
+#[derive(Default)]
 pub(crate) struct Plot<'a> {
     pub(crate) title: &'a str,
     pub(crate) unit: &'a str,
     pub(crate) lines: Vec<Line>,
+    pub(crate) spreads: Vec<Spread>,
     /// What the axes show: from, to, and whether on a logarithmic scale.
     pub(crate) x: (f64, f64, bool),
     pub(crate) y: (f64, f64, bool),
@@ -44,6 +54,8 @@ pub(crate) struct Plot<'a> {
     pub(crate) warmup: f64,
     /// Whether a value holds until the next.
     pub(crate) stepped: bool,
+    /// What stands at 0, 1, 2 and so on below the axis, instead of numbers.
+    pub(crate) names: &'a [String],
     /// What stands below the axis; nothing if another chart follows that has the same.
     pub(crate) x_label: Option<&'a str>,
 }
@@ -58,7 +70,7 @@ impl Plot<'_> {
         let (upper, lower) = (top + 22.0, top + 22.0 + height);
         let x = Axis { least: self.x.0, most: self.x.1, from: LEFT, to: RIGHT, log: self.x.2 };
         let y = Axis { least: self.y.0, most: self.y.1, from: lower, to: upper, log: self.y.2 };
-        if self.warmup > x.least {
+        if self.warmup > x.least.max(0.0) {
             let shaded = x.place(self.warmup) - LEFT;
             canvas.rect((LEFT, upper), (shaded, height), "z");
         }
@@ -67,10 +79,10 @@ impl Plot<'_> {
             canvas.line((LEFT, place), (RIGHT, place), "g");
             canvas.text((LEFT - 6.0, place + 4.0), Anchor::End, "s", &plain(tick));
         }
-        for tick in x.ticks(8.0) {
+        for (tick, name) in self.ticks(&x) {
             let place = x.place(tick);
             canvas.line((place, upper), (place, lower), "g");
-            canvas.text((place, lower + 15.0), Anchor::Middle, "s", &plain(tick));
+            canvas.text((place, lower + 15.0), Anchor::Middle, "s", &name);
         }
         for (value, said) in &self.marks {
             let place = y.place(*value);
@@ -85,10 +97,32 @@ impl Plot<'_> {
                 canvas.path(&d, &line.look.class());
             }
         }
+        for Spread { x: at_x, from, to, look } in &self.spreads {
+            let (across, low, high) = (x.place(*at_x), y.place(*from), y.place(*to));
+            let class = look.class();
+            canvas.path(
+                &format!("M{},{}h0", at(across), at((low + high) / 2.0)),
+                &format!("{class} n"),
+            );
+            if from < to {
+                canvas.line((across, low), (across, high), &class);
+            }
+        }
         let below = lower + 20.0;
         let Some(label) = self.x_label else { return below };
         canvas.text(((LEFT + RIGHT) / 2.0, lower + 31.0), Anchor::Middle, "s", label);
         below + 16.0
+    }
+
+    /// Where the axis has lines, and what stands there: names as many as there is room for.
+    fn ticks(&self, x: &Axis) -> Vec<(f64, String)> {
+        if self.names.is_empty() {
+            return x.ticks(8.0).into_iter().map(|tick| (tick, plain(tick))).collect();
+        }
+        let widest = self.names.iter().map(|name| width(name, 11.0)).fold(0.0, f64::max) + 8.0;
+        let every = (widest / (x.place(1.0) - x.place(0.0)).max(1.0)).ceil().max(1.0) as usize;
+        let names = self.names.iter().enumerate().step_by(every);
+        names.map(|(place, name)| (place as f64, name.clone())).collect()
     }
 
     /// A line as a path. What would not be seen beside the point before is left out.

@@ -16,6 +16,13 @@ fn quantiles() -> impl Iterator<Item = f64> {
 }
 
 impl DelayDistribution {
+    /// Of samples in nanoseconds; nothing of nothing.
+    #[must_use]
+    pub fn of_samples(mut nanos: Vec<u64>) -> Option<Self> {
+        nanos.sort_unstable();
+        (!nanos.is_empty()).then(|| Self::of_sorted(&nanos))
+    }
+
     /// Of sorted samples in nanoseconds, of which there is at least one.
     pub(super) fn of_sorted(sorted: &[u64]) -> Self {
         let count = sorted.len();
@@ -57,6 +64,15 @@ impl DelayDistribution {
         add(most, samples);
         let (ms, share) = steps.into_iter().unzip();
         Self { samples, ms, share }
+    }
+
+    /// Whether it can be one: as many times as shares, both ascending, and shares of 1.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let Self { ms, share, .. } = self;
+        let ascend = ms.is_sorted() && share.is_sorted();
+        let of_one = share.iter().all(|share| (0.0..=1.0).contains(share));
+        !ms.is_empty() && ms.len() == share.len() && ascend && of_one
     }
 
     /// Several as one, each with the weight of its samples; nothing of nothing.
@@ -118,6 +134,19 @@ mod tests {
             let (one, other) = (of_all.at(share).unwrap(), of_histogram.at(share).unwrap());
             assert!((one - other).abs() <= 0.002 * one, "{share}: {one} and {other}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_one_is_told() {
+        let sound = |ms: &[f64], share: &[f64]| {
+            DelayDistribution { samples: 3, ms: ms.to_vec(), share: share.to_vec() }.is_sound()
+        };
+        assert!(sound(&[1.0, 2.0], &[0.5, 1.0]));
+        assert!(
+            !sound(&[], &[]) && !sound(&[1.0], &[0.5, 1.0]) && !sound(&[2.0, 1.0], &[0.5, 1.0])
+        );
+        assert!(!sound(&[1.0, 2.0], &[1.0, 0.5]) && !sound(&[1.0, 2.0], &[0.5, 4.1]));
+        assert!(!sound(&[1.0], &[-0.1]) && !sound(&[1.0], &[f64::NAN]));
     }
 
     #[test]

@@ -424,7 +424,7 @@ impl Outcome {
                 let sizes = group.transfers(number).filter_map(|transfer| transfer.size);
                 let took = flow.completion_s.iter().map(|took| took.map(Duration::from_secs_f64));
                 let transfers: Vec<_> = sizes.map(|size| size.0).zip(took).collect();
-                flow.completions = Completions::by_class(&transfers);
+                flow.completions = Completions::by_class(&transfers, scenario.distributions);
             }
         }
         let groups = scenario.flow.iter().zip(&self.flow);

@@ -35,7 +35,8 @@ function figure(parent, name, title, unit) {
   const read = el("div", { class: "read" });
   const plot = el("div", { class: "plot", "data-chart": name, tabindex: 0, role: "group",
     "aria-label": `${title}, chart: plus and minus zoom, arrows move, 0 shows all` });
-  const box = el("figure", {}, el("figcaption", {}, title, unit ? el("span", { class: "soft" }, ` (${unit})`) : null), plot, read);
+  const caption = el("figcaption", {}, title, unit ? el("span", { class: "soft" }, ` (${unit})`) : null);
+  const box = el("figure", {}, caption, plot, read);
   parent.append(box);
   const width = () => isPrinted() ? PAPER_WIDTH : Math.max(240, Math.floor(plot.clientWidth || parent.clientWidth || 600));
   let chart = null;
@@ -56,6 +57,7 @@ function figure(parent, name, title, unit) {
     charts.set(name, chart);
   };
   return {
+    caption,
     /** Draws lines `{label, row, line, values}` over `xs`; without any the chart is left out. */
     draw(xs, lines, options) {
       if (chart) chart.destroy();
@@ -76,16 +78,27 @@ function heightOf({ xLabel }) {
   return HEIGHT + (xLabel ? 20 : 0);
 }
 
-function axis(label, log) {
-  return {
-    ...(log ? { splits: decades, filter: (_, splits) => splits } : {}),
-    stroke: ink("soft"), grid: { stroke: ink("line"), width: 1 }, ticks: { stroke: ink("line"), width: 1 }, label, labelSize: label ? 20 : 0,
-    font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
-    values: (_, splits) => splits.map((value) => (value === null ? null : plainNumber(value))),
+/** Where an axis of names has ticks: at as many as there is room for. */
+function places(names) {
+  const widest = 7 * Math.max(...names.map((name) => name.length)) + 12;
+  return (chart, _, min, max) => {
+    const every = Math.max(1, Math.ceil((widest * (max - min)) / (chart.width - 80)));
+    return names.map((_, at) => at).filter((at) => at % every === 0 && at >= min && at <= max);
   };
 }
 
-/** Where a logarithmic axis has ticks: at powers of ten, at 2 and 5 times these too if there are few. */
+function axis(label, log, names) {
+  return {
+    ...(log ? { splits: decades, filter: (_, splits) => splits } : {}),
+    ...(names ? { splits: places(names) } : {}),
+    stroke: ink("soft"), grid: { stroke: ink("line"), width: 1 }, ticks: { stroke: ink("line"), width: 1 }, label, labelSize: label ? 20 : 0,
+    font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
+    values: (_, splits) => splits.map((value) => (value === null ? null : names ? names[value] : plainNumber(value))),
+  };
+}
+
+/** Where a logarithmic axis has ticks: at powers of ten, at 2 and 5 times these too if there are few; of so short a piece that it
+ * has none of these, at round values. */
 function decades(_, axisNumber, min, max) {
   const [first, last] = [Math.floor(Math.log10(min)), Math.ceil(Math.log10(max))];
   // Of a range that no logarithm has there are none.
@@ -94,7 +107,17 @@ function decades(_, axisNumber, min, max) {
   for (let power = first; power <= last; power += 1) {
     for (const times of last - first > 2 ? [1] : [1, 2, 5]) within.push(Number(`${times}e${power}`));
   }
-  return within.filter((value) => value >= min * (1 - 1e-9) && value <= max * (1 + 1e-9));
+  const there = within.filter((value) => value >= min * (1 - 1e-9) && value <= max * (1 + 1e-9));
+  return there.length > 1 ? there : roundValues(min, max, 4);
+}
+
+/** Values of a round size, 1, 2 or 5 times a power of ten apart, about so many. */
+function roundValues(min, max, about) {
+  const ten = 10 ** Math.floor(Math.log10((max - min) / about));
+  const size = [1, 2, 5, 10].map((times) => times * ten).find((one) => one * about >= max - min);
+  if (!(size > 0)) return [];
+  const first = Math.ceil(min / size - 1e-9);
+  return Array.from({ length: Math.max(0, Math.floor(max / size + 1e-9) - first + 1) }, (_, at) => (first + at) * size);
 }
 
 function plainNumber(value) {
@@ -102,15 +125,15 @@ function plainNumber(value) {
   return Math.abs(value) >= 10000 ? `${Number((value / 1000).toPrecision(4))}k` : String(Number(value.toPrecision(4)));
 }
 
-function optionsOf(lines, { width, read, xLabel, xLog, yLog, yRange, xRange, stepped, family, marks, warmup }) {
+function optionsOf(lines, { width, read, xLabel, xNames, xLog, yLog, yRange, xRange, stepped, dots, family, marks, warmup }) {
   const scale = (log, range) => ({ time: false, distr: log ? 3 : 1, ...(range ? { range } : {}) });
   return {
     width, height: heightOf({ xLabel }), pxAlign: 0,
     legend: { show: false },
     scales: { x: scale(xLog, xRange), y: scale(yLog, yRange) },
-    axes: [axis(xLabel, xLog), { ...axis(null, yLog), size: 58 }],
+    axes: [axis(xLabel, xLog, xNames), { ...axis(null, yLog), size: 58 }],
     series: [{}, ...lines.map(({ label, row, line }) => ({
-      label, stroke: colour(row), dash: dash(row, line), width: 1.6, spanGaps: Boolean(stepped), points: { show: false },
+      label, stroke: colour(row), dash: dash(row, line), width: 1.6, spanGaps: Boolean(stepped), points: { show: Boolean(dots && line === 0), size: 6, fill: colour(row) },
       ...(stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
     }))],
     cursor: {
@@ -121,7 +144,7 @@ function optionsOf(lines, { width, read, xLabel, xLog, yLog, yRange, xRange, ste
       drawClear: warmup ? [(chart) => shade(chart, warmup)] : [],
       draw: marks ? [(chart) => marks.forEach((mark) => rule(chart, mark))] : [],
       setScale: family ? [(chart, name) => name === "x" && spread(chart)] : [],
-      setCursor: [(chart) => tell(chart, lines, read)],
+      setCursor: [(chart) => tell(chart, lines, read, xNames)],
     },
   };
 }
@@ -162,13 +185,13 @@ function shade(chart, until) {
 }
 
 /** What the lines have at the pointer. */
-function tell(chart, lines, read) {
+function tell(chart, lines, read, names) {
   const { left, idx } = chart.cursor;
   if (left < 0 || idx === null || idx === undefined) return read.replaceChildren();
   const values = lines.map((line, at) => ({ line, value: nearest(chart.data[at + 1], idx, chart.series[at + 1].spanGaps) }));
   const there = values.filter(({ value }) => value !== null && value !== undefined);
   const more = there.length > 8 ? [`and ${there.length - 8} more`] : [];
-  return read.replaceChildren(`at ${short(chart.data[0][idx])}:`,
+  return read.replaceChildren(`at ${names ? names[idx] : short(chart.data[0][idx])}:`,
     ...there.slice(0, 8).map(({ line, value }) => el("span", {}, key(line.row, line.line), ` ${short(value)}`)), ...more);
 }
 

@@ -16,6 +16,9 @@ function steps(distribution, base, tail) {
   return { xs, values };
 }
 
+/** What charts of distributions have in common. */
+const DISTRIBUTION = { xLog: true, stepped: true, family: null, xRange: (_, min, max) => (min < max ? [min, max] : [min / 2, max * 2]) };
+
 function distributionLines(tail, of) {
   return shown().flatMap((row) => of(data.rows[row]).filter(({ distribution }) => distribution)
     .map(({ distribution, base, name, line }) => ({ row, line, label: `${data.rows[row].label} – ${name}`, ...steps(distribution, base, tail) })));
@@ -55,8 +58,7 @@ function distributionSection() {
       const { xs, lines: all } = joined(lines);
       const least = Math.min(...all.flatMap((line) => line.values).filter((value) => value !== null && value !== undefined));
       host.draw(xs, all, {
-        xLabel: "delay (ms)", xLog: true, stepped: true, yLog: tail, family: null,
-        xRange: (_, min, max) => (min < max ? [min, max] : [min / 2, max * 2]),
+        ...DISTRIBUTION, xLabel: "delay (ms)", yLog: tail,
         yRange: () => (tail ? [Math.min(0.1, least), 1] : [0, 1.02]),
       });
     });
@@ -73,14 +75,11 @@ function quantile(probe, share, base) {
 function boxChart() {
   const rows = shown().filter((row) => aboveBase(data.rows[row], "p50") !== null);
   const most = Math.max(0.1, ...rows.map((row) => aboveBase(data.rows[row], "max")));
-  // Ticks of a round size: 1, 2 or 5 times a power of ten.
-  const ten = 10 ** Math.floor(Math.log10(most / 4));
-  const tickSize = [1, 2, 5, 10].map((times) => times * ten).find((size) => size * 5 >= most);
   const [left, width, line] = [250, 560, 26];
   const x = (ms) => left + (width * Math.max(0, ms)) / most;
   const height = rows.length * line + 26;
   const chart = el("svg", { class: "boxes", width: left + width + 70, height, viewBox: `0 0 ${left + width + 70} ${height}`, role: "img", "aria-label": "Box of the probe's delay above the base for each row: quartiles, p95, p99 and extremes" });
-  for (let tick = 0; tick <= most; tick += tickSize) {
+  for (const tick of roundValues(0, most, 5)) {
     const at = x(tick);
     chart.append(el("line", { x1: at, x2: at, y1: 0, y2: height - 20, stroke: ink("line") }),
       el("text", { x: at, y: height - 4, "text-anchor": "middle", class: "soft" }, `${short(tick)} ms`));

@@ -5,6 +5,7 @@ function flowsSection() {
   const tables = el("div");
   const host = el("div", { class: "charts stack" });
   section("Flows", tables, host);
+  completionCharts(host);
   overTime(host, FLOWS_OVER_TIME);
   whenChanged(() => {
     const rows = shown().flatMap((row) => data.rows[row].flows.map((flow) => {
@@ -13,8 +14,7 @@ function flowsSection() {
         percent(flow.ce_share), short(flow.retransmits), percent(flow.sent ? flow.retransmits / flow.sent : 0), short(flow.timeouts), short(flow.srtt_p50), short(flow.srtt_p99)];
     }));
     const classes = shown().flatMap((row) => data.rows[row].flows.flatMap((flow) => flow.completions.map((sizes) => [
-      el("span", {}, key(row), ` ${data.rows[row].label}`), flow.title, sizeClass(sizes), `${short(sizes.done)} of ${short(sizes.transfers)}`,
-      sizes.done ? short(sizes.p50_s * 1000) : "–", sizes.done ? short(sizes.p99_s * 1000) : "–"])));
+      el("span", {}, key(row), ` ${data.rows[row].label}`), flow.title, sizes.size, `${short(sizes.done)} of ${short(sizes.transfers)}`, short(sizes.p50), short(sizes.p99)])));
     tables.replaceChildren(...[
       rows.length ? plainTable("Flows", ["row", "flows", "goodput (Mbit/s)", "each", "share", "CE", "Retr", "Retr of sent", "timeouts", "srtt p50 (ms)", "srtt p99"], rows, [0, 1]) : null,
       classes.length ? el("h3", {}, "Completion times by size") : null,
@@ -23,8 +23,20 @@ function flowsSection() {
   });
 }
 
-function sizeClass({ from_bytes: from, below_bytes: below }) {
-  const size = (bytes) => (bytes >= 1e6 ? `${bytes / 1e6} MB` : `${bytes / 1e3} kB`);
-  if (below === null) return `${size(from)} or more`;
-  return from === 0 ? `below ${size(below)}` : `${size(from)} to ${size(below)}`;
+/** For each class of sizes how the times that transfers took are distributed. */
+function completionCharts(parent) {
+  const classes = (row) => row.flows.flatMap((flow) => flow.completions.map((sizes) => ({ ...sizes, name: flow.title, base: 0 })));
+  const sizes = [...new Set(data.rows.flatMap((row) => classes(row).filter(({ distribution }) => distribution).map(({ size }) => size)))];
+  if (!sizes.length) return;
+  const host = el("div", { class: "charts" });
+  parent.append(host);
+  const figures = sizes.map((size, at) => ({ size, figure: figure(host, `completion_${at}`, `Completion times, ${size}`, "share of all transfers of this size that took no longer") }));
+  whenChanged(() => figures.forEach(({ size, figure: host }) => {
+    const curves = distributionLines(false, (row) => classes(row).filter((sizes) => sizes.size === size).map((sizes, line) => ({ ...sizes, line })));
+    // Nothing takes less than the shortest, and what has not ended by the longest of all never does.
+    const longest = Math.max(...curves.flatMap((curve) => curve.xs));
+    const whole = curves.map((curve) => ({ ...curve, xs: [curve.xs[0] * 0.999, ...curve.xs, longest * 1.001], values: [0, ...curve.values, curve.values.at(-1)] }));
+    const { xs, lines } = joined(whole);
+    host.draw(xs, lines, { ...DISTRIBUTION, xLabel: "time (ms)", yRange: () => [0, 1.02] });
+  }));
 }

@@ -1,68 +1,77 @@
 // Where one setting varies: a line with its spread. Where two do: a heat map of any figure.
 
 function sweepSection() {
-  const varied = data.settings.map((name, at) => ({ name, at, values: [...new Set(data.rows.map((row) => row.settings[at]))] })).filter(({ values }) => values.length > 1);
   const columns = data.columns.map((column, at) => ({ ...column, at })).filter(({ at }) => data.rows.some((row) => row.figures[at] !== null));
-  if (!data.is_sweep || !columns.length) return;
-  const numeric = ({ values }) => values.every((value) => /^[\d.]/.test(value)) && values.length > 2;
-  if (varied.length === 2) heatMap(varied, columns);
-  else if (varied.length === 1 && numeric(varied[0])) lineOf(varied[0], columns);
-}
-
-function choose(columns, draw) {
+  if (!data.sweep.length || !columns.length) return;
+  const draw = data.sweep.length === 2 ? heatMaps(...data.sweep) : lineOf(...data.sweep);
   const first = Math.max(0, columns.findIndex(({ name }) => name === "above base"));
-  const select = el("select", { id: "figure", onchange: () => draw(columns[select.value]) },
-    columns.map(({ group, name, unit }, at) => el("option", { value: at, selected: at === first }, `${group} ${name}${unit ? ` (${unit})` : ""}`.trim())));
-  return { controls: el("div", { class: "controls" }, el("label", { for: "figure" }, "Figure"), select), first: columns[first] };
+  const select = el("select", { id: "figure", onchange: () => draw.figure(columns[select.value]) },
+    columns.map(({ words }, at) => el("option", { value: at, selected: at === first }, words)));
+  section(`By ${data.sweep.map(({ name }) => name).join(" and ")}`, el("div", { class: "controls" }, el("label", { for: "figure" }, "Figure"), select), draw.host);
+  draw.figure(columns[first]);
 }
 
-function heatMap([down, across], columns) {
+const worlds = [...new Set(data.rows.map((row) => row.world))];
+
+/** The mean of a figure and its deviation where settings have these values. */
+function figureAt(column, world, wanted) {
+  const row = data.rows.find((row) => row.world === world && wanted.every(([setting, value]) => row.settings[setting.at] === value));
+  return row ? row.figures[column.at] : null;
+}
+
+/** How many colours the heat map has: classes h0 and so on. */
+const HEAT_STEPS = 7;
+
+function heatMaps(down, across) {
   const host = el("div");
-  const worlds = [...new Set(data.rows.map((row) => row.world))];
-  const draw = (column) => {
-    const value = (row) => row.figures[column.at] && row.figures[column.at][0];
-    const all = data.rows.map(value).filter((number) => number !== null);
-    const [least, most] = [Math.min(...all), Math.max(...all)];
-    host.replaceChildren(...worlds.map((world) => {
-      const rows = down.values.map((one) => el("tr", {}, el("th", { scope: "row", class: "words" }, one), across.values.map((other) => {
-        const row = data.rows.find(({ settings, world: of }) => settings[down.at] === one && settings[across.at] === other && of === world);
-        const number = row ? value(row) : null;
-        if (number === null) return el("td", {}, "–");
-        const share = most > least ? (number - least) / (most - least) : 0;
-        // One hue from light to dark, so that it is read without colours too; the text keeps its contrast.
-        return el("td", { style: `background:hsl(205 75% ${94 - 64 * share}%);color:${share > 0.42 ? "#fff" : "#111"}` }, fixed(number, column.digits));
-      })));
-      return el("div", {}, worlds.length > 1 ? el("h3", {}, world) : null, scroll("Heat map", el("table", { class: "heat", "aria-label": `${column.group} ${column.name} by ${down.name} and ${across.name}` },
-        el("thead", {}, el("tr", {}, el("th", { class: "words" }, `${down.name} \\ ${across.name}`), across.values.map((other) => el("th", { scope: "col" }, other)))), el("tbody", {}, rows))));
-    }));
+  const cells = (column, world, step) => down.values.map((one) => el("tr", {}, el("th", { scope: "row", class: "words" }, one), across.values.map((other) => {
+    const found = figureAt(column, world, [[down, one], [across, other]]);
+    if (!found) return el("td", {}, "–");
+    return el("td", { class: `h${step(found[0])}` }, fixed(found[0], column.digits));
+  })));
+  return {
+    host,
+    figure(column) {
+      const all = data.rows.map((row) => row.figures[column.at]).filter((found) => found).map(([mean]) => mean);
+      const [least, most] = [Math.min(...all), Math.max(...all)];
+      // Where values are far apart only their logarithms tell the small ones apart.
+      const log = least > 0 && most / least > 20;
+      const scaled = (value) => (log ? Math.log(value) : value);
+      const share = (value) => (most > least ? (scaled(value) - scaled(least)) / (scaled(most) - scaled(least)) : 0);
+      const step = (value) => Math.min(HEAT_STEPS - 1, Math.floor(share(value) * HEAT_STEPS));
+      const scale = el("p", { class: "soft scale" }, `${column.words}: ${fixed(least, column.digits)} `,
+        el("span", { "aria-hidden": "true" }, Array.from({ length: HEAT_STEPS }, (_, at) => el("i", { class: `h${at}` }))),
+        ` ${fixed(most, column.digits)}${log ? ", in logarithmic steps" : ""}${data.rows[0].seeds > 1 ? "; means of the seeds" : ""}`);
+      host.replaceChildren(scale, ...worlds.map((world) => el("div", {}, worlds.length > 1 ? el("h3", {}, world) : null,
+        scroll("Heat map", el("table", { class: "heat", "aria-label": `${column.words} by ${down.name} and ${across.name}${worlds.length > 1 ? `, ${world}` : ""}` },
+          el("thead", {},
+            el("tr", {}, el("td"), el("th", { scope: "colgroup", colspan: across.values.length }, across.name)),
+            el("tr", {}, el("th", { scope: "col", class: "words" }, down.name), across.values.map((other) => el("th", { scope: "col" }, other)))),
+          el("tbody", {}, cells(column, world, step)))))));
+    },
   };
-  const { controls, first } = choose(columns, draw);
-  section(`By ${down.name} and ${across.name}`, controls, host);
-  draw(first);
 }
 
-function lineOf(setting, columns) {
+function lineOf(setting) {
   const host = el("div", { class: "charts stack" });
-  const { controls, first } = choose(columns, (column) => draw(column));
-  section(`By ${setting.name}`, controls, host);
-  const chart = figure(host, "sweep", `Mean over the seeds, and one standard deviation either way`, "");
-  const worlds = [...new Set(data.rows.map((row) => row.world))];
-  const order = setting.values.map((value, at) => ({ value, at, number: parseFloat(value) }));
-  let current = first;
-  const draw = (column) => {
-    current = column;
+  const chart = figure(host, "sweep", `Figures by ${setting.name}`, "");
+  const several = data.rows[0].seeds > 1;
+  let current = null;
+  const draw = () => {
     const lines = worlds.flatMap((world, number) => [0, -1, 1].map((sign) => ({
       row: number, line: sign === 0 ? 0 : 2, label: `${world}${sign ? (sign > 0 ? " + deviation" : " − deviation") : ""}`,
-      values: order.map(({ value }) => {
-        const row = data.rows.find(({ settings, world: of }) => settings[setting.at] === value && of === world);
-        const found = row && row.figures[column.at];
+      values: setting.values.map((value) => {
+        const found = figureAt(current, world, [[setting, value]]);
         return found ? found[0] + sign * (found[1] || 0) : null;
       }),
-    }))).filter((line) => line.line === 0 || data.rows[0].seeds > 1);
-    chart.draw(order.map(({ at }) => at), lines, {
-      xLabel: `${setting.name}: ${setting.values.join(", ")}`, xRange: () => [-0.2, order.length - 0.8],
+    }))).filter((line) => line.line === 0 || several);
+    chart.caption.textContent = `${current.words}${several ? ": mean over the seeds, and one standard deviation either way" : ""}`;
+    chart.draw(setting.values.map((_, at) => at), lines, {
+      xLabel: setting.name, xNames: setting.values, dots: true,
+      xRange: (_, min, max) => (min === 0 && max === setting.values.length - 1 ? [-0.3, max + 0.3] : [min, max]),
       yRange: (_, min, max) => yRange(min, max, [], false),
     });
   };
-  whenChanged(() => draw(current));
+  whenChanged(() => current && draw());
+  return { host, figure(column) { current = column; draw(); } };
 }
