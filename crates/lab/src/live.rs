@@ -24,7 +24,7 @@ use dualq_units::{Instant, Rate};
 use crate::LabError;
 use crate::middle::Middle;
 use crate::network::{
-    FAR, Host, NEAR, NEAR_RECEIVER, Network, RECEIVER, add_qdisc, grants, netlink, sysctl, tune,
+    FAR, Host, NEAR, NEAR_RECEIVER, Network, RECEIVER, add_qdisc, netlink, sysctl, tune_receiver,
 };
 use crate::taps::Passed;
 use crate::udp;
@@ -81,7 +81,7 @@ pub fn refusal(scenario: &Scenario) -> Option<String> {
 pub(crate) fn build(scenario: &Scenario, seed: u64) -> Result<Network, LabError> {
     let (router, receiver) = (Namespace::create()?, Namespace::create()?);
     for namespace in [&router, &receiver] {
-        tune(namespace, grants(scenario))?;
+        tune_receiver(namespace, scenario)?;
         sysctl(namespace, "net/ipv4/ip_forward", "1")?;
     }
     let hosts = Host::all(scenario);
