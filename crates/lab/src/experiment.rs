@@ -160,7 +160,18 @@ pub fn refusal(scenario: &Scenario) -> Option<String> {
             "link.tunnel: on real Linux nothing makes {kind} take all packets for one flow; the model can"
         ))
     };
-    way::refusal(scenario).or_else(|| udp::refusal(scenario)).or_else(fixed)
+    ecn_low_refusal(scenario)
+        .or_else(|| way::refusal(scenario))
+        .or_else(|| udp::refusal(scenario))
+        .or_else(fixed)
+}
+
+/// The feature of routes that no kernel has but Google's own, which has it for BBRv3.
+pub(crate) fn ecn_low_refusal(scenario: &Scenario) -> Option<String> {
+    let group = scenario.flow.iter().position(|group| group.ecn_low)?;
+    Some(format!(
+        "flow[{group}].ecn_low: on real Linux that is a feature of routes which is not in stock kernels; the model has it"
+    ))
 }
 
 /// Runs `scenario` on this kernel, in network namespaces of its own, and reports. All that is random in the network that it
@@ -741,4 +752,20 @@ fn watch(
     epoll
         .add(socket.as_fd(), EpollEvent::new(when, whom.token()))
         .map_err(|error| LabError::system("epoll", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use dualq_scenario::{Algorithm, EcnRequest, FlowGroup, Setup};
+
+    use super::*;
+
+    #[test]
+    fn a_routes_feature_that_stock_kernels_lack_is_refused() {
+        let ecn = EcnRequest::Classic;
+        let flow = FlowGroup { ecn, ecn_low: true, ..FlowGroup::of(Algorithm::Bbr3) };
+        let scenario = Scenario::try_from(Setup { flow: vec![flow], ..Setup::default() });
+        let refusal = refusal(&scenario.expect("it makes sense")).expect("it is refused");
+        assert!(refusal.starts_with("flow[0].ecn_low: on real Linux"), "{refusal}");
+    }
 }

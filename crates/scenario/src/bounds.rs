@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use dualq_tcp::EcnOption;
+use dualq_tcp::{Algorithm, EcnOption};
 use dualq_units::{Bytes, Exact, Rate};
 
 use crate::ecn::EcnRequest;
@@ -244,6 +244,10 @@ fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioE
                 let message = "what is sent again and again needs a size: size = \"1mb\"";
                 return Err(ScenarioError::new(key("size"), message));
             }
+        }
+        if group.ecn_low && (group.cc != Algorithm::Bbr3.into() || !group.ecn.is_on()) {
+            let message = "only bbr3 with ECN heeds such a route: cc = \"bbr3\", ecn = true";
+            return Err(ScenarioError::new(key("ecn_low"), message));
         }
         if group.ecn_option != EcnOption::Full && !group.asks_accurate() {
             let message = "the option is Accurate ECN's: ecn = \"accurate\"";

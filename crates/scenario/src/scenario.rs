@@ -315,6 +315,9 @@ pub struct FlowGroup {
     pub count: u32,
     /// Which ECN they ask for. Prague asks for Accurate ECN in any case.
     pub ecn: EcnRequest,
+    /// Whether their routes are declared to be ones whose marks mean a short queue (`ecn_low`), so that BBRv3 heeds marks.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ecn_low: bool,
     /// When their packets have the option of Accurate ECN, if that is agreed on (`tcp_ecn_option`).
     #[serde(default, skip_serializing_if = "ecn_option::is_full", with = "ecn_option")]
     pub ecn_option: EcnOption,
@@ -382,6 +385,7 @@ impl FlowGroup {
             cc,
             count: 1,
             ecn,
+            ecn_low: false,
             ecn_option: EcnOption::Full,
             ect1: false,
             direction: Direction::Down,

@@ -417,7 +417,7 @@ impl Sweep {
             if flows.ecn.is_empty() {
                 for (_, setup) in &mut drafts {
                     let flow = &mut setup.flow[group];
-                    flow.ecn = (flow.cc.needs_ecn() || flow.ect1).into();
+                    flow.ecn = (flow.cc.needs_ecn() || flow.ect1 || flow.ecn_low).into();
                 }
             }
         }
@@ -688,6 +688,7 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), SweepError> {
     let count = values(table.list("count", number(FLOWS))?);
     let ecn = values(table.list("ecn", EcnRequest::read)?);
     let ecn_option = table.one("ecn_option", ecn_option::read)?;
+    let ecn_low = table.one("ecn_low", boolean)?;
     let (ect1, direction) = (table.one("ect1", boolean)?, table.one("direction", word)?);
     let (size, every) = (table.one("size", word)?, table.one("every", word)?);
     let arrivals = table.one("arrivals", word)?;
@@ -708,6 +709,7 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), SweepError> {
     group.receive_buffer = receive_buffer.map(|buffer| buffer.value);
     group.notsent_lowat = notsent_lowat.map(|bytes| bytes.value);
     set(&mut group.ecn_option, ecn_option);
+    set(&mut group.ecn_low, ecn_low);
     set(&mut group.ect1, ect1);
     set(&mut group.fast_open, fast_open);
     set(&mut group.direction, direction);

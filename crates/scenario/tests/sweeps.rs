@@ -184,6 +184,10 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "line 4: flow.ecn_option: the option is Accurate ECN's: ecn = \"accurate\"",
         ),
         (
+            "[[flow]]\ncc = 'bbr'\necn_low = true",
+            "line 3: flow.ecn_low: only bbr3 with ECN heeds such a route: cc = \"bbr3\", ecn = true",
+        ),
+        (
             "[receiver]\necn_option = 0",
             "line 2: receiver.ecn_option: the option is Accurate ECN's, which nobody asks for, or which is not granted",
         ),

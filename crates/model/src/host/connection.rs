@@ -68,6 +68,7 @@ pub(crate) struct Connection {
 struct Sort {
     cc: CongestionControl,
     ecn: EcnRequest,
+    ecn_low: bool,
     ect1: bool,
     ecn_option: EcnOption,
     notsent_lowat: Option<Bytes>,
@@ -80,6 +81,7 @@ impl Sort {
         Self {
             cc,
             ecn,
+            ecn_low: false,
             ecn_option: EcnOption::Full,
             ect1: false,
             notsent_lowat: None,
@@ -93,6 +95,7 @@ impl Sort {
             (EcnRequest::Off, _) => EcnStyle::Off,
             // Nobody asks for more.
             (_, EcnStyle::Dctcp) if self.ecn != EcnRequest::Accurate => EcnStyle::Dctcp,
+            _ if self.ecn_low && self.ecn != EcnRequest::Accurate => EcnStyle::Dctcp,
             (granted, _) => granted.style(),
         }
     }
@@ -122,6 +125,7 @@ impl Connection {
             algorithm: sort.cc.algorithm(),
             ecn: sort.ecn.style(),
             ect1: sort.ect1,
+            ecn_low: sort.ecn_low,
             ecn_option: sort.ecn_option,
             notsent_lowat: sort.notsent_lowat,
             fast_open: sort.fast_open,
@@ -210,8 +214,8 @@ impl Connection {
     ) -> Self {
         let size = transfer.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
         let program = Program::Bulk(Bulk::new(size, group.every, group.stop));
-        let FlowGroup { cc, ecn, ecn_option, ect1, notsent_lowat, fast_open, .. } = *group;
-        let sort = Sort { cc, ecn, ecn_option, ect1, notsent_lowat, fast_open };
+        let FlowGroup { cc, ecn, ecn_low, ecn_option, ect1, notsent_lowat, fast_open, .. } = *group;
+        let sort = Sort { cc, ecn, ecn_low, ecn_option, ect1, notsent_lowat, fast_open };
         let reads = Reads {
             interval: group.read_interval.unwrap_or(scenario.receiver.read_interval),
             buffer: group.receive_buffer,

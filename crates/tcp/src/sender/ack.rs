@@ -181,6 +181,7 @@ impl Sender {
         sample.rtt_us = rtt_us;
         sample.losses = losses;
         sample.marks = marks;
+        sample.ece = found.ece;
         sample.acked_sacked = delivered;
         sample.prior_in_flight = prior_in_flight;
         sample.ack_delayed = found.maybe_delayed;
@@ -239,6 +240,8 @@ impl Sender {
         (self.ecn, self.ecn_mangled) = (granted.style, granted.mangled);
         match self.control.ecn_style() {
             EcnStyle::Dctcp if self.ecn == EcnStyle::Classic => self.ecn = EcnStyle::Dctcp,
+            // Exact echoes are what the route's feature promises.
+            _ if self.config.ecn_low && self.ecn == EcnStyle::Classic => self.ecn = EcnStyle::Dctcp,
             // No fallback to RFC 3168: its echoes are too few (RFC 9331 §4.3).
             EcnStyle::Accurate if self.ecn != EcnStyle::Accurate => self.ecn = EcnStyle::Off,
             _ => {}

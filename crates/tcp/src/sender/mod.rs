@@ -50,6 +50,9 @@ pub struct SenderConfig {
     pub ecn: EcnStyle,
     /// Whether ECN-capable packets are ECT(1) and not ECT(0).
     pub ect1: bool,
+    /// The route is declared to be one whose marks mean a short queue and are echoed exactly, as DCTCP's are (a route's feature
+    /// `ecn_low` in Google's tree): all packets are ECN-capable, and BBRv3 heeds marks.
+    pub ecn_low: bool,
     /// When packets have the option of Accurate ECN, if the receiver knows it.
     pub ecn_option: EcnOption,
     /// Whether a SYN asks for a cookie of TCP Fast Open or, with one, has the first data (RFC 7413).
@@ -79,6 +82,7 @@ impl Default for SenderConfig {
             algorithm: Algorithm::Cubic,
             ecn: EcnStyle::Off,
             ect1: false,
+            ecn_low: false,
             ecn_option: EcnOption::Full,
             fast_open: false,
             mtu: 1500,
@@ -433,6 +437,7 @@ impl Sender {
             packets_in_flight: self.board.in_flight(),
             delivered: self.rate.delivered,
             delivered_ce: self.rate.delivered_ce,
+            low_latency_ecn: self.config.ecn_low && self.ecn != EcnStyle::Off,
             lost: self.rate.lost,
             delivered_at: instant(self.rate.delivered_at_ns),
             departure: instant(self.departure_ns),
