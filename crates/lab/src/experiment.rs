@@ -160,18 +160,25 @@ pub fn refusal(scenario: &Scenario) -> Option<String> {
             "link.tunnel: on real Linux nothing makes {kind} take all packets for one flow; the model can"
         ))
     };
-    ecn_low_refusal(scenario)
+    model_only(scenario)
         .or_else(|| way::refusal(scenario))
         .or_else(|| udp::refusal(scenario))
         .or_else(fixed)
 }
 
-/// The feature of routes that no kernel has but Google's own, which has it for BBRv3.
-pub(crate) fn ecn_low_refusal(scenario: &Scenario) -> Option<String> {
-    let group = scenario.flow.iter().position(|group| group.ecn_low)?;
-    Some(format!(
-        "flow[{group}].ecn_low: on real Linux that is a feature of routes which is not in stock kernels; the model has it"
-    ))
+/// What flows can ask of the model alone.
+pub(crate) fn model_only(scenario: &Scenario) -> Option<String> {
+    let flows = || scenario.flow.iter().enumerate();
+    let low = flows().find(|(_, flow)| flow.ecn_low).map(|(group, _)| {
+        format!("flow[{group}].ecn_low: on real Linux that is a feature of routes which is not in stock kernels")
+    });
+    let fallback = || {
+        let (group, _) = flows().find(|(_, flow)| flow.ecn_fallback)?;
+        Some(format!(
+            "flow[{group}].ecn_fallback: on real Linux that is a parameter of the module tcp_prague, for all flows"
+        ))
+    };
+    low.or_else(fallback).map(|refusal| format!("{refusal}; the model has it"))
 }
 
 /// Runs `scenario` on this kernel, in network namespaces of its own, and reports. All that is random in the network that it
@@ -761,11 +768,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_routes_feature_that_stock_kernels_lack_is_refused() {
+    fn what_only_the_model_has_is_refused() {
         let ecn = EcnRequest::Classic;
-        let flow = FlowGroup { ecn, ecn_low: true, ..FlowGroup::of(Algorithm::Bbr3) };
-        let scenario = Scenario::try_from(Setup { flow: vec![flow], ..Setup::default() });
-        let refusal = refusal(&scenario.expect("it makes sense")).expect("it is refused");
-        assert!(refusal.starts_with("flow[0].ecn_low: on real Linux"), "{refusal}");
+        let low = FlowGroup { ecn, ecn_low: true, ..FlowGroup::of(Algorithm::Bbr3) };
+        let fallback = FlowGroup { ecn_fallback: true, ..FlowGroup::of(Algorithm::Prague) };
+        for (flow, name) in [(low, "ecn_low"), (fallback, "ecn_fallback")] {
+            let scenario = Scenario::try_from(Setup { flow: vec![flow], ..Setup::default() });
+            let refusal = refusal(&scenario.expect("it makes sense")).expect("it is refused");
+            assert!(refusal.starts_with(&format!("flow[0].{name}: on real Linux")), "{refusal}");
+        }
     }
 }

@@ -22,7 +22,7 @@ use dualq_scenario::{Direction, Limit, Scenario};
 use dualq_units::{Instant, Rate};
 
 use crate::LabError;
-use crate::experiment::ecn_low_refusal;
+use crate::experiment::model_only;
 use crate::middle::Middle;
 use crate::network::{
     FAR, Host, NEAR, NEAR_RECEIVER, Network, RECEIVER, add_qdisc, netlink, sysctl, tune_receiver,
@@ -75,7 +75,7 @@ pub fn refusal(scenario: &Scenario) -> Option<String> {
             "this kernel does not have the congestion control {lacking}; it has {has} (net.ipv4.tcp_available_congestion_control)"
         ));
     }
-    ecn_low_refusal(scenario).or_else(|| udp::refusal(scenario))
+    model_only(scenario).or_else(|| udp::refusal(scenario))
 }
 
 /// Builds it in namespaces of its own. All that is random in it follows from `seed`.

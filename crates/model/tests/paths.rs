@@ -323,6 +323,32 @@ fn prague_needs_accurate_ecn_at_the_receiver() {
     }
 }
 
+/// In a classic queue that marks, Prague leaves CUBIC little, unless it looks for such queues; in DualPI2 it finds none.
+#[test]
+fn prague_gives_way_in_classic_queues_if_it_looks_for_them() {
+    let of = |qdisc: &str, rtt: &str, more: &str| {
+        let sweep = format!(
+            "duration = '60s'\nwarmup = '20s'\n[link]\nrate = '50mbit'\nrtt = '{rtt}'\nqdisc = '{qdisc}'\n\
+             [[flow]]\ncc = 'prague'\n{more}\n[[flow]]\ncc = 'cubic'\necn = true\n"
+        );
+        let sweep = Sweep::parse(&sweep).expect("a sweep");
+        let outcome = simulate(&sweep.variants()[0].scenario, 1).expect("what the model has");
+        [0, 1].map(|flow| outcome.flow[flow].total_mbit)
+    };
+    for qdisc in ["codel ecn", "pie ecn"] {
+        let [prague, cubic] = of(qdisc, "20ms", "");
+        assert!(prague > 10.0 * cubic, "{qdisc}: {prague} and {cubic} Mbit/s");
+        let [prague, cubic] = of(qdisc, "20ms", "ecn_fallback = true");
+        assert!((0.5..2.0).contains(&(prague / cubic)), "{qdisc}: {prague} and {cubic} Mbit/s");
+    }
+    for rtt in ["5ms", "20ms", "80ms"] {
+        // To the last bit.
+        let [plain, looking] =
+            ["", "ecn_fallback = true"].map(|more| of("dualpi2", rtt, more).map(f64::to_bits));
+        assert_eq!(plain, looking, "{rtt}");
+    }
+}
+
 /// A path that bleaches the ECN field leaves Prague without marks: it finds out by its SYN and sends nothing as ECN-capable.
 #[test]
 fn prague_is_not_ecn_capable_where_ecn_is_bleached() {

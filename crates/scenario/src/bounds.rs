@@ -249,6 +249,10 @@ fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioE
             let message = "only bbr3 with ECN heeds such a route: cc = \"bbr3\", ecn = true";
             return Err(ScenarioError::new(key("ecn_low"), message));
         }
+        if group.ecn_fallback && group.cc != Algorithm::Prague.into() {
+            let message = "only prague looks for classic queues: cc = \"prague\"";
+            return Err(ScenarioError::new(key("ecn_fallback"), message));
+        }
         if group.ecn_option != EcnOption::Full && !group.asks_accurate() {
             let message = "the option is Accurate ECN's: ecn = \"accurate\"";
             return Err(ScenarioError::new(key("ecn_option"), message));

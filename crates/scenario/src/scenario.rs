@@ -318,6 +318,9 @@ pub struct FlowGroup {
     /// Whether their routes are declared to be ones whose marks mean a short queue (`ecn_low`), so that BBRv3 heeds marks.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ecn_low: bool,
+    /// Whether Prague looks for classic queues that mark, and gives way there (`prague_ecn_fallback`).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ecn_fallback: bool,
     /// When their packets have the option of Accurate ECN, if that is agreed on (`tcp_ecn_option`).
     #[serde(default, skip_serializing_if = "ecn_option::is_full", with = "ecn_option")]
     pub ecn_option: EcnOption,
@@ -386,6 +389,7 @@ impl FlowGroup {
             count: 1,
             ecn,
             ecn_low: false,
+            ecn_fallback: false,
             ecn_option: EcnOption::Full,
             ect1: false,
             direction: Direction::Down,

@@ -689,6 +689,7 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), SweepError> {
     let ecn = values(table.list("ecn", EcnRequest::read)?);
     let ecn_option = table.one("ecn_option", ecn_option::read)?;
     let ecn_low = table.one("ecn_low", boolean)?;
+    let ecn_fallback = table.one("ecn_fallback", boolean)?;
     let (ect1, direction) = (table.one("ect1", boolean)?, table.one("direction", word)?);
     let (size, every) = (table.one("size", word)?, table.one("every", word)?);
     let arrivals = table.one("arrivals", word)?;
@@ -710,6 +711,7 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), SweepError> {
     group.notsent_lowat = notsent_lowat.map(|bytes| bytes.value);
     set(&mut group.ecn_option, ecn_option);
     set(&mut group.ecn_low, ecn_low);
+    set(&mut group.ecn_fallback, ecn_fallback);
     set(&mut group.ect1, ect1);
     set(&mut group.fast_open, fast_open);
     set(&mut group.direction, direction);

@@ -188,6 +188,10 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "line 3: flow.ecn_low: only bbr3 with ECN heeds such a route: cc = \"bbr3\", ecn = true",
         ),
         (
+            "[[flow]]\ncc = 'dctcp'\necn_fallback = true",
+            "line 3: flow.ecn_fallback: only prague looks for classic queues: cc = \"prague\"",
+        ),
+        (
             "[receiver]\necn_option = 0",
             "line 2: receiver.ecn_option: the option is Accurate ECN's, which nobody asks for, or which is not granted",
         ),

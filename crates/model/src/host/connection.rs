@@ -69,6 +69,7 @@ struct Sort {
     cc: CongestionControl,
     ecn: EcnRequest,
     ecn_low: bool,
+    ecn_fallback: bool,
     ect1: bool,
     ecn_option: EcnOption,
     notsent_lowat: Option<Bytes>,
@@ -82,6 +83,7 @@ impl Sort {
             cc,
             ecn,
             ecn_low: false,
+            ecn_fallback: false,
             ecn_option: EcnOption::Full,
             ect1: false,
             notsent_lowat: None,
@@ -126,6 +128,7 @@ impl Connection {
             ecn: sort.ecn.style(),
             ect1: sort.ect1,
             ecn_low: sort.ecn_low,
+            ecn_fallback: sort.ecn_fallback,
             ecn_option: sort.ecn_option,
             notsent_lowat: sort.notsent_lowat,
             fast_open: sort.fast_open,
@@ -214,8 +217,10 @@ impl Connection {
     ) -> Self {
         let size = transfer.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
         let program = Program::Bulk(Bulk::new(size, group.every, group.stop));
-        let FlowGroup { cc, ecn, ecn_low, ecn_option, ect1, notsent_lowat, fast_open, .. } = *group;
-        let sort = Sort { cc, ecn, ecn_low, ecn_option, ect1, notsent_lowat, fast_open };
+        let FlowGroup { cc, ecn, ecn_low, ecn_fallback, ecn_option, ect1, .. } = *group;
+        let FlowGroup { notsent_lowat, fast_open, .. } = *group;
+        let sort =
+            Sort { cc, ecn, ecn_low, ecn_fallback, ecn_option, ect1, notsent_lowat, fast_open };
         let reads = Reads {
             interval: group.read_interval.unwrap_or(scenario.receiver.read_interval),
             buffer: group.receive_buffer,

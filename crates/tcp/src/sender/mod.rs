@@ -53,6 +53,8 @@ pub struct SenderConfig {
     /// The route is declared to be one whose marks mean a short queue and are echoed exactly, as DCTCP's are (a route's feature
     /// `ecn_low` in Google's tree): all packets are ECN-capable, and BBRv3 heeds marks.
     pub ecn_low: bool,
+    /// Prague looks for classic queues and gives way there (the module's `prague_ecn_fallback`).
+    pub ecn_fallback: bool,
     /// When packets have the option of Accurate ECN, if the receiver knows it.
     pub ecn_option: EcnOption,
     /// Whether a SYN asks for a cookie of TCP Fast Open or, with one, has the first data (RFC 7413).
@@ -83,6 +85,7 @@ impl Default for SenderConfig {
             ecn: EcnStyle::Off,
             ect1: false,
             ecn_low: false,
+            ecn_fallback: false,
             ecn_option: EcnOption::Full,
             fast_open: false,
             mtu: 1500,
@@ -437,6 +440,7 @@ impl Sender {
             packets_in_flight: self.board.in_flight(),
             delivered: self.rate.delivered,
             delivered_ce: self.rate.delivered_ce,
+            ecn_fallback: self.config.ecn_fallback,
             low_latency_ecn: self.config.ecn_low && self.ecn != EcnStyle::Off,
             lost: self.rate.lost,
             delivered_at: instant(self.rate.delivered_at_ns),
