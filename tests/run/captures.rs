@@ -93,6 +93,24 @@ fn a_capture_is_replayed() {
     assert!(text(&output.stderr).contains("no interfaces"), "{}", text(&output.stderr));
 }
 
+/// Wireshark's own program sees the first connection ask for a cookie and the others have data in their SYN.
+#[test]
+fn wireshark_reads_fast_open() {
+    let folder = Folder::with(&format!("{FIFO}size = \"5kb\"\nfast_open = true\n"));
+    let (scenario, capture) = (folder.path("scenario.toml"), folder.path("run.pcapng"));
+    json(&["run", &scenario, "--json", "--pcap", &capture]);
+    let of = |filter: &str| {
+        let near = format!("frame.interface_name == \"near\" && {filter}");
+        let options = ["-o", "tcp.check_checksum:TRUE", "-Y", &near];
+        tshark(&[&["-r", &capture][..], &options].concat()).map(|lines| lines.len())
+    };
+    let wrong = of("(_ws.malformed || tcp.checksum.status == 0)");
+    let Some(wrong) = wrong else { return };
+    let asked = of("tcp.options.tfo.request && tcp.flags.ack == 0 && tcp.len == 0").unwrap();
+    let opened = of("tcp.options.tfo.cookie && tcp.flags.ack == 0 && tcp.len == 1420").unwrap();
+    assert_eq!((wrong, asked, opened), (0, 1, 2));
+}
+
 /// Wireshark's own program finds nothing malformed, checksums that are right, and the connections whole.
 #[test]
 fn wireshark_reads_a_capture() {

@@ -13,7 +13,8 @@ use dualq_link::Urgent;
 use dualq_netlink::Queue;
 use dualq_scenario::summary::{Look, Looks};
 use dualq_scenario::{
-    Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK, Transfer, Watch,
+    CongestionControl, Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK,
+    Transfer, Watch,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -25,7 +26,9 @@ use crate::limits::Limits;
 use crate::live;
 use crate::network::{Network, RECEIVER, tells_flows_apart};
 use crate::record::Record;
-use crate::sockets::{BulkReceiver, BulkSender, Exchange, Ping, Probe, Responder, accept, listen};
+use crate::sockets::{
+    BulkReceiver, BulkSender, Exchange, Opening, Ping, Probe, Responder, accept, listen,
+};
 use crate::taps::Taps;
 use crate::udp::{self, Began, UdpStreams};
 use crate::watch::Watcher;
@@ -157,7 +160,25 @@ pub fn refusal(scenario: &Scenario) -> Option<String> {
             "link.tunnel: on real Linux nothing makes {kind} take all packets for one flow; the model can"
         ))
     };
-    way::refusal(scenario).or_else(|| udp::refusal(scenario)).or_else(fixed)
+    model_only(scenario)
+        .or_else(|| way::refusal(scenario))
+        .or_else(|| udp::refusal(scenario))
+        .or_else(fixed)
+}
+
+/// What flows can ask of the model alone.
+pub(crate) fn model_only(scenario: &Scenario) -> Option<String> {
+    let flows = || scenario.flow.iter().enumerate();
+    let low = flows().find(|(_, flow)| flow.ecn_low).map(|(group, _)| {
+        format!("flow[{group}].ecn_low: on real Linux that is a feature of routes which is not in stock kernels")
+    });
+    let fallback = || {
+        let (group, _) = flows().find(|(_, flow)| flow.ecn_fallback)?;
+        Some(format!(
+            "flow[{group}].ecn_fallback: on real Linux that is a parameter of the module tcp_prague, for all flows"
+        ))
+    };
+    low.or_else(fallback).map(|refusal| format!("{refusal}; the model has it"))
 }
 
 /// Runs `scenario` on this kernel, in network namespaces of its own, and reports. All that is random in the network that it
@@ -458,7 +479,7 @@ impl<'a> Experiment<'a> {
             Ready::Sender(number) => {
                 let now = self.now()?;
                 let sender = &mut self.senders[number];
-                sender.check_end(now);
+                sender.check_end(now)?;
                 sender.check_repeats(self.began.real)?;
                 sender.write()
             }
@@ -471,13 +492,19 @@ impl<'a> Experiment<'a> {
         }
     }
 
+    /// How connections under `cc` are opened.
+    const fn opening(&self, cc: CongestionControl) -> Opening {
+        Opening { cc, paces_itself: self.network.paces_itself, fast: false }
+    }
+
     fn start(&mut self, group: usize, size: Option<u64>, now: Duration) -> Result<(), LabError> {
         let flows = &self.scenario.flow[group];
         let namespace = &self.network.senders[group];
         let (_, receiver) = self.network.receiver(flows.direction);
         let to = SocketAddrV4::new(receiver, FLOW_PORT + group as u16);
-        let control = (flows.cc, self.network.paces_itself);
-        let mut sender = BulkSender::open(namespace, to, control, (group, size, now))?;
+        let opening = Opening { fast: flows.fast_open, ..self.opening(flows.cc) };
+        let mut sender = BulkSender::open(namespace, to, opening, (group, size, now))?;
+        sender.limit_unsent(flows.notsent_lowat)?;
         let number = self.senders.len();
         if let Some(every) = flows.every {
             sender.repeat()?;
@@ -518,8 +545,8 @@ impl<'a> Experiment<'a> {
                 }
                 ProbeKind::Ssh => {
                     let to = SocketAddrV4::new(RECEIVER, PROBE_PORT + number as u16);
-                    let control = (group.cc, self.network.paces_itself);
-                    let probe = Probe::open(namespace, to, control, group.interval)?;
+                    let opening = self.opening(group.cc);
+                    let probe = Probe::open(namespace, to, opening, group.interval)?;
                     let when = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
                     watch(&self.epoll, &probe.socket, when, Ready::Prober(number))?;
                     self.probers.push(Prober::Ssh(probe));
@@ -528,8 +555,7 @@ impl<'a> Experiment<'a> {
                 ProbeKind::Request => {
                     let to = SocketAddrV4::new(RECEIVER, PROBE_PORT + number as u16);
                     let what = (group.answer_size(), group.interval);
-                    let exchange =
-                        Exchange::open(namespace, to, (group.cc, self.network.paces_itself), what)?;
+                    let exchange = Exchange::open(namespace, to, self.opening(group.cc), what)?;
                     let when = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
                     watch(&self.epoll, &exchange.server, when, Ready::Prober(number))?;
                     self.probers.push(Prober::Request(exchange));
@@ -739,4 +765,23 @@ fn watch(
     epoll
         .add(socket.as_fd(), EpollEvent::new(when, whom.token()))
         .map_err(|error| LabError::system("epoll", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use dualq_scenario::{Algorithm, EcnRequest, FlowGroup, Setup};
+
+    use super::*;
+
+    #[test]
+    fn what_only_the_model_has_is_refused() {
+        let ecn = EcnRequest::Classic;
+        let low = FlowGroup { ecn, ecn_low: true, ..FlowGroup::of(Algorithm::Bbr3) };
+        let fallback = FlowGroup { ecn_fallback: true, ..FlowGroup::of(Algorithm::Prague) };
+        for (flow, name) in [(low, "ecn_low"), (fallback, "ecn_fallback")] {
+            let scenario = Scenario::try_from(Setup { flow: vec![flow], ..Setup::default() });
+            let refusal = refusal(&scenario.expect("it makes sense")).expect("it is refused");
+            assert!(refusal.starts_with(&format!("flow[0].{name}: on real Linux")), "{refusal}");
+        }
+    }
 }

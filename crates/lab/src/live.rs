@@ -23,10 +23,10 @@ use dualq_scenario::{Direction, Lateness, LatenessBin, Limit, LinkLateness, Scen
 use dualq_units::{Instant, Rate};
 
 use crate::LabError;
+use crate::experiment::model_only;
 use crate::middle::Middle;
 use crate::network::{
-    ACCURATE, FAR, Host, NEAR, NEAR_RECEIVER, Network, RECEIVER, add_qdisc, grants, netlink,
-    sysctl, tune,
+    FAR, Host, NEAR, NEAR_RECEIVER, Network, RECEIVER, add_qdisc, netlink, sysctl, tune_receiver,
 };
 use crate::taps::Passed;
 use crate::udp;
@@ -95,20 +95,14 @@ pub fn refusal(scenario: &Scenario) -> Option<String> {
             "this kernel does not have the congestion control {lacking}; it has {has} (net.ipv4.tcp_available_congestion_control)"
         ));
     }
-    udp::refusal(scenario)
+    model_only(scenario).or_else(|| udp::refusal(scenario))
 }
 
 /// Builds it in namespaces of its own. All that is random in it follows from `seed`.
 pub(crate) fn build(scenario: &Scenario, seed: u64) -> Result<Network, LabError> {
     let (router, receiver) = (Namespace::create()?, Namespace::create()?);
     for namespace in [&router, &receiver] {
-        let ecn = grants(scenario);
-        tune(namespace, ecn).map_err(|error| match error {
-            LabError::System { .. } if ecn == ACCURATE => LabError::Scenario(
-                "this kernel does not have Accurate ECN (net.ipv4.tcp_ecn = 3)".to_owned(),
-            ),
-            error => error,
-        })?;
+        tune_receiver(namespace, scenario)?;
         sysctl(namespace, "net/ipv4/ip_forward", "1")?;
     }
     let hosts = Host::all(scenario);

@@ -23,7 +23,7 @@ use dualq_namespace::Namespace;
 use dualq_netlink::{Handle, Netlink, Place, Queue, Route, VethEnd};
 use dualq_qdisc::kinds::{htb, netem};
 use dualq_qdisc::{Spec, SplitMix64};
-use dualq_scenario::{Direction, EcnRequest, Loss, Scenario, UpLink};
+use dualq_scenario::{Direction, EcnOption, EcnRequest, Loss, Scenario, UpLink};
 use dualq_units::Rate;
 
 use crate::LabError;
@@ -41,6 +41,8 @@ pub(crate) const FAR: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 0);
 pub(crate) const PATH_LIMIT: u32 = 1_000_000;
 /// The windows that the recorded runs had: enough for 10 Gbit/s over 50 ms.
 const BUFFER_BYTES: u32 = 64 << 20;
+/// TCP Fast Open as client and as server, for every socket that listens (Documentation/networking/ip-sysctl.rst: 1, 2 and 0x400).
+const FAST_OPEN: &str = "1027";
 /// The class of the shaper, and the queue under test inside it.
 pub(crate) const SHAPER: Handle = Handle::qdisc(1);
 const CLASS: Handle = Handle::class(1, 1);
@@ -95,7 +97,9 @@ pub(crate) struct End<'a> {
 pub(crate) struct Host {
     pub(crate) direction: Direction,
     ecn: EcnRequest,
+    ecn_option: EcnOption,
     ect1: bool,
+    fast_open: bool,
     pub(crate) extra_rtt: Duration,
 }
 
@@ -105,10 +109,19 @@ impl Host {
         let flows = scenario.flow.iter().map(|group| Self {
             direction: group.direction,
             ecn: group.ecn,
+            ecn_option: group.ecn_option,
             ect1: group.ect1,
+            fast_open: group.fast_open,
             extra_rtt: group.extra_rtt,
         });
-        let of = |direction, ecn| Self { direction, ecn, ect1: false, extra_rtt: Duration::ZERO };
+        let of = |direction, ecn| Self {
+            direction,
+            ecn,
+            ecn_option: EcnOption::Full,
+            ect1: false,
+            fast_open: false,
+            extra_rtt: Duration::ZERO,
+        };
         let probes = scenario.probe.iter().map(|probe| of(Direction::Down, probe.ecn));
         let udp = scenario.udp.iter().map(|group| of(group.direction, EcnRequest::Off));
         flows.chain(probes).chain(udp).collect()
@@ -132,6 +145,10 @@ impl Host {
     ) -> Result<(Namespace, Option<Hop>), LabError> {
         let sender = Namespace::create()?;
         tune(&sender, asks(self.ecn))?;
+        set_ecn_option(&sender, self.ecn_option)?;
+        if self.fast_open {
+            sysctl(&sender, "net/ipv4/tcp_fastopen", FAST_OPEN)?;
+        }
         let mtu = scenario.link.mtu;
         let name = sender_name(number);
         let address = Self::address(number, direction).octets();
@@ -167,7 +184,7 @@ impl Network {
         let hosts = Host::all(scenario);
         let (router, receiver) = (Namespace::create()?, Namespace::create()?);
         tune(&router, "1")?;
-        tune(&receiver, grants(scenario))?;
+        tune_receiver(&receiver, scenario)?;
         sysctl(&router, "net/ipv4/ip_forward", "1")?;
         let far = has_far_router(scenario, &hosts).then(new_router).transpose()?;
 
@@ -272,7 +289,7 @@ impl Network {
         let mtu = scenario.link.mtu;
         join(&receiver, &far, "receiver", RECEIVER.octets(), mtu, u8::MAX)?;
         let near_receiver = Namespace::create()?;
-        tune(&near_receiver, grants(scenario))?;
+        tune_receiver(&near_receiver, scenario)?;
         join(&near_receiver, &router, "receiver", NEAR_RECEIVER.octets(), mtu, u8::MAX)?;
         let down = Way::down(scenario).build(&router, &far, seed)?;
         let up = Way::up(scenario).build(&far, &router, seed)?;
@@ -516,10 +533,10 @@ pub(crate) const fn asks(ecn: EcnRequest) -> &'static str {
 }
 
 /// The `tcp_ecn` of who grants Accurate ECN, which older kernels do not take.
-pub(crate) const ACCURATE: &str = "3";
+const ACCURATE: &str = "3";
 
 /// The `tcp_ecn` of who receives.
-pub(crate) fn grants(scenario: &Scenario) -> &'static str {
+fn grants(scenario: &Scenario) -> &'static str {
     match scenario.granted_ecn() {
         EcnRequest::Off => "0",
         EcnRequest::Classic => "1",
@@ -527,8 +544,31 @@ pub(crate) fn grants(scenario: &Scenario) -> &'static str {
     }
 }
 
+/// Sets up who receives.
+pub(crate) fn tune_receiver(namespace: &Namespace, scenario: &Scenario) -> Result<(), LabError> {
+    tune(namespace, grants(scenario))?;
+    if scenario.flow.iter().any(|group| group.fast_open) {
+        sysctl(namespace, "net/ipv4/tcp_fastopen", FAST_OPEN)?;
+    }
+    set_ecn_option(namespace, scenario.receiver.ecn_option)
+}
+
+/// Older kernels lack the setting, and have no use for it either.
+fn set_ecn_option(namespace: &Namespace, option: EcnOption) -> Result<(), LabError> {
+    match option {
+        EcnOption::Disabled => sysctl(namespace, "net/ipv4/tcp_ecn_option", "0"),
+        EcnOption::Minimum => sysctl(namespace, "net/ipv4/tcp_ecn_option", "1"),
+        EcnOption::Full => Ok(()),
+    }
+}
+
 pub(crate) fn tune(namespace: &Namespace, ecn: &str) -> Result<(), LabError> {
-    sysctl(namespace, "net/ipv4/tcp_ecn", ecn)?;
+    sysctl(namespace, "net/ipv4/tcp_ecn", ecn).map_err(|error| match ecn {
+        ACCURATE => LabError::Scenario(
+            "this kernel does not have Accurate ECN (net.ipv4.tcp_ecn = 3)".to_owned(),
+        ),
+        _ => error,
+    })?;
     sysctl(namespace, "net/ipv4/tcp_rmem", &format!("4096 131072 {BUFFER_BYTES}"))?;
     sysctl(namespace, "net/ipv4/tcp_wmem", &format!("4096 16384 {BUFFER_BYTES}"))?;
     // What one connection learnt of the path must not speed up the next.

@@ -9,8 +9,8 @@ use dualq_scenario::summary::{
     thousandths,
 };
 use dualq_scenario::{
-    AccurateEcn, Completions, Direction, EcnStyle, FlowGroup, FlowOutcome, OPTION_BYTES, Outcome,
-    ProbeOutcome, QueueOutcome, SEGMENT_HEADERS, Scenario,
+    AccurateEcn, Completions, Direction, EcnOption, EcnStyle, FlowGroup, FlowOutcome, OPTION_BYTES,
+    Outcome, ProbeOutcome, QueueOutcome, SEGMENT_HEADERS, Scenario,
 };
 use serde_json::{Map, Value};
 
@@ -37,6 +37,8 @@ pub(crate) struct Record {
     transfers: Vec<Vec<(u64, Option<Duration>)>>,
     /// Of the groups that ask for Accurate ECN: whether their congestion control does not do without.
     accurate: Vec<Option<bool>>,
+    /// Whether all packets of a group have Accurate ECN's option, if its flows may send it at all.
+    always_tells: Vec<bool>,
     outcome: Outcome,
     distributions: bool,
 }
@@ -76,6 +78,11 @@ impl Record {
             series: SeriesRecord::new(scenario),
             transfers: vec![Vec::new(); groups],
             accurate: scenario.flow.iter().map(needs_accurate).collect(),
+            always_tells: scenario
+                .flow
+                .iter()
+                .map(|group| group.ecn_option == EcnOption::Full)
+                .collect(),
             distributions: scenario.distributions,
             outcome: Outcome {
                 flow: vec![FlowOutcome::default(); groups],
@@ -133,8 +140,11 @@ impl Record {
         let before = &sender.at_warmup;
         let flow = &mut self.outcome.flow[sender.group];
         let goodput = megabits(info.bytes_acked.saturating_sub(before.bytes_acked), self.window);
+        // Of packets that have the option now and then nobody counts how many they are.
+        let always_tells = self.always_tells[sender.group];
         let line_bytes = |info: &TcpInfo| {
-            let headers = SEGMENT_HEADERS + if info.has_ecn_option { OPTION_BYTES } else { 0 };
+            let tells = always_tells && info.has_ecn_option;
+            let headers = SEGMENT_HEADERS + if tells { OPTION_BYTES } else { 0 };
             info.bytes_sent + u64::from(info.data_segs_out) * u64::from(headers)
         };
         flow.goodput_mbit.push(thousandths(goodput));

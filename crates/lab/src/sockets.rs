@@ -43,11 +43,21 @@ fn cannot(what: &str, error: io::Error) -> LabError {
     LabError::system(what, error)
 }
 
+/// How a connection is opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    pub(crate) cc: CongestionControl,
+    /// TCP paces, not the interface.
+    pub(crate) paces_itself: bool,
+    /// By TCP Fast Open: where the host knows a cookie of the receiver, the first write sends the SYN.
+    pub(crate) fast: bool,
+}
+
 /// A TCP connection to a receiver that is being opened.
 fn connect(
     namespace: &Namespace,
     to: SocketAddrV4,
-    (cc, paces_itself): (CongestionControl, bool),
+    Opening { cc, paces_itself, fast }: Opening,
 ) -> Result<Socket, LabError> {
     let open = || -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
@@ -56,6 +66,9 @@ fn connect(
             pacing::switch_on(socket.as_fd())?;
         }
         socket.set_tcp_congestion(cc.name().as_bytes())?;
+        if fast {
+            setsockopt(&socket, sockopt::TcpFastOpenConnect, &true)?;
+        }
         match socket.connect(&SockAddr::from(to)) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
             _ => Ok(socket),
@@ -128,11 +141,11 @@ impl BulkSender {
     pub(crate) fn open(
         namespace: &Namespace,
         to: SocketAddrV4,
-        control: (CongestionControl, bool),
+        opening: Opening,
         (group, size, now): (usize, Option<u64>, Duration),
     ) -> Result<Self, LabError> {
         Ok(Self {
-            socket: connect(namespace, to, control)?,
+            socket: connect(namespace, to, opening)?,
             group,
             started: now,
             done: None,
@@ -142,6 +155,13 @@ impl BulkSender {
             repeats: None,
             at_warmup: TcpInfo::default(),
         })
+    }
+
+    /// Will write no more while so many bytes of what it has written are unsent; without a number, it is the send buffer that limits it.
+    pub(crate) fn limit_unsent(&self, most: Option<Bytes>) -> Result<(), LabError> {
+        let Some(Bytes(most)) = most else { return Ok(()) };
+        let limited = self.socket.set_tcp_notsent_lowat(u32::try_from(most).unwrap_or(u32::MAX));
+        limited.map_err(|error| cannot("TCP_NOTSENT_LOWAT", error))
     }
 
     /// Will send its size again and again, now for the first time.
@@ -173,7 +193,9 @@ impl BulkSender {
         while !self.closed {
             let most = self.left.map_or(CHUNK.len(), |left| CHUNK.len().min(left as usize));
             if most == 0 {
-                return if self.repeats.is_some() { Ok(()) } else { self.stop() };
+                // What is closed before it is open is given up (Linux: `inet_shutdown`).
+                let waits = self.repeats.is_some() || self.socket.peer_addr().is_err();
+                return if waits { Ok(()) } else { self.stop() };
             }
             match self.socket.send(&CHUNK[..most]) {
                 Ok(written) => {
@@ -202,13 +224,24 @@ impl BulkSender {
     }
 
     /// The receiver ends its side once it has read all: then a finite flow is done.
-    pub(crate) fn check_end(&mut self, now: Duration) {
+    pub(crate) fn check_end(&mut self, now: Duration) -> Result<(), LabError> {
+        // All went with the SYN, and its answer acknowledges it.
+        if self.done.is_none()
+            && self.finite
+            && !self.closed
+            && self.left == Some(0)
+            && self.socket.peer_addr().is_ok()
+            && self.info()?.in_flight == 0
+        {
+            self.done = Some(now - self.started);
+        }
         if self.done.is_none() && self.closed {
             let mut byte = [MaybeUninit::uninit()];
             if matches!(self.socket.recv(&mut byte), Ok(0)) && self.finite {
                 self.done = Some(now - self.started);
             }
         }
+        Ok(())
     }
 
     /// Transfers that are made again and again are done when they are acknowledged; `began` is the start on the system's clock.
@@ -275,10 +308,10 @@ impl Probe {
     pub(crate) fn open(
         namespace: &Namespace,
         to: SocketAddrV4,
-        control: (CongestionControl, bool),
+        opening: Opening,
         interval: Duration,
     ) -> Result<Self, LabError> {
-        let socket = connect(namespace, to, control)?;
+        let socket = connect(namespace, to, opening)?;
         socket.set_tcp_nodelay(true).map_err(|error| cannot("TCP_NODELAY", error))?;
         Ok(Self {
             socket,
@@ -371,10 +404,10 @@ impl Exchange {
     pub(crate) fn open(
         namespace: &Namespace,
         to: SocketAddrV4,
-        control: (CongestionControl, bool),
+        opening: Opening,
         (Bytes(size), interval): (Bytes, Duration),
     ) -> Result<Self, LabError> {
-        let server = connect(namespace, to, control)?;
+        let server = connect(namespace, to, opening)?;
         server.set_tcp_nodelay(true).map_err(|error| cannot("TCP_NODELAY", error))?;
         Ok(Self {
             server,

@@ -2,9 +2,7 @@
 
 use dualq_qdisc::{FlowPacket, PureAck};
 use dualq_scenario::Kind;
-use dualq_tcp::{
-    Ack, Data, ETHERNET_BYTES, EcnFlags, HEADER_BYTES, OPTION_BYTES, PACKET_OVERHEAD, SYN_BYTES,
-};
+use dualq_tcp::{Ack, Data, ETHERNET_BYTES, EcnFlags, HEADER_BYTES, PACKET_OVERHEAD};
 use dualq_units::{Ecn, Instant};
 
 use crate::options::{AckOptions, Options, Stored};
@@ -179,6 +177,7 @@ const CUT: u8 = 1 << 2;
 const DSACK: u8 = 1 << 1;
 const BLOCKS: u8 = 0b11;
 const BLOCKS_SHIFT: u32 = 2;
+const COOKIE: u8 = 1 << 4;
 
 #[inline]
 const fn flag(is_set: bool, flag: u8) -> u8 {
@@ -210,8 +209,7 @@ impl Body {
         let answer = if ack.syn { 0 } else { answer };
         let Ack { blocks, block_count, option, .. } = *ack;
         let ip_bytes = match ack.syn {
-            true if option.is_some() => SYN_BYTES + OPTION_BYTES,
-            true => SYN_BYTES,
+            true => Ack::syn_bytes(ack.cookie, option.is_some()),
             false => {
                 let options = Ack::option_bytes(block_count, option.is_some());
                 HEADER_BYTES + options + u32::from(answer)
@@ -225,7 +223,10 @@ impl Body {
             timestamp_ms: ack.timestamp_ms,
             options: has_options.then(|| options.store(AckOptions { blocks, accurate: option })),
             ecn_flags: ack.flags,
-            flags: flag(ack.dsack, DSACK) | flag(ack.syn, SYN) | block_count << BLOCKS_SHIFT,
+            flags: flag(ack.dsack, DSACK)
+                | flag(ack.syn, SYN)
+                | flag(ack.cookie, COOKIE)
+                | block_count << BLOCKS_SHIFT,
             answer,
         };
         Self::single(ip_bytes, ack.ecn, content)
@@ -378,6 +379,7 @@ impl Body {
                     option: accurate,
                     ecn,
                     syn: flags & SYN > 0,
+                    cookie: flags & COOKIE > 0,
                     echo_ms,
                     timestamp_ms,
                 })
@@ -587,6 +589,7 @@ mod tests {
             option: Some(EcnBytes::from_bytes([1, 2, 3, 4, 5, 6, 7, 8, 9])),
             ecn: Ecn::Ect0,
             syn: false,
+            cookie: false,
             echo_ms: 3,
             timestamp_ms: 4,
         };

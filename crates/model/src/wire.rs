@@ -38,6 +38,8 @@ const IDLE_SYN_WINDOW: u16 = 64_240;
 const ACCURATE_ECN: u8 = 172;
 const FIRST_COUNTERS: [u8; 9] = [0, 0, 1, 0, 0, 0, 0, 0, 1];
 const NO_OPERATION: u8 = 1;
+/// The option of TCP Fast Open (RFC 7413 §4.1.1).
+const FAST_OPEN: u8 = 34;
 /// What an ICMP error quotes behind the IP header (RFC 792).
 const QUOTED_BYTES: usize = 8;
 /// For checksums.
@@ -114,6 +116,10 @@ impl Wire {
         Headers { at_ns: now.as_nanos(), point, length, bytes: Cow::Borrowed(bytes) }
     }
 }
+
+/// The option of Fast Open, padded: that asks for a cookie, and with one, whose bytes nobody looks at (RFC 7413 §4.1.1).
+const ASKS_FOR_COOKIE: &[u8] = &[FAST_OPEN, 2, NO_OPERATION, NO_OPERATION];
+const HAS_COOKIE: &[u8] = &[FAST_OPEN, 10, 0, 0, 0, 0, 0, 0, 0, 0, NO_OPERATION, NO_OPERATION];
 
 /// The number of a place in a stream: 32 bits, and the SYN comes before the first byte.
 const fn sequence(place: u64) -> u32 {
@@ -193,7 +199,13 @@ impl Ends {
             let mut tcp = self.tcp(false, 0, IDLE_SYN_WINDOW);
             tcp.syn = true;
             set_flags(&mut tcp, data.flags);
-            return self.finish((false, data.ecn), tcp, (&self.opening(timestamp), &[]), 0, bytes);
+            let cookie = match (data.asks_for_cookie(), data.has_cookie()) {
+                (true, _) => ASKS_FOR_COOKIE,
+                (_, true) => HAS_COOKIE,
+                _ => &[],
+            };
+            let options = (&self.opening(timestamp)[..], cookie);
+            return self.finish((false, data.ecn), tcp, options, data.payload, bytes);
         }
         let mut tcp = self.tcp(false, sequence(data.seq), IDLE_WINDOW);
         // Whoever asks has had all answers before.
@@ -209,12 +221,17 @@ impl Ends {
 
     fn ack(&self, ack: &Ack, (answer, ecn): (u32, Ecn), bytes: &mut Vec<u8>) -> u32 {
         let timestamp = TcpOptionElement::Timestamp(ack.timestamp_ms, ack.echo_ms);
-        let accurate = ack.option.map(|option| accurate_option(option, ack.block_count));
-        let accurate = accurate.unwrap_or_default();
+        // Beside a cookie there is as little room as beside two blocks.
+        let blocks = if ack.cookie { 2 } else { ack.block_count };
+        let accurate = ack.option.map(|option| accurate_option(option, blocks));
+        let mut accurate = accurate.unwrap_or_default();
         let window = |scale: u32| (ack.window >> scale).min(u16::MAX.into()) as u16;
         if ack.syn {
             let mut tcp = self.tcp(true, 0, window(0));
-            tcp.acknowledgment_number = sequence(0);
+            tcp.acknowledgment_number = sequence(ack.ack);
+            if ack.cookie {
+                accurate.splice(0..0, HAS_COOKIE.iter().copied());
+            }
             (tcp.syn, tcp.ack) = (true, true);
             set_flags(&mut tcp, ack.flags);
             let options = (&self.opening(timestamp)[..], &accurate[..]);

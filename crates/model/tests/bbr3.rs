@@ -1,7 +1,7 @@
 //! The test cases of draft-ietf-ccwg-bbr, "BBR Example Test Cases", by their titles, as far as a simulated path can be given what they
 //! ask for; and what of BBR version 3 is known elsewhere.
 
-use dualq_model::simulate_watched;
+use dualq_model::{simulate, simulate_watched};
 use dualq_scenario::{Change, ConnectionEvent, Metrics, Outcome, Sweep, Wants, Watch};
 
 /// Payload's share of a packet on the wire, and what pacing leaves of the bandwidth.
@@ -271,4 +271,29 @@ fn marks_are_ignored() {
     let marked = outcome(true);
     assert!(marked.flow[0].ce_marks > 1_000, "{}", marked.flow[0].ce_marks);
     assert!(marked.flow[0].total_mbit > 3.0 * marked.flow[1].total_mbit, "{:?}", marked.flow);
+}
+
+/// Where marks mean a short queue, heeding them keeps it so: with the route's feature, on round trips up to 5 ms.
+#[test]
+fn marks_on_a_low_latency_route_are_heeded() {
+    let of = |rtt: &str, ecn: &str| {
+        let source = format!(
+            "duration = '10s'\nwarmup = '3s'\n[link]\nrate = '200mbit'\nrtt = '{rtt}'\nqdisc = 'codel ce_threshold 200us ecn'\n\
+             [[flow]]\ncc = 'bbr3'\ncount = 2\n{ecn}\n[[probe]]\nkind = 'ping'\n"
+        );
+        let sweep = Sweep::parse(&source).expect("a scenario");
+        simulate(&sweep.variants()[0].scenario, 1).expect("it is modelled")
+    };
+    // Above the threshold every packet is marked; ignored, marks leave the queue to the bounds of a third of a window or more.
+    let delay = |rtt: &str, ecn: &str| of(rtt, ecn).queue.delay_mean_ms;
+    for rtt in ["1ms", "4ms"] {
+        let (ignored, heeded) = (delay(rtt, "ecn = true"), delay(rtt, "ecn_low = true"));
+        assert!(heeded < 0.5 * ignored, "{rtt}: {heeded} and {ignored} ms");
+        let outcome = of(rtt, "ecn_low = true");
+        assert!(outcome.goodput_mbit > 170.0 && outcome.flow[0].retransmits == 0, "{outcome:?}");
+        assert!(outcome.flow[0].ce_marks > 10_000, "{outcome:?}");
+    }
+    // The round trip is too long: the same as without the feature.
+    let (ignored, heeded) = (delay("6ms", "ecn = true"), delay("6ms", "ecn_low = true"));
+    assert!((heeded / ignored - 1.0).abs() < 0.1, "{heeded} and {ignored} ms");
 }

@@ -211,6 +211,71 @@ fn a_receive_buffer_of_ones_own_is_the_window() {
     assert!((2.0..8.0).contains(&narrow) && wide > 17.0, "{narrow} {wide}");
 }
 
+/// What is in the send buffer leaves though the program has stopped: as much again as is under way, or what its low-water mark lets be
+/// unsent.
+#[test]
+fn what_is_unsent_is_limited() {
+    let of = |more: &str| {
+        let flow = format!("{CUBIC}stop = '8s'\n{more}");
+        let outcome = run_through("pfifo limit 400", "", &flow);
+        let (before, after) = outcome.series.goodput_mbit[0].split_at(8);
+        (before.iter().sum::<f64>(), after.iter().sum::<f64>())
+    };
+    let (megabits, left) = of("");
+    assert!(left > 20.0, "{left}");
+    for mark in ["1b", "16kb", "128kb"] {
+        let (limited, left) = of(&format!("notsent_lowat = '{mark}'\n"));
+        assert!((1.0..12.0).contains(&left), "{mark}: {left}");
+        assert!(limited > 0.98 * megabits, "{mark}: {limited} of {megabits}");
+    }
+}
+
+/// Who starts when the cookie is there is done a round trip sooner: all of a small transfer leaves with the SYN.
+#[test]
+fn fast_open_saves_a_round_trip() {
+    // What the link takes for them comes on top. Of 15 kB ten segments are not enough, but these and what was in the SYN.
+    for (size, plain, fast) in [("1kb", 80.0, 40.0), ("5kb", 80.0, 80.0), ("15kb", 120.0, 80.0)] {
+        let of = |more: &str| {
+            let flow = format!("[[flow]]\ncc = 'cubic'\nsize = '{size}'\ncount = 3\n{more}\n");
+            let flow = run("", &format!("{flow}spacing = '300ms'\n")).flow.remove(0);
+            flow.completion_s.iter().map(|took| took.expect("it is done") * 1e3).collect::<Vec<_>>()
+        };
+        let takes =
+            |took: &[f64], least: f64| took.iter().all(|ms| (0.0..6.0).contains(&(ms - least)));
+        let (usual, opened) = (of(""), of("fast_open = true"));
+        assert!(takes(&usual, plain), "{size}: {usual:?}");
+        assert!(takes(&opened[..1], plain) && takes(&opened[1..], fast), "{size}: {opened:?}");
+    }
+}
+
+/// Options take 12 bytes of each packet, both ways, or of few, or of none; marks are counted all the same.
+#[test]
+fn the_option_of_accurate_ecn_can_be_left_out() {
+    let of = |option: u32| {
+        let link = "[link.up]\nrate = '10mbit'\n";
+        let rest = format!(
+            "[receiver]\necn_option = {option}\n[[flow]]\ncc = 'cubic'\necn = 'accurate'\necn_option = {option}\n"
+        );
+        let outcome = run_through("codel ecn", link, &rest);
+        let up = outcome.up_queue.as_ref().expect("there is one");
+        let ack = up.sent_bytes as f64 / up.sent_packets as f64;
+        let flow = &outcome.flow[0];
+        let payload = flow.total_mbit / flow.line_mbit;
+        let ecn = flow.accurate_ecn.as_ref().expect("it asks for it");
+        assert_eq!((ecn.agreed, ecn.reno), (1, 0));
+        // The others came before the figures begin.
+        assert!(flow.ce_marks >= 5 && ecn.delivered_ce > flow.ce_marks, "{flow:?}");
+        (ack, payload, ecn.delivered_e0_bytes)
+    };
+    let [never, seldom, always] = [0, 1, 2].map(of);
+    // An acknowledgement has 66 bytes, few have SACK blocks; three of those in a round trip have the option.
+    assert!((66.0..67.5).contains(&never.0) && (78.0..79.5).contains(&always.0), "{never:?}");
+    assert!((0.3..3.0).contains(&(seldom.0 - never.0)), "{seldom:?} {never:?}");
+    assert!((never.1 - 1448.0 / 1514.0).abs() < 1e-3 && (always.1 - 1436.0 / 1514.0).abs() < 1e-3);
+    assert!((0.0..1e-3).contains(&(never.1 - seldom.1)), "{seldom:?} {never:?}");
+    assert!(never.2 == 0 && seldom.2 > 20_000_000 && always.2 > 20_000_000, "{seldom:?}");
+}
+
 #[test]
 fn every_congestion_control_can_be_ect1() {
     let of = |more: &str| {
@@ -255,6 +320,32 @@ fn prague_needs_accurate_ecn_at_the_receiver() {
         let ecn = flow.accurate_ecn.as_ref().expect("it asks for it");
         assert_eq!((ecn.agreed, ecn.reno, flow.ce_marks), (0, 1, 0));
         assert!(outcome.queue.delay_ect.is_none() && flow.retransmits > 0, "{flow:?}");
+    }
+}
+
+/// In a classic queue that marks, Prague leaves CUBIC little, unless it looks for such queues; in DualPI2 it finds none.
+#[test]
+fn prague_gives_way_in_classic_queues_if_it_looks_for_them() {
+    let of = |qdisc: &str, rtt: &str, more: &str| {
+        let sweep = format!(
+            "duration = '60s'\nwarmup = '20s'\n[link]\nrate = '50mbit'\nrtt = '{rtt}'\nqdisc = '{qdisc}'\n\
+             [[flow]]\ncc = 'prague'\n{more}\n[[flow]]\ncc = 'cubic'\necn = true\n"
+        );
+        let sweep = Sweep::parse(&sweep).expect("a sweep");
+        let outcome = simulate(&sweep.variants()[0].scenario, 1).expect("what the model has");
+        [0, 1].map(|flow| outcome.flow[flow].total_mbit)
+    };
+    for qdisc in ["codel ecn", "pie ecn"] {
+        let [prague, cubic] = of(qdisc, "20ms", "");
+        assert!(prague > 10.0 * cubic, "{qdisc}: {prague} and {cubic} Mbit/s");
+        let [prague, cubic] = of(qdisc, "20ms", "ecn_fallback = true");
+        assert!((0.5..2.0).contains(&(prague / cubic)), "{qdisc}: {prague} and {cubic} Mbit/s");
+    }
+    for rtt in ["5ms", "20ms", "80ms"] {
+        // To the last bit.
+        let [plain, looking] =
+            ["", "ecn_fallback = true"].map(|more| of("dualpi2", rtt, more).map(f64::to_bits));
+        assert_eq!(plain, looking, "{rtt}");
     }
 }
 

@@ -67,6 +67,8 @@ impl<T> Pool<T> {
         Self { slots: Vec::new(), free: NOWHERE }
     }
 
+    /// Inlined: handed on by way of memory, an item that was just made would be waited for.
+    #[inline(always)]
     fn store(&mut self, item: T) -> u32 {
         let slot = Slot { item: Some(item), next: NOWHERE, previous: NOWHERE };
         if self.free == NOWHERE {
@@ -81,7 +83,7 @@ impl<T> Pool<T> {
     }
 
     /// Appends `item`.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, chain: &mut Chain, item: T) {
         let place = self.store(item);
         if chain.is_empty() {

@@ -5,8 +5,10 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use dualq_tcp::{Algorithm, EcnOption};
 use dualq_units::{Bytes, Exact, Rate};
 
+use crate::ecn::EcnRequest;
 use crate::path::{Element, UpLink};
 use crate::scenario::{FlowGroup, Link, ProbeGroup, ProbeKind, RateStep, Setup, TIMER_SLACK};
 use crate::traffic::{Size, UdpGroup};
@@ -54,6 +56,8 @@ const BURSTS: RangeInclusive<Bytes> = Bytes(1_600)..=Bytes(1 << 30);
 pub(crate) const SLOT_PACKETS: RangeInclusive<u32> = 1..=1_000_000;
 /// Linux's least receive buffer (`SOCK_MIN_RCVBUF`) is 2304 bytes, doubled by the kernel; and what the worlds allow at most.
 const BUFFERS: RangeInclusive<Bytes> = Bytes(2_304)..=Bytes(64 << 20);
+/// What may be unsent: 0 would be Linux's way to say that there is no limit.
+const UNSENT: RangeInclusive<Bytes> = Bytes(1)..=Bytes(64 << 20);
 /// The bytes of an answer to a request.
 const ANSWERS: RangeInclusive<Bytes> = Bytes(1)..=Bytes(1 << 30);
 /// UDP streams in a group.
@@ -87,6 +91,11 @@ pub(crate) fn check(setup: &Setup) -> Result<(), ScenarioError> {
         check_up(up, *duration)?;
     }
     within("receiver.read_interval", Exact(setup.receiver.read_interval), &WAITS)?;
+    if setup.receiver.ecn_option != EcnOption::Full && setup.granted_ecn() != EcnRequest::Accurate {
+        let message =
+            "the option is Accurate ECN's, which nobody asks for, or which is not granted";
+        return Err(ScenarioError::new("receiver.ecn_option", message));
+    }
     let groups = setup.groups();
     if groups > MOST_GROUPS {
         let key = match setup {
@@ -236,6 +245,18 @@ fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioE
                 return Err(ScenarioError::new(key("size"), message));
             }
         }
+        if group.ecn_low && (group.cc != Algorithm::Bbr3.into() || !group.ecn.is_on()) {
+            let message = "only bbr3 with ECN heeds such a route: cc = \"bbr3\", ecn = true";
+            return Err(ScenarioError::new(key("ecn_low"), message));
+        }
+        if group.ecn_fallback && group.cc != Algorithm::Prague.into() {
+            let message = "only prague looks for classic queues: cc = \"prague\"";
+            return Err(ScenarioError::new(key("ecn_fallback"), message));
+        }
+        if group.ecn_option != EcnOption::Full && !group.asks_accurate() {
+            let message = "the option is Accurate ECN's: ecn = \"accurate\"";
+            return Err(ScenarioError::new(key("ecn_option"), message));
+        }
         if group.ect1 && !group.ecn.is_on() {
             let message = "ECT(1) is for flows that ask for ECN: ecn = true";
             return Err(ScenarioError::new(key("ect1"), message));
@@ -245,6 +266,13 @@ fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioE
         }
         if let Some(buffer) = group.receive_buffer {
             within(&key("receive_buffer"), Exact(buffer), &BUFFERS)?;
+        }
+        if group.fast_open && group.every.is_some() {
+            let message = "what is sent again and again opens one connection only; leave out fast_open or every";
+            return Err(ScenarioError::new(key("fast_open"), message));
+        }
+        if let Some(unsent) = group.notsent_lowat {
+            within(&key("notsent_lowat"), Exact(unsent), &UNSENT)?;
         }
         within(&key("extra_rtt"), Exact(group.extra_rtt), &WAITS)?;
         let last = group.last_start(number);

@@ -1,9 +1,10 @@
 //! What connections ask for of explicit congestion notification, and what is granted.
 
-use dualq_tcp::EcnStyle;
+use dualq_tcp::{EcnOption, EcnStyle};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use toml::de::DeValue;
 
+use crate::reader::number;
 use crate::words::known;
 
 /// Which ECN is asked for, or granted at most: `false`, `true` or a word.
@@ -98,5 +99,41 @@ impl<'de> Deserialize<'de> for EcnRequest {
             Written::On(on) => Ok(on.into()),
             Written::Word(word) => Self::from_word(&word).map_err(de::Error::custom),
         }
+    }
+}
+
+/// When the option of Accurate ECN is sent, in the kernel's numbers (`tcp_ecn_option`).
+pub(crate) mod ecn_option {
+    use super::{DeValue, Deserialize, Deserializer, EcnOption, Serializer, de, number};
+    use crate::bounds::whole_number;
+
+    /// All of them, each at its number.
+    const ALL: [EcnOption; 3] = [EcnOption::Disabled, EcnOption::Minimum, EcnOption::Full];
+    const MOST: u32 = ALL.len() as u32 - 1;
+
+    pub(crate) fn read(value: &DeValue<'_>) -> Result<EcnOption, String> {
+        number(0..=MOST)(value).map(|number| ALL[number as usize])
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+    pub(crate) const fn is_full(option: &EcnOption) -> bool {
+        matches!(option, EcnOption::Full)
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+    pub(crate) fn serialize<S: Serializer>(
+        option: &EcnOption,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let number = ALL.iter().position(|one| one == option).unwrap_or_default();
+        serializer.serialize_u8(number as u8)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<EcnOption, D::Error> {
+        let number = u32::deserialize(deserializer)?;
+        let option = ALL.get(number as usize).copied();
+        option.ok_or_else(|| de::Error::custom(whole_number(&(0..=MOST))))
     }
 }

@@ -22,7 +22,7 @@ mod words;
 
 pub use bounds::ScenarioError;
 pub use congestion::CongestionControl;
-pub use dualq_tcp::{Algorithm, EcnStyle, OPTION_BYTES};
+pub use dualq_tcp::{Algorithm, EcnOption, EcnStyle, OPTION_BYTES};
 pub use ecn::EcnRequest;
 pub use event::{Event, Kind, Seen};
 pub use loss::Loss;

@@ -5,13 +5,13 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use dualq_qdisc::QdiscLine;
-use dualq_tcp::{Algorithm, EcnStyle};
+use dualq_tcp::{Algorithm, EcnOption, EcnStyle};
 use dualq_units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{self, ScenarioError};
 use crate::congestion::CongestionControl;
-use crate::ecn::EcnRequest;
+use crate::ecn::{EcnRequest, ecn_option};
 use crate::loss::Loss;
 use crate::path::{Direction, Element, UpLink};
 use crate::traffic::{Arrivals, Size, UdpGroup};
@@ -299,6 +299,9 @@ pub struct ReceiverSide {
     /// The most that it grants of ECN (`tcp_ecn`); without it, what its flows want.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn: Option<EcnRequest>,
+    /// When its acknowledgements have the option of Accurate ECN, if that is agreed on (`tcp_ecn_option`).
+    #[serde(default, skip_serializing_if = "ecn_option::is_full", with = "ecn_option")]
+    pub ecn_option: EcnOption,
 }
 
 /// Flows that are alike.
@@ -312,6 +315,15 @@ pub struct FlowGroup {
     pub count: u32,
     /// Which ECN they ask for. Prague asks for Accurate ECN in any case.
     pub ecn: EcnRequest,
+    /// Whether their routes are declared to be ones whose marks mean a short queue (`ecn_low`), so that BBRv3 heeds marks.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ecn_low: bool,
+    /// Whether Prague looks for classic queues that mark, and gives way there (`prague_ecn_fallback`).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ecn_fallback: bool,
+    /// When their packets have the option of Accurate ECN, if that is agreed on (`tcp_ecn_option`).
+    #[serde(default, skip_serializing_if = "ecn_option::is_full", with = "ecn_option")]
+    pub ecn_option: EcnOption,
     /// Whether their packets are ECT(1) and not ECT(0) where ECN is agreed on, whatever their congestion control is (the experiment
     /// of RFC 9332 §4.2).
     #[serde(default, skip_serializing_if = "is_false")]
@@ -350,6 +362,14 @@ pub struct FlowGroup {
     /// The size of their receivers' buffers as programs ask for it (`SO_RCVBUF`, which Linux doubles); without it Linux tunes it.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
     pub receive_buffer: Option<Bytes>,
+    /// How many bytes of what they have written may be unsent while they write more (`TCP_NOTSENT_LOWAT`); as many as the send buffer
+    /// takes without.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
+    pub notsent_lowat: Option<Bytes>,
+    /// Whether they use TCP Fast Open (RFC 7413): the first of them asks the receiver for a cookie, and whoever starts when it is there
+    /// sends the first data with the SYN.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub fast_open: bool,
 }
 
 impl FlowGroup {
@@ -368,6 +388,9 @@ impl FlowGroup {
             cc,
             count: 1,
             ecn,
+            ecn_low: false,
+            ecn_fallback: false,
+            ecn_option: EcnOption::Full,
             ect1: false,
             direction: Direction::Down,
             size: None,
@@ -379,6 +402,8 @@ impl FlowGroup {
             stop: None,
             read_interval: None,
             receive_buffer: None,
+            notsent_lowat: None,
+            fast_open: false,
         }
     }
 

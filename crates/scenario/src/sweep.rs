@@ -13,7 +13,7 @@ use toml::de::DeValue;
 
 use crate::bounds::{FLOWS, MTUS, SLOT_PACKETS, ScenarioError};
 use crate::congestion::CongestionControl;
-use crate::ecn::EcnRequest;
+use crate::ecn::{EcnRequest, ecn_option};
 use crate::loss::Loss;
 use crate::path::{Element, Fields, UpLink};
 use crate::reader::{
@@ -227,6 +227,7 @@ impl Sweep {
             read_interval = values(table.list("read_interval", word)?);
             let ecn = table.one("ecn", EcnRequest::read)?;
             base.receiver.ecn = ecn.map(|ecn| ecn.value);
+            set(&mut base.receiver.ecn_option, table.one("ecn_option", ecn_option::read)?);
             table.finish()?;
         }
         let groups = all(top.tables("flow")?, flows)?;
@@ -416,7 +417,7 @@ impl Sweep {
             if flows.ecn.is_empty() {
                 for (_, setup) in &mut drafts {
                     let flow = &mut setup.flow[group];
-                    flow.ecn = (flow.cc.needs_ecn() || flow.ect1).into();
+                    flow.ecn = (flow.cc.needs_ecn() || flow.ect1 || flow.ecn_low).into();
                 }
             }
         }
@@ -686,11 +687,16 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), SweepError> {
     let cc = values(table.list("cc", word)?);
     let count = values(table.list("count", number(FLOWS))?);
     let ecn = values(table.list("ecn", EcnRequest::read)?);
+    let ecn_option = table.one("ecn_option", ecn_option::read)?;
+    let ecn_low = table.one("ecn_low", boolean)?;
+    let ecn_fallback = table.one("ecn_fallback", boolean)?;
     let (ect1, direction) = (table.one("ect1", boolean)?, table.one("direction", word)?);
     let (size, every) = (table.one("size", word)?, table.one("every", word)?);
     let arrivals = table.one("arrivals", word)?;
     let read_interval = table.one("read_interval", word)?;
     let receive_buffer = table.one("receive_buffer", word)?;
+    let notsent_lowat = table.one("notsent_lowat", word)?;
+    let fast_open = table.one("fast_open", boolean)?;
     let (start, stop) = (table.one("start", word)?, table.one("stop", word)?);
     let (spacing, extra_rtt) = (table.one("spacing", word)?, table.one("extra_rtt", word)?);
     let message = "a flow needs a congestion control, such as cc = \"cubic\"";
@@ -702,7 +708,12 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), SweepError> {
     group.every = every.map(|every| every.value);
     group.read_interval = read_interval.map(|interval| interval.value);
     group.receive_buffer = receive_buffer.map(|buffer| buffer.value);
+    group.notsent_lowat = notsent_lowat.map(|bytes| bytes.value);
+    set(&mut group.ecn_option, ecn_option);
+    set(&mut group.ecn_low, ecn_low);
+    set(&mut group.ecn_fallback, ecn_fallback);
     set(&mut group.ect1, ect1);
+    set(&mut group.fast_open, fast_open);
     set(&mut group.direction, direction);
     set(&mut group.arrivals, arrivals);
     set(&mut group.start, start);

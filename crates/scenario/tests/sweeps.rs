@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use dualq_scenario::{
-    Algorithm, Arrivals, CongestionControl, Direction, EcnRequest, Element, Overrides, Scenario,
-    Setup, Sweep, Variant,
+    Algorithm, Arrivals, CongestionControl, Direction, EcnOption, EcnRequest, Element, Overrides,
+    Scenario, Setup, Sweep, Variant,
 };
-use dualq_units::{Ecn, Rate};
+use dualq_units::{Bytes, Ecn, Rate};
 
 #[test]
 fn what_a_plan_leaves_open_has_a_default() {
@@ -172,6 +172,34 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "line 4: flow.ect1: ECT(1) is for flows that ask for ECN: ecn = true",
         ),
         (
+            "[[flow]]\ncc = 'cubic'\nnotsent_lowat = '0b'",
+            "line 3: flow.notsent_lowat: 0b is out of bounds; give 1b to 64Mb",
+        ),
+        (
+            "[[flow]]\ncc = 'cubic'\nsize = '1mb'\nevery = '4s'\nfast_open = true",
+            "line 5: flow.fast_open: what is sent again and again opens one connection only; leave out fast_open or every",
+        ),
+        (
+            "[[flow]]\ncc = 'cubic'\necn = true\necn_option = 1",
+            "line 4: flow.ecn_option: the option is Accurate ECN's: ecn = \"accurate\"",
+        ),
+        (
+            "[[flow]]\ncc = 'bbr'\necn_low = true",
+            "line 3: flow.ecn_low: only bbr3 with ECN heeds such a route: cc = \"bbr3\", ecn = true",
+        ),
+        (
+            "[[flow]]\ncc = 'dctcp'\necn_fallback = true",
+            "line 3: flow.ecn_fallback: only prague looks for classic queues: cc = \"prague\"",
+        ),
+        (
+            "[receiver]\necn_option = 0",
+            "line 2: receiver.ecn_option: the option is Accurate ECN's, which nobody asks for, or which is not granted",
+        ),
+        (
+            "[receiver]\necn_option = 3",
+            "line 2: receiver.ecn_option: give a whole number from 0 to 2",
+        ),
+        (
             "[[flow]]\ncc = 'cubic'\nevery = '4s'",
             "line 1: flow.size: what is sent again and again needs a size: size = \"1mb\"",
         ),
@@ -246,6 +274,8 @@ fn paths_and_traffic() {
         ect1 = true
         direction = 'up'
         receive_buffer = '1mb'
+        notsent_lowat = '16kb'
+        fast_open = true
         read_interval = '10ms'
         [[flow]]
         cc = 'bbr'
@@ -280,6 +310,8 @@ fn paths_and_traffic() {
     let [first, second, third] = &scenario.flow[..] else { panic!("{:?}", scenario.flow) };
     assert!(first.ecn == EcnRequest::Classic && first.ect1 && first.direction == Direction::Up);
     assert_eq!((first.read_interval, third.every), (Some(ms(10)), Some(ms(4_000))));
+    assert_eq!((first.notsent_lowat, second.notsent_lowat), (Some(Bytes(16 << 10)), None));
+    assert!(first.fast_open && !second.fast_open);
     assert_eq!((second.arrivals, second.transfers(1).count()), (Arrivals::Poisson, 20));
     assert_eq!(scenario.udp[0].interval, ms(20));
     assert_eq!((scenario.udp[1].interval, scenario.udp[1].ecn), (ms(1), Ecn::Ect1));
@@ -289,6 +321,28 @@ fn paths_and_traffic() {
     }
     // Whoever names streams of UDP only means these only.
     assert!(Sweep::parse("[[udp]]\nkind = 'game'").unwrap().variants()[0].scenario.flow.is_empty());
+}
+
+/// The kernel's numbers, in TOML and in JSON; what is the default is left out.
+#[test]
+fn the_option_of_accurate_ecn_has_the_kernels_numbers() {
+    for (number, option) in
+        [(0, EcnOption::Disabled), (1, EcnOption::Minimum), (2, EcnOption::Full)]
+    {
+        let source = format!(
+            "[receiver]\necn_option = {number}\n[[flow]]\ncc = 'prague'\necn_option = {number}"
+        );
+        let scenario = Sweep::parse(&source).unwrap().variants().remove(0).scenario;
+        assert_eq!((scenario.receiver.ecn_option, scenario.flow[0].ecn_option), (option, option));
+        let json = serde_json::to_value(&scenario).unwrap();
+        let written = json["flow"][0].get("ecn_option").map(|written| written.as_u64().unwrap());
+        assert_eq!(written, Some(number).filter(|number| *number < 2));
+        assert_eq!(serde_json::from_value::<Scenario>(json).unwrap(), scenario);
+    }
+    let mut json = serde_json::to_value(Scenario::try_from(Setup::default()).unwrap()).unwrap();
+    json["receiver"]["ecn_option"] = 3.into();
+    let error = serde_json::from_value::<Scenario>(json).unwrap_err().to_string();
+    assert!(error.contains("give a whole number from 0 to 2"), "{error}");
 }
 
 /// A tunnel's name stands for what it leaves of the link's MTU, in either direction.

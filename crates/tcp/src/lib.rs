@@ -14,10 +14,10 @@ mod sender;
 mod tick;
 
 pub use cc::Algorithm;
-pub use ecn::{EcnBytes, EcnFlags, EcnStyle, OPTION_BYTES};
+pub use ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle, OPTION_BYTES};
 pub use packet::{
-    Ack, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS, PACKET_OVERHEAD, SYN_BYTES,
-    SackBlock, Transmission,
+    Ack, COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS,
+    PACKET_OVERHEAD, SYN_BYTES, SackBlock, Transmission,
 };
 pub use rate::{LostPacket, RateSample};
 pub use receiver::{MIN_ACK_DELAY, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE};

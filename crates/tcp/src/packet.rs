@@ -13,6 +13,12 @@ pub const ETHERNET_BYTES: u32 = 14;
 /// A SYN's IP packet: its options (MSS, SACK permitted, timestamps, window scale) take 20 bytes.
 pub const SYN_BYTES: u32 = 60;
 
+/// What options take of a SYN beside these if it asks for a cookie of TCP Fast Open, and of a SYN or its answer that has one, of eight
+/// bytes as Linux makes them; padding included (RFC 7413 §4.1.1).
+pub const COOKIE_REQUEST_BYTES: u32 = 4;
+/// See [`COOKIE_REQUEST_BYTES`].
+pub const COOKIE_BYTES: u32 = 12;
+
 /// Data on their way to the receiver: one segment, or several in one aggregate (GSO).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
@@ -32,11 +38,11 @@ pub struct Data {
     pub ecn: Ecn,
     /// The flags AE, CWR and ECE. CWR says that the sender has answered the last ECE.
     pub flags: EcnFlags,
-    /// Bytes that TCP options take of each header beside the timestamps: those of Accurate ECN.
+    /// Bytes that TCP options take of each header beside the timestamps: those of Accurate ECN, or of Fast Open in a SYN.
     pub options: u8,
     /// The PSH flag: nothing follows for now.
     pub push: bool,
-    /// A connection request; carries no payload.
+    /// A connection request; carries payload only with a cookie of Fast Open.
     pub syn: bool,
     /// Cut from an aggregate on the way: its memory is its own, not the sender's.
     pub cut: bool,
@@ -55,9 +61,21 @@ impl Data {
     #[inline]
     pub const fn wire_bytes(&self) -> u32 {
         if self.syn {
-            return SYN_BYTES + ETHERNET_BYTES;
+            return SYN_BYTES + self.options as u32 + self.payload + ETHERNET_BYTES;
         }
         self.payload + self.segments as u32 * (self.header_bytes() + ETHERNET_BYTES)
+    }
+
+    /// Whether it asks for a cookie of Fast Open.
+    #[must_use]
+    pub const fn asks_for_cookie(&self) -> bool {
+        self.syn && self.options as u32 == COOKIE_REQUEST_BYTES
+    }
+
+    /// Whether it has one.
+    #[must_use]
+    pub const fn has_cookie(&self) -> bool {
+        self.syn && self.options as u32 == COOKIE_BYTES
     }
 
     /// Bytes of each segment's headers, of IP and TCP.
@@ -120,6 +138,8 @@ pub struct Ack {
     pub ecn: Ecn,
     /// Whether this answers a SYN.
     pub syn: bool,
+    /// Whether it has a cookie of Fast Open for the next SYN.
+    pub cookie: bool,
     /// The timestamp that is echoed, in milliseconds.
     pub echo_ms: u32,
     /// The timestamp option's value, in milliseconds.
@@ -132,6 +152,18 @@ impl Ack {
     #[inline]
     pub fn blocks(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.block_count).min(MAX_SACK_BLOCKS)]
+    }
+
+    /// Bytes of an answer to a SYN, of IP and TCP: beside a cookie the option of Accurate ECN has two of its three fields.
+    #[must_use]
+    pub const fn syn_bytes(cookie: bool, has_option: bool) -> u32 {
+        SYN_BYTES
+            + match (cookie, has_option) {
+                (false, false) => 0,
+                (false, true) => OPTION_BYTES,
+                (true, false) => COOKIE_BYTES,
+                (true, true) => COOKIE_BYTES + OPTION_BYTES - 4,
+            }
     }
 
     /// Bytes that its options take beside the timestamps. SACK blocks take eight each, and four for their option and its padding,

@@ -22,6 +22,8 @@ pub struct RateSample {
     pub acked_sacked: u32,
     /// Packets that it tells to have arrived with CE.
     pub marks: u32,
+    /// Whether it says that packets arrived with CE, counted or echoed.
+    pub ece: bool,
     /// Packets in flight before this acknowledgement.
     pub prior_in_flight: u32,
     /// Whether the sender had too little to send within the interval.

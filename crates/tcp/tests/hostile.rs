@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dualq_tcp::{
-    Ack, Algorithm, Data, EcnBytes, EcnFlags, EcnStyle, Receiver, ReceiverConfig, SackBlock,
-    Sender, SenderConfig,
+    Ack, Algorithm, Data, EcnBytes, EcnFlags, EcnOption, EcnStyle, Receiver, ReceiverConfig,
+    SackBlock, Sender, SenderConfig,
 };
 use dualq_units::{Ecn, Instant};
 use proptest::prelude::*;
@@ -205,6 +205,7 @@ fn step() -> impl Strategy<Value = Step> {
                 dsack: flags & 1 != 0,
                 flags: EcnFlags::from_bits(flags >> 1),
                 syn: flags & 0b1100 == 0,
+                cookie: flags & 0b10 != 0,
                 option: (flags & 0b1_0000 != 0).then(|| EcnBytes::from_bytes([flags; 9])),
                 ecn: Ecn::from_bits(flags >> 5),
                 echo_ms,
@@ -224,7 +225,8 @@ fn step() -> impl Strategy<Value = Step> {
                 echo_ms,
                 ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)],
                 flags: EcnFlags::from_bits(flags),
-                options: flags,
+                // Few numbers mean something in a SYN.
+                options: if flags & 0b1100 == 0 { (flags & 0b11) * 4 } else { flags },
                 push: flags & 2 != 0,
                 cut: echo_ms & 1 != 0,
                 syn: flags & 0b1100 == 0,
@@ -248,12 +250,16 @@ proptest! {
     fn nothing_that_a_peer_says_upsets_an_endpoint(
         algorithm in prop::sample::select(Algorithm::ALL.to_vec()),
         ecn in prop::sample::select(vec![EcnStyle::Off, EcnStyle::Classic, EcnStyle::Accurate]),
-        established in any::<bool>(),
+        (established, fast_open) in any::<(bool, bool)>(),
+        ecn_option in prop::sample::select(vec![EcnOption::Disabled, EcnOption::Minimum, EcnOption::Full]),
         steps in prop::collection::vec(step(), 1..300),
     ) {
-        let config = SenderConfig { algorithm, ecn, ..SenderConfig::default() };
+        let config =
+            SenderConfig { algorithm, ecn, ecn_option, fast_open, ..SenderConfig::default() };
         let mut sender = Sender::new(config);
-        let mut receiver = Receiver::new(ReceiverConfig { ecn, ..ReceiverConfig::default() });
+        sender.know_cookie();
+        let config = ReceiverConfig { ecn, ecn_option, fast_open, ..ReceiverConfig::default() };
+        let mut receiver = Receiver::new(config);
         let mut now = Instant::ZERO + SECOND;
         sender.write(1 << 20);
         sender.transmit(now, &mut |_| ());

@@ -134,6 +134,7 @@ impl Simulation<'_> {
         }
         let connection = &mut self.connections[number as usize];
         self.around.record.take_samples(connection);
+        self.know_cookies[connection.owner] |= ack.cookie;
         connection.sender.on_ack(now, ack);
         if let Some(next_ns) = connection.program.acknowledged(moment, &connection.sender) {
             self.agenda.arm(number, Cause::Program, next_ns);

@@ -50,6 +50,8 @@ pub struct Simulation<'a> {
     interfaces: Vec<Delayed>,
     /// The longest IP packets that the hosts of these interfaces were told of; routes are shared by all connections of a host.
     path_mtus: Vec<u32>,
+    /// Whether these hosts know a cookie of Fast Open of their receiver.
+    know_cookies: Vec<bool>,
     /// Senders that wait for what has left their interface's queue.
     woken: VecDeque<u32>,
     pub(crate) network: Network,
@@ -102,6 +104,7 @@ impl<'a> Simulation<'a> {
             waiting: Pool::new(),
             leaving: Vec::new(),
             path_mtus: vec![u32::MAX; interfaces.len()],
+            know_cookies: vec![false; interfaces.len()],
             interfaces,
             woken: VecDeque::new(),
             network,
@@ -336,6 +339,9 @@ impl<'a> Simulation<'a> {
                 if !connection.started {
                     // Whoever begins knows the route that others of the host have found (Linux: `fnhe_pmtu`).
                     connection.sender.reduce_mtu(now, self.path_mtus[connection.owner]);
+                    if self.know_cookies[connection.owner] {
+                        connection.sender.know_cookie();
+                    }
                 }
                 let (out, record) = (&mut self.leaving, &mut self.around.record);
                 if let Some(next_ns) = connection.run_program(self.now_ns, out, record) {

@@ -8,7 +8,9 @@ use dualq_scenario::{
     CongestionControl, Direction, EcnRequest, FlowGroup, ProbeGroup, ProbeKind, Scenario,
     TIMER_SLACK, Transfer, UdpGroup,
 };
-use dualq_tcp::{Algorithm, EcnStyle, Receiver, ReceiverConfig, Sender, SenderConfig, Tick};
+use dualq_tcp::{
+    Algorithm, EcnOption, EcnStyle, Receiver, ReceiverConfig, Sender, SenderConfig, Tick,
+};
 use dualq_units::Bytes;
 
 use crate::host::interface::Interface;
@@ -66,16 +68,36 @@ pub(crate) struct Connection {
 struct Sort {
     cc: CongestionControl,
     ecn: EcnRequest,
+    ecn_low: bool,
+    ecn_fallback: bool,
     ect1: bool,
+    ecn_option: EcnOption,
+    notsent_lowat: Option<Bytes>,
+    fast_open: bool,
 }
 
 impl Sort {
+    /// One that has nothing special.
+    fn plain(cc: CongestionControl, ecn: EcnRequest) -> Self {
+        Self {
+            cc,
+            ecn,
+            ecn_low: false,
+            ecn_fallback: false,
+            ecn_option: EcnOption::Full,
+            ect1: false,
+            notsent_lowat: None,
+            fast_open: false,
+        }
+    }
+
     /// The most that its receiver grants of ECN, and how it echoes marks: as this expects it.
     fn granted(self, scenario: &Scenario) -> EcnStyle {
         match (scenario.granted_ecn(), self.cc.ecn_style()) {
             (EcnRequest::Off, _) => EcnStyle::Off,
             // Nobody asks for more.
             (_, EcnStyle::Dctcp) if self.ecn != EcnRequest::Accurate => EcnStyle::Dctcp,
+            _ if self.ecn_low && self.ecn != EcnRequest::Accurate => EcnStyle::Dctcp,
             (granted, _) => granted.style(),
         }
     }
@@ -100,13 +122,16 @@ impl Connection {
         (owner, program): (usize, Program),
         seed: u64,
     ) -> Self {
-        let Sort { cc, ecn, ect1 } = sort;
-        let algorithm = cc.algorithm();
         let answers = program.is_answered();
         let sender = SenderConfig {
-            algorithm,
-            ecn: ecn.style(),
-            ect1,
+            algorithm: sort.cc.algorithm(),
+            ecn: sort.ecn.style(),
+            ect1: sort.ect1,
+            ecn_low: sort.ecn_low,
+            ecn_fallback: sort.ecn_fallback,
+            ecn_option: sort.ecn_option,
+            notsent_lowat: sort.notsent_lowat,
+            fast_open: sort.fast_open,
             mtu: scenario.link.mtu,
             pacing: interface.pacing,
             tick: Tick::new(scenario.tick).starting_at(CLOCK_START),
@@ -116,6 +141,8 @@ impl Connection {
         let receiver = ReceiverConfig {
             mtu: scenario.link.mtu,
             ecn: sort.granted(scenario),
+            ecn_option: scenario.receiver.ecn_option,
+            fast_open: sort.fast_open,
             read_interval: if reads.interval.is_zero() {
                 Duration::ZERO
             } else {
@@ -190,7 +217,10 @@ impl Connection {
     ) -> Self {
         let size = transfer.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
         let program = Program::Bulk(Bulk::new(size, group.every, group.stop));
-        let sort = Sort { cc: group.cc, ecn: group.ecn, ect1: group.ect1 };
+        let FlowGroup { cc, ecn, ecn_low, ecn_fallback, ecn_option, ect1, .. } = *group;
+        let FlowGroup { notsent_lowat, fast_open, .. } = *group;
+        let sort =
+            Sort { cc, ecn, ecn_low, ecn_fallback, ecn_option, ect1, notsent_lowat, fast_open };
         let reads = Reads {
             interval: group.read_interval.unwrap_or(scenario.receiver.read_interval),
             buffer: group.receive_buffer,
@@ -215,7 +245,7 @@ impl Connection {
             }
         };
         let owner = scenario.flow.len() + index;
-        let sort = Sort { cc: group.cc, ecn: group.ecn, ect1: false };
+        let sort = Sort::plain(group.cc, group.ecn);
         Self::new(scenario, interface, sort, Reads::default(), (owner, program), seed)
     }
 
@@ -227,7 +257,7 @@ impl Connection {
         seed: u64,
     ) -> Self {
         let program = Program::Ask(Ask::default());
-        let sort = Sort { cc: group.cc, ecn: group.ecn, ect1: false };
+        let sort = Sort::plain(group.cc, group.ecn);
         let connection =
             Self::new(scenario, interface, sort, Reads::default(), (owner, program), seed);
         Self { direction: Direction::Up, ..connection }
@@ -242,7 +272,7 @@ impl Connection {
     ) -> Self {
         let program = Program::Udp(Udp::new((index, group), stream));
         let owner = scenario.flow.len() + scenario.probe.len() + index;
-        let sort = Sort { cc: Algorithm::Cubic.into(), ecn: EcnRequest::Off, ect1: false };
+        let sort = Sort::plain(Algorithm::Cubic.into(), EcnRequest::Off);
         let connection =
             Self::new(scenario, interface, sort, Reads::default(), (owner, program), 0);
         let start_ns = group.start_of(stream).as_nanos() as u64;

@@ -126,6 +126,10 @@ pub struct Context {
     pub delivered: u64,
     /// Of these, those that arrived with CE, as far as the receiver has told.
     pub delivered_ce: u64,
+    /// Whether ECN was agreed on, and the route is declared to be one whose marks mean a short queue (`ecn_low`).
+    pub low_latency_ecn: bool,
+    /// Whether a scalable control is to give way where the queue that marks is a classic one.
+    pub ecn_fallback: bool,
     /// Packets deemed lost so far.
     pub lost: u64,
     /// When `delivered` last grew.
@@ -296,6 +300,8 @@ pub(crate) mod test_support {
             packets_in_flight: 10,
             delivered: 0,
             delivered_ce: 0,
+            low_latency_ecn: false,
+            ecn_fallback: false,
             lost: 0,
             delivered_at: Instant::from_nanos(1_000_000_000),
             departure: Instant::from_nanos(1_000_000_000),

@@ -2,7 +2,7 @@
 
 use dualq_units::Ecn;
 
-use super::{EcnFlags, place};
+use super::{EcnFlags, EcnOption, place};
 
 /// Where the count of packets starts (RFC 9768 §3.2.1).
 const FIRST_COUNT: u32 = 5;
@@ -16,6 +16,13 @@ const FIRST_BYTES: [u32; 3] = [1, 0, 1];
 const MAX_PENDING: u32 = 6;
 /// Where a mark's packet is smaller than half a segment on average, it is not believed that the field wrapped (RFC 9768 A.2.1).
 const SAFETY_SHIFT: u32 = 1;
+
+/// A count of bytes that grows past a multiple of this is told in an option (Linux: `tcp_ecn_received_counters`).
+const TOLD_BYTES: u64 = 1 << 22;
+/// After marks, and when they begin or end, so many packets have the option: the last one cannot be mistaken.
+const OPTIONS_OF_CHANGE: u8 = 2;
+/// So often in a round trip one has it in any case (Linux: `tcp_ecn_option_beacon`).
+const BEACONS: u64 = 3;
 
 /// What an AccECN option with all its fields takes of the header, padding included.
 pub const OPTION_BYTES: u32 = 12;
@@ -54,18 +61,21 @@ pub(crate) struct Received {
     last: Ecn,
     /// Marks that no packet has told of yet.
     pending: u32,
+    /// So many packets are to have the option (Linux: `accecn_opt_demand`), and when one last had it.
+    demanded: u8,
+    told_ns: u64,
 }
 
 impl Default for Received {
     fn default() -> Self {
-        Self { ce: 0, bytes: [0; 3], last: Ecn::NotEct, pending: 0 }
+        Self { ce: 0, bytes: [0; 3], last: Ecn::NotEct, pending: 0, demanded: 0, told_ns: 0 }
     }
 }
 
 impl Received {
-    /// The handshake's packet arrived with `ecn`: what comes next is compared with that.
-    pub(crate) fn begin(ecn: Ecn) -> Self {
-        Self { last: ecn, ..Self::default() }
+    /// The handshake's packet arrived with `ecn`: what comes next is compared with that. So many packets have the option at first.
+    pub(crate) fn begin(ecn: Ecn, demanded: u8) -> Self {
+        Self { last: ecn, demanded, ..Self::default() }
     }
 
     /// The ECN field of what arrived last.
@@ -83,7 +93,11 @@ impl Received {
     #[inline]
     pub(crate) fn count(&mut self, ecn: Ecn, packets: u32, payload: u32) -> bool {
         if let Some(place) = place(ecn) {
+            let before = self.bytes[place];
             self.bytes[place] += u64::from(payload);
+            if self.bytes[place] / TOLD_BYTES != before / TOLD_BYTES {
+                self.demanded = self.demanded.max(1);
+            }
         }
         if ecn == Ecn::Ce {
             self.ce = self.ce.wrapping_add(packets);
@@ -91,6 +105,9 @@ impl Received {
         }
         let changes = ecn != self.last;
         self.last = ecn;
+        if changes || ecn == Ecn::Ce {
+            self.demanded = OPTIONS_OF_CHANGE;
+        }
         changes || self.pending >= MAX_PENDING
     }
 
@@ -101,9 +118,31 @@ impl Received {
         EcnFlags::count(self.ce.wrapping_add(FIRST_COUNT))
     }
 
+    /// Whether a packet that leaves now has the option; the smoothed round trip takes `srtt_us` (Linux:
+    /// `tcp_accecn_option_beacon_check`).
+    #[inline]
+    pub(crate) const fn is_option_due(&self, when: EcnOption, now_ns: u64, srtt_us: u64) -> bool {
+        match when {
+            EcnOption::Disabled => false,
+            EcnOption::Minimum => {
+                let since_us = now_ns.saturating_sub(self.told_ns) / 1_000;
+                self.demanded > 0 || since_us * BEACONS >= srtt_us
+            }
+            EcnOption::Full => true,
+        }
+    }
+
     /// The option of a packet that leaves now.
     #[inline]
-    pub(crate) fn option(&self) -> EcnBytes {
+    pub(crate) fn tell(&mut self, now_ns: u64) -> EcnBytes {
+        self.told_ns = now_ns;
+        self.demanded = self.demanded.saturating_sub(1);
+        self.counts()
+    }
+
+    /// The counts as they travel.
+    #[inline]
+    pub(crate) fn counts(&self) -> EcnBytes {
         let [e0, ce, e1] = self.bytes;
         let [first0, first_ce, first1] = FIRST_BYTES;
         let field = |bytes: u64, first: u32| (bytes as u32).wrapping_add(first) % BYTES_RANGE;
@@ -130,6 +169,8 @@ pub(crate) struct Progress {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivered {
     bytes: [u64; 3],
+    /// Which of them was the only one to grow of late, or the first (Linux: `est_ecnfield`).
+    growing: Option<usize>,
 }
 
 impl Delivered {
@@ -140,15 +181,32 @@ impl Delivered {
 
     /// Takes an option. Returns by how much the count of CE grew. Counts that shrink are of an older packet.
     fn take(&mut self, EcnBytes(fields): EcnBytes) -> u64 {
-        let before = self.bytes[1];
+        let before = self.bytes;
+        let mut shrinks = false;
         for ((known, field), first) in self.bytes.iter_mut().zip(fields).zip(FIRST_BYTES) {
             let count = field.wrapping_sub(first);
             let growth = count.wrapping_sub(*known as u32) % BYTES_RANGE;
+            shrinks |= growth >= BYTES_RANGE / 2;
             if growth < BYTES_RANGE / 2 {
                 *known += u64::from(growth);
             }
         }
-        self.bytes[1] - before
+        let mut others = (0..before.len())
+            .filter(|&place| self.bytes[place] > before[place] && self.growing != Some(place));
+        self.growing = match (others.next(), others.next()) {
+            _ if shrinks => None,
+            (Some(_), Some(_)) => None,
+            (other, _) => other.or(self.growing),
+        };
+        self.bytes[1] - before[1]
+    }
+
+    /// An acknowledgement delivers so many bytes and has no option: they are taken to have arrived as those before, where that was clear.
+    /// Returns how many of them with CE.
+    fn guess(&mut self, bytes: u64) -> Option<u64> {
+        let place = self.growing?;
+        self.bytes[place] += bytes;
+        Some(if place == 1 { bytes } else { 0 })
     }
 
     /// How many packets more are marked, by an acknowledgement's field and option. `counted` were before; where so many packets
@@ -161,7 +219,10 @@ impl Delivered {
         counted: u64,
         progress: Progress,
     ) -> u32 {
-        let ce_bytes = option.map(|option| self.take(option));
+        let ce_bytes = match option {
+            Some(option) => Some(self.take(option)),
+            None => self.guess(progress.bytes),
+        };
         let known = counted as u32;
         let delta =
             u32::from(flags.bits()).wrapping_sub(FIRST_COUNT).wrapping_sub(known) % ACE_RANGE;
@@ -202,7 +263,7 @@ mod tests {
     fn counts_start_at_five_one_zero_and_one() {
         let mut received = Received::default();
         assert_eq!(received.field().bits(), 5);
-        assert_eq!(received.option().to_bytes(), [0, 0, 1, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(received.counts().to_bytes(), [0, 0, 1, 0, 0, 0, 0, 0, 1]);
         assert_eq!(Delivered::default().marks(EcnFlags::count(5), None, 0, progress(2)), 0);
     }
 
@@ -212,15 +273,15 @@ mod tests {
         received.count(Ecn::Ect1, 1, 0x0001_0203);
         received.count(Ecn::Ce, 3, 0x00ff_ffff);
         received.count(Ecn::Ect0, 1, 7);
-        let bytes = received.option().to_bytes();
+        let bytes = received.counts().to_bytes();
         assert_eq!(bytes, [0, 0, 8, 0xff, 0xff, 0xff, 1, 2, 4]);
-        assert_eq!(EcnBytes::from_bytes(bytes), received.option());
+        assert_eq!(EcnBytes::from_bytes(bytes), received.counts());
         assert_eq!(received.field().bits(), 0, "5 + 3 wraps");
     }
 
     #[test]
     fn acknowledged_at_once_where_marks_begin_and_end_and_before_the_field_wraps() {
-        let mut received = Received::begin(Ecn::Ect1);
+        let mut received = Received::begin(Ecn::Ect1, 0);
         let arrivals = [Ecn::Ect1, Ecn::Ce, Ecn::Ce, Ecn::Ect1, Ecn::Ect1];
         let at_once = arrivals.map(|ecn| received.count(ecn, 1, MSS));
         assert_eq!(at_once, [false, true, false, true, false]);
@@ -239,7 +300,7 @@ mod tests {
                     let ecn = if number < marked { Ecn::Ce } else { Ecn::Ect1 };
                     received.count(ecn, 1, MSS);
                 }
-                let (field, option) = (received.field(), received.option());
+                let (field, option) = (received.field(), received.counts());
                 let told = Delivered::default().marks(field, Some(option), 0, progress(packets));
                 // Between one wrap and two what is safe is taken: nothing else tells them apart.
                 let exact =
@@ -256,14 +317,71 @@ mod tests {
         let (mut received, mut delivered) = (Received::default(), Delivered::default());
         let mut total = 0;
         for round in 0..40_u64 {
-            let old = received.option();
+            let old = received.counts();
             received.count(Ecn::Ect1, 1_000, 1_000_000);
             received.count(Ecn::Ce, 1, MSS);
             total = (round + 1) * 1_000_000;
-            delivered.take(received.option());
+            delivered.take(received.counts());
             delivered.take(old);
         }
         assert_eq!(delivered.bytes(), [0, 40 * u64::from(MSS), total]);
         assert!(total > u64::from(BYTES_RANGE));
+    }
+
+    /// Linux: `tcp_established_options`. One at first, two after marks or a change, and three in a round trip.
+    #[test]
+    fn few_packets_have_the_option_where_that_is_enough() {
+        const RTT_US: u64 = 30_000;
+        fn told(received: &mut Received, now_ns: u64) -> usize {
+            let due = |received: &mut Received| {
+                let due = received.is_option_due(EcnOption::Minimum, now_ns, RTT_US);
+                due.then(|| received.tell(now_ns)).is_some()
+            };
+            (0..5).filter(|_| due(received)).count()
+        }
+        let (mut received, start) = (Received::begin(Ecn::Ect0, 1), 1_000_000_000);
+        assert_eq!(told(&mut received, start), 1);
+        received.count(Ecn::Ect0, 2, 2 * MSS);
+        assert_eq!(told(&mut received, start + 9_999_999), 0);
+        assert_eq!(told(&mut received, start + 10_000_000), 1);
+        let now = start + 10_500_000;
+        for ecn in [Ecn::Ce, Ecn::Ce, Ecn::Ect0] {
+            received.count(ecn, 1, MSS);
+            assert_eq!(told(&mut received, now), 2, "{ecn:?}");
+        }
+        received.count(Ecn::Ect0, 1, MSS);
+        assert_eq!(told(&mut received, now), 0);
+        received.count(Ecn::Ect0, 1, 1 << 22);
+        assert_eq!(told(&mut received, now), 1, "a count has grown far");
+        for (when, due) in [(EcnOption::Disabled, false), (EcnOption::Full, true)] {
+            assert_eq!(received.is_option_due(when, now + 1_000_000_000, RTT_US), due);
+        }
+    }
+
+    /// Linux: `est_ecnfield`. Where all that came of late was alike, so is what no option tells of.
+    #[test]
+    fn without_an_option_bytes_arrive_as_those_before() {
+        let (mut received, mut delivered) = (Received::default(), Delivered::default());
+        let one_more = EcnFlags::count(FIRST_COUNT + 1);
+        // Nobody knows: as many as there can be.
+        assert_eq!(delivered.marks(one_more, None, 0, progress(20)), 17);
+        received.count(Ecn::Ect1, 20, 20 * MSS);
+        delivered.take(received.counts());
+        assert_eq!(delivered.marks(one_more, None, 0, progress(20)), 1);
+        assert_eq!(delivered.bytes(), [0, 0, u64::from(40 * MSS)]);
+        // All of them are marked from now on.
+        received.count(Ecn::Ect1, 20, 20 * MSS);
+        received.count(Ecn::Ce, 1, MSS);
+        delivered.take(received.counts());
+        assert_eq!(delivered.marks(one_more, None, 0, progress(20)), 17);
+        assert_eq!(delivered.bytes()[1], u64::from(21 * MSS));
+        // Two have begun to grow at once.
+        let (mut received, mut delivered) = (Received::default(), Delivered::default());
+        for ecn in [Ecn::Ect0, Ecn::Ect1] {
+            received.count(ecn, 1, MSS);
+        }
+        delivered.take(received.counts());
+        assert_eq!(delivered.marks(one_more, None, 0, progress(20)), 17);
+        assert_eq!(delivered.bytes(), [u64::from(MSS), 0, u64::from(MSS)]);
     }
 }

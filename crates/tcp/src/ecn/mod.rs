@@ -24,6 +24,18 @@ pub enum EcnStyle {
     Accurate,
 }
 
+/// When a host sends the option of Accurate ECN (RFC 9768 §3.2.3.3; Linux: `tcp_ecn_option`, `enum tcp_accecn_option`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EcnOption {
+    /// Never.
+    Disabled,
+    /// After a change of what arrives, and some times a round trip.
+    Minimum,
+    /// With every packet that has room for it.
+    #[default]
+    Full,
+}
+
 /// The flags AE, CWR and ECE of a TCP header: three flags in a handshake and with classic ECN, the field ACE with Accurate ECN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnFlags(u8);

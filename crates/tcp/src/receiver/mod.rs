@@ -6,7 +6,7 @@ mod reassembly;
 use dualq_units::{Bytes, Ecn, Instant};
 use std::time::Duration;
 
-use crate::ecn::{self, EcnFlags, EcnStyle, Received};
+use crate::ecn::{self, EcnBytes, EcnFlags, EcnOption, EcnStyle, Received};
 use crate::packet::{Ack, Data, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
 use crate::tick::{Tick, instant};
@@ -44,8 +44,10 @@ pub struct ReceiverConfig {
     /// The most that is granted to those who ask for ECN. [`EcnStyle::Dctcp`] grants what classic ECN is asked by, and echoes as the
     /// sender's congestion control expects it.
     pub ecn: EcnStyle,
-    /// Whether Accurate ECN tells its counts of bytes too, in a TCP option (Linux: `tcp_ecn_option`).
-    pub ecn_option: bool,
+    /// When Accurate ECN tells its counts of bytes too, in a TCP option.
+    pub ecn_option: EcnOption,
+    /// Whether cookies of TCP Fast Open are given, and data taken of SYNs that have one (RFC 7413).
+    pub fast_open: bool,
     /// The most memory that the receive buffer grows to (Linux: `tcp_rmem`'s maximum).
     pub max_buffer: Bytes,
     /// The receive buffer that the program asks for (`SO_RCVBUF`), which never grows; without it, it is tuned.
@@ -63,7 +65,8 @@ impl Default for ReceiverConfig {
         Self {
             mtu: 1500,
             ecn: EcnStyle::Classic,
-            ecn_option: true,
+            ecn_option: EcnOption::Full,
+            fast_open: false,
             max_buffer: Bytes(64 << 20),
             fixed_buffer: None,
             read_interval: Duration::ZERO,
@@ -96,12 +99,15 @@ pub struct Receiver {
     max_ack_delay: u32,
     stream: Reassembly,
     buffer: Buffer,
+    /// Bytes that came with the SYN.
+    opening: u64,
     syn_received: bool,
     /// What was granted, and the flags of the answer that said so.
     ecn: EcnStyle,
     granted: EcnFlags,
-    /// What arrived, by ECN fields.
+    /// What arrived, by ECN fields, and whether the sender knows the option that tells of it.
     received: Received,
+    option_seen: bool,
 
     /// The stream's edge and the window in the last acknowledgement.
     acked: u64,
@@ -156,10 +162,12 @@ impl Receiver {
             stream: Reassembly::default(),
             window: buffer.initial_window(mss),
             buffer,
+            opening: 0,
             syn_received: false,
             ecn: EcnStyle::Off,
             granted: EcnFlags::NONE,
             received: Received::default(),
+            option_seen: false,
             acked: 0,
             echo_ms: 0,
             duplicate: None,
@@ -249,29 +257,14 @@ impl Receiver {
     #[inline]
     pub fn on_data(&mut self, now: Instant, data: &Data, out: &mut impl FnMut(Ack)) {
         let now_ns = now.as_nanos();
-        if data.syn && (self.stream.next > 0 || self.stream.has_islands()) {
+        if data.syn && (self.stream.next > self.opening || self.stream.has_islands()) {
             // An old one, overtaken by data: answered as what is out of the window (RFC 9293 §3.10.7.4).
             return self.answer_window_probe(now_ns, out);
         }
         if data.syn {
-            // If it comes again, the first one counts.
-            if !self.syn_received {
-                self.syn_received = true;
-                (self.ecn, self.granted) = ecn::answer(self.config.ecn, data.flags, data.ecn);
-                self.received = Received::begin(data.ecn);
-            }
-            self.echo_ms = data.timestamp_ms;
-            self.answered_ns = now_ns;
-            let mut ack = self.ack(now_ns, 0);
-            // Windows are not scaled before both ends know by how much.
-            ack.window = self.buffer.initial_window(self.mss);
-            self.window = ack.window;
-            ack.syn = true;
-            ack.flags = self.granted;
-            ack.ecn = Ecn::NotEct;
-            out(ack);
-            return;
+            return self.answer_syn(now_ns, data, out);
         }
+        self.option_seen |= data.options > 0;
         if self.handshake_us.is_none() {
             self.handshake_us = Some(now_ns.saturating_sub(self.answered_ns) / 1_000);
         }
@@ -361,6 +354,38 @@ impl Receiver {
         }
         if !self.buffer.is_read(self.stream.next) && self.read_ns == u64::MAX {
             self.schedule_read(now_ns, out);
+        }
+    }
+
+    fn answer_syn(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
+        // If it comes again, the first one counts.
+        if !self.syn_received {
+            self.syn_received = true;
+            (self.ecn, self.granted) = ecn::answer(self.config.ecn, data.flags, data.ecn);
+            self.received = Received::begin(data.ecn, 1);
+            let is_plausible = data.seq == 0 && data.end() <= self.window;
+            if self.config.fast_open && data.has_cookie() && is_plausible {
+                // What else follows from data does not from these (Linux: `tcp_fastopen_add_skb`).
+                self.stream.take(0, data.end());
+                self.opening = data.end();
+            }
+        }
+        self.echo_ms = data.timestamp_ms;
+        self.answered_ns = now_ns;
+        let mut ack = self.ack(now_ns, self.opening);
+        // Windows are not scaled before both ends know by how much.
+        ack.window = self.buffer.initial_window(self.mss);
+        self.window = ack.window;
+        ack.syn = true;
+        ack.cookie = self.config.fast_open && data.asks_for_cookie();
+        ack.flags = self.granted;
+        ack.option = self.offered_option();
+        ack.ecn = Ecn::NotEct;
+        out(ack);
+        if self.opening > 0 {
+            // The program has the connection by now.
+            self.last_read_ns = Some(now_ns);
+            self.buffer.read(self.opening, 0);
         }
     }
 
@@ -597,6 +622,13 @@ impl Receiver {
         out(ack);
     }
 
+    /// The option of the answer to a SYN: that there is one, as nothing has come that could be counted.
+    fn offered_option(&self) -> Option<EcnBytes> {
+        let offers =
+            self.ecn == EcnStyle::Accurate && self.config.ecn_option != EcnOption::Disabled;
+        offers.then(|| self.received.counts())
+    }
+
     fn ack(&mut self, now_ns: u64, edge: u64) -> Ack {
         let mut blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
         let mut count = 0;
@@ -605,8 +637,10 @@ impl Receiver {
             blocks[0] = block;
             count = 1;
         }
-        let accurate = self.ecn == EcnStyle::Accurate;
-        let option = (accurate && self.config.ecn_option).then(|| self.received.option());
+        let srtt_us = self.handshake_us.unwrap_or(0);
+        let tells = self.option_seen
+            && self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
+        let option = tells.then(|| self.received.tell(now_ns));
         if self.stream.has_islands() {
             // What was counted needs the room of the third block.
             let room = if option.is_some() { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
@@ -632,6 +666,7 @@ impl Receiver {
             option,
             ecn: self.ack_ecn(),
             syn: false,
+            cookie: false,
             echo_ms: self.echo_ms,
             timestamp_ms: self.config.tick.millisecond(now_ns),
         }

@@ -4,7 +4,7 @@ use dualq_units::Instant;
 
 use super::{Handshake, Sender};
 use crate::cc::{Algorithm, CongestionControl, Controller, State};
-use crate::ecn::{self, EcnStyle, OPTION_BYTES, Progress, Received};
+use crate::ecn::{self, EcnStyle, Progress, Received};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rate::SampleBuilder;
 use crate::scoreboard::{EVER_RETRANSMITTED, FIRST_OF_PACKET, SACKED};
@@ -181,6 +181,7 @@ impl Sender {
         sample.rtt_us = rtt_us;
         sample.losses = losses;
         sample.marks = marks;
+        sample.ece = found.ece;
         sample.acked_sacked = delivered;
         sample.prior_in_flight = prior_in_flight;
         sample.ack_delayed = found.maybe_delayed;
@@ -189,16 +190,16 @@ impl Sender {
 
     /// The answer to the SYN: the first round trip is known.
     fn establish(&mut self, now_ns: u64, ack: &Ack) {
-        if self.handshake != Handshake::SynSent {
+        if self.handshake != Handshake::SynSent || ack.ack > self.snd_nxt {
             return;
         }
         self.handshake = Handshake::Established;
         self.opening_due = true;
         self.peer_timestamp_ms = ack.timestamp_ms;
-        self.agree(ack);
-        self.window_end = ack.window.min(MAX_WINDOW);
-        self.receive_window = self.window_end;
-        self.largest_window = self.window_end;
+        self.agree(now_ns, ack);
+        self.receive_window = ack.window.min(MAX_WINDOW);
+        self.window_end = ack.ack + self.receive_window;
+        self.largest_window = self.receive_window;
         self.timers.clear();
         let rtt_us = now_ns.saturating_sub(self.syn_sent_ns) / 1_000;
         self.rtt.measure(rtt_us, 0, 0, self.config.tick);
@@ -211,15 +212,36 @@ impl Sender {
         let context = self.context(now_ns);
         self.control.start(&mut self.window, &context);
         self.tell_losses(now_ns);
+        if self.snd_nxt > 0 {
+            self.finish_opening(now_ns, ack.ack);
+        }
+    }
+
+    /// Data left with the SYN: they count as a part of it, or else are sent again at once (Linux: `tcp_rcv_fastopen_synack`).
+    fn finish_opening(&mut self, now_ns: u64, acked: u64) {
+        if acked == self.snd_nxt {
+            let segment = self.board.pop();
+            self.buffer.free(segment.payload, true);
+            self.snd_una = acked;
+        } else {
+            self.opening_due = false;
+            self.shorten();
+            for number in self.board.first..self.board.next {
+                self.rate.lost += u64::from(self.board.mark_lost(number));
+            }
+            self.retransmit_shortened(now_ns);
+        }
     }
 
     /// What comes of the question for ECN.
-    fn agree(&mut self, ack: &Ack) {
+    fn agree(&mut self, now_ns: u64, ack: &Ack) {
         let sent = self.codepoint(self.needs_ecn());
         let granted = ecn::grant(self.asked_ecn(), sent, ack.flags);
         (self.ecn, self.ecn_mangled) = (granted.style, granted.mangled);
         match self.control.ecn_style() {
             EcnStyle::Dctcp if self.ecn == EcnStyle::Classic => self.ecn = EcnStyle::Dctcp,
+            // Exact echoes are what the route's feature promises.
+            _ if self.config.ecn_low && self.ecn == EcnStyle::Classic => self.ecn = EcnStyle::Dctcp,
             // No fallback to RFC 3168: its echoes are too few (RFC 9331 §4.3).
             EcnStyle::Accurate if self.ecn != EcnStyle::Accurate => self.ecn = EcnStyle::Off,
             _ => {}
@@ -229,12 +251,10 @@ impl Sender {
             self.control = Controller::new(Algorithm::Reno);
         }
         if self.ecn == EcnStyle::Accurate {
-            self.received = Received::begin(ack.ecn);
+            self.received = Received::begin(ack.ecn, 2);
             self.received.count_handshake(ack.ecn);
-            if ack.option.is_some() {
-                self.options = OPTION_BYTES;
-                self.mss -= OPTION_BYTES;
-            }
+            self.option_seen = ack.option.is_some();
+            self.make_room_for_option(now_ns);
         }
     }
 

@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use dualq_units::Bytes;
+
 use super::{HEADER_ROOM, Sender};
 use crate::cc::CongestionControl;
 
@@ -18,11 +20,14 @@ const PACKET: u64 = 65_535 - HEADER_ROOM;
 /// Memory of such a packet beside its payload.
 const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 
-/// The send buffer. The program sleeps while it is full, and writes again when a third of it is free.
-#[derive(Clone, Debug, Default)]
+/// The send buffer. The program sleeps while it is full, and writes again when a third of it is free; and also while too much of it is
+/// unsent, until half as much is.
+#[derive(Clone, Debug)]
 pub(super) struct SendBuffer {
     /// The most bytes of memory, but for the last packet.
     size: u64,
+    /// The most bytes that are unsent, but for the last packet (`TCP_NOTSENT_LOWAT`).
+    most_unsent: u64,
     /// Bytes of memory of all that is not acknowledged, sent or not (Linux: `sk_wmem_queued`).
     memory: u64,
     /// What the program has written up to here is in the buffer, or was.
@@ -33,6 +38,30 @@ pub(super) struct SendBuffer {
 }
 
 impl SendBuffer {
+    /// An empty one, which has no room yet. Of what is in it as many bytes may be unsent as is told.
+    pub(super) fn new(most_unsent: Option<Bytes>) -> Self {
+        Self {
+            size: 0,
+            most_unsent: most_unsent.map_or(u64::MAX, |Bytes(bytes)| bytes),
+            memory: 0,
+            end: 0,
+            head: 0,
+            others: VecDeque::new(),
+        }
+    }
+
+    /// Whether there is room for another packet, if what lies before `sent` has left (Linux: `sk_stream_memory_free`).
+    #[inline]
+    const fn has_room(&self, sent: u64) -> bool {
+        self.memory < self.size && self.end - sent < self.most_unsent
+    }
+
+    /// Whether the program is woken (Linux: `sk_stream_is_writeable`).
+    #[inline]
+    const fn is_writeable(&self, sent: u64) -> bool {
+        self.memory + self.memory / 2 <= self.size && 2 * (self.end - sent) < self.most_unsent
+    }
+
     /// Where the packet ends that is sent next, and whether it is the last one. It is made at least `wanted` bytes long from
     /// `from` on, of what the next packet holds (Linux: `tcp_grow_skb`).
     #[inline]
@@ -52,6 +81,12 @@ impl SendBuffer {
     /// Whether no packet follows the one that is sent next.
     pub(super) fn is_last(&self) -> bool {
         self.others.is_empty()
+    }
+
+    /// The first bytes leave with the SYN, before there is room.
+    pub(super) fn open(&mut self, payload: u64) {
+        self.append(payload, PACKET_OVERHEAD);
+        self.head = self.end;
     }
 
     /// What is sent next ends at `end`: it is a packet of its own from now on, though it waits.
@@ -100,7 +135,7 @@ impl SendBuffer {
         }
         let most = write_end - self.end;
         if self.end == sent {
-            let room = self.memory < self.size;
+            let room = self.has_room(sent);
             if room {
                 self.append(goal.min(most), PACKET_OVERHEAD);
                 self.head = self.end;
@@ -118,7 +153,7 @@ impl SendBuffer {
             *self.others.back_mut().unwrap_or(&mut self.head) = self.end;
             return true;
         }
-        let room = self.memory < self.size;
+        let room = self.has_room(sent);
         if room {
             self.append(goal.min(most), PACKET_OVERHEAD);
             self.others.push_back(self.end);
@@ -169,7 +204,7 @@ impl Sender {
             return false;
         }
         self.check_space();
-        if self.buffer.memory + self.buffer.memory / 2 > self.buffer.size {
+        if !self.buffer.is_writeable(self.snd_nxt) {
             return false;
         }
         // If all before has left, it was the program that kept the path from being filled (Linux:
@@ -203,7 +238,7 @@ mod tests {
 
     /// As much memory as ten segments are worth: the kernel says so too (`SO_MEMINFO`).
     fn written() -> SendBuffer {
-        let mut buffer = SendBuffer { size: 46_080, ..SendBuffer::default() };
+        let mut buffer = SendBuffer { size: 46_080, ..SendBuffer::new(None) };
         assert!(buffer.write(u64::MAX, GOAL, 0));
         buffer
     }
@@ -263,6 +298,26 @@ mod tests {
         buffer.free(MSS as u32, true);
         buffer.free((GOAL - MSS) as u32, true);
         assert_eq!(buffer.memory, 0);
+    }
+
+    /// Linux: `__tcp_stream_memory_free`. Packets are written whole, and the program is woken when less than half is unsent.
+    #[test]
+    fn a_low_water_mark_limits_what_is_unsent() {
+        let mut buffer = SendBuffer { size: 1 << 20, ..SendBuffer::new(Some(Bytes(GOAL + 1))) };
+        for expected in [true, true, false] {
+            assert_eq!(buffer.write(u64::MAX, GOAL, 0), expected);
+        }
+        assert_eq!(buffer.end, 2 * GOAL);
+        let written = buffer.end;
+        assert!(!buffer.is_writeable(written - GOAL / 2 - 1));
+        assert!(buffer.is_writeable(written - GOAL / 2));
+        buffer.take(GOAL);
+        assert!(buffer.write(u64::MAX, GOAL, GOAL));
+        assert!(!buffer.write(u64::MAX, GOAL, GOAL));
+        // What is missing of a packet asks for no room.
+        buffer.take(2 * GOAL + 5 * MSS);
+        assert!(buffer.write(u64::MAX, GOAL, 2 * GOAL + 5 * MSS));
+        assert_eq!(buffer.end, 3 * GOAL + 5 * MSS);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use dualq_units::{Bytes, Ecn, Instant};
 use crate::cc::{
     Algorithm, CongestionControl, Context, Controller, INFINITE_SSTHRESH, State, Window,
 };
-use crate::ecn::{self, Delivered, EcnFlags, EcnStyle, Received};
+use crate::ecn::{self, Delivered, EcnFlags, EcnOption, EcnStyle, OPTION_BYTES, Received};
 use crate::packet::HEADER_BYTES;
 use crate::rack::Rack;
 use crate::rate::RateEstimator;
@@ -50,6 +50,15 @@ pub struct SenderConfig {
     pub ecn: EcnStyle,
     /// Whether ECN-capable packets are ECT(1) and not ECT(0).
     pub ect1: bool,
+    /// The route is declared to be one whose marks mean a short queue and are echoed exactly, as DCTCP's are (a route's feature
+    /// `ecn_low` in Google's tree): all packets are ECN-capable, and BBRv3 heeds marks.
+    pub ecn_low: bool,
+    /// Prague looks for classic queues and gives way there (the module's `prague_ecn_fallback`).
+    pub ecn_fallback: bool,
+    /// When packets have the option of Accurate ECN, if the receiver knows it.
+    pub ecn_option: EcnOption,
+    /// Whether a SYN asks for a cookie of TCP Fast Open or, with one, has the first data (RFC 7413).
+    pub fast_open: bool,
     /// The path's MTU in bytes; at least 576.
     pub mtu: u32,
     /// The initial window in packets (RFC 6928: 10).
@@ -58,6 +67,9 @@ pub struct SenderConfig {
     pub max_gso: Bytes,
     /// The most memory that the send buffer grows to (Linux: `tcp_wmem`'s maximum).
     pub max_buffer: Bytes,
+    /// How many bytes of the send buffer may be unsent while the program writes more (`TCP_NOTSENT_LOWAT`); without it, as many as
+    /// there is room for.
+    pub notsent_lowat: Option<Bytes>,
     /// Who paces.
     pub pacing: Pacing,
     /// The coarse clock's step.
@@ -72,10 +84,15 @@ impl Default for SenderConfig {
             algorithm: Algorithm::Cubic,
             ecn: EcnStyle::Off,
             ect1: false,
+            ecn_low: false,
+            ecn_fallback: false,
+            ecn_option: EcnOption::Full,
+            fast_open: false,
             mtu: 1500,
             initial_window: 10,
             max_gso: Bytes(65_536),
             max_buffer: Bytes(64 << 20),
+            notsent_lowat: None,
             pacing: Pacing::OnDemand,
             tick: Tick::default(),
             seed: 1,
@@ -112,6 +129,8 @@ pub struct Sender {
     mss: u32,
     /// Bytes that TCP options take of it beside the timestamps.
     options: u32,
+    /// The receiver knows the option of Accurate ECN.
+    option_seen: bool,
     window: Window,
     control: Controller,
     /// What was agreed on.
@@ -126,6 +145,8 @@ pub struct Sender {
     cwr_due: bool,
     handshake: Handshake,
     syn_sent_ns: u64,
+    /// The host knows a cookie of the receiver.
+    has_cookie: bool,
     /// What a timer has called for and `transmit` has not sent yet.
     syn_due: bool,
     /// The answer to the SYN is to be acknowledged.
@@ -201,6 +222,7 @@ impl Sender {
             },
             control,
             options: 0,
+            option_seen: false,
             ecn: EcnStyle::Off,
             ecn_mangled: false,
             received: Received::default(),
@@ -209,6 +231,7 @@ impl Sender {
             cwr_due: false,
             handshake: Handshake::Closed,
             syn_sent_ns: 0,
+            has_cookie: false,
             syn_due: false,
             opening_due: false,
             head_due: false,
@@ -219,7 +242,7 @@ impl Sender {
             snd_nxt: 0,
             short_end: 0,
             write_end: 0,
-            buffer: SendBuffer::default(),
+            buffer: SendBuffer::new(config.notsent_lowat),
             pushed: 0,
             window_end: 0,
             receive_window: 0,
@@ -247,6 +270,11 @@ impl Sender {
     /// The application has `bytes` more to send; `u64::MAX` for no end.
     pub fn write(&mut self, bytes: u64) {
         self.write_end = self.write_end.saturating_add(bytes);
+    }
+
+    /// The host has had a cookie of Fast Open from the receiver ([`Ack::cookie`](crate::Ack::cookie)): to be told before the SYN is sent.
+    pub const fn know_cookie(&mut self) {
+        self.has_cookie = true;
     }
 
     /// The program has nothing more to send than what it has written so far: that is in the send buffer, and still leaves.
@@ -412,6 +440,8 @@ impl Sender {
             packets_in_flight: self.board.in_flight(),
             delivered: self.rate.delivered,
             delivered_ce: self.rate.delivered_ce,
+            ecn_fallback: self.config.ecn_fallback,
+            low_latency_ecn: self.config.ecn_low && self.ecn != EcnStyle::Off,
             lost: self.rate.lost,
             delivered_at: instant(self.rate.delivered_at_ns),
             departure: instant(self.departure_ns),
@@ -464,6 +494,34 @@ impl Sender {
             (EcnStyle::Classic | EcnStyle::Dctcp, 0..=1) => EcnFlags::ASKS_CLASSIC,
             _ => EcnFlags::NONE,
         }
+    }
+
+    /// Segments that are made now have room for the option of Accurate ECN, if a packet has it that leaves now (Linux:
+    /// `tcp_current_mss`).
+    #[inline]
+    fn make_room_for_option(&mut self, now_ns: u64) {
+        let due = self.option_seen
+            && self.received.is_option_due(
+                self.config.ecn_option,
+                now_ns,
+                self.rtt.srtt_eighth_us / 8,
+            );
+        let options = if due { OPTION_BYTES } else { 0 };
+        self.mss = self.mss + self.options - options;
+        self.options = options;
+    }
+
+    /// The bytes of options of a packet that leaves now.
+    #[inline]
+    fn take_options(&mut self, now_ns: u64) -> u8 {
+        let srtt_us = self.rtt.srtt_eighth_us / 8;
+        if !self.option_seen
+            || !self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us)
+        {
+            return 0;
+        }
+        self.received.tell(now_ns);
+        OPTION_BYTES as u8
     }
 
     /// The flags of the third packet: with Accurate ECN, how the answer arrived.

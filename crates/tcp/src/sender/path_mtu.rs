@@ -19,15 +19,25 @@ impl Sender {
             return;
         }
         self.mss = mss;
-        let shortened = self.board.shorten(mss);
+        if !self.is_established() {
+            // The SYN was too long, for its data: it is sent again without.
+            self.syn_due |= self.snd_nxt > 0;
+            return;
+        }
+        if self.shorten() {
+            self.retransmit_shortened(now.as_nanos());
+        }
+    }
+
+    /// Cuts what is outstanding into segments of the size that they have now. Returns whether any was longer, and so is lost.
+    pub(super) fn shorten(&mut self) -> bool {
+        let shortened = self.board.shorten(self.mss);
         for _ in 0..shortened.packets {
             self.buffer.cut_again();
         }
         self.rack.renumber(&self.board);
-        if shortened.lost > 0 {
-            self.rate.lost += u64::from(shortened.lost);
-            self.retransmit_shortened(now.as_nanos());
-        }
+        self.rate.lost += u64::from(shortened.lost);
+        shortened.lost > 0
     }
 }
 

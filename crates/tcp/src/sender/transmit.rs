@@ -5,8 +5,8 @@ use dualq_units::{Ecn, Instant};
 
 use super::{HEADER_ROOM, Handshake, Pacing, Sender};
 use crate::cc::{CongestionControl, Event, State};
-use crate::ecn::{EcnFlags, EcnStyle};
-use crate::packet::{Data, Transmission};
+use crate::ecn::{EcnFlags, EcnOption, EcnStyle};
+use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, Transmission};
 use crate::scoreboard::{
     APP_LIMITED, EVER_RETRANSMITTED, FIRST_OF_PACKET, RETRANSMITTED, SACKED, Segment,
 };
@@ -22,6 +22,9 @@ const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 /// An aggregate waits for a fuller window if at least a third of the window can go (Linux: `tcp_tso_win_divisor`).
 const DEFER_DIVISOR: u32 = 3;
 const MILLISECOND_NS: u64 = 1_000_000;
+/// The headers of IPv4 and TCP without options, and the most that options can take.
+const PLAIN_HEADERS: u32 = 40;
+const OPTION_SPACE: u32 = 40;
 /// The most segments in an aggregate (Linux: `GSO_MAX_SEGS` less room for the largest ones).
 const MAX_GSO_SEGMENTS: u32 = 44;
 
@@ -64,6 +67,9 @@ impl Sender {
         if !self.is_established() {
             self.transmit_syn(now_ns, out);
             return;
+        }
+        if self.config.ecn_option == EcnOption::Minimum {
+            self.make_room_for_option(now_ns);
         }
         if self.opening_due {
             self.opening_due = false;
@@ -153,7 +159,8 @@ impl Sender {
     }
 
     /// A segment without data.
-    const fn empty(&self, now_ns: u64, seq: u64, (ecn, flags): (Ecn, EcnFlags)) -> Data {
+    fn empty(&mut self, now_ns: u64, seq: u64, (ecn, flags): (Ecn, EcnFlags)) -> Data {
+        let options = self.take_options(now_ns);
         Data {
             seq,
             payload: 0,
@@ -163,7 +170,7 @@ impl Sender {
             echo_ms: self.peer_timestamp_ms,
             ecn,
             flags,
-            options: self.options as u8,
+            options,
             push: false,
             syn: false,
             cut: false,
@@ -172,7 +179,7 @@ impl Sender {
 
     /// Sends a segment without data.
     fn send_empty(
-        &self,
+        &mut self,
         now_ns: u64,
         seq: u64,
         signs: (Ecn, EcnFlags),
@@ -200,21 +207,45 @@ impl Sender {
         self.syn_sent_ns = now_ns;
         self.syns_sent += 1;
         self.start_handshake_timer(now_ns);
+        // A SYN that is sent again is a plain one.
+        let (options, payload) = match (self.config.fast_open && !again, self.has_cookie) {
+            (false, _) => (0, 0),
+            (true, false) => (COOKIE_REQUEST_BYTES, 0),
+            (true, true) => (COOKIE_BYTES, self.open_fast(now_ns)),
+        };
         let data = Data {
             seq: 0,
-            payload: 0,
+            payload,
             segments: 1,
             mss: 0,
             timestamp_ms: self.config.tick.millisecond(now_ns),
             echo_ms: 0,
             ecn: self.codepoint(self.needs_ecn()),
             flags: self.syn_flags(),
-            options: 0,
+            options: options as u8,
             push: false,
             syn: true,
             cut: false,
         };
         out(Transmission { data, departure: instant(now_ns) });
+    }
+
+    /// How much of the first data leaves with the SYN: what fits in beside all options that there can be (Linux:
+    /// `tcp_send_syn_data`).
+    fn open_fast(&mut self, now_ns: u64) -> u32 {
+        let room = self.config.mtu.max(576) - PLAIN_HEADERS - OPTION_SPACE;
+        let payload = self.write_end.min(room.into()) as u32;
+        if payload > 0 {
+            self.buffer.open(payload.into());
+            self.snd_nxt = payload.into();
+            let stamp = self.rate.stamp(now_ns, 0);
+            let in_flight = self.flight_with(1);
+            let flags = (FIRST_OF_PACKET, in_flight);
+            self.board.push(Segment::new(self.snd_nxt, stamp, payload, flags));
+            self.enqueue(now_ns, now_ns, payload);
+            self.stats.segments += 1;
+        }
+        payload
     }
 
     /// Segments that an aggregate may have.
@@ -287,7 +318,7 @@ impl Sender {
     #[inline]
     fn emit(
         &mut self,
-        departure_ns: u64,
+        (now_ns, departure_ns): (u64, u64),
         (seq, mss): (u64, u32),
         payload: u32,
         segments: u32,
@@ -297,6 +328,7 @@ impl Sender {
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, and those with Accurate ECN.
         let capable = self.marks_all() || (new && self.ecn == EcnStyle::Classic);
         let cwr = new && std::mem::take(&mut self.cwr_due);
+        let options = self.take_options(now_ns);
         let data = Data {
             seq,
             payload,
@@ -306,7 +338,7 @@ impl Sender {
             echo_ms: self.peer_timestamp_ms,
             ecn: self.codepoint(capable),
             flags: self.ecn_flags(cwr),
-            options: self.options as u8,
+            options,
             // Aggregates push, to be handed on at once.
             push: segments > 1 || seq + u64::from(payload) == self.write_end,
             syn: false,
@@ -382,7 +414,7 @@ impl Sender {
         self.enqueue(now_ns, departure, payload);
         // As long as they were when they were first sent.
         let mss = self.board.get(number).payload;
-        self.emit(departure, (start, mss), payload, count, false, out);
+        self.emit((now_ns, departure), (start, mss), payload, count, false, out);
         (count, departure)
     }
 
@@ -562,7 +594,7 @@ impl Sender {
             self.short_end = self.snd_nxt;
         }
         self.enqueue(now_ns, departure, payload);
-        self.emit(departure, (seq, self.mss), payload, segments, true, out);
+        self.emit((now_ns, departure), (seq, self.mss), payload, segments, true, out);
         self.new_data_sent(now_ns, packets_before);
     }
 

@@ -311,6 +311,7 @@ impl<P: FlowPacket, R: Random> Cake<P, R> {
     }
 
     /// The next packet that the link may send.
+    #[inline]
     fn choose(
         &mut self,
         now: Instant,
@@ -443,7 +444,10 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Cake<P, R> {
         now: Instant,
         dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
-        let departure = self.peeked.take().or_else(|| self.choose(now, dropped))?;
+        let departure = match self.peeked {
+            None => self.choose(now, dropped)?,
+            Some(_) => self.peeked.take()?,
+        };
         self.counters.left(departure.packet.length());
         Some(departure)
     }

@@ -96,7 +96,10 @@ impl<P: FlowPacket> Qdisc<P> for Codel<P> {
         now: Instant,
         dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
-        let departure = self.peeked.take().or_else(|| self.choose(now, dropped))?;
+        let departure = match self.peeked {
+            None => self.choose(now, dropped)?,
+            Some(_) => self.peeked.take()?,
+        };
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(departure.packet.length());
         Some(departure)

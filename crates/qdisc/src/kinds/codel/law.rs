@@ -233,6 +233,7 @@ impl Law {
     }
 
     /// Takes the next packet that leaves; what the law says must go is dropped, or marked.
+    #[inline]
     pub(crate) fn dequeue<P: FlowPacket>(
         &mut self,
         now: Instant,

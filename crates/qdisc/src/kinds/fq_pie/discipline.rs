@@ -100,6 +100,7 @@ impl<P: FlowPacket, R: Random> FqPie<P, R> {
         }
     }
 
+    #[inline]
     fn take(&mut self, id: u32) -> Option<Waiting<P>> {
         let flow = &mut self.flows[id as usize];
         let waiting = self.pool.pop(&mut flow.chain)?;
@@ -132,6 +133,7 @@ impl<P: FlowPacket, R: Random> FqPie<P, R> {
         (marks && packet.ecn().is_capable()).then_some(true)
     }
 
+    #[inline]
     fn choose(&mut self, now: Instant) -> Option<Departure<P>> {
         loop {
             let is_new = self.new.len() > 0;
@@ -238,7 +240,10 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for FqPie<P, R> {
         now: Instant,
         _dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
-        let departure = self.peeked.take().or_else(|| self.choose(now))?;
+        let departure = match self.peeked {
+            None => self.choose(now)?,
+            Some(_) => self.peeked.take()?,
+        };
         self.counters.left(departure.packet.length());
         Some(departure)
     }

@@ -141,7 +141,7 @@ impl<P: FlowPacket, R: Random> Sfq<P, R> {
         Some(*place)
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, id: u32, enqueued: Instant, packet: P) {
         let flow = &mut self.flows[id as usize];
         let before = flow.chain.len();
@@ -160,7 +160,7 @@ impl<P: FlowPacket, R: Random> Sfq<P, R> {
     }
 
     /// Takes a packet from a flow that has some: the last one, or the first.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, id: u32, is_last: bool) -> Option<(Instant, P)> {
         let flow = &mut self.flows[id as usize];
         let before = flow.chain.len();
@@ -236,6 +236,7 @@ impl<P: FlowPacket, R: Random> Sfq<P, R> {
         }
     }
 
+    #[inline]
     fn choose(&mut self, now: Instant) -> Option<Departure<P>> {
         let id = loop {
             let id = self.flows.get(self.last as usize)?.next;
@@ -320,7 +321,10 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Sfq<P, R> {
         dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
         self.tell(dropped);
-        let departure = self.peeked.take().or_else(|| self.choose(now))?;
+        let departure = match self.peeked {
+            None => self.choose(now)?,
+            Some(_) => self.peeked.take()?,
+        };
         self.counters.left(departure.packet.length());
         Some(departure)
     }

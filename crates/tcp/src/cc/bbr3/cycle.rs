@@ -1,6 +1,6 @@
 //! From state to state: startup, drain, and the cycle of probing for bandwidth.
 
-use super::{Bbr3, Mode, UNIT, is_inflight_too_high};
+use super::{Bbr3, Mode, UNIT};
 use crate::cc::bandwidth::in_network;
 use crate::cc::{Context, Window};
 use crate::rate::RateSample;
@@ -74,6 +74,11 @@ pub(super) struct Cycle {
 }
 
 impl Cycle {
+    #[cfg(test)]
+    pub(super) const fn up_rounds(&self) -> u32 {
+        self.up_rounds
+    }
+
     /// A probe is over, though what it caused is still to come.
     pub(super) const fn stop_probing(&mut self) {
         self.ack_phase = AckPhase::ProbeStopping;
@@ -121,10 +126,11 @@ impl Bbr3 {
         self.cycle.phase = Phase::Cruise;
     }
 
-    fn start_refill(&mut self, context: &Context) {
+    /// The upper bound then grows as if it had done so for `up_rounds` round trips.
+    fn start_refill(&mut self, context: &Context, up_rounds: u32) {
         self.reset_lower_bounds();
         let cycle = &mut self.cycle;
-        (cycle.up_rounds, cycle.up_acked) = (0, 0);
+        (cycle.up_rounds, cycle.up_acked) = (up_rounds, 0);
         cycle.stopped_risky_probe = false;
         cycle.ack_phase = AckPhase::Refilling;
         cycle.phase = Phase::Refill;
@@ -182,7 +188,7 @@ impl Bbr3 {
                         }
                         if self.cycle.stopped_risky_probe && !self.cycle.probed_too_high {
                             // What was ended as a precaution did no harm.
-                            self.start_refill(context);
+                            self.start_refill(context, 0);
                             return true;
                         }
                     }
@@ -190,7 +196,7 @@ impl Bbr3 {
                 AckPhase::Init | AckPhase::Refilling | AckPhase::ProbeFeedback => {}
             }
         }
-        if is_inflight_too_high(sample.lost, sample.tx_in_flight) {
+        if self.is_too_much_in_flight(sample) {
             if self.cycle.probe_samples {
                 let RateSample { tx_in_flight, app_limited, .. } = *sample;
                 self.handle_inflight_too_high(window, context, tx_in_flight, app_limited);
@@ -202,6 +208,16 @@ impl Bbr3 {
             }
         }
         false
+    }
+
+    /// Begins the next probe if it is due. Returns whether it is.
+    fn probe_if_due(&mut self, window: &Window, context: &Context) -> bool {
+        let reprobe = self.marks.reprobe(context, self.inflight_hi);
+        let due = reprobe.or_else(|| self.is_time_to_probe(window, context).then_some(0));
+        if let Some(up_rounds) = due {
+            self.start_refill(context, up_rounds);
+        }
+        due.is_some()
     }
 
     /// Whether the next probe is due: after some time, or when a flow of Reno's would have had its next loss.
@@ -219,11 +235,12 @@ impl Bbr3 {
         {
             return;
         }
+        let is_between_probes = matches!(self.cycle.phase, Phase::Down | Phase::Cruise);
+        if is_between_probes && self.probe_if_due(window, context) {
+            return;
+        }
         let in_network = self.in_network(sample.prior_in_flight, window, context);
         match self.cycle.phase {
-            Phase::Down | Phase::Cruise if self.is_time_to_probe(window, context) => {
-                self.start_refill(context);
-            }
             Phase::Down => {
                 let bandwidth = self.bandwidth.get();
                 if in_network <= self.inflight_with_headroom()

@@ -3,10 +3,11 @@
 //! `bw_lo` there.
 //!
 //! `model.rs` learns from acknowledgements and losses what the path holds, `cycle.rs` goes from state to state, and here both become a
-//! window and a pacing rate. Not there: ECN, which version 3 uses only where a route is declared to be one of low latency
-//! (`ecn_low`), protective load balancing, and the draft's limit of three round trips in Drain.
+//! window and a pacing rate. `ecn.rs` is what marks say where a route is declared to be one of low latency. Not there: protective
+//! load balancing, and the draft's limit of three round trips in Drain.
 
 mod cycle;
+mod ecn;
 mod model;
 
 use super::about::{About, Constant, share};
@@ -16,6 +17,7 @@ use super::bandwidth::{
 use super::{CongestionControl, Context, Event, INFINITE_SSTHRESH, State, Window};
 use crate::rate::{LostPacket, RateSample};
 use cycle::{Cycle, Phase};
+use ecn::{ECN_ALPHA_GAIN, ECN_FACTOR, ECN_MAX_RTT_US, ECN_THRESHOLD, FULL_ECN_COUNT, Marks};
 use model::{MaxBandwidth, MinRtt, Undo};
 
 /// 4 ln 2, the least gain that lets the rate double each round trip.
@@ -47,9 +49,9 @@ pub(super) const ABOUT: About = About {
     what: "BBR's model of the path with bounds: what was in flight when packets were lost is the \
         most it sends, and some of that is left to others. It looks for more bandwidth every few \
         seconds.",
-    reacts_to: "Delivery rate, the least round trip, and loss from 2 % on. Not to ECN, unless the \
-        kernel's route has the feature ecn_low, which is not here: with plain ecn its packets \
-        are ECT(0), and CE changes nothing.",
+    reacts_to: "Delivery rate, the least round trip, and loss from 2 % on. To ECN only where the \
+        route has the feature ecn_low (ecn_low = true of a flow, in the model) and the least round \
+        trip is 5 ms or less: with plain ecn its packets are ECT(0), and CE changes nothing.",
     source: "draft-ietf-ccwg-bbr; google/bbr, branch v3, net/ipv4/tcp_bbr.c; stock Linux has version \
         1 as bbr, and no version 3",
     not_for: "Not with ecn beside scalable senders in dualpi2: it ignores the marks and takes most of \
@@ -86,6 +88,31 @@ pub(super) const ABOUT: About = About {
             "losses in a round trip of startup that may end it",
         ),
         Constant::new(
+            "bbr_ecn_max_rtt_us",
+            || format!("{} ms", ECN_MAX_RTT_US / 1_000),
+            "the longest round trip on which marks count, with ecn_low",
+        ),
+        Constant::new(
+            "bbr_ecn_thresh",
+            || share(ECN_THRESHOLD, UNIT),
+            "the share of marks that says that too much is in flight",
+        ),
+        Constant::new(
+            "bbr_ecn_alpha_gain",
+            || share(ECN_ALPHA_GAIN, UNIT),
+            "how much a round trip's share of marks counts in the smoothed one",
+        ),
+        Constant::new(
+            "bbr_ecn_factor",
+            || share(ECN_FACTOR, UNIT),
+            "the part of the smoothed share by which a round trip with marks lowers what is in flight",
+        ),
+        Constant::new(
+            "bbr_full_ecn_cnt",
+            || FULL_ECN_COUNT.to_string(),
+            "round trips of startup with so many marks that end it",
+        ),
+        Constant::new(
             "bbr_cwnd_min_target",
             || format!("{MIN_CWND} packets"),
             "the smallest window",
@@ -110,6 +137,8 @@ pub struct Bbr3 {
     min_rtt: MinRtt,
     aggregation: Aggregation,
     undo: Undo,
+    /// Apart, as few flows need them.
+    marks: Box<Marks>,
     prior_cwnd: u32,
     prior_state: State,
     idle_restart: bool,
@@ -150,6 +179,7 @@ impl Default for Bbr3 {
             min_rtt: MinRtt::default(),
             aggregation: Aggregation::default(),
             undo: Undo::default(),
+            marks: Box::default(),
             prior_cwnd: 0,
             prior_state: State::Open,
             idle_restart: false,
@@ -334,6 +364,7 @@ impl CongestionControl for Bbr3 {
 
     fn control(&mut self, window: &mut Window, context: &Context, sample: &RateSample) -> bool {
         self.update_round(context, sample);
+        self.update_marks(window, context, sample);
         self.update_latest_delivery(context, sample);
         self.update_congestion_signals(window, sample);
         let bandwidth = self.current_bandwidth();
@@ -352,6 +383,8 @@ impl CongestionControl for Bbr3 {
         self.set_cwnd(window, context, sample.acked_sacked);
         self.advance_latest_delivery(sample);
         self.prior_state = context.state;
+        self.marks.loss_in_cycle |= sample.lost > 0;
+        self.marks.in_cycle |= self.marks.in_sample > 0;
         true
     }
 

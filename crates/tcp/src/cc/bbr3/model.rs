@@ -112,8 +112,10 @@ impl Bbr3 {
         }
     }
 
-    pub(super) const fn reset_congestion_signals(&mut self) {
+    pub(super) fn reset_congestion_signals(&mut self) {
         self.loss_in_round = false;
+        self.marks.in_round = false;
+        (self.marks.in_cycle, self.marks.loss_in_cycle) = (false, false);
         (self.bandwidth_latest, self.inflight_latest) = (0, 0);
     }
 
@@ -126,25 +128,35 @@ impl Bbr3 {
         }
         self.loss_in_round |= sample.losses > 0;
         if self.loss_round_start {
-            if self.loss_in_round && !self.is_probing_bandwidth() {
+            if !self.is_probing_bandwidth() {
                 self.lower_bounds(window);
             }
             self.loss_in_round = false;
+            self.marks.in_round = false;
         }
     }
 
-    /// Once in a round trip with losses: what was delivered in it, or a part of what was thought.
+    /// Once in a round trip. With losses: what was delivered in it, or a part of what was thought. With marks: a part of what was
+    /// thought to be safe in flight. The lower one counts.
     fn lower_bounds(&mut self, window: &Window) {
-        if self.bandwidth_lo == u64::MAX {
-            self.bandwidth_lo = self.bandwidth.get();
+        if !self.loss_in_round && !self.marks.in_round {
+            return;
         }
         if self.inflight_lo == u32::MAX {
             self.inflight_lo = window.cwnd;
         }
-        let part = (self.bandwidth_lo * BETA) >> 8;
-        self.bandwidth_lo = self.bandwidth_latest.max(part);
-        let part = ((u64::from(self.inflight_lo) * BETA) >> 8) as u32;
-        self.inflight_lo = self.inflight_latest.max(part);
+        let by_marks =
+            if self.marks.in_round { self.marks.cut(self.inflight_lo) } else { u32::MAX };
+        if self.loss_in_round {
+            if self.bandwidth_lo == u64::MAX {
+                self.bandwidth_lo = self.bandwidth.get();
+            }
+            let part = (self.bandwidth_lo * BETA) >> 8;
+            self.bandwidth_lo = self.bandwidth_latest.max(part);
+            let part = ((u64::from(self.inflight_lo) * BETA) >> 8) as u32;
+            self.inflight_lo = self.inflight_latest.max(part);
+        }
+        self.inflight_lo = self.inflight_lo.min(by_marks);
     }
 
     pub(super) const fn reset_lower_bounds(&mut self) {
@@ -156,7 +168,7 @@ impl Bbr3 {
         self.mode == Mode::Startup || self.is_in(Phase::Refill) || self.is_in(Phase::Up)
     }
 
-    pub(super) const fn note_loss(&mut self, context: &Context) {
+    pub(super) fn note_loss(&mut self, context: &Context) {
         if !self.loss_in_round {
             self.loss_round_delivered = context.delivered;
             self.undo = Undo {
@@ -166,6 +178,7 @@ impl Bbr3 {
             };
         }
         self.loss_in_round = true;
+        self.marks.loss_in_cycle = true;
     }
 
     /// More was in flight than is safe.
@@ -204,15 +217,25 @@ impl Bbr3 {
         if self.loss_round_start
             && context.state == State::Recovery
             && self.loss_events_in_round >= FULL_LOSS_COUNT
-            && is_inflight_too_high(sample.lost, sample.tx_in_flight)
+            && self.is_too_much_in_flight(sample)
         {
-            self.full_bandwidth_reached = true;
-            let bdp = self.inflight(self.bandwidth.get(), UNIT, window, context.mss);
-            self.inflight_hi = bdp.max(self.inflight_latest);
+            self.end_startup(window, context);
         }
         if self.loss_round_start {
             self.loss_events_in_round = 0;
         }
+    }
+
+    /// Losses or marks say that the path is full.
+    pub(super) fn end_startup(&mut self, window: &Window, context: &Context) {
+        self.full_bandwidth_reached = true;
+        let bdp = self.inflight(self.bandwidth.get(), UNIT, window, context.mss);
+        self.inflight_hi = bdp.max(self.inflight_latest);
+    }
+
+    /// Whether losses or marks say so of what an acknowledgement tells.
+    pub(super) fn is_too_much_in_flight(&self, sample: &RateSample) -> bool {
+        is_inflight_too_high(sample.lost, sample.tx_in_flight) || self.marks.are_too_many(sample)
     }
 
     pub(super) const fn reset_full_bandwidth(&mut self) {

@@ -6,12 +6,16 @@
 //! took that long, from the fourth round after slow start on; aggregates last 2⁻¹² s. What is below a few packets is a rate
 //! rather than a window, and packets get shorter, so that there are always two in a virtual round trip.
 //!
-//! A connection without Accurate ECN gets Reno instead.
+//! A connection without Accurate ECN gets Reno instead. `classic.rs` is what a flow may ask for: to tell classic queues, and to give way
+//! there.
+
+mod classic;
 
 use super::about::{About, Constant};
 use super::{CongestionControl, Context, EcnStyle, Event, State, Window};
 use crate::packet::HEADER_BYTES;
 use crate::rate::RateSample;
+use classic::ClassicEcn;
 
 /// α of 1.
 const ALPHA_BITS: u32 = 24;
@@ -61,7 +65,8 @@ pub(super) const ABOUT: About = About {
         net/ipv4/tcp_prague.c, version 0.7; not in stock kernels",
     not_for: "Not where the receiver lacks Accurate ECN (net.ipv4.tcp_ecn=3): it is Reno without ECN \
         there. Not beside classic flows in a single queue that marks both (codel ecn): it \
-        starves them. Detection of such queues is not here.",
+        starves them, unless it is told to look for such queues (prague_ecn_fallback; ecn_fallback \
+        = true of a flow, in the model), which is off by default.",
     constants: &[
         Constant::new(
             "prague_shift_g",
@@ -93,7 +98,7 @@ pub(super) const ABOUT: About = About {
 };
 
 /// Prague's state.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Prague {
     /// α, the estimated share of marked packets, times 1/g: so its remainders are kept.
     scaled_alpha: u64,
@@ -126,6 +131,8 @@ pub struct Prague {
     in_loss: bool,
     window_at_loss: u32,
     rate_at_loss: u64,
+    /// Looks for classic queues, if it is to.
+    classic: Option<Box<ClassicEcn>>,
 }
 
 impl Default for Prague {
@@ -150,6 +157,7 @@ impl Default for Prague {
             in_loss: false,
             window_at_loss: 0,
             rate_at_loss: 0,
+            classic: None,
         }
     }
 }
@@ -298,6 +306,9 @@ impl Prague {
             return;
         }
         if self.saw_mark {
+            if let Some(classic) = &mut self.classic {
+                classic.look(context.min_rtt_us);
+            }
             let marked = (context.delivered_ce - self.delivered_ce) << ALPHA_BITS;
             let share = marked / (context.delivered - self.delivered).max(1);
             let decay = self.scaled_alpha >> SHIFT_G;
@@ -395,7 +406,8 @@ impl Prague {
             return;
         }
         self.reduced_at_us = now_us;
-        let alpha = self.scaled_alpha >> SHIFT_G;
+        let least = self.classic.as_ref().map_or(0, |classic| classic.least_alpha());
+        let alpha = (self.scaled_alpha >> SHIFT_G).max(least);
         if self.is_rate_led(window) {
             let reduction = scaled(self.rate, alpha, ALPHA_BITS + 1);
             self.rate = (self.rate - reduction).max(MIN_RATE);
@@ -422,12 +434,22 @@ impl CongestionControl for Prague {
         self.alpha_at_us = now_us(context);
         self.pace(window, context);
         self.saw_mark = context.delivered_ce > 0;
+        self.classic = context.ecn_fallback.then(|| Box::new(ClassicEcn::new(rtt / 8)));
         self.start_round(window, context);
     }
 
     /// Slow start ends where the window first sinks, not by this.
     fn ssthresh(&mut self, window: &Window, _context: &Context) -> u32 {
+        if let Some(classic) = &mut self.classic {
+            classic.rescale(window.ssthresh);
+        }
         window.ssthresh
+    }
+
+    fn on_rtt(&mut self, _window: &mut Window, _context: &Context, rtt_us: u64) {
+        if let Some(classic) = &mut self.classic {
+            classic.measure(rtt_us);
+        }
     }
 
     fn increase(&mut self, _window: &mut Window, _context: &Context, _acked: u32) {}
@@ -482,7 +504,7 @@ impl CongestionControl for Prague {
     }
 
     fn needs_rtts(&self) -> bool {
-        false
+        self.classic.is_some()
     }
 
     fn needs_pacing(&self) -> bool {
