@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use dualq_tcp::{
-    Ack, Algorithm, Data, EcnBytes, EcnFlags, EcnStyle, Receiver, ReceiverConfig, SackBlock, Sender,
-    SenderConfig,
+    Ack, Algorithm, Data, EcnBytes, EcnFlags, EcnOption, EcnStyle, Receiver, ReceiverConfig,
+    SackBlock, Sender, SenderConfig,
 };
 use dualq_units::{Ecn, Instant};
 use libfuzzer_sys::fuzz_target;
@@ -70,9 +70,14 @@ fuzz_target!(|input: Input| {
     let styles = [EcnStyle::Off, EcnStyle::Classic, EcnStyle::Accurate];
     let ecn = styles[usize::from(input.ecn) % styles.len()];
     let algorithm = all[usize::from(input.algorithm) % all.len()];
-    let config = SenderConfig { algorithm, ecn, ..SenderConfig::default() };
+    let options = [EcnOption::Disabled, EcnOption::Minimum, EcnOption::Full];
+    let ecn_option = options[usize::from(input.ecn) / styles.len() % options.len()];
+    let fast_open = input.ecn & 0x80 != 0;
+    let config = SenderConfig { algorithm, ecn, ecn_option, fast_open, ..SenderConfig::default() };
     let mut sender = Sender::new(config);
-    let mut receiver = Receiver::new(ReceiverConfig { ecn, ..ReceiverConfig::default() });
+    sender.know_cookie();
+    let config = ReceiverConfig { ecn, ecn_option, fast_open, ..ReceiverConfig::default() };
+    let mut receiver = Receiver::new(config);
     let mut now = Instant::ZERO + Duration::from_secs(1);
     sender.write(1 << 20);
     sender.transmit(now, &mut |_| ());
@@ -99,6 +104,7 @@ fuzz_target!(|input: Input| {
                     dsack: flags & 1 != 0,
                     flags: EcnFlags::from_bits(flags >> 1),
                     syn: flags & 0b1100 == 0,
+                    cookie: flags & 0b10 != 0,
                     option: (flags & 0b1_0000 != 0).then(|| EcnBytes::from_bytes([flags; 9])),
                     ecn: Ecn::from_bits(flags >> 5),
                     echo_ms,
@@ -117,7 +123,8 @@ fuzz_target!(|input: Input| {
                     echo_ms,
                     ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(tos & 3)],
                     flags: EcnFlags::from_bits(flags),
-                    options: flags,
+                    // Few numbers mean something in a SYN.
+                    options: if flags & 0b1100 == 0 { (flags & 0b11) * 4 } else { flags },
                     push: flags & 2 != 0,
                     syn: flags & 0b1100 == 0,
                     cut: flags & 0b1_0000 != 0,
