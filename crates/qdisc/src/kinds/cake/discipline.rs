@@ -444,6 +444,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Cake<P, R> {
         now: Instant,
         dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
+        // An `or_else` here hands the packet on by way of memory once more.
         let departure = match self.peeked {
             None => self.choose(now, dropped)?,
             Some(_) => self.peeked.take()?,

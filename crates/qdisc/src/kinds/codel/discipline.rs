@@ -96,6 +96,7 @@ impl<P: FlowPacket> Qdisc<P> for Codel<P> {
         now: Instant,
         dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
+        // An `or_else` here hands the packet on by way of memory once more.
         let departure = match self.peeked {
             None => self.choose(now, dropped)?,
             Some(_) => self.peeked.take()?,

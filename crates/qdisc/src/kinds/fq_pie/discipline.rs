@@ -240,6 +240,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for FqPie<P, R> {
         now: Instant,
         _dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
+        // An `or_else` here hands the packet on by way of memory once more.
         let departure = match self.peeked {
             None => self.choose(now)?,
             Some(_) => self.peeked.take()?,

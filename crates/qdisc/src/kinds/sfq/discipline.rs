@@ -321,6 +321,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Sfq<P, R> {
         dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
         self.tell(dropped);
+        // An `or_else` here hands the packet on by way of memory once more.
         let departure = match self.peeked {
             None => self.choose(now)?,
             Some(_) => self.peeked.take()?,
