@@ -102,7 +102,9 @@ fn ctrl_c_of_a_terminal_is_the_commands_alone() {
     );
     let script = folder.path().join("inside.sh");
     std::fs::write(&script, inside).unwrap();
-    let words = format!("{} shell --quiet -- sh {}", env!("CARGO_BIN_EXE_dualq"), script.display());
+    // No shell of script's stays between: some end by the key themselves, and their status would be what is told.
+    let dualq = env!("CARGO_BIN_EXE_dualq");
+    let words = format!("exec {dualq} shell --quiet -- sh {}", script.display());
     let mut command = std::process::Command::new("script");
     command.args(["-qec", &words, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = command.env("XDG_RUNTIME_DIR", folder.path()).spawn().unwrap();
