@@ -6,6 +6,7 @@ mod captures;
 mod doctor;
 mod endings;
 mod exec;
+mod live;
 mod missing;
 mod path;
 mod regret;
