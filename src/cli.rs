@@ -487,7 +487,7 @@ pub(crate) struct ReplayArgs {
 /// A command for developers.
 #[derive(Debug, Args)]
 pub(crate) struct DrawArgs {
-    /// The classes of scenarios to draw: dumbbell, two-way, steps, hops, udp, transfers, receivers, queues, shapers; all if none is named
+    /// The classes of scenarios to draw: dumbbell, two-way, steps, hops, udp, transfers, receivers, queues, shapers, requests; all if none is named
     #[arg(value_name = "CLASS")]
     pub(crate) classes: Vec<String>,
 

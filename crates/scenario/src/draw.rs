@@ -35,11 +35,13 @@ pub enum Class {
     Queues,
     /// Nothing, but shapers, paths and bands: `htb`, `tbf`, `netem` and `prio`, one after the other by the seed.
     Shapers,
+    /// Programs that ask for answers of many packets, beside bulk transfers or alone.
+    Requests,
 }
 
 impl Class {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Dumbbell,
         Self::TwoWay,
         Self::Steps,
@@ -49,6 +51,7 @@ impl Class {
         Self::Receivers,
         Self::Queues,
         Self::Shapers,
+        Self::Requests,
     ];
 
     /// The word for it.
@@ -64,6 +67,7 @@ impl Class {
             Self::Receivers => "receivers",
             Self::Queues => "queues",
             Self::Shapers => "shapers",
+            Self::Requests => "requests",
         }
     }
 }
@@ -126,6 +130,7 @@ pub fn draw(class: Class, seed: u64) -> Scenario {
         Class::Udp => dice.udp(&mut setup, rate),
         Class::Transfers => dice.transfers(&mut setup, rate),
         Class::Receivers => dice.receivers(&mut setup, in_flight),
+        Class::Requests => dice.requests(&mut setup, rate),
     }
     for group in &mut setup.flow {
         if group.cc.needs_ecn() {
@@ -482,6 +487,23 @@ impl Dice {
             }
         }
     }
+
+    fn requests(&mut self, setup: &mut Setup, rate: f64) {
+        if self.one_in(3) {
+            setup.flow.clear();
+        }
+        for _ in 0..self.pick(&[1, 1, 2, 3]) {
+            // At most a second of the link for each answer, so that there are some.
+            let bytes = self.log_uniform(1e3, (rate / 8.0).clamp(4e3, 10e6));
+            setup.probe.push(ProbeGroup {
+                kind: ProbeKind::Request,
+                interval: Duration::from_millis(self.pick(&[50, 200, 500])),
+                cc: self.pick(&[Algorithm::Cubic, Algorithm::Cubic, Algorithm::Bbr]).into(),
+                ecn: self.one_in(3).into(),
+                size: Some(Bytes(bytes.round() as u64)),
+            });
+        }
+    }
 }
 
 /// A rate of two digits.
@@ -501,7 +523,7 @@ mod tests {
 
     /// Whether a scenario has what its class promises and no other class does.
     fn has_what_it_promises(class: Class, setup: &Setup) -> bool {
-        let Setup { link, flow, udp, .. } = setup;
+        let Setup { link, flow, udp, probe, .. } = setup;
         let up = link.up.as_ref();
         let is_plain = |group: &FlowGroup| {
             group.arrivals.is_even() && group.size.is_none() && group.every.is_none()
@@ -517,6 +539,7 @@ mod tests {
                 flow.iter()
                     .any(|group| group.read_interval.is_some() || group.receive_buffer.is_some()),
             ),
+            (Class::Requests, probe.iter().any(|probe| probe.kind == ProbeKind::Request)),
             (Class::Queues, {
                 let words = link.qdisc.text();
                 ["red", "sfq", "fq_pie", "cake"].iter().any(|kind| words.starts_with(kind))
