@@ -194,6 +194,7 @@ impl Sender {
             return;
         }
         self.handshake = Handshake::Established;
+        self.last_sent_ns = now_ns;
         self.opening_due = true;
         self.peer_timestamp_ms = ack.timestamp_ms;
         self.agree(now_ns, ack);

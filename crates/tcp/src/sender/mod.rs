@@ -178,6 +178,8 @@ pub struct Sender {
     timers: Timers,
     /// The newest packet's departure, to which pacing adds.
     departure_ns: u64,
+    /// When payload was last sent (Linux: `lsndtime`).
+    last_sent_ns: u64,
     /// Bytes of memory in the queue of the sender's own interface (TCP small queues).
     queued: u64,
     /// Of these what the last call of `transmit` sent that need not wait there.
@@ -253,6 +255,7 @@ impl Sender {
             recovery: Recovery::default(),
             timers: Timers::default(),
             departure_ns: 0,
+            last_sent_ns: 0,
             queued: 0,
             passing: 0,
             throttled: false,

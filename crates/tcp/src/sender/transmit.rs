@@ -4,7 +4,7 @@
 use dualq_units::{Ecn, Instant};
 
 use super::{HEADER_ROOM, Handshake, Pacing, Sender};
-use crate::cc::{CongestionControl, Event, State};
+use crate::cc::{CongestionControl, Event, State, Window};
 use crate::ecn::{EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, Transmission};
 use crate::scoreboard::{
@@ -103,6 +103,7 @@ impl Sender {
             self.transmit_new(now_ns, Push::All, out);
         }
         if self.wakes_program() {
+            self.restart_after_idleness(now_ns);
             while self.write_packet() {
                 // What is sent of the last packet makes room in it (Linux: `tcp_sendmsg_locked`, `forced_push`).
                 if self.buffer.end > self.pushed + self.largest_window / 2 {
@@ -345,7 +346,32 @@ impl Sender {
             cut: false,
         };
         self.stats.segments += u64::from(segments);
+        self.last_sent_ns = now_ns;
         out(Transmission { data, departure: instant(departure_ns) });
+    }
+
+    /// The program writes after nothing was under way for longer than the retransmission timeout: what the window says of the path
+    /// is old. It halves with each timeout that passed, down to the initial window at most, and remembers in the threshold where it was
+    /// (RFC 5681 §4.1, RFC 2861; Linux: `tcp_slow_start_after_idle`, `tcp_cwnd_restart`).
+    fn restart_after_idleness(&mut self, now_ns: u64) {
+        if self.board.packets_out() > 0 || self.control.sets_window() {
+            return;
+        }
+        let tick = self.config.tick;
+        let mut idle = tick.count(now_ns).wrapping_sub(tick.count(self.last_sent_ns));
+        if idle <= self.rtt.timeout {
+            return;
+        }
+        let Window { cwnd, ssthresh, .. } = &mut self.window;
+        let least = self.config.initial_window.min(*cwnd);
+        if !matches!(self.recovery.state, State::Cwr | State::Recovery) {
+            *ssthresh = (*ssthresh).max(*cwnd / 2 + *cwnd / 4);
+        }
+        while idle > self.rtt.timeout && *cwnd > least {
+            idle -= self.rtt.timeout;
+            *cwnd /= 2;
+        }
+        *cwnd = (*cwnd).max(least);
     }
 
     /// A packet of `payload` bytes enters the queue of the sender's interface. What need not wait there is gone at once.
@@ -639,6 +665,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::cc::Algorithm;
     use crate::packet::Ack;
     use crate::sender::SenderConfig;
 
@@ -699,6 +726,32 @@ mod tests {
         let mut sent = Vec::new();
         sender.transmit(Instant::ZERO + rtt, &mut |packet| sent.push(packet));
         (sender, sent)
+    }
+
+    #[test]
+    fn after_idleness_the_window_is_small_again_and_the_threshold_remembers() {
+        // The timeout is 230 ms.
+        let rtt = Duration::from_millis(30);
+        for (idle_ms, reno, bbr) in [(200, 80, 80), (250, 40, 80), (480, 20, 80), (9_000, 10, 80)] {
+            for (algorithm, expected) in [(Algorithm::Reno, reno), (Algorithm::Bbr, bbr)] {
+                let mut sender = Sender::new(SenderConfig {
+                    algorithm: algorithm.into(),
+                    ..SenderConfig::default()
+                });
+                sender.transmit(Instant::ZERO, &mut |_| ());
+                let answer = Ack { syn: true, window: 1 << 30, ..Ack::default() };
+                sender.on_ack(Instant::ZERO + rtt, &answer);
+                sender.window.cwnd = 80;
+                let now = Instant::ZERO + rtt + Duration::from_millis(idle_ms);
+                sender.write(u64::MAX);
+                sender.transmit(now, &mut |_| ());
+                assert_eq!(sender.cwnd(), expected, "{algorithm:?} after {idle_ms} ms");
+            }
+        }
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.window = Window { cwnd: 80, ssthresh: 50, ..sender.window };
+        sender.restart_after_idleness(60_000_000_000);
+        assert_eq!((sender.window.cwnd, sender.window.ssthresh), (10, 60));
     }
 
     fn places(sent: &[Transmission]) -> Vec<(u64, u32)> {
