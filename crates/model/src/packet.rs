@@ -13,10 +13,14 @@ pub struct Packet {
     /// Whose it is.
     pub(crate) owner: Owner,
     /// What queues tell it by: in a tunnel, all are one; else another number with each seed, as Linux draws its hash's secret anew
-    /// at boot.
+    /// at boot. Above these bits stands how often the connection has timed out, as each time it takes another hash.
     pub(crate) flow: u32,
     pub(crate) body: Body,
 }
+
+/// The bits of a flow that do not change.
+pub(crate) const ADDRESS_BITS: u32 = 24;
+pub(crate) const ADDRESSES: u32 = (1 << ADDRESS_BITS) - 1;
 
 /// A connection, and the host that opened it, which has a group of the scenario to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +51,7 @@ impl Owner {
         self.0 >> Self::NUMBER_BITS
     }
 
-    const fn is_hidden(self) -> bool {
+    pub(crate) const fn is_hidden(self) -> bool {
         self.host() == Self::TUNNEL as u32
     }
 }
@@ -500,6 +504,11 @@ impl FlowPacket for Packet {
     #[inline]
     fn flow(&self) -> u32 {
         self.flow
+    }
+
+    #[inline]
+    fn addresses(&self) -> u32 {
+        self.flow & ADDRESSES
     }
 
     /// Of an acknowledgement with options that are stored elsewhere there is no second one: who has it knows what they say.

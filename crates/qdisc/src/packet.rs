@@ -12,6 +12,12 @@ pub trait FlowPacket: Packet + Send + 'static {
         0
     }
 
+    /// The same for disciplines that look at addresses and ports themselves: not changed by a host that gives a connection another
+    /// hash after a timeout, as Linux does (`sk_rethink_txhash`).
+    fn addresses(&self) -> u32 {
+        self.flow()
+    }
+
     /// The socket that sent the packet, if that is on the discipline's own host: what `fq` tells local flows apart by,
     /// without collisions.
     fn socket(&self) -> Option<u32> {

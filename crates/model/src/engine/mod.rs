@@ -19,7 +19,7 @@ use crate::error::Unmodelled;
 use crate::host::{Connection, Delayed, Interface};
 use crate::network::{Network, Surroundings};
 use crate::options::Options;
-use crate::packet::{Outgoing, Owner, Packet};
+use crate::packet::{ADDRESSES, Outgoing, Owner, Packet};
 use crate::program::Moment;
 use crate::record::Record;
 use crate::watcher::Watcher;
@@ -84,14 +84,16 @@ impl<'a> Simulation<'a> {
         let mut agenda = Agenda::new(connections.len());
         let mut interfaces: Vec<Delayed> =
             (0..scenario.groups()).map(|_| Delayed::default()).collect();
-        // What makes flows' hashes differ from seed to seed.
-        let salt = SplitMix64::new(!seed).next_u32();
+        // What makes flows' hashes differ from seed to seed, and from path to path: one seed's collision is not every scenario's.
+        let path =
+            scenario.link.rate.as_bits_per_second() << 20 ^ scenario.link.rtt.as_nanos() as u64;
+        let salt = SplitMix64::new(!seed ^ path).next_u32() & ADDRESSES;
         for (number, connection) in (0..).zip(&mut connections) {
             // Those with each other's answers are one to queues.
             let flow = connection.counterpart.map_or(number, |other| other.min(number));
             connection.identity = match scenario.link.tunnel {
                 true => (Owner::hidden(number), salt),
-                false => (Owner::new(number, connection.owner), flow ^ salt),
+                false => (Owner::new(number, connection.owner), (flow ^ salt) & ADDRESSES),
             };
             agenda.arm(number, Cause::Program, connection.start_ns);
             interfaces[connection.owner].leader.get_or_insert(number);

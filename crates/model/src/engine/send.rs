@@ -5,7 +5,7 @@ use dualq_scenario::Direction;
 use dualq_tcp::Pacing;
 
 use crate::engine::{Cause, Simulation};
-use crate::packet::{Body, Outgoing, Packet};
+use crate::packet::{ADDRESS_BITS, Body, Outgoing, Packet};
 
 impl Simulation<'_> {
     /// Lets a sender send, and its interface's queue let go what is due.
@@ -95,7 +95,10 @@ impl Simulation<'_> {
             if let Some(payload) = body.data_bytes() {
                 more |= connection.sender.on_departure(payload);
             }
-            let ((owner, flow), direction) = (connection.identity, connection.direction);
+            let ((owner, mut flow), direction) = (connection.identity, connection.direction);
+            if !owner.is_hidden() {
+                flow |= (connection.sender.stats().timeouts as u32) << ADDRESS_BITS;
+            }
             self.forward(direction, Packet { owner, flow, body });
         }
         let connection = &mut self.connections[number as usize];

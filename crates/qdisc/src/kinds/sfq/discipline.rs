@@ -123,7 +123,7 @@ impl<P: FlowPacket, R: Random> Sfq<P, R> {
     }
 
     fn hash(&self, packet: &P) -> u32 {
-        hash(packet.flow() ^ self.perturbation) & (self.config.divisor - 1)
+        hash(packet.addresses() ^ self.perturbation) & (self.config.divisor - 1)
     }
 
     /// The flow with that hash, which may be a new one; `None` if there are too many.
