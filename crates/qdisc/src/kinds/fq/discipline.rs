@@ -60,15 +60,10 @@ impl<P: FlowPacket> Fq<P> {
     /// An empty discipline.
     pub(super) fn new(options: &Options, device: &Device) -> Self {
         let config = Config::new(device).with(options);
-        let band = |weight: u32| Band {
-            new: FlowList::EMPTY,
-            old: FlowList::EMPTY,
-            credit: i64::from(weight),
-        };
         Self {
             waiting: Pool::new(),
             flows: Flows::new(),
-            bands: config.weights.map(band),
+            bands: [Band { new: FlowList::EMPTY, old: FlowList::EMPTY, credit: 0 }; BANDS],
             turn: 0,
             listed: 0,
             fast: Chain::EMPTY,
@@ -137,9 +132,15 @@ impl<P: FlowPacket> Fq<P> {
     /// Puts a flow at the end of those that have had a turn.
     #[inline]
     fn list(&mut self, id: FlowId) {
+        self.list_again(id);
+        self.listed += 1;
+    }
+
+    /// The same of one that has just been taken from another list. That may be another band's: see [`enqueue`](Qdisc::enqueue).
+    #[inline]
+    fn list_again(&mut self, id: FlowId) {
         let band = self.flows[id].band;
         self.flows.append(&mut self.bands[band].old, id);
-        self.listed += 1;
     }
 
     /// Chooses the band to serve: the one whose turn it is while it has flows and credit, else the next such. There is one.
@@ -150,11 +151,15 @@ impl<P: FlowPacket> Fq<P> {
             if band.credit > 0 && !(band.new.is_empty() && band.old.is_empty()) {
                 return self.turn;
             }
-            self.turn = (self.turn + 1) % BANDS;
-            let weight = i64::from(self.config.weights[self.turn]);
-            let band = &mut self.bands[self.turn];
-            band.credit = (band.credit + weight).min(weight);
+            self.next_band();
         }
+    }
+
+    fn next_band(&mut self) {
+        self.turn = (self.turn + 1) % BANDS;
+        let weight = i64::from(self.config.weights[self.turn]);
+        let band = &mut self.bands[self.turn];
+        band.credit = (band.credit + weight).min(weight);
     }
 
     /// The packet that leaves now, if one may.
@@ -175,15 +180,15 @@ impl<P: FlowPacket> Fq<P> {
             if self.flows[id].credit <= 0 {
                 self.flows[id].credit += i64::from(self.config.quantum);
                 self.flows.remove_first(list);
-                self.flows.append(&mut band.old, id);
+                self.list_again(id);
                 continue;
             }
             let Some(first) = self.waiting.first(&self.flows[id].queue) else {
                 // A new flow that ran empty waits one turn among the old ones, or it could come back as new at once and
                 // starve these.
                 self.flows.remove_first(list);
-                if is_new && !band.old.is_empty() {
-                    self.flows.append(&mut band.old, id);
+                if is_new {
+                    self.list_again(id);
                 } else {
                     self.listed -= 1;
                     self.flows.rest(id, now);
@@ -201,6 +206,12 @@ impl<P: FlowPacket> Fq<P> {
                 continue;
             }
             return self.send(turn, id, now);
+        }
+        // Who looks at all bands in vain fills their credit up.
+        let mut vain = 0;
+        while vain < BANDS {
+            self.next_band();
+            vain = if self.bands[self.turn].credit > 0 { vain + 1 } else { 0 };
         }
         None
     }
@@ -306,11 +317,14 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
                 if now - since > self.config.refill_delay {
                     flow.credit = flow.credit.max(self.config.quantum.into());
                 }
-                flow.band = band;
-                self.flows.append(&mut self.bands[band].new, id);
+                // In the band of its last packet, which of a flow that nobody knew before is the first one: so what a connection
+                // begins with waits until the other bands have used up their credit (Linux: `fq_enqueue`).
+                let last_band = flow.band;
+                self.flows.append(&mut self.bands[last_band].new, id);
                 self.listed += 1;
             }
             let flow = &mut self.flows[id];
+            flow.band = band;
             self.ready += usize::from(flow.queue.is_empty());
             if !flow.queue.is_empty() && flow.last_due > due {
                 self.waiting.insert(&mut flow.queue, waiting, |other| other.due > due);
@@ -435,10 +449,11 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
     }
 
     fn stats(&self, _now: Instant) -> show::Stats {
+        let (flows, throttled_flows) = (self.flows.count(), self.throttled.len() as u32);
         let own = Stats {
-            flows: self.flows.count(),
-            inactive: self.flows.idle_count(),
-            throttled_flows: self.throttled.len() as u32,
+            flows,
+            inactive: flows.saturating_sub(self.ready as u32 + throttled_flows),
+            throttled_flows,
             gc: self.flows.forgotten,
             ..self.stats
         };

@@ -65,7 +65,6 @@ pub(super) struct Flows {
     unused: Vec<FlowId>,
     /// The idle ones, the longest idle first.
     idle: FlowList,
-    idle_count: u32,
     pub(super) forgotten: u64,
 }
 
@@ -92,7 +91,6 @@ impl Flows {
             by_key: HashMap::default(),
             unused: Vec::new(),
             idle: FlowList::EMPTY,
-            idle_count: 0,
             forgotten: 0,
         }
     }
@@ -100,10 +98,6 @@ impl Flows {
     /// Those that are known.
     pub(super) fn count(&self) -> u32 {
         self.by_key.len() as u32
-    }
-
-    pub(super) const fn idle_count(&self) -> u32 {
-        self.idle_count
     }
 
     /// Every place, used or not.
@@ -175,7 +169,6 @@ impl Flows {
             self[last].next = id;
         }
         self.idle.last = id;
-        self.idle_count += 1;
     }
 
     /// If the flow is idle: takes it out of the list of these. Says since when it was.
@@ -197,7 +190,6 @@ impl Flows {
         } else {
             self[next].previous = previous;
         }
-        self.idle_count -= 1;
         Some(since)
     }
 
