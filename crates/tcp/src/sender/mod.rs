@@ -154,6 +154,8 @@ pub struct Sender {
     head_due: bool,
     loss_probe_due: bool,
     window_probe_due: bool,
+    /// It was a timer for what may be lost.
+    by_timer: bool,
 
     board: Scoreboard,
     snd_una: u64,
@@ -239,6 +241,7 @@ impl Sender {
             head_due: false,
             loss_probe_due: false,
             window_probe_due: false,
+            by_timer: false,
             board: Scoreboard::new(),
             snd_una: 0,
             snd_nxt: 0,

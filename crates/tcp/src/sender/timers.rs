@@ -65,6 +65,7 @@ impl Sender {
         }
         let kind = self.timers.kind;
         self.timers.clear();
+        self.by_timer = matches!(kind, Kind::Retransmission | Kind::LossProbe | Kind::Reordering);
         match kind {
             Kind::None => {}
             Kind::Handshake => {

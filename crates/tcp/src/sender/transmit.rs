@@ -99,6 +99,10 @@ impl Sender {
         if self.board.lost_out > self.board.retrans_out && !held {
             self.transmit_lost(now_ns, out);
         }
+        // A timer calls for what is lost, or for a probe, and wakes no program (Linux: `tcp_send_loss_probe`, `tcp_rack_reo_timeout`).
+        if std::mem::take(&mut self.by_timer) {
+            return;
+        }
         if self.snd_nxt < self.buffer.end {
             self.transmit_new(now_ns, Push::All, out);
         }
