@@ -20,32 +20,33 @@ fn the_model_agrees_with_linux_elsewhere() {
 /// And far from all of these, drawn at random. What differs is in ARCHITECTURE.
 #[test]
 fn the_model_agrees_with_linux_far_away() {
-    agreement("wild", &["wild"], 160, 124);
+    agreement("wild", &["wild"], 160, 129);
     // The same ones, recorded again without what distorted the first recording.
-    agreement("wild", &["again"], 160, 133);
+    agreement("wild", &["again"], 160, 136);
 }
 
 /// And of BBR version 3, which no stock kernel has: alone and beside CUBIC (tests/data/bbr3).
 #[test]
 fn the_model_agrees_with_bbr3() {
-    agreement("bbr3", &["bbr3"], 26, 26);
+    agreement("bbr3", &["bbr3"], 26, 25);
 }
 
 /// And with paths of other forms, by class: `dualq draw CLASS --count 20 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
-    agreement("paths", &["two-way"], 20, 18);
+    agreement("paths", &["two-way"], 20, 17);
     agreement("paths", &["steps"], 20, 18);
-    agreement("paths", &["hops"], 20, 18);
-    agreement("paths", &["udp"], 20, 13);
-    agreement("paths", &["transfers"], 20, 16);
+    agreement("paths", &["hops"], 20, 19);
+    agreement("paths", &["udp"], 20, 15);
+    agreement("paths", &["transfers"], 20, 19);
     agreement("paths", &["receivers"], 20, 17);
+    agreement("paths", &["requests"], 20, 14);
 }
 
 /// And with other queue disciplines: `dualq draw queues --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_queues() {
-    agreement("queues", &["queues"], 40, 35);
+    agreement("queues", &["queues"], 40, 34);
 }
 
 /// And with shapers, paths and bands: `dualq draw shapers --count 30 --seed 1 --record 3`.
