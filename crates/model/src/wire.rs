@@ -54,6 +54,8 @@ struct Ends {
     mss: u16,
     /// Whether questions are answered, by as many bytes.
     answers: bool,
+    /// The receiver's window scale option.
+    scale: u32,
 }
 
 /// Makes headers of packets.
@@ -88,6 +90,7 @@ impl Wire {
                 ports: [source_port as u16, port],
                 mss,
                 answers: connection.answers,
+                scale: connection.receiver.window_scale(),
             }
         };
         Self { ends: connections.iter().map(&mut ends).collect(), bytes: Vec::new() }
@@ -184,12 +187,12 @@ impl Ends {
     }
 
     /// What the MSS, SACK and window scale options of a SYN or its answer say, as Linux orders them.
-    fn opening(&self, timestamp: TcpOptionElement) -> [TcpOptionElement; 5] {
+    fn opening(&self, timestamp: TcpOptionElement, scale: u32) -> [TcpOptionElement; 5] {
         use TcpOptionElement::{
             MaximumSegmentSize, Noop, SelectiveAcknowledgementPermitted, WindowScale,
         };
         let mss = MaximumSegmentSize(self.mss);
-        let scale = WindowScale(WINDOW_SCALE as u8);
+        let scale = WindowScale(scale as u8);
         [mss, SelectiveAcknowledgementPermitted, timestamp, Noop, scale]
     }
 
@@ -204,7 +207,7 @@ impl Ends {
                 (_, true) => HAS_COOKIE,
                 _ => &[],
             };
-            let options = (&self.opening(timestamp)[..], cookie);
+            let options = (&self.opening(timestamp, WINDOW_SCALE)[..], cookie);
             return self.finish((false, data.ecn), tcp, options, data.payload, bytes);
         }
         let mut tcp = self.tcp(false, sequence(data.seq), IDLE_WINDOW);
@@ -234,12 +237,12 @@ impl Ends {
             }
             (tcp.syn, tcp.ack) = (true, true);
             set_flags(&mut tcp, ack.flags);
-            let options = (&self.opening(timestamp)[..], &accurate[..]);
+            let options = (&self.opening(timestamp, self.scale)[..], &accurate[..]);
             return self.finish((true, ecn), tcp, options, 0, bytes);
         }
         // The answer to what it acknowledges, which is as long as the question.
         let place = if self.answers { ack.ack.saturating_sub(PROBE_BYTES.into()) } else { 0 };
-        let mut tcp = self.tcp(true, sequence(place), window(WINDOW_SCALE));
+        let mut tcp = self.tcp(true, sequence(place), window(self.scale));
         tcp.acknowledgment_number = sequence(ack.ack);
         (tcp.ack, tcp.psh) = (true, answer > 0);
         set_flags(&mut tcp, ack.flags);

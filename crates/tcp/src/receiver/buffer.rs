@@ -35,6 +35,8 @@ const INITIAL_SEGMENTS: u64 = 10;
 /// The window scale option of connections whose buffer may grow to tens of megabytes: of 64 MiB, as much as is left of 16 bits
 /// (RFC 7323 §2.2; Linux: `tcp_select_initial_window`).
 pub const WINDOW_SCALE: u32 = 11;
+const MOST_SCALE: u32 = 14;
+const WINDOW_BITS: u32 = 16;
 
 /// Round trips below this make the buffer grow carefully (Linux: `tcp_rcvbuf_low_rtt`).
 const SHORT_RTT_US: u64 = 1_000;
@@ -63,6 +65,8 @@ pub(super) struct Buffer {
     beyond_memory: u64,
     /// Pieces in the last packet that waits to be read; 0 if nothing can be added to it.
     pieces: u64,
+    /// The window scale option; 0 where the whole buffer can be told without.
+    pub(super) scale: u32,
     /// The window never exceeds this.
     clamp: u64,
     /// The most that is offered: rises as data arrive.
@@ -106,6 +110,7 @@ impl Buffer {
             unread_memory: 0,
             beyond_memory: 0,
             pieces: 0,
+            scale: 0,
             clamp: 0,
             threshold: 0,
             read_end: 0,
@@ -121,6 +126,9 @@ impl Buffer {
         };
         // One segment of the space is reserved.
         let (space, mss) = (buffer.payload_in(memory), u64::from(mss));
+        // A buffer of its own size may be told without a scale (Linux: `tcp_select_initial_window`).
+        let most = if memory < max_memory { max_memory } else { buffer.payload_in(memory) };
+        buffer.scale = most.max(1).ilog2().saturating_sub(WINDOW_BITS - 1).min(MOST_SCALE);
         buffer.clamp = if space > 2 * mss { (space - mss).max(2 * mss) } else { space };
         let offered = buffer.initial_window(mss as u32);
         buffer.threshold = offered.min(buffer.clamp);
@@ -354,25 +362,38 @@ impl Buffer {
         }
     }
 
-    /// The window to offer now.
+    /// The window to offer now, after one of `current` bytes (Linux: `__tcp_select_window`).
     #[inline]
-    pub(super) fn window(&self) -> u64 {
+    pub(super) fn window(&self, current: u64) -> u64 {
         let all = self.payload_in(self.memory);
         let full = self.clamp.min(all);
         let mut free = self.room();
         if free < full / 2 {
-            free &= !((1 << WINDOW_SCALE) - 1);
+            free &= !((1 << self.scale) - 1);
             if free < all / 16 || free < full.min(self.segment.into()) {
                 return 0;
             }
         }
-        Self::scaled(free.min(self.threshold))
+        let free = free.min(self.threshold);
+        if self.scale > 0 { self.scaled(free) } else { self.whole_segments(free, full, current) }
+    }
+
+    /// A window that is not scaled is a multiple of the peer's segments, and stays what it is while that is near.
+    fn whole_segments(&self, free: u64, full: u64, current: u64) -> u64 {
+        let segment = full.min(self.segment.into()).max(1);
+        if current + segment <= free || current > free {
+            free - free % segment
+        } else if segment == full && free > current + full / 2 {
+            free
+        } else {
+            current
+        }
     }
 
     /// A window as the option for large windows can tell it.
     #[inline]
-    pub(super) const fn scaled(window: u64) -> u64 {
-        window.next_multiple_of(1 << WINDOW_SCALE)
+    pub(super) const fn scaled(&self, window: u64) -> u64 {
+        window.next_multiple_of(1 << self.scale)
     }
 
     /// Whether so little is free that acknowledgements should not hurry.

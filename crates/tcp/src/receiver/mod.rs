@@ -195,6 +195,12 @@ impl Receiver {
         }
     }
 
+    /// The window scale option that the answer to the SYN has (RFC 7323 §2.2).
+    #[must_use]
+    pub const fn window_scale(&self) -> u32 {
+        self.buffer.scale
+    }
+
     /// Bytes received without a gap.
     #[must_use]
     #[inline]
@@ -543,7 +549,7 @@ impl Receiver {
         if several && self.buffer.is_tight() {
             self.quick = 0;
         }
-        if (several && self.buffer.window() >= self.window)
+        if (several && self.buffer.window(self.window) >= self.window)
             || self.quick > 0
             || self.ack_now
             || self.config.answers
@@ -653,8 +659,8 @@ impl Receiver {
         };
         // What was offered is never taken back.
         let offered = (self.acked + self.window).saturating_sub(edge);
-        let window = self.buffer.window();
-        self.window = if window < offered { Buffer::scaled(offered) } else { window };
+        let window = self.buffer.window(self.window);
+        self.window = if window < offered { self.buffer.scaled(offered) } else { window };
         self.acked = edge;
         Ack {
             ack: edge,
@@ -688,7 +694,7 @@ impl Receiver {
         self.last_read_ns = Some(now_ns);
         self.buffer.read(self.stream.next, self.stream.reach());
         let offered = (self.acked + self.window).saturating_sub(self.stream.next);
-        let window = self.buffer.window();
+        let window = self.buffer.window(self.window);
         let ack_waits = self.ack_timer_ns != u64::MAX;
         let unacked = self.stream.next - self.acked;
         let ended = self.pushed && !self.stream.has_islands();

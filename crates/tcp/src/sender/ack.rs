@@ -115,7 +115,7 @@ impl Sender {
             found.window_moved = true;
             self.window_end = self.window_end.max(window_end);
             self.receive_window = window;
-            self.largest_window = self.largest_window.max(window);
+            self.see_window(window);
         }
 
         let mut builder = SampleBuilder::default();
@@ -200,7 +200,7 @@ impl Sender {
         self.agree(now_ns, ack);
         self.receive_window = ack.window.min(MAX_WINDOW);
         self.window_end = ack.ack + self.receive_window;
-        self.largest_window = self.receive_window;
+        self.see_window(self.receive_window);
         self.timers.clear();
         let rtt_us = now_ns.saturating_sub(self.syn_sent_ns) / 1_000;
         self.rtt.measure(rtt_us, 0, 0, self.config.tick);

@@ -41,13 +41,37 @@ impl Sender {
     }
 }
 
+/// Windows up to here are not halved (Linux: `TCP_MSS_DEFAULT`).
+const SMALL_WINDOW: u64 = 536;
+
 impl Sender {
+    /// The receiver has offered a window. A segment is no longer than half of the largest one, so that two fit in (Linux:
+    /// `tcp_bound_to_half_wnd`).
+    pub(super) fn see_window(&mut self, window: u64) {
+        if window <= self.largest_window {
+            return;
+        }
+        self.largest_window = window;
+        // A control with a wish of its own has it anew with each acknowledgement.
+        let whole = match self.control.packet_bytes() {
+            Some(_) => self.mss,
+            None => self.config.mtu.max(576) - HEADER_BYTES - self.options,
+        };
+        self.mss = self.within_half_window(whole);
+    }
+
+    fn within_half_window(&self, mss: u32) -> u32 {
+        let window = self.largest_window;
+        let most = if window > SMALL_WINDOW { window / 2 } else { window };
+        u64::from(mss).min(most).max(1) as u32
+    }
+
     /// New packets are as long as the congestion control wants them, and no longer than the path takes.
     #[inline]
     pub(super) fn resize_packets(&mut self) {
         if let Some(bytes) = self.control.packet_bytes() {
             let whole = bytes.min(self.config.mtu.max(576));
-            self.mss = whole.saturating_sub(HEADER_BYTES + self.options).max(1);
+            self.mss = self.within_half_window(whole.saturating_sub(HEADER_BYTES + self.options));
         }
     }
 }
@@ -97,5 +121,15 @@ mod tests {
         assert!(transmit(&mut sender, at(41)).is_empty(), "it is news once");
         sender.on_ack(at(60), &Ack { ack: 9_000, window: 65_160, ..Ack::default() });
         assert!(sender.is_done() && sender.in_flight() == 0);
+    }
+
+    #[test]
+    fn two_segments_fit_into_the_largest_window() {
+        let mut sender = Sender::new(SenderConfig { mtu: 9_000, ..SenderConfig::default() });
+        assert_eq!(sender.mss, 8_948);
+        for (window, mss) in [(500, 500), (8_948, 4_474), (8_000, 4_474), (65_160, 8_948)] {
+            sender.see_window(window);
+            assert_eq!(sender.mss, mss, "{window}");
+        }
     }
 }
