@@ -7,6 +7,7 @@ pub(crate) mod mtu;
 pub(crate) mod plan;
 pub(crate) mod recipe;
 pub(crate) mod shell;
+pub(crate) mod watch;
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
@@ -30,6 +31,7 @@ use kernel::KernelCommand;
 use mtu::MtuArgs;
 use plan::{PlanArgs, RegretArgs};
 use shell::{KeepArgs, ShellArgs};
+use watch::WatchArgs;
 
 /// Why nothing came of a call.
 #[derive(Debug)]
@@ -129,6 +131,10 @@ pub(crate) enum Command {
 
     /// Say what is applied, whether it is still as planned, and what the queues count
     Status(StatusArgs),
+
+    /// Show what this machine's queues and connections do now: delays, marks, drops, rates, round trips; for Prometheus too
+    #[command(after_help = watch::EXAMPLES)]
+    Watch(WatchArgs),
 
     #[command(hide = true, about = "Put a queue discipline on an interface that has just appeared")]
     OnBoot(OnBootArgs),
@@ -674,6 +680,7 @@ impl Command {
             Self::Confirm(args) => crate::apply::confirm(&args),
             Self::Rollback(args) => crate::apply::rollback(&args),
             Self::Status(args) => crate::apply::status(&args),
+            Self::Watch(args) => crate::watch::run(&args),
             Self::OnBoot(args) => crate::apply::on_boot(&args),
             Self::WatchOver(args) => crate::apply::watch_over(&args),
             Self::Shell(args) => crate::shell::run(&args),
