@@ -9,7 +9,7 @@ fn dualq(args: &[&str]) -> Output {
 }
 
 /// Commands with what they do not go without.
-const COMMANDS: [&[&str]; 13] = [
+const COMMANDS: [&[&str]; 14] = [
     &["run"],
     &["replay", "examples/captures/two-hosts.pcap", "--rate", "20mbit"],
     &["check", "tests/data/linux-7.3/narrow.jsonl"],
@@ -19,6 +19,7 @@ const COMMANDS: [&[&str]; 13] = [
     &["plan"],
     &["apply"],
     &["mtu", "localhost"],
+    &["watch"],
     &["kernel", "build"],
     &["kernel", "exec"],
     &["draw"],

@@ -55,7 +55,8 @@ impl Display {
     pub(crate) fn add(&mut self, figures: &Figures) {
         self.looks += 1;
         self.not_read.clone_from(&figures.tcp_not_read);
-        let mut earlier: BTreeMap<Place, Qdisc> = std::mem::take(&mut self.qdiscs).into_iter().collect();
+        let mut earlier: BTreeMap<Place, Qdisc> =
+            std::mem::take(&mut self.qdiscs).into_iter().collect();
         for figures_of in &figures.qdiscs {
             let mut qdisc = earlier.remove(&figures_of.place).unwrap_or_default();
             qdisc.add(figures_of, figures.seconds);
@@ -124,7 +125,8 @@ impl Qdisc {
     fn write(&self, columns: usize, lines: &mut Vec<String>) {
         let Some(now) = &self.now else { return };
         let Place { dev, kind, handle, parent } = &now.place;
-        let probability = now.probability.map(|share| format!(", probability {:.2} %", share * 100.0));
+        let probability =
+            now.probability.map(|share| format!(", probability {:.2} %", share * 100.0));
         lines.push(format!(
             "{dev}: {kind} {handle} {parent}, backlog {} {} packets{}",
             Bytes(now.backlog_bytes),
@@ -162,7 +164,10 @@ impl Control {
     fn write(&self, cc: &str, columns: usize, lines: &mut Vec<String>) {
         let Some(now) = &self.now else { return };
         let worst = now.inflation.map(|inflation| {
-            format!(", above the smallest RTT p95 {:.1} ms, max {:.1} ms", inflation.p95_ms, inflation.max_ms)
+            format!(
+                ", above the smallest RTT p95 {:.1} ms, max {:.1} ms",
+                inflation.p95_ms, inflation.max_ms
+            )
         });
         lines.push(format!(
             "tcp {cc}: {} connections, {} active{}",

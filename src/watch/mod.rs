@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dualq_netlink::NetlinkError;
 use dualq_watch::{Endpoint, Figures, Look, Metrics, Watcher};
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
         }
         let now = watcher.look().map_err(failed)?;
         let figures = Figures::between(&before, &now);
-        view.show(&now, &figures)?;
+        view.show(begin.elapsed().as_secs_f64(), &now, &figures)?;
         before = now;
         left = left.map(|left| left - 1);
         if left == Some(0) || end.is_some_and(|end| Instant::now() >= end) {
@@ -132,7 +132,7 @@ impl View {
         }
     }
 
-    fn show(&mut self, look: &Look, figures: &Figures) -> Result<(), Failure> {
+    fn show(&mut self, seconds: f64, look: &Look, figures: &Figures) -> Result<(), Failure> {
         match self {
             Self::Lines => {
                 let line = serde_json::to_string(figures).expect("figures are plain data");
@@ -141,8 +141,7 @@ impl View {
             Self::Text(display) => {
                 display.add(figures);
                 let lines = display.lines(width().unwrap_or(COLUMNS));
-                let seconds = Duration::from_secs_f64(figures.time).as_secs();
-                print(&mut io::stdout(), &format!("{seconds}\n{}\n\n", lines.join("\n")))
+                print(&mut io::stdout(), &format!("{seconds:.1} s\n{}\n\n", lines.join("\n")))
             }
             Self::Screen(screen, display) => {
                 display.add(figures);

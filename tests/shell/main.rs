@@ -4,6 +4,7 @@ mod ends;
 mod far;
 mod leftovers;
 mod settings;
+mod watched;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -49,14 +50,4 @@ fn able() -> bool {
         skipped(why);
     }
     why_not.is_none()
-}
-
-/// Whether a program is there; says so if not.
-fn has(program: &str) -> bool {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let is = std::env::split_paths(&folders).any(|folder| folder.join(program).exists());
-    if !is {
-        skipped(&format!("there is no {program}"));
-    }
-    is
 }

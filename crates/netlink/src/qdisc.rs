@@ -222,8 +222,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel does not tell.
     pub fn qdiscs_of(&mut self, links: &[Link]) -> Result<Vec<Vec<Queue>>, NetlinkError> {
-        let question =
-            |index: u32| header(index, Handle::UNSPECIFIED, Handle::UNSPECIFIED);
+        let question = |index: u32| header(index, Handle::UNSPECIFIED, Handle::UNSPECIFIED);
         let what = || match links {
             [link] => format!("list the qdiscs of {}", link.name),
             _ => "list the qdiscs of all devices".to_owned(),

@@ -84,6 +84,17 @@ fn in_one_line(told: &str) -> String {
     }
 }
 
+/// Whether a program is there; says so if not, and which of Debian's packages has it.
+#[must_use]
+pub fn has(program: &str, package: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is = std::env::split_paths(&folders).any(|folder| folder.join(program).exists());
+    if !is {
+        skipped(&format!("there is no {program}, which is in Debian's package {package}"));
+    }
+    is
+}
+
 /// Whether this is root, if only of a user namespace.
 #[must_use]
 pub fn is_root() -> bool {

@@ -142,9 +142,10 @@ impl Figures {
         let earlier: BTreeMap<&Place, &Queue> =
             before.queues.iter().map(|seen| (&seen.place, &seen.queue)).collect();
         // One that was put there meanwhile began with nothing.
-        let qdiscs = now.queues.iter().map(|seen| {
-            QdiscFigures::between(earlier.get(&seen.place).copied(), seen, seconds)
-        });
+        let qdiscs = now
+            .queues
+            .iter()
+            .map(|seen| QdiscFigures::between(earlier.get(&seen.place).copied(), seen, seconds));
         let (tcp, tcp_not_read) = match (&before.connections, &now.connections) {
             (Ok(before), Ok(now)) => (controls(before, now, seconds), None),
             (_, Err(why)) | (Err(why), _) => (Vec::new(), Some(why.clone())),

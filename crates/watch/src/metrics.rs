@@ -183,8 +183,7 @@ impl Metrics {
             }
         }
         let help = "How long packets wait in a queue inside, looked at again and again.";
-        let mut family =
-            page.family("dualq_qdisc_queue_delay_seconds", Kind::Histogram, help);
+        let mut family = page.family("dualq_qdisc_queue_delay_seconds", Kind::Histogram, help);
         for ((place, name), delays) in &self.delays {
             family.histogram(&inside(place, name), delays);
         }
@@ -202,7 +201,8 @@ impl Metrics {
                 family.sample(&[("cc", cc)], of(control));
             }
         }
-        let help = "Smoothed round-trip times of the connections of which something had just arrived.";
+        let help =
+            "Smoothed round-trip times of the connections of which something had just arrived.";
         let mut family = page.family("dualq_tcp_rtt_seconds", Kind::Histogram, help);
         for (cc, control) in &self.tcp {
             family.histogram(&[("cc", cc)], &control.rtt);

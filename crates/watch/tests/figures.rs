@@ -44,7 +44,10 @@ fn dualpi2(marks: u64, delay: Duration) -> OwnStats {
     OwnStats::Dualpi2(dualpi2_stats(marks, delay))
 }
 
-fn dualpi2_stats(ecn_marks: u64, low_latency_delay: Duration) -> dualq_qdisc::kinds::dualpi2::Stats {
+fn dualpi2_stats(
+    ecn_marks: u64,
+    low_latency_delay: Duration,
+) -> dualq_qdisc::kinds::dualpi2::Stats {
     dualq_qdisc::kinds::dualpi2::Stats {
         ecn_marks,
         low_latency_delay,
