@@ -4,7 +4,6 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-
 use tests_skipped::has;
 
 use super::{able, run, shell, sockets};

@@ -33,37 +33,54 @@ struct Control {
     inflation: Histogram,
 }
 
-/// What each discipline counts: the metric, what it is, and where it stands.
-const COUNTERS: [(&str, &str, fn(&Queue) -> Option<u64>); 6] = [
-    ("dualq_qdisc_sent_bytes_total", "Bytes that left the queue discipline.", |queue| {
-        Some(queue.counters.sent_bytes)
-    }),
-    ("dualq_qdisc_sent_packets_total", "Packets that left the queue discipline.", |queue| {
-        Some(queue.counters.sent_packets)
-    }),
-    ("dualq_qdisc_dropped_packets_total", "Packets that it dropped.", |queue| {
+/// A metric: its name, what it is, what is said of it, and where it stands.
+type Metric<T> = (&'static str, Kind, &'static str, fn(&T) -> Option<u64>);
+
+/// What each discipline tells.
+const QDISC: [Metric<Queue>; 8] = [
+    (
+        "dualq_qdisc_sent_bytes_total",
+        Kind::Counter,
+        "Bytes that left the queue discipline.",
+        |queue| Some(queue.counters.sent_bytes),
+    ),
+    (
+        "dualq_qdisc_sent_packets_total",
+        Kind::Counter,
+        "Packets that left the queue discipline.",
+        |queue| Some(queue.counters.sent_packets),
+    ),
+    ("dualq_qdisc_dropped_packets_total", Kind::Counter, "Packets that it dropped.", |queue| {
         Some(queue.counters.drops)
     }),
-    ("dualq_qdisc_marked_packets_total", "CE marks that it set, if it sets any itself.", marks),
-    ("dualq_qdisc_overlimits_total", "Overlimits, as tc calls them.", |queue| {
+    (
+        "dualq_qdisc_marked_packets_total",
+        Kind::Counter,
+        "CE marks that it set, if it sets any itself.",
+        marks,
+    ),
+    ("dualq_qdisc_overlimits_total", Kind::Counter, "Overlimits, as tc calls them.", |queue| {
         Some(queue.counters.overlimits)
     }),
-    ("dualq_qdisc_requeued_packets_total", "Packets that the device did not take.", |queue| {
-        Some(queue.requeues)
-    }),
-];
-
-const GAUGES: [(&str, &str, fn(&Queue) -> Option<u64>); 2] = [
-    ("dualq_qdisc_backlog_bytes", "Bytes that wait in the queue discipline.", |queue| {
-        Some(queue.counters.backlog_bytes)
-    }),
-    ("dualq_qdisc_backlog_packets", "Packets that wait in it.", |queue| {
+    (
+        "dualq_qdisc_requeued_packets_total",
+        Kind::Counter,
+        "Packets that the device did not take.",
+        |queue| Some(queue.requeues),
+    ),
+    (
+        "dualq_qdisc_backlog_bytes",
+        Kind::Gauge,
+        "Bytes that wait in the queue discipline.",
+        |queue| Some(queue.counters.backlog_bytes),
+    ),
+    ("dualq_qdisc_backlog_packets", Kind::Gauge, "Packets that wait in it.", |queue| {
         Some(queue.counters.backlog_packets)
     }),
 ];
 
-/// What some disciplines count of each queue inside them.
-const INSIDE: [(&str, Kind, &str, fn(&Inside) -> Option<u64>); 4] = [
+/// What some disciplines tell of each queue inside them.
+const INSIDE: [Metric<Inside>; 4] = [
     (
         "dualq_qdisc_queue_packets_total",
         Kind::Counter,
@@ -90,27 +107,44 @@ const INSIDE: [(&str, Kind, &str, fn(&Inside) -> Option<u64>); 4] = [
     ),
 ];
 
-/// What is counted of the connections with one congestion control.
-const TCP: [(&str, &str, fn(&Control) -> u64); 5] = [
+/// What is told of the connections with one congestion control.
+const TCP: [Metric<Control>; 6] = [
+    (
+        "dualq_tcp_connections",
+        Kind::Gauge,
+        "Established connections to other machines.",
+        |control| Some(control.connections),
+    ),
     (
         "dualq_tcp_sent_segments_total",
-        "Segments with payload that established connections to other machines sent.",
-        |control| control.sent,
+        Kind::Counter,
+        "Segments with payload that they sent.",
+        |control| Some(control.sent),
     ),
-    ("dualq_tcp_retransmitted_segments_total", "Segments that they sent again.", |control| {
-        control.retransmitted
-    }),
-    ("dualq_tcp_delivered_segments_total", "Segments of theirs that arrived.", |control| {
-        control.delivered
-    }),
+    (
+        "dualq_tcp_retransmitted_segments_total",
+        Kind::Counter,
+        "Segments that they sent again.",
+        |control| Some(control.retransmitted),
+    ),
+    (
+        "dualq_tcp_delivered_segments_total",
+        Kind::Counter,
+        "Segments of theirs that arrived.",
+        |control| Some(control.delivered),
+    ),
     (
         "dualq_tcp_delivered_ce_segments_total",
+        Kind::Counter,
         "Segments of theirs that arrived with CE, as the other end echoed.",
-        |control| control.delivered_ce,
+        |control| Some(control.delivered_ce),
     ),
-    ("dualq_tcp_acked_bytes_total", "Payload of theirs that was acknowledged.", |control| {
-        control.acked_bytes
-    }),
+    (
+        "dualq_tcp_acked_bytes_total",
+        Kind::Counter,
+        "Payload of theirs that was acknowledged.",
+        |control| Some(control.acked_bytes),
+    ),
 ];
 
 impl Metrics {
@@ -154,9 +188,7 @@ impl Metrics {
     }
 
     fn write_qdiscs(&self, page: &mut Page) {
-        let counters = COUNTERS.iter().map(|(name, help, of)| (Kind::Counter, name, help, of));
-        let gauges = GAUGES.iter().map(|(name, help, of)| (Kind::Gauge, name, help, of));
-        for (kind, name, help, of) in counters.chain(gauges) {
+        for (name, kind, help, of) in QDISC {
             let mut family = page.family(name, kind, help);
             for seen in &self.seen {
                 if let Some(value) = of(&seen.queue) {
@@ -190,15 +222,12 @@ impl Metrics {
     }
 
     fn write_tcp(&self, page: &mut Page) {
-        let help = "Established connections to other machines.";
-        let mut family = page.family("dualq_tcp_connections", Kind::Gauge, help);
-        for (cc, control) in &self.tcp {
-            family.sample(&[("cc", cc)], control.connections);
-        }
-        for (name, help, of) in TCP {
-            let mut family = page.family(name, Kind::Counter, help);
+        for (name, kind, help, of) in TCP {
+            let mut family = page.family(name, kind, help);
             for (cc, control) in &self.tcp {
-                family.sample(&[("cc", cc)], of(control));
+                if let Some(value) = of(control) {
+                    family.sample(&[("cc", cc)], value);
+                }
             }
         }
         let help =
@@ -323,7 +352,7 @@ mod tests {
         let mut family = page.family("a_total", Kind::Counter, "All.");
         family.sample(&[("dev", "a\"b\\c\nd"), ("queue", "")], 1);
         family.sample(&[("dev", "eth0"), ("queue", "L")], 0.5);
-        drop(page.family("b_total", Kind::Counter, "None."));
+        let _none = page.family("b_total", Kind::Counter, "None.");
         assert_eq!(
             page.0,
             "# HELP a_total All.\n# TYPE a_total counter\na_total{dev=\"a\\\"b\\\\c\\nd\"} 1\n\
