@@ -3,6 +3,7 @@
 pub(crate) mod apply;
 pub(crate) mod doctor;
 pub(crate) mod kernel;
+pub(crate) mod measure;
 pub(crate) mod mtu;
 pub(crate) mod plan;
 pub(crate) mod recipe;
@@ -28,6 +29,7 @@ use crate::{check, replay, run};
 use apply::{ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StatusArgs, WatchOverArgs};
 use doctor::DoctorArgs;
 use kernel::KernelCommand;
+use measure::{MeasureArgs, ServeArgs};
 use mtu::MtuArgs;
 use plan::{PlanArgs, RegretArgs};
 use shell::{KeepArgs, ShellArgs};
@@ -157,6 +159,14 @@ pub(crate) enum Command {
     /// Find the largest packet that gets to a host, and whether larger ones vanish without a word
     #[command(after_help = mtu::EXAMPLES)]
     Mtu(MtuArgs),
+
+    /// Measure the path to a host where `dualq serve` runs: goodput, latency under load, RPM, and a grade
+    #[command(after_help = measure::EXAMPLES)]
+    Measure(MeasureArgs),
+
+    /// Answer those who measure the path to this host and know its token
+    #[command(after_help = measure::SERVE_EXAMPLES)]
+    Serve(ServeArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -563,6 +573,18 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "note: {}", cut(&one_line(text)));
 }
 
+/// A host's name or address as it was given, without the brackets that one of IPv6 may have.
+pub(crate) fn host(given: &str) -> Result<&str, Failure> {
+    let bare = given.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(given);
+    let usual = |byte: char| byte.is_alphanumeric() || ".-_:%".contains(byte);
+    if bare.is_empty() || bare.starts_with('-') || !bare.chars().all(usual) {
+        return Err(Failure::Usage(format!(
+            "HOST {given:?}: give a name or an address, such as vpn.example.org or 192.0.2.7"
+        )));
+    }
+    Ok(bare)
+}
+
 /// Says what tc's grammar makes of rates and times that may have been meant otherwise.
 pub(crate) fn note_units<'a>(
     rates: impl IntoIterator<Item = &'a String>,
@@ -686,6 +708,8 @@ impl Command {
             Self::Shell(args) => crate::shell::run(&args),
             Self::Keep(args) => crate::shell::keeper::keep(&args),
             Self::Mtu(args) => crate::mtu::run(&args),
+            Self::Measure(args) => crate::measure::run(&args),
+            Self::Serve(args) => crate::serve::run(&args),
         }
     }
 }

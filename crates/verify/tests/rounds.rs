@@ -45,7 +45,7 @@ impl Case {
                     Aim::Fair => Figures { fairness: 0.5 * figure, ..figures },
                 }
             };
-            let round = if fastrand::Rng::with_seed(rounds.len() as u64 * 7919).bool() {
+            let round = if is_before_first {
                 let before = measure(1.0);
                 Round { before, after: measure(self.change) }
             } else {
