@@ -8,6 +8,7 @@ pub(crate) mod mtu;
 pub(crate) mod plan;
 pub(crate) mod recipe;
 pub(crate) mod shell;
+pub(crate) mod verify;
 pub(crate) mod watch;
 
 use std::borrow::Cow;
@@ -33,6 +34,7 @@ use measure::{MeasureArgs, ServeArgs};
 use mtu::MtuArgs;
 use plan::{PlanArgs, RegretArgs};
 use shell::{KeepArgs, ShellArgs};
+use verify::VerifyArgs;
 use watch::WatchArgs;
 
 /// Why nothing came of a call.
@@ -124,6 +126,10 @@ pub(crate) enum Command {
     /// Change this machine as a plan says, and back again unless it is confirmed
     #[command(after_help = apply::APPLY_EXAMPLES)]
     Apply(ApplyArgs),
+
+    /// Try a plan, or a queue discipline, on a real path, and say whether it helps: before and after in rounds, until it is sure
+    #[command(after_help = verify::EXAMPLES)]
+    Verify(VerifyArgs),
 
     /// Keep the plan that was applied: its files are written
     Confirm(ConfirmArgs),
@@ -699,6 +705,7 @@ impl Command {
             Self::Regret(args) => crate::regret::run(&args),
             Self::Draw(args) => crate::draw::run(&args),
             Self::Apply(args) => crate::apply::apply(&args),
+            Self::Verify(args) => crate::verify::run(&args),
             Self::Confirm(args) => crate::apply::confirm(&args),
             Self::Rollback(args) => crate::apply::rollback(&args),
             Self::Status(args) => crate::apply::status(&args),

@@ -30,6 +30,7 @@ mod shell;
 mod signals;
 mod stored;
 mod tables;
+mod verify;
 mod watch;
 mod watched;
 mod world;

@@ -9,6 +9,7 @@ pub(crate) mod plan;
 pub(crate) mod recipe;
 pub(crate) mod replay;
 pub(crate) mod status;
+pub(crate) mod verify;
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -4,6 +4,7 @@ mod ends;
 mod far;
 mod leftovers;
 mod settings;
+mod verify;
 mod watched;
 
 use std::path::{Path, PathBuf};
