@@ -60,17 +60,7 @@ fn options(args: &MeasureArgs) -> Result<Options, Failure> {
     let host = cli::host(&args.host)?.to_owned();
     let rate = args.rate.as_deref().map(|word| read_rate("--rate", word)).transpose()?;
     let max_time = read_time("--max-time", &args.max_time)?;
-    let max_bytes = args.max_bytes.as_deref().map(|word| {
-        let bytes = word
-            .parse::<Bytes>()
-            .map_err(|error| Failure::Usage(format!("--max-bytes: {error}")))?;
-        match bytes {
-            Bytes(0) => {
-                Err(Failure::Usage("--max-bytes: give more than nothing, such as 500mb".to_owned()))
-            }
-            bytes => Ok(bytes),
-        }
-    });
+    let max_bytes = args.max_bytes.as_deref().map(read_bytes).transpose()?;
     let mut directions: Vec<Direction> =
         args.direction.iter().map(|way| Direction::from(*way)).collect();
     directions.dedup();
@@ -88,8 +78,18 @@ fn options(args: &MeasureArgs) -> Result<Options, Failure> {
         cc: args.cc.clone(),
         rate,
         max_time,
-        max_bytes: max_bytes.transpose()?,
+        max_bytes,
     })
+}
+
+fn read_bytes(word: &str) -> Result<Bytes, Failure> {
+    match word.parse() {
+        Ok(Bytes(0)) => {
+            Err(Failure::Usage("--max-bytes: give more than nothing, such as 500mb".to_owned()))
+        }
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(Failure::Usage(format!("--max-bytes: {error}"))),
+    }
 }
 
 /// The token in a file.

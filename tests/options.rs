@@ -9,7 +9,7 @@ fn dualq(args: &[&str]) -> Output {
 }
 
 /// Commands with what they do not go without.
-const COMMANDS: [&[&str]; 13] = [
+const COMMANDS: [&[&str]; 15] = [
     &["run"],
     &["replay", "examples/captures/two-hosts.pcap", "--rate", "20mbit"],
     &["check", "tests/data/linux-7.3/narrow.jsonl"],
@@ -19,6 +19,8 @@ const COMMANDS: [&[&str]; 13] = [
     &["plan"],
     &["apply"],
     &["mtu", "localhost"],
+    &["measure", "localhost", "--token-file", "none"],
+    &["serve", "--token-file", "none"],
     &["kernel", "build"],
     &["kernel", "exec"],
     &["draw"],

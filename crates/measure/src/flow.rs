@@ -152,6 +152,8 @@ pub(crate) fn send(stream: &TcpStream, rest: &[u8], owner: &mut impl Owner) -> i
     // What is not delivered at the end is of no use to anybody.
     let socket = SockRef::from(stream);
     socket.set_linger(Some(Duration::ZERO))?;
+    // Segments are to be full, wherever a block ends.
+    socket.set_tcp_nodelay(false)?;
     let mut watch = Watch::begin(stream)?;
     let mut bytes = noise();
     let (mut unsent, mut written, mut length) = (UNSENT_AT_FIRST, 0, 0);

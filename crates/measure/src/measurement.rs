@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures::{Figures, Grade, Qoo, Rpm};
+use crate::figures::{Codepoint, Fate, Figures, Grade, Qoo, Rpm};
 
 /// What a measurement found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +24,8 @@ pub struct Measurement {
     pub rate_limit_mbit: Option<f64>,
     /// Round trips without load.
     pub idle: Idle,
+    /// What the path does to the ECN field; empty if no datagrams are answered.
+    pub ecn: Vec<EcnFate>,
     /// Under load.
     pub loaded: Vec<Loaded>,
     /// The grade for bufferbloat, on the scale of DSLReports.
@@ -82,6 +84,22 @@ pub struct Idle {
     pub duration_s: f64,
     /// Round trips by each method.
     pub pings: Vec<Ping>,
+}
+
+/// What becomes of a value of the ECN field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EcnFate {
+    /// Which way: up or down.
+    pub direction: Direction,
+    /// With which value datagrams were sent.
+    pub sent: Codepoint,
+    /// How many.
+    pub datagrams: u64,
+    /// How many arrived as Not-ECT, ECT(1), ECT(0) and CE.
+    pub arrived: [u64; 4],
+    /// What that means.
+    pub fate: Fate,
 }
 
 /// How round trips were measured.

@@ -1,6 +1,7 @@
 //! The end that measures.
 
 mod board;
+mod ecn;
 mod error;
 mod peer;
 mod probes;
@@ -114,6 +115,10 @@ pub fn measure(
     let stages = options.directions.len();
     let (idle_s, pings) = course.idle(IDLE.min(left(stages + 1)))?;
     let idle = Idle { duration_s: idle_s, pings };
+    let ecn = match &mut course.probes.udp {
+        Ok(datagrams) => ecn::fates(datagrams),
+        Err(_) => Vec::new(),
+    };
     let mut loaded: Vec<Loaded> = Vec::new();
     let mut bytes = 0;
     for (done, direction) in options.directions.iter().enumerate() {
@@ -138,6 +143,7 @@ pub fn measure(
         rate_limit_mbit: options.rate.map(|rate| rate.as_bits_per_second() as f64 / 1e6),
         grade: grade(&idle, &loaded),
         idle,
+        ecn,
         loaded,
         bytes,
     })

@@ -171,10 +171,10 @@ impl Control {
     pub(super) fn collect(
         &mut self,
         peer: &Peer,
-        flows: Vec<u32>,
+        flows: &[u32],
     ) -> Result<Vec<FlowReport>, MeasureError> {
         let deadline = Instant::now() + PATIENCE;
-        let asked = FromClient::Collect { flows: flows.clone() };
+        let asked = FromClient::Collect { flows: flows.to_vec() };
         self.0.lines.send(&asked, deadline).map_err(|error| peer.later(&error))?;
         match self.0.lines.next(deadline).map_err(|error| peer.later(&error))? {
             FromServer::Flows { flows: reports } => {

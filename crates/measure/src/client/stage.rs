@@ -172,7 +172,7 @@ impl Course<'_> {
             return Err(self.control.farewell(peer).unwrap_or(error));
         }
         let numbers: Vec<u32> = board.flows.iter().map(|flow| flow.number).collect();
-        let reports = self.control.collect(peer, numbers)?;
+        let reports = self.control.collect(peer, &numbers)?;
         let loaded = summary::loaded(&board, direction, stands, &reports, peer.address().is_ipv6());
         Ok((loaded, board.bytes()))
     }

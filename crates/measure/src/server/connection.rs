@@ -42,6 +42,8 @@ pub(super) fn serve(stream: TcpStream, from: IpAddr, guest: Guest, shared: &Arc<
         }
         Err(Refused(reason)) => refuse(&mut lines, reason),
     };
+    // It counts until here.
+    drop(guest);
 }
 
 /// Says that there is no room, to whoever may be told in one packet.

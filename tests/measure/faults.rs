@@ -1,0 +1,1 @@
+//! Paths that do what they should not.

@@ -1,0 +1,49 @@
+//! What is measured across links that are known.
+
+use dualq_measure::{Direction, Load, Loaded, Measurement, Method};
+
+use super::{able, across};
+
+/// What was found of one way under load of that way alone.
+fn way(measured: &Measurement, direction: Direction) -> (&Loaded, &Load) {
+    let loaded = measured.under(direction).unwrap();
+    let load = if direction == Direction::Upload { &loaded.up } else { &loaded.down };
+    (loaded, load.as_ref().unwrap())
+}
+
+fn within(measured: f64, expected: f64, share: f64) -> bool {
+    (measured / expected - 1.0).abs() <= share
+}
+
+/// Rates within 3 %, of which probes take up to 1; the base within 0.5 ms: both ends wake up for each packet, and so does the link, which
+/// takes what it takes on a busy machine.
+fn agrees(measured: &Measurement, (down_mbit, up_mbit, rtt_ms): (f64, f64, f64)) {
+    for (direction, mbit) in [(Direction::Download, down_mbit), (Direction::Upload, up_mbit)] {
+        let (loaded, load) = way(measured, direction);
+        assert!(within(load.line_mbit, mbit, 0.03), "{direction:?} {mbit}: {}", load.line_mbit);
+        // TCP and UDP wait in the same queue, and the flows' kernels see it too.
+        let [tcp, udp] = [Method::Tcp, Method::Udp].map(|method| loaded.rtt(method).unwrap());
+        let srtt = load.srtt.as_ref().unwrap();
+        for (name, ms) in [("UDP", udp.p50_ms), ("TCP_INFO", srtt.p50_ms)] {
+            let is_near = within(ms, tcp.p50_ms, 0.15) || (ms - tcp.p50_ms).abs() < 3.0;
+            assert!(is_near, "{direction:?} {name}: {ms}, TCP {}", tcp.p50_ms);
+        }
+        assert!(tcp.p50_ms > rtt_ms + 3.0, "{direction:?}: {}", tcp.p50_ms);
+    }
+    let base_ms = measured.base_rtt_ms().unwrap();
+    assert!((rtt_ms..rtt_ms + 0.5).contains(&base_ms), "{rtt_ms}: {base_ms}");
+    assert!(measured.ecn.iter().all(|fate| fate.fate.name() == "passes"), "{:?}", measured.ecn);
+}
+
+#[test]
+fn rates_differ_by_direction_and_round_trips_are_the_links() {
+    if !able() {
+        return;
+    }
+    // Queues of about a round trip, so that Reno keeps the link busy.
+    let link =
+        ["--rtt", "40ms", "--down", "30mbit pfifo limit 150", "--up", "8mbit pfifo limit 50"];
+    let measured = across(&link, "--direction download,upload");
+    agrees(&measured, (30.0, 8.0, 40.0));
+    assert!(measured.grade.is_some());
+}
