@@ -47,3 +47,32 @@ fn rates_differ_by_direction_and_round_trips_are_the_links() {
     agrees(&measured, (30.0, 8.0, 40.0));
     assert!(measured.grade.is_some());
 }
+
+/// As many links as `DUALQ_LINKS` says, drawn from `DUALQ_LINKS_SEED`: other rates each way, queues of about a round trip.
+#[test]
+fn drawn_links_are_measured_as_they_are() {
+    if !able() {
+        return;
+    }
+    let number = |name: &str, usual: u64| {
+        std::env::var(name).map_or(usual, |value| value.parse().expect("it is a number"))
+    };
+    let mut random = dualpi2::SplitMix64::new(number("DUALQ_LINKS_SEED", 1));
+    // Alike on a scale of ratios: as many links between 2 and 4 as between 50 and 100.
+    let mut draw = |from: f64, to: f64| {
+        let share = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        from * (to / from).powf(share)
+    };
+    for _ in 0..number("DUALQ_LINKS", 2) {
+        let (down, up, rtt_ms) = (draw(4.0, 200.0), draw(4.0, 100.0), draw(5.0, 80.0).round());
+        let queue = |mbit: f64| ((mbit * rtt_ms / 12.0) as u32).max(40);
+        let [down, up] = [down, up].map(|mbit| (mbit * 10.0).round() / 10.0);
+        let [down_link, up_link] =
+            [down, up].map(|mbit| format!("{mbit}mbit pfifo limit {}", queue(mbit)));
+        let rtt = format!("{rtt_ms}ms");
+        let link = ["--rtt", &rtt, "--down", &down_link, "--up", &up_link];
+        let measured = across(&link, "--direction download,upload");
+        println!("{link:?}");
+        agrees(&measured, (down, up, rtt_ms));
+    }
+}

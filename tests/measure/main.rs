@@ -4,6 +4,7 @@
 mod faults;
 mod links;
 mod program;
+mod serve;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;

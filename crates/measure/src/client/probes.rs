@@ -351,7 +351,6 @@ pub(super) fn connections(board: &Board, peer: &Peer, session: Cookie, interval:
             }
             // A path that is overloaded loses some of them, which says as much.
             Err(MeasureError::Unreachable { .. } | MeasureError::Vanished { .. }) => {}
-            Err(MeasureError::Stranger { .. }) if board.is_over() => {}
             Err(error) => return board.fail(error),
         }
         pause(board, began + board.stretched(interval));
