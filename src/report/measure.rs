@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::Table;
 use dualq_measure::figures::{Fate, Grade};
-use dualq_measure::{Direction, Distribution, Load, Loaded, Measurement, Method, Ping};
+use dualq_measure::{Bottleneck, Direction, Distribution, Load, Loaded, Measurement, Method, Ping};
 
 use super::{render, wrapped};
 
@@ -35,6 +35,7 @@ pub(crate) fn text(measurement: &Measurement, width: usize) -> String {
         responsiveness(&mut text, loaded, width);
     }
     ecn(&mut text, measurement, width);
+    bottleneck(&mut text, measurement, width);
     remarks(&mut text, measurement, width);
     text
 }
@@ -137,6 +138,31 @@ fn ecn(text: &mut String, measurement: &Measurement, width: usize) {
     }
     let what = if told.is_empty() { "passes both ways".to_owned() } else { told.join(", ") };
     wrapped(text, "ECN: ", &what, width);
+}
+
+/// Where packets wait that this host sends, and what that means for a queue discipline here.
+fn bottleneck(text: &mut String, measurement: &Measurement, width: usize) {
+    let Some(place) = measurement.bottleneck else { return };
+    let Some(loaded) = measurement.loaded.iter().rev().find(|loaded| loaded.local.is_some()) else {
+        return;
+    };
+    let (Some(local), Some(up)) = (&loaded.local, &loaded.up) else { return };
+    let (interface, qdisc) = (&local.interface, &local.qdisc);
+    let what = match place {
+        Bottleneck::LocalQueue => format!(
+            "what this host sends waits in its own queue, {qdisc} of {interface}: {:.1} ms in the median; another queue discipline there changes that",
+            local.delay_ms()
+        ),
+        Bottleneck::Interface => format!(
+            "what this host sends is limited by its own interface, {interface}: a queue discipline there needs no rate"
+        ),
+        Bottleneck::Beyond => format!(
+            "what this host sends waits further on, not in {qdisc} of {interface}: a queue discipline here does nothing for it without a local rate below \
+             {:.1} Mbits/sec; dualq plan --from makes such a plan",
+            up.line_mbit
+        ),
+    };
+    wrapped(text, "bottleneck: ", &what, width);
 }
 
 /// What is to be known of the figures.

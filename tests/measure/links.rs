@@ -1,8 +1,10 @@
 //! What is measured across links that are known.
 
-use dualq_measure::{Direction, Load, Loaded, Measurement, Method};
+use dualq_measure::{Bottleneck, Direction, Load, Loaded, Measurement, Method};
 
-use super::{able, across};
+use tests_skipped::skipped;
+
+use super::{able, across, dualq, folder, line, measuring};
 
 /// What was found of one way under load of that way alone.
 fn way(measured: &Measurement, direction: Direction) -> (&Loaded, &Load) {
@@ -75,4 +77,66 @@ fn drawn_links_are_measured_as_they_are() {
         println!("{link:?}");
         agrees(&measured, (down, up, rtt_ms));
     }
+}
+
+/// The model on the path as it was written down comes to what was measured.
+#[test]
+fn a_measured_path_is_a_scenario_and_a_plan() {
+    if !able() {
+        return;
+    }
+    let folder = folder();
+    let link =
+        ["--rtt", "30ms", "--down", "20mbit pfifo limit 100", "--up", "5mbit pfifo limit 40"];
+    let near = measuring("--direction download,upload --scenario path.toml > path.json");
+    let (output, _, stderr) = dualq(folder.path(), &line(&link, &near));
+    assert!(output.status.success(), "{stderr}");
+    let document = std::fs::read_to_string(folder.path().join("path.json")).unwrap();
+    let measured: Measurement = serde_json::from_str(&document).unwrap();
+    assert_eq!(measured.bottleneck, Some(Bottleneck::Beyond));
+    let (loaded, load) = way(&measured, Direction::Download);
+    let (output, stdout, stderr) =
+        dualq(folder.path(), &["run", "path.toml", "--json", "--no-progress"]);
+    assert!(output.status.success(), "{stderr}");
+    let results: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let outcome = &results["runs"][0]["outcome"];
+    let goodput = outcome["flow"][0]["total_mbit"].as_f64().unwrap();
+    assert!(within(goodput, load.goodput_mbit, 0.05), "{goodput}, measured {}", load.goodput_mbit);
+    let probe_ms = outcome["probe"][0]["p50_ms"].as_f64().unwrap();
+    let tcp_ms = loaded.rtt(Method::Tcp).unwrap().p50_ms;
+    assert!(within(probe_ms, tcp_ms, 0.2), "{probe_ms}, measured {tcp_ms}");
+    // Of a machine whose facts are known, a plan for what it sends.
+    let facts = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/facts/debian-12.json");
+    let args = ["plan", "--facts", facts, "--from", "path.json", "-o", "-"];
+    let (output, plan, stderr) = dualq(folder.path(), &args);
+    assert!(output.status.success(), "{stderr}");
+    let rate = plan.split("htb rate ").nth(1).unwrap_or_else(|| panic!("{plan}"));
+    let kbit: f64 = rate.split("bit").next().unwrap().trim_end_matches('k').parse().unwrap();
+    let kbit = if kbit > 1e5 { kbit / 1e3 } else { kbit };
+    assert!(within(kbit, 0.95 * 5000.0, 0.04), "{kbit}: {plan}");
+}
+
+#[test]
+fn a_queue_of_this_host_is_told_from_one_further_on() {
+    if !able() {
+        return;
+    }
+    let folder = folder();
+    let device = "$(ip -o link | grep -o 'dualq[0-9]*' | head -1)";
+    let shaper = format!("tc qdisc replace dev {device} root tbf rate 5mbit burst 5kb limit 60kb");
+    let near = format!("{shaper} || exit 77; {}", measuring("--direction upload --max-time 12s"));
+    let link = ["--rtt", "20ms", "--rate", "40mbit", "--qdisc", "pfifo limit 100"];
+    let (output, stdout, stderr) = dualq(folder.path(), &line(&link, &near));
+    if output.status.code() == Some(77) {
+        return skipped("this kernel has no tbf");
+    }
+    let measured: Measurement =
+        serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stderr}"));
+    assert_eq!(measured.bottleneck, Some(Bottleneck::LocalQueue));
+    let (loaded, load) = way(&measured, Direction::Upload);
+    let local = loaded.local.as_ref().unwrap();
+    assert_eq!(local.qdisc, "tbf");
+    assert!(within(load.line_mbit, 5.0, 0.05), "{}", load.line_mbit);
+    let longer_ms = loaded.rtt(Method::Tcp).unwrap().p50_ms - 20.0;
+    assert!(within(local.delay_ms(), longer_ms, 0.3), "{} of {longer_ms}", local.delay_ms());
 }

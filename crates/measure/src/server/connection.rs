@@ -132,6 +132,7 @@ fn play(
             (serving.rate, serving.most) = (rate, max_rate(shared));
             lines.send(&welcome, deadline)?;
             let (stream, rest) = lines.into_parts();
+            serving.flow.cc = flow::congestion_control(&stream);
             session.sending.fetch_add(1, Ordering::Relaxed);
             let ended = flow::send(&stream, &rest, &mut serving);
             session.sending.fetch_sub(1, Ordering::Relaxed);
