@@ -1,16 +1,18 @@
 //! `dualq measure`: from a host's name to what its path is like under load.
 
+mod scenario;
+
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use dualq_measure::{Direction, Family, MeasureError, Options, Progress, Token};
+use dualq_measure::{Direction, Family, MeasureError, Measurement, Options, Progress, Token};
 use dualq_units::{Bytes, Rate, tc_time};
 
 use crate::cli::measure::{MeasureArgs, Way};
 use crate::cli::{self, Failure, note_units};
-use crate::output::{plain, print, text_width};
+use crate::output::{Named, plain, print, text_width};
 use crate::progress::Stages;
 use crate::report;
 
@@ -20,6 +22,7 @@ const TIMES: std::ops::RangeInclusive<Duration> =
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let options = options(args)?;
+    let scenario = args.scenario.as_deref().map(Named::open).transpose()?;
     note_units(&args.rate, [("--max-time", &args.max_time)]);
     let mut stages = Stages::new(!args.no_progress);
     let mut stage = None;
@@ -40,7 +43,12 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     } else {
         report::measure::text(&measurement, text_width())
     };
-    print(&mut io::stdout(), &text)
+    print(&mut io::stdout(), &text)?;
+    if let Some(mut file) = scenario {
+        file.add(scenario::write(&measurement)?.as_bytes())?;
+        file.finish()?;
+    }
+    Ok(())
 }
 
 /// The figures so far.
@@ -60,17 +68,7 @@ fn options(args: &MeasureArgs) -> Result<Options, Failure> {
     let host = cli::host(&args.host)?.to_owned();
     let rate = args.rate.as_deref().map(|word| read_rate("--rate", word)).transpose()?;
     let max_time = read_time("--max-time", &args.max_time)?;
-    let max_bytes = args.max_bytes.as_deref().map(|word| {
-        let bytes = word
-            .parse::<Bytes>()
-            .map_err(|error| Failure::Usage(format!("--max-bytes: {error}")))?;
-        match bytes {
-            Bytes(0) => {
-                Err(Failure::Usage("--max-bytes: give more than nothing, such as 500mb".to_owned()))
-            }
-            bytes => Ok(bytes),
-        }
-    });
+    let max_bytes = args.max_bytes.as_deref().map(read_bytes).transpose()?;
     let mut directions: Vec<Direction> =
         args.direction.iter().map(|way| Direction::from(*way)).collect();
     directions.dedup();
@@ -88,8 +86,36 @@ fn options(args: &MeasureArgs) -> Result<Options, Failure> {
         cc: args.cc.clone(),
         rate,
         max_time,
-        max_bytes: max_bytes.transpose()?,
+        max_bytes,
     })
+}
+
+fn read_bytes(word: &str) -> Result<Bytes, Failure> {
+    match word.parse() {
+        Ok(Bytes(0)) => {
+            Err(Failure::Usage("--max-bytes: give more than nothing, such as 500mb".to_owned()))
+        }
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(Failure::Usage(format!("--max-bytes: {error}"))),
+    }
+}
+
+/// What was measured before: the document of `--json`.
+pub(crate) fn stored(path: &Path) -> Result<Measurement, Failure> {
+    let name = path.display();
+    let cannot =
+        |error: &io::Error| Failure::Run(format!("--from: cannot read {name}: {}", plain(error)));
+    let text = fs::read_to_string(path).map_err(|error| cannot(&error))?;
+    let measured: Measurement = serde_json::from_str(&text).map_err(|error| {
+        Failure::Run(format!("--from {name}: this is no document of dualq measure --json: {error}"))
+    })?;
+    match measured.measurement {
+        Measurement::VERSION => Ok(measured),
+        version => Err(Failure::Run(format!(
+            "--from {name}: its form has version {version}, known is {}",
+            Measurement::VERSION
+        ))),
+    }
 }
 
 /// The token in a file.

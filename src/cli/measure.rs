@@ -17,6 +17,11 @@ Examples:
   With the flows of an upload that uses BBR, for a program to read:
     dualq measure 192.0.2.7 --token-file token --direction upload --streams 1 --cc bbr --json
 
+  What a queue discipline would do about it, and a plan:
+    dualq measure 192.0.2.7 --token-file token --scenario path.toml --json > path.json
+    dualq run path.toml --qdisc fq_codel --qdisc dualpi2
+    dualq plan --from path.json
+
   Behind a link of dualq's own:
     dualq shell --rate 20mbit --rtt 30ms --far 'dualq serve --token-file token' \\
       -- sh -c 'dualq measure $FAR --token-file token'
@@ -92,6 +97,10 @@ pub(crate) struct MeasureArgs {
     /// How much flows may carry altogether, in tc's words such as 500mb [default: no limit]
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub(crate) max_bytes: Option<String>,
+
+    /// Write the scenario that comes closest to the path to FILE, for `dualq run` to try cures on; it needs both ways measured
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
 
     /// Print one JSON document instead of text, with all round trips
     #[arg(long)]

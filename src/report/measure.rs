@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use comfy_table::Table;
-use dualq_measure::figures::Grade;
-use dualq_measure::{Distribution, Load, Loaded, Measurement, Method, Ping};
+use dualq_measure::figures::{Fate, Grade};
+use dualq_measure::{Bottleneck, Direction, Distribution, Load, Loaded, Measurement, Method, Ping};
 
 use super::{render, wrapped};
 
@@ -34,6 +34,8 @@ pub(crate) fn text(measurement: &Measurement, width: usize) -> String {
     for loaded in &measurement.loaded {
         responsiveness(&mut text, loaded, width);
     }
+    ecn(&mut text, measurement, width);
+    bottleneck(&mut text, measurement, width);
     remarks(&mut text, measurement, width);
     text
 }
@@ -123,6 +125,46 @@ fn responsiveness(text: &mut String, loaded: &Loaded, width: usize) {
     wrapped(text, &format!("{}: ", loaded.direction.name()), &parts.join("; "), width);
 }
 
+/// What the path does to the ECN field, in a line if that is nothing.
+fn ecn(text: &mut String, measurement: &Measurement, width: usize) {
+    let fates = measurement.ecn.iter().filter(|fate| fate.fate != Fate::Passes);
+    let told = fates.map(|fate| {
+        let way = if fate.direction == Direction::Upload { "up" } else { "down" };
+        format!("{} {way}: {}", fate.sent.name(), fate.fate.name())
+    });
+    let told: Vec<String> = told.collect();
+    if measurement.ecn.is_empty() {
+        return;
+    }
+    let what = if told.is_empty() { "passes both ways".to_owned() } else { told.join(", ") };
+    wrapped(text, "ECN: ", &what, width);
+}
+
+/// Where packets wait that this host sends, and what that means for a queue discipline here.
+fn bottleneck(text: &mut String, measurement: &Measurement, width: usize) {
+    let Some(place) = measurement.bottleneck else { return };
+    let Some(loaded) = measurement.loaded.iter().rev().find(|loaded| loaded.local.is_some()) else {
+        return;
+    };
+    let (Some(local), Some(up)) = (&loaded.local, &loaded.up) else { return };
+    let (interface, qdisc) = (&local.interface, &local.qdisc);
+    let what = match place {
+        Bottleneck::LocalQueue => format!(
+            "what this host sends waits in its own queue, {qdisc} of {interface}: {:.1} ms in the median; another queue discipline there changes that",
+            local.delay_ms()
+        ),
+        Bottleneck::Interface => format!(
+            "what this host sends is limited by its own interface, {interface}: a queue discipline there needs no rate"
+        ),
+        Bottleneck::Beyond => format!(
+            "what this host sends waits further on, not in {qdisc} of {interface}: a queue discipline here does nothing for it without a local rate below \
+             {:.1} Mbits/sec; dualq plan --from makes such a plan",
+            up.line_mbit
+        ),
+    };
+    wrapped(text, "bottleneck: ", &what, width);
+}
+
 /// What is to be known of the figures.
 fn remarks(text: &mut String, measurement: &Measurement, width: usize) {
     let restless: Vec<&str> = measurement
@@ -138,22 +180,14 @@ fn remarks(text: &mut String, measurement: &Measurement, width: usize) {
         );
         wrapped(text, "note: ", &remark, width);
     }
-    for ping in &measurement.idle.pings {
-        let name = ping.method.name();
-        match (&ping.rtt, &ping.unable) {
-            (None, Some(why)) => wrapped(text, "note: ", &format!("no {name}: {why}"), width),
-            (None, None) if ping.method == Method::Udp => {
-                wrapped(
-                    text,
-                    "note: ",
-                    "no UDP: no datagram was answered, so the port may be blocked for UDP",
-                    width,
-                );
+    for ping in measurement.idle.pings.iter().filter(|ping| ping.rtt.is_none()) {
+        let why = match &ping.unable {
+            Some(why) => why,
+            None if ping.method == Method::Udp => {
+                "no datagram was answered, so the port may be blocked for UDP"
             }
-            (None, None) => {
-                wrapped(text, "note: ", &format!("no {name}: nothing was answered"), width)
-            }
-            (Some(_), _) => {}
-        }
+            None => "nothing was answered",
+        };
+        wrapped(text, "note: ", &format!("no {}: {why}", ping.method.name()), width);
     }
 }

@@ -126,6 +126,13 @@ impl Watch {
     }
 }
 
+/// The congestion control of this end, by the kernel's name.
+pub(crate) fn congestion_control(stream: &TcpStream) -> Option<String> {
+    let name = SockRef::from(stream).tcp_congestion().ok()?;
+    let name = name.split(|byte| *byte == 0).next()?;
+    Some(String::from_utf8_lossy(name).into_owned()).filter(|name| !name.is_empty())
+}
+
 fn wait(stream: &TcpStream, flags: PollFlags) -> io::Result<PollFlags> {
     let timeout = Timespec { tv_sec: 0, tv_nsec: PATIENCE.as_nanos() as _ };
     let mut fds = [PollFd::new(stream, flags)];
@@ -152,6 +159,8 @@ pub(crate) fn send(stream: &TcpStream, rest: &[u8], owner: &mut impl Owner) -> i
     // What is not delivered at the end is of no use to anybody.
     let socket = SockRef::from(stream);
     socket.set_linger(Some(Duration::ZERO))?;
+    // Segments are to be full, wherever a block ends.
+    socket.set_tcp_nodelay(false)?;
     let mut watch = Watch::begin(stream)?;
     let mut bytes = noise();
     let (mut unsent, mut written, mut length) = (UNSENT_AT_FIRST, 0, 0);

@@ -20,7 +20,7 @@ pub mod server;
 #[cfg(target_os = "linux")]
 pub use client::{Family, MeasureError, Options, Progress, Stage, measure};
 pub use measurement::{
-    Direction, Distribution, Idle, Load, Loaded, Loss, Measurement, Method, Ping, Point, RampUp,
-    Sample,
+    Bottleneck, Direction, Distribution, EcnFate, Idle, Load, Loaded, LocalQueue, Loss,
+    Measurement, Method, Ping, Point, RampUp, Sample,
 };
 pub use token::{Token, TokenError};

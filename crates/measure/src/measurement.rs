@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures::{Figures, Grade, Qoo, Rpm};
+use crate::figures::{Codepoint, Fate, Figures, Grade, Qoo, Rpm};
 
 /// What a measurement found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,8 +24,12 @@ pub struct Measurement {
     pub rate_limit_mbit: Option<f64>,
     /// Round trips without load.
     pub idle: Idle,
+    /// What the path does to the ECN field; empty if no datagrams are answered.
+    pub ecn: Vec<EcnFate>,
     /// Under load.
     pub loaded: Vec<Loaded>,
+    /// Where what this host sends has to wait, if that is known.
+    pub bottleneck: Option<Bottleneck>,
     /// The grade for bufferbloat, on the scale of DSLReports.
     pub grade: Option<Grade>,
     /// Bytes of payload that flows carried, both directions together.
@@ -82,6 +86,24 @@ pub struct Idle {
     pub duration_s: f64,
     /// Round trips by each method.
     pub pings: Vec<Ping>,
+    /// Datagrams that were lost.
+    pub loss: Option<Loss>,
+}
+
+/// What becomes of a value of the ECN field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EcnFate {
+    /// Which way: up or down.
+    pub direction: Direction,
+    /// With which value datagrams were sent.
+    pub sent: Codepoint,
+    /// How many.
+    pub datagrams: u64,
+    /// How many arrived as Not-ECT, ECT(1), ECT(0) and CE.
+    pub arrived: [u64; 4],
+    /// What that means.
+    pub fate: Fate,
 }
 
 /// How round trips were measured.
@@ -218,6 +240,71 @@ pub struct Loaded {
     pub rpm: Option<Rpm>,
     /// What the path under this load is good for.
     pub qoo: Vec<Qoo>,
+    /// This host's own queue, where it is known and was sent through.
+    pub local: Option<LocalQueue>,
+}
+
+/// What waited in the queue discipline of the interface that this host sends by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocalQueue {
+    /// The interface.
+    pub interface: String,
+    /// How fast it says that its link is, in Mbit/s.
+    pub speed_mbit: Option<f64>,
+    /// The kind of its queue discipline, the root.
+    pub qdisc: String,
+    /// What waited, in the median, in bytes.
+    pub backlog_p50_bytes: f64,
+    /// What left it while the state was steady, in Mbit/s.
+    pub sent_mbit: f64,
+    /// Packets that it dropped in that time.
+    pub drops: u64,
+}
+
+impl LocalQueue {
+    /// How long what waited, in the median, took to leave, in milliseconds.
+    #[must_use]
+    pub fn delay_ms(&self) -> f64 {
+        if self.sent_mbit > 0.0 { self.backlog_p50_bytes * 8e-3 / self.sent_mbit } else { 0.0 }
+    }
+}
+
+/// Where what this host sends has to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bottleneck {
+    /// In this host's own queue discipline.
+    LocalQueue,
+    /// The link of this host's own interface is as slow.
+    Interface,
+    /// Further on: nothing waits here.
+    Beyond,
+}
+
+impl Bottleneck {
+    /// Packets that wait for less than this, in milliseconds, do not wait: they are on their way through.
+    const WAITS_MS: f64 = 1.0;
+    /// What a link carries is this share of its speed, at least, if it is the bottleneck.
+    const FULL: f64 = 0.9;
+
+    /// Where it is by what was seen while this host sent, alone if that was measured, else both ways; `None` if that is not known.
+    #[must_use]
+    pub fn of(idle: &Idle, loaded: &[Loaded]) -> Option<Self> {
+        let sending = loaded.iter().filter(|loaded| loaded.local.is_some());
+        let under = sending.min_by_key(|loaded| loaded.direction == Direction::Both)?;
+        let local = under.local.as_ref()?;
+        if local.speed_mbit.is_some_and(|mbit| local.sent_mbit >= Self::FULL * mbit) {
+            return Some(Self::Interface);
+        }
+        let idle_ms =
+            idle.pings.iter().find(|ping| ping.method == Method::Tcp)?.rtt.as_ref()?.p50_ms;
+        let longer_ms = (under.rtt(Method::Tcp)?.p50_ms - idle_ms).max(0.0);
+        let waits_ms = local.delay_ms();
+        // With queues here and there the greater one is the one to look at.
+        let is_here = waits_ms >= Self::WAITS_MS && 2.0 * waits_ms >= longer_ms;
+        Some(if is_here { Self::LocalQueue } else { Self::Beyond })
+    }
 }
 
 impl Loaded {
@@ -250,6 +337,8 @@ pub struct Load {
     pub retransmits: u64,
     /// Segments marked CE, as the senders were told.
     pub ce: u64,
+    /// The senders' congestion control, by the kernel's name.
+    pub cc: Option<String>,
     /// Payload of a full segment, in bytes.
     pub mss_bytes: u32,
     /// The flows' own smoothed round-trip time, of `TCP_INFO`, as `ss -ti` shows it.

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::error::MeasureError;
+use super::local::Look;
 use crate::measurement::{Distribution, Loss, Method, Ping, Sample};
 use crate::protocol::FlowSample;
 
@@ -19,6 +20,8 @@ pub(super) struct Board {
     failure: Mutex<Option<MeasureError>>,
     records: [Record; Method::ALL.len()],
     pub(super) loss: Mutex<Option<Loss>>,
+    /// Looks at this host's own queue, while it sends.
+    pub(super) local: Mutex<Vec<Look>>,
     /// Flows, in the order of their numbers.
     pub(super) flows: Vec<Track>,
 }
@@ -47,6 +50,8 @@ pub(super) struct Seen {
     pub(super) samples: Vec<FlowSample>,
     /// Payload of a full segment, in bytes.
     pub(super) mss: u32,
+    /// The congestion control of this end, if it sends.
+    pub(super) cc: Option<String>,
 }
 
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -62,6 +67,7 @@ impl Board {
             failure: Mutex::default(),
             records: Default::default(),
             loss: Mutex::default(),
+            local: Mutex::default(),
             flows,
         }
     }

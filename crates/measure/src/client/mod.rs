@@ -1,7 +1,9 @@
 //! The end that measures.
 
 mod board;
+mod ecn;
 mod error;
+mod local;
 mod peer;
 mod probes;
 mod stage;
@@ -14,7 +16,7 @@ use dualq_units::{Bytes, Rate};
 
 pub use error::MeasureError;
 
-use crate::measurement::{Direction, Idle, Loaded, Measurement, Method};
+use crate::measurement::{Bottleneck, Direction, Idle, Loaded, Measurement, Method};
 use crate::protocol::Role;
 use crate::{Token, figures::Grade};
 use peer::{Control, Peer};
@@ -112,8 +114,11 @@ pub fn measure(
         Course { peer: &peer, control, probes: &mut probes, options, on_progress, flows: 0 };
     let left = |stages: usize| most.saturating_sub(began.elapsed()) / stages as u32;
     let stages = options.directions.len();
-    let (idle_s, pings) = course.idle(IDLE.min(left(stages + 1)))?;
-    let idle = Idle { duration_s: idle_s, pings };
+    let idle = course.idle(IDLE.min(left(stages + 1)))?;
+    let ecn = match &mut course.probes.udp {
+        Ok(datagrams) => ecn::fates(datagrams),
+        Err(_) => Vec::new(),
+    };
     let mut loaded: Vec<Loaded> = Vec::new();
     let mut bytes = 0;
     for (done, direction) in options.directions.iter().enumerate() {
@@ -129,6 +134,7 @@ pub fn measure(
         loaded.push(under_load);
         bytes += carried;
     }
+    let bottleneck = Bottleneck::of(&idle, &loaded);
     Ok(Measurement {
         measurement: Measurement::VERSION,
         host: options.host.clone(),
@@ -138,7 +144,9 @@ pub fn measure(
         rate_limit_mbit: options.rate.map(|rate| rate.as_bits_per_second() as f64 / 1e6),
         grade: grade(&idle, &loaded),
         idle,
+        ecn,
         loaded,
+        bottleneck,
         bytes,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -24,6 +25,8 @@ const LONGEST_REPORT: usize = 8 << 20;
 pub(super) struct Peer {
     address: SocketAddr,
     token: Token,
+    /// It has shown once that it knows the token.
+    is_known: AtomicBool,
 }
 
 /// A connection whose beginning is over.
@@ -39,7 +42,7 @@ pub(super) struct Opened {
 
 impl Peer {
     pub(super) const fn new(address: SocketAddr, token: Token) -> Self {
-        Self { address, token }
+        Self { address, token, is_known: AtomicBool::new(false) }
     }
 
     pub(super) const fn address(&self) -> SocketAddr {
@@ -93,14 +96,18 @@ impl Peer {
                     let reason = "it does not know the token".to_owned();
                     return Err(MeasureError::Stranger { address, reason });
                 }
+                self.is_known.store(true, Ordering::Relaxed);
                 Ok(Opened { lines, session, limits, connect, request: asked.elapsed() })
             }
             other => Err(self.unexpected(&other)),
         }
     }
 
-    /// What a failure means before anything was heard of the server.
+    /// What a failure means before anything was heard on a connection.
     fn at_first(&self, error: &LinesError) -> MeasureError {
+        if self.is_known.load(Ordering::Relaxed) {
+            return self.later(error);
+        }
         MeasureError::Stranger { address: self.address, reason: error.to_string() }
     }
 
@@ -171,10 +178,10 @@ impl Control {
     pub(super) fn collect(
         &mut self,
         peer: &Peer,
-        flows: Vec<u32>,
+        flows: &[u32],
     ) -> Result<Vec<FlowReport>, MeasureError> {
         let deadline = Instant::now() + PATIENCE;
-        let asked = FromClient::Collect { flows: flows.clone() };
+        let asked = FromClient::Collect { flows: flows.to_vec() };
         self.0.lines.send(&asked, deadline).map_err(|error| peer.later(&error))?;
         match self.0.lines.next(deadline).map_err(|error| peer.later(&error))? {
             FromServer::Flows { flows: reports } => {

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use dualq_socket::TcpInfo;
 
 use super::board::{Board, Seen, Track, locked};
+use super::local::Local;
 use super::peer::{Control, Peer};
 use super::probes::{self, Intervals, Probes};
 use super::summary::{self, MSS};
 use super::{MeasureError, Options, Progress, Stage};
 use crate::figures::{Figures, Steady, goodput};
 use crate::flow::{self, End, INTERVAL, Owner};
-use crate::measurement::{Direction, Loaded, Method, Ping};
+use crate::measurement::{Direction, Idle, Loaded, Method};
 use crate::protocol::{FlowSample, Role};
 
 /// Without load so many round trips are enough.
@@ -60,8 +61,8 @@ pub(super) struct Bounds {
 }
 
 impl Course<'_> {
-    /// Without load: how long it took in seconds, and the round trips.
-    pub(super) fn idle(&mut self, most: Duration) -> Result<(f64, Vec<Ping>), MeasureError> {
+    /// Without load.
+    pub(super) fn idle(&mut self, most: Duration) -> Result<Idle, MeasureError> {
         let board = Board::new(Vec::new());
         let (peer, on_progress) = (self.peer, &mut *self.on_progress);
         let probes = &mut *self.probes;
@@ -92,7 +93,8 @@ impl Course<'_> {
         if let Some(error) = board.failure() {
             return Err(self.control.farewell(peer).unwrap_or(error));
         }
-        Ok((board.began.elapsed().as_secs_f64(), board.pings(0.0)))
+        let (duration_s, loss) = (board.began.elapsed().as_secs_f64(), *locked(&board.loss));
+        Ok(Idle { duration_s, pings: board.pings(0.0), loss })
     }
 
     /// Waits until queues are empty again.
@@ -114,6 +116,9 @@ impl Course<'_> {
         bounds: &Bounds,
     ) -> Result<(Loaded, u64), MeasureError> {
         let board = Board::new(self.tracks(direction));
+        // A host whose own queues are not told has none that are known.
+        let mut local =
+            Local::open(self.peer.address().ip()).filter(|_| direction != Direction::Download);
         let (peer, options, session) = (self.peer, self.options, self.control.session());
         let on_progress = &mut *self.on_progress;
         let probes = &mut *self.probes;
@@ -140,6 +145,9 @@ impl Course<'_> {
             while !board.is_over() {
                 thread::sleep(INTERVAL);
                 let elapsed = board.began.elapsed();
+                if let Some(look) = local.as_mut().and_then(|local| local.look(elapsed)) {
+                    locked(&board.local).push(look);
+                }
                 let now = Now::of(&board, direction);
                 on_progress(
                     &now.progress(direction, elapsed.as_secs_f64() / bounds.most.as_secs_f64()),
@@ -172,8 +180,11 @@ impl Course<'_> {
             return Err(self.control.farewell(peer).unwrap_or(error));
         }
         let numbers: Vec<u32> = board.flows.iter().map(|flow| flow.number).collect();
-        let reports = self.control.collect(peer, numbers)?;
-        let loaded = summary::loaded(&board, direction, stands, &reports, peer.address().is_ipv6());
+        let reports = self.control.collect(peer, &numbers)?;
+        let mut loaded =
+            summary::loaded(&board, direction, stands, &reports, peer.address().is_ipv6());
+        loaded.local =
+            local.and_then(|local| local.figures(&locked(&board.local), loaded.steady_s));
         Ok((loaded, board.bytes()))
     }
 
@@ -289,7 +300,11 @@ fn run_flow(
         peer.open(role, None)?
     };
     let (stream, rest) = opened.lines.into_parts();
-    locked(&track.seen).began_s = board.began.elapsed().as_secs_f64();
+    {
+        let mut seen = locked(&track.seen);
+        seen.began_s = board.began.elapsed().as_secs_f64();
+        seen.cc = flow::congestion_control(&stream).filter(|_| track.is_up);
+    }
     let mut own = Own {
         board,
         track,

@@ -64,6 +64,7 @@ pub(super) fn loaded(
         pings,
         loss,
         rpm,
+        local: None,
     }
 }
 
@@ -109,6 +110,14 @@ impl Way<'_> {
             retransmits += u64::from(last.retransmits.saturating_sub(before.retransmits));
             ce += u64::from(last.ce.saturating_sub(before.ce));
         }
+        let cc = if self.is_up {
+            seen.iter().find_map(|(_, seen)| seen.cc.clone())
+        } else {
+            self.reports
+                .iter()
+                .find(|report| seen.iter().any(|(number, _)| *number == report.flow))
+                .and_then(|report| report.cc.clone())
+        };
         let srtts: Vec<Sample> =
             senders.iter().flat_map(|sender| sender.srtts(self.steady_s)).collect();
         let min_rtts =
@@ -130,6 +139,7 @@ impl Way<'_> {
             segments,
             retransmits,
             ce,
+            cc,
             mss_bytes: mss,
             srtt: Distribution::of(&srtts),
             min_rtt_ms: min_rtts.filter(|us| *us > 0).min().map(|us| f64::from(us) / 1e3),

@@ -165,6 +165,8 @@ pub struct Limits {
 pub struct FlowReport {
     /// The flow's number.
     pub flow: u32,
+    /// The congestion control of the server's end, by its kernel's name.
+    pub cc: Option<String>,
     /// In the order of time.
     pub samples: Vec<FlowSample>,
 }
@@ -244,12 +246,13 @@ mod tests {
         assert_eq!(read::<FromClient>(line.trim_end()).unwrap(), prove);
         let sample =
             FlowSample { t_us: 5, bytes: 1_000_000, srtt_us: 20_000, ..Default::default() };
-        let flows =
-            FromServer::Flows { flows: vec![FlowReport { flow: 3, samples: vec![sample] }] };
+        let flows = FromServer::Flows {
+            flows: vec![FlowReport { flow: 3, cc: None, samples: vec![sample] }],
+        };
         let line = String::from_utf8(write(&flows)).unwrap();
         assert_eq!(
             line,
-            "{\"flows\":{\"flows\":[{\"flow\":3,\"samples\":[[5,1000000,20000,0,0,0,0,0]]}]}}\n"
+            "{\"flows\":{\"flows\":[{\"flow\":3,\"cc\":null,\"samples\":[[5,1000000,20000,0,0,0,0,0]]}]}}\n"
         );
         assert_eq!(read::<FromServer>(line.trim_end()).unwrap(), flows);
     }

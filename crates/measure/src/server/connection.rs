@@ -42,6 +42,8 @@ pub(super) fn serve(stream: TcpStream, from: IpAddr, guest: Guest, shared: &Arc<
         }
         Err(Refused(reason)) => refuse(&mut lines, reason),
     };
+    // It counts until here.
+    drop(guest);
 }
 
 /// Says that there is no room, to whoever may be told in one packet.
@@ -130,6 +132,7 @@ fn play(
             (serving.rate, serving.most) = (rate, max_rate(shared));
             lines.send(&welcome, deadline)?;
             let (stream, rest) = lines.into_parts();
+            serving.flow.cc = flow::congestion_control(&stream);
             session.sending.fetch_add(1, Ordering::Relaxed);
             let ended = flow::send(&stream, &rest, &mut serving);
             session.sending.fetch_sub(1, Ordering::Relaxed);

@@ -35,7 +35,7 @@ pub(super) struct Session {
     /// In which second, and how many of them in it.
     second: Mutex<(u64, u64)>,
     /// What was seen of flows; nothing yet of those that have not ended.
-    reports: Mutex<HashMap<u32, Option<Vec<FlowSample>>>>,
+    reports: Mutex<HashMap<u32, Option<FlowReport>>>,
     changed: Condvar,
 }
 
@@ -124,7 +124,7 @@ impl Session {
         }
         reports.insert(number, None);
         self.flows.fetch_add(1, Ordering::Relaxed);
-        Some(Flow { session: Arc::clone(self), number, samples: Vec::new() })
+        Some(Flow { session: Arc::clone(self), number, cc: None, samples: Vec::new() })
     }
 
     /// What was seen of these flows, once all have ended, or at the deadline; a flow of which nothing is known is left out.
@@ -139,12 +139,9 @@ impl Session {
             let woken = self.changed.wait_timeout(reports, left);
             reports = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let ended = numbers.iter().filter_map(|flow| {
-            matches!(reports.get(flow), Some(Some(_)))
-                .then(|| reports.remove(flow))??
-                .map(|samples| FlowReport { flow: *flow, samples })
-        });
-        ended.collect()
+        let has_ended = |number: &&u32| matches!(reports.get(number), Some(Some(_)));
+        let ended: Vec<u32> = numbers.iter().filter(has_ended).copied().collect();
+        ended.iter().filter_map(|number| reports.remove(number).flatten()).collect()
     }
 
     /// A datagram came: the number of those that have, if this one is to be answered.
@@ -165,6 +162,7 @@ impl Session {
 pub(super) struct Flow {
     session: Arc<Session>,
     number: u32,
+    pub(super) cc: Option<String>,
     pub(super) samples: Vec<FlowSample>,
 }
 
@@ -173,8 +171,9 @@ impl Drop for Flow {
         let session = &self.session;
         session.flows.fetch_sub(1, Ordering::Relaxed);
         let samples = std::mem::take(&mut self.samples);
+        let report = FlowReport { flow: self.number, cc: self.cc.take(), samples };
         let mut reports = session.reports.lock().unwrap_or_else(PoisonError::into_inner);
-        reports.insert(self.number, Some(samples));
+        reports.insert(self.number, Some(report));
         drop(reports);
         session.changed.notify_all();
     }
