@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dualq_host::plan::Aim;
+use dualq_host::plan::{Aim, EQUAL};
 use dualq_verify::{Figures, Interval, Verdict};
 
 use crate::verify::{Drawn, Verified};
@@ -71,7 +71,7 @@ fn interval(interval: &Interval) -> String {
 
 fn why(change: &Interval) -> &'static str {
     match (change.low, change.high) {
-        (Some(low), Some(high)) if low > 1.0 / 1.2 && high < 1.2 => {
+        (Some(low), Some(high)) if low > 1.0 / EQUAL && high < EQUAL => {
             "the difference is less than a fifth, either way\n"
         }
         (Some(_), Some(_)) => "the rounds differ more than before and after do\n",

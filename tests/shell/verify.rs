@@ -130,17 +130,17 @@ fn who_has_had_enough_gets_all_back_at_once() {
         return;
     }
     let folder = folder();
-    // It is interrupted while its queue discipline is there, of which its own end would otherwise come much later.
-    let call = format!(
-        "verify {SHORT} --dev dualq0 --host $FAR --each 60s --max-time 3600s {} & \
-         until tc qdisc show dev dualq0 | grep -q tbf; do sleep 0.05; done; \
-         begin=$(date +%s); kill -TERM $!; wait $!; status=$?; echo took $(($(date +%s) - begin)) status $status; true",
-        "--token-file token --no-progress --state state"
-    );
     let far = format!("{DUALQ} serve --token-file {}/token", folder.path().display());
-    // Rounds begin with either: what is there first takes no load.
-    let script =
-        format!("cd {} && {DUALQ} {call}; tc qdisc show dev dualq0", folder.path().display());
+    // Once its queue discipline is there, which would otherwise be taken back more than a minute later.
+    let script = format!(
+        "cd {}; {DUALQ} verify {SHORT} --dev dualq0 --host $FAR --each 60s --max-time 3600s \
+         --token-file token --no-progress --state state &
+         until tc qdisc show dev dualq0 | grep -q tbf; do sleep 0.05; done
+         begin=$(date +%s); kill -TERM $!; wait $!; status=$?
+         echo took $(($(date +%s) - begin)) status $status; tc qdisc show dev dualq0",
+        folder.path().display()
+    );
+    // It comes first, or after the first measurement, which ends once its figures stand.
     let args = [&LINK[..], &["--far", &far, "--", "sh", "-c", &script]].concat();
     let (_, stdout, stderr) = run(&args);
     let took = stdout.lines().find_map(|line| line.strip_prefix("took ")).unwrap();
@@ -166,12 +166,12 @@ fn what_is_wrong_is_one_line() {
         ),
         (format!("verify '{SHORT}' --dev dualq0 --host $FAR --state state"), 2, "--token-file"),
         (format!("verify '{SHORT}' --dev none --host $FAR HOW"), 2, "there is no interface none"),
-        (format!("verify none.toml --host $FAR HOW"), 1, "cannot read the plan none.toml"),
+        ("verify none.toml --host $FAR HOW".to_owned(), 1, "cannot read the plan none.toml"),
         (format!("verify short.toml {usual}"), 2, "--dev is for a queue discipline"),
-        (format!("verify short.toml --host $FAR --port 9 HOW"), 1, "what answers at"),
-        (format!("verify short.toml --host $FAR --port 99 HOW"), 1, "cannot reach"),
+        ("verify short.toml --host $FAR --port 9 HOW".to_owned(), 1, "what answers at"),
+        ("verify short.toml --host $FAR --port 99 HOW".to_owned(), 1, "cannot reach"),
         (
-            format!("verify short.toml --host $FAR --max-time 4s HOW"),
+            "verify short.toml --host $FAR --max-time 4s HOW".to_owned(),
             2,
             "--max-time: a round takes 6 s",
         ),

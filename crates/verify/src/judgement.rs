@@ -1,6 +1,6 @@
 //! What follows from rounds of before and after.
 
-use dualq_host::plan::Aim;
+use dualq_host::plan::{Aim, EQUAL, FELT_MS};
 use serde::Serialize;
 
 use crate::rank::Shift;
@@ -12,10 +12,6 @@ const LOOKS: [(usize, f64); 4] = [(7, 0.007_9), (10, 0.005_7), (14, 0.005_7), (2
 const ERROR: f64 = 0.025;
 /// There are no more.
 pub const MOST_ROUNDS: usize = LOOKS[LOOKS.len() - 1].0;
-/// What differs by less than a fifth is equal, as in plans: the next day may turn it round.
-const EQUAL: f64 = 1.2;
-/// What is added to both sides of a ratio of delays, as in plans: less than a millisecond nobody feels.
-const FELT_MS: f64 = 1.0;
 /// More throughput than this no short queue is worth. A plan's shaper takes half of it.
 const LOST: f64 = 0.1;
 

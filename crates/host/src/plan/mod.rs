@@ -21,7 +21,7 @@ mod values;
 pub(crate) use boot::{Caller, USUAL_STATE, callers};
 pub use boot::{PLANNED, is_planned};
 pub use error::PlanError;
-pub use evidence::{Evidence, FLOWS, Figures, Question, Row, Sender, Trial};
+pub use evidence::{EQUAL, Evidence, FELT_MS, FLOWS, Figures, Question, Row, Sender, Trial};
 pub use options::disciplines;
 pub use requirements::{Aim, LinkKind, Profile, Requirements, StaticRoute};
 pub use values::{Destination, Mode};
