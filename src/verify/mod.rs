@@ -111,7 +111,7 @@ pub(crate) fn before_keeping(
 /// What is to be verified, as it was given.
 enum Words<'a> {
     File(&'a Path),
-    Qdisc(QdiscLine),
+    Qdisc(Box<QdiscLine>),
 }
 
 impl<'a> Words<'a> {
@@ -130,13 +130,13 @@ impl<'a> Words<'a> {
         let wrong = |error| {
             Failure::Usage(format!("{line:?} is neither a plan (a file) nor a qdisc: {error}"))
         };
-        Ok(Self::Qdisc(line.parse().map_err(wrong)?))
+        Ok(Self::Qdisc(Box::new(line.parse().map_err(wrong)?)))
     }
 
     fn plan(self, args: &VerifyArgs) -> Result<Plan, Failure> {
         match self {
             Self::File(path) => apply::read(path),
-            Self::Qdisc(line) => Ok(Plan::of_qdisc(&doctor::here()?, args.dev.as_deref(), line)?),
+            Self::Qdisc(line) => Ok(Plan::of_qdisc(&doctor::here()?, args.dev.as_deref(), *line)?),
         }
     }
 }
