@@ -4,10 +4,11 @@ mod scenario;
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dualq_measure::{Direction, Family, MeasureError, Measurement, Options, Progress, Token};
+use dualq_report::measured;
 use dualq_units::{Bytes, Rate, tc_time};
 
 use crate::cli::measure::{MeasureArgs, Way};
@@ -15,6 +16,7 @@ use crate::cli::{self, Failure, note_units};
 use crate::output::{Named, plain, print, text_width};
 use crate::progress::Stages;
 use crate::report;
+use crate::run::PROGRAM;
 
 /// Shorter or longer would only be mistakes.
 const TIMES: std::ops::RangeInclusive<Duration> =
@@ -22,7 +24,8 @@ const TIMES: std::ops::RangeInclusive<Duration> =
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let options = options(args)?;
-    let scenario = args.scenario.as_deref().map(Named::open).transpose()?;
+    let open = |path: &Option<PathBuf>| path.as_deref().map(Named::open).transpose();
+    let [page, flent, scenario] = [open(&args.report)?, open(&args.flent)?, open(&args.scenario)?];
     note_units(&args.rate, [("--max-time", &args.max_time)]);
     let mut stages = Stages::new(!args.no_progress);
     let mut stage = None;
@@ -35,18 +38,24 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
         }
         stages.progress(progress.share, &figures(progress));
     };
-    let measured = dualq_measure::measure(&options, &mut show);
+    let outcome = dualq_measure::measure(&options, &mut show);
     stages.clear();
-    let measurement = measured?;
+    let measurement = outcome?;
     let text = if args.json {
         report::measure::json(&measurement)
     } else {
         report::measure::text(&measurement, text_width())
     };
     print(&mut io::stdout(), &text)?;
-    if let Some(mut file) = scenario {
-        file.add(scenario::write(&measurement)?.as_bytes())?;
-        file.finish()?;
+    if let Some(file) = page {
+        file.write(measured::page(&measurement, PROGRAM).as_bytes())?;
+    }
+    if let Some(file) = flent {
+        let bytes = measured::flent(&measurement);
+        file.write(&bytes.map_err(|error| Failure::Run(format!("--flent: {error}")))?)?;
+    }
+    if let Some(file) = scenario {
+        file.write(scenario::write(&measurement)?.as_bytes())?;
     }
     Ok(())
 }

@@ -102,6 +102,14 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
 
+    /// Write a report to look at: one HTML file with charts, which needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Write what was measured with both ways loaded, or else last, as a data file of flent
+    #[arg(long, value_name = "FILE")]
+    pub(crate) flent: Option<PathBuf>,
+
     /// Print one JSON document instead of text, with all round trips
     #[arg(long)]
     pub(crate) json: bool,

@@ -88,7 +88,8 @@ fn a_measured_path_is_a_scenario_and_a_plan() {
     let folder = folder();
     let link =
         ["--rtt", "30ms", "--down", "20mbit pfifo limit 100", "--up", "5mbit pfifo limit 40"];
-    let near = measuring("--direction download,upload --scenario path.toml > path.json");
+    let files = "--scenario path.toml --report path.html --flent path.flent.gz > path.json";
+    let near = measuring(&format!("--direction download,upload {files}"));
     let (output, _, stderr) = dualq(folder.path(), &line(&link, &near));
     assert!(output.status.success(), "{stderr}");
     let document = std::fs::read_to_string(folder.path().join("path.json")).unwrap();
@@ -105,6 +106,10 @@ fn a_measured_path_is_a_scenario_and_a_plan() {
     let probe_ms = outcome["probe"][0]["p50_ms"].as_f64().unwrap();
     let tcp_ms = loaded.rtt(Method::Tcp).unwrap().p50_ms;
     assert!(within(probe_ms, tcp_ms, 0.2), "{probe_ms}, measured {tcp_ms}");
+    let page = std::fs::read_to_string(folder.path().join("path.html")).unwrap();
+    // A picture of each stage over time, and two of distributions.
+    assert_eq!((page.matches("<img ").count(), page.contains("NaN")), (4, false));
+    assert_eq!(std::fs::read(folder.path().join("path.flent.gz")).unwrap()[..2], [0x1f, 0x8b]);
     // Of a machine whose facts are known, a plan for what it sends.
     let facts = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/facts/debian-12.json");
     let args = ["plan", "--facts", facts, "--from", "path.json", "-o", "-"];

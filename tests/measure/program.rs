@@ -47,3 +47,12 @@ fn what_is_wrong_is_told_in_one_line() {
         assert!(said.contains(what) && status == Some(1), "{args:?}: {status:?} {said}");
     }
 }
+
+#[test]
+fn the_help_teaches_by_examples() {
+    for command in ["measure", "serve"] {
+        let (output, stdout, _) = dualq(folder().path(), &[command, "--help"]);
+        assert!(output.status.success());
+        insta::assert_snapshot!(format!("{command}_help"), stdout);
+    }
+}

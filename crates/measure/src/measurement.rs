@@ -347,6 +347,8 @@ pub struct Load {
     pub min_rtt_ms: Option<f64>,
     /// Over time, the ramp-up included.
     pub series: Vec<Point>,
+    /// The same of each flow: payload in Mbit/s in each interval of `series`.
+    pub flow_series_mbit: Vec<Vec<f64>>,
 }
 
 /// Before the steady state.

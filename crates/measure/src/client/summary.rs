@@ -123,6 +123,10 @@ impl Way<'_> {
         let min_rtts =
             senders.iter().flat_map(|sender| &sender.samples).map(|sample| sample.min_rtt_us);
         let end_s = series.len() as f64 * interval_s;
+        let of_flow = |(_, seen): &(u32, Seen)| -> Vec<f64> {
+            let own = goodput(&[seen.curve()], interval_s);
+            own.into_iter().take(series.len()).map(thousandths).collect()
+        };
         Some(Load {
             goodput_mbit: thousandths(goodput_mbit),
             goodput_interval_mbit: steady.and_then(|steady| steady.interval).map(thousandths),
@@ -141,6 +145,7 @@ impl Way<'_> {
             ce,
             cc,
             mss_bytes: mss,
+            flow_series_mbit: seen.iter().map(of_flow).collect(),
             srtt: Distribution::of(&srtts),
             min_rtt_ms: min_rtts.filter(|us| *us > 0).min().map(|us| f64::from(us) / 1e3),
             series: series

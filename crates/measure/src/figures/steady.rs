@@ -22,6 +22,8 @@ pub struct Steady {
     pub mean: f64,
     /// Its standard deviation from batch to batch.
     pub deviation: f64,
+    /// By how much the mean of its second half is above that of its first.
+    pub drift: f64,
     /// The mean is known to so much more or less, with 95 % confidence; `None` of too few samples.
     pub interval: Option<f64>,
 }
@@ -58,13 +60,21 @@ impl Steady {
             let student = STUDENT.get(rest.len() - 2).copied().unwrap_or(2.0);
             student * deviation / (rest.len() as f64).sqrt()
         });
-        Self { begins: begins * BATCH, mean, deviation, interval }
+        let (first, second) = rest.split_at(rest.len() / 2);
+        let drift = if first.is_empty() {
+            0.0
+        } else {
+            mean_and_deviation(second).0 - mean_and_deviation(first).0
+        };
+        Self { begins: begins * BATCH, mean, deviation, drift, interval }
     }
 
-    /// Whether the mean is known to this share of it, or to that much.
+    /// Whether the mean is known to this share of it, or to that much, and has not moved by more: what grows all the time, as a queue that
+    /// fills, has a mean, but it says little.
     #[must_use]
     pub fn stands(&self, share: f64, absolute: f64) -> bool {
-        self.interval.is_some_and(|interval| interval <= (share * self.mean).max(absolute))
+        let most = (share * self.mean).max(absolute);
+        self.drift.abs() <= most && self.interval.is_some_and(|interval| interval <= most)
     }
 }
 
@@ -84,6 +94,16 @@ mod tests {
         assert_eq!(steady.begins, 15);
         assert!((steady.mean - 97.0).abs() < 0.2, "{steady:?}");
         assert!(steady.stands(0.01, 0.0) && !steady.stands(0.0001, 0.0));
+    }
+
+    #[test]
+    fn what_grows_all_the_time_does_not_stand() {
+        let growing: Vec<f64> = (0..100).map(|step| 100.0 + f64::from(step) * 0.4).collect();
+        let steady = Steady::of(&growing).unwrap();
+        assert!(
+            steady.interval.unwrap() < 0.1 * steady.mean && !steady.stands(0.1, 0.0),
+            "{steady:?}"
+        );
     }
 
     #[test]
