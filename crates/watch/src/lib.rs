@@ -115,3 +115,20 @@ fn parent(parent: Handle) -> String {
         _ => parent.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_as_tc_shows_them() {
+        for (place, text) in [
+            (Handle::ROOT, "root"),
+            (Handle::class(1, 0x10), "1:10"),
+            // In mq that the kernel put there itself.
+            (Handle::class(0, 2), ":2"),
+        ] {
+            assert_eq!(parent(place), text);
+        }
+    }
+}
