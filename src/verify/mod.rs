@@ -105,7 +105,9 @@ pub(crate) fn before_keeping(
         let line = report::verify::line(&verified);
         return Err(Failure::Run(format!("the plan hurts and is not kept: {line}")));
     }
-    print(&mut io::stdout(), &report::verify::text(&verified))
+    // Nobody reads it any more, perhaps: that is no reason to stop half-way.
+    let _ = print(&mut io::stdout(), &report::verify::text(&verified));
+    Ok(())
 }
 
 /// What is to be verified, as it was given.
