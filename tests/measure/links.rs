@@ -183,3 +183,22 @@ fn round_trips_under_load_are_the_queues() {
         assert!(within(rtt.p50_ms, expected, 0.05), "{name}: {}, the link {expected}", rtt.p50_ms);
     }
 }
+
+#[test]
+fn ipv6_is_measured_as_well() {
+    if !able() {
+        return;
+    }
+    let folder = folder();
+    let near =
+        measuring("--direction download --max-time 4s").replace("measure $FAR", "measure $FAR6");
+    let link = ["--rtt", "20ms", "--rate", "20mbit", "--qdisc", "pfifo limit 60"];
+    let (output, stdout, stderr) = dualq(folder.path(), &line(&link, &near));
+    assert!(output.status.success(), "{stderr}");
+    let measured: Measurement = serde_json::from_str(&stdout).unwrap();
+    assert!(measured.address.is_ipv6());
+    let (loaded, load) = way(&measured, Direction::Download);
+    assert!(within(load.line_mbit, 20.0, 0.05) && load.mss_bytes == 1428, "{load:?}");
+    assert!(loaded.rtt(Method::Udp).is_some() && loaded.loss.is_some());
+    assert!(measured.ecn.iter().all(|fate| fate.fate.name() == "passes"), "{:?}", measured.ecn);
+}
