@@ -145,3 +145,60 @@ fn a_queue_of_this_host_is_told_from_one_further_on() {
     let longer_ms = loaded.rtt(Method::Tcp).unwrap().p50_ms - 20.0;
     assert!(within(local.delay_ms(), longer_ms, 0.3), "{} of {longer_ms}", local.delay_ms());
 }
+
+/// What the link itself wrote down of the packets that it held is what was measured from outside.
+#[test]
+fn round_trips_under_load_are_the_queues() {
+    if !able() {
+        return;
+    }
+    let folder = folder();
+    let near = measuring("--direction download --max-time 20s");
+    let link =
+        ["--rtt", "30ms", "--rate", "20mbit", "--qdisc", "pfifo limit 120", "--log", "log.csv"];
+    let (output, stdout, stderr) = dualq(folder.path(), &line(&link, &near));
+    assert!(output.status.success(), "{stderr}");
+    let measured: Measurement = serde_json::from_str(&stdout).unwrap();
+    let (loaded, load) = way(&measured, Direction::Download);
+    let log = std::fs::read_to_string(folder.path().join("log.csv")).unwrap();
+    // Full segments that left the queue down: when, and how long they had been there.
+    let left: Vec<(f64, f64)> = log
+        .lines()
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split(',').collect();
+            let is_one = fields.len() == 10 && (fields[1], fields[3]) == ("out", "down");
+            let is_full = is_one && fields[6].parse::<u32>().ok()? >= 1000;
+            is_full.then(|| Some((fields[0].parse().ok()?, fields[9].parse().ok()?)))?
+        })
+        .collect();
+    // The clocks have their last packet in common, about.
+    let began_s = left.last().unwrap().0 - loaded.duration_s;
+    let steady = left.iter().filter(|(at_s, _)| *at_s >= began_s + loaded.steady_s);
+    let mut waited_ms: Vec<f64> = steady.map(|(_, waited_ms)| *waited_ms).collect();
+    waited_ms.sort_unstable_by(f64::total_cmp);
+    let expected = 30.0 + dualq_measure::figures::quantile(&waited_ms, 0.5);
+    let srtt = load.srtt.as_ref().unwrap();
+    let [tcp, udp] = [Method::Tcp, Method::Udp].map(|method| loaded.rtt(method).unwrap());
+    for (name, rtt) in [("TCP", tcp), ("UDP", udp), ("TCP_INFO", srtt)] {
+        assert!(within(rtt.p50_ms, expected, 0.05), "{name}: {}, the link {expected}", rtt.p50_ms);
+    }
+}
+
+#[test]
+fn ipv6_is_measured_as_well() {
+    if !able() {
+        return;
+    }
+    let folder = folder();
+    let near =
+        measuring("--direction download --max-time 4s").replace("measure $FAR", "measure $FAR6");
+    let link = ["--rtt", "20ms", "--rate", "20mbit", "--qdisc", "pfifo limit 60"];
+    let (output, stdout, stderr) = dualq(folder.path(), &line(&link, &near));
+    assert!(output.status.success(), "{stderr}");
+    let measured: Measurement = serde_json::from_str(&stdout).unwrap();
+    assert!(measured.address.is_ipv6());
+    let (loaded, load) = way(&measured, Direction::Download);
+    assert!(within(load.line_mbit, 20.0, 0.05) && load.mss_bytes == 1428, "{load:?}");
+    assert!(loaded.rtt(Method::Udp).is_some() && loaded.loss.is_some());
+    assert!(measured.ecn.iter().all(|fate| fate.fate.name() == "passes"), "{:?}", measured.ecn);
+}

@@ -13,7 +13,6 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use dualq_measure::Measurement;
-use tests_skipped::skipped;
 
 const DUALQ: &str = env!("CARGO_BIN_EXE_dualq");
 
@@ -62,17 +61,5 @@ fn line<'a>(link: &[&'a str], near: &'a str) -> Vec<&'a str> {
 
 /// Whether links can be opened here; says why if not.
 fn able() -> bool {
-    static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
-    let why_not = WHY_NOT.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let (output, _, stderr) = dualq(folder.path(), &["shell", "--quiet", "--", "true"]);
-        let lacks = ["cannot make network namespaces", "/dev/net/tun", "TUN device"];
-        let is_missing = lacks.iter().any(|what| stderr.contains(what));
-        assert!(output.status.success() || is_missing, "{stderr}");
-        is_missing.then(|| stderr.trim().to_owned())
-    });
-    if let Some(why) = why_not {
-        skipped(why);
-    }
-    why_not.is_none()
+    tests_skipped::can_open_links(DUALQ)
 }

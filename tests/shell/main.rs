@@ -9,7 +9,6 @@ mod watched;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 
 use tests_skipped::skipped;
 
@@ -39,16 +38,5 @@ fn sockets(folder: &Path) -> Vec<PathBuf> {
 
 /// Whether shells can be opened here; says why if not.
 fn able() -> bool {
-    static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
-    let why_not = WHY_NOT.get_or_init(|| {
-        let (output, _, stderr) = run(&["--quiet", "--", "true"]);
-        let lacks = ["cannot make network namespaces", "/dev/net/tun", "TUN device"];
-        let is_missing = lacks.iter().any(|what| stderr.contains(what));
-        assert!(output.status.success() || is_missing, "{stderr}");
-        is_missing.then(|| stderr.trim().to_owned())
-    });
-    if let Some(why) = why_not {
-        skipped(why);
-    }
-    why_not.is_none()
+    tests_skipped::can_open_links(env!("CARGO_BIN_EXE_dualq"))
 }

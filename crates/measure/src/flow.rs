@@ -24,8 +24,9 @@ const PATIENCE: Duration = Duration::from_millis(10);
 const UNSENT: Duration = Duration::from_millis(4);
 /// At first, before a flow's rate is known, in bytes.
 const UNSENT_AT_FIRST: u64 = 32 << 10;
-/// Bounds of that, in bytes.
-const UNSENT_BOUNDS: (u64, u64) = (4 << 10, 1 << 20);
+/// Bounds of that: in full segments, for one that is not full waits for more (Nagle, RFC 9293 §3.7.4), and in bytes.
+const UNSENT_SEGMENTS: u64 = 3;
+const MOST_UNSENT: u64 = 1 << 20;
 /// Of a block, behind its header.
 const LARGEST_BLOCK: usize = 256 << 10;
 /// A number on its way back, in bytes.
@@ -163,7 +164,8 @@ pub(crate) fn send(stream: &TcpStream, rest: &[u8], owner: &mut impl Owner) -> i
     socket.set_tcp_nodelay(false)?;
     let mut watch = Watch::begin(stream)?;
     let mut bytes = noise();
-    let (mut unsent, mut written, mut length) = (UNSENT_AT_FIRST, 0, 0);
+    let least = UNSENT_SEGMENTS * u64::from(watch.first.snd_mss);
+    let (mut unsent, mut written, mut length) = (UNSENT_AT_FIRST.max(least), 0, 0);
     socket.set_tcp_notsent_lowat(unsent as u32)?;
     let mut numbers = Numbers::default();
     if !numbers.push(rest, |number| owner.number(number)) {
@@ -177,7 +179,7 @@ pub(crate) fn send(stream: &TcpStream, rest: &[u8], owner: &mut impl Owner) -> i
         if let Some((sample, info)) = watch.look(stream, None, false)? {
             let spent = Duration::from_micros(sample.t_us - last.t_us).as_secs_f64();
             let wanted = (sample.bytes - last.bytes) as f64 / spent * UNSENT.as_secs_f64();
-            unsent = (wanted as u64).clamp(UNSENT_BOUNDS.0, UNSENT_BOUNDS.1);
+            unsent = (wanted as u64).min(MOST_UNSENT).max(least);
             socket.set_tcp_notsent_lowat(unsent as u32)?;
             last = sample;
             owner.sample(sample, &info);

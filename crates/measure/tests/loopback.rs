@@ -310,3 +310,20 @@ fn datagrams_are_not_answered_to_strangers() {
     }
     assert!(socket.recv(&mut [0; 64]).is_err());
 }
+
+#[test]
+fn datagrams_are_answered_from_the_address_that_was_asked() {
+    let server = Server::open(&["0.0.0.0:0".parse().unwrap()], settings()).unwrap();
+    let port = server.addresses()[0].port();
+    thread::spawn(move || server.run());
+    // Not the one that the kernel would choose for an answer.
+    let at = SocketAddr::from((Ipv4Addr::new(127, 0, 0, 5), port));
+    let few = Options {
+        directions: vec![Direction::Download],
+        max_bytes: Some(Bytes(500_000)),
+        ..options(at)
+    };
+    let measured = outcome(&few).unwrap();
+    let udp = measured.idle.pings.iter().find(|ping| ping.method == Method::Udp).unwrap();
+    assert!(udp.rtt.is_some(), "{udp:?}");
+}

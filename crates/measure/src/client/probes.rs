@@ -1,20 +1,17 @@
 //! Round trips beside the flows: on a TCP connection, by datagrams, by ICMP echo, on new connections.
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind, IoSliceMut, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::AsRawFd as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::cmsg_space;
-use nix::sys::socket::{MsgFlags, SockaddrStorage, recvmsg};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::board::{Board, be_patient, locked};
 use super::error::{MeasureError, plain};
 use super::peer::Peer;
-use crate::datagrams::{ecn_of, send, tell_ecn};
+use crate::datagrams::{receive, send, tell_all};
 use crate::measurement::{Loss, Method};
 use crate::protocol::{Cookie, DATAGRAM_BYTES, Datagram, ECHO_BYTES, Role};
 
@@ -215,7 +212,7 @@ impl Datagrams {
             (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
         };
         let socket = UdpSocket::bind(any)?;
-        tell_ecn(&socket)?;
+        tell_all(&socket)?;
         socket.connect(to)?;
         Ok(Self { socket, is_v6: to.is_ipv6(), cookie, number: 0, arrived: 0 })
     }
@@ -226,7 +223,7 @@ impl Datagrams {
         let question =
             Datagram { cookie: self.cookie, number: self.number, ecn: answer_ecn, echoed: None };
         // What the system does not send is lost like what a path does not carry.
-        let _ = send(&self.socket, &question.write(), (self.is_v6, ecn), None);
+        let _ = send(&self.socket, &question.write(), (self.is_v6, ecn), (None, None));
         self.number
     }
 
@@ -234,21 +231,13 @@ impl Datagrams {
     pub(super) fn answer(&mut self, within: Duration) -> Option<Answer> {
         self.socket.set_read_timeout(Some(within.max(Duration::from_millis(1)))).ok()?;
         let mut bytes = [0; DATAGRAM_BYTES + 1];
-        let mut space = cmsg_space!(u8, i32);
-        let (length, ecn) = {
-            let mut parts = [IoSliceMut::new(&mut bytes)];
-            let fd = self.socket.as_raw_fd();
-            let message =
-                recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut space), MsgFlags::empty());
-            let message = message.ok()?;
-            (message.bytes, ecn_of(message.cmsgs().ok()?))
-        };
+        let arrival = receive(&self.socket, &mut bytes).ok()?;
         let came = Instant::now();
-        let datagram = Datagram::read(&bytes[..length])?;
+        let datagram = Datagram::read(&bytes[..arrival.length])?;
         let echoed = datagram.echoed.filter(|_| datagram.cookie == self.cookie)?;
         // A server that lies here would have more arrive than were sent.
         self.arrived = self.arrived.max(echoed.arrived.min(self.number));
-        Some(Answer { datagram, came, ecn })
+        Some(Answer { datagram, came, ecn: arrival.ecn })
     }
 
     pub(super) fn run(&mut self, board: &Board, interval: Duration) {

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use listenfd::ListenFd;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::datagrams::tell_ecn;
+use crate::datagrams::tell_all;
 
 /// As many as can arrive at once without being turned away.
 const BACKLOG: i32 = 1024;
@@ -51,7 +51,7 @@ pub(super) fn bound(addresses: &[SocketAddr]) -> Result<Sockets, ServeError> {
         }
     }
     for socket in &datagrams {
-        tell_ecn(socket)?;
+        tell_all(socket)?;
     }
     Ok((listeners, datagrams))
 }
@@ -88,7 +88,7 @@ pub(super) fn inherited() -> Result<Sockets, ServeError> {
             listeners.push(listener);
         } else if let Ok(Some(socket)) = inherited.take_udp_socket(number) {
             socket.set_nonblocking(false)?;
-            tell_ecn(&socket)?;
+            tell_all(&socket)?;
             datagrams.push(socket);
         }
     }
