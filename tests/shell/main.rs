@@ -10,8 +10,6 @@ mod watched;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use tests_skipped::skipped;
-
 /// A call of `dualq shell` whose sockets are in a folder of the test's own.
 fn shell(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dualq"));
