@@ -6,6 +6,7 @@ use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
+use tests_skipped::has;
 
 use super::{able, run};
 
@@ -53,7 +54,7 @@ const BEFORE: &str = "qdisc pfifo 1: root refcnt 2 limit 10000p";
 
 #[test]
 fn a_short_queue_helps_and_all_is_as_before() {
-    if !able() {
+    if !able() || !has("tc", "iproute2") {
         return;
     }
     let folder = folder();
@@ -81,7 +82,7 @@ fn a_short_queue_helps_and_all_is_as_before() {
 
 #[test]
 fn what_the_path_does_not_notice_cannot_be_told() {
-    if !able() {
+    if !able() || !has("tc", "iproute2") {
         return;
     }
     let folder = folder();
@@ -97,7 +98,7 @@ fn what_the_path_does_not_notice_cannot_be_told() {
 
 #[test]
 fn a_plan_that_helps_is_kept() {
-    if !able() {
+    if !able() || !has("tc", "iproute2") {
         return;
     }
     let folder = folder();
@@ -110,7 +111,7 @@ fn a_plan_that_helps_is_kept() {
 
 #[test]
 fn a_plan_that_hurts_is_not_kept() {
-    if !able() {
+    if !able() || !has("tc", "iproute2") {
         return;
     }
     let folder = folder();
@@ -126,7 +127,7 @@ fn a_plan_that_hurts_is_not_kept() {
 
 #[test]
 fn who_has_had_enough_gets_all_back_at_once() {
-    if !able() {
+    if !able() || !has("tc", "iproute2") {
         return;
     }
     let folder = folder();
@@ -153,7 +154,7 @@ fn who_has_had_enough_gets_all_back_at_once() {
 
 #[test]
 fn what_is_wrong_is_one_line() {
-    if !able() {
+    if !able() || !has("tc", "iproute2") {
         return;
     }
     let folder = folder();

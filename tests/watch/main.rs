@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use tests_skipped::{again_as_root, is_root};
+use tests_skipped::{again_as_root, has, is_root};
 
 fn watch(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dualq"));
@@ -94,6 +94,9 @@ fn signals_end_it_well() {
 
 #[test]
 fn a_device_may_go_and_come_back() {
+    if !has("ip", "iproute2") || !has("tc", "iproute2") {
+        return;
+    }
     if !is_root() {
         return again_as_root("true");
     }
