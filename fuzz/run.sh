@@ -28,6 +28,7 @@ files sweep ../scenarios/*.toml
 files scenario ../scenarios/*.toml
 files results seeds/results/*.json
 printf "2\n4\n500\n" | seed rate_trace short
+grep -hE '^(server|client)  ' ../docs/measure-protocol.md | sed 's/^[a-z]*  //' | lines measure_protocol message
 files recipe ../tests/data/recipes/*.md
 files machine_files ../tests/data/facts/*.json ../tests/data/facts/*.sysctl
 # As `dualq plan --facts tests/data/facts/... --rate 48mbit -o -` wrote them.

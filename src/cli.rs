@@ -3,10 +3,13 @@
 pub(crate) mod apply;
 pub(crate) mod doctor;
 pub(crate) mod kernel;
+pub(crate) mod measure;
 pub(crate) mod mtu;
 pub(crate) mod plan;
 pub(crate) mod recipe;
 pub(crate) mod shell;
+pub(crate) mod verify;
+pub(crate) mod watch;
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
@@ -27,9 +30,12 @@ use crate::{check, replay, run};
 use apply::{ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StatusArgs, WatchOverArgs};
 use doctor::DoctorArgs;
 use kernel::KernelCommand;
+use measure::{MeasureArgs, ServeArgs};
 use mtu::MtuArgs;
 use plan::{PlanArgs, RegretArgs};
 use shell::{KeepArgs, ShellArgs};
+use verify::VerifyArgs;
+use watch::WatchArgs;
 
 /// Why nothing came of a call.
 #[derive(Debug)]
@@ -121,6 +127,10 @@ pub(crate) enum Command {
     #[command(after_help = apply::APPLY_EXAMPLES)]
     Apply(ApplyArgs),
 
+    /// Try a plan, or a queue discipline, on a real path, and say whether it helps: before and after in rounds, until it is sure
+    #[command(after_help = verify::EXAMPLES)]
+    Verify(VerifyArgs),
+
     /// Keep the plan that was applied: its files are written
     Confirm(ConfirmArgs),
 
@@ -129,6 +139,10 @@ pub(crate) enum Command {
 
     /// Say what is applied, whether it is still as planned, and what the queues count
     Status(StatusArgs),
+
+    /// Show what this machine's queues and connections do now: delays, marks, drops, rates, round trips; for Prometheus too
+    #[command(after_help = watch::EXAMPLES)]
+    Watch(WatchArgs),
 
     #[command(hide = true, about = "Put a queue discipline on an interface that has just appeared")]
     OnBoot(OnBootArgs),
@@ -151,6 +165,14 @@ pub(crate) enum Command {
     /// Find the largest packet that gets to a host, and whether larger ones vanish without a word
     #[command(after_help = mtu::EXAMPLES)]
     Mtu(MtuArgs),
+
+    /// Measure the path to a host where `dualq serve` runs: goodput, latency under load, RPM, and a grade
+    #[command(after_help = measure::EXAMPLES)]
+    Measure(MeasureArgs),
+
+    /// Answer those who measure the path to this host and know its token
+    #[command(after_help = measure::SERVE_EXAMPLES)]
+    Serve(ServeArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -557,6 +579,18 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "note: {}", cut(&one_line(text)));
 }
 
+/// A host's name or address as it was given, without the brackets that one of IPv6 may have.
+pub(crate) fn host(given: &str) -> Result<&str, Failure> {
+    let bare = given.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(given);
+    let usual = |byte: char| byte.is_alphanumeric() || ".-_:%".contains(byte);
+    if bare.is_empty() || bare.starts_with('-') || !bare.chars().all(usual) {
+        return Err(Failure::Usage(format!(
+            "HOST {given:?}: give a name or an address, such as vpn.example.org or 192.0.2.7"
+        )));
+    }
+    Ok(bare)
+}
+
 /// Says what tc's grammar makes of rates and times that may have been meant otherwise.
 pub(crate) fn note_units<'a>(
     rates: impl IntoIterator<Item = &'a String>,
@@ -671,14 +705,18 @@ impl Command {
             Self::Regret(args) => crate::regret::run(&args),
             Self::Draw(args) => crate::draw::run(&args),
             Self::Apply(args) => crate::apply::apply(&args),
+            Self::Verify(args) => crate::verify::run(&args),
             Self::Confirm(args) => crate::apply::confirm(&args),
             Self::Rollback(args) => crate::apply::rollback(&args),
             Self::Status(args) => crate::apply::status(&args),
+            Self::Watch(args) => crate::watch::run(&args),
             Self::OnBoot(args) => crate::apply::on_boot(&args),
             Self::WatchOver(args) => crate::apply::watch_over(&args),
             Self::Shell(args) => crate::shell::run(&args),
             Self::Keep(args) => crate::shell::keeper::keep(&args),
             Self::Mtu(args) => crate::mtu::run(&args),
+            Self::Measure(args) => crate::measure::run(&args),
+            Self::Serve(args) => crate::serve::run(&args),
         }
     }
 }

@@ -13,7 +13,7 @@ use dualq_netlink::{Netlink, NetlinkError};
 use dualq_units::tc_time;
 
 use crate::cli::mtu::MtuArgs;
-use crate::cli::{Failure, note};
+use crate::cli::{self, Failure, note};
 use crate::output::{plain, print};
 use crate::progress::Spinner;
 use crate::report;
@@ -101,14 +101,7 @@ fn options(args: &MtuArgs) -> Result<Options, Failure> {
 
 /// The first address of each family that is wanted.
 fn resolve(args: &MtuArgs) -> Result<Vec<SocketAddr>, Failure> {
-    let given = &args.host;
-    let bare = given.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(given);
-    let usual = |byte: char| byte.is_alphanumeric() || ".-_:%".contains(byte);
-    if bare.is_empty() || bare.starts_with('-') || !bare.chars().all(usual) {
-        return Err(Failure::Usage(format!(
-            "HOST {given:?}: give a name or an address, such as vpn.example.org or 192.0.2.7"
-        )));
-    }
+    let bare = cli::host(&args.host)?;
     let addresses: Vec<SocketAddr> = (bare, 0)
         .to_socket_addrs()
         .map_err(|error| {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use dualq_host::facts::Os;
 use dualq_host::plan::{PlanError, Profile, Question, Requirements, StaticRoute};
 use dualq_host::{Facts, Plan};
+use dualq_measure::{Bottleneck, Direction};
 use dualq_units::{Rate, tc_time};
 use dualq_worlds::Model;
 
@@ -142,6 +143,13 @@ fn requirements(args: &PlanArgs) -> Result<Requirements, Failure> {
         )));
     }
     let rtt = read("--rtt", args.rtt.as_deref(), tc_time::parse)?;
+    let (rate, rtt) = match &args.from {
+        Some(path) => {
+            let (measured_rate, measured_rtt) = measured(path)?;
+            (rate.or(measured_rate), rtt.or(Some(measured_rtt)))
+        }
+        None => (rate, rtt),
+    };
     if rtt.is_some_and(|rtt| rtt.is_zero() || rtt > Duration::from_secs(60)) {
         return Err(Failure::Usage("--rtt: give a time above 0 and up to 60s".to_owned()));
     }
@@ -167,6 +175,25 @@ fn requirements(args: &PlanArgs) -> Result<Requirements, Failure> {
         link: args.link.map(Into::into),
         route,
     })
+}
+
+/// The rate and the round trip of a measured path. What this machine sends is what its queue disciplines see; where its own interface is as
+/// slow they need no rate.
+fn measured(path: &Path) -> Result<(Option<Rate>, Duration), Failure> {
+    let measured = crate::measure::stored(path)?;
+    let up = [Direction::Upload, Direction::Both]
+        .into_iter()
+        .find_map(|direction| measured.under(direction)?.up.as_ref());
+    let (Some(up), Some(base_ms)) = (up, measured.base_rtt_ms()) else {
+        let name = path.display();
+        let message = format!(
+            "--from {name}: no upload was measured, and that is what this machine's queue sees"
+        );
+        return Err(Failure::Run(message));
+    };
+    let is_slow_here = measured.bottleneck == Some(Bottleneck::Interface);
+    let rate = (!is_slow_here).then(|| Rate::from_bits_per_second((up.line_mbit * 1e6) as u64));
+    Ok((rate, Duration::from_micros((base_ms * 1e3).round() as u64)))
 }
 
 /// The folder of records as rules are to name it.

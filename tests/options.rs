@@ -9,7 +9,7 @@ fn dualq(args: &[&str]) -> Output {
 }
 
 /// Commands with what they do not go without.
-const COMMANDS: [&[&str]; 13] = [
+const COMMANDS: [&[&str]; 17] = [
     &["run"],
     &["replay", "examples/captures/two-hosts.pcap", "--rate", "20mbit"],
     &["check", "tests/data/linux-7.3/narrow.jsonl"],
@@ -19,6 +19,10 @@ const COMMANDS: [&[&str]; 13] = [
     &["plan"],
     &["apply"],
     &["mtu", "localhost"],
+    &["watch"],
+    &["verify", "fq", "--host", "localhost", "--token-file", "none"],
+    &["measure", "localhost", "--token-file", "none"],
+    &["serve", "--token-file", "none"],
     &["kernel", "build"],
     &["kernel", "exec"],
     &["draw"],

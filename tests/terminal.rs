@@ -1,7 +1,7 @@
 //! What a person sees at a terminal, and a file does not get.
 
 use std::fs::{File, OpenOptions};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
@@ -10,8 +10,8 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 const BOLD: &str = "\x1b[1m";
 
-/// What the program writes to a terminal of so many columns.
-fn shown(columns: u16, args: &[&str], environment: &[(&str, &str)]) -> String {
+/// Both sides of a terminal of so many columns: this one, and the program's.
+fn terminal(columns: u16) -> (File, File) {
     let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
@@ -19,6 +19,12 @@ fn shown(columns: u16, args: &[&str], environment: &[(&str, &str)]) -> String {
     tcsetwinsize(&master, size).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap();
     let slave = OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    (master.into(), slave)
+}
+
+/// What the program writes to a terminal of so many columns.
+fn shown(columns: u16, args: &[&str], environment: &[(&str, &str)]) -> String {
+    let (mut master, slave) = terminal(columns);
     let mut command = Command::new(env!("CARGO_BIN_EXE_dualq"));
     command.args(args).current_dir(env!("CARGO_MANIFEST_DIR"));
     command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).env("TERM", "xterm");
@@ -28,7 +34,6 @@ fn shown(columns: u16, args: &[&str], environment: &[(&str, &str)]) -> String {
     // Else this side would hold the terminal open, and its end never come.
     drop(command);
     let mut bytes = Vec::new();
-    let mut master = File::from(master);
     let mut part = [0; 4096];
     // Linux ends a terminal that nobody holds any more by EIO.
     while let Ok(read @ 1..) = master.read(&mut part) {
@@ -97,5 +102,32 @@ fn running_text_is_as_wide_as_the_terminal() {
         let (narrow, wide) = (widest(60, args), widest(300, args));
         assert!(narrow <= 60, "{args:?}: {narrow}");
         assert!(wide > 80 && wide <= 100, "{args:?}: {wide}");
+    }
+}
+
+/// Whoever watches this machine has enough, by a key or by Ctrl-C, which is one too.
+#[test]
+fn a_key_ends_what_is_watched() {
+    for key in [b"q", b"\x03"] {
+        let (mut master, slave) = terminal(100);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dualq"));
+        command.args(["watch", "lo", "--interval", "50ms"]).stdin(slave.try_clone().unwrap());
+        let mut child = command.stdout(slave).stderr(Stdio::null()).spawn().unwrap();
+        drop(command);
+        let (mut text, mut part) = (String::new(), [0; 4096]);
+        let mut is_pressed = false;
+        while let Ok(read @ 1..) = master.read(&mut part) {
+            text += &String::from_utf8_lossy(&part[..read]);
+            // It has been drawn more than once.
+            if !is_pressed && text.matches("q quit").count() > 2 {
+                master.write_all(key).unwrap();
+                is_pressed = true;
+            }
+        }
+        assert!(child.wait().unwrap().success(), "{text}");
+        let (pages, last) = text.split_once("\x1b[?1049l").unwrap();
+        assert!(pages.starts_with("\x1b[?1049h\x1b[?25l"), "{text:?}");
+        // What was shown last is there to be read.
+        assert!(last.contains("queue discipline") && !last.contains("q quit"), "{last:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! `dualq apply`, `confirm`, `rollback`, and what comes with them: this machine changed, and taken back.
 
-mod privileges;
+pub(crate) mod privileges;
 mod watchdog;
 
 use std::fs::File;
@@ -23,7 +23,7 @@ use crate::cli::apply::{
 };
 use crate::cli::{Failure, note};
 use crate::output::{plain, print};
-use crate::report;
+use crate::{report, verify};
 
 /// How often `dualq status --watch` looks.
 const LOOK: Duration = Duration::from_secs(1);
@@ -32,11 +32,16 @@ const REDRAW: &str = "\x1b[H\x1b[2J";
 
 pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
     let plan = read(&args.plan)?;
+    // Before there are threads.
+    let signals = args.verify.as_ref().map(|_| verify::take_signals()).transpose()?;
     if !args.dry_run {
         privileges::check("apply")?;
     }
     let mut host = host(&args.state)?;
     finish_earlier(&mut host, args.dry_run)?;
+    if let Some((name, signals)) = args.verify.as_deref().zip(signals.as_ref()) {
+        verify::before_keeping(&mut host, &plan, (name, &args.how), signals)?;
+    }
     let ready = match host
         .prepare(&plan, args.confirm_within, args.dry_run)
         .map_err(|error| shown(&error))?
@@ -57,13 +62,19 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
     }
     let state = &args.state.state;
     let store = Store::new(state);
-    let mut guard = |record: &Record| watchdog::start(record.number, &store);
+    let mut guard = |record: &Record| guard(record, &store);
     let record = ready.make(&mut guard, &mut told).map_err(|error| shown(&error))?;
     if host.store().is_in_memory() {
         note(&format!(
             "{} is in memory: after a restart nothing could be rolled back; --state puts it elsewhere",
             state.display()
         ));
+    }
+    if args.verify.is_some() {
+        let confirmed = host.confirm(Some(&plan), false, &mut told);
+        return confirmed
+            .map_err(|error| shown(&error))
+            .and_then(|confirmed| say_confirmed(&confirmed));
     }
     let files =
         record.plan.changes.iter().filter(|change| matches!(change.what, What::File { .. }));
@@ -78,6 +89,11 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
     ))
 }
 
+/// Starts what takes the plan of a record back unless it is confirmed.
+pub(crate) fn guard(record: &Record, store: &Store) -> Result<(), ApplyError> {
+    watchdog::start(record.number, store)
+}
+
 pub(crate) fn confirm(args: &ConfirmArgs) -> Result<(), Failure> {
     let named = args.plan.as_deref().map(read).transpose()?;
     privileges::check("confirm")?;
@@ -85,11 +101,17 @@ pub(crate) fn confirm(args: &ConfirmArgs) -> Result<(), Failure> {
     finish_earlier(&mut host, args.dry_run)?;
     let confirmed = host.confirm(named.as_ref(), args.dry_run, &mut told);
     match confirmed.map_err(|error| shown(&error))? {
-        Confirmed::Already(record) => {
-            say(&format!("nothing to change: confirmed is {}\n", record.plan.about))
-        }
         Confirmed::Now(record) if args.dry_run => {
             say(&format!("it can be confirmed: {}\n", record.plan.about))
+        }
+        confirmed => say_confirmed(&confirmed),
+    }
+}
+
+fn say_confirmed(confirmed: &Confirmed) -> Result<(), Failure> {
+    match confirmed {
+        Confirmed::Already(record) => {
+            say(&format!("nothing to change: confirmed is {}\n", record.plan.about))
         }
         Confirmed::Now(record) => {
             say(&format!("confirmed: {}; `dualq rollback` takes it back\n", record.plan.about))
@@ -169,7 +191,7 @@ fn is_about(plan: &Plan, interface: &str) -> bool {
         .any(|change| matches!(&change.what, What::Qdisc { dev, .. } if dev == interface))
 }
 
-fn host(state: &StateArgs) -> Result<Host, Failure> {
+pub(crate) fn host(state: &StateArgs) -> Result<Host, Failure> {
     let netlink = Netlink::open().map_err(|error| Failure::Run(error.to_string()))?;
     let host = Host::new(Root::host(), netlink, &state.state);
     Ok(match std::env::current_exe() {
@@ -178,7 +200,7 @@ fn host(state: &StateArgs) -> Result<Host, Failure> {
     })
 }
 
-fn read(path: &Path) -> Result<Plan, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Plan, Failure> {
     let mut text = String::new();
     // Of a longer one enough is read to be refused.
     let most = Plan::LONGEST as u64 + 1;
@@ -194,7 +216,7 @@ fn read(path: &Path) -> Result<Plan, Failure> {
 
 /// Finishes what an earlier call left unfinished, and gives its record if there was something. A call that must not change anything only says
 /// that it cannot go on.
-fn finish_earlier(host: &mut Host, pretend: bool) -> Result<Option<Record>, Failure> {
+pub(crate) fn finish_earlier(host: &mut Host, pretend: bool) -> Result<Option<Record>, Failure> {
     match host.unfinished().map_err(|error| shown(&error))? {
         None => Ok(None),
         Some(why) if pretend => Err(Failure::Run(format!(
@@ -217,7 +239,7 @@ fn warn_of(record: &Record) {
 }
 
 /// The error in one line, below what is not as it should be.
-fn shown(error: &ApplyError) -> Failure {
+pub(crate) fn shown(error: &ApplyError) -> Failure {
     for difference in error.differences() {
         // The line below says it in short.
         let _ = write!(io::stdout(), "{}", printable(&difference.to_string()));

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use dualq_units::tc_time;
 
+use super::verify::HowArgs;
+
 /// Nobody types so fast, and nobody waits so long.
 const WITHIN: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(5)..=Duration::from_secs(3600);
@@ -42,7 +44,14 @@ pub(crate) struct ApplyArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    #[command(flatten)]
+    /// Try it on the path to HOST, where `dualq serve` runs, as `dualq verify` does, and keep it, confirmed, unless it hurts
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["dry_run", "confirm_within"])]
+    pub(crate) verify: Option<String>,
+
+    #[command(flatten, next_help_heading = "How --verify measures")]
+    pub(crate) how: HowArgs,
+
+    #[command(flatten, next_help_heading = "Options")]
     pub(crate) state: StateArgs,
 }
 

@@ -16,6 +16,10 @@ Examples:
   What would it bring, beside all else that this kernel has?
     dualq plan --rate 50mbit --rtt 48ms --predict
 
+  By what was measured of the path instead of what the provider says:
+    dualq measure HOST --token-file token --json > path.json
+    dualq plan --from path.json -o plan.toml
+
   A relay whose traffic is inside one tunnel:
     dualq plan --rate 50mbit --tunnel
 
@@ -41,6 +45,10 @@ pub(crate) struct PlanArgs {
     /// The bottleneck's rate in tc's words, as the provider says it: the shaper that is put before it is a twentieth slower
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub(crate) rate: Option<String>,
+
+    /// Take the rate and the round-trip time of what FILE says of this machine's upload, where no option says otherwise: `dualq measure --json`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
 
     /// The interface [default: that of the default route]
     #[arg(long, value_name = "DEV")]

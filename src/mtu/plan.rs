@@ -5,7 +5,7 @@ use std::io;
 
 use dualq_host::Plan;
 use dualq_host::facts::Os;
-use dualq_host::plan::{Change, Destination, FORMAT, What};
+use dualq_host::plan::{Aim, Change, Destination, FORMAT, What};
 use dualq_mtu::probe::Survey;
 
 use crate::cli::Failure;
@@ -41,6 +41,7 @@ pub(super) fn make(surveys: &[Survey], cure: CureName) -> Result<Option<Plan>, F
         about,
         os: Os::Linux,
         kernel: read(KERNEL)?,
+        aim: Aim::default(),
         evidence: Vec::new(),
         notes: vec![note.to_owned()],
         changes,

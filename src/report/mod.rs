@@ -3,11 +3,13 @@
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod kernel;
+pub(crate) mod measure;
 pub(crate) mod mtu;
 pub(crate) mod plan;
 pub(crate) mod recipe;
 pub(crate) mod replay;
 pub(crate) mod status;
+pub(crate) mod verify;
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,36 +1,28 @@
 //! A link as it is, in a few lines that are drawn anew: rate, queue delays, marks and drops, each with how it went.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dualq_report::sparkline;
 use rustix::termios::{Winsize, tcgetwinsize, tcsetwinsize};
 
 use super::LOOK;
 use super::document::{Document, Way};
 use super::live::Live;
+use crate::history::{Row, Series};
 
-/// So many looks are kept, of which as many are shown as there is room for.
-const KEPT: usize = 120;
-/// A line of pictures is no longer.
-const WIDEST: usize = 40;
-const NARROWEST: usize = 8;
-/// What stands beside a picture: its name and its last value.
-const WORDS: usize = 30;
 /// Lines for each direction.
 const LINES: usize = 3;
 
 /// What happened between two looks at a direction, one after the other.
 #[derive(Default)]
 struct History {
-    mbit: VecDeque<f64>,
-    marks: VecDeque<f64>,
-    drops: VecDeque<f64>,
+    mbit: Series,
+    marks: Series,
+    drops: Series,
     /// The mean delay of each queue; none if nothing left.
-    delays: Vec<(String, VecDeque<Option<f64>>)>,
+    delays: Vec<(String, Series)>,
 }
 
 /// A link over time.
@@ -40,23 +32,16 @@ pub(crate) struct Display {
     ways: [History; 2],
 }
 
-fn push<T>(values: &mut VecDeque<T>, value: T) {
-    values.push_back(value);
-    if values.len() > KEPT {
-        values.pop_front();
-    }
-}
-
 impl History {
     fn add(&mut self, last: &Way, now: &Way, seconds: f64) {
         let per_second = |now: u64, last: u64| now.saturating_sub(last) as f64 / seconds;
-        push(&mut self.mbit, per_second(now.left.bytes, last.left.bytes) * 8.0 / 1e6);
-        push(&mut self.marks, per_second(now.marked, last.marked));
-        push(&mut self.drops, per_second(now.lost.queue, last.lost.queue));
+        self.mbit.push(Some(per_second(now.left.bytes, last.left.bytes) * 8.0 / 1e6));
+        self.marks.push(Some(per_second(now.marked, last.marked)));
+        self.drops.push(Some(per_second(now.lost.queue, last.lost.queue)));
         let is_same =
             self.delays.iter().map(|(name, _)| name).eq(now.queue_delay.iter().map(|d| &d.name));
         if !is_same {
-            let named = |name: &String| (name.clone(), VecDeque::new());
+            let named = |name: &String| (name.clone(), Series::default());
             self.delays = now.queue_delay.iter().map(|delay| named(&delay.name)).collect();
         }
         for ((name, values), delay) in self.delays.iter_mut().zip(&now.queue_delay) {
@@ -67,7 +52,7 @@ impl History {
                 before.map_or((0, 0.0), |before| (before.packets, before.sum_ms));
             let count = delay.packets - packets;
             let mean = (delay.sum_ms - sum_ms) / count as f64;
-            push(values, (count > 0).then(|| mean.max(0.0)));
+            values.push((count > 0).then(|| mean.max(0.0)));
         }
     }
 }
@@ -94,55 +79,25 @@ impl Display {
     /// Lines of at most so many columns.
     pub(crate) fn lines(&self, columns: usize) -> Vec<String> {
         let Some(document) = &self.last else { return Vec::new() };
-        let wide = columns / 2;
-        let room = wide.saturating_sub(WORDS).clamp(NARROWEST, WIDEST);
         let both = [("down", &document.down), ("up", &document.up)];
         let mut lines = Vec::new();
         for ((name, way), history) in both.into_iter().zip(&self.ways) {
             let rate = way.rate.as_deref().unwrap_or("no rate");
             let qdisc = way.qdisc.as_deref().unwrap_or("no queue");
             lines.push(format!("{name}: {rate}, {} ms, {qdisc}", way.delay_ms));
-            let delays = history.delays.iter().map(|(name, values)| {
-                let title = format!("delay {name}");
-                picture(&title, "ms", values.iter().copied(), room)
-            });
-            let rate = picture("rate", "Mbit/s", history.mbit.iter().copied().map(Some), room);
-            let mut cells = vec![rate];
-            cells.extend(delays.take(3));
-            cells.push(picture("marks", "/s", history.marks.iter().copied().map(Some), room));
-            cells.push(picture("drops", "/s", history.drops.iter().copied().map(Some), room));
-            let halves = cells.chunks(2).map(|pair| {
-                let right = pair.get(1).map_or("", String::as_str);
-                format!("{}{right}", padded(&pair[0], wide))
-            });
-            lines.extend(halves);
+            let mut row = Row::of(columns);
+            row.add("rate", "Mbit/s", &history.mbit);
+            for (name, values) in history.delays.iter().take(3) {
+                row.add(&format!("delay {name}"), "ms", values);
+            }
+            row.add("marks", "/s", &history.marks);
+            row.add("drops", "/s", &history.drops);
+            lines.extend(row.lines());
         }
         for reason in &document.why_not {
             lines.push(format!("not valid: {reason}"));
         }
         lines.into_iter().map(|line| line.chars().take(columns).collect()).collect()
-    }
-}
-
-fn padded(text: &str, columns: usize) -> String {
-    let blank = columns.saturating_sub(text.chars().count());
-    text.to_owned() + &" ".repeat(blank)
-}
-
-/// A name, how it went, and what it is now.
-fn picture(
-    name: &str,
-    unit: &str,
-    values: impl ExactSizeIterator<Item = Option<f64>>,
-    room: usize,
-) -> String {
-    let skipped = values.len().saturating_sub(room);
-    let values: Vec<Option<f64>> = values.skip(skipped).collect();
-    let most = values.iter().flatten().copied().fold(0.0, f64::max);
-    let line = padded(&sparkline(&values, most), room);
-    match values.last().copied().flatten() {
-        Some(now) => format!("  {name:<8} {line} {now:>8.2} {unit}"),
-        None => format!("  {name:<8} {line}        - {unit}"),
     }
 }
 

@@ -21,7 +21,7 @@ use rustix::process::{
 use crate::cli::Failure;
 use crate::cli::shell::KeepArgs;
 use crate::output::plain;
-use crate::shell::signals::{Came, Signals};
+use crate::signals::{Came, Signals};
 
 /// How long a command that is told to end has before it is told that its terminal is gone, which ends interactive shells too, and how
 /// long it then has before it is killed.

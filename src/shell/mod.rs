@@ -10,7 +10,6 @@ mod live;
 mod log;
 mod path;
 mod place;
-mod signals;
 mod summary;
 mod watch;
 
@@ -30,13 +29,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use crate::cli::shell::{OpenArgs, SetArgs, ShellAction, ShellArgs, WatchArgs};
 use crate::cli::{Failure, note};
 use crate::output::{Output, plain, print, print_as_it_is};
+use crate::signals::{Came, Signals};
 use control::{Remote, Socket, VARIABLE};
 use display::Below;
 use gateway::Gateway;
 use live::Live;
 use path::ShellPath;
 use place::Place;
-use signals::{Came, Signals};
 
 /// How often it is looked whether the link is still there, and how often what is shown is shown anew.
 const LOOK: Duration = Duration::from_millis(200);

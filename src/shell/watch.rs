@@ -1,11 +1,8 @@
 //! `dualq shell watch`: a link on a terminal of its own, which keys change.
 
-use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::time::Instant;
 
 use dualq_units::{Exact, Rate};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 use super::LOOK;
 use super::control::Remote;
@@ -13,7 +10,7 @@ use super::display::Display;
 use super::document::Way;
 use crate::cli::Failure;
 use crate::cli::shell::Changes;
-use crate::output::plain;
+use crate::screen::{CTRL_C, CTRL_D, Screen};
 
 const HELP: &str = "+ - rate  ] [ round trip  d queue discipline  : a setting in words (rate 10mbit, qdisc pie, up 5mbit)  q quit";
 /// What the key for it goes through.
@@ -21,13 +18,11 @@ const QDISCS: [&str; 6] = ["dualpi2", "fq_codel", "cake", "pie", "fq", "pfifo"];
 /// A step of a rate or a time: three of them are a factor of two.
 const STEP: f64 = 1.26;
 const ESCAPE: u8 = 0x1b;
-const CTRL_C: u8 = 3;
-const CTRL_D: u8 = 4;
 const BACKSPACE: [u8; 2] = [8, 127];
 
 /// Shows it until the user has enough, or it ends.
 pub(crate) fn watch(remote: &mut Remote) -> Result<(), Failure> {
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+    if !Screen::is_there() {
         let message =
             "this shows something on a terminal, and there is none; --json prints it once";
         return Err(Failure::Usage(message.to_owned()));
@@ -35,34 +30,7 @@ pub(crate) fn watch(remote: &mut Remote) -> Result<(), Failure> {
     let mut display = Display::default();
     display.add(remote.look()?);
     let screen = Screen::take()?;
-    let watched = Watching { remote, display, typed: None, told: String::new() }.show();
-    drop(screen);
-    watched
-}
-
-/// The terminal's other page, with keys that come at once.
-struct Screen(Termios);
-
-impl Screen {
-    fn take() -> Result<Self, Failure> {
-        let failed = |error: rustix::io::Errno| {
-            Failure::Run(format!("cannot use the terminal: {}", plain(&error.into())))
-        };
-        let before = tcgetattr(io::stdin()).map_err(failed)?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        tcsetattr(io::stdin(), OptionalActions::Now, &raw).map_err(failed)?;
-        let _ = io::stdout().write_all(b"\x1b[?1049h\x1b[?25l");
-        Ok(Self(before))
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        let mut stdout = io::stdout();
-        let _ = stdout.write_all(b"\x1b[?25h\x1b[?1049l").and_then(|()| stdout.flush());
-        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
-    }
+    Watching { remote, display, typed: None, told: String::new() }.show(&screen)
 }
 
 struct Watching<'r> {
@@ -75,37 +43,24 @@ struct Watching<'r> {
 }
 
 impl Watching<'_> {
-    fn show(&mut self) -> Result<(), Failure> {
+    fn show(&mut self, screen: &Screen) -> Result<(), Failure> {
         let mut next = Instant::now();
         loop {
             if Instant::now() >= next {
                 next = Instant::now() + LOOK;
                 self.display.add(self.remote.look()?);
             }
-            self.draw();
-            let left = next.saturating_duration_since(Instant::now());
-            let timeout = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
-            let stdin = io::stdin();
-            let is_there = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&timeout));
-            if is_there.unwrap_or(0) == 0 {
-                continue;
-            }
-            let mut keys = [0; 64];
-            let read = stdin.lock().read(&mut keys).unwrap_or(0);
-            if read == 0 {
-                return Ok(());
-            }
-            for key in &keys[..read] {
-                if self.press(*key)? {
+            self.draw(screen);
+            let Some(keys) = screen.keys(next, None) else { return Ok(()) };
+            for key in keys {
+                if self.press(key)? {
                     return Ok(());
                 }
             }
         }
     }
 
-    fn draw(&self) {
-        let columns = tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col));
-        let mut text = String::from("\x1b[H");
+    fn draw(&self, screen: &Screen) {
         let title = self.display.last().map_or(String::new(), |document| {
             format!(
                 "dualq shell {}: {}, {:.0} s",
@@ -116,19 +71,10 @@ impl Watching<'_> {
             Some(typed) => format!(": {typed}_"),
             None => HELP.to_owned(),
         };
-        let lines = self.display.lines(columns);
-        let all = [title, String::new()].into_iter().chain(lines).chain([
-            String::new(),
-            below,
-            self.told.clone(),
-        ]);
-        for line in all {
-            let line: String = dualq_report::words::one_line(&line).chars().take(columns).collect();
-            text += &format!("{line}\x1b[K\r\n");
-        }
-        text += "\x1b[J";
-        let mut stdout = io::stdout();
-        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        let mut lines = vec![title, String::new()];
+        lines.extend(self.display.lines(Screen::size().columns));
+        lines.extend([String::new(), below, self.told.clone()]);
+        screen.draw(&lines);
     }
 
     /// A key; says whether it was the last one.

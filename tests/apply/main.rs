@@ -20,7 +20,7 @@ use std::process::Output;
 
 use dualq_host::Plan;
 use dualq_host::facts::Os;
-use dualq_host::plan::{Change, FORMAT, Mode, What};
+use dualq_host::plan::{Aim, Change, FORMAT, Mode, What};
 pub(crate) use tests_skipped::skipped;
 
 pub(crate) const DUALQ: &str = env!("CARGO_BIN_EXE_dualq");
@@ -34,6 +34,7 @@ pub(crate) fn plan(changes: impl IntoIterator<Item = What>) -> Plan {
         about: "a plan for tests".to_owned(),
         os: Os::Linux,
         kernel,
+        aim: Aim::default(),
         evidence: Vec::new(),
         notes: Vec::new(),
         changes: changes.into_iter().map(change).collect(),

@@ -12,6 +12,7 @@ mod path;
 mod regret;
 mod run;
 mod sysctls;
+mod watch;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -7,9 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tests_skipped::{is_root, skipped};
+use tests_skipped::{has, is_root, skipped};
 
-use super::{able, has, run, shell};
+use super::{able, run, shell};
 
 #[test]
 fn the_exit_status_is_the_commands() {
@@ -91,7 +91,7 @@ fn signals_are_the_commands() {
 
 #[test]
 fn ctrl_c_of_a_terminal_is_the_commands_alone() {
-    if !able() || !has("script") {
+    if !able() || !has("script", "bsdutils") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

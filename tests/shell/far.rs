@@ -1,12 +1,14 @@
 //! What programs meet behind the link: its rate, its round trip, and the far end.
 
-use super::{able, has, run};
+use tests_skipped::has;
+
+use super::{able, run};
 
 const DUALQ: &str = env!("CARGO_BIN_EXE_dualq");
 
 #[test]
 fn ping_sees_the_round_trip() {
-    if !able() || !has("ping") {
+    if !able() || !has("ping", "iputils-ping") {
         return;
     }
     for target in ["$FAR", "$FAR6", "far"] {
@@ -27,7 +29,7 @@ fn least_ms(stdout: &str) -> f64 {
 
 #[test]
 fn links_nest() {
-    if !able() || !has("ping") {
+    if !able() || !has("ping", "iputils-ping") {
         return;
     }
     let ping = ["ping", "-c", "3", "-i", "0.1", "$FAR"];
@@ -40,7 +42,7 @@ fn links_nest() {
 
 #[test]
 fn a_transfer_has_the_rate_of_the_link() {
-    if !able() || !has("curl") {
+    if !able() || !has("curl", "curl") {
         return;
     }
     let curl = "curl -s -o /dev/null -w '%{size_download} %{speed_download}' http://far/4M";
@@ -62,7 +64,7 @@ fn a_transfer_has_the_rate_of_the_link() {
 
 #[test]
 fn the_far_end_echoes() {
-    if !able() || !has("bash") {
+    if !able() || !has("bash", "bash") {
         return;
     }
     for protocol in ["tcp", "udp"] {
@@ -91,7 +93,7 @@ fn a_command_of_ones_own_may_be_there() {
 
 #[test]
 fn iperf3_works_as_it_stands() {
-    if !able() || !has("iperf3") {
+    if !able() || !has("iperf3", "iperf3") {
         return;
     }
     let args = [
@@ -107,7 +109,7 @@ fn iperf3_works_as_it_stands() {
 
 #[test]
 fn a_machine_without_the_outside_cannot_reach_it() {
-    if !able() || !has("ping") {
+    if !able() || !has("ping", "iputils-ping") {
         return;
     }
     let (output, _, _) = run(&["--quiet", "--", "ping", "-c", "1", "-W", "1", "192.0.2.1"]);
@@ -116,7 +118,7 @@ fn a_machine_without_the_outside_cannot_reach_it() {
 
 #[test]
 fn the_outside_is_behind_a_gateway() {
-    if !able() || !has("curl") {
+    if !able() || !has("curl", "curl") {
         return;
     }
     // Without the program that makes it, that is told.
@@ -126,7 +128,7 @@ fn the_outside_is_behind_a_gateway() {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(stderr.contains("pasta, which is not in PATH"), "{stderr}");
     assert_eq!((output.status.code(), stderr.lines().count()), (Some(1), 1));
-    if !has("pasta") {
+    if !has("pasta", "passt") {
         return;
     }
     // The outside of the inner link is the near end of the outer one.
@@ -146,7 +148,11 @@ fn the_outside_is_behind_a_gateway() {
 
 #[test]
 fn ssh_works_as_it_stands() {
-    if !able() || !tests_skipped::is_root() || !has("ssh") || !has("sshd") {
+    if !able()
+        || !tests_skipped::is_root()
+        || !has("ssh", "openssh-client")
+        || !has("sshd", "openssh-server")
+    {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -4,12 +4,11 @@ mod ends;
 mod far;
 mod leftovers;
 mod settings;
+mod verify;
+mod watched;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
-
-use tests_skipped::skipped;
 
 /// A call of `dualq shell` whose sockets are in a folder of the test's own.
 fn shell(folder: &Path, args: &[&str]) -> Command {
@@ -37,26 +36,5 @@ fn sockets(folder: &Path) -> Vec<PathBuf> {
 
 /// Whether shells can be opened here; says why if not.
 fn able() -> bool {
-    static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
-    let why_not = WHY_NOT.get_or_init(|| {
-        let (output, _, stderr) = run(&["--quiet", "--", "true"]);
-        let lacks = ["cannot make network namespaces", "/dev/net/tun", "TUN device"];
-        let is_missing = lacks.iter().any(|what| stderr.contains(what));
-        assert!(output.status.success() || is_missing, "{stderr}");
-        is_missing.then(|| stderr.trim().to_owned())
-    });
-    if let Some(why) = why_not {
-        skipped(why);
-    }
-    why_not.is_none()
-}
-
-/// Whether a program is there; says so if not.
-fn has(program: &str) -> bool {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let is = std::env::split_paths(&folders).any(|folder| folder.join(program).exists());
-    if !is {
-        skipped(&format!("there is no {program}"));
-    }
-    is
+    tests_skipped::can_open_links(env!("CARGO_BIN_EXE_dualq"))
 }

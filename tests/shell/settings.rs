@@ -4,8 +4,9 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use tests_skipped::has;
 
-use super::{able, has, run, shell, sockets};
+use super::{able, run, shell, sockets};
 
 const DUALQ: &str = env!("CARGO_BIN_EXE_dualq");
 
@@ -67,7 +68,7 @@ fn a_link_is_changed_from_elsewhere() {
 
 #[test]
 fn what_packets_meet_is_written_down() {
-    if !able() || !has("ping") {
+    if !able() || !has("ping", "iputils-ping") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dualq_link::Urgent;
 use dualq_netlink::Queue;
-use dualq_scenario::summary::{Look, Looks};
+use dualq_scenario::summary::Looks;
 use dualq_scenario::{
     CongestionControl, Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK,
     Transfer, Watch,
@@ -679,7 +679,7 @@ impl<'a> Experiment<'a> {
         self.read_taps()?;
         let mut groups = vec![Looks::default(); self.scenario.flow.len()];
         for sender in &self.senders {
-            groups[sender.group].add(&Look::from(&sender.info()?));
+            groups[sender.group].add(&crate::watch::look(&sender.info()?));
         }
         let (queue, _) = self.queues()?;
         self.record.end_interval(now, groups, &queue);

@@ -287,5 +287,6 @@ fn queue(side: DirectionSnapshot) -> Option<Queue> {
         config: Some(queue.config),
         stats: Some(queue.stats),
         requeues: 0,
+        flow_delays: Vec::new(),
     })
 }

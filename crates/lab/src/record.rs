@@ -12,12 +12,12 @@ use dualq_scenario::{
     AccurateEcn, Completions, Direction, EcnOption, EcnStyle, FlowGroup, FlowOutcome, OPTION_BYTES,
     Outcome, ProbeOutcome, QueueOutcome, SEGMENT_HEADERS, Scenario,
 };
+use dualq_socket::TcpInfo;
 use serde_json::{Map, Value};
 
 use crate::repeats::Repeats;
 use crate::sockets::BulkSender;
 use crate::taps::Passed;
-use crate::tcp_info::TcpInfo;
 
 /// The books of an experiment. Times count from its start.
 #[derive(Debug)]

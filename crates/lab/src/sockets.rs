@@ -10,15 +10,14 @@ use std::time::Duration;
 
 use dualq_namespace::Namespace;
 use dualq_scenario::{CongestionControl, EcnStyle};
+use dualq_socket::TcpInfo;
 use dualq_units::Bytes;
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::LabError;
 use crate::network::RECEIVER;
-use crate::pacing;
 use crate::repeats::Repeats;
-use crate::tcp_info::TcpInfo;
 
 /// What a bulk sender writes at once.
 static CHUNK: [u8; 256 << 10] = [0; 256 << 10];
@@ -43,6 +42,11 @@ fn cannot(what: &str, error: io::Error) -> LabError {
     LabError::system(what, error)
 }
 
+/// What the kernel tells of a connection.
+fn info(socket: &Socket) -> Result<TcpInfo, LabError> {
+    TcpInfo::of(socket.as_fd()).map_err(|error| cannot("cannot read TCP_INFO", error))
+}
+
 /// How a connection is opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
@@ -63,7 +67,7 @@ fn connect(
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
         if paces_itself {
-            pacing::switch_on(socket.as_fd())?;
+            dualq_socket::pace(socket.as_fd(), None)?;
         }
         socket.set_tcp_congestion(cc.name().as_bytes())?;
         if fast {
@@ -250,7 +254,7 @@ impl BulkSender {
     }
 
     pub(crate) fn info(&self) -> Result<TcpInfo, LabError> {
-        TcpInfo::of(self.socket.as_fd())
+        info(&self.socket)
     }
 }
 
@@ -288,7 +292,7 @@ impl BulkReceiver {
 
     /// Segments that arrived with CE, where the kernel counts them.
     pub(crate) fn received_ce(&self) -> Result<Option<u32>, LabError> {
-        Ok(TcpInfo::of(self.socket.as_fd())?.received_ce)
+        Ok(info(&self.socket)?.received_ce)
     }
 }
 
@@ -354,7 +358,7 @@ impl Probe {
     }
 
     pub(crate) fn info(&self) -> Result<TcpInfo, LabError> {
-        TcpInfo::of(self.socket.as_fd())
+        info(&self.socket)
     }
 }
 
@@ -474,7 +478,7 @@ impl Exchange {
     }
 
     pub(crate) fn info(&self) -> Result<TcpInfo, LabError> {
-        TcpInfo::of(self.server.as_fd())
+        info(&self.server)
     }
 }
 

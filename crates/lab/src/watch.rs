@@ -10,6 +10,7 @@ use dualq_scenario::{
     Change, CongestionControl, ConnectionEvent, Direction, Event, Headers, Kind, Metrics, Point,
     Scenario, Seen, Wants, Watch,
 };
+use dualq_socket::TcpInfo;
 
 use crate::LabError;
 use crate::capture::{Capture, Captured};
@@ -17,7 +18,6 @@ use crate::headers::{Site, cut};
 use crate::live::Met;
 use crate::middle::Middle;
 use crate::network::{NEAR, Network, RECEIVER};
-use crate::tcp_info::TcpInfo;
 use crate::udp::Began;
 
 /// The headers of IP and TCP, with all options.
@@ -188,15 +188,28 @@ impl<'a> Watcher<'a> {
         info: &TcpInfo,
     ) {
         let metrics = Metrics {
-            look: Look::from(info),
+            look: look(info),
             mss: info.snd_mss,
             rttvar_us: Some(info.rttvar_us.into()).filter(|_| info.srtt_us > 0),
             min_rtt_us: info.min_rtt_us.map(u64::from),
-            phase: info.phase(cc).into(),
+            phase: info.phase(cc.name()).into(),
         };
         let flow = self.connections.first[group] + number;
         let (at_ns, change) = (at.as_nanos() as u64, Change::Metrics(metrics));
         self.watch.connection(&ConnectionEvent { at_ns, flow, change });
+    }
+}
+
+/// A connection at a moment, as series have it.
+pub(crate) fn look(info: &TcpInfo) -> Look {
+    Look {
+        acknowledged: info.bytes_acked,
+        retransmits: info.retransmits.into(),
+        cwnd: info.cwnd,
+        ssthresh: info.ssthresh,
+        in_flight: info.in_flight,
+        pacing_rate: info.pacing_rate,
+        srtt_us: Some(info.srtt_us.into()).filter(|srtt_us| *srtt_us > 0),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Reading what the kernel tells of its queue disciplines.
 
+use std::time::Duration;
+
 use dualq_qdisc::Config;
 use dualq_qdisc::show::{Counters, Stats};
 use netlink_packet_core::Emitable;
@@ -37,6 +39,8 @@ pub struct Queue {
     pub counters: Counters,
     /// Packets that the device did not take.
     pub requeues: u64,
+    /// Of `fq_codel`: how long the packet last taken from each flow had waited, of the flows that have their turn just now.
+    pub flow_delays: Vec<Duration>,
 }
 
 /// A message about a discipline or a class.
@@ -105,6 +109,19 @@ impl Dump<'_> {
         (class.handle.minor() == 1 && classes.next().is_none()).then_some(class)
     }
 
+    /// How long packets of each flow waited, if its classes can be told from those of another discipline: what the kernel put there itself has
+    /// no number.
+    fn flow_delays(&self, entry: &Entry<'_>) -> Vec<Duration> {
+        let is_alike = |other: &&Entry<'_>| {
+            other.kind == entry.kind && other.handle.major() == entry.handle.major()
+        };
+        if entry.kind != "fq_codel" || self.queues.iter().filter(is_alike).count() != 1 {
+            return Vec::new();
+        }
+        let flows = self.classes.iter().filter(is_alike);
+        flows.filter_map(|flow| kinds::fq_codel::flow_delay(flow.own?)).collect()
+    }
+
     fn config(&self, entry: &Entry<'_>, depth: u32) -> Option<Config> {
         let class = self.class(entry).and_then(|class| class.options);
         let options = entry.options?;
@@ -129,7 +146,7 @@ impl Dump<'_> {
 
 impl Queue {
     /// The disciplines of the device `link` in an answer of the kernel: messages of `RTM_NEWQDISC`, and `RTM_NEWTCLASS` for
-    /// the classes of `htb`. What cannot be read is left out. `tx_queue_length` is the device's.
+    /// the classes of `htb` and the flows of `fq_codel`. What cannot be read is left out. `tx_queue_length` is the device's.
     #[must_use]
     pub fn read(answer: &[u8], link: u32, tx_queue_length: u32) -> Vec<Self> {
         let entries = |kind| {
@@ -149,15 +166,14 @@ impl Queue {
             stats: dump.stats(entry, 0),
             counters: entry.counters,
             requeues: entry.requeues,
+            flow_delays: dump.flow_delays(entry),
         };
         dump.queues.iter().map(queue).collect()
     }
 }
 
-/// Whether there is an `htb` in an answer.
-pub(crate) fn has_htb(answer: &[u8]) -> bool {
-    messages(answer).any(|message| {
-        let attributes = message.payload.get(TcHeader::default().buffer_len()..);
-        attributes.is_some_and(|bytes| Attributes::read(bytes).string(TCA_KIND) == Some("htb"))
-    })
+/// Whether a device has a discipline in an answer whose classes tell something.
+pub(crate) fn has_classes(answer: &[u8], link: u32) -> bool {
+    let entries = messages(answer).filter_map(|message| Entry::read(message.payload, link));
+    entries.into_iter().any(|entry| matches!(entry.kind, "htb" | "fq_codel"))
 }

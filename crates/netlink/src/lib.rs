@@ -19,7 +19,7 @@ mod route;
 mod tree;
 
 use channel::Channel;
-pub use connection::Connection;
+pub use connection::{Connection, Sent};
 pub use dump::Queue;
 pub use error::NetlinkError;
 pub use ethtool::{Offloads, SegmentationOffload};

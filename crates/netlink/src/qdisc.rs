@@ -12,7 +12,7 @@ use crate::channel::Failure;
 use crate::dump::{self, Queue};
 use crate::error::ENOENT;
 use crate::kinds::{self, TCA_KIND};
-use crate::{Handle, Netlink, NetlinkError, Place};
+use crate::{Handle, Link, Netlink, NetlinkError, Place};
 
 pub(crate) const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
@@ -213,16 +213,34 @@ impl Netlink {
     /// If there is no such device, or the kernel does not tell.
     pub fn qdiscs(&mut self, index: u32) -> Result<Vec<Queue>, NetlinkError> {
         let link = self.link_at(index)?;
-        let question = header(index, Handle::UNSPECIFIED, Handle::UNSPECIFIED);
-        let what = || format!("list the qdiscs of {}", link.name);
-        let mut answer =
-            self.route.dump(RTM_GETQDISC, &question).map_err(|failure| failure.of(what()))?;
-        // Only of htb do the classes tell something.
-        if dump::has_htb(&answer) {
-            let classes = self.route.dump(RTM_GETTCLASS, &question);
-            answer.extend(classes.map_err(|failure| failure.of(what()))?);
+        let mut queues = self.qdiscs_of(std::slice::from_ref(&link))?;
+        Ok(queues.pop().unwrap_or_default())
+    }
+
+    /// The same of several devices, in their order: fewer questions than one for each.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn qdiscs_of(&mut self, links: &[Link]) -> Result<Vec<Vec<Queue>>, NetlinkError> {
+        let question = |index: u32| header(index, Handle::UNSPECIFIED, Handle::UNSPECIFIED);
+        let what = || match links {
+            [link] => format!("list the qdiscs of {}", link.name),
+            _ => "list the qdiscs of all devices".to_owned(),
+        };
+        let index = match links {
+            [link] => link.index,
+            _ => 0,
+        };
+        let answer = self.route.dump(RTM_GETQDISC, &question(index));
+        let mut answer = answer.map_err(|failure| failure.of(what()))?;
+        for link in links {
+            if dump::has_classes(&answer, link.index) {
+                let classes = self.route.dump(RTM_GETTCLASS, &question(link.index));
+                answer.extend(classes.map_err(|failure| failure.of(what()))?);
+            }
         }
-        Ok(Queue::read(&answer, index, link.tx_queue_length))
+        let queues = |link: &Link| Queue::read(&answer, link.index, link.tx_queue_length);
+        Ok(links.iter().map(queues).collect())
     }
 
     fn what(&mut self, verb: &str, thing: &str, link: u32, parent: Handle) -> String {

@@ -9,7 +9,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 
 /// The folder with a file for each test run, beside the programs that were built.
@@ -21,6 +22,28 @@ const SAYS: &str = "skipped: ";
 /// Says that the test does nothing, and why: past what the test harness captures, as it should not look like one that passed.
 pub fn skipped(why: &str) {
     tell(thread::current().name().unwrap_or_default(), why);
+}
+
+/// Whether the program `dualq` can open links here, for which it needs network namespaces and TUN devices; says why if not.
+///
+/// # Panics
+/// If it fails for another reason.
+pub fn can_open_links(dualq: &str) -> bool {
+    static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
+    let why_not = WHY_NOT.get_or_init(|| {
+        let mut command = Command::new(dualq);
+        command.args(["shell", "--quiet", "--", "true"]).stdin(Stdio::null());
+        let output = command.env_remove("DUALQ_SHELL").output().expect("dualq was built");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let lacks = ["cannot make network namespaces", "/dev/net/tun", "TUN device"];
+        let is_missing = lacks.iter().any(|what| stderr.contains(what));
+        assert!(output.status.success() || is_missing, "{stderr}");
+        is_missing.then(|| stderr.trim().to_owned())
+    });
+    if let Some(why) = why_not {
+        skipped(why);
+    }
+    why_not.is_none()
 }
 
 fn tell(name: &str, why: &str) {
@@ -82,6 +105,17 @@ fn in_one_line(told: &str) -> String {
         1 => format!("1 test was skipped: {}", reasons.join("; ")),
         count => format!("{count} tests were skipped: {}", reasons.join("; ")),
     }
+}
+
+/// Whether a program is there; says so if not, and which of Debian's packages has it.
+#[must_use]
+pub fn has(program: &str, package: &str) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is = std::env::split_paths(&folders).any(|folder| folder.join(program).exists());
+    if !is {
+        skipped(&format!("there is no {program}, which is in Debian's package {package}"));
+    }
+    is
 }
 
 /// Whether this is root, if only of a user namespace.

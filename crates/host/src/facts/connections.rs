@@ -19,12 +19,8 @@ pub(super) fn read(reader: &mut Reader<'_>, netlink: &mut Netlink) -> Option<Con
 }
 
 fn summary(connections: &[Connection]) -> Connections {
-    let elsewhere: Vec<&Connection> = connections
-        .iter()
-        .filter(|connection| {
-            !connection.remote.is_loopback() && connection.remote != connection.local
-        })
-        .collect();
+    let elsewhere: Vec<&Connection> =
+        connections.iter().filter(|connection| connection.leaves_the_machine()).collect();
     let mut by_congestion_control = BTreeMap::new();
     for name in elsewhere.iter().filter_map(|connection| connection.congestion_control.clone()) {
         *by_congestion_control.entry(name).or_default() += 1;
@@ -45,15 +41,20 @@ fn summary(connections: &[Connection]) -> Connections {
 mod tests {
     use std::time::Duration;
 
+    use dualq_netlink::Sent;
+
     use super::*;
 
     #[test]
     fn connections_to_the_machine_itself_do_not_count() {
         let connection = |remote: &str, control: &str, millis| Connection {
+            cookie: [0; 8],
             local: "192.0.2.2".parse().unwrap(),
             remote: remote.parse().unwrap(),
             congestion_control: Some(control.to_owned()),
+            rtt: None,
             min_rtt: Some(Duration::from_millis(millis)),
+            sent: Sent::default(),
         };
         let all = [
             connection("127.0.0.1", "cubic", 1),

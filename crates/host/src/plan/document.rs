@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Change, FORMAT, Plan, PlanError, What};
+use super::{Aim, Change, FORMAT, Plan, PlanError, What};
 use crate::facts::Os;
 
 const HEADER: &str = "# A plan of dualq. Nothing of it is done until `dualq apply`.\n\n";
@@ -19,6 +19,8 @@ struct Document {
     about: String,
     os: Os,
     kernel: String,
+    #[serde(default)]
+    aim: Aim,
     #[serde(default)]
     evidence: Vec<String>,
     #[serde(default)]
@@ -166,6 +168,7 @@ impl Plan {
             about: document.about,
             os: document.os,
             kernel: document.kernel,
+            aim: document.aim,
             evidence: document.evidence,
             notes: document.notes,
             changes: Vec::new(),

@@ -22,11 +22,11 @@ pub const FLOWS: [u32; 3] = [1, 4, 20];
 /// unusual; in bytes, for what is an aggregate on this machine is none there.
 const UNKNOWN_QUEUE: &str = "bfifo limit 1514000";
 /// Two figures that differ by less are equal: the next seed may turn them round.
-const EQUAL: f64 = 1.2;
+pub const EQUAL: f64 = 1.2;
 /// The same for throughput and fairness.
 const ALIKE: f64 = 0.98;
 /// What is added to both sides of a ratio of delays: less than a millisecond nobody feels.
-const FELT_MS: f64 = 1.0;
+pub const FELT_MS: f64 = 1.0;
 /// How much throughput a short queue may cost.
 const LOST: f64 = 0.05;
 

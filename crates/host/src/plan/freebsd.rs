@@ -133,6 +133,7 @@ pub(super) fn make(facts: &Facts, requirements: &Requirements) -> Result<Plan, P
         about: format!("{}{rate}, FreeBSD {}", requirements.profile.name(), facts.kernel.release),
         os: Os::FreeBsd,
         kernel: facts.kernel.release.clone(),
+        aim: requirements.aim,
         evidence: Vec::new(),
         notes,
         changes: draft.changes,

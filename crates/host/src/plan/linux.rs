@@ -6,7 +6,7 @@ use dualq_units::Rate;
 use super::options::{Choice, Traffic};
 use super::sysctls::{self, Path, Wanted};
 use super::{
-    Change, Evidence, FORMAT, Plan, PlanError, Profile, Requirements, What, boot, check, queue,
+    Aim, Change, Evidence, FORMAT, Plan, PlanError, Profile, Requirements, What, boot, check, queue,
 };
 use crate::Facts;
 use crate::facts::{Availability, Interface, Os};
@@ -228,6 +228,7 @@ pub(super) fn make(
         ),
         os: Os::Linux,
         kernel: facts.kernel.release.clone(),
+        aim: requirements.aim,
         evidence: evidence.map_or_else(Vec::new, Evidence::lines),
         notes: draft.notes,
         changes: draft.changes,
@@ -235,6 +236,33 @@ pub(super) fn make(
     // Facts are files too, and names in them go into rules and scripts.
     plan.check()
         .map_err(|error| PlanError::Requirement(format!("the facts make no safe plan: {error}")))?;
+    Ok(plan)
+}
+
+pub(super) fn of_qdisc(
+    facts: &Facts,
+    dev: Option<&str>,
+    after: QdiscLine,
+) -> Result<Plan, PlanError> {
+    let requirements = Requirements { dev: dev.map(str::to_owned), ..Requirements::default() };
+    let interface = interface(facts, &requirements)?;
+    let (dev, before) = (interface.name.clone(), interface.qdisc_lines());
+    let plan = Plan {
+        format: FORMAT,
+        about: format!("{} at the root of {dev}", after.text()),
+        os: Os::Linux,
+        kernel: facts.kernel.release.clone(),
+        aim: Aim::default(),
+        evidence: Vec::new(),
+        notes: Vec::new(),
+        changes: vec![Change {
+            why: "it was asked for".to_owned(),
+            source: "tc(8)".to_owned(),
+            what: What::Qdisc { dev, before, after },
+        }],
+    };
+    plan.check()
+        .map_err(|error| PlanError::Requirement(format!("this makes no safe plan: {error}")))?;
     Ok(plan)
 }
 

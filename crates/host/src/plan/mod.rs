@@ -21,7 +21,7 @@ mod values;
 pub(crate) use boot::{Caller, USUAL_STATE, callers};
 pub use boot::{PLANNED, is_planned};
 pub use error::PlanError;
-pub use evidence::{Evidence, FLOWS, Figures, Question, Row, Sender, Trial};
+pub use evidence::{EQUAL, Evidence, FELT_MS, FLOWS, Figures, Question, Row, Sender, Trial};
 pub use options::disciplines;
 pub use requirements::{Aim, LinkKind, Profile, Requirements, StaticRoute};
 pub use values::{Destination, Mode};
@@ -48,6 +48,9 @@ pub struct Plan {
     pub os: Os,
     /// The kernel that it was made for, `uname -r`: what another can do may differ.
     pub kernel: String,
+    /// What the queue discipline was chosen for, by which it is to be judged.
+    #[serde(default, skip_serializing_if = "Aim::is_usual")]
+    pub aim: Aim,
     /// What a simulation said of what is there and of what could be, a line each: the worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
@@ -154,5 +157,14 @@ impl Plan {
             Os::Linux => linux::make(facts, requirements, evidence),
             Os::FreeBsd => freebsd::make(facts, requirements),
         }
+    }
+
+    /// A plan that puts a queue discipline at the root of an interface of a machine with Linux, and does nothing else. Without `dev` it is the
+    /// interface of the default route.
+    ///
+    /// # Errors
+    /// [`PlanError::Requirement`] if there is no such interface.
+    pub fn of_qdisc(facts: &Facts, dev: Option<&str>, after: QdiscLine) -> Result<Self, PlanError> {
+        linux::of_qdisc(facts, dev, after)
     }
 }

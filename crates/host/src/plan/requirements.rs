@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use dualq_units::Rate;
+use serde::{Deserialize, Serialize};
 
 use super::Destination;
 use crate::Facts;
@@ -51,7 +52,8 @@ impl Profile {
 }
 
 /// What the choice of a queue discipline is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Aim {
     /// The shortest answers under load, as long as no more than a twentieth of the throughput is lost.
     #[default]
@@ -71,6 +73,11 @@ impl Aim {
             Self::Throughput => "throughput",
             Self::Fair => "fair",
         }
+    }
+
+    /// Whether it is the one that nobody has to name.
+    pub(super) fn is_usual(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -61,6 +61,11 @@ fn evidence_chooses_among_what_the_traffic_calls_for() {
     assert_eq!(chosen(Aim::Latency, &dear).0, "htb rate 45600kbit leaf fq_codel");
     assert_eq!(chosen(Aim::Throughput, &dear).0, "htb rate 45600kbit leaf fq");
     assert_eq!(chosen(Aim::Fair, &dear).0, "cake bandwidth 45600kbit");
+    // What it was chosen for is in the plan, and what nobody has to name is not.
+    let (_, plan) = chosen(Aim::Fair, &dear);
+    assert!(plan.write().contains("\naim = \"fair\"\n"), "{}", plan.write());
+    assert_eq!(Plan::read(&plan.write()).unwrap().aim, Aim::Fair);
+    assert!(!chosen(Aim::Latency, &dear).1.write().contains("aim"));
     // Worse than now: in the first line.
     let (_, plan) = chosen(Aim::Latency, &|queue| match kind(queue) {
         "now" => (3.0, 46.0, 1.0),

@@ -1,5 +1,7 @@
 //! `fq_codel` (`TCA_FQ_CODEL_*`, `struct tc_fq_codel_xstats`).
 
+use std::time::Duration;
+
 use dualq_qdisc::kinds::fq_codel::{Config, Options, Selector, Stats};
 use dualq_units::Bytes;
 
@@ -18,8 +20,14 @@ const MEMORY_LIMIT: u16 = 9;
 const CE_THRESHOLD_SELECTOR: u16 = 10;
 const CE_THRESHOLD_MASK: u16 = 11;
 
-/// The statistics are those of the discipline, not of one of its flows.
+/// Whether statistics are those of the discipline, or of one of its flows (`TCA_FQ_CODEL_XSTATS_*`).
 const OF_QDISC: u32 = 0;
+const OF_FLOW: u32 = 1;
+
+/// How long the packet last taken from a flow had waited (`ldelay` of `struct tc_fq_codel_cl_stats`).
+pub(crate) fn flow_delay(own: &[u8]) -> Option<Duration> {
+    (u32_at(own, 0)? == OF_FLOW).then(|| micros(count(own, 8)))
+}
 
 impl Wire for Options {
     type Config = Config;

@@ -8,7 +8,7 @@ mod cake;
 mod codel;
 mod dualpi2;
 mod fq;
-mod fq_codel;
+pub(crate) mod fq_codel;
 mod fq_pie;
 mod htb;
 mod netem;

@@ -48,12 +48,23 @@ fn connections_tell_their_congestion_control() {
         other.read_exact(&mut [0; 4]).unwrap();
         let connections = netlink.connections().unwrap();
         assert_eq!(connections.len(), 2);
+        assert_ne!(connections[0].cookie, connections[1].cookie);
+        let mut acked: Vec<u64> =
+            connections.iter().map(|connection| connection.sent.acked_bytes).collect();
+        acked.sort_unstable();
+        // The SYN of who connected is acknowledged too.
+        assert_eq!(acked, [0, 5]);
+        let sender = connections.iter().find(|connection| connection.sent.segments > 0).unwrap();
+        assert_eq!((sender.sent.segments, sender.sent.retransmitted), (1, 0));
+        assert!(sender.sent.delivered > 0 && sender.sent.delivered_ce == 0);
+        assert!(connections.iter().all(|connection| !connection.leaves_the_machine()));
         let default = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
         for connection in connections {
             assert_eq!(connection.remote, Ipv4Addr::LOCALHOST);
             assert_eq!(connection.local, Ipv4Addr::LOCALHOST);
             assert_eq!(connection.congestion_control.as_deref(), Some(default.trim()));
             assert!(connection.min_rtt.is_some_and(|time| time < Duration::from_secs(1)));
+            assert!(connection.rtt.is_some_and(|time| time < Duration::from_secs(1)));
         }
     });
 }

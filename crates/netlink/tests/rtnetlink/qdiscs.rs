@@ -3,6 +3,8 @@
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use dualq_netlink::{Handle, NetlinkError, Place, Route};
 use dualq_qdisc::show::OwnStats;
@@ -389,5 +391,40 @@ fn htb_counts_its_class() {
         assert_eq!(own.leaf.counters.sent_packets, own.lended);
         assert_eq!(own.class.sent_packets, own.lended);
         assert!(own.tokens > 0 && own.ctokens > 0, "{stats:?}");
+    });
+}
+
+#[test]
+fn flows_of_fq_codel_tell_how_long_they_wait() {
+    in_namespace(|mut netlink| {
+        let link = device(&mut netlink);
+        if !["tbf", "fq_codel"].into_iter().all(|kind| has(&mut netlink, &link, kind)) {
+            return;
+        }
+        netlink.add_address(link.index, Ipv4Addr::new(10, 0, 0, 1), 24).unwrap();
+        let peer = netlink.link("d1").unwrap();
+        for device in [&link, &peer] {
+            netlink.set_up(device.index).unwrap();
+        }
+        let far = Ipv4Addr::new(10, 0, 0, 2);
+        netlink.add_neighbour(link.index, far, [2, 0, 0, 0, 0, 2]).unwrap();
+        wait_for(&mut netlink, "d0");
+        let line = "tbf rate 1mbit burst 2kb limit 1mb leaf fq_codel";
+        netlink.add_qdisc(&Place::root(link.index), &spec(line)).unwrap();
+        // Half a second of two flows.
+        let senders = [(); 2].map(|()| UdpSocket::bind("0.0.0.0:0").unwrap());
+        for sender in senders.iter().cycle().take(64) {
+            sender.send_to(&[0; 958], (far, 9)).unwrap();
+        }
+        thread::sleep(Duration::from_millis(200));
+        let queues = netlink.qdiscs_of(&[peer, link]).unwrap();
+        let [none, queues] = &queues[..] else { panic!("{queues:?}") };
+        assert!(none.iter().all(|queue| queue.flow_delays.is_empty()), "{none:?}");
+        let [tbf, fq_codel] = &queues[..] else { panic!("{queues:?}") };
+        assert!(tbf.flow_delays.is_empty());
+        // There may be one of IPv6's own beside them.
+        let waited = Duration::from_millis(50)..Duration::from_millis(500);
+        let long = fq_codel.flow_delays.iter().filter(|delay| waited.contains(delay));
+        assert_eq!(long.count(), 2, "{fq_codel:?}");
     });
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::about::About;
 use crate::grammar::{ParseError, Words};
-use crate::show::Stats;
+use crate::show::{Inside, Stats};
 use crate::{Device, Discipline, FlowPacket};
 
 /// The parameters of a discipline that is none of dualq's.
@@ -242,5 +242,12 @@ impl OwnStats {
     pub fn probability(&self) -> Option<f64> {
         let own = self.counted().and_then(Counted::probability);
         own.or_else(|| self.leaf()?.own.probability())
+    }
+
+    /// The queues that it tells of one by one, without those of what is inside: both of `dualpi2`, the tins of `cake`, and the one of `codel`
+    /// and `pie`.
+    #[must_use]
+    pub fn queues(&self) -> Vec<Inside> {
+        self.counted().map_or_else(Vec::new, Counted::queues)
     }
 }

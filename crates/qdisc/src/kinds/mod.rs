@@ -36,7 +36,7 @@ pub use self::any::{Config, Foreign, KINDS, OwnStats, Spec};
 pub(crate) use self::any::{about, parse};
 use crate::about::About;
 use crate::grammar::{ParseError, Words};
-use crate::show::{Place, Stats};
+use crate::show::{Inside, Place, Stats};
 use crate::{Device, Discipline, FlowPacket};
 
 /// Hands all kinds to the macro that it is given: the variant of each, its module, `Stats` if it counts something beside what every
@@ -165,6 +165,11 @@ pub(crate) trait Counted {
     /// The probability with which it drops or marks, from 0 to 1, if it works with one.
     fn probability(&self) -> Option<f64> {
         None
+    }
+
+    /// The queues that it tells of one by one.
+    fn queues(&self) -> Vec<Inside> {
+        Vec::new()
     }
 
     /// What the discipline inside counts, if there is one.

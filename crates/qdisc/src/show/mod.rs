@@ -59,6 +59,31 @@ pub struct Stats {
     pub own: OwnStats,
 }
 
+/// A queue of a discipline that tells of it by itself. What it does not tell is `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inside {
+    /// What it is called: `L` and `C` of `dualpi2`, the tins of `cake`; empty if it is the only one.
+    pub name: String,
+    /// How long packets wait in it, as its kind tells: the first one so far (`dualpi2`), the last one that left (`codel`, `pie`), on average (`cake`).
+    pub delay: Duration,
+    /// Packets that came in.
+    pub packets: Option<u64>,
+    /// Bytes waiting.
+    pub backlog_bytes: Option<u64>,
+    /// Packets that it marked.
+    pub marks: Option<u64>,
+    /// Packets that it dropped.
+    pub drops: Option<u64>,
+}
+
+impl Inside {
+    /// One that tells no more than its delay.
+    pub(crate) fn new(name: impl Into<String>, delay: Duration) -> Self {
+        let name = name.into();
+        Self { name, delay, packets: None, backlog_bytes: None, marks: None, drops: None }
+    }
+}
+
 /// `tc qdisc show`: a line, without its end. A discipline with a leaf has a line for that too, and `htb` one for its class.
 #[must_use]
 pub fn text(config: &Config) -> String {

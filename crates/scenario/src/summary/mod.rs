@@ -436,7 +436,8 @@ impl Outcome {
 }
 
 /// Jain's fairness index of flows (Jain, Chiu, Hawe: DEC-TR-301, 1984).
-fn jain(flows: &[f64]) -> Option<f64> {
+#[must_use]
+pub fn jain(flows: &[f64]) -> Option<f64> {
     let (sum, squares) = (flows.iter().sum::<f64>(), flows.iter().map(|x| x * x).sum::<f64>());
     (squares > 0.0).then(|| sum * sum / (flows.len() as f64 * squares))
 }

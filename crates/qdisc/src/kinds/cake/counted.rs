@@ -1,6 +1,7 @@
 //! What `cake` counts, as tc shows it.
 
 use std::fmt::{Display, Write as _};
+use std::time::Duration;
 
 use dualq_units::tc_time::format_micros;
 use dualq_units::{Bytes, Rate};
@@ -8,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Diffserv, Stats, TinStats};
 use crate::kinds::Counted;
+use crate::show::Inside;
 
 impl Counted for Stats {
     fn write(&self, text: &mut String) {
@@ -64,6 +66,17 @@ impl Counted for Stats {
         number("un_flows", |tin| tin.unresponsive_flows.into());
         number("max_len", |tin| tin.max_pkt_len.into());
         number("quantum", |tin| tin.flow_quantum.into());
+    }
+
+    fn queues(&self) -> Vec<Inside> {
+        let tin = |(name, tin): (String, &TinStats)| Inside {
+            packets: Some(tin.sent_packets),
+            backlog_bytes: Some(tin.backlog_bytes),
+            marks: Some(tin.ecn_mark),
+            drops: Some(tin.drops),
+            ..Inside::new(name, Duration::from_micros(tin.avg_delay_us.into()))
+        };
+        names(self.tins.len()).into_iter().zip(&self.tins).map(tin).collect()
     }
 
     fn marks(&self) -> Option<u64> {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Config, Stats};
 use crate::kinds::{Counted, Shown};
-use crate::show::whole_micros;
+use crate::show::{Inside, whole_micros};
 
 impl Shown for Config {
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,6 +55,10 @@ impl Counted for Stats {
             let _ = write!(text, " ce_mark {}", self.ce_mark);
         }
         text.push('\n');
+    }
+
+    fn queues(&self) -> Vec<Inside> {
+        vec![Inside::new("", self.ldelay)]
     }
 
     fn marks(&self) -> Option<u64> {

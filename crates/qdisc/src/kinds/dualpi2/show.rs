@@ -8,7 +8,7 @@ use dualq_units::tc_time::format_micros;
 use serde_json::{Map, Value};
 
 use crate::kinds::{Counted, Shown};
-use crate::show::{six_digits, whole_micros};
+use crate::show::{Inside, six_digits, whole_micros};
 
 /// A gain in single precision, as tc computes and shows it.
 fn hertz(gain: Gain) -> f64 {
@@ -116,6 +116,15 @@ impl Counted for Stats {
             self.max_memory_used,
             self.memory_limit
         );
+    }
+
+    fn queues(&self) -> Vec<Inside> {
+        [
+            ("L", self.low_latency_delay, self.packets_in_low_latency),
+            ("C", self.classic_delay, self.packets_in_classic),
+        ]
+        .map(|(name, delay, packets)| Inside { packets: Some(packets), ..Inside::new(name, delay) })
+        .to_vec()
     }
 
     fn marks(&self) -> Option<u64> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Config, Stats, told_micros};
 use crate::kinds::{Counted, Shown};
-use crate::show::{six_digits, whole_micros};
+use crate::show::{Inside, six_digits, whole_micros};
 
 impl Shown for Config {
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,6 +59,10 @@ impl Counted for Stats {
             self.maxq,
             self.ecn_mark
         );
+    }
+
+    fn queues(&self) -> Vec<Inside> {
+        vec![Inside::new("", self.delay)]
     }
 
     fn marks(&self) -> Option<u64> {

@@ -1,12 +1,7 @@
 //! What the kernel tells of a connection: `struct tcp_info` (include/uapi/linux/tcp.h), as far as it is asked for.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
-
-use dualq_scenario::CongestionControl;
-use dualq_scenario::summary::Look;
-
-use crate::LabError;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 /// A slow-start threshold that was never set (Linux: `TCP_INFINITE_SSTHRESH`).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
@@ -16,45 +11,51 @@ const LENGTH: usize = 512;
 
 /// A connection's figures. Fields that the kernel is too old for are 0, or `None` where that would mislead.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TcpInfo {
+pub struct TcpInfo {
     /// The smoothed round-trip time, in microseconds.
-    pub(crate) srtt_us: u32,
+    pub srtt_us: u32,
     /// The smallest of the last minutes, in microseconds, if one was measured.
-    pub(crate) min_rtt_us: Option<u32>,
+    pub min_rtt_us: Option<u32>,
     /// Its mean deviation, in microseconds.
-    pub(crate) rttvar_us: u32,
+    pub rttvar_us: u32,
     /// The state of congestion avoidance: Open, Disorder, CWR, Recovery, Loss (Linux: `tcp_ca_state`).
-    pub(crate) state: u8,
+    pub state: u8,
     /// Payload of a full segment.
-    pub(crate) snd_mss: u32,
+    pub snd_mss: u32,
+    /// Payload of the largest segments that came, about.
+    pub rcv_mss: u32,
     /// The congestion window, in segments.
-    pub(crate) cwnd: u32,
+    pub cwnd: u32,
     /// The slow-start threshold, in segments, if it was ever set.
-    pub(crate) ssthresh: Option<u32>,
+    pub ssthresh: Option<u32>,
     /// Segments in flight: sent, and neither acknowledged, selectively acknowledged nor deemed lost, plus those sent again.
-    pub(crate) in_flight: u32,
+    pub in_flight: u32,
     /// The pacing rate in bytes per second, if there is one.
-    pub(crate) pacing_rate: Option<u64>,
+    pub pacing_rate: Option<u64>,
     /// Segments that were sent again.
-    pub(crate) retransmits: u32,
+    pub retransmits: u32,
     /// Payload that was acknowledged, in bytes.
-    pub(crate) bytes_acked: u64,
+    pub bytes_acked: u64,
+    /// Payload that arrived, in bytes.
+    pub bytes_received: u64,
+    /// The newest estimate of the rate at which payload is delivered, in bytes per second.
+    pub delivery_rate: u64,
     /// Payload that was sent, again or not, in bytes.
-    pub(crate) bytes_sent: u64,
+    pub bytes_sent: u64,
     /// Segments with payload that were sent, again or not.
-    pub(crate) data_segs_out: u32,
+    pub data_segs_out: u32,
     /// Retransmission timeouts.
-    pub(crate) timeouts: u16,
+    pub timeouts: u16,
     /// Segments whose marks were echoed by the other end.
-    pub(crate) delivered_ce: u32,
+    pub delivered_ce: u32,
     /// Segments that arrived with CE (Linux 6.18).
-    pub(crate) received_ce: Option<u32>,
+    pub received_ce: Option<u32>,
     /// Bytes of payload that arrived at the other end with ECT(0), CE and ECT(1), as Accurate ECN tells (Linux 6.18).
-    pub(crate) delivered_bytes: [u32; 3],
+    pub delivered_bytes: [u32; 3],
     /// Whether Accurate ECN was agreed on (Linux 7.0: `tcpi_ecn_mode`).
-    pub(crate) is_accurate: bool,
+    pub is_accurate: bool,
     /// Whether packets have its option, with counts (Linux 7.0: `tcpi_accecn_opt_seen`).
-    pub(crate) has_ecn_option: bool,
+    pub has_ecn_option: bool,
 }
 
 /// `TCPI_ECN_MODE_ACCECN`, in two bits.
@@ -62,39 +63,28 @@ const ECN_MODE_ACCURATE: u32 = 2;
 /// `TCP_ACCECN_OPT_COUNTER_SEEN`, in the two bits above.
 const OPTION_SEEN: u32 = 2;
 
-impl From<&TcpInfo> for Look {
-    fn from(info: &TcpInfo) -> Self {
-        Self {
-            acknowledged: info.bytes_acked,
-            retransmits: info.retransmits.into(),
-            cwnd: info.cwnd,
-            ssthresh: info.ssthresh,
-            in_flight: info.in_flight,
-            pacing_rate: info.pacing_rate,
-            srtt_us: Some(info.srtt_us.into()).filter(|srtt_us| *srtt_us > 0),
-        }
-    }
-}
-
 impl TcpInfo {
-    /// What congestion avoidance is doing, in one word; of what BBR does TCP_INFO says nothing.
-    pub(crate) fn phase(&self, cc: CongestionControl) -> &'static str {
+    /// What congestion avoidance is doing under the congestion control `cc`, in one word; of what BBR does TCP_INFO says nothing.
+    #[must_use]
+    pub fn phase(&self, cc: &str) -> &'static str {
         let in_slow_start = self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh);
         match self.state {
             2 => "cwr",
             3 => "recovery",
             4 => "loss",
-            _ if cc.name().starts_with("bbr") => "open",
+            _ if cc.starts_with("bbr") => "open",
             _ if in_slow_start => "slow_start",
             _ => "congestion_avoidance",
         }
     }
 
     /// Asks for those of `socket`.
-    pub(crate) fn of(socket: BorrowedFd<'_>) -> Result<Self, LabError> {
+    ///
+    /// # Errors
+    /// If it is no TCP socket.
+    pub fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
         let mut bytes = [0u8; LENGTH];
-        let length = read(socket, &mut bytes)
-            .map_err(|error| LabError::system("cannot read TCP_INFO", error))?;
+        let length = read(socket, &mut bytes)?;
         Ok(Self::parse(&bytes[..length]))
     }
 
@@ -114,6 +104,7 @@ impl TcpInfo {
         Self {
             state: bytes.get(1).copied().unwrap_or(0),
             snd_mss: u32_at(16).unwrap_or(0),
+            rcv_mss: u32_at(20).unwrap_or(0),
             min_rtt_us: u32_at(148).filter(|min_us| *min_us < u32::MAX),
             in_flight: unacked.saturating_sub(sacked.saturating_add(lost)).saturating_add(retrans),
             ssthresh: u32_at(76).filter(|ssthresh| *ssthresh < INFINITE_SSTHRESH),
@@ -123,6 +114,8 @@ impl TcpInfo {
             cwnd: u32_at(80).unwrap_or(0),
             retransmits: u32_at(100).unwrap_or(0),
             bytes_acked: u64_at(120).unwrap_or(0),
+            bytes_received: u64_at(128).unwrap_or(0),
+            delivery_rate: u64_at(160).unwrap_or(0),
             data_segs_out: u32_at(156).unwrap_or(0),
             delivered_ce: u32_at(196).unwrap_or(0),
             bytes_sent: u64_at(200).unwrap_or(0),

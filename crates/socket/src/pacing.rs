@@ -3,14 +3,17 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// All but what stands for no limit at all.
-const NO_LIMIT: u32 = u32::MAX - 1;
+/// All but what stands for no limit at all, in bytes per second.
+const NO_LIMIT: u64 = u32::MAX as u64 - 1;
 
-/// Lets the socket pace what it sends, by a timer of its own: what fq makes of every connection as its first packet comes by, whatever
+/// Lets the socket pace what it sends, at no more than a rate of payload and headers if one is given, by a timer of its own: what fq makes of every connection as its first packet comes by, whatever
 /// the congestion control (Linux: `fq_enqueue`; `SO_MAX_PACING_RATE` in socket(7)).
+///
+/// # Errors
+/// If it is no socket.
 #[allow(unsafe_code)]
-pub(crate) fn switch_on(socket: BorrowedFd<'_>) -> io::Result<()> {
-    let rate = NO_LIMIT;
+pub fn pace(socket: BorrowedFd<'_>, bytes_per_second: Option<u64>) -> io::Result<()> {
+    let rate = bytes_per_second.unwrap_or(NO_LIMIT);
     // SAFETY: the kernel reads the bytes of `rate`, which is there and as long as it is told. No library has this option.
     let status = unsafe {
         libc::setsockopt(

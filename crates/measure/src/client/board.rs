@@ -1,0 +1,168 @@
+//! What the threads of a stage write down for each other.
+
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::error::MeasureError;
+use super::local::Look;
+use crate::measurement::{Distribution, Loss, Method, Ping, Sample};
+use crate::protocol::FlowSample;
+
+/// What a stage has come to so far.
+#[derive(Debug)]
+pub(super) struct Board {
+    pub(super) began: Instant,
+    over: AtomicBool,
+    /// Probes are so many times as far apart as they would be, in thousandths.
+    stretch: AtomicU64,
+    failure: Mutex<Option<MeasureError>>,
+    records: [Record; Method::ALL.len()],
+    pub(super) loss: Mutex<Option<Loss>>,
+    /// Looks at this host's own queue, while it sends.
+    pub(super) local: Mutex<Vec<Look>>,
+    /// Flows, in the order of their numbers.
+    pub(super) flows: Vec<Track>,
+}
+
+/// Round trips by a method.
+#[derive(Debug, Default)]
+struct Record {
+    sent: AtomicU64,
+    samples: Mutex<Vec<Sample>>,
+    unable: Mutex<Option<String>>,
+}
+
+/// A flow, as this end sees it.
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) number: u32,
+    pub(super) is_up: bool,
+    pub(super) seen: Mutex<Seen>,
+}
+
+/// What was seen of a flow.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// When it began, in seconds since the stage did.
+    pub(super) began_s: f64,
+    pub(super) samples: Vec<FlowSample>,
+    /// Payload of a full segment, in bytes.
+    pub(super) mss: u32,
+    /// The congestion control of this end, if it sends.
+    pub(super) cc: Option<String>,
+}
+
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Board {
+    pub(super) fn new(flows: Vec<Track>) -> Self {
+        Self {
+            began: Instant::now(),
+            over: AtomicBool::default(),
+            stretch: AtomicU64::new(1000),
+            failure: Mutex::default(),
+            records: Default::default(),
+            loss: Mutex::default(),
+            local: Mutex::default(),
+            flows,
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// Something failed, which ends the stage; nothing that comes of its end does.
+    pub(super) fn fail(&self, error: MeasureError) {
+        if !self.over.swap(true, Ordering::Relaxed) {
+            *locked(&self.failure) = Some(error);
+        }
+    }
+
+    pub(super) fn failure(&self) -> Option<MeasureError> {
+        locked(&self.failure).take()
+    }
+
+    pub(super) fn set_stretch(&self, stretch: f64) {
+        self.stretch.store((stretch * 1000.0) as u64, Ordering::Relaxed);
+    }
+
+    /// An interval between probes, which are fewer where they would be too much of the path's rate.
+    pub(super) fn stretched(&self, interval: Duration) -> Duration {
+        interval * self.stretch.load(Ordering::Relaxed) as u32 / 1000
+    }
+
+    const fn record(&self, method: Method) -> &Record {
+        &self.records[method as usize]
+    }
+
+    pub(super) fn sent(&self, method: Method) {
+        self.record(method).sent.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A round trip has ended now.
+    pub(super) fn answered(&self, method: Method, took: Duration) {
+        let sample =
+            Sample { t_s: self.began.elapsed().as_secs_f64(), ms: took.as_secs_f64() * 1e3 };
+        locked(&self.record(method).samples).push(sample);
+    }
+
+    pub(super) fn unable(&self, method: Method, why: &str) {
+        *locked(&self.record(method).unable) = Some(why.to_owned());
+    }
+
+    /// The round trips from a time on.
+    pub(super) fn samples(&self, method: Method, from_s: f64) -> Vec<Sample> {
+        let all = locked(&self.record(method).samples);
+        all.iter().filter(|sample| sample.t_s >= from_s).copied().collect()
+    }
+
+    /// Round trips from a time on, by all methods of which there is something to say.
+    pub(super) fn pings(&self, from_s: f64) -> Vec<Ping> {
+        let ping = |method: Method| {
+            let record = self.record(method);
+            let (sent, unable) =
+                (record.sent.load(Ordering::Relaxed), locked(&record.unable).clone());
+            let rtt = Distribution::of(&self.samples(method, from_s));
+            (sent > 0 || unable.is_some()).then_some(Ping { method, sent, rtt, unable })
+        };
+        Method::ALL.into_iter().filter_map(ping).collect()
+    }
+
+    /// Each flow's payload over time, of one direction.
+    pub(super) fn curves(&self, is_up: bool) -> Vec<Vec<(f64, u64)>> {
+        let flows = self.flows.iter().filter(|flow| flow.is_up == is_up);
+        flows.map(|flow| locked(&flow.seen).curve()).collect()
+    }
+
+    /// Payload of all flows so far, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        let last =
+            |flow: &Track| locked(&flow.seen).samples.last().map_or(0, |sample| sample.bytes);
+        self.flows.iter().map(last).sum()
+    }
+}
+
+impl Seen {
+    /// Payload over time, from nothing on.
+    pub(super) fn curve(&self) -> Vec<(f64, u64)> {
+        let at = |sample: &FlowSample| (self.began_s + sample.t_us as f64 / 1e6, sample.bytes);
+        let begins = (!self.samples.is_empty()).then_some((self.began_s, 0));
+        begins.into_iter().chain(self.samples.iter().map(at)).collect()
+    }
+}
+
+/// Has reads of a connection give up after a while, to look whether it is over.
+pub(super) fn be_patient(stream: &TcpStream, patience: Duration) -> Result<(), MeasureError> {
+    stream
+        .set_read_timeout(Some(patience))
+        .map_err(|error| MeasureError::here("cannot set a timeout", &error))
+}

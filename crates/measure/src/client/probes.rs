@@ -1,0 +1,347 @@
+//! Round trips beside the flows: on a TCP connection, by datagrams, by ICMP echo, on new connections.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::board::{Board, be_patient, locked};
+use super::error::{MeasureError, plain};
+use super::peer::Peer;
+use crate::datagrams::{receive, send, tell_all};
+use crate::measurement::{Loss, Method};
+use crate::protocol::{Cookie, DATAGRAM_BYTES, Datagram, ECHO_BYTES, Role};
+
+/// So long nobody notices that a stage is over.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// What was on its way when a stage ended may take so much longer than the longest round trip so far.
+const GRACE: Duration = Duration::from_millis(300);
+const LONGEST_GRACE: Duration = Duration::from_secs(3);
+/// What `ping` sends by default: 56 bytes behind the ICMP header.
+const ICMP_BYTES: usize = 64;
+
+/// How far probes of each method are apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Intervals {
+    pub(super) tcp: Duration,
+    pub(super) udp: Duration,
+    pub(super) icmp: Duration,
+}
+
+impl Intervals {
+    /// Nothing else is on the path.
+    pub(super) const IDLE: Self = Self {
+        tcp: Duration::from_millis(20),
+        udp: Duration::from_millis(20),
+        icmp: Duration::from_millis(20),
+    };
+    /// Beside flows.
+    pub(super) const LOADED: Self = Self {
+        tcp: Duration::from_millis(100),
+        udp: Duration::from_millis(50),
+        icmp: Duration::from_millis(100),
+    };
+}
+
+/// Those that last for all stages.
+#[derive(Debug)]
+pub(super) struct Probes {
+    pub(super) echo: Echo,
+    pub(super) udp: Result<Datagrams, String>,
+    pub(super) icmp: Result<Icmp, String>,
+}
+
+impl Probes {
+    pub(super) fn open(peer: &Peer, session: Cookie) -> Result<Self, MeasureError> {
+        let opened = peer.open(Role::Echo { session }, None)?;
+        let (stream, rest) = opened.lines.into_parts();
+        be_patient(&stream, PATIENCE)?;
+        let echo = Echo { stream, rest, number: 0 };
+        let datagrams = Datagrams::open(peer.address(), session);
+        let icmp = Icmp::open(peer.address());
+        Ok(Self {
+            echo,
+            udp: datagrams.map_err(|error| plain(&error)),
+            icmp: icmp.map_err(|error| match error.kind() {
+                ErrorKind::PermissionDenied => {
+                    "this user may not: net.ipv4.ping_group_range".to_owned()
+                }
+                _ => plain(&error),
+            }),
+        })
+    }
+}
+
+/// A connection on which what is sent comes back.
+#[derive(Debug)]
+pub(super) struct Echo {
+    stream: TcpStream,
+    /// Of an answer, what has come.
+    rest: Vec<u8>,
+    number: u64,
+}
+
+/// Why an answer did not come.
+enum Missing {
+    Yet,
+    Broken(String),
+    Nonsense,
+}
+
+impl Echo {
+    fn ask(&mut self) -> Result<Instant, Missing> {
+        self.number += 1;
+        let mut question = [0; ECHO_BYTES];
+        question[..8].copy_from_slice(&self.number.to_be_bytes());
+        let asked = Instant::now();
+        self.stream.write_all(&question).map_err(|error| Missing::Broken(plain(&error)))?;
+        Ok(asked)
+    }
+
+    /// Waits a while for the answer to the last question.
+    fn answer(&mut self) -> Result<Instant, Missing> {
+        let mut bytes = [0; 256];
+        match self.stream.read(&mut bytes) {
+            Ok(0) => return Err(Missing::Broken("it closed a connection".to_owned())),
+            Ok(count) => self.rest.extend_from_slice(&bytes[..count]),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) => return Err(Missing::Broken(plain(&error))),
+        }
+        if self.rest.len() < ECHO_BYTES {
+            return Err(Missing::Yet);
+        }
+        let came = Instant::now();
+        let answer: Vec<u8> = std::mem::take(&mut self.rest);
+        let is_right = answer.len() == ECHO_BYTES && answer[..8] == self.number.to_be_bytes();
+        if is_right { Ok(came) } else { Err(Missing::Nonsense) }
+    }
+
+    /// One question after the other, until the stage is over and the last is answered.
+    pub(super) fn run(&mut self, board: &Board, peer: &Peer, interval: Duration) {
+        let fail = |missing| match missing {
+            Missing::Broken(why) => board.fail(peer.vanished(why)),
+            Missing::Nonsense => board.fail(peer.nonsense("it echoes what was not sent")),
+            Missing::Yet => {}
+        };
+        while !board.is_over() {
+            let asked = match self.ask() {
+                Ok(asked) => asked,
+                Err(missing) => return fail(missing),
+            };
+            board.sent(Method::Tcp);
+            let mut longest = None;
+            loop {
+                match self.answer() {
+                    Ok(came) => {
+                        board.answered(Method::Tcp, came - asked);
+                        break;
+                    }
+                    Err(Missing::Yet) => {}
+                    Err(missing) => return fail(missing),
+                }
+                // The next stage is to find no answer of this one.
+                if board.is_over()
+                    && asked.elapsed()
+                        > *longest.get_or_insert_with(|| asked.elapsed() + LONGEST_GRACE)
+                {
+                    return board.fail(peer.vanished("an answer is missing".to_owned()));
+                }
+            }
+            pause(board, asked + board.stretched(interval));
+        }
+    }
+
+    /// How long one question takes now, or as long as it may.
+    pub(super) fn once(&mut self, peer: &Peer, most: Duration) -> Result<Duration, MeasureError> {
+        let failed = |missing| match missing {
+            Missing::Broken(why) => peer.vanished(why),
+            Missing::Nonsense => peer.nonsense("it echoes what was not sent"),
+            Missing::Yet => peer.vanished(format!("no answer within {} s", most.as_secs())),
+        };
+        let asked = self.ask().map_err(failed)?;
+        loop {
+            match self.answer() {
+                Ok(came) => return Ok(came - asked),
+                Err(Missing::Yet) if asked.elapsed() < most => {}
+                Err(missing) => return Err(failed(missing)),
+            }
+        }
+    }
+}
+
+/// Sleeps until then, or until the stage is over.
+fn pause(board: &Board, until: Instant) {
+    while !board.is_over() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(PATIENCE));
+    }
+}
+
+/// Datagrams to the server and back.
+#[derive(Debug)]
+pub(super) struct Datagrams {
+    socket: UdpSocket,
+    is_v6: bool,
+    cookie: Cookie,
+    number: u64,
+    /// Of all stages, how many had arrived at the server when it last said so.
+    arrived: u64,
+}
+
+/// An answer to a datagram.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    pub(super) datagram: Datagram,
+    pub(super) came: Instant,
+    /// The ECN field that it arrived with.
+    pub(super) ecn: u8,
+}
+
+impl Datagrams {
+    fn open(to: SocketAddr, cookie: Cookie) -> io::Result<Self> {
+        let any: SocketAddr = if to.is_ipv4() {
+            (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
+        } else {
+            (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
+        };
+        let socket = UdpSocket::bind(any)?;
+        tell_all(&socket)?;
+        socket.connect(to)?;
+        Ok(Self { socket, is_v6: to.is_ipv6(), cookie, number: 0, arrived: 0 })
+    }
+
+    /// Sends a question with an ECN field, whose answer is to have another; its number.
+    pub(super) fn ask(&mut self, ecn: u8, answer_ecn: u8) -> u64 {
+        self.number += 1;
+        let question =
+            Datagram { cookie: self.cookie, number: self.number, ecn: answer_ecn, echoed: None };
+        // What the system does not send is lost like what a path does not carry.
+        let _ = send(&self.socket, &question.write(), (self.is_v6, ecn), (None, None));
+        self.number
+    }
+
+    /// The next answer, if one comes within that time.
+    pub(super) fn answer(&mut self, within: Duration) -> Option<Answer> {
+        self.socket.set_read_timeout(Some(within.max(Duration::from_millis(1)))).ok()?;
+        let mut bytes = [0; DATAGRAM_BYTES + 1];
+        let arrival = receive(&self.socket, &mut bytes).ok()?;
+        let came = Instant::now();
+        let datagram = Datagram::read(&bytes[..arrival.length])?;
+        let echoed = datagram.echoed.filter(|_| datagram.cookie == self.cookie)?;
+        // A server that lies here would have more arrive than were sent.
+        self.arrived = self.arrived.max(echoed.arrived.min(self.number));
+        Some(Answer { datagram, came, ecn: arrival.ecn })
+    }
+
+    pub(super) fn run(&mut self, board: &Board, interval: Duration) {
+        let before = self.arrived;
+        let (mut open, mut due) = (BTreeMap::new(), Instant::now());
+        let (mut sent, mut answered, mut longest) = (0, 0, Duration::ZERO);
+        let mut last = Instant::now();
+        loop {
+            let now = Instant::now();
+            if !board.is_over() && now >= due {
+                // Whatever happens to this thread meanwhile is no shorter path.
+                let asked = Instant::now();
+                open.insert(self.ask(0, 0), asked);
+                board.sent(Method::Udp);
+                sent += 1;
+                (last, due) = (now, (due + board.stretched(interval)).max(now));
+            }
+            if board.is_over()
+                && (open.is_empty() || last.elapsed() > (longest + GRACE).min(LONGEST_GRACE))
+            {
+                break;
+            }
+            let wait = due.saturating_duration_since(Instant::now()).min(PATIENCE);
+            let Some(answer) = self.answer(wait) else { continue };
+            // One that came twice, or too late for its own stage, is none.
+            let Some(asked) = open.remove(&answer.datagram.number) else { continue };
+            let took = answer.came - asked;
+            board.answered(Method::Udp, took);
+            answered += 1;
+            longest = longest.max(took);
+        }
+        let arrived = (self.arrived - before).clamp(answered, sent);
+        *locked(&board.loss) = Some(Loss { sent, up: sent - arrived, down: arrived - answered });
+    }
+}
+
+/// ICMP echo by a socket that needs no privileges (icmp(7)).
+#[derive(Debug)]
+pub(super) struct Icmp {
+    socket: Socket,
+    is_v6: bool,
+    number: u16,
+}
+
+impl Icmp {
+    fn open(to: SocketAddr) -> io::Result<Self> {
+        let protocol = if to.is_ipv4() { Protocol::ICMPV4 } else { Protocol::ICMPV6 };
+        let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(protocol))?;
+        let mut to = to;
+        to.set_port(0);
+        socket.connect(&to.into())?;
+        Ok(Self { socket, is_v6: to.is_ipv6(), number: 0 })
+    }
+
+    pub(super) fn run(&mut self, board: &Board, interval: Duration) {
+        let (request, reply) = if self.is_v6 { (128, 129) } else { (8, 0) };
+        let (mut open, mut due) = (BTreeMap::new(), Instant::now());
+        let (mut longest, mut last) = (Duration::ZERO, Instant::now());
+        loop {
+            let now = Instant::now();
+            if !board.is_over() && now >= due {
+                self.number = self.number.wrapping_add(1);
+                // The kernel fills in the identifier and the checksum of such a socket.
+                let mut bytes = [0; ICMP_BYTES];
+                bytes[0] = request;
+                bytes[6..8].copy_from_slice(&self.number.to_be_bytes());
+                open.insert(self.number, Instant::now());
+                let _ = (&self.socket).write(&bytes);
+                board.sent(Method::Icmp);
+                (last, due) = (now, (due + board.stretched(interval)).max(now));
+            }
+            if board.is_over()
+                && (open.is_empty() || last.elapsed() > (longest + GRACE).min(LONGEST_GRACE))
+            {
+                return;
+            }
+            let wait = due.saturating_duration_since(Instant::now()).min(PATIENCE);
+            let _ = self.socket.set_read_timeout(Some(wait.max(Duration::from_millis(1))));
+            let mut bytes = [0; ICMP_BYTES];
+            let Ok(8..) = (&self.socket).read(&mut bytes) else { continue };
+            let number = u16::from_be_bytes([bytes[6], bytes[7]]);
+            let Some(asked) = open.remove(&number).filter(|_| bytes[0] == reply) else { continue };
+            let took = asked.elapsed();
+            board.answered(Method::Icmp, took);
+            longest = longest.max(took);
+        }
+    }
+}
+
+/// A new connection each time, as somebody who opens a page has it.
+pub(super) fn connections(board: &Board, peer: &Peer, session: Cookie, interval: Duration) {
+    while !board.is_over() {
+        let began = Instant::now();
+        board.sent(Method::Connect);
+        board.sent(Method::Request);
+        match peer.open(Role::Echo { session }, None) {
+            Ok(opened) => {
+                board.answered(Method::Connect, opened.connect);
+                board.answered(Method::Request, opened.request);
+            }
+            // A path that is overloaded loses some of them, which says as much.
+            Err(MeasureError::Unreachable { .. } | MeasureError::Vanished { .. }) => {}
+            Err(error) => return board.fail(error),
+        }
+        pause(board, began + board.stretched(interval));
+    }
+}

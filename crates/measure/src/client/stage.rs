@@ -1,0 +1,383 @@
+//! Stages of a measurement, one after the other: who sends, who asks, and when it is enough.
+
+use std::collections::VecDeque;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dualq_socket::TcpInfo;
+
+use super::board::{Board, Seen, Track, locked};
+use super::local::Local;
+use super::peer::{Control, Peer};
+use super::probes::{self, Intervals, Probes};
+use super::summary::{self, MSS};
+use super::{MeasureError, Options, Progress, Stage};
+use crate::figures::{Figures, Steady, goodput};
+use crate::flow::{self, End, INTERVAL, Owner};
+use crate::measurement::{Direction, Idle, Loaded, Method};
+use crate::protocol::{FlowSample, Role};
+
+/// Without load so many round trips are enough.
+const ENOUGH_IDLE: usize = 40;
+/// When the mean goodput is known to this share of it, and the mean round trip to that or to a millisecond, the figures stand.
+const GOODPUT_STANDS: f64 = 0.03;
+const RTT_STANDS: f64 = 0.1;
+const RTT_STANDS_MS: f64 = 1.0;
+/// No steady state is shorter, nor shorter than so many of its round trips.
+const SHORTEST_STEADY_S: f64 = 3.0;
+const FEWEST_ROUND_TRIPS: f64 = 20.0;
+/// Who is not heard of for so long has vanished.
+const SILENCE: Duration = Duration::from_secs(5);
+/// Queues of the stage before are empty when round trips are again as they were without load, and this much more; or after a while.
+const EMPTY_MS: f64 = 2.0;
+const SETTLING: Duration = Duration::from_secs(5);
+/// New connections are so far apart, in each of so many threads.
+const CONNECTIONS: Duration = Duration::from_millis(500);
+const CONNECTORS: u32 = 2;
+/// Questions on loaded connections, of all flows of a direction together.
+const QUESTIONS: Duration = Duration::from_millis(100);
+/// Questions of a flow that have no answer yet.
+const MOST_OPEN: usize = 32;
+/// What probes at their full number take of a path, in Mbit/s each way, and the share of its goodput that they may take.
+const PROBES_MBIT: f64 = 0.06;
+const PROBES_SHARE: f64 = 0.01;
+
+/// All that stages have in common.
+pub(super) struct Course<'a> {
+    pub(super) peer: &'a Peer,
+    pub(super) control: Control,
+    pub(super) probes: &'a mut Probes,
+    pub(super) options: &'a Options,
+    pub(super) on_progress: &'a mut dyn FnMut(&Progress),
+    /// How many flows there were so far, all of which have numbers of their own.
+    pub(super) flows: u32,
+}
+
+/// How far a stage may go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) most: Duration,
+    pub(super) bytes: Option<u64>,
+}
+
+impl Course<'_> {
+    /// Without load.
+    pub(super) fn idle(&mut self, most: Duration) -> Result<Idle, MeasureError> {
+        let board = Board::new(Vec::new());
+        let (peer, on_progress) = (self.peer, &mut *self.on_progress);
+        let probes = &mut *self.probes;
+        thread::scope(|scope| {
+            start_probes(scope, probes, &board, peer, Intervals::IDLE);
+            while !board.is_over() {
+                thread::sleep(INTERVAL);
+                let elapsed = board.began.elapsed();
+                let tcp = board.samples(Method::Tcp, 0.0);
+                on_progress(&Progress {
+                    stage: Stage::Idle,
+                    share: elapsed.as_secs_f64() / most.as_secs_f64(),
+                    down_mbit: None,
+                    up_mbit: None,
+                    rtt_ms: Figures::of(tcp.iter().map(|sample| sample.ms)).map(|rtt| rtt.p50),
+                });
+                // On a long path some may do.
+                let is_enough = tcp.len() >= ENOUGH_IDLE || (elapsed >= most && !tcp.is_empty());
+                if is_enough {
+                    board.end();
+                } else if elapsed > most + SILENCE {
+                    board.fail(
+                        peer.vanished(format!("it answered nothing for {} s", SILENCE.as_secs())),
+                    );
+                }
+            }
+        });
+        if let Some(error) = board.failure() {
+            return Err(self.control.farewell(peer).unwrap_or(error));
+        }
+        let (duration_s, loss) = (board.began.elapsed().as_secs_f64(), *locked(&board.loss));
+        Ok(Idle { duration_s, pings: board.pings(0.0), loss })
+    }
+
+    /// Waits until queues are empty again.
+    pub(super) fn settle(&mut self, idle_ms: Option<f64>) -> Result<(), MeasureError> {
+        let began = Instant::now();
+        while began.elapsed() < SETTLING {
+            let took = self.probes.echo.once(self.peer, SETTLING + SILENCE)?;
+            if idle_ms.is_none_or(|idle_ms| took.as_secs_f64() * 1e3 < idle_ms + EMPTY_MS) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Under load; and how many bytes flows carried.
+    pub(super) fn loaded(
+        &mut self,
+        direction: Direction,
+        bounds: &Bounds,
+    ) -> Result<(Loaded, u64), MeasureError> {
+        let board = Board::new(self.tracks(direction));
+        // A host whose own queues are not told has none that are known.
+        let mut local =
+            Local::open(self.peer.address().ip()).filter(|_| direction != Direction::Download);
+        let (peer, options, session) = (self.peer, self.options, self.control.session());
+        let on_progress = &mut *self.on_progress;
+        let probes = &mut *self.probes;
+        let mut stands = false;
+        thread::scope(|scope| {
+            start_probes(scope, probes, &board, peer, Intervals::LOADED);
+            for number in 0..CONNECTORS {
+                let board = &board;
+                scope.spawn(move || {
+                    // Not all at once.
+                    thread::sleep(CONNECTIONS / CONNECTORS * number);
+                    probes::connections(board, peer, session, CONNECTIONS);
+                });
+            }
+            for track in &board.flows {
+                let board = &board;
+                scope.spawn(move || {
+                    if let Err(error) = run_flow(board, track, peer, (session, options)) {
+                        board.fail(error);
+                    }
+                });
+            }
+            let mut heard = (0, 0, Instant::now());
+            while !board.is_over() {
+                thread::sleep(INTERVAL);
+                let elapsed = board.began.elapsed();
+                if let Some(look) = local.as_mut().and_then(|local| local.look(elapsed)) {
+                    locked(&board.local).push(look);
+                }
+                let now = Now::of(&board, direction);
+                on_progress(
+                    &now.progress(direction, elapsed.as_secs_f64() / bounds.most.as_secs_f64()),
+                );
+                let slowest =
+                    [now.down_mbit, now.up_mbit].into_iter().flatten().min_by(f64::total_cmp);
+                if let Some(slowest) = slowest {
+                    board.set_stretch(
+                        (PROBES_MBIT / PROBES_SHARE / slowest.max(0.01)).clamp(1.0, 20.0),
+                    );
+                }
+                let (bytes, answers) = (board.bytes(), now.answers);
+                if (bytes, answers) != (heard.0, heard.1) {
+                    heard = (bytes, answers, Instant::now());
+                } else if heard.2.elapsed() > SILENCE {
+                    board.fail(peer.vanished(format!(
+                        "nothing was heard of it for {} s of {}",
+                        SILENCE.as_secs(),
+                        direction.name()
+                    )));
+                }
+                let is_spent = bounds.bytes.is_some_and(|most| bytes >= most);
+                if now.stands || is_spent || elapsed >= bounds.most {
+                    stands = now.stands;
+                    board.end();
+                }
+            }
+        });
+        if let Some(error) = board.failure() {
+            return Err(self.control.farewell(peer).unwrap_or(error));
+        }
+        let numbers: Vec<u32> = board.flows.iter().map(|flow| flow.number).collect();
+        let reports = self.control.collect(peer, &numbers)?;
+        let mut loaded =
+            summary::loaded(&board, direction, stands, &reports, peer.address().is_ipv6());
+        loaded.local =
+            local.and_then(|local| local.figures(&locked(&board.local), loaded.steady_s));
+        Ok((loaded, board.bytes()))
+    }
+
+    fn tracks(&mut self, direction: Direction) -> Vec<Track> {
+        let ways: &[bool] = match direction {
+            Direction::Download => &[false],
+            Direction::Upload => &[true],
+            Direction::Both => &[false, true],
+        };
+        let mut tracks = Vec::new();
+        for is_up in ways {
+            for _ in 0..self.options.streams {
+                self.flows += 1;
+                let seen = Seen { mss: MSS, ..Seen::default() };
+                tracks.push(Track { number: self.flows, is_up: *is_up, seen: seen.into() });
+            }
+        }
+        tracks
+    }
+}
+
+fn start_probes<'scope, 'env>(
+    scope: &'scope thread::Scope<'scope, 'env>,
+    probes: &'env mut Probes,
+    board: &'env Board,
+    peer: &'env Peer,
+    intervals: Intervals,
+) {
+    let Probes { echo, udp, icmp } = probes;
+    scope.spawn(move || echo.run(board, peer, intervals.tcp));
+    match udp {
+        Ok(udp) => drop(scope.spawn(move || udp.run(board, intervals.udp))),
+        Err(why) => board.unable(Method::Udp, why),
+    }
+    match icmp {
+        Ok(icmp) => drop(scope.spawn(move || icmp.run(board, intervals.icmp))),
+        Err(why) => board.unable(Method::Icmp, why),
+    }
+}
+
+/// The figures so far.
+struct Now {
+    down_mbit: Option<f64>,
+    up_mbit: Option<f64>,
+    rtt_ms: Option<f64>,
+    answers: usize,
+    stands: bool,
+}
+
+impl Now {
+    fn of(board: &Board, direction: Direction) -> Self {
+        let steady = |is_up: bool| {
+            let is_loaded = match direction {
+                Direction::Download => !is_up,
+                Direction::Upload => is_up,
+                Direction::Both => true,
+            };
+            let series = goodput(&board.curves(is_up), INTERVAL.as_secs_f64());
+            is_loaded.then(|| (Steady::of(&series), series.len()))
+        };
+        let (down, up) = (steady(false), steady(true));
+        let begins_s =
+            summary::begins_s([&down, &up].into_iter().flatten().map(|(steady, _)| steady));
+        let answers =
+            [Method::Udp, Method::Tcp, Method::Icmp].map(|method| board.samples(method, 0.0));
+        let rtts: Vec<f64> = answers
+            .iter()
+            .find(|samples| !samples.is_empty())
+            .into_iter()
+            .flatten()
+            .filter(|sample| sample.t_s >= begins_s)
+            .map(|sample| sample.ms)
+            .collect();
+        let rtt = Steady::of(&rtts);
+        let rtt_ms = Figures::of(rtts).map(|rtt| rtt.p50);
+        let needed_s = (FEWEST_ROUND_TRIPS * rtt_ms.unwrap_or(0.0) / 1e3).max(SHORTEST_STEADY_S);
+        let stand = |way: &Option<(Option<Steady>, usize)>| {
+            way.as_ref().is_none_or(|(steady, samples)| {
+                let lasts_s = *samples as f64 * INTERVAL.as_secs_f64() - begins_s;
+                steady.is_some_and(|steady| steady.stands(GOODPUT_STANDS, 0.0))
+                    && lasts_s >= needed_s
+            })
+        };
+        let stands = stand(&down)
+            && stand(&up)
+            && rtt.is_some_and(|rtt| rtt.stands(RTT_STANDS, RTT_STANDS_MS));
+        let mbit =
+            |way: &Option<(Option<Steady>, usize)>| way.as_ref()?.0.map(|steady| steady.mean);
+        let answers = answers.iter().map(Vec::len).sum();
+        Self { down_mbit: mbit(&down), up_mbit: mbit(&up), rtt_ms, answers, stands }
+    }
+
+    const fn progress(&self, direction: Direction, share: f64) -> Progress {
+        let stage = Stage::Loaded(direction);
+        let Self { down_mbit, up_mbit, rtt_ms, .. } = *self;
+        Progress { stage, share, down_mbit, up_mbit, rtt_ms }
+    }
+}
+
+/// A flow, from its connection to the end of the stage.
+fn run_flow(
+    board: &Board,
+    track: &Track,
+    peer: &Peer,
+    (session, options): (crate::protocol::Cookie, &Options),
+) -> Result<(), MeasureError> {
+    let Options { cc, rate, streams, .. } = options;
+    let rate = rate.map(|rate| (rate.as_bits_per_second() / u64::from(*streams)).max(8));
+    let opened = if track.is_up {
+        peer.open(Role::Up { session, flow: track.number }, cc.as_deref())?
+    } else {
+        let role = Role::Down { session, flow: track.number, cc: cc.clone(), rate };
+        peer.open(role, None)?
+    };
+    let (stream, rest) = opened.lines.into_parts();
+    {
+        let mut seen = locked(&track.seen);
+        seen.began_s = board.began.elapsed().as_secs_f64();
+        seen.cc = flow::congestion_control(&stream).filter(|_| track.is_up);
+    }
+    let mut own = Own {
+        board,
+        track,
+        open: VecDeque::new(),
+        number: 0,
+        due: Instant::now(),
+        interval: QUESTIONS * *streams,
+        rate: rate.filter(|_| track.is_up).map(|bits| bits / 8),
+    };
+    let ended = if track.is_up {
+        flow::send(&stream, &rest, &mut own)
+    } else {
+        flow::receive(&stream, &rest, &mut own)
+    };
+    let way = if track.is_up { "upload" } else { "download" };
+    match ended {
+        Ok(End::Over) => Ok(()),
+        _ if board.is_over() => Ok(()),
+        Ok(End::Closed) => Err(peer.vanished(format!("it closed a flow in the middle of {way}"))),
+        Ok(End::Nonsense) => Err(peer.nonsense(&format!("a flow of {way} has what no flow has"))),
+        Err(error) => {
+            Err(peer.vanished(format!("a flow of {way} broke: {}", super::error::plain(&error))))
+        }
+    }
+}
+
+/// This end of a flow.
+struct Own<'a> {
+    board: &'a Board,
+    track: &'a Track,
+    /// Questions without an answer, by their numbers.
+    open: VecDeque<(u64, Instant)>,
+    number: u64,
+    due: Instant,
+    interval: Duration,
+    /// In bytes per second.
+    rate: Option<u64>,
+}
+
+impl Owner for Own<'_> {
+    fn is_over(&mut self) -> bool {
+        self.board.is_over()
+    }
+
+    fn sample(&mut self, sample: FlowSample, info: &TcpInfo) {
+        let mut seen = locked(&self.track.seen);
+        let mss = if self.track.is_up { info.snd_mss } else { info.rcv_mss };
+        if mss > 0 {
+            seen.mss = mss;
+        }
+        seen.samples.push(sample);
+    }
+
+    fn next_number(&mut self) -> Option<u64> {
+        let now = Instant::now();
+        if now < self.due || self.open.len() >= MOST_OPEN {
+            return None;
+        }
+        self.due = now + self.board.stretched(self.interval);
+        self.number += 1;
+        self.open.push_back((self.number, now));
+        self.board.sent(Method::Loaded);
+        Some(self.number)
+    }
+
+    /// Answers come in the order of their questions, for TCP keeps it.
+    fn number(&mut self, number: u64) -> bool {
+        let Some((asked, when)) = self.open.pop_front() else { return false };
+        self.board.answered(Method::Loaded, when.elapsed());
+        asked == number
+    }
+
+    fn rate(&mut self) -> Option<u64> {
+        self.rate
+    }
+}

@@ -1,0 +1,203 @@
+//! From what was written down in a stage to its figures.
+
+use super::board::{Board, Seen, locked};
+use crate::figures::{Application, Conditions, Rpm, Steady, bytes_at, goodput};
+use crate::flow::INTERVAL;
+use crate::measurement::{Direction, Distribution, Load, Loaded, Method, Point, RampUp, Sample};
+use crate::protocol::{FlowReport, FlowSample};
+
+/// Payload of a full segment where nobody said otherwise: Ethernet's 1500 bytes without the headers of IPv4 and of TCP with timestamps.
+pub(super) const MSS: u32 = 1448;
+/// Headers of Ethernet, of IP in either version, and of TCP with timestamps, in bytes.
+const ETHERNET: u32 = 14;
+const IPV4: u32 = 20;
+const IPV6: u32 = 40;
+const TCP: u32 = 32;
+
+/// When the steady state begins, in seconds: when that of each direction has begun.
+pub(super) fn begins_s<'a>(ways: impl Iterator<Item = &'a Option<Steady>>) -> f64 {
+    let begins = ways.flatten().map(|steady| steady.begins).max().unwrap_or(0);
+    begins as f64 * INTERVAL.as_secs_f64()
+}
+
+/// What a stage under load has come to.
+pub(super) fn loaded(
+    board: &Board,
+    direction: Direction,
+    stands: bool,
+    reports: &[FlowReport],
+    is_v6: bool,
+) -> Loaded {
+    let interval_s = INTERVAL.as_secs_f64();
+    let series = [false, true].map(|is_up| goodput(&board.curves(is_up), interval_s));
+    let steady = series.each_ref().map(|series| Steady::of(series));
+    let steady_s = begins_s(steady.iter());
+    let [down, up] = [false, true].map(|is_up| {
+        let way = Way { board, reports, is_up, steady_s, is_v6 };
+        way.load(&series[usize::from(is_up)])
+    });
+    let pings = board.pings(steady_s);
+    let times = |method: Method| -> Vec<f64> {
+        board.samples(method, steady_s).iter().map(|sample| sample.ms).collect()
+    };
+    let rpm = Rpm::of(&times(Method::Connect), &times(Method::Request), &times(Method::Loaded));
+    let loss = *locked(&board.loss);
+    let slowest = [&down, &up].into_iter().flatten().map(|load: &Load| load.goodput_mbit);
+    let mut rtts = times(Method::Udp);
+    if rtts.is_empty() {
+        rtts = times(Method::Tcp);
+    }
+    rtts.sort_unstable_by(f64::total_cmp);
+    let conditions = Conditions {
+        sorted_rtts_ms: &rtts,
+        loss: loss.map_or(0.0, |loss| loss.ratio()),
+        goodput_mbit: slowest.min_by(f64::total_cmp).unwrap_or(0.0),
+    };
+    Loaded {
+        direction,
+        duration_s: thousandths(board.began.elapsed().as_secs_f64()),
+        stands,
+        steady_s: thousandths(steady_s),
+        qoo: Application::scores(&conditions),
+        down,
+        up,
+        pings,
+        loss,
+        rpm,
+        local: None,
+    }
+}
+
+fn thousandths(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+/// The flows of a direction.
+struct Way<'a> {
+    board: &'a Board,
+    reports: &'a [FlowReport],
+    is_up: bool,
+    steady_s: f64,
+    is_v6: bool,
+}
+
+impl Way<'_> {
+    fn load(&self, series: &[f64]) -> Option<Load> {
+        let flows = self.board.flows.iter().filter(|flow| flow.is_up == self.is_up);
+        let seen: Vec<(u32, Seen)> =
+            flows.map(|flow| (flow.number, locked(&flow.seen).clone())).collect();
+        if seen.is_empty() {
+            return None;
+        }
+        let interval_s = INTERVAL.as_secs_f64();
+        let begins = (self.steady_s / interval_s).round() as usize;
+        let (ramp, rest) = series.split_at(begins.min(series.len()));
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len().max(1) as f64;
+        let goodput_mbit = mean(rest);
+        // The part is steady as it is: nothing more is left out of it.
+        let steady = Steady::of_all(rest);
+        let mss = seen.iter().map(|(_, seen)| seen.mss).max().unwrap_or(MSS);
+        let headers = ETHERNET + TCP + if self.is_v6 { IPV6 } else { IPV4 };
+        let senders: Vec<Sender> =
+            seen.iter().map(|(number, seen)| self.sender(*number, seen)).collect();
+        let (mut ramp_retransmits, mut last) = (0, FlowSample::default());
+        let (mut segments, mut retransmits, mut ce) = (0, 0, 0);
+        for sender in &senders {
+            let before = sender.at(self.steady_s);
+            last = sender.samples.last().copied().unwrap_or(last);
+            ramp_retransmits += u64::from(before.retransmits);
+            segments += u64::from(last.segments.saturating_sub(before.segments));
+            retransmits += u64::from(last.retransmits.saturating_sub(before.retransmits));
+            ce += u64::from(last.ce.saturating_sub(before.ce));
+        }
+        let cc = if self.is_up {
+            seen.iter().find_map(|(_, seen)| seen.cc.clone())
+        } else {
+            self.reports
+                .iter()
+                .find(|report| seen.iter().any(|(number, _)| *number == report.flow))
+                .and_then(|report| report.cc.clone())
+        };
+        let srtts: Vec<Sample> =
+            senders.iter().flat_map(|sender| sender.srtts(self.steady_s)).collect();
+        let min_rtts =
+            senders.iter().flat_map(|sender| &sender.samples).map(|sample| sample.min_rtt_us);
+        let end_s = series.len() as f64 * interval_s;
+        let of_flow = |(_, seen): &(u32, Seen)| -> Vec<f64> {
+            let own = goodput(&[seen.curve()], interval_s);
+            own.into_iter().take(series.len()).map(thousandths).collect()
+        };
+        Some(Load {
+            goodput_mbit: thousandths(goodput_mbit),
+            goodput_interval_mbit: steady.and_then(|steady| steady.interval).map(thousandths),
+            variation_ratio: thousandths(
+                steady.map_or(0.0, |s| s.deviation / s.mean.max(f64::MIN_POSITIVE)),
+            ),
+            line_mbit: thousandths(goodput_mbit * f64::from(mss + headers) / f64::from(mss)),
+            flow_goodput_mbit: seen.iter().map(|(_, seen)| self.goodput_of(seen, end_s)).collect(),
+            ramp_up: RampUp {
+                duration_s: thousandths(self.steady_s),
+                goodput_mbit: (!ramp.is_empty()).then(|| thousandths(mean(ramp))),
+                retransmits: ramp_retransmits,
+            },
+            segments,
+            retransmits,
+            ce,
+            cc,
+            mss_bytes: mss,
+            flow_series_mbit: seen.iter().map(of_flow).collect(),
+            srtt: Distribution::of(&srtts),
+            min_rtt_ms: min_rtts.filter(|us| *us > 0).min().map(|us| f64::from(us) / 1e3),
+            series: series
+                .iter()
+                .enumerate()
+                .map(|(n, mbit)| Point {
+                    t_s: thousandths((n + 1) as f64 * interval_s),
+                    goodput_mbit: thousandths(*mbit),
+                })
+                .collect(),
+        })
+    }
+
+    fn goodput_of(&self, seen: &Seen, end_s: f64) -> f64 {
+        let curve = seen.curve();
+        let bytes = bytes_at(&curve, end_s) - bytes_at(&curve, self.steady_s);
+        thousandths(bytes * 8.0 / 1e6 / (end_s - self.steady_s).max(INTERVAL.as_secs_f64()))
+    }
+
+    /// Who sends knows round trips and retransmissions: this end of what goes up, the server of what comes down.
+    fn sender(&self, number: u32, seen: &Seen) -> Sender {
+        let samples = if self.is_up {
+            seen.samples.clone()
+        } else {
+            let report = self.reports.iter().find(|report| report.flow == number);
+            report.map(|report| report.samples.clone()).unwrap_or_default()
+        };
+        Sender { began_s: seen.began_s, samples }
+    }
+}
+
+/// What a flow's sender saw.
+struct Sender {
+    began_s: f64,
+    samples: Vec<FlowSample>,
+}
+
+impl Sender {
+    fn t_s(&self, sample: &FlowSample) -> f64 {
+        self.began_s + sample.t_us as f64 / 1e6
+    }
+
+    /// The last sample before a time.
+    fn at(&self, t_s: f64) -> FlowSample {
+        let next = self.samples.partition_point(|sample| self.t_s(sample) < t_s);
+        next.checked_sub(1).map(|before| self.samples[before]).unwrap_or_default()
+    }
+
+    fn srtts(&self, from_s: f64) -> impl Iterator<Item = Sample> {
+        let measured = self.samples.iter().filter(|sample| sample.srtt_us > 0);
+        let samples = measured
+            .map(|sample| Sample { t_s: self.t_s(sample), ms: f64::from(sample.srtt_us) / 1e3 });
+        samples.filter(move |sample| sample.t_s >= from_s)
+    }
+}

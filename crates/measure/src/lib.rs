@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod figures;
+pub mod protocol;
+mod token;
+
+#[cfg(target_os = "linux")]
+mod client;
+#[cfg(target_os = "linux")]
+mod datagrams;
+#[cfg(target_os = "linux")]
+mod flow;
+#[cfg(target_os = "linux")]
+mod handshake;
+mod measurement;
+#[cfg(target_os = "linux")]
+pub mod server;
+
+#[cfg(target_os = "linux")]
+pub use client::{Family, MeasureError, Options, Progress, Stage, measure};
+pub use measurement::{
+    Bottleneck, Direction, Distribution, EcnFate, Idle, Load, Loaded, LocalQueue, Loss,
+    Measurement, Method, Ping, Point, RampUp, Sample,
+};
+pub use token::{Token, TokenError};

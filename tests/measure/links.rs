@@ -1,0 +1,204 @@
+//! What is measured across links that are known.
+
+use dualq_measure::{Bottleneck, Direction, Load, Loaded, Measurement, Method};
+
+use tests_skipped::skipped;
+
+use super::{able, across, dualq, folder, line, measuring};
+
+/// What was found of one way under load of that way alone.
+fn way(measured: &Measurement, direction: Direction) -> (&Loaded, &Load) {
+    let loaded = measured.under(direction).unwrap();
+    let load = if direction == Direction::Upload { &loaded.up } else { &loaded.down };
+    (loaded, load.as_ref().unwrap())
+}
+
+fn within(measured: f64, expected: f64, share: f64) -> bool {
+    (measured / expected - 1.0).abs() <= share
+}
+
+/// Rates within 3 %, of which probes take up to 1; the base within 0.5 ms: both ends wake up for each packet, and so does the link, which
+/// takes what it takes on a busy machine.
+fn agrees(measured: &Measurement, (down_mbit, up_mbit, rtt_ms): (f64, f64, f64)) {
+    for (direction, mbit) in [(Direction::Download, down_mbit), (Direction::Upload, up_mbit)] {
+        let (loaded, load) = way(measured, direction);
+        assert!(within(load.line_mbit, mbit, 0.03), "{direction:?} {mbit}: {}", load.line_mbit);
+        // TCP and UDP wait in the same queue, and the flows' kernels see it too.
+        let [tcp, udp] = [Method::Tcp, Method::Udp].map(|method| loaded.rtt(method).unwrap());
+        let srtt = load.srtt.as_ref().unwrap();
+        for (name, ms) in [("UDP", udp.p50_ms), ("TCP_INFO", srtt.p50_ms)] {
+            let is_near = within(ms, tcp.p50_ms, 0.15) || (ms - tcp.p50_ms).abs() < 3.0;
+            assert!(is_near, "{direction:?} {name}: {ms}, TCP {}", tcp.p50_ms);
+        }
+        assert!(tcp.p50_ms > rtt_ms + 3.0, "{direction:?}: {}", tcp.p50_ms);
+    }
+    let base_ms = measured.base_rtt_ms().unwrap();
+    assert!((rtt_ms..rtt_ms + 0.5).contains(&base_ms), "{rtt_ms}: {base_ms}");
+    assert!(measured.ecn.iter().all(|fate| fate.fate.name() == "passes"), "{:?}", measured.ecn);
+}
+
+#[test]
+fn rates_differ_by_direction_and_round_trips_are_the_links() {
+    if !able() {
+        return;
+    }
+    // Queues of about a round trip, so that Reno keeps the link busy.
+    let link =
+        ["--rtt", "40ms", "--down", "30mbit pfifo limit 150", "--up", "8mbit pfifo limit 50"];
+    let measured = across(&link, "--direction download,upload");
+    agrees(&measured, (30.0, 8.0, 40.0));
+    assert!(measured.grade.is_some());
+}
+
+/// As many links as `DUALQ_LINKS` says, drawn from `DUALQ_LINKS_SEED`: other rates each way, queues of about a round trip.
+#[test]
+fn drawn_links_are_measured_as_they_are() {
+    if !able() {
+        return;
+    }
+    let number = |name: &str, usual: u64| {
+        std::env::var(name).map_or(usual, |value| value.parse().expect("it is a number"))
+    };
+    let mut random = dualpi2::SplitMix64::new(number("DUALQ_LINKS_SEED", 1));
+    // Alike on a scale of ratios: as many links between 2 and 4 as between 50 and 100.
+    let mut draw = |from: f64, to: f64| {
+        let share = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        from * (to / from).powf(share)
+    };
+    for _ in 0..number("DUALQ_LINKS", 2) {
+        let (down, up, rtt_ms) = (draw(4.0, 200.0), draw(4.0, 100.0), draw(5.0, 80.0).round());
+        let queue = |mbit: f64| ((mbit * rtt_ms / 12.0) as u32).max(40);
+        let [down, up] = [down, up].map(|mbit| (mbit * 10.0).round() / 10.0);
+        let [down_link, up_link] =
+            [down, up].map(|mbit| format!("{mbit}mbit pfifo limit {}", queue(mbit)));
+        let rtt = format!("{rtt_ms}ms");
+        let link = ["--rtt", &rtt, "--down", &down_link, "--up", &up_link];
+        let measured = across(&link, "--direction download,upload");
+        println!("{link:?}");
+        agrees(&measured, (down, up, rtt_ms));
+    }
+}
+
+/// The model on the path as it was written down comes to what was measured.
+#[test]
+fn a_measured_path_is_a_scenario_and_a_plan() {
+    if !able() {
+        return;
+    }
+    let folder = folder();
+    let link =
+        ["--rtt", "30ms", "--down", "20mbit pfifo limit 100", "--up", "5mbit pfifo limit 40"];
+    let files = "--scenario path.toml --report path.html --flent path.flent.gz > path.json";
+    let near = measuring(&format!("--direction download,upload {files}"));
+    let (output, _, stderr) = dualq(folder.path(), &line(&link, &near));
+    assert!(output.status.success(), "{stderr}");
+    let document = std::fs::read_to_string(folder.path().join("path.json")).unwrap();
+    let measured: Measurement = serde_json::from_str(&document).unwrap();
+    assert_eq!(measured.bottleneck, Some(Bottleneck::Beyond));
+    let (loaded, load) = way(&measured, Direction::Download);
+    let (output, stdout, stderr) =
+        dualq(folder.path(), &["run", "path.toml", "--json", "--no-progress"]);
+    assert!(output.status.success(), "{stderr}");
+    let results: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let outcome = &results["runs"][0]["outcome"];
+    let goodput = outcome["flow"][0]["total_mbit"].as_f64().unwrap();
+    assert!(within(goodput, load.goodput_mbit, 0.05), "{goodput}, measured {}", load.goodput_mbit);
+    let probe_ms = outcome["probe"][0]["p50_ms"].as_f64().unwrap();
+    let tcp_ms = loaded.rtt(Method::Tcp).unwrap().p50_ms;
+    assert!(within(probe_ms, tcp_ms, 0.2), "{probe_ms}, measured {tcp_ms}");
+    let page = std::fs::read_to_string(folder.path().join("path.html")).unwrap();
+    // A picture of each stage over time, and two of distributions.
+    assert_eq!((page.matches("<img ").count(), page.contains("NaN")), (4, false));
+    assert_eq!(std::fs::read(folder.path().join("path.flent.gz")).unwrap()[..2], [0x1f, 0x8b]);
+    // Of a machine whose facts are known, a plan for what it sends.
+    let facts = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/facts/debian-12.json");
+    let args = ["plan", "--facts", facts, "--from", "path.json", "-o", "-"];
+    let (output, plan, stderr) = dualq(folder.path(), &args);
+    assert!(output.status.success(), "{stderr}");
+    let rate = plan.split("htb rate ").nth(1).unwrap_or_else(|| panic!("{plan}"));
+    let kbit: f64 = rate.split("bit").next().unwrap().trim_end_matches('k').parse().unwrap();
+    let kbit = if kbit > 1e5 { kbit / 1e3 } else { kbit };
+    assert!(within(kbit, 0.95 * 5000.0, 0.04), "{kbit}: {plan}");
+}
+
+#[test]
+fn a_queue_of_this_host_is_told_from_one_further_on() {
+    if !able() {
+        return;
+    }
+    let folder = folder();
+    let device = "$(ip -o link | grep -o 'dualq[0-9]*' | head -1)";
+    let shaper = format!("tc qdisc replace dev {device} root tbf rate 5mbit burst 5kb limit 60kb");
+    let near = format!("{shaper} || exit 77; {}", measuring("--direction upload --max-time 12s"));
+    let link = ["--rtt", "20ms", "--rate", "40mbit", "--qdisc", "pfifo limit 100"];
+    let (output, stdout, stderr) = dualq(folder.path(), &line(&link, &near));
+    if output.status.code() == Some(77) {
+        return skipped("this kernel has no tbf");
+    }
+    let measured: Measurement =
+        serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stderr}"));
+    assert_eq!(measured.bottleneck, Some(Bottleneck::LocalQueue));
+    let (loaded, load) = way(&measured, Direction::Upload);
+    let local = loaded.local.as_ref().unwrap();
+    assert_eq!(local.qdisc, "tbf");
+    assert!(within(load.line_mbit, 5.0, 0.05), "{}", load.line_mbit);
+    let longer_ms = loaded.rtt(Method::Tcp).unwrap().p50_ms - 20.0;
+    assert!(within(local.delay_ms(), longer_ms, 0.3), "{} of {longer_ms}", local.delay_ms());
+}
+
+/// What the link itself wrote down of the packets that it held is what was measured from outside.
+#[test]
+fn round_trips_under_load_are_the_queues() {
+    if !able() {
+        return;
+    }
+    let folder = folder();
+    let near = measuring("--direction download --max-time 20s");
+    let link =
+        ["--rtt", "30ms", "--rate", "20mbit", "--qdisc", "pfifo limit 120", "--log", "log.csv"];
+    let (output, stdout, stderr) = dualq(folder.path(), &line(&link, &near));
+    assert!(output.status.success(), "{stderr}");
+    let measured: Measurement = serde_json::from_str(&stdout).unwrap();
+    let (loaded, load) = way(&measured, Direction::Download);
+    let log = std::fs::read_to_string(folder.path().join("log.csv")).unwrap();
+    // Full segments that left the queue down: when, and how long they had been there.
+    let left: Vec<(f64, f64)> = log
+        .lines()
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split(',').collect();
+            let is_one = fields.len() == 10 && (fields[1], fields[3]) == ("out", "down");
+            let is_full = is_one && fields[6].parse::<u32>().ok()? >= 1000;
+            is_full.then(|| Some((fields[0].parse().ok()?, fields[9].parse().ok()?)))?
+        })
+        .collect();
+    // The clocks have their last packet in common, about.
+    let began_s = left.last().unwrap().0 - loaded.duration_s;
+    let steady = left.iter().filter(|(at_s, _)| *at_s >= began_s + loaded.steady_s);
+    let mut waited_ms: Vec<f64> = steady.map(|(_, waited_ms)| *waited_ms).collect();
+    waited_ms.sort_unstable_by(f64::total_cmp);
+    let expected = 30.0 + dualq_measure::figures::quantile(&waited_ms, 0.5);
+    let srtt = load.srtt.as_ref().unwrap();
+    let [tcp, udp] = [Method::Tcp, Method::Udp].map(|method| loaded.rtt(method).unwrap());
+    for (name, rtt) in [("TCP", tcp), ("UDP", udp), ("TCP_INFO", srtt)] {
+        assert!(within(rtt.p50_ms, expected, 0.05), "{name}: {}, the link {expected}", rtt.p50_ms);
+    }
+}
+
+#[test]
+fn ipv6_is_measured_as_well() {
+    if !able() {
+        return;
+    }
+    let folder = folder();
+    let near =
+        measuring("--direction download --max-time 4s").replace("measure $FAR", "measure $FAR6");
+    let link = ["--rtt", "20ms", "--rate", "20mbit", "--qdisc", "pfifo limit 60"];
+    let (output, stdout, stderr) = dualq(folder.path(), &line(&link, &near));
+    assert!(output.status.success(), "{stderr}");
+    let measured: Measurement = serde_json::from_str(&stdout).unwrap();
+    assert!(measured.address.is_ipv6());
+    let (loaded, load) = way(&measured, Direction::Download);
+    assert!(within(load.line_mbit, 20.0, 0.05) && load.mss_bytes == 1428, "{load:?}");
+    assert!(loaded.rtt(Method::Udp).is_some() && loaded.loss.is_some());
+    assert!(measured.ecn.iter().all(|fate| fate.fate.name() == "passes"), "{:?}", measured.ecn);
+}
