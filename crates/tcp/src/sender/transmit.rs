@@ -738,10 +738,7 @@ mod tests {
         let rtt = Duration::from_millis(30);
         for (idle_ms, reno, bbr) in [(200, 80, 80), (250, 40, 80), (480, 20, 80), (9_000, 10, 80)] {
             for (algorithm, expected) in [(Algorithm::Reno, reno), (Algorithm::Bbr, bbr)] {
-                let mut sender = Sender::new(SenderConfig {
-                    algorithm: algorithm.into(),
-                    ..SenderConfig::default()
-                });
+                let mut sender = Sender::new(SenderConfig { algorithm, ..SenderConfig::default() });
                 sender.transmit(Instant::ZERO, &mut |_| ());
                 let answer = Ack { syn: true, window: 1 << 30, ..Ack::default() };
                 sender.on_ack(Instant::ZERO + rtt, &answer);
