@@ -97,9 +97,9 @@ fn it_takes_the_sockets_that_it_is_started_with() {
     let datagrams = UdpSocket::bind(at).unwrap();
     let fds =
         [inherited(listener.as_raw_fd(), &listener), inherited(datagrams.as_raw_fd(), &datagrams)];
-    // As systemd does: from 3 on, and for this process alone.
+    // As systemd does: from 3 on, and for this process alone. They may have these numbers already, the other way round.
     let script = format!(
-        "exec 8<&{} 9<&{}; exec 3<&8 4<&9 8<&- 9<&-; LISTEN_PID=$$ LISTEN_FDS=2 exec {DUALQ} serve --token-file token",
+        "exec {{tcp}}<&{} {{udp}}<&{}; exec 3<&$tcp 4<&$udp; LISTEN_PID=$$ LISTEN_FDS=2 exec {DUALQ} serve --token-file token",
         fds[0], fds[1]
     );
     let (_serving, said) =

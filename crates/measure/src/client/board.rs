@@ -80,11 +80,10 @@ impl Board {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Something failed, which ends the stage; nothing that comes of its end does.
+    /// Something failed, which ends the stage. What only comes of its end is not to be told here.
     pub(super) fn fail(&self, error: MeasureError) {
-        if !self.over.swap(true, Ordering::Relaxed) {
-            *locked(&self.failure) = Some(error);
-        }
+        self.end();
+        locked(&self.failure).get_or_insert(error);
     }
 
     pub(super) fn failure(&self) -> Option<MeasureError> {

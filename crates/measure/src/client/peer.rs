@@ -17,6 +17,8 @@ use crate::token::{Prover, random};
 
 /// How long a server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a report may take: behind what the flows that it is of have left in queues.
+const REPORTING: Duration = Duration::from_secs(30);
 /// No line of a server is longer, in bytes: the report of many flows over minutes.
 const LONGEST_REPORT: usize = 8 << 20;
 
@@ -180,7 +182,7 @@ impl Control {
         peer: &Peer,
         flows: &[u32],
     ) -> Result<Vec<FlowReport>, MeasureError> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + REPORTING;
         let asked = FromClient::Collect { flows: flows.to_vec() };
         self.0.lines.send(&asked, deadline).map_err(|error| peer.later(&error))?;
         match self.0.lines.next(deadline).map_err(|error| peer.later(&error))? {

@@ -101,7 +101,7 @@ impl Course<'_> {
     pub(super) fn settle(&mut self, idle_ms: Option<f64>) -> Result<(), MeasureError> {
         let began = Instant::now();
         while began.elapsed() < SETTLING {
-            let took = self.probes.echo.once(self.peer, SETTLING + SILENCE)?;
+            let took = self.probes.echo.once(self.peer)?;
             if idle_ms.is_none_or(|idle_ms| took.as_secs_f64() * 1e3 < idle_ms + EMPTY_MS) {
                 break;
             }
@@ -136,7 +136,9 @@ impl Course<'_> {
             for track in &board.flows {
                 let board = &board;
                 scope.spawn(move || {
-                    if let Err(error) = run_flow(board, track, peer, (session, options)) {
+                    if let Err(error) = run_flow(board, track, peer, (session, options))
+                        && !board.is_over()
+                    {
                         board.fail(error);
                     }
                 });
@@ -322,7 +324,6 @@ fn run_flow(
     let way = if track.is_up { "upload" } else { "download" };
     match ended {
         Ok(End::Over) => Ok(()),
-        _ if board.is_over() => Ok(()),
         Ok(End::Closed) => Err(peer.vanished(format!("it closed a flow in the middle of {way}"))),
         Ok(End::Nonsense) => Err(peer.nonsense(&format!("a flow of {way} has what no flow has"))),
         Err(error) => {
