@@ -132,7 +132,7 @@ pub(crate) enum Way {
 
 #[derive(Args)]
 pub(crate) struct ServeArgs {
-    /// Where to listen, for TCP and UDP; give several for more [default: 0.0.0.0:9332 and [::]:9332, or the sockets that systemd gives]
+    /// Where to listen, for TCP and UDP; give several for more [default: `0.0.0.0:9332` and `[::]:9332`, or the sockets that systemd gives]
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) listen: Vec<SocketAddr>,
 
