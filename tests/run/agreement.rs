@@ -34,7 +34,7 @@ fn the_model_agrees_with_bbr3() {
 /// And with paths of other forms, by class: `dualq draw CLASS --count 20 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
-    agreement("paths", &["two-way"], 20, 17);
+    agreement("paths", &["two-way"], 20, 18);
     agreement("paths", &["steps"], 20, 18);
     agreement("paths", &["hops"], 20, 19);
     agreement("paths", &["udp"], 20, 15);

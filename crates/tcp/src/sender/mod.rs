@@ -154,7 +154,7 @@ pub struct Sender {
     head_due: bool,
     loss_probe_due: bool,
     window_probe_due: bool,
-    /// It was a timer for what may be lost.
+    /// It was a timer for what may be lost, and the next `transmit` sends nothing new.
     by_timer: bool,
 
     board: Scoreboard,

@@ -57,7 +57,8 @@ impl Sender {
     /// A deadline of [`next_timer`](Self::next_timer) has come. What is to be sent now, [`transmit`](Self::transmit) sends.
     pub fn on_timer(&mut self, now: Instant) {
         let now_ns = now.as_nanos();
-        if self.timers.pacing_ns <= now_ns {
+        let paces = self.timers.pacing_ns <= now_ns;
+        if paces {
             self.timers.pacing_ns = u64::MAX;
         }
         if self.timers.deadline_ns > now_ns {
@@ -65,7 +66,8 @@ impl Sender {
         }
         let kind = self.timers.kind;
         self.timers.clear();
-        self.by_timer = matches!(kind, Kind::Retransmission | Kind::LossProbe | Kind::Reordering);
+        // What pacing held back goes out at this instant anyway; after a timeout the head fills the window, and nothing needs to be kept back.
+        self.by_timer = !paces && matches!(kind, Kind::LossProbe | Kind::Reordering);
         match kind {
             Kind::None => {}
             Kind::Handshake => {

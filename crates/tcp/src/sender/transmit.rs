@@ -63,6 +63,7 @@ impl Sender {
     /// Sends what may be sent at `now`, packet by packet. To be called after every other call that changed something.
     pub fn transmit(&mut self, now: Instant, out: &mut impl FnMut(Transmission)) {
         let now_ns = now.as_nanos();
+        let by_timer = std::mem::take(&mut self.by_timer);
         self.passing = 0;
         if !self.is_established() {
             self.transmit_syn(now_ns, out);
@@ -87,7 +88,7 @@ impl Sender {
             self.loss_probe_due = false;
             self.probe(now_ns, out);
         }
-        if self.recovery.new_data_first {
+        if self.recovery.new_data_first && !by_timer {
             self.transmit_new(now_ns, Push::All, out);
             if self.snd_nxt > self.recovery.high_seq {
                 return;
@@ -100,7 +101,7 @@ impl Sender {
             self.transmit_lost(now_ns, out);
         }
         // A timer calls for what is lost, or for a probe, and wakes no program (Linux: `tcp_send_loss_probe`, `tcp_rack_reo_timeout`).
-        if std::mem::take(&mut self.by_timer) {
+        if by_timer {
             return;
         }
         if self.snd_nxt < self.buffer.end {
