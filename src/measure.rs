@@ -7,7 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dualq_measure::{Direction, Family, MeasureError, Measurement, Options, Progress, Token};
+use dualq_measure::{
+    Direction, Family, Far, MeasureError, Measurement, Options, Progress, Token, Url,
+};
 use dualq_report::measured;
 use dualq_units::{Bytes, Rate, tc_time};
 
@@ -21,6 +23,9 @@ use crate::run::PROGRAM;
 /// Shorter or longer would only be mistakes.
 const TIMES: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(2)..=Duration::from_secs(3600);
+
+/// Where a stock iperf3 server listens.
+const IPERF3_PORT: u16 = 5201;
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let options = options(args)?;
@@ -74,22 +79,28 @@ fn figures(progress: &Progress) -> String {
 }
 
 fn options(args: &MeasureArgs) -> Result<Options, Failure> {
-    let host = cli::host(&args.host)?.to_owned();
+    let (host, port, far) = far(args)?;
     let rate = args.rate.as_deref().map(|word| read_rate("--rate", word)).transpose()?;
     let max_time = read_time("--max-time", &args.max_time)?;
     let max_bytes = args.max_bytes.as_deref().map(read_bytes).transpose()?;
     let mut directions: Vec<Direction> =
         args.direction.iter().map(|way| Direction::from(*way)).collect();
     directions.dedup();
+    if directions.is_empty() {
+        directions = match far {
+            Far::Http { .. } => vec![Direction::Download],
+            _ => vec![Direction::Download, Direction::Upload, Direction::Both],
+        };
+    }
     Ok(Options {
         host,
-        port: args.port,
+        port,
         family: match (args.ipv4, args.ipv6) {
             (true, _) => Some(Family::V4),
             (_, true) => Some(Family::V6),
             _ => None,
         },
-        token: token(&args.token_file)?,
+        far,
         directions,
         streams: args.streams,
         cc: args.cc.clone(),
@@ -97,6 +108,20 @@ fn options(args: &MeasureArgs) -> Result<Options, Failure> {
         max_time,
         max_bytes,
     })
+}
+
+/// The host, its port, and what answers there.
+fn far(args: &MeasureArgs) -> Result<(String, u16, Far), Failure> {
+    if let Some(text) = &args.http {
+        let url: Url = text.parse().map_err(|error| Failure::Usage(format!("--http: {error}")))?;
+        return Ok((url.host, url.port, Far::Http { path: url.path }));
+    }
+    let host = cli::host(args.host.as_deref().unwrap_or_default())?.to_owned();
+    if args.iperf3 {
+        return Ok((host, args.port.unwrap_or(IPERF3_PORT), Far::Iperf3));
+    }
+    let file = args.token_file.as_deref().expect("clap asks for it");
+    Ok((host, args.port.unwrap_or(dualq_measure::protocol::PORT), Far::Dualq(token(file)?)))
 }
 
 fn read_bytes(word: &str) -> Result<Bytes, Failure> {

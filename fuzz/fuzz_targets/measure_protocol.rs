@@ -1,6 +1,7 @@
 //! What either end of a measurement could be sent: reading it ends, keeps little, and what was read is written as it can be read again.
 #![no_main]
 
+use dualq_measure::Url;
 use dualq_measure::protocol::{
     BlockReader, Datagram, FromClient, FromServer, LONGEST_LINE, LineReader, read, write,
 };
@@ -31,6 +32,9 @@ fuzz_target!(|bytes: &[u8]| {
     let (mut cut, mut again) = (BlockReader::default(), Vec::new());
     let are_right = bytes.chunks(5).all(|part| cut.push(part, |number| again.push(number)));
     assert_eq!((is_right, numbers), (are_right, again));
+    if let Some(url) = std::str::from_utf8(bytes).ok().and_then(|text| text.parse::<Url>().ok()) {
+        assert_eq!(url.to_string().parse::<Url>(), Ok(url));
+    }
     if let Some(datagram) = Datagram::read(bytes) {
         assert_eq!(datagram.write().as_slice(), bytes);
     }

@@ -22,6 +22,10 @@ Examples:
     dualq run path.toml --qdisc fq_codel --qdisc dualpi2
     dualq plan --from path.json
 
+  Where only an iperf3 server is to be had, or a web server with a large file:
+    dualq measure 192.0.2.7 --iperf3
+    dualq measure --http http://deb.debian.org/debian/ls-lR.gz
+
   Behind a link of dualq's own:
     dualq shell --rate 20mbit --rtt 30ms --far 'dualq serve --token-file token' \\
       -- sh -c 'dualq measure $FAR --token-file token'
@@ -49,16 +53,24 @@ the kernel lets it; it says what holds.";
 #[derive(Args)]
 pub(crate) struct MeasureArgs {
     /// The host where `dualq serve` runs: a name or an address
-    #[arg(value_name = "HOST")]
-    pub(crate) host: String,
+    #[arg(value_name = "HOST", required_unless_present = "http")]
+    pub(crate) host: Option<String>,
 
-    /// Its port, of TCP and UDP
-    #[arg(long, value_name = "N", default_value_t = dualq_measure::protocol::PORT, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) port: u16,
+    /// Its port [default: 9332, of TCP and UDP; with --iperf3 5201]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
 
     /// The file with the server's token
-    #[arg(long, value_name = "FILE")]
-    pub(crate) token_file: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["iperf3", "http"])]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// What answers at HOST is a stock iperf3 server: it tells of round trips only by ICMP and the flows' own kernels, and nothing of ECN, RPM and loss
+    #[arg(long, conflicts_with = "token_file")]
+    pub(crate) iperf3: bool,
+
+    /// Download this file of a web server instead, such as <http://example.org/large.iso>: round trips by ICMP and by new connections, nothing of uploads, ECN and loss
+    #[arg(long, value_name = "URL", conflicts_with_all = ["host", "port", "token_file", "iperf3", "direction", "cc", "rate", "scenario"])]
+    pub(crate) http: Option<String>,
 
     /// Only over IPv4
     #[arg(short = '4', long, conflicts_with = "ipv6")]
@@ -68,14 +80,8 @@ pub(crate) struct MeasureArgs {
     #[arg(short = '6', long)]
     pub(crate) ipv6: bool,
 
-    /// What is loaded, in this order, separated by commas
-    #[arg(
-        long,
-        value_name = "WAY",
-        value_enum,
-        value_delimiter = ',',
-        default_value = "download,upload,both"
-    )]
+    /// What is loaded, in this order, separated by commas [default: download,upload,both]
+    #[arg(long, value_name = "WAY", value_enum, value_delimiter = ',')]
     pub(crate) direction: Vec<Way>,
 
     /// How many flows load each direction

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dualq_measure::{Direction, Load, Loaded, Measurement, Method};
+use dualq_measure::{Direction, Load, Loaded, Measurement};
 use dualq_scenario::{CongestionControl, Sweep};
 
 use crate::cli::Failure;
@@ -63,8 +63,7 @@ pub(super) fn write(measured: &Measurement) -> Result<String, Failure> {
 
 /// A direction's rate and queue.
 fn side(text: &mut String, (load, stage): (&Load, &Loaded), base_ms: f64) {
-    let rtts = [Method::Udp, Method::Tcp].into_iter().find_map(|method| stage.rtt(method));
-    let longest_ms = rtts.map_or(base_ms, |rtt| {
+    let longest_ms = stage.path_rtt().or(load.srtt.as_ref()).map_or(base_ms, |rtt| {
         let mut times = rtt.times_ms();
         times.sort_unstable_by(f64::total_cmp);
         dualq_measure::figures::quantile(&times, NEARLY_LONGEST)
@@ -72,10 +71,9 @@ fn side(text: &mut String, (load, stage): (&Load, &Loaded), base_ms: f64) {
     let waits_s = (longest_ms - base_ms).max(0.0) / 1e3;
     let bytes = (load.line_mbit * 1e6 / 8.0 * waits_s).max(SMALLEST_QUEUE).round();
     let _ = writeln!(text, "rate = \"{:.0}kbit\"", load.line_mbit * 1e3);
-    let limit = if load.retransmits + load.ramp_up.retransmits > 0 {
-        ""
-    } else {
-        " # at least: nothing was lost"
+    let limit = match (load.retransmits, load.ramp_up.retransmits) {
+        (Some(0), None | Some(0)) => " # at least: nothing was lost",
+        _ => "",
     };
     let _ = writeln!(text, "qdisc = \"bfifo limit {bytes:.0}\"{limit}");
 }

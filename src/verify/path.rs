@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use dualq_measure::{Direction, Load, MeasureError, Measurement, Method, Options, Progress};
+use dualq_measure::{Direction, Far, Load, MeasureError, Measurement, Method, Options, Progress};
 use dualq_scenario::summary;
 use dualq_units::Bytes;
 use dualq_verify::MOST_ROUNDS;
@@ -53,7 +53,7 @@ impl Measurer {
                 host,
                 port: how.port,
                 family: None,
-                token: token(token_file)?,
+                far: Far::Dualq(token(token_file)?),
                 directions: vec![Direction::from(how.direction)],
                 streams: how.streams,
                 cc: None,

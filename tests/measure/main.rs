@@ -3,6 +3,7 @@
 
 mod faults;
 mod links;
+mod others;
 mod program;
 mod serve;
 

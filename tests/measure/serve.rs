@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd as _, RawFd};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
-use dualq_measure::{Direction, Measurement, Options, Token};
+use dualq_measure::{Direction, Far, Measurement, Options, Token};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use tests_skipped::{is_root, skipped};
 
@@ -43,7 +43,7 @@ fn measure(at: SocketAddr) -> Measurement {
         host: at.ip().to_string(),
         port: at.port(),
         family: None,
-        token: Token::new([0x5e; 32]),
+        far: Far::Dualq(Token::new([0x5e; 32])),
         directions: vec![Direction::Both],
         streams: 1,
         cc: None,

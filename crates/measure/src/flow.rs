@@ -46,6 +46,11 @@ pub(crate) trait Owner {
     /// A number came. Says false if it should not have.
     fn number(&mut self, number: u64) -> bool;
 
+    /// Whether the flow has blocks and questions, and not only payload.
+    fn is_framed(&self) -> bool {
+        true
+    }
+
     /// The greatest rate, in bytes per second, if there is one.
     fn rate(&mut self) -> Option<u64> {
         None
@@ -85,12 +90,14 @@ struct Watch {
     began: Instant,
     next: Duration,
     first: TcpInfo,
+    /// Its round trips are those of the other end's data, as far as a receiver knows them.
+    only_receives: bool,
 }
 
 impl Watch {
-    fn begin(stream: &TcpStream) -> io::Result<Self> {
+    fn begin(stream: &TcpStream, only_receives: bool) -> io::Result<Self> {
         let first = TcpInfo::of(stream.as_fd())?;
-        Ok(Self { began: Instant::now(), next: INTERVAL, first })
+        Ok(Self { began: Instant::now(), next: INTERVAL, first, only_receives })
     }
 
     /// If it is time, or at the end: what the connection is like, `received` being what a receiver has counted.
@@ -116,7 +123,7 @@ impl Watch {
         let sample = FlowSample {
             t_us: now.as_micros() as u64,
             bytes: received.unwrap_or(info.bytes_acked.saturating_sub(first.bytes_acked)),
-            srtt_us: info.srtt_us,
+            srtt_us: if self.only_receives { info.rcv_rtt_us } else { info.srtt_us },
             min_rtt_us: info.min_rtt_us.unwrap_or(0),
             cwnd: info.cwnd,
             segments: info.data_segs_out.saturating_sub(first.data_segs_out),
@@ -162,7 +169,7 @@ pub(crate) fn send(stream: &TcpStream, rest: &[u8], owner: &mut impl Owner) -> i
     socket.set_linger(Some(Duration::ZERO))?;
     // Segments are to be full, wherever a block ends.
     socket.set_tcp_nodelay(false)?;
-    let mut watch = Watch::begin(stream)?;
+    let mut watch = Watch::begin(stream, false)?;
     let mut bytes = noise();
     let least = UNSENT_SEGMENTS * u64::from(watch.first.snd_mss);
     let (mut unsent, mut written, mut length) = (UNSENT_AT_FIRST.max(least), 0, 0);
@@ -231,15 +238,16 @@ pub(crate) fn send(stream: &TcpStream, rest: &[u8], owner: &mut impl Owner) -> i
 pub(crate) fn receive(stream: &TcpStream, rest: &[u8], owner: &mut impl Owner) -> io::Result<End> {
     stream.set_nonblocking(true)?;
     SockRef::from(stream).set_linger(Some(Duration::ZERO))?;
-    let mut watch = Watch::begin(stream)?;
+    let mut watch = Watch::begin(stream, !owner.is_framed())?;
     let mut bytes = vec![0; LARGEST_BLOCK];
     let mut blocks = BlockReader::default();
     let mut received = rest.len() as u64;
     let mut to_write: Vec<u8> = Vec::new();
     let mut take = |owner: &mut _, bytes: &[u8]| {
         let mut expected = true;
+        let is_framed = Owner::is_framed(owner);
         let tell = |number| expected &= Owner::number(owner, number);
-        blocks.push(bytes, tell) && expected
+        !is_framed || (blocks.push(bytes, tell) && expected)
     };
     if !take(owner, rest) {
         return Ok(End::Nonsense);

@@ -18,9 +18,9 @@ mod measurement;
 pub mod server;
 
 #[cfg(target_os = "linux")]
-pub use client::{Family, MeasureError, Options, Progress, Stage, measure};
+pub use client::{Family, Far, MeasureError, Options, Progress, Stage, Url, UrlError, measure};
 pub use measurement::{
     Bottleneck, Direction, Distribution, EcnFate, Idle, Load, Loaded, LocalQueue, Loss,
-    Measurement, Method, Ping, Point, RampUp, Sample,
+    Measurement, Method, Ping, Point, RampUp, Sample, Server,
 };
 pub use token::{Token, TokenError};

@@ -16,6 +16,9 @@ pub struct Measurement {
     pub host: String,
     /// Its address and port.
     pub address: SocketAddr,
+    /// What answers there.
+    #[serde(default)]
+    pub server: Server,
     /// How many flows loaded each direction.
     pub streams: u32,
     /// Their congestion control, if one was asked for.
@@ -46,11 +49,48 @@ impl Measurement {
         self.loaded.iter().find(|loaded| loaded.direction == direction)
     }
 
-    /// The shortest round trip of all without load, in milliseconds: the path's own.
+    /// The shortest round trip of all without load, in milliseconds: the path's own. Where none was answered, the shortest that the flows' kernels saw.
     #[must_use]
     pub fn base_rtt_ms(&self) -> Option<f64> {
         let all = self.idle.pings.iter().filter_map(|ping| Some(ping.rtt.as_ref()?.min_ms));
-        all.min_by(f64::total_cmp)
+        let of_flows = self.loaded.iter().flat_map(|loaded| [&loaded.down, &loaded.up]);
+        let of_flows = of_flows.filter_map(|load| load.as_ref()?.min_rtt_ms);
+        all.min_by(f64::total_cmp).or_else(|| of_flows.min_by(f64::total_cmp))
+    }
+}
+
+/// What answers at the other end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Server {
+    /// `dualq serve`.
+    #[default]
+    Dualq,
+    /// A stock `iperf3 --server`.
+    Iperf3,
+    /// A web server.
+    Http,
+}
+
+impl Server {
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dualq => "`dualq serve`",
+            Self::Iperf3 => "iperf3 server",
+            Self::Http => "web server",
+        }
+    }
+
+    /// What to look for if it is not to be reached.
+    #[must_use]
+    pub const fn hint(self) -> &'static str {
+        match self {
+            Self::Dualq => "is `dualq serve` running there, and its port open for TCP and UDP?",
+            Self::Iperf3 => "is `iperf3 -s` running there, and its port open for TCP?",
+            Self::Http => "is a web server running there?",
+        }
     }
 }
 
@@ -88,6 +128,24 @@ pub struct Idle {
     pub pings: Vec<Ping>,
     /// Datagrams that were lost.
     pub loss: Option<Loss>,
+}
+
+impl Idle {
+    /// Round trips without load and with, by the best method of those that worked in both.
+    #[must_use]
+    pub fn beside<'a>(&'a self, under: &'a Loaded) -> Option<(&'a Distribution, &'a Distribution)> {
+        Method::OF_PATH.into_iter().find_map(|method| Some((self.rtt(method)?, under.rtt(method)?)))
+    }
+
+    /// Round trips by a method, if there were any.
+    #[must_use]
+    pub fn rtt(&self, by: Method) -> Option<&Distribution> {
+        rtt(&self.pings, by)
+    }
+}
+
+fn rtt(pings: &[Ping], by: Method) -> Option<&Distribution> {
+    pings.iter().find(|ping| ping.method == by)?.rtt.as_ref()
 }
 
 /// What becomes of a value of the ECN field.
@@ -128,6 +186,8 @@ impl Method {
     /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Tcp, Self::Udp, Self::Icmp, Self::Connect, Self::Request, Self::Loaded];
+    /// Those that tell of the path and of nothing else, the best first.
+    pub const OF_PATH: [Self; 4] = [Self::Udp, Self::Tcp, Self::Icmp, Self::Connect];
 
     /// The word for it.
     #[must_use]
@@ -297,9 +357,8 @@ impl Bottleneck {
         if local.speed_mbit.is_some_and(|mbit| local.sent_mbit >= Self::FULL * mbit) {
             return Some(Self::Interface);
         }
-        let idle_ms =
-            idle.pings.iter().find(|ping| ping.method == Method::Tcp)?.rtt.as_ref()?.p50_ms;
-        let longer_ms = (under.rtt(Method::Tcp)?.p50_ms - idle_ms).max(0.0);
+        let (without, with) = idle.beside(under)?;
+        let longer_ms = (with.p50_ms - without.p50_ms).max(0.0);
         let waits_ms = local.delay_ms();
         // With queues here and there the greater one is the one to look at.
         let is_here = waits_ms >= Self::WAITS_MS && 2.0 * waits_ms >= longer_ms;
@@ -311,7 +370,13 @@ impl Loaded {
     /// Round trips by a method, if there were any.
     #[must_use]
     pub fn rtt(&self, by: Method) -> Option<&Distribution> {
-        self.pings.iter().find(|ping| ping.method == by)?.rtt.as_ref()
+        rtt(&self.pings, by)
+    }
+
+    /// Round trips by the best method that worked.
+    #[must_use]
+    pub fn path_rtt(&self) -> Option<&Distribution> {
+        Method::OF_PATH.into_iter().find_map(|method| self.rtt(method))
     }
 }
 
@@ -331,17 +396,17 @@ pub struct Load {
     pub flow_goodput_mbit: Vec<f64>,
     /// Before the steady state.
     pub ramp_up: RampUp,
-    /// Segments that were sent, again or not.
-    pub segments: u64,
+    /// Segments that were sent, again or not, if the sender tells.
+    pub segments: Option<u64>,
     /// Segments that were sent again.
-    pub retransmits: u64,
+    pub retransmits: Option<u64>,
     /// Segments marked CE, as the senders were told.
-    pub ce: u64,
+    pub ce: Option<u64>,
     /// The senders' congestion control, by the kernel's name.
     pub cc: Option<String>,
     /// Payload of a full segment, in bytes.
     pub mss_bytes: u32,
-    /// The flows' own smoothed round-trip time, of `TCP_INFO`, as `ss -ti` shows it.
+    /// The flows' own smoothed round-trip time, of `TCP_INFO`, as `ss -ti` shows it: the senders' `rtt`, or if these do not tell the receivers' `rcv_rtt`.
     pub srtt: Option<Distribution>,
     /// The shortest round trip that the flows' kernels saw, in milliseconds.
     pub min_rtt_ms: Option<f64>,
@@ -359,8 +424,8 @@ pub struct RampUp {
     pub duration_s: f64,
     /// Payload, in Mbit/s; none without a ramp-up.
     pub goodput_mbit: Option<f64>,
-    /// Segments that were sent again.
-    pub retransmits: u64,
+    /// Segments that were sent again, if that is known.
+    pub retransmits: Option<u64>,
 }
 
 /// All flows of a direction in an interval.

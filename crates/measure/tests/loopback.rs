@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dualq_measure::server::{Server, Settings};
-use dualq_measure::{Direction, MeasureError, Measurement, Method, Options, Token, measure};
+use dualq_measure::{Direction, Far, MeasureError, Measurement, Method, Options, Token, measure};
 use dualq_units::{Bytes, Rate};
 use socket2::{Domain, Socket, Type};
 
@@ -35,7 +35,7 @@ fn options(at: SocketAddr) -> Options {
         host: at.ip().to_string(),
         port: at.port(),
         family: None,
-        token: Token::new([7; 32]),
+        far: Far::Dualq(Token::new([7; 32])),
         directions: vec![Direction::Download, Direction::Upload],
         streams: 2,
         cc: None,
@@ -127,7 +127,7 @@ fn a_session_ends_when_its_time_is_up() {
 #[test]
 fn another_token_is_refused() {
     let at = serve(settings());
-    let wrong = Options { token: Token::new([8; 32]), ..options(at) };
+    let wrong = Options { far: Far::Dualq(Token::new([8; 32])), ..options(at) };
     assert!(outcome(&wrong).unwrap_err().contains("its token is another one"));
 }
 

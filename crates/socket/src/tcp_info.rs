@@ -18,6 +18,8 @@ pub struct TcpInfo {
     pub min_rtt_us: Option<u32>,
     /// Its mean deviation, in microseconds.
     pub rttvar_us: u32,
+    /// The round-trip time as a receiver of data knows it, smoothed, in microseconds: 0 if nothing was received.
+    pub rcv_rtt_us: u32,
     /// The state of congestion avoidance: Open, Disorder, CWR, Recovery, Loss (Linux: `tcp_ca_state`).
     pub state: u8,
     /// Payload of a full segment.
@@ -111,6 +113,7 @@ impl TcpInfo {
             pacing_rate: u64_at(104).filter(|rate| *rate < u64::MAX),
             srtt_us: u32_at(68).unwrap_or(0),
             rttvar_us: u32_at(72).unwrap_or(0),
+            rcv_rtt_us: u32_at(92).unwrap_or(0),
             cwnd: u32_at(80).unwrap_or(0),
             retransmits: u32_at(100).unwrap_or(0),
             bytes_acked: u64_at(120).unwrap_or(0),

@@ -142,6 +142,16 @@ impl Board {
         flows.map(|flow| locked(&flow.seen).curve()).collect()
     }
 
+    /// The smoothed round trips of all flows from a time on, in milliseconds.
+    pub(super) fn srtts_ms(&self, from_s: f64) -> Vec<f64> {
+        let mut all: Vec<Sample> = Vec::new();
+        for flow in &self.flows {
+            all.extend(locked(&flow.seen).srtts(from_s));
+        }
+        all.sort_unstable_by(|a, b| a.t_s.total_cmp(&b.t_s));
+        all.iter().map(|sample| sample.ms).collect()
+    }
+
     /// Payload of all flows so far, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let last =
@@ -151,9 +161,27 @@ impl Board {
 }
 
 impl Seen {
+    fn t_s(&self, sample: &FlowSample) -> f64 {
+        self.began_s + sample.t_us as f64 / 1e6
+    }
+
+    /// The last sample before a time.
+    pub(super) fn at(&self, t_s: f64) -> FlowSample {
+        let next = self.samples.partition_point(|sample| self.t_s(sample) < t_s);
+        next.checked_sub(1).map(|before| self.samples[before]).unwrap_or_default()
+    }
+
+    /// Smoothed round trips from a time on.
+    pub(super) fn srtts(&self, from_s: f64) -> impl Iterator<Item = Sample> {
+        let measured = self.samples.iter().filter(|sample| sample.srtt_us > 0);
+        let samples = measured
+            .map(|sample| Sample { t_s: self.t_s(sample), ms: f64::from(sample.srtt_us) / 1e3 });
+        samples.filter(move |sample| sample.t_s >= from_s)
+    }
+
     /// Payload over time, from nothing on.
     pub(super) fn curve(&self) -> Vec<(f64, u64)> {
-        let at = |sample: &FlowSample| (self.began_s + sample.t_us as f64 / 1e6, sample.bytes);
+        let at = |sample: &FlowSample| (self.t_s(sample), sample.bytes);
         let begins = (!self.samples.is_empty()).then_some((self.began_s, 0));
         begins.into_iter().chain(self.samples.iter().map(at)).collect()
     }

@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use crate::measurement::Server;
+
 /// Why there is no measurement.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
@@ -15,21 +17,31 @@ pub enum MeasureError {
         reason: String,
     },
     /// Nobody answers there.
-    #[error(
-        "cannot reach {address}: {reason}; is `dualq serve` running there, and its port open for TCP and UDP?"
-    )]
+    #[error("cannot reach {address}: {reason}; {}", .server.hint())]
     Unreachable {
         /// The server's address.
         address: SocketAddr,
         /// Why not.
         reason: String,
+        /// What was looked for.
+        server: Server,
     },
     /// Somebody else answers there.
-    #[error("what answers at {address} is no `dualq serve`: {reason}")]
+    #[error("what answers at {address} is no {}: {reason}", .server.name())]
     Stranger {
         /// The server's address.
         address: SocketAddr,
         /// What it did.
+        reason: String,
+        /// What was looked for.
+        server: Server,
+    },
+    /// A web server's file is of no use.
+    #[error("cannot measure with {url}: {reason}")]
+    File {
+        /// Which.
+        url: String,
+        /// Why not.
         reason: String,
     },
     /// The server does not want to.

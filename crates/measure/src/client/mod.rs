@@ -3,23 +3,21 @@
 mod board;
 mod ecn;
 mod error;
+mod far;
 mod local;
-mod peer;
 mod probes;
 mod stage;
 mod summary;
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
 
 use dualq_units::{Bytes, Rate};
 
 pub use error::MeasureError;
+pub use far::{Url, UrlError};
 
-use crate::measurement::{Bottleneck, Direction, Idle, Loaded, Measurement, Method};
-use crate::protocol::Role;
+use crate::measurement::{Bottleneck, Direction, Idle, Loaded, Measurement};
 use crate::{Token, figures::Grade};
-use peer::{Control, Peer};
 use probes::Probes;
 use stage::{Bounds, Course};
 
@@ -37,8 +35,8 @@ pub struct Options {
     pub port: u16,
     /// Only addresses of this family of IP, 4 or 6; either without.
     pub family: Option<Family>,
-    /// What the server wants to know.
-    pub token: Token,
+    /// What answers there.
+    pub far: Far,
     /// What is loaded, in this order.
     pub directions: Vec<Direction>,
     /// Flows in each direction.
@@ -51,6 +49,27 @@ pub struct Options {
     pub max_time: Duration,
     /// How much flows may carry altogether.
     pub max_bytes: Option<Bytes>,
+}
+
+impl Options {
+    /// The greatest rate of each flow, in bits per second.
+    fn flow_rate(&self) -> Option<u64> {
+        self.rate.map(|rate| (rate.as_bits_per_second() / u64::from(self.streams)).max(8))
+    }
+}
+
+/// What answers at the other end, and what it wants to know.
+#[derive(Clone, Debug)]
+pub enum Far {
+    /// `dualq serve`, which wants the token.
+    Dualq(Token),
+    /// A stock iperf3 server, which tells of its own flows at the end, and answers no other question.
+    Iperf3,
+    /// A web server with a large file, which can only be downloaded.
+    Http {
+        /// The file's path there.
+        path: String,
+    },
 }
 
 /// A family of IP.
@@ -97,7 +116,7 @@ pub struct Progress {
     pub rtt_ms: Option<f64>,
 }
 
-/// Measures the path to a host where `dualq serve` runs: first without load, then with. `on_progress` is called ten times a second.
+/// Measures the path to a host: first without load, then with. `on_progress` is called ten times a second.
 ///
 /// # Errors
 /// If the host is not found, does not answer or refuses, or if it vanishes meanwhile.
@@ -106,12 +125,10 @@ pub fn measure(
     on_progress: &mut dyn FnMut(&Progress),
 ) -> Result<Measurement, MeasureError> {
     let began = Instant::now();
-    let (peer, control) = connect(options)?;
-    let limits = control.limits();
-    let most = options.max_time.min(Duration::from_millis(limits.duration_ms.saturating_sub(1000)));
-    let mut probes = Probes::open(&peer, control.session())?;
-    let mut course =
-        Course { peer: &peer, control, probes: &mut probes, options, on_progress, flows: 0 };
+    let far = far::reach(options)?;
+    let most = far.most().map_or(options.max_time, |most| most.min(options.max_time));
+    let mut probes = Probes::open(&*far)?;
+    let mut course = Course { far: &*far, probes: &mut probes, options, on_progress, flows: 0 };
     let left = |stages: usize| most.saturating_sub(began.elapsed()) / stages as u32;
     let stages = options.directions.len();
     let idle = course.idle(IDLE.min(left(stages + 1)))?;
@@ -128,7 +145,7 @@ pub fn measure(
             bytes: options.max_bytes.map(|all| all.0.saturating_sub(bytes) / left_out as u64),
         };
         if done > 0 {
-            course.settle(median_ms(&idle, Method::Tcp))?;
+            course.settle(&idle)?;
         }
         let (under_load, carried) = course.loaded(*direction, &bounds)?;
         loaded.push(under_load);
@@ -138,7 +155,8 @@ pub fn measure(
     Ok(Measurement {
         measurement: Measurement::VERSION,
         host: options.host.clone(),
-        address: peer.address(),
+        address: far.address(),
+        server: far.server(),
         streams: options.streams,
         cc: options.cc.clone(),
         rate_limit_mbit: options.rate.map(|rate| rate.as_bits_per_second() as f64 / 1e6),
@@ -156,41 +174,9 @@ fn grade(idle: &Idle, loaded: &[Loaded]) -> Option<Grade> {
     let one_way = loaded.iter().filter(|loaded| loaded.direction != Direction::Both);
     let increases: Vec<f64> = one_way
         .filter_map(|loaded| {
-            [Method::Udp, Method::Tcp].into_iter().find_map(|method| {
-                Some((loaded.rtt(method)?.mean_ms - median_ms(idle, method)?).max(0.0))
-            })
+            let (without, with) = idle.beside(loaded)?;
+            Some((with.mean_ms - without.p50_ms).max(0.0))
         })
         .collect();
     Grade::of(&increases)
-}
-
-fn median_ms(idle: &Idle, method: Method) -> Option<f64> {
-    let ping = idle.pings.iter().find(|ping| ping.method == method)?;
-    ping.rtt.as_ref().map(|rtt| rtt.p50_ms)
-}
-
-/// The first of the host's addresses that answers.
-fn connect(options: &Options) -> Result<(Peer, Control), MeasureError> {
-    let bare = options.host.trim_start_matches('[').trim_end_matches(']');
-    let unknown = |reason: String| MeasureError::Unknown { host: bare.to_owned(), reason };
-    let found = (bare, options.port).to_socket_addrs().map_err(|error| {
-        let reason = error::plain(&error);
-        unknown(reason.rsplit(": ").next().unwrap_or_default().to_owned())
-    })?;
-    let wanted = |address: &SocketAddr| match options.family {
-        None => true,
-        Some(Family::V4) => address.is_ipv4(),
-        Some(Family::V6) => address.is_ipv6(),
-    };
-    let mut failure = None;
-    for address in found.filter(wanted) {
-        let peer = Peer::new(address, options.token.clone());
-        match peer.open(Role::Control, None) {
-            Ok(opened) => return Ok((peer, Control::new(opened))),
-            // Whoever answers is the host, whatever is said.
-            Err(error) if !matches!(error, MeasureError::Unreachable { .. }) => return Err(error),
-            Err(error) => failure = failure.or(Some(error)),
-        }
-    }
-    Err(failure.unwrap_or_else(|| unknown("it has no address of that family of IP".to_owned())))
 }

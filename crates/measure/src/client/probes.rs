@@ -10,10 +10,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::board::{Board, be_patient, locked};
 use super::error::{MeasureError, plain};
-use super::peer::Peer;
+use super::far::FarEnd;
 use crate::datagrams::{receive, send, tell_all};
 use crate::measurement::{Loss, Method};
-use crate::protocol::{Cookie, DATAGRAM_BYTES, Datagram, ECHO_BYTES, Role};
+use crate::protocol::{Cookie, DATAGRAM_BYTES, Datagram, ECHO_BYTES};
 
 /// So long nobody notices that a stage is over.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -51,29 +51,44 @@ impl Intervals {
 /// Those that last for all stages.
 #[derive(Debug)]
 pub(super) struct Probes {
-    pub(super) echo: Echo,
+    pub(super) echo: Result<Echo, String>,
     pub(super) udp: Result<Datagrams, String>,
     pub(super) icmp: Result<Icmp, String>,
 }
 
 impl Probes {
-    pub(super) fn open(peer: &Peer, session: Cookie) -> Result<Self, MeasureError> {
-        let opened = peer.open(Role::Echo { session }, None)?;
-        let (stream, rest) = opened.lines.into_parts();
-        be_patient(&stream, PATIENCE)?;
-        let echo = Echo { stream, rest, number: 0 };
-        let datagrams = Datagrams::open(peer.address(), session);
-        let icmp = Icmp::open(peer.address());
-        Ok(Self {
-            echo,
-            udp: datagrams.map_err(|error| plain(&error)),
-            icmp: icmp.map_err(|error| match error.kind() {
-                ErrorKind::PermissionDenied => {
-                    "this user may not: net.ipv4.ping_group_range".to_owned()
-                }
-                _ => plain(&error),
-            }),
-        })
+    pub(super) fn open(far: &dyn FarEnd) -> Result<Self, MeasureError> {
+        let silent = || format!("{}s answer no such questions", far.server().name());
+        let echo = match far.echo()? {
+            Some(opened) => {
+                be_patient(&opened.stream, PATIENCE)?;
+                Ok(Echo { stream: opened.stream, rest: opened.rest, number: 0 })
+            }
+            None => Err(silent()),
+        };
+        let udp = match far.datagrams() {
+            Some(cookie) => Datagrams::open(far.address(), cookie).map_err(|error| plain(&error)),
+            None => Err(silent()),
+        };
+        let icmp = Icmp::open(far.address()).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => {
+                "this user may not: net.ipv4.ping_group_range".to_owned()
+            }
+            _ => plain(&error),
+        });
+        Ok(Self { echo, udp, icmp })
+    }
+
+    /// How long a round trip takes now, by the nearest method that there is; nothing if none is answered.
+    pub(super) fn once(&mut self, far: &dyn FarEnd) -> Result<Option<Duration>, MeasureError> {
+        if let Ok(echo) = &mut self.echo {
+            return echo.once(far).map(Some);
+        }
+        if let Some(begun) = far.begin() {
+            return begun.map(|beginning| Some(beginning.connect));
+        }
+        let Ok(icmp) = &mut self.icmp else { return Ok(None) };
+        Ok(icmp.once())
     }
 }
 
@@ -123,10 +138,10 @@ impl Echo {
     }
 
     /// One question after the other, until the stage is over and the last is answered.
-    pub(super) fn run(&mut self, board: &Board, peer: &Peer, interval: Duration) {
+    pub(super) fn run(&mut self, board: &Board, far: &dyn FarEnd, interval: Duration) {
         let fail = |missing| match missing {
-            Missing::Broken(why) => board.fail(peer.vanished(why)),
-            Missing::Nonsense => board.fail(peer.nonsense("it echoes what was not sent")),
+            Missing::Broken(why) => board.fail(far.vanished(why)),
+            Missing::Nonsense => board.fail(far.nonsense("it echoes what was not sent")),
             Missing::Yet => {}
         };
         while !board.is_over() {
@@ -148,7 +163,7 @@ impl Echo {
                 // The next stage is to find no answer of this one.
                 let is_over = board.is_over();
                 if is_over && over_since.get_or_insert_with(Instant::now).elapsed() > ECHO_GRACE {
-                    return board.fail(peer.vanished("an answer is missing".to_owned()));
+                    return board.fail(far.vanished("an answer is missing".to_owned()));
                 }
             }
             pause(board, asked + board.stretched(interval));
@@ -156,11 +171,11 @@ impl Echo {
     }
 
     /// How long one question takes now.
-    pub(super) fn once(&mut self, peer: &Peer) -> Result<Duration, MeasureError> {
+    pub(super) fn once(&mut self, far: &dyn FarEnd) -> Result<Duration, MeasureError> {
         let failed = |missing| match missing {
-            Missing::Broken(why) => peer.vanished(why),
-            Missing::Nonsense => peer.nonsense("it echoes what was not sent"),
-            Missing::Yet => peer.vanished(format!("no answer within {} s", ECHO_GRACE.as_secs())),
+            Missing::Broken(why) => far.vanished(why),
+            Missing::Nonsense => far.nonsense("it echoes what was not sent"),
+            Missing::Yet => far.vanished(format!("no answer within {} s", ECHO_GRACE.as_secs())),
         };
         let asked = self.ask().map_err(failed)?;
         loop {
@@ -292,20 +307,46 @@ impl Icmp {
         Ok(Self { socket, is_v6: to.is_ipv6(), number: 0 })
     }
 
+    /// Sends a request: its number, and when.
+    fn ask(&mut self) -> (u16, Instant) {
+        self.number = self.number.wrapping_add(1);
+        // The kernel fills in the identifier and the checksum of such a socket.
+        let mut bytes = [0; ICMP_BYTES];
+        bytes[0] = if self.is_v6 { 128 } else { 8 };
+        bytes[6..8].copy_from_slice(&self.number.to_be_bytes());
+        let asked = Instant::now();
+        let _ = (&self.socket).write(&bytes);
+        (self.number, asked)
+    }
+
+    /// The number of the next answer, if one comes within that time.
+    fn answer(&self, within: Duration) -> Option<u16> {
+        let _ = self.socket.set_read_timeout(Some(within.max(Duration::from_millis(1))));
+        let mut bytes = [0; ICMP_BYTES];
+        let Ok(8..) = (&self.socket).read(&mut bytes) else { return None };
+        let reply = if self.is_v6 { 129 } else { 0 };
+        (bytes[0] == reply).then(|| u16::from_be_bytes([bytes[6], bytes[7]]))
+    }
+
+    /// How long one takes now, if it is answered within a second.
+    fn once(&mut self) -> Option<Duration> {
+        let (number, asked) = self.ask();
+        while let Some(left) = Duration::from_secs(1).checked_sub(asked.elapsed()) {
+            if self.answer(left) == Some(number) {
+                return Some(asked.elapsed());
+            }
+        }
+        None
+    }
+
     pub(super) fn run(&mut self, board: &Board, interval: Duration) {
-        let (request, reply) = if self.is_v6 { (128, 129) } else { (8, 0) };
         let (mut open, mut due) = (BTreeMap::new(), Instant::now());
         let (mut longest, mut last) = (Duration::ZERO, Instant::now());
         loop {
             let now = Instant::now();
             if !board.is_over() && now >= due {
-                self.number = self.number.wrapping_add(1);
-                // The kernel fills in the identifier and the checksum of such a socket.
-                let mut bytes = [0; ICMP_BYTES];
-                bytes[0] = request;
-                bytes[6..8].copy_from_slice(&self.number.to_be_bytes());
-                open.insert(self.number, Instant::now());
-                let _ = (&self.socket).write(&bytes);
+                let (number, asked) = self.ask();
+                open.insert(number, asked);
                 board.sent(Method::Icmp);
                 (last, due) = (now, (due + board.stretched(interval)).max(now));
             }
@@ -315,11 +356,8 @@ impl Icmp {
                 return;
             }
             let wait = due.saturating_duration_since(Instant::now()).min(PATIENCE);
-            let _ = self.socket.set_read_timeout(Some(wait.max(Duration::from_millis(1))));
-            let mut bytes = [0; ICMP_BYTES];
-            let Ok(8..) = (&self.socket).read(&mut bytes) else { continue };
-            let number = u16::from_be_bytes([bytes[6], bytes[7]]);
-            let Some(asked) = open.remove(&number).filter(|_| bytes[0] == reply) else { continue };
+            let Some(number) = self.answer(wait) else { continue };
+            let Some(asked) = open.remove(&number) else { continue };
             let took = asked.elapsed();
             board.answered(Method::Icmp, took);
             longest = longest.max(took);
@@ -327,22 +365,23 @@ impl Icmp {
     }
 }
 
-/// A new connection each time, as somebody who opens a page has it.
-pub(super) fn connections(board: &Board, peer: &Peer, session: Cookie, interval: Duration) {
+/// A new connection each time, as somebody who opens a page has it; none where the far end is not to be asked.
+pub(super) fn connections(board: &Board, far: &dyn FarEnd, interval: Duration) {
     while !board.is_over() {
-        let began = Instant::now();
+        let asked = Instant::now();
+        let Some(begun) = far.begin() else { return };
         board.sent(Method::Connect);
         board.sent(Method::Request);
-        match peer.open(Role::Echo { session }, None) {
-            Ok(opened) => {
-                board.answered(Method::Connect, opened.connect);
-                board.answered(Method::Request, opened.request);
+        match begun {
+            Ok(beginning) => {
+                board.answered(Method::Connect, beginning.connect);
+                board.answered(Method::Request, beginning.request);
             }
             Err(_) if board.is_over() => {}
             // A path that is overloaded loses some of them, which says as much.
             Err(MeasureError::Unreachable { .. } | MeasureError::Vanished { .. }) => {}
             Err(error) => return board.fail(error),
         }
-        pause(board, began + board.stretched(interval));
+        pause(board, asked + board.stretched(interval));
     }
 }

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use dualq_socket::TcpInfo;
 
 use super::board::{Board, Seen, Track, locked};
+use super::far::{self, FarEnd};
 use super::local::Local;
-use super::peer::{Control, Peer};
 use super::probes::{self, Intervals, Probes};
 use super::summary::{self, MSS};
 use super::{MeasureError, Options, Progress, Stage};
 use crate::figures::{Figures, Steady, goodput};
 use crate::flow::{self, End, INTERVAL, Owner};
 use crate::measurement::{Direction, Idle, Loaded, Method};
-use crate::protocol::{FlowSample, Role};
+use crate::protocol::FlowSample;
 
 /// Without load so many round trips are enough.
 const ENOUGH_IDLE: usize = 40;
@@ -34,6 +34,10 @@ const SETTLING: Duration = Duration::from_secs(5);
 /// New connections are so far apart, in each of so many threads.
 const CONNECTIONS: Duration = Duration::from_millis(500);
 const CONNECTORS: u32 = 2;
+/// Where no other question is answered, new connections without load are so far apart.
+const IDLE_CONNECTIONS: Duration = Duration::from_millis(200);
+/// By which round trips without load are counted: the first of these that is answered.
+const IDLE_BY: [Method; 4] = [Method::Tcp, Method::Udp, Method::Icmp, Method::Connect];
 /// Questions on loaded connections, of all flows of a direction together.
 const QUESTIONS: Duration = Duration::from_millis(100);
 /// Questions of a flow that have no answer yet.
@@ -44,8 +48,7 @@ const PROBES_SHARE: f64 = 0.01;
 
 /// All that stages have in common.
 pub(super) struct Course<'a> {
-    pub(super) peer: &'a Peer,
-    pub(super) control: Control,
+    pub(super) far: &'a dyn FarEnd,
     pub(super) probes: &'a mut Probes,
     pub(super) options: &'a Options,
     pub(super) on_progress: &'a mut dyn FnMut(&Progress),
@@ -64,46 +67,64 @@ impl Course<'_> {
     /// Without load.
     pub(super) fn idle(&mut self, most: Duration) -> Result<Idle, MeasureError> {
         let board = Board::new(Vec::new());
-        let (peer, on_progress) = (self.peer, &mut *self.on_progress);
+        let (far, on_progress) = (self.far, &mut *self.on_progress);
         let probes = &mut *self.probes;
         thread::scope(|scope| {
-            start_probes(scope, probes, &board, peer, Intervals::IDLE);
+            if probes.echo.is_err() {
+                scope.spawn(|| probes::connections(&board, far, IDLE_CONNECTIONS));
+            }
+            start_probes(scope, probes, &board, far, Intervals::IDLE);
             while !board.is_over() {
                 thread::sleep(INTERVAL);
                 let elapsed = board.began.elapsed();
-                let tcp = board.samples(Method::Tcp, 0.0);
+                let answers = IDLE_BY
+                    .map(|method| board.samples(method, 0.0))
+                    .into_iter()
+                    .find(|samples| !samples.is_empty())
+                    .unwrap_or_default();
                 on_progress(&Progress {
                     stage: Stage::Idle,
                     share: elapsed.as_secs_f64() / most.as_secs_f64(),
                     down_mbit: None,
                     up_mbit: None,
-                    rtt_ms: Figures::of(tcp.iter().map(|sample| sample.ms)).map(|rtt| rtt.p50),
+                    rtt_ms: Figures::of(answers.iter().map(|sample| sample.ms)).map(|rtt| rtt.p50),
                 });
                 // On a long path some may do.
-                let is_enough = tcp.len() >= ENOUGH_IDLE || (elapsed >= most && !tcp.is_empty());
+                let is_enough =
+                    answers.len() >= ENOUGH_IDLE || (elapsed >= most && !answers.is_empty());
                 if is_enough {
+                    board.end();
+                } else if elapsed >= most && !far.is_framed() {
+                    // Where neither questions nor ICMP are answered, flows tell what there is to know.
                     board.end();
                 } else if elapsed > most + SILENCE {
                     board.fail(
-                        peer.vanished(format!("it answered nothing for {} s", SILENCE.as_secs())),
+                        far.vanished(format!("it answered nothing for {} s", SILENCE.as_secs())),
                     );
                 }
             }
         });
         if let Some(error) = board.failure() {
-            return Err(self.control.farewell(peer).unwrap_or(error));
+            return Err(far.farewell().unwrap_or(error));
         }
         let (duration_s, loss) = (board.began.elapsed().as_secs_f64(), *locked(&board.loss));
         Ok(Idle { duration_s, pings: board.pings(0.0), loss })
     }
 
     /// Waits until queues are empty again.
-    pub(super) fn settle(&mut self, idle_ms: Option<f64>) -> Result<(), MeasureError> {
+    pub(super) fn settle(&mut self, idle: &Idle) -> Result<(), MeasureError> {
+        let idle_ms = |method| idle.rtt(method).map(|rtt| rtt.p50_ms);
+        let idle_ms = IDLE_BY.into_iter().find_map(idle_ms);
         let began = Instant::now();
         while began.elapsed() < SETTLING {
-            let took = self.probes.echo.once(self.peer)?;
-            if idle_ms.is_none_or(|idle_ms| took.as_secs_f64() * 1e3 < idle_ms + EMPTY_MS) {
-                break;
+            let took = self.probes.once(self.far)?;
+            let is_empty = |took: Duration| {
+                idle_ms.is_none_or(|idle_ms| took.as_secs_f64() * 1e3 < idle_ms + EMPTY_MS)
+            };
+            match took {
+                Some(took) if is_empty(took) => break,
+                Some(_) => {}
+                None => thread::sleep(INTERVAL),
             }
         }
         Ok(())
@@ -116,27 +137,29 @@ impl Course<'_> {
         bounds: &Bounds,
     ) -> Result<(Loaded, u64), MeasureError> {
         let board = Board::new(self.tracks(direction));
+        let far = self.far;
+        far.prepare(far::Stage { direction, flows: &board.flows, most: bounds.most })?;
         // A host whose own queues are not told has none that are known.
         let mut local =
-            Local::open(self.peer.address().ip()).filter(|_| direction != Direction::Download);
-        let (peer, options, session) = (self.peer, self.options, self.control.session());
+            Local::open(far.address().ip()).filter(|_| direction != Direction::Download);
+        let options = self.options;
         let on_progress = &mut *self.on_progress;
         let probes = &mut *self.probes;
         let mut stands = false;
         thread::scope(|scope| {
-            start_probes(scope, probes, &board, peer, Intervals::LOADED);
+            start_probes(scope, probes, &board, far, Intervals::LOADED);
             for number in 0..CONNECTORS {
                 let board = &board;
                 scope.spawn(move || {
                     // Not all at once.
                     thread::sleep(CONNECTIONS / CONNECTORS * number);
-                    probes::connections(board, peer, session, CONNECTIONS);
+                    probes::connections(board, far, CONNECTIONS);
                 });
             }
             for track in &board.flows {
                 let board = &board;
                 scope.spawn(move || {
-                    if let Err(error) = run_flow(board, track, peer, (session, options))
+                    if let Err(error) = run_flow(board, track, far, options)
                         && !board.is_over()
                     {
                         board.fail(error);
@@ -165,7 +188,7 @@ impl Course<'_> {
                 if (bytes, answers) != (heard.0, heard.1) {
                     heard = (bytes, answers, Instant::now());
                 } else if heard.2.elapsed() > SILENCE {
-                    board.fail(peer.vanished(format!(
+                    board.fail(far.vanished(format!(
                         "nothing was heard of it for {} s of {}",
                         SILENCE.as_secs(),
                         direction.name()
@@ -179,12 +202,10 @@ impl Course<'_> {
             }
         });
         if let Some(error) = board.failure() {
-            return Err(self.control.farewell(peer).unwrap_or(error));
+            return Err(far.farewell().unwrap_or(error));
         }
-        let numbers: Vec<u32> = board.flows.iter().map(|flow| flow.number).collect();
-        let reports = self.control.collect(peer, &numbers)?;
-        let mut loaded =
-            summary::loaded(&board, direction, stands, &reports, peer.address().is_ipv6());
+        let reports = far.collect(&board)?;
+        let mut loaded = summary::loaded(&board, direction, stands, &reports, far);
         loaded.local =
             local.and_then(|local| local.figures(&locked(&board.local), loaded.steady_s));
         Ok((loaded, board.bytes()))
@@ -212,11 +233,14 @@ fn start_probes<'scope, 'env>(
     scope: &'scope thread::Scope<'scope, 'env>,
     probes: &'env mut Probes,
     board: &'env Board,
-    peer: &'env Peer,
+    far: &'env dyn FarEnd,
     intervals: Intervals,
 ) {
     let Probes { echo, udp, icmp } = probes;
-    scope.spawn(move || echo.run(board, peer, intervals.tcp));
+    match echo {
+        Ok(echo) => drop(scope.spawn(move || echo.run(board, far, intervals.tcp))),
+        Err(why) => board.unable(Method::Tcp, why),
+    }
     match udp {
         Ok(udp) => drop(scope.spawn(move || udp.run(board, intervals.udp))),
         Err(why) => board.unable(Method::Udp, why),
@@ -250,16 +274,14 @@ impl Now {
         let (down, up) = (steady(false), steady(true));
         let begins_s =
             summary::begins_s([&down, &up].into_iter().flatten().map(|(steady, _)| steady));
-        let answers =
-            [Method::Udp, Method::Tcp, Method::Icmp].map(|method| board.samples(method, 0.0));
-        let rtts: Vec<f64> = answers
-            .iter()
-            .find(|samples| !samples.is_empty())
-            .into_iter()
-            .flatten()
-            .filter(|sample| sample.t_s >= begins_s)
-            .map(|sample| sample.ms)
-            .collect();
+        let answers = Method::OF_PATH.map(|method| board.samples(method, 0.0));
+        let rtts: Vec<f64> = match answers.iter().find(|samples| !samples.is_empty()) {
+            Some(samples) => {
+                let steady = samples.iter().filter(|sample| sample.t_s >= begins_s);
+                steady.map(|sample| sample.ms).collect()
+            }
+            None => board.srtts_ms(begins_s),
+        };
         let rtt = Steady::of(&rtts);
         let rtt_ms = Figures::of(rtts).map(|rtt| rtt.p50);
         let needed_s = (FEWEST_ROUND_TRIPS * rtt_ms.unwrap_or(0.0) / 1e3).max(SHORTEST_STEADY_S);
@@ -290,44 +312,51 @@ impl Now {
 fn run_flow(
     board: &Board,
     track: &Track,
-    peer: &Peer,
-    (session, options): (crate::protocol::Cookie, &Options),
+    far: &dyn FarEnd,
+    options: &Options,
 ) -> Result<(), MeasureError> {
-    let Options { cc, rate, streams, .. } = options;
-    let rate = rate.map(|rate| (rate.as_bits_per_second() / u64::from(*streams)).max(8));
-    let opened = if track.is_up {
-        peer.open(Role::Up { session, flow: track.number }, cc.as_deref())?
-    } else {
-        let role = Role::Down { session, flow: track.number, cc: cc.clone(), rate };
-        peer.open(role, None)?
-    };
-    let (stream, rest) = opened.lines.into_parts();
-    {
-        let mut seen = locked(&track.seen);
-        seen.began_s = board.began.elapsed().as_secs_f64();
-        seen.cc = flow::congestion_control(&stream).filter(|_| track.is_up);
-    }
+    let way = if track.is_up { "upload" } else { "download" };
     let mut own = Own {
         board,
         track,
+        is_framed: far.is_framed(),
+        before: FlowSample::default(),
         open: VecDeque::new(),
         number: 0,
         due: Instant::now(),
-        interval: QUESTIONS * *streams,
-        rate: rate.filter(|_| track.is_up).map(|bits| bits / 8),
+        interval: QUESTIONS * options.streams,
+        rate: options.flow_rate().filter(|_| track.is_up).map(|bits| bits / 8),
     };
-    let ended = if track.is_up {
-        flow::send(&stream, &rest, &mut own)
-    } else {
-        flow::receive(&stream, &rest, &mut own)
-    };
-    let way = if track.is_up { "upload" } else { "download" };
-    match ended {
-        Ok(End::Over) => Ok(()),
-        Ok(End::Closed) => Err(peer.vanished(format!("it closed a flow in the middle of {way}"))),
-        Ok(End::Nonsense) => Err(peer.nonsense(&format!("a flow of {way} has what no flow has"))),
-        Err(error) => {
-            Err(peer.vanished(format!("a flow of {way} broke: {}", super::error::plain(&error))))
+    loop {
+        let far::Opened { stream, rest } = far.flow(track)?;
+        let began = Instant::now();
+        {
+            let began_s = board.began.elapsed().as_secs_f64();
+            let mut seen = locked(&track.seen);
+            match seen.samples.last() {
+                None => seen.began_s = began_s,
+                Some(last) => {
+                    let t_us = ((began_s - seen.began_s) * 1e6) as u64;
+                    own.before = FlowSample { t_us, ..*last };
+                }
+            }
+            seen.cc = flow::congestion_control(&stream).filter(|_| track.is_up);
+        }
+        let ended = if track.is_up {
+            flow::send(&stream, &rest, &mut own)
+        } else {
+            flow::receive(&stream, &rest, &mut own)
+        };
+        match ended {
+            Ok(End::Over) => return Ok(()),
+            Ok(End::Closed) => far.ended(track, began.elapsed())?,
+            Ok(End::Nonsense) => {
+                return Err(far.nonsense(&format!("a flow of {way} has what no flow has")));
+            }
+            Err(error) => {
+                let reason = super::error::plain(&error);
+                return Err(far.vanished(format!("a flow of {way} broke: {reason}")));
+            }
         }
     }
 }
@@ -336,6 +365,9 @@ fn run_flow(
 struct Own<'a> {
     board: &'a Board,
     track: &'a Track,
+    is_framed: bool,
+    /// What was on the connections before this one, when this one began.
+    before: FlowSample,
     /// Questions without an answer, by their numbers.
     open: VecDeque<(u64, Instant)>,
     number: u64,
@@ -350,7 +382,13 @@ impl Owner for Own<'_> {
         self.board.is_over()
     }
 
+    fn is_framed(&self) -> bool {
+        self.is_framed
+    }
+
     fn sample(&mut self, sample: FlowSample, info: &TcpInfo) {
+        let (t_us, bytes) = (self.before.t_us + sample.t_us, self.before.bytes + sample.bytes);
+        let sample = FlowSample { t_us, bytes, ..sample };
         let mut seen = locked(&self.track.seen);
         let mss = if self.track.is_up { info.snd_mss } else { info.rcv_mss };
         if mss > 0 {
@@ -361,7 +399,7 @@ impl Owner for Own<'_> {
 
     fn next_number(&mut self) -> Option<u64> {
         let now = Instant::now();
-        if now < self.due || self.open.len() >= MOST_OPEN {
+        if !self.is_framed || now < self.due || self.open.len() >= MOST_OPEN {
             return None;
         }
         self.due = now + self.board.stretched(self.interval);

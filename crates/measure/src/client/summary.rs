@@ -1,6 +1,7 @@
 //! From what was written down in a stage to its figures.
 
 use super::board::{Board, Seen, locked};
+use super::far::FarEnd;
 use crate::figures::{Application, Conditions, Rpm, Steady, bytes_at, goodput};
 use crate::flow::INTERVAL;
 use crate::measurement::{Direction, Distribution, Load, Loaded, Method, Point, RampUp, Sample};
@@ -26,14 +27,15 @@ pub(super) fn loaded(
     direction: Direction,
     stands: bool,
     reports: &[FlowReport],
-    is_v6: bool,
+    far: &dyn FarEnd,
 ) -> Loaded {
     let interval_s = INTERVAL.as_secs_f64();
     let series = [false, true].map(|is_up| goodput(&board.curves(is_up), interval_s));
     let steady = series.each_ref().map(|series| Steady::of(series));
     let steady_s = begins_s(steady.iter());
     let [down, up] = [false, true].map(|is_up| {
-        let way = Way { board, reports, is_up, steady_s, is_v6 };
+        let (is_v6, sender_tells) = (far.address().is_ipv6(), far.is_framed());
+        let way = Way { board, reports, is_up, steady_s, is_v6, sender_tells };
         way.load(&series[usize::from(is_up)])
     });
     let pings = board.pings(steady_s);
@@ -43,10 +45,8 @@ pub(super) fn loaded(
     let rpm = Rpm::of(&times(Method::Connect), &times(Method::Request), &times(Method::Loaded));
     let loss = *locked(&board.loss);
     let slowest = [&down, &up].into_iter().flatten().map(|load: &Load| load.goodput_mbit);
-    let mut rtts = times(Method::Udp);
-    if rtts.is_empty() {
-        rtts = times(Method::Tcp);
-    }
+    let of_path = Method::OF_PATH.map(times);
+    let mut rtts = of_path.into_iter().find(|rtts| !rtts.is_empty()).unwrap_or_default();
     rtts.sort_unstable_by(f64::total_cmp);
     let conditions = Conditions {
         sorted_rtts_ms: &rtts,
@@ -79,6 +79,8 @@ struct Way<'a> {
     is_up: bool,
     steady_s: f64,
     is_v6: bool,
+    /// Whether the server's samples are its senders', and not this end's.
+    sender_tells: bool,
 }
 
 impl Way<'_> {
@@ -98,7 +100,7 @@ impl Way<'_> {
         let steady = Steady::of_all(rest);
         let mss = seen.iter().map(|(_, seen)| seen.mss).max().unwrap_or(MSS);
         let headers = ETHERNET + TCP + if self.is_v6 { IPV6 } else { IPV4 };
-        let senders: Vec<Sender> =
+        let senders: Vec<Seen> =
             seen.iter().map(|(number, seen)| self.sender(*number, seen)).collect();
         let (mut ramp_retransmits, mut last) = (0, FlowSample::default());
         let (mut segments, mut retransmits, mut ce) = (0, 0, 0);
@@ -113,11 +115,12 @@ impl Way<'_> {
         let cc = if self.is_up {
             seen.iter().find_map(|(_, seen)| seen.cc.clone())
         } else {
-            self.reports
-                .iter()
-                .find(|report| seen.iter().any(|(number, _)| *number == report.flow))
-                .and_then(|report| report.cc.clone())
+            seen.iter().find_map(|(number, _)| self.report(*number)?.cc.clone())
         };
+        // All along, or only at the end.
+        let is_told = self.is_up || self.sender_tells;
+        let is_told_at_end =
+            is_told || seen.iter().all(|(number, _)| self.report(*number).is_some());
         let srtts: Vec<Sample> =
             senders.iter().flat_map(|sender| sender.srtts(self.steady_s)).collect();
         let min_rtts =
@@ -138,11 +141,11 @@ impl Way<'_> {
             ramp_up: RampUp {
                 duration_s: thousandths(self.steady_s),
                 goodput_mbit: (!ramp.is_empty()).then(|| thousandths(mean(ramp))),
-                retransmits: ramp_retransmits,
+                retransmits: is_told.then_some(ramp_retransmits),
             },
-            segments,
-            retransmits,
-            ce,
+            segments: is_told.then_some(segments),
+            retransmits: is_told_at_end.then_some(retransmits),
+            ce: is_told.then_some(ce),
             cc,
             mss_bytes: mss,
             flow_series_mbit: seen.iter().map(of_flow).collect(),
@@ -165,39 +168,15 @@ impl Way<'_> {
         thousandths(bytes * 8.0 / 1e6 / (end_s - self.steady_s).max(INTERVAL.as_secs_f64()))
     }
 
-    /// Who sends knows round trips and retransmissions: this end of what goes up, the server of what comes down.
-    fn sender(&self, number: u32, seen: &Seen) -> Sender {
-        let samples = if self.is_up {
-            seen.samples.clone()
-        } else {
-            let report = self.reports.iter().find(|report| report.flow == number);
-            report.map(|report| report.samples.clone()).unwrap_or_default()
-        };
-        Sender { began_s: seen.began_s, samples }
-    }
-}
-
-/// What a flow's sender saw.
-struct Sender {
-    began_s: f64,
-    samples: Vec<FlowSample>,
-}
-
-impl Sender {
-    fn t_s(&self, sample: &FlowSample) -> f64 {
-        self.began_s + sample.t_us as f64 / 1e6
+    /// Who sends knows round trips and retransmissions: this end of what goes up, the server of what comes down, if it tells.
+    fn sender(&self, number: u32, seen: &Seen) -> Seen {
+        match self.report(number) {
+            Some(report) if !self.is_up => Seen { samples: report.samples.clone(), ..seen.clone() },
+            _ => seen.clone(),
+        }
     }
 
-    /// The last sample before a time.
-    fn at(&self, t_s: f64) -> FlowSample {
-        let next = self.samples.partition_point(|sample| self.t_s(sample) < t_s);
-        next.checked_sub(1).map(|before| self.samples[before]).unwrap_or_default()
-    }
-
-    fn srtts(&self, from_s: f64) -> impl Iterator<Item = Sample> {
-        let measured = self.samples.iter().filter(|sample| sample.srtt_us > 0);
-        let samples = measured
-            .map(|sample| Sample { t_s: self.t_s(sample), ms: f64::from(sample.srtt_us) / 1e3 });
-        samples.filter(move |sample| sample.t_s >= from_s)
+    fn report(&self, number: u32) -> Option<&FlowReport> {
+        self.reports.iter().find(|report| report.flow == number)
     }
 }

@@ -6,6 +6,8 @@ mod said;
 pub use page::page;
 pub use said::{Table, rates, round_trips, sentences};
 
+use std::fmt::Write as _;
+
 use dualq_measure::{Direction, Loaded, Measurement, Method};
 use serde_json::json;
 
@@ -65,9 +67,13 @@ pub fn flent(measured: &Measurement) -> Result<Vec<u8>, FlentError> {
         series.push(round_trip_series(title, &rtt.samples, &x_values));
     }
     // flent's plots want that series; where ICMP is not to be had, TCP's are the nearest.
-    if !has_icmp && let Some(rtt) = loaded.rtt(Method::Tcp) {
+    let instead =
+        [Method::Tcp, Method::Connect].into_iter().find_map(|by| Some((by, loaded.rtt(by)?)));
+    if !has_icmp && let Some((by, rtt)) = instead {
         series.push(round_trip_series("Ping (ms) ICMP", &rtt.samples, &x_values));
-        note.push_str("; ICMP was not to be had: what bears its name are round trips by TCP");
+        let by = by.name();
+        let _ =
+            write!(note, "; ICMP was not to be had: what bears its name are round trips by {by}");
     }
     let file = DataFile {
         name,

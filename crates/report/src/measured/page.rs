@@ -13,7 +13,8 @@ use crate::svg::{Caption, Picture};
 use crate::words::one_line;
 
 /// Methods that have lines, in the order of their colours.
-const DRAWN: [Method; 4] = [Method::Tcp, Method::Udp, Method::Icmp, Method::Loaded];
+const DRAWN: [Method; 5] =
+    [Method::Tcp, Method::Udp, Method::Icmp, Method::Loaded, Method::Connect];
 
 /// A page to look at.
 #[must_use]
@@ -67,11 +68,23 @@ fn over_time(measured: &Measurement, loaded: &Loaded) -> Picture {
             }
         })
         .collect();
-    let round_trips: Vec<(usize, Method, &Distribution)> = DRAWN
+    let mut round_trips: Vec<(usize, String, &Distribution)> = DRAWN
         .iter()
         .enumerate()
-        .filter_map(|(colour, method)| Some((colour, *method, loaded.rtt(*method)?)))
+        // New connections are drawn where there is no better.
+        .filter(|(_, method)| **method != Method::Connect || loaded.rtt(Method::Tcp).is_none())
+        .filter_map(|(colour, method)| {
+            Some((colour, method.name().to_owned(), loaded.rtt(*method)?))
+        })
         .collect();
+    if round_trips.is_empty() {
+        let by_flows = ways(loaded).enumerate();
+        round_trips = by_flows
+            .filter_map(|(colour, (way, load))| {
+                Some((colour, format!("TCP_INFO {way}"), load.srtt.as_ref()?))
+            })
+            .collect();
+    }
     let rtts: Vec<Line> = round_trips
         .iter()
         .map(|(colour, _, rtt)| {
@@ -95,10 +108,8 @@ fn over_time(measured: &Measurement, loaded: &Loaded) -> Picture {
         ..Plot::default()
     };
     y = goodput.draw(&mut canvas, y, 110.0) + 8.0;
-    let entries: Vec<(Look, String)> = round_trips
-        .iter()
-        .map(|(colour, method, _)| (look(*colour), method.name().to_owned()))
-        .collect();
+    let entries: Vec<(Look, String)> =
+        round_trips.iter().map(|(colour, by, _)| (look(*colour), by.clone())).collect();
     y = legend(&mut canvas, y, &entries) + 6.0;
     let base = measured.base_rtt_ms().map(|ms| (ms, "without load".to_owned()));
     let rtt = Plot {
@@ -121,13 +132,18 @@ fn thinned(points: impl Iterator<Item = (f64, Option<f64>)>) -> Vec<(f64, Option
     THINNING.times(&times).into_iter().zip(THINNING.line(values.into_iter())).collect()
 }
 
-/// Round trips by TCP, of each stage.
+/// Round trips of each stage by TCP, or by the next best method.
 fn distributions(measured: &Measurement) -> Vec<Picture> {
-    let idle = measured.idle.pings.iter().find(|ping| ping.method == Method::Tcp);
-    let idle = idle.and_then(|ping| Some(("idle", ping.rtt.as_ref()?)));
+    let methods = [Method::Tcp, Method::Icmp, Method::Connect];
+    let Some(by) = methods
+        .into_iter()
+        .find(|by| measured.loaded.iter().any(|loaded| loaded.rtt(*by).is_some()))
+    else {
+        return Vec::new();
+    };
+    let idle = measured.idle.rtt(by).map(|rtt| ("idle", rtt));
     let loaded = measured.loaded.iter();
-    let loaded =
-        loaded.filter_map(|loaded| Some((loaded.direction.name(), loaded.rtt(Method::Tcp)?)));
+    let loaded = loaded.filter_map(|loaded| Some((loaded.direction.name(), loaded.rtt(by)?)));
     let (mut curves, mut entries) = (Vec::new(), Vec::new());
     for (colour, (stage, rtt)) in idle.into_iter().chain(loaded).enumerate() {
         let look = Look { colour, dash: 0 };
@@ -135,7 +151,11 @@ fn distributions(measured: &Measurement) -> Vec<Picture> {
         entries.push((look, stage.to_owned()));
     }
     let curves = Curves {
-        title: "Round trips by TCP",
+        title: match by {
+            Method::Tcp => "Round trips by TCP",
+            Method::Icmp => "Round trips by ICMP",
+            _ => "Handshakes of new connections",
+        },
         names: ["rtt-cdf", "rtt-ccdf"],
         curves,
         legend: entries,

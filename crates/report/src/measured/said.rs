@@ -1,7 +1,9 @@
 //! Tables and sentences, which the terminal and the page have in common.
 
 use dualq_measure::figures::{Fate, Grade};
-use dualq_measure::{Bottleneck, Direction, Distribution, Load, Loaded, Measurement, Method, Ping};
+use dualq_measure::{
+    Bottleneck, Direction, Distribution, Load, Loaded, Measurement, Method, Ping, Server,
+};
 
 /// A table: its head, how many columns are words, and its rows.
 #[derive(Clone, Debug)]
@@ -38,13 +40,18 @@ pub fn rates(measured: &Measurement) -> Table {
                 interval.map_or("-".to_owned(), |interval| format!("{interval:.2}")),
                 format!("{:.2}", load.line_mbit),
                 format!("{:.1} s", load.ramp_up.duration_s),
-                load.retransmits.to_string(),
-                load.ce.to_string(),
+                count(load.retransmits),
+                count(load.ce),
             ]);
         }
     }
     let heads = vec!["Mbits/sec", "cc", "goodput", "±", "line", "ramp-up", "Retr", "CE"];
     Table { heads, words: 2, rows }
+}
+
+/// A number that may be unknown.
+fn count(of: Option<u64>) -> String {
+    of.map_or("-".to_owned(), |count| count.to_string())
 }
 
 /// Round trips with and without load.
@@ -109,6 +116,15 @@ pub fn sentences(measured: &Measurement) -> Vec<(String, String)> {
             "note",
             format!(
                 "{what}: time or bytes ran out before the figures stood; --max-time gives more"
+            ),
+        );
+    }
+    if measured.server != Server::Dualq {
+        say(
+            "note",
+            format!(
+                "{}s tell nothing of ECN, loss and requests on loaded connections: there is no RPM, and QoO takes loss as none",
+                measured.server.name()
             ),
         );
     }
