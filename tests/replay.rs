@@ -37,7 +37,7 @@ fn stdout(args: &[&str]) -> String {
 fn unpacked(path: &Path) -> String {
     let mut content = String::new();
     let file = fs::File::open(path).unwrap();
-    liblzma::read::XzDecoder::new(file).read_to_string(&mut content).unwrap();
+    lzma_rust2::XzReader::new(file, false).read_to_string(&mut content).unwrap();
     content
 }
 

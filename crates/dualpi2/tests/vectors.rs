@@ -77,7 +77,7 @@ fn data() -> PathBuf {
 fn lines(file: &str) -> String {
     let compressed = fs::File::open(data().join(file)).unwrap();
     let mut text = String::new();
-    liblzma::read::XzDecoder::new(compressed).read_to_string(&mut text).unwrap();
+    lzma_rust2::XzReader::new(compressed, false).read_to_string(&mut text).unwrap();
     text
 }
 

@@ -1,5 +1,8 @@
 //! Captures of every kind that is read, made here byte by byte from their specifications.
 
+mod common;
+
+use common::{xz, zstd};
 use dualq_qdisc::Ecn;
 use dualq_replay::{Arrival, EventLog, Replay, Settings, trace};
 use dualq_units::Rate;
@@ -310,11 +313,7 @@ fn compressed_data_that_end_too_early_lose_only_their_end() {
     let capture = pcap(MICROSECONDS, RAW, &packets);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&capture).unwrap();
-    let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
-    xz.write_all(&capture).unwrap();
-    let compressed =
-        [gzip.finish().unwrap(), xz.finish().unwrap(), zstd::encode_all(&capture[..], 1).unwrap()];
-    for file in compressed {
+    for file in [gzip.finish().unwrap(), xz(&capture), zstd(&capture)] {
         let (packets, notices) = read_and_notices(&file);
         assert_eq!((packets, notices.len()), (4000, 0));
         match trace::read(&file[..file.len() * 3 / 4], 1500) {

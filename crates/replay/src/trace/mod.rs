@@ -3,6 +3,7 @@
 
 mod capture;
 mod csv;
+mod zstd;
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -162,9 +163,9 @@ pub fn read<'a>(stream: impl Read + Send + 'a, mtu: u32) -> Result<Arrivals<'a>,
     let decompressed: Stream<'a> = if start.starts_with(GZIP) {
         whole(Box::new(flate2::read::MultiGzDecoder::new(stream)))
     } else if start.starts_with(XZ) {
-        whole(Box::new(liblzma::read::XzDecoder::new_multi_decoder(stream)))
+        whole(Box::new(lzma_rust2::XzReader::new(stream, true)))
     } else if start.starts_with(ZSTD) {
-        whole(Box::new(zstd::stream::read::Decoder::new(stream)?))
+        whole(Box::new(zstd::Frames::new(stream)))
     } else {
         stream
     };
