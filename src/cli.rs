@@ -1,7 +1,9 @@
 //! Arguments in, one call into the right part, an exit status out.
 
 pub(crate) mod apply;
+pub(crate) mod completions;
 pub(crate) mod doctor;
+mod front;
 pub(crate) mod kernel;
 pub(crate) mod measure;
 pub(crate) mod mtu;
@@ -18,16 +20,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use dualq_report::words::one_line;
 use dualq_tcp::Algorithm;
 use dualq_units::surprise;
 
+use crate::examples::ExamplesArgs;
 use crate::explain::{self, ExplainArgs};
 use crate::interrupt::{self, EXIT_STATUS};
-use crate::output::cannot_print;
+use crate::output::{cannot_print, print};
 use crate::{check, replay, run};
 use apply::{ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StatusArgs, WatchOverArgs};
+use completions::{CompletionsArgs, ManArgs};
 use doctor::DoctorArgs;
 use kernel::KernelCommand;
 use measure::{MeasureArgs, ServeArgs};
@@ -72,10 +76,10 @@ impl Failure {
 
 /// Low latency under load, proven before you deploy it.
 #[derive(Parser)]
-#[command(name = "dualq", version, about, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "dualq", version, about, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 /// What dualq does.
@@ -110,6 +114,10 @@ pub(crate) enum Command {
     /// Build, list and remove the Linux kernels that scenarios can run on
     #[command(subcommand)]
     Kernel(KernelCommand),
+
+    /// List, print and copy the shipped scenarios, which are inside the program
+    #[command(after_help = crate::examples::EXAMPLES)]
+    Examples(ExamplesArgs),
 
     /// Say what a queue discipline or a congestion control is, what its parameters do, and when not to use it
     #[command(after_help = explain::EXAMPLES)]
@@ -173,6 +181,14 @@ pub(crate) enum Command {
     /// Answer those who measure the path to this host and know its token
     #[command(after_help = measure::SERVE_EXAMPLES)]
     Serve(ServeArgs),
+
+    /// Print what a shell needs to complete dualq's words by the Tab key: options, queue disciplines, scenarios
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(CompletionsArgs),
+
+    /// Write the pages of the manual of all commands
+    #[command(after_help = completions::MAN_EXAMPLES)]
+    Man(ManArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -620,10 +636,25 @@ fn cut(message: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{first} [{} more characters] {last}", length - 2 * READ))
 }
 
+/// The command line as it is read, and as it is helped with.
+fn command() -> clap::Command {
+    front::grouped(completions::with_values(Cli::command()))
+}
+
+/// Answers a shell that asks what could come next, and then ends; does nothing otherwise.
+pub(crate) fn complete() {
+    completions::answer(command);
+}
+
 /// Reads the arguments. Prints help and version itself.
 pub(crate) fn parse() -> Result<Command, Failure> {
-    match Cli::try_parse() {
-        Ok(cli) => Ok(cli.command),
+    let parsed = command().try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
+    match parsed {
+        Ok(Cli { command: Some(command) }) => Ok(command),
+        Ok(Cli { command: None }) => {
+            print(&mut io::stdout(), front::WELCOME)?;
+            std::process::exit(0)
+        }
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 let printed = error.print().and_then(|()| io::stdout().flush());
@@ -635,7 +666,8 @@ pub(crate) fn parse() -> Result<Command, Failure> {
                 std::process::exit(2)
             }
             _ => Err(Failure::Usage(
-                negative(&error)
+                front::not_a_command(&error)
+                    .or_else(|| negative(&error))
                     .or_else(|| no_number(&error))
                     .unwrap_or_else(|| first_paragraph(&error.to_string())),
             )),
@@ -717,6 +749,9 @@ impl Command {
             Self::Mtu(args) => crate::mtu::run(&args),
             Self::Measure(args) => crate::measure::run(&args),
             Self::Serve(args) => crate::serve::run(&args),
+            Self::Examples(args) => crate::examples::run(&args),
+            Self::Completions(args) => completions::run(&args),
+            Self::Man(args) => completions::man(&args),
         }
     }
 }

@@ -7,6 +7,7 @@ mod cli;
 mod diff;
 mod doctor;
 mod draw;
+mod examples;
 mod explain;
 mod history;
 mod interrupt;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
     if dualq_worlds::kernel::is_guest() {
         dualq_worlds::kernel::serve();
     }
+    cli::complete();
     match cli::parse().and_then(cli::Command::run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

@@ -9,12 +9,14 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use dualq_qdisc::grammar::did_you_mean;
 use dualq_qdisc::{EcnMask, Spec};
 use dualq_report::{Report, Style, csv, json, text};
 use dualq_scenario::{EcnRequest, EcnStyle, FlowGroup, Overrides, Scenario, Sweep, Variant};
 use dualq_worlds::{Origin, Results, Seeds, World, WorldError};
 
 use crate::cli::{Failure, RunArgs, note, note_units};
+use crate::examples;
 use crate::output::{self, plain, print, print_as_it_is};
 use crate::progress::Steps;
 use crate::watched::{self, Watched};
@@ -240,6 +242,24 @@ fn times_in_words(args: &RunArgs) {
     note_units(&args.rate, times);
 }
 
+/// What to try instead of a file that is not there, if it has the name of a shipped scenario, or nearly.
+fn unknown(path: &Path, error: &io::Error) -> String {
+    let stem = path.file_stem().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
+    if error.kind() != io::ErrorKind::NotFound {
+        return String::new();
+    }
+    let names = examples::names();
+    let near = if names.contains(&stem) {
+        format!("; `dualq run {stem}` has the shipped one")
+    } else {
+        did_you_mean(stem, &names)
+    };
+    match near.strip_prefix("did you mean ") {
+        Some(near) => format!("; did you mean {}", near.trim_end()),
+        None => near,
+    }
+}
+
 fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
     let (source, named) = match path {
         None => (String::new(), String::new()),
@@ -252,8 +272,16 @@ fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
                 true => io::read_to_string(io::stdin()),
                 false => fs::read_to_string(path),
             };
-            let source = read
-                .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
+            // A file goes before what is shipped under its name.
+            let source = match (read, path.to_str().and_then(examples::find)) {
+                (Err(error), Some(shipped)) if error.kind() == io::ErrorKind::NotFound => {
+                    shipped.alone()?.to_owned()
+                }
+                (read, _) => read.map_err(|error| {
+                    let hint = unknown(path, &error);
+                    Failure::Run(format!("cannot read {named}: {}{hint}", plain(&error)))
+                })?,
+            };
             (source, format!("{named}: "))
         }
     };

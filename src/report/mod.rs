@@ -31,6 +31,20 @@ pub(crate) fn render(mut table: Table, first_number: usize) -> String {
 }
 
 /// A paragraph behind `first`, broken between words and indented below it; what is to be typed or compared is not for this.
+/// A line for each name and what is said of it, which is wrapped beside the name.
+pub(crate) fn list_of<'a>(
+    rows: impl IntoIterator<Item = (&'a str, &'a str)>,
+    width: usize,
+) -> String {
+    let rows: Vec<(&str, &str)> = rows.into_iter().collect();
+    let longest = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, what) in rows {
+        wrapped(&mut text, &format!("  {name:longest$}  "), what, width);
+    }
+    text
+}
+
 fn wrapped(text: &mut String, first: &str, paragraph: &str, width: usize) {
     let indent = " ".repeat(first.len());
     let mut line = first.to_owned();

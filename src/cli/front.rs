@@ -1,0 +1,96 @@
+//! What is seen first: of `dualq` alone, and of its help.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+use clap::error::ErrorKind;
+use dualq_qdisc::grammar::KINDS;
+use dualq_tcp::Algorithm;
+
+use crate::output::text_width;
+use crate::{examples, report};
+
+/// What `dualq` says when nothing is asked for.
+pub(crate) const WELCOME: &str = "\
+dualq finds out why SSH, calls and games crawl while something large is sent, and cures it.
+
+  dualq doctor                      is this machine's TCP and queue as it should be?
+  dualq plan --rate 48mbit          what to change here, and why; then apply, confirm, rollback
+  dualq measure --http URL          what a real path does to everybody else while it is loaded
+  dualq mtu HOST                    SSH works and bulk transfers hang: who eats large packets?
+  dualq run narrow-vps              simulate it: queues and congestion controls side by side
+  dualq shell --rate 20mbit         work behind a slow link of your own, in real time
+  dualq explain dualpi2             what a queue discipline does, and when not to use it
+
+All commands: dualq --help. One of them, with examples: dualq COMMAND --help.
+";
+
+/// Commands by what their user wants.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Find out", &["doctor", "measure", "mtu", "watch", "explain"]),
+    ("Cure this machine", &["plan", "apply", "confirm", "rollback", "status", "verify"]),
+    ("Simulate and compare", &["run", "examples", "report", "replay"]),
+    ("Try for real", &["shell", "serve"]),
+    ("More", &["kernel", "check", "completions", "man", "help"]),
+];
+
+/// The help of the whole has groups, which the library does not know of commands.
+pub(super) fn grouped(command: Command) -> Command {
+    let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
+    for (group, names) in GROUPS {
+        let _ = write!(text, "\n{group}:\n");
+        let about = |name: &'static str| {
+            let found = command.find_subcommand(name).and_then(Command::get_about);
+            found.map_or_else(
+                || "Print this, or the help of a command".to_owned(),
+                ToString::to_string,
+            )
+        };
+        let rows: Vec<(&str, String)> = names.iter().map(|name| (*name, about(name))).collect();
+        // One column for all groups.
+        let rows = rows.iter().map(|(name, what)| (format!("{name:11}"), what)).collect::<Vec<_>>();
+        text += &report::list_of(
+            rows.iter().map(|(name, what)| (name.as_str(), what.as_str())),
+            text_width(),
+        );
+    }
+    text.push_str("\nOptions:\n{options}\n\nOne command, with examples: dualq COMMAND --help");
+    command.help_template(text)
+}
+
+/// `dualq help WORD` of a word that is no command, but something that is told elsewhere.
+pub(super) fn not_a_command(error: &clap::Error) -> Option<String> {
+    let mut given = std::env::args().skip(1);
+    if error.kind() != ErrorKind::InvalidSubcommand || given.next()? != "help" {
+        return None;
+    }
+    let word = given.next()?;
+    let where_it_is = if examples::find(&word).is_some() {
+        format!("it is a shipped scenario: dualq examples {word}")
+    } else if KINDS.contains(&word.as_str()) || Algorithm::from_name(&word).is_some() {
+        format!("what it is says `dualq explain {word}`")
+    } else {
+        return None;
+    };
+    Some(format!("no command is called {word:?}; {where_it_is}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_is_in_one_group() {
+        use clap::CommandFactory as _;
+
+        let command = super::super::Cli::command();
+        let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+        let mut shown: Vec<&str> = shown.map(Command::get_name).collect();
+        shown.push("help");
+        let mut grouped: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        shown.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(shown, grouped);
+    }
+}
