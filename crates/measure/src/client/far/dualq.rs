@@ -98,7 +98,11 @@ impl Peer<'_> {
         if self.is_known.load(Ordering::Relaxed) {
             return self.later(error);
         }
-        self.stranger(error.to_string())
+        let mut reason = error.to_string();
+        if matches!(error, LinesError::Closed) {
+            reason += " at once, as one does only to addresses that its --allow leaves out";
+        }
+        self.stranger(reason)
     }
 
     /// What a failure means later.
