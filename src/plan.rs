@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use dualq_host::facts::Os;
-use dualq_host::plan::{PlanError, Profile, Question, Requirements, StaticRoute};
+use dualq_host::plan::{Evidence, PlanError, Profile, Question, Requirements, StaticRoute};
 use dualq_host::{Facts, Plan};
 use dualq_measure::{Bottleneck, Direction};
 use dualq_units::{Rate, tc_time};
@@ -73,7 +73,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
         None => {}
     }
     // That it makes things worse is not to be passed over.
-    let warns = evidence.is_some_and(|evidence| evidence.warning().is_some());
+    let warning = evidence.and_then(Evidence::warning);
+    let warns = warning.is_some_and(|warning| plan.about.starts_with(&warning));
     let marked = if warns && !args.json { &[0][..] } else { &[] };
     print_marked(&mut io::stdout(), &text(args, &plan, prediction.as_ref()), marked)
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use dualq_qdisc::grammar;
+use dualq_qdisc::{Spec, grammar};
 use dualq_units::Rate;
 
 use super::linux::{CC, ECN, asks_for_ecn, decide};
@@ -87,6 +87,8 @@ pub struct Question {
     /// Who will send.
     pub after: Vec<Sender>,
     aim: Aim,
+    /// Somebody asked for the one option that there is.
+    is_asked: bool,
 }
 
 impl Question {
@@ -144,6 +146,7 @@ impl Question {
             before,
             after,
             aim: requirements.aim,
+            is_asked: requirements.qdisc.is_some(),
         })
     }
 
@@ -231,6 +234,10 @@ pub struct Row<'a> {
     pub worst: (u32, &'a Figures),
     /// The least goodput and fairness with any number.
     pub least: (f64, f64),
+}
+
+fn innermost(spec: &Spec) -> &Spec {
+    spec.leaf().map_or(spec, innermost)
 }
 
 fn felt(ms: f64) -> f64 {
@@ -341,6 +348,22 @@ impl Evidence {
         first.unwrap_or(&options[0])
     }
 
+    /// The delays with the choice and now, if all that the kernel has is FIFOs, and the best of them is worse than what is there: then nothing is to
+    /// be put there.
+    pub(super) fn better_left(&self) -> Option<(f64, f64)> {
+        let Question { now, before, after, options, aim, is_asked, .. } = &self.question;
+        let is_fifo = |option: &String| {
+            let parsed = grammar::parse(option).ok();
+            parsed.is_some_and(|line| innermost(&line.spec).kind() == "pfifo")
+        };
+        if *is_asked || *aim != Aim::Latency || !options.iter().all(is_fifo) {
+            return None;
+        }
+        let (now, then) = (self.worst(now, before)?, self.worst(self.chosen(), after)?);
+        let (p99_now, p99_then) = (now.worst.1.p99_ms, then.worst.1.p99_ms);
+        (felt(p99_then) > felt(p99_now) * EQUAL).then_some((p99_then, p99_now))
+    }
+
     /// What is worse with the choice than it is now, if anything is.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
@@ -409,7 +432,7 @@ impl Evidence {
                 } else {
                     format!("now, assumed {queue}")
                 };
-            } else if row.queue == self.chosen() {
+            } else if row.queue == self.chosen() && self.better_left().is_none() {
                 queue = format!("chosen, {queue}");
             }
             lines.push(format!(

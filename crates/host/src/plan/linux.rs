@@ -157,6 +157,16 @@ pub(super) fn make(
 ) -> Result<Plan, PlanError> {
     let pick = evidence.map(Evidence::chosen);
     let Decision { interface, cc, mut queue, wanted, .. } = decide(facts, requirements, pick)?;
+    let left = evidence.and_then(Evidence::better_left);
+    if let Some((p99_then, p99_now)) = left
+        && let Some(line) = queue.line.take()
+    {
+        queue.notes = vec![format!(
+            "the queue discipline of {} stays: this kernel has none that manages a queue, and with {line} ssh's p99 would be {p99_then:.1} ms above \
+             the base in the simulation, now {p99_now:.1} ms; --qdisc asks for it all the same",
+            interface.name
+        )];
+    }
     let mut notes = std::mem::take(&mut queue.notes);
     if let Some(better) = evidence.and_then(Evidence::better) {
         notes.push(format!(
@@ -217,7 +227,7 @@ pub(super) fn make(
     let machine = machine.map_or(String::new(), |name| format!(", {name}"));
     let rate =
         requirements.rate.map_or(String::new(), |rate| format!(" at {}", queue::rate_words(rate)));
-    let warning = evidence.and_then(Evidence::warning);
+    let warning = evidence.filter(|_| left.is_none()).and_then(Evidence::warning);
     let warning = warning.map_or(String::new(), |warning| format!("{warning}: "));
     let plan = Plan {
         format: FORMAT,

@@ -15,8 +15,9 @@ use crate::Facts;
 use crate::facts::{Availability, Interface};
 use crate::margin::below;
 
-/// A queue that only drops what does not fit should not hold more.
-const FIFO_TIME: Duration = Duration::from_millis(20);
+/// So much a queue that only drops what does not fit may hold; without a simulation it is the first.
+const FIFO_TIMES: [Duration; 3] =
+    [Duration::from_millis(20), Duration::from_millis(60), Duration::from_millis(180)];
 /// dualpi2's own defaults.
 const CLASSIC_TARGET: Duration = Duration::from_millis(15);
 const STEP: Duration = Duration::from_millis(1);
@@ -176,9 +177,13 @@ pub(super) fn all(
         new
     });
     if choices.is_empty() {
-        let packets = (bytes_in(rate, FIFO_TIME) / FULL_FRAME).max(10);
-        let line = shaped(facts, rate, &format!("pfifo limit {packets}"));
-        choices.extend(line.map(|line| Choice { kind: "pfifo", line, fits: true }));
+        // Who loses much of a short one waits for timeouts, and that may be longer than the queue: a simulation knows.
+        for time in FIFO_TIMES {
+            let packets = (bytes_in(rate, time) / FULL_FRAME).max(10);
+            let line = shaped(facts, rate, &format!("pfifo limit {packets}"));
+            let line = line.filter(|line| choices.iter().all(|choice| choice.line != *line));
+            choices.extend(line.map(|line| Choice { kind: "pfifo", line, fits: true }));
+        }
     }
     let wanted = order(traffic);
     let best = |kinds: &[&str]| choices.iter().any(|choice| kinds.contains(&choice.kind));
@@ -272,7 +277,7 @@ impl Choice {
             "fq" => (format!("{here}; fq serves flows in turn, new ones first"), "tc-fq(8), tc-htb(8)"),
             "pie" => (format!("{here}; pie drops before it is full"), "RFC 8033, tc-pie(8)"),
             "codel" => (format!("{here}; codel drops before it is full"), "RFC 8289, tc-codel(8)"),
-            _ => ("20 ms at this rate are at least bounded".to_owned(), "tc-pfifo(8), RFC 7567 §1.2"),
+            _ => ("a short queue is at least bounded".to_owned(), "tc-pfifo(8), RFC 7567 §1.2"),
         }
     }
 

@@ -112,3 +112,42 @@ fn a_gateway_has_all_senders() {
     assert_eq!(Profile::fitting(&machine("debian-13")), Profile::Gateway);
     assert_eq!(Profile::fitting(&machine("debian-10")), Profile::LowLatency);
 }
+
+/// Where the kernel has nothing but FIFOs, they are tried in several lengths, and what is there stays if it is better than each.
+#[test]
+fn a_fifo_is_put_nowhere_to_make_things_worse() {
+    let mut facts = machine("debian-10");
+    for kind in ["cake", "fq_codel", "fq", "pie", "codel", "dualpi2", "fq_pie"] {
+        facts.qdiscs.insert(kind.to_owned(), dualq_host::facts::Availability::Absent);
+    }
+    let requirements = Requirements { rate: Some(Rate::from_mbit(48)), ..Requirements::default() };
+    let plan = |requirements: &Requirements, fifo_ms: f64| {
+        let question = Question::of(&facts, requirements).unwrap();
+        let evidence = answers(question, |trial| {
+            let is_there = !trial.queue.contains("leaf pfifo");
+            let is_long = trial.queue.ends_with("limit 225");
+            Some((
+                if is_there {
+                    200.0
+                } else if is_long {
+                    fifo_ms
+                } else {
+                    900.0
+                },
+                40.0,
+                1.0,
+            ))
+        });
+        Plan::make_by(&facts, requirements, Some(&evidence)).unwrap()
+    };
+    let better = plan(&requirements, 90.0);
+    assert_eq!(line(&better), Some("htb rate 45600kbit leaf pfifo limit 225"));
+    let worse = plan(&requirements, 300.0);
+    assert_eq!(line(&worse), None);
+    assert!(has_note(&worse, "stays: this kernel has none that manages a queue"), "{worse:?}");
+    assert!(worse.about.starts_with("low-latency on "), "{}", worse.about);
+    // Who asks for one gets it, and hears what it does.
+    let qdisc = Some("pfifo limit 225".to_owned());
+    let asked = plan(&Requirements { qdisc, ..requirements }, 300.0);
+    assert!(line(&asked).is_some() && asked.about.starts_with("worse than now"), "{asked:?}");
+}
