@@ -4,6 +4,7 @@ pub(crate) mod apply;
 pub(crate) mod doctor;
 pub(crate) mod kernel;
 pub(crate) mod measure;
+pub(crate) mod module;
 pub(crate) mod mtu;
 pub(crate) mod plan;
 pub(crate) mod recipe;
@@ -31,6 +32,7 @@ use apply::{ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StatusArgs, WatchO
 use doctor::DoctorArgs;
 use kernel::KernelCommand;
 use measure::{MeasureArgs, ServeArgs};
+use module::ModuleCommand;
 use mtu::MtuArgs;
 use plan::{PlanArgs, RegretArgs};
 use shell::{KeepArgs, ShellArgs};
@@ -110,6 +112,10 @@ pub(crate) enum Command {
     /// Build, list and remove the Linux kernels that scenarios can run on
     #[command(subcommand)]
     Kernel(KernelCommand),
+
+    /// Build DualPI2 for a kernel that lacks it, of Linux's own source, as a module; install it, and take it away again
+    #[command(subcommand)]
+    Module(ModuleCommand),
 
     /// Say what a queue discipline or a congestion control is, what its parameters do, and when not to use it
     #[command(after_help = explain::EXAMPLES)]
@@ -699,6 +705,7 @@ impl Command {
             Self::Check(args) => check::run(&args),
             Self::Diff(args) => crate::diff::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
+            Self::Module(command) => crate::module::run(&command),
             Self::Explain(args) => explain::run(&args),
             Self::Doctor(args) => crate::doctor::run(&args),
             Self::Plan(args) => crate::plan::run(&args),

@@ -13,6 +13,7 @@ mod interrupt;
 mod kernel;
 mod live;
 mod measure;
+mod module;
 mod mtu;
 mod output;
 mod pictures;
