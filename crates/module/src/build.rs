@@ -75,14 +75,19 @@ pub fn build(
     if !lacking.is_empty() {
         tell(Event::Note(&format!("this source is without later fixes: {}", lacking.join("; "))));
     }
-    let made = work.path().join("module");
-    fs::create_dir(&made).map_err(ModuleError::file("write", &made))?;
-    Folder::write(&made, &text)?;
+    let [made, building] = ["module", "building"].map(|name| work.path().join(name));
+    for folder in [&made, &building] {
+        fs::create_dir(folder).map_err(ModuleError::file("write", folder))?;
+        Folder::write(folder, &text)?;
+    }
     let headers = headers.unwrap_or_else(|| format!("/lib/modules/{release}/build"));
     tell(Event::Step(&format!("building {MODULE} of Linux {} for Linux {release}", facts.version)));
     let log = parent.join(format!("{MODULE}.log"));
-    make(&made, &headers, compiler.as_deref(), &mut Runner::new(log.clone(), interrupt)?)?;
-    let module = made.join(format!("{MODULE}.ko"));
+    make(&building, &headers, compiler.as_deref(), &mut Runner::new(log.clone(), interrupt)?)?;
+    // Without what else make has left.
+    let name = format!("{MODULE}.ko");
+    let (built, module) = (building.join(&name), made.join(&name));
+    fs::rename(&built, &module).map_err(ModuleError::file("find", &built))?;
     let says = vermagic(&module)?;
     if says.split(' ').next() != Some(release.as_str()) {
         return Err(ModuleError::OtherModule { found: says, wanted: release });
@@ -103,10 +108,11 @@ fn target(root: &Root, request: &Request) -> Result<(String, Option<String>), Mo
         return Ok((release, None));
     };
     let headers = path::absolute(headers).map_err(ModuleError::file("find", headers))?;
-    let found = fs::read_to_string(headers.join("include/config/kernel.release"));
+    // Where modules take it from. Debian's include/config/kernel.release is another: 6.1.192 of 6.1.0-56-amd64.
+    let says = fs::read_to_string(headers.join("include/generated/utsrelease.h"));
     let headers = headers.display().to_string();
-    let Ok(found) = found else { return Err(ModuleError::NoHeaders { headers }) };
-    let found = found.trim().to_owned();
+    let found = says.ok().and_then(|says| Some(says.split('"').nth(1)?.to_owned()));
+    let Some(found) = found else { return Err(ModuleError::NoHeaders { headers }) };
     match &request.release {
         Some(wanted) if *wanted != found => {
             Err(ModuleError::OtherHeaders { headers, found, wanted: wanted.clone() })

@@ -28,7 +28,7 @@ pub enum ModuleError {
         wanted: String,
     },
     /// Nothing tells which kernel it is for.
-    #[error("{headers} holds no headers of a kernel: there is no include/config/kernel.release")]
+    #[error("{headers} holds no headers of a kernel: there is no include/generated/utsrelease.h")]
     NoHeaders {
         /// As they were given.
         headers: String,

@@ -2,7 +2,8 @@
 
 use super::case::{Case, better};
 use super::{Finding, Harm};
-use crate::facts::Availability;
+use crate::building::Buildable;
+use crate::facts::{Availability, Facts};
 
 pub(super) fn no_dualpi2(case: &Case<'_>) -> Option<Finding> {
     if case.qdisc_available("dualpi2")? != Availability::Absent {
@@ -22,7 +23,8 @@ pub(super) fn no_dualpi2(case: &Case<'_>) -> Option<Finding> {
             Harm::Note,
             format!(
                 "Nothing: {kind}, which this kernel has, keeps flows apart, and is better wherever it can tell them apart. DualPI2 is for \
-                 scalable senders (Prague, DCTCP) and for what is inside one tunnel."
+                 scalable senders (Prague, DCTCP) and for what is inside one tunnel. Whoever has such: {}.",
+                build_it(case.facts)
             ),
         ),
         (_, hidden) => {
@@ -31,10 +33,12 @@ pub(super) fn no_dualpi2(case: &Case<'_>) -> Option<Finding> {
             });
             let instead = better(case, &["pie", "codel", "fq_codel"]);
             let use_it = instead.map_or(String::new(), |kind| {
-                format!("Use {kind}{why}, which this kernel has; or start")
+                format!("use {kind}{why}, which this kernel has; or ")
             });
-            let start = if use_it.is_empty() { "Start" } else { &use_it };
-            (Harm::Medium, format!("{start} a kernel that has CONFIG_NET_SCH_DUALPI2."))
+            let build = build_it(case.facts);
+            let cure =
+                format!("{use_it}{build}; or start a kernel that has CONFIG_NET_SCH_DUALPI2.");
+            (Harm::Medium, capital(&cure))
         }
     };
     Some(Finding {
@@ -45,6 +49,29 @@ pub(super) fn no_dualpi2(case: &Case<'_>) -> Option<Finding> {
         cure,
         source: "net/sched/Kconfig: NET_SCH_DUALPI2",
     })
+}
+
+/// How the kernel that runs comes to dualpi2, or what stands in the way.
+fn build_it(facts: &Facts) -> String {
+    match facts.buildable() {
+        Some(Buildable::Yes) => {
+            "build dualpi2 for this kernel: `dualq module build`, and `dualq module install` as root".to_owned()
+        }
+        Some(Buildable::No(obstacle)) => {
+            format!("`dualq module build` makes dualpi2 for this kernel, once nothing stands in the way ({})", obstacle.text)
+        }
+        Some(Buildable::Unknown) | None => {
+            "`dualq module build` makes dualpi2 for this kernel, or says what stands in the way".to_owned()
+        }
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    // What begins with a command stays as it is.
+    characters
+        .next()
+        .map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
 }
 
 pub(super) fn tc_without_dualpi2(case: &Case<'_>) -> Option<Finding> {
