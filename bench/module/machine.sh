@@ -66,5 +66,5 @@ chmod +x "$root/init"
 trap 'rm -rf "$root" "$root.cpio.gz"' EXIT
 timeout "${LIMIT:-900}" qemu-system-x86_64 -accel tcg -cpu max -icount shift=0,sleep=off -m 2G -nographic -no-reboot -nic none \
     -kernel "$kernel" -initrd "$root.cpio.gz" \
-    -append "console=ttyS0 quiet panic=-1" < /dev/null | tr -d '\r' | tee "$root/console"
-grep -q '^exit status: 0$' "$root/console"
+    -append "console=ttyS0 quiet panic=-1" < /dev/null | tee "$root/console"
+grep -q '^exit status: 0' "$root/console"

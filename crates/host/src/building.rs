@@ -192,6 +192,20 @@ pub enum Buildable {
     Unknown,
 }
 
+impl Buildable {
+    /// How the kernel comes to dualpi2 then: half a sentence.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Yes => "build dualpi2 for this kernel (`dualq module build`, then `dualq module install` as root)".to_owned(),
+            Self::No(Obstacle { text, .. }) => {
+                format!("build dualpi2 for this kernel with `dualq module`, when what stands in the way is gone ({text})")
+            }
+            Self::Unknown => "build dualpi2 for this kernel (`dualq module build`, which says what stands in the way)".to_owned(),
+        }
+    }
+}
+
 impl Facts {
     /// Whether `dualq module build` and `install` would give this kernel a dualpi2; nothing if it has one, or if nobody knows.
     #[must_use]

@@ -5,7 +5,7 @@ use crate::error::ModuleError;
 /// Where it is in a tree.
 pub(crate) const PATH: &str = "net/sched/sch_dualpi2.c";
 
-/// What the header before the source is made for: the form that the source has since Linux 7.1.
+/// What the header before the source is made for: the form that the source has in Linux 7.2.
 const FORM: &str = "enum qdisc_drop_reason";
 
 /// Fixes that came after the merge in Linux 6.17: what only a source has that has it, and what happens without it.

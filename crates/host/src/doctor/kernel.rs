@@ -3,7 +3,7 @@
 use super::case::{Case, better};
 use super::{Finding, Harm};
 use crate::building::Buildable;
-use crate::facts::{Availability, Facts};
+use crate::facts::Availability;
 
 pub(super) fn no_dualpi2(case: &Case<'_>) -> Option<Finding> {
     if case.qdisc_available("dualpi2")? != Availability::Absent {
@@ -17,14 +17,14 @@ pub(super) fn no_dualpi2(case: &Case<'_>) -> Option<Finding> {
         "Linux has dualpi2 since 6.17, but this kernel was built without it (CONFIG_NET_SCH_DUALPI2), as Debian's are. \
          Here `tc qdisc replace ... dualpi2` fails."
     };
+    let build = case.facts.buildable().unwrap_or(Buildable::Unknown).advice();
     let apart = better(case, &["cake", "fq_codel", "fq"]);
     let (harm, cure) = match (apart, case.hidden()) {
         (Some(kind), None) => (
             Harm::Note,
             format!(
                 "Nothing: {kind}, which this kernel has, keeps flows apart, and is better wherever it can tell them apart. DualPI2 is for \
-                 scalable senders (Prague, DCTCP) and for what is inside one tunnel. Whoever has such: {}.",
-                build_it(case.facts)
+                 scalable senders (Prague, DCTCP) and for what is inside one tunnel. Whoever has such can {build}."
             ),
         ),
         (_, hidden) => {
@@ -32,13 +32,12 @@ pub(super) fn no_dualpi2(case: &Case<'_>) -> Option<Finding> {
                 format!(" for what is inside the tunnel {}", tunnel.interface.name)
             });
             let instead = better(case, &["pie", "codel", "fq_codel"]);
-            let use_it = instead.map_or(String::new(), |kind| {
-                format!("use {kind}{why}, which this kernel has; or ")
-            });
-            let build = build_it(case.facts);
-            let cure =
-                format!("{use_it}{build}; or start a kernel that has CONFIG_NET_SCH_DUALPI2.");
-            (Harm::Medium, capital(&cure))
+            let build = format!("{build}; or start a kernel that has CONFIG_NET_SCH_DUALPI2.");
+            let cure = match instead {
+                Some(kind) => format!("Use {kind}{why}, which this kernel has; or {build}"),
+                None => build.replacen('b', "B", 1),
+            };
+            (Harm::Medium, cure)
         }
     };
     Some(Finding {
@@ -49,29 +48,6 @@ pub(super) fn no_dualpi2(case: &Case<'_>) -> Option<Finding> {
         cure,
         source: "net/sched/Kconfig: NET_SCH_DUALPI2",
     })
-}
-
-/// How the kernel that runs comes to dualpi2, or what stands in the way.
-fn build_it(facts: &Facts) -> String {
-    match facts.buildable() {
-        Some(Buildable::Yes) => {
-            "build dualpi2 for this kernel: `dualq module build`, and `dualq module install` as root".to_owned()
-        }
-        Some(Buildable::No(obstacle)) => {
-            format!("`dualq module build` makes dualpi2 for this kernel, once nothing stands in the way ({})", obstacle.text)
-        }
-        Some(Buildable::Unknown) | None => {
-            "`dualq module build` makes dualpi2 for this kernel, or says what stands in the way".to_owned()
-        }
-    }
-}
-
-fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    // What begins with a command stays as it is.
-    characters
-        .next()
-        .map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
 }
 
 pub(super) fn tc_without_dualpi2(case: &Case<'_>) -> Option<Finding> {

@@ -87,8 +87,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 
 #ifndef HAVE_TCF_CLASSIFY_QDISC
 /*
- * A filter below a queue discipline that asks for a redirect itself is dropped, as Linux 7.2 does: nobody would carry the redirect
- * out. Before Linux 5.15, tcf_classify() has no argument for a block.
+ * What a filter wants to have redirected by itself is dropped, as Linux 7.2 does: nobody would carry the redirect out. Before Linux 5.15, tcf_classify() has no argument for a block.
  */
 static inline int tcf_classify_qdisc(struct sk_buff *skb, const struct tcf_proto *filters,
 				     struct tcf_result *result, bool compat_mode)
@@ -104,7 +103,7 @@ static inline int tcf_classify_qdisc(struct sk_buff *skb, const struct tcf_proto
 #endif
 
 #ifndef HAVE_QDISC_QLEN_INC
-/* Linux 7.1 counts a queue's packets such that they can be read without its lock; before, all read them with it. */
+/* Since some version after 6.18, a queue's packets are counted such that they can be read without its lock; before, all read them with it. */
 static inline void qdisc_qlen_inc(struct Qdisc *sch)
 {
 	sch->q.qlen += 1;
@@ -118,7 +117,7 @@ static inline void qdisc_qlen_dec(struct Qdisc *sch)
 
 #ifndef HAVE_PKT_SEGS
 /*
- * Since Linux 6.19 a packet carries in how many segments it will leave; before, whoever counts packets finds that out by
+ * Since some version after 6.18, a packet carries in how many segments it will leave; before, whoever counts packets finds that out by
  * itself. The source sets it to 1 for each packet that it has split off. Here that goes to the last byte of what the queue discipline
  * may write into a packet, of which dualpi2 uses the first 16 only.
  */
@@ -127,8 +126,8 @@ static inline void qdisc_qlen_dec(struct Qdisc *sch)
 
 #ifndef HAVE_QDISC_DROP_REASON
 /*
- * Why a queue discipline dropped a packet is told since Linux 7.1 in words of its own. Before, a packet is dropped without them: counted
- * all the same, but `perf trace -e skb:kfree_skb` says of it what it says of all queue disciplines.
+ * Why a queue discipline dropped a packet is told in words of its own since some version after 6.18. Before, a packet is dropped without
+ * them: counted all the same, but `perf trace -e skb:kfree_skb` says of it what it says of all queue disciplines.
  */
 enum qdisc_drop_reason {
 	QDISC_DROP_OVERLIMIT,
@@ -141,7 +140,7 @@ enum qdisc_drop_reason {
 
 #ifndef HAVE_QDISC_DEQUEUE_DROP
 /*
- * Since Linux 7.0 packets that are dropped at dequeue are freed later, without the queue's lock. Before they are freed at once, as
+ * Since some version after 6.18, packets that are dropped at dequeue are freed later, without the queue's lock. Before they are freed at once, as
  * sch_dualpi2.c itself did in Linux 6.17; the flag that asks for the other is then no flag.
  */
 #define TCQ_F_DEQUEUE_DROPS 0
@@ -149,7 +148,7 @@ enum qdisc_drop_reason {
 static inline void qdisc_dequeue_drop(struct Qdisc *sch, struct sk_buff *skb,
 				      enum qdisc_drop_reason reason)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 17, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 18, 0)
 	kfree_skb_reason(skb, SKB_DROP_REASON_QDISC_DROP);
 #else
 	kfree_skb(skb);
