@@ -54,6 +54,16 @@ fn install(distribution: &str, release: &str) -> Option<String> {
     Some(command.replace("{}", release))
 }
 
+fn too_old(kernel: &Kernel) -> Option<Obstacle> {
+    let ((version, patchlevel), release) = (OLDEST, &kernel.release);
+    (kernel.version() < OLDEST).then(|| Obstacle {
+        stops: Stops::Building,
+        text: format!(
+            "Linux {release} is older than {version}.{patchlevel}, the oldest for which the module was built: take a newer kernel"
+        ),
+    })
+}
+
 /// The major version of a compiler, by what it says of itself: 12 of `gcc-12 (Debian 12.2.0-14) 12.2.0`.
 fn major(compiler: &str) -> Option<u32> {
     compiler.rsplit(' ').next()?.split('.').next()?.parse().ok()
@@ -81,12 +91,8 @@ impl Building {
                 format!("Linux {release} has dualpi2 of its own: there is nothing to build"),
             );
         }
-        if kernel.version() < OLDEST {
-            let (version, patchlevel) = OLDEST;
-            let text = format!(
-                "Linux {release} is older than {version}.{patchlevel}, the oldest for which the module was built: take a newer kernel"
-            );
-            say(Stops::Building, text);
+        if let Some(Obstacle { stops, text }) = too_old(kernel) {
+            say(stops, text);
         }
         match (&self.headers, install(distribution, release)) {
             (Some(_), _) => {}
@@ -213,7 +219,9 @@ impl Facts {
         if self.qdiscs.get("dualpi2") != Some(&Availability::Absent) {
             return None;
         }
-        let Some(building) = &self.kernel.building else { return Some(Buildable::Unknown) };
+        let Some(building) = &self.kernel.building else {
+            return Some(too_old(&self.kernel).map_or(Buildable::Unknown, Buildable::No));
+        };
         let obstacles = building.obstacles(&self.kernel, &self.distribution.id);
         let mut real = obstacles.into_iter().filter(|obstacle| obstacle.stops != Stops::Nothing);
         Some(real.next().map_or(Buildable::Yes, Buildable::No))
@@ -284,6 +292,27 @@ mod tests {
         assert!(said(&ready(), &kernel("4.19.0-27-amd64"))[0].1.contains("older than 5.10"));
         let closed = Kernel { modules: false, ..kernel("6.12.9") };
         assert_eq!(said(&ready(), &closed)[0].0, Stops::Loading);
+    }
+
+    #[test]
+    fn facts_tell_whether_it_can_be_built() {
+        let mut facts = Facts { kernel: kernel("6.12.9-amd64"), ..Facts::default() };
+        // Nobody knows whether it has one.
+        assert_eq!(facts.buildable(), None);
+        facts.qdiscs.insert("dualpi2".to_owned(), Availability::Absent);
+        assert_eq!(facts.buildable(), Some(Buildable::Unknown));
+        facts.kernel.building = Some(Building { gcc: vec![13], ..ready() });
+        assert_eq!(facts.buildable(), Some(Buildable::Yes));
+        facts.kernel.building = Some(Building { headers: None, ..ready() });
+        let advice = facts.buildable().unwrap().advice();
+        assert!(
+            advice.contains("is gone (the headers of Linux 6.12.9-amd64 are missing"),
+            "{advice}"
+        );
+        facts.kernel = kernel("4.19.0-27-amd64");
+        assert!(matches!(facts.buildable(), Some(Buildable::No(_))));
+        facts.qdiscs.insert("dualpi2".to_owned(), Availability::Module);
+        assert_eq!(facts.buildable(), None);
     }
 
     #[test]
