@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the module for the kernels of Debian's and Ubuntu's packages, each in a chroot of its suite with its own compiler, and prints the table of docs/module.md.
-# With `--machines` each of Debian's kernels is also started in a virtual machine, with the module in it (machine.sh).
+# With `--machines` some of Debian's kernels are also started in a virtual machine with the module in it (machine.sh), for recorded arrivals and for a plan (plan.sh).
 #
 #   kernels.sh [--machines] SOURCE
 #
@@ -83,8 +83,8 @@ version=$(awk -F' = ' '/^(VERSION|PATCHLEVEL|SUBLEVEL) =/ { printf "%s%s", dot, 
 
 echo "The source of Linux $version; $(date +%F)."
 echo
-echo '| kernel | from | built by | module | recorded arrivals |'
-echo '|---|---|---|---|---|'
+echo '| kernel | from | built by | module | recorded arrivals | a plan |'
+echo '|---|---|---|---|---|---|'
 # Where the headers are, their package, the suite whose compiler builds, that compiler, and where the kernel itself is.
 while read -r mirror suite pattern in compiler images; do
     case $pattern in '' | '#'*) continue ;; esac
@@ -105,20 +105,22 @@ while read -r mirror suite pattern in compiler images; do
     if build "$root" "/usr/src/linux-headers-$release" "$release"; then
         made="yes$(grep -q warning "$keep/$release.log" && echo ', warnings' || true)"
     fi
-    proof='not tried'
+    proof='not tried' plan='not tried'
     if [ "$made" != no ] && [ -n "$machines" ] && [ "$images" = yes ]; then
-        for name in "linux-image-$release" "linux-binary-$release" "linux-modules-$release"; do
+        for name in "linux-image-$release" "linux-base-$release" "linux-binary-$release" "linux-modules-$release"; do
             of_name "$mirror" "$suite" "$name" | while read -r _ _ file; do
                 unpack "$mirror" "$file" "$keep/images-$release"
             done
         done
-        if "$here/bench/module/machine.sh" "$keep/images-$release" "$root/module/out/sch_dualpi2.ko" > "$keep/$release.machine.log" 2>&1; then
-            proof='as the engine, within chance'
-        else
-            proof='differ or failed'
-        fi
+        machine() { # LOG [PROGRAM]
+            log=$keep/$release.$1.log
+            shift
+            "$here/bench/module/machine.sh" "$keep/images-$release" "$root/module/out/sch_dualpi2.ko" "$@" > "$log" 2>&1
+        }
+        machine arrivals && proof='as the engine, within chance' || proof='they differ, or it failed'
+        machine plan "$here/bench/module/plan.sh" && plan='applied, and undone' || plan='it failed'
     fi
-    echo "| $release | $suite, $package | gcc $by | $made | $proof |"
+    echo "| $release | $suite, $package | gcc $by | $made | $proof | $plan |"
 done << EOF
 $debian bullseye 5\.10\.[0-9.-]+-amd64 bookworm gcc-12 no
 http://archive.ubuntu.com/ubuntu jammy-updates 5\.15\.[0-9.-]+-generic bookworm gcc-12 no
