@@ -41,10 +41,9 @@ fn build(args: &BuildArgs) -> Result<(), Failure> {
     stages.clear();
     let text = match built? {
         Built::New(folder) => {
-            let install = match &args.out {
-                Some(out) => format!("sudo dualq module install --from {}", out.display()),
-                None => "dualq module install, as root".to_owned(),
-            };
+            // Root has another home.
+            let path = folder.path().display();
+            let install = format!("sudo dualq module install --from {path}");
             format!("{} is built; next: {install}\n", title(&folder))
         }
         Built::Already(folder) => format!(

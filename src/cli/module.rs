@@ -38,8 +38,8 @@ module is kept below $XDG_CACHE_HOME/dualq/modules (~/.cache/dualq/modules).";
 
 const INSTALL_EXAMPLES: &str = "\
 Examples:
-  What was built for the running kernel, and loaded at once:
-    sudo dualq module install --load
+  What a user built for the running kernel, loaded at once:
+    sudo dualq module install --from ~/.cache/dualq/modules/$(uname -r) --load
 
   What was built elsewhere, for one kernel only:
     sudo dualq module install --from ./module --no-dkms
