@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 mod front;
 pub(crate) mod kernel;
 pub(crate) mod measure;
+pub(crate) mod module;
 pub(crate) mod mtu;
 pub(crate) mod plan;
 pub(crate) mod recipe;
@@ -35,6 +36,7 @@ use completions::{CompletionsArgs, ManArgs};
 use doctor::DoctorArgs;
 use kernel::KernelCommand;
 use measure::{MeasureArgs, ServeArgs};
+use module::ModuleCommand;
 use mtu::MtuArgs;
 use plan::{PlanArgs, RegretArgs};
 use shell::{KeepArgs, ShellArgs};
@@ -118,6 +120,10 @@ pub(crate) enum Command {
     /// List, print and copy the shipped scenarios, which are inside the program
     #[command(after_help = crate::examples::EXAMPLES)]
     Examples(ExamplesArgs),
+
+    /// Build DualPI2 for a kernel that lacks it, of Linux's own source, as a module; install it, and take it away again
+    #[command(subcommand)]
+    Module(ModuleCommand),
 
     /// Say what a queue discipline or a congestion control is, what its parameters do, and when not to use it
     #[command(after_help = explain::EXAMPLES)]
@@ -731,6 +737,7 @@ impl Command {
             Self::Check(args) => check::run(&args),
             Self::Diff(args) => crate::diff::run(&args),
             Self::Kernel(command) => crate::kernel::run(&command),
+            Self::Module(command) => crate::module::run(&command),
             Self::Explain(args) => explain::run(&args),
             Self::Doctor(args) => crate::doctor::run(&args),
             Self::Plan(args) => crate::plan::run(&args),

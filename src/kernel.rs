@@ -35,12 +35,7 @@ fn build(args: &BuildArgs) -> Result<(), Failure> {
         jobs: args.jobs.unwrap_or(cpus),
     };
     let interrupt = Interrupt::default();
-    let raised = interrupt.clone();
-    // Without a handler, a Ctrl-C ends this program, and make as soon as it finds nobody to talk to.
-    let _ = ctrlc::set_handler(move || {
-        raised.raise();
-        let _ = writeln!(io::stderr(), "interrupted, cleaning up");
-    });
+    raise_on_ctrl_c(&interrupt);
     let mut stages = Stages::new(!args.no_progress);
     let built = dualq_kernel::build(&store, &request, &interrupt, &mut |event| match event {
         Event::Step(text) => stages.step(text),
@@ -56,6 +51,16 @@ fn build(args: &BuildArgs) -> Result<(), Failure> {
         }
     };
     print(&mut io::stdout(), &text)
+}
+
+/// Ends what a build runs when the user has had enough.
+pub(crate) fn raise_on_ctrl_c(interrupt: &Interrupt) {
+    let raised = interrupt.clone();
+    // Without a handler, a Ctrl-C ends this program, and make as soon as it finds nobody to talk to.
+    let _ = ctrlc::set_handler(move || {
+        raised.raise();
+        let _ = writeln!(io::stderr(), "interrupted, cleaning up");
+    });
 }
 
 fn list(args: &ListArgs) -> Result<(), Failure> {

@@ -14,6 +14,7 @@ mod interrupt;
 mod kernel;
 mod live;
 mod measure;
+mod module;
 mod mtu;
 mod output;
 mod pictures;

@@ -28,7 +28,7 @@ All commands: dualq --help. One of them, with examples: dualq COMMAND --help.
 /// Commands by what their user wants.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Find out", &["doctor", "measure", "mtu", "watch", "explain"]),
-    ("Cure this machine", &["plan", "apply", "confirm", "rollback", "status", "verify"]),
+    ("Cure this machine", &["plan", "apply", "confirm", "rollback", "status", "verify", "module"]),
     ("Simulate and compare", &["run", "examples", "report", "replay"]),
     ("Try for real", &["shell", "serve"]),
     ("More", &["kernel", "check", "completions", "man", "help"]),

@@ -4,6 +4,7 @@ pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod kernel;
 pub(crate) mod measure;
+pub(crate) mod module;
 pub(crate) mod mtu;
 pub(crate) mod plan;
 pub(crate) mod recipe;

@@ -4,6 +4,7 @@
 mod build;
 mod config;
 mod error;
+mod extract;
 mod options;
 mod process;
 mod source;
@@ -13,7 +14,9 @@ mod version;
 
 pub use build::{Built, Event, Request, build};
 pub use error::KernelError;
-pub use process::Interrupt;
+pub use extract::{Extracted, extract};
+pub use process::{Interrupt, Runner};
 pub use source::Origin;
-pub use store::{Damaged, Facts, Kernel, Store};
-pub use version::Version;
+pub use store::{Damaged, Facts, Kernel, Store, cache};
+pub use tools::families;
+pub use version::{Version, means};

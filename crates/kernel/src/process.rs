@@ -70,7 +70,8 @@ impl Interrupt {
 }
 
 /// Runs programs one after the other.
-pub(crate) struct Runner<'a> {
+#[derive(Debug)]
+pub struct Runner<'a> {
     log: File,
     log_path: PathBuf,
     interrupt: &'a Interrupt,
@@ -78,7 +79,11 @@ pub(crate) struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     /// With a new log.
-    pub(crate) fn new(log_path: PathBuf, interrupt: &'a Interrupt) -> Result<Self, KernelError> {
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be written.
+    pub fn new(log_path: PathBuf, interrupt: &'a Interrupt) -> Result<Self, KernelError> {
         let log = File::create(&log_path).map_err(KernelError::file("write", &log_path))?;
         Ok(Self { log, log_path, interrupt })
     }
@@ -88,7 +93,11 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs a program to its end and hands on its lines, those of standard error too.
-    pub(crate) fn run(
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started or fails, and if the interrupt was raised.
+    pub fn run(
         &mut self,
         doing: &str,
         command: &mut Command,

@@ -69,6 +69,21 @@ pub struct Damaged {
     pub fault: String,
 }
 
+/// Where dualq keeps what can be made again: `dualq` below `$XDG_CACHE_HOME`, or below `~/.cache`.
+///
+/// # Errors
+///
+/// If neither `XDG_CACHE_HOME` nor `HOME` is an absolute path.
+pub fn cache() -> Result<PathBuf, KernelError> {
+    // The specification says that relative paths there are to be ignored.
+    let absolute =
+        |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .ok_or(KernelError::NoCache)?;
+    Ok(cache.join("dualq"))
+}
+
 impl Store {
     /// The user's store: `dualq/kernels` below `$XDG_CACHE_HOME`, or below `~/.cache`.
     ///
@@ -76,13 +91,7 @@ impl Store {
     ///
     /// If neither `XDG_CACHE_HOME` nor `HOME` is an absolute path.
     pub fn open() -> Result<Self, KernelError> {
-        // The specification says that relative paths there are to be ignored.
-        let absolute =
-            |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let cache = absolute("XDG_CACHE_HOME")
-            .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-            .ok_or(KernelError::NoCache)?;
-        Ok(Self::at(&cache.join("dualq/kernels")))
+        Ok(Self::at(&cache()?.join("kernels")))
     }
 
     /// A store elsewhere. The folder need not be there yet.

@@ -74,13 +74,24 @@ pub(crate) fn check(others: &[&'static str]) -> Result<(), KernelError> {
     if !missing.contains(&"gcc") && !headers_are_there() {
         missing.push(HEADERS);
     }
+    report(&missing)
+}
+
+/// Names all that is missing of these programs, at once.
+pub(crate) fn check_all(programs: &[&str]) -> Result<(), KernelError> {
+    let missing: Vec<&str> =
+        programs.iter().copied().filter(|program| !is_there(program)).collect();
+    report(&missing)
+}
+
+fn report(missing: &[&str]) -> Result<(), KernelError> {
     if missing.is_empty() {
         return Ok(());
     }
     let os_release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     Err(KernelError::ToolsMissing {
-        install: install_command(&os_release, &missing),
-        missing: missing.into_iter().map(str::to_owned).collect(),
+        install: install_command(&os_release, missing),
+        missing: missing.iter().map(|program| (*program).to_owned()).collect(),
     })
 }
 
@@ -114,7 +125,8 @@ fn install_command(os_release: &str, missing: &[&str]) -> Option<String> {
 }
 
 /// What a system is, and what it is like: `ID` and `ID_LIKE`.
-pub(crate) fn families(os_release: &str) -> Vec<String> {
+#[must_use]
+pub fn families(os_release: &str) -> Vec<String> {
     let words = format!("{} {}", value(os_release, "ID"), value(os_release, "ID_LIKE"));
     words.split_whitespace().map(str::to_owned).collect()
 }

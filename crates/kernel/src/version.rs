@@ -44,7 +44,8 @@ fn well_formed(extra: &str) -> bool {
 }
 
 /// Whether somebody who says `wanted` may mean `version`: `7.3` means 7.3.4 too.
-pub(crate) fn means(wanted: &str, version: &str) -> bool {
+#[must_use]
+pub fn means(wanted: &str, version: &str) -> bool {
     version.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
 }
 

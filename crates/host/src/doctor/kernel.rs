@@ -2,6 +2,7 @@
 
 use super::case::{Case, better};
 use super::{Finding, Harm};
+use crate::building::Buildable;
 use crate::facts::Availability;
 
 pub(super) fn no_dualpi2(case: &Case<'_>) -> Option<Finding> {
@@ -16,13 +17,14 @@ pub(super) fn no_dualpi2(case: &Case<'_>) -> Option<Finding> {
         "Linux has dualpi2 since 6.17, but this kernel was built without it (CONFIG_NET_SCH_DUALPI2), as Debian's are. \
          Here `tc qdisc replace ... dualpi2` fails."
     };
+    let build = case.facts.buildable().unwrap_or(Buildable::Unknown).advice();
     let apart = better(case, &["cake", "fq_codel", "fq"]);
     let (harm, cure) = match (apart, case.hidden()) {
         (Some(kind), None) => (
             Harm::Note,
             format!(
                 "Nothing: {kind}, which this kernel has, keeps flows apart, and is better wherever it can tell them apart. DualPI2 is for \
-                 scalable senders (Prague, DCTCP) and for what is inside one tunnel."
+                 scalable senders (Prague, DCTCP) and for what is inside one tunnel. Whoever has such can {build}."
             ),
         ),
         (_, hidden) => {
@@ -30,11 +32,12 @@ pub(super) fn no_dualpi2(case: &Case<'_>) -> Option<Finding> {
                 format!(" for what is inside the tunnel {}", tunnel.interface.name)
             });
             let instead = better(case, &["pie", "codel", "fq_codel"]);
-            let use_it = instead.map_or(String::new(), |kind| {
-                format!("Use {kind}{why}, which this kernel has; or start")
-            });
-            let start = if use_it.is_empty() { "Start" } else { &use_it };
-            (Harm::Medium, format!("{start} a kernel that has CONFIG_NET_SCH_DUALPI2."))
+            let build = format!("{build}; or start a kernel that has CONFIG_NET_SCH_DUALPI2.");
+            let cure = match instead {
+                Some(kind) => format!("Use {kind}{why}, which this kernel has; or {build}"),
+                None => build.replacen('b', "B", 1),
+            };
+            (Harm::Medium, cure)
         }
     };
     Some(Finding {

@@ -8,8 +8,8 @@ use super::kernel::{Config, virtualization};
 use super::modules::Modules;
 use super::reader::Reader;
 use super::{
-    Conntrack, FORMAT, Facts, Kernel, Os, connections, distribution, files, interfaces, routes,
-    sysctl, tc,
+    Conntrack, FORMAT, Facts, Kernel, Os, building, connections, distribution, files, interfaces,
+    routes, sysctl, tc,
 };
 use crate::{Root, program};
 
@@ -76,6 +76,7 @@ pub fn gather(root: &Root, mut sources: Sources<'_>) -> Facts {
             modules: modules.enabled,
             blocked: modules.blocked_that_matter(),
             virtualization: virtualization(reader),
+            building: Some(building::read(reader, &format!("/lib/modules/{release}/build"))),
             release,
         },
         qdiscs: modules.qdiscs(config.as_ref()),

@@ -9,7 +9,7 @@ use super::modules;
 use super::reader::Reader;
 
 /// Options that matter beside those of [`modules::options`].
-const OPTIONS: [&str; 14] = [
+const OPTIONS: [&str; 15] = [
     "BPF_SYSCALL",
     "DEBUG_INFO_BTF",
     "DEFAULT_NET_SCH",
@@ -18,6 +18,7 @@ const OPTIONS: [&str; 14] = [
     "IFB",
     "INET_DIAG",
     "MODULES",
+    "MODULE_SIG_FORCE",
     "MPTCP",
     "NET_ACT_MIRRED",
     "NET_SCHED",
@@ -47,12 +48,12 @@ impl Config {
             }
         }
         let places = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
-        for path in places {
-            if let Some(text) = reader.text(&path) {
-                return Some(Self::parse(path, &text));
-            }
-        }
-        None
+        places.iter().find_map(|path| Self::of(reader, path))
+    }
+
+    /// The one in the file `path`, if there is one.
+    pub(super) fn of(reader: &mut Reader<'_>, path: &str) -> Option<Self> {
+        reader.text(path).map(|text| Self::parse(path.to_owned(), &text))
     }
 
     fn parse(path: String, text: &str) -> Self {

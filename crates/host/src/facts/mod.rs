@@ -1,5 +1,6 @@
 //! All that is known of a machine, as one document.
 
+mod building;
 mod connections;
 mod distribution;
 mod files;
@@ -18,6 +19,7 @@ mod tunnels;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use building::{MOK, building};
 pub use gather::{Sources, gather, here};
 pub use modules::blocked;
 pub use saved::FactsError;
@@ -122,6 +124,42 @@ pub struct Kernel {
     /// What it runs on, if that is not hardware: `kvm`, `lxc`, `docker`, `uml`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtualization: Option<String>,
+    /// What somebody who builds a module for it would find; nothing in facts of before dualq looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub building: Option<Building>,
+}
+
+/// What somebody who builds a module for a kernel would find.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Building {
+    /// Where the kernel's headers are, if they are installed: `/lib/modules/6.12.9-amd64/build`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headers: Option<String>,
+    /// What the kernel was built by, as the headers say: `gcc-14 (Debian 14.2.0-19) 14.2.0`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compiler: Option<String>,
+    /// The major versions of gcc that are installed.
+    #[serde(default)]
+    pub gcc: Vec<u32>,
+    /// Whether there is make.
+    #[serde(default)]
+    pub make: bool,
+    /// Whether there is DKMS, which builds modules anew for each new kernel.
+    #[serde(default)]
+    pub dkms: bool,
+    /// Whether the firmware lets only signed code in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secure_boot: Option<bool>,
+    /// `none`, `integrity`, `confidentiality`: kernel_lockdown(7).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lockdown: Option<String>,
+    /// Whether the kernel takes signed modules only.
+    #[serde(default)]
+    pub signatures: bool,
+    /// Whether DKMS has a key to sign with.
+    #[serde(default)]
+    pub key: bool,
 }
 
 /// A kernel module that a file keeps from being loaded.

@@ -291,7 +291,10 @@ impl Choice {
             } else {
                 "a queue that stays short whoever shares it"
             };
-            notes.push(format!("{}: lost is {lost}", lacks_dualpi2(facts)));
+            let instead = facts.buildable().map_or(String::new(), |buildable| {
+                format!("; to have it, {}, and plan again", buildable.advice())
+            });
+            notes.push(format!("{}: lost is {lost}{instead}", lacks_dualpi2(facts)));
         }
         match self.kind {
             "fq_codel" if traffic.is_apart() && !traffic.scalable && !has(facts, "cake") => notes.push(

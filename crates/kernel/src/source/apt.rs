@@ -218,11 +218,12 @@ impl Package {
         into: &Path,
         runner: &mut Runner<'_>,
     ) -> Result<Tree, KernelError> {
-        let origin = Origin::Package {
-            name: self.name.clone(),
-            package_version: self.package_version.clone(),
-        };
-        Tree::unpack(tarball, into, origin, runner)
+        Tree::unpack(tarball, into, self.origin(), runner)
+    }
+
+    pub(crate) fn origin(&self) -> Origin {
+        let (name, package_version) = (self.name.clone(), self.package_version.clone());
+        Origin::Package { name, package_version }
     }
 }
 

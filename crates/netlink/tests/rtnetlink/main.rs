@@ -3,6 +3,7 @@
 //! the program's own tests run these tests on such a one (`tests/kernel/exec.rs` at the root).
 #![cfg(target_os = "linux")]
 
+mod arrivals;
 mod links;
 mod qdiscs;
 mod routes;

@@ -1,0 +1,204 @@
+//! Putting a module where the kernel looks for it, and taking it away.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use dualq_host::{Root, program};
+
+use crate::MODULE;
+use crate::error::ModuleError;
+use crate::folder::Folder;
+use crate::record::{Record, put};
+
+/// The name under which DKMS knows the module.
+const PACKAGE: &str = "dualq-dualpi2";
+
+/// Files to be written: where, and what.
+type Files = Vec<(String, Vec<u8>)>;
+
+/// How a module is installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Through DKMS, which builds it anew for each new kernel.
+    Dkms,
+    /// The one file, for one kernel.
+    ByHand,
+}
+
+/// The modules of a machine.
+#[derive(Clone, Debug)]
+pub struct Installation {
+    pub(crate) root: Root,
+}
+
+impl Installation {
+    /// Those of the machine whose files are below `root`.
+    #[must_use]
+    pub fn below(root: Root) -> Self {
+        Self { root }
+    }
+
+    /// How this machine would have it installed: through DKMS if that is there. Below another root that is never so, as DKMS knows none.
+    #[must_use]
+    pub fn way(&self) -> Way {
+        let folders = program::PATH.split(':');
+        let dkms = folders.into_iter().any(|folder| Path::new(folder).join("dkms").exists());
+        if self.is_host() && dkms { Way::Dkms } else { Way::ByHand }
+    }
+
+    pub(crate) fn is_host(&self) -> bool {
+        self.root == Root::host()
+    }
+
+    /// Installs what was built. What is put where is recorded before; after a failure it is taken away again.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel is not there, a module is there already, a file cannot be written, or DKMS or depmod fail.
+    pub fn install(&self, folder: &Folder, way: Way) -> Result<(), ModuleError> {
+        let release = &folder.facts.release;
+        let modules = self.root.at(format!("/lib/modules/{release}"));
+        if !modules.is_dir() {
+            return Err(ModuleError::NoKernel { release: release.clone(), folder: modules });
+        }
+        let there = self.kernels().into_iter().find(|found| found.release == *release);
+        if let Some(found) = there {
+            return Err(ModuleError::Already { what: found.file });
+        }
+        let (mut record, files) = match way {
+            Way::ByHand => self.by_hand(folder)?,
+            Way::Dkms => self.dkms(folder)?,
+        };
+        for (path, _) in &files {
+            if self.root.at(path).exists() {
+                return Err(ModuleError::Already { what: path.clone() });
+            }
+            record.add(&self.root, path);
+        }
+        record.write(&self.root)?;
+        let done = files
+            .iter()
+            .try_for_each(|(path, bytes)| put(&self.root.at(path), bytes))
+            .and_then(|()| self.make_known(&record));
+        if done.is_err() {
+            // The first failure is what matters.
+            let _ = self.forget(&record).and_then(|()| record.remove(&self.root));
+        }
+        done
+    }
+
+    fn by_hand(&self, folder: &Folder) -> Result<(Record, Files), ModuleError> {
+        let release = &folder.facts.release;
+        let path = format!("/lib/modules/{release}/updates/dualq/{MODULE}.ko");
+        let module = folder.module();
+        let bytes = fs::read(&module).map_err(ModuleError::file("read", &module))?;
+        Ok((Record::new(release, None), vec![(path, bytes)]))
+    }
+
+    fn dkms(&self, folder: &Folder) -> Result<(Record, Files), ModuleError> {
+        let version = &folder.facts.version;
+        let record = Record::new(&folder.facts.release, Some(format!("{PACKAGE}/{version}")));
+        let sources = format!("/usr/src/{PACKAGE}-{version}");
+        let mut files = vec![(
+            format!("{sources}/dkms.conf"),
+            include_str!("folder/dkms.conf").replace("@VERSION@", version).into_bytes(),
+        )];
+        for (name, bytes) in folder.sources()? {
+            files.push((format!("{sources}/{name}"), bytes));
+        }
+        Ok((record, files))
+    }
+
+    /// Tells the kernel's tools of it.
+    fn make_known(&self, record: &Record) -> Result<(), ModuleError> {
+        match &record.dkms {
+            Some(name) => run("dkms", &["install", name, "-k", &record.release]),
+            None => self.depmod(&record.release),
+        }
+    }
+
+    fn depmod(&self, release: &str) -> Result<(), ModuleError> {
+        let root = self.root.at("/");
+        run("depmod", &["-b", &root.to_string_lossy(), release])
+    }
+
+    /// The opposite of all that `install` did but for the record.
+    fn forget(&self, record: &Record) -> Result<(), ModuleError> {
+        if let Some(name) = &record.dkms
+            && self.root.at(format!("/var/lib/dkms/{name}")).exists()
+        {
+            run("dkms", &["remove", name, "--all"])?;
+        }
+        record.take_back(&self.root)?;
+        match record.dkms {
+            Some(_) => Ok(()),
+            // A kernel that is gone needs no lists.
+            None if !self.root.at(format!("/lib/modules/{}", record.release)).is_dir() => Ok(()),
+            None => self.depmod(&record.release),
+        }
+    }
+
+    /// Loads the module into the running kernel, and records it if it was not loaded before.
+    ///
+    /// # Errors
+    ///
+    /// If modprobe fails: what the kernel says to unsigned modules, for one.
+    pub fn load(&self) -> Result<(), ModuleError> {
+        if self.is_loaded() {
+            return Ok(());
+        }
+        run("modprobe", &[MODULE])?;
+        for mut record in Record::all(&self.root)? {
+            record.loaded = true;
+            record.write(&self.root)?;
+        }
+        Ok(())
+    }
+
+    /// Takes away all that `install` has put on this machine, or what it has put there for one kernel; gives their names. A module that `load`
+    /// has loaded is unloaded, unless a queue uses it: then the second value is true.
+    ///
+    /// # Errors
+    ///
+    /// If nothing is installed, or it cannot be removed.
+    pub fn remove(&self, release: Option<&str>) -> Result<(Vec<String>, bool), ModuleError> {
+        let mut records = Record::all(&self.root)?;
+        records.retain(|record| release.is_none_or(|release| record.release == release));
+        if records.is_empty() {
+            let below = (!self.is_host()).then(|| self.root.at("/").display().to_string());
+            return Err(ModuleError::NotInstalled { below });
+        }
+        let loaded = self.is_host() && records.iter().any(|record| record.loaded);
+        let stays = loaded && run("modprobe", &["-r", MODULE]).is_err();
+        let mut removed = Vec::new();
+        for record in &records {
+            self.forget(record)?;
+            record.remove(&self.root)?;
+            removed.push(record.dkms.clone().unwrap_or_else(|| record.release.clone()));
+        }
+        Ok((removed, stays))
+    }
+}
+
+/// Runs a program of root's, quietly.
+fn run(name: &str, arguments: &[&str]) -> Result<(), ModuleError> {
+    let command = format!("{name} {}", arguments.join(" "));
+    let output = Command::new(name)
+        .env_clear()
+        .env("PATH", program::PATH)
+        .env("LC_ALL", "C")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    let said = match output {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+            last.map_or_else(|| output.status.to_string(), str::to_owned)
+        }
+        Err(error) => format!("cannot start {name}: {error}"),
+    };
+    Err(ModuleError::Program { command, said })
+}
