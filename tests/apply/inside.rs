@@ -192,7 +192,12 @@ fn perform(operation: Operation, watched: bool, step: &mut dyn FnMut(&Step)) {
             host.confirm(None, false, step).unwrap();
         }
         Operation::Rollback => {
-            host.rollback(Rollback::default(), step).unwrap();
+            let mut guard = |record: &Record| {
+                if watched {
+                    watch_over(record.number).unwrap();
+                }
+            };
+            host.rollback(Rollback::default(), &mut guard, step).unwrap();
         }
     }
 }
@@ -278,14 +283,10 @@ fn sweep() {
                 let what = format!("{operation:?}, killed after step {step}, watched: {watched}");
                 lead_up(operation, watched);
                 let early = !victim(operation, step);
-                // Apply in the victim has its watchdog in any case. Nobody watches before there is a record, and when all is decided.
+                // Apply and rollback in the victim have their watchdog in any case. Nobody watches before there is a record, and when all is decided.
                 let decided = matches!(phase(), Some(Phase::Confirmed));
-                let alone = operation == Operation::Apply && step == 1;
-                if (watched || operation == Operation::Apply)
-                    && operation != Operation::Rollback
-                    && !alone
-                    && !decided
-                {
+                let alone = operation != Operation::Confirm && step == 1;
+                if (watched || operation != Operation::Confirm) && !alone && !decided {
                     wait_until_taken_back(&what);
                 } else {
                     let next: &[&str] = match step % 2 {
