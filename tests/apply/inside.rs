@@ -42,6 +42,7 @@ fn role() {
         ["sweep"] => sweep(),
         ["soak", seed, rounds] => soak::run(seed.parse().unwrap(), rounds.parse().unwrap()),
         ["whole"] => whole(),
+        ["drawn"] => drawn(),
         ["cut", operation, step] => cut(operation.parse().unwrap(), step.parse().unwrap()),
         ["after"] => after_power_came_back(),
         ["victim", operation, step] => {
@@ -387,4 +388,20 @@ fn whole() {
     let output = dualq(&["rollback"]);
     assert!(output.status.success(), "{}", said(&output));
     assert_same(&fresh, "planned, applied and taken back");
+}
+
+/// What the kernel draws where nobody said it, is no difference to what was asked for.
+fn drawn() {
+    let fresh = begin();
+    let before = match planned().changes.into_iter().map(|change| change.what).nth(3) {
+        Some(What::Qdisc { before, .. }) => before.join("\n"),
+        other => panic!("{other:?}"),
+    };
+    fs::write(PLAN, plan([qdisc("d0", &before, "netem loss 1%")]).write()).unwrap();
+    for words in [&["apply", PLAN][..], &["status"], &["rollback"]] {
+        let output = dualq(words);
+        assert!(output.status.success(), "{words:?}: {}", said(&output));
+        assert!(!said(&output).contains("drifted"), "{}", said(&output));
+    }
+    assert_same(&fresh, "netem, applied and taken back");
 }
