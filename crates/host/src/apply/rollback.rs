@@ -219,7 +219,7 @@ impl Host {
         step(&Step::Recorded);
         let before = record.entries[index].before.clone();
         self.borrow_default_qdisc(&before, record, lock, step)?;
-        let restored = change::restore(self, &what, &before, step);
+        let restored = change::restore(self, &what, &before, lock, step);
         if let Some(kind) = record.borrowed.take() {
             sysctl::write(&self.root, sysctl::DEFAULT_QDISC, &kind)?;
             step(&Step::Part(format!("{} is {kind} again", sysctl::DEFAULT_QDISC)));
