@@ -87,8 +87,7 @@ impl Image {
     /// Where it is, once it is made.
     fn folder(self, cache: &Path) -> PathBuf {
         let mut hasher = DefaultHasher::new();
-        (PACKAGES, self.packages(), self.suite(), self.set_up(), AGENT, SIZE)
-            .hash(&mut hasher);
+        (PACKAGES, self.packages(), self.suite(), self.set_up(), AGENT, SIZE).hash(&mut hasher);
         cache.join(format!("{}-{}-{:08x}", self.suite(), self.name(), hasher.finish() as u32))
     }
 

@@ -277,7 +277,10 @@ impl Running {
     pub fn ask(&mut self, command: &str, limit: Duration) -> Result<Said> {
         self.asked += 1;
         let number = self.asked;
-        let line = format!("{number} {}\n", BASE64_STANDARD.encode(format!("export HOME=/root; cd; {command}")));
+        let line = format!(
+            "{number} {}\n",
+            BASE64_STANDARD.encode(format!("export HOME=/root; cd; {command}"))
+        );
         self.agent.get_mut().write_all(line.as_bytes())?;
         self.agent.get_ref().set_read_timeout(Some(limit.max(Duration::from_millis(1))))?;
         loop {

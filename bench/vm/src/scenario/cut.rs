@@ -1,5 +1,6 @@
 //! Whatever ends a session, a process or a machine half-way.
 
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,14 +22,15 @@ pub fn lockout(bench: &mut Bench) -> Result<String> {
     let fresh = running.state()?;
     running.run("dualq plan --qdisc 'netem loss 100%' -o /root/deaf.toml")?;
     let apply = format!("dualq apply --confirm-within {WITHIN}s ");
-    let deaf = running.ssh_command(&format!("{apply} deaf.toml")).spawn()?;
+    let deaf = running.ssh_command(&format!("{apply} deaf.toml")).stdout(Stdio::null()).spawn()?;
     wait(&mut running, "tc qdisc show dev enp0s1 | grep -q 'netem.*loss 100%'")?;
     back(&mut running, &fresh, "after a plan that lets nothing through")?;
     end(deaf)?;
     expect(&running.ssh("dualq status")?, 0, "not confirmed within 5 s")?;
 
     for (how, pulled) in [("the cable is pulled", true), ("the SSH client is killed", false)] {
-        let client = running.ssh_command(&format!("{apply} plan.toml")).spawn()?;
+        let client =
+            running.ssh_command(&format!("{apply} plan.toml")).stdout(Stdio::null()).spawn()?;
         wait(&mut running, "pgrep -x dualq")?;
         if pulled {
             running.plug(false)?;

@@ -10,8 +10,16 @@ const WHOLE: u32 = 1400;
 /// A tunnel: its name, what makes it between the addresses `$L` and `$R` with `$I` inside, and what is left of [`WHOLE`] in it.
 const TUNNELS: [(&str, &str, u32); 4] = [
     // Without regard to what the path may say, as where a router in between is none of ours.
-    ("GRE", "modprobe ip_gre; ip link add t0 type gre local $L remote $R nopmtudisc ignore-df; ip addr add $I/24 dev t0; ip link set t0 mtu 1476 up", WHOLE - 24),
-    ("VXLAN", "ip link add t0 type vxlan id 7 local $L remote $R dstport 4789; ip addr add $I/24 dev t0; ip link set t0 mtu 1450 up", WHOLE - 50),
+    (
+        "GRE",
+        "modprobe ip_gre; ip link add t0 type gre local $L remote $R nopmtudisc ignore-df; ip addr add $I/24 dev t0; ip link set t0 mtu 1476 up",
+        WHOLE - 24,
+    ),
+    (
+        "VXLAN",
+        "ip link add t0 type vxlan id 7 local $L remote $R dstport 4789; ip addr add $I/24 dev t0; ip link set t0 mtu 1450 up",
+        WHOLE - 50,
+    ),
     (
         "WireGuard",
         "ip link add t0 type wireguard; wg set t0 listen-port 51820 private-key /root/wg peer $P endpoint $R:51820 allowed-ips 0.0.0.0/0; ip addr add $I/24 dev t0; ip link set t0 mtu 1420 up",
@@ -91,10 +99,18 @@ pub fn measure(bench: &mut Bench) -> Result<String> {
     let call = "cd; dualq measure 10.9.0.2 --token-file token";
     let before = near.run_within(call, STEP * 3)?;
     near.run("cd; dualq plan --dev enp0s2 --rate 10mbit --rtt 40ms -o plan.toml")?;
-    let verified = near.ask("cd; dualq apply plan.toml --verify 10.9.0.2 --token-file token", STEP * 10)?;
+    let verified =
+        near.ask("cd; dualq apply plan.toml --verify 10.9.0.2 --token-file token", STEP * 10)?;
     expect(&verified, 0, "confirmed")?;
     let after = near.run_within(call, STEP * 3)?;
-    let line = |text: &str| text.lines().find(|line| line.contains("TCP ")).unwrap_or_default().trim().to_owned();
+    let line = |text: &str| {
+        text.lines().find(|line| line.contains("TCP ")).unwrap_or_default().trim().to_owned()
+    };
     near.run("dualq rollback")?;
-    Ok(format!("before: {}; after: {}; verify: {}", line(&before), line(&after), verified.text.trim()))
+    Ok(format!(
+        "before: {}; after: {}; verify: {}",
+        line(&before),
+        line(&after),
+        verified.text.trim()
+    ))
 }
