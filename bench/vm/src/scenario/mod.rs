@@ -20,112 +20,85 @@ pub struct Scenario {
     /// Whether it belongs to the short form.
     pub short: bool,
     /// Gives what was seen, in a line.
-    pub play: fn(&mut Bench) -> Result<String>,
+    pub play: Play,
+}
+
+type Play = fn(&mut Bench) -> Result<String>;
+
+impl Scenario {
+    const fn short(name: &'static str, about: &'static str, play: Play) -> Self {
+        Self { name, about, short: true, play }
+    }
+
+    const fn long(name: &'static str, about: &'static str, play: Play) -> Self {
+        Self { name, about, short: false, play }
+    }
 }
 
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario {
-        name: "usual",
-        about: "networkd: applied and confirmed by SSH, restarted, rolled back, restarted",
-        short: true,
-        play: |bench| usual::usual(bench, Image::Networkd),
-    },
-    Scenario {
-        name: "networkmanager",
-        about: "the same with NetworkManager",
-        short: false,
-        play: |bench| usual::usual(bench, Image::NetworkManager),
-    },
-    Scenario {
-        name: "ifupdown",
-        about: "the same with ifupdown",
-        short: false,
-        play: |bench| usual::usual(bench, Image::Ifupdown),
-    },
-    Scenario {
-        name: "sysvinit",
-        about: "the same without systemd",
-        short: false,
-        play: |bench| usual::usual(bench, Image::Sysvinit),
-    },
-    Scenario {
-        name: "lockout",
-        about: "a plan that cuts off the SSH by which it is applied, and a cable that is pulled",
-        short: true,
-        play: cut::lockout,
-    },
-    Scenario {
-        name: "killed",
-        about: "apply, confirm and rollback are killed at random moments, the watchdog too",
-        short: true,
-        play: cut::killed,
-    },
-    Scenario {
-        name: "power",
-        about: "power fails at random moments of apply, confirm and rollback",
-        short: true,
-        play: |bench| cut::ended(bench, cut::End::Power),
-    },
-    Scenario {
-        name: "panic",
-        about: "the kernel panics at random moments of apply, confirm and rollback",
-        short: false,
-        play: |bench| cut::ended(bench, cut::End::Panic),
-    },
-    Scenario {
-        name: "hotplug",
-        about: "the interface disappears and comes back, is renamed, goes down and up",
-        short: true,
-        play: interface::hotplug,
-    },
-    Scenario {
-        name: "reload",
-        about: "networkctl, nmcli, systemctl and udevadm reload what they know",
-        short: false,
-        play: interface::reload,
-    },
-    Scenario {
-        name: "others",
-        about: "a second administrator edits and runs tc meanwhile",
-        short: false,
-        play: others::second_administrator,
-    },
-    Scenario {
-        name: "disk",
-        about: "the disk is full, or read-only",
-        short: false,
-        play: others::disk,
-    },
-    Scenario {
-        name: "clock",
-        about: "the clock jumps while a plan waits to be confirmed",
-        short: false,
-        play: others::clock,
-    },
-    Scenario {
-        name: "update",
-        about: "the module is missing after a kernel update",
-        short: false,
-        play: others::module_missing,
-    },
-    Scenario {
-        name: "recipe",
-        about: "a recipe from the web, judged",
-        short: false,
-        play: others::recipe,
-    },
-    Scenario {
-        name: "tunnels",
-        about: "ESP, WireGuard, GRE and VXLAN between two machines, over a path that eats large packets",
-        short: false,
-        play: path::tunnels,
-    },
-    Scenario {
-        name: "measure",
-        about: "a path measured between two machines, before and after the plan",
-        short: false,
-        play: path::measure,
-    },
+    Scenario::short(
+        "usual",
+        "networkd: applied and confirmed by SSH, restarted, rolled back, restarted",
+        |bench| usual::usual(bench, Image::Networkd),
+    ),
+    Scenario::long("networkmanager", "the same with NetworkManager", |bench| {
+        usual::usual(bench, Image::NetworkManager)
+    }),
+    Scenario::long("ifupdown", "the same with ifupdown", |bench| {
+        usual::usual(bench, Image::Ifupdown)
+    }),
+    Scenario::long("sysvinit", "the same without systemd", |bench| {
+        usual::usual(bench, Image::Sysvinit)
+    }),
+    Scenario::short(
+        "lockout",
+        "a plan that cuts off the SSH by which it is applied, and a cable that is pulled",
+        cut::lockout,
+    ),
+    Scenario::short(
+        "killed",
+        "apply, confirm and rollback are killed at random moments, the watchdog too",
+        cut::killed,
+    ),
+    Scenario::short(
+        "power",
+        "power fails at random moments of apply, confirm and rollback",
+        |bench| cut::ended(bench, cut::End::Power),
+    ),
+    Scenario::long(
+        "panic",
+        "the kernel panics at random moments of apply, confirm and rollback",
+        |bench| cut::ended(bench, cut::End::Panic),
+    ),
+    Scenario::short(
+        "hotplug",
+        "the interface disappears and comes back, is renamed, goes down and up",
+        interface::hotplug,
+    ),
+    Scenario::long(
+        "reload",
+        "networkctl, nmcli, systemctl and udevadm reload what they know",
+        interface::reload,
+    ),
+    Scenario::long(
+        "others",
+        "a second administrator edits and runs tc meanwhile",
+        others::second_administrator,
+    ),
+    Scenario::long("disk", "the disk is full, or read-only", others::disk),
+    Scenario::long("clock", "the clock jumps while a plan waits to be confirmed", others::clock),
+    Scenario::long("update", "the module is missing after a kernel update", others::module_missing),
+    Scenario::long("recipe", "a recipe from the web, judged", others::recipe),
+    Scenario::long(
+        "tunnels",
+        "ESP, WireGuard, GRE and VXLAN between two machines, over a path that eats large packets",
+        path::tunnels,
+    ),
+    Scenario::long(
+        "measure",
+        "a path measured between two machines, before and after the plan",
+        path::measure,
+    ),
 ];
 
 /// What all scenarios share.
