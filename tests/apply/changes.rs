@@ -101,6 +101,25 @@ fn an_interface_that_was_renamed() {
 }
 
 /// As `tc -s qdisc` has them.
+/// It has another number then, and is known by that.
+#[test]
+fn an_interface_that_came_back_and_was_renamed() {
+    let Some(room) = Room::new() else { return };
+    let add = "ip link add e0 type veth peer name e1; ip link set e0 up; ip link set e1 up";
+    room.sh(add);
+    room.plan(&plan([qdisc("e0", "root noqueue", LINE)]));
+    room.says(&["apply"]);
+    room.says(&["confirm"]);
+    room.sh(&format!("ip link del e0; {add}"));
+    room.says(&["on-boot", "e0", LINE]);
+    room.sh("ip link set e0 down; ip link set e0 name ens9; ip link set ens9 up");
+    let status = room.says(&["status"]);
+    assert!(status.contains("as planned     the qdisc of e0, which is ens9 now\n"), "{status}");
+    let said = room.says(&["rollback"]);
+    assert!(said.contains("restored the qdisc of e0, which is ens9 now\n"), "{said}");
+    assert!(!room.sh("tc qdisc show dev ens9").contains("tbf"));
+}
+
 #[test]
 fn status_shows_the_kernels_numbers() {
     let Some(room) = Room::new() else { return };
