@@ -117,9 +117,11 @@ impl Image {
         fs::write(work.join("set-up"), self.set_up())?;
         let root = work.join("root");
         call(
-            Command::new("timeout")
+            // In mounts of its own: whatever is left of it, nothing of this machine is mounted where the folder is removed.
+            Command::new("unshare")
                 .current_dir(work)
-                .args(["900", "mmdebstrap", "--quiet", "--mode=root", "--variant=minbase"])
+                .args(["--mount", "timeout", "900", "mmdebstrap", "--quiet"])
+                .args(["--mode=root", "--variant=minbase"])
                 .arg(format!("--include={PACKAGES},{}", self.packages()))
                 .args(
                     ["man", "doc", "locale"]

@@ -402,7 +402,7 @@ impl Running {
 
     /// All that a plan could have changed, a line each.
     pub fn state(&mut self) -> Result<State> {
-        Ok(State(self.run("bench-state")?.lines().map(str::to_owned).collect()))
+        Ok(State(self.run_within("bench-state", STEP * 3)?.lines().map(str::to_owned).collect()))
     }
 }
 
