@@ -35,7 +35,7 @@ pub fn hotplug(bench: &mut Bench) -> Result<String> {
     )?;
     let status = running.run("dualq status; tc qdisc show dev lan7")?;
     anyhow::ensure!(
-        status.contains("which is lan7 now") && status.contains("cake d0: dev lan7"),
+        status.contains("which is lan7 now") && status.contains("cake d0: root"),
         "renamed: {status}"
     );
     running.run(
