@@ -94,6 +94,17 @@ pub(crate) fn guard(record: &Record, store: &Store) -> Result<(), ApplyError> {
     watchdog::start(record.number, store)
 }
 
+/// Starts what finishes a rollback if this process is killed, unless it is there; where that fails, the rollback goes on all the same.
+pub(crate) fn finisher(record: &Record, store: &Store) {
+    let started = match store.is_watched(record.number) {
+        Ok(true) => Ok(()),
+        _ => guard(record, store),
+    };
+    if let Err(error) = started {
+        note(&error.to_string());
+    }
+}
+
 pub(crate) fn confirm(args: &ConfirmArgs) -> Result<(), Failure> {
     let named = args.plan.as_deref().map(read).transpose()?;
     privileges::check("confirm")?;
@@ -128,7 +139,10 @@ pub(crate) fn rollback(args: &RollbackArgs) -> Result<(), Failure> {
         return rolled_back(&record);
     }
     let how = Rollback { pretend: args.dry_run, force: args.force };
-    let record = host.rollback(how, &mut told).map_err(|error| shown(&error))?;
+    let store = host.store().clone();
+    let record = host
+        .rollback(how, &mut |record| finisher(record, &store), &mut told)
+        .map_err(|error| shown(&error))?;
     if args.dry_run {
         return say("it can be rolled back\n");
     }
@@ -173,7 +187,13 @@ pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
         // What the caller belongs to was not meant to stay.
         Ok(Some(record)) if is_about(&record.plan, &args.dev) => return Ok(()),
         Ok(_) | Err(ApplyError::Busy) => {}
-        Err(error) => note(&error.to_string()),
+        Err(error) => {
+            note(&error.to_string());
+            // What is to be taken back is not put there anew, though it cannot be taken back now.
+            if matches!(host.unfinished(), Ok(Some(_))) {
+                return Ok(());
+            }
+        }
     }
     let line: QdiscLine = args.line.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
     host.on_boot(&args.dev, &line).map(drop).map_err(|error| shown(&error))

@@ -237,7 +237,9 @@ impl Trials<'_> {
         ready.make(&mut guard, &mut |_| {}).map_err(|error| apply::shown(&error))?;
         let measured = self.measurer.measure(self.signals, stages);
         let how = Rollback { pretend: false, force: false };
-        let record = self.host.rollback(how, &mut |_| {}).map_err(|error| apply::shown(&error))?;
+        let mut finisher = |record: &Record| apply::finisher(record, &store);
+        let rolled_back = self.host.rollback(how, &mut finisher, &mut |_| {});
+        let record = rolled_back.map_err(|error| apply::shown(&error))?;
         if !record.left.is_empty() {
             let left = record.left.join("; ");
             return Err(Failure::Run(format!("not all is as it was before: {left}")));

@@ -2,11 +2,15 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use dualq_host::plan::What;
 
 use crate::namespaces::LINE;
 use crate::room::Room;
+use crate::watchdog::wait_until;
 use crate::{plan, qdisc, said, sysctl, text};
 
 /// A discipline that somebody chose comes back with its handle and its options, and one with something inside too.
@@ -97,6 +101,25 @@ fn an_interface_that_was_renamed() {
 }
 
 /// As `tc -s qdisc` has them.
+/// It has another number then, and is known by that.
+#[test]
+fn an_interface_that_came_back_and_was_renamed() {
+    let Some(room) = Room::new() else { return };
+    let add = "ip link add e0 type veth peer name e1; ip link set e0 up; ip link set e1 up";
+    room.sh(add);
+    room.plan(&plan([qdisc("e0", "root noqueue", LINE)]));
+    room.says(&["apply"]);
+    room.says(&["confirm"]);
+    room.sh(&format!("ip link del e0; {add}"));
+    room.says(&["on-boot", "e0", LINE]);
+    room.sh("ip link set e0 down; ip link set e0 name ens9; ip link set ens9 up");
+    let status = room.says(&["status"]);
+    assert!(status.contains("as planned     the qdisc of e0, which is ens9 now\n"), "{status}");
+    let said = room.says(&["rollback"]);
+    assert!(said.contains("restored the qdisc of e0, which is ens9 now\n"), "{said}");
+    assert!(!room.sh("tc qdisc show dev ens9").contains("tbf"));
+}
+
 #[test]
 fn status_shows_the_kernels_numbers() {
     let Some(room) = Room::new() else { return };
@@ -219,6 +242,37 @@ fn a_module_is_loaded_and_unloaded_if_it_was_not_there() {
         "error: cannot load the module sch_dualpi2: not here; all is as it was before\n"
     );
     assert_eq!(room.all(), before);
+}
+
+/// modprobe goes on when dualq is killed; what it loads is taken back once it has ended.
+#[test]
+fn a_module_that_is_loaded_after_a_death_is_unloaded() {
+    let Some(room) = Room::new() else { return };
+    fs::create_dir(room.path("modules")).unwrap();
+    let [begun, go, ended] = ["begun", "go", "ended"].map(|name| room.path(name));
+    room.script(
+        "modprobe",
+        &format!(
+            "case \"$1\" in -r) rmdir \"/sys/module/$3\" ;; *) touch {}; while [ ! -e {} ]; do sleep 0.05; done; mkdir \"/sys/module/$2\"; touch {} ;; esac",
+            begun.display(),
+            go.display(),
+            ended.display()
+        ),
+    );
+    room.sh(&format!("mount --bind {} /sys/module", room.path("modules").display()));
+    room.plan(&plan([What::Module { module: "sch_dualpi2".to_owned() }]));
+    let mut apply = room.prepared(&["apply"]).stdout(Stdio::null()).spawn().unwrap();
+    wait_until("modprobe is called", || begun.exists());
+    apply.kill().unwrap();
+    apply.wait().unwrap();
+    // Time enough for a watchdog that does not wait.
+    thread::sleep(Duration::from_secs(3));
+    fs::write(&go, "").unwrap();
+    wait_until("it is loaded", || ended.exists());
+    wait_until("it is unloaded", || !room.path("modules/sch_dualpi2").exists());
+    wait_until("it is said", || {
+        room.says(&["status"]).contains("it was interrupted while it was applied")
+    });
 }
 
 #[test]

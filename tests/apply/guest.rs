@@ -150,12 +150,21 @@ fn nothing_is_left_of_two_hundred_sequences() {
 
 #[test]
 fn what_dualq_plans_is_applied() {
+    is_taken_back_after("whole");
+}
+
+#[test]
+fn what_the_kernel_draws_is_as_planned() {
+    is_taken_back_after("drawn");
+}
+
+fn is_taken_back_after(role: &str) {
     if !possible() {
         return;
     }
     let etc = etc();
     let before = files(etc.path(), &state(etc.path()));
-    let output = run(etc.path(), "whole", 1);
+    let output = run(etc.path(), role, 1);
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(files(etc.path(), &state(etc.path())), before);
 }

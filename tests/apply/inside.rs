@@ -42,6 +42,7 @@ fn role() {
         ["sweep"] => sweep(),
         ["soak", seed, rounds] => soak::run(seed.parse().unwrap(), rounds.parse().unwrap()),
         ["whole"] => whole(),
+        ["drawn"] => drawn(),
         ["cut", operation, step] => cut(operation.parse().unwrap(), step.parse().unwrap()),
         ["after"] => after_power_came_back(),
         ["victim", operation, step] => {
@@ -192,7 +193,12 @@ fn perform(operation: Operation, watched: bool, step: &mut dyn FnMut(&Step)) {
             host.confirm(None, false, step).unwrap();
         }
         Operation::Rollback => {
-            host.rollback(Rollback::default(), step).unwrap();
+            let mut guard = |record: &Record| {
+                if watched {
+                    watch_over(record.number).unwrap();
+                }
+            };
+            host.rollback(Rollback::default(), &mut guard, step).unwrap();
         }
     }
 }
@@ -278,14 +284,10 @@ fn sweep() {
                 let what = format!("{operation:?}, killed after step {step}, watched: {watched}");
                 lead_up(operation, watched);
                 let early = !victim(operation, step);
-                // Apply in the victim has its watchdog in any case. Nobody watches before there is a record, and when all is decided.
+                // Apply and rollback in the victim have their watchdog in any case. Nobody watches before there is a record, and when all is decided.
                 let decided = matches!(phase(), Some(Phase::Confirmed));
-                let alone = operation == Operation::Apply && step == 1;
-                if (watched || operation == Operation::Apply)
-                    && operation != Operation::Rollback
-                    && !alone
-                    && !decided
-                {
+                let alone = operation != Operation::Confirm && step == 1;
+                if (watched || operation != Operation::Confirm) && !alone && !decided {
                     wait_until_taken_back(&what);
                 } else {
                     let next: &[&str] = match step % 2 {
@@ -386,4 +388,20 @@ fn whole() {
     let output = dualq(&["rollback"]);
     assert!(output.status.success(), "{}", said(&output));
     assert_same(&fresh, "planned, applied and taken back");
+}
+
+/// What the kernel draws where nobody said it, is no difference to what was asked for.
+fn drawn() {
+    let fresh = begin();
+    let before = match planned().changes.into_iter().map(|change| change.what).nth(3) {
+        Some(What::Qdisc { before, .. }) => before.join("\n"),
+        other => panic!("{other:?}"),
+    };
+    fs::write(PLAN, plan([qdisc("d0", &before, "netem loss 1%")]).write()).unwrap();
+    for words in [&["apply", PLAN][..], &["status"], &["rollback"]] {
+        let output = dualq(words);
+        assert!(output.status.success(), "{words:?}: {}", said(&output));
+        assert!(!said(&output).contains("drifted"), "{}", said(&output));
+    }
+    assert_same(&fresh, "netem, applied and taken back");
 }

@@ -72,7 +72,9 @@ pub(crate) fn run(seed: u64, rounds: u32) {
         assert!(output.status.success(), "{story:#?}: {}", said(&output));
         if phase().is_some_and(|phase| phase != Phase::RolledBack) {
             let output = dualq(&["rollback"]);
-            assert!(output.status.success(), "{story:#?}: {}", said(&output));
+            // A watchdog may have been quicker.
+            let nothing = said(&output).contains("no plan is applied here");
+            assert!(output.status.success() || nothing, "{story:#?}: {}", said(&output));
         }
         assert!(phase().is_none_or(|phase| phase == Phase::RolledBack), "{story:#?}");
         assert_same(&fresh, &format!("round {round}: {story:#?}"));

@@ -84,7 +84,7 @@ impl Host {
                 step(&Step::Recorded);
                 let what = &record.plan.changes[index].what;
                 let entry = &mut record.entries[index];
-                change::make(self, what, &mut entry.before, None, step)?;
+                change::make(self, what, &mut entry.before, None, &lock, step)?;
                 entry.progress = Progress::Made;
                 step(&Step::Made(bounds::name(what)));
             }

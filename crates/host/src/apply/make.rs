@@ -39,7 +39,14 @@ impl Ready<'_> {
                 step(&Step::Recorded);
                 let what = &record.plan.changes[index].what;
                 let entry = &mut record.entries[index];
-                change::make(host, what, &mut entry.before, rehearsed[index].as_ref(), step)?;
+                change::make(
+                    host,
+                    what,
+                    &mut entry.before,
+                    rehearsed[index].as_ref(),
+                    &lock,
+                    step,
+                )?;
                 entry.progress = Progress::Made;
                 step(&Step::Made(bounds::name(what)));
             }

@@ -22,7 +22,8 @@ pub struct Rollback {
 }
 
 impl Host {
-    /// Takes back the newest plan that is there.
+    /// Takes back the newest plan that is there. `guard` is called when the record says so and before the first change: it starts whatever will
+    /// [watch over](Self::watch_over) the record, and so finish it if this process is killed.
     ///
     /// # Errors
     /// [`ApplyError::Nothing`] if there is none, [`ApplyError::ChangedSince`] if somebody changed since what it had put there (and
@@ -30,12 +31,13 @@ impl Host {
     pub fn rollback(
         &mut self,
         how: Rollback,
+        guard: &mut dyn FnMut(&Record),
         step: &mut dyn FnMut(&Step),
     ) -> Result<Record, ApplyError> {
         // Who asks in vain should leave no folder behind.
         self.store.newest()?.ok_or(ApplyError::Nothing)?;
         let lock = self.store.lock()?;
-        let record = self.newest()?.filter(Record::is_open).ok_or(ApplyError::Nothing)?;
+        let mut record = self.newest()?.filter(Record::is_open).ok_or(ApplyError::Nothing)?;
         let mut differences = Vec::new();
         for (change, entry) in record.plan.changes.iter().zip(&record.entries) {
             if entry.progress != Progress::Made {
@@ -54,7 +56,14 @@ impl Host {
         if how.pretend {
             return Ok(record);
         }
-        self.take_back(record, "somebody asked for it", how.force, &lock, step)
+        let why = "somebody asked for it";
+        self.begin_to_take_back(&mut record, why, how.force)?;
+        // Where it cannot be recorded, nobody else could finish it.
+        if self.store.save(&record, &lock).is_ok() {
+            step(&Step::Recorded);
+            guard(&record);
+        }
+        self.take_back(record, why, how.force, &lock, step)
     }
 
     /// Finishes what an earlier call left unfinished, if it did, and gives its record: a plan that was not confirmed in time, or a process that was
@@ -119,6 +128,20 @@ impl Host {
         }
     }
 
+    fn begin_to_take_back(
+        &self,
+        record: &mut Record,
+        why: &str,
+        force: bool,
+    ) -> Result<(), ApplyError> {
+        record.phase = Phase::RollingBack;
+        record.touch(self.now()?);
+        record.why = Some(why.to_owned());
+        record.force = force;
+        record.left.clear();
+        Ok(())
+    }
+
     /// Puts back everything that is made or under way. What somebody changed meanwhile is left as it is, unless by `force`.
     fn take_back(
         &mut self,
@@ -128,11 +151,7 @@ impl Host {
         lock: &Lock,
         step: &mut dyn FnMut(&Step),
     ) -> Result<Record, ApplyError> {
-        record.phase = Phase::RollingBack;
-        record.touch(self.now()?);
-        record.why = Some(why.to_owned());
-        record.force = force;
-        record.left.clear();
+        self.begin_to_take_back(&mut record, why, force)?;
         // A full disk must not keep anything from being restored: restoring can be done twice.
         let mut saved = self.store.save(&record, lock);
         step(&Step::Recorded);
@@ -200,7 +219,7 @@ impl Host {
         step(&Step::Recorded);
         let before = record.entries[index].before.clone();
         self.borrow_default_qdisc(&before, record, lock, step)?;
-        let restored = change::restore(self, &what, &before, step);
+        let restored = change::restore(self, &what, &before, lock, step);
         if let Some(kind) = record.borrowed.take() {
             sysctl::write(&self.root, sysctl::DEFAULT_QDISC, &kind)?;
             step(&Step::Part(format!("{} is {kind} again", sysctl::DEFAULT_QDISC)));

@@ -6,6 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -42,7 +43,14 @@ pub struct Store {
 /// Whoever has it may change the machine; it goes with its process, however that ends.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Lock {
+    /// The lock as what a program is given to read: it lasts until that program has ended too.
+    pub(crate) fn held_on(&self) -> io::Result<Stdio> {
+        Ok(self.file.try_clone()?.into())
+    }
 }
 
 /// Whoever has it watches over a record; it goes with its process.
@@ -77,7 +85,7 @@ impl Store {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Lock { _file: file }),
+                Ok(()) => return Ok(Lock { file }),
                 Err(Errno::WOULDBLOCK) if Instant::now() < deadline => thread::sleep(RETRY),
                 Err(Errno::WOULDBLOCK) => return Err(ApplyError::Busy),
                 Err(error) => return Err(self.cannot_use(error.into())),
@@ -92,7 +100,7 @@ impl Store {
     pub fn wait_for_lock(&self) -> Result<Lock, ApplyError> {
         let file = self.lock_file()?;
         self.wait_for(&file)?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 
     /// Begins to watch over a record, once nobody else does.

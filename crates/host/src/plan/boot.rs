@@ -1,11 +1,9 @@
 //! The files that bring a plan back at boot and when an interface appears again.
 
-use dualq_units::Rate;
-
 use super::Mode;
 use super::check::{interface, module, only, qdisc, sysctl_key, sysctl_value};
 use crate::Facts;
-use crate::facts::{Interface, Os};
+use crate::facts::Os;
 
 pub(super) const SYSCTL: &str = "/etc/sysctl.d/90-dualq.conf";
 /// Read after all others, for when one of them would win.
@@ -17,20 +15,9 @@ const NETWORK_MANAGER: &str = "/etc/NetworkManager/dispatcher.d/90-dualq";
 const IFUPDOWN: &str = "/etc/network/if-up.d/dualq";
 const HOTPLUG: &str = "/etc/hotplug.d/iface/90-dualq";
 
-/// The files that plans write, but for systemd-networkd's drop-ins, whose names depend on the interface: see [`is_planned`].
+/// The files that plans write.
 pub const PLANNED: [&str; 8] =
     [SYSCTL, SYSCTL_LAST, MODULES, MODULES_OPENWRT, UDEV, NETWORK_MANAGER, IFUPDOWN, HOTPLUG];
-
-const NETWORKD: &str = "/etc/systemd/network/";
-const DROP_IN: &str = ".network.d/90-dualq.conf";
-
-/// Whether plans write the file with this path.
-#[must_use]
-pub fn is_planned(path: &str) -> bool {
-    let name = path.strip_prefix(NETWORKD).and_then(|path| path.strip_suffix(DROP_IN));
-    PLANNED.contains(&path)
-        || name.is_some_and(|name| !name.is_empty() && name.len() < 128 && only(name, "_.:@-"))
-}
 
 /// Whether it is one of the files for sysctls.
 pub(super) fn is_sysctl(path: &str) -> bool {
@@ -213,65 +200,6 @@ pub(super) fn head(path: &str, about: &str) -> String {
     format!("{shell}# Written by dualq. {about}\n")
 }
 
-/// Where systemd-networkd looks for more about an interface, if it manages it.
-pub(super) fn drop_in_path(facts: &Facts, interface: &Interface) -> Option<String> {
-    if !facts.distribution.network.iter().any(|network| network == "systemd-networkd") {
-        return None;
-    }
-    let (folder, file) = interface.configured_by.as_deref()?.rsplit_once('/')?;
-    let path = format!("{NETWORKD}{}{DROP_IN}", file.strip_suffix(".network")?);
-    (folder.ends_with("/systemd/network") && is_planned(&path)).then_some(path)
-}
-
-/// That file, if networkd can say this line: its path, and what is in it.
-pub(super) fn drop_in(
-    facts: &Facts,
-    interface: &Interface,
-    line: &str,
-) -> Option<(String, String)> {
-    let path = drop_in_path(facts, interface)?;
-    if knows_qdiscs(facts) { Some((path, sections(line)?)) } else { None }
-}
-
-/// networkd learned the sections in systemd 246; an older one skips them with a warning.
-fn knows_qdiscs(facts: &Facts) -> bool {
-    let distribution = &facts.distribution;
-    let major: Option<u32> =
-        distribution.version.split('.').next().and_then(|number| number.parse().ok());
-    match (distribution.id.as_str(), major) {
-        ("debian", Some(major)) => major >= 11,
-        ("ubuntu", Some(major)) => major >= 22,
-        _ => facts.kernel.version() >= (5, 10),
-    }
-}
-
-/// A line in networkd's words (systemd.network(5)), if it has them.
-fn sections(line: &str) -> Option<String> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    match words.as_slice() {
-        ["cake", "bandwidth", rate] => {
-            let rate = networkd_rate(rate.parse().ok()?);
-            Some(format!("[CAKE]\nParent=root\nBandwidth={rate}\n"))
-        }
-        ["htb", "rate", rate, "leaf", "fq_codel"] => {
-            let rate = networkd_rate(rate.parse().ok()?);
-            Some(format!(
-                "[HierarchyTokenBucket]\nParent=root\nHandle=1\nDefaultClass=1\n\n\
-                 [HierarchyTokenBucketClass]\nParent=1:0\nClassId=1:1\nRate={rate}\n\n\
-                 [FairQueueingControlledDelay]\nParent=1:1\n"
-            ))
-        }
-        _ => None,
-    }
-}
-
-fn networkd_rate(rate: Rate) -> String {
-    let bits = rate.as_bits_per_second();
-    let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1000, "K")];
-    let whole = units.into_iter().find(|(unit, _)| bits > 0 && bits.is_multiple_of(*unit));
-    whole.map_or(bits.to_string(), |(unit, name)| format!("{}{name}", bits / unit))
-}
-
 fn is_comment(line: &str) -> bool {
     line.trim().is_empty() || line.trim_start().starts_with('#')
 }
@@ -307,30 +235,17 @@ pub(super) fn check_content(path: &str, content: &str) -> Result<(), String> {
         }),
         MODULES | MODULES_OPENWRT => working.iter().try_for_each(|name| module(name)),
         _ => {
-            let written = if path.starts_with(NETWORKD) {
-                let rate = working.iter().find_map(|line| {
-                    line.strip_prefix("Bandwidth=").or_else(|| line.strip_prefix("Rate="))
-                });
-                let rate = rate.unwrap_or_default();
-                let lines = [
-                    format!("cake bandwidth {rate}bit"),
-                    format!("htb rate {rate}bit leaf fq_codel"),
-                ];
-                let sections = lines.iter().filter_map(|line| sections(line));
-                sections.map(|text| working_text(&text)).find(|text| *text == working)
-            } else {
-                let calls: Vec<Call<'_>> =
-                    working.iter().filter_map(|line| Call::find(line)).collect();
-                for call in &calls {
-                    program(call.caller.program)?;
-                    call.caller.state.map_or(Ok(()), state)?;
-                    interface(call.dev)?;
-                    qdisc(&call.line)?;
-                }
-                let written: Option<String> = calls.iter().map(|call| call.render(path)).collect();
-                written.map(|text| working_text(&text)).filter(|text| *text == working)
-            };
+            let calls: Vec<Call<'_>> = working.iter().filter_map(|line| Call::find(line)).collect();
+            for call in &calls {
+                program(call.caller.program)?;
+                call.caller.state.map_or(Ok(()), state)?;
+                interface(call.dev)?;
+                qdisc(&call.line)?;
+            }
+            let written: Option<String> = calls.iter().map(|call| call.render(path)).collect();
+            let written = written.map(|text| working_text(&text));
             written
+                .filter(|text| *text == working)
                 .map(drop)
                 .ok_or_else(|| "it does something that dualq does not write".to_owned())
         }

@@ -89,7 +89,7 @@ impl Change {
             }
             (What::Route { to, mtu }, Os::Linux) => route(*to, *mtu),
             (What::File { path, before, after, mode }, Os::Linux) => {
-                if !boot::is_planned(path) {
+                if !boot::PLANNED.contains(&path.as_str()) {
                     return Err(format!("{path:?} is no file that a plan writes"));
                 }
                 let expected = boot::mode(path);

@@ -215,12 +215,14 @@ pub(super) fn make(
             "this is a container ({virtualization}): modules and some sysctls are the host's, and may be refused here"
         ));
     }
-    // What is refused is refused first: modules and running values come before what lasts.
-    draft.changes.sort_by_key(|change| match change.what {
+    // What is refused is refused first: modules and running values come before what lasts. Of the files, what calls dualq at boot is
+    // the first to be written and the last to be taken away: if power fails between, that call takes the others back.
+    draft.changes.sort_by_key(|change| match &change.what {
         What::Module { .. } => 0,
         What::Sysctl { .. } => 1,
         What::Qdisc { .. } | What::Route { .. } => 2,
-        What::File { .. } | What::Lines { .. } => 3,
+        What::File { path, .. } if boot::CALLING.contains(&path.as_str()) => 3,
+        What::File { .. } | What::Lines { .. } => 4,
     });
     let distribution = [&facts.distribution.name, &facts.distribution.id];
     let machine = distribution.into_iter().find(|name| !name.is_empty());
@@ -313,12 +315,6 @@ impl Draft<'_> {
                 self.file(path, content, why.clone(), "udev(7), interfaces(5)");
             }
         }
-        if let Some(path) = boot::drop_in_path(facts, interface)
-            && chosen != Some(&path)
-            && !self.lines_of(&path).is_empty()
-        {
-            self.file(&path, boot::head(&path, boot::NOTHING), why, "systemd.network(5)");
-        }
     }
 
     fn modules(&mut self, queue: &queue::Queue, cc: Option<&str>, wanted: &[Wanted<'_>]) {
@@ -374,14 +370,6 @@ impl Draft<'_> {
             return None;
         }
         let about = sentence(&format!("on {dev}, {}", queue.why));
-        if let Some((path, sections)) = boot::drop_in(self.facts, interface, line.text()) {
-            let content = format!("{}\n{sections}", boot::head(&path, &about));
-            let why = format!(
-                "systemd-networkd, which configures {dev}, puts the qdisc there whenever it appears"
-            );
-            self.file(&path, content, why, "systemd.network(5)");
-            return Some(path);
-        }
         let program = self.facts.dualq.as_deref().unwrap_or(DEFAULT_PROGRAM);
         let caller = boot::Caller { program, state: self.state };
         let Some((path, source)) = boot::place(self.facts) else {

@@ -17,9 +17,9 @@ mod sysctl_file;
 mod sysctls;
 mod values;
 
+pub use boot::PLANNED;
 #[cfg(target_os = "linux")]
 pub(crate) use boot::{Caller, USUAL_STATE, callers};
-pub use boot::{PLANNED, is_planned};
 pub use error::PlanError;
 pub use evidence::{EQUAL, Evidence, FELT_MS, FLOWS, Figures, Question, Row, Sender, Trial};
 pub use options::disciplines;

@@ -6,11 +6,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use dualq_host::Plan;
-use dualq_host::facts::Availability;
+use dualq_host::facts::{Availability, Os};
 use dualq_host::plan::{Change, Profile, Requirements, What};
 use dualq_units::Rate;
 
-use crate::{applied, content, machine, plan};
+use crate::{applied, content, machine, machines, plan};
 
 /// What calls dualq when an interface appears, wherever the system looks.
 #[test]
@@ -61,6 +61,29 @@ fn each_system_has_its_file() {
     let plan = Plan::make(&facts, &requirements).unwrap();
     let call = "call /usr/local/bin/dualq on-boot ens3 'cake bandwidth 45600kbit'";
     assert!(plan.notes.iter().any(|note| note.contains(call)), "{:?}", plan.notes);
+}
+
+/// What calls dualq when an interface appears also takes back what a power cut left half confirmed: so it is there before any other file, and
+/// goes after all of them. systemd-networkd would keep in memory what a removed drop-in said, and so gets none.
+#[test]
+fn the_call_is_the_first_file() {
+    for (name, facts) in machines() {
+        if facts.os != Os::Linux {
+            continue;
+        }
+        let requirements =
+            Requirements { rate: Some(Rate::from_mbit(48)), ..Requirements::default() };
+        let Ok(plan) = Plan::make(&facts, &requirements) else { continue };
+        let mut files = plan.changes.iter().filter_map(|change| match &change.what {
+            What::File { path, after, .. } => Some((path.as_str(), after.contains(" on-boot "))),
+            _ => None,
+        });
+        let (first, calls) = files.next().unwrap_or_else(|| panic!("{name}: {plan:#?}"));
+        assert!(calls, "{name}: {first}");
+        for (path, calls) in files {
+            assert!(!calls && !path.starts_with("/etc/systemd/"), "{name}: {path}");
+        }
+    }
 }
 
 /// A shell makes of the files what was meant: one call, for this interface, with the line in one piece.

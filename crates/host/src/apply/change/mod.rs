@@ -9,7 +9,7 @@ pub(crate) mod sysctl;
 use dualq_qdisc::Config;
 
 use super::record::{Before, Entry};
-use super::{ApplyError, Difference, Host, Step, bounds};
+use super::{ApplyError, Difference, Host, Lock, Step, bounds};
 use crate::plan::What;
 use file::{Place, Saved, Wanted};
 use route::Made;
@@ -233,10 +233,11 @@ pub(crate) fn make(
     what: &What,
     before: &mut Before,
     rehearsed: Option<&Config>,
+    lock: &Lock,
     step: &mut dyn FnMut(&Step),
 ) -> Result<(), ApplyError> {
     match (what, before) {
-        (What::Module { module }, _) => module::load(module),
+        (What::Module { module }, _) => module::load(module, lock),
         (What::Sysctl { key, after, .. }, _) => sysctl::write(&host.root, key, after),
         (What::Qdisc { dev, after, .. }, Before::Qdisc { link, made, .. }) => {
             let link = qdisc::device(&mut host.netlink, dev, *link)?;
@@ -273,6 +274,7 @@ pub(crate) fn restore(
     host: &mut Host,
     what: &What,
     before: &Before,
+    lock: &Lock,
     step: &mut dyn FnMut(&Step),
 ) -> Result<(), ApplyError> {
     match (what, before) {
@@ -280,7 +282,7 @@ pub(crate) fn restore(
             if *loaded || !module::is_there(&host.root, module) {
                 return Ok(());
             }
-            module::unload(module)
+            module::unload(module, lock)
         }
         (What::Sysctl { key, .. }, Before::Sysctl { value }) => {
             if sysctl::read(&host.root, key)? == *value {

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::Root;
-use crate::apply::ApplyError;
+use crate::apply::{ApplyError, Lock};
 use crate::program;
 
 /// Whether the kernel has it, as a module or built in.
@@ -25,21 +25,22 @@ pub(crate) fn is_there(root: &Root, module: &str) -> bool {
 }
 
 /// Loads it.
-pub(crate) fn load(module: &str) -> Result<(), ApplyError> {
-    modprobe(&["--", module], &format!("load the module {module}"))
+pub(crate) fn load(module: &str, lock: &Lock) -> Result<(), ApplyError> {
+    modprobe(lock, &["--", module], &format!("load the module {module}"))
 }
 
 /// Unloads it, if nothing uses it.
-pub(crate) fn unload(module: &str) -> Result<(), ApplyError> {
-    modprobe(&["-r", "--", module], &format!("unload the module {module}"))
+pub(crate) fn unload(module: &str, lock: &Lock) -> Result<(), ApplyError> {
+    modprobe(lock, &["-r", "--", module], &format!("unload the module {module}"))
 }
 
-fn modprobe(arguments: &[&str], what: &str) -> Result<(), ApplyError> {
+/// If this process is killed, modprobe goes on. So it has the lock too: whoever takes back what was begun waits until it has ended.
+fn modprobe(lock: &Lock, arguments: &[&str], what: &str) -> Result<(), ApplyError> {
     let output = Command::new("modprobe")
         .env_clear()
         .env("PATH", program::PATH)
         .args(arguments)
-        .stdin(Stdio::null())
+        .stdin(lock.held_on().map_err(ApplyError::io(format!("{what} with modprobe")))?)
         .output()
         .map_err(ApplyError::io(format!("{what} with modprobe")))?;
     if output.status.success() {

@@ -149,7 +149,17 @@ pub(crate) fn config(queues: &[Queue]) -> Option<&Config> {
 pub(crate) fn is(queues: &[Queue], spec: &Spec, link: &Link) -> bool {
     // Kernels keep times in ticks of their own, of which tc shows nothing.
     let shown = |config: &Config| (show::text(config), show::json(config));
-    config(queues).map(shown) == Some(shown(&spec.configure(&link.device())))
+    let meant = spec.configure(&link.device());
+    let found = config(queues).cloned().map(|mut found| {
+        // Since Linux 6.6 the kernel draws a seed where nobody gave one, and tells it.
+        if let (Config::Netem(found), Config::Netem(meant)) = (&mut found, &meant)
+            && meant.seed.is_none()
+        {
+            found.seed = None;
+        }
+        found
+    });
+    found.as_ref().map(shown) == Some(shown(&meant))
 }
 
 /// Whether the kernel put it there by itself, so that it comes again when what is there instead is removed.

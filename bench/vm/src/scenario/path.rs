@@ -1,0 +1,116 @@
+//! Paths between two machines.
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::{Bench, expect};
+use crate::machine::{Running, STEP};
+
+/// The longest packet that the path lets through, in bytes of IP.
+const WHOLE: u32 = 1400;
+/// A tunnel: its name, what makes it between the addresses `$L` and `$R` with `$I` inside, and what is left of [`WHOLE`] in it.
+const TUNNELS: [(&str, &str, u32); 4] = [
+    // Without regard to what the path may say, as where a router in between is none of ours.
+    (
+        "GRE",
+        "modprobe ip_gre; ip link add t0 type gre local $L remote $R nopmtudisc ignore-df; ip addr add $I/24 dev t0; ip link set t0 mtu 1476 up",
+        WHOLE - 24,
+    ),
+    (
+        "VXLAN",
+        "ip link add t0 type vxlan id 7 local $L remote $R dstport 4789; ip addr add $I/24 dev t0; ip link set t0 mtu 1450 up",
+        WHOLE - 50,
+    ),
+    (
+        "WireGuard",
+        "ip link add t0 type wireguard; wg set t0 listen-port 51820 private-key /root/wg peer $P endpoint $R:51820 allowed-ips 0.0.0.0/0; ip addr add $I/24 dev t0; ip link set t0 mtu 1420 up",
+        WHOLE - 60,
+    ),
+    // AES-GCM: IP 20, SPI and sequence 8, IV 8, ICV 16; what is inside and 2 bytes are padded to 4.
+    (
+        "ESP",
+        "ip link add t0 type dummy; ip addr add $I/32 dev t0; ip link set t0 up; ip route add $J dev enp0s2 src $I; \
+         for way in \"$L $R 1 $I $J out\" \"$R $L 2 $J $I in\"; do set -- $way; \
+         spi=$(( $6 )); ip xfrm state add src $1 dst $2 proto esp spi $spi mode tunnel aead 'rfc4106(gcm(aes))' 0x000102030405060708090a0b0c0d0e0f10111213 128 flag nopmtudisc; \
+         ip xfrm policy add src $4/32 dst $5/32 dir $6 tmpl src $1 dst $2 proto esp mode tunnel; done",
+        (WHOLE - 20 - 8 - 8 - 16) / 4 * 4 - 2,
+    ),
+];
+/// Sends 200 kB through the tunnel, and says how many the other end got.
+const BULK: &str = "timeout 20 bash -c 'exec 3<>/dev/tcp/10.8.0.2/7; head -c 200000 /dev/zero >&3; read -r got <&3; echo got $got'";
+
+/// `mtu` finds what gets through and that the rest vanishes; what it plans lets bulk through.
+pub fn tunnels(bench: &mut Bench) -> Result<String> {
+    let (mut near, mut far) = bench.pair()?;
+    far.run(&format!(
+        "nft 'add table netdev path'; nft 'add chain netdev path in {{ type filter hook ingress device enp0s2 priority 0; }}'; \
+         nft 'add rule netdev path in ip length > {WHOLE} drop'; nft 'add rule netdev path in ip frag-off & 0x3fff != 0 drop'; \
+         systemd-run -q --unit=sink systemd-socket-activate -l 7 --accept --inetd sh -c 'head -c 200000 | wc -c'"
+    ))?;
+    let keys = "umask 77; wg genkey >/root/wg; wg pubkey </root/wg";
+    let keys = [near.run(keys)?, far.run(keys)?];
+    let mut seen = Vec::new();
+    for (name, make, inside) in TUNNELS {
+        let found = (|| -> Result<String> {
+            tunnel(&mut near, make, 1, &keys[1])?;
+            tunnel(&mut far, make, 2, &keys[0])?;
+            near.run("for i in $(seq 10); do ping -c 1 -W 1 10.8.0.2 && exit 0; done; exit 1")?;
+            let before = near.ask(BULK, STEP)?;
+            ensure!(!before.text.contains("got 200000"), "nothing vanishes: {}", before.text);
+            let said = near.ask("dualq mtu 10.8.0.2 -o /root/mtu.toml", STEP)?;
+            expect(&said, 1, &format!("Packets over {inside} bytes vanish"))?;
+            let fresh = near.run("ip route show")?;
+            near.run("dualq apply /root/mtu.toml && dualq confirm")?;
+            let after = near.ask(BULK, STEP)?;
+            expect(&after, 0, "got 200000").context("after the plan")?;
+            near.run("dualq rollback")?;
+            ensure!(near.run("ip route show")? == fresh, "after rollback, other routes are there");
+            Ok(format!("{name} {inside}"))
+        })();
+        seen.push(found.with_context(|| name.to_owned())?);
+        for machine in [&mut near, &mut far] {
+            machine.run("ip link del t0; ip xfrm policy flush; ip xfrm state flush; ip route flush cache; true")?;
+        }
+    }
+    Ok(format!("found, and cured by its plan: {}", seen.join(", ")))
+}
+
+fn tunnel(end: &mut Running, make: &str, number: u8, peer: &str) -> Result<()> {
+    let other = 3 - number;
+    end.run(&format!(
+        "set -e; L=10.9.0.{number} R=10.9.0.{other} I=10.8.0.{number} J=10.8.0.{other} P={}; in=$(( {number} + 10 )) out=$(( {other} + 10 )); {make}",
+        peer.trim()
+    ))
+    .map(drop)
+}
+
+/// The path that is measured: at the far end, 10 Mbit/s through a FIFO that holds a second, 20 ms each way.
+const NARROW: &str = "ip link add ifb0 type ifb; ip link set ifb0 up; tc qdisc add dev enp0s2 ingress; \
+     tc filter add dev enp0s2 parent ffff: protocol all matchall action mirred egress redirect dev ifb0; \
+     tc qdisc add dev ifb0 root tbf rate 10mbit burst 20kb limit 1250kb; \
+     tc qdisc replace dev enp0s2 root netem delay 40ms limit 10000";
+
+/// An upload over a provider's bloated queue, before the plan and with it; then `verify` decides by itself.
+pub fn measure(bench: &mut Bench) -> Result<String> {
+    let (mut near, mut far) = bench.pair()?;
+    far.run(NARROW)?;
+    far.run("cd; dualq serve --new token; systemd-run -q --unit=serve /usr/local/bin/dualq serve --token-file /root/token; sleep 2; systemctl is-active serve")?;
+    let token = far.run("cat /root/token")?;
+    near.run(&format!("umask 77; cat >/root/token <<'END'\n{}\nEND", token.trim()))?;
+    let call = "cd; dualq measure 10.9.0.2 --token-file token";
+    let before = near.run_within(call, STEP * 3)?;
+    near.run("cd; dualq plan --dev enp0s2 --rate 10mbit --rtt 40ms -o plan.toml")?;
+    let verified =
+        near.ask("cd; dualq apply plan.toml --verify 10.9.0.2 --token-file token", STEP * 10)?;
+    expect(&verified, 0, "confirmed")?;
+    let after = near.run_within(call, STEP * 3)?;
+    let line = |text: &str| {
+        text.lines().find(|line| line.contains("TCP ")).unwrap_or_default().trim().to_owned()
+    };
+    near.run("dualq rollback")?;
+    Ok(format!(
+        "before: {}; after: {}; verify: {}",
+        line(&before),
+        line(&after),
+        verified.text.trim()
+    ))
+}
