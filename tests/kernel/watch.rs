@@ -41,12 +41,15 @@ fn what_disciplines_tell_under_load() {
     if kernel().is_none() || !has("python3", "python3") || !has("ip", "iproute2") {
         return;
     }
-    for (line, queue, delays) in [
-        ("dualpi2", "C", 5.0..40.0),
-        ("fq_codel", "flows", 3.0..60.0),
-        ("cake diffserv3", "Best Effort", 2.0..40.0),
-        ("pie", "", 3.0..80.0),
-        ("codel", "", 3.0..60.0),
+    // What is told is of one moment. Whoever left a queue last has waited until the packet before it had left, 1.2 ms, and no longer than a
+    // controller lets anybody wait.
+    let at_least = 1514.0 * 8.0 / 10e3;
+    for (line, queue, at_most) in [
+        ("dualpi2", "C", 40.0),
+        ("fq_codel", "flows", 60.0),
+        ("cake diffserv3", "Best Effort", 40.0),
+        ("pie", "", 80.0),
+        ("codel", "", 60.0),
     ] {
         let program = env!("CARGO_BIN_EXE_dualq");
         let told = stdout(&["kernel", "exec", "--", "sh", "-c", LOADED, program, line]);
@@ -61,7 +64,7 @@ fn what_disciplines_tell_under_load() {
         assert_eq!(htb["packets"], leaf["packets"]);
         let queues = leaf["queues"].as_array().unwrap();
         let found = queues.iter().find(|one| one["name"] == queue).unwrap();
-        assert!(delays.contains(&number(&found["delay_ms"])), "{line}: {told}");
+        assert!((at_least..at_most).contains(&number(&found["delay_ms"])), "{line}: {told}");
         let [tcp] = &figures["tcp"].as_array().unwrap()[..] else { panic!("{told}") };
         assert_eq!((&tcp["connections"], &tcp["active"]), (&2.into(), &2.into()));
         // Of a full frame of 1514 bytes 1448 are payload.

@@ -14,7 +14,7 @@ use dualq_qdisc::show::OwnStats;
 use dualq_replay::{EventLog, Replay, Settings, trace};
 use nix::sys::socket::{setsockopt, sockopt};
 
-use crate::{has, in_namespace, spec};
+use crate::{has, in_namespace, is_virtual_time, spec};
 
 /// Recorded arrivals of single packets, with what they were recorded with, and a discipline that is set a little differently.
 const TRACES: [(&str, &str, &str, &str); 4] = [
@@ -157,8 +157,7 @@ fn recorded_arrivals_meet_what_the_engine_makes_of_them() {
         if !has(&mut netlink, &link, "dualpi2") || !has(&mut netlink, &link, "htb") {
             return;
         }
-        // In virtual time nothing takes time, and nothing that spins ends.
-        if fs::read_to_string("/proc/cpuinfo").unwrap().contains("User Mode Linux") {
+        if is_virtual_time() {
             return tests_skipped::skipped("here time stands still while a program waits");
         }
         // IPv6 would send packets of its own.

@@ -33,6 +33,11 @@ pub(crate) fn in_namespace(test: impl FnOnce(Netlink) + Send + 'static) {
     }
 }
 
+/// Whether this is a kernel in virtual time: nothing takes time there, and nothing that spins ends.
+pub(crate) fn is_virtual_time() -> bool {
+    std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("User Mode Linux"))
+}
+
 pub(crate) fn skip(why: &str) {
     assert!(std::env::var_os("DUALQ_IN_GUEST").is_none(), "{why}");
     tests_skipped::skipped(why);
