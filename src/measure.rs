@@ -79,10 +79,12 @@ fn figures(progress: &Progress) -> String {
 }
 
 fn options(args: &MeasureArgs) -> Result<Options, Failure> {
-    let (host, port, far) = far(args)?;
+    let host = args.host.as_deref().map(cli::host).transpose()?;
     let rate = args.rate.as_deref().map(|word| read_rate("--rate", word)).transpose()?;
     let max_time = read_time("--max-time", &args.max_time)?;
     let max_bytes = args.max_bytes.as_deref().map(read_bytes).transpose()?;
+    // What is wrong with the arguments is told before any file is read.
+    let (host, port, far) = far(args, host)?;
     let mut directions: Vec<Direction> =
         args.direction.iter().map(|way| Direction::from(*way)).collect();
     directions.dedup();
@@ -111,12 +113,12 @@ fn options(args: &MeasureArgs) -> Result<Options, Failure> {
 }
 
 /// The host, its port, and what answers there.
-fn far(args: &MeasureArgs) -> Result<(String, u16, Far), Failure> {
+fn far(args: &MeasureArgs, host: Option<&str>) -> Result<(String, u16, Far), Failure> {
     if let Some(text) = &args.http {
         let url: Url = text.parse().map_err(|error| Failure::Usage(format!("--http: {error}")))?;
         return Ok((url.host, url.port, Far::Http { path: url.path }));
     }
-    let host = cli::host(args.host.as_deref().unwrap_or_default())?.to_owned();
+    let host = host.expect("clap asks for it").to_owned();
     if args.iperf3 {
         return Ok((host, args.port.unwrap_or(IPERF3_PORT), Far::Iperf3));
     }
