@@ -113,9 +113,7 @@ pub(crate) struct RemoveArgs {
 
 /// It becomes a part of paths.
 fn release(text: &str) -> Result<String, String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-+._~".contains(c);
-    let starts = text.starts_with(|c: char| c.is_ascii_digit());
-    if starts && text.chars().all(plain) {
+    if dualq_module::is_version(text) {
         return Ok(text.to_owned());
     }
     Err("a kernel's release is what `uname -r` says, such as 6.12.9-amd64".to_owned())

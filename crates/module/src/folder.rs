@@ -61,7 +61,10 @@ impl Folder {
         let text = fs::read_to_string(path.join(FACTS)).ok()?;
         let facts: Facts = serde_json::from_str(&text).ok()?;
         let folder = Self { path: path.to_owned(), facts };
-        (folder.facts.format == FORMAT && folder.module().is_file()).then_some(folder)
+        let Facts { format, release, version, .. } = &folder.facts;
+        // Root may be given a folder of somebody else's: both become parts of paths, and the version a part of a script of DKMS's.
+        let is_right = *format == FORMAT && is_version(release) && is_version(version);
+        (is_right && folder.module().is_file()).then_some(folder)
     }
 
     /// The one that was built for the kernel `release`, and is kept where they are kept by default.
@@ -92,16 +95,12 @@ impl Folder {
         self.path.join(SOURCE)
     }
 
-    /// The files that it is built of, by name.
+    /// The files that it is built of, by name. Ours are those that this program has: DKMS runs them as root.
     pub(crate) fn sources(&self) -> Result<Vec<(&'static str, Vec<u8>)>, ModuleError> {
-        let names = FILES.iter().map(|(name, _)| *name).chain([SOURCE]);
-        names
-            .map(|name| {
-                let path = self.path.join(name);
-                let bytes = fs::read(&path).map_err(ModuleError::file("read", &path))?;
-                Ok((name, bytes))
-            })
-            .collect()
+        let path = self.source();
+        let source = fs::read(&path).map_err(ModuleError::file("read", &path))?;
+        let ours = FILES.iter().map(|(name, text)| (*name, text.as_bytes().to_vec()));
+        Ok(ours.chain([(SOURCE, source)]).collect())
     }
 
     /// Writes all that is needed to build into `path`, which is there.
@@ -124,6 +123,13 @@ impl Folder {
     }
 }
 
+/// Whether it could be what `uname -r` says of a kernel, or the version of Linux's sources: no more than a name.
+#[must_use]
+pub fn is_version(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+~-".contains(c);
+    text.starts_with(|c: char| c.is_ascii_digit()) && text.len() < 128 && text.chars().all(is_plain)
+}
+
 /// Where modules are kept that were built: a folder for each kernel, below the user's cache.
 pub(crate) fn store() -> Result<PathBuf, ModuleError> {
     Ok(dualq_kernel::cache()?.join("modules"))
@@ -140,4 +146,24 @@ pub fn built() -> Result<Vec<Folder>, ModuleError> {
         entries.filter_map(|entry| Folder::open(&entry.path())).collect();
     folders.sort_by(|one, other| one.facts.release.cmp(&other.facts.release));
     Ok(folders)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_whose_names_are_more_than_names_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("sch_dualpi2.ko"), "").unwrap();
+        let opened = |release: &str, version: &str| {
+            let origin = Origin::Directory { path: "/x".into() };
+            Folder::seal(folder.path(), &Facts::new(release, version, origin)).unwrap();
+            Folder::open(folder.path()).is_some()
+        };
+        assert!(opened("6.12.9+deb13-amd64", "7.3.4") && opened("6.1.0-56-amd64", "7.3-rc1"));
+        for evil in ["", "..", "../../etc", "6/..", "6\"; id; \"", "6$(id)", "6 7", "6\n", "-k"] {
+            assert!(!opened(evil, "7.3.4") && !opened("6.1", evil), "{evil:?}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ mod status;
 
 pub use build::{Built, Request, build};
 pub use error::ModuleError;
-pub use folder::{Facts, Folder, built};
+pub use folder::{Facts, Folder, built, is_version};
 pub use install::{Installation, Way};
 pub use status::{By, Found};
 

@@ -64,7 +64,8 @@ impl FromStr for Url {
             }
             None => (authority, 80),
         };
-        if host.is_empty() || host.contains('@') {
+        let is_whole = host.starts_with('[') == host.ends_with(']');
+        if host.is_empty() || host.contains('@') || !is_whole {
             return Err(form());
         }
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
@@ -246,6 +247,7 @@ mod tests {
             "",
             "a",
             "http://",
+            "http://[::1",
             "http:///x",
             "ftp://a/",
             "http://a:0/",
