@@ -180,6 +180,14 @@ impl Room {
         self.folder.path().join(name)
     }
 
+    /// Whether this kernel has such a queue discipline; if so, `d1` has it afterwards.
+    pub(crate) fn has(&self, kind: &str) -> bool {
+        self.sh(&format!(
+            "tc qdisc add dev d1 root handle 1: {kind} 2>/dev/null && echo there || true"
+        ))
+        .contains("there")
+    }
+
     /// A file below its /etc.
     pub(crate) fn etc(&self, name: &str) -> PathBuf {
         self.path("etc").join(name)
