@@ -28,6 +28,7 @@ use dualq_units::surprise;
 
 use crate::examples::ExamplesArgs;
 use crate::explain::{self, ExplainArgs};
+use crate::help;
 use crate::interrupt::{self, EXIT_STATUS};
 use crate::output::{cannot_print, print};
 use crate::{check, replay, run};
@@ -661,6 +662,10 @@ pub(crate) fn parse() -> Result<Command, Failure> {
             print(&mut io::stdout(), front::WELCOME)?;
             std::process::exit(0)
         }
+        Err(error) if let Some(words) = help::asked_for(&error) => {
+            help::run(&words)?;
+            std::process::exit(0)
+        }
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 let printed = error.print().and_then(|()| io::stdout().flush());
@@ -672,8 +677,7 @@ pub(crate) fn parse() -> Result<Command, Failure> {
                 std::process::exit(2)
             }
             _ => Err(Failure::Usage(
-                front::not_a_command(&error)
-                    .or_else(|| negative(&error))
+                negative(&error)
                     .or_else(|| no_number(&error))
                     .unwrap_or_else(|| first_paragraph(&error.to_string())),
             )),

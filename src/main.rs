@@ -9,6 +9,7 @@ mod doctor;
 mod draw;
 mod examples;
 mod explain;
+mod help;
 mod history;
 mod interrupt;
 mod kernel;

@@ -64,15 +64,29 @@ fn shipped_scenarios_are_wherever_the_program_is() {
 }
 
 #[test]
+fn a_word_is_looked_for_in_the_documents() {
+    assert!(stdout(&["help", "fq_codel"]).starts_with("What it is says: dualq explain fq_codel\n"));
+    assert!(stdout(&["help", "narrow-vps"]).contains("dualq examples narrow-vps"));
+    let said = stdout(&["help", "black", "hole"]);
+    assert!(said.contains("\nmtu.md: ") && said.contains("dualq help scenario.md"), "{said}");
+    // By its heading before all others.
+    for name in ["measure-protocol", "measure.md", "docs/measure.md"] {
+        assert!(stdout(&["help", name]).starts_with("# "), "{name}");
+    }
+    // A command is a command.
+    assert!(stdout(&["help", "measure"]).contains("Usage: dualq measure"));
+}
+
+#[test]
 fn typing_errors_have_an_answer() {
     let here = Path::new(".");
     let answers: [(&[&str], &str, i32); 6] = [
+        (&["help", "buferbloated"], "no command is called \"buferbloated\"", 2),
         (&["examples", "narow-vps"], "did you mean \"narrow-vps\"?", 2),
         (&["run", "narow-vps"], "did you mean \"narrow-vps\"?", 1),
         (&["run", "elsewhere/web.toml"], "`dualq run web` has the shipped one", 1),
         (&["mesure", "x"], "'measure'", 2),
-        (&["help", "fq_codel"], "dualq explain fq_codel", 2),
-        (&["help", "narrow-vps"], "dualq examples narrow-vps", 2),
+        (&["help", "fq_coddel"], "did you mean \"fq_codel\"?", 2),
     ];
     for (args, what, wanted) in answers {
         let (said, status) = refused(here, args);

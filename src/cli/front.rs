@@ -3,12 +3,9 @@
 use std::fmt::Write as _;
 
 use clap::Command;
-use clap::error::ErrorKind;
-use dualq_qdisc::grammar::KINDS;
-use dualq_tcp::Algorithm;
 
 use crate::output::text_width;
-use crate::{examples, report};
+use crate::report;
 
 /// What `dualq` says when nothing is asked for.
 pub(crate) const WELCOME: &str = "\
@@ -56,23 +53,6 @@ pub(super) fn grouped(command: Command) -> Command {
     }
     text.push_str("\nOptions:\n{options}\n\nOne command, with examples: dualq COMMAND --help");
     command.help_template(text)
-}
-
-/// `dualq help WORD` of a word that is no command, but something that is told elsewhere.
-pub(super) fn not_a_command(error: &clap::Error) -> Option<String> {
-    let mut given = std::env::args().skip(1);
-    if error.kind() != ErrorKind::InvalidSubcommand || given.next()? != "help" {
-        return None;
-    }
-    let word = given.next()?;
-    let where_it_is = if examples::find(&word).is_some() {
-        format!("it is a shipped scenario: dualq examples {word}")
-    } else if KINDS.contains(&word.as_str()) || Algorithm::from_name(&word).is_some() {
-        format!("what it is says `dualq explain {word}`")
-    } else {
-        return None;
-    };
-    Some(format!("no command is called {word:?}; {where_it_is}"))
 }
 
 #[cfg(test)]
