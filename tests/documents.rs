@@ -125,6 +125,33 @@ fn links_lead_somewhere() {
     assert_eq!(broken, [""; 0], "links that lead nowhere");
 }
 
+/// What stands between fences, and what stands between backticks elsewhere.
+fn code(text: &str) -> (Vec<String>, BTreeSet<String>) {
+    let (mut blocks, mut spans) = (Vec::new(), BTreeSet::new());
+    for (index, part) in text.split("```").enumerate() {
+        if index % 2 == 1 {
+            blocks.push(part.to_owned());
+        } else {
+            let odd = part.split('`').skip(1).step_by(2);
+            spans.extend(odd.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" ")));
+        }
+    }
+    (blocks, spans)
+}
+
+/// CI runs the first two of the English one, and compares what it shows.
+#[test]
+fn the_chinese_readme_has_the_commands_of_the_english_one() {
+    let read = |name: &str| code(&fs::read_to_string(root().join(name)).unwrap());
+    let ((english, spans), (chinese, theirs)) = (read("README.md"), read("README.zh.md"));
+    assert!(english.len() > 5);
+    assert_eq!(english, chinese);
+    // Words of one's own language are in neither.
+    let unknown: Vec<&String> =
+        theirs.difference(&spans).filter(|span| span.contains(' ')).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
 #[test]
 fn the_book_has_all_documents() {
     let summary = fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
