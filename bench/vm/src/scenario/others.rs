@@ -73,6 +73,8 @@ pub fn disk(bench: &mut Bench) -> Result<String> {
     running.run(TAKEN_BACK)?;
     running.state()?.expect(&fresh, "full before rollback, and free again")?;
 
+    // Its disk can have one machine only.
+    drop(running);
     // As ext4 does upon an error; nothing but a restart makes it writable.
     for (work, read_only) in [("apply", false), ("rollback", true)] {
         let mut running = machine.resume(READY)?;
