@@ -1,13 +1,17 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod aim;
 mod axis;
 mod folder;
 mod plan;
+mod play;
 mod range;
 mod space;
 
+pub use aim::{Aim, AimError, Score, Until, pareto};
 pub use axis::{Axis, AxisError};
 pub use folder::{Folder, FolderError, Gathered};
 pub use plan::{Fingerprint, Key, Place, Plan, PlanError, Point, Record, Span, VERSION};
+pub use play::{Done, More, PlayError, Shard, Step, Work};
 pub use space::{MOST_SCENARIOS, Sampling, Space, SpaceError};
