@@ -27,4 +27,5 @@ pub use format::parquet;
 pub use format::{csv, flent, json, text};
 pub use graphs::sparkline;
 pub use report::Report;
+pub use sweep::sort_values;
 pub use text::Style;

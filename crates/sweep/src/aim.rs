@@ -82,6 +82,18 @@ fn find(name: &str, scenarios: &[&Scenario]) -> Result<Measure, AimError> {
     Measure::find(name.trim(), scenarios).map_err(AimError)
 }
 
+fn mean(measure: &Measure, runs: &[Run]) -> Option<f64> {
+    Samples(runs.iter().filter_map(|run| measure.of(run)).collect()).mean()
+}
+
+impl Limit {
+    fn room(&self, runs: &[Run]) -> f64 {
+        let Some(mean) = mean(&self.measure, runs) else { return -1.0 };
+        let room = if self.below { self.bound - mean } else { mean - self.bound };
+        room / self.bound.max(f64::MIN_POSITIVE)
+    }
+}
+
 impl Until {
     /// Reads `ci(FIGURE) < BOUND`: half of the interval that holds the mean over the seeds with 95 % confidence, as a share of the mean
     /// or in the figure's unit. Figures are those that the scenarios have.
@@ -178,22 +190,31 @@ impl Aim {
     /// How good runs of one scenario are, by the means over them. A figure that none of them has misses its limit altogether.
     #[must_use]
     pub fn score(&self, runs: &[Run]) -> Score {
-        let mean = |measure: &Measure| {
-            Samples(runs.iter().filter_map(|run| measure.of(run)).collect()).mean()
-        };
-        let miss = |limit: &Limit| {
-            let Some(mean) = mean(&limit.measure) else { return 1.0 };
-            let over = if limit.below { mean - limit.bound } else { limit.bound - mean };
-            (over / limit.bound.max(f64::MIN_POSITIVE)).max(0.0)
-        };
-        let cost =
-            mean(&self.goal).map_or(f64::MAX, |mean| if self.greatest { -mean } else { mean });
+        let miss = |limit: &Limit| (-limit.room(runs)).max(0.0);
+        let cost = mean(&self.goal, runs);
+        let cost = cost.map_or(f64::MAX, |mean| if self.greatest { -mean } else { mean });
         Score { misses: self.limits.iter().map(miss).sum(), cost }
+    }
+
+    /// How many limits there are.
+    pub(crate) fn limits(&self) -> usize {
+        self.limits.len()
+    }
+
+    /// How far a figure is from its limit on the right side, as a share of the limit; below 0 on the wrong one.
+    pub(crate) fn room(&self, limit: usize, runs: &[Run]) -> f64 {
+        self.limits[limit].room(runs)
     }
 
     /// The figures that it asks for: those with limits, then the one that is to be the greatest or the least.
     pub fn measures(&self) -> impl Iterator<Item = &Measure> {
         self.limits.iter().map(|limit| &limit.measure).chain([&self.goal])
+    }
+
+    /// The figure that is to be the greatest or the least.
+    #[must_use]
+    pub fn goal(&self) -> &Measure {
+        &self.goal
     }
 
     /// As it was given.

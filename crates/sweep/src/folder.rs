@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use dualq_scenario::Series;
 use dualq_worlds::{Results, Run, Settings};
 
 use crate::plan::{Key, Record, hex};
@@ -259,6 +260,26 @@ impl Folder {
     /// # Errors
     /// If nothing is there, a file is corrupt, or the system refuses.
     pub fn results(&self, record: &Record) -> Result<Gathered, FolderError> {
+        self.gathered(record, |run| run)
+    }
+
+    /// The same without how it went over time, which figures are not made of.
+    ///
+    /// # Errors
+    /// As of [`results`](Self::results).
+    pub fn figures(&self, record: &Record) -> Result<Gathered, FolderError> {
+        self.gathered(record, |mut run| {
+            let rtt_ms = vec![Vec::new(); run.scenario.probe.len()];
+            run.outcome.series = Series { rtt_ms, ..Series::default() };
+            run
+        })
+    }
+
+    fn gathered(
+        &self,
+        record: &Record,
+        keep: impl Fn(Run) -> Run,
+    ) -> Result<Gathered, FolderError> {
         let (mut runs, mut missing) = (Vec::new(), 0);
         for (number, (settings, _)) in record.scenarios.iter().enumerate() {
             let count = self.seeds_there(record, number);
@@ -269,7 +290,7 @@ impl Folder {
                 for more in 0..count {
                     let key = record.key(number, place, record.seeds.first + more);
                     let run = self.get(record, &key)?;
-                    runs.extend(run.map(|run| Run { settings: settings.clone(), ..run }));
+                    runs.extend(run.map(|run| Run { settings: settings.clone(), ..keep(run) }));
                 }
             }
         }

@@ -3,11 +3,13 @@
 
 mod aim;
 mod axis;
+pub mod best;
 mod folder;
 mod plan;
 mod play;
 mod range;
 mod space;
+mod tune;
 
 pub use aim::{Aim, AimError, Score, Until, pareto};
 pub use axis::{Axis, AxisError};
@@ -15,3 +17,4 @@ pub use folder::{Folder, FolderError, Gathered};
 pub use plan::{Fingerprint, Key, Place, Plan, PlanError, Point, Record, Span, VERSION};
 pub use play::{Done, More, PlayError, Shard, Step, Work};
 pub use space::{MOST_SCENARIOS, Sampling, Space, SpaceError};
+pub use tune::{Search, Try, TuneError, Tuned};
