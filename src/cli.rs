@@ -389,7 +389,7 @@ fn controls() -> String {
 
 #[derive(Args)]
 pub(crate) struct ReportArgs {
-    /// JSON documents of `dualq run --distributions --json`, or of `--save`, of `check --json`, or of `replay --distributions --json`; `-` for standard input
+    /// JSON documents of `dualq run --distributions --json`, or of `--save`, of `check --json`, or of `replay --distributions --json`; `-` for standard input; folders of `dualq sweep`
     #[arg(value_name = "RESULT", required = true)]
     pub(crate) results: Vec<PathBuf>,
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
-use dualq_report::{Report, Samples, Style, csv, html, json, text};
+use dualq_report::{Front, Report, Samples, Style, csv, html, json, text};
 use dualq_scenario::Scenario;
 use dualq_sweep::{Aim, Folder, Gathered, Record, best};
 use dualq_worlds::ScenarioRuns;
@@ -74,7 +74,7 @@ pub(super) fn show(args: &SweepArgs, folder: &Folder, record: &Record) -> Result
 
 /// The scenarios of which no other has both less delay and more goodput.
 fn front(words: &mut String, scenarios: &[ScenarioRuns<'_>]) {
-    let Some(front) = best::Front::of(scenarios).filter(|front| front.scenarios.len() > 1) else {
+    let Some(front) = Front::of(scenarios).filter(|front| front.scenarios.len() > 1) else {
         return;
     };
     let (delay, goodput) = (front.delay.column().words(), front.goodput.column().words());

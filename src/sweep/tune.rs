@@ -105,7 +105,7 @@ fn said(tuned: &Tuned, seeds: u64) -> String {
         (1, _) => "How sure that is takes more seeds than one (--seeds).".to_owned(),
         (_, 0) => format!("No other try is as good, as far as {seeds} seeds tell."),
         (_, others) => format!(
-            "{others} others are as good as far as {seeds} seeds tell: {}.",
+            "As good as far as {seeds} seeds tell, with {others} of the others: {}.",
             spans(tuned, &as_good).join(", ")
         ),
     });

@@ -238,23 +238,6 @@ impl Score {
     }
 }
 
-/// The numbers of those of which no other is better in both, the first value to be the least, the second the greatest: by the first.
-#[must_use]
-pub fn pareto(points: &[(f64, f64)]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..points.len()).collect();
-    order.sort_by(|one, other| {
-        let ((one, gain), (other, more)) = (points[*one], points[*other]);
-        one.total_cmp(&other).then(more.total_cmp(&gain))
-    });
-    let mut best = f64::NEG_INFINITY;
-    order.retain(|at| {
-        let gains = points[*at].1 > best;
-        best = best.max(points[*at].1);
-        gains
-    });
-    order
-}
-
 #[cfg(test)]
 mod tests {
     use dualq_scenario::Sweep;
@@ -353,20 +336,5 @@ mod tests {
             let said = Until::parse(words, &[&scenario]).unwrap_err().to_string();
             assert!(said.starts_with(expected), "{said}");
         }
-    }
-
-    #[test]
-    fn a_front_has_what_nothing_beats() {
-        let points = [
-            (5.0, 40.0),
-            (3.0, 30.0),
-            (4.0, 30.0),
-            (9.0, 49.0),
-            (9.0, 48.0),
-            (1.0, 10.0),
-            (10.0, 49.0),
-        ];
-        assert_eq!(pareto(&points), [5, 1, 0, 3]);
-        assert_eq!(pareto(&[]), Vec::<usize>::new());
     }
 }

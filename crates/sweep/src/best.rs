@@ -1,21 +1,9 @@
 //! Which scenarios of a sweep are the best, and how sure that is.
 
 use dualq_report::{Measure, Samples};
-use dualq_scenario::Scenario;
 use dualq_worlds::{Run, ScenarioRuns};
 
-use crate::aim::{Aim, pareto};
-
-/// Of delay and goodput: the scenarios of which no other has both less of the one and more of the other, in the first world.
-#[derive(Debug)]
-pub struct Front {
-    /// The delay: the first probe's 99th percentile.
-    pub delay: Measure,
-    /// The goodput of all flows.
-    pub goodput: Measure,
-    /// The scenarios by their numbers, the least delay first.
-    pub scenarios: Vec<usize>,
-}
+use crate::aim::Aim;
 
 /// What is best by an aim.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,26 +36,6 @@ pub fn named(runs: &ScenarioRuns<'_>) -> String {
     let words: Vec<String> =
         settings.iter().map(|(what, value)| format!("{what}={value}")).collect();
     words.join(" ")
-}
-
-impl Front {
-    /// The front of these; none if they have no probe.
-    #[must_use]
-    pub fn of(scenarios: &[ScenarioRuns<'_>]) -> Option<Self> {
-        let all: Vec<&Scenario> = scenarios.iter().map(ScenarioRuns::scenario).collect();
-        let find = |name| Measure::find(name, &all).ok();
-        let (delay, goodput) = (find("probe.p99")?, find("goodput")?);
-        let mean = |measure: &Measure, runs: &ScenarioRuns<'_>| {
-            samples(measure, runs.first_world()).mean()
-        };
-        let both = |(number, runs): (usize, &ScenarioRuns<'_>)| {
-            Some((number, (mean(&delay, runs)?, mean(&goodput, runs)?)))
-        };
-        let (numbers, points): (Vec<usize>, Vec<(f64, f64)>) =
-            scenarios.iter().enumerate().filter_map(both).unzip();
-        let scenarios = pareto(&points).into_iter().map(|at| numbers[at]).collect();
-        Some(Self { delay, goodput, scenarios })
-    }
 }
 
 /// The best of these by an aim, in the first world.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use dualq_scenario::Series;
-use dualq_worlds::{Results, Run, Settings};
+use dualq_worlds::{Origin, Results, Run, Settings};
 
 use crate::plan::{Key, Record, hex};
 use sha2::{Digest as _, Sha256};
@@ -227,7 +227,10 @@ impl Folder {
     pub fn keep(&self, record: &Record) -> Result<(), FolderError> {
         let text = serde_json::to_vec(record).map_err(io::Error::from);
         let text = text.map_err(cannot("write", &self.path))?;
-        let name = hex(&Sha256::digest(&text)[..8]);
+        // The same sweep, however it was called.
+        let origin = Origin { plan: record.origin.plan.clone(), ..Origin::default() };
+        let alike = serde_json::to_vec(&Record { origin, ..record.clone() }).unwrap_or_default();
+        let name = hex(&Sha256::digest(alike)[..8]);
         self.write(&self.path.join("plans").join(format!("{name}.json")), &text)
     }
 

@@ -11,7 +11,7 @@ mod range;
 mod space;
 mod tune;
 
-pub use aim::{Aim, AimError, Score, Until, pareto};
+pub use aim::{Aim, AimError, Score, Until};
 pub use axis::{Axis, AxisError};
 pub use folder::{Folder, FolderError, Gathered};
 pub use plan::{Fingerprint, Key, Place, Plan, PlanError, Point, Record, Span, VERSION};

@@ -27,6 +27,12 @@ const FIRST_STEP: f64 = 0.2;
 /// Steps that are shorter end the search.
 const LAST_STEP: f64 = 0.01;
 
+/// The optimizer looks at places no more often than that for each try.
+const LOOKS_PER_TRY: usize = 10;
+
+/// What a place costs that is not tried any more.
+const WALL: f64 = 1e9;
+
 /// What is searched.
 pub struct Search<'a> {
     /// The scenario, and the ranges in it.
@@ -103,6 +109,8 @@ struct Going<'a> {
     told: &'a mut dyn FnMut(&Aim, usize, &Try),
     /// Why it ended before its time.
     ended: Option<TuneError>,
+    /// Whether there was to be another try, and there are as many as allowed.
+    used_up: bool,
 }
 
 impl Search<'_> {
@@ -125,7 +133,8 @@ impl Search<'_> {
         let plan = self.plan(places.clone())?;
         let aim = Aim::parse(self.aim, &plan.scenarios().iter().collect::<Vec<_>>())?;
         let (tries, known) = (Vec::new(), HashMap::new());
-        let mut going = Going { search: self, aim, tries, known, watch, told, ended: None };
+        let (ended, used_up) = (None, false);
+        let mut going = Going { search: self, aim, tries, known, watch, told, ended, used_up };
         let first = going.all(&plan)?;
         let from = (0..looks).min_by(|one, other| {
             going.tries[first[*one]].score.cmp(&going.tries[first[*other]].score)
@@ -207,7 +216,14 @@ impl Going<'_> {
             return None;
         }
         let place = place.iter().map(|share| share.clamp(0.0, 1.0)).collect();
-        let tried = self.search.plan(vec![place]).and_then(|plan| self.all(&plan));
+        let tried = self.search.plan(vec![place]).and_then(|plan| {
+            let settings = &plan.record().scenarios[0].0.0;
+            if self.tries.len() >= self.search.most && !self.known.contains_key(settings) {
+                self.used_up = true;
+                return Ok(Vec::new());
+            }
+            self.all(&plan)
+        });
         match tried {
             Ok(found) => found.first().copied(),
             Err(error) => {
@@ -219,8 +235,7 @@ impl Going<'_> {
 
     /// Goes on from a place to better ones, and says whether it came to an end by itself.
     fn descend(&mut self, from: &[f64]) -> Result<bool, TuneError> {
-        let left = self.search.most.saturating_sub(self.tries.len());
-        let Some(start) = self.at(from).filter(|_| left > 0) else {
+        let Some(start) = self.at(from) else {
             return self.ended.take().map_or(Ok(false), Err);
         };
         // The size of what is to be least is not to matter beside limits, which are shares of theirs.
@@ -231,7 +246,8 @@ impl Going<'_> {
             let mut going = going.borrow_mut();
             match going.at(place) {
                 Some(at) => of(&going, &going.tries[at]),
-                None => 0.0,
+                // Nobody goes there.
+                None => WALL,
             }
         };
         let cost = |place: &[f64], (): &mut ()| tried(place, &|_, one| one.score.cost / size);
@@ -244,11 +260,14 @@ impl Going<'_> {
         let kept: Vec<_> = kept.collect();
         let bounds = vec![(0.0, 1.0); from.len()];
         let stop = StopTols { xtol_abs: vec![LAST_STEP; from.len()], ..StopTols::default() };
-        let ended =
-            minimize(cost, from, &bounds, &kept, (), left, RhoBeg::All(FIRST_STEP), Some(stop));
-        let settled = matches!(ended, Ok((status, ..)) if !matches!(status, cobyla::SuccessStatus::MaxEvalReached));
+        // Looks at what is known already are no tries.
+        let looks = LOOKS_PER_TRY * going.borrow().search.most;
+        // Why it ended, the tries tell.
+        let _ =
+            minimize(cost, from, &bounds, &kept, (), looks, RhoBeg::All(FIRST_STEP), Some(stop));
         drop(kept);
         let going = going.into_inner();
+        let settled = !going.used_up;
         going.ended.take().map_or(Ok(settled), Err)
     }
 }
