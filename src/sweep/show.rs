@@ -74,7 +74,7 @@ pub(super) fn show(args: &SweepArgs, folder: &Folder, record: &Record) -> Result
 
 /// The scenarios of which no other has both less delay and more goodput.
 fn front(words: &mut String, scenarios: &[ScenarioRuns<'_>]) {
-    let Some(front) = Front::of(scenarios).filter(|front| front.scenarios.len() > 1) else {
+    let Some(front) = Front::of(scenarios).filter(|front| front.points.len() > 1) else {
         return;
     };
     let (delay, goodput) = (front.delay.column().words(), front.goodput.column().words());

@@ -14,6 +14,8 @@ mod png;
 mod rows;
 mod sweep;
 
+use std::borrow::Cow;
+
 use canvas::{Anchor, Canvas, WIDTH, fitted, wrapped};
 
 #[cfg(feature = "png")]
@@ -26,7 +28,7 @@ use crate::words::one_line;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// What it shows, as the end of a file's name: `comparison`, `time`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The document.
     pub svg: String,
 }
@@ -103,7 +105,7 @@ impl Caption {
     pub(crate) fn finish(
         &self,
         mut canvas: Canvas,
-        name: &'static str,
+        name: impl Into<Cow<'static, str>>,
         title: &str,
         below: f64,
         said: &[String],
@@ -118,6 +120,6 @@ impl Caption {
         }
         let about = format!("{what} {}", self.source.join(": "));
         let svg = canvas.document(y + 10.0, &format!("{}: {title}", self.name), &about);
-        Picture { name, svg }
+        Picture { name: name.into(), svg }
     }
 }
