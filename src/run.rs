@@ -59,8 +59,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
             let (program, command, plan) = (program.clone(), command.clone(), input.source.clone());
             results.origin = Some(Origin { program, command, plan });
         }
-        if !args.json && !args.csv && results.name == UNNAMED {
-            results.name.clone_from(&command);
+        if !args.json && !args.csv {
+            name(results, &command);
         }
     }
     let reports: Vec<Report<'_>> = all.iter().map(Report::of).collect();
@@ -142,6 +142,13 @@ const MOST_RUNS: usize = 20_000;
 
 /// The name that a sweep has which was given none.
 const UNNAMED: &str = "unnamed";
+
+/// Calls what has no name by the command that made it.
+pub(crate) fn name(results: &mut Results, command: &str) {
+    if results.name == UNNAMED && !command.is_empty() {
+        command.clone_into(&mut results.name);
+    }
+}
 
 /// What makes what this call writes.
 pub(crate) fn origin() -> Origin {

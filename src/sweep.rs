@@ -127,9 +127,11 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     };
     let done = play(args, &work)?;
     if done.open > 0 {
-        let (open, most, until) =
-            (done.open, args.most_seeds, args.until.as_deref().unwrap_or_default());
-        note(&format!("{until} does not hold in {open} scenarios with {most} seeds, the most"));
+        let (open, all, most) = (done.open, scenarios.len(), args.most_seeds);
+        let until = args.until.as_deref().unwrap_or_default();
+        note(&format!(
+            "{until} does not hold in {open} of {all} scenarios with {most} seeds, the most"
+        ));
     }
     if let Some(page) = page {
         let gathered = folder.results(plan.record())?;

@@ -11,7 +11,7 @@ use dualq_worlds::ScenarioRuns;
 use crate::cli::Failure;
 use crate::cli::sweep::SweepArgs;
 use crate::output::{self, Named, print, print_as_it_is};
-use crate::run::PROGRAM;
+use crate::run::{PROGRAM, name};
 
 /// A longer table is not read.
 const MOST_ROWS: usize = 40;
@@ -27,10 +27,13 @@ pub(super) fn aim(args: &SweepArgs, scenarios: &[&Scenario]) -> Result<Option<Ai
 
 pub(super) fn show(args: &SweepArgs, folder: &Folder, record: &Record) -> Result<(), Failure> {
     let whole = args.json || args.report.is_some() && args.show;
-    let Gathered { results, missing } = match whole {
+    let Gathered { mut results, missing } = match whole {
         true => folder.results(record)?,
         false => folder.figures(record)?,
     };
+    if !args.json && !args.csv {
+        name(&mut results, &record.origin.command);
+    }
     let scenarios: Vec<ScenarioRuns<'_>> = results.scenarios().collect();
     let of: Vec<&Scenario> = scenarios.iter().map(ScenarioRuns::scenario).collect();
     let aim = aim(args, &of)?;

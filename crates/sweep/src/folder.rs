@@ -114,7 +114,8 @@ impl Folder {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, FolderError> {
         let path = path.into();
         fs::create_dir_all(&path).map_err(cannot("make", &path))?;
-        if !is_ours(&path)? {
+        let is_ours = is_ours(&path)?;
+        if !is_ours {
             // Another process may be at the same step: what it makes is ours.
             let ours = ["points", "plans", "parts", ABOUT];
             let entries = fs::read_dir(&path).map_err(cannot("read", &path))?;
@@ -129,7 +130,9 @@ impl Folder {
             fs::create_dir_all(&inside).map_err(cannot("make", &inside))?;
         }
         let folder = Self { path };
-        folder.write(&folder.path.join(ABOUT), format!("{FIRST_LINE}\n{REST}").as_bytes())?;
+        if !is_ours {
+            folder.write(&folder.path.join(ABOUT), format!("{FIRST_LINE}\n{REST}").as_bytes())?;
+        }
         folder.sweep_parts();
         Ok(folder)
     }

@@ -78,12 +78,21 @@ impl Space {
         Self { source: source.into(), ..Self::default() }
     }
 
-    /// What the scenarios have in common.
+    /// The file with the values of the first sample: what all scenarios have in common.
     ///
     /// # Errors
-    /// If the file makes no sense.
+    /// If it makes no sense.
     pub fn file(&self) -> Result<Sweep, SpaceError> {
-        let overrides = Overrides { picture: self.distributions, ..Overrides::default() };
+        self.read(&self.samples()?[0])
+    }
+
+    fn read(&self, chosen: &Chosen) -> Result<Sweep, SpaceError> {
+        let set = self.axes().zip(chosen).map(|(axis, chosen)| Assignment {
+            key: axis.key().to_owned(),
+            value: axis.value(chosen),
+        });
+        let (set, picture) = (set.collect(), self.distributions);
+        let overrides = Overrides { set, picture, ..Overrides::default() };
         Ok(Sweep::parse_in(&self.folder, &self.source, &overrides)?)
     }
 
@@ -97,17 +106,7 @@ impl Space {
         let names = self.names();
         let mut all = Vec::new();
         for chosen in samples {
-            let axes = self.axes();
-            let set = axes.zip(&chosen).map(|(axis, chosen)| Assignment {
-                key: axis.key().to_owned(),
-                value: axis.value(chosen),
-            });
-            let overrides = Overrides {
-                set: set.collect(),
-                picture: self.distributions,
-                ..Overrides::default()
-            };
-            let variants = Sweep::parse_in(&self.folder, &self.source, &overrides)?.variants();
+            let variants = self.read(&chosen)?.variants();
             let count = all.len() + variants.len();
             if count > MOST_SCENARIOS {
                 return Err(SpaceError::TooMany(count));
