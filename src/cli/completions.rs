@@ -115,6 +115,8 @@ pub(super) fn with_values(command: Command) -> Command {
                 .mut_arg("qdisc", |arg| arg.add(queues()))
                 .mut_arg("cc", |arg| arg.add(senders()))
         })
+        .mut_subcommand("sweep", |sweep| sweep.mut_arg("scenario", |arg| arg.add(scenarios())))
+        .mut_subcommand("tune", |tune| tune.mut_arg("scenario", |arg| arg.add(scenarios())))
         .mut_subcommand("shell", |shell| shell.mut_arg("qdisc", |arg| arg.add(queues())))
         .mut_subcommand("replay", |replay| replay.mut_arg("qdisc", |arg| arg.add(queues())))
         .mut_subcommand("plan", |plan| {

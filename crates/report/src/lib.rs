@@ -4,6 +4,7 @@
 pub mod agreement;
 mod figures;
 mod format;
+mod front;
 mod graphs;
 mod grid;
 pub mod html;
@@ -19,10 +20,14 @@ mod transfers;
 pub mod words;
 
 pub use dualq_worlds::Unit;
-pub use figures::{Column, Figure, Figures, Row, Samples, base_ms, page as page_of_figures};
+pub use figures::{
+    Column, Figure, Figures, Measure, Row, Samples, base_ms, page as page_of_figures,
+};
 #[cfg(feature = "parquet")]
 pub use format::parquet;
 pub use format::{csv, flent, json, text};
+pub use front::Front;
 pub use graphs::sparkline;
 pub use report::Report;
+pub use sweep::sort_values;
 pub use text::Style;

@@ -403,7 +403,7 @@ impl Document {
         for picture in pictures {
             page.picture(
                 &picture,
-                match picture.name {
+                match picture.name.as_ref() {
                     "time" => "Rates, queue delay, marks and drops over time",
                     "queue-cdf" => "Queue delay, CDF",
                     _ => "Queue delay, CCDF",

@@ -1,5 +1,7 @@
 //! Results over the settings that vary: one that is a number is the axis of lines, two are those of a heat map.
 
+use std::collections::BTreeSet;
+
 use dualq_units::{Rate, tc_time};
 use serde::Serialize;
 
@@ -16,19 +18,26 @@ pub(crate) struct Setting {
     pub(crate) values: Vec<String>,
 }
 
-/// The axes: one for lines, two for a heat map, downwards and across; none where neither tells anything. `rows` have a value for each name.
-pub(crate) fn axes(names: &[String], rows: &[Vec<String>]) -> Vec<Setting> {
+/// The settings that vary.
+fn varied(names: &[String], rows: &[Vec<String>]) -> Vec<Setting> {
     let varied = names.iter().enumerate().filter_map(|(at, name)| {
         let mut values: Vec<String> = Vec::new();
+        let mut seen = BTreeSet::new();
         for value in rows.iter().map(|row| &row[at]) {
-            if !values.contains(value) {
+            if seen.insert(value) {
                 values.push(value.clone());
             }
         }
         (values.len() > 1).then(|| Setting { name: name.clone(), at, values })
     });
-    let mut varied: Vec<Setting> = varied.collect();
-    let are_numbers: Vec<bool> = varied.iter_mut().map(sort).collect();
+    varied.collect()
+}
+
+/// The axes: one for lines, two for a heat map, downwards and across; none where neither tells anything. `rows` have a value for each name.
+pub(crate) fn axes(names: &[String], rows: &[Vec<String>]) -> Vec<Setting> {
+    let mut varied = varied(names, rows);
+    let are_numbers: Vec<bool> =
+        varied.iter_mut().map(|one| sort_values(&mut one.values)).collect();
     match (varied.as_mut_slice(), are_numbers.as_slice()) {
         ([one], [true]) if one.values.len() >= FEWEST_OF_LINE => varied,
         ([down, across], _) => {
@@ -44,13 +53,47 @@ pub(crate) fn axes(names: &[String], rows: &[Vec<String>]) -> Vec<Setting> {
     }
 }
 
-/// Sorts values that are numbers, and says whether they are.
-fn sort(setting: &mut Setting) -> bool {
-    let Some(numbers) = numbers(&setting.values) else { return false };
-    let mut values: Vec<(f64, String)> =
-        numbers.into_iter().zip(std::mem::take(&mut setting.values)).collect();
-    values.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    setting.values = values.into_iter().map(|(_, value)| value).collect();
+/// Rows of which two settings vary, and what the others are in all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Panel {
+    /// In words; empty where no other setting varies.
+    pub(crate) words: String,
+    /// The numbers of the rows.
+    pub(crate) rows: Vec<usize>,
+}
+
+/// Rows in panels, so that in each the two settings vary that have the most values, or all that vary if they are fewer. Samples of ranges, of which
+/// hardly two rows have a setting alike, have none.
+pub(crate) fn panels(names: &[String], rows: &[Vec<String>]) -> Vec<Panel> {
+    let mut others = varied(names, rows);
+    // The last of those that are alike stay axes: they change fastest.
+    others.sort_by_key(|one| one.values.len());
+    others.truncate(others.len().saturating_sub(2));
+    others.sort_by_key(|one| one.at);
+    let mut panels: Vec<Panel> = Vec::new();
+    for (number, row) in rows.iter().enumerate() {
+        let words: Vec<String> =
+            others.iter().map(|one| format!("{} {}", one.name, row[one.at])).collect();
+        let words = words.join(", ");
+        match panels.iter_mut().find(|panel| panel.words == words) {
+            Some(panel) => panel.rows.push(number),
+            None => panels.push(Panel { words, rows: vec![number] }),
+        }
+        if panels.len() > rows.len() / 2 + 1 {
+            return Vec::new();
+        }
+    }
+    panels
+}
+
+/// Sorts values that are numbers, rates, times or percentages, all of one kind; others stay as they are.
+/// Says whether they are numbers.
+pub fn sort_values(values: &mut [String]) -> bool {
+    let Some(numbers) = numbers(values) else { return false };
+    let mut numbered: Vec<(f64, String)> =
+        numbers.into_iter().zip(values.iter_mut().map(std::mem::take)).collect();
+    numbered.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    values.iter_mut().zip(numbered).for_each(|(value, (_, sorted))| *value = sorted);
     true
 }
 
@@ -114,6 +157,31 @@ mod tests {
         let three = [&["1", "2", "3"][..], &["4", "5", "6"]];
         assert_eq!(found(&["a", "b", "c"], &three), []);
         assert_eq!(found(&[], &[]), []);
+    }
+
+    #[test]
+    fn more_than_two_settings_are_panels() {
+        let owned = |words: &[&str]| -> Vec<String> {
+            words.iter().map(|word| (*word).to_owned()).collect()
+        };
+        let mut rows = Vec::new();
+        for cc in ["bbr", "cubic"] {
+            for rate in ["1mbit", "2mbit", "3mbit"] {
+                rows.extend(["fq", "pie"].map(|qdisc| owned(&[cc, rate, qdisc])));
+            }
+        }
+        let found = panels(&owned(&["cc", "rate", "qdisc"]), &rows);
+        let expected = [("cc bbr", 0..6), ("cc cubic", 6..12)];
+        let expected =
+            expected.map(|(words, rows)| Panel { words: words.to_owned(), rows: rows.collect() });
+        assert_eq!(found, expected);
+        // Two are one panel, whatever they are; and samples have none.
+        let two: Vec<Vec<String>> = rows.iter().map(|row| row[1..].to_vec()).collect();
+        assert_eq!(panels(&owned(&["rate", "qdisc"]), &two).len(), 1);
+        let drawn: Vec<Vec<String>> = (0..9)
+            .map(|number| (1..4).map(|times| format!("{}ms", number * times)).collect())
+            .collect();
+        assert_eq!(panels(&owned(&["a", "b", "c"]), &drawn), []);
     }
 
     #[test]

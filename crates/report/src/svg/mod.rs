@@ -6,12 +6,15 @@ mod bars;
 pub(crate) mod canvas;
 mod completions;
 pub(crate) mod distribution;
+mod front;
 pub(crate) mod lines;
 pub(crate) mod plot;
 #[cfg(feature = "png")]
 mod png;
 mod rows;
 mod sweep;
+
+use std::borrow::Cow;
 
 use canvas::{Anchor, Canvas, WIDTH, fitted, wrapped};
 
@@ -25,7 +28,7 @@ use crate::words::one_line;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// What it shows, as the end of a file's name: `comparison`, `time`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The document.
     pub svg: String,
 }
@@ -41,6 +44,7 @@ pub fn pictures(report: &Report<'_>) -> Vec<Picture> {
     let mut pictures = vec![bars::comparison(report, &rows, &caption)];
     pictures.extend(bars::shares(report, &rows, &caption));
     pictures.extend(sweep::sweep(report, &caption));
+    pictures.extend(front::front(report, &caption));
     pictures.extend(completions::completions(&rows, &caption));
     pictures.extend(completions::by_size(&rows, &caption));
     pictures.extend(lines::time(&rows, &caption));
@@ -101,7 +105,7 @@ impl Caption {
     pub(crate) fn finish(
         &self,
         mut canvas: Canvas,
-        name: &'static str,
+        name: impl Into<Cow<'static, str>>,
         title: &str,
         below: f64,
         said: &[String],
@@ -116,6 +120,6 @@ impl Caption {
         }
         let about = format!("{what} {}", self.source.join(": "));
         let svg = canvas.document(y + 10.0, &format!("{}: {title}", self.name), &about);
-        Picture { name, svg }
+        Picture { name: name.into(), svg }
     }
 }

@@ -1,5 +1,7 @@
 //! Results over the settings that vary: lines with their spread over one number, heat maps over two settings.
 
+use std::borrow::Cow;
+
 use super::axis::plain;
 use super::bars::{LEFT, MOST_WORDS};
 use super::canvas::{Anchor, Canvas, HEAT_STEPS, WIDTH, fitted, width};
@@ -10,8 +12,14 @@ use crate::report::Report;
 use crate::sweep::{self, Setting, is_wide, share};
 use crate::words::one_line;
 
-/// More figures are for the report, which has them all.
+/// More figures are in a picture of their own.
 const MOST_FIGURES: usize = 8;
+
+/// More combinations of other settings are not drawn.
+const MOST_PANELS: usize = 16;
+
+/// One of so many cells of a heat map is to have a value.
+const LEAST_FILLED: usize = 4;
 
 /// Between heat maps beside each other.
 const GAP: f64 = 24.0;
@@ -28,41 +36,71 @@ const LEAST_HEIGHT: f64 = 13.0;
 /// What is drawn, of all rows.
 struct Drawn<'a> {
     figures: &'a Figures,
-    /// The settings of each row.
+    /// The settings of each row that is shown, and which of the figures' rows it is.
     rows: Vec<Vec<String>>,
+    of_panel: Vec<usize>,
     worlds: Vec<String>,
     columns: Vec<(usize, &'a Column)>,
     said: Vec<String>,
+    /// What the picture is called.
+    name: Cow<'static, str>,
 }
 
-/// Figures over one or two settings; none where other settings vary.
-pub(super) fn sweep(report: &Report<'_>, caption: &Caption) -> Option<Picture> {
+/// Figures over one or two settings, in pictures of so many; where more settings vary, the same of each combination of the others.
+pub(super) fn sweep(report: &Report<'_>, caption: &Caption) -> Vec<Picture> {
     let figures = &report.figures;
-    let settings = &figures.rows.first()?.settings.0;
-    let names: Vec<String> = settings.iter().map(|(what, _)| one_line(what)).collect();
+    let Some(first) = figures.rows.first() else { return Vec::new() };
+    let names: Vec<String> = first.settings.0.iter().map(|(what, _)| one_line(what)).collect();
     let values =
         |row: &crate::Row| row.settings.0.iter().map(|(_, value)| one_line(value)).collect();
-    let rows: Vec<Vec<String>> = figures.rows.iter().map(values).collect();
-    let axes = sweep::axes(&names, &rows);
-    let mut columns = first_of_groups(figures);
-    let mut said = Vec::new();
-    if report.results.seeds().count() > 1 {
-        said.push("Means of the seeds.".to_owned());
+    let all: Vec<Vec<String>> = figures.rows.iter().map(values).collect();
+    let columns = first_of_groups(figures);
+    let worlds: Vec<String> = report.results.worlds().map(|(world, _)| one_line(world)).collect();
+    let panels = sweep::panels(&names, &all);
+    let mut pictures = Vec::new();
+    for (number, panel) in panels.iter().take(MOST_PANELS).enumerate() {
+        let rows: Vec<Vec<String>> = panel.rows.iter().map(|row| all[*row].clone()).collect();
+        let axes = sweep::axes(&names, &rows);
+        // Of samples of ranges a map would be empty all over.
+        let cells: usize = axes.iter().map(|axis| axis.values.len()).product();
+        if cells > LEAST_FILLED * rows.len() {
+            continue;
+        }
+        for (page, shown) in columns.chunks(MOST_FIGURES).enumerate() {
+            let mut said = Vec::new();
+            if !panel.words.is_empty() {
+                let (number, of) = (number + 1, panels.len());
+                said.push(format!("Where {}: {number} of {of} combinations.", panel.words));
+                if of > MOST_PANELS {
+                    said.push(format!("Only the first {MOST_PANELS} are drawn."));
+                }
+            }
+            if report.results.seeds().count() > 1 {
+                said.push("Means of the seeds.".to_owned());
+            }
+            if columns.len() > MOST_FIGURES {
+                let first = page * MOST_FIGURES + 1;
+                let (last, of) = (first + shown.len() - 1, columns.len());
+                said.push(format!(
+                    "Figures {first} to {last} of {of} that vary, one of each group."
+                ));
+            }
+            let name = match pictures.len() {
+                0 => "sweep".into(),
+                before => format!("sweep-{}", before + 1).into(),
+            };
+            let columns = shown.to_vec();
+            let of_panel = panel.rows.clone();
+            let (rows, worlds) = (rows.clone(), worlds.clone());
+            let drawn = Drawn { figures, rows, of_panel, worlds, columns, said, name };
+            pictures.extend(match axes.as_slice() {
+                [setting] => Some(drawn.lines(setting, caption)),
+                [down, across] => Some(drawn.maps(down, across, caption)),
+                _ => None,
+            });
+        }
     }
-    if columns.len() > MOST_FIGURES {
-        said.push(format!("The first {MOST_FIGURES} of {} figures that vary.", columns.len()));
-        columns.truncate(MOST_FIGURES);
-    }
-    let worlds = report.results.worlds().map(|(world, _)| one_line(world)).collect();
-    let drawn = Drawn { figures, rows, worlds, columns, said };
-    if drawn.columns.is_empty() {
-        return None;
-    }
-    match axes.as_slice() {
-        [setting] => Some(drawn.lines(setting, caption)),
-        [down, across] => Some(drawn.maps(down, across, caption)),
-        _ => None,
-    }
+    pictures
 }
 
 /// Of each group of figures one that is not the same everywhere: of round trips what is above the base, else the first.
@@ -94,10 +132,10 @@ impl<'a> Drawn<'a> {
         let fits = |at: &usize| {
             let has =
                 |(setting, value): &(&Setting, &String)| self.rows[*at][setting.at] == **value;
-            self.figures.rows[*at].world == world && wanted.iter().all(has)
+            self.figures.rows[self.of_panel[*at]].world == world && wanted.iter().all(has)
         };
         let row = (0..self.rows.len()).find(fits)?;
-        Some(&self.figures.rows[row].values[column])
+        Some(&self.figures.rows[self.of_panel[row]].values[column])
     }
 
     fn lines(&self, setting: &Setting, caption: &Caption) -> Picture {
@@ -148,7 +186,7 @@ impl<'a> Drawn<'a> {
         if has_spread {
             said.push("One standard deviation either way.".to_owned());
         }
-        caption.finish(canvas, "sweep", &title, y, &said)
+        caption.finish(canvas, self.name.clone(), &title, y, &said)
     }
 
     fn maps(&self, down: &Setting, across: &Setting, caption: &Caption) -> Picture {
@@ -177,7 +215,7 @@ impl<'a> Drawn<'a> {
             );
         }
         said.extend(self.said.iter().cloned());
-        caption.finish(canvas, "sweep", &title, below - 12.0, &said)
+        caption.finish(canvas, self.name.clone(), &title, below - 12.0, &said)
     }
 }
 
