@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use dualq_netlink::{Link, Netlink, Queue};
+use dualq_netlink::{Link, Netlink, NetlinkError, Queue};
 use dualq_qdisc::show;
 use dualq_units::Rate;
 
 use super::reader::Reader;
-use super::{Interface, Qdisc};
+use super::{Arriving, Interface, Qdisc};
 
 const LOOPBACK: &str = "lo";
 
@@ -93,6 +93,10 @@ fn from_netlink(reader: &mut Reader<'_>, netlink: &mut Netlink, link: &Link) -> 
         Vec::new()
     });
     let qdiscs = self::qdiscs(&qdiscs);
+    let arriving = arriving(netlink, link.index).unwrap_or_else(|error| {
+        reader.unread(&format!("what becomes of what arrives at {name}"), &error.to_string());
+        None
+    });
     Interface {
         name: name.to_owned(),
         driver: driver(reader, name, link.kind.as_deref()),
@@ -104,8 +108,22 @@ fn from_netlink(reader: &mut Reader<'_>, netlink: &mut Netlink, link: &Link) -> 
         rx_queues: link.rx_queues,
         offloads,
         qdiscs,
+        arriving,
         configured_by: None,
     }
+}
+
+fn arriving(netlink: &mut Netlink, link: u32) -> Result<Option<Arriving>, NetlinkError> {
+    use dualq_netlink::Arriving as Found;
+    Ok(match netlink.arriving(link)? {
+        Found::Plain => None,
+        Found::Unfiltered => Some(Arriving::Sorted("an ingress with no filters".to_owned())),
+        Found::Sorted { by } => Some(Arriving::Sorted(by)),
+        Found::Redirected { to } => Some(match netlink.link_at(to) {
+            Ok(to) => Arriving::Redirected(to.name),
+            Err(_) => Arriving::Sorted("an ingress that redirects to what is gone".to_owned()),
+        }),
+    })
 }
 
 /// The driver of a device, or the kind of a virtual one.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dualq_units::{Bytes, Rate};
 
-use super::queue::{FULL_FRAME, bytes_in, has, rate_words, shaped};
+use super::queue::{FULL_FRAME, Queue, bytes_in, has, own, rate_words, shaped};
 use super::sysctls::Path;
 use super::{PlanError, Profile, Requirements};
 use crate::Facts;
@@ -22,7 +22,7 @@ const FIFO_TIMES: [Duration; 3] =
 const CLASSIC_TARGET: Duration = Duration::from_millis(15);
 const STEP: Duration = Duration::from_millis(1);
 /// What a sender hands down at once at most (GSO), and for how long at its rate (TCP's sizing of aggregates).
-const AGGREGATE: Bytes = Bytes(65_536);
+pub(super) const AGGREGATE: Bytes = Bytes(65_536);
 const BURST: Duration = Duration::from_millis(1);
 
 /// How the traffic looks to a queue.
@@ -142,12 +142,22 @@ pub(super) fn leaf(kind: &str, rate: Rate, traffic: &Traffic, rtt: Duration) -> 
     }
 }
 
+/// Which packets a discipline is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Those that leave by an interface.
+    Leaving,
+    /// Those that arrive at it: what is dropped has used the link already.
+    Arriving,
+}
+
 /// All that this kernel can put before a bottleneck, what the traffic calls for first. `rate` is the shaper's.
 pub(super) fn all(
     facts: &Facts,
     requirements: &Requirements,
     traffic: &Traffic,
     rate: Rate,
+    way: Way,
 ) -> Result<Vec<Choice>, PlanError> {
     let rtt = Path::rtt(facts, requirements).0;
     let mut choices: Vec<Choice> = Vec::new();
@@ -160,7 +170,8 @@ pub(super) fn all(
         }
         if kind == "cake" {
             let link = requirements.link.map_or(String::new(), |link| format!(" {}", link.word()));
-            add(kind, Some(format!("cake bandwidth {}{link}", rate_words(rate))));
+            let used = if way == Way::Arriving { " ingress" } else { "" };
+            add(kind, Some(format!("cake bandwidth {}{link}{used}", rate_words(rate))));
             continue;
         }
         add(kind, shaped(facts, rate, &leaf(kind, rate, traffic, rtt)));
@@ -213,7 +224,7 @@ pub fn disciplines(facts: &Facts, requirements: &Requirements) -> Result<Vec<Str
     let link =
         requirements.rate.ok_or_else(|| PlanError::Requirement("give a --rate".to_owned()))?;
     let rate = below(link);
-    let choices = all(facts, requirements, &Traffic::default(), rate)?;
+    let choices = all(facts, requirements, &Traffic::default(), rate, Way::Leaving)?;
     let mut lines: Vec<String> = choices.into_iter().map(|choice| choice.line).collect();
     lines.extend(
         ["pfifo", "bfifo", "pfifo_fast"].iter().filter_map(|kind| shaped(facts, rate, kind)),
@@ -245,6 +256,13 @@ fn no_shaper(facts: &Facts) -> PlanError {
 }
 
 impl Choice {
+    /// As what is to be at a root; what is given up with it may be `said` already.
+    pub(super) fn queue(&self, facts: &Facts, traffic: &Traffic, said: bool) -> Queue {
+        let (why, source) = self.why(traffic);
+        let notes = if said { Vec::new() } else { self.notes(facts, traffic) };
+        Queue { line: Some(own(&self.line)), why, source, notes, default: None }
+    }
+
     /// Why it is chosen, and who says so.
     pub(super) fn why(&self, traffic: &Traffic) -> (String, &'static str) {
         let here = "the queue is where the shaper is";
