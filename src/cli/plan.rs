@@ -70,7 +70,7 @@ pub(crate) struct PlanArgs {
     pub(crate) qdisc: Option<String>,
 
     /// The same for what arrives, with --down
-    #[arg(long, value_name = "QDISC", requires = "down")]
+    #[arg(long, value_name = "QDISC")]
     pub(crate) down_qdisc: Option<String>,
 
     /// The round-trip time of the paths that matter [default: what existing connections have seen, or 100ms]

@@ -2,7 +2,7 @@
 
 use dualq_qdisc::QdiscLine;
 
-use super::change::{ingress, module, qdisc};
+use super::change::{ingress, qdisc};
 use super::{ApplyError, Before, Host, Phase, Record};
 use crate::plan::What;
 
@@ -21,8 +21,10 @@ impl Host {
         let link = self.netlink.link(dev)?;
         if let Some(ifb) = ifb {
             crate::plan::ifb(ifb).map_err(ApplyError::Plan)?;
-            if !module::is_there(&self.root, ingress::MODULE) {
-                module::load(ingress::MODULE, &self.store.lock()?)?;
+            if ingress::is_missing(&self.root)
+                && let Ok(lock) = self.store.lock()
+            {
+                ingress::load(&self.root, &lock);
             }
             ingress::put(&mut self.netlink, &link, ifb, line.spec(), &mut |_| {})?;
             let _ = self.take_note_of(dev, link.index);

@@ -99,7 +99,15 @@ pub(super) fn choose<'a>(
     traffic: &Traffic,
     pick: Option<&str>,
 ) -> Result<Option<Down<'a>>, PlanError> {
-    let Some(rate) = requirements.down else { return Ok(None) };
+    let rate = match (requirements.down, &requirements.down_qdisc) {
+        (Some(rate), _) => rate,
+        (None, None) => return Ok(None),
+        (None, Some(_)) => {
+            let message =
+                "--down-qdisc: what arrives is queued here only below a rate: give --down, too";
+            return Err(PlanError::Requirement(message.to_owned()));
+        }
+    };
     let dev = interface.name.as_str();
     let refused = |message: String| Err(PlanError::Requirement(format!("--down: {message}")));
     if rate.as_bits_per_second() == 0 {

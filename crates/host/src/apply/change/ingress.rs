@@ -6,11 +6,23 @@ use dualq_qdisc::{Config, QdiscLine, Spec};
 use super::qdisc::{self, Node};
 use super::{Now, module};
 use crate::Root;
-use crate::apply::{ApplyError, Difference, Step};
+use crate::apply::{ApplyError, Difference, Lock, Step};
 
 /// The module that makes such devices. Nothing tells whether somebody has one in another network namespace, and with the module all of
 /// them go: so it stays loaded.
 pub(crate) const MODULE: &str = "ifb";
+
+/// Whether the module is still to be loaded, as far as anything tells: one that is built in and told by no list shows nowhere.
+pub(crate) fn is_missing(root: &Root) -> bool {
+    root.at("/proc/modules").exists() && !module::is_there(root, MODULE)
+}
+
+/// Loads it, without devices of its own. Where that fails, making one will tell why.
+pub(crate) fn load(root: &Root, lock: &Lock) {
+    if is_missing(root) {
+        let _ = module::load(MODULE, lock);
+    }
+}
 
 /// What is meant to be there, in words.
 pub(crate) fn words(ifb: &str, line: &str) -> String {
@@ -163,7 +175,7 @@ pub(crate) fn rehearse(
     spec: &Spec,
 ) -> Result<Option<Config>, ApplyError> {
     // The kernel would load it by itself, with devices that nobody asked for.
-    if !module::is_there(root, MODULE) {
+    if is_missing(root) {
         return Ok(None);
     }
     let (ifb, spec) = (ifb.to_owned(), spec.clone());

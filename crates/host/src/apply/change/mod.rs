@@ -266,9 +266,7 @@ pub(crate) fn make(
         }
         (What::Ingress { dev, ifb, after }, Before::Ingress { link, made }) => {
             let link = qdisc::device(&mut host.netlink, dev, *link)?;
-            if !module::is_there(&host.root, ingress::MODULE) {
-                module::load(ingress::MODULE, lock)?;
-            }
+            ingress::load(&host.root, lock);
             let own = ingress::put(&mut host.netlink, &link, ifb, after.spec(), step)?;
             *made = Some(qdisc::made(&mut host.netlink, &own, after, rehearsed)?);
             Ok(())
