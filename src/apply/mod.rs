@@ -196,7 +196,13 @@ pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
         }
     }
     let line: QdiscLine = args.line.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
-    host.on_boot(&args.dev, args.down.as_deref(), &line).map_err(|error| shown(&error))
+    let down = args.down.as_deref();
+    // Of one event udev does all that it has read, also if the first of it takes the plan back.
+    if host.was_taken_back(&args.dev, down, &line).unwrap_or(false) {
+        note("nothing is done: the plan that this is of was taken back");
+        return Ok(());
+    }
+    host.on_boot(&args.dev, down, &line).map_err(|error| shown(&error))
 }
 
 pub(crate) fn watch_over(args: &WatchOverArgs) -> Result<(), Failure> {

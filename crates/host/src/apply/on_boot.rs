@@ -4,7 +4,7 @@ use dualq_qdisc::QdiscLine;
 
 use super::change::{ingress, qdisc};
 use super::{ApplyError, Before, Host, Phase, Record};
-use crate::plan::What;
+use crate::plan::{At, What, calls};
 
 impl Host {
     /// Puts what `line` asks for at the root of `dev`, unless it is there; with an `ifb` at the root of that, and takes there what
@@ -37,6 +37,33 @@ impl Host {
         // Without that it is still known by its name.
         let _ = self.take_note_of(dev, link.index);
         Ok(())
+    }
+
+    /// Whether the plan by which this is called was taken back since the machine started: what was read of its rules before is still done.
+    ///
+    /// # Errors
+    /// If the records cannot be read.
+    pub fn was_taken_back(
+        &self,
+        dev: &str,
+        ifb: Option<&str>,
+        line: &QdiscLine,
+    ) -> Result<bool, ApplyError> {
+        let now = self.now()?;
+        let is_called =
+            |path: &str, content: &str| calls(path, content, At { dev, ifb }, line.text());
+        let called = |what: &What| match what {
+            What::File { path, before, after, .. } => {
+                let before = before.as_deref().unwrap_or_default();
+                is_called(path, after) && !is_called(path, before)
+            }
+            _ => false,
+        };
+        Ok(self.store.last()?.is_some_and(|last| {
+            last.phase == Phase::RolledBack
+                && !now.restarted_since(&last.applied)
+                && last.plan.changes.iter().any(|change| called(&change.what))
+        }))
     }
 
     /// An interface that comes back, or that a restart brings, has another number than in the record. There it gets the new one,

@@ -3,6 +3,7 @@
 //! One function looks for one thing. A finding claims nothing that the facts do not hold: where nothing
 //! tells, nothing is found.
 
+mod arriving;
 mod buffers;
 mod case;
 mod congestion;
@@ -99,6 +100,8 @@ const CHECKS: &[Check] = &[
     queue::tunnel_is_one_flow,
     queue::default_target,
     queue::no_queue,
+    arriving::taken,
+    arriving::cannot_be_queued,
 ];
 
 /// What is found in `facts`, the worst first. `rate` is that of the bottleneck, if somebody knows it. dualq knows the troubles of

@@ -39,11 +39,11 @@ struct Call<'a> {
 
 /// Where a queue discipline is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct At<'a> {
+pub(crate) struct At<'a> {
     /// The interface.
-    pub(super) dev: &'a str,
+    pub(crate) dev: &'a str,
     /// What takes what arrives there, if it is not for what leaves.
-    pub(super) ifb: Option<&'a str>,
+    pub(crate) ifb: Option<&'a str>,
 }
 
 impl At<'_> {
@@ -148,6 +148,14 @@ pub(crate) fn callers<'a>(path: &str, content: &'a str) -> Vec<Caller<'a>> {
         return Vec::new();
     }
     working_lines(content).filter_map(Call::find).map(|call| call.caller).collect()
+}
+
+/// Whether a planned file calls dualq for this place with this line.
+pub(crate) fn calls(path: &str, content: &str, at: At<'_>, line: &str) -> bool {
+    CALLING.contains(&path)
+        && working_lines(content)
+            .filter_map(Call::find)
+            .any(|call| call.at == at && call.line == line)
 }
 
 /// What restores the queue discipline on this system: the file, and who reads it.

@@ -1,5 +1,6 @@
 //! What holds of every plan: for many machines, any requirements, and whatever somebody wrote into a file.
 
+mod arriving;
 mod choice;
 mod evidence;
 mod files;
