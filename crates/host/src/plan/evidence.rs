@@ -470,6 +470,19 @@ impl Evidence {
         })
     }
 
+    /// A queue that the traffic calls for and that keeps ssh's delay much shorter, but costs too much throughput to be chosen, with the
+    /// share that is left of what the best has.
+    #[must_use]
+    pub fn dearer(&self) -> Option<(Row<'_>, f64)> {
+        let Question { options, fitting, after, .. } = &self.question;
+        let chosen = felt(self.worst(self.chosen(), after)?.worst.1.p99_ms);
+        let known: Vec<&String> = options[..*fitting].iter().collect();
+        let rows = known.iter().filter_map(|option| self.worst(option, after));
+        let best = rows.min_by(|one, other| one.worst.1.p99_ms.total_cmp(&other.worst.1.p99_ms))?;
+        let share = self.share(best.queue, &known, |figures| figures.goodput_mbit);
+        (chosen > felt(best.worst.1.p99_ms) * EQUAL * EQUAL).then_some((best, share))
+    }
+
     /// A better queue that the traffic does not call for, if the simulation knows one: what is given up for the rule.
     #[must_use]
     pub fn better(&self) -> Option<Row<'_>> {

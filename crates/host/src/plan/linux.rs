@@ -186,6 +186,15 @@ pub(super) fn make(
     }
     let mut notes = std::mem::take(&mut queue.notes);
     notes.extend(down.iter_mut().flat_map(|down| std::mem::take(&mut down.notes)));
+    if let Some((dearer, share)) = arriving.and_then(Evidence::dearer) {
+        notes.push(format!(
+            "what arrives: in the simulation {} keeps ssh's p99 at {:.1} ms in the worst case, for {:.0} % of the throughput; it is not chosen \
+             for that, --down-qdisc asks for it",
+            dearer.queue,
+            dearer.worst.1.p99_ms,
+            100.0 * (1.0 - share)
+        ));
+    }
     if let Some(better) = evidence.and_then(Evidence::better) {
         notes.push(format!(
             "in the simulation {} is better, with a p99 of {:.1} ms; it is not chosen, for its flows share one queue, and the next \
