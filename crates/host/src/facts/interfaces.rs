@@ -26,7 +26,7 @@ pub(super) fn read(
             Ok(links) => links
                 .iter()
                 .filter(|link| link.name != LOOPBACK)
-                .map(|link| from_netlink(reader, netlink, link))
+                .map(|link| from_netlink(reader, netlink, &links, link))
                 .collect(),
             Err(error) => {
                 reader.unread("interfaces", &error.to_string());
@@ -73,7 +73,19 @@ fn from_files(reader: &mut Reader<'_>) -> Vec<Interface> {
     interfaces
 }
 
-fn from_netlink(reader: &mut Reader<'_>, netlink: &mut Netlink, link: &Link) -> Interface {
+/// Kinds of devices that are on another: of veth, what the kernel tells in its place is the other end.
+const ON_ANOTHER: [&str; 4] = ["ipvlan", "macsec", "macvlan", "vlan"];
+
+fn from_netlink(
+    reader: &mut Reader<'_>,
+    netlink: &mut Netlink,
+    links: &[Link],
+    link: &Link,
+) -> Interface {
+    let name_of = |index: u32| {
+        links.iter().find(|other| other.index == index).map(|other| other.name.clone())
+    };
+    let is_on_another = link.kind.as_deref().is_some_and(|kind| ON_ANOTHER.contains(&kind));
     let name = link.name.as_str();
     let mut offloads = BTreeMap::new();
     match netlink.offloads(name) {
@@ -108,6 +120,8 @@ fn from_netlink(reader: &mut Reader<'_>, netlink: &mut Netlink, link: &Link) -> 
         rx_queues: link.rx_queues,
         offloads,
         qdiscs,
+        lower: link.lower.filter(|_| is_on_another).and_then(name_of),
+        master: link.master.and_then(name_of),
         arriving,
         configured_by: None,
     }

@@ -7,6 +7,7 @@ mod files;
 mod gather;
 pub(crate) mod interfaces;
 mod kernel;
+mod layers;
 pub(crate) mod modules;
 mod reader;
 mod routes;
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 pub use building::{MOK, building};
 pub use gather::{Sources, gather, here};
+pub use layers::Layer;
 pub use modules::blocked;
 pub use saved::FactsError;
 pub(crate) use sysctl::dotted;
@@ -268,6 +270,12 @@ pub struct Interface {
     /// Its queue disciplines, the root first.
     #[serde(default)]
     pub qdiscs: Vec<Qdisc>,
+    /// The interface that it is on, of a VLAN and the like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower: Option<String>,
+    /// The bridge or bond that it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master: Option<String>,
     /// What is done with what arrives, before anybody else sees it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arriving: Option<Arriving>,

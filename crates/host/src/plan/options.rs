@@ -64,11 +64,21 @@ impl Traffic {
         }
     }
 
+    /// Whether fq_codel could mark its scalable senders as DualPI2's low-latency queue does. DCTCP's ECT(0) is as the classic senders'.
+    fn marks_ect1(&self, facts: &Facts) -> bool {
+        self.scalable && !self.dctcp && !self.datacenter && facts.kernel.version() >= SELECTOR_SINCE
+    }
+
     /// Whether per-flow queues do what they are for.
     pub(super) const fn is_apart(&self) -> bool {
         self.one_flow.is_none()
     }
 }
+
+/// Of whom fq_codel marks all above a threshold, by the codepoint under a mask: ECT(1), which scalable senders use (RFC 9331 §4.1).
+const ECT1: &str = "ce_threshold_selector 0x1/0x3";
+/// `fq_codel: generalise ce_threshold marking for L4S`.
+const SELECTOR_SINCE: (u32, u32) = (5, 16);
 
 /// A discipline that could be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,6 +184,12 @@ pub(super) fn all(
             add(kind, Some(format!("cake bandwidth {}{link}{used}", rate_words(rate))));
             continue;
         }
+        if kind == "fq_codel" && traffic.marks_ect1(facts) {
+            let step = STEP.max(packet(rate) * 2).as_nanos().div_ceil(1000);
+            let leaf = codel(kind, rate);
+            let words = format!("{leaf} ce_threshold {step}us {ECT1}");
+            add(kind, shaped(facts, rate, &words));
+        }
         add(kind, shaped(facts, rate, &leaf(kind, rate, traffic, rtt)));
         if kind == "dualpi2" && !traffic.scalable {
             let short = Some(Duration::from_millis(5));
@@ -238,7 +254,7 @@ const APART: [&str; 3] = ["cake", "fq_codel", "fq"];
 /// All disciplines, those first that are preferred where nothing else tells them apart.
 const fn order(traffic: &Traffic) -> [&'static str; 6] {
     if traffic.scalable || traffic.one_flow.is_some() {
-        ["dualpi2", "pie", "codel", "fq_codel", "cake", "fq"]
+        ["dualpi2", "pie", "codel", "cake", "fq_codel", "fq"]
     } else {
         ["cake", "fq_codel", "fq", "dualpi2", "pie", "codel"]
     }
@@ -288,6 +304,10 @@ impl Choice {
                 "without dualpi2, fq_codel's ce_threshold gives DCTCP the shallow marking that it needs".to_owned(),
                 "RFC 8257 §4.1, tc-fq_codel(8)",
             ),
+            "fq_codel" if self.line.contains(ECT1) => (
+                format!("{here}; fq_codel keeps each flow's queue apart, and marks scalable senders from a threshold on"),
+                "RFC 8290, RFC 9331 §4.1, tc-fq_codel(8), tc-htb(8)",
+            ),
             "fq_codel" => (
                 format!("{here}; fq_codel keeps each flow's queue apart and drops early"),
                 "RFC 8290, tc-htb(8), tc-fq_codel(8)",
@@ -315,6 +335,12 @@ impl Choice {
             notes.push(format!("{}: lost is {lost}{instead}", lacks_dualpi2(facts)));
         }
         match self.kind {
+            "fq_codel" if self.line.contains(ECT1) => notes.push(
+                "fq_codel marks scalable senders (ECT(1)) at a fixed threshold, each in its own queue: what is lost against dualpi2 is the \
+                 coupling of both queues, so that shares are equal by flow and not by who asks for little, and all that is inside one tunnel is \
+                 one flow"
+                    .to_owned(),
+            ),
             "fq_codel" if traffic.is_apart() && !traffic.scalable && !has(facts, "cake") => notes.push(
                 "without cake: lost are fairness between hosts and the splitting of aggregates in the queue".to_owned(),
             ),

@@ -10,7 +10,7 @@ use super::options::{self, Choice, Traffic, Way};
 use super::sysctls::Path;
 use super::{LinkKind, PlanError, Profile, Requirements};
 use crate::Facts;
-use crate::facts::{Availability, Blocked, Interface, Sight};
+use crate::facts::{Availability, Blocked, Interface, Layer, Sight};
 use crate::margin::below;
 
 /// What is to be at the root of the interface.
@@ -319,9 +319,23 @@ fn about_the_shaper(
     }
 }
 
-/// What `apply` would have to say, if the plan did not.
-fn about_the_interface(interface: &Interface, notes: &mut Vec<String>) {
+/// What `apply` would have to say, if the plan did not; and where packets wait at last.
+fn about_the_interface(facts: &Facts, interface: &Interface, notes: &mut Vec<String>) {
     let name = &interface.name;
+    if let Some(layer) = facts.layer(interface) {
+        let what = layer.words();
+        let seen = match &layer {
+            Layer::Vlan { on } => format!(
+                "a queue here sees only what this VLAN sends. If the rate is that of {on}, and others send there too, --dev {on} is the place"
+            ),
+            Layer::Bond { .. } => "a shaper here is before all of them; a discipline without one belongs on each of them".to_owned(),
+            Layer::Bridge { .. } => "a queue here sees what this machine itself sends or routes into it, not what goes from port to port. If one port \
+                                     is the bottleneck, --dev with that port is the place"
+                .to_owned(),
+            Layer::Part { .. } => String::new(),
+        };
+        notes.push(format!("{name} is {what}: {seen}"));
+    }
     if !interface.up {
         notes.push(format!("{name} is down: nothing leaves by it until it is set up"));
     }
@@ -381,6 +395,15 @@ pub(super) fn choose(
             format!("--rate {rate} is more than {} can, whose link has {speed}", interface.name);
         return Err(PlanError::Requirement(message));
     }
+    if let Some(Layer::Part { of }) = facts.layer(interface)
+        && (requirements.rate.is_some() || requirements.down.is_some())
+    {
+        let message = format!(
+            "{} is a part of the bond {of}, which chooses for each flow by which of its parts it goes: a rate is kept at {of} (--dev {of})",
+            interface.name
+        );
+        return Err(PlanError::Requirement(message));
+    }
     let limit = limit(requirements, interface);
     let mut choices = Vec::new();
     let mut queue = match (&requirements.qdisc, limit) {
@@ -397,7 +420,7 @@ pub(super) fn choose(
     if let Some(rate) = limit {
         about_the_shaper(requirements, interface, rate, &queue, &mut notes);
     }
-    about_the_interface(interface, &mut notes);
+    about_the_interface(facts, interface, &mut notes);
     about_tunnels(facts, interface, traffic, &mut notes);
     let shares = |kind| ["dualpi2", "pie", "codel"].contains(&kind);
     let shared = queue.line.as_ref().is_some_and(|line| line.kinds().any(shares));
