@@ -339,3 +339,26 @@ fn what_the_kernel_lacks_for_what_arrives_is_told() {
     });
     assert!(of(&facts).iter().any(|found| found.id == "downloads-have-no-queue"));
 }
+
+#[test]
+fn freebsd_has_findings_of_its_own() {
+    for name in ["freebsd-13.sysctl", "freebsd-14.sysctl", "freebsd-15.sysctl"] {
+        let of = |facts: &Facts, rate| {
+            findings(facts, rate).into_iter().map(|found| found.id).collect::<Vec<_>>()
+        };
+        let facts = machine(name);
+        assert_eq!(of(&facts, Some(Rate::from_mbit(50))), ["no-dualpi2"], "{name}");
+        // 2 MiB are 17 ms of it.
+        assert_eq!(of(&facts, Some(Rate::from_mbit(1000))), ["buffers-too-small", "no-dualpi2"]);
+        for (key, value, id) in [
+            ("net.inet.tcp.ecn.enable", "0", "ecn-off"),
+            ("net.inet.tcp.cc.algorithm", "dctcp", "dctcp-for-all"),
+            ("net.inet.tcp.sack.enable", "0", "tcp-feature-off"),
+            ("kern.ipc.maxsockbuf", "262144", "buffers-bounded-by-maxsockbuf"),
+        ] {
+            let mut facts = facts.clone();
+            set(&mut facts, key, value);
+            assert_eq!(of(&facts, None), [id, "no-dualpi2"], "{name}: {key}");
+        }
+    }
+}

@@ -8,6 +8,7 @@ mod buffers;
 mod case;
 mod congestion;
 mod fifo;
+mod freebsd;
 mod kernel;
 mod queue;
 mod settings;
@@ -104,15 +105,16 @@ const CHECKS: &[Check] = &[
     arriving::cannot_be_queued,
 ];
 
-/// What is found in `facts`, the worst first. `rate` is that of the bottleneck, if somebody knows it. dualq knows the troubles of
-/// Linux: on another system it finds nothing.
+/// What is found in `facts`, the worst first. `rate` is that of the bottleneck, if somebody knows it. Of FreeBSD only
+/// what `sysctl -a` tells is known.
 #[must_use]
 pub fn findings(facts: &Facts, rate: Option<Rate>) -> Vec<Finding> {
-    if facts.os != Os::Linux {
-        return Vec::new();
-    }
     let case = Case { facts, rate };
-    let mut findings: Vec<_> = CHECKS.iter().filter_map(|check| check(&case)).collect();
+    let checks = match facts.os {
+        Os::Linux => CHECKS,
+        Os::FreeBsd => freebsd::CHECKS,
+    };
+    let mut findings: Vec<_> = checks.iter().filter_map(|check| check(&case)).collect();
     findings.sort_by_key(|finding| finding.harm);
     findings
 }
