@@ -48,9 +48,12 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
             format!("--os: the facts are of {}, not of {}; {how}", name(facts.os), name(os));
         return Err(Failure::Usage(message));
     }
-    let prediction = evidence(args, &facts, &requirements)?;
-    let evidence = prediction.as_ref().map(|prediction| &prediction.evidence);
-    let mut plan = Plan::make_by(&facts, &requirements, evidence)?;
+    let predictions = predictions(args, &facts, &requirements)?;
+    let of = |arriving: bool| {
+        let evidence = predictions.iter().map(|prediction| &prediction.evidence);
+        evidence.into_iter().find(|evidence| evidence.question().arriving == arriving)
+    };
+    let mut plan = Plan::make_by(&facts, &requirements, of(false), of(true))?;
     if args.profile.is_none() && requirements.profile == Profile::Gateway {
         plan.notes.push(
             "this machine forwards for others, so this is a gateway's plan: its own TCP stays as it is; --profile low-latency is for a \
@@ -73,44 +76,50 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
         None => {}
     }
     // That it makes things worse is not to be passed over.
-    let warning = evidence.and_then(Evidence::warning);
-    let warns = warning.is_some_and(|warning| plan.about.starts_with(&warning));
+    let warnings = [of(false), of(true)].into_iter().flatten().filter_map(Evidence::warning);
+    let warns = warnings.into_iter().any(|warning| plan.about.contains(&warning));
     let marked = if warns && !args.json { &[0][..] } else { &[] };
-    print_marked(&mut io::stdout(), &text(args, &plan, prediction.as_ref()), marked)
+    print_marked(&mut io::stdout(), &text(args, &plan, &predictions), marked)
 }
 
 /// What a simulation says, where there is something to choose, or where it was asked for.
-fn evidence(
+fn predictions(
     args: &PlanArgs,
     facts: &Facts,
     requirements: &Requirements,
-) -> Result<Option<Prediction>, Failure> {
+) -> Result<Vec<Prediction>, Failure> {
     if facts.os != Os::Linux {
         let message = "--predict: the model has Linux's TCP, not FreeBSD's".to_owned();
-        return if args.predict { Err(Failure::Usage(message)) } else { Ok(None) };
+        return if args.predict { Err(Failure::Usage(message)) } else { Ok(Vec::new()) };
     }
-    if !args.predict && requirements.rate.is_none() {
-        return Ok(None);
-    }
-    let question = Question::of(facts, requirements)?;
-    let prediction = match args.world {
+    let arriving = Question::of_arriving(facts, requirements)?;
+    // Somebody who asks only for what arrives gets only that.
+    let leaving = requirements.rate.is_some() || (args.predict && arriving.is_none());
+    let leaving = leaving.then(|| Question::of(facts, requirements)).transpose()?;
+    let questions = leaving.into_iter().chain(arriving);
+    match args.world {
         Some(WorldName::Live) => {
             let hint =
                 "a plan is found by hundreds of runs, which live would take hours: model or kernel";
             return Err(Failure::Usage(format!("--world live: {hint}")));
         }
-        Some(WorldName::Kernel) => predict::predict(question, args.predict, &world::kernel(None)?)?,
-        Some(WorldName::Model) | None => predict::predict(question, args.predict, &Model)?,
-    };
-    Ok(Some(prediction))
+        Some(WorldName::Kernel) => {
+            let kernel = world::kernel(None)?;
+            questions.map(|question| predict::predict(question, args.predict, &kernel)).collect()
+        }
+        Some(WorldName::Model) | None => {
+            questions.map(|question| predict::predict(question, args.predict, &Model)).collect()
+        }
+    }
 }
 
-fn text(args: &PlanArgs, plan: &Plan, prediction: Option<&Prediction>) -> String {
+fn text(args: &PlanArgs, plan: &Plan, predictions: &[Prediction]) -> String {
+    let shown = if args.predict { predictions } else { &[] };
     if args.json {
-        return report::plan::json(plan, prediction.filter(|_| args.predict));
+        return report::plan::json(plan, shown);
     }
     let mut text = report::plan::text(plan, args.predict, text_width());
-    if let Some(prediction) = prediction.filter(|_| args.predict) {
+    for prediction in shown {
         text.push('\n');
         text.push_str(&report::plan::prediction(prediction, text_width()));
     }
@@ -134,15 +143,21 @@ fn read<T, E: std::fmt::Display>(
     word.map(|word| parse(word).map_err(refuse)).transpose()
 }
 
-fn requirements(args: &PlanArgs) -> Result<Requirements, Failure> {
-    let rate = read("--rate", args.rate.as_deref(), str::parse::<Rate>)?;
-    if let Some(word) = &args.rate
+fn rate(option: &str, word: Option<&str>) -> Result<Option<Rate>, Failure> {
+    let rate = read(option, word, str::parse::<Rate>)?;
+    if let Some(word) = word
         && rate.is_some_and(|rate| (1..LEAST_RATE).contains(&rate.as_bits_per_second()))
     {
         return Err(Failure::Usage(format!(
-            "--rate: {word:?} is less than {LEAST_RATE} bit/s; rates have units, such as 48mbit"
+            "{option}: {word:?} is less than {LEAST_RATE} bit/s; rates have units, such as 48mbit"
         )));
     }
+    Ok(rate)
+}
+
+fn requirements(args: &PlanArgs) -> Result<Requirements, Failure> {
+    let rate = rate("--rate", args.rate.as_deref())?;
+    let down = self::rate("--down", args.down.as_deref())?;
     let rtt = read("--rtt", args.rtt.as_deref(), tc_time::parse)?;
     let (rate, rtt) = match &args.from {
         Some(path) => {
@@ -166,9 +181,11 @@ fn requirements(args: &PlanArgs) -> Result<Requirements, Failure> {
         profile: Profile::default(),
         aim: args.aim.into(),
         rate,
+        down,
         dev: args.dev.clone(),
         cc: args.cc.clone(),
         qdisc: args.qdisc.clone(),
+        down_qdisc: args.down_qdisc.clone(),
         rtt,
         state: state(args)?,
         tunnel: args.tunnel,

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use dualq_host::plan::{Evidence, FLOWS, Figures, Question, Trial};
+use dualq_host::plan::{Back, Evidence, FLOWS, Figures, Question, Trial};
 use dualq_qdisc::QdiscLine;
 use dualq_scenario::{
-    CongestionControl, FLOW_SPACING, FlowGroup, Link, Outcome, ProbeGroup, Scenario, SenderSide,
-    Setup, Size,
+    CongestionControl, Element, FLOW_SPACING, FlowGroup, Link, Outcome, ProbeGroup, Scenario,
+    SenderSide, Setup, Size, UpLink,
 };
 use dualq_tcp::{ETHERNET_BYTES, HEADER_BYTES};
 use dualq_units::Bytes;
@@ -204,11 +204,26 @@ fn scenario(
     };
     let interval = PROBE_INTERVAL.min(duration / LEAST_QUESTIONS);
     let probe = ProbeGroup { interval, ..ProbeGroup::default() };
+    let is_now = trial.queue == question.now;
+    let words = |words: &str| {
+        words.parse::<QdiscLine>().map_err(|error| Failure::Run(format!("prediction: {error}")))
+    };
+    // What is behind the link changes nothing before it.
+    let far = (question.arriving && trial.queue != Question::far_queue())
+        .then(|| words(Question::far_queue()))
+        .transpose()?;
+    let before = far.map(|qdisc| Element::Queue { rate: question.rate, qdisc });
+    let back = |back: &Back| -> Result<UpLink, Failure> {
+        let qdisc = words(if is_now { &back.now } else { &back.then })?;
+        Ok(UpLink { rate: Some(back.rate), qdisc: Some(qdisc), ..UpLink::default() })
+    };
     let link = Link {
         rate: question.rate,
         rtt: question.rtt,
         qdisc,
         tunnel: question.one_flow,
+        before: before.into_iter().collect(),
+        up: question.back.as_ref().map(back).transpose()?,
         ..Link::default()
     };
     let setup = Setup {

@@ -140,7 +140,7 @@ fn case(host: &str, facts: &Facts, rate: Rate, rtt: Duration) -> Result<Case, Fa
     let question = Question::of(facts, &requirements)?;
     let now = question.now.clone();
     let prediction = predict::predict(question, false, &Model)?;
-    let plan = Plan::make_by(facts, &requirements, Some(&prediction.evidence))?;
+    let plan = Plan::make_by(facts, &requirements, Some(&prediction.evidence), None)?;
     let picked = plan.changes.iter().find_map(|change| match &change.what {
         What::Qdisc { after, .. } => Some(after.to_string()),
         _ => None,

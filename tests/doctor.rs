@@ -55,6 +55,15 @@ fn saved_machines_are_described() {
     }
 }
 
+#[test]
+fn freebsd_is_described_by_what_it_tells() {
+    for name in ["freebsd-13", "freebsd-14", "freebsd-15"] {
+        let file = format!("tests/data/facts/{name}.sysctl");
+        let output = dualq(&["doctor", "--facts", &file, "--rate", "1gbit"]);
+        insta::assert_snapshot!(name, stdout(&output));
+    }
+}
+
 /// The program's own process, where its user is no other.
 fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0

@@ -196,7 +196,13 @@ pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
         }
     }
     let line: QdiscLine = args.line.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
-    host.on_boot(&args.dev, &line).map(drop).map_err(|error| shown(&error))
+    let down = args.down.as_deref();
+    // Of one event udev does all that it has read, also if the first of it takes the plan back.
+    if host.was_taken_back(&args.dev, down, &line).unwrap_or(false) {
+        note("nothing is done: the plan that this is of was taken back");
+        return Ok(());
+    }
+    host.on_boot(&args.dev, down, &line).map_err(|error| shown(&error))
 }
 
 pub(crate) fn watch_over(args: &WatchOverArgs) -> Result<(), Failure> {
@@ -208,7 +214,7 @@ pub(crate) fn watch_over(args: &WatchOverArgs) -> Result<(), Failure> {
 fn is_about(plan: &Plan, interface: &str) -> bool {
     plan.changes
         .iter()
-        .any(|change| matches!(&change.what, What::Qdisc { dev, .. } if dev == interface))
+        .any(|change| matches!(&change.what, What::Qdisc { dev, .. } | What::Ingress { dev, .. } if dev == interface))
 }
 
 pub(crate) fn host(state: &StateArgs) -> Result<Host, Failure> {
@@ -294,6 +300,9 @@ fn intentions(ready: &Ready<'_>) -> String {
             }
             What::Qdisc { dev, after, .. } => {
                 format!("would put {:?} at the root of {dev}", after.text())
+            }
+            What::Ingress { ifb, after, .. } => {
+                format!("would take {what} through {ifb}, with {:?} at its root", after.text())
             }
             What::Route { to, mtu } => format!("would add a route to {to} with an MTU of {mtu}"),
             What::File { path, .. } | What::Lines { path, .. } => {

@@ -104,6 +104,10 @@ pub(crate) struct OnBootArgs {
     #[arg(value_name = "DEV")]
     pub(crate) dev: String,
 
+    /// The ifb at whose root it is to be, and through which what arrives at DEV is to go
+    #[arg(long, value_name = "IFB")]
+    pub(crate) down: Option<String>,
+
     /// The queue discipline in tc's words
     #[arg(value_name = "LINE")]
     pub(crate) line: String,

@@ -13,6 +13,9 @@ Examples:
   A host behind a provider's 50 Mbit/s limit, as a file to look at and to apply:
     dualq plan --rate 50mbit -o plan.toml
 
+  Downloads too: what arrives is taken through a queue of this host, a little below the link's rate:
+    dualq plan --rate 20mbit --down 50mbit -o plan.toml
+
   What would it bring, beside all else that this kernel has?
     dualq plan --rate 50mbit --rtt 48ms --predict
 
@@ -46,6 +49,10 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub(crate) rate: Option<String>,
 
+    /// The bottleneck's rate of what arrives, as the provider says it: what comes faster than a twentieth below it is queued here, behind an ifb
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    pub(crate) down: Option<String>,
+
     /// Take the rate and the round-trip time of what FILE says of this machine's upload, where no option says otherwise: `dualq measure --json`
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
@@ -61,6 +68,10 @@ pub(crate) struct PlanArgs {
     /// A queue discipline in tc's words [default: the best of those that the kernel has, by a simulation]
     #[arg(long, value_name = "QDISC")]
     pub(crate) qdisc: Option<String>,
+
+    /// The same for what arrives, with --down
+    #[arg(long, value_name = "QDISC")]
+    pub(crate) down_qdisc: Option<String>,
 
     /// The round-trip time of the paths that matter [default: what existing connections have seen, or 100ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]

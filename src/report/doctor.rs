@@ -45,11 +45,13 @@ pub(crate) fn text(facts: &Facts, findings: &[Finding], width: usize) -> String 
         let lines = facts.unread.iter().map(|line| format!("  {line}"));
         parts.push(format!("not read:\n{}", lines.collect::<Vec<_>>().join("\n")));
     }
-    parts.push(match (findings.len(), facts.os) {
-        (_, Os::FreeBsd) => "The doctor knows the troubles of Linux only.".to_owned(),
-        (0, _) => "Nothing was found that is wrong.".to_owned(),
-        (1, _) => "1 finding:".to_owned(),
-        (count, _) => format!("{count} findings, the worst first:"),
+    if facts.os == Os::FreeBsd {
+        parts.push("Of FreeBSD the doctor knows what `sysctl -a` tells, TCP above all; interfaces, queues and routes are not in it.".to_owned());
+    }
+    parts.push(match findings.len() {
+        0 => "Nothing was found that is wrong.".to_owned(),
+        1 => "1 finding:".to_owned(),
+        count => format!("{count} findings, the worst first:"),
     });
     parts.extend(
         findings.iter().zip(1..).map(|(finding, number)| described(finding, number, width)),

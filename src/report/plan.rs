@@ -59,6 +59,9 @@ fn difference(change: &Change) -> String {
             let _ = writeln!(text, "+root {after}");
             text
         }
+        What::Ingress { dev, ifb, after } => {
+            format!("what arrives at {dev}, taken through {ifb}:\n+root {after}\n")
+        }
         What::Route { to, mtu } => format!("route to {to} with an MTU of {mtu}\n"),
         What::File { path, before, after, mode } => {
             let before_name = if before.is_some() { path.as_str() } else { "/dev/null" };
@@ -93,10 +96,11 @@ pub(crate) fn prediction(prediction: &Prediction, width: usize) -> String {
     let rows = evidence.rows();
     if !rows.is_empty() {
         let rtt = question.rtt.as_secs_f64() * 1e3;
+        let what = if question.arriving { "What arrives, simulated " } else { "Simulated " };
         let title = format!(
-            "Simulated at {} and {rtt} ms ({}), the worst first: large transfers, short ones and ssh beside them. The p99 of ssh's \
+            "{what}at {} and {rtt} ms ({}), the worst first: large transfers, short ones and ssh beside them. The p99 of ssh's \
              round trips is above the base, in ms; goodput and fairness are the least of the three.",
-            question.rate, question.rtt_from
+            question.rate, question.rtt_from,
         );
         wrapped(&mut text, "", &title, width);
         let mut table = Table::new();
@@ -144,9 +148,9 @@ pub(crate) fn prediction(prediction: &Prediction, width: usize) -> String {
 }
 
 /// One document: the plan, and what was simulated if that was asked for.
-pub(crate) fn json(plan: &Plan, prediction: Option<&Prediction>) -> String {
+pub(crate) fn json(plan: &Plan, predictions: &[Prediction]) -> String {
     let mut document = json!({ "version": JSON_VERSION, "command": "plan", "plan": plan });
-    if let Some(prediction) = prediction {
+    for prediction in predictions {
         let evidence = &prediction.evidence;
         let runs = prediction.runs.iter().map(|run| {
             let Trial { queue, sender, flows } = &run.trial;
@@ -166,7 +170,8 @@ pub(crate) fn json(plan: &Plan, prediction: Option<&Prediction>) -> String {
                 "outcome": run.outcome,
             })
         });
-        document["prediction"] = json!({
+        let key = if evidence.question().arriving { "prediction_down" } else { "prediction" };
+        document[key] = json!({
             "chosen": evidence.chosen(),
             "runs": runs.collect::<Vec<_>>(),
             "remarks": prediction.remarks,

@@ -158,6 +158,16 @@ fn what_the_kernel_draws_is_as_planned() {
     is_taken_back_after("drawn");
 }
 
+#[test]
+fn what_arrives_is_not_shared() {
+    is_taken_back_after("taken");
+}
+
+#[test]
+fn an_interface_goes_and_comes_back() {
+    is_taken_back_after("plugged");
+}
+
 fn is_taken_back_after(role: &str) {
     if !possible() {
         return;

@@ -20,7 +20,7 @@ use nix::unistd::Pid;
 
 use crate::snapshot::{Running, files, running};
 use crate::soak;
-use crate::{DUALQ, file, plan, qdisc, said, sysctl};
+use crate::{DUALQ, file, ingress, plan, qdisc, said, sysctl};
 
 /// What the role is, and its arguments.
 pub(crate) const ROLE: &str = "DUALQ_TEST_ROLE";
@@ -32,6 +32,8 @@ const SYSCTL_FILE: &str = "/etc/sysctl.d/90-dualq.conf";
 const PROGRAM: &str = "/run/dualq";
 const RULES: &str = "/etc/udev/rules.d/90-dualq.rules";
 pub(crate) const LINE: &str = "htb rate 48mbit leaf dualpi2";
+const DOWN: &str = "cake bandwidth 20mbit ingress";
+const IFB: &str = "dualq-ifb0";
 
 #[test]
 #[ignore = "a part of the tests in guest.rs, which start it on another machine"]
@@ -43,6 +45,8 @@ fn role() {
         ["soak", seed, rounds] => soak::run(seed.parse().unwrap(), rounds.parse().unwrap()),
         ["whole"] => whole(),
         ["drawn"] => drawn(),
+        ["taken"] => taken(),
+        ["plugged"] => plugged(),
         ["cut", operation, step] => cut(operation.parse().unwrap(), step.parse().unwrap()),
         ["after"] => after_power_came_back(),
         ["victim", operation, step] => {
@@ -156,9 +160,14 @@ fn planned() -> Plan {
         fs::read_to_string(path).unwrap().trim_end().replace('\t', " ")
     };
     let [default, ecn, memory] = SYSCTLS;
-    let rules = format!(
-        "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"d0\", RUN+=\"{PROGRAM} on-boot --state {STATE} d0 '{LINE}'\"\n"
-    );
+    let rules: String = [format!("d0 '{LINE}'"), format!("--down {IFB} d0 '{DOWN}'")]
+        .iter()
+        .map(|call| {
+            format!(
+                "ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"d0\", RUN+=\"{PROGRAM} on-boot --state {STATE} {call}\"\n"
+            )
+        })
+        .collect();
     plan([
         sysctl(default, &value(default), "fq"),
         sysctl(ecn, &value(ecn), "1"),
@@ -166,6 +175,7 @@ fn planned() -> Plan {
         qdisc("d0", &before("d0"), LINE),
         qdisc("i0", &before("i0"), "dualpi2 target 5ms any_ect"),
         qdisc("e0", &before("e0"), "tbf rate 10mbit burst 10kb latency 50ms leaf codel"),
+        ingress("d0", IFB, DOWN),
         What::Route { to: "192.0.2.1/32".parse().unwrap(), mtu: 1400 },
         file(
             SYSCTL_FILE,
@@ -342,10 +352,7 @@ fn after_power_came_back() {
         fs::write(format!("/proc/sys/{}", key.replace('.', "/")), value).unwrap();
     }
     if let Ok(rules) = fs::read_to_string(RULES) {
-        // What is in the file is what udev calls, and nothing else.
-        let command = rules.split_once("RUN+=\"").unwrap().1.split_once('"').unwrap().0;
-        let output = Command::new("sh").args(["-c", command]).output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
+        call(&rules);
         assert!(host().unfinished().unwrap().is_none(), "whoever is called at boot finishes it");
     }
     let before = phase();
@@ -369,8 +376,10 @@ fn after_power_came_back() {
 fn whole() {
     let fresh = begin();
     let planned = |words: &[&str]| {
-        let requirements =
-            ["plan", "--dev", "d0", "--rate", "48mbit", "--rtt", "48ms", "--state", STATE];
+        let requirements = [
+            "plan", "--dev", "d0", "--rate", "48mbit", "--down", "20mbit", "--rtt", "48ms",
+            "--state", STATE,
+        ];
         let all = [&requirements[..], words].concat();
         let output = Command::new(PROGRAM).args(all).output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
@@ -388,6 +397,110 @@ fn whole() {
     let output = dualq(&["rollback"]);
     assert!(output.status.success(), "{}", said(&output));
     assert_same(&fresh, "planned, applied and taken back");
+}
+
+/// What is in the file is what udev calls, and nothing else.
+fn call(rules: &str) {
+    let commands = rules.split("RUN+=\"").skip(1).filter_map(|rest| rest.split_once('"'));
+    for (command, _) in commands {
+        let output = Command::new("sh").args(["-c", command]).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+    }
+}
+
+/// Where somebody else sorts what arrives, or has a device of that name, all is refused and left as it is.
+fn taken() {
+    set_up();
+    fs::write(PLAN, plan([ingress("d0", IFB, DOWN)]).write()).unwrap();
+    let ip = |words: &str| {
+        let (program, words) = words.split_once(' ').unwrap();
+        assert!(
+            Command::new(program).args(words.split(' ')).status().unwrap().success(),
+            "{words}"
+        );
+    };
+    for (make, undo, why) in [
+        (
+            "tc qdisc add dev d0 ingress",
+            "tc qdisc del dev d0 ingress",
+            "an ingress with no filters",
+        ),
+        ("tc qdisc add dev d0 clsact", "tc qdisc del dev d0 clsact", "a clsact with no filters"),
+        (
+            "ip link add dualq-ifb0 type ifb",
+            "ip link del dualq-ifb0",
+            "dualq-ifb0, to which nothing is redirected",
+        ),
+        ("ip link add dualq-ifb0 type dummy", "ip link del dualq-ifb0", "that is no ifb"),
+    ] {
+        ip(make);
+        let before = machine();
+        let output = dualq(&["apply", PLAN]);
+        assert_eq!(output.status.code(), Some(1), "{make}: {}", said(&output));
+        assert!(said(&output).contains(why), "{make}: {}", said(&output));
+        assert_same(&before, make);
+        ip(undo);
+    }
+    // The same of a plan that is made there.
+    ip("tc qdisc add dev d0 ingress");
+    ip(
+        "tc filter add dev d0 ingress protocol all prio 7 matchall action mirred egress redirect dev i0",
+    );
+    let output = Command::new(PROGRAM).args(["plan", "--dev", "d0", "--down", "20mbit"]).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("is redirected to i0 already"), "{}", said(&output));
+    ip("tc filter del dev d0 ingress");
+    ip(
+        "tc filter add dev d0 ingress protocol ip prio 7 matchall action mirred egress mirror dev i0",
+    );
+    let output = Command::new(PROGRAM).args(["plan", "--dev", "d0", "--down", "20mbit"]).output();
+    let said = said(&output.unwrap());
+    assert!(said.contains("d0 has an ingress with filters (matchall) already"), "{said}");
+}
+
+/// An interface that goes and comes back has its queues again, and what is left of one that went is taken back.
+fn plugged() {
+    begin();
+    let before = running(&SYSCTLS);
+    let rules = match planned().changes.pop().map(|change| change.what) {
+        Some(What::File { after, .. }) => after,
+        other => panic!("{other:?}"),
+    };
+    for words in [&["apply", PLAN][..], &["confirm"]] {
+        let output = dualq(words);
+        assert!(output.status.success(), "{words:?}: {}", said(&output));
+    }
+    let mut netlink = Netlink::open().unwrap();
+    let replug = |netlink: &mut Netlink| {
+        netlink.delete_link("d0").unwrap();
+        let end =
+            |name, last| VethEnd { name, mac: [2, 0, 0, 0, 0, last], mtu: 1500, namespace: None };
+        netlink.add_veth(&end("d0", 1), &end("d1", 2)).unwrap();
+        for name in ["d0", "d1"] {
+            let index = netlink.link(name).unwrap().index;
+            netlink.set_up(index).unwrap();
+        }
+        let index = netlink.link("d0").unwrap().index;
+        netlink.add_address(index, Ipv4Addr::new(10, 0, 0, 1), 24).unwrap();
+        netlink.add_route(&Route::via((Ipv4Addr::UNSPECIFIED, 0), [10, 0, 0, 2])).unwrap();
+    };
+    replug(&mut netlink);
+    let status = || said(&dualq(&["status"]));
+    assert!(status().contains("what arrives at d0"), "{}", status());
+    assert!(status().contains("drifted"), "{}", status());
+    call(&rules);
+    let after = status();
+    let line = after.lines().find(|line| line.contains("what arrives at d0")).unwrap();
+    assert!(line.contains("as planned"), "{after}");
+    assert!(after.contains(IFB), "its queue is shown: {after}");
+    // It goes for good.
+    netlink.delete_link("d0").unwrap();
+    let output = dualq(&["rollback", "--force"]);
+    assert!(said(&output).contains("what arrives at d0: it is gone"), "{}", said(&output));
+    let now = running(&SYSCTLS);
+    assert!(!format!("{now:?}").contains(IFB), "{now:?}");
+    assert!(format!("{before:?}").contains("\"d0\""));
 }
 
 /// What the kernel draws where nobody said it, is no difference to what was asked for.

@@ -53,6 +53,10 @@ pub(crate) fn qdisc(dev: &str, before: &str, after: &str) -> What {
     }
 }
 
+pub(crate) fn ingress(dev: &str, ifb: &str, after: &str) -> What {
+    What::Ingress { dev: dev.to_owned(), ifb: ifb.to_owned(), after: after.parse().unwrap() }
+}
+
 pub(crate) fn file(path: &str, before: Option<&str>, after: &str) -> What {
     What::File {
         path: path.to_owned(),

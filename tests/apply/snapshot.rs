@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use dualq_netlink::{Netlink, Node};
+use dualq_netlink::{Arriving, Netlink, Node};
 
 /// A file: permissions, owner, group, when it was changed, and content. Of a folder only permissions and owners count.
 type File = (u32, u32, u32, (i64, i64), Option<Vec<u8>>);
@@ -41,6 +41,7 @@ pub(crate) fn files(folder: &Path, but: &Path) -> BTreeMap<PathBuf, File> {
 pub(crate) struct Running {
     sysctls: BTreeMap<String, String>,
     trees: BTreeMap<String, Vec<Node>>,
+    arriving: BTreeMap<String, Arriving>,
     routes: String,
 }
 
@@ -51,8 +52,13 @@ pub(crate) fn running(sysctls: &[&str]) -> Running {
         ((*key).to_owned(), fs::read_to_string(path).unwrap())
     };
     let links = netlink.links().unwrap();
+    let mut arriving = BTreeMap::new();
+    for link in &links {
+        arriving.insert(link.name.clone(), netlink.arriving(link.index).unwrap());
+    }
     let trees = links.into_iter().map(|link| (link.name, netlink.tree(link.index).unwrap()));
     Running {
+        arriving,
         sysctls: sysctls.iter().map(value).collect(),
         trees: trees.collect(),
         routes: fs::read_to_string("/proc/net/route").unwrap(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dualq_host::Facts;
 use dualq_host::doctor::{Finding, Harm, findings};
-use dualq_host::facts::{Availability, Blocked, Conntrack, Os, Setting};
+use dualq_host::facts::{Arriving, Availability, Blocked, Conntrack, Interface, Os, Setting};
 use dualq_units::Rate;
 
 fn machine(name: &str) -> Facts {
@@ -294,4 +294,71 @@ fn nothing_known_means_nothing_found() {
     assert_eq!(findings(&Facts::default(), Some(Rate::from_mbit(50))), []);
     let facts = Facts { os: Os::FreeBsd, ..machine("debian-13.json") };
     assert_eq!(findings(&facts, None), []);
+}
+
+#[test]
+fn who_else_takes_what_arrives_is_told() {
+    let mut facts = healthy();
+    let of =
+        |facts: &Facts| findings(facts, None).into_iter().map(|found| found.id).collect::<Vec<_>>();
+    let taken = "arriving-is-sorted";
+    facts.interfaces[0].arriving = Some(Arriving::Sorted("a clsact with filters (bpf)".to_owned()));
+    assert_eq!(of(&facts), [taken]);
+    facts.interfaces[0].arriving = Some(Arriving::Redirected("ifb0".to_owned()));
+    assert_eq!(of(&facts), [taken]);
+    // One of dualq's own.
+    let own = Interface { name: "dualq-ifb0".to_owned(), up: true, ..Interface::default() };
+    facts.interfaces[0].arriving = Some(Arriving::Redirected(own.name.clone()));
+    facts.interfaces.push(own);
+    assert_eq!(of(&facts), Vec::<&str>::new());
+}
+
+#[test]
+fn what_the_kernel_lacks_for_what_arrives_is_told() {
+    let mut facts = healthy();
+    let of = |facts: &Facts| findings(facts, None);
+    for (name, availability) in [
+        ("ifb", Availability::Module),
+        ("matchall", Availability::Absent),
+        ("mirred", Availability::Ready),
+    ] {
+        facts.redirection.insert(name.to_owned(), availability);
+    }
+    let found = of(&facts);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].id, "downloads-have-no-queue");
+    assert_eq!(found[0].seen, "This kernel has no matchall.");
+    assert!(found[0].cure.contains("CONFIG_NET_CLS_MATCHALL"), "{found:?}");
+    facts.redirection.insert("matchall".to_owned(), Availability::Module);
+    assert_eq!(of(&facts), []);
+    // What modprobe refuses is not there.
+    facts.kernel.blocked.push(Blocked {
+        module: "cls_matchall".to_owned(),
+        entirely: true,
+        file: "/etc/modprobe.d/x.conf".to_owned(),
+    });
+    assert!(of(&facts).iter().any(|found| found.id == "downloads-have-no-queue"));
+}
+
+#[test]
+fn freebsd_has_findings_of_its_own() {
+    for name in ["freebsd-13.sysctl", "freebsd-14.sysctl", "freebsd-15.sysctl"] {
+        let of = |facts: &Facts, rate| {
+            findings(facts, rate).into_iter().map(|found| found.id).collect::<Vec<_>>()
+        };
+        let facts = machine(name);
+        assert_eq!(of(&facts, Some(Rate::from_mbit(50))), ["no-dualpi2"], "{name}");
+        // 2 MiB are 17 ms of it.
+        assert_eq!(of(&facts, Some(Rate::from_mbit(1000))), ["buffers-too-small", "no-dualpi2"]);
+        for (key, value, id) in [
+            ("net.inet.tcp.ecn.enable", "0", "ecn-off"),
+            ("net.inet.tcp.cc.algorithm", "dctcp", "dctcp-for-all"),
+            ("net.inet.tcp.sack.enable", "0", "tcp-feature-off"),
+            ("kern.ipc.maxsockbuf", "262144", "buffers-bounded-by-maxsockbuf"),
+        ] {
+            let mut facts = facts.clone();
+            set(&mut facts, key, value);
+            assert_eq!(of(&facts, None), [id, "no-dualpi2"], "{name}: {key}");
+        }
+    }
 }

@@ -85,6 +85,7 @@ pub(crate) fn on_off(on: bool) -> &'static str {
 pub(crate) const EPERM: i32 = 1;
 pub(crate) const ENOENT: i32 = 2;
 pub(crate) const ENODEV: i32 = 19;
+pub(crate) const EOPNOTSUPP: i32 = 95;
 
 impl Failure {
     /// The error, of a question that asked to do `what`.

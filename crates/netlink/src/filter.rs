@@ -1,19 +1,106 @@
-//! Filters: which class of a discipline packets belong to.
+//! Filters: which class of a discipline packets belong to, and where else they go.
 
 use dualq_qdisc::Spec;
 use netlink_packet_core::{Emitable, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::tc::{TcHandle, TcHeader};
 
-use crate::attributes::Writer;
+use crate::attributes::{Attributes, Writer, u32_at};
+use crate::channel::{Failure, Message, messages};
+use crate::error::EOPNOTSUPP;
 use crate::kinds::{TCA_KIND, TCA_OPTIONS};
+use crate::qdisc::header;
 use crate::{Handle, Netlink, NetlinkError, Place};
 
 const RTM_NEWTFILTER: u16 = 44;
-/// The attribute of `matchall` that names the class (`include/uapi/linux/pkt_cls.h`).
+const RTM_GETTFILTER: u16 = 46;
+/// Attributes of `matchall` (`include/uapi/linux/pkt_cls.h`): the class, and what is done with the packets.
 const TCA_MATCHALL_CLASSID: u16 = 1;
+const TCA_MATCHALL_ACT: u16 = 2;
+/// Attributes of an action (`include/uapi/linux/pkt_cls.h`), the first of which has the number 1.
+const FIRST_ACTION: u16 = 1;
+const TCA_ACT_KIND: u16 = 1;
+const TCA_ACT_OPTIONS: u16 = 2;
+/// `include/uapi/linux/tc_act/tc_mirred.h`: `struct tc_mirred` is index, capabilities, action, two counts, what to do, and the device.
+const TCA_MIRRED_PARMS: u16 = 2;
+const MIRRED_DO: usize = 20;
+const MIRRED_DEVICE: usize = 24;
+const TCA_EGRESS_REDIR: u32 = 1;
+/// What becomes of the packet where it was.
+const TC_ACT_STOLEN: u32 = 4;
 const ETH_P_ALL: u16 = 3;
 const PRIORITY: u32 = 1;
+
+/// A filter, as far as anybody here asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Filter {
+    /// Its kind: `u32`.
+    pub(crate) kind: String,
+    /// The device to which it sends all packets, if that is all that it does.
+    pub(crate) redirects_to: Option<u32>,
+}
+
+impl Filter {
+    /// `None` of what only heads a list of filters.
+    fn read(message: &Message<'_>, link: u32) -> Option<Self> {
+        let header =
+            TcHeader::parse(message.payload).ok().filter(|_| message.kind == RTM_NEWTFILTER)?;
+        let attributes = Attributes::read(message.payload.get(header.buffer_len()..)?);
+        let kind = attributes.string(TCA_KIND)?.to_owned();
+        if u32::from(header.handle) == 0 {
+            return None;
+        }
+        // Those of a block that several devices share have no device of their own.
+        let own = header.index == link.cast_signed();
+        let all = header.info & 0xffff == u32::from(ETH_P_ALL.to_be());
+        let options = attributes.nested(TCA_OPTIONS).filter(|_| own && all && kind == "matchall");
+        Some(Self { kind, redirects_to: options.and_then(|options| redirected(&options)) })
+    }
+}
+
+/// Where the only action of a `matchall` sends packets, if it does nothing else.
+fn redirected(options: &Attributes<'_>) -> Option<u32> {
+    let actions = options.nested(TCA_MATCHALL_ACT)?;
+    let action = actions.nested(FIRST_ACTION).filter(|_| actions.kinds() == [FIRST_ACTION])?;
+    let options = action.nested(TCA_ACT_OPTIONS)?;
+    let mirred =
+        options.get(TCA_MIRRED_PARMS).filter(|_| action.string(TCA_ACT_KIND) == Some("mirred"))?;
+    let does = u32_at(mirred, MIRRED_DO)?;
+    u32_at(mirred, MIRRED_DEVICE).filter(|_| does == TCA_EGRESS_REDIR)
+}
+
+/// All packets of a device that come by `parent`: `tc filter add … protocol all prio 1 matchall`.
+fn matchall(link: u32, parent: Handle, write: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let header = TcHeader {
+        family: AddressFamily::Unspec,
+        index: link.cast_signed(),
+        handle: TcHandle::from(0),
+        parent: TcHandle::from(parent.as_raw()),
+        info: PRIORITY << 16 | u32::from(ETH_P_ALL.to_be()),
+    };
+    let mut bytes = vec![0; header.buffer_len()];
+    header.emit(&mut bytes);
+    let mut message = Writer::after(bytes);
+    message.string(TCA_KIND, "matchall");
+    message.nest(TCA_OPTIONS, write);
+    message.finish()
+}
+
+/// `action mirred egress redirect dev …` with all packets that come by `parent`.
+pub(crate) fn redirection(link: u32, parent: Handle, to: u32) -> Vec<u8> {
+    let mirred: Vec<u8> = [0, 0, TC_ACT_STOLEN, 0, 0, TCA_EGRESS_REDIR, to]
+        .into_iter()
+        .flat_map(u32::to_ne_bytes)
+        .collect();
+    matchall(link, parent, |options| {
+        options.nest(TCA_MATCHALL_ACT, |actions| {
+            actions.nest(FIRST_ACTION, |action| {
+                action.string(TCA_ACT_KIND, "mirred");
+                action.nest(TCA_ACT_OPTIONS, |options| options.put(TCA_MIRRED_PARMS, &mirred));
+            });
+        });
+    })
+}
 
 impl Netlink {
     /// Lets the innermost discipline of `spec`, which is at that place, take all packets for one flow:
@@ -28,21 +115,43 @@ impl Netlink {
             at = at.inside().ok_or(NetlinkError::NeedsHandle { kind: inner.kind() })?;
             inner = leaf;
         }
-        let header = TcHeader {
-            family: AddressFamily::Unspec,
-            index: at.link.cast_signed(),
-            handle: TcHandle::from(0),
-            parent: TcHandle::from(at.handle.as_raw()),
-            info: PRIORITY << 16 | u32::from(ETH_P_ALL.to_be()),
-        };
-        let mut bytes = vec![0; header.buffer_len()];
-        header.emit(&mut bytes);
-        let mut message = Writer::after(bytes);
-        message.string(TCA_KIND, "matchall");
         let flow = Handle::class(at.handle.major(), 1);
-        message.nest(TCA_OPTIONS, |options| options.u32(TCA_MATCHALL_CLASSID, flow.as_raw()));
-        let answer = self.route.ask(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &message.finish());
-        let what = || format!("add filter matchall classid {flow} to {}", at.handle);
+        let message = matchall(at.link, at.handle, |options| {
+            options.u32(TCA_MATCHALL_CLASSID, flow.as_raw());
+        });
+        self.add_filter(&message, || format!("add filter matchall classid {flow} to {}", at.handle))
+    }
+
+    pub(crate) fn add_filter(
+        &mut self,
+        message: &[u8],
+        what: impl FnOnce() -> String,
+    ) -> Result<(), NetlinkError> {
+        let answer = self.route.ask(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, message);
         answer.map(drop).map_err(|failure| failure.of(what()))
+    }
+
+    /// Whether packets are sorted by filters in the discipline `handle` of a device; [`Handle::UNSPECIFIED`] is the one at its root.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub fn has_filters(&mut self, index: u32, handle: Handle) -> Result<bool, NetlinkError> {
+        self.filters(index, handle).map(|filters| !filters.is_empty())
+    }
+
+    pub(crate) fn filters(
+        &mut self,
+        index: u32,
+        parent: Handle,
+    ) -> Result<Vec<Filter>, NetlinkError> {
+        let question = header(index, Handle::UNSPECIFIED, parent);
+        match self.route.dump(RTM_GETTFILTER, &question) {
+            Ok(answer) => {
+                Ok(messages(&answer).filter_map(|message| Filter::read(&message, index)).collect())
+            }
+            // A kernel that was built without classifiers knows no such question.
+            Err(Failure::Refused { errno: EOPNOTSUPP, .. }) => Ok(Vec::new()),
+            Err(failure) => Err(failure.of(format!("list the filters of {}", self.name_of(index)))),
+        }
     }
 }

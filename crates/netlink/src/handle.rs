@@ -9,6 +9,8 @@ pub struct Handle(u32);
 impl Handle {
     /// The place of a device's own queue discipline.
     pub const ROOT: Self = Self(u32::MAX);
+    /// Where packets come in, which is apart from where they go out: the place of `ingress` and `clsact`.
+    pub const INGRESS: Self = Self(0xffff_fff1);
     /// No number: the kernel finds one. Disciplines that nobody asked for have it.
     pub const UNSPECIFIED: Self = Self(0);
 

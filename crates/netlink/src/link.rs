@@ -21,12 +21,15 @@ const RTM_GETLINK: u16 = 18;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
+const IFLA_LINK: u16 = 5;
+const IFLA_MASTER: u16 = 10;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_NUM_TX_QUEUES: u16 = 31;
 const IFLA_NUM_RX_QUEUES: u16 = 32;
+const IFLA_LINK_NETNSID: u16 = 37;
 
 /// A device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +57,10 @@ pub struct Link {
     pub kind: Option<String>,
     /// Whether its frames begin with a header of Ethernet.
     pub ethernet: bool,
+    /// The number of the device that it is on, as a VLAN is, or bound to; of a veth device in the same namespace its other end.
+    pub lower: Option<u32>,
+    /// The number of the bridge or bond that it is a part of.
+    pub master: Option<u32>,
 }
 
 impl Link {
@@ -84,6 +91,11 @@ impl Link {
                 header.link_layer_type,
                 LinkLayerType::Ether | LinkLayerType::Loopback
             ),
+            lower: attributes
+                .u32(IFLA_LINK)
+                .filter(|lower| *lower != 0 && *lower != header.index)
+                .filter(|_| attributes.get(IFLA_LINK_NETNSID).is_none()),
+            master: attributes.u32(IFLA_MASTER).filter(|master| *master != 0),
         })
     }
 }
@@ -241,6 +253,20 @@ impl Netlink {
             LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Dummy)]),
         ];
         self.add_link(&message, || format!("add dummy device {name}"))
+    }
+
+    /// Makes a device that has what other devices received leave by a queue discipline before it is taken for received: an
+    /// intermediate functional block.
+    ///
+    /// # Errors
+    /// If the kernel refuses, or has none.
+    pub fn add_ifb(&mut self, name: &str) -> Result<(), NetlinkError> {
+        let mut message = LinkMessage::default();
+        message.attributes = vec![
+            LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]),
+        ];
+        self.add_link(&message, || format!("add ifb device {name}"))
     }
 
     fn add_link(

@@ -4,20 +4,14 @@ use netlink_packet_core::{Emitable, NLA_F_NESTED};
 use netlink_packet_route::tc::TcHeader;
 
 use crate::attributes::{Attributes, Writer, u32_at};
-use crate::channel::{Failure, messages};
+use crate::channel::messages;
 use crate::kinds::{TCA_KIND, TCA_OPTIONS};
 use crate::qdisc::{
     RTM_GETQDISC, RTM_GETTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS, Request, Verb, header,
 };
 use crate::{Handle, Netlink, NetlinkError};
 
-const RTM_NEWTFILTER: u16 = 44;
-const RTM_GETTFILTER: u16 = 46;
-
 const TCA_STAB: u16 = 8;
-/// Where packets come in, which is apart from where they go out.
-const INGRESS: Handle = Handle::from_raw(0xffff_fff1);
-
 /// `struct tc_htb_glob`: version, r2q, default, debug, and then what was sent directly.
 const HTB_INIT: u16 = 2;
 const HTB_VERSION: std::ops::Range<usize> = 0..4;
@@ -57,7 +51,7 @@ impl Node {
             size_table: attributes.get(TCA_STAB).is_some(),
         };
         // Only the classes of htb are somebody's choice: those of other kinds are flows, bands or queues.
-        let counts = node.parent != INGRESS && (!node.class || name == "htb");
+        let counts = node.parent != Handle::INGRESS && (!node.class || name == "htb");
         (counts && header.index == link.cast_signed()).then_some(node)
     }
 
@@ -124,23 +118,7 @@ impl Netlink {
         }
         Ok(outside_first(nodes))
     }
-
-    /// Whether packets are sorted by filters in the discipline `handle` of a device; [`Handle::UNSPECIFIED`] is the one at its root.
-    ///
-    /// # Errors
-    /// If the kernel does not tell.
-    pub fn has_filters(&mut self, index: u32, handle: Handle) -> Result<bool, NetlinkError> {
-        let question = header(index, Handle::UNSPECIFIED, handle);
-        match self.route.dump(RTM_GETTFILTER, &question) {
-            Ok(answer) => Ok(messages(&answer).any(|message| message.kind == RTM_NEWTFILTER)),
-            // A kernel that was built without classifiers knows no such question.
-            Err(Failure::Refused { errno: EOPNOTSUPP, .. }) => Ok(false),
-            Err(failure) => Err(failure.of(format!("list the filters of {}", self.name_of(index)))),
-        }
-    }
 }
-
-const EOPNOTSUPP: i32 = 95;
 
 /// The kernel lists disciplines in the order in which they came, which may be any.
 fn outside_first(mut nodes: Vec<Node>) -> Vec<Node> {

@@ -118,6 +118,15 @@ pub enum Before {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         made: Option<Vec<Node>>,
     },
+    /// Of what arrives at an interface: there was nothing.
+    Ingress {
+        /// The interface's number, as above.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        link: Option<u32>,
+        /// What the kernel made of the queue disciplines.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        made: Option<Vec<Node>>,
+    },
     /// Of a route.
     Route {
         /// The route that is added; there was none to that destination, unless it was this one.
@@ -178,6 +187,9 @@ impl Record {
                 (What::Qdisc { .. }, Before::Qdisc { tree, made, .. }) => {
                     tree.iter().chain(made.iter().flatten()).try_for_each(Node::check)?;
                 }
+                (What::Ingress { .. }, Before::Ingress { made, .. }) => {
+                    made.iter().flatten().try_for_each(Node::check)?;
+                }
                 (What::Route { to, mtu }, Before::Route { route }) => {
                     interface(&route.dev)?;
                     if route.mtu != *mtu || (to.address(), to.length()) != (route.to, route.prefix)
@@ -205,7 +217,7 @@ impl Record {
             if left && !entry.is_file() {
                 entry.progress = Progress::Untouched;
             }
-            if let Before::Qdisc { link, .. } = &mut entry.before {
+            if let Before::Qdisc { link, .. } | Before::Ingress { link, .. } = &mut entry.before {
                 *link = None;
             }
         }

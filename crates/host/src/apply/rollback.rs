@@ -3,6 +3,7 @@
 use super::change::{self, Now, qdisc, sysctl};
 use super::record::{Before, Phase, Progress};
 use super::{ApplyError, Host, Lock, Record, Step, bounds};
+use crate::plan::What;
 
 /// What became of a change that was to be taken back.
 enum Outcome {
@@ -198,12 +199,15 @@ impl Host {
         let what = record.plan.changes[index].what.clone();
         let name = change::name_now(self, &what, &record.entries[index]);
         let entry = &record.entries[index];
-        // Only queue disciplines have something between before and after.
-        let halfway =
-            entry.progress == Progress::Underway && matches!(entry.before, Before::Qdisc { .. });
+        // Only what is of several parts has something between before and after.
+        let halfway = entry.progress == Progress::Underway
+            && matches!(entry.before, Before::Qdisc { .. } | Before::Ingress { .. });
         match change::now(self, &what, entry) {
             // With an interface goes what was put there.
             Err(error) if error.is_gone() => {
+                if matches!(what, What::Ingress { .. }) {
+                    change::restore(self, &what, &entry.before.clone(), lock, step)?;
+                }
                 record.left.push(format!("{name}: it is gone"));
                 return Ok(Outcome::Over);
             }
@@ -264,7 +268,7 @@ fn order(record: &Record) -> Vec<usize> {
     let rank = |index: &usize| match record.entries[*index].before {
         Before::File { .. } => 0,
         Before::Sysctl { .. } => 1,
-        Before::Qdisc { .. } => 2,
+        Before::Qdisc { .. } | Before::Ingress { .. } => 2,
         Before::Route { .. } => 3,
         Before::Module { .. } => 4,
     };

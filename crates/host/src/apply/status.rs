@@ -169,6 +169,11 @@ impl Host {
             {
                 status.interfaces.push(live(&link.name, &self.netlink.qdiscs(link.index)?));
             }
+            if let What::Ingress { ifb, .. } = &change.what
+                && let Ok(link) = self.netlink.link(ifb)
+            {
+                status.interfaces.push(live(&link.name, &self.netlink.qdiscs(link.index)?));
+            }
         }
         Ok(status)
     }

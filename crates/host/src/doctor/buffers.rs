@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::case::{Case, in_flight, shown};
 use super::{Finding, Harm};
+use crate::facts::Os;
 use crate::knowledge;
 
 /// The longest round-trip time that buffers are made for, where no connection tells of a longer one: around the world.
@@ -75,7 +76,12 @@ pub(super) fn mtu_probing(case: &Case<'_>) -> Option<Finding> {
 }
 
 pub(super) fn tcp_feature_off(case: &Case<'_>) -> Option<Finding> {
+    // Each system has its own.
     let features = [
+        "net.inet.tcp.sack.enable",
+        "net.inet.tcp.rfc1323",
+        "net.inet.tcp.recvbuf_auto",
+        "net.inet.tcp.sendbuf_auto",
         "net.ipv4.tcp_sack",
         "net.ipv4.tcp_window_scaling",
         "net.ipv4.tcp_timestamps",
@@ -90,7 +96,12 @@ pub(super) fn tcp_feature_off(case: &Case<'_>) -> Option<Finding> {
         harm: Harm::Medium,
         seen: format!("{key} is 0."),
         why: format!("It is on by default, for good reason: {what}."),
-        cure: format!("`sysctl -w {key}=1`, and remove the line that switches it off."),
+        cure: match case.facts.os {
+            Os::Linux => format!("`sysctl -w {key}=1`, and remove the line that switches it off."),
+            Os::FreeBsd => format!(
+                "`sysctl {key}=1`, and remove the line in /etc/sysctl.conf that switches it off."
+            ),
+        },
         source: known.source,
     })
 }

@@ -91,14 +91,8 @@ pub(super) fn root(interface: &Interface) -> Option<&Qdisc> {
 pub(super) fn leaves(interface: &Interface) -> impl Iterator<Item = &Qdisc> {
     // Disciplines that the kernel put into `mq` by itself name no parent but their queue.
     let outer = ["mq", "mqprio", "htb", "tbf", "hfsc", "prio", "netem"];
-    let several = interface.qdiscs.iter().filter(|qdisc| on_the_way_out(qdisc)).count() > 1;
-    interface.qdiscs.iter().filter(move |qdisc| {
-        on_the_way_out(qdisc) && !(several && outer.contains(&qdisc.kind.as_str()))
-    })
-}
-
-fn on_the_way_out(qdisc: &Qdisc) -> bool {
-    !matches!(qdisc.kind.as_str(), "ingress" | "clsact")
+    let several = interface.leaving().count() > 1;
+    interface.leaving().filter(move |qdisc| !(several && outer.contains(&qdisc.kind.as_str())))
 }
 
 /// The kind of the discipline that packets wait in, if all of them are of one.

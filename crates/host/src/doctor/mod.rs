@@ -3,10 +3,12 @@
 //! One function looks for one thing. A finding claims nothing that the facts do not hold: where nothing
 //! tells, nothing is found.
 
+mod arriving;
 mod buffers;
 mod case;
 mod congestion;
 mod fifo;
+mod freebsd;
 mod kernel;
 mod queue;
 mod settings;
@@ -99,17 +101,20 @@ const CHECKS: &[Check] = &[
     queue::tunnel_is_one_flow,
     queue::default_target,
     queue::no_queue,
+    arriving::taken,
+    arriving::cannot_be_queued,
 ];
 
-/// What is found in `facts`, the worst first. `rate` is that of the bottleneck, if somebody knows it. dualq knows the troubles of
-/// Linux: on another system it finds nothing.
+/// What is found in `facts`, the worst first. `rate` is that of the bottleneck, if somebody knows it. Of FreeBSD only
+/// what `sysctl -a` tells is known.
 #[must_use]
 pub fn findings(facts: &Facts, rate: Option<Rate>) -> Vec<Finding> {
-    if facts.os != Os::Linux {
-        return Vec::new();
-    }
     let case = Case { facts, rate };
-    let mut findings: Vec<_> = CHECKS.iter().filter_map(|check| check(&case)).collect();
+    let checks = match facts.os {
+        Os::Linux => CHECKS,
+        Os::FreeBsd => freebsd::CHECKS,
+    };
+    let mut findings: Vec<_> = checks.iter().filter_map(|check| check(&case)).collect();
     findings.sort_by_key(|finding| finding.harm);
     findings
 }

@@ -257,7 +257,14 @@ pub(super) fn no_queue(case: &Case<'_>) -> Option<Finding> {
     (root.kind == "noqueue").then(|| Finding {
         id: "no-queue",
         harm: if case.rate.is_some() { Harm::High } else { Harm::Note },
-        seen: format!("The default route leaves by {}, which has no queue (noqueue).", uplink.name),
+        seen: match case.facts.layer(uplink) {
+            None => format!("The default route leaves by {}, which has no queue (noqueue).", uplink.name),
+            Some(layer) => format!(
+                "The default route leaves by {}, {}, which has no queue of its own (noqueue).",
+                uplink.name,
+                layer.words()
+            ),
+        },
         why: "A virtual device hands its packets on at once; they queue where they are sent at last. Nothing here manages that queue."
             .to_owned(),
         cure: match case.rate {

@@ -80,6 +80,7 @@ pub fn gather(root: &Root, mut sources: Sources<'_>) -> Facts {
             release,
         },
         qdiscs: modules.qdiscs(config.as_ref()),
+        redirection: modules.redirection(config.as_ref()),
         congestion_controls: modules.congestion_controls(config.as_ref(), available),
         tc,
         dualq: sources

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use dualq_netlink::{Link, Netlink, Queue};
+use dualq_netlink::{Link, Netlink, NetlinkError, Queue};
 use dualq_qdisc::show;
 use dualq_units::Rate;
 
 use super::reader::Reader;
-use super::{Interface, Qdisc};
+use super::{Arriving, Interface, Qdisc};
 
 const LOOPBACK: &str = "lo";
 
@@ -26,7 +26,7 @@ pub(super) fn read(
             Ok(links) => links
                 .iter()
                 .filter(|link| link.name != LOOPBACK)
-                .map(|link| from_netlink(reader, netlink, link))
+                .map(|link| from_netlink(reader, netlink, &links, link))
                 .collect(),
             Err(error) => {
                 reader.unread("interfaces", &error.to_string());
@@ -73,7 +73,19 @@ fn from_files(reader: &mut Reader<'_>) -> Vec<Interface> {
     interfaces
 }
 
-fn from_netlink(reader: &mut Reader<'_>, netlink: &mut Netlink, link: &Link) -> Interface {
+/// Kinds of devices that are on another: of veth, what the kernel tells in its place is the other end.
+const ON_ANOTHER: [&str; 4] = ["ipvlan", "macsec", "macvlan", "vlan"];
+
+fn from_netlink(
+    reader: &mut Reader<'_>,
+    netlink: &mut Netlink,
+    links: &[Link],
+    link: &Link,
+) -> Interface {
+    let name_of = |index: u32| {
+        links.iter().find(|other| other.index == index).map(|other| other.name.clone())
+    };
+    let is_on_another = link.kind.as_deref().is_some_and(|kind| ON_ANOTHER.contains(&kind));
     let name = link.name.as_str();
     let mut offloads = BTreeMap::new();
     match netlink.offloads(name) {
@@ -93,6 +105,10 @@ fn from_netlink(reader: &mut Reader<'_>, netlink: &mut Netlink, link: &Link) -> 
         Vec::new()
     });
     let qdiscs = self::qdiscs(&qdiscs);
+    let arriving = arriving(netlink, link.index).unwrap_or_else(|error| {
+        reader.unread(&format!("what becomes of what arrives at {name}"), &error.to_string());
+        None
+    });
     Interface {
         name: name.to_owned(),
         driver: driver(reader, name, link.kind.as_deref()),
@@ -104,8 +120,24 @@ fn from_netlink(reader: &mut Reader<'_>, netlink: &mut Netlink, link: &Link) -> 
         rx_queues: link.rx_queues,
         offloads,
         qdiscs,
+        lower: link.lower.filter(|_| is_on_another).and_then(name_of),
+        master: link.master.and_then(name_of),
+        arriving,
         configured_by: None,
     }
+}
+
+fn arriving(netlink: &mut Netlink, link: u32) -> Result<Option<Arriving>, NetlinkError> {
+    use dualq_netlink::Arriving as Found;
+    Ok(match netlink.arriving(link)? {
+        Found::Plain => None,
+        Found::Unfiltered => Some(Arriving::Sorted("an ingress with no filters".to_owned())),
+        Found::Sorted { by } => Some(Arriving::Sorted(by)),
+        Found::Redirected { to } => Some(match netlink.link_at(to) {
+            Ok(to) => Arriving::Redirected(to.name),
+            Err(_) => Arriving::Sorted("an ingress that redirects to what is gone".to_owned()),
+        }),
+    })
 }
 
 /// The driver of a device, or the kind of a virtual one.

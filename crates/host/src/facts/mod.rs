@@ -7,7 +7,8 @@ mod files;
 mod gather;
 pub(crate) mod interfaces;
 mod kernel;
-mod modules;
+mod layers;
+pub(crate) mod modules;
 mod reader;
 mod routes;
 mod saved;
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 pub use building::{MOK, building};
 pub use gather::{Sources, gather, here};
+pub use layers::Layer;
 pub use modules::blocked;
 pub use saved::FactsError;
 pub(crate) use sysctl::dotted;
@@ -51,6 +53,10 @@ pub struct Facts {
     /// Each queue discipline that dualq knows of, by the kernel's name.
     #[serde(default)]
     pub qdiscs: BTreeMap<String, Availability>,
+    /// What it takes beside the qdisc `ingress` to queue what arrives: `ifb`, `matchall` and `mirred`; empty in facts of before
+    /// dualq looked.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub redirection: BTreeMap<String, Availability>,
     /// Each congestion control that dualq knows of or the kernel has.
     #[serde(default)]
     pub congestion_controls: BTreeMap<String, Availability>,
@@ -264,9 +270,28 @@ pub struct Interface {
     /// Its queue disciplines, the root first.
     #[serde(default)]
     pub qdiscs: Vec<Qdisc>,
+    /// The interface that it is on, of a VLAN and the like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower: Option<String>,
+    /// The bridge or bond that it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master: Option<String>,
+    /// What is done with what arrives, before anybody else sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arriving: Option<Arriving>,
     /// The network manager's own file for it, where that matters: `/etc/systemd/network/10-ens3.network`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configured_by: Option<String>,
+}
+
+/// What is done with what arrives at an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arriving {
+    /// All of it is taken to this interface, and nothing else is done.
+    Redirected(String),
+    /// Something else, in words: `an ingress with filters (u32)`.
+    Sorted(String),
 }
 
 /// A queue discipline of an interface.
@@ -357,14 +382,24 @@ impl Facts {
 }
 
 impl Interface {
-    /// Its queue disciplines as plans name them, a line each: place, kind and options.
+    /// Its queue disciplines as plans name them, a line each: place, kind and options. Those of what arrives are apart.
     #[must_use]
     pub fn qdisc_lines(&self) -> Vec<String> {
-        self.qdiscs.iter().map(Qdisc::line).collect()
+        self.leaving().map(Qdisc::line).collect()
+    }
+
+    /// The queue disciplines of what leaves.
+    pub fn leaving(&self) -> impl Iterator<Item = &Qdisc> + Clone {
+        self.qdiscs.iter().filter(|qdisc| qdisc.queues())
     }
 }
 
 impl Qdisc {
+    /// Whether packets wait in it: `ingress` and `clsact` only hold filters.
+    pub(crate) fn queues(&self) -> bool {
+        !matches!(self.kind.as_str(), "ingress" | "clsact")
+    }
+
     /// Its place, kind and options: `root fq_codel limit 10240p flows 1024 …`.
     #[must_use]
     pub fn line(&self) -> String {

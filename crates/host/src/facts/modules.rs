@@ -24,6 +24,13 @@ const QDISCS: [(&str, &str, &str); 14] = [
     ("tbf", "sch_tbf", "NET_SCH_TBF"),
 ];
 
+/// What it takes beside `ingress` to queue what arrives: the device, the filter and its action.
+pub(crate) const REDIRECTION: [(&str, &str, &str); 3] = [
+    ("ifb", "ifb", "IFB"),
+    ("matchall", "cls_matchall", "NET_CLS_MATCHALL"),
+    ("mirred", "act_mirred", "NET_ACT_MIRRED"),
+];
+
 /// Part of every kernel that has queue disciplines at all (net/sched/sch_generic.c, sch_mq.c, sch_fifo.c).
 const EVERYWHERE: [&str; 5] = ["bfifo", "mq", "noqueue", "pfifo", "pfifo_fast"];
 
@@ -40,7 +47,7 @@ const NO_CONGESTION_CONTROLS: [&str; 1] = ["diag"];
 
 /// The options of the above, for whoever reads a configuration.
 pub(super) fn options() -> impl Iterator<Item = &'static str> {
-    QDISCS.iter().chain(&CONGESTION_CONTROLS).map(|(_, _, option)| *option)
+    QDISCS.iter().chain(&REDIRECTION).chain(&CONGESTION_CONTROLS).map(|(_, _, option)| *option)
 }
 
 /// The modules of the running kernel.
@@ -126,10 +133,11 @@ impl Modules {
         modules
     }
 
-    /// What is blocked of queue disciplines and congestion controls; a machine has a hundred others.
+    /// What is blocked of what plans use; a machine has a hundred others.
     pub(super) fn blocked_that_matter(&self) -> Vec<Blocked> {
         let matters = |blocked: &&Blocked| {
             ["sch_", "tcp_"].iter().any(|start| blocked.module.starts_with(start))
+                || REDIRECTION.iter().any(|(_, module, _)| blocked.module == *module)
         };
         self.blocked.iter().filter(matters).cloned().collect()
     }
@@ -155,12 +163,7 @@ impl Modules {
     }
 
     pub(super) fn qdiscs(&self, config: Option<&Config>) -> BTreeMap<String, Availability> {
-        let mut qdiscs: BTreeMap<_, _> = QDISCS
-            .iter()
-            .map(|(name, module, option)| {
-                ((*name).to_owned(), self.availability(module, option, config))
-            })
-            .collect();
+        let mut qdiscs = self.each(&QDISCS, config);
         let everywhere = match config.map(|config| config.value("NET_SCHED")) {
             Some("n") => Availability::Absent,
             _ => Availability::Ready,
@@ -169,16 +172,28 @@ impl Modules {
         qdiscs
     }
 
+    fn each(
+        &self,
+        list: &[(&str, &str, &str)],
+        config: Option<&Config>,
+    ) -> BTreeMap<String, Availability> {
+        let found = list.iter().map(|(name, module, option)| {
+            ((*name).to_owned(), self.availability(module, option, config))
+        });
+        found.collect()
+    }
+
+    pub(super) fn redirection(&self, config: Option<&Config>) -> BTreeMap<String, Availability> {
+        self.each(&REDIRECTION, config)
+    }
+
     /// `available` are those that the kernel has ready.
     pub(super) fn congestion_controls(
         &self,
         config: Option<&Config>,
         available: &str,
     ) -> BTreeMap<String, Availability> {
-        let mut controls = BTreeMap::new();
-        for (name, module, option) in CONGESTION_CONTROLS {
-            controls.insert(name.to_owned(), self.availability(module, option, config));
-        }
+        let mut controls = self.each(&CONGESTION_CONTROLS, config);
         for module in &self.loadable {
             let name = module.strip_prefix("tcp_");
             if let Some(name) = name.filter(|name| !NO_CONGESTION_CONTROLS.contains(name)) {

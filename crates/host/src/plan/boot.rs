@@ -1,7 +1,7 @@
 //! The files that bring a plan back at boot and when an interface appears again.
 
-use super::Mode;
 use super::check::{interface, module, only, qdisc, sysctl_key, sysctl_value};
+use super::{Mode, ifb};
 use crate::Facts;
 use crate::facts::Os;
 
@@ -33,8 +33,24 @@ pub(super) fn mode(path: &str) -> Mode {
 #[derive(Debug, PartialEq, Eq)]
 struct Call<'a> {
     caller: Caller<'a>,
-    dev: &'a str,
+    at: At<'a>,
     line: String,
+}
+
+/// Where a queue discipline is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct At<'a> {
+    /// The interface.
+    pub(crate) dev: &'a str,
+    /// What takes what arrives there, if it is not for what leaves.
+    pub(crate) ifb: Option<&'a str>,
+}
+
+impl At<'_> {
+    /// Whether both are for one direction of one interface.
+    fn is_as(&self, other: &Self) -> bool {
+        self.dev == other.dev && self.ifb.is_some() == other.ifb.is_some()
+    }
 }
 
 /// Which program is called, and where it finds its records.
@@ -46,10 +62,11 @@ pub(crate) struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// What puts `line` on `dev`.
-    pub(super) fn command(&self, dev: &str, line: &str) -> String {
+    /// What puts `line` there.
+    pub(super) fn command(&self, At { dev, ifb }: At<'_>, line: &str) -> String {
         let state = self.state.map_or_else(String::new, |state| format!("{STATE}{state} "));
-        format!("{} on-boot {state}{dev} '{line}'", self.program)
+        let ifb = ifb.map_or_else(String::new, |ifb| format!("{DOWN}{ifb} "));
+        format!("{} on-boot {state}{ifb}{dev} '{line}'", self.program)
     }
 }
 
@@ -58,15 +75,17 @@ pub(crate) const USUAL_STATE: &str = "/var/lib/dualq";
 
 /// What stands before the folder of records.
 const STATE: &str = "--state ";
+/// What stands before the ifb.
+const DOWN: &str = "--down ";
 
 impl Call<'_> {
     fn command(&self) -> String {
-        self.caller.command(self.dev, &self.line)
+        self.caller.command(self.at, &self.line)
     }
 
     /// What does it in the file at `path`: some lines, comments left out.
     fn render(&self, path: &str) -> Option<String> {
-        let (dev, command) = (self.dev, self.command());
+        let (dev, command) = (self.at.dev, self.command());
         let when = match path {
             // The name of an interface that udev renames is right in the event `move` that follows, of others in `add`.
             UDEV => {
@@ -92,10 +111,14 @@ impl Call<'_> {
             Some(rest) => rest.split_once(' ').map(|(state, rest)| (Some(state), rest))?,
             None => (None, rest),
         };
+        let (ifb, rest) = match rest.strip_prefix(DOWN) {
+            Some(rest) => rest.split_once(' ').map(|(ifb, rest)| (Some(ifb), rest))?,
+            None => (None, rest),
+        };
         let (dev, rest) = rest.split_once(" '")?;
         let (line, _) = rest.split_once('\'')?;
         let caller = Caller { program, state };
-        Some(Call { caller, dev, line: line.replace("%%", "%").replace("$$", "$") })
+        Some(Call { caller, at: At { dev, ifb }, line: line.replace("%%", "%").replace("$$", "$") })
     }
 }
 
@@ -127,6 +150,14 @@ pub(crate) fn callers<'a>(path: &str, content: &'a str) -> Vec<Caller<'a>> {
     working_lines(content).filter_map(Call::find).map(|call| call.caller).collect()
 }
 
+/// Whether a planned file calls dualq for this place with this line.
+pub(crate) fn calls(path: &str, content: &str, at: At<'_>, line: &str) -> bool {
+    CALLING.contains(&path)
+        && working_lines(content)
+            .filter_map(Call::find)
+            .any(|call| call.at == at && call.line == line)
+}
+
 /// What restores the queue discipline on this system: the file, and who reads it.
 pub(super) fn place(facts: &Facts) -> Option<(&'static str, &'static str)> {
     let distribution = &facts.distribution;
@@ -144,42 +175,53 @@ pub(super) fn place(facts: &Facts) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The paragraphs of a file that each put a queue discipline on an interface, with the interface.
-fn paragraphs<'a>(path: &'a str, content: &'a str) -> impl Iterator<Item = (&'a str, String)> {
+/// The paragraphs of a file that each put a queue discipline somewhere, with the place.
+fn paragraphs<'a>(path: &'a str, content: &'a str) -> impl Iterator<Item = (At<'a>, String)> {
     let paragraphs = content.split("\n\n").map(|text| (text, format!("{}\n", text.trim_end())));
     paragraphs
         .filter(|(_, text)| check_content(path, text).is_ok())
-        .filter_map(|(text, whole)| Some((Call::find(text)?.dev, whole)))
+        .filter_map(|(text, whole)| Some((Call::find(text)?.at, whole)))
 }
 
-/// The file at `path` with what puts `line` on `dev`, `about` in a comment above it. What is there for other interfaces stays.
+/// The file at `path`, which has `there` in it, with what puts `line` in its place, `about` in a comment above it. What it has for other places stays.
 pub(super) fn content(
-    facts: &Facts,
+    there: Option<&str>,
     path: &str,
     about: &str,
     caller: Caller<'_>,
-    (dev, line): (&str, &str),
+    (at, line): (At<'_>, &str),
 ) -> String {
-    let call = Call { caller, dev, line: line.to_owned() };
+    let call = Call { caller, at, line: line.to_owned() };
     let own = format!("# {about}\n{}", call.render(path).unwrap_or_default());
-    joined(facts, path, dev, Some(own))
+    joined(there.unwrap_or_default(), path, at, Some(own))
 }
 
-/// The file at `path` with nothing that concerns `dev`, if there is something now; what puts the line `but` there does not
+/// The file at `path`, which has `there` in it, with nothing that concerns this place, if there is something now; what puts the line `but` there does not
 /// count.
-pub(super) fn without(facts: &Facts, path: &str, dev: &str, but: Option<&str>) -> Option<String> {
-    let there = facts.files.get(path)?;
-    let concerned = paragraphs(path, &there.content).any(|(other, text)| {
-        other == dev && Call::find(&text).is_some_and(|call| Some(call.line.as_str()) != but)
+pub(super) fn without(
+    there: Option<&str>,
+    path: &str,
+    at: At<'_>,
+    but: Option<&str>,
+) -> Option<String> {
+    let there = there?;
+    let concerned = paragraphs(path, there).any(|(other, text)| {
+        other.is_as(&at) && Call::find(&text).is_some_and(|call| Some(call.line.as_str()) != but)
     });
-    concerned.then(|| joined(facts, path, dev, None))
+    concerned.then(|| joined(there, path, at, None))
 }
 
-fn joined(facts: &Facts, path: &str, dev: &str, own: Option<String>) -> String {
-    let there = facts.files.get(path).map(|file| file.content.as_str()).unwrap_or_default();
-    let others = paragraphs(path, there).filter(|(other, _)| *other != dev);
+/// Which ifb the rules of this machine make, each for one interface.
+pub(super) fn ifbs(facts: &Facts) -> impl Iterator<Item = At<'_>> {
+    let files = facts.files.iter().filter(|(path, _)| CALLING.contains(&path.as_str()));
+    let places = files.flat_map(|(path, file)| paragraphs(path, &file.content).map(|(at, _)| at));
+    places.filter(|at| at.ifb.is_some())
+}
+
+fn joined(there: &str, path: &str, at: At<'_>, own: Option<String>) -> String {
+    let others = paragraphs(path, there).filter(|(other, _)| !other.is_as(&at));
     // In an order of their own, or a plan for each would change the file of the other.
-    let mut all: Vec<(&str, String)> = others.chain(own.map(|own| (dev, own))).collect();
+    let mut all: Vec<(At<'_>, String)> = others.chain(own.map(|own| (at, own))).collect();
     all.sort();
     if all.is_empty() {
         return head(path, NOTHING);
@@ -239,7 +281,8 @@ pub(super) fn check_content(path: &str, content: &str) -> Result<(), String> {
             for call in &calls {
                 program(call.caller.program)?;
                 call.caller.state.map_or(Ok(()), state)?;
-                interface(call.dev)?;
+                interface(call.at.dev)?;
+                call.at.ifb.map_or(Ok(()), ifb)?;
                 qdisc(&call.line)?;
             }
             let written: Option<String> = calls.iter().map(|call| call.render(path)).collect();

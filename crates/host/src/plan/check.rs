@@ -28,6 +28,8 @@ const SYSCTLS: [&str; 7] = [
     "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_wmem",
 ];
+/// The modules by which filters take what arrives elsewhere.
+const REDIRECTING: [&str; 2] = ["act_mirred", "cls_matchall"];
 const FREEBSD_SYSCTLS: [&str; 6] = [
     freebsd::MAX_SOCKBUF,
     "net.inet.tcp.cc.algorithm",
@@ -87,6 +89,14 @@ impl Change {
                 before.iter().try_for_each(|line| text("before", line))?;
                 plain_words(after)
             }
+            (What::Ingress { dev, ifb, after }, Os::Linux) => {
+                interface(dev)?;
+                super::ifb(ifb)?;
+                if super::ifb(dev).is_ok() {
+                    return Err(format!("what arrives at {dev} was queued there before"));
+                }
+                plain_words(after)
+            }
             (What::Route { to, mtu }, Os::Linux) => route(*to, *mtu),
             (What::File { path, before, after, mode }, Os::Linux) => {
                 if !boot::PLANNED.contains(&path.as_str()) {
@@ -135,8 +145,12 @@ pub(crate) fn interface(name: &str) -> Result<(), String> {
 pub(super) fn module(name: &str) -> Result<(), String> {
     let known = name.strip_prefix("sch_").or_else(|| name.strip_prefix("tcp_"));
     match known {
+        None if REDIRECTING.contains(&name) => Ok(()),
         Some(rest) if !rest.is_empty() && only(rest, "_") && name.len() < 56 => Ok(()),
-        _ => Err(format!("{name:?} is no module that a plan loads: sch_… or tcp_…")),
+        _ => Err(format!(
+            "{name:?} is no module that a plan loads: sch_…, tcp_…, {}",
+            REDIRECTING.join(", ")
+        )),
     }
 }
 

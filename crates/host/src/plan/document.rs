@@ -40,6 +40,7 @@ struct Entry {
     module: Option<String>,
     key: Option<String>,
     dev: Option<String>,
+    ifb: Option<String>,
     to: Option<String>,
     mtu: Option<u32>,
     path: Option<String>,
@@ -54,6 +55,7 @@ enum Kind {
     Module,
     Sysctl,
     Qdisc,
+    Ingress,
     Route,
     File,
     Lines,
@@ -90,7 +92,9 @@ impl Entry {
         fn read<T: FromStr<Err: Display>>(key: &str, text: &str) -> Result<T, String> {
             text.parse().map_err(|error| format!("{key}: {error}"))
         }
-        let Self { mut module, mut key, mut dev, mut to, mut mtu, mut path, mut mode, .. } = self;
+        let Self {
+            mut module, mut key, mut dev, mut ifb, mut to, mut mtu, mut path, mut mode, ..
+        } = self;
         let (mut before, mut after) = (self.before, self.after);
         let what = match self.what {
             Kind::Module => What::Module { module: take("module", &mut module)? },
@@ -102,6 +106,11 @@ impl Entry {
             Kind::Qdisc => What::Qdisc {
                 dev: take("dev", &mut dev)?,
                 before: many("before", &mut before)?,
+                after: read("after", &one("after", &mut after)?)?,
+            },
+            Kind::Ingress => What::Ingress {
+                dev: take("dev", &mut dev)?,
+                ifb: take("ifb", &mut ifb)?,
                 after: read("after", &one("after", &mut after)?)?,
             },
             Kind::Route => {
@@ -121,6 +130,7 @@ impl Entry {
             ("module", module.is_some()),
             ("key", key.is_some()),
             ("dev", dev.is_some()),
+            ("ifb", ifb.is_some()),
             ("to", to.is_some()),
             ("mtu", mtu.is_some()),
             ("path", path.is_some()),

@@ -63,11 +63,26 @@ pub struct Figures {
     pub world: String,
 }
 
+/// Where the acknowledgements go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Back {
+    /// The rate of its bottleneck.
+    pub rate: Rate,
+    /// The queue there now, in tc's words.
+    pub now: String,
+    /// The queue there with the plan.
+    pub then: String,
+}
+
 /// What to find out before a plan is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
+    /// Whether it is about what arrives: the bottleneck is then at the other end of the link, and each option behind it.
+    pub arriving: bool,
     /// The bottleneck's rate.
     pub rate: Rate,
+    /// The rate of the other direction, where acknowledgements go, if it is known, and the queue there, now and then.
+    pub back: Option<Back>,
     /// The base round-trip time.
     pub rtt: Duration,
     /// Where that is from.
@@ -97,7 +112,7 @@ impl Question {
     /// # Errors
     /// As [`Plan::make`](super::Plan::make); and if no rate is known.
     pub fn of(facts: &Facts, requirements: &Requirements) -> Result<Self, PlanError> {
-        let decision = decide(facts, requirements, None)?;
+        let decision = decide(facts, requirements, [None; 2])?;
         let rate = decision.rate.ok_or_else(|| {
             let message = "give a --rate: without one there is no bottleneck to simulate";
             PlanError::Requirement(message.to_owned())
@@ -120,8 +135,6 @@ impl Question {
             let ecn = cc == "dctcp" || (!one_flow && asks_for_ecn(ecn.as_ref()));
             vec![Sender { cc, ecn }]
         };
-        let anybody =
-            || ["cubic", "bbr"].map(|cc| Sender { cc: cc.to_owned(), ecn: false }).to_vec();
         let (before, after) =
             if requirements.profile == Profile::Gateway && requirements.cc.is_none() {
                 (anybody(), anybody())
@@ -135,7 +148,9 @@ impl Question {
         };
         let fitting = decision.choices.iter().filter(|choice| choice.fits).count().max(1);
         Ok(Self {
+            arriving: false,
             rate,
+            back: requirements.down.map(Back::unknown),
             rtt,
             rtt_from,
             one_flow,
@@ -148,6 +163,52 @@ impl Question {
             aim: requirements.aim,
             is_asked: requirements.qdisc.is_some(),
         })
+    }
+
+    /// What to find out of what arrives, if that is to be queued here. Who sends is not known.
+    ///
+    /// # Errors
+    /// As [`Plan::make`](super::Plan::make).
+    pub fn of_arriving(
+        facts: &Facts,
+        requirements: &Requirements,
+    ) -> Result<Option<Self>, PlanError> {
+        let decision = decide(facts, requirements, [None; 2])?;
+        let Some(down) = &decision.down else { return Ok(None) };
+        let (rtt, rtt_from) = Path::rtt(facts, requirements);
+        let (now, now_known) = match down.there {
+            Some(there) => present(there, down.rate, true),
+            None => (UNKNOWN_QUEUE.to_owned(), false),
+        };
+        let back = requirements.rate.map(|rate| match &decision.queue.line {
+            Some(line) => Back { then: line.to_string(), ..Back::unknown(rate) },
+            None => Back::unknown(rate),
+        });
+        Ok(Some(Self {
+            arriving: true,
+            rate: down.rate,
+            back,
+            rtt,
+            rtt_from,
+            one_flow: !decision.traffic.is_apart(),
+            now,
+            now_known,
+            options: match down.choices.as_slice() {
+                [] => vec![down.line.to_string()],
+                choices => choices.iter().map(|choice| choice.line.clone()).collect(),
+            },
+            fitting: down.choices.iter().filter(|choice| choice.fits).count().max(1),
+            before: anybody(),
+            after: anybody(),
+            aim: requirements.aim,
+            is_asked: requirements.down_qdisc.is_some(),
+        }))
+    }
+
+    /// What packets wait in at the other end of the link, in tc's words: nobody here knows, so it is what is usual.
+    #[must_use]
+    pub const fn far_queue() -> &'static str {
+        UNKNOWN_QUEUE
     }
 
     /// What to run: for the choice alone, or for a table of all that there is and of who is to thank for what.
@@ -179,6 +240,17 @@ impl Question {
     }
 }
 
+impl Back {
+    fn unknown(rate: Rate) -> Self {
+        Self { rate, now: UNKNOWN_QUEUE.to_owned(), then: UNKNOWN_QUEUE.to_owned() }
+    }
+}
+
+/// Who sends where nobody knows.
+fn anybody() -> Vec<Sender> {
+    ["cubic", "bbr"].map(|cc| Sender { cc: cc.to_owned(), ecn: false }).to_vec()
+}
+
 /// What packets wait in now, and whether that is known.
 fn present(interface: &Interface, link: Rate, elsewhere: bool) -> (String, bool) {
     let words = |kind: &str, options: Option<&str>| {
@@ -199,7 +271,7 @@ fn present(interface: &Interface, link: Rate, elsewhere: bool) -> (String, bool)
     let unknown = (UNKNOWN_QUEUE.to_owned(), false);
     let Some((root, outer)) = line("root") else { return unknown };
     if root.kind == "mq" {
-        let children = interface.qdiscs.iter().find(|qdisc| qdisc.parent != "root");
+        let children = interface.leaving().find(|qdisc| qdisc.parent != "root");
         let kind = children.map_or("pfifo_fast", |qdisc| qdisc.kind.as_str());
         return if elsewhere { unknown } else { (kind.to_owned(), true) };
     }
@@ -398,6 +470,19 @@ impl Evidence {
         })
     }
 
+    /// A queue that the traffic calls for and that keeps ssh's delay much shorter, but costs too much throughput to be chosen, with the
+    /// share that is left of what the best has.
+    #[must_use]
+    pub fn dearer(&self) -> Option<(Row<'_>, f64)> {
+        let Question { options, fitting, after, .. } = &self.question;
+        let chosen = felt(self.worst(self.chosen(), after)?.worst.1.p99_ms);
+        let known: Vec<&String> = options[..*fitting].iter().collect();
+        let rows = known.iter().filter_map(|option| self.worst(option, after));
+        let best = rows.min_by(|one, other| one.worst.1.p99_ms.total_cmp(&other.worst.1.p99_ms))?;
+        let share = self.share(best.queue, &known, |figures| figures.goodput_mbit);
+        (chosen > felt(best.worst.1.p99_ms) * EQUAL * EQUAL).then_some((best, share))
+    }
+
     /// A better queue that the traffic does not call for, if the simulation knows one: what is given up for the rule.
     #[must_use]
     pub fn better(&self) -> Option<Row<'_>> {
@@ -416,10 +501,12 @@ impl Evidence {
         if rows.is_empty() {
             return Vec::new();
         }
-        let Question { rate, rtt, rtt_from, one_flow, now, now_known, .. } = &self.question;
+        let Question { arriving, rate, rtt, rtt_from, one_flow, now, now_known, .. } =
+            &self.question;
         let tunnel = if *one_flow { ", all of it one flow to the queue" } else { "" };
+        let what = if *arriving { "what arrives, " } else { "" };
         let mut lines = vec![format!(
-            "at {rate} and {} ms ({rtt_from}), the worst of 1, 4 and 20 large transfers, short ones and ssh beside them{tunnel}; \
+            "{what}at {rate} and {} ms ({rtt_from}), the worst of 1, 4 and 20 large transfers, short ones and ssh beside them{tunnel}; \
              ssh's p99 is above the base",
             rtt.as_secs_f64() * 1e3
         )];

@@ -3,6 +3,7 @@
 use dualq_qdisc::QdiscLine;
 use dualq_units::Rate;
 
+use super::ingress::{self, Down};
 use super::options::{Choice, Traffic};
 use super::sysctls::{self, Path, Wanted};
 use super::{
@@ -98,16 +99,19 @@ pub(super) struct Decision<'a> {
     pub(super) queue: queue::Queue,
     /// What the queue was chosen from, if there was a choice.
     pub(super) choices: Vec<Choice>,
+    /// What is to become of what arrives, if that was asked for.
+    pub(super) down: Option<Down<'a>>,
     pub(super) traffic: Traffic,
     pub(super) rate: Option<Rate>,
     pub(super) wanted: Vec<Wanted<'a>>,
 }
 
-/// Decides; `pick` is the line of a queue discipline, one of those that could be chosen.
+/// Decides; each of `picks` is the line of a queue discipline, one of those that could be chosen, for what leaves and for what
+/// arrives.
 pub(super) fn decide<'a>(
     facts: &'a Facts,
     requirements: &Requirements,
-    pick: Option<&str>,
+    picks: [Option<&str>; 2],
 ) -> Result<Decision<'a>, PlanError> {
     if requirements.route.is_some() {
         let message = "--route, --via and --mtu are for FreeBSD".to_owned();
@@ -121,8 +125,10 @@ pub(super) fn decide<'a>(
     let interface = interface(facts, requirements)?;
     let cc = congestion_control(facts, requirements, interface)?;
     let traffic = Traffic::of(facts, requirements, interface, cc.as_deref());
+    let [pick, pick_down] = picks;
     let (queue, choices) =
         queue::choose(facts, requirements, interface, cc.as_deref(), &traffic, pick)?;
+    let down = ingress::choose(facts, requirements, interface, &traffic, pick_down)?;
     let speed = queue::speed(interface);
     let shaped = requirements
         .rate
@@ -138,7 +144,7 @@ pub(super) fn decide<'a>(
         queue.default,
         !traffic.is_apart(),
     );
-    Ok(Decision { interface, cc, queue, choices, traffic, rate, wanted })
+    Ok(Decision { interface, cc, queue, choices, down, traffic, rate, wanted })
 }
 
 /// A plan that grows.
@@ -154,9 +160,11 @@ pub(super) fn make(
     facts: &Facts,
     requirements: &Requirements,
     evidence: Option<&Evidence>,
+    arriving: Option<&Evidence>,
 ) -> Result<Plan, PlanError> {
-    let pick = evidence.map(Evidence::chosen);
-    let Decision { interface, cc, mut queue, wanted, .. } = decide(facts, requirements, pick)?;
+    let picks = [evidence, arriving].map(|evidence| evidence.map(Evidence::chosen));
+    let Decision { interface, cc, mut queue, mut down, wanted, .. } =
+        decide(facts, requirements, picks)?;
     let left = evidence.and_then(Evidence::better_left);
     if let Some((p99_then, p99_now)) = left
         && let Some(line) = queue.line.take()
@@ -167,7 +175,26 @@ pub(super) fn make(
             interface.name
         )];
     }
+    if let Some((p99_then, p99_now)) = arriving.and_then(Evidence::better_left)
+        && let Some(Down { line, .. }) = down.take()
+    {
+        queue.notes.push(format!(
+            "what arrives at {} stays as it is: this kernel has nothing that manages a queue, and with {line} ssh's p99 would be {p99_then:.1} \
+             ms above the base in the simulation, now {p99_now:.1} ms",
+            interface.name
+        ));
+    }
     let mut notes = std::mem::take(&mut queue.notes);
+    notes.extend(down.iter_mut().flat_map(|down| std::mem::take(&mut down.notes)));
+    if let Some((dearer, share)) = arriving.and_then(Evidence::dearer) {
+        notes.push(format!(
+            "what arrives: in the simulation {} keeps ssh's p99 at {:.1} ms in the worst case, for {:.0} % of the throughput; it is not chosen \
+             for that, --down-qdisc asks for it",
+            dearer.queue,
+            dearer.worst.1.p99_ms,
+            100.0 * (1.0 - share)
+        ));
+    }
     if let Some(better) = evidence.and_then(Evidence::better) {
         notes.push(format!(
             "in the simulation {} is better, with a p99 of {:.1} ms; it is not chosen, for its flows share one queue, and the next \
@@ -180,7 +207,7 @@ pub(super) fn make(
         return Err(PlanError::Requirement(format!("--state: {message}")));
     }
     let mut draft = Draft { facts, changes: Vec::new(), notes, state };
-    draft.modules(&queue, cc.as_deref(), &wanted);
+    draft.modules(&queue, down.as_ref(), cc.as_deref(), &wanted);
     draft.sysctls(&wanted, requirements.profile);
     if let Some(cc) = &cc
         && facts.congestion_controls.get(cc) == Some(&Availability::Unknown)
@@ -205,7 +232,13 @@ pub(super) fn make(
     let boot_file = draft.qdisc(interface, &queue);
     // Where the queue stays as it is, so does what put it there.
     if let Some(line) = &queue.line {
-        draft.forget_qdisc(interface, line.text(), boot_file.as_deref());
+        let at = boot::At { dev: &interface.name, ifb: None };
+        draft.forget_qdisc(at, line.text(), boot_file.as_deref());
+    }
+    if let Some(down) = &down {
+        let boot_file = draft.down(interface, down);
+        let at = boot::At { dev: &interface.name, ifb: Some(&down.ifb) };
+        draft.forget_qdisc(at, down.line.text(), boot_file.as_deref());
     }
     if let Some(virtualization) = ["docker", "podman", "lxc", "systemd-nspawn"]
         .into_iter()
@@ -220,7 +253,7 @@ pub(super) fn make(
     draft.changes.sort_by_key(|change| match &change.what {
         What::Module { .. } => 0,
         What::Sysctl { .. } => 1,
-        What::Qdisc { .. } | What::Route { .. } => 2,
+        What::Qdisc { .. } | What::Ingress { .. } | What::Route { .. } => 2,
         What::File { path, .. } if boot::CALLING.contains(&path.as_str()) => 3,
         What::File { .. } | What::Lines { .. } => 4,
     });
@@ -229,19 +262,26 @@ pub(super) fn make(
     let machine = machine.map_or(String::new(), |name| format!(", {name}"));
     let rate =
         requirements.rate.map_or(String::new(), |rate| format!(" at {}", queue::rate_words(rate)));
+    let down_rate = down.as_ref().map_or(String::new(), |down| {
+        let joint = if rate.is_empty() { " at" } else { "," };
+        format!("{joint} {} down", queue::rate_words(down.rate))
+    });
     let warning = evidence.filter(|_| left.is_none()).and_then(Evidence::warning);
-    let warning = warning.map_or(String::new(), |warning| format!("{warning}: "));
+    let warning_down = arriving.filter(|_| down.is_some()).and_then(Evidence::warning);
+    let warning_down = warning_down.map(|warning| format!("for what arrives, {warning}"));
+    let warnings = warning.into_iter().chain(warning_down);
+    let warning: String = warnings.map(|warning| format!("{warning}: ")).collect();
     let plan = Plan {
         format: FORMAT,
         about: format!(
-            "{warning}{} on {}{rate}{machine}",
+            "{warning}{} on {}{rate}{down_rate}{machine}",
             requirements.profile.name(),
             interface.name
         ),
         os: Os::Linux,
         kernel: facts.kernel.release.clone(),
         aim: requirements.aim,
-        evidence: evidence.map_or_else(Vec::new, Evidence::lines),
+        evidence: evidence.into_iter().chain(arriving).flat_map(Evidence::lines).collect(),
         notes: draft.notes,
         changes: draft.changes,
     };
@@ -283,8 +323,20 @@ impl Draft<'_> {
         self.changes.push(Change { why, source: source.into(), what });
     }
 
-    /// Writes a file, unless it is there with this content.
+    /// What is in a file once the changes so far are made.
+    fn content_so_far(&self, path: &str) -> Option<&str> {
+        let planned = self.changes.iter().find_map(|change| match &change.what {
+            What::File { path: other, after, .. } if other == path => Some(after.as_str()),
+            _ => None,
+        });
+        planned.or_else(|| self.facts.files.get(path).map(|file| file.content.as_str()))
+    }
+
+    /// Writes a file, unless it is there with this content. What was to be in it before has to be in `after`.
     pub(super) fn file(&mut self, path: &str, after: String, why: String, source: &str) {
+        self.changes.retain(
+            |change| !matches!(&change.what, What::File { path: other, .. } if other == path),
+        );
         let there = self.facts.files.get(path);
         let mode = boot::mode(path);
         if there.is_some_and(|file| file.content == after && file.mode.parse() == Ok(mode)) {
@@ -302,35 +354,49 @@ impl Draft<'_> {
         lines.map(|line| line.trim().to_owned()).collect()
     }
 
-    /// Empties what an earlier plan wrote to put a queue discipline on this interface, and that would undo this one.
-    fn forget_qdisc(&mut self, interface: &Interface, line: &str, chosen: Option<&str>) {
-        let facts = self.facts;
+    /// Empties what an earlier plan wrote to put a queue discipline there, and that would undo this one.
+    fn forget_qdisc(&mut self, at: boot::At<'_>, line: &str, chosen: Option<&str>) {
         // Where nothing is known to act, what does the same after all may go on.
         let but = if chosen.is_none() { Some(line) } else { None };
         let why = "what an earlier plan put here would undo this one at boot".to_owned();
         for path in boot::CALLING {
             if chosen != Some(path)
-                && let Some(content) = boot::without(facts, path, &interface.name, but)
+                && let Some(content) = boot::without(self.content_so_far(path), path, at, but)
             {
                 self.file(path, content, why.clone(), "udev(7), interfaces(5)");
             }
         }
     }
 
-    fn modules(&mut self, queue: &queue::Queue, cc: Option<&str>, wanted: &[Wanted<'_>]) {
+    fn modules(
+        &mut self,
+        queue: &queue::Queue,
+        down: Option<&Down<'_>>,
+        cc: Option<&str>,
+        wanted: &[Wanted<'_>],
+    ) {
         let facts = self.facts;
         let openwrt = facts.distribution.init == "procd";
         let path = if openwrt { boot::MODULES_OPENWRT } else { boot::MODULES };
         let listed = self.lines_of(path);
-        let kinds = queue.line.iter().flat_map(QdiscLine::kinds);
-        let kinds: Vec<&str> = kinds.chain(queue.default).collect();
+        let lines = queue.line.iter().chain(down.map(|down| &down.line));
+        let mut kinds: Vec<&str> = lines.flat_map(QdiscLine::kinds).chain(queue.default).collect();
+        let mut known = Vec::new();
+        kinds.retain(|kind| {
+            let new = !known.contains(kind);
+            known.push(*kind);
+            new
+        });
         let sets_cc = wanted.iter().any(|wanted| wanted.key == "net.ipv4.tcp_congestion_control");
         let qdiscs = kinds.iter().map(|kind| (format!("sch_{kind}"), facts.qdiscs.get(*kind)));
         let ccs = cc.into_iter().filter(|_| sets_cc);
         let ccs = ccs.map(|cc| (format!("tcp_{cc}"), facts.congestion_controls.get(cc)));
+        let redirecting = down.into_iter().flat_map(|_| ingress::modules(facts));
+        let redirecting = redirecting.map(|(module, found)| (module.to_owned(), found));
         let mut names = Vec::new();
-        for (module, availability) in qdiscs.chain(ccs) {
-            let load = availability == Some(&Availability::Module);
+        let all = qdiscs.chain(ccs).map(|(module, found)| (module, found.copied()));
+        for (module, availability) in all.chain(redirecting) {
+            let load = availability == Some(Availability::Module);
             if load {
                 let why = format!("{module} is a module that is not loaded");
                 self.push(What::Module { module: module.clone() }, why, "modprobe(8)");
@@ -365,17 +431,42 @@ impl Draft<'_> {
                 after: line.clone(),
             };
             self.push(what, queue.why.clone(), queue.source);
-        } else if interface.qdiscs.iter().all(|qdisc| qdisc.handle == "0:") {
+        } else if interface.leaving().all(|qdisc| qdisc.handle == "0:") {
             // The kernel put it there by itself, and will again.
             return None;
         }
-        let about = sentence(&format!("on {dev}, {}", queue.why));
+        let at = boot::At { dev, ifb: None };
+        self.call_at_boot(at, line, &sentence(&format!("on {dev}, {}", queue.why)))
+    }
+
+    /// What arrives; as above.
+    fn down(&mut self, interface: &Interface, down: &Down<'_>) -> Option<String> {
+        let (dev, ifb, line) = (&interface.name, &down.ifb, &down.line);
+        let change = match down.there {
+            None => Some(What::Ingress { dev: dev.clone(), ifb: ifb.clone(), after: line.clone() }),
+            Some(there) if queue::is_there(there, line.spec()) => None,
+            Some(there) => Some(What::Qdisc {
+                dev: ifb.clone(),
+                before: there.qdisc_lines(),
+                after: line.clone(),
+            }),
+        };
+        if let Some(what) = change {
+            self.push(what, down.why.clone(), format!("{}, tc-mirred(8)", down.source));
+        }
+        let at = boot::At { dev, ifb: Some(ifb) };
+        self.call_at_boot(at, line, &sentence(&format!("for what arrives at {dev}, {}", down.why)))
+    }
+
+    /// Gives the path of the file that puts it back, if there is one.
+    fn call_at_boot(&mut self, at: boot::At<'_>, line: &QdiscLine, about: &str) -> Option<String> {
+        let dev = at.dev;
         let program = self.facts.dualq.as_deref().unwrap_or(DEFAULT_PROGRAM);
         let caller = boot::Caller { program, state: self.state };
         let Some((path, source)) = boot::place(self.facts) else {
             self.notes.push(format!(
                 "nothing here is known to act when {dev} appears: at boot, call {}",
-                caller.command(dev, line.text())
+                caller.command(at, line.text())
             ));
             return None;
         };
@@ -397,7 +488,8 @@ impl Draft<'_> {
                 "{program} may not be there at boot, or not for {source}; install dualq to {DEFAULT_PROGRAM}"
             ));
         }
-        let content = boot::content(self.facts, path, &about, caller, (dev, line.text()));
+        let content =
+            boot::content(self.content_so_far(path), path, about, caller, (at, line.text()));
         let why = format!(
             "puts the qdisc back whenever {dev} appears, at boot too; most hosts' tc could not"
         );

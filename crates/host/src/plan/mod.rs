@@ -9,6 +9,7 @@ mod document;
 mod error;
 mod evidence;
 mod freebsd;
+mod ingress;
 mod linux;
 mod options;
 mod queue;
@@ -19,9 +20,10 @@ mod values;
 
 pub use boot::PLANNED;
 #[cfg(target_os = "linux")]
-pub(crate) use boot::{Caller, USUAL_STATE, callers};
+pub(crate) use boot::{At, Caller, USUAL_STATE, callers, calls};
 pub use error::PlanError;
-pub use evidence::{EQUAL, Evidence, FELT_MS, FLOWS, Figures, Question, Row, Sender, Trial};
+pub use evidence::{Back, EQUAL, Evidence, FELT_MS, FLOWS, Figures, Question, Row, Sender, Trial};
+pub(crate) use ingress::{ifb, lacking as lacking_for_arriving, there as arriving_there};
 pub use options::disciplines;
 pub use requirements::{Aim, LinkKind, Profile, Requirements, StaticRoute};
 pub use values::{Destination, Mode};
@@ -104,6 +106,17 @@ pub enum What {
         #[serde(with = "as_text")]
         after: QdiscLine,
     },
+    /// Take all that arrives at an interface through an intermediate functional block (ifb), which has a queue, before anybody here
+    /// sees it. Before, nobody else may have filters there.
+    Ingress {
+        /// The interface.
+        dev: String,
+        /// The ifb that is made for it: [`ifb`].
+        ifb: String,
+        /// What is to be at the root of that, leaves included: `cake bandwidth 48mbit ingress`.
+        #[serde(with = "as_text")]
+        after: QdiscLine,
+    },
     /// Give packets to a destination a route with a smaller MTU: one more route, that copies the one in use but for that.
     Route {
         /// The destination.
@@ -141,10 +154,11 @@ impl Plan {
     /// # Errors
     /// [`PlanError::Requirement`] if the machine cannot do what is asked for.
     pub fn make(facts: &Facts, requirements: &Requirements) -> Result<Self, PlanError> {
-        Self::make_by(facts, requirements, None)
+        Self::make_by(facts, requirements, None, None)
     }
 
-    /// As [`make`](Self::make), but among the queue disciplines that the traffic calls for, `evidence` decides.
+    /// As [`make`](Self::make), but among the queue disciplines that the traffic calls for, `evidence` decides, and of what arrives
+    /// the other one.
     ///
     /// # Errors
     /// As [`make`](Self::make).
@@ -152,9 +166,10 @@ impl Plan {
         facts: &Facts,
         requirements: &Requirements,
         evidence: Option<&Evidence>,
+        arriving: Option<&Evidence>,
     ) -> Result<Self, PlanError> {
         match facts.os {
-            Os::Linux => linux::make(facts, requirements, evidence),
+            Os::Linux => linux::make(facts, requirements, evidence, arriving),
             Os::FreeBsd => freebsd::make(facts, requirements),
         }
     }

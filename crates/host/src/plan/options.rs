@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dualq_units::{Bytes, Rate};
 
-use super::queue::{FULL_FRAME, bytes_in, has, rate_words, shaped};
+use super::queue::{FULL_FRAME, Queue, bytes_in, has, own, rate_words, shaped};
 use super::sysctls::Path;
 use super::{PlanError, Profile, Requirements};
 use crate::Facts;
@@ -22,7 +22,7 @@ const FIFO_TIMES: [Duration; 3] =
 const CLASSIC_TARGET: Duration = Duration::from_millis(15);
 const STEP: Duration = Duration::from_millis(1);
 /// What a sender hands down at once at most (GSO), and for how long at its rate (TCP's sizing of aggregates).
-const AGGREGATE: Bytes = Bytes(65_536);
+pub(super) const AGGREGATE: Bytes = Bytes(65_536);
 const BURST: Duration = Duration::from_millis(1);
 
 /// How the traffic looks to a queue.
@@ -64,11 +64,21 @@ impl Traffic {
         }
     }
 
+    /// Whether fq_codel could mark its scalable senders as DualPI2's low-latency queue does. DCTCP's ECT(0) is as the classic senders'.
+    fn marks_ect1(&self, facts: &Facts) -> bool {
+        self.scalable && !self.dctcp && !self.datacenter && facts.kernel.version() >= SELECTOR_SINCE
+    }
+
     /// Whether per-flow queues do what they are for.
     pub(super) const fn is_apart(&self) -> bool {
         self.one_flow.is_none()
     }
 }
+
+/// Of whom fq_codel marks all above a threshold, by the codepoint under a mask: ECT(1), which scalable senders use (RFC 9331 §4.1).
+const ECT1: &str = "ce_threshold_selector 0x1/0x3";
+/// `fq_codel: generalise ce_threshold marking for L4S`.
+const SELECTOR_SINCE: (u32, u32) = (5, 16);
 
 /// A discipline that could be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,12 +152,22 @@ pub(super) fn leaf(kind: &str, rate: Rate, traffic: &Traffic, rtt: Duration) -> 
     }
 }
 
+/// Which packets a discipline is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Those that leave by an interface.
+    Leaving,
+    /// Those that arrive at it: what is dropped has used the link already.
+    Arriving,
+}
+
 /// All that this kernel can put before a bottleneck, what the traffic calls for first. `rate` is the shaper's.
 pub(super) fn all(
     facts: &Facts,
     requirements: &Requirements,
     traffic: &Traffic,
     rate: Rate,
+    way: Way,
 ) -> Result<Vec<Choice>, PlanError> {
     let rtt = Path::rtt(facts, requirements).0;
     let mut choices: Vec<Choice> = Vec::new();
@@ -160,8 +180,15 @@ pub(super) fn all(
         }
         if kind == "cake" {
             let link = requirements.link.map_or(String::new(), |link| format!(" {}", link.word()));
-            add(kind, Some(format!("cake bandwidth {}{link}", rate_words(rate))));
+            let used = if way == Way::Arriving { " ingress" } else { "" };
+            add(kind, Some(format!("cake bandwidth {}{link}{used}", rate_words(rate))));
             continue;
+        }
+        if kind == "fq_codel" && traffic.marks_ect1(facts) {
+            let step = STEP.max(packet(rate) * 2).as_nanos().div_ceil(1000);
+            let leaf = codel(kind, rate);
+            let words = format!("{leaf} ce_threshold {step}us {ECT1}");
+            add(kind, shaped(facts, rate, &words));
         }
         add(kind, shaped(facts, rate, &leaf(kind, rate, traffic, rtt)));
         if kind == "dualpi2" && !traffic.scalable {
@@ -213,7 +240,7 @@ pub fn disciplines(facts: &Facts, requirements: &Requirements) -> Result<Vec<Str
     let link =
         requirements.rate.ok_or_else(|| PlanError::Requirement("give a --rate".to_owned()))?;
     let rate = below(link);
-    let choices = all(facts, requirements, &Traffic::default(), rate)?;
+    let choices = all(facts, requirements, &Traffic::default(), rate, Way::Leaving)?;
     let mut lines: Vec<String> = choices.into_iter().map(|choice| choice.line).collect();
     lines.extend(
         ["pfifo", "bfifo", "pfifo_fast"].iter().filter_map(|kind| shaped(facts, rate, kind)),
@@ -227,7 +254,7 @@ const APART: [&str; 3] = ["cake", "fq_codel", "fq"];
 /// All disciplines, those first that are preferred where nothing else tells them apart.
 const fn order(traffic: &Traffic) -> [&'static str; 6] {
     if traffic.scalable || traffic.one_flow.is_some() {
-        ["dualpi2", "pie", "codel", "fq_codel", "cake", "fq"]
+        ["dualpi2", "pie", "codel", "cake", "fq_codel", "fq"]
     } else {
         ["cake", "fq_codel", "fq", "dualpi2", "pie", "codel"]
     }
@@ -245,6 +272,13 @@ fn no_shaper(facts: &Facts) -> PlanError {
 }
 
 impl Choice {
+    /// As what is to be at a root; what is given up with it may be `said` already.
+    pub(super) fn queue(&self, facts: &Facts, traffic: &Traffic, said: bool) -> Queue {
+        let (why, source) = self.why(traffic);
+        let notes = if said { Vec::new() } else { self.notes(facts, traffic) };
+        Queue { line: Some(own(&self.line)), why, source, notes, default: None }
+    }
+
     /// Why it is chosen, and who says so.
     pub(super) fn why(&self, traffic: &Traffic) -> (String, &'static str) {
         let here = "the queue is where the shaper is";
@@ -269,6 +303,10 @@ impl Choice {
             "fq_codel" if traffic.datacenter => (
                 "without dualpi2, fq_codel's ce_threshold gives DCTCP the shallow marking that it needs".to_owned(),
                 "RFC 8257 §4.1, tc-fq_codel(8)",
+            ),
+            "fq_codel" if self.line.contains(ECT1) => (
+                format!("{here}; fq_codel keeps each flow's queue apart, and marks scalable senders from a threshold on"),
+                "RFC 8290, RFC 9331 §4.1, tc-fq_codel(8), tc-htb(8)",
             ),
             "fq_codel" => (
                 format!("{here}; fq_codel keeps each flow's queue apart and drops early"),
@@ -297,6 +335,12 @@ impl Choice {
             notes.push(format!("{}: lost is {lost}{instead}", lacks_dualpi2(facts)));
         }
         match self.kind {
+            "fq_codel" if self.line.contains(ECT1) => notes.push(
+                "fq_codel marks scalable senders (ECT(1)) at a fixed threshold, each in its own queue: what is lost against dualpi2 is the \
+                 coupling of both queues, so that shares are equal by flow and not by who asks for little, and all that is inside one tunnel is \
+                 one flow"
+                    .to_owned(),
+            ),
             "fq_codel" if traffic.is_apart() && !traffic.scalable && !has(facts, "cake") => notes.push(
                 "without cake: lost are fairness between hosts and the splitting of aggregates in the queue".to_owned(),
             ),

@@ -6,11 +6,11 @@ use std::time::Duration;
 use dualq_qdisc::{Device, QdiscLine, Spec, grammar};
 use dualq_units::{Bytes, Exact, Rate};
 
-use super::options::{self, Choice, Traffic};
+use super::options::{self, Choice, Traffic, Way};
 use super::sysctls::Path;
 use super::{LinkKind, PlanError, Profile, Requirements};
 use crate::Facts;
-use crate::facts::{Availability, Blocked, Interface, Sight};
+use crate::facts::{Availability, Blocked, Interface, Layer, Sight};
 use crate::margin::below;
 
 /// What is to be at the root of the interface.
@@ -44,7 +44,7 @@ pub(super) fn bytes_in(rate: Rate, time: Duration) -> u64 {
 }
 
 /// What dualq itself has put together.
-fn own(words: &str) -> QdiscLine {
+pub(super) fn own(words: &str) -> QdiscLine {
     words.parse().expect("a line of dualq's own is in its grammar")
 }
 
@@ -103,7 +103,7 @@ pub(super) fn is_there(interface: &Interface, spec: &Spec) -> bool {
             qdisc.kind == spec.kind() && options.is_some_and(|options| alike(options, &meant))
         })
     });
-    same && interface.qdiscs.len() == levels.len()
+    same && interface.leaving().count() == levels.len()
 }
 
 /// `leaf` behind a shaper, if the kernel has one.
@@ -165,8 +165,8 @@ fn without_a_shaper(
         return stays("", notes, None);
     };
     let manages = |kind: &str| KEEPING_APART.contains(&kind);
-    let kinds = interface.qdiscs.iter().filter(|qdisc| qdisc.kind != "mq");
-    let managed = interface.qdiscs.len() > usize::from(root == "mq")
+    let kinds = interface.leaving().filter(|qdisc| qdisc.kind != "mq");
+    let managed = interface.leaving().count() > usize::from(root == "mq")
         && kinds.clone().all(|qdisc| manages(&qdisc.kind));
     let asked = profile == Profile::Datacenter || wanted == "dualpi2";
     if managed && !asked {
@@ -222,14 +222,15 @@ fn multi_queue(interface: &Interface) -> String {
     )
 }
 
-/// The line that was asked for, behind a shaper if a rate is.
-fn asked(
+/// The line that was asked for by `option`, behind a shaper if a rate is.
+pub(super) fn asked(
     facts: &Facts,
+    option: &'static str,
     line: &str,
     link: Option<Rate>,
     shaper: Option<Rate>,
 ) -> Result<Queue, PlanError> {
-    let wrong = |error: &dyn Display| PlanError::Requirement(format!("--qdisc: {error}"));
+    let wrong = |error: &dyn Display| PlanError::Requirement(format!("{option}: {error}"));
     let mut notes = grammar::parse(line).map_err(|error| wrong(&error))?.notices;
     let line: QdiscLine = line.parse().map_err(|error| wrong(&error))?;
     super::check::plain_words(&line).map_err(|error| wrong(&error))?;
@@ -237,15 +238,15 @@ fn asked(
         (Some(shaper), Some(own)) if shaper != own => {
             let link = link.unwrap_or(shaper);
             let message = format!(
-                "--qdisc has a rate of its own, {own}, and for --rate {link} a shaper has {shaper}; give one of them"
+                "{option} has a rate of its own, {own}, and for a link of {link} a shaper has {shaper}; give one of them"
             );
             return Err(PlanError::Requirement(message));
         }
         (Some(rate), None) => {
             let line = shaped(facts, rate, line.text()).ok_or_else(|| {
-                PlanError::Requirement(
-                    "this kernel has no shaper for --rate, neither htb nor tbf".to_owned(),
-                )
+                PlanError::Requirement(format!(
+                    "this kernel has no shaper for {option}, neither htb nor tbf"
+                ))
             })?;
             line.parse().map_err(|error| wrong(&error))?
         }
@@ -269,7 +270,7 @@ fn asked(
         }
     }
     let why = "as it was asked for".to_owned();
-    Ok(Queue { line: Some(line), why, source: "--qdisc", notes, default: None })
+    Ok(Queue { line: Some(line), why, source: option, notes, default: None })
 }
 
 /// What else is to be known of the shaper.
@@ -288,14 +289,12 @@ fn about_the_shaper(
             rate_words(own)
         ));
     }
-    notes.push(if requirements.profile == Profile::Gateway {
-        format!(
-            "only what leaves by {name} is shaped; downloads stay unshaped: what arrives leaves by another interface, where a plan \
-             with --dev and the rate of the download shapes it"
-        )
-    } else {
-        format!("only what leaves by {name} is shaped; downloads stay unshaped: their queue is on the other side of the link")
-    });
+    if requirements.down.is_none() {
+        notes.push(format!(
+            "only what leaves by {name} is shaped; downloads stay unshaped: their queue is on the other side of the link, and --down \
+             with the rate of that direction brings it here"
+        ));
+    }
     let is_cake = matches!(spec, Some(Spec::Cake(_)));
     match requirements.link {
         Some(LinkKind::Dsl) if is_cake => notes.push(
@@ -320,15 +319,27 @@ fn about_the_shaper(
     }
 }
 
-/// What `apply` would have to say, if the plan did not.
-fn about_the_interface(interface: &Interface, notes: &mut Vec<String>) {
+/// What `apply` would have to say, if the plan did not; and where packets wait at last.
+fn about_the_interface(facts: &Facts, interface: &Interface, notes: &mut Vec<String>) {
     let name = &interface.name;
+    if let Some(layer) = facts.layer(interface) {
+        let what = layer.words();
+        let seen = match &layer {
+            Layer::Vlan { on } => format!(
+                "a queue here sees only what this VLAN sends. If the rate is that of {on}, and others send there too, --dev {on} is the place"
+            ),
+            Layer::Bond { .. } => "a shaper here is before all of them; a discipline without one belongs on each of them".to_owned(),
+            Layer::Bridge { .. } => "a queue here sees what this machine itself sends or routes into it, not what goes from port to port. If one port \
+                                     is the bottleneck, --dev with that port is the place"
+                .to_owned(),
+            Layer::Part { .. } => String::new(),
+        };
+        notes.push(format!("{name} is {what}: {seen}"));
+    }
     if !interface.up {
         notes.push(format!("{name} is down: nothing leaves by it until it is set up"));
     }
-    let inside = interface.qdiscs.iter().filter(|qdisc| {
-        qdisc.parent != "root" && !matches!(qdisc.kind.as_str(), "ingress" | "clsact")
-    });
+    let inside = interface.leaving().filter(|qdisc| qdisc.parent != "root");
     let root = interface.qdiscs.iter().find(|qdisc| qdisc.parent == "root");
     if let Some(root) = root.filter(|root| !matches!(root.kind.as_str(), "mq" | "mqprio"))
         && inside.clone().count() > 1
@@ -384,17 +395,24 @@ pub(super) fn choose(
             format!("--rate {rate} is more than {} can, whose link has {speed}", interface.name);
         return Err(PlanError::Requirement(message));
     }
+    if let Some(Layer::Part { of }) = facts.layer(interface)
+        && (requirements.rate.is_some() || requirements.down.is_some())
+    {
+        let message = format!(
+            "{} is a part of the bond {of}, which chooses for each flow by which of its parts it goes: a rate is kept at {of} (--dev {of})",
+            interface.name
+        );
+        return Err(PlanError::Requirement(message));
+    }
     let limit = limit(requirements, interface);
     let mut choices = Vec::new();
     let mut queue = match (&requirements.qdisc, limit) {
-        (Some(line), _) => asked(facts, line, requirements.rate, limit.map(below))?,
+        (Some(line), _) => asked(facts, "--qdisc", line, requirements.rate, limit.map(below))?,
         (None, Some(rate)) => {
-            choices = options::all(facts, requirements, traffic, below(rate))?;
+            choices = options::all(facts, requirements, traffic, below(rate), Way::Leaving)?;
             let picked = choices.iter().find(|choice| Some(choice.line.as_str()) == pick);
             let choice = picked.unwrap_or(&choices[0]);
-            let (why, source) = choice.why(traffic);
-            let notes = choice.notes(facts, traffic);
-            Queue { line: Some(own(&choice.line)), why, source, notes, default: None }
+            choice.queue(facts, traffic, false)
         }
         (None, None) => without_a_shaper(facts, requirements, interface, cc, traffic),
     };
@@ -402,7 +420,7 @@ pub(super) fn choose(
     if let Some(rate) = limit {
         about_the_shaper(requirements, interface, rate, &queue, &mut notes);
     }
-    about_the_interface(interface, &mut notes);
+    about_the_interface(facts, interface, &mut notes);
     about_tunnels(facts, interface, traffic, &mut notes);
     let shares = |kind| ["dualpi2", "pie", "codel"].contains(&kind);
     let shared = queue.line.as_ref().is_some_and(|line| line.kinds().any(shares));

@@ -112,12 +112,16 @@ pub struct Requirements {
     pub aim: Aim,
     /// The rate of the bottleneck, wherever it is. The shaper that is put before it is a little slower.
     pub rate: Option<Rate>,
+    /// The rate of the bottleneck of what arrives. What is put behind it here is a little slower.
+    pub down: Option<Rate>,
     /// The interface; without it, that of the default route.
     pub dev: Option<String>,
     /// The congestion control; without it, the one there is, or the profile's.
     pub cc: Option<String>,
     /// A queue discipline in tc's grammar instead of the one that dualq would choose.
     pub qdisc: Option<String>,
+    /// The same for what arrives.
+    pub down_qdisc: Option<String>,
     /// The round-trip time of the paths that matter; without it, what existing connections have seen.
     pub rtt: Option<Duration>,
     /// The folder of records that is to be used, if it is not the usual one: what runs at boot has to know of it.

@@ -343,3 +343,83 @@ fn the_doctor_agrees_with_the_plan() {
     }
     assert!(looked_at > 100, "{looked_at}");
 }
+
+#[test]
+fn interfaces_on_others_are_told_apart() {
+    let mut facts = machine("arch");
+    let mut part = facts.interfaces[0].clone();
+    part.name = "eno2".to_owned();
+    facts.interfaces.push(part);
+    let upper = |facts: &mut Facts, name: &str, kind: &str| {
+        let mut interface = facts.interfaces[0].clone();
+        interface.name = name.to_owned();
+        interface.driver = Some(kind.to_owned());
+        interface.speed = None;
+        facts.interfaces.push(interface);
+    };
+    upper(&mut facts, "eno1.7", "vlan");
+    upper(&mut facts, "bond0", "bond");
+    upper(&mut facts, "br0", "bridge");
+    let plan = |facts: &Facts, dev: &str| {
+        let rate = Some(Rate::from_mbit(48));
+        Plan::make(
+            facts,
+            &Requirements { rate, dev: Some(dev.to_owned()), ..Requirements::default() },
+        )
+    };
+    let says = |facts: &Facts, dev: &str, part: &str| {
+        let plan = plan(facts, dev).unwrap();
+        assert!(has_note(&plan, part), "{:?}", plan.notes);
+    };
+    for vlan in facts.interfaces.iter_mut().filter(|it| it.name == "eno1.7") {
+        vlan.lower = Some("eno1".to_owned());
+    }
+    says(&facts, "eno1.7", "eno1.7 is a VLAN on eno1: a queue here sees only what this VLAN sends");
+    for part in
+        facts.interfaces.iter_mut().filter(|it| ["eno1", "eno2"].contains(&it.name.as_str()))
+    {
+        part.master = Some("bond0".to_owned());
+    }
+    says(&facts, "bond0", "bond0 is a bond of eno1 and eno2: a shaper here is before all of them");
+    assert_eq!(
+        plan(&facts, "eno2").unwrap_err().to_string(),
+        "eno2 is a part of the bond bond0, which chooses for each flow by which of its parts it goes: a rate is kept at bond0 (--dev bond0)"
+    );
+    for port in facts.interfaces.iter_mut().filter(|it| it.name == "eno1") {
+        port.master = Some("br0".to_owned());
+    }
+    says(
+        &facts,
+        "br0",
+        "br0 is a bridge of eno1: a queue here sees what this machine itself sends",
+    );
+    // A port of a bridge is where packets wait.
+    assert!(plan(&facts, "eno1").is_ok());
+}
+
+#[test]
+fn without_dualpi2_scalable_senders_are_marked_where_that_can_be() {
+    let scalable = |facts: &Facts, cc: Option<&str>| {
+        let requirements = Requirements {
+            rate: Some(Rate::from_mbit(48)),
+            scalable: true,
+            cc: cc.map(str::to_owned),
+            ..Requirements::default()
+        };
+        Plan::make(facts, &requirements).unwrap()
+    };
+    let mut facts = machine("debian-13");
+    facts.qdiscs.insert("dualpi2".to_owned(), Availability::Absent);
+    // cake comes first, as in the order of preference; then fq_codel with a threshold for ECT(1).
+    assert_eq!(line(&scalable(&facts, None)), Some("cake bandwidth 45600kbit"));
+    facts.qdiscs.insert("cake".to_owned(), Availability::Absent);
+    let plan = scalable(&facts, None);
+    let marks =
+        "htb rate 45600kbit leaf fq_codel ce_threshold 1000us ce_threshold_selector 0x1/0x3";
+    assert_eq!(line(&plan), Some(marks));
+    assert!(has_note(&plan, "the coupling of both queues"), "{:?}", plan.notes);
+    assert!(has_note(&plan, "lost is the L4S queue"), "{:?}", plan.notes);
+    // It came with Linux 5.16.
+    facts.kernel.release = "5.15.0".to_owned();
+    assert_eq!(line(&scalable(&facts, None)), Some("htb rate 45600kbit leaf fq_codel"));
+}

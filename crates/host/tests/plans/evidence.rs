@@ -27,7 +27,7 @@ fn evidence_chooses_among_what_the_traffic_calls_for() {
     let chosen = |aim, figures: &dyn Fn(&str) -> (f64, f64, f64)| {
         let question = Question::of(&facts, &requirements(aim)).unwrap();
         let evidence = answers(question, |trial| Some(figures(&trial.queue)));
-        let plan = Plan::make_by(&facts, &requirements(aim), Some(&evidence)).unwrap();
+        let plan = Plan::make_by(&facts, &requirements(aim), Some(&evidence), None).unwrap();
         (line(&plan).unwrap().to_owned(), plan)
     };
     let kind = |queue: &str| {
@@ -138,7 +138,7 @@ fn a_fifo_is_put_nowhere_to_make_things_worse() {
                 1.0,
             ))
         });
-        Plan::make_by(&facts, requirements, Some(&evidence)).unwrap()
+        Plan::make_by(&facts, requirements, Some(&evidence), None).unwrap()
     };
     let better = plan(&requirements, 90.0);
     assert_eq!(line(&better), Some("htb rate 45600kbit leaf pfifo limit 225"));

@@ -6,7 +6,22 @@ use dualq_units::Rate;
 
 use crate::{content, machine};
 
-const HOSTILE: [(&str, &str); 26] = [
+const HOSTILE: [(&str, &str); 31] = [
+    ("what = \"module\"\nmodule = \"cls_bpf\"", "no module"),
+    ("what = \"ingress\"\ndev = \"eth0\"\nifb = \"ifb0\"\nafter = \"fq\"", "no ifb of a plan"),
+    (
+        "what = \"ingress\"\ndev = \"eth0\"\nifb = \"dualq-ifb0;reboot\"\nafter = \"fq\"",
+        "no ifb of a plan",
+    ),
+    (
+        "what = \"ingress\"\ndev = \"dualq-ifb1\"\nifb = \"dualq-ifb0\"\nafter = \"fq\"",
+        "queued there before",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
+         ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/usr/bin/dualq on-boot --down eth1 ens3 'fq'\"\n'''",
+        "no ifb of a plan",
+    ),
     ("what = \"module\"\nmodule = \"../../evil\"", "no module"),
     ("what = \"module\"\nmodule = \"usb_storage\"", "no module"),
     ("what = \"module\"\nmodule = \"sch_\"", "no module"),

@@ -1,5 +1,6 @@
 //! What holds of every plan: for many machines, any requirements, and whatever somebody wrote into a file.
 
+mod arriving;
 mod choice;
 mod evidence;
 mod files;
@@ -9,10 +10,10 @@ mod properties;
 use std::fs;
 use std::path::PathBuf;
 
-use dualq_host::facts::{Availability, File, Qdisc, Setting};
+use dualq_host::facts::{Arriving, Availability, File, Interface, Qdisc, Setting};
 use dualq_host::plan::{PlanError, Requirements, What};
 use dualq_host::{Facts, Plan};
-use dualq_qdisc::Device;
+use dualq_qdisc::{Device, QdiscLine};
 use dualq_units::Rate;
 
 pub(crate) fn folder() -> PathBuf {
@@ -48,6 +49,7 @@ pub(crate) fn applied(mut facts: Facts, plan: &Plan) -> Facts {
                 let (kind, name) = module.split_once('_').unwrap();
                 let list = match kind {
                     "sch" => &mut facts.qdiscs,
+                    "act" | "cls" => &mut facts.redirection,
                     _ => &mut facts.congestion_controls,
                 };
                 list.insert(name.to_owned(), Availability::Ready);
@@ -59,22 +61,24 @@ pub(crate) fn applied(mut facts: Facts, plan: &Plan) -> Facts {
                 let interface =
                     facts.interfaces.iter_mut().find(|interface| interface.name == dev).unwrap();
                 assert_eq!(interface.qdisc_lines(), before);
-                interface.qdiscs.clear();
-                let mut spec = Some(after.spec().clone());
-                let mut parent = "root".to_owned();
-                for number in 1.. {
-                    let Some(outer) = spec else { break };
-                    let config = outer.configure(&Device::ethernet(interface.mtu));
-                    interface.qdiscs.push(Qdisc {
-                        kind: outer.kind().to_owned(),
-                        handle: format!("{number}:"),
-                        parent,
-                        options: Some(config.to_string().trim().to_owned()),
-                        ..Qdisc::default()
-                    });
-                    parent = format!("{number}:1");
-                    spec = outer.leaf().cloned();
-                }
+                let made = qdiscs(&after, interface);
+                interface.qdiscs.retain(|qdisc| qdisc.parent == "ffff:fff1");
+                interface.qdiscs.extend(made);
+            }
+            What::Ingress { dev, ifb, after } => {
+                let found = facts.interfaces.iter_mut().find(|found| found.name == dev).unwrap();
+                assert_eq!(found.arriving, None);
+                found.arriving = Some(Arriving::Redirected(ifb.clone()));
+                found.qdiscs.push(Qdisc {
+                    kind: "ingress".to_owned(),
+                    handle: "ffff:".to_owned(),
+                    parent: "ffff:fff1".to_owned(),
+                    ..Qdisc::default()
+                });
+                let mut made = Interface { name: ifb, mtu: 1500, up: true, ..Interface::default() };
+                made.tx_queue_len = Some(32);
+                made.qdiscs = qdiscs(&after, &made);
+                facts.interfaces.push(made);
             }
             What::File { path, before, after, mode } => {
                 if path.contains("sysctl.d") {
@@ -105,6 +109,21 @@ pub(crate) fn applied(mut facts: Facts, plan: &Plan) -> Facts {
         }
     }
     facts
+}
+
+/// What a line becomes at the root of an interface.
+fn qdiscs(line: &QdiscLine, interface: &Interface) -> Vec<Qdisc> {
+    let device = Device::ethernet(interface.mtu);
+    let mut parent = "root".to_owned();
+    let levels = (1..).zip(line.levels());
+    let found = levels.map(|(number, outer)| Qdisc {
+        kind: outer.kind().to_owned(),
+        handle: format!("{number}:"),
+        parent: std::mem::replace(&mut parent, format!("{number}:1")),
+        options: Some(outer.configure(&device).to_string().trim().to_owned()),
+        ..Qdisc::default()
+    });
+    found.collect()
 }
 
 pub(crate) fn plan(name: &str, change: impl FnOnce(&mut Requirements)) -> Result<Plan, PlanError> {

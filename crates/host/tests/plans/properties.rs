@@ -18,7 +18,7 @@ fn requirements() -> impl Strategy<Value = Requirements> {
         Profile::Datacenter,
         Profile::Gateway,
     ]);
-    let rate = prop::option::of((100_u64..2_000_000_000).prop_map(Rate::from_bits_per_second));
+    let rate = || prop::option::of((100_u64..2_000_000_000).prop_map(Rate::from_bits_per_second));
     let cc = prop::option::of(prop::sample::select(vec!["cubic", "bbr", "reno", "dctcp"]));
     let rtt = prop::option::of((1_u64..500_000).prop_map(Duration::from_micros));
     let lines = vec![
@@ -32,13 +32,14 @@ fn requirements() -> impl Strategy<Value = Requirements> {
     let qdisc = prop::option::weighted(0.3, prop::sample::select(lines));
     let traffic =
         (any::<bool>(), any::<bool>(), prop::option::of(prop::sample::select(LINKS.to_vec())));
-    (profile, rate, cc, rtt, qdisc, traffic).prop_map(
-        |(profile, rate, cc, rtt, qdisc, (tunnel, scalable, link))| Requirements {
+    (profile, (rate(), rate()), cc, rtt, qdisc, traffic).prop_map(
+        |(profile, (rate, down), cc, rtt, qdisc, (tunnel, scalable, link))| Requirements {
             tunnel,
             scalable,
             link,
             profile,
             rate,
+            down,
             rtt,
             cc: cc.map(str::to_owned),
             qdisc: qdisc.map(str::to_owned),

@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 mod arrivals;
+mod ingress;
 mod links;
 mod qdiscs;
 mod routes;

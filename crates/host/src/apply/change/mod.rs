@@ -1,6 +1,7 @@
 //! Each sort of change: what is there now, making it, and taking it back.
 
 pub(crate) mod file;
+pub(crate) mod ingress;
 pub(crate) mod module;
 pub(crate) mod qdisc;
 pub(crate) mod route;
@@ -38,6 +39,7 @@ pub(crate) fn difference(what: &What, expected: Option<&str>, found: Option<&str
 pub(crate) fn unseen(what: &What, error: &ApplyError) -> Now {
     let expected = match what {
         What::Qdisc { after, .. } => Some(format!("root {after}")),
+        What::Ingress { ifb, after, .. } => Some(ingress::words(ifb, after.text())),
         What::Sysctl { after, .. } | What::File { after, .. } => Some(after.clone()),
         What::Route { mtu, .. } => Some(format!("mtu {mtu}")),
         What::Module { .. } | What::Lines { .. } => None,
@@ -49,7 +51,9 @@ pub(crate) fn unseen(what: &What, error: &ApplyError) -> Now {
 /// What a change is about, with the name that its interface has now if that is another.
 pub(crate) fn name_now(host: &mut Host, what: &What, entry: &Entry) -> String {
     let name = bounds::name(what);
-    let (What::Qdisc { dev, .. }, Before::Qdisc { link: Some(link), .. }) = (what, &entry.before)
+    let (What::Qdisc { dev, .. } | What::Ingress { dev, .. }) = what else { return name };
+    let (Before::Qdisc { link: Some(link), .. } | Before::Ingress { link: Some(link), .. }) =
+        &entry.before
     else {
         return name;
     };
@@ -97,6 +101,14 @@ pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), Appl
                 )));
             }
             Ok((Before::Qdisc { link: Some(link.index), tree, made: None }, now))
+        }
+        What::Ingress { dev, ifb, after } => {
+            let link = host.netlink.link(dev)?;
+            let now = ingress::now(&mut host.netlink, &link, ifb, after, None)?;
+            if let Now::Other(difference) = &now {
+                return Err(ingress::taken(dev, ifb, difference));
+            }
+            Ok((Before::Ingress { link: Some(link.index), made: None }, now))
         }
         What::Route { to, mtu } => {
             let now = match route::mtu_of(&mut host.netlink, *to)? {
@@ -172,6 +184,10 @@ pub(crate) fn now(host: &mut Host, what: &What, entry: &Entry) -> Result<Now, Ap
                 difference(what, Some(&meant), Some(&qdisc::lines(&queues).join("\n")))
             })
         }
+        (What::Ingress { dev, ifb, after }, Before::Ingress { link, made }) => {
+            let link = qdisc::device(&mut host.netlink, dev, *link)?;
+            ingress::now(&mut host.netlink, &link, ifb, after, made.as_deref())
+        }
         (What::Route { to, mtu }, Before::Route { .. }) => {
             Ok(match route::mtu_of(&mut host.netlink, *to)? {
                 None => Now::Before,
@@ -223,6 +239,9 @@ pub(crate) fn rehearse(
             }
             Ok(rehearsal.after)
         }
+        (What::Ingress { dev, ifb, after }, _) => {
+            ingress::rehearse(&host.root, &host.netlink.link(dev)?, ifb, after.spec())
+        }
         _ => Ok(None),
     }
 }
@@ -241,22 +260,15 @@ pub(crate) fn make(
         (What::Sysctl { key, after, .. }, _) => sysctl::write(&host.root, key, after),
         (What::Qdisc { dev, after, .. }, Before::Qdisc { link, made, .. }) => {
             let link = qdisc::device(&mut host.netlink, dev, *link)?;
-            let spec = after.spec();
-            qdisc::put(&mut host.netlink, &link, spec, step)?;
-            let queues = host.netlink.qdiscs(link.index)?;
-            let found = qdisc::tree(&mut host.netlink, link.index)?;
-            // Some kernels round times to their ticks, which the rehearsal showed.
-            let as_meant = qdisc::is(&queues, spec, &link)
-                || (rehearsed.is_some() && qdisc::config(&queues) == rehearsed)
-                || (rehearsed.is_none() && qdisc::is_of_kinds(&found, &qdisc::kinds(spec)));
-            if !as_meant {
-                let lines = qdisc::lines(&queues).join(", ");
-                return Err(ApplyError::Plan(format!(
-                    "{dev} has {lines:?} where {:?} was put",
-                    after.text()
-                )));
-            }
-            *made = Some(found);
+            qdisc::put(&mut host.netlink, &link, after.spec(), step)?;
+            *made = Some(qdisc::made(&mut host.netlink, &link, after, rehearsed)?);
+            Ok(())
+        }
+        (What::Ingress { dev, ifb, after }, Before::Ingress { link, made }) => {
+            let link = qdisc::device(&mut host.netlink, dev, *link)?;
+            ingress::load(&host.root, lock);
+            let own = ingress::put(&mut host.netlink, &link, ifb, after.spec(), step)?;
+            *made = Some(qdisc::made(&mut host.netlink, &own, after, rehearsed)?);
             Ok(())
         }
         (What::Route { .. }, Before::Route { route }) => route.add(&mut host.netlink),
@@ -301,6 +313,13 @@ pub(crate) fn restore(
                     difference.to_string().lines().skip(1).collect::<Vec<_>>().join(" ")
                 ))),
             }
+        }
+        (What::Ingress { dev, ifb, .. }, Before::Ingress { link, .. }) => {
+            let link = match qdisc::device(&mut host.netlink, dev, *link) {
+                Err(error) if error.is_gone() => None,
+                found => Some(found?),
+            };
+            ingress::remove(&mut host.netlink, link.as_ref(), ifb, step)
         }
         (What::Route { .. }, Before::Route { route }) => route.delete(&mut host.netlink),
         (What::File { path, .. }, Before::File { file, missing_folders }) => Place::find(

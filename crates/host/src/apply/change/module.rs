@@ -26,7 +26,9 @@ pub(crate) fn is_there(root: &Root, module: &str) -> bool {
 
 /// Loads it.
 pub(crate) fn load(module: &str, lock: &Lock) -> Result<(), ApplyError> {
-    modprobe(lock, &["--", module], &format!("load the module {module}"))
+    // The ifb that it makes by itself are nobody's.
+    let options: &[&str] = if module == super::ingress::MODULE { &["numifbs=0"] } else { &[] };
+    modprobe(lock, &[&["--", module], options].concat(), &format!("load the module {module}"))
 }
 
 /// Unloads it, if nothing uses it.

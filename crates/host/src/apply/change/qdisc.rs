@@ -1,7 +1,7 @@
 //! The queue disciplines of an interface: what is there, putting another there, and putting back what was.
 
 use dualq_netlink::{Handle, Link, Netlink, Place, Queue};
-use dualq_qdisc::{Config, Spec, show};
+use dualq_qdisc::{Config, QdiscLine, Spec, show};
 use serde::{Deserialize, Serialize};
 
 use crate::apply::{ApplyError, Difference, Step};
@@ -137,7 +137,8 @@ pub(crate) fn tree(netlink: &mut Netlink, link: u32) -> Result<Vec<Node>, ApplyE
 
 /// As plans name what is there: a line for each discipline.
 pub(crate) fn lines(queues: &[Queue]) -> Vec<String> {
-    qdiscs(queues).iter().map(crate::facts::Qdisc::line).collect()
+    let found = qdiscs(queues);
+    found.iter().filter(|qdisc| qdisc.queues()).map(crate::facts::Qdisc::line).collect()
 }
 
 /// What is at the root of a device, if dualq can say all of it.
@@ -233,6 +234,30 @@ pub(crate) fn put(
     Ok(())
 }
 
+/// What the kernel made of a line that was put there. A `rehearsal` may have shown that.
+pub(crate) fn made(
+    netlink: &mut Netlink,
+    link: &Link,
+    after: &QdiscLine,
+    rehearsed: Option<&Config>,
+) -> Result<Vec<Node>, ApplyError> {
+    let (queues, spec) = (netlink.qdiscs(link.index)?, after.spec());
+    let found = tree(netlink, link.index)?;
+    // Some kernels round times to their ticks, which the rehearsal showed.
+    let as_meant = is(&queues, spec, link)
+        || (rehearsed.is_some() && config(&queues) == rehearsed)
+        || (rehearsed.is_none() && is_of_kinds(&found, &kinds(spec)));
+    if as_meant {
+        return Ok(found);
+    }
+    Err(ApplyError::Plan(format!(
+        "{} has {:?} where {:?} was put",
+        link.name,
+        lines(&queues).join(", "),
+        after.text()
+    )))
+}
+
 /// Puts back what was there.
 pub(crate) fn restore(
     netlink: &mut Netlink,
@@ -298,9 +323,7 @@ pub(crate) struct Rehearsal {
 /// what is there now. Shows nothing if it has no such namespaces or devices.
 pub(crate) fn rehearse(link: &Link, before: &[Node], spec: &Spec) -> Result<Rehearsal, ApplyError> {
     let (link, before, spec) = (link.clone(), before.to_vec(), spec.clone());
-    // A thread that entered a namespace stays there.
-    let rehearsal = std::thread::spawn(move || {
-        let Some((mut netlink, stage)) = stage(&link) else { return Ok(Rehearsal::default()) };
+    on_stage(&link.clone(), move |mut netlink, stage| {
         let Some(before) = learn(&mut netlink, stage.index, &before)? else {
             return Err(ApplyError::Plan(format!(
                 "the qdisc of {} could not be put back exactly: replace it by hand first, and make a new plan",
@@ -310,8 +333,22 @@ pub(crate) fn rehearse(link: &Link, before: &[Node], spec: &Spec) -> Result<Rehe
         put(&mut netlink, &stage, &spec, &mut |_| {})?;
         let after = config(&netlink.qdiscs(stage.index)?).cloned();
         Ok(Rehearsal { before: Some(before), after })
+    })
+}
+
+/// Calls `try_it` in a network namespace of its own, with a device of the same name; nothing comes of it where there are no such
+/// namespaces or devices.
+pub(crate) fn on_stage<T: Default + Send + 'static>(
+    link: &Link,
+    try_it: impl FnOnce(Netlink, Link) -> Result<T, ApplyError> + Send + 'static,
+) -> Result<T, ApplyError> {
+    let link = link.clone();
+    // A thread that entered a namespace stays there.
+    let rehearsal = std::thread::spawn(move || match stage(&link) {
+        Some((netlink, stage)) => try_it(netlink, stage),
+        None => Ok(T::default()),
     });
-    rehearsal.join().unwrap_or_else(|_| Ok(Rehearsal::default()))
+    rehearsal.join().unwrap_or_else(|_| Ok(T::default()))
 }
 
 /// Finds out how to ask for what is there. Of `mq`, each queue is tried alone, for another device may have fewer.
@@ -369,7 +406,7 @@ fn stage(link: &Link) -> Option<(Netlink, Link)> {
 }
 
 /// Which queue disciplines are around one another, by the kernel's names.
-pub(crate) fn kinds(spec: &Spec) -> Vec<&'static str> {
+fn kinds(spec: &Spec) -> Vec<&'static str> {
     let mut kinds = vec![spec.kind()];
     let mut inside = spec.leaf();
     while let Some(leaf) = inside {
@@ -380,7 +417,7 @@ pub(crate) fn kinds(spec: &Spec) -> Vec<&'static str> {
 }
 
 /// Whether the tree at the root of a device is of these kinds, one in the other.
-pub(crate) fn is_of_kinds(tree: &[Node], kinds: &[&str]) -> bool {
+fn is_of_kinds(tree: &[Node], kinds: &[&str]) -> bool {
     let qdiscs: Vec<&Node> = tree.iter().filter(|node| !node.class).collect();
     qdiscs.first().is_some_and(|root| root.is_root())
         && qdiscs.iter().map(|node| node.kind.as_str()).eq(kinds.iter().copied())
