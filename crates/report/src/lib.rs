@@ -7,6 +7,7 @@ mod format;
 mod graphs;
 mod grid;
 pub mod html;
+#[cfg(feature = "measured")]
 pub mod measured;
 mod rank;
 mod remarks;

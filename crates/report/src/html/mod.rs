@@ -28,6 +28,7 @@ const CHARTS: &str = include_str!("vendor/uPlot.iife.min.js");
 /// The page's own script, a file for each of its parts.
 const SCRIPT: &str = concat!(
     include_str!("page/elements.js"),
+    include_str!("page/document.js"),
     include_str!("page/colours.js"),
     include_str!("page/rows.js"),
     include_str!("page/table.js"),
@@ -37,6 +38,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/flows.js"),
     include_str!("page/worlds.js"),
     include_str!("page/sweep.js"),
+    include_str!("page/copy.js"),
     include_str!("page/again.js"),
     include_str!("page/main.js"),
 );
@@ -47,9 +49,9 @@ const SCRIPT: &str = concat!(
 /// Never: memory takes all.
 #[must_use]
 pub fn write(reports: &[Report<'_>], program: &str) -> String {
-    let data = data::Page::of(reports, program);
-    let json = serde_json::to_string(&data).expect("memory takes all, and all keys are strings");
-    let title = markup(&data.title);
+    let page = data::Page::of(reports, program);
+    let json = json_of(&page);
+    let title = markup(&page.title);
     let puts = [
         ("{{title}}", title.as_str()),
         ("{{styles}}", STYLES),
@@ -67,6 +69,16 @@ pub fn write(reports: &[Report<'_>], program: &str) -> String {
         rest = behind;
     }
     page + rest
+}
+
+/// What such a page shows, as JSON: for whoever has its script already.
+#[must_use]
+pub fn data(reports: &[Report<'_>], program: &str) -> String {
+    json_of(&data::Page::of(reports, program))
+}
+
+fn json_of(page: &data::Page) -> String {
+    serde_json::to_string(page).expect("memory takes all, and all keys are strings")
 }
 
 /// JSON as it may stand in a script element: nothing in it ends the element or begins a comment.

@@ -1,0 +1,5 @@
+// What the page shows, and where.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const page = document.getElementById("page");
+const main = el("main");

@@ -1,0 +1,3 @@
+function storySection() {}
+function tellStory() {}
+function endStory() {}
