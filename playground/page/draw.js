@@ -31,7 +31,7 @@ function roundUp(value) {
 /** Round trips over time, up to the moment in full colour. */
 function drawTime(canvas, side, time, most) {
   const { pen, width, height } = penOf(canvas);
-  const [left, bottom, top] = [46, height - 18, 8];
+  const [left, bottom, top] = [62, height - 18, 8];
   const x = (seconds) => left + (seconds / side.duration) * (width - left - 6);
   const y = (delay) => bottom - (Math.min(delay, most) / most) * (bottom - top);
   pen.strokeStyle = ink("line");
@@ -79,12 +79,15 @@ function lanesOf(side, direction) {
     return { names: ["L queue (low latency)", "C queue (classic)"], of: (_, flags) => (low(flags >> 2) ? 0 : 1) };
   }
   if (["fq", "fq_codel", "cake"].includes(discipline)) {
-    const names = side.flows.map(({ kind }) => kind);
-    const kinds = [...new Set(names)];
+    const comes = ({ way }) => way === undefined || way === direction;
+    const kindOf = (flow) => side.flows[flow].kind;
+    const present = side.flows.map((_, flow) => flow).filter((flow) => comes(side.flows[flow]));
+    const back = direction === 0 ? "upload" : "download";
+    const words = (kind, name) => (kind === back ? `${name}: acknowledgements` : name);
+    if (present.length <= MOST_LANES) return { names: present.map((flow) => words(kindOf(flow), side.flows[flow].name)), of: (flow) => present.indexOf(flow) };
     // Of many flows those of a kind share a lane here.
-    return side.flows.length <= MOST_LANES
-      ? { names: side.flows.map(({ name }) => name), of: (flow) => flow }
-      : { names: kinds.map((kind) => `${KIND_WORDS[kind]}: a queue each`), of: (flow) => kinds.indexOf(names[flow]) };
+    const kinds = [...new Set(present.map(kindOf))];
+    return { names: kinds.map((kind) => `${words(kind, KIND_WORDS[kind])}, a queue each`), of: (flow) => kinds.indexOf(kindOf(flow)) };
   }
   return { names: ["one queue for all"], of: () => 0 };
 }
@@ -101,10 +104,13 @@ function drawQueue(canvas, side, direction, time) {
   const title = 15;
   const room = (square) => Math.max(1, Math.floor((each - title) / square)) * Math.floor(width / square);
   const largest = Math.max(...waiting.map((lane) => lane.length));
-  const fitting = SQUARES.find((square) => square <= each - title && room(square) >= largest) ?? SQUARES.at(-1);
-  // Once smaller, they stay so: a queue that seems to jump tells nothing.
-  side.squares[direction] = Math.min(side.squares[direction], fitting);
-  const square = side.squares[direction];
+  const fits = (square, packets) => square <= each - title && room(square) >= packets;
+  // They grow again only with much room to spare: a queue whose squares change all the time tells nothing.
+  let size = side.squares[direction];
+  while (size + 1 < SQUARES.length && !fits(SQUARES[size], largest)) size += 1;
+  if (size > 0 && fits(SQUARES[size - 1], 3 * largest)) size -= 1;
+  side.squares[direction] = size;
+  const square = SQUARES[size];
   const rows = Math.max(1, Math.floor((each - title) / square));
   pen.textAlign = "left";
   waiting.forEach((lane, number) => {

@@ -6,9 +6,9 @@ const stillness = window.matchMedia("(prefers-reduced-motion: reduce)");
 /** After a change the page waits so long for the next one: a slider's every step is none to compute. */
 const SETTLE_MS = 60;
 /** Simulated seconds in a second. */
-const SPEEDS = { "0.02": "fifty times slower: single packets", "0.1": "ten times slower", "1": "as fast as it is", "4": "four times faster" };
+const SPEEDS = [[0.02, "fifty times slower: single packets"], [0.1, "ten times slower"], [1, "as fast as it is"], [4, "four times faster"]];
 
-const shown = { state: firstState(), time: 0, speed: 1, plays: !stillness.matches, direction: 0 };
+const shown = { state: firstState(), time: 0, speed: 1, from: 0, plays: !stillness.matches, direction: 0, isChosen: false };
 const sides = [false, true].map((isCured) => new Side(isCured, heard));
 let workers = [];
 
@@ -19,15 +19,27 @@ async function engineModule() {
   return WebAssembly.compile(await new Response(code).arrayBuffer());
 }
 
+/** In which direction the queue is that is felt: where something is sent, and that is slower. */
+function narrower({ downloads, uploads, down, up }) {
+  if (!downloads !== !uploads) return uploads ? 1 : 0;
+  return up < down ? 1 : 0;
+}
+
+/** Which queue is drawn; without a number, that which is felt. */
+function chooseDirection(direction) {
+  shown.isChosen = direction !== undefined;
+  shown.direction = direction ?? narrower(shown.state);
+  shown.drawn = null;
+}
+
 /** Simulates both sides of the state that is shown. */
 function begin() {
   sides.forEach((side, at) => {
     side.firstAfter = null;
     side.begin(shown.state, workers[at]);
   });
-  [shown.time, shown.drawn] = [0, null];
-  // The queue of what is done, if that is one way.
-  if (!shown.state.uploads !== !shown.state.downloads) shown.direction = shown.state.uploads ? 1 : 0;
+  [shown.time, shown.from, shown.drawn] = [shown.from, 0, null];
+  if (!shown.isChosen) shown.direction = narrower(shown.state);
   tellTexts();
   tellFigures();
 }
@@ -43,6 +55,8 @@ function change(more, { now = false } = {}) {
   showControls();
   if (wrong) return;
   history.replaceState(null, "", linkOf(next));
+  // What stands there is of the state before.
+  parts.forEach(({ big }) => big.classList.add("waits"));
   clearTimeout(settling);
   if (now) begin();
   else settling = setTimeout(begin, SETTLE_MS);
@@ -53,6 +67,9 @@ function heard(side) {
   if (side.outcome || side.wrong) tellFigures();
   shown.drawn = null;
 }
+
+/** What comes of it, beside the controls: on a phone the rest is far below. */
+const summary = el("p", { class: "summary" });
 
 /** One line for what does not go, read aloud when it comes. */
 const notice = el("p", { class: "notice", role: "status" });
@@ -122,7 +139,7 @@ function controlSection() {
   section("Your line, what you do, and the cure", el("div", { class: "groups" },
     group("line", "Your line", "As the contract says it, and as a ping says it at night."),
     group("use", "What you do", "All at once, from the first second on."),
-    group("cure", "The cure", "What would be otherwise on the right side.")), notice);
+    group("cure", "The cure", "What would be otherwise on the right side.")), notice, summary);
 }
 
 // Both sides.
@@ -145,10 +162,7 @@ function showPlay() {
   shown.drawn = null;
 }
 
-const directions = ["Download's queue", "Upload's queue"].map((title, at) => el("button", { type: "button", "data-direction": at, onclick: () => {
-  shown.direction = at;
-  shown.drawn = null;
-} }, title));
+const directions = ["Download's queue", "Upload's queue"].map((title, at) => el("button", { type: "button", "data-direction": at, onclick: () => chooseDirection(at) }, title));
 
 function sideElement(at) {
   const part = parts[at];
@@ -165,9 +179,14 @@ function sideElement(at) {
 }
 
 const table = el("table", { id: "figures" });
+const speed = el("select", { id: "speed", onchange: () => setSpeed(Number(speed.value)) }, SPEEDS.map(([value, words]) => el("option", { value }, words)));
+
+function setSpeed(value) {
+  shown.speed = value;
+  speed.value = String(value);
+}
 
 function comparisonSection() {
-  const speed = el("select", { id: "speed", onchange: () => { shown.speed = Number(speed.value); } }, Object.entries(SPEEDS).map(([value, words]) => el("option", { value, selected: value === "1" }, words)));
   section("Side by side", el("div", { class: "controls play" }, play, slider, clock, el("label", { for: "speed" }, "Time runs"), speed,
     el("span", { role: "group", "aria-label": "Which queue is drawn", class: "tabs" }, directions)),
     el("div", { class: "sides" }, sides.map((_, at) => sideElement(at))),
@@ -188,16 +207,24 @@ function describe(state, isCured) {
   return `${QUEUES[cure][0]} ${place}, ${CONTROLS[cc === "same" ? state.cc : cc]}`;
 }
 
+/** Which delay and which speed a state is about. */
+function headOf({ calls, ssh, downloads, uploads }) {
+  const key = calls ? "call" : ssh ? "ssh" : "ping99";
+  const words = { call: "the call's delay, one way", ssh: "a key pressed in SSH", ping99: "round trip, 99 of 100" }[key];
+  return [key, words, downloads ? "download" : uploads ? "upload" : null];
+}
+
 function tellFigures() {
   const found = sides.map((side) => side.figures());
+  const [key, words, speed] = headOf(shown.state);
+  const both = (key, write) => found.map((figures) => some(write, figures?.[key])).join(" → ");
+  summary.textContent = `${words}: ${both(key, ms)}${speed ? `; ${speed}: ${both(speed, mbit)}` : ""}`;
   sides.forEach((side, at) => {
     const figures = found[at];
     const part = parts[at];
     part.what.textContent = describe(side.state, side.isCured);
     part.big.classList.toggle("waits", !figures);
-    const key = side.state.calls ? "call" : side.state.ssh ? "ssh" : "ping99";
-    const words = { call: "the call's delay, one way", ssh: "a key pressed in SSH", ping99: "round trip, 99 of 100" }[key];
-    const speed = side.state.downloads ? "download" : side.state.uploads ? "upload" : null;
+    const [key, words, speed] = headOf(side.state);
     part.big.replaceChildren(...(figures
       ? [el("span", { "data-figure": key }, el("b", {}, ms(figures[key])), ` ${words}`), speed ? el("span", { "data-figure": speed }, el("b", {}, mbit(figures[speed])), ` ${speed}`) : null].filter(Boolean)
       : [el("span", {}, side.wrong ? "–" : "…")]));
@@ -311,6 +338,7 @@ async function open() {
     "what it cannot say is in the documents, under “The model and its limits”.")));
   paintLegend();
   showPlay();
+  setSpeed(1);
   prefersDark.addEventListener("change", () => { paintLegend(); shown.drawn = null; });
   let module;
   try {

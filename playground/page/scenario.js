@@ -79,7 +79,10 @@ function flowsOf(state, cured) {
     kind: direction === "down" ? "download" : "upload", name: `${direction === "down" ? "download" : "upload"}${count > 1 ? ` ${at + 1}` : ""} (${CONTROLS[cc]})`,
   })));
   const probes = [{ kind: "ping", name: "ping" }, ...Array.from({ length: state.ssh }, (_, at) => ({ kind: "ssh", name: `SSH ${at + 1}` }))];
-  const udp = udpGroups(state).flatMap(({ kind, count }) => Array.from({ length: count }, () => (kind === "voice" ? { kind: "call", name: "call" } : { kind: "game", name: "game" })));
+  const udp = udpGroups(state).flatMap(({ kind, count, direction }) => Array.from({ length: count }, () => {
+    const name = kind === "voice" ? "call" : "game";
+    return { kind: name, name, way: direction === "down" ? 0 : 1 };
+  }));
   return [...flows, ...probes, ...udp];
 }
 

@@ -85,7 +85,8 @@ class Side {
     this.outcome = null;
     this.wrong = null;
     this.flows = flowsOf(state, this.isCured);
-    this.squares = [SQUARES[0], SQUARES[0]];
+    // How large packets are drawn each way: places in the list of sizes.
+    this.squares = [0, 0];
   }
 
   /** Begins with a state; whatever was under way is left. */
@@ -146,11 +147,15 @@ function figuresOf(state, isCured, outcome) {
     const [sent, lost] = [own.reduce((all, one) => all + one.sent, 0), own.reduce((all, one) => all + one.lost, 0)];
     return { delay: Math.max(...own.map(({ delay }) => (delay ? delay.p95_ms : Infinity))), lost: sent ? lost / sent : 0 };
   };
+  // Of the transfers each way those with another congestion control, if there are any, come last.
+  const other = state.mix === "none" ? -1 : groups.findLastIndex(({ direction }) => direction === (state.downloads ? "down" : "up"));
+  const first = groups.findIndex((_, at) => at < other);
+  const of = (at, key) => (at < 0 ? null : outcome.flow[at][key]);
   const [ping, ...ssh] = outcome.probe;
   const [call, game] = [udp("voice"), udp("game")];
   const queues = [outcome.queue, outcome.up_queue].filter(Boolean);
   return {
-    download: sum("down"), upload: sum("up"), ping: ping.n ? ping.p50_ms : null, ping99: ping.n ? ping.p99_ms : null,
+    download: sum("down"), upload: sum("up"), first: of(first, "total_mbit"), other: of(other, "total_mbit"), otherRtt: of(other, "srtt_ms_p50"), ping: ping.n ? ping.p50_ms : null, ping99: ping.n ? ping.p99_ms : null,
     call: call && call.delay, callLost: call && call.lost, game: game && game.delay,
     ssh: ssh.length ? Math.max(...ssh.map(({ n, p99_ms: ms }) => (n ? ms : Infinity))) : null,
     drops: queues.reduce((all, { drops }) => all + drops, 0), marks: queues.reduce((all, { marks }) => all + marks, 0),
@@ -164,6 +169,9 @@ const mbit = (value) => `${fixed(value, value < 10 ? 2 : value < 100 ? 1 : 0)} M
 const FIGURES = {
   download: ["Download", mbit, "more"],
   upload: ["Upload", mbit, "more"],
+  first: ["Of that, the others together", mbit, null],
+  other: ["Of that, the one with another congestion control", mbit, null],
+  otherRtt: ["Round trip that this one measures itself", ms, "less"],
   call: ["Call, one way: 95 of 100 packets within", ms, "less"],
   callLost: ["Call: packets lost", percent, "less"],
   game: ["Game, one way: 95 of 100 packets within", ms, "less"],
