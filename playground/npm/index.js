@@ -26,7 +26,11 @@ async function engine() {
   return new Engine(await load());
 }
 
+/** What the engine is asked: options that are its own, and no callbacks. */
 function input(scenario, { onProgress, signal, packets, onPacket, onHeaders, onConnection, mostPackets, ...rest }) {
+  for (const key of ["seed", "seeds"]) {
+    if (rest[key] !== undefined && !(Number.isSafeInteger(rest[key]) && rest[key] >= 0)) throw new DualqError("usage", `${key}: ${rest[key]} is no whole number`);
+  }
   const most = mostPackets === undefined ? {} : { most_packets: mostPackets };
   return { scenario, ...rest, ...most };
 }

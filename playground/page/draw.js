@@ -96,7 +96,7 @@ function lanesOf(side, direction) {
 function drawQueue(canvas, side, direction, time) {
   const { pen, width, height } = penOf(canvas);
   const way = side.ways[direction];
-  const lanes = lanesOf(side, direction);
+  const lanes = side.lanes[direction] ??= lanesOf(side, direction);
   const inside = way.inside(time);
   const each = height / lanes.names.length;
   const waiting = lanes.names.map(() => []);
@@ -119,17 +119,25 @@ function drawQueue(canvas, side, direction, time) {
     pen.fillText(lanes.names[number], 2, top + 11);
     pen.fillStyle = ink("wash");
     pen.fillRect(0, top + title, width, rows * square);
-    lane.forEach((at, place) => {
-      const left = width - square * (1 + Math.floor(place / rows));
-      if (left < 0) return;
-      const [x, y] = [left, top + title + (place % rows) * square];
-      pen.fillStyle = colour(KIND_COLOURS[side.flows[way.flow.values[at]].kind]);
-      pen.fillRect(x, y, square - 1, square - 1);
-      if (way.flags.values[at] & 1) {
-        pen.fillStyle = ink("paper");
-        pen.fillRect(x + square / 3, y + square / 3, square / 3, square / 3);
-      }
+    // One path for each colour: slow machines draw each by itself.
+    const paths = new Map();
+    const put = (paint, x, y, size) => {
+      if (!paths.has(paint)) paths.set(paint, new Path2D());
+      paths.get(paint).rect(x, y, size, size);
+    };
+    lane.slice(0, rows * Math.floor(width / square)).forEach((at, place) => {
+      const [x, y] = [width - square * (1 + Math.floor(place / rows)), top + title + (place % rows) * square];
+      put(side.flows[way.flow.values[at]].kind, x, y, square - 1);
+      if (way.flags.values[at] & 1) put("hole", x + square / 3, y + square / 3, square / 3);
     });
+    const holes = paths.get("hole");
+    paths.delete("hole");
+    for (const [kind, path] of paths) {
+      pen.fillStyle = colour(KIND_COLOURS[kind]);
+      pen.fill(path);
+    }
+    pen.fillStyle = ink("paper");
+    if (holes) pen.fill(holes);
   });
   // What is dropped leaves at the left, where packets come in.
   const dropped = way.dropped(time, FALL_S);

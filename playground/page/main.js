@@ -5,19 +5,13 @@ const main = el("main");
 const stillness = window.matchMedia("(prefers-reduced-motion: reduce)");
 /** After a change the page waits so long for the next one: a slider's every step is none to compute. */
 const SETTLE_MS = 60;
+const TELL_MS = 100;
 /** Simulated seconds in a second. */
 const SPEEDS = [[0.02, "fifty times slower: single packets"], [0.1, "ten times slower"], [1, "as fast as it is"], [4, "four times faster"]];
 
 const shown = { state: firstState(), time: 0, speed: 1, from: 0, plays: !stillness.matches, direction: 0, isChosen: false };
 const sides = [false, true].map((isCured) => new Side(isCured, heard));
 let workers = [];
-
-/** The module, unpacked from the page itself. */
-async function engineModule() {
-  const packed = Uint8Array.from(atob(document.getElementById("engine").textContent), (c) => c.charCodeAt(0));
-  const code = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return WebAssembly.compile(await new Response(code).arrayBuffer());
-}
 
 /** In which direction the queue is that is felt: where something is sent, and that is slower. */
 function narrower({ downloads, uploads, down, up }) {
@@ -81,6 +75,7 @@ function say(text) {
 // What can be chosen.
 
 const controls = {};
+let controlsBox = null;
 
 /** A slider has a thousand places; those of a rate are spread as people see rates. */
 const PLACES_OF_SLIDER = 1000;
@@ -136,7 +131,7 @@ function showControls() {
 function controlSection() {
   const group = (name, title, why) => el("fieldset", {}, el("legend", {}, title), el("p", { class: "soft" }, why),
     Object.keys(CHOICES).filter((key) => CHOICES[key].group === name).map(control));
-  section("Your line, what you do, and the cure", el("div", { class: "groups" },
+  controlsBox = section("Your line, what you do, and the cure", el("div", { class: "groups" },
     group("line", "Your line", "As the contract says it, and as a ping says it at night."),
     group("use", "What you do", "All at once, from the first second on."),
     group("cure", "The cure", "What would be otherwise on the right side.")), notice, summary);
@@ -252,14 +247,18 @@ function draw() {
     return most;
   });
   const most = roundUp(Math.max(20, shown.state.rtt, ...slowest));
+  // Words are read ten times a second, which spares slow machines.
+  const tells = !shown.plays || performance.now() - (shown.told ?? 0) > TELL_MS;
+  if (tells) shown.told = performance.now();
   slider.value = (shown.time / sides[0].duration) * 1000;
-  slider.setAttribute("aria-valuetext", `${shown.time.toFixed(2)} s`);
-  clock.textContent = `${shown.time.toFixed(shown.speed < 1 ? 3 : 1)} s of ${sides[0].duration} s`;
+  if (tells) slider.setAttribute("aria-valuetext", `${shown.time.toFixed(2)} s`);
+  if (tells) clock.textContent = `${shown.time.toFixed(shown.speed < 1 ? 3 : 1)} s of ${sides[0].duration} s`;
   directions.forEach((button, at) => button.setAttribute("aria-pressed", String(at === shown.direction)));
   sides.forEach((side, at) => {
     const part = parts[at];
     drawTime(part.time, side, shown.time, most);
     const { packets, waited_ms: waited, dropped } = drawQueue(part.queue, side, shown.direction, shown.time);
+    if (!tells) return;
     const speed = side.speed(shown.time, shown.direction);
     const look = side.lookAt(shown.time)?.[shown.direction === 0 ? "down" : "up"];
     part.read.textContent = `${packets} ${packets === 1 ? "packet waits" : "packets wait"}${packets ? `, ${short(waited)} ms by now` : ""}${dropped ? `; dropped just now: ${dropped}` : ""}${speed === null ? "" : `; ${mbit(speed)} ${shown.direction === 0 ? "down" : "up"}`}`;
@@ -347,13 +346,7 @@ async function open() {
     say(`The engine does not start in this browser: ${error.message}`);
     return;
   }
-  const code = URL.createObjectURL(new Blob([document.getElementById("worker").textContent], { type: "text/javascript" }));
-  workers = sides.map(() => {
-    const worker = new Worker(code);
-    worker.postMessage({ module });
-    worker.onerror = (event) => say(`The engine does not start in this browser: ${event.message}`);
-    return worker;
-  });
+  workers = sides.map(() => engineWorker(module, (why) => say(`The engine does not start in this browser: ${why}`)));
   window.addEventListener("hashchange", () => { endStory(); follow(); });
   follow();
   requestAnimationFrame(frame);

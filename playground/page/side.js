@@ -87,6 +87,8 @@ class Side {
     this.flows = flowsOf(state, this.isCured);
     // How large packets are drawn each way: places in the list of sizes.
     this.squares = [0, 0];
+    /** Where they wait, each way; made when first drawn. */
+    this.lanes = [null, null];
   }
 
   /** Begins with a state; whatever was under way is left. */

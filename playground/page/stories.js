@@ -22,7 +22,7 @@ const STORIES = [
     steps: [
       { state: {}, direction: 1, text: ({ now }) => `A download, an upload and a call. On the left all wait in one queue: the call ${some(ms, now.call)}, and even the download has only ${some(mbit, now.download)}, because its acknowledgements wait too.` },
       { state: {}, direction: 1, speed: 0.1, text: () => "On the right every flow has a queue of its own, and these take turns. The call's packet finds its queue empty and leaves at once, whoever else is there." },
-      { state: { uploads: 8, games: 1 }, direction: 1, text: ({ now, cured }) => `Eight uploads and a game beside it: the game's packets take ${some(ms, cured.game)} on the right and ${some(ms, now.game)} on the left. Turns are by flow, so many uploads share what they did before.` },
+      { state: { uploads: 8, games: 1 }, direction: 1, text: ({ now, cured }) => `Eight uploads and a game beside it: the game's packets take ${some(ms, cured.game)} on the right and ${some(ms, now.game)} on the left. More flows take turns now, and one that sends little still finds its own queue empty.` },
       { state: { uploads: 1 }, direction: 1, text: ({ cured }) => `And no upload fills even its own queue: CoDel drops a packet of whoever waits longer than 5 ms for 100 ms on end. ${some((value) => fixed(value, 0), cured.drops)} drops in this run were enough.` },
       { state: {}, direction: 0, text: ({ now, cured }) => `What it costs: the shaper's twentieth of the line. What it brings: the call from ${some(ms, now.call)} to ${some(ms, cured.call)}, and the download from ${some(mbit, now.download)} to ${some(mbit, cured.download)}.` },
       { state: {}, direction: 1, text: () => "What to do, on your router: fq_codel or CAKE behind a shaper at some 95 % of the line, both ways. “As a plan” below is the call that says what to change on a Linux router. What your provider's box does not let you change, a router behind it does." },
@@ -79,6 +79,8 @@ function storySection() {
 
 function beginStory(number) {
   story.number = number;
+  // What a story sets is not to be set beside it; and so what it tells of stands right below.
+  controlsBox.hidden = true;
   storyBox.hidden = false;
   document.querySelectorAll("[data-story]").forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.story) === number)));
   tellStep(0);
@@ -90,6 +92,7 @@ function beginStory(number) {
 function endStory() {
   hold();
   story.number = null;
+  controlsBox.hidden = false;
   storyBox.hidden = true;
   document.querySelectorAll("[data-story]").forEach((button) => button.setAttribute("aria-pressed", "false"));
 }

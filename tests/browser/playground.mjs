@@ -103,7 +103,7 @@ await withPage(program, async (page) => {
   await settled(page);
   await page.evaluate(`(() => { const input = document.getElementById("choose-down"); input.value = "-3"; input.dispatchEvent(new Event("change")); })()`);
   assert.match(await text(page, ".notice"), /^Download rate: a number from 0.5 to 1000 Mbit\/s, not -3\.$/);
-  assert.equal(await number(page, "down"), 20);
+  assert.equal(await number(page, "down"), 20, "what made no sense is not kept");
 
   // Touch: a tap on a slider moves it.
   await page.send("Emulation.setTouchEmulationEnabled", { enabled: true });

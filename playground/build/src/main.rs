@@ -20,10 +20,11 @@ const TARGET: &str = "wasm32-unknown-unknown";
 const MOST_PAGE_BYTES: usize = 3_000_000;
 
 /// The page's script, in the order in which its parts need each other. The report's own are shared: both are of one family.
-const SCRIPT: [&str; 9] = [
+const SCRIPT: [&str; 10] = [
     "crates/report/src/html/page/elements.js",
     "crates/report/src/html/page/colours.js",
     "crates/report/src/html/page/copy.js",
+    "crates/report/src/html/page/module.js",
     "playground/page/state.js",
     "playground/page/scenario.js",
     "playground/page/side.js",
@@ -32,14 +33,14 @@ const SCRIPT: [&str; 9] = [
     "playground/page/main.js",
 ];
 const STYLES: [&str; 2] = ["crates/report/src/html/page/page.css", "playground/page/page.css"];
-const WORKER: [&str; 2] = ["playground/npm/engine.js", "playground/page/worker.js"];
+const WORKER: [&str; 2] = ["crates/report/src/html/page/engine.js", "playground/page/worker.js"];
 
 /// What the package has beside the engine.
 const PACKAGE: [&str; 8] = [
     "playground/npm/package.json",
     "playground/npm/index.js",
     "playground/npm/index.d.ts",
-    "playground/npm/engine.js",
+    "crates/report/src/html/page/engine.js",
     "playground/npm/example.mjs",
     "playground/npm/README.md",
     "LICENSE-MIT",

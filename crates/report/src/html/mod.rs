@@ -6,6 +6,7 @@
 
 mod apart;
 mod data;
+mod engine;
 mod headline;
 mod row;
 pub(crate) mod still;
@@ -14,6 +15,8 @@ mod worlds;
 
 use crate::report::Report;
 use crate::words::one_line;
+
+pub use engine::{Engine, NoEngine};
 
 /// The page around the data, with places for what is put in.
 const PAGE: &str = include_str!("page/page.html");
@@ -40,22 +43,35 @@ const SCRIPT: &str = concat!(
     include_str!("page/sweep.js"),
     include_str!("page/copy.js"),
     include_str!("page/again.js"),
+    include_str!("page/module.js"),
+    include_str!("page/knobs.js"),
     include_str!("page/main.js"),
 );
 
-/// The page of one or more reports, the rows of all in one comparison. `program` is what makes it, with its version.
+/// What the page may do, for browsers to see to: nothing but what stands in it, no request to anywhere.
+const POLICY: &str =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+
+/// The same of a page that has an engine, which runs in a worker.
+const POLICY_WITH_ENGINE: &str = "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:; style-src 'unsafe-inline'; img-src data:";
+
+/// The page of one or more reports, the rows of all in one comparison. `program` is what makes it, with its version. With an engine it can
+/// simulate its scenario otherwise.
 ///
 /// # Panics
 /// Never: memory takes all.
 #[must_use]
-pub fn write(reports: &[Report<'_>], program: &str) -> String {
+pub fn write(reports: &[Report<'_>], program: &str, engine: Option<&Engine>) -> String {
     let page = data::Page::of(reports, program);
     let json = json_of(&page);
     let title = markup(&page.title);
+    let policy = if engine.is_some() { POLICY_WITH_ENGINE } else { POLICY };
     let puts = [
+        ("{{policy}}", policy),
         ("{{title}}", title.as_str()),
         ("{{styles}}", STYLES),
         ("{{data}}", &in_script(&json)),
+        ("{{engine}}", engine.map_or("", Engine::elements)),
         ("{{licence}}", LICENCE),
         ("{{charts}}", CHARTS),
         ("{{script}}", SCRIPT),

@@ -1,4 +1,4 @@
-// The engine in WebAssembly, as an object. It is a part of the package and of the page's worker, and knows neither.
+// The engine in WebAssembly, as an object. It is a part of the npm package and of pages' workers, and knows neither.
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
