@@ -59,6 +59,7 @@ function change(more, { now = false } = {}) {
 function heard(side) {
   if (side.wrong) say(`The ${side.isCured ? "cured" : "present"} line cannot be simulated: ${side.wrong}`);
   if (side.outcome || side.wrong) tellFigures();
+  else parts[Number(side.isCured)].big.replaceChildren(el("span", {}, `simulating: ${Math.floor((100 * side.known) / side.duration)} %`));
   shown.drawn = null;
 }
 

@@ -38,7 +38,7 @@ await withPage(program, async (page) => {
   assert.equal(await page.evaluate(`document.querySelectorAll("#comparison tbody tr").length`), 4);
   assert.equal(await page.evaluate(`document.getElementById("knob-rate").value`), "2mbit, 10mbit", "the knobs stay as they were");
   const { runs } = await run(scenario, { rate: ["2mbit", "10mbit"], seed: 3, distributions: true });
-  const series = await page.evaluate(`JSON.parse(document.getElementById("data").textContent).rows.map((row) => [row.settings, row.series.rtt_ms[0]])`);
+  const series = await page.evaluate(`JSON.parse(document.getElementById("data").textContent).rows.map((row) => [row.settings, row.series.rtt[0]])`);
   for (const { settings, outcome } of runs) {
     const [, shown] = series.find(([values]) => values.join() === Object.values(settings).join());
     assert.deepEqual(shown, outcome.series.rtt_ms[0]);
