@@ -4,6 +4,7 @@ pub(crate) mod apply;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 mod front;
+pub(crate) mod interactive;
 pub(crate) mod kernel;
 pub(crate) mod measure;
 pub(crate) mod module;
@@ -36,6 +37,7 @@ use crate::{check, replay, run};
 use apply::{ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StatusArgs, WatchOverArgs};
 use completions::{CompletionsArgs, ManArgs};
 use doctor::DoctorArgs;
+use interactive::InteractiveArgs;
 use kernel::KernelCommand;
 use measure::{MeasureArgs, ServeArgs};
 use module::ModuleCommand;
@@ -334,6 +336,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) interactive: InteractiveArgs,
+
     /// Write the JSON document of each SCENARIO into the folder DIR, and its figures and series as CSV
     #[arg(long, value_name = "DIR")]
     pub(crate) save: Option<PathBuf>,
@@ -397,6 +402,9 @@ pub(crate) struct ReportArgs {
     /// The HTML file to write; `-` for standard output
     #[arg(long, short, value_name = "FILE", required_unless_present_any = ["svg", "png", "parquet"])]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) interactive: InteractiveArgs,
 
     #[command(flatten)]
     pub(crate) pictures: PictureArgs,

@@ -39,6 +39,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         }
     }
     let reports: Vec<Report<'_>> = results.iter().map(Report::of).collect();
+    let engine = args.interactive.engine(args.output.as_ref())?;
     let page = args.output.as_deref().map(Named::open).transpose()?;
     let pictures = Pictures::open(&args.pictures)?;
     let stems = apart(args.results.iter().map(|path| stem(path)).collect());
@@ -47,7 +48,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         pictures
             .write(stems.iter().zip(&reports).map(|(stem, report)| pictures::of(stem, report)))?;
     }
-    page.map_or(Ok(()), |page| page.write(html::write(&reports, PROGRAM).as_bytes()))
+    page.map_or(Ok(()), |page| {
+        page.write(html::write(&reports, PROGRAM, engine.as_ref()).as_bytes())
+    })
 }
 
 /// What files of a document are called.
@@ -126,8 +129,14 @@ fn other(named: &str, text: &str) -> Result<Option<Other>, Failure> {
 }
 
 fn show_other(args: &ReportArgs, stem: &str, other: Other) -> Result<(), Failure> {
-    if args.parquet.is_some() {
-        let message = "--parquet: tables are of documents of dualq run";
+    let refused = match (&args.parquet, &args.interactive.interactive) {
+        (Some(_), _) => Some("--parquet: tables are of documents of dualq run"),
+        (None, Some(_)) => {
+            Some("--interactive: what can be simulated anew are documents of dualq run")
+        }
+        (None, None) => None,
+    };
+    if let Some(message) = refused {
         return Err(Failure::Usage(message.to_owned()));
     }
     let page = args.output.as_deref().map(Named::open).transpose()?;

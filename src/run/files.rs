@@ -13,6 +13,8 @@ use crate::tables::Tables;
 /// The files that are asked for.
 pub(super) struct Files {
     report: Option<Named>,
+    /// What the report can simulate with.
+    engine: Option<html::Engine>,
     flent: Option<Named>,
     /// Of each scenario: its document, its figures, its series.
     saved: Vec<[Named; 3]>,
@@ -74,6 +76,7 @@ impl Files {
         let pictures = Pictures::open(&args.pictures)?;
         let tables = Tables::open(args.parquet.as_deref(), stems.len())?;
         Ok(Self {
+            engine: args.interactive.engine(args.report.as_ref())?,
             report: open(&args.report)?,
             flent: open(&args.flent)?,
             saved,
@@ -107,7 +110,9 @@ impl Files {
         }
         self.tables.write(self.stems.iter().zip(reports))?;
         match self.report {
-            Some(file) => file.write(html::write(reports, PROGRAM).as_bytes()),
+            Some(file) => {
+                file.write(html::write(reports, PROGRAM, self.engine.as_ref()).as_bytes())
+            }
             None => Ok(()),
         }
     }

@@ -107,6 +107,13 @@ function page(send, listeners) {
       await mouse("mouseReleased", x, y);
       await settle();
     },
+    /** Touches an element, at a share of its width. */
+    async tap(selector, share) {
+      const { left, top, width, height } = await place(selector);
+      await send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [{ x: left + width * share, y: top + height / 2 }] });
+      await send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+      await settle();
+    },
     /** Drags across an element, from one share of its width to another. */
     async drag(selector, from, to) {
       const { left, top, width, height } = await place(selector);

@@ -8,6 +8,7 @@ mod front;
 mod graphs;
 mod grid;
 pub mod html;
+#[cfg(feature = "measured")]
 pub mod measured;
 mod rank;
 mod remarks;

@@ -140,7 +140,7 @@ fn series_for_spreadsheets_are_those_of_the_document() {
 fn a_page_holds_names_as_data() {
     let mut results = results(&format!("distributions = true\n{QUEUES}"), &[&Model, &Twin], 2);
     results.name = "</script><script>alert(1)</script>".to_owned();
-    let page = html::write(&[Report::of(&results)], "dualq test");
+    let page = html::write(&[Report::of(&results)], "dualq test", None);
     assert!(!page.contains("<script>alert"), "a name became markup");
     assert!(page.contains("Copyright (c) 2022 Leon Sorokin"), "the licence comes along");
     let begins = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
@@ -185,7 +185,7 @@ fn a_page_of_a_long_run_is_small() {
     let times: Vec<Value> = (1..=30_000).map(|at| Value::from(f64::from(at) * 0.02)).collect();
     series["t_s"] = Value::from(times);
     results = serde_json::from_value(document).unwrap();
-    let page = html::write(&[Report::of(&results)], "dualq test");
+    let page = html::write(&[Report::of(&results)], "dualq test", None);
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
     assert!(page.contains("are thinned to"));
 }
@@ -236,7 +236,7 @@ fn a_tie_has_no_best() {
         let results = results(sweep, &[&Model], 1);
         let report = Report::of(&results);
         let style = Style { width: None, colour: true, graphs: true };
-        (text::write(&report, &style), html::write(&[report], "test"))
+        (text::write(&report, &style), html::write(&[report], "test", None))
     };
     let flows = "[[flow]]\ncc = 'cubic'\n[[probe]]\nkind = 'ping'";
     let of_queues = |queues: &str, flows: &str| {
@@ -271,7 +271,7 @@ fn documents_that_differ_in_a_key_are_a_sweep() {
     let [one, other] = ["5mbit", "8mbit"].map(|rate| results(&at(rate), &[&Model], 1));
     let page = |results: &[&Results]| -> Value {
         let reports: Vec<Report<'_>> = results.iter().map(|results| Report::of(results)).collect();
-        let page = html::write(&reports, "dualq");
+        let page = html::write(&reports, "dualq", None);
         let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
         serde_json::from_str(data).unwrap()
     };
@@ -313,7 +313,7 @@ fn the_headline_tells_links_apart() {
     let lossy = QUEUES
         .replace("rate = '5mbit'", "rate = '5mbit'\nloss = ['0%', '0.5%']\nmtu = [1500, 576]");
     let results = results(&lossy, &[&Model], 1);
-    let page = html::write(&[Report::of(&results)], "dualq");
+    let page = html::write(&[Report::of(&results)], "dualq", None);
     for words in ["loss 0%, an MTU of 1500: of 2", "loss 0.5%, an MTU of 576: of 2"] {
         assert_eq!(page.matches(words).count(), 1, "{words}");
     }
@@ -355,7 +355,7 @@ fn sweeps_have_the_numbers_of_the_table() {
 #[test]
 fn completions_by_size_count_what_did_not_end() {
     let flows = "distributions = true\n[link]\nrate = '5mbit'\n[[flow]]\ncc = 'cubic'\ncount = 8\nspacing = '350ms'\nsize";
-    let page = |results: &Results| html::write(&[Report::of(results)], "dualq");
+    let page = |results: &Results| html::write(&[Report::of(results)], "dualq", None);
     let fixed = results(&format!("{flows} = '400kb'"), &[&Model], 1);
     let ended = fixed.runs()[0].outcome.flow[0].completion_s.iter().flatten().count();
     assert!(ended > 0 && ended < 8, "{ended}");

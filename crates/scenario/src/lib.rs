@@ -41,6 +41,6 @@ pub use scenario::{
     RateStep, ReceiverSide, SEGMENT_HEADERS, Scenario, SenderSide, Setup, TIMER_SLACK,
 };
 pub use sweep::{Overrides, PICTURE_INTERVAL, Sweep, Variant};
-pub use trace::{Trace, TraceError, TraceFault};
+pub use trace::{Files, Trace, TraceError, TraceFault};
 pub use traffic::{Arrivals, Distribution, Size, Transfer, UdpGroup, UdpKind};
 pub use watch::{Change, ConnectionEvent, Headers, Metrics, Point, Wants, Watch};

@@ -1,8 +1,6 @@
 //! What people write: a TOML file whose values may be lists.
 
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,7 +19,7 @@ use crate::reader::{
     Lines, Placed, SweepError, Table, boolean, number, parse, text, without_numbers, word,
 };
 use crate::scenario::{FlowGroup, ProbeGroup, RateStep, Scenario, Setup};
-use crate::trace::{MOST_STEPS, Trace};
+use crate::trace::{Files, MOST_STEPS, Trace, in_folder};
 use crate::traffic::{UdpGroup, UdpKind};
 use crate::words::{Word, nearest};
 
@@ -126,9 +124,6 @@ pub struct Variant {
     pub scenario: Scenario,
 }
 
-/// No trace is larger: ten million lines.
-const MOST_TRACE_BYTES: u64 = 100 << 20;
-
 /// More would hardly be meant, and never be read.
 const MOST_VARIANTS: usize = 10_000;
 
@@ -165,9 +160,21 @@ impl Sweep {
         source: &str,
         overrides: &Overrides,
     ) -> Result<Self, SweepError> {
+        Self::parse_beside(&in_folder(folder), source, overrides)
+    }
+
+    /// The same, with the files that it names from anywhere.
+    ///
+    /// # Errors
+    /// As [`parse_with`](Self::parse_with), and if it names a file that is not there.
+    pub fn parse_beside(
+        files: &Files<'_>,
+        source: &str,
+        overrides: &Overrides,
+    ) -> Result<Self, SweepError> {
         let assigned = Assigned::behind(source, &overrides.set);
         let read = || {
-            let mut sweep = Self::read(&assigned, folder)?;
+            let mut sweep = Self::read(&assigned, files)?;
             sweep.apply(overrides)?;
             sweep.check()?;
             Ok(sweep)
@@ -175,7 +182,7 @@ impl Sweep {
         read().map_err(|error| assigned.blame(error))
     }
 
-    fn read(assigned: &Assigned<'_>, folder: &Path) -> Result<Self, SweepError> {
+    fn read(assigned: &Assigned<'_>, files: &Files<'_>) -> Result<Self, SweepError> {
         let mut document = parse(assigned.file())?;
         assigned.apply(document.get_mut())?;
         let lines = RefCell::new(Lines::new());
@@ -215,12 +222,12 @@ impl Sweep {
             mtu = values(table.list("mtu", number(MTUS))?);
             tunnel = values(table.list("tunnel", boolean)?);
             link.step = all(table.tables("step")?, step)?;
-            traces[0] = trace(&mut table, folder, !rate.is_empty() || !link.step.is_empty())?;
+            traces[0] = trace(&mut table, files, !rate.is_empty() || !link.step.is_empty())?;
             let element = |table: Table<'_, '_>| element(table, &list_or(mtu.clone(), &link.mtu));
             link.before = all(table.tables("before")?, element)?;
             link.behind = all(table.tables("behind")?, element)?;
             if let Some(up) = table.table("up")? {
-                let (up, upwards) = up_link(up, folder, element)?;
+                let (up, upwards) = up_link(up, files, element)?;
                 (link.up, traces[1]) = (Some(up), upwards);
             }
             table.finish()?;
@@ -549,7 +556,7 @@ fn all<'a, 'i, T>(
 /// The keys of a trace; `has_rates` if the rates are told otherwise.
 fn trace(
     table: &mut Table<'_, '_>,
-    folder: &Path,
+    files: &Files<'_>,
     has_rates: bool,
 ) -> Result<Option<Repeated>, SweepError> {
     let (name, repeats) = (table.one("trace", text)?, table.one("trace_repeats", boolean)?);
@@ -566,14 +573,7 @@ fn trace(
     }
     let wrong =
         |what: &dyn std::fmt::Display| table.error(offset, format!("trace {name:?}: {what}"));
-    let mut contents = String::new();
-    let file = File::open(folder.join(&name)).map_err(|error| wrong(&error))?;
-    let is_file = file.metadata().map_err(|error| wrong(&error))?.is_file();
-    if !is_file {
-        return Err(wrong(&"it is no file"));
-    }
-    let read = file.take(MOST_TRACE_BYTES).read_to_string(&mut contents);
-    read.map_err(|error| wrong(&error))?;
+    let contents = files(&name).map_err(|error| wrong(&error))?;
     let trace = Trace::read(&contents).map_err(|error| wrong(&error))?;
     let line = Some(table.line(offset));
     Ok(Some(Repeated { trace, repeats: repeats.is_none_or(|repeats| repeats.value), line }))
@@ -581,7 +581,7 @@ fn trace(
 
 fn up_link(
     mut table: Table<'_, '_>,
-    folder: &Path,
+    files: &Files<'_>,
     element: impl Fn(Table<'_, '_>) -> Result<Element, SweepError> + Copy,
 ) -> Result<(UpLink, Option<Repeated>), SweepError> {
     let mut up = UpLink {
@@ -591,7 +591,7 @@ fn up_link(
     };
     set(&mut up.loss, table.one("loss", word)?);
     up.step = all(table.tables("step")?, step)?;
-    let trace = trace(&mut table, folder, up.rate.is_some() || !up.step.is_empty())?;
+    let trace = trace(&mut table, files, up.rate.is_some() || !up.step.is_empty())?;
     up.before = all(table.tables("before")?, element)?;
     up.behind = all(table.tables("behind")?, element)?;
     table.finish()?;

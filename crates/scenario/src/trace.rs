@@ -1,6 +1,9 @@
 //! Links whose rate changes all the time: mahimahi's trace files (Netravali et al., USENIX ATC 2015). Each line is a time in whole
 //! milliseconds at which one packet of full size may leave; the last one says where the file begins again.
 
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
 use std::time::Duration;
 
 use dualq_units::Rate;
@@ -15,6 +18,25 @@ const OPPORTUNITY: u64 = 1514;
 const MOST_LINES: usize = 10_000_000;
 /// No trace makes more steps than this.
 pub(crate) const MOST_STEPS: usize = 1_000_000;
+
+/// No file with a trace is longer: ten million lines.
+const MOST_BYTES: u64 = 100 << 20;
+
+/// What is in a file that a scenario names.
+pub type Files<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
+
+/// The files of a folder.
+pub(crate) fn in_folder(folder: &Path) -> impl Fn(&str) -> io::Result<String> {
+    move |name| {
+        let file = File::open(folder.join(name))?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is no file"));
+        }
+        let mut contents = String::new();
+        file.take(MOST_BYTES).read_to_string(&mut contents)?;
+        Ok(contents)
+    }
+}
 
 /// The rates that a trace offers, one after the other.
 ///

@@ -125,7 +125,7 @@ impl Size {
             Self::Fixed(bytes) => bytes,
             Self::LogUniform(Bytes(least), Bytes(most)) => {
                 let part = random as f64 / 2_f64.powi(64);
-                let bytes = least as f64 * (most as f64 / least as f64).powf(part);
+                let bytes = least as f64 * libm::pow(most as f64 / least as f64, part);
                 Bytes((bytes.round() as u64).clamp(least, most))
             }
             Self::Measured(distribution) => distribution.quantile(random),
@@ -205,7 +205,8 @@ impl FlowGroup {
 fn exponential(mean: Duration, random: u64) -> Duration {
     // Within (0, 1].
     let share = (random as f64 + 1.0) / 2_f64.powi(64);
-    mean.mul_f64(-share.ln())
+    // One library for all platforms: their own logarithms differ in the last bit.
+    mean.mul_f64(-libm::log(share))
 }
 
 /// What UDP packets are sent for.

@@ -1,5 +1,7 @@
+#[cfg(feature = "linux")]
 use std::io;
 
+#[cfg(feature = "linux")]
 use dualq_guest::GuestError;
 
 /// Why a world has no outcome for a scenario.
@@ -8,9 +10,11 @@ pub enum WorldError {
     /// The scenario asks for what the world does not have.
     #[error("{0}")]
     Refused(String),
+    #[cfg(feature = "linux")]
     /// No folder could be made that a guest shares with the host.
     #[error("cannot make a folder for the guest: {}", plain(.0))]
     Folder(io::Error),
+    #[cfg(feature = "linux")]
     /// The guest in which a scenario ran came to no good end.
     #[error("{scenario}: {error}")]
     Guest {
@@ -19,6 +23,7 @@ pub enum WorldError {
         /// What happened.
         error: GuestError,
     },
+    #[cfg(feature = "linux")]
     /// What was seen of the packets cannot be read.
     #[error("{scenario}: {file}: {error}")]
     Events {
@@ -47,6 +52,7 @@ pub struct NotSoMany {
     pub count: u64,
 }
 
+#[cfg(feature = "linux")]
 /// An error in the system's words, without the number that the library puts behind them.
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();

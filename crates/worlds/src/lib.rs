@@ -3,7 +3,9 @@
 
 pub mod agreement;
 mod error;
+#[cfg(feature = "linux")]
 pub mod kernel;
+#[cfg(feature = "linux")]
 mod live;
 mod model;
 mod play;
@@ -13,7 +15,9 @@ mod whole;
 mod world;
 
 pub use error::{NotSoMany, WorldError};
+#[cfg(feature = "linux")]
 pub use kernel::Kernel;
+#[cfg(feature = "linux")]
 pub use live::Live;
 pub use model::Model;
 pub use play::{Job, Progress, Watch, play};

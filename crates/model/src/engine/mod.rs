@@ -154,6 +154,11 @@ impl<'a> Simulation<'a> {
         self.network.tested()
     }
 
+    /// The disciplines that figures are taken of: that at the bottleneck, and that of the other direction if it has one.
+    pub fn queues(&self) -> impl Iterator<Item = &Discipline<Packet>> {
+        self.network.observed()
+    }
+
     /// The senders: of the flows in the order of their groups, then of the probes.
     pub fn senders(&self) -> impl ExactSizeIterator<Item = &Sender> {
         let flows = self.scenario.flow.iter().map(|group| group.count as usize).sum::<usize>();

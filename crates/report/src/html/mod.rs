@@ -6,6 +6,7 @@
 
 mod apart;
 mod data;
+mod engine;
 mod headline;
 mod row;
 pub(crate) mod still;
@@ -14,6 +15,8 @@ mod worlds;
 
 use crate::report::Report;
 use crate::words::one_line;
+
+pub use engine::{Engine, NoEngine};
 
 /// The page around the data, with places for what is put in.
 const PAGE: &str = include_str!("page/page.html");
@@ -28,6 +31,7 @@ const CHARTS: &str = include_str!("vendor/uPlot.iife.min.js");
 /// The page's own script, a file for each of its parts.
 const SCRIPT: &str = concat!(
     include_str!("page/elements.js"),
+    include_str!("page/document.js"),
     include_str!("page/colours.js"),
     include_str!("page/rows.js"),
     include_str!("page/table.js"),
@@ -37,23 +41,37 @@ const SCRIPT: &str = concat!(
     include_str!("page/flows.js"),
     include_str!("page/worlds.js"),
     include_str!("page/sweep.js"),
+    include_str!("page/copy.js"),
     include_str!("page/again.js"),
+    include_str!("page/module.js"),
+    include_str!("page/knobs.js"),
     include_str!("page/main.js"),
 );
 
-/// The page of one or more reports, the rows of all in one comparison. `program` is what makes it, with its version.
+/// What the page may do, for browsers to see to: nothing but what stands in it, no request to anywhere.
+const POLICY: &str =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+
+/// The same of a page that has an engine, which runs in a worker.
+const POLICY_WITH_ENGINE: &str = "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval'; worker-src blob:; style-src 'unsafe-inline'; img-src data:";
+
+/// The page of one or more reports, the rows of all in one comparison. `program` is what makes it, with its version. With an engine it can
+/// simulate its scenario otherwise.
 ///
 /// # Panics
 /// Never: memory takes all.
 #[must_use]
-pub fn write(reports: &[Report<'_>], program: &str) -> String {
-    let data = data::Page::of(reports, program);
-    let json = serde_json::to_string(&data).expect("memory takes all, and all keys are strings");
-    let title = markup(&data.title);
+pub fn write(reports: &[Report<'_>], program: &str, engine: Option<&Engine>) -> String {
+    let page = data::Page::of(reports, program);
+    let json = json_of(&page);
+    let title = markup(&page.title);
+    let policy = if engine.is_some() { POLICY_WITH_ENGINE } else { POLICY };
     let puts = [
+        ("{{policy}}", policy),
         ("{{title}}", title.as_str()),
         ("{{styles}}", STYLES),
         ("{{data}}", &in_script(&json)),
+        ("{{engine}}", engine.map_or("", Engine::elements)),
         ("{{licence}}", LICENCE),
         ("{{charts}}", CHARTS),
         ("{{script}}", SCRIPT),
@@ -67,6 +85,16 @@ pub fn write(reports: &[Report<'_>], program: &str) -> String {
         rest = behind;
     }
     page + rest
+}
+
+/// What such a page shows, as JSON: for whoever has its script already.
+#[must_use]
+pub fn data(reports: &[Report<'_>], program: &str) -> String {
+    json_of(&data::Page::of(reports, program))
+}
+
+fn json_of(page: &data::Page) -> String {
+    serde_json::to_string(page).expect("memory takes all, and all keys are strings")
 }
 
 /// JSON as it may stand in a script element: nothing in it ends the element or begins a comment.

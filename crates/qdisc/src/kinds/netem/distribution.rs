@@ -74,7 +74,7 @@ fn normal() -> Vec<i32> {
 
 fn pareto(entry: usize) -> i32 {
     let share = 1.0 - entry as f64 / ENTRIES as f64;
-    let deviation = (share.powf(-1.0 / EXPONENT) - 1.5) * 4.0 / 3.0;
+    let deviation = (libm::pow(share, -1.0 / EXPONENT) - 1.5) * 4.0 / 3.0;
     (deviation * SCALE as f64).min(f64::from(i16::MAX)).round_ties_even() as i32
 }
 

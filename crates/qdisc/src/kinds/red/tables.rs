@@ -65,7 +65,7 @@ fn weight(options: &Options) -> Result<u8, NoAveraging> {
     (1..32)
         .find(|log| {
             let weight = 2_f64.powi(-i32::from(*log));
-            reach <= (1.0 - (1.0 - weight).powf(burst)) / weight
+            reach <= (1.0 - libm::pow(1.0 - weight, burst)) / weight
         })
         .ok_or(NoAveraging::Weight)
 }
@@ -87,7 +87,7 @@ fn probability(options: &Options) -> Result<u8, NoAveraging> {
 fn idle_time(options: &Options, wlog: u8) -> (u8, [u8; CELLS]) {
     let micros = (1e6 * (f64::from(options.avpkt) / options.bandwidth as f64)) as u32;
     let ticks = (f64::from(micros) * TICKS_PER_MICROSECOND) as u32;
-    let fall = -(1.0 - 2_f64.powi(-i32::from(wlog))).ln() / f64::from(ticks);
+    let fall = -libm::log(1.0 - 2_f64.powi(-i32::from(wlog))) / f64::from(ticks);
     let longest = MOST_SHIFT / fall;
     let is_enough = |log: &u8| longest / 2_f64.powi(i32::from(*log)) < 512.0;
     let cell_log = (0..SIGN_BIT).find(is_enough).unwrap_or(SIGN_BIT);

@@ -1,9 +1,5 @@
 // What all parts need: elements whose text is text, and numbers in words.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const page = document.getElementById("page");
-const main = el("main");
-
 /** An element. Children that are strings become text, never markup. */
 function el(tag, attributes, ...children) {
   const isSvg = ["svg", "line", "rect", "text"].includes(tag);

@@ -15,7 +15,8 @@ if (data.rows.length) {
   sweepSection();
   againSection();
 }
+knobsSection();
 page.append(el("footer", {}, el("p", { class: "soft" }, `Made by ${data.program}. Charts: uPlot 1.6.32 (MIT); its licence stands in this file. This page asks nothing of any network.`)));
-prefersDark.addEventListener("change", changed);
-window.addEventListener("beforeprint", () => { document.documentElement.classList.add("print"); listeners.forEach((listener) => listener()); });
-window.addEventListener("afterprint", () => { document.documentElement.classList.remove("print"); changed(); });
+prefersDark.addEventListener("change", changed, { signal: gone.signal });
+window.addEventListener("beforeprint", () => { document.documentElement.classList.add("print"); listeners.forEach((listener) => listener()); }, { signal: gone.signal });
+window.addEventListener("afterprint", () => { document.documentElement.classList.remove("print"); changed(); }, { signal: gone.signal });
