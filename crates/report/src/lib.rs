@@ -22,7 +22,7 @@ pub use dualq_worlds::Unit;
 pub use figures::{Column, Figure, Figures, Row, Samples, base_ms, page as page_of_figures};
 #[cfg(feature = "parquet")]
 pub use format::parquet;
-pub use format::{csv, flent, json, text};
+pub use format::{columns, csv, flent, json, text};
 pub use graphs::sparkline;
 pub use report::Report;
 pub use text::Style;
