@@ -19,7 +19,9 @@ mod transfers;
 pub mod words;
 
 pub use dualq_worlds::Unit;
-pub use figures::{Column, Figure, Figures, Row, Samples, base_ms, page as page_of_figures};
+pub use figures::{
+    Column, Figure, Figures, Measure, Row, Samples, base_ms, page as page_of_figures,
+};
 #[cfg(feature = "parquet")]
 pub use format::parquet;
 pub use format::{columns, csv, flent, json, text};

@@ -37,8 +37,12 @@ impl<'a> Report<'a> {
         let mut lines = Vec::new();
         let seeds = self.results.seeds();
         if seeds.count() > 1 {
+            let fewest = match seeds.least() {
+                least if least < seeds.count() => format!("{least} to "),
+                _ => String::new(),
+            };
             lines.push(format!(
-                "Means over the {} seeds from {} to {}; ± is the standard deviation from seed to seed.",
+                "Means over the {fewest}{} seeds from {} to {}; ± is the standard deviation from seed to seed.",
                 seeds.count(),
                 seeds.first(),
                 seeds.last()

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod assignment;
 mod bounds;
 mod congestion;
 pub mod draw;
@@ -20,6 +21,7 @@ mod traffic;
 mod watch;
 mod words;
 
+pub use assignment::Assignment;
 pub use bounds::ScenarioError;
 pub use congestion::CongestionControl;
 pub use dualq_tcp::{Algorithm, EcnOption, EcnStyle, OPTION_BYTES};

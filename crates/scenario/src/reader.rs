@@ -14,31 +14,34 @@ use crate::words::{Word, nearest};
 
 /// What is wrong with a sweep, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", prefix(*.line, *.option))]
+#[error("{}{message}", prefix(*.line, *.option, .assignment.as_deref()))]
 pub struct SweepError {
     /// The line, from 1; none if the fault is not on one.
     pub line: Option<usize>,
     /// The option of the command line that is at fault, if one is: `rate`.
     pub option: Option<&'static str>,
+    /// The [`Assignment`](crate::Assignment) that is at fault, if one is: `link.rate=10mbot`.
+    pub assignment: Option<String>,
     /// What is wrong, and what would be right.
     pub message: String,
 }
 
-fn prefix(line: Option<usize>, option: Option<&str>) -> String {
-    match (option, line) {
-        (Some(option), _) => format!("--{option}: "),
-        (None, Some(line)) => format!("line {line}: "),
-        (None, None) => String::new(),
+fn prefix(line: Option<usize>, option: Option<&str>, assignment: Option<&str>) -> String {
+    match (option, assignment, line) {
+        (Some(option), ..) => format!("--{option}: "),
+        (None, Some(assignment), _) => format!("{assignment}: "),
+        (None, None, Some(line)) => format!("line {line}: "),
+        (None, None, None) => String::new(),
     }
 }
 
 impl SweepError {
     pub(crate) fn on_line(line: Option<usize>, message: impl Into<String>) -> Self {
-        Self { line, option: None, message: message.into() }
+        Self { line, option: None, assignment: None, message: message.into() }
     }
 
     pub(crate) fn of_option(option: &'static str, message: impl Into<String>) -> Self {
-        Self { line: None, option: Some(option), message: message.into() }
+        Self { line: None, option: Some(option), assignment: None, message: message.into() }
     }
 }
 

@@ -11,6 +11,7 @@ use dualq_qdisc::QdiscLine;
 use dualq_units::{Ecn, Exact, Rate};
 use toml::de::DeValue;
 
+use crate::assignment::{Assigned, Assignment};
 use crate::bounds::{FLOWS, MTUS, SLOT_PACKETS, ScenarioError};
 use crate::congestion::CongestionControl;
 use crate::ecn::{EcnRequest, ecn_option};
@@ -97,6 +98,8 @@ pub struct Overrides {
     pub duration: Option<String>,
     /// The interval of the time series.
     pub interval: Option<String>,
+    /// Values of any key, before the options above.
+    pub set: Vec<Assignment>,
     /// For pictures: the outcome has distributions, and where nobody says what the interval of the series is, it is
     /// [`PICTURE_INTERVAL`], or as much longer as a long run asks.
     pub picture: bool,
@@ -162,16 +165,21 @@ impl Sweep {
         source: &str,
         overrides: &Overrides,
     ) -> Result<Self, SweepError> {
-        let mut sweep = Self::read(source, folder)?;
-        sweep.apply(overrides)?;
-        sweep.check()?;
-        Ok(sweep)
+        let assigned = Assigned::behind(source, &overrides.set);
+        let read = || {
+            let mut sweep = Self::read(&assigned, folder)?;
+            sweep.apply(overrides)?;
+            sweep.check()?;
+            Ok(sweep)
+        };
+        read().map_err(|error| assigned.blame(error))
     }
 
-    fn read(source: &str, folder: &Path) -> Result<Self, SweepError> {
-        let document = parse(source)?;
+    fn read(assigned: &Assigned<'_>, folder: &Path) -> Result<Self, SweepError> {
+        let mut document = parse(assigned.file())?;
+        assigned.apply(document.get_mut())?;
         let lines = RefCell::new(Lines::new());
-        let mut top = Table::top(source, document.get_ref(), &lines);
+        let mut top = Table::top(assigned.text(), document.get_ref(), &lines);
         let mut base = Setup::default();
         set(&mut base.name, top.one("name", text)?);
         let mut about = String::new();
@@ -311,7 +319,7 @@ impl Sweep {
 
     /// Puts in what the command line says.
     fn apply(&mut self, overrides: &Overrides) -> Result<(), SweepError> {
-        let Overrides { qdisc, cc, rate, rtt, duration, interval, picture } = overrides;
+        let Overrides { qdisc, cc, rate, rtt, duration, interval, set: _, picture } = overrides;
         let options = &mut self.options;
         put_all(options, ("qdisc", "link.qdisc"), qdisc, &mut self.qdisc)?;
         put_all(options, ("rate", "link.rate"), rate, &mut self.rate)?;

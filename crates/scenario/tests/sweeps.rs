@@ -58,7 +58,7 @@ fn the_command_line_overrides() {
         rtt: vec!["5ms".to_owned()],
         duration: Some("4s".to_owned()),
         interval: Some("100ms".to_owned()),
-        picture: false,
+        ..Overrides::default()
     };
     let sweep = Sweep::parse_with(source, &overrides).unwrap();
     let variants = sweep.variants();

@@ -33,6 +33,9 @@ pub struct Results {
     /// How many worlds there are: the runs of a scenario are those of the first world by seed, then those of the next.
     #[serde(skip)]
     worlds: usize,
+    /// How many seeds each scenario has in each world.
+    #[serde(skip)]
+    counts: Vec<usize>,
 }
 
 /// What made a document, so that it can be made again.
@@ -51,6 +54,9 @@ pub struct Origin {
 pub struct Seeds {
     first: u64,
     count: u64,
+    /// Where scenarios differ in how many they have: the fewest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    least: Option<u64>,
 }
 
 impl Seeds {
@@ -60,7 +66,9 @@ impl Seeds {
     /// If it is none, or there are not so many.
     pub const fn new(first: u64, count: u64) -> Result<Self, NotSoMany> {
         match count.checked_sub(1) {
-            Some(more) if first.checked_add(more).is_some() => Ok(Self { first, count }),
+            Some(more) if first.checked_add(more).is_some() => {
+                Ok(Self { first, count, least: None })
+            }
             _ => Err(NotSoMany { first, count }),
         }
     }
@@ -77,10 +85,16 @@ impl Seeds {
         self.first.saturating_add(self.count.saturating_sub(1))
     }
 
-    /// How many.
+    /// How many; where scenarios differ in that, the most.
     #[must_use]
     pub const fn count(self) -> u64 {
         self.count
+    }
+
+    /// The fewest that a scenario has.
+    #[must_use]
+    pub fn least(self) -> u64 {
+        self.least.unwrap_or(self.count)
     }
 
     /// All of them.
@@ -174,6 +188,7 @@ impl Results {
                 jobs.extend(seeds.all().map(|seed| Job { scenario, world: *world, seed }));
             }
         }
+        let counts = vec![usize::try_from(seeds.count).unwrap_or(usize::MAX); variants.len()];
         let outcomes = play(&jobs, watch)?;
         let each = jobs.len() / variants.len().max(1);
         let runs = jobs.iter().zip(outcomes).enumerate().map(|(number, (job, outcome))| Run {
@@ -194,7 +209,30 @@ impl Results {
             seeds,
             runs: runs.collect(),
             worlds: worlds.len(),
+            counts,
         })
+    }
+
+    /// What came of a sweep, of runs that were played one by one. Scenarios may have more seeds or fewer, each from the same first one on.
+    ///
+    /// # Errors
+    /// If there is none, or they are not all scenarios in all worlds, world by world and by seed.
+    pub fn of_runs(
+        name: String,
+        about: String,
+        published: Vec<String>,
+        runs: Vec<Run>,
+    ) -> Result<Self, String> {
+        let Some(first) = runs.first().map(|run| run.seed) else {
+            return Err("there are no runs".to_owned());
+        };
+        let counts: Vec<u64> = blocks(&runs, first).into_iter().map(|count| count as u64).collect();
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let least = counts.iter().copied().min().filter(|least| *least < most);
+        let (version, command, origin) = (Version, Command::Run, None);
+        let seeds = Span { first, count: most, least };
+        let document = Document { version, command, name, about, published, origin, seeds, runs };
+        document.try_into().map_err(|fault: Fault| fault.to_string())
     }
 
     /// The seeds of each scenario in each world.
@@ -211,21 +249,34 @@ impl Results {
 
     /// The scenarios, each with its runs.
     pub fn scenarios(&self) -> impl ExactSizeIterator<Item = ScenarioRuns<'_>> {
-        let seeds = self.per_world();
-        self.runs
-            .chunks(self.worlds.max(1).saturating_mul(seeds))
-            .map(move |runs| ScenarioRuns { runs, seeds })
+        let mut rest = self.runs.as_slice();
+        self.counts.iter().map(move |seeds| {
+            let (runs, others) = rest.split_at(self.worlds * seeds);
+            rest = others;
+            ScenarioRuns { runs, seeds: *seeds }
+        })
     }
 
     /// The names of the worlds, each with the version of its kernel if it has one.
     pub fn worlds(&self) -> impl ExactSizeIterator<Item = (&str, Option<&str>)> {
-        let first = self.runs.chunks(self.per_world()).take(self.worlds);
+        let seeds = self.counts.first().copied().unwrap_or(1);
+        let first = self.runs.chunks(seeds).take(self.worlds);
         first.map(|runs| (runs[0].world.as_str(), runs[0].kernel.as_deref()))
     }
+}
 
-    fn per_world(&self) -> usize {
-        usize::try_from(self.seeds.count).unwrap_or(usize::MAX).max(1)
-    }
+/// Whether runs are of one and the same of a sweep's scenarios.
+fn same(one: &Run, other: &Run) -> bool {
+    one.settings == other.settings && one.scenario == other.scenario
+}
+
+/// How many runs follow each other that are of one scenario in one world, by seed from the first on.
+fn blocks(runs: &[Run], first: u64) -> Vec<usize> {
+    let goes_on = |one: &Run, next: &Run| {
+        let follows = next.seed != first && one.seed.checked_add(1) == Some(next.seed);
+        follows && one.world == next.world && one.kernel == next.kernel && same(one, next)
+    };
+    runs.chunk_by(goes_on).map(<[Run]>::len).collect()
 }
 
 /// The document before it is known to be in order.
@@ -247,6 +298,8 @@ struct Document {
 struct Span {
     first: u64,
     count: u64,
+    #[serde(default)]
+    least: Option<u64>,
 }
 
 /// What is wrong with a document whose values are of the right types.
@@ -265,38 +318,44 @@ impl TryFrom<Document> for Results {
 
     fn try_from(document: Document) -> Result<Self, Fault> {
         let Document { version, command, name, about, published, origin, seeds, runs } = document;
-        let seeds = Seeds::new(seeds.first, seeds.count)?;
-        let mut results =
-            Self { version, command, name, about, published, origin, seeds, runs, worlds: 0 };
-        let same = |one: &Run, other: &Run| {
-            one.settings == other.settings && one.scenario == other.scenario
-        };
-        if let Some(first) = results.runs.first() {
-            // A scenario's next world has another name: what is the same in all is a scenario that the sweep has twice.
-            let others = results.runs.iter().step_by(results.per_world()).skip(1);
-            let more = others.take_while(|run| same(run, first) && run.world != first.world);
-            results.worlds = 1 + more.count();
-        }
-        let blocks = || results.runs.chunks(results.per_world());
-        let worlds: Vec<_> = results.worlds().collect();
+        let seeds = Seeds { least: seeds.least, ..Seeds::new(seeds.first, seeds.count)? };
+        let blocks = blocks(&runs, seeds.first);
+        let mut begins = 0;
+        let blocks: Vec<&[Run]> = blocks
+            .into_iter()
+            .map(|count| {
+                begins += count;
+                &runs[begins - count..begins]
+            })
+            .collect();
+        // A scenario's next world has another name: what is the same in all is a scenario that the sweep has twice.
+        let worlds = blocks.first().map_or(0, |first| {
+            let more =
+                |block: &&&[Run]| same(&block[0], &first[0]) && block[0].world != first[0].world;
+            1 + blocks[1..].iter().take_while(more).count()
+        });
         let named_alike = |(one, other): (&Run, &Run)| {
             let (one, other) = (one.settings.0.iter(), other.settings.0.iter());
             one.map(|(what, _)| what).eq(other.map(|(what, _)| what))
         };
-        let is_right = |(number, block): (usize, &[Run])| {
-            let first = &results.runs[number / worlds.len() * worlds.len() * block.len()];
-            let (world, kernel) = worlds[number % worlds.len()];
-            let fits = |(run, seed): (&Run, u64)| {
-                let at = (run.world.as_str(), run.kernel.as_deref(), run.seed);
-                same(run, first) && at == (world, kernel, seed)
-            };
-            block.len() == results.per_world() && block.iter().zip(seeds.all()).all(fits)
+        let is_right = |(number, block): (usize, &&[Run])| {
+            let first = blocks[number / worlds * worlds];
+            let of = |block: &[Run]| (block[0].world.clone(), block[0].kernel.clone());
+            let count = block.len() as u64;
+            block[0].seed == seeds.first
+                && block.len() == first.len()
+                && (seeds.least()..=seeds.count).contains(&count)
+                && same(&block[0], &first[0])
+                && of(block) == of(blocks[number % worlds])
         };
-        let whole = blocks().len().is_multiple_of(worlds.len().max(1));
-        let alike = results.runs.iter().zip(results.runs.iter().skip(1)).all(named_alike);
-        if !whole || !alike || !blocks().enumerate().all(is_right) {
+        let whole = blocks.len().is_multiple_of(worlds.max(1));
+        let alike = runs.iter().zip(runs.iter().skip(1)).all(named_alike);
+        if !whole || !alike || !blocks.iter().enumerate().all(is_right) {
             return Err(Fault::Incomplete);
         }
+        let counts = blocks.iter().step_by(worlds.max(1)).map(|block| block.len()).collect();
+        let results =
+            Self { version, command, name, about, published, origin, seeds, runs, worlds, counts };
         for (number, run) in results.runs.iter().enumerate() {
             if let Some(key) = whole::fault(run) {
                 return Err(Fault::Uneven(number, key));

@@ -13,6 +13,12 @@ const STUDENT: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
+/// Student's t for an interval that holds the mean of so many samples with 95 % confidence; of two or more.
+#[must_use]
+pub fn student(samples: usize) -> f64 {
+    STUDENT.get(samples.saturating_sub(2)).copied().unwrap_or(2.0)
+}
+
 /// The steady part of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steady {
@@ -56,10 +62,8 @@ impl Steady {
     fn of_batches(batches: &[f64], begins: usize) -> Self {
         let rest = &batches[begins..];
         let (mean, deviation) = mean_and_deviation(rest);
-        let interval = (rest.len() >= FEWEST_BATCHES).then(|| {
-            let student = STUDENT.get(rest.len() - 2).copied().unwrap_or(2.0);
-            student * deviation / (rest.len() as f64).sqrt()
-        });
+        let interval = (rest.len() >= FEWEST_BATCHES)
+            .then(|| student(rest.len()) * deviation / (rest.len() as f64).sqrt());
         let (first, second) = rest.split_at(rest.len() / 2);
         let drift = if first.is_empty() {
             0.0

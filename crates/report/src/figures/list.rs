@@ -6,24 +6,27 @@ use dualq_scenario::{
     Delays, Direction, FlowGroup, FlowOutcome, Outcome, ProbeKind, ProbeOutcome, QueueOutcome,
     Scenario, UdpGroup, UdpOutcome,
 };
-use dualq_worlds::{Results, Run, Unit};
+use dualq_worlds::{Run, Unit};
 
 use super::Column;
 
 /// A figure that a run has, or has not: then its place is blank.
 pub(super) struct Definition {
     pub(super) column: Column,
+    /// What it is called where it is asked for: `probe.0.p99`.
+    pub(super) key: String,
     pub(super) of: Of,
 }
 
-type Of = Box<dyn Fn(&Run) -> Option<f64>>;
+type Of = Box<dyn Fn(&Run) -> Option<f64> + Send + Sync>;
 
 impl Definition {
     fn new(
+        key: impl Into<String>,
         group: &str,
         name: &str,
         unit: Unit,
-        of: impl Fn(&Run) -> Option<f64> + 'static,
+        of: impl Fn(&Run) -> Option<f64> + Send + Sync + 'static,
     ) -> Self {
         let digits = match unit {
             Unit::Megabits | Unit::Millis => 2,
@@ -32,7 +35,7 @@ impl Definition {
         };
         let (group, name) = (group.to_owned(), name.to_owned());
         let column = Column { group, name, unit, digits, aside: false, family: None };
-        Self { column, of: Box::new(of) }
+        Self { column, key: key.into(), of: Box::new(of) }
     }
 
     fn digits(mut self, digits: usize) -> Self {
@@ -57,32 +60,38 @@ pub fn base_ms(scenario: &Scenario) -> f64 {
     scenario.link.base_rtt().as_secs_f64() * 1e3
 }
 
+/// A name of several words as one: `CE marks` is `ce_marks`.
+fn word(name: &str) -> String {
+    name.to_lowercase().replace(' ', "_")
+}
+
 /// What a rate is called in words of iperf3.
 const RATE: &str = "Mbits/sec";
 
 /// The figures that some run may have, in their order.
-pub(super) fn definitions(results: &Results) -> Vec<Definition> {
-    let scenarios: Vec<&Scenario> = results.scenarios().map(|runs| runs.scenario()).collect();
+pub(super) fn definitions(scenarios: &[&Scenario]) -> Vec<Definition> {
     let sum = |of: fn(&FlowOutcome) -> u64| {
         move |run: &Run| Some(run.outcome.flow.iter().map(of).sum::<u64>() as f64)
     };
-    let mut figures = vec![Definition::new("goodput", RATE, Unit::Megabits, |run| {
+    let mut figures = vec![Definition::new("goodput", "goodput", RATE, Unit::Megabits, |run| {
         Some(run.outcome.goodput_mbit)
     })];
-    figures.extend(flows(&scenarios));
-    figures.push(Definition::new("", "fairness", Unit::Ratio, fairness));
-    figures.extend(probes(&scenarios));
-    figures.extend(streams(&scenarios));
-    figures.extend(completions(&scenarios));
-    let segments =
-        |name, of: fn(&FlowOutcome) -> u64| Definition::new("segments", name, Unit::Count, sum(of));
+    figures.extend(flows(scenarios));
+    figures.push(Definition::new("fairness", "", "fairness", Unit::Ratio, fairness));
+    figures.extend(probes(scenarios));
+    figures.extend(streams(scenarios));
+    figures.extend(completions(scenarios));
+    let segments = |name: &'static str, of: fn(&FlowOutcome) -> u64| {
+        let key = format!("segments.{}", word(name));
+        Definition::new(key, "segments", name, Unit::Count, sum(of))
+    };
     figures.push(segments("sent", |flow| flow.data_packets).aside());
     figures.push(segments("sent again", |flow| flow.retransmits));
     figures.push(segments("CE marks", |flow| flow.ce_marks));
     // In `dualpi2 any_ect` packets that cannot be marked have the C queue, those that can the L queue.
-    figures.extend(delays("Not-ECT delay", |outcome| outcome.queue.delay_not_ect));
-    figures.extend(delays("ECT delay", |outcome| outcome.queue.delay_ect));
-    figures.push(Definition::new("queue", "drops", Unit::Count, |run| {
+    figures.extend(delays("not_ect_delay", "Not-ECT delay", |outcome| outcome.queue.delay_not_ect));
+    figures.extend(delays("ect_delay", "ECT delay", |outcome| outcome.queue.delay_ect));
+    figures.push(Definition::new("queue.drops", "queue", "drops", Unit::Count, |run| {
         Some(run.outcome.queue.drops as f64)
     }));
     let has_up_queue =
@@ -95,8 +104,11 @@ pub(super) fn definitions(results: &Results) -> Vec<Definition> {
 
 /// The queue of the other direction.
 fn up_queue() -> [Definition; 3] {
-    let figure = |name, unit, of: fn(&QueueOutcome) -> f64| {
-        Definition::new("up queue", name, unit, move |run| run.outcome.up_queue.as_ref().map(of))
+    let figure = |name: &'static str, unit, of: fn(&QueueOutcome) -> f64| {
+        let key = format!("up_queue.{name}");
+        Definition::new(key, "up queue", name, unit, move |run| {
+            run.outcome.up_queue.as_ref().map(of)
+        })
     };
     [
         figure("p50", Unit::Millis, |queue| queue.delay_p50_ms),
@@ -115,8 +127,9 @@ fn streams(scenarios: &[&Scenario]) -> Vec<Definition> {
             1 => format!("UDP {kind}"),
             _ => format!("UDP {} ({kind})", number + 1),
         };
-        let mut add = |name, unit, of: fn(&UdpOutcome) -> Option<f64>| {
-            figures.push(Definition::new(&title, name, unit, move |run| {
+        let mut add = |name: &'static str, unit, of: fn(&UdpOutcome) -> Option<f64>| {
+            let key = format!("udp.{number}.{}", word(name));
+            figures.push(Definition::new(key, &title, name, unit, move |run| {
                 run.outcome.udp.get(number).and_then(of)
             }));
         };
@@ -140,7 +153,8 @@ fn flows(scenarios: &[&Scenario]) -> Vec<Definition> {
     }
     let titles = flow_titles(scenarios, groups);
     let figure = |(number, title): (usize, &String)| {
-        Definition::new(title, RATE, Unit::Megabits, move |run| {
+        let key = format!("flow.{number}.goodput");
+        Definition::new(key, title, RATE, Unit::Megabits, move |run| {
             run.outcome.flow.get(number).map(|flow| flow.total_mbit)
         })
     };
@@ -192,8 +206,9 @@ fn probes(scenarios: &[&Scenario]) -> Vec<Definition> {
             _ if kind == ProbeKind::Ping => format!("ping {} RTT", number + 1),
             _ => format!("{kind} {} ({}) {what}", number + 1, probe.cc),
         };
-        let mut add = |name, of: fn(&Scenario, &ProbeOutcome) -> f64| {
-            figures.push(Definition::new(&title, name, Unit::Millis, move |run| {
+        let mut add = |name: &'static str, of: fn(&Scenario, &ProbeOutcome) -> f64| {
+            let key = format!("probe.{number}.{}", word(name));
+            figures.push(Definition::new(key, &title, name, Unit::Millis, move |run| {
                 let measured = run.outcome.probe.get(number).filter(|probe| probe.n > 0);
                 measured.map(|probe| of(&run.scenario, probe))
             }));
@@ -226,7 +241,8 @@ fn completions(scenarios: &[&Scenario]) -> Vec<Definition> {
         for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("max", 1.0)] {
             let of =
                 move |run: &Run| completion(run, number, quantile).map(|seconds| seconds * 1e3);
-            figures.push(Definition::new(&title, name, Unit::Millis, of).digits(3));
+            let key = format!("flow.{number}.completion_{name}");
+            figures.push(Definition::new(key, &title, name, Unit::Millis, of).digits(3));
         }
     }
     figures
@@ -250,10 +266,11 @@ fn completion(run: &Run, number: usize, quantile: f64) -> Option<f64> {
 }
 
 /// How long packets of a kind were in the queue.
-fn delays(class: &str, of: fn(&Outcome) -> Option<Delays>) -> [Definition; 2] {
+fn delays(key: &str, class: &str, of: fn(&Outcome) -> Option<Delays>) -> [Definition; 2] {
     let figure = |name, figure: fn(Delays) -> f64| {
         let of = move |run: &Run| of(&run.outcome).map(figure);
-        Definition::new(class, name, Unit::Millis, of).family("queue delay")
+        Definition::new(format!("{key}.{name}"), class, name, Unit::Millis, of)
+            .family("queue delay")
     };
     [figure("p50", |delays| delays.p50_ms), figure("p99", |delays| delays.p99_ms)]
 }

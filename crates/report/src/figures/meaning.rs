@@ -12,6 +12,8 @@ pub(crate) struct Meaning {
     /// What it is of. A word in capitals stands for what the scenario has.
     pub(crate) group: &'static str,
     pub(crate) name: &'static str,
+    /// What it is called where it is asked for; `N` is a number from 0.
+    key: &'static str,
     pub(crate) unit: Unit,
     meaning: &'static str,
 }
@@ -28,10 +30,11 @@ pub(crate) struct OverTime {
 const fn figure(
     group: &'static str,
     name: &'static str,
+    key: &'static str,
     unit: Unit,
     meaning: &'static str,
 ) -> Meaning {
-    Meaning { group, name, unit, meaning }
+    Meaning { group, name, key, unit, meaning }
 }
 
 const fn over_time(
@@ -46,70 +49,120 @@ const fn over_time(
 use Unit::{Count, Megabits, Millis, Ratio};
 
 pub(crate) const FIGURES: &[Meaning] = &[
-    figure("goodput", "Mbits/sec", Megabits, "payload that was acknowledged, of all flows"),
-    figure("CC", "Mbits/sec", Megabits, "the same of a group of flows, where there are several"),
+    figure(
+        "goodput",
+        "Mbits/sec",
+        "goodput",
+        Megabits,
+        "payload that was acknowledged, of all flows",
+    ),
+    figure(
+        "CC",
+        "Mbits/sec",
+        "flow.N.goodput",
+        Megabits,
+        "the same of a group of flows, where there are several",
+    ),
     figure(
         "",
+        "fairness",
         "fairness",
         Ratio,
         "Jain's index of the flows that have no size: 1 if they are equal, 1/n if one has everything",
     ),
-    figure("PROBE RTT", "mean", Millis, "the mean of the probe's round trips"),
-    figure("PROBE RTT", "above base", Millis, "that less the base round-trip time"),
-    figure("PROBE RTT", "jitter", Millis, "the standard deviation of the round trips"),
-    figure("PROBE RTT", "p99", Millis, "their 99th percentile"),
+    figure("PROBE RTT", "mean", "probe.N.mean", Millis, "the mean of the probe's round trips"),
+    figure(
+        "PROBE RTT",
+        "above base",
+        "probe.N.above_base",
+        Millis,
+        "that less the base round-trip time",
+    ),
+    figure(
+        "PROBE RTT",
+        "jitter",
+        "probe.N.jitter",
+        Millis,
+        "the standard deviation of the round trips",
+    ),
+    figure("PROBE RTT", "p99", "probe.N.p99", Millis, "their 99th percentile"),
     figure(
         "UDP KIND",
         "lost",
+        "udp.N.lost",
         Ratio,
         "packets of the streams that were lost, of those that were sent",
     ),
-    figure("UDP KIND", "delay p50", Millis, "the median time from one program to the other"),
-    figure("UDP KIND", "delay p99", Millis, "its 99th percentile"),
+    figure(
+        "UDP KIND",
+        "delay p50",
+        "udp.N.delay_p50",
+        Millis,
+        "the median time from one program to the other",
+    ),
+    figure("UDP KIND", "delay p99", "udp.N.delay_p99", Millis, "its 99th percentile"),
     figure(
         "CC completion",
         "p50",
+        "flow.N.completion_p50",
         Millis,
         "the median time that flows with a size took which ended",
     ),
-    figure("CC completion", "p99", Millis, "its 99th percentile"),
-    figure("CC completion", "max", Millis, "the longest"),
+    figure("CC completion", "p99", "flow.N.completion_p99", Millis, "its 99th percentile"),
+    figure("CC completion", "max", "flow.N.completion_max", Millis, "the longest"),
     figure(
         "segments",
         "sent",
+        "segments.sent",
         Count,
         "segments with payload that left the senders, those sent again included",
     ),
-    figure("segments", "sent again", Count, "retransmissions of all flows; Retr in iperf3 and ss"),
+    figure(
+        "segments",
+        "sent again",
+        "segments.sent_again",
+        Count,
+        "retransmissions of all flows; Retr in iperf3 and ss",
+    ),
     figure(
         "segments",
         "CE marks",
+        "segments.ce_marks",
         Count,
         "segments that reached the receivers with a congestion mark",
     ),
     figure(
         "Not-ECT delay",
         "p50",
+        "not_ect_delay.p50",
         Millis,
         "the median time in the queue of packets that are not ECN-capable: in dualpi2 any_ect the C queue's",
     ),
-    figure("Not-ECT delay", "p99", Millis, "its 99th percentile"),
+    figure("Not-ECT delay", "p99", "not_ect_delay.p99", Millis, "its 99th percentile"),
     figure(
         "ECT delay",
         "p50",
+        "ect_delay.p50",
         Millis,
         "the same of ECN-capable packets: in dualpi2 any_ect the L queue's",
     ),
-    figure("ECT delay", "p99", Millis, "its 99th percentile"),
+    figure("ECT delay", "p99", "ect_delay.p99", Millis, "its 99th percentile"),
     figure(
         "queue",
         "drops",
+        "queue.drops",
         Count,
         "packets that the queue under test dropped, an aggregate being one",
     ),
-    figure("up queue", "p50", Millis, "the median time in the queue of the other direction"),
-    figure("up queue", "p99", Millis, "its 99th percentile"),
-    figure("up queue", "drops", Count, "packets that it dropped"),
+    figure(
+        "up queue",
+        "p50",
+        "up_queue.p50",
+        Millis,
+        "the median time in the queue of the other direction",
+    ),
+    figure("up queue", "p99", "up_queue.p99", Millis, "its 99th percentile"),
+    figure("up queue", "drops", "up_queue.drops", Count, "packets that it dropped"),
 ];
 
 pub(crate) const SERIES: &[OverTime] = &[
@@ -168,12 +221,13 @@ pub fn page() -> String {
         "# Figures\n\n\
          Made from `crates/report/src/figures/meaning.rs`; a test keeps it as that says. The names are the same in the table, in `--csv`, in the\n\
          `summary` of `--json` and in reports. A word in capitals stands for what the scenario has: a congestion control, a probe, a kind of stream.\n\
-         [Results](results.md) says when what is counted.\n\n\
-         | group | name | unit | what it is |\n|---|---|---|---|\n",
+         [Results](results.md) says when what is counted. `--until` and `--aim` of [sweeps](sweep.md) call a figure by the last column, where N counts\n\
+         groups of flows, probes or streams from 0 and may be left out if it is 0: `probe.p99`.\n\n\
+         | group | name | unit | what it is | asked for as |\n|---|---|---|---|---|\n",
     );
-    for Meaning { group, name, unit, meaning } in FIGURES {
+    for Meaning { group, name, key, unit, meaning } in FIGURES {
         let unit = unit.symbol().unwrap_or(if *unit == Count { "count" } else { "of 1" });
-        let _ = writeln!(page, "| {group} | {name} | {unit} | {meaning} |");
+        let _ = writeln!(page, "| {group} | {name} | {unit} | {meaning} | `{key}` |");
     }
     page.push_str(
         "\n## Over time\n\nNames of the lists in `series` of the JSON document, and of the column `series` in the CSV that `--save` writes.\n\n\
@@ -194,7 +248,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::Figures;
+    use crate::{Figures, Measure};
 
     #[test]
     fn the_page_is_as_the_code_says() {
@@ -220,6 +274,15 @@ mod tests {
         for column in &Figures::of(&results).columns {
             let meanings = FIGURES.iter().filter(|meaning| meaning.is_of(column));
             assert_eq!(meanings.count(), 1, "{column:?}");
+        }
+        // What it is asked for as leads to it.
+        let scenarios: Vec<_> = results.scenarios().map(|runs| runs.scenario()).collect();
+        for meaning in FIGURES {
+            let is_found = (0..2).any(|number| {
+                let key = meaning.key.replace('N', &number.to_string());
+                Measure::find(&key, &scenarios).is_ok_and(|found| meaning.is_of(found.column()))
+            });
+            assert!(is_found, "{}", meaning.key);
         }
         let columns = Figures::of(&results).columns;
         for meaning in FIGURES {

@@ -3,8 +3,10 @@
 mod list;
 mod meaning;
 
+use dualq_measure::figures::student;
+use dualq_scenario::Scenario;
 use dualq_scenario::summary::thousandths;
-use dualq_worlds::{Results, Settings, Unit};
+use dualq_worlds::{Results, Run, Settings, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::words::thousands;
@@ -76,18 +78,67 @@ pub struct Figure {
 
 /// Each figure of each run, in the order of [`Results::runs`]; the figures as the columns of [`Figures`].
 pub(crate) fn each(results: &Results) -> Vec<Vec<Option<f64>>> {
-    let definitions = list::definitions(results);
+    let definitions = list::definitions(&scenarios(results));
     definitions
         .iter()
         .map(|figure| results.runs().iter().map(|run| (figure.of)(run)).collect())
         .collect()
 }
 
+fn scenarios(results: &Results) -> Vec<&Scenario> {
+    results.scenarios().map(|runs| runs.scenario()).collect()
+}
+
+/// A figure that is asked for by its name: `goodput`, `probe.p99`, `flow.1.goodput`.
+pub struct Measure(list::Definition);
+
+impl Measure {
+    /// The figure of that name. Probes, streams and groups of flows are counted from 0, which may be left out.
+    ///
+    /// # Errors
+    /// If no run of these scenarios has such a figure: which there are.
+    pub fn find(name: &str, scenarios: &[&Scenario]) -> Result<Self, String> {
+        let mut known = list::definitions(scenarios);
+        let first = |key: &str| key.replacen(".0.", ".", 1);
+        match known.iter().position(|figure| figure.key == name || first(&figure.key) == name) {
+            Some(at) => Ok(Self(known.swap_remove(at))),
+            None => {
+                let known: Vec<String> = known.iter().map(|figure| first(&figure.key)).collect();
+                Err(format!("no figure is called {name:?}; there are {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// What it is called in full.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.key
+    }
+
+    /// How it is written, and its unit.
+    #[must_use]
+    pub fn column(&self) -> &Column {
+        &self.0.column
+    }
+
+    /// Its value; none where the run has none.
+    #[must_use]
+    pub fn of(&self, run: &Run) -> Option<f64> {
+        (self.0.of)(run)
+    }
+}
+
+impl std::fmt::Debug for Measure {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Measure").field(&self.0.key).finish()
+    }
+}
+
 impl Figures {
     /// Takes the figures of what has come of a plan.
     #[must_use]
     pub fn of(results: &Results) -> Self {
-        let definitions = list::definitions(results);
+        let definitions = list::definitions(&scenarios(results));
         let mut rows = Vec::new();
         for scenario in results.scenarios() {
             for runs in scenario.worlds() {
@@ -218,6 +269,13 @@ impl Samples {
         Some((squares / (self.0.len() - 1) as f64).sqrt())
     }
 
+    /// The mean is known to so much more or less, with 95 % confidence (Student's t); of two or more.
+    #[must_use]
+    pub fn interval(&self) -> Option<f64> {
+        let count = self.0.len();
+        Some(student(count) * self.deviation()? / (count as f64).sqrt())
+    }
+
     /// The least.
     #[must_use]
     pub fn least(&self) -> Option<f64> {
@@ -256,5 +314,19 @@ mod tests {
         assert_eq!(count.apart(&two, &Samples(vec![3.0])), "+100%");
         assert_eq!(count.apart(&Samples(vec![0.0]), &one), "-");
         assert_eq!(count.show(&Samples::default()), "");
+    }
+
+    #[test]
+    fn a_mean_of_few_is_known_badly() {
+        // 12.706 times 0.7071 over the root of two.
+        assert_eq!(
+            Samples(vec![1.0, 2.0]).interval().map(|far| format!("{far:.3}")),
+            Some("6.353".into())
+        );
+        assert_eq!(
+            Samples(vec![1.0, 2.0].repeat(20)).interval().map(|far| format!("{far:.3}")),
+            Some("0.160".into())
+        );
+        assert_eq!(Samples(vec![1.0]).interval(), None);
     }
 }

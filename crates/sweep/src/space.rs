@@ -1,0 +1,289 @@
+//! The scenarios of a sweep: all combinations of values, or samples of them.
+
+use std::path::PathBuf;
+
+use dualq_scenario::{Assignment, Overrides, Sweep, SweepError, Variant};
+use fastrand::Rng;
+
+use crate::axis::{Axis, AxisError, Values};
+
+/// More scenarios in one sweep would hardly be meant.
+pub const MOST_SCENARIOS: usize = 100_000;
+
+/// Which combinations of the axes' values there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sampling {
+    /// All of them, as a full factorial; lists only.
+    #[default]
+    All,
+    /// So many, each value drawn by itself.
+    Random {
+        /// How many.
+        count: usize,
+        /// What is drawn follows from it.
+        seed: u64,
+    },
+    /// So many as a Latin hypercube: of each axis' values as many parts as there are samples, and one sample in each part.
+    Latin {
+        /// How many.
+        count: usize,
+        /// What is drawn follows from it.
+        seed: u64,
+    },
+}
+
+/// A scenario file, and what varies in it.
+#[derive(Clone, Debug, Default)]
+pub struct Space {
+    /// The text of the file.
+    pub source: String,
+    /// Where the names of other files in it start.
+    pub folder: PathBuf,
+    /// What varies by itself. What has only one value is set to that.
+    pub vary: Vec<Axis>,
+    /// What varies together: the first values of all, then the second ones.
+    pub zip: Vec<Axis>,
+    /// Which combinations there are.
+    pub sampling: Sampling,
+    /// Whether outcomes keep distributions, for curves in reports.
+    pub distributions: bool,
+}
+
+/// Why there are no scenarios.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpaceError {
+    /// An axis makes no sense, by itself or beside the others.
+    #[error(transparent)]
+    Axis(#[from] AxisError),
+    /// A value, or the file, makes no sense.
+    #[error(transparent)]
+    Scenario(#[from] SweepError),
+    /// There are too many.
+    #[error(
+        "{0} scenarios; a sweep has at most {MOST_SCENARIOS}: fewer values, or a sample of them"
+    )]
+    TooMany(usize),
+}
+
+/// Values of all choices, by axis.
+type Chosen = Vec<Vec<String>>;
+
+impl Space {
+    /// The scenarios that a file alone says.
+    #[must_use]
+    pub fn of(source: impl Into<String>) -> Self {
+        Self { source: source.into(), ..Self::default() }
+    }
+
+    /// What the scenarios have in common.
+    ///
+    /// # Errors
+    /// If the file makes no sense.
+    pub fn file(&self) -> Result<Sweep, SpaceError> {
+        let overrides = Overrides { picture: self.distributions, ..Overrides::default() };
+        Ok(Sweep::parse_in(&self.folder, &self.source, &overrides)?)
+    }
+
+    /// All scenarios. What is a list in the file is combined with each sample; what is written last changes fastest. Settings have the
+    /// names that the file's lists have, and of an axis the key, or the word before a part of a value.
+    ///
+    /// # Errors
+    /// If there are too many or none, or one of them makes no sense: with what would be right.
+    pub fn scenarios(&self) -> Result<Vec<Variant>, SpaceError> {
+        let samples = self.samples()?;
+        let names = self.names();
+        let mut all = Vec::new();
+        for chosen in samples {
+            let axes = self.axes();
+            let set = axes.zip(&chosen).map(|(axis, chosen)| Assignment {
+                key: axis.key().to_owned(),
+                value: axis.value(chosen),
+            });
+            let overrides = Overrides {
+                set: set.collect(),
+                picture: self.distributions,
+                ..Overrides::default()
+            };
+            let variants = Sweep::parse_in(&self.folder, &self.source, &overrides)?.variants();
+            let count = all.len() + variants.len();
+            if count > MOST_SCENARIOS {
+                return Err(SpaceError::TooMany(count));
+            }
+            let settings = names.iter().zip(chosen.iter().flatten());
+            let settings: Vec<(String, String)> =
+                settings.filter_map(|(name, value)| Some((name.clone()?, value.clone()))).collect();
+            all.extend(variants.into_iter().map(|mut variant| {
+                variant.settings.extend(settings.iter().cloned());
+                variant
+            }));
+        }
+        Ok(all)
+    }
+
+    /// Those that vary together are the last, and so change fastest.
+    fn axes(&self) -> impl Iterator<Item = &Axis> {
+        self.vary.iter().chain(&self.zip)
+    }
+
+    /// What the choices are called; none of what has one value.
+    fn names(&self) -> Vec<Option<String>> {
+        let choices: Vec<_> = self
+            .axes()
+            .flat_map(|axis| axis.choices().iter().map(move |choice| (axis.key(), choice)))
+            .collect();
+        let name = |at: usize| {
+            let (key, choice) = choices[at];
+            let others = choices.iter().enumerate().filter(|(other, _)| *other != at);
+            let mut named = others.filter(|(_, (_, other))| other.name == choice.name);
+            let taken = named.any(|(_, (_, other))| !other.values.is_fixed());
+            match (choice.values.is_fixed(), taken && choice.name != key) {
+                (true, _) => None,
+                (false, false) => Some(choice.name.clone()),
+                (false, true) => Some(format!("{key} {} {}", choice.name, at + 1)),
+            }
+        };
+        (0..choices.len()).map(name).collect()
+    }
+
+    fn samples(&self) -> Result<Vec<Chosen>, SpaceError> {
+        self.check()?;
+        let (count, seed) = match self.sampling {
+            Sampling::All => return self.factorial(),
+            Sampling::Random { count, seed } | Sampling::Latin { count, seed } => (count, seed),
+        };
+        if count > MOST_SCENARIOS {
+            return Err(SpaceError::TooMany(count));
+        }
+        if count == 0 {
+            return Err(AxisError("a sample of 0 scenarios; give 1 or more".to_owned()).into());
+        }
+        let mut rng = Rng::with_seed(seed);
+        let is_latin = matches!(self.sampling, Sampling::Latin { .. });
+        let dimensions = self.vary.iter().map(|axis| axis.choices().len()).sum::<usize>();
+        // One more for all that varies together.
+        let columns: Vec<Vec<f64>> = (0..=dimensions)
+            .map(|_| match is_latin {
+                true => latin(count, &mut rng),
+                false => (0..count).map(|_| rng.f64()).collect(),
+            })
+            .collect();
+        let sample = |number: usize| -> Chosen {
+            let mut shares = columns.iter().map(|column| column[number]);
+            let mut at = |values: &Values| values.at(shares.next().unwrap_or(0.0));
+            let vary: Vec<Vec<String>> = self
+                .vary
+                .iter()
+                .map(|axis| axis.choices().iter().map(|choice| at(&choice.values)).collect())
+                .collect();
+            let together = columns[dimensions][number];
+            let zip = self.zip.iter().map(|axis| {
+                axis.choices().iter().map(|choice| choice.values.at(together)).collect()
+            });
+            vary.into_iter().chain(zip).collect()
+        };
+        Ok((0..count).map(sample).collect())
+    }
+
+    fn factorial(&self) -> Result<Vec<Chosen>, SpaceError> {
+        let mut count = 1_usize;
+        for choice in self.vary.iter().flat_map(Axis::choices) {
+            let Some(values) = choice.values.count() else {
+                let message = format!(
+                    "{}: a range has no end of values; draw a sample of it, or give a list",
+                    choice.name
+                );
+                return Err(AxisError(message).into());
+            };
+            count = count.saturating_mul(values);
+        }
+        let together = self.together();
+        count = count.saturating_mul(together);
+        if count > MOST_SCENARIOS {
+            return Err(SpaceError::TooMany(count));
+        }
+        let list = |values: &Values, number: usize| match values {
+            Values::List(values) => values[number].clone(),
+            Values::Range(range) => range.at(0.0),
+        };
+        let sample = |number: usize| -> Chosen {
+            // As the digits of the number, the last the fastest.
+            let mut rest = number / together;
+            let mut vary: Vec<Vec<String>> = Vec::new();
+            for axis in self.vary.iter().rev() {
+                let mut chosen = Vec::new();
+                for choice in axis.choices().iter().rev() {
+                    let values = choice.values.count().unwrap_or(1);
+                    chosen.insert(0, list(&choice.values, rest % values));
+                    rest /= values;
+                }
+                vary.insert(0, chosen);
+            }
+            let zip = self.zip.iter().map(|axis| {
+                let choices = axis.choices().iter();
+                choices.map(|choice| list(&choice.values, number % together)).collect()
+            });
+            vary.into_iter().chain(zip).collect()
+        };
+        Ok((0..count).map(sample).collect())
+    }
+
+    /// How many values each of those has that vary together.
+    fn together(&self) -> usize {
+        let first = self.zip.iter().flat_map(Axis::choices).next();
+        first.and_then(|choice| choice.values.count()).unwrap_or(1)
+    }
+
+    /// What one axis does not tell.
+    fn check(&self) -> Result<(), AxisError> {
+        let keys: Vec<&str> = self.axes().map(Axis::key).collect();
+        if let Some(twice) = (1..keys.len()).find(|at| keys[..*at].contains(&keys[*at])) {
+            return Err(AxisError(format!("{} is given twice", keys[twice])));
+        }
+        let together = self.together();
+        for axis in &self.zip {
+            for choice in axis.choices() {
+                match choice.values.count() {
+                    None => {
+                        let key = axis.key();
+                        let message = format!("{key}: what varies together is lists, no ranges");
+                        return Err(AxisError(message));
+                    }
+                    Some(count) if count != together => {
+                        let message = format!(
+                            "{} has {count} values, and {} that varies with it has {together}; give as many",
+                            axis.key(),
+                            self.zip[0].key()
+                        );
+                        return Err(AxisError(message));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number from each of so many equal parts of what is between 0 and 1, in random order.
+fn latin(count: usize, rng: &mut Rng) -> Vec<f64> {
+    let mut parts: Vec<usize> = (0..count).collect();
+    rng.shuffle(&mut parts);
+    parts.into_iter().map(|part| (part as f64 + rng.f64()) / count as f64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_latin_hypercube_has_one_sample_in_each_part(count in 1_usize..500, seed in any::<u64>()) {
+            let drawn = latin(count, &mut fastrand::Rng::with_seed(seed));
+            let mut parts: Vec<usize> = drawn.iter().map(|share| (share * count as f64) as usize).collect();
+            parts.sort_unstable();
+            prop_assert_eq!(parts, (0..count).collect::<Vec<_>>());
+        }
+    }
+}
