@@ -23,6 +23,7 @@ from ._errors import Error, RunError, ScenarioError
 from ._figures import Figure
 from ._program import program
 from ._run import run
+from ._sweep import sweep
 from .extend import CongestionControl, Queue, register
 from .outcome import Outcome, unit
 from .scenario import (
@@ -50,5 +51,5 @@ __all__ = [
     "Bleach", "Bottleneck", "CongestionControl", "ConnectionEvent", "Context", "Delay", "Duplicate", "Error", "Figure", "Flow",
     "FlowNow", "Link", "Loss", "Mtu", "Outcome", "Packet", "PacketEvent", "Police", "Probe", "Queue", "QueueNow", "RateSample",
     "Receiver", "Results", "Run", "RunError", "Scenario", "ScenarioError", "Sender", "Simulation", "Slot", "Step", "Table", "Udp",
-    "UpLink", "Window", "__version__", "outcome", "plot", "program", "register", "run", "unit",
+    "UpLink", "Window", "__version__", "outcome", "plot", "program", "register", "run", "sweep", "unit",
 ]

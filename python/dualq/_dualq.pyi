@@ -1,13 +1,15 @@
 """What is written in Rust."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, final
+from typing import Any, Final, final
+
+from typing_extensions import Self
 
 from ._figures import Figure
 from .outcome import Outcome
 from .scenario import _Source
 
-VERSION: str
+VERSION: Final[str]
 
 @final
 class Table:
@@ -92,6 +94,7 @@ def run(
     threads: int | None,
     watch: Callable[[float], object] | None,
 ) -> list[Results]: ...
+def play(jobs: list[tuple[str, int]], threads: int) -> list[str]: ...
 def register(name: str, make: Callable[[], object], has: list[str], ecn: str, paces: bool) -> None: ...
 
 @final
@@ -313,14 +316,14 @@ class ConnectionEvent:
 
 @final
 class Simulation:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         source: _Source,
         options: dict[str, Any],
         seed: int,
         queue: tuple[object, dict[str, object]] | None,
         observer: tuple[object, bool, bool] | None,
-    ) -> None: ...
+    ) -> Self: ...
     def advance(self, until_s: float) -> float: ...
     def finish(self) -> Outcome: ...
     @property
@@ -333,3 +336,23 @@ class Simulation:
     def probes(self) -> list[Flow]: ...
     @property
     def queue(self) -> QueueNow: ...
+
+@final
+class Plan:
+    """Scenarios and seeds, whose runs a folder keeps."""
+
+    def __new__(
+        cls,
+        source: _Source,
+        vary: list[str],
+        zip: list[str],
+        sample: tuple[int, int, bool] | None,
+        seeds: tuple[int, int],
+        distributions: bool,
+        folder: str,
+    ) -> Self: ...
+    def __len__(self) -> int: ...
+    def missing(self) -> list[int]: ...
+    def job(self, number: int) -> tuple[str, int]: ...
+    def put(self, number: int, run: str) -> str: ...
+    def results(self) -> Results: ...

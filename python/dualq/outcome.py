@@ -454,8 +454,9 @@ def _made(kind: type, value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     kinds = _kinds(kind)
-    said = {name: one if kinds[name] is None else _made(kinds[name], one) for name, one in value.items() if name in kinds}
-    return kind(**said)
+    # Keys that a later version of the program has are left out.
+    said = {name: one for name, one in value.items() if name in kinds}
+    return kind(**{name: one if (inner := kinds[name]) is None else _made(inner, one) for name, one in said.items()})
 
 
 def _of(document: dict[str, Any]) -> Outcome:

@@ -7,6 +7,7 @@ mod queue;
 mod results;
 mod run;
 mod simulation;
+mod sweep;
 mod table;
 
 use pyo3::prelude::*;
@@ -29,6 +30,8 @@ mod _dualq {
     use crate::run::run;
     #[pymodule_export]
     use crate::simulation::{ConnectionEvent, Flow, PacketEvent, QueueNow, Simulation};
+    #[pymodule_export]
+    use crate::sweep::{Plan, play};
     #[pymodule_export]
     use crate::table::Table;
 

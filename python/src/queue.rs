@@ -228,7 +228,9 @@ impl Queue {
         };
         match next {
             Some(next) if next > seconds(now) && next.is_finite() => {
-                self.ready = Instant::ZERO + Duration::from_secs_f64(next.min(1e9));
+                // Rounded up, and past: who asks again at this very moment would ask for ever.
+                let next = Instant::from_nanos((next.min(1e9) * 1e9).ceil() as u64);
+                self.ready = next.max(now + Duration::from_nanos(1));
             }
             Some(_) => {
                 let count = self.waiting.len();

@@ -6,7 +6,7 @@ use dualq_report::{Report, Style, columns, csv, html, json, svg, text};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 
 use crate::PROGRAM;
 use crate::table::Table;
@@ -18,6 +18,10 @@ pub(crate) struct Results(Arc<dualq_worlds::Results>);
 impl Results {
     pub(crate) fn of(results: dualq_worlds::Results) -> Self {
         Self(Arc::new(results))
+    }
+
+    fn run(&self, number: usize) -> Run {
+        Run { results: Arc::clone(&self.0), number, outcome: PyOnceLock::new() }
     }
 
     fn report(&self) -> Report<'_> {
@@ -70,11 +74,14 @@ impl Results {
         let number = if index < 0 { index.checked_add_unsigned(count) } else { Some(index) };
         let number = number.and_then(|number| usize::try_from(number).ok());
         match number.filter(|number| *number < count) {
-            Some(number) => {
-                Ok(Run { results: Arc::clone(&self.0), number, outcome: PyOnceLock::new() })
-            }
+            Some(number) => Ok(self.run(number)),
             None => Err(PyIndexError::new_err(format!("there are {count} runs"))),
         }
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        let runs = (0..slf.get().0.runs().len()).map(|number| slf.get().run(number));
+        PyList::new(slf.py(), runs.collect::<Vec<_>>())?.try_iter()
     }
 
     fn __repr__(&self) -> String {

@@ -19,11 +19,11 @@ use crate::{PROGRAM, RunError, ScenarioError, control};
 #[derive(FromPyObject)]
 pub(crate) struct Source {
     /// TOML.
-    text: String,
+    pub(crate) text: String,
     /// What complaints call it: its file, and a colon. If it is empty, so are its lines' numbers: nobody has seen the text.
     named: Option<String>,
     /// Where the names of other files in it start.
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
 }
 
 /// What the options of `dualq run` say, by their names.
@@ -51,6 +51,7 @@ impl Source {
             duration: duration.clone(),
             interval: interval.clone(),
             picture: *distributions,
+            ..Overrides::default()
         };
         Sweep::parse_in(&self.folder, &self.text, &overrides).map_err(|error| {
             let SweepError { option, message, .. } = &error;

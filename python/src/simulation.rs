@@ -254,10 +254,10 @@ impl Simulation {
         observer: Option<(Py<PyAny>, bool, bool)>,
     ) -> PyResult<Self> {
         let mut variants = source.sweep(&options)?.variants();
-        let (1, Some(variant)) = (variants.len(), variants.pop()) else {
+        let count = variants.len();
+        let Some(variant) = variants.pop().filter(|_| count == 1) else {
             let message = format!(
-                "a simulation is of one scenario, and these are {}: give one value of each list",
-                variants.len()
+                "a simulation is of one scenario, and these are {count}: give one value of each list"
             );
             return Err(ScenarioError::new_err(message));
         };
