@@ -11,6 +11,7 @@ pub(crate) mod mtu;
 pub(crate) mod plan;
 pub(crate) mod recipe;
 pub(crate) mod shell;
+pub(crate) mod sweep;
 pub(crate) mod verify;
 pub(crate) mod watch;
 
@@ -40,6 +41,7 @@ use module::ModuleCommand;
 use mtu::MtuArgs;
 use plan::{PlanArgs, RegretArgs};
 use shell::{KeepArgs, ShellArgs};
+use sweep::{SweepArgs, TuneArgs};
 use verify::VerifyArgs;
 use watch::WatchArgs;
 
@@ -94,6 +96,14 @@ pub(crate) enum Command {
     /// Run a scenario: TCP flows and probes across one bottleneck; lists of values are compared side by side
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
+
+    /// Run many scenarios: all combinations of values, or samples of them, kept in a folder that is taken up again
+    #[command(after_help = sweep::EXAMPLES)]
+    Sweep(SweepArgs),
+
+    /// Find values of parameters that are best for an aim, with few runs
+    #[command(after_help = sweep::TUNE_EXAMPLES)]
+    Tune(TuneArgs),
 
     /// Open a shell, or run a command, behind a link of dualq's own, in real time; needs no root
     #[command(after_help = shell::EXAMPLES)]
@@ -379,7 +389,7 @@ fn controls() -> String {
 
 #[derive(Args)]
 pub(crate) struct ReportArgs {
-    /// JSON documents of `dualq run --distributions --json`, or of `--save`, of `check --json`, or of `replay --distributions --json`; `-` for standard input
+    /// JSON documents of `dualq run --distributions --json`, or of `--save`, of `check --json`, or of `replay --distributions --json`; `-` for standard input; folders of `dualq sweep`
     #[arg(value_name = "RESULT", required = true)]
     pub(crate) results: Vec<PathBuf>,
 
@@ -733,6 +743,8 @@ impl Command {
         match self {
             Self::Replay(args) => replay::run(&args),
             Self::Run(args) => run::run(&args),
+            Self::Sweep(args) => crate::sweep::run(&args),
+            Self::Tune(args) => crate::sweep::tune::run(&args),
             Self::Report(args) => crate::stored::run(&args),
             Self::Check(args) => check::run(&args),
             Self::Diff(args) => crate::diff::run(&args),

@@ -47,6 +47,33 @@ impl Drop for StopsReading {
     }
 }
 
+/// Whether the first interrupt is to end a work, and whether it came.
+static WORKING: AtomicBool = AtomicBool::new(false);
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// While this is there, the first interrupt ends all guests and nothing else: whoever works asks, and ends. Another one ends the program.
+pub(crate) struct StopsWork(());
+
+impl StopsWork {
+    pub(crate) fn begin() -> Self {
+        STOPPED.store(false, Ordering::SeqCst);
+        WORKING.store(true, Ordering::SeqCst);
+        handle();
+        Self(())
+    }
+
+    /// Whether it came.
+    pub(crate) fn came(&self) -> bool {
+        STOPPED.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for StopsWork {
+    fn drop(&mut self) {
+        WORKING.store(false, Ordering::SeqCst);
+    }
+}
+
 /// From now on an interrupt ends all guests and takes away what is not to stay.
 pub(crate) fn handle() {
     static HANDLER: Once = Once::new();
@@ -54,6 +81,11 @@ pub(crate) fn handle() {
         // Without a handler an interrupt still ends the program; only its leftovers would stay.
         let _ = ctrlc::set_handler(|| {
             if READING.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+                return;
+            }
+            if WORKING.swap(false, Ordering::SeqCst) {
+                STOPPED.store(true, Ordering::SeqCst);
+                dualq_worlds::kernel::end_all();
                 return;
             }
             INTERRUPTED.store(true, Ordering::SeqCst);

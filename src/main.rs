@@ -31,6 +31,7 @@ mod serve;
 mod shell;
 mod signals;
 mod stored;
+mod sweep;
 mod tables;
 mod verify;
 mod watch;

@@ -77,7 +77,7 @@ impl<R: Read> Read for Counted<R> {
 
 /// Shows how much of a work is done, in whatever order and by whichever thread.
 pub(crate) struct Steps {
-    total: u64,
+    total: AtomicU64,
     /// What is counted: `runs`, or `s` of the scenarios' time.
     unit: &'static str,
     /// How many steps one of the unit is.
@@ -98,7 +98,7 @@ pub(crate) struct Part<'a> {
 impl Steps {
     pub(crate) fn of(total: u64, unit: &'static str, wanted: bool) -> Self {
         Self {
-            total,
+            total: AtomicU64::new(total),
             unit,
             grain: 1,
             done: AtomicU64::new(0),
@@ -128,6 +128,18 @@ impl Steps {
         if interrupt::is_there() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
+    /// There is so much more to do than was known before.
+    pub(crate) fn add_time(&self, more: Duration) {
+        let total = self.total.fetch_add(nanos(more), Ordering::Relaxed) + nanos(more);
+        if let Some(bar) = self.bar.get() {
+            bar.set_length(total);
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
     fn add(&self, steps: u64) {
         let done = self.done.fetch_add(steps, Ordering::Relaxed) + steps;
         let elapsed = self.started.elapsed();
@@ -136,7 +148,7 @@ impl Steps {
         }
         let bar = self.bar.get_or_init(|| {
             let template = bar_template(columns(&io::stderr()));
-            ProgressBar::new(self.total).with_style(style(&template))
+            ProgressBar::new(self.total()).with_style(style(&template))
         });
         bar.set_message(self.message(done, elapsed));
         bar.set_position(done);
@@ -144,10 +156,10 @@ impl Steps {
 
     /// How far it is, and how long it may still take at the pace so far.
     fn message(&self, done: u64, elapsed: Duration) -> String {
-        let (done_units, all, unit) = (done / self.grain, self.total / self.grain, self.unit);
+        let (done_units, all, unit) = (done / self.grain, self.total() / self.grain, self.unit);
         let mut message = format!("{done_units} of {all} {unit}");
         if done > 0 {
-            let rest = self.total.saturating_sub(done) as f64 / done as f64;
+            let rest = self.total().saturating_sub(done) as f64 / done as f64;
             let _ = write!(message, ", {} left", roughly(elapsed.as_secs_f64() * rest));
         }
         message

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let worlds: Vec<Box<dyn World>> = args.world.iter().map(open).collect::<Result<_, _>>()?;
     let worlds: Vec<&dyn World> = worlds.iter().map(AsRef::as_ref).collect();
     world::is_kernel_used(args.kernel.as_deref(), &args.world)?;
-    let seeds = seeds(args)?;
+    let seeds = seeds(args.seed, args.seeds)?;
     let total = check(args, &inputs, &worlds)?;
     // What cannot be written is said before anything runs.
     let files = Files::open(args, inputs.iter().map(|input| input.stem.as_str()))?;
@@ -196,9 +196,8 @@ fn surprises(variants: &[Variant]) -> Vec<&'static str> {
 }
 
 /// `--seeds` of them, from `--seed` on.
-fn seeds(args: &RunArgs) -> Result<Seeds, Failure> {
-    Seeds::new(args.seed, args.seeds).map_err(|_| {
-        let (seed, seeds) = (args.seed, args.seeds);
+pub(crate) fn seeds(seed: u64, seeds: u64) -> Result<Seeds, Failure> {
+    Seeds::new(seed, seeds).map_err(|_| {
         Failure::Usage(format!("--seeds {seeds}: there are not so many from --seed {seed} on"))
     })
 }
@@ -260,31 +259,32 @@ fn unknown(path: &Path, error: &io::Error) -> String {
     }
 }
 
-fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
-    let (source, named) = match path {
-        None => (String::new(), String::new()),
-        Some(path) => {
-            let named = match path == Path::new("-") {
-                true => "standard input".to_owned(),
-                false => path.display().to_string(),
-            };
-            let read = match path == Path::new("-") {
-                true => io::read_to_string(io::stdin()),
-                false => fs::read_to_string(path),
-            };
-            // A file goes before what is shipped under its name.
-            let source = match (read, path.to_str().and_then(examples::find)) {
-                (Err(error), Some(shipped)) if error.kind() == io::ErrorKind::NotFound => {
-                    shipped.alone()?.to_owned()
-                }
-                (read, _) => read.map_err(|error| {
-                    let hint = unknown(path, &error);
-                    Failure::Run(format!("cannot read {named}: {}{hint}", plain(&error)))
-                })?,
-            };
-            (source, format!("{named}: "))
-        }
+/// A scenario file's text, and what it is called in messages with a colon behind it; neither of none.
+pub(crate) fn source(path: Option<&Path>) -> Result<(String, String), Failure> {
+    let Some(path) = path else { return Ok((String::new(), String::new())) };
+    let named = match path == Path::new("-") {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
     };
+    let read = match path == Path::new("-") {
+        true => io::read_to_string(io::stdin()),
+        false => fs::read_to_string(path),
+    };
+    // A file goes before what is shipped under its name.
+    let source = match (read, path.to_str().and_then(examples::find)) {
+        (Err(error), Some(shipped)) if error.kind() == io::ErrorKind::NotFound => {
+            shipped.alone()?.to_owned()
+        }
+        (read, _) => read.map_err(|error| {
+            let hint = unknown(path, &error);
+            Failure::Run(format!("cannot read {named}: {}{hint}", plain(&error)))
+        })?,
+    };
+    Ok((source, format!("{named}: ")))
+}
+
+fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
+    let (source, named) = source(path)?;
     let overrides = Overrides {
         qdisc: args.qdisc.clone(),
         cc: args.cc.clone(),
@@ -292,6 +292,7 @@ fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
         rtt: args.rtt.clone(),
         duration: args.duration.clone(),
         interval: args.interval.clone(),
+        set: Vec::new(),
         picture: args.distributions || files::wants_pictures(args),
     };
     for told in dualq_scenario::notes(&source) {

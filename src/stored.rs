@@ -6,20 +6,22 @@ use std::path::Path;
 
 use dualq_report::svg::Picture;
 use dualq_report::{Report, agreement, html, replayed};
+use dualq_sweep::Folder;
 use dualq_worlds::Results;
 
-use crate::cli::{Failure, ReportArgs};
+use crate::cli::{Failure, ReportArgs, note};
 use crate::output::{Named, plain};
 use crate::pictures::{self, Pictures};
 use crate::run::{PROGRAM, apart};
 use crate::tables::Tables;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
-    let texts: Vec<(String, String)> =
+    let stored: Vec<Stored> =
         args.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
-    for ((named, text), path) in texts.iter().zip(&args.results) {
+    for (one, path) in stored.iter().zip(&args.results) {
+        let Stored::Text { named, text } = one else { continue };
         let Some(other) = other(named, text)? else { continue };
-        if texts.len() > 1 {
+        if stored.len() > 1 {
             let message = format!(
                 "{named} is of check or replay, whose documents are shown one by one: give it alone"
             );
@@ -27,11 +29,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         }
         return show_other(args, &stem(path), other);
     }
-    let mut results = texts
-        .iter()
-        .map(|(named, text)| parse(named, text))
-        .collect::<Result<Vec<Results>, _>>()?;
-    drop(texts);
+    let mut results: Vec<Results> =
+        stored.into_iter().map(Stored::results).collect::<Result<_, _>>()?;
     // Before and after are mostly of one scenario: only their files tell them apart.
     let names: Vec<String> = results.iter().map(|results| results.name.clone()).collect();
     for (results, path) in results.iter_mut().zip(&args.results) {
@@ -57,22 +56,44 @@ pub(crate) fn stem(path: &Path) -> String {
     stem.map_or_else(|| "report".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// A document's text, and what it is called.
-fn read(path: &Path) -> Result<(String, String), Failure> {
+/// What is stored: a document's text with what it is called, or the folder of a sweep.
+enum Stored {
+    Text { named: String, text: String },
+    Folder(Folder),
+}
+
+fn read(path: &Path) -> Result<Stored, Failure> {
+    if path.is_dir() {
+        return Ok(Stored::Folder(Folder::read(path)?));
+    }
     let (read, named) = match path == Path::new("-") {
         true => (io::read_to_string(io::stdin()), "standard input".to_owned()),
         false => (fs::read_to_string(path), path.display().to_string()),
     };
     let text =
         read.map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
-    Ok((named, text))
+    Ok(Stored::Text { named, text })
 }
 
-/// A document of `dualq run`.
-fn parse(named: &str, text: &str) -> Result<Results, Failure> {
-    serde_json::from_str(text).map_err(|error| {
-        Failure::Run(format!("{named}: not a result of dualq run --json: {error}"))
-    })
+impl Stored {
+    /// What came of `dualq run`, or of the last sweep in the folder.
+    fn results(self) -> Result<Results, Failure> {
+        match self {
+            Self::Folder(folder) => {
+                let plans = folder.plans()?;
+                let gathered = folder.results(&plans[0])?;
+                if gathered.missing > 0 {
+                    let (missing, all) = (gathered.missing, plans[0].scenarios.len());
+                    let path = folder.path().display();
+                    note(&format!("{path}: {missing} of {all} scenarios have no runs yet"));
+                }
+                Ok(gathered.results)
+            }
+            Self::Text { named, text } => serde_json::from_str(&text).map_err(|error| {
+                Failure::Run(format!("{named}: not a result of dualq run --json: {error}"))
+            }),
+        }
+    }
 }
 
 /// The page and the pictures of a document of another command.

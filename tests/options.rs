@@ -9,8 +9,10 @@ fn dualq(args: &[&str]) -> Output {
 }
 
 /// Commands with what they do not go without.
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 19] = [
     &["run"],
+    &["sweep", "--folder", "target/never"],
+    &["tune", "--vary", "link.rate=1mbit..2mbit", "--aim", "max goodput"],
     &["replay", "examples/captures/two-hosts.pcap", "--rate", "20mbit"],
     &["check", "tests/data/linux-7.3/narrow.jsonl"],
     &["shell"],

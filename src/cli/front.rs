@@ -29,7 +29,7 @@ All commands: dualq --help. One of them, with examples: dualq COMMAND --help.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Find out", &["doctor", "measure", "mtu", "watch", "explain"]),
     ("Cure this machine", &["plan", "apply", "confirm", "rollback", "status", "verify", "module"]),
-    ("Simulate and compare", &["run", "examples", "report", "replay"]),
+    ("Simulate and compare", &["run", "sweep", "tune", "examples", "report", "replay"]),
     ("Try for real", &["shell", "serve"]),
     ("More", &["kernel", "check", "completions", "man", "help"]),
 ];

@@ -4,6 +4,7 @@
 pub mod agreement;
 mod figures;
 mod format;
+mod front;
 mod graphs;
 mod grid;
 pub mod html;
@@ -25,6 +26,8 @@ pub use figures::{
 #[cfg(feature = "parquet")]
 pub use format::parquet;
 pub use format::{columns, csv, flent, json, text};
+pub use front::Front;
 pub use graphs::sparkline;
 pub use report::Report;
+pub use sweep::sort_values;
 pub use text::Style;

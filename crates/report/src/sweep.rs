@@ -28,7 +28,8 @@ pub(crate) fn axes(names: &[String], rows: &[Vec<String>]) -> Vec<Setting> {
         (values.len() > 1).then(|| Setting { name: name.clone(), at, values })
     });
     let mut varied: Vec<Setting> = varied.collect();
-    let are_numbers: Vec<bool> = varied.iter_mut().map(sort).collect();
+    let are_numbers: Vec<bool> =
+        varied.iter_mut().map(|one| sort_values(&mut one.values)).collect();
     match (varied.as_mut_slice(), are_numbers.as_slice()) {
         ([one], [true]) if one.values.len() >= FEWEST_OF_LINE => varied,
         ([down, across], _) => {
@@ -44,13 +45,14 @@ pub(crate) fn axes(names: &[String], rows: &[Vec<String>]) -> Vec<Setting> {
     }
 }
 
-/// Sorts values that are numbers, and says whether they are.
-fn sort(setting: &mut Setting) -> bool {
-    let Some(numbers) = numbers(&setting.values) else { return false };
-    let mut values: Vec<(f64, String)> =
-        numbers.into_iter().zip(std::mem::take(&mut setting.values)).collect();
-    values.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    setting.values = values.into_iter().map(|(_, value)| value).collect();
+/// Sorts values that are numbers, rates, times or percentages, all of one kind; others stay as they are.
+/// Says whether they are numbers.
+pub fn sort_values(values: &mut [String]) -> bool {
+    let Some(numbers) = numbers(values) else { return false };
+    let mut numbered: Vec<(f64, String)> =
+        numbers.into_iter().zip(values.iter_mut().map(std::mem::take)).collect();
+    numbered.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    values.iter_mut().zip(numbered).for_each(|(value, (_, sorted))| *value = sorted);
     true
 }
 

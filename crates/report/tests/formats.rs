@@ -372,3 +372,40 @@ fn completions_by_size_count_what_did_not_end() {
     assert_eq!(picture(&plain, "completions-cdf"), None);
     assert_eq!(picture(&results(QUEUES, &[&Model], 1), "completions-cdf"), None);
 }
+
+/// As long as the world's evening of scenarios: all of them differ, with long names and reasons.
+#[test]
+fn a_page_of_twenty_thousand_scenarios_can_be_opened() {
+    let quantity = |number: usize, at: usize| {
+        let (one, other) = (number as f64 * 1.37 + at as f64, number as f64 * 0.71 + 1.0);
+        let units = ["(Mbit/s)", "(ms)", "(ms)", "retransmissions", "drops", "fairness"];
+        serde_json::json!({ "what": format!("figure {at} {}", units[at % 6]), "model": one, "kernel": other, "agrees": number.is_multiple_of(3) })
+    };
+    let run = |number: usize| {
+        let all = |count: usize| (0..count).map(|at| quantity(number, at)).collect::<Vec<_>>();
+        serde_json::json!({
+            "name": format!("scenario-{number}-of-a-long-evening"), "agrees": number.is_multiple_of(3), "twin": false,
+            "quantities": all(6), "figures": all(20), "lacking": ["something"], "limits": ["a limit of the machine"],
+        })
+    };
+    let missing = |number: usize| serde_json::json!({ "name": format!("other-{number}"), "reason": "what the model does not have" });
+    let document = |runs: usize| {
+        let document = serde_json::json!({
+            "version": 1, "command": "check", "twin": false, "world": "model", "kernel": null,
+            "runs": (0..runs).map(run).collect::<Vec<_>>(), "not_modelled": (0..runs).map(missing).collect::<Vec<_>>(),
+        });
+        dualq_report::agreement::Document::read(&document.to_string()).unwrap()
+    };
+    let page = document(20_000).page("dualq");
+    assert!(page.len() < 10 << 20, "{} bytes", page.len());
+    assert!(page.contains(
+        " of 20000, those that differ first: the others are left out to keep this page small."
+    ));
+    assert!(page.contains(" of 20000 scenarios are left out to keep this page small"));
+    assert!(page.contains("; and 19950 more."));
+    // What differs stands before what agrees.
+    assert!(page.contains("scenario-1-of") && !page.contains("<td class=\"words\">agrees</td>"));
+    // A page of some has all.
+    let page = document(300).page("dualq");
+    assert!(!page.contains("left out") && page.contains("scenario-299-of"));
+}

@@ -131,7 +131,9 @@ impl Axis {
         Ok(Self { key, around, choices })
     }
 
-    pub(crate) fn key(&self) -> &str {
+    /// The key of the scenario file.
+    #[must_use]
+    pub fn key(&self) -> &str {
         &self.key
     }
 

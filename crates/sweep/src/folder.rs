@@ -9,7 +9,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use dualq_worlds::{Results, Run, Settings};
+use dualq_scenario::Series;
+use dualq_worlds::{Origin, Results, Run, Settings};
 
 use crate::plan::{Key, Record, hex};
 use sha2::{Digest as _, Sha256};
@@ -226,7 +227,10 @@ impl Folder {
     pub fn keep(&self, record: &Record) -> Result<(), FolderError> {
         let text = serde_json::to_vec(record).map_err(io::Error::from);
         let text = text.map_err(cannot("write", &self.path))?;
-        let name = hex(&Sha256::digest(&text)[..8]);
+        // The same sweep, however it was called.
+        let origin = Origin { plan: record.origin.plan.clone(), ..Origin::default() };
+        let alike = serde_json::to_vec(&Record { origin, ..record.clone() }).unwrap_or_default();
+        let name = hex(&Sha256::digest(alike)[..8]);
         self.write(&self.path.join("plans").join(format!("{name}.json")), &text)
     }
 
@@ -259,6 +263,26 @@ impl Folder {
     /// # Errors
     /// If nothing is there, a file is corrupt, or the system refuses.
     pub fn results(&self, record: &Record) -> Result<Gathered, FolderError> {
+        self.gathered(record, |run| run)
+    }
+
+    /// The same without how it went over time, which figures are not made of.
+    ///
+    /// # Errors
+    /// As of [`results`](Self::results).
+    pub fn figures(&self, record: &Record) -> Result<Gathered, FolderError> {
+        self.gathered(record, |mut run| {
+            let rtt_ms = vec![Vec::new(); run.scenario.probe.len()];
+            run.outcome.series = Series { rtt_ms, ..Series::default() };
+            run
+        })
+    }
+
+    fn gathered(
+        &self,
+        record: &Record,
+        keep: impl Fn(Run) -> Run,
+    ) -> Result<Gathered, FolderError> {
         let (mut runs, mut missing) = (Vec::new(), 0);
         for (number, (settings, _)) in record.scenarios.iter().enumerate() {
             let count = self.seeds_there(record, number);
@@ -269,7 +293,7 @@ impl Folder {
                 for more in 0..count {
                     let key = record.key(number, place, record.seeds.first + more);
                     let run = self.get(record, &key)?;
-                    runs.extend(run.map(|run| Run { settings: settings.clone(), ..run }));
+                    runs.extend(run.map(|run| Run { settings: settings.clone(), ..keep(run) }));
                 }
             }
         }

@@ -11,7 +11,7 @@ use crate::axis::{Axis, AxisError, Values};
 pub const MOST_SCENARIOS: usize = 100_000;
 
 /// Which combinations of the axes' values there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Sampling {
     /// All of them, as a full factorial; lists only.
     #[default]
@@ -30,6 +30,9 @@ pub enum Sampling {
         /// What is drawn follows from it.
         seed: u64,
     },
+    /// Those at these places: for each choice how far it is from its first value to its last, from 0 to 1, in the order in which they are
+    /// written; behind them one for all that varies together, if anything does.
+    At(Vec<Vec<f64>>),
 }
 
 /// A scenario file, and what varies in it.
@@ -147,41 +150,52 @@ impl Space {
 
     fn samples(&self) -> Result<Vec<Chosen>, SpaceError> {
         self.check()?;
-        let (count, seed) = match self.sampling {
+        let dimensions = self.dimensions();
+        let rows: Vec<Vec<f64>> = match &self.sampling {
             Sampling::All => return self.factorial(),
-            Sampling::Random { count, seed } | Sampling::Latin { count, seed } => (count, seed),
+            Sampling::Random { count, seed } => {
+                let mut rng = Rng::with_seed(*seed);
+                (0..bounded(*count)?)
+                    .map(|_| (0..dimensions).map(|_| rng.f64()).collect())
+                    .collect()
+            }
+            Sampling::Latin { count, seed } => {
+                let (count, mut rng) = (bounded(*count)?, Rng::with_seed(*seed));
+                let columns: Vec<_> = (0..dimensions).map(|_| latin(count, &mut rng)).collect();
+                (0..count).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
+            }
+            Sampling::At(rows) => {
+                bounded(rows.len())?;
+                if let Some(row) = rows.iter().find(|row| row.len() != dimensions) {
+                    let given = row.len();
+                    let what =
+                        format!("a sample of {given} values, and there are {dimensions} choices");
+                    return Err(AxisError(what).into());
+                }
+                rows.clone()
+            }
         };
-        if count > MOST_SCENARIOS {
-            return Err(SpaceError::TooMany(count));
-        }
-        if count == 0 {
-            return Err(AxisError("a sample of 0 scenarios; give 1 or more".to_owned()).into());
-        }
-        let mut rng = Rng::with_seed(seed);
-        let is_latin = matches!(self.sampling, Sampling::Latin { .. });
-        let dimensions = self.vary.iter().map(|axis| axis.choices().len()).sum::<usize>();
-        // One more for all that varies together.
-        let columns: Vec<Vec<f64>> = (0..=dimensions)
-            .map(|_| match is_latin {
-                true => latin(count, &mut rng),
-                false => (0..count).map(|_| rng.f64()).collect(),
-            })
-            .collect();
-        let sample = |number: usize| -> Chosen {
-            let mut shares = columns.iter().map(|column| column[number]);
-            let mut at = |values: &Values| values.at(shares.next().unwrap_or(0.0));
+        let sample = |shares: &Vec<f64>| -> Chosen {
+            let mut left = shares.iter().copied();
+            let mut at = |values: &Values| values.at(left.next().unwrap_or(0.0));
             let vary: Vec<Vec<String>> = self
                 .vary
                 .iter()
                 .map(|axis| axis.choices().iter().map(|choice| at(&choice.values)).collect())
                 .collect();
-            let together = columns[dimensions][number];
+            let together = shares.last().copied().unwrap_or(0.0);
             let zip = self.zip.iter().map(|axis| {
                 axis.choices().iter().map(|choice| choice.values.at(together)).collect()
             });
             vary.into_iter().chain(zip).collect()
         };
-        Ok((0..count).map(sample).collect())
+        Ok(rows.iter().map(sample).collect())
+    }
+
+    /// How many choices there are: all that varies together is one.
+    pub(crate) fn dimensions(&self) -> usize {
+        let choices = self.vary.iter().map(|axis| axis.choices().len()).sum::<usize>();
+        choices + usize::from(!self.zip.is_empty())
     }
 
     fn factorial(&self) -> Result<Vec<Chosen>, SpaceError> {
@@ -264,8 +278,17 @@ impl Space {
     }
 }
 
+/// A number of samples that makes sense.
+fn bounded(count: usize) -> Result<usize, SpaceError> {
+    match count {
+        0 => Err(AxisError("a sample of 0 scenarios; give 1 or more".to_owned()).into()),
+        count if count > MOST_SCENARIOS => Err(SpaceError::TooMany(count)),
+        count => Ok(count),
+    }
+}
+
 /// A number from each of so many equal parts of what is between 0 and 1, in random order.
-fn latin(count: usize, rng: &mut Rng) -> Vec<f64> {
+pub(crate) fn latin(count: usize, rng: &mut Rng) -> Vec<f64> {
     let mut parts: Vec<usize> = (0..count).collect();
     rng.shuffle(&mut parts);
     parts.into_iter().map(|part| (part as f64 + rng.f64()) / count as f64).collect()

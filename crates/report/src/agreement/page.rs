@@ -60,6 +60,18 @@ pub enum DocumentError {
     Version(u32, String),
 }
 
+/// A page of thousands of scenarios is to open all the same: so many bytes has its table at most,
+const MOST_OF_TABLE: usize = 2 << 20;
+
+/// and so many what is behind the names of scenarios, but for the last of these.
+const MOST_OF_DETAILS: usize = 4 << 20;
+
+/// About what the markup of a cell has.
+const TAGS: usize = 40;
+
+/// More scenarios that were not compared are counted.
+const MOST_NOT_COMPARED: usize = 50;
+
 const KINDS: [&str; 3] = ["Mbit/s", "ms", ""];
 
 impl Quantity {
@@ -148,7 +160,12 @@ impl Document {
         ));
         if !self.not_modelled.is_empty() {
             let names = self.not_modelled.iter().map(|one| format!("{}: {}", one.name, one.reason));
-            page.paragraph(&format!("Not compared: {}.", names.collect::<Vec<_>>().join("; ")));
+            let names: Vec<String> = names.take(MOST_NOT_COMPARED).collect();
+            let more = match self.not_modelled.len().saturating_sub(names.len()) {
+                0 => String::new(),
+                more => format!("; and {more} more"),
+            };
+            page.paragraph(&format!("Not compared: {}{more}.", names.join("; ")));
         }
         page.begin();
         for picture in self.pictures() {
@@ -161,27 +178,42 @@ impl Document {
             let apart = run.quantities.iter().filter(|quantity| !quantity.agrees);
             apart.map(said).collect::<Vec<_>>().join("; ")
         };
+        let mut room = MOST_OF_TABLE;
         let rows: Vec<(bool, Vec<String>)> = runs
             .iter()
-            .map(|run| {
+            .map_while(|run| {
                 let verdict = if run.agrees { "agrees" } else { "≠ differs" };
                 let twin = if run.twin { "no" } else { "yes" };
                 let apart = run.figures.iter().filter(|figure| !figure.agrees).count();
                 let apart = format!("{apart} of {}", run.figures.len());
-                (
-                    !run.agrees,
-                    vec![run.name.clone(), verdict.to_owned(), twin.to_owned(), far(run), apart],
-                )
+                let row =
+                    vec![run.name.clone(), verdict.to_owned(), twin.to_owned(), far(run), apart];
+                room = room.checked_sub(row.iter().map(|cell| cell.len() + TAGS).sum())?;
+                Some((!run.agrees, row))
             })
             .collect();
         let heads = ["scenario", "behaviour", "told apart", "what differs", "figures apart"];
         page.table("Scenarios", &heads, 4, &rows);
+        if rows.len() < runs.len() {
+            let (shown, all) = (rows.len(), runs.len());
+            page.paragraph(&format!(
+                "These are {shown} of {all}, those that differ first: the others are left out to keep this page small. The document of --json has all."
+            ));
+        }
         page.section("Figures");
         page.paragraph(
             "A figure of the behaviour differs if the means are further apart than real Linux's own runs, and than a wide tolerance. All other figures differ \
              if the means are further apart than three standard errors of their difference, which is more than chance, and than a narrow tolerance.",
         );
-        for run in runs {
+        let details = page.len();
+        for (number, run) in runs.iter().enumerate() {
+            if page.len() - details > MOST_OF_DETAILS {
+                let (rest, all) = (runs.len() - number, runs.len());
+                page.paragraph(&format!(
+                    "The figures of {rest} of {all} scenarios are left out to keep this page small: those that differ come first. The document of --json has all."
+                ));
+                break;
+            }
             let apart = run.figures.iter().filter(|figure| !figure.agrees).count();
             page.open(&format!(
                 "{}: {} of {} figures told apart",

@@ -22,6 +22,11 @@ impl Still {
         let _ = writeln!(self.body, "<p class=\"headline\">{}</p>", markup(sentence));
     }
 
+    /// How many bytes it has so far.
+    pub(crate) const fn len(&self) -> usize {
+        self.body.len()
+    }
+
     pub(crate) fn section(&mut self, title: &str) {
         let _ = writeln!(self.body, "<h2>{}</h2>", markup(title));
     }

@@ -6,6 +6,7 @@ mod bars;
 pub(crate) mod canvas;
 mod completions;
 pub(crate) mod distribution;
+mod front;
 pub(crate) mod lines;
 pub(crate) mod plot;
 #[cfg(feature = "png")]
@@ -41,6 +42,7 @@ pub fn pictures(report: &Report<'_>) -> Vec<Picture> {
     let mut pictures = vec![bars::comparison(report, &rows, &caption)];
     pictures.extend(bars::shares(report, &rows, &caption));
     pictures.extend(sweep::sweep(report, &caption));
+    pictures.extend(front::front(report, &caption));
     pictures.extend(completions::completions(&rows, &caption));
     pictures.extend(completions::by_size(&rows, &caption));
     pictures.extend(lines::time(&rows, &caption));

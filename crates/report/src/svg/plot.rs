@@ -1,5 +1,6 @@
 //! Lines over an axis: what all pictures of time and of distributions are made of.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::axis::{Axis, plain};
@@ -206,8 +207,14 @@ pub(crate) fn scatter(
     }
     canvas.line((left, top + side), (left + side, top), "x");
     let (mut dots, mut crosses) = (String::new(), String::new());
+    let mut drawn = BTreeSet::new();
     for (one, other, well) in points {
         let (across, up) = (x.place(one.max(LEAST)), y.place(other.max(LEAST)));
+        // Of those that would cover each other one is drawn: there may be a hundred thousand.
+        let apart = if *well { 1.0 } else { 3.0 };
+        if !drawn.insert((*well, (across / apart) as i32, (up / apart) as i32)) {
+            continue;
+        }
         if *well {
             let _ = write!(dots, "M{},{}h0", at(across), at(up));
         } else {

@@ -1,0 +1,79 @@
+//! Delay against goodput: the scenarios of which no other is better in both.
+
+use dualq_scenario::Scenario;
+use dualq_worlds::{Run, ScenarioRuns};
+
+use crate::figures::{Measure, Samples};
+
+/// Delay and goodput of scenarios, in the world that was named first.
+#[derive(Debug)]
+pub struct Front {
+    /// The delay: the first probe's 99th percentile.
+    pub delay: Measure,
+    /// The goodput of all flows.
+    pub goodput: Measure,
+    /// The means of both, of each scenario that has them by its number.
+    pub points: Vec<(usize, f64, f64)>,
+    /// The numbers of the scenarios of which no other has both less delay and more goodput, the least delay first.
+    pub scenarios: Vec<usize>,
+}
+
+fn mean(measure: &Measure, runs: &[Run]) -> Option<f64> {
+    Samples(runs.iter().filter_map(|run| measure.of(run)).collect()).mean()
+}
+
+impl Front {
+    /// The front of these; none if they have no probe.
+    #[must_use]
+    pub fn of(scenarios: &[ScenarioRuns<'_>]) -> Option<Self> {
+        let all: Vec<&Scenario> = scenarios.iter().map(ScenarioRuns::scenario).collect();
+        let find = |name| Measure::find(name, &all).ok();
+        let (delay, goodput) = (find("probe.p99")?, find("goodput")?);
+        let both = |(number, runs): (usize, &ScenarioRuns<'_>)| {
+            let runs = runs.first_world();
+            Some((number, mean(&delay, runs)?, mean(&goodput, runs)?))
+        };
+        let points: Vec<(usize, f64, f64)> =
+            scenarios.iter().enumerate().filter_map(both).collect();
+        let scenarios = front(&points);
+        Some(Self { delay, goodput, points, scenarios })
+    }
+}
+
+/// Of numbered points those of which no other has both less of the first value and more of the second; the least of the first leads.
+fn front(points: &[(usize, f64, f64)]) -> Vec<usize> {
+    let mut points = points.to_vec();
+    points.sort_by(|(_, delay, gain), (_, other, more)| {
+        delay.total_cmp(other).then(more.total_cmp(gain))
+    });
+    let mut best = f64::NEG_INFINITY;
+    points.retain(|(_, _, gain)| {
+        let gains = *gain > best;
+        best = best.max(*gain);
+        gains
+    });
+    points.into_iter().map(|(number, ..)| number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_front_has_what_nothing_beats() {
+        let points = [
+            (5.0, 40.0),
+            (3.0, 30.0),
+            (4.0, 30.0),
+            (9.0, 49.0),
+            (9.0, 48.0),
+            (1.0, 10.0),
+            (10.0, 49.0),
+        ];
+        let numbered = points.into_iter().enumerate();
+        let points: Vec<_> =
+            numbered.map(|(number, (delay, gain))| (number, delay, gain)).collect();
+        assert_eq!(front(&points), [5, 1, 0, 3]);
+        assert_eq!(front(&[]), Vec::<usize>::new());
+    }
+}

@@ -1,0 +1,194 @@
+//! `dualq sweep`: from the arguments to a folder of runs, and what they came to.
+
+mod show;
+pub(crate) mod tune;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dualq_report::{Report, html};
+use dualq_sweep::{
+    Axis, Done, Folder, FolderError, More, Plan, PlanError, PlayError, Sampling, Space, SpaceError,
+    Step, Until, Work,
+};
+use dualq_worlds::{Origin, Progress, World};
+
+use crate::cli::sweep::{SpaceArgs, SweepArgs};
+use crate::cli::{Failure, WorldName, note};
+use crate::interrupt::StopsWork;
+use crate::output::Named;
+use crate::progress::Steps;
+use crate::run::{PROGRAM, origin, seeds, source};
+use crate::world;
+
+impl From<FolderError> for Failure {
+    fn from(error: FolderError) -> Self {
+        Self::Run(error.to_string())
+    }
+}
+
+/// A scenario file, and what varies in it, with what it is called in messages.
+struct Input<'a> {
+    space: Space,
+    named: String,
+    zip: &'a [Axis],
+}
+
+impl<'a> Input<'a> {
+    fn read(args: &SpaceArgs, zip: &'a [Axis]) -> Result<Self, Failure> {
+        let path = args.scenario.as_deref();
+        let (source, named) = source(path)?;
+        for told in dualq_scenario::notes(&source) {
+            note(&format!("{named}{told}"));
+        }
+        let folder = path.and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
+        let (vary, zip_axes) = (args.vary.clone(), zip.to_vec());
+        let space = Space { folder, vary, zip: zip_axes, ..Space::of(source) };
+        Ok(Self { space, named, zip })
+    }
+
+    /// Says where it stands: in which option, or in the file.
+    fn wrong(&self, error: &SpaceError) -> Failure {
+        let option = |key: &str| {
+            let zipped = self.zip.iter().any(|axis| key.starts_with(axis.key()));
+            if zipped { "--zip" } else { "--vary" }
+        };
+        Failure::Usage(match error {
+            SpaceError::Scenario(error) => match &error.assignment {
+                Some(assignment) => format!("{} {error}", option(assignment)),
+                None => format!("{}{error}", self.named),
+            },
+            SpaceError::Axis(error) => format!("{} {error}", option(&error.0)),
+            SpaceError::TooMany(_) => error.to_string(),
+        })
+    }
+
+    fn plan(&self, worlds: &[&dyn World], first_seed: u64, count: u64) -> Result<Plan, Failure> {
+        let seeds = seeds(first_seed, count)?;
+        let plan = Plan::new(&self.space, worlds, seeds).map_err(|error| match error {
+            PlanError::Space(error) => self.wrong(&error),
+            PlanError::World(error) => error.into(),
+        })?;
+        let Origin { program, command, .. } = origin();
+        Ok(plan.made_by(program, command))
+    }
+}
+
+/// The worlds by their names, ready to be used.
+fn worlds(names: &[WorldName], kernel: Option<&str>) -> Result<Vec<Box<dyn World>>, Failure> {
+    world::is_kernel_used(kernel, names)?;
+    names.iter().map(|name| world::open(*name, kernel)).collect()
+}
+
+/// So many threads at once: to be called before any work.
+fn use_cores(jobs: Option<u16>) -> Result<(), Failure> {
+    let Some(jobs) = jobs else { return Ok(()) };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.into()).build_global();
+    pool.map_err(|error| Failure::Run(format!("--jobs {jobs}: {error}")))
+}
+
+pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
+    if args.show {
+        let folder = Folder::read(&args.folder)?;
+        let mut plans = folder.plans()?;
+        if plans.len() > 1 {
+            note(&format!("{} sweeps are in it; this is the last", plans.len()));
+        }
+        return show::show(args, &folder, &plans.swap_remove(0));
+    }
+    use_cores(args.space.jobs)?;
+    let mut input = Input::read(&args.space, &args.zip)?;
+    input.space.distributions = args.distributions;
+    input.space.sampling = match (args.latin, args.random) {
+        (Some(count), _) => Sampling::Latin { count, seed: args.draw },
+        (None, Some(count)) => Sampling::Random { count, seed: args.draw },
+        (None, None) => Sampling::All,
+    };
+    world::prepare(&args.world)?;
+    let worlds = worlds(&args.world, args.space.kernel.as_deref())?;
+    let worlds: Vec<&dyn World> = worlds.iter().map(AsRef::as_ref).collect();
+    let plan = input.plan(&worlds, args.space.seed, args.seeds)?;
+    let scenarios: Vec<_> = plan.scenarios().iter().collect();
+    // What is asked of figures, and what cannot be written, is said before anything runs.
+    show::aim(args, &scenarios)?;
+    let more = args.until.as_deref().map(|words| Until::parse(words, &scenarios)).transpose();
+    let more = more.map_err(|error| Failure::Usage(format!("--until: {error}")))?;
+    let more = more.map(|until| More { until, most: args.most_seeds });
+    let folder = Folder::open(&args.folder)?;
+    let page = args.report.as_deref().map(Named::open).transpose()?;
+    folder.keep(plan.record())?;
+    let work = Work {
+        plan: &plan,
+        worlds: &worlds,
+        folder: &folder,
+        shard: args.shard,
+        more: more.as_ref(),
+    };
+    let done = play(args, &work)?;
+    if done.open > 0 {
+        let (open, most, until) =
+            (done.open, args.most_seeds, args.until.as_deref().unwrap_or_default());
+        note(&format!("{until} does not hold in {open} scenarios with {most} seeds, the most"));
+    }
+    if let Some(page) = page {
+        let gathered = folder.results(plan.record())?;
+        let report = Report::of(&gathered.results);
+        page.write(html::write(&[report], PROGRAM).as_bytes())?;
+    }
+    if args.quiet {
+        return Ok(());
+    }
+    if !args.json && !args.csv {
+        let Done { there, played, .. } = done;
+        let dir = args.folder.display();
+        crate::output::print(
+            &mut std::io::stdout(),
+            &format!("{played} runs were computed, {there} were there; all are in {dir}\n"),
+        )?;
+    }
+    show::show(args, &folder, plan.record())
+}
+
+/// Computes what is missing, with a bar, until it is interrupted.
+fn play(args: &SweepArgs, work: &Work<'_>) -> Result<Done, Failure> {
+    let steps = Steps::of_time(std::time::Duration::ZERO, !args.space.no_progress && !args.quiet);
+    let stops = StopsWork::begin();
+    let (over, wanted) = (AtomicU64::new(0), AtomicU64::new(0));
+    let watch = |step: Step| {
+        match step {
+            Step::More(runs, time) => {
+                wanted.fetch_add(runs, Ordering::Relaxed);
+                steps.add_time(time);
+            }
+            Step::Played(progress) => {
+                if progress == Progress::Run {
+                    over.fetch_add(1, Ordering::Relaxed);
+                }
+                if steps.watch(progress).is_break() {
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        if stops.came() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let played = work.play(&watch);
+    steps.clear();
+    let how_far = || {
+        let (over, wanted) = (over.load(Ordering::Relaxed), wanted.load(Ordering::Relaxed));
+        let dir = args.folder.display();
+        format!(
+            "{over} of {wanted} runs were computed and are in {dir}; the same command goes on from there"
+        )
+    };
+    match played {
+        // What else failed then, failed because of it.
+        Err(_) if stops.came() => Err(Failure::Interrupted(format!("interrupted: {}", how_far()))),
+        Err(PlayError::World(error)) => Err(match error.into() {
+            Failure::Run(message) => Failure::Run(format!("{message}; {}", how_far())),
+            other => other,
+        }),
+        Err(PlayError::Folder(error)) => Err(Failure::Run(format!("{error}; {}", how_far()))),
+        Ok(done) => Ok(done),
+    }
+}
