@@ -35,6 +35,8 @@ class CongestionControl:
 
     def increase(self, window: Window, context: Context, acked: int) -> None:
         """So many segments were delivered outside of recovery: grow the window."""
+        if not context.cwnd_limited:
+            return
         if window.in_slow_start:
             acked = window.slow_start(acked)
         if acked:

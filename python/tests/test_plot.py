@@ -33,7 +33,7 @@ def test_time(results: dualq.Results) -> None:
     assert len(lines) == 4 * 2 and axes.get_ylabel() == "Goodput (Mbit/s)"
     assert list(lines[0].get_ydata()) == results[0].outcome.series.goodput_mbit[0]
     assert lines[0].get_label() == "5Mbit, pfifo: cubic" and to_hex(lines[0].get_color()) == dualq.plot.COLOURS[0]
-    assert dualq.plot.time(results[0], "rtt_ms").get_lines()[0].get_label() == "model"
+    assert dualq.plot.time(results[0], "rtt_ms").get_lines()[0].get_label() == "5Mbit, pfifo"
     for name in dualq.plot.SERIES:
         dualq.plot.time(results[0], name)
     with pytest.raises(ValueError, match="no series is called 'nope'; there are goodput_mbit, "):

@@ -32,10 +32,11 @@ class Fifo(dualq.Queue):
     """First in, first out; marks or drops what finds `limit` packets."""
 
     def __init__(self, limit: int = 20) -> None:
-        self.limit, self.packets = limit, list[dualq.Packet]()
+        self.limit, self.packets, self.refused = limit, list[dualq.Packet](), list[int]()
 
     def enqueue(self, packet: dualq.Packet, now_s: float) -> bool:
         if len(self.packets) >= self.limit and not packet.mark():
+            self.refused.append(packet.ecn)
             return False
         self.packets.append(packet)
         return True
@@ -73,12 +74,16 @@ def test_one_scenario_at_a_time() -> None:
 def test_a_control_of_ones_own() -> None:
     dualq.register("constant", Constant)
     outcome = dualq.run(with_cc("constant"), seeds=4)[0].outcome
-    # 20 segments of 1448 bytes in each round trip of 20 ms, or that and the transmission of one packet.
-    fastest, slowest = (20 * 1448 * 8 / (0.020 + sent) / 1e6 for sent in (0, 1514 * 8 / 20e6))
+    # 20 segments of 1448 bytes in each round trip: 20 ms, and what two packets take at most, as an acknowledgement waits for the second.
+    def goodputs(window: int) -> list[float]:
+        return [window * 1448 * 8 / (0.020 + packets * 1514 * 8 / 20e6) / 1e6 for packets in (2, 0)]
+
+    slowest, fastest = goodputs(20)
     assert slowest < outcome.goodput_mbit < fastest
     # Again, another class: a notebook's cell that is run twice.
     dualq.register("constant", type("Half", (Constant,), {"WINDOW": 10}))
-    assert slowest / 2 < dualq.run(with_cc("constant"))[0].outcome.goodput_mbit < fastest / 2
+    slowest, fastest = goodputs(10)
+    assert slowest < dualq.run(with_cc("constant"))[0].outcome.goodput_mbit < fastest
 
 
 def test_renos_twin_is_reno() -> None:
@@ -147,9 +152,11 @@ def test_a_queue_of_ones_own_drops_and_marks() -> None:
     queue = simulation.queue
     assert 10 < longest <= 20 and queue.drops > 0 and queue.marks == 0
     assert queue.tc["kind"] == "fifo" and simulation.finish().goodput_mbit > 15
-    marked = dualq.Simulation(with_cc("cubic", ecn=True), queue=Fifo())
-    outcome = marked.finish()
-    assert outcome.queue.drops == 0 and outcome.queue.marks > 0 and outcome.flow[0].ce_marks > 0
+    fifo = Fifo()
+    outcome = dualq.Simulation(with_cc("cubic", ecn=True), queue=fifo).finish()
+    # What is not ECN-capable, as the probe, can only be dropped.
+    assert outcome.queue.marks > len(fifo.refused) and set(fifo.refused) <= {0}
+    assert outcome.flow[0].ce_marks > 0 and outcome.flow[0].retransmits == 0
 
 
 def test_a_fifo_in_python_is_a_fifo() -> None:
@@ -220,7 +227,7 @@ def test_observers_see_packets_and_connections() -> None:
     simulation = dualq.Simulation(SCENARIO, observer=counts, qdisc="pie ecn", duration="2s")
     outcome = simulation.finish()
     assert counts.packets["out"] + counts.packets["out_ce"] == len(counts.delays) == outcome.queue.tc["packets"]
-    assert max(counts.delays) >= outcome.queue.delay_max_ms > 0
+    assert round(max(counts.delays), 3) >= outcome.queue.delay_max_ms > 0
     assert counts.connections["acknowledged"] > 100 and max(counts.windows) > 10
     assert outcome == dualq.run(SCENARIO, qdisc="pie ecn", duration="2s")[0].outcome
 
