@@ -34,7 +34,8 @@ STYLE: Any = {
     "axes.titlelocation": "left",
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
-    "font.family": ["Arial", "Liberation Sans", "DejaVu Sans", "Helvetica", "sans-serif"],
+    "font.family": "sans-serif",
+    "font.sans-serif": ["Arial", "Liberation Sans", "DejaVu Sans", "Helvetica"],
     "font.size": 9,
     "grid.color": _LINE,
     "grid.linewidth": 0.6,
@@ -70,15 +71,17 @@ def _axes(axes: Axes | None) -> Axes:
     import matplotlib
     from matplotlib import pyplot
 
-    with matplotlib.rc_context({**STYLE, "figure.constrained_layout.use": True}):
-        return pyplot.subplots(figsize=(6.4, 3.4))[1]
+    # Before the styles, which end with the block: what a notebook's backend sets with the first figure is to stay.
+    figure = pyplot.figure(figsize=(6.4, 3.4), layout="constrained")
+    with matplotlib.rc_context(STYLE):
+        return figure.add_subplot()
 
 
 def _styles() -> Iterator[dict[str, Any]]:
     """Colours, and dashes where these begin again."""
     for dash in _DASHES:
         for colour in COLOURS:
-            yield {"color": colour, "linestyle": dash}
+            yield {"color": colour, "linestyle": dash, "linewidth": 1.6}
 
 
 def _first_seed(results: Results | Sequence[Run] | Run) -> list[Run]:
@@ -214,4 +217,4 @@ def _number(value: float | None) -> float:
 def _legend(axes: Axes) -> None:
     handles: Iterable[Any] = axes.get_legend_handles_labels()[0]
     if len(list(handles)) > 1:
-        axes.legend()
+        axes.legend(frameon=False)
