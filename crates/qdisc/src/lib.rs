@@ -19,7 +19,7 @@ pub use discipline::Discipline;
 pub use dualpi2::{Class, Ecn, EcnMask, Packet, Random, SplitMix64, XorShift64};
 
 pub use grammar::QdiscLine;
-pub use kinds::{Config, Foreign, Spec};
+pub use kinds::{Config, Foreign, ForeignStats, Spec};
 pub(crate) use packet::hash;
 pub use packet::{FlowPacket, PureAck};
 pub(crate) use qdisc::UPCOMING;

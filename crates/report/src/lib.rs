@@ -26,7 +26,7 @@ pub use figures::{
 };
 #[cfg(feature = "parquet")]
 pub use format::parquet;
-pub use format::{csv, flent, json, text};
+pub use format::{columns, csv, flent, json, text};
 pub use front::Front;
 pub use graphs::sparkline;
 pub use report::Report;

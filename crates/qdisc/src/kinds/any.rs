@@ -4,7 +4,7 @@ use std::fmt;
 
 use ::dualpi2::Random;
 use dualq_units::Instant;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     Counted, Grammar, Kind, Shown, bfifo, cake, codel, dualpi2, fq, fq_codel, fq_pie, htb, netem,
@@ -34,6 +34,27 @@ impl Shown for Foreign {
     }
 }
 
+/// What a discipline that is none of dualq's counts beside [`Counters`](crate::show::Counters).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ForeignStats {
+    /// Packets that it marked.
+    pub marks: u64,
+}
+
+impl Counted for ForeignStats {
+    fn write(&self, text: &mut String) {
+        text.push_str(&format!("\n  marks {}", self.marks));
+    }
+
+    fn put(&self, object: &mut Map<String, Value>) {
+        object.insert("marks".to_owned(), self.marks.into());
+    }
+
+    fn marks(&self) -> Option<u64> {
+        Some(self.marks)
+    }
+}
+
 macro_rules! any {
     ($($Kind:ident $kind:ident [$($Stats:ident)?] $what:literal,)*) => {
         /// The disciplines that dualq can be asked for.
@@ -60,6 +81,8 @@ macro_rules! any {
         pub enum OwnStats {
             /// Nothing, as a FIFO.
             Nothing,
+            /// A discipline that is none of dualq's.
+            Foreign(ForeignStats),
             $($(#[doc = $what] $Kind($kind::$Stats),)?)*
         }
 
@@ -170,6 +193,7 @@ macro_rules! any {
             pub(crate) fn counted(&self) -> Option<&dyn Counted> {
                 match self {
                     Self::Nothing => None,
+                    Self::Foreign(own) => Some(own),
                     $($(Self::$Kind(own) => {
                         let own: &$kind::$Stats = own;
                         Some(own)

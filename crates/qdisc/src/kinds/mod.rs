@@ -32,7 +32,7 @@ use ::dualpi2::Random;
 use dualq_units::Instant;
 use serde_json::{Map, Value};
 
-pub use self::any::{Config, Foreign, KINDS, OwnStats, Spec};
+pub use self::any::{Config, Foreign, ForeignStats, KINDS, OwnStats, Spec};
 pub(crate) use self::any::{about, parse};
 use crate::about::About;
 use crate::grammar::{ParseError, Words};

@@ -77,7 +77,6 @@ pub struct Figure {
 }
 
 /// Each figure of each run, in the order of [`Results::runs`]; the figures as the columns of [`Figures`].
-#[cfg(feature = "parquet")]
 pub(crate) fn each(results: &Results) -> Vec<Vec<Option<f64>>> {
     let definitions = list::definitions(&scenarios(results));
     definitions

@@ -1,5 +1,6 @@
 //! What a report is written as, a file each: a function of the report that gives a text.
 
+pub mod columns;
 pub mod csv;
 pub mod flent;
 pub mod json;

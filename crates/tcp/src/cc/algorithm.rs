@@ -1,5 +1,6 @@
 //! Which congestion controls there are: the registry.
 
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{PoisonError, RwLock};
 
@@ -11,10 +12,19 @@ use super::{
 use crate::rate::{LostPacket, RateSample};
 
 /// A congestion control of another crate: its name, and what makes one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Foreign {
     name: &'static str,
-    make: fn() -> Box<dyn CongestionControl>,
+    make: &'static Make,
+}
+
+/// Makes a congestion control for a connection that begins, on whichever thread simulates it.
+type Make = dyn Fn() -> Box<dyn CongestionControl> + Send + Sync;
+
+impl fmt::Debug for Foreign {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Foreign").field(&self.name).finish()
+    }
 }
 
 impl PartialEq for Foreign {
@@ -110,20 +120,20 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// Makes a congestion control known by a name, for the rest of the program's life.
+    /// Makes a congestion control known by a name, for the rest of the program's life: `make` is kept as long.
     ///
     /// # Errors
     /// If one has that name already.
     pub fn register(
         name: &'static str,
-        make: fn() -> Box<dyn CongestionControl>,
+        make: impl Fn() -> Box<dyn CongestionControl> + Send + Sync + 'static,
     ) -> Result<Self, NameTaken> {
         let mut known = FOREIGN.write().unwrap_or_else(PoisonError::into_inner);
         let is_ours = Self::ALL.iter().any(|algorithm| algorithm.name() == name);
         if is_ours || known.iter().any(|foreign| foreign.name == name) {
             return Err(NameTaken(name));
         }
-        let foreign = Foreign { name, make };
+        let foreign = Foreign { name, make: Box::leak(Box::new(make)) };
         known.push(foreign);
         Ok(Self::Foreign(foreign))
     }
