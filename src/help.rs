@@ -28,7 +28,7 @@ macro_rules! documents {
 
 const DOCUMENTS: &[Document] = documents! {
     "first-steps" "gallery" "scenario" "results" "figures" "report" "kernel" "live" "shell" "check" "replay" "queues-and-controls" "l4s"
-    "model" "doctor" "recipe" "plan" "apply" "machines" "module" "verify" "watch" "security" "mtu" "measure" "measure-protocol" "embedding" "packages"
+    "model" "doctor" "recipe" "plan" "apply" "machines" "module" "verify" "watch" "security" "mtu" "measure" "measure-protocol" "embedding" "packages" "sweep" "python" "playground" "exercises"
 };
 
 /// The words after `dualq help`, if they are no command.
