@@ -68,6 +68,7 @@ fn a_run_and_its_document_have_the_same_pictures() {
     well(&["report", path(&document), "--svg", path(&at("report"))]);
     let expected = [
         "comparison",
+        "front",
         "probe-ccdf",
         "probe-cdf",
         "queue-ccdf",

@@ -17,7 +17,7 @@ const MANY: [&str; 6] = [
 ];
 
 /// As `SMALL`, with `MANY` runs.
-fn many<'a>(folder: &'a str) -> Vec<&'a str> {
+fn many(folder: &str) -> Vec<&str> {
     let rest = ["--vary", "warmup=1s", "--folder", folder];
     [&["sweep"], &MANY[..], &rest].concat()
 }

@@ -42,7 +42,7 @@ fn seeds_are_added_until_a_mean_is_known() {
     let document = document(at.path(), "out");
     let seeds = &document["seeds"];
     let most = seeds["count"].as_u64().unwrap();
-    assert!(most > 2 && most <= 12 && most % 2 == 0, "{seeds}");
+    assert!(most > 2 && most <= 12 && most.is_multiple_of(2), "{seeds}");
     assert_eq!(seeds["least"], 2, "the one hardly varies");
     // Those that stopped before the most know their mean; the others had no more.
     for summary in document["summary"].as_array().unwrap() {

@@ -233,7 +233,7 @@ impl Score {
 
     /// Which is better: what misses less, then what costs less.
     #[must_use]
-    pub fn cmp(&self, other: &Self) -> Ordering {
+    pub fn compare(&self, other: &Self) -> Ordering {
         self.misses.total_cmp(&other.misses).then(self.cost.total_cmp(&other.cost))
     }
 }
@@ -278,7 +278,7 @@ mod tests {
         ];
         assert!(order[1].keeps() && !order[2].keeps());
         for pair in order.windows(2) {
-            assert_eq!(pair[0].cmp(&pair[1]), Ordering::Less, "{pair:?}");
+            assert_eq!(pair[0].compare(&pair[1]), Ordering::Less, "{pair:?}");
         }
         let names: Vec<&str> = aim.measures().map(Measure::name).collect();
         assert_eq!(names, ["probe.0.p99", "goodput", "goodput"]);

@@ -74,7 +74,6 @@ fn split(words: &str) -> Vec<&str> {
     for (at, letter) in words.char_indices() {
         match (letter, quote) {
             (_, Some(mark)) if letter == mark => quote = None,
-            (_, Some(_)) => {}
             ('"' | '\'', None) => quote = Some(letter),
             ('[', None) => depth += 1,
             (']', None) => depth = depth.saturating_sub(1),

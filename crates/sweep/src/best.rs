@@ -46,7 +46,7 @@ pub fn named(runs: &ScenarioRuns<'_>) -> String {
 pub fn of(aim: &Aim, scenarios: &[ScenarioRuns<'_>]) -> Best {
     let scores: Vec<_> = scenarios.iter().map(|runs| aim.score(runs.first_world())).collect();
     let number = (0..scores.len())
-        .min_by(|one, other| scores[*one].cmp(&scores[*other]))
+        .min_by(|one, other| scores[*one].compare(&scores[*other]))
         .expect("a document has scenarios");
     let keeping = scores.iter().filter(|score| score.keeps()).count();
     let ends = |number: usize| {

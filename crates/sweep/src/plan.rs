@@ -163,9 +163,9 @@ impl Plan {
         };
         let record = Record {
             version: VERSION.to_owned(),
-            name: file.name.clone(),
-            about: file.about.clone(),
-            published: file.published.clone(),
+            name: file.name,
+            about: file.about,
+            published: file.published,
             origin: Origin { plan: space.source.clone(), ..Origin::default() },
             seeds: Span { first: seeds.first(), count: seeds.count() },
             places: worlds.iter().map(|world| Place::of(*world)).collect(),

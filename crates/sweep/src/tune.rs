@@ -137,12 +137,12 @@ impl Search<'_> {
         let mut going = Going { search: self, aim, tries, known, watch, told, ended, used_up };
         let first = going.all(&plan)?;
         let from = (0..looks).min_by(|one, other| {
-            going.tries[first[*one]].score.cmp(&going.tries[first[*other]].score)
+            going.tries[first[*one]].score.compare(&going.tries[first[*other]].score)
         });
         let from = places[from.unwrap_or(0)].clone();
         let settled = going.descend(&from)?;
         let scores: Vec<Score> = going.tries.iter().map(|one| one.score).collect();
-        let best = (0..scores.len()).min_by(|one, other| scores[*one].cmp(&scores[*other]));
+        let best = (0..scores.len()).min_by(|one, other| scores[*one].compare(&scores[*other]));
         Ok(Tuned { aim: going.aim, tries: going.tries, best: best.unwrap_or(0), settled })
     }
 

@@ -70,28 +70,43 @@ fn lists_of_the_file_are_combined_with_samples() {
 
 #[test]
 fn what_makes_no_sense_is_told() {
-    let all = Sampling::All;
+    let all = || Sampling::All;
     let none = Sampling::Random { count: 0, seed: 1 };
     let many = Sampling::Latin { count: 100_001, seed: 1 };
     let thousand = (1..=1000).map(|count| count.to_string()).collect::<Vec<_>>().join(",");
     let (flows, mtus) = (format!("flow.0.count={thousand}"), format!("probe.0.size={thousand}"));
     let wrong: [(Space, &str); 9] = [
-        (space(&["link.rate=1mbit..9mbit"], &[], all), "link.rate: a range has no end of values"),
-        (space(&["link.rate=5mbit", "link.rate=6mbit"], &[], all), "link.rate is given twice"),
-        (space(&["link.rate=5mbot"], &[], all), "link.rate=5mbot: link.rate: "),
-        (space(&["flow.3.cc=bbr"], &[], all), "flow.3.cc=bbr: flow.3: there are 0 of flow"),
+        (space(&["link.rate=1mbit..9mbit"], &[], all()), "link.rate: a range has no end of values"),
+        (space(&["link.rate=5mbit", "link.rate=6mbit"], &[], all()), "link.rate is given twice"),
+        (space(&["link.rate=5mbot"], &[], all()), "link.rate=5mbot: link.rate: "),
+        (space(&["flow.3.cc=bbr"], &[], all()), "flow.3.cc=bbr: flow.3: there are 0 of flow"),
         (
-            space(&[], &["link.rate=1mbit,2mbit", "link.rtt=1ms"], all),
+            space(&[], &["link.rate=1mbit,2mbit", "link.rtt=1ms"], all()),
             "link.rtt has 1 values, and link.rate",
         ),
-        (space(&[], &["link.rtt=1ms..2ms"], all), "link.rtt: what varies together is lists"),
+        (space(&[], &["link.rtt=1ms..2ms"], all()), "link.rtt: what varies together is lists"),
         (space(&["link.rtt=1ms..2ms"], &[], none), "a sample of 0 scenarios"),
         (space(&["link.rtt=1ms..2ms"], &[], many), "100001 scenarios; a sweep has at most 100000"),
-        (space(&[&flows, &mtus], &[], all), "1000000 scenarios; a sweep has at most 100000"),
+        (space(&[&flows, &mtus], &[], all()), "1000000 scenarios; a sweep has at most 100000"),
     ];
     for (space, expected) in wrong {
         assert!(error(&space).starts_with(expected), "{}", error(&space));
     }
+}
+
+#[test]
+fn samples_at_places_that_are_told() {
+    let vary = ["link.rtt=10ms..20ms", "link.rate=1mbit..100mbit:log"];
+    let places = vec![vec![0.0, 1.0, 0.0], vec![0.5, 0.5, 0.99]];
+    let space = |places| space(&vary, &["link.qdisc=fq,pie"], Sampling::At(places));
+    let found = settings(&space(places));
+    let values = |one: &[(String, String)]| {
+        one.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(values(&found[0]), "10ms 100Mbit fq");
+    assert_eq!(values(&found[1]), "15ms 10Mbit pie");
+    let said = error(&space(vec![vec![0.5, 0.5]]));
+    assert_eq!(said, "a sample of 2 values, and there are 3 choices");
 }
 
 fn key_of(source: &str, place: &Place, seed: u64) -> Key {
