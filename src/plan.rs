@@ -101,7 +101,7 @@ fn predictions(
         Some(WorldName::Live) => {
             let hint =
                 "a plan is found by hundreds of runs, which live would take hours: model or kernel";
-            return Err(Failure::Usage(format!("--world live: {hint}")));
+            Err(Failure::Usage(format!("--world live: {hint}")))
         }
         Some(WorldName::Kernel) => {
             let kernel = world::kernel(None)?;

@@ -109,6 +109,22 @@ fn plans_for_linux() {
 }
 
 #[test]
+fn downloads_are_planned_for_too() {
+    let debian = facts("debian-13.json");
+    insta::assert_snapshot!(
+        "down",
+        stdout(&["--facts", &debian, "--rate", "20mbit", "--down", "50mbit"])
+    );
+    // Alone, and as it is asked for.
+    let only =
+        ["--facts", &debian, "--down", "50mbit", "--down-qdisc", "cake ingress bandwidth 45mbit"];
+    let (status, error) = refusal(&only);
+    assert_eq!((status, error.lines().count()), (2, 1), "{error}");
+    let plan = stdout(&["--facts", &debian, "--down", "50mbit", "--down-qdisc", "fq_codel"]);
+    assert!(plan.contains("+root htb rate 47500kbit leaf fq_codel"), "{plan}");
+}
+
+#[test]
 fn plans_for_freebsd() {
     for name in names("sysctl") {
         let path = facts(&name);

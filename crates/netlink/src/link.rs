@@ -247,12 +247,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses.
     pub fn add_dummy(&mut self, name: &str) -> Result<(), NetlinkError> {
-        let mut message = LinkMessage::default();
-        message.attributes = vec![
-            LinkAttribute::IfName(name.to_owned()),
-            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Dummy)]),
-        ];
-        self.add_link(&message, || format!("add dummy device {name}"))
+        self.add_kind(InfoKind::Dummy, name)
     }
 
     /// Makes a device that has what other devices received leave by a queue discipline before it is taken for received: an
@@ -261,12 +256,17 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses, or has none.
     pub fn add_ifb(&mut self, name: &str) -> Result<(), NetlinkError> {
+        self.add_kind(InfoKind::Ifb, name)
+    }
+
+    fn add_kind(&mut self, kind: InfoKind, name: &str) -> Result<(), NetlinkError> {
+        let what = format!("add {kind} device {name}");
         let mut message = LinkMessage::default();
         message.attributes = vec![
             LinkAttribute::IfName(name.to_owned()),
-            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(kind)]),
         ];
-        self.add_link(&message, || format!("add ifb device {name}"))
+        self.add_link(&message, || what)
     }
 
     fn add_link(

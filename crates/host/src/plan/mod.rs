@@ -80,7 +80,6 @@ pub struct Change {
 /// unless that is what the plan asks for already.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
-#[expect(clippy::large_enum_variant, reason = "a plan has few, and each is read once")]
 pub enum What {
     /// Load a kernel module, if it is not there.
     Module {
