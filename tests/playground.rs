@@ -125,7 +125,7 @@ fn the_package_gives_the_programs_bytes() {
     node("engine.mjs", &[&folder.join("npm"), SCENARIOS.path()]);
     let example = Command::new("node").arg(folder.join("npm/example.mjs")).output().unwrap();
     assert!(example.status.success(), "{}", String::from_utf8_lossy(&example.stderr));
-    insta::assert_snapshot!("playground-example", String::from_utf8_lossy(&example.stdout));
+    insta::assert_snapshot!("example", String::from_utf8_lossy(&example.stdout));
 }
 
 /// A report that carries the engine: its reader turns the knobs, and the report is of that.

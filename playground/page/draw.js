@@ -119,7 +119,7 @@ function drawQueue(canvas, side, direction, time) {
     pen.fillText(lanes.names[number], 2, top + 11);
     pen.fillStyle = ink("wash");
     pen.fillRect(0, top + title, width, rows * square);
-    // One path for each colour: slow machines draw each by itself.
+    // One path for each flow: to draw each packet by itself takes slow machines long.
     const paths = new Map();
     const put = (paint, x, y, size) => {
       if (!paths.has(paint)) paths.set(paint, new Path2D());
@@ -127,15 +127,17 @@ function drawQueue(canvas, side, direction, time) {
     };
     lane.slice(0, rows * Math.floor(width / square)).forEach((at, place) => {
       const [x, y] = [width - square * (1 + Math.floor(place / rows)), top + title + (place % rows) * square];
-      put(side.flows[way.flow.values[at]].kind, x, y, square - 1);
+      put(side.flows[way.flow.values[at]], x, y, square - 1);
       if (way.flags.values[at] & 1) put("hole", x + square / 3, y + square / 3, square / 3);
     });
     const holes = paths.get("hole");
     paths.delete("hole");
-    for (const [kind, path] of paths) {
+    for (const [{ kind, shade }, path] of paths) {
       pen.fillStyle = colour(KIND_COLOURS[kind]);
+      pen.globalAlpha = SHADES[shade];
       pen.fill(path);
     }
+    pen.globalAlpha = 1;
     pen.fillStyle = ink("paper");
     if (holes) pen.fill(holes);
   });

@@ -187,7 +187,7 @@ function comparisonSection() {
     el("span", { role: "group", "aria-label": "Which queue is drawn", class: "tabs" }, directions)),
     el("div", { class: "sides" }, sides.map((_, at) => sideElement(at))),
     el("p", { class: "soft", id: "legend" }, Object.entries(KIND_COLOURS).map(([kind, number]) => el("span", { class: "mark", "data-kind": kind }, el("i", { "data-colour": number }), KIND_WORDS[kind])),
-      "A packet with a hole was marked on its way out; a cross was dropped."),
+      "Several of a kind have shades. A packet with a hole was marked on its way out; a cross was dropped."),
     scroll("Figures of both", table));
 }
 
@@ -197,10 +197,11 @@ function paintLegend() {
 
 /** What stands there, in words. */
 function describe(state, isCured) {
-  const { router, cure, where, share, cure_cc: cc } = state;
-  if (!isCured) return `${QUEUES[router][0]} at the line, ${CONTROLS[state.cc]}`;
+  const { router, cure, where, share, cure_cc: cc, mix } = state;
+  const senders = `${CONTROLS[isCured && cc !== "same" ? cc : state.cc]}${mix === "none" ? "" : `, and one ${CONTROLS[mix]}`}`;
+  if (!isCured) return `${QUEUES[router][0]} at the line, ${senders}`;
   const place = { line: "at the line", shaper: `on the router behind a shaper at ${share} %`, router: `on the router, without a shaper; at the line still ${QUEUES[router][0]}` }[where];
-  return `${QUEUES[cure][0]} ${place}, ${CONTROLS[cc === "same" ? state.cc : cc]}`;
+  return `${QUEUES[cure][0]} ${place}, ${senders}`;
 }
 
 /** Which delay and which speed a state is about. */

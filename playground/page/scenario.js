@@ -73,6 +73,9 @@ function scenarioOf(state, cured) {
   return `${tables.map((lines) => lines.filter(Boolean).join("\n")).join("\n\n")}\n`;
 }
 
+/** How strong the colours of flows of a kind are, one after the other. */
+const SHADES = [1, 0.6, 0.35];
+
 /** What each number of a flow in packets is: a kind with a name, in the order in which the engine numbers them. */
 function flowsOf(state, cured) {
   const flows = flowGroups(state, cured).flatMap(({ direction, cc, count }) => Array.from({ length: count }, (_, at) => ({
@@ -83,7 +86,9 @@ function flowsOf(state, cured) {
     const name = kind === "voice" ? "call" : "game";
     return { kind: name, name, way: direction === "down" ? 0 : 1 };
   }));
-  return [...flows, ...probes, ...udp];
+  const all = [...flows, ...probes, ...udp];
+  // Flows of a kind have its colour in shades.
+  return all.map((flow, at) => ({ ...flow, shade: all.slice(0, at).filter(({ kind }) => kind === flow.kind).length % SHADES.length }));
 }
 
 /** The call of `dualq plan` for whoever can change something: the router where there is a shaper, else the host itself. */

@@ -3,6 +3,9 @@
 /** A step is on the screen so long before the next comes by itself. */
 const STEP_MS = 10_000;
 
+/** Where slow steps begin, in simulated seconds: queues have filled by then. */
+const SLOW_FROM_S = 8;
+
 const some = (write, value) => (value === null || value === undefined ? "…" : write(value));
 
 const STORIES = [
@@ -123,17 +126,14 @@ function tellStep(number) {
   storyText.textContent = "…";
   setSpeed(speed);
   chooseDirection(direction);
+  // What is slow begins where there is something to see.
+  shown.from = speed < 1 ? SLOW_FROM_S : 0;
   change({ ...firstState(), ...state }, { now: true });
   if (!stillness.matches) {
     shown.plays = true;
-    // What is slow begins where there is something to see.
-    if (speed < 1) shown.from = STORY_SLOW_FROM_S;
     showPlay();
   }
 }
-
-/** Where slow steps begin, in simulated seconds: queues have filled by then. */
-const STORY_SLOW_FROM_S = 8;
 
 /** The text of the step, once its figures are there. */
 function tellStory([now, cured]) {
