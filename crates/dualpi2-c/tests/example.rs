@@ -1,7 +1,10 @@
-//! The header in a C and a C++ compiler, and `examples/link.c` compiled, linked with the static library and run.
+//! The header in a C and a C++ compiler, and the examples compiled, linked with the static library and run.
 
+use std::io::{BufRead as _, BufReader};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use serde_json::Value;
@@ -67,11 +70,11 @@ fn the_header_stands_alone_in_cpp() {
     succeed(command.arg("-I").arg(include()).arg(source));
 }
 
-#[test]
-fn the_example_runs_and_its_books_balance() {
-    let Some(compiler) = compiler("CC", "cc") else { return };
-    let program = scratch().join("link");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/link.c");
+/// An example, linked with the static library; none without a compiler.
+fn built(name: &str) -> Option<PathBuf> {
+    let compiler = compiler("CC", "cc")?;
+    let program = scratch().join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(format!("{name}.c"));
     let mut command = Command::new(compiler);
     command.args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(include());
     command.arg(source).arg(library("a")).arg("-o").arg(&program);
@@ -79,6 +82,56 @@ fn the_example_runs_and_its_books_balance() {
         command.args(["-lpthread", "-ldl", "-lm"]);
     }
     succeed(&mut command);
+    Some(program)
+}
+
+/// A burst through the relay arrives in order, and no faster than its rate.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_poll_loop_forwards_at_its_rate() {
+    const COUNT: u32 = 40;
+    const RATE: u32 = 4_000_000;
+    let Some(program) = built("poll") else { return };
+    let sink = UdpSocket::bind("127.0.0.1:0").unwrap();
+    sink.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let port = |socket: &UdpSocket| socket.local_addr().unwrap().port();
+    let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+    // A port that was free a moment ago.
+    let into = port(&UdpSocket::bind("127.0.0.1:0").unwrap());
+    let (target, rate) = (port(&sink).to_string(), RATE.to_string());
+    let mut command = Command::new(program);
+    command.args([into.to_string(), target, rate]).stdout(Stdio::piped());
+    let mut relay = command.spawn().unwrap();
+    let mut lines = BufReader::new(relay.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "ready");
+    let begun = Instant::now();
+    for number in 0..COUNT {
+        let mut payload = [0; 1000];
+        payload[..4].copy_from_slice(&number.to_be_bytes());
+        sender.send_to(&payload, ("127.0.0.1", into)).unwrap();
+    }
+    let (mut arrived, mut took, mut payload) = (Vec::new(), Duration::ZERO, [0; 2000]);
+    while let Ok(1000) = sink.recv(&mut payload) {
+        took = begun.elapsed();
+        arrived.push(u32::from_be_bytes(payload[..4].try_into().unwrap()));
+    }
+    assert!(relay.wait().unwrap().success());
+    let said = lines.next().unwrap().unwrap();
+    let words: Vec<u32> = said.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [received, sent, marked, dropped] = words[..] else { panic!("{said}") };
+    // Without ECN nothing is marked.
+    assert_eq!((received, sent + dropped, marked), (COUNT, COUNT, 0), "{said}");
+    assert!(
+        arrived.is_sorted() && arrived.len() == sent as usize && sent > 1,
+        "{said}: {arrived:?}"
+    );
+    let least = f64::from(sent - 1) * 1042.0 * 8.0 / f64::from(RATE);
+    assert!(took.as_secs_f64() >= least, "{took:?}, {least} s");
+}
+
+#[test]
+fn the_example_runs_and_its_books_balance() {
+    let Some(program) = built("link") else { return };
     let output = succeed(&mut Command::new(program));
     println!("{output}");
 
