@@ -35,7 +35,8 @@ fn the_python_package_passes_its_tests() {
     let environment = folder.path().join("venv");
     // Where no package of that name lies around.
     let run = |program: &Path, args: &[&str]| {
-        let output = Command::new(program).args(args).current_dir(package.join("tests")).output().unwrap();
+        let output =
+            Command::new(program).args(args).current_dir(package.join("tests")).output().unwrap();
         let text = format!(
             "{}{}",
             String::from_utf8_lossy(&output.stdout),
