@@ -136,7 +136,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     if let Some(page) = page {
         let gathered = folder.results(plan.record())?;
         let report = Report::of(&gathered.results);
-        page.write(html::write(&[report], PROGRAM).as_bytes())?;
+        page.write(html::write(&[report], PROGRAM, None).as_bytes())?;
     }
     if args.quiet {
         return Ok(());

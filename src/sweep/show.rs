@@ -39,7 +39,8 @@ pub(super) fn show(args: &SweepArgs, folder: &Folder, record: &Record) -> Result
     let aim = aim(args, &of)?;
     let report = Report::of(&results);
     if let Some(page) = args.report.as_deref().filter(|_| args.show) {
-        Named::open(page)?.write(html::write(std::slice::from_ref(&report), PROGRAM).as_bytes())?;
+        Named::open(page)?
+            .write(html::write(std::slice::from_ref(&report), PROGRAM, None).as_bytes())?;
     }
     let mut stdout = io::stdout();
     if args.json {
