@@ -46,11 +46,6 @@ fn race(other: &str, qdisc: &str) -> Result<Outcome, Box<dyn std::error::Error>>
     Ok(dualq_model::simulate(&variant.scenario, 1)?)
 }
 
-/// Our flow's part of what both get.
-fn share(outcome: &Outcome) -> f64 {
-    outcome.flow[0].total_mbit / outcome.goodput_mbit
-}
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{:<8} {:<16} {:>9} {:>9} {:>12}", "against", "queue", "ours", "theirs", "RTT p99");
     for qdisc in ["pfifo limit 100", "fq_codel", "dualpi2"] {
@@ -67,6 +62,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Our flow's part of what both get.
+    fn share(outcome: &Outcome) -> f64 {
+        outcome.flow[0].total_mbit / outcome.goodput_mbit
+    }
 
     #[test]
     fn queues_that_tell_flows_apart_are_fair_to_us() {

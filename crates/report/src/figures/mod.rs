@@ -324,7 +324,7 @@ mod tests {
             Some("6.353".into())
         );
         assert_eq!(
-            Samples(vec![1.0, 2.0].repeat(20)).interval().map(|far| format!("{far:.3}")),
+            Samples([1.0, 2.0].repeat(20)).interval().map(|far| format!("{far:.3}")),
             Some("0.160".into())
         );
         assert_eq!(Samples(vec![1.0]).interval(), None);
