@@ -8,6 +8,9 @@ use serde::Serialize;
 /// Fewer values make no line.
 const FEWEST_OF_LINE: usize = 3;
 
+/// One of so many cells of a heat map is to have a value.
+const LEAST_FILLED: usize = 4;
+
 /// A setting that varies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Setting {
@@ -40,6 +43,12 @@ pub(crate) fn axes(names: &[String], rows: &[Vec<String>]) -> Vec<Setting> {
         varied.iter_mut().map(|one| sort_values(&mut one.values)).collect();
     match (varied.as_mut_slice(), are_numbers.as_slice()) {
         ([one], [true]) if one.values.len() >= FEWEST_OF_LINE => varied,
+        // Of samples of ranges a map would be empty all over.
+        ([down, across], _)
+            if down.values.len() * across.values.len() > LEAST_FILLED * rows.len() =>
+        {
+            Vec::new()
+        }
         ([down, across], _) => {
             // Long words have more room beside rows than above columns.
             let longest =

@@ -18,9 +18,6 @@ const MOST_FIGURES: usize = 8;
 /// More combinations of other settings are not drawn.
 const MOST_PANELS: usize = 16;
 
-/// One of so many cells of a heat map is to have a value.
-const LEAST_FILLED: usize = 4;
-
 /// Between heat maps beside each other.
 const GAP: f64 = 24.0;
 
@@ -61,11 +58,6 @@ pub(super) fn sweep(report: &Report<'_>, caption: &Caption) -> Vec<Picture> {
     for (number, panel) in panels.iter().take(MOST_PANELS).enumerate() {
         let rows: Vec<Vec<String>> = panel.rows.iter().map(|row| all[*row].clone()).collect();
         let axes = sweep::axes(&names, &rows);
-        // Of samples of ranges a map would be empty all over.
-        let cells: usize = axes.iter().map(|axis| axis.values.len()).product();
-        if cells > LEAST_FILLED * rows.len() {
-            continue;
-        }
         for (page, shown) in columns.chunks(MOST_FIGURES).enumerate() {
             let mut said = Vec::new();
             if !panel.words.is_empty() {
