@@ -112,7 +112,7 @@ def test_figures_have_units() -> None:
 
 
 def test_columns_are_those_of_parquet_and_are_not_copied() -> None:
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow, compute = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.compute"))
     results = dualq.run({**SHORT, "link": {**SHORT["link"], "qdisc": ["pfifo", "fq_codel"]}})
     series = results.series()
     assert series.names[:3] == ["qdisc", "world", "seed"] and len(series) == len(series["t_s"])
@@ -121,7 +121,7 @@ def test_columns_are_those_of_parquet_and_are_not_copied() -> None:
     # The same memory twice, so it was not copied.
     addresses = [table.column("t_s").chunk(0).buffers()[1].address for table in (one, other)]
     assert addresses[0] == addresses[1]
-    flows = one.filter(pyarrow.compute.equal(one["of"], "flows"))
+    flows = one.filter(compute.equal(one["of"], "flows"))
     assert flows["goodput_mbit"].to_pylist()[:4] == results[0].outcome.series.goodput_mbit[0]
     # It outlives what it is from.
     del results, series, other
