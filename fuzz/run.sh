@@ -27,6 +27,8 @@ rm -rf target/seeds
 files sweep ../scenarios/*.toml
 files scenario ../scenarios/*.toml
 files results seeds/results/*.json
+printf '%s\n' 'link.rate=10mbit,50mbit' 'link.rtt=5ms..50ms:log' 'link.qdisc=dualpi2 target {1ms..50ms} limit {1000,10000}' 'flow.1.cc=bbr' \
+    'probe.p99 < 20ms, fairness > 0.8, max goodput' 'ci(probe.p99) < 5%' '3/16' | lines sweep_words word
 printf "2\n4\n500\n" | seed rate_trace short
 grep -hE '^(server|client)  ' ../docs/measure-protocol.md | sed 's/^[a-z]*  //' | lines measure_protocol message
 files recipe ../tests/data/recipes/*.md
