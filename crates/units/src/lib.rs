@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod confidence;
 mod exact;
 mod instant;
 pub mod number;
@@ -10,6 +11,7 @@ pub mod surprise;
 pub mod tc_time;
 
 pub use bytes::Bytes;
+pub use confidence::student;
 pub use dualpi2::Ecn;
 pub use exact::Exact;
 pub use instant::Instant;

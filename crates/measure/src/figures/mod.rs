@@ -14,4 +14,4 @@ pub use goodput::{Curve, bytes_at, goodput};
 pub use grade::Grade;
 pub use qoo::{Application, Conditions, Latency, Qoo, Requirement};
 pub use rpm::Rpm;
-pub use steady::{Steady, student};
+pub use steady::Steady;

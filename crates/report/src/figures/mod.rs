@@ -3,9 +3,9 @@
 mod list;
 mod meaning;
 
-use dualq_measure::figures::student;
 use dualq_scenario::Scenario;
 use dualq_scenario::summary::thousandths;
+use dualq_units::student;
 use dualq_worlds::{Results, Run, Settings, Unit};
 use serde::{Deserialize, Serialize};
 
