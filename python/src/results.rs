@@ -132,12 +132,12 @@ impl Results {
     }
 
     fn to_html(&self) -> String {
-        html::write(&[self.report()], PROGRAM)
+        html::write(&[self.report()], PROGRAM, None)
     }
 
-    fn pictures(&self) -> Vec<(&'static str, String)> {
+    fn pictures(&self) -> Vec<(String, String)> {
         let pictures = svg::pictures(&self.report());
-        pictures.into_iter().map(|picture| (picture.name, picture.svg)).collect()
+        pictures.into_iter().map(|picture| (picture.name.into_owned(), picture.svg)).collect()
     }
 
     fn _repr_html_(&self) -> Option<String> {

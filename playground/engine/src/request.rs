@@ -219,6 +219,7 @@ impl Input {
             duration: self.duration.clone(),
             interval: self.interval.clone(),
             picture: self.distributions,
+            set: Vec::new(),
         };
         let sweep = Sweep::parse_beside(&files, &self.scenario, &overrides)?;
         if let Some(most) = self.most_packets {

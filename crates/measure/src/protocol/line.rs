@@ -18,6 +18,8 @@ pub enum LineError {
 #[derive(Debug)]
 pub struct LineReader {
     bytes: Vec<u8>,
+    /// So many of them have no end of a line: a line that comes in many parts is not searched anew with each.
+    searched: usize,
     most: usize,
 }
 
@@ -25,7 +27,7 @@ impl LineReader {
     /// One that takes lines of up to so many bytes.
     #[must_use]
     pub const fn new(most: usize) -> Self {
-        Self { bytes: Vec::new(), most }
+        Self { bytes: Vec::new(), searched: 0, most }
     }
 
     /// More bytes have come.
@@ -38,9 +40,13 @@ impl LineReader {
     /// # Errors
     /// If it is longer than allowed, or no text.
     pub fn next_line(&mut self) -> Result<Option<String>, LineError> {
-        match self.bytes.iter().position(|byte| *byte == b'\n') {
+        let end = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n');
+        let end = end.map(|behind| self.searched + behind);
+        self.searched = end.unwrap_or(self.bytes.len());
+        match end {
             Some(end) if end <= self.most => {
                 let mut line: Vec<u8> = self.bytes.drain(..=end).collect();
+                self.searched = 0;
                 line.pop();
                 String::from_utf8(line).map(Some).map_err(|_| LineError::NoText)
             }
