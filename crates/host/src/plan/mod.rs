@@ -110,7 +110,7 @@ pub enum What {
     Ingress {
         /// The interface.
         dev: String,
-        /// The ifb that is made for it: [`ifb`].
+        /// The ifb that is made for it: `dualq-ifb0` and on.
         ifb: String,
         /// What is to be at the root of that, leaves included: `cake bandwidth 48mbit ingress`.
         #[serde(with = "as_text")]
