@@ -35,7 +35,7 @@ fuzz_target!(|document: &str| {
         Err(error) => assert!(!error.to_string().is_empty()),
         Ok(results) => {
             let report = Report::of(&results);
-            let page = html::write(&[report.clone()], "dualq");
+            let page = html::write(&[report.clone()], "dualq", None);
             assert_eq!(page.matches("</script>").count(), 3);
             are_plain(&svg::pictures(&report));
             assert!(!csv::series(&results).is_empty());
