@@ -117,7 +117,7 @@ impl Until {
         };
         match bound {
             Bound::Share(least) | Bound::Absolute(least) if least <= 0.0 => {
-                Err(AimError(format!("{words:?}: no mean is known to 0; give more")))
+                Err(AimError(format!("{words:?}: no mean is known to 0 or less; give more")))
             }
             _ => Ok(Self { measure, bound, words: words.to_owned() }),
         }

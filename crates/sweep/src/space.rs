@@ -202,7 +202,7 @@ impl Space {
         for choice in self.vary.iter().flat_map(Axis::choices) {
             let Some(values) = choice.values.count() else {
                 let message = format!(
-                    "{}: a range has no end of values; draw a sample of it, or give a list",
+                    "{}: a range has no end of values; draw a sample of it (--latin 20), or give a list",
                     choice.name
                 );
                 return Err(AxisError(message).into());

@@ -84,6 +84,11 @@ fn name(facts: &Facts, dev: &str) -> Option<String> {
     (0..MOST).map(|number| format!("{IFB}{number}")).find(|name| !taken(name))
 }
 
+/// The qdisc whose filters are told so, as tc names it to take it away.
+pub(crate) fn sorter(by: &str) -> &'static str {
+    if by.contains("clsact") { "clsact" } else { "ingress" }
+}
+
 /// The ifb to which all that arrives goes already, by an earlier plan.
 pub(crate) fn there<'a>(facts: &'a Facts, interface: &Interface) -> Option<&'a Interface> {
     let Some(Arriving::Redirected(to)) = &interface.arriving else { return None };
@@ -141,7 +146,7 @@ pub(super) fn choose<'a>(
             return refused(format!(
                 "{dev} has {by} already, by somebody else, and what arrives is not shared: take that away first (`tc qdisc delete dev \
                  {dev} {}`), with what it is for",
-                if by.contains("clsact") { "clsact" } else { "ingress" }
+                sorter(by)
             ));
         }
         _ => {}

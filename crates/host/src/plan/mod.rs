@@ -23,7 +23,7 @@ pub use boot::PLANNED;
 pub(crate) use boot::{At, Caller, USUAL_STATE, callers, calls};
 pub use error::PlanError;
 pub use evidence::{Back, EQUAL, Evidence, FELT_MS, FLOWS, Figures, Question, Row, Sender, Trial};
-pub(crate) use ingress::{ifb, lacking as lacking_for_arriving, there as arriving_there};
+pub(crate) use ingress::{ifb, lacking as lacking_for_arriving, sorter, there as arriving_there};
 pub use options::disciplines;
 pub use requirements::{Aim, LinkKind, Profile, Requirements, StaticRoute};
 pub use values::{Destination, Mode};

@@ -7,6 +7,7 @@ use super::qdisc::{self, Node};
 use super::{Now, module};
 use crate::Root;
 use crate::apply::{ApplyError, Difference, Lock, Step};
+use crate::plan::sorter;
 
 /// The module that makes such devices. Nothing tells whether somebody has one in another network namespace, and with the module all of
 /// them go: so it stays loaded.
@@ -87,7 +88,10 @@ pub(crate) fn taken(dev: &str, ifb: &str, difference: &Difference) -> ApplyError
     let found = difference.found.as_deref().unwrap_or_default();
     let cure = match found.contains(ifb) {
         true => format!("`dualq rollback`, or `ip link delete {ifb}` if no plan is in force"),
-        false => format!("`tc qdisc delete dev {dev} ingress` takes it away, with what it is for"),
+        false => format!(
+            "`tc qdisc delete dev {dev} {}` takes it away, with what it is for",
+            sorter(found)
+        ),
     };
     ApplyError::Plan(format!(
         "what arrives at {dev} is somebody else's already ({found}), and is not shared: {cure}; then make a new plan"
