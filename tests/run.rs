@@ -443,6 +443,14 @@ fn what_tc_makes_of_a_word_is_told() {
     let mixed = mixed.0.path().join("scenario.toml");
     let notes = told(&["run", mixed.to_str().unwrap(), "--duration", "12s"]);
     assert!(notes.contains("note: with any_ect, flows of classic"), "{notes}");
+    let up = "duration = '150ms'\nwarmup = '50ms'\n[link]\nrtt = '20ms'\n[[flow]]\ncc = 'cubic'\ndirection = 'up'\n";
+    let limited = up.replace("[[flow]]", "[link.up]\nrate = '5mbit'\n[[flow]]");
+    for (text, is_told) in [(up, true), (&limited, false)] {
+        let up = Scenario::of(text);
+        let up = up.0.path().join("scenario.toml");
+        let notes = told(&["run", up.to_str().unwrap()]);
+        assert_eq!(notes.contains("note: flows go up, where nothing limits"), is_told, "{notes}");
+    }
     // The last word is the one that counts.
     let last = Scenario::of(
         "[link]\nqdisc = 'dualpi2 any_ect l4s_ect'\n[[flow]]\ncc = 'cubic'\necn = true\n",

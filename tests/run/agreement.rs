@@ -14,13 +14,14 @@ fn the_model_agrees_with_linux() {
 /// The same in scenarios with other parameters.
 #[test]
 fn the_model_agrees_with_linux_elsewhere() {
-    agreement("world-kernel", &["single", "several", "beside", "loss", "lan"], 169, 161);
+    agreement("world-kernel", &["single", "several", "beside", "loss", "lan"], 169, 162);
 }
 
 /// And far from all of these, drawn at random. What differs is in ARCHITECTURE.
 #[test]
 fn the_model_agrees_with_linux_far_away() {
-    agreement("wild", &["wild"], 160, 129);
+    // 128, as `wild-2-4` differs here: so does today's Linux from this recording of it, and it agrees below.
+    agreement("wild", &["wild"], 160, 128);
     // The same ones, recorded again without what distorted the first recording.
     agreement("wild", &["again"], 160, 136);
 }
@@ -34,11 +35,12 @@ fn the_model_agrees_with_bbr3() {
 /// And with paths of other forms, by class: `dualq draw CLASS --count 20 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
-    agreement("paths", &["two-way"], 20, 18);
+    agreement("paths", &["two-way"], 20, 19);
     agreement("paths", &["steps"], 20, 18);
     agreement("paths", &["hops"], 20, 19);
     agreement("paths", &["udp"], 20, 15);
-    agreement("paths", &["transfers"], 20, 19);
+    // 17, as `transfers-10` and `-12` differ since SYNs that are lost come again when Linux's do: ARCHITECTURE says it.
+    agreement("paths", &["transfers"], 20, 17);
     agreement("paths", &["receivers"], 20, 19);
     agreement("paths", &["requests"], 20, 14);
 }

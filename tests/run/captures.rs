@@ -54,6 +54,66 @@ fn tshark(arguments: &[&str]) -> Option<Vec<String>> {
     Some(text(&output.stdout).lines().map(str::to_owned).collect())
 }
 
+/// What tcpdump reads of the first probe's packets at one interface, if there is such a program.
+fn tcpdump(folder: &Folder, capture: &str, interface: &str) -> Option<String> {
+    let bytes = fs::read(capture).unwrap();
+    let (mut rest, mut left) = (&bytes[..], Vec::new());
+    let (mut interfaces, mut wanted) = (0, None);
+    while !rest.is_empty() {
+        let word = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().unwrap());
+        let (kind, length) = (word(0), word(4) as usize);
+        let (block, after) = rest.split_at(length);
+        // A description of an interface, and a packet of one.
+        if kind == 1 {
+            let is_it = block.windows(interface.len()).any(|name| name == interface.as_bytes());
+            wanted = wanted.or(is_it.then_some(interfaces));
+            interfaces += 1;
+        }
+        if kind != 6 || Some(word(8)) == wanted {
+            left.extend(block);
+        }
+        rest = after;
+    }
+    let alone = folder.path("alone.pcapng");
+    fs::write(&alone, left).unwrap();
+    let output =
+        Command::new("tcpdump").args(["-nn", "-S", "-t", "-r", &alone, "port", "6001"]).output();
+    let Ok(output) = output else {
+        tests_skipped::skipped("no tcpdump");
+        return None;
+    };
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    Some(text(&output.stdout))
+}
+
+/// A `request`'s questions and answers are one connection, as on Linux: data both ways, and each end tells what it has of the other's.
+#[test]
+fn a_request_is_one_connection() {
+    let asks = "[[probe]]\nkind = \"request\"\nsize = \"3000b\"\ninterval = \"30ms\"\n";
+    let late = "[[flow]]\ncc = \"cubic\"\nsize = \"1b\"\nstart = \"149ms\"\n";
+    let link = "[link]\nrate = \"10mbit\"\nrtt = \"20ms\"\nqdisc = \"pfifo\"\n";
+    let start = "duration = \"150ms\"\nwarmup = \"0s\"\nsender.gso = false\n";
+    let folder = Folder::with(&[start, link, late, asks].concat());
+    let (scenario, capture) = (folder.path("scenario.toml"), folder.path("run.pcapng"));
+    let (events, log) = (folder.path("run.csv"), folder.path("run.sqlog"));
+    let files = ["--pcap", &capture, "--events", &events, "--qlog", &log];
+    json(&[&["run", &scenario, "--json"][..], &files].concat());
+    if let Some(near) = tcpdump(&folder, &capture, "near") {
+        insta::assert_snapshot!("a_request_in_tcpdump", near);
+    }
+    let events = fs::read_to_string(&events).unwrap();
+    let rows = events.lines().filter(|line| !line.starts_with('#')).skip(1);
+    let column = |row: &str, number| row.split(',').nth(number).unwrap().to_owned();
+    let sorts: BTreeSet<_> =
+        rows.map(|row| [2, 3, 4].map(|number| column(row, number)).join(" ")).collect();
+    let probe = ["1 down ack", "1 down data", "1 up ack", "1 up data"];
+    let flow = ["0 down data", "0 up ack"];
+    assert!(sorts.iter().eq(flow.iter().chain(&probe)), "{sorts:?}");
+    let groups: BTreeSet<_> =
+        records(&log)[1..].iter().map(|event| event["group_id"].to_string()).collect();
+    assert!(groups.iter().eq(["\"0 cubic down\"", "\"1 request probe\""]), "{groups:?}");
+}
+
 /// `dualq replay` of the packets of one interface.
 fn replayed(capture: &str, interface: &str, qdisc: &str) -> Value {
     let arguments = ["replay", capture, "--interface", interface, "--rate", "10mbit"];

@@ -46,6 +46,22 @@ fn one_flow(criterion: &mut Criterion) {
     }
 }
 
+/// What a congestion control costs a packet, beside the one that it follows: Prague beside CUBIC, version 3 of BBR beside version 1. At
+/// most 1.3 times as much is asked. Through the queue that marks for Prague, on a link that each of them fills.
+fn controls(criterion: &mut Criterion) {
+    for cc in ["cubic", "prague", "bbr", "bbr3"] {
+        let sweep = format!(
+            "duration = '60s'\n[link]\nrate = '50mbit'\nrtt = '20ms'\nqdisc = 'dualpi2'\n\
+             [sender]\ngso = false\n[[flow]]\ncc = '{cc}'\n"
+        );
+        measure(
+            criterion,
+            &format!("60 s of one {cc} flow through dualpi2"),
+            &scenarios_of(&sweep),
+        );
+    }
+}
+
 /// What a packet costs should not depend on how many flows there are: each gets 1 Mbit/s. Groups start together and their
 /// flows 50 ms apart, so that all are there within five seconds.
 fn many_flows(criterion: &mut Criterion) {
@@ -84,5 +100,5 @@ fn both_directions(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, shipped, one_flow, many_flows, both_directions);
+criterion_group!(benches, shipped, one_flow, controls, many_flows, both_directions);
 criterion_main!(benches);

@@ -99,10 +99,14 @@ impl Network {
         path.enter_at(place, now, packet, around);
     }
 
-    /// Whether that element of the path up is the last one.
+    /// Whether what that element lets go arrives.
     #[inline]
-    pub(crate) fn is_last_up(&self, place: usize) -> bool {
-        place + 1 == self.up.elements().len()
+    pub(crate) fn is_last(&self, direction: Direction, place: usize) -> bool {
+        let path = match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        };
+        place + 1 == path.elements().len()
     }
 
     /// The queue under test.

@@ -82,12 +82,18 @@ enum Content {
         ecn_flags: EcnFlags,
         options: u8,
         flags: u8,
+        /// See [`OtherWay`].
+        place: u32,
+        window: u16,
     },
     /// A TCP acknowledgement, with what few have in [`Options`], and bytes of an answer that travel with it.
     Ack {
         ack: u64,
-        window: u64,
+        /// All that can be told with a scale of 14 (RFC 7323 §2.3).
+        window: u32,
         echo_ms: u32,
+        /// See [`OtherWay`].
+        place: u32,
         timestamp_ms: u32,
         options: Option<Stored>,
         ecn_flags: EcnFlags,
@@ -109,6 +115,16 @@ enum Content {
     Datagram { number: u64, sent_ns: u64 },
     /// The ICMP message of a router that a packet was too long.
     TooLong(TooLong),
+}
+
+/// What the headers of a packet say of the data that go the other way on its connection, as only captures show: nothing in the model
+/// follows from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OtherWay {
+    /// Of data, up to where those have arrived; of an acknowledgement, up to where they were sent: 32 bits of it, as a header has.
+    pub(crate) place: u32,
+    /// Of data, how much more of those may come, as the header has it.
+    pub(crate) window: u16,
 }
 
 /// What a packet was when it set out, for the host that it reaches.
@@ -203,6 +219,8 @@ impl Body {
             ecn_flags: data.flags,
             options: data.options,
             flags: flag(push, PUSH) | flag(syn, SYN) | flag(cut, CUT),
+            place: 0,
+            window: 0,
         };
         Self { wire_bytes: data.wire_bytes(), segments, ecn, is_spoilt: false, content }
     }
@@ -222,8 +240,9 @@ impl Body {
         let has_options = block_count > 0 || option.is_some();
         let content = Content::Ack {
             ack: ack.ack,
-            window: ack.window,
+            window: ack.window.min(u32::MAX.into()) as u32,
             echo_ms: ack.echo_ms,
+            place: 0,
             timestamp_ms: ack.timestamp_ms,
             options: has_options.then(|| options.store(AckOptions { blocks, accurate: option })),
             ecn_flags: ack.flags,
@@ -234,6 +253,25 @@ impl Body {
             answer,
         };
         Self::single(ip_bytes, ack.ecn, content)
+    }
+
+    /// The same with what its headers say of the other direction.
+    pub(crate) const fn with_other_way(mut self, told: OtherWay) -> Self {
+        match &mut self.content {
+            Content::Data { place, window, .. } => (*place, *window) = (told.place, told.window),
+            Content::Ack { place, .. } => *place = told.place,
+            _ => {}
+        }
+        self
+    }
+
+    /// What its headers say of the other direction.
+    pub(crate) const fn other_way(&self) -> OtherWay {
+        match self.content {
+            Content::Data { place, window, .. } => OtherWay { place, window },
+            Content::Ack { place, .. } => OtherWay { place, window: 0 },
+            _ => OtherWay { place: 0, window: 0 },
+        }
     }
 
     /// A segment without data.
@@ -317,9 +355,9 @@ impl Body {
     /// The place in the stream, or what else tells it from others of its flow.
     pub(crate) const fn seq(&self) -> u64 {
         match &self.content {
-            Content::Data { seq, .. } => *seq,
+            Content::Data { seq, .. } | Content::AnswerAck { seq, .. } => *seq,
             Content::Ack { ack, .. } => *ack,
-            Content::AnswerAck { .. } | Content::TooLong(_) => 0,
+            Content::TooLong(_) => 0,
             Content::Echo { sent_ns, .. } => *sent_ns,
             Content::Datagram { number, .. } => *number,
         }
@@ -358,6 +396,7 @@ impl Body {
                 ecn_flags,
                 options,
                 flags,
+                ..
             } => Arrival::Data(Data {
                 seq,
                 payload,
@@ -375,7 +414,7 @@ impl Body {
             Content::Ack { ack, window, echo_ms, timestamp_ms, ecn_flags, flags, .. } => {
                 Arrival::Ack(Ack {
                     ack,
-                    window,
+                    window: window as u64,
                     blocks,
                     block_count: flags >> BLOCKS_SHIFT & BLOCKS,
                     dsack: flags & DSACK > 0,
@@ -417,14 +456,15 @@ impl Body {
 
     /// The same again, for another packet.
     pub(crate) fn copy(&self, options: &mut Options) -> Self {
-        match self.look(options) {
+        let copy = match self.look(options) {
             Arrival::Data(data) => Self::data(&data),
             Arrival::Ack(ack) => Self::ack(&ack, self.carried() as u8, options),
             Arrival::AnswerAck(empty) => Self::answer_ack(&empty),
             Arrival::Echo(echo) => Self::echo(echo),
             Arrival::Datagram(datagram) => Self::datagram(datagram),
             Arrival::TooLong(message) => Self::too_long(message),
-        }
+        };
+        copy.with_other_way(self.other_way())
     }
 
     /// Whether a bit is wrong.
@@ -460,12 +500,15 @@ impl Packet {
             return segment(self);
         }
         let Self { owner, flow, body } = self;
+        let other_way = body.other_way();
+        let one =
+            |data: &Data| Self { owner, flow, body: Body::data(data).with_other_way(other_way) };
         // Only data are aggregates, and they have nothing stored.
         let Arrival::Data(data) = &mut body.open(&mut Options::default()) else { return };
         while data.segments > 1 {
-            segment(Self { owner, flow, body: Body::data(&data.split_first()) });
+            segment(one(&data.split_first()));
         }
-        segment(Self { owner, flow, body: Body::data(data) });
+        segment(one(data));
     }
 }
 
@@ -602,11 +645,13 @@ mod tests {
             echo_ms: 3,
             timestamp_ms: 4,
         };
-        let body = Body::ack(&full, 0, &mut options);
+        let other_way = OtherWay { place: 11, window: 0 };
+        let body = Body::ack(&full, 0, &mut options).with_other_way(other_way);
         assert_eq!(body.wire_bytes(), 94);
         let (copy, lost) = (body.copy(&mut options), body.copy(&mut options));
         lost.discard(&mut options);
         for body in [body, copy] {
+            assert_eq!(body.other_way(), other_way);
             let Arrival::Ack(ack) = body.open(&mut options) else { unreachable!("it is one") };
             assert_eq!(ack, full);
         }
@@ -632,12 +677,14 @@ mod tests {
             cut: false,
         };
         let packet = |body| Packet { owner: Owner::new(7, 1), flow: 8, body };
+        let other_way = OtherWay { place: 9, window: 10 };
         let mut parts = Vec::new();
-        packet(Body::data(&whole)).segments(&mut |part| parts.push(part));
+        packet(Body::data(&whole).with_other_way(other_way)).segments(&mut |part| parts.push(part));
         let mut rest = whole;
         for part in parts {
             let expected = rest.split_first();
             assert_eq!(part.body.wire_bytes(), expected.wire_bytes());
+            assert_eq!(part.body.other_way(), other_way);
             let Arrival::Data(data) = part.body.open(&mut Options::default()) else {
                 unreachable!("it is data")
             };

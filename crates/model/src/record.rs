@@ -20,6 +20,7 @@ use crate::packet::Packet;
 use crate::program::Program;
 
 /// The books of a simulation.
+#[derive(Clone)]
 pub(crate) struct Record {
     warmup_ns: u64,
     /// Of the queue under test, and of that of the other direction.
@@ -36,7 +37,7 @@ pub(crate) struct Record {
 }
 
 /// The books of a queue.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct QueueRecord {
     delays: QueueDelays,
     /// What the queue has counted since the start.
@@ -116,6 +117,11 @@ impl Record {
                 self.rtts[connection.owner].record(srtt_us as u64, due);
             }
         }
+    }
+
+    /// Whether an interval of the series has begun that is not over.
+    pub(crate) fn is_within_interval(&self, now_ns: u64) -> bool {
+        self.series.is_within_interval(Duration::from_nanos(now_ns))
     }
 
     /// Ends an interval of the series.

@@ -17,6 +17,8 @@ pub(crate) struct Watcher<'a> {
     watch: &'a mut dyn Watch,
     wants: Wants,
     wire: Wire,
+    /// The number that each connection is told by.
+    flows: Vec<u32>,
     /// How many segments of each connection were told to be lost.
     lost: Vec<u64>,
 }
@@ -30,8 +32,10 @@ impl<'a> Watcher<'a> {
     ) -> Option<Self> {
         let wants = watch.wants();
         let wire = Wire::new(scenario, connections);
+        let flows = (0..).zip(connections);
+        let flows = flows.map(|(number, connection)| connection.known_as(number)).collect();
         let lost = vec![0; connections.len()];
-        wants.any().then_some(Self { watch, wants, wire, lost })
+        wants.any().then_some(Self { watch, wants, wire, flows, lost })
     }
 
     /// A packet sets out from its host.
@@ -44,7 +48,7 @@ impl<'a> Watcher<'a> {
         options: &Options,
     ) {
         if direction == Direction::Up {
-            self.tell(event(now, (Seen::Sent, direction), packet));
+            self.tell(self.event(now, (Seen::Sent, direction), packet));
         }
         // A router is at neither end.
         if !packet.is_of_router() {
@@ -68,7 +72,7 @@ impl<'a> Watcher<'a> {
         options: &Options,
     ) {
         if direction == Direction::Up && !packet.is_answer() {
-            self.tell(event(now, (Seen::Arrive, direction), packet));
+            self.tell(self.event(now, (Seen::Arrive, direction), packet));
         }
         let host = if direction.is_down() { Point::Far } else { Point::Near };
         self.capture(now, host, packet, options);
@@ -83,7 +87,7 @@ impl<'a> Watcher<'a> {
         packet: &Packet,
         options: &Options,
     ) {
-        self.tell(event(now, (Seen::In, direction), packet));
+        self.tell(self.event(now, (Seen::In, direction), packet));
         let point = if direction.is_down() { Point::In } else { Point::UpIn };
         self.capture(now, point, packet, options);
     }
@@ -99,7 +103,7 @@ impl<'a> Watcher<'a> {
     ) {
         let packet = &departure.packet;
         let waited_ns = u64::try_from(departure.sojourn.as_nanos()).ok();
-        self.tell(Event { waited_ns, ..event(now, (Seen::Out, direction), packet) });
+        self.tell(Event { waited_ns, ..self.event(now, (Seen::Out, direction), packet) });
         let point = if direction.is_down() { Point::Out } else { Point::UpOut };
         self.capture(now, point, packet, options);
     }
@@ -113,7 +117,7 @@ impl<'a> Watcher<'a> {
         dropped: &Dropped<Packet>,
     ) {
         let reason = Some(dropped.reason);
-        self.tell(Event { reason, ..event(now, (Seen::Drop, direction), &dropped.packet) });
+        self.tell(Event { reason, ..self.event(now, (Seen::Drop, direction), &dropped.packet) });
     }
 
     /// An acknowledgement, or the answer to a ping, is back at the sender of this connection.
@@ -128,7 +132,7 @@ impl<'a> Watcher<'a> {
         self.tell(Event {
             at_ns: now.as_nanos(),
             seen: Seen::Ack,
-            flow,
+            flow: self.flows[flow as usize],
             direction,
             kind,
             seq: ack.ack,
@@ -180,24 +184,27 @@ impl<'a> Watcher<'a> {
         }
     }
 
+    /// Of a connection with data both ways, one end is told of: as in the lab, the one that answers.
     fn change(&mut self, now: Instant, flow: u32, change: Change) {
-        self.watch.connection(&ConnectionEvent { at_ns: now.as_nanos(), flow, change });
+        if self.flows[flow as usize] == flow {
+            self.watch.connection(&ConnectionEvent { at_ns: now.as_nanos(), flow, change });
+        }
     }
-}
 
-/// A packet that is seen.
-fn event(now: Instant, (seen, direction): (Seen, Direction), packet: &Packet) -> Event {
-    Event {
-        at_ns: now.as_nanos(),
-        seen,
-        flow: packet.owner.number(),
-        direction,
-        kind: packet.body.kind(),
-        seq: packet.body.seq(),
-        bytes: packet.body.carried().into(),
-        ecn: packet.ecn().bits(),
-        sacks: 0,
-        waited_ns: None,
-        reason: None,
+    /// A packet that is seen.
+    fn event(&self, now: Instant, (seen, direction): (Seen, Direction), packet: &Packet) -> Event {
+        Event {
+            at_ns: now.as_nanos(),
+            seen,
+            flow: self.flows[packet.owner.number() as usize],
+            direction,
+            kind: packet.body.kind(),
+            seq: packet.body.seq(),
+            bytes: packet.body.carried().into(),
+            ecn: packet.ecn().bits(),
+            sacks: 0,
+            waited_ns: None,
+            reason: None,
+        }
     }
 }

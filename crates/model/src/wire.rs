@@ -1,7 +1,9 @@
 //! Packets as they look on the wire: IPv4 with TCP, UDP or ICMP, without payload.
 //!
 //! Hosts have the addresses and ports that they have in the world `kernel`. Streams begin with sequence number 1, behind a SYN of
-//! number 0. Identifications are 0, as may be where nothing is fragmented (RFC 6864 §4.1). Checksums are those of a payload of zeros.
+//! number 0. Where a connection is two here, one for the data of each direction, their packets have the same ends, and tell of each
+//! other's data. As both open, that is a simultaneous open (RFC 9293 §3.5). Identifications are 0, as may be where nothing is
+//! fragmented (RFC 6864 §4.1). Checksums are those of a payload of zeros.
 
 use std::borrow::Cow;
 
@@ -17,7 +19,7 @@ use etherparse::{
 
 use crate::host::Connection;
 use crate::options::Options;
-use crate::packet::{Arrival, Datagram, Echo, IP_BYTES, Packet, TooLong, UDP_BYTES};
+use crate::packet::{Arrival, Datagram, Echo, IP_BYTES, OtherWay, Packet, TooLong, UDP_BYTES};
 
 /// The receivers of what goes down and of what goes up, and a router: host 1 of networks for which no scenario has enough groups.
 const FAR_RECEIVER: [u8; 4] = [10, 2, 0, 1];
@@ -54,6 +56,8 @@ struct Ends {
     mss: u16,
     /// Whether questions are answered, by as many bytes.
     answers: bool,
+    /// Whether there are data the other way, of which packets tell.
+    both_ways: bool,
     /// The receiver's window scale option.
     scale: u32,
 }
@@ -71,7 +75,15 @@ impl Wire {
         let (flows, probes) = (scenario.flow.len(), scenario.probe.len());
         let mut within = vec![0; scenario.groups()];
         let mss = scenario.link.mtu.saturating_sub(PLAIN_HEADERS) as u16;
-        let mut ends = |connection: &Connection| {
+        let mut all: Vec<Ends> = Vec::with_capacity(connections.len());
+        for connection in connections {
+            let other = connection.counterpart.and_then(|other| all.get(other as usize));
+            // The other direction of a connection that is there already.
+            if let Some(&Ends { addresses: [to, from], ports: [target, source], .. }) = other {
+                let ends = Ends::of(connection, mss, [from, to], [source, target]);
+                all.push(ends);
+                continue;
+            }
             let owner = connection.owner;
             let number = within[owner];
             within[owner] += 1;
@@ -85,15 +97,9 @@ impl Wire {
                 _ => UDP_PORT + (owner - flows - probes) as u16,
             };
             let source_port = FIRST_PORT + number % (1 + u32::from(u16::MAX) - FIRST_PORT);
-            Ends {
-                addresses: [sender, receiver],
-                ports: [source_port as u16, port],
-                mss,
-                answers: connection.answers,
-                scale: connection.receiver.window_scale(),
-            }
-        };
-        Self { ends: connections.iter().map(&mut ends).collect(), bytes: Vec::new() }
+            all.push(Ends::of(connection, mss, [sender, receiver], [source_port as u16, port]));
+        }
+        Self { ends: all, bytes: Vec::new() }
     }
 
     /// What a capture sees of a packet.
@@ -108,10 +114,10 @@ impl Wire {
         bytes.clear();
         let number = packet.owner.number();
         let ends = ends[number as usize];
-        let carried = packet.body.carried();
+        let (carried, other_way) = (packet.body.carried(), packet.body.other_way());
         let length = match packet.body.look(options) {
-            Arrival::Data(data) | Arrival::AnswerAck(data) => ends.data(&data, bytes),
-            Arrival::Ack(ack) => ends.ack(&ack, (carried, packet.ecn()), bytes),
+            Arrival::Data(data) | Arrival::AnswerAck(data) => ends.data(&data, other_way, bytes),
+            Arrival::Ack(ack) => ends.ack(&ack, (carried, packet.ecn()), other_way, bytes),
             Arrival::Echo(echo) => ends.echo(number, echo, carried, bytes),
             Arrival::Datagram(datagram) => ends.datagram(datagram, bytes),
             Arrival::TooLong(message) => ends.too_long(message, bytes),
@@ -145,6 +151,17 @@ fn accurate_option(counters: EcnBytes, blocks: u8) -> Vec<u8> {
 }
 
 impl Ends {
+    const fn of(
+        connection: &Connection,
+        mss: u16,
+        addresses: [[u8; 4]; 2],
+        ports: [u16; 2],
+    ) -> Self {
+        let (answers, both_ways) = (connection.answers, connection.counterpart.is_some());
+        let scale = connection.receiver.window_scale();
+        Self { addresses, ports, mss, answers, both_ways, scale }
+    }
+
     /// The IP header of a packet with so many bytes behind it, and what the sender of data is the target of.
     fn ip(&self, back: bool, protocol: IpNumber, ecn: Ecn, payload: u32) -> Ipv4Header {
         let [from, to] = if back { [1, 0] } else { [0, 1] };
@@ -196,7 +213,7 @@ impl Ends {
         [mss, SelectiveAcknowledgementPermitted, timestamp, Noop, scale]
     }
 
-    fn data(&self, data: &Data, bytes: &mut Vec<u8>) -> u32 {
+    fn data(&self, data: &Data, other_way: OtherWay, bytes: &mut Vec<u8>) -> u32 {
         let timestamp = TcpOptionElement::Timestamp(data.timestamp_ms, data.echo_ms);
         if data.syn {
             let mut tcp = self.tcp(false, 0, IDLE_SYN_WINDOW);
@@ -210,19 +227,30 @@ impl Ends {
             let options = (&self.opening(timestamp, WINDOW_SCALE)[..], cookie);
             return self.finish((false, data.ecn), tcp, options, data.payload, bytes);
         }
-        let mut tcp = self.tcp(false, sequence(data.seq), IDLE_WINDOW);
-        // Whoever asks has had all answers before.
-        tcp.acknowledgment_number = sequence(if self.answers { data.seq } else { 0 });
+        let (acknowledged, window) = match (self.both_ways, self.answers) {
+            (true, _) => (other_way.place.into(), other_way.window),
+            // Whoever asks has had all answers before.
+            (false, true) => (data.seq, IDLE_WINDOW),
+            (false, false) => (0, IDLE_WINDOW),
+        };
+        let mut tcp = self.tcp(false, sequence(data.seq), window);
+        tcp.acknowledgment_number = sequence(acknowledged);
         (tcp.ack, tcp.psh) = (true, data.push && data.payload > 0);
         set_flags(&mut tcp, data.flags);
         let options = [TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
-        // What comes back has no payload that could be counted.
+        // What comes back has no payload that could be counted, or its acknowledgements tell of it.
         let first = EcnBytes::from_bytes(FIRST_COUNTERS);
         let accurate = if data.options > 0 { accurate_option(first, 0) } else { Vec::new() };
         self.finish((false, data.ecn), tcp, (&options, &accurate), data.payload, bytes)
     }
 
-    fn ack(&self, ack: &Ack, (answer, ecn): (u32, Ecn), bytes: &mut Vec<u8>) -> u32 {
+    fn ack(
+        &self,
+        ack: &Ack,
+        (answer, ecn): (u32, Ecn),
+        other_way: OtherWay,
+        bytes: &mut Vec<u8>,
+    ) -> u32 {
         let timestamp = TcpOptionElement::Timestamp(ack.timestamp_ms, ack.echo_ms);
         // Beside a cookie there is as little room as beside two blocks.
         let blocks = if ack.cookie { 2 } else { ack.block_count };
@@ -240,8 +268,11 @@ impl Ends {
             let options = (&self.opening(timestamp, self.scale)[..], &accurate[..]);
             return self.finish((true, ecn), tcp, options, 0, bytes);
         }
-        // The answer to what it acknowledges, which is as long as the question.
-        let place = if self.answers { ack.ack.saturating_sub(PROBE_BYTES.into()) } else { 0 };
+        // The answer to what it acknowledges is as long as the question.
+        let place = match self.answers {
+            true => ack.ack.saturating_sub(PROBE_BYTES.into()),
+            false => other_way.place.into(),
+        };
         let mut tcp = self.tcp(true, sequence(place), window(self.scale));
         tcp.acknowledgment_number = sequence(ack.ack);
         (tcp.ack, tcp.psh) = (true, answer > 0);

@@ -145,29 +145,6 @@ fn the_coupling_shares_about_equally() {
     }
 }
 
-/// RFC 9332 §2.1 with the sender that it was made for, as in the shipped scenario `l4s`: Prague and CUBIC get about the same rate where
-/// Prague's virtual round trip of 25 ms and the C queue's 15 ms make theirs alike, up to 10 ms (farther, see docs/l4s.md). What waited for
-/// a millisecond in the L queue is marked (`step_thresh`, tc-dualpi2(8)), so that few packets wait longer; the C queue is near its target.
-#[test]
-fn prague_and_cubic_share_a_dualq() {
-    for (rate, rtt) in
-        [("40mbit", "5ms"), ("40mbit", "10ms"), ("120mbit", "5ms"), ("120mbit", "10ms")]
-    {
-        let outcome = outcome(&format!(
-            "duration = '60s'
-            link = {{ rate = '{rate}', rtt = '{rtt}', qdisc = 'dualpi2' }}
-            flow = [{{ cc = 'prague' }}, {{ cc = 'cubic' }}]"
-        ));
-        let ratio = outcome.flow[0].total_mbit / outcome.flow[1].total_mbit;
-        assert!((0.5..=2.0).contains(&ratio), "{rate}, {rtt}: {ratio}");
-        let [low, classic] = [outcome.queue.delay_ect, outcome.queue.delay_not_ect]
-            .map(|delays| delays.expect("both had packets"));
-        assert!(low.p99_ms <= 1.0, "{rate}, {rtt}: {} ms in the L queue", low.p99_ms);
-        let classic = classic.p50_ms;
-        assert!((7.0..=17.0).contains(&classic), "{rate}, {rtt}: {classic} ms in the C queue");
-    }
-}
-
 /// Shreedhar, Varghese (SIGCOMM 1995), Bertsekas, Gallager, *Data Networks* §6.5.2: queues that are served in turn share max-min: flows
 /// that all want more get equally much, whatever their congestion control is.
 #[test]

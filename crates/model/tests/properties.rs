@@ -7,7 +7,7 @@ use dualq_scenario::{
     Algorithm, CongestionControl, FlowGroup, FlowOutcome, Outcome, ProbeGroup, ProbeKind, Scenario,
     Setup,
 };
-use dualq_units::{Bytes, Rate};
+use dualq_units::{Bytes, Instant, Rate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -355,6 +355,37 @@ proptest! {
         prop_assert!(probe.n == 0 || probe.min_ms >= f64::from(rtt_ms) - 0.001);
         prop_assert!(outcome.queue.sent_bytes as f64 * 8.0 <= f64::from(mbit) * 4e6 + 1e6);
         prop_assert_eq!(run(&scenario, seed), outcome);
+    }
+
+    /// What came of it so far is the outcome of the same that ends then, at whatever moment it is asked for, and asking changes nothing.
+    #[test]
+    fn what_came_so_far_is_what_a_shorter_run_gives(
+        mbit in 1..50_u32,
+        qdisc in prop::sample::select(DISCIPLINES.to_vec()),
+        cc in prop::sample::select(CONTROLS.to_vec()),
+        count in 1..4_u32,
+        (asked_ms, more_ms) in (prop_oneof![1_000..4_000_u64, (10..40_u64).prop_map(|tenths| tenths * 100)], 1..1_000_u64),
+        seed in any::<u64>(),
+    ) {
+        let link = json!({
+            "rate": format!("{mbit}mbit"), "rtt": "20ms", "qdisc": qdisc, "loss": "0.1%", "mtu": 1500,
+            "step": [{"at": "500ms", "rate": "3mbit"}],
+        });
+        let flow = json!([{"cc": cc, "count": count, "ecn": true, "size": "300kb", "every": "700ms"}, {"cc": cc, "count": 1, "ecn": false}]);
+        let whole = changed(scenario(&link, &flow, 5), |setup| setup.interval = Duration::from_millis(100));
+        let mut simulation = Simulation::new(&whole, seed).expect("a scenario that makes sense");
+        for end_ms in [asked_ms, asked_ms + more_ms] {
+            let end = Duration::from_millis(end_ms);
+            simulation.advance(Instant::ZERO + end);
+            let so_far = simulation.outcome();
+            if end <= whole.warmup {
+                prop_assert_eq!(so_far, None);
+                continue;
+            }
+            let shorter = changed(whole.clone(), |setup| setup.duration = end);
+            prop_assert_eq!(so_far, Some(run(&shorter, seed)));
+        }
+        prop_assert_eq!(simulation.run(), run(&whole, seed));
     }
 
     /// Whatever is a scenario can be simulated: values at their bounds are no trouble.

@@ -6,10 +6,11 @@ use std::time::Duration;
 use dualq_model::{simulate, simulate_watched};
 use dualq_scenario::draw::{Class, draw};
 use dualq_scenario::{
-    Change, ConnectionEvent, Event, Headers, Kind, Point, Scenario, Seen, Wants, Watch,
+    Change, ConnectionEvent, Event, Headers, Kind, Point, Scenario, Seen, Sweep, Wants, Watch,
 };
+use dualq_tcp::WINDOW_SCALE;
 use dualq_units::Rate;
-use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use etherparse::{Ipv4Header, NetSlice, SlicedPacket, TcpHeader, TransportSlice};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -97,6 +98,158 @@ fn check(headers: &Headers<'_>) -> Result<(), String> {
         other => return Err(format!("no transport: {other:?}")),
     };
     if right { Ok(()) } else { Err(format!("a wrong checksum: {:?}", sliced.transport)) }
+}
+
+/// One end's view of a connection with data both ways, as a capture beside that end has it. Numbers are of bytes from the SYN on.
+#[derive(Clone, Debug, Default)]
+struct End {
+    /// Up to where it has sent, and up to where it has let the other send.
+    sent: u32,
+    granted: u32,
+    /// Which bytes have come, and up to where without a gap.
+    came: Vec<bool>,
+    edge: u32,
+    /// Bytes of payload that it sent, those sent again counted once.
+    payload: u32,
+}
+
+impl End {
+    fn sends(&mut self, tcp: &TcpHeader, payload: u32, scale: u32) -> Result<(), String> {
+        let (start, end) =
+            (tcp.sequence_number, tcp.sequence_number + payload + u32::from(tcp.syn));
+        let right = match (tcp.ack, payload) {
+            (false, _) => tcp.syn && self.sent <= 1 && start == 0,
+            _ if tcp.acknowledgment_number != self.edge => false,
+            // Without data it tells where it is.
+            (true, 0) => start == self.sent || tcp.syn,
+            (true, _) => start <= self.sent,
+        };
+        if !right {
+            let Self { sent, edge, .. } = self;
+            return Err(format!("{tcp:?} with {payload} bytes, {sent} sent, {edge} came"));
+        }
+        if end > self.sent {
+            self.payload += payload.min(end - self.sent);
+            self.sent = end;
+        }
+        let scale = if tcp.syn { 0 } else { scale };
+        let granted = tcp.acknowledgment_number + (u32::from(tcp.window_size) << scale);
+        self.granted = self.granted.max(granted);
+        Ok(())
+    }
+
+    fn gets(&mut self, tcp: &TcpHeader, payload: u32) -> Result<(), String> {
+        let start = tcp.sequence_number as usize;
+        let end = start + payload as usize + usize::from(tcp.syn);
+        if end > self.granted.max(1) as usize {
+            return Err(format!("{tcp:?} with {payload} bytes, granted {}", self.granted));
+        }
+        self.came.resize(self.came.len().max(end), false);
+        self.came[start..end].fill(true);
+        while self.came.get(self.edge as usize) == Some(&true) {
+            self.edge += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Where the first probe's far end listens.
+const PROBE_PORT: u16 = 6001;
+
+/// The ends of the probe's connection.
+#[derive(Default)]
+struct BothWays {
+    /// Its addresses and ports, the near end's first.
+    ends: Option<[([u8; 4], u16); 2]>,
+    views: [End; 2],
+    flows: Vec<(u32, Kind, bool)>,
+    told: Vec<u32>,
+}
+
+impl BothWays {
+    fn look(&mut self, headers: &Headers<'_>) -> Result<(), String> {
+        let point = match headers.point {
+            Point::Near => 0,
+            Point::Far => 1,
+            _ => return Ok(()),
+        };
+        let (ip, rest) = Ipv4Header::from_slice(headers.bytes.as_ref()).unwrap();
+        let (tcp, _) = TcpHeader::from_slice(rest).unwrap();
+        if ![tcp.source_port, tcp.destination_port].contains(&PROBE_PORT) {
+            return Ok(());
+        }
+        let payload = headers.length - 20 - tcp.header_len() as u32;
+        let [from, to] = [(ip.source, tcp.source_port), (ip.destination, tcp.destination_port)];
+        let ends = *self.ends.get_or_insert([from, to]);
+        let sender = ends
+            .iter()
+            .position(|end| *end == from)
+            .ok_or(format!("{from:?} is not at {ends:?}"))?;
+        if ends[1 - sender] != to {
+            return Err(format!("{to:?} is not at {ends:?}"));
+        }
+        let view = &mut self.views[point];
+        if sender == point {
+            view.sends(&tcp, payload, WINDOW_SCALE)
+        } else {
+            view.gets(&tcp, payload)
+        }
+    }
+}
+
+impl Watch for BothWays {
+    fn wants(&self) -> Wants {
+        Wants { packets: true, headers: true, connections: true }
+    }
+
+    fn packet(&mut self, event: Event) {
+        let seen = (event.flow, event.kind, event.direction.is_down());
+        if !self.flows.contains(&seen) {
+            self.flows.push(seen);
+        }
+    }
+
+    fn headers(&mut self, headers: &Headers<'_>) {
+        self.look(headers).unwrap_or_else(|fault| panic!("{}: {fault}", headers.at_ns));
+    }
+
+    fn connection(&mut self, event: &ConnectionEvent) {
+        self.told.push(event.flow);
+    }
+}
+
+/// Questions and answers are one connection to whoever looks: each end acknowledges exactly what has come to it of the other's data, in
+/// every segment, and nobody sends more than the other takes; whatever is lost, whichever queue lets its sender wait.
+#[test]
+fn a_connection_with_data_both_ways_is_one() {
+    for (size, loss, qdisc, gso, interval) in [
+        (3_000, "0%", "pfifo limit 1000", false, "100ms"),
+        (300_000, "0%", "pfifo limit 20", true, "1ms"),
+        (300_000, "2%", "fq_codel", true, "1ms"),
+        (20_000, "10%", "pfifo limit 1000", false, "30ms"),
+    ] {
+        let text = format!(
+            "duration = '20s'\nwarmup = '0s'\nsender = {{ gso = {gso}, qdisc = 'fq' }}\n\
+             flow = [{{ cc = 'cubic', size = '1kb' }}]\n\
+             probe = [{{ kind = 'request', size = '{size}b', interval = '{interval}' }}]\n\
+             [link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = '{qdisc}'\nloss = '{loss}'\nup.loss = '{loss}'\n"
+        );
+        let sweep = Sweep::parse(&text).unwrap();
+        let scenario = &sweep.variants()[0].scenario;
+        let mut seen = BothWays::default();
+        let outcome = simulate_watched(scenario, 1, &mut seen).unwrap();
+        assert!(json!(outcome) == json!(simulate(scenario, 1).unwrap()), "to look changes nothing");
+        let answered = outcome.probe[0].n;
+        let [near, far] = &seen.views;
+        assert!(answered > 10, "{size}: {answered}");
+        assert!(u64::from(near.payload) >= answered * size && far.payload >= answered as u32 * 48);
+        let both = [Kind::Data, Kind::Ack].map(|kind| [(1, kind, true), (1, kind, false)]);
+        for one in both.as_flattened() {
+            assert!(seen.flows.contains(one), "{size}: {:?}", seen.flows);
+        }
+        assert!(seen.flows.iter().all(|(flow, ..)| *flow <= 1), "{:?}", seen.flows);
+        assert!(seen.told.contains(&1) && seen.told.iter().all(|flow| *flow <= 1));
+    }
 }
 
 /// More than so many bytes take too long to look at.

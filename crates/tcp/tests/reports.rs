@@ -7,7 +7,7 @@ use dualq_tcp::{
     Ack, Algorithm, Data, EcnFlags, EcnStyle, Receiver, ReceiverConfig, SackBlock, Sender,
     SenderConfig,
 };
-use dualq_units::{Ecn, Instant};
+use dualq_units::{Bytes, Ecn, Instant};
 
 const MSS: u64 = 1448;
 
@@ -58,6 +58,43 @@ impl Listener {
 /// Segments that an acknowledgement tells of, by number.
 fn told(ack: &Ack) -> Vec<(u64, u64)> {
     ack.blocks().iter().map(|block| (block.start / MSS, block.end / MSS)).collect()
+}
+
+/// How many packets from `number` on are acknowledged one by one.
+fn quick(listener: &mut Listener, now_ms: u32, number: u64, ecn: Ecn) -> usize {
+    let packets = (number..60).map(|number| Data { ecn, ..packet(number, now_ms) });
+    packets.take_while(|data| listener.hear(ms(now_ms.into()), data).len() == 1).count()
+}
+
+/// Linux: `tcp_event_data_recv` looks at the mark behind what makes the first acknowledgements quick. A mark on the first data
+/// must not leave only two of these.
+#[test]
+fn a_mark_on_the_first_data_leaves_the_first_acknowledgements_quick() {
+    let [marked, unmarked] = [Ecn::Ce, Ecn::Ect0].map(|ecn| {
+        // While the window grows, all are quick.
+        let fixed_buffer = Some(Bytes(60_000));
+        let ecn_style = EcnStyle::Classic;
+        let config = ReceiverConfig { ecn: ecn_style, fixed_buffer, ..ReceiverConfig::default() };
+        let mut listener = Listener(Receiver::new(config));
+        let flags = EcnFlags::ASKS_CLASSIC;
+        listener.hear(ms(100), &Data { syn: true, payload: 0, flags, ..packet(0, 100) });
+        quick(&mut listener, 111, 0, ecn)
+    });
+    assert_eq!(marked, unmarked);
+}
+
+/// Linux: `tcp_dec_quickack_mode`. What is said to an old packet is none of the first quick acknowledgements.
+#[test]
+fn what_is_said_without_new_data_does_not_count_as_quick() {
+    let [alone, with_old] = [0, 1].map(|old| {
+        let mut listener = Listener::new();
+        for _ in 0..old {
+            let said = listener.hear(ms(1_011), &Data { payload: 0, ..packet(0, 1_010) });
+            assert_eq!(said.len(), 1);
+        }
+        quick(&mut listener, 1_011, 1, Ecn::NotEct)
+    });
+    assert_eq!(alone, with_old);
 }
 
 /// Linux: `tcp_paws_check`. A retransmission that overtakes takes those with it that are older by two milliseconds and more.
@@ -212,4 +249,51 @@ fn the_last_duplicate_undoes_a_reduction_that_was_not_needed() {
     assert_eq!(speaker.sender.cwnd(), 5);
     speaker.answer(1, &blocks(ack(10), &[(1, 2)], true));
     assert_eq!(speaker.sender.cwnd(), 10);
+}
+
+/// What a receiver whose program reads every 10 ms offers in the end. Packets come every 100 µs and one at the instant at which the program
+/// wakes: while that reads, or before.
+fn offered_by_a_slow_reader(reads_meanwhile: bool) -> u64 {
+    let read_interval = Duration::from_millis(10);
+    let mut listener =
+        Listener(Receiver::new(ReceiverConfig { read_interval, ..ReceiverConfig::default() }));
+    let syn = Data { syn: true, payload: 0, ..packet(0, 1_000) };
+    listener.hear(ms(0), &syn);
+    let echo = |number, echo_ms| Data { echo_ms, ..packet(number, 1_000 + echo_ms) };
+    let mut number = 0;
+    let mut window = 0;
+    for round in 1..=3 {
+        for part in 0..44 {
+            let now = micros(10_000 * round + 100 * part);
+            // A round trip of a millisecond.
+            let said = listener.hear(now, &echo(number, (10 * round - 1) as u32));
+            window = said.last().map_or(window, |ack| ack.window);
+            number += 1;
+            if part == 0 && round == 1 {
+                listener.0.on_timer(now, &mut |_| ());
+            }
+        }
+        let now = listener.0.next_timer();
+        assert!(listener.0.is_next_to_read());
+        let last = echo(number, (10 * round + 9) as u32);
+        number += 1;
+        if reads_meanwhile {
+            listener.0.begin_read(now);
+            listener.hear(now, &last);
+            listener.0.end_read(now, &mut |ack| window = ack.window);
+        } else {
+            listener.hear(now, &last);
+            listener.0.read_early(now, &mut |ack| window = ack.window);
+        }
+    }
+    window
+}
+
+/// Linux: what arrives while a program is in `recv` waits until it has read what was there (`sk_backlog`), and with the time of that arrival
+/// the kernel looks once more at how much was read (`tcp_rcv_space_adjust`): the buffer grows, which else it does not for who reads
+/// seldom. In the world `kernel` the window of a flow of `wild-2-102` grew tenfold in 30 ms after one such read.
+#[test]
+fn packets_that_come_while_a_program_reads_let_the_buffer_grow() {
+    let (meanwhile, before) = (offered_by_a_slow_reader(true), offered_by_a_slow_reader(false));
+    assert!(meanwhile > before + 50_000, "{meanwhile} {before}");
 }

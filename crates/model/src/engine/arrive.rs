@@ -2,13 +2,13 @@
 
 use dualq_net::Path;
 use dualq_scenario::{Direction, Kind, PROBE_BYTES};
-use dualq_tcp::{Ack, Data};
+use dualq_tcp::{Ack, Data, Receiver};
 use dualq_units::{Ecn, Instant};
 
 use crate::engine::{Cause, Simulation};
 use crate::host::Connection;
 use crate::network::{Surroundings, back};
-use crate::packet::{Arrival, Body, Datagram, Echo, Owner, Packet, TooLong};
+use crate::packet::{Arrival, Body, Datagram, Echo, OtherWay, Owner, Packet, TooLong};
 use crate::program::Program;
 
 impl Simulation<'_> {
@@ -65,9 +65,9 @@ impl Simulation<'_> {
     #[inline]
     fn take_data(&mut self, number: u32, data: &Data) {
         let now = self.now();
+        let sort = Answers::of(self, number);
         let connection = &mut self.connections[number as usize];
         let path = self.network.path(back(connection.direction));
-        let sort = Answers::of(connection);
         let receiver = &mut connection.receiver;
         let mut answer = answers(path, &mut self.around, now, sort);
         receiver.on_data(now, data, &mut answer);
@@ -77,17 +77,32 @@ impl Simulation<'_> {
 
     /// A receiver's timer has run out, or its program wakes a little earlier than it may.
     pub(super) fn receiver_is_due(&mut self, number: u32) {
+        self.with_receiver(number, |receiver, now, mut answer| {
+            if receiver.next_timer() > now {
+                receiver.read_early(now, &mut answer);
+            } else {
+                receiver.on_timer(now, &mut answer);
+            }
+        });
+    }
+
+    /// A program that was reading while packets arrived reads these too.
+    pub(super) fn ends_read(&mut self, number: u32) {
+        self.with_receiver(number, |receiver, now, mut answer| receiver.end_read(now, &mut answer));
+    }
+
+    #[inline]
+    fn with_receiver(
+        &mut self,
+        number: u32,
+        act: impl FnOnce(&mut Receiver, Instant, &mut dyn FnMut(Ack)),
+    ) {
         let now = self.now();
+        let sort = Answers::of(self, number);
         let connection = &mut self.connections[number as usize];
         let path = self.network.path(back(connection.direction));
-        let sort = Answers::of(connection);
-        let receiver = &mut connection.receiver;
         let mut answer = answers(path, &mut self.around, now, sort);
-        if receiver.next_timer() > now {
-            receiver.read_early(now, &mut answer);
-        } else {
-            receiver.on_timer(now, &mut answer);
-        }
+        act(&mut connection.receiver, now, &mut answer);
         drop(answer);
         self.has_answered(number);
     }
@@ -207,15 +222,18 @@ struct Answers {
     direction: Direction,
     /// Bytes of the program's answer that travels with them.
     answer: u8,
+    other_way: Option<OtherWay>,
 }
 
 impl Answers {
     #[inline]
-    fn of(connection: &Connection) -> Self {
+    fn of(simulation: &Simulation<'_>, number: u32) -> Self {
+        let connection = &simulation.connections[number as usize];
         let (owner, flow) = connection.identity;
         let answer = if connection.answers { PROBE_BYTES as u8 } else { 0 };
         let direction = back(connection.direction);
-        Self { owner, flow, direction, answer }
+        let other_way = simulation.counterpart_in_captures(number).map(Connection::said);
+        Self { owner, flow, direction, answer, other_way }
     }
 }
 
@@ -225,10 +243,13 @@ fn answers<'s>(
     path: &'s mut Path<Packet>,
     around: &'s mut Surroundings<'_>,
     now: Instant,
-    Answers { owner, flow, direction, answer }: Answers,
+    Answers { owner, flow, direction, answer, other_way }: Answers,
 ) -> impl FnMut(Ack) {
     move |ack| {
-        let body = Body::ack(&ack, answer, &mut around.options);
+        let mut body = Body::ack(&ack, answer, &mut around.options);
+        if let Some(other_way) = other_way {
+            body = body.with_other_way(other_way);
+        }
         let packet = Packet { owner, flow, body };
         around.sets_out(now, direction, &packet);
         path.enter(now, packet, around);

@@ -89,8 +89,7 @@ impl<'a> Simulation<'a> {
             scenario.link.rate.as_bits_per_second() << 20 ^ scenario.link.rtt.as_nanos() as u64;
         let salt = SplitMix64::new(!seed ^ path).next_u32() & ADDRESSES;
         for (number, connection) in (0..).zip(&mut connections) {
-            // Those with each other's answers are one to queues.
-            let flow = connection.counterpart.map_or(number, |other| other.min(number));
+            let flow = connection.known_as(number);
             connection.identity = match scenario.link.tunnel {
                 true => (Owner::hidden(number), salt),
                 false => (Owner::new(number, connection.owner), (flow ^ salt) & ADDRESSES),
@@ -171,6 +170,10 @@ impl<'a> Simulation<'a> {
         let end_ns = self.end_ns();
         let until_ns = until.as_nanos().min(end_ns);
         while self.now_ns < until_ns {
+            // At the end of a scenario no sample is due any more.
+            if self.now_ns == self.sample_ns {
+                self.take_sample();
+            }
             let step_ns = self.steps.get(self.next_step).map_or(u64::MAX, |step| step.at_ns);
             let next_ns = self.interval_end_ns.min(self.sample_ns).min(step_ns).min(until_ns);
             self.run_until(next_ns);
@@ -179,9 +182,6 @@ impl<'a> Simulation<'a> {
             {
                 self.change_rate(step);
                 self.next_step += 1;
-            }
-            if next_ns == self.sample_ns && next_ns < end_ns {
-                self.take_sample();
             }
             if next_ns == self.interval_end_ns || next_ns == end_ns {
                 let queue = self.network.tested();
@@ -207,11 +207,32 @@ impl<'a> Simulation<'a> {
             self.advance(Instant::from_nanos(self.now_ns.saturating_add(look_ns)));
             look(Duration::from_nanos(self.now_ns));
         }
+        self.take_samples();
+        let queues = self.network.observed();
+        self.around.record.close(end_ns, self.scenario, &self.connections, queues)
+    }
+
+    /// What came of it so far: the outcome of the same scenario with a duration that is over now. None before the warm-up is over.
+    #[must_use]
+    pub fn outcome(&mut self) -> Option<Outcome> {
+        let now_ns = self.now_ns;
+        if now_ns <= self.warmup_ns {
+            return None;
+        }
+        self.take_samples();
+        // The books go on.
+        let mut record = self.around.record.clone();
+        if record.is_within_interval(now_ns) {
+            record.end_interval(now_ns, &self.connections, self.network.tested());
+        }
+        let queues = self.network.observed();
+        Some(record.close(now_ns, self.scenario, &self.connections, queues))
+    }
+
+    fn take_samples(&mut self) {
         for connection in &mut self.connections {
             self.around.record.take_samples(connection);
         }
-        let queues = self.network.observed();
-        self.around.record.close(end_ns, self.scenario, &self.connections, queues)
     }
 
     fn change_rate(&mut self, step: Step) {
@@ -226,6 +247,13 @@ impl<'a> Simulation<'a> {
 
     fn end_ns(&self) -> u64 {
         self.scenario.duration.as_nanos() as u64
+    }
+
+    /// The connection with the data of the other direction, if there are such and anybody looks at headers.
+    #[inline]
+    fn counterpart_in_captures(&self, number: u32) -> Option<&Connection> {
+        self.around.watcher.as_ref()?;
+        Some(&self.connections[self.connections[number as usize].counterpart? as usize])
     }
 
     #[inline]
@@ -262,7 +290,7 @@ impl<'a> Simulation<'a> {
                 && agenda_ns <= hard_ns
                 && agenda_ns <= self.now_ns + slack_ns
             {
-                self.wake_early(hard_ns);
+                self.wake_early(hard_ns, Meanwhile { reading: None, all: true });
                 agenda_ns = self.agenda.next_ns();
             }
             let (down_ns, down) = next_due(self.network.down.next_due());
@@ -278,23 +306,13 @@ impl<'a> Simulation<'a> {
                 self.now_ns
             );
             self.now_ns = next_ns;
+            let is_early = |beside_ns| agenda_ns <= beside_ns && agenda_ns <= next_ns + slack_ns;
             if next_ns == down_ns {
-                let beside_ns = self.network.down.next_due_beside().as_nanos();
-                hard_ns = Some(beside_ns.min(up_ns));
-                self.network.down.start(down);
-                self.take_arrivals(Direction::Down);
+                let beside_ns = self.network.down.next_due_beside().as_nanos().min(up_ns);
+                hard_ns = self.start(Direction::Down, down, beside_ns, is_early(beside_ns));
             } else if next_ns == up_ns {
                 let beside_ns = self.network.up.next_due_beside().as_nanos().min(down_ns);
-                hard_ns = Some(beside_ns);
-                if self.network.is_last_up(up) {
-                    // What queues let go is gone before anything that arrives is looked at (Linux: `net_tx_action`, `net_rx_action`).
-                    if agenda_ns <= beside_ns && agenda_ns <= next_ns + slack_ns {
-                        self.wake_early(beside_ns);
-                    }
-                    hard_ns = None;
-                }
-                self.network.up.start(up);
-                self.take_arrivals(Direction::Up);
+                hard_ns = self.start(Direction::Up, up, beside_ns, is_early(beside_ns));
             } else {
                 hard_ns = Some(down_ns.min(up_ns));
                 self.take_timer();
@@ -302,25 +320,62 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// A timer has run out, and takes along those behind it that may run out a little later: up to the first one that may not yet
-    /// (Linux: `__hrtimer_run_queues`). The next timer without such a slack, of those that were set then, is due at `hard_ns`.
+    /// An element of a path is due; the next timer beside it is at `beside_ns`. Timers behind it may run out with it up to then: here before
+    /// what it lets go arrives (`early`), or afterwards, up to the time that is returned.
+    ///
+    /// Who reads has begun before what arrives is looked at, for `net_rx_action` waits as soon as there is somebody to run; and what
+    /// queues of senders let go is gone before acknowledgements are (`net_tx_action`). On the way down the link sends before these do.
     #[inline]
-    fn wake_early(&mut self, hard_ns: u64) {
+    fn start(
+        &mut self,
+        direction: Direction,
+        place: usize,
+        beside_ns: u64,
+        early: bool,
+    ) -> Option<u64> {
+        let arrives = self.network.is_last(direction, place);
+        let mut reading = None;
+        if arrives && early {
+            let all = matches!(direction, Direction::Up);
+            self.wake_early(beside_ns, Meanwhile { reading: Some(&mut reading), all });
+        }
+        self.network.path(direction).start(place);
+        self.take_arrivals(direction);
+        if let Some(number) = reading {
+            self.ends_read(number);
+        }
+        (!arrives || matches!(direction, Direction::Down)).then_some(beside_ns)
+    }
+
+    /// A timer has run out, and takes along those behind it that may run out a little later: up to the first one that may not yet
+    /// (Linux: `__hrtimer_run_queues`). The next timer without such a slack, of those that were set then, is due at `hard_ns`. The first one who begins to read while
+    /// packets are about to arrive is told in `meanwhile`, and is not done before they have.
+    #[inline]
+    fn wake_early(&mut self, hard_ns: u64, mut meanwhile: Meanwhile<'_>) {
         while let Some((deadline_ns, number, cause)) = self.agenda.peek() {
             if deadline_ns > hard_ns {
                 return;
             }
             let spare_ns = deadline_ns - self.now_ns;
             let connection = &self.connections[number as usize];
+            let reads = matches!(cause, Cause::Receiver) && connection.receiver.is_next_to_read();
             let slack_ns = match cause {
-                Cause::Receiver if connection.receiver.is_next_to_read() => TIMER_SLACK_NS,
+                Cause::Receiver if reads => TIMER_SLACK_NS,
                 Cause::Departure => self.interface.slack_ns,
                 _ => 0,
             };
-            if spare_ns > slack_ns {
+            if spare_ns > slack_ns || !(reads || meanwhile.all) {
                 return;
             }
-            self.take_timer();
+            if !reads || meanwhile.reading.is_none() {
+                self.take_timer();
+            } else if self.agenda.pop().is_some() {
+                let now = self.now();
+                self.connections[number as usize].receiver.begin_read(now);
+                if let Some(reading) = meanwhile.reading.take() {
+                    *reading = Some(number);
+                }
+            }
         }
     }
 
@@ -362,6 +417,14 @@ impl<'a> Simulation<'a> {
             }
         }
     }
+}
+
+/// Who wakes while packets are about to arrive.
+struct Meanwhile<'a> {
+    /// Where the first one who begins to read is told.
+    reading: Option<&'a mut Option<u32>>,
+    /// Whether others than those who read wake too.
+    all: bool,
 }
 
 /// A change of the rate of the link in one direction.

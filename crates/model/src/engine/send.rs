@@ -99,6 +99,10 @@ impl Simulation<'_> {
             if !owner.is_hidden() {
                 flow |= (connection.sender.stats().timeouts as u32) << ADDRESS_BITS;
             }
+            let body = match self.counterpart_in_captures(number) {
+                Some(counterpart) => body.with_other_way(counterpart.heard()),
+                None => body,
+            };
             self.forward(direction, Packet { owner, flow, body });
         }
         let connection = &mut self.connections[number as usize];

@@ -14,7 +14,7 @@ use dualq_tcp::{
 use dualq_units::Bytes;
 
 use crate::host::interface::Interface;
-use crate::packet::{Outgoing, Owner};
+use crate::packet::{OtherWay, Outgoing, Owner};
 use crate::program::{Answer, Ask, Bulk, Ping, Program, Request, Turn, Udp};
 use crate::record::Record;
 
@@ -289,6 +289,24 @@ impl Connection {
     ) -> Option<u64> {
         self.started = true;
         self.program.turn(&mut Turn { now_ns, sender: &mut self.sender, out, record })
+    }
+
+    /// The number by which queues and observers know it, if this is its own: with its counterpart it is one connection to them.
+    pub(crate) fn known_as(&self, number: u32) -> u32 {
+        self.counterpart.map_or(number, |other| other.min(number))
+    }
+
+    /// What the headers of the data say that its counterpart's sender sends.
+    pub(crate) fn heard(&self) -> OtherWay {
+        // What was offered is never taken back (Linux: `tcp_select_window`).
+        let window = self.receiver.offered().div_ceil(1 << self.receiver.window_scale());
+        let window = window.min(u16::MAX.into()) as u16;
+        OtherWay { place: self.receiver.received() as u32, window }
+    }
+
+    /// What the headers of the acknowledgements say that its counterpart's receiver sends.
+    pub(crate) const fn said(&self) -> OtherWay {
+        OtherWay { place: self.sender.sent() as u32, window: 0 }
     }
 
     /// How it is just now.

@@ -117,6 +117,8 @@ pub struct Receiver {
     duplicate: Option<SackBlock>,
 
     quick: u32,
+    /// Whether data have come since the last acknowledgement.
+    scheduled: bool,
     ack_now: bool,
     /// The sender paused after what arrived last: acknowledge when it is read.
     pushed: bool,
@@ -134,6 +136,8 @@ pub struct Receiver {
     compressed_at: u64,
     read_ns: u64,
     last_read_ns: Option<u64>,
+    /// Between [`begin_read`](Self::begin_read) and [`end_read`](Self::end_read).
+    is_reading: bool,
     last_probe_answer_ns: Option<u64>,
 
     /// ECE is to be set.
@@ -172,6 +176,7 @@ impl Receiver {
             echo_ms: 0,
             duplicate: None,
             quick: 0,
+            scheduled: false,
             ack_now: false,
             pushed: false,
             ack_delay: 0,
@@ -185,6 +190,7 @@ impl Receiver {
             compressed_at: 0,
             read_ns: u64::MAX,
             last_read_ns: None,
+            is_reading: false,
             last_probe_answer_ns: None,
             echo: false,
             ecn_seen: false,
@@ -206,6 +212,12 @@ impl Receiver {
     #[inline]
     pub const fn received(&self) -> u64 {
         self.stream.next
+    }
+
+    /// How many bytes behind these the last acknowledgement offered to take.
+    #[must_use]
+    pub const fn offered(&self) -> u64 {
+        (self.acked + self.window).saturating_sub(self.stream.next)
     }
 
     /// Whether something came after the SYN, so that the sender has heard of its answer.
@@ -330,12 +342,10 @@ impl Receiver {
             }
         }
         let arrival = self.stream.take(data.seq, data.end());
+        self.scheduled = true;
         match arrival {
             Arrival::InOrder => {
-                if self.echoes() {
-                    self.look_at_mark(now_ns, data, out);
-                }
-                self.take_in_order(now_ns, data, beyond_before);
+                self.take_in_order(now_ns, data, beyond_before, out);
                 // A filled gap is told at once (RFC 5681 §4.2).
                 self.ack_now |= gap_before && !self.stream.has_islands();
             }
@@ -358,7 +368,7 @@ impl Receiver {
         if !told {
             self.decide(now_ns, out);
         }
-        if !self.buffer.is_read(self.stream.next) && self.read_ns == u64::MAX {
+        if !self.buffer.is_read(self.stream.next) && self.read_ns == u64::MAX && !self.is_reading {
             self.schedule_read(now_ns, out);
         }
     }
@@ -427,6 +437,22 @@ impl Receiver {
         self.read(now.as_nanos(), out);
     }
 
+    /// The same where packets arrive at that instant: it reads what was there before, then they are taken in, then
+    /// [`end_read`](Self::end_read) is to be called (Linux: packets that come while a program reads wait in `sk_backlog` until it
+    /// has read the rest).
+    pub fn begin_read(&mut self, now: Instant) {
+        self.read_ns = u64::MAX;
+        self.last_read_ns = Some(now.as_nanos());
+        self.is_reading = true;
+        self.buffer.read(self.stream.next, self.stream.reach());
+    }
+
+    /// Reads what has arrived since [`begin_read`](Self::begin_read).
+    pub fn end_read(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
+        self.is_reading = false;
+        self.read(now.as_nanos(), out);
+    }
+
     /// A deadline of [`next_timer`](Self::next_timer) has come.
     pub fn on_timer(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
         let now_ns = now.as_nanos();
@@ -439,12 +465,22 @@ impl Receiver {
     }
 
     #[inline]
-    fn take_in_order(&mut self, now_ns: u64, data: &Data, beyond_before: u64) {
+    fn take_in_order(
+        &mut self,
+        now_ns: u64,
+        data: &Data,
+        beyond_before: u64,
+        out: &mut impl FnMut(Ack),
+    ) {
         let beyond = self.stream.island_bytes;
         self.pushed |= self.buffer.hold(data, self.stream.next, beyond_before, beyond);
         // What this packet joins is not counted yet (Linux: `tcp_ofo_queue` comes after `tcp_event_data_recv`).
         self.buffer.measure_window(now_ns, data.end(), self.window);
         self.adapt_delay(now_ns);
+        // Behind that, so that a mark on the first data does not end what these begin.
+        if self.echoes() {
+            self.look_at_mark(now_ns, data, out);
+        }
         self.raise_window(data.payload);
     }
 
@@ -614,11 +650,15 @@ impl Receiver {
             self.quick = 0;
         }
         let ack = self.ack(now_ns, edge);
-        if self.quick > 0 && edge == self.stream.next {
-            self.quick -= 1;
-            if self.quick == 0 {
-                self.ack_delay = self.min_ack_delay;
+        if edge == self.stream.next {
+            // What acknowledges nothing new does not count (Linux: `tcp_dec_quickack_mode`).
+            if self.quick > 0 && self.scheduled {
+                self.quick -= 1;
+                if self.quick == 0 {
+                    self.ack_delay = self.min_ack_delay;
+                }
             }
+            self.scheduled = false;
         }
         self.ack_now = false;
         self.pushed = false;
@@ -693,7 +733,7 @@ impl Receiver {
         self.read_ns = u64::MAX;
         self.last_read_ns = Some(now_ns);
         self.buffer.read(self.stream.next, self.stream.reach());
-        let offered = (self.acked + self.window).saturating_sub(self.stream.next);
+        let offered = self.offered();
         let window = self.buffer.window(self.window);
         let ack_waits = self.ack_timer_ns != u64::MAX;
         let unacked = self.stream.next - self.acked;

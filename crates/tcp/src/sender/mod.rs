@@ -295,6 +295,12 @@ impl Sender {
         instant(self.timers.next_ns())
     }
 
+    /// Bytes sent so far, those sent again counted once (Linux: `snd_nxt`).
+    #[must_use]
+    pub const fn sent(&self) -> u64 {
+        self.snd_nxt
+    }
+
     /// Bytes acknowledged so far.
     #[must_use]
     #[inline]

@@ -9,6 +9,8 @@ use crate::rtt::{RTO_MAX_US, RTO_MIN_US};
 
 /// What a coarse timer adds to be on the safe side (Linux: `TCP_TIMEOUT_MIN_US`).
 const TIMEOUT_MARGIN_US: u64 = 2_000;
+/// After so many timeouts in a row of the handshake its timeout begins to double (Linux: `tcp_syn_linear_timeouts`, since 6.5).
+const LINEAR_SYN_TIMEOUTS: u32 = 4;
 /// How often the time between probes of a closed window doubles (Linux: `tcp_probe0_when`), and how long it gets.
 const MOST_WINDOW_PROBE_DOUBLINGS: u8 = 10;
 
@@ -71,7 +73,9 @@ impl Sender {
         match kind {
             Kind::None => {}
             Kind::Handshake => {
-                self.rtt.back_off(self.config.tick);
+                if self.syns_sent > LINEAR_SYN_TIMEOUTS {
+                    self.rtt.back_off(self.config.tick);
+                }
                 self.syn_due = true;
             }
             Kind::Retransmission => self.on_timeout(now_ns),
@@ -231,6 +235,20 @@ impl Sender {
 mod tests {
     use super::*;
     use crate::sender::SenderConfig;
+
+    /// Linux 7.2 sends SYNs that nothing answers after 1.02, 2.06, 3.10, 4.14, 5.18, 7.26, 11.34 and 19.82 s, where its jiffies of 10 ms begin
+    /// 0.1 ms before the first.
+    #[test]
+    fn a_handshake_is_tried_four_times_before_its_timeout_doubles() {
+        let mut sender = Sender::new(SenderConfig::default());
+        let (mut now, mut syns) = (Instant::ZERO, Vec::new());
+        for _ in 0..9 {
+            sender.transmit(now, &mut |_| syns.push(now.as_nanos() / 1_000_000_000));
+            now = sender.next_timer();
+            sender.on_timer(now);
+        }
+        assert_eq!(syns, [0, 1, 2, 3, 4, 5, 7, 11, 19]);
+    }
 
     #[test]
     fn pacing_puts_timers_off_by_whole_jiffies_only() {
