@@ -1,64 +1,16 @@
 //! The header in a C and a C++ compiler, and the examples compiled, linked with the static library and run.
 
+mod compiled;
+
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, fs};
 
-use serde_json::Value;
+use compiled::{compiler, include, library, scratch, succeed};
 use tests_skipped::skipped;
-
-/// The compiler to use, if it is there.
-fn compiler(variable: &str, default: &str) -> Option<String> {
-    let name = env::var(variable).unwrap_or_else(|_| default.to_owned());
-    let found = Command::new(&name)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !found {
-        skipped(&format!("there is no compiler {name:?} (set {variable} to name another)"));
-    }
-    found.then_some(name)
-}
-
-fn include() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
-}
-
-fn scratch() -> &'static Path {
-    Path::new(env!("CARGO_TARGET_TMPDIR"))
-}
-
-fn succeed(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}\n{errors}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// The library of that ending, `a` or `so`, built as this test was. Cargo builds it for a test only in passing and under a
-/// name of its own, so cargo is asked for it, and tells where it is.
-fn library(ending: &str) -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--message-format=json", "--lib", "--manifest-path"]);
-    cargo.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
-    cargo.arg("--target-dir").arg(scratch().parent().unwrap());
-    if !cfg!(debug_assertions) {
-        cargo.arg("--release");
-    }
-    succeed(&mut cargo)
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap())
-        .filter(|message| message["target"]["name"] == "dualpi2_c")
-        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
-        .filter_map(|file| file.as_str().map(PathBuf::from))
-        .find(|file| file.extension().is_some_and(|extension| extension == ending))
-        .expect("cargo built the library")
-}
 
 #[test]
 fn the_header_stands_alone_in_cpp() {

@@ -117,7 +117,16 @@ fn short_queues(criterion: &mut Criterion) {
         });
     });
     for line in [
+        "dualpi2",
         "pfifo",
+        "pfifo_fast",
+        "prio",
+        "codel",
+        "pie",
+        "fq",
+        "tbf rate 1gbit burst 100kb latency 1s",
+        "htb rate 1gbit",
+        "netem delay 1ms",
         "fq_codel",
         "fq_codel ce_threshold 1ms ce_threshold_selector 1/3",
         "red limit 1mb min 200kb max 600kb avpkt 1500 bandwidth 1gbit",

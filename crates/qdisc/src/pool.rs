@@ -123,7 +123,7 @@ impl<T> Pool<T> {
     }
 
     /// Takes the first item.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self, chain: &mut Chain) -> Option<T> {
         let place = chain.first;
         let slot = self.slots.get_mut(place as usize)?;

@@ -73,18 +73,27 @@ impl List {
         self.length += 1;
     }
 
-    /// Who is served now goes behind all others.
+    /// Who is served now goes behind all others, and so do those after it as long as `passes`. However many pass, what is changed is
+    /// where the list begins.
     #[inline]
-    pub(crate) fn rotate<F: Linked>(&mut self, flows: &mut [F]) {
-        if self.length < 2 {
+    pub(crate) fn rotate_while<F: Linked>(
+        &mut self,
+        flows: &mut [F],
+        mut passes: impl FnMut(&mut F) -> bool,
+    ) {
+        let Some(first) = self.first() else { return };
+        let (mut id, mut before) = (first, self.last);
+        while passes(&mut flows[id as usize]) {
+            before = id;
+            id = flows[id as usize].next().unwrap_or(first);
+        }
+        if id == first {
             return;
         }
-        let id = self.first;
-        let link = flows[id as usize].link();
-        self.first = link.next;
-        *link = Link { next: NOBODY, previous: self.last };
-        flows[self.last as usize].link().next = id;
-        self.last = id;
+        flows[self.last as usize].link().next = first;
+        flows[first as usize].link().previous = self.last;
+        flows[before as usize].link().next = NOBODY;
+        (self.first, self.last) = (id, before);
     }
 
     /// Takes out who is served now.
@@ -134,7 +143,8 @@ mod tests {
                 list.append(&mut flows, id);
             }
             assert_eq!(list.iter(&flows).collect::<Vec<_>>(), [0, 1, 2, 3]);
-            list.rotate(&mut flows);
+            let mut turns = 0..1;
+            list.rotate_while(&mut flows, |_| turns.next().is_some());
             list.remove(&mut flows, leaver);
             list.append(&mut flows, 4);
             let mut served = Vec::new();

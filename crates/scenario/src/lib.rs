@@ -27,7 +27,7 @@ pub use congestion::CongestionControl;
 pub use dualq_tcp::{Algorithm, EcnOption, EcnStyle, OPTION_BYTES};
 pub use ecn::EcnRequest;
 pub use event::{Event, Kind, Seen};
-pub use loss::Loss;
+pub use loss::{Loss, LossError};
 pub use notes::notes;
 pub use outcome::{
     AccurateEcn, Completions, DelayDistribution, Delays, FlowOutcome, Lateness, LatenessBin, Limit,

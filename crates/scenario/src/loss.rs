@@ -11,6 +11,18 @@ pub struct Loss {
     threshold: u64,
 }
 
+/// Why a word is no rate of loss.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LossError {
+    /// It is no number.
+    #[error("{0:?} is not a loss rate: a percentage such as 0.1%")]
+    NoNumber(String),
+    /// It is more than all packets, or fewer than none.
+    #[error("{0:?} is not a loss rate, which is from 0% to 100%")]
+    OutOfRange(String),
+}
+
 impl Loss {
     /// No loss at all.
     pub const NONE: Self = Self { threshold: 0 };
@@ -57,11 +69,12 @@ impl Loss {
     ///
     /// # Errors
     /// If `word` is none.
-    pub fn parse(word: &str) -> Result<Self, String> {
+    pub fn parse(word: &str) -> Result<Self, LossError> {
         let number = word.trim().trim_end_matches('%');
         match number.parse::<f64>() {
             Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Self::from_percent(percent)),
-            _ => Err(format!("{word:?} is not a loss rate: a percentage such as 0.1%")),
+            Ok(number) if !number.is_nan() => Err(LossError::OutOfRange(word.to_owned())),
+            _ => Err(LossError::NoNumber(word.to_owned())),
         }
     }
 }
@@ -82,7 +95,7 @@ impl fmt::Display for Loss {
 
 impl Word for Loss {
     fn read(word: &str) -> Result<Self, String> {
-        Self::parse(word)
+        Self::parse(word).map_err(|error| error.to_string())
     }
 
     fn write(&self) -> String {

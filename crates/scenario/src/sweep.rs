@@ -1,6 +1,7 @@
 //! What people write: a TOML file whose values may be lists.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub struct Sweep {
     pub about: String,
     /// What was published about it, and where.
     pub published: Vec<String>,
+    /// The text of each file that it names, by its name there: traces.
+    pub files: BTreeMap<String, String>,
     /// What all scenarios have in common; of the lists below it has the first values.
     base: Setup,
     /// Whether the interval of its series was said, not left open.
@@ -173,8 +176,15 @@ impl Sweep {
         overrides: &Overrides,
     ) -> Result<Self, SweepError> {
         let assigned = Assigned::behind(source, &overrides.set);
+        let named = RefCell::new(BTreeMap::new());
+        let kept = |name: &str| {
+            let contents = files(name)?;
+            named.borrow_mut().insert(name.to_owned(), contents.clone());
+            Ok(contents)
+        };
         let read = || {
-            let mut sweep = Self::read(&assigned, files)?;
+            let mut sweep = Self::read(&assigned, &kept)?;
+            sweep.files = named.take();
             sweep.apply(overrides)?;
             sweep.check()?;
             Ok(sweep)
@@ -264,6 +274,7 @@ impl Sweep {
             name: base.name.clone(),
             about,
             published,
+            files: BTreeMap::new(),
             rate: list_or(rate, &base.link.rate),
             rtt: list_or(rtt, &base.link.rtt),
             qdisc: list_or(qdisc, &base.link.qdisc),

@@ -90,7 +90,7 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ("[link]\nmtu = 500", "line 2: link.mtu: give a whole number from 576 to 65535"),
         (
             "[link]\nloss = '101%'",
-            "line 2: link.loss: \"101%\" is not a loss rate: a percentage such as 0.1%",
+            "line 2: link.loss: \"101%\" is not a loss rate, which is from 0% to 100%",
         ),
         ("[link]\nqdisc = []", "line 2: link.qdisc: the list is empty"),
         ("duration = ['1s', '2s']", "line 1: duration takes one value; it cannot be compared"),

@@ -149,7 +149,7 @@ impl<P: FlowPacket, R: Random> Cake<P, R> {
     }
 
     /// Takes the first packet of a flow. It counts as waiting until it leaves or is lost.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, number: usize, id: u32) -> Option<Waiting<P>> {
         let tin = &mut self.tins[number];
         let flow = &mut tin.flows.queues[id as usize];
@@ -227,7 +227,7 @@ impl<P: FlowPacket, R: Random> Cake<P, R> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, now: Instant, (number, id): (usize, u32), packet: P) {
         let length = u64::from(packet.length());
         self.memory += u64::from(packet.memory());
@@ -304,14 +304,8 @@ impl<P: FlowPacket, R: Random> Cake<P, R> {
         }
     }
 
-    /// A die of 16 bits.
-    #[inline]
-    fn roll(&mut self) -> u16 {
-        (self.random.next_u32() >> 16) as u16
-    }
-
     /// The next packet that the link may send.
-    #[inline]
+    #[inline(always)]
     fn choose(
         &mut self,
         now: Instant,
@@ -331,8 +325,8 @@ impl<P: FlowPacket, R: Random> Cake<P, R> {
                 let Some((id, _)) = self.tins[number].first(is_first) else { break };
                 is_first = false;
                 if self.tins[number].flows.queues[id as usize].deficit <= 0 {
-                    let die = self.roll();
-                    self.tins[number].next_turn(mode, id, die);
+                    let random = &mut self.random;
+                    self.tins[number].next_turn(mode, id, || roll(random));
                     continue;
                 }
                 if self.tins[number].flows.queues[id as usize].chain.is_empty() {
@@ -348,7 +342,7 @@ impl<P: FlowPacket, R: Random> Cake<P, R> {
     }
 
     /// The next packet of a flow that its law lets go; `None` if others come first after a drop.
-    #[inline]
+    #[inline(always)]
     fn serve(
         &mut self,
         now: Instant,
@@ -394,6 +388,12 @@ impl<P: FlowPacket, R: Random> Cake<P, R> {
     }
 }
 
+/// A die of 16 bits.
+#[inline]
+fn roll(random: &mut impl Random) -> u16 {
+    (random.next_u32() >> 16) as u16
+}
+
 impl<P: FlowPacket, R: Random> Qdisc<P> for Cake<P, R> {
     fn bands(&self) -> &'static [&'static str] {
         &["cake"]
@@ -432,7 +432,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Cake<P, R> {
             (self.arrivals.window_bytes, self.arrivals.last) = (0, time);
         }
         let random = &mut self.random;
-        self.tins[number].wake(mode, id, || (random.next_u32() >> 16) as u16);
+        self.tins[number].wake(mode, id, || roll(random));
         self.most_memory = self.most_memory.max(self.memory);
         while self.memory > self.memory_limit && self.make_room(now, dropped) {}
         queued

@@ -66,9 +66,12 @@ impl Linked for Flow {
     }
 }
 
+/// Those that packets come from, and those that they go to.
+pub(super) type Hosts = [Vec<Host>; 2];
+
 /// A host, in one direction.
 #[derive(Clone, Copy, Debug, Default)]
-struct Host {
+pub(super) struct Host {
     tag: u32,
     /// Its queues that take turns.
     bulk: u32,
@@ -95,7 +98,7 @@ pub(super) struct Ways {
 /// All of a tin.
 pub(super) struct Flows {
     pub(super) queues: Vec<Flow>,
-    hosts: [Vec<Host>; 2],
+    pub(super) hosts: Hosts,
     pub(super) ways: Ways,
 }
 
@@ -229,17 +232,19 @@ impl Flows {
         let place = self.queues[id as usize].hosts[side];
         &mut self.hosts[side][usize::from(place)]
     }
+}
 
+impl Flow {
     /// The bytes of a turn: a quantum, shared by the flows of the host that has most. `die` rounds it up or down.
     #[inline]
-    pub(super) fn quantum(&mut self, mode: FlowMode, id: u32, quantum: u32, die: u16) -> i64 {
-        let mut load = 1;
+    pub(super) fn quantum(&self, hosts: &Hosts, mode: FlowMode, quantum: u32, die: u16) -> i64 {
+        let mut load = 0;
         for (side, isolates) in mode.isolates().into_iter().enumerate() {
             if isolates {
-                load = load.max(self.host(side, id).bulk.min(QUEUES as u32));
+                load = load.max(hosts[side][usize::from(self.hosts[side])].bulk);
             }
         }
-        let share = u32::from(SHARES[load as usize]);
+        let share = u32::from(SHARES[QUEUES.min(load as usize)]);
         i64::from((quantum * share + u32::from(die)) >> 16)
     }
 }
@@ -298,11 +303,14 @@ mod tests {
             id
         });
         let other = flows.find(mode, &hashes(9, 78, 89));
-        assert_eq!(flows.quantum(mode, ids[0], 1500, 65_535), 500);
-        assert_eq!(flows.quantum(mode, other, 1500, 65_535), 1500);
+        let quantum = |flows: &Flows, mode, id: u32| {
+            flows.queues[id as usize].quantum(&flows.hosts, mode, 1500, 65_535)
+        };
+        assert_eq!(quantum(&flows, mode, ids[0]), 500);
+        assert_eq!(quantum(&flows, mode, other), 1500);
         // In mode flows, hosts do not matter.
-        assert_eq!(flows.quantum(FlowMode::Flows, ids[0], 1500, 65_535), 1500);
+        assert_eq!(quantum(&flows, FlowMode::Flows, ids[0]), 1500);
         flows.leaves_bulk(mode, ids[2]);
-        assert_eq!(flows.quantum(mode, ids[0], 1500, 65_535), 750);
+        assert_eq!(quantum(&flows, mode, ids[0]), 750);
     }
 }

@@ -97,10 +97,11 @@ impl Tin {
                     self.decaying.remove(&mut self.flows.queues, id);
                 }
                 self.new.append(&mut self.flows.queues, id);
-                self.flows.queues[id as usize].state = State::Sparse;
+                let flow = &mut self.flows.queues[id as usize];
+                flow.state = State::Sparse;
+                flow.deficit =
+                    flow.quantum(&self.flows.hosts, mode, self.share.flow_quantum, die());
                 self.sparse += 1;
-                let quantum = self.flows.quantum(mode, id, self.share.flow_quantum, die());
-                self.flows.queues[id as usize].deficit = quantum;
             }
             State::SparseWaiting => self.becomes_bulk(mode, id),
             State::Sparse | State::Bulk => {}
@@ -114,9 +115,10 @@ impl Tin {
         self.flows.enters_bulk(mode, id);
     }
 
-    /// A flow has used up its turn: it gets another one, behind the others.
+    /// A flow has used up its turn: it gets another one, behind the others. Those after it that have used up theirs too may get
+    /// another one as well.
     #[inline]
-    pub(super) fn next_turn(&mut self, mode: FlowMode, id: u32, die: u16) {
+    pub(super) fn next_turn(&mut self, mode: FlowMode, id: u32, mut die: impl FnMut() -> u16) {
         let flow = &mut self.flows.queues[id as usize];
         if flow.state == State::Sparse {
             if flow.chain.is_empty() {
@@ -125,15 +127,23 @@ impl Tin {
                 self.becomes_bulk(mode, id);
             }
         }
-        let quantum = self.flows.quantum(mode, id, self.share.flow_quantum, die);
-        self.flows.queues[id as usize].deficit += quantum;
-        // With many flows of one host that is what happens most: none has enough for a packet yet.
         if self.old.first() == Some(id) {
-            self.old.rotate(&mut self.flows.queues);
-        } else {
-            self.take_out(id);
-            self.old.append(&mut self.flows.queues, id);
+            // With many flows of one host that is what happens most: none has enough for a packet yet.
+            let Flows { queues, hosts, .. } = &mut self.flows;
+            let mut is_asked = true;
+            return self.old.rotate_while(queues, |flow| {
+                let passes = is_asked || flow.deficit <= 0 && flow.state == State::Bulk;
+                if passes {
+                    flow.deficit += flow.quantum(hosts, mode, self.share.flow_quantum, die());
+                }
+                is_asked = false;
+                passes
+            });
         }
+        let flow = &mut self.flows.queues[id as usize];
+        flow.deficit += flow.quantum(&self.flows.hosts, mode, self.share.flow_quantum, die());
+        self.take_out(id);
+        self.old.append(&mut self.flows.queues, id);
     }
 
     /// A flow that is served has no packets: it is remembered until its law has come to rest.

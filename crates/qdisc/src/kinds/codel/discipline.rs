@@ -58,6 +58,7 @@ impl<P: FlowPacket> Codel<P> {
         }
     }
 
+    #[inline(always)]
     fn choose(
         &mut self,
         now: Instant,

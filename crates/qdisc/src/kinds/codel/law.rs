@@ -132,7 +132,7 @@ pub(crate) struct Source<'a, P> {
 }
 
 impl<P: Packet> Source<'_, P> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<Waiting<P>> {
         let waiting = self.pool.pop(self.chain)?;
         *self.bytes -= u64::from(waiting.packet.length());
@@ -206,7 +206,7 @@ impl Law {
     }
 
     /// Takes the next packet; says whether the delay was above the target for long enough for it to be dropped.
-    #[inline]
+    #[inline(always)]
     fn look<P: Packet>(
         &mut self,
         now: Ticks,
@@ -233,7 +233,7 @@ impl Law {
     }
 
     /// Takes the next packet that leaves; what the law says must go is dropped, or marked.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn dequeue<P: FlowPacket>(
         &mut self,
         now: Instant,

@@ -139,7 +139,7 @@ impl<P: FlowPacket> FqCodel<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose(
         &mut self,
         now: Instant,

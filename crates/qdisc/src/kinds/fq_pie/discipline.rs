@@ -100,7 +100,7 @@ impl<P: FlowPacket, R: Random> FqPie<P, R> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, id: u32) -> Option<Waiting<P>> {
         let flow = &mut self.flows[id as usize];
         let waiting = self.pool.pop(&mut flow.chain)?;
@@ -133,7 +133,7 @@ impl<P: FlowPacket, R: Random> FqPie<P, R> {
         (marks && packet.ecn().is_capable()).then_some(true)
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose(&mut self, now: Instant) -> Option<Departure<P>> {
         loop {
             let is_new = self.new.len() > 0;

@@ -236,7 +236,7 @@ impl<P: FlowPacket, R: Random> Sfq<P, R> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn choose(&mut self, now: Instant) -> Option<Departure<P>> {
         let id = loop {
             let id = self.flows.get(self.last as usize)?.next;
