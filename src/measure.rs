@@ -179,7 +179,7 @@ pub(crate) fn read_time(option: &str, word: &str) -> Result<Duration, Failure> {
     let time =
         tc_time::parse(word).map_err(|error| Failure::Usage(format!("{option}: {error}")))?;
     if !TIMES.contains(&time) {
-        return Err(Failure::Usage(format!("{option} {word}: give 2s to 3600s, such as 40s")));
+        return Err(Failure::Usage(format!("{option} {word}: give 2s to 3600s, such as 60s")));
     }
     Ok(time)
 }

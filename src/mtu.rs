@@ -24,6 +24,7 @@ const TIMEOUTS: std::ops::RangeInclusive<Duration> =
 
 pub(crate) fn run(args: &MtuArgs) -> Result<(), Failure> {
     let options = options(args)?;
+    let state = crate::plan::state(args.state.as_deref())?;
     let addresses = resolve(args)?;
     let mut spinner = Spinner::new(!args.no_progress);
     let mut surveys: Vec<Survey> = Vec::new();
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &MtuArgs) -> Result<(), Failure> {
         print(&mut io::stdout(), &text)?;
     }
     if let Some(path) = &args.plan {
-        match plan::make(&surveys, args.cure)? {
+        match plan::make(&surveys, args.cure, state.as_deref())? {
             Some(plan) if on_stdout => print(&mut io::stdout(), &plan.write())?,
             Some(plan) => {
                 crate::plan::write(path, &plan)?;

@@ -36,6 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(url.to_string().parse::<Url>(), Ok(url));
     }
     if let Some(datagram) = Datagram::read(bytes) {
-        assert_eq!(datagram.write().as_slice(), bytes);
+        // A question may go on with anything.
+        assert!(bytes.starts_with(&datagram.write()));
     }
 });

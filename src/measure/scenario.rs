@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
-use dualq_measure::{Direction, Load, Loaded, Measurement};
+use dualq_measure::{Direction, Larger, Load, Loaded, Measurement, PathMtu};
 use dualq_scenario::{CongestionControl, Sweep};
 
 use crate::cli::Failure;
 
 /// A queue holds a few packets of full size at least.
 const SMALLEST_QUEUE: f64 = 4.0 * 1514.0;
+/// What scenarios have where they say nothing else.
+const USUAL_MTU: u16 = 1500;
 /// The share of round trips that are no longer than the queue makes them: of the longest, some wait for this host or for a retransmission.
 const NEARLY_LONGEST: f64 = 0.95;
 
@@ -23,6 +25,8 @@ pub(super) fn write(measured: &Measurement) -> Result<String, Failure> {
     let down = down_stage.down.as_ref().ok_or_else(|| lacks("the download"))?;
     let up = up_stage.up.as_ref().ok_or_else(|| lacks("the upload"))?;
     let base_ms = measured.base_rtt_ms().ok_or_else(|| lacks("a round trip"))?;
+    // What a packet takes to be sent the scenario has of its own.
+    let rtt_ms = measured.propagation_ms().unwrap_or(base_ms);
     let host = &measured.host;
     let mut text = format!(
         "# Made by dualq measure, of the path to {host}. Rates and the round trip are measured, headers of Ethernet included.\n\
@@ -32,15 +36,18 @@ pub(super) fn write(measured: &Measurement) -> Result<String, Failure> {
          duration = \"30s\"\n\
          warmup = \"10s\"\n\n\
          [link]\n\
-         rtt = \"{base_ms:.2}ms\"\n"
+         rtt = \"{rtt_ms:.2}ms\"\n"
     );
+    if let Some(bytes) = measured.mtu.and_then(unusual_mtu) {
+        let _ = writeln!(text, "mtu = {bytes}");
+    }
     side(&mut text, (down, down_stage), base_ms);
-    if let Some(percent) = idle_loss_percent(measured, |loss| loss.down) {
+    if let Some(percent) = idle_loss_percent(measured, Direction::Download) {
         let _ = writeln!(text, "loss = \"{percent:.2}%\" # of datagrams without load");
     }
     text.push_str("\n[link.up]\n");
     side(&mut text, (up, up_stage), base_ms);
-    if let Some(percent) = idle_loss_percent(measured, |loss| loss.up) {
+    if let Some(percent) = idle_loss_percent(measured, Direction::Upload) {
         let _ = writeln!(text, "loss = \"{percent:.2}%\"");
     }
     let cc = down.cc.as_deref().filter(|cc| cc.parse::<CongestionControl>().is_ok());
@@ -52,13 +59,21 @@ pub(super) fn write(measured: &Measurement) -> Result<String, Failure> {
         text,
         "\n[[flow]]\ncc = \"{}\"{remark}\ncount = {}\n\n[[probe]]\nkind = \"ssh\"\ninterval = \"100ms\"\n",
         cc.unwrap_or("cubic"),
-        measured.streams
+        down.flow_goodput_mbit.len()
     );
     // It is to be played: what a path has that scenarios have not is told here, not there.
     Sweep::parse(&text).map_err(|error| {
         Failure::Run(format!("--scenario: no scenario is like this path: {error}"))
     })?;
     Ok(text)
+}
+
+/// The largest packets that both ways carry, if that is known and is not what scenarios have anyway.
+fn unusual_mtu(mtu: PathMtu) -> Option<u16> {
+    let ways = [mtu.up, mtu.down];
+    let known = ways.iter().all(|way| way.larger != Larger::Unclear);
+    let bytes = mtu.up.bytes.min(mtu.down.bytes);
+    (known && bytes != USUAL_MTU).then_some(bytes)
 }
 
 /// A direction's rate and queue.
@@ -79,7 +94,11 @@ fn side(text: &mut String, (load, stage): (&Load, &Loaded), base_ms: f64) {
 }
 
 /// The share of datagrams that were lost one way without load, if it is more than one by chance.
-fn idle_loss_percent(measured: &Measurement, way: fn(&dualq_measure::Loss) -> u64) -> Option<f64> {
-    let loss = measured.idle.loss.as_ref().filter(|loss| way(loss) > 1)?;
-    Some(way(loss) as f64 / loss.sent as f64 * 100.0)
+fn idle_loss_percent(measured: &Measurement, direction: Direction) -> Option<f64> {
+    let loss = measured.idle.loss.as_ref()?;
+    let (lost, ratio) = match direction {
+        Direction::Upload => (loss.up, loss.up_ratio()),
+        _ => (loss.down, loss.down_ratio()),
+    };
+    (lost > 1).then_some(ratio * 100.0)
 }

@@ -1,10 +1,12 @@
 //! What is measured across links that are known.
 
+use std::collections::BTreeMap;
+
 use dualq_measure::{Bottleneck, Direction, Load, Loaded, Measurement, Method};
 
 use tests_skipped::skipped;
 
-use super::{able, across, dualq, folder, line, measuring};
+use super::{able, dualq, folder, line, measuring};
 
 /// What was found of one way under load of that way alone.
 fn way(measured: &Measurement, direction: Direction) -> (&Loaded, &Load) {
@@ -17,24 +19,70 @@ fn within(measured: f64, expected: f64, share: f64) -> bool {
     (measured / expected - 1.0).abs() <= share
 }
 
-/// Rates within 3 %, of which probes take up to 1; the base within 0.5 ms: both ends wake up for each packet, and so does the link, which
-/// takes what it takes on a busy machine.
-fn agrees(measured: &Measurement, (down_mbit, up_mbit, rtt_ms): (f64, f64, f64)) {
+/// Rates within 3 %, of which probes take up to 1; the path's own round trip within 0.2 ms; round trips under load within 5 % or 1 ms of what the
+/// link itself wrote down of the packets that it held.
+fn agrees(measured: &Measurement, (down_mbit, up_mbit, rtt_ms): (f64, f64, f64), log: &str) {
     for (direction, mbit) in [(Direction::Download, down_mbit), (Direction::Upload, up_mbit)] {
         let (loaded, load) = way(measured, direction);
         assert!(within(load.line_mbit, mbit, 0.03), "{direction:?} {mbit}: {}", load.line_mbit);
-        // TCP and UDP wait in the same queue, and the flows' kernels see it too.
-        let [tcp, udp] = [Method::Tcp, Method::Udp].map(|method| loaded.rtt(method).unwrap());
+        let expected = rtt_ms + held_ms(log, (direction, mbit), loaded);
         let srtt = load.srtt.as_ref().unwrap();
-        for (name, ms) in [("UDP", udp.p50_ms), ("TCP_INFO", srtt.p50_ms)] {
-            let is_near = within(ms, tcp.p50_ms, 0.15) || (ms - tcp.p50_ms).abs() < 3.0;
-            assert!(is_near, "{direction:?} {name}: {ms}, TCP {}", tcp.p50_ms);
+        let [tcp, udp] = [Method::Tcp, Method::Udp].map(|method| loaded.rtt(method).unwrap());
+        for (name, rtt) in [("TCP", tcp), ("UDP", udp), ("TCP_INFO", srtt)] {
+            let ms = rtt.p50_ms;
+            println!("{direction:?} {name}: {ms:.2} ms, the link {expected:.2}");
+            let is_near = within(ms, expected, 0.05) || (ms - expected).abs() < 1.0;
+            assert!(is_near, "{direction:?} {name}: {ms}, the link {expected}");
         }
-        assert!(tcp.p50_ms > rtt_ms + 3.0, "{direction:?}: {}", tcp.p50_ms);
+        assert!(expected > rtt_ms + 3.0, "{direction:?}: {expected}");
     }
-    let base_ms = measured.base_rtt_ms().unwrap();
-    assert!((rtt_ms..rtt_ms + 0.5).contains(&base_ms), "{rtt_ms}: {base_ms}");
+    let base_ms = measured.propagation_ms().unwrap();
+    println!("base {base_ms:.3} ms of {rtt_ms}");
+    assert!((base_ms - rtt_ms).abs() < 0.2, "{rtt_ms}: {base_ms}");
     assert!(measured.ecn.iter().all(|fate| fate.fate.name() == "passes"), "{:?}", measured.ecn);
+}
+
+/// How long full segments were held in the median, from when they came until they were sent, by the link's own log.
+fn held_ms(log: &str, (direction, mbit): (Direction, f64), loaded: &Loaded) -> f64 {
+    let way = if direction == Direction::Upload { "up" } else { "down" };
+    let rows = log.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let is_one = |row: &Vec<&str>| {
+        row.len() == 10
+            && (row[1], row[3], row[4]) == ("out", way, "data")
+            && row[6].parse::<u32>().is_ok_and(|bytes| bytes >= 1000)
+    };
+    let rows: Vec<Vec<&str>> = rows.filter(is_one).collect();
+    // Reports have full segments too, but few of them.
+    let mut of_flow: BTreeMap<&str, usize> = BTreeMap::new();
+    rows.iter().for_each(|row| *of_flow.entry(row[2]).or_default() += 1);
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    let left: Vec<(f64, f64)> = rows
+        .iter()
+        .filter(|row| of_flow[row[2]] > 30)
+        .map(|row| {
+            let bytes = number(row[6]);
+            // Several at once are an aggregate, whose segments have headers each.
+            let frames = bytes + (bytes / 1448.0).ceil() * 66.0;
+            (number(row[0]), number(row[9]) + frames * 8e-3 / mbit)
+        })
+        .collect();
+    // The clocks have their last packet in common, about.
+    let began_s = left.last().unwrap().0 - loaded.duration_s;
+    let steady = left.iter().filter(|(at_s, _)| *at_s >= began_s + loaded.steady_s);
+    let mut held_ms: Vec<f64> = steady.map(|(_, held_ms)| *held_ms).collect();
+    held_ms.sort_unstable_by(f64::total_cmp);
+    dualq_measure::figures::quantile(&held_ms, 0.5)
+}
+
+/// Measures across a link of which a log is written.
+fn logged(link: &[&str]) -> (Measurement, String) {
+    let folder = folder();
+    let near = measuring("--direction download,upload");
+    let link = [link, &["--log", "log.csv"]].concat();
+    let (output, stdout, stderr) = dualq(folder.path(), &line(&link, &near));
+    assert!(output.status.success(), "{stderr}");
+    let log = std::fs::read_to_string(folder.path().join("log.csv")).unwrap();
+    (serde_json::from_str(&stdout).unwrap(), log)
 }
 
 #[test]
@@ -45,8 +93,8 @@ fn rates_differ_by_direction_and_round_trips_are_the_links() {
     // Queues of about a round trip, so that Reno keeps the link busy.
     let link =
         ["--rtt", "40ms", "--down", "30mbit pfifo limit 150", "--up", "8mbit pfifo limit 50"];
-    let measured = across(&link, "--direction download,upload");
-    agrees(&measured, (30.0, 8.0, 40.0));
+    let (measured, log) = logged(&link);
+    agrees(&measured, (30.0, 8.0, 40.0), &log);
     assert!(measured.grade.is_some());
 }
 
@@ -73,9 +121,9 @@ fn drawn_links_are_measured_as_they_are() {
             [down, up].map(|mbit| format!("{mbit}mbit pfifo limit {}", queue(mbit)));
         let rtt = format!("{rtt_ms}ms");
         let link = ["--rtt", &rtt, "--down", &down_link, "--up", &up_link];
-        let measured = across(&link, "--direction download,upload");
+        let (measured, log) = logged(&link);
         println!("{link:?}");
-        agrees(&measured, (down, up, rtt_ms));
+        agrees(&measured, (down, up, rtt_ms), &log);
     }
 }
 
@@ -121,6 +169,39 @@ fn a_measured_path_is_a_scenario_and_a_plan() {
     assert!(within(kbit, 0.95 * 5000.0, 0.04), "{kbit}: {plan}");
 }
 
+/// What is lost without load is told, goes into the scenario, and is not taken for a queue's; so does the size of packets.
+#[test]
+fn random_loss_is_told_as_such() {
+    if !able() {
+        return;
+    }
+    let folder = folder();
+    let lossy = ["--rtt", "20ms", "--rate", "20mbit", "--qdisc", "pfifo limit 100", "--loss", "3%"];
+    let link = [&lossy[..], &["--mtu", "1300"]].concat();
+    let near = measuring("--direction download,upload --max-time 12s --scenario path.toml");
+    let near = near.replace("--json", "");
+    let (output, stdout, stderr) = dualq(folder.path(), &line(&link, &near));
+    assert!(output.status.success(), "{stderr}");
+    let said = stdout.split("random loss: ").nth(1).unwrap_or_else(|| panic!("{stdout}"));
+    let percent: Vec<f64> = said
+        .split(" % ")
+        .take(2)
+        .map(|part| part.rsplit(' ').next().unwrap().parse().unwrap())
+        .collect();
+    let path = std::fs::read_to_string(folder.path().join("path.toml")).unwrap();
+    assert!(path.contains("\nmtu = 1300\n"), "{path}");
+    let inferred: Vec<f64> = path
+        .lines()
+        .filter_map(|line| line.strip_prefix("loss = \"")?.split('%').next()?.parse().ok())
+        .collect();
+    assert_eq!((percent.len(), inferred.len()), (2, 2), "{stdout}{path}");
+    // Of 500 or more datagrams: four standard deviations.
+    for lost in percent.iter().chain(&inferred) {
+        assert!((lost - 3.0).abs() < 3.1, "{percent:?} {inferred:?}");
+        assert!(*lost > 0.5, "{percent:?} {inferred:?}");
+    }
+}
+
 #[test]
 fn a_queue_of_this_host_is_told_from_one_further_on() {
     if !able() {
@@ -146,44 +227,6 @@ fn a_queue_of_this_host_is_told_from_one_further_on() {
     assert!(within(local.delay_ms(), longer_ms, 0.3), "{} of {longer_ms}", local.delay_ms());
 }
 
-/// What the link itself wrote down of the packets that it held is what was measured from outside.
-#[test]
-fn round_trips_under_load_are_the_queues() {
-    if !able() {
-        return;
-    }
-    let folder = folder();
-    let near = measuring("--direction download --max-time 20s");
-    let link =
-        ["--rtt", "30ms", "--rate", "20mbit", "--qdisc", "pfifo limit 120", "--log", "log.csv"];
-    let (output, stdout, stderr) = dualq(folder.path(), &line(&link, &near));
-    assert!(output.status.success(), "{stderr}");
-    let measured: Measurement = serde_json::from_str(&stdout).unwrap();
-    let (loaded, load) = way(&measured, Direction::Download);
-    let log = std::fs::read_to_string(folder.path().join("log.csv")).unwrap();
-    // Full segments that left the queue down: when, and how long they had been there.
-    let left: Vec<(f64, f64)> = log
-        .lines()
-        .filter_map(|line| {
-            let fields: Vec<&str> = line.split(',').collect();
-            let is_one = fields.len() == 10 && (fields[1], fields[3]) == ("out", "down");
-            let is_full = is_one && fields[6].parse::<u32>().ok()? >= 1000;
-            is_full.then(|| Some((fields[0].parse().ok()?, fields[9].parse().ok()?)))?
-        })
-        .collect();
-    // The clocks have their last packet in common, about.
-    let began_s = left.last().unwrap().0 - loaded.duration_s;
-    let steady = left.iter().filter(|(at_s, _)| *at_s >= began_s + loaded.steady_s);
-    let mut waited_ms: Vec<f64> = steady.map(|(_, waited_ms)| *waited_ms).collect();
-    waited_ms.sort_unstable_by(f64::total_cmp);
-    let expected = 30.0 + dualq_measure::figures::quantile(&waited_ms, 0.5);
-    let srtt = load.srtt.as_ref().unwrap();
-    let [tcp, udp] = [Method::Tcp, Method::Udp].map(|method| loaded.rtt(method).unwrap());
-    for (name, rtt) in [("TCP", tcp), ("UDP", udp), ("TCP_INFO", srtt)] {
-        assert!(within(rtt.p50_ms, expected, 0.05), "{name}: {}, the link {expected}", rtt.p50_ms);
-    }
-}
-
 #[test]
 fn ipv6_is_measured_as_well() {
     if !able() {
@@ -191,7 +234,7 @@ fn ipv6_is_measured_as_well() {
     }
     let folder = folder();
     let near =
-        measuring("--direction download --max-time 4s").replace("measure $FAR", "measure $FAR6");
+        measuring("--direction download --max-time 8s").replace("measure $FAR", "measure $FAR6");
     let link = ["--rtt", "20ms", "--rate", "20mbit", "--qdisc", "pfifo limit 60"];
     let (output, stdout, stderr) = dualq(folder.path(), &line(&link, &near));
     assert!(output.status.success(), "{stderr}");
@@ -200,5 +243,10 @@ fn ipv6_is_measured_as_well() {
     let (loaded, load) = way(&measured, Direction::Download);
     assert!(within(load.line_mbit, 20.0, 0.05) && load.mss_bytes == 1428, "{load:?}");
     assert!(loaded.rtt(Method::Udp).is_some() && loaded.loss.is_some());
+    let seen = &measured.handshakes.seen;
+    assert_eq!((seen.len(), &measured.handshakes.unable), (6, &None), "{seen:?}");
+    assert!(seen.iter().all(|one| one.syn.fate.name() == "passes"), "{seen:?}");
+    let mtu = measured.mtu.unwrap();
+    assert_eq!((mtu.up.bytes, mtu.down.bytes), (1500, 1500), "{mtu:?}");
     assert!(measured.ecn.iter().all(|fate| fate.fate.name() == "passes"), "{:?}", measured.ecn);
 }

@@ -2,10 +2,19 @@
 //! say so and do nothing.
 
 mod faults;
+mod handshakes;
+mod hops;
 mod links;
+#[allow(dead_code, reason = "of the middle there is more to choose from than is of use here")]
+#[path = "../mtu/network.rs"]
+mod network;
 mod others;
 mod program;
 mod serve;
+mod sizes;
+#[path = "../mtu/switch.rs"]
+mod switch;
+mod working;
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -49,7 +58,7 @@ fn across(link: &[&str], options: &str) -> Measurement {
 fn measuring(options: &str) -> String {
     format!(
         "until echo 2>/dev/null >/dev/tcp/$FAR/9332; do sleep 0.05; done; \
-         exec {DUALQ} measure $FAR --token-file token --no-progress --json --cc reno {options}"
+         exec {DUALQ} measure $FAR --token-file token --no-progress --json --cc reno --streams 4 {options}"
     )
 }
 

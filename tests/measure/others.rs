@@ -32,8 +32,11 @@ fn a_stock_iperf3_server_will_do() {
         return;
     }
     let near = "until echo 2>/dev/null >/dev/tcp/$FAR/5201; do sleep 0.1; done; sleep 0.5; exec";
-    let measured =
-        measured(&["--far", "iperf3 --server >/dev/null 2>&1"], near, "$FAR --iperf3 --cc reno");
+    let measured = measured(
+        &["--far", "iperf3 --server >/dev/null 2>&1"],
+        near,
+        "$FAR --iperf3 --cc reno --max-time 40s",
+    );
     assert_eq!((measured.server, measured.ecn.len()), (Server::Iperf3, 0));
     let down = measured.under(Direction::Download).unwrap();
     let up = measured.under(Direction::Upload).unwrap();

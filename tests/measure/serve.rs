@@ -45,7 +45,7 @@ fn measure(at: SocketAddr) -> Measurement {
         family: None,
         far: Far::Dualq(Token::new([0x5e; 32])),
         directions: vec![Direction::Both],
-        streams: 1,
+        streams: Some(1),
         cc: None,
         rate: Some("20mbit".parse().unwrap()),
         max_time: Duration::from_secs(3),

@@ -1,5 +1,5 @@
-//! The switch between the routers as a program of the test's own, which decides what becomes of each IPv4 packet. Checksums
-//! that a real network card would have filled in are missing behind it, so ICMP echo alone is answered.
+//! The switch between the routers as a program of the test's own, which decides what becomes of each IPv4 packet. Checksums,
+//! which a network card would have filled in, it fills in.
 
 use std::collections::HashMap;
 use std::net::UdpSocket;
@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use dualq_netlink::Netlink;
+use etherparse::{NetHeaders, PacketHeaders};
 use nix::sys::socket::{LinkAddr, MsgFlags, recvfrom, sendto};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -35,6 +37,11 @@ pub(crate) fn behind<C: Carrier, T>(
         network.ip("switch", &format!("link set {port} promisc on"));
     }
     network.ip("switch", "link set lo mtu 1500");
+    for (host, device) in [("a", "a0"), ("b", "b0")] {
+        // Nobody behind takes aggregates of packets apart.
+        let off = || Netlink::open().unwrap().set_segmentation_offload(device, false);
+        network.inside(host, off).unwrap();
+    }
     // The routers know each other, so that nothing but IP has to pass.
     for (router, device, own, other, address) in
         [("r1", "right", 1, 2, "10.9.2.2"), ("r2", "left", 2, 1, "10.9.2.1")]
@@ -94,7 +101,23 @@ fn forward(carrier: &mut impl Carrier, ended: &AtomicBool) {
             continue;
         };
         if let Some(packet) = carrier.carry(&buffer[..length]) {
+            let packet = with_checksums(&packet).unwrap_or(packet);
             let _ = sendto(ports.as_raw_fd(), &packet, to, MsgFlags::empty());
         }
     }
+}
+
+/// The packet with right checksums, if it is one whose checksums are known.
+fn with_checksums(packet: &[u8]) -> Option<Vec<u8>> {
+    let headers = PacketHeaders::from_ip_slice(packet).ok()?;
+    let (NetHeaders::Ipv4(ip, _), mut transport) = (headers.net?, headers.transport?) else {
+        return None;
+    };
+    let payload = headers.payload.slice();
+    transport.update_checksum_ipv4(&ip, payload).ok()?;
+    let mut written = Vec::with_capacity(packet.len());
+    ip.write(&mut written).ok()?;
+    transport.write(&mut written).ok()?;
+    written.extend_from_slice(payload);
+    Some(written)
 }

@@ -1,8 +1,7 @@
 //! Single datagrams with what the kernel knows of them: the ECN field, and at which of this host's addresses they came.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
-use std::net::UdpSocket;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd, AsRawFd as _};
 
 use nix::cmsg_space;
 use nix::sys::socket::{
@@ -30,9 +29,9 @@ pub(crate) enum Here {
 }
 
 /// Has the kernel tell with each datagram what an [`Arrival`] has.
-pub(crate) fn tell_all(socket: &UdpSocket) -> io::Result<()> {
-    let is_v6 = socket.local_addr()?.is_ipv6();
+pub(crate) fn tell_all(socket: &impl AsFd) -> io::Result<()> {
     let options = SockRef::from(socket);
+    let is_v6 = options.local_addr()?.is_ipv6();
     if !is_v6 {
         setsockopt(socket, sockopt::Ipv4PacketInfo, &true)?;
         return options.set_recv_tos_v4(true);
@@ -52,10 +51,10 @@ pub(crate) fn tell_all(socket: &UdpSocket) -> io::Result<()> {
 }
 
 /// Takes a datagram, of which so many bytes are of interest.
-pub(crate) fn receive(socket: &UdpSocket, bytes: &mut [u8]) -> nix::Result<Arrival> {
+pub(crate) fn receive(socket: &impl AsFd, bytes: &mut [u8]) -> nix::Result<Arrival> {
     let mut space = cmsg_space!(u8, i32, libc::in_pktinfo, libc::in6_pktinfo);
     let mut parts = [IoSliceMut::new(bytes)];
-    let (fd, flags) = (socket.as_raw_fd(), MsgFlags::empty());
+    let (fd, flags) = (socket.as_fd().as_raw_fd(), MsgFlags::empty());
     let message = recvmsg::<SockaddrStorage>(fd, &mut parts, Some(&mut space), flags)?;
     let mut arrival = Arrival { length: message.bytes, from: message.address, ecn: 0, here: None };
     for told in message.cmsgs()? {
@@ -77,7 +76,7 @@ pub(crate) fn receive(socket: &UdpSocket, bytes: &mut [u8]) -> nix::Result<Arriv
 
 /// Sends a datagram with that ECN field over IPv6 or over IPv4, from an address of this host's if one is given.
 pub(crate) fn send(
-    socket: &UdpSocket,
+    socket: &impl AsFd,
     bytes: &[u8],
     (is_v6, ecn): (bool, u8),
     (from, to): (Option<&Here>, Option<&SockaddrStorage>),
@@ -92,5 +91,5 @@ pub(crate) fn send(
         Here::V6(info) => ControlMessage::Ipv6PacketInfo(info),
     }));
     let parts = [IoSlice::new(bytes)];
-    sendmsg(socket.as_raw_fd(), &parts, &control, MsgFlags::MSG_DONTWAIT, to).map(drop)
+    sendmsg(socket.as_fd().as_raw_fd(), &parts, &control, MsgFlags::MSG_DONTWAIT, to).map(drop)
 }

@@ -15,12 +15,15 @@ mod flow;
 mod handshake;
 mod measurement;
 #[cfg(target_os = "linux")]
+mod segment;
+#[cfg(target_os = "linux")]
 pub mod server;
 
 #[cfg(target_os = "linux")]
 pub use client::{Family, Far, MeasureError, Options, Progress, Stage, Url, UrlError, measure};
 pub use measurement::{
-    Bottleneck, Direction, Distribution, EcnFate, Idle, Load, Loaded, LocalQueue, Loss,
-    Measurement, Method, Ping, Point, RampUp, Sample, Server,
+    Bottleneck, Direction, Distribution, EcnFate, Handshakes, Hop, Idle, Larger, LargestPacket,
+    Load, Loaded, LocalQueue, Loss, Measurement, Method, PathMtu, Ping, Place, Point, RampUp,
+    Sample, Server,
 };
 pub use token::{Token, TokenError};

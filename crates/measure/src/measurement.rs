@@ -1,10 +1,10 @@
 //! The document: what a measurement found. Names end in their unit: `_ms`, `_s`, `_mbit` (10⁶ bits a second), `_ratio` (of 1).
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures::{Codepoint, Fate, Figures, Grade, Qoo, Rpm};
+use crate::figures::{Codepoint, Fate, Figures, Grade, Handshake, Qoo, Rpm, WorkingConditions};
 
 /// What a measurement found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct Measurement {
     /// What answers there.
     #[serde(default)]
     pub server: Server,
-    /// How many flows loaded each direction.
+    /// How many flows loaded each direction; of those that grew in number, the most.
     pub streams: u32,
     /// Their congestion control, if one was asked for.
     pub cc: Option<String>,
@@ -29,6 +29,12 @@ pub struct Measurement {
     pub idle: Idle,
     /// What the path does to the ECN field; empty if no datagrams are answered.
     pub ecn: Vec<EcnFate>,
+    /// What it does to the ECN that TCP's handshakes negotiate.
+    #[serde(default)]
+    pub handshakes: Handshakes,
+    /// How large packets may be; nothing if no datagrams are answered.
+    #[serde(default)]
+    pub mtu: Option<PathMtu>,
     /// Under load.
     pub loaded: Vec<Loaded>,
     /// Where what this host sends has to wait, if that is known.
@@ -52,10 +58,30 @@ impl Measurement {
     /// The shortest round trip of all without load, in milliseconds: the path's own. Where none was answered, the shortest that the flows' kernels saw.
     #[must_use]
     pub fn base_rtt_ms(&self) -> Option<f64> {
-        let all = self.idle.pings.iter().filter_map(|ping| Some(ping.rtt.as_ref()?.min_ms));
+        let all = self.idle.pings.iter().filter_map(|ping| self.idle.min_ms(ping));
         let of_flows = self.loaded.iter().flat_map(|loaded| [&loaded.down, &loaded.up]);
         let of_flows = of_flows.filter_map(|load| load.as_ref()?.min_rtt_ms);
         all.min_by(f64::total_cmp).or_else(|| of_flows.min_by(f64::total_cmp))
+    }
+}
+
+impl Measurement {
+    /// The shortest round trip without what a question and its answer take to be sent at the rates that were measured, in milliseconds: on a slow
+    /// link that is a good part of it. None where not both rates are known.
+    #[must_use]
+    pub fn propagation_ms(&self) -> Option<f64> {
+        let rate = |direction| {
+            let loaded = self.under(direction).or_else(|| self.under(Direction::Both))?;
+            let load = if direction == Direction::Upload { &loaded.up } else { &loaded.down };
+            Some(load.as_ref()?.line_mbit).filter(|mbit| *mbit > 0.0)
+        };
+        let (down, up) = (rate(Direction::Download)?, rate(Direction::Upload)?);
+        let is_v6 = self.address.is_ipv6();
+        let sent = self.idle.pings.iter().filter_map(|ping| {
+            let bits = f64::from(ping.method.frame_bytes(is_v6)?) * 8.0;
+            Some(self.idle.min_ms(ping)? - bits / 1e3 * (1.0 / down + 1.0 / up))
+        });
+        sent.min_by(f64::total_cmp).map(|ms| ms.max(0.0))
     }
 }
 
@@ -126,11 +152,20 @@ pub struct Idle {
     pub duration_s: f64,
     /// Round trips by each method.
     pub pings: Vec<Ping>,
-    /// Datagrams that were lost.
+    /// Datagrams that were lost, of these and of those that were sent when all load was over: at random, for nothing waits.
     pub loss: Option<Loss>,
+    /// The shortest round trip of the datagrams at the end, in milliseconds: of hundreds, one meets two idle kernels.
+    #[serde(default)]
+    pub end_min_ms: Option<f64>,
 }
 
 impl Idle {
+    /// The shortest round trip by a method.
+    fn min_ms(&self, ping: &Ping) -> Option<f64> {
+        let at_end = self.end_min_ms.filter(|_| ping.method == Method::Udp);
+        ping.rtt.iter().map(|rtt| rtt.min_ms).chain(at_end).min_by(f64::total_cmp)
+    }
+
     /// Round trips without load and with, by the best method of those that worked in both.
     #[must_use]
     pub fn beside<'a>(&'a self, under: &'a Loaded) -> Option<(&'a Distribution, &'a Distribution)> {
@@ -162,6 +197,81 @@ pub struct EcnFate {
     pub arrived: [u64; 4],
     /// What that means.
     pub fate: Fate,
+    /// Where it happens on the way up, if routers tell.
+    #[serde(default)]
+    pub place: Option<Place>,
+}
+
+/// Where packets are changed or lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// The last hop that they reached as they were sent; this host without.
+    pub after: Option<Hop>,
+    /// The first that they did not reach so.
+    pub before: Hop,
+}
+
+/// A router on the way, or the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hop {
+    /// Its number, the first being 1.
+    pub number: u8,
+    /// Its address.
+    pub address: IpAddr,
+}
+
+/// How large packets may be, each way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathMtu {
+    /// The largest that were tried, in bytes with the header of IP: what the interface here sends.
+    pub interface_bytes: u16,
+    /// From here to the server.
+    pub up: LargestPacket,
+    /// From the server here, where nothing larger could be tried than what arrives on the way up.
+    pub down: LargestPacket,
+}
+
+/// The largest packet that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LargestPacket {
+    /// Its size in bytes, with the header of IP.
+    pub bytes: u16,
+    /// What becomes of larger ones.
+    pub larger: Larger,
+    /// Who says that they are too big, if somebody does.
+    pub said_by: Option<IpAddr>,
+    /// Where they vanish, if routers tell.
+    pub place: Option<Place>,
+}
+
+/// What becomes of packets that are larger than the largest that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Larger {
+    /// None were tried.
+    Untried,
+    /// Somebody says that they are too big: TCP and others adapt.
+    Refused,
+    /// They vanish without a word, so that transfers hang: a black hole.
+    Vanish,
+    /// They do not arrive. Whether their sender is told nobody says.
+    Lost,
+    /// Too many of all sizes are lost to tell.
+    Unclear,
+}
+
+/// Handshakes of TCP, of which all but the kernel's own ask for each sort of ECN.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Handshakes {
+    /// What was seen of them.
+    pub seen: Vec<Handshake>,
+    /// Why there are none but the kernel's, if so.
+    pub unable: Option<String>,
 }
 
 /// How round trips were measured.
@@ -188,6 +298,19 @@ impl Method {
         [Self::Tcp, Self::Udp, Self::Icmp, Self::Connect, Self::Request, Self::Loaded];
     /// Those that tell of the path and of nothing else, the best first.
     pub const OF_PATH: [Self; 4] = [Self::Udp, Self::Tcp, Self::Icmp, Self::Connect];
+
+    /// How long its packets are with the headers of Ethernet, in bytes; none where they are several.
+    const fn frame_bytes(self, is_v6: bool) -> Option<u32> {
+        let ip = if is_v6 { 40 } else { 20 };
+        let behind = match self {
+            // Header and payload; both are as long together.
+            Self::Tcp | Self::Udp => 48,
+            Self::Icmp => 64,
+            Self::Connect => 40,
+            Self::Request | Self::Loaded => return None,
+        };
+        Some(14 + ip + behind)
+    }
 
     /// The word for it.
     #[must_use]
@@ -296,8 +419,11 @@ pub struct Loaded {
     pub pings: Vec<Ping>,
     /// Datagrams that were lost.
     pub loss: Option<Loss>,
-    /// Responsiveness.
+    /// Responsiveness: of the steady state, or where flows grew in number of the intervals that the draft has it of.
     pub rpm: Option<Rpm>,
+    /// Whether flows that grew in number have loaded the path to the full; nothing of flows whose number was given.
+    #[serde(default)]
+    pub working_conditions: Option<WorkingConditions>,
     /// What the path under this load is good for.
     pub qoo: Vec<Qoo>,
     /// This host's own queue, where it is known and was sent through.
@@ -371,6 +497,13 @@ impl Loaded {
     #[must_use]
     pub fn rtt(&self, by: Method) -> Option<&Distribution> {
         rtt(&self.pings, by)
+    }
+
+    /// The goodput of the slower direction of those that were loaded, in Mbit/s.
+    #[must_use]
+    pub fn slowest_mbit(&self) -> Option<f64> {
+        let goodput = [&self.down, &self.up].into_iter().flatten().map(|load| load.goodput_mbit);
+        goodput.min_by(f64::total_cmp)
     }
 
     /// Round trips by the best method that worked.
@@ -451,6 +584,25 @@ pub struct Loss {
 }
 
 impl Loss {
+    /// Both together.
+    #[must_use]
+    pub const fn with(self, more: Self) -> Self {
+        let Self { sent, up, down } = more;
+        Self { sent: self.sent + sent, up: self.up + up, down: self.down + down }
+    }
+
+    /// The share that was lost on the way up.
+    #[must_use]
+    pub fn up_ratio(&self) -> f64 {
+        self.up as f64 / self.sent.max(1) as f64
+    }
+
+    /// The share of those that got there which was lost on the way back.
+    #[must_use]
+    pub fn down_ratio(&self) -> f64 {
+        self.down as f64 / self.sent.saturating_sub(self.up).max(1) as f64
+    }
+
     /// The share of round trips that failed.
     #[must_use]
     pub fn ratio(&self) -> f64 {

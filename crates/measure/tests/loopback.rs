@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,7 @@ fn options(at: SocketAddr) -> Options {
         family: None,
         far: Far::Dualq(Token::new([7; 32])),
         directions: vec![Direction::Download, Direction::Upload],
-        streams: 2,
+        streams: Some(2),
         cc: None,
         rate: Some(Rate::from_mbit(40)),
         max_time: Duration::from_secs(8),
@@ -184,24 +185,27 @@ fn who_is_no_server_is_told_from_one() {
     assert!(outcome(&options(impostor)).unwrap_err().contains("does not know the token"));
 }
 
+/// Passes bytes on, both ways.
+fn join(near: &TcpStream, far: &TcpStream) {
+    for (from, to) in [(near, far), (far, near)] {
+        let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+        thread::spawn(move || {
+            let mut bytes = [0; 65536];
+            while let Ok(count @ 1..) = from.read(&mut bytes) {
+                if to.write_all(&bytes[..count]).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+}
+
 /// What stands between both ends: it passes bytes on, and after a while does something else.
 fn between(server: SocketAddr, after: Duration, act: fn(&TcpStream, &TcpStream)) -> SocketAddr {
     let began = Instant::now();
     peer(move |near| {
         let far = TcpStream::connect(server).unwrap();
-        let copy = |from: &TcpStream, to: &TcpStream| {
-            let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-            thread::spawn(move || {
-                let mut bytes = [0; 65536];
-                while let Ok(count @ 1..) = from.read(&mut bytes) {
-                    if to.write_all(&bytes[..count]).is_err() {
-                        break;
-                    }
-                }
-            });
-        };
-        copy(&near, &far);
-        copy(&far, &near);
+        join(&near, &far);
         thread::spawn(move || {
             thread::sleep(after.saturating_sub(began.elapsed()));
             act(&near, &far);
@@ -224,6 +228,31 @@ fn a_server_that_vanishes_or_lies_in_the_middle_is_told() {
     });
     let why = outcome(&options(more)).unwrap_err();
     assert!(why.contains("does not keep to the protocol"), "{why}");
+}
+
+#[test]
+fn flows_that_come_later_try_again() {
+    let (server, began, seen) = (serve(settings()), Instant::now(), AtomicU32::new(0));
+    // From when the path is loaded on, two of three connections are closed at once.
+    let at = peer(move |near| {
+        let number = seen.fetch_add(1, Ordering::Relaxed);
+        if began.elapsed() < Duration::from_secs(5) || number.is_multiple_of(3) {
+            join(&near, &TcpStream::connect(server).unwrap());
+        }
+    });
+    let both = Options {
+        directions: vec![Direction::Both],
+        streams: None,
+        rate: None,
+        max_time: Duration::from_secs(11),
+        ..options(at)
+    };
+    let measured = outcome(&both).unwrap();
+    let loaded = measured.under(Direction::Both).unwrap();
+    let (down, up) = (loaded.down.as_ref().unwrap(), loaded.up.as_ref().unwrap());
+    let most = down.flow_goodput_mbit.len().max(up.flow_goodput_mbit.len());
+    let flows = loaded.working_conditions.unwrap().flows;
+    assert!(most > 4, "{most} of {flows}");
 }
 
 #[test]

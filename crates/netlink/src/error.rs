@@ -62,8 +62,10 @@ pub enum NetlinkError {
         kind: &'static str,
     },
     /// A device does not let its offloads be switched.
-    #[error("cannot turn segmentation offload of {name} {}: the device does not allow it", on_off(*.on))]
+    #[error("cannot turn {feature} of {name} {}: the device does not allow it", on_off(*.on))]
     FixedOffload {
+        /// What it is.
+        feature: &'static str,
         /// The device.
         name: String,
         /// Whether it should have been on.

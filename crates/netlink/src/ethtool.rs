@@ -33,8 +33,12 @@ const TSO: [&str; 4] = [
     "tx-tcp6-segmentation",
 ];
 
+const SEGMENTATION: &str = "segmentation offload";
+
 /// What `ethtool -K … gro` switches.
 const GRO: &str = "rx-gro";
+/// What `ethtool -K … rx-gro-hw` switches.
+const GRO_HW: &str = "rx-gro-hw";
 /// What `ethtool -K … lro` switches.
 const LRO: &str = "rx-lro";
 
@@ -57,8 +61,43 @@ pub struct Offloads {
     pub segmentation: SegmentationOffload,
     /// Generic receive offload: the kernel puts what arrives together.
     pub gro: bool,
+    /// The same by the device.
+    pub gro_hw: bool,
     /// Large receive offload: the device does so, and what it forgets is gone.
     pub lro: bool,
+}
+
+/// What puts packets together that arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveOffload {
+    /// [`Offloads::gro`].
+    Gro,
+    /// [`Offloads::gro_hw`].
+    GroHw,
+    /// [`Offloads::lro`].
+    Lro,
+}
+
+impl ReceiveOffload {
+    const fn feature(self) -> &'static str {
+        match self {
+            Self::Gro => GRO,
+            Self::GroHw => GRO_HW,
+            Self::Lro => LRO,
+        }
+    }
+}
+
+impl Offloads {
+    /// Whether that one is on.
+    #[must_use]
+    pub const fn has(&self, which: ReceiveOffload) -> bool {
+        match which {
+            ReceiveOffload::Gro => self.gro,
+            ReceiveOffload::GroHw => self.gro_hw,
+            ReceiveOffload::Lro => self.lro,
+        }
+    }
 }
 
 fn question(command: u8) -> Writer {
@@ -72,11 +111,47 @@ impl Netlink {
     /// [`NetlinkError::NoLink`] if there is no such device, [`NetlinkError::FixedOffload`] if it stays as it was; another if
     /// the kernel refuses.
     pub fn set_segmentation_offload(&mut self, name: &str, on: bool) -> Result<(), NetlinkError> {
-        let what = || format!("turn segmentation offload of {name} {}", on_off(on));
-        let mut set = features(ETHTOOL_MSG_FEATURES_SET, name);
+        let features: Vec<&str> = TSO.into_iter().chain([GSO]).collect();
+        self.set_features(name, SEGMENTATION, &features, on)?;
+        // The kernel switches what can be, and calls that a success.
+        if self.segmentation_offload(name)? == (SegmentationOffload { tso: on, gso: on }) {
+            Ok(())
+        } else {
+            Err(NetlinkError::FixedOffload { feature: SEGMENTATION, name: name.to_owned(), on })
+        }
+    }
+
+    /// Switches what puts packets together that arrive: `ethtool -K NAME gro on`, or `off`.
+    ///
+    /// # Errors
+    /// As [`set_segmentation_offload`](Self::set_segmentation_offload).
+    pub fn set_receive_offload(
+        &mut self,
+        name: &str,
+        which: ReceiveOffload,
+        on: bool,
+    ) -> Result<(), NetlinkError> {
+        self.set_features(name, which.feature(), &[which.feature()], on)?;
+        if self.offloads(name)?.has(which) == on {
+            Ok(())
+        } else {
+            let (feature, name) = (which.feature(), name.to_owned());
+            Err(NetlinkError::FixedOffload { feature, name, on })
+        }
+    }
+
+    fn set_features(
+        &mut self,
+        name: &str,
+        called: &str,
+        features: &[&str],
+        on: bool,
+    ) -> Result<(), NetlinkError> {
+        let what = || format!("turn {called} of {name} {}", on_off(on));
+        let mut set = self::features(ETHTOOL_MSG_FEATURES_SET, name);
         set.nest(ETHTOOL_A_FEATURES_WANTED, |bitset| {
             bitset.nest(ETHTOOL_A_BITSET_BITS, |bits| {
-                for feature in TSO.iter().chain([&GSO]) {
+                for feature in features {
                     bits.nest(ETHTOOL_A_BITSET_BITS_BIT, |bit| {
                         bit.string(ETHTOOL_A_BITSET_BIT_NAME, feature);
                         if on {
@@ -86,13 +161,7 @@ impl Netlink {
                 }
             });
         });
-        self.ethtool(name, set, what)?;
-        // The kernel switches what can be, and calls that a success.
-        if self.segmentation_offload(name)? == (SegmentationOffload { tso: on, gso: on }) {
-            Ok(())
-        } else {
-            Err(NetlinkError::FixedOffload { name: name.to_owned(), on })
-        }
+        self.ethtool(name, set, what).map(drop)
     }
 
     /// Which segmentation offloads are on: what `ethtool -k NAME` tells.
@@ -168,5 +237,6 @@ fn active(answer: &[u8]) -> Option<Offloads> {
     let on: Vec<&str> = bits.filter_map(|bit| bit.string(ETHTOOL_A_BITSET_BIT_NAME)).collect();
     let tso = TSO.iter().any(|feature| on.contains(feature));
     let segmentation = SegmentationOffload { tso, gso: on.contains(&GSO) };
-    Some(Offloads { segmentation, gro: on.contains(&GRO), lro: on.contains(&LRO) })
+    let [gro, gro_hw, lro] = [GRO, GRO_HW, LRO].map(|feature| on.contains(&feature));
+    Some(Offloads { segmentation, gro, gro_hw, lro })
 }

@@ -30,6 +30,7 @@ const IFLA_INFO_KIND: u16 = 1;
 const IFLA_NUM_TX_QUEUES: u16 = 31;
 const IFLA_NUM_RX_QUEUES: u16 = 32;
 const IFLA_LINK_NETNSID: u16 = 37;
+const IFLA_GSO_MAX_SEGS: u16 = 40;
 
 /// A device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub struct Link {
     pub tx_queues: u32,
     /// How many hardware queues it receives into.
     pub rx_queues: u32,
+    /// How many packets TCP puts into one aggregate for it, at most (`gso_max_segs`).
+    pub gso_max_segs: Option<u32>,
     /// Whether it was set up.
     pub up: bool,
     /// Whether it sends: it is up, and so is what it is connected to. A veth device takes a moment for that once both ends are
@@ -83,6 +86,7 @@ impl Link {
             tx_queue_length: number(IFLA_TXQLEN),
             tx_queues: number(IFLA_NUM_TX_QUEUES),
             rx_queues: number(IFLA_NUM_RX_QUEUES),
+            gso_max_segs: attributes.u32(IFLA_GSO_MAX_SEGS),
             up: header.flags.contains(LinkFlags::Up),
             running: header.flags.contains(LinkFlags::Running),
             mac: attributes.get(IFLA_ADDRESS).and_then(|address| address.try_into().ok()),
@@ -330,6 +334,21 @@ impl Netlink {
         let header = LinkHeader { index, flags: up, change_mask: up, ..LinkHeader::default() };
         let answer = self.route.ask(RTM_NEWLINK, 0, &bytes(&header));
         answer.map(drop).map_err(|failure| failure.of(format!("set {} up", self.name_of(index))))
+    }
+
+    /// Says how many packets TCP may put into one aggregate for a device: `ip link set NAME gso_max_segs SEGS`. What is connected already
+    /// does not hear of it.
+    ///
+    /// # Errors
+    /// If there is no such device, or the kernel refuses.
+    pub fn set_gso_max_segs(&mut self, index: u32, segs: u32) -> Result<(), NetlinkError> {
+        let header = LinkHeader { index, ..LinkHeader::default() };
+        let mut message = Writer::after(bytes(&header));
+        message.u32(IFLA_GSO_MAX_SEGS, segs);
+        let answer = self.route.ask(RTM_NEWLINK, 0, &message.finish());
+        answer.map(drop).map_err(|failure| {
+            failure.of(format!("set gso_max_segs of {} to {segs}", self.name_of(index)))
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::kinds::{TCA_KIND, TCA_OPTIONS};
 use crate::qdisc::{
     RTM_GETQDISC, RTM_GETTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS, Request, Verb, header,
 };
-use crate::{Handle, Netlink, NetlinkError};
+use crate::{Handle, Netlink, NetlinkError, Place};
 
 const TCA_STAB: u16 = 8;
 /// `struct tc_htb_glob`: version, r2q, default, debug, and then what was sent directly.
@@ -98,6 +98,21 @@ fn settings(kind: &str, options: &[u8]) -> Vec<u8> {
 }
 
 impl Netlink {
+    /// What puts an `mq` there: each transmit queue has then a place of its own, with the kernel's default in it.
+    #[must_use]
+    pub fn mq(place: &Place) -> Request {
+        let node = Node {
+            class: false,
+            kind: "mq".to_owned(),
+            handle: place.handle,
+            parent: place.parent,
+            options: None,
+            asked: None,
+            size_table: false,
+        };
+        node.request(place.link)
+    }
+
     /// The queue disciplines of a device by which packets leave, what is outside before what is inside, and the classes of
     /// `htb` between them.
     ///

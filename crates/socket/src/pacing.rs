@@ -1,7 +1,9 @@
 //! TCP that paces itself, where the interface has no fq.
 
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
+
+use crate::option;
 
 /// All but what stands for no limit at all, in bytes per second.
 const NO_LIMIT: u64 = u32::MAX as u64 - 1;
@@ -11,18 +13,7 @@ const NO_LIMIT: u64 = u32::MAX as u64 - 1;
 ///
 /// # Errors
 /// If it is no socket.
-#[allow(unsafe_code)]
 pub fn pace(socket: BorrowedFd<'_>, bytes_per_second: Option<u64>) -> io::Result<()> {
     let rate = bytes_per_second.unwrap_or(NO_LIMIT);
-    // SAFETY: the kernel reads the bytes of `rate`, which is there and as long as it is told. No library has this option.
-    let status = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_MAX_PACING_RATE,
-            (&raw const rate).cast(),
-            size_of_val(&rate) as libc::socklen_t,
-        )
-    };
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    option::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate.to_ne_bytes())
 }

@@ -1,7 +1,9 @@
 //! What the kernel tells of a connection: `struct tcp_info` (include/uapi/linux/tcp.h), as far as it is asked for.
 
 use std::io;
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
+
+use crate::option;
 
 /// A slow-start threshold that was never set (Linux: `TCP_INFINITE_SSTHRESH`).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
@@ -54,14 +56,44 @@ pub struct TcpInfo {
     pub received_ce: Option<u32>,
     /// Bytes of payload that arrived at the other end with ECT(0), CE and ECT(1), as Accurate ECN tells (Linux 6.18).
     pub delivered_bytes: [u32; 3],
-    /// Whether Accurate ECN was agreed on (Linux 7.0: `tcpi_ecn_mode`).
-    pub is_accurate: bool,
+    /// Whether ECN was agreed on, and which.
+    pub ecn: EcnMode,
     /// Whether packets have its option, with counts (Linux 7.0: `tcpi_accecn_opt_seen`).
     pub has_ecn_option: bool,
 }
 
-/// `TCPI_ECN_MODE_ACCECN`, in two bits.
-const ECN_MODE_ACCURATE: u32 = 2;
+/// What both ends of a connection agreed on when it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnMode {
+    /// Nothing.
+    #[default]
+    Off,
+    /// ECN; Linux 6.18 and 6.19 do not tell which.
+    On,
+    /// That of RFC 3168.
+    Classic,
+    /// Accurate ECN (RFC 9768).
+    Accurate,
+}
+
+impl EcnMode {
+    /// `TCPI_OPT_ECN`, among the options that were agreed on.
+    const OPTION: u8 = 8;
+    /// Bytes of a structure without Accurate ECN (before Linux 6.18).
+    const BEFORE_ACCURATE: usize = 252;
+
+    fn of(length: usize, options: u8, bits: u32) -> Self {
+        match bits & 0b11 {
+            _ if options & Self::OPTION == 0 => Self::Off,
+            _ if length < Self::BEFORE_ACCURATE => Self::Classic,
+            // `TCPI_ECN_MODE_RFC3168`, `TCPI_ECN_MODE_ACCECN` (Linux 7.0).
+            1 => Self::Classic,
+            2 => Self::Accurate,
+            _ => Self::On,
+        }
+    }
+}
+
 /// `TCP_ACCECN_OPT_COUNTER_SEEN`, in the two bits above.
 const OPTION_SEEN: u32 = 2;
 
@@ -86,7 +118,7 @@ impl TcpInfo {
     /// If it is no TCP socket.
     pub fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
         let mut bytes = [0u8; LENGTH];
-        let length = read(socket, &mut bytes)?;
+        let length = option::read(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
         Ok(Self::parse(&bytes[..length]))
     }
 
@@ -125,28 +157,14 @@ impl TcpInfo {
             timeouts: u16_at(240).unwrap_or(0),
             received_ce: u32_at(248),
             delivered_bytes: [256, 260, 252].map(|at| u32_at(at).unwrap_or(0)),
-            is_accurate: u32_at(276).is_some_and(|bits| bits & 0b11 == ECN_MODE_ACCURATE),
+            ecn: EcnMode::of(
+                bytes.len(),
+                bytes.get(5).copied().unwrap_or(0),
+                u32_at(276).unwrap_or(0),
+            ),
             has_ecn_option: u32_at(276).is_some_and(|bits| bits >> 2 & 0b11 == OPTION_SEEN),
         }
     }
-}
-
-/// Reads the option as far as the kernel has it, and says how far that is.
-#[allow(unsafe_code)]
-fn read(socket: BorrowedFd<'_>, bytes: &mut [u8; LENGTH]) -> io::Result<usize> {
-    let mut length = LENGTH as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `bytes`, which are there and ours, and the length to `length`. No
-    // library reads this option without knowing the kernel's version of the structure.
-    let status = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            bytes.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    };
-    if status == 0 { Ok((length as usize).min(LENGTH)) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]
@@ -170,5 +188,20 @@ mod tests {
         let info = TcpInfo::parse(&[1; 104]);
         assert_eq!(info.retransmits, 0x0101_0101);
         assert_eq!((info.bytes_acked, info.received_ce), (0, None));
+    }
+
+    #[test]
+    fn what_was_agreed_on_is_told_as_far_as_kernels_tell() {
+        let cases = [
+            (232, 0, 0, EcnMode::Off),
+            (232, 8, 0, EcnMode::Classic),
+            (280, 8 | 16, 0, EcnMode::On),
+            (280, 8, 1 | 2 << 2, EcnMode::Classic),
+            (280, 8, 2, EcnMode::Accurate),
+            (280, 7, 2, EcnMode::Off),
+        ];
+        for (length, options, bits, mode) in cases {
+            assert_eq!(EcnMode::of(length, options, bits), mode, "{length} {options} {bits}");
+        }
     }
 }

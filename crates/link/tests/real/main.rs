@@ -6,6 +6,7 @@
 mod frames;
 mod marks;
 mod pair;
+mod recorder;
 mod segmentation;
 mod transfers;
 

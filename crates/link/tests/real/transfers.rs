@@ -2,11 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use dualq_link::{DirectionSnapshot, Options, Snapshot};
 use dualq_scenario::Passage;
+use dualq_socket::TcpInfo;
 
 use crate::can_run;
 use crate::pair::{Pair, near};
@@ -32,22 +34,22 @@ pub(crate) fn pattern(length: usize) -> Vec<u8> {
     std::iter::repeat_with(byte).take(length).collect()
 }
 
-/// Sends `bytes` from the far end to the near one; returns how long that took.
-pub(crate) fn send_down(pair: &Pair, v6: bool, bytes: &[u8]) -> Duration {
+/// Sends `bytes` from the far end to the near one; returns how long that took, and what the receiver's kernel said at the end.
+pub(crate) fn send_down(pair: &Pair, v6: bool, bytes: &[u8]) -> (Duration, TcpInfo) {
     let listener = pair.near.inside(|| TcpListener::bind(near(v6, 5001))).unwrap();
     let receiver = thread::spawn(move || {
         let (mut socket, _) = listener.accept().unwrap();
         let mut received = Vec::new();
         socket.read_to_end(&mut received).unwrap();
-        received
+        (received, TcpInfo::of(socket.as_fd()).unwrap())
     });
     let began = Instant::now();
     let mut socket = pair.far.inside(|| TcpStream::connect(near(v6, 5001))).unwrap();
     socket.write_all(bytes).unwrap();
     drop(socket);
-    let received = receiver.join().unwrap();
+    let (received, info) = receiver.join().unwrap();
     assert!(received == bytes, "{} bytes of {} arrived as they were", received.len(), bytes.len());
-    began.elapsed()
+    (began.elapsed(), info)
 }
 
 pub(crate) fn assert_conserved(end: &Snapshot) {
@@ -94,7 +96,7 @@ fn a_rate_is_kept_and_segments_of_aggregates_are_whole() {
     ] {
         let down = passage(qdisc, "100mbit", Duration::from_millis(2));
         let running = pair.link(&down, &plain(), &Options::default());
-        let took = send_down(&pair, v6, &bytes);
+        let (took, _) = send_down(&pair, v6, &bytes);
         let end = running.stop();
         assert_conserved(&end);
         // The headers of a full segment of IPv4 with timestamps: 66 of 1514 bytes.

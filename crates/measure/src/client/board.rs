@@ -1,8 +1,7 @@
 //! What the threads of a stage write down for each other.
 
-use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::error::MeasureError;
@@ -14,7 +13,8 @@ use crate::protocol::FlowSample;
 #[derive(Debug)]
 pub(super) struct Board {
     pub(super) began: Instant,
-    over: AtomicBool,
+    /// How long the stage lasted, once it is over.
+    lasted: OnceLock<Duration>,
     /// Probes are so many times as far apart as they would be, in thousandths.
     stretch: AtomicU64,
     failure: Mutex<Option<MeasureError>>,
@@ -22,8 +22,11 @@ pub(super) struct Board {
     pub(super) loss: Mutex<Option<Loss>>,
     /// Looks at this host's own queue, while it sends.
     pub(super) local: Mutex<Vec<Look>>,
-    /// Flows, in the order of their numbers.
-    pub(super) flows: Vec<Track>,
+    /// All flows that there may be, in the order of their numbers.
+    all_flows: Vec<Track>,
+    /// How many there are at first in each direction, and by now.
+    first: u32,
+    begun: AtomicU32,
 }
 
 /// Round trips by a method.
@@ -39,6 +42,8 @@ struct Record {
 pub(super) struct Track {
     pub(super) number: u32,
     pub(super) is_up: bool,
+    /// Which of its direction it is, from 0.
+    pub(super) place: u32,
     pub(super) seen: Mutex<Seen>,
 }
 
@@ -59,25 +64,33 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Board {
-    pub(super) fn new(flows: Vec<Track>) -> Self {
+    /// A stage with so many of these flows in each direction at first.
+    pub(super) fn new(all_flows: Vec<Track>, first: u32) -> Self {
         Self {
             began: Instant::now(),
-            over: AtomicBool::default(),
+            lasted: OnceLock::new(),
             stretch: AtomicU64::new(1000),
             failure: Mutex::default(),
             records: Default::default(),
             loss: Mutex::default(),
             local: Mutex::default(),
-            flows,
+            all_flows,
+            first,
+            begun: first.into(),
         }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
+        self.lasted.get().is_some()
     }
 
     pub(super) fn end(&self) {
-        self.over.store(true, Ordering::Relaxed);
+        self.lasted.get_or_init(|| self.began.elapsed());
+    }
+
+    /// How long the stage lasted, until now if it is not over: what was on its way then came later.
+    pub(super) fn lasted(&self) -> Duration {
+        self.lasted.get().copied().unwrap_or_else(|| self.began.elapsed())
     }
 
     /// Something failed, which ends the stage. What only comes of its end is not to be told here.
@@ -136,16 +149,47 @@ impl Board {
         Method::ALL.into_iter().filter_map(ping).collect()
     }
 
+    /// How many flows each direction has by now.
+    pub(super) fn begun(&self) -> u32 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// The flows that have begun.
+    pub(super) fn flows(&self) -> impl Iterator<Item = &Track> {
+        let begun = self.begun();
+        self.all_flows.iter().filter(move |flow| flow.place < begun)
+    }
+
+    /// Each direction is to have so many flows; says which come with that.
+    pub(super) fn grow(&self, flows: u32) -> impl Iterator<Item = &Track> {
+        let before = self.begun.fetch_max(flows, Ordering::Relaxed);
+        self.all_flows.iter().filter(move |flow| (before..flows).contains(&flow.place))
+    }
+
+    /// Whether a flow was not there at first.
+    pub(super) const fn came_later(&self, flow: &Track) -> bool {
+        flow.place >= self.first
+    }
+
+    /// What was seen of the flows of a direction, with their numbers; of those that came later, once there is something.
+    pub(super) fn seen(&self, is_up: bool) -> impl Iterator<Item = (u32, Seen)> {
+        let of_way = self.flows().filter(move |flow| flow.is_up == is_up);
+        of_way.filter_map(|flow| {
+            let seen = locked(&flow.seen);
+            let is_there = !self.came_later(flow) || !seen.samples.is_empty();
+            is_there.then(|| (flow.number, seen.clone()))
+        })
+    }
+
     /// Each flow's payload over time, of one direction.
     pub(super) fn curves(&self, is_up: bool) -> Vec<Vec<(f64, u64)>> {
-        let flows = self.flows.iter().filter(|flow| flow.is_up == is_up);
-        flows.map(|flow| locked(&flow.seen).curve()).collect()
+        self.seen(is_up).map(|(_, seen)| seen.curve()).collect()
     }
 
     /// The smoothed round trips of all flows from a time on, in milliseconds.
     pub(super) fn srtts_ms(&self, from_s: f64) -> Vec<f64> {
         let mut all: Vec<Sample> = Vec::new();
-        for flow in &self.flows {
+        for flow in self.flows() {
             all.extend(locked(&flow.seen).srtts(from_s));
         }
         all.sort_unstable_by(|a, b| a.t_s.total_cmp(&b.t_s));
@@ -156,7 +200,7 @@ impl Board {
     pub(super) fn bytes(&self) -> u64 {
         let last =
             |flow: &Track| locked(&flow.seen).samples.last().map_or(0, |sample| sample.bytes);
-        self.flows.iter().map(last).sum()
+        self.flows().map(last).sum()
     }
 }
 
@@ -185,11 +229,4 @@ impl Seen {
         let begins = (!self.samples.is_empty()).then_some((self.began_s, 0));
         begins.into_iter().chain(self.samples.iter().map(at)).collect()
     }
-}
-
-/// Has reads of a connection give up after a while, to look whether it is over.
-pub(super) fn be_patient(stream: &TcpStream, patience: Duration) -> Result<(), MeasureError> {
-    stream
-        .set_read_timeout(Some(patience))
-        .map_err(|error| MeasureError::here("cannot set a timeout", &error))
 }

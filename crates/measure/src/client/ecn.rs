@@ -2,11 +2,14 @@
 //! each value.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
+
+use dualq_mtu::probe::{EcnHop, ecn_by_hop};
 
 use super::probes::Datagrams;
 use crate::figures::{Codepoint, Fate};
-use crate::measurement::{Direction, EcnFate};
+use crate::measurement::{Direction, EcnFate, Hop, Place};
 
 /// Datagrams of each value, each way.
 const EACH: u64 = 10;
@@ -62,7 +65,41 @@ pub(super) fn fates(datagrams: &mut Datagrams) -> Vec<EcnFate> {
             datagrams: EACH,
             arrived: own,
             fate: Fate::of(codepoint, EACH, own, others),
+            place: None,
         }
     };
     (0..2).flat_map(|way| Codepoint::ALL.map(|codepoint| fate(way, codepoint))).collect()
+}
+
+/// Finds out from which hop on values are changed or lost on the way up, if any are, as far as routers tell. With IPv4 it takes a raw socket to
+/// read what they quote; where that may not be, or a router sends nothing, nothing is known.
+pub(super) fn place(fates: &mut [EcnFate], to: IpAddr) {
+    let is_wrong = |fate: &&mut EcnFate| {
+        fate.direction == Direction::Upload
+            && matches!(fate.fate, Fate::Bleached | Fate::Mangled | Fate::BlackHole)
+    };
+    let mut wrong: Vec<&mut EcnFate> = fates.iter_mut().filter(is_wrong).collect();
+    if wrong.is_empty() {
+        return;
+    }
+    // What is not answered is compared with what has nothing in the field.
+    let mut values: Vec<u8> = wrong.iter().map(|fate| fate.sent.bits()).collect();
+    values.extend(values.iter().all(|value| *value != 0).then_some(0));
+    let Ok(hops) = ecn_by_hop(to, &values, GRACE) else { return };
+    for fate in &mut wrong {
+        fate.place = place_of(fate, &hops);
+    }
+}
+
+fn place_of(fate: &EcnFate, hops: &[EcnHop]) -> Option<Place> {
+    let value = fate.sent.bits();
+    let is_whole = |hop: &EcnHop| match hop.arrived.get(&value) {
+        Some(arrived) => arrived.map(|arrived| arrived == value),
+        // Only where others are answered is one missing.
+        None => (fate.fate == Fate::BlackHole && hop.arrived.contains_key(&0)).then_some(false),
+    };
+    let at = hops.iter().position(|hop| is_whole(hop) == Some(false))?;
+    let named = |hop: &EcnHop| Hop { number: hop.number, address: hop.by };
+    let after = hops[..at].iter().rev().find(|hop| is_whole(hop) == Some(true));
+    Some(Place { after: after.map(named), before: named(&hops[at]) })
 }

@@ -4,8 +4,10 @@ mod board;
 mod ecn;
 mod error;
 mod far;
+mod handshakes;
 mod local;
 mod probes;
+mod sizes;
 mod stage;
 mod summary;
 
@@ -16,13 +18,18 @@ use dualq_units::{Bytes, Rate};
 pub use error::MeasureError;
 pub use far::{Url, UrlError};
 
-use crate::measurement::{Bottleneck, Direction, Idle, Loaded, Measurement};
+use crate::measurement::{Bottleneck, Direction, Idle, Loaded, Measurement, Method};
 use crate::{Token, figures::Grade};
 use probes::Probes;
 use stage::{Bounds, Course};
 
 /// Times of stages without load: no longer than it takes to know the round trip.
 const IDLE: Duration = Duration::from_secs(3);
+/// At the end datagrams tell of loss without load, for so long or this share of the time.
+const QUIET: Duration = Duration::from_secs(2);
+const QUIET_SHARE: u32 = 10;
+/// Flows in each direction where nobody says how many, and they do not grow in number.
+const STREAMS: u32 = 4;
 /// The shortest time that a measurement under load may be given.
 const SHORTEST: Duration = Duration::from_secs(1);
 
@@ -39,8 +46,9 @@ pub struct Options {
     pub far: Far,
     /// What is loaded, in this order.
     pub directions: Vec<Direction>,
-    /// Flows in each direction.
-    pub streams: u32,
+    /// Flows in each direction. Without, they grow in number until the path is in [working conditions](crate::figures::WorkingConditions), where that can be told:
+    /// `dualq serve` answers, and no rate is given; else they are 4.
+    pub streams: Option<u32>,
     /// Their congestion control; each kernel's default without.
     pub cc: Option<String>,
     /// The greatest rate of each direction.
@@ -52,9 +60,17 @@ pub struct Options {
 }
 
 impl Options {
+    /// How many flows each direction has, if they do not grow in number.
+    fn fixed_streams(&self) -> Option<u32> {
+        // Only where questions are answered on loaded connections there is RPM; and a flow's share of a rate is fixed when it begins.
+        let can_grow = matches!(self.far, Far::Dualq(_)) && self.rate.is_none();
+        self.streams.or((!can_grow).then_some(STREAMS))
+    }
+
     /// The greatest rate of each flow, in bits per second.
     fn flow_rate(&self) -> Option<u64> {
-        self.rate.map(|rate| (rate.as_bits_per_second() / u64::from(self.streams)).max(8))
+        let rate = self.rate?.as_bits_per_second();
+        Some((rate / u64::from(self.fixed_streams()?)).max(8))
     }
 }
 
@@ -129,13 +145,19 @@ pub fn measure(
     let most = far.most().map_or(options.max_time, |most| most.min(options.max_time));
     let mut probes = Probes::open(&*far)?;
     let mut course = Course { far: &*far, probes: &mut probes, options, on_progress, flows: 0 };
-    let left = |stages: usize| most.saturating_sub(began.elapsed()) / stages as u32;
+    let quiet = far.datagrams().map_or(Duration::ZERO, |_| QUIET.min(most / QUIET_SHARE));
+    let left = |stages: usize| most.saturating_sub(quiet + began.elapsed()) / stages as u32;
     let stages = options.directions.len();
-    let idle = course.idle(IDLE.min(left(stages + 1)))?;
-    let ecn = match &mut course.probes.udp {
+    let mut idle = course.idle(IDLE.min(left(stages + 1)))?;
+    let mut ecn = match &mut course.probes.udp {
         Ok(datagrams) => ecn::fates(datagrams),
         Err(_) => Vec::new(),
     };
+    ecn::place(&mut ecn, far.address().ip());
+    let is_answered = idle.pings.iter().any(|p| p.method == Method::Udp && p.rtt.is_some());
+    let mtu = far.datagrams().filter(|_| is_answered);
+    let mtu = mtu.map(|cookie| sizes::largest(far.address(), cookie)).transpose()?.flatten();
+    let handshakes = handshakes::seen(&*far)?;
     let mut loaded: Vec<Loaded> = Vec::new();
     let mut bytes = 0;
     for (done, direction) in options.directions.iter().enumerate() {
@@ -147,22 +169,33 @@ pub fn measure(
         if done > 0 {
             course.settle(&idle)?;
         }
-        let (under_load, carried) = course.loaded(*direction, &bounds)?;
+        let under_load = course.loaded(*direction, &bounds);
+        let (under_load, carried) = under_load.map_err(|error| sizes::explained(error, mtu))?;
         loaded.push(under_load);
         bytes += carried;
     }
+    if let Some(known) = idle.loss {
+        course.settle(&idle)?;
+        let slowest = loaded.iter().filter_map(Loaded::slowest_mbit).min_by(f64::total_cmp);
+        if let Some((more, shortest_ms)) = course.quiet(quiet, slowest.unwrap_or_default()) {
+            (idle.loss, idle.end_min_ms) = (Some(known.with(more)), shortest_ms);
+        }
+    }
     let bottleneck = Bottleneck::of(&idle, &loaded);
+    let grown = loaded.iter().filter_map(|loaded| Some(loaded.working_conditions?.flows)).max();
     Ok(Measurement {
         measurement: Measurement::VERSION,
         host: options.host.clone(),
         address: far.address(),
         server: far.server(),
-        streams: options.streams,
+        streams: options.fixed_streams().or(grown).unwrap_or_default(),
         cc: options.cc.clone(),
         rate_limit_mbit: options.rate.map(|rate| rate.as_bits_per_second() as f64 / 1e6),
         grade: grade(&idle, &loaded),
         idle,
         ecn,
+        handshakes,
+        mtu,
         loaded,
         bottleneck,
         bytes,

@@ -1,6 +1,6 @@
 //! Round trips beside the flows: on a TCP connection, by datagrams, by ICMP echo, on new connections.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::thread;
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::board::{Board, be_patient, locked};
+use super::board::{Board, locked};
 use super::error::{MeasureError, plain};
-use super::far::FarEnd;
+use super::far::{self, FarEnd};
 use crate::datagrams::{receive, send, tell_all};
 use crate::measurement::{Loss, Method};
 use crate::protocol::{Cookie, DATAGRAM_BYTES, Datagram, ECHO_BYTES};
@@ -22,6 +22,8 @@ const GRACE: Duration = Duration::from_millis(300);
 const LONGEST_GRACE: Duration = Duration::from_secs(3);
 /// On a connection it comes in any case, unless the server has vanished: 1000 packets at 1 Mbit/s are a queue of 12 s.
 const ECHO_GRACE: Duration = Duration::from_secs(20);
+/// Questions on it that have no answer yet.
+const MOST_OPEN: usize = 64;
 /// What `ping` sends by default: 56 bytes behind the ICMP header.
 const ICMP_BYTES: usize = 64;
 
@@ -60,9 +62,8 @@ impl Probes {
     pub(super) fn open(far: &dyn FarEnd) -> Result<Self, MeasureError> {
         let silent = || format!("{}s answer no such questions", far.server().name());
         let echo = match far.echo()? {
-            Some(opened) => {
-                be_patient(&opened.stream, PATIENCE)?;
-                Ok(Echo { stream: opened.stream, rest: opened.rest, number: 0 })
+            Some(far::Opened { stream, rest }) => {
+                Ok(Echo { stream, rest, number: 0, open: VecDeque::new() })
             }
             None => Err(silent()),
         };
@@ -96,9 +97,11 @@ impl Probes {
 #[derive(Debug)]
 pub(super) struct Echo {
     stream: TcpStream,
-    /// Of an answer, what has come.
+    /// Of answers, what has come and was not read.
     rest: Vec<u8>,
     number: u64,
+    /// Questions without an answer, and when they were asked: it comes in their order, for TCP keeps it.
+    open: VecDeque<(u64, Instant)>,
 }
 
 /// Why an answer did not come.
@@ -109,64 +112,70 @@ enum Missing {
 }
 
 impl Echo {
-    fn ask(&mut self) -> Result<Instant, Missing> {
+    fn ask(&mut self) -> Result<(), Missing> {
         self.number += 1;
         let mut question = [0; ECHO_BYTES];
         question[..8].copy_from_slice(&self.number.to_be_bytes());
-        let asked = Instant::now();
-        self.stream.write_all(&question).map_err(|error| Missing::Broken(plain(&error)))?;
-        Ok(asked)
+        self.open.push_back((self.number, Instant::now()));
+        self.stream.write_all(&question).map_err(|error| Missing::Broken(plain(&error)))
     }
 
-    /// Waits a while for the answer to the last question.
-    fn answer(&mut self) -> Result<Instant, Missing> {
-        let mut bytes = [0; 256];
-        match self.stream.read(&mut bytes) {
-            Ok(0) => return Err(Missing::Broken("it closed a connection".to_owned())),
-            Ok(count) => self.rest.extend_from_slice(&bytes[..count]),
-            Err(error)
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            Err(error) => return Err(Missing::Broken(plain(&error))),
-        }
+    /// How long the next answer took, if it comes within that time.
+    fn answer(&mut self, within: Duration) -> Result<Duration, Missing> {
         if self.rest.len() < ECHO_BYTES {
-            return Err(Missing::Yet);
+            let _ = self.stream.set_read_timeout(Some(within.max(Duration::from_millis(1))));
+            let mut bytes = [0; 256];
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Err(Missing::Broken("it closed a connection".to_owned())),
+                Ok(count) => self.rest.extend_from_slice(&bytes[..count]),
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(error) => return Err(Missing::Broken(plain(&error))),
+            }
         }
         let came = Instant::now();
-        let answer: Vec<u8> = std::mem::take(&mut self.rest);
-        let is_right = answer.len() == ECHO_BYTES && answer[..8] == self.number.to_be_bytes();
-        if is_right { Ok(came) } else { Err(Missing::Nonsense) }
+        let Some(answer) = self.rest.first_chunk::<ECHO_BYTES>() else { return Err(Missing::Yet) };
+        let (number, asked) = self.open.pop_front().ok_or(Missing::Nonsense)?;
+        let is_right = answer[..8] == number.to_be_bytes();
+        self.rest.drain(..ECHO_BYTES);
+        if is_right { Ok(came - asked) } else { Err(Missing::Nonsense) }
     }
 
-    /// One question after the other, until the stage is over and the last is answered.
+    /// Questions at equal distances, whether those before are answered or not: if the next waited for an answer, there were the fewer the longer answers take, and
+    /// their median would be too short. Ends when the stage is over and the last is answered.
     pub(super) fn run(&mut self, board: &Board, far: &dyn FarEnd, interval: Duration) {
-        let fail = |missing| match missing {
-            Missing::Broken(why) => board.fail(far.vanished(why)),
-            Missing::Nonsense => board.fail(far.nonsense("it echoes what was not sent")),
-            Missing::Yet => {}
-        };
-        while !board.is_over() {
-            let asked = match self.ask() {
-                Ok(asked) => asked,
-                Err(missing) => return fail(missing),
-            };
-            board.sent(Method::Tcp);
-            let mut over_since = None;
-            loop {
-                match self.answer() {
-                    Ok(came) => {
-                        board.answered(Method::Tcp, came - asked);
-                        break;
-                    }
-                    Err(Missing::Yet) => {}
-                    Err(missing) => return fail(missing),
-                }
-                // The next stage is to find no answer of this one.
-                let is_over = board.is_over();
-                if is_over && over_since.get_or_insert_with(Instant::now).elapsed() > ECHO_GRACE {
-                    return board.fail(far.vanished("an answer is missing".to_owned()));
+        let (mut due, mut over_since) = (Instant::now(), None);
+        loop {
+            let is_over = board.is_over();
+            let now = Instant::now();
+            if is_over && self.open.is_empty() {
+                return;
+            }
+            // The next stage is to find no answer of this one.
+            if is_over && over_since.get_or_insert(now).elapsed() > ECHO_GRACE {
+                return board.fail(far.vanished("an answer is missing".to_owned()));
+            }
+            let mut heard = Err(Missing::Yet);
+            if !is_over && now >= due && self.open.len() < MOST_OPEN {
+                due = (due + board.stretched(interval)).max(now);
+                board.sent(Method::Tcp);
+                heard = self.ask().and(Err(Missing::Yet));
+            }
+            let until_due = due.saturating_duration_since(Instant::now()).min(PATIENCE);
+            let wait = if is_over { PATIENCE } else { until_due };
+            if self.open.is_empty() {
+                thread::sleep(wait);
+            } else if matches!(heard, Err(Missing::Yet)) {
+                heard = self.answer(wait);
+            }
+            match heard {
+                Ok(took) => board.answered(Method::Tcp, took),
+                Err(Missing::Yet) => {}
+                Err(Missing::Broken(why)) => return board.fail(far.vanished(why)),
+                Err(Missing::Nonsense) => {
+                    return board.fail(far.nonsense("it echoes what was not sent"));
                 }
             }
-            pause(board, asked + board.stretched(interval));
         }
     }
 
@@ -177,10 +186,11 @@ impl Echo {
             Missing::Nonsense => far.nonsense("it echoes what was not sent"),
             Missing::Yet => far.vanished(format!("no answer within {} s", ECHO_GRACE.as_secs())),
         };
-        let asked = self.ask().map_err(failed)?;
+        let asked = Instant::now();
+        self.ask().map_err(failed)?;
         loop {
-            match self.answer() {
-                Ok(came) => return Ok(came - asked),
+            match self.answer(PATIENCE) {
+                Ok(took) => return Ok(took),
                 Err(Missing::Yet) if asked.elapsed() < ECHO_GRACE => {}
                 Err(missing) => return Err(failed(missing)),
             }
@@ -235,8 +245,13 @@ impl Datagrams {
     /// Sends a question with an ECN field, whose answer is to have another; its number.
     pub(super) fn ask(&mut self, ecn: u8, answer_ecn: u8) -> u64 {
         self.number += 1;
-        let question =
-            Datagram { cookie: self.cookie, number: self.number, ecn: answer_ecn, echoed: None };
+        let question = Datagram {
+            cookie: self.cookie,
+            number: self.number,
+            ecn: answer_ecn,
+            is_echo: false,
+            echoed: None,
+        };
         // What the system does not send is lost like what a path does not carry.
         let _ = send(&self.socket, &question.write(), (self.is_v6, ecn), (None, None));
         self.number

@@ -12,9 +12,9 @@ use super::local::Local;
 use super::probes::{self, Intervals, Probes};
 use super::summary::{self, MSS};
 use super::{MeasureError, Options, Progress, Stage};
-use crate::figures::{Figures, Steady, goodput};
+use crate::figures::{Figures, INTERVAL_S, Steady, WorkingConditions, goodput};
 use crate::flow::{self, End, INTERVAL, Owner};
-use crate::measurement::{Direction, Idle, Loaded, Method};
+use crate::measurement::{Direction, Idle, Loaded, Loss, Method};
 use crate::protocol::FlowSample;
 
 /// Without load so many round trips are enough.
@@ -31,6 +31,11 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// Queues of the stage before are empty when round trips are again as they were without load, and this much more; or after a while.
 const EMPTY_MS: f64 = 2.0;
 const SETTLING: Duration = Duration::from_secs(5);
+/// Datagrams that tell of loss alone are at least so far apart, take no larger share of a path than that, and are so long with the headers of
+/// UDP, IPv6 and Ethernet.
+const QUIET_INTERVAL: Duration = Duration::from_millis(2);
+const QUIET_SHARE: f64 = 0.05;
+const DATAGRAM_FRAME: u32 = 102;
 /// New connections are so far apart, in each of so many threads.
 const CONNECTIONS: Duration = Duration::from_millis(500);
 const CONNECTORS: u32 = 2;
@@ -66,7 +71,7 @@ pub(super) struct Bounds {
 impl Course<'_> {
     /// Without load.
     pub(super) fn idle(&mut self, most: Duration) -> Result<Idle, MeasureError> {
-        let board = Board::new(Vec::new());
+        let board = Board::new(Vec::new(), 0);
         let (far, on_progress) = (self.far, &mut *self.on_progress);
         let probes = &mut *self.probes;
         thread::scope(|scope| {
@@ -107,8 +112,31 @@ impl Course<'_> {
         if let Some(error) = board.failure() {
             return Err(far.farewell().unwrap_or(error));
         }
-        let (duration_s, loss) = (board.began.elapsed().as_secs_f64(), *locked(&board.loss));
-        Ok(Idle { duration_s, pings: board.pings(0.0), loss })
+        let (duration_s, loss) = (board.lasted().as_secs_f64(), *locked(&board.loss));
+        Ok(Idle { duration_s, pings: board.pings(0.0), loss, end_min_ms: None })
+    }
+
+    /// Loss without load and the shortest round trip, by more datagrams than a round trip takes to be known: so many that they take a small share of a path of that rate.
+    pub(super) fn quiet(
+        &mut self,
+        lasts: Duration,
+        slowest_mbit: f64,
+    ) -> Option<(Loss, Option<f64>)> {
+        let Ok(datagrams) = &mut self.probes.udp else { return None };
+        let board = Board::new(Vec::new(), 0);
+        let bits = f64::from(8 * DATAGRAM_FRAME);
+        let spacing_s = bits / 1e6 / (QUIET_SHARE * slowest_mbit.max(0.01));
+        let interval = Duration::from_secs_f64(spacing_s.min(1.0)).max(QUIET_INTERVAL);
+        thread::scope(|scope| {
+            scope.spawn(|| datagrams.run(&board, interval));
+            while board.began.elapsed() < lasts {
+                thread::sleep(INTERVAL);
+            }
+            board.end();
+        });
+        let loss = *locked(&board.loss);
+        let shortest = board.samples(Method::Udp, 0.0).into_iter().map(|sample| sample.ms);
+        Some((loss?, shortest.min_by(f64::total_cmp)))
     }
 
     /// Waits until queues are empty again.
@@ -136,9 +164,17 @@ impl Course<'_> {
         direction: Direction,
         bounds: &Bounds,
     ) -> Result<(Loaded, u64), MeasureError> {
-        let board = Board::new(self.tracks(direction));
+        let ways = summary::ways(direction);
+        let fixed = self.options.fixed_streams();
+        let most_flows = fixed.unwrap_or_else(|| {
+            let allowed = self.far.most_flows().map_or(u32::MAX, |all| all / ways.len() as u32);
+            WorkingConditions::flows_after(u32::MAX, allowed)
+        });
+        let first = fixed.unwrap_or_else(|| WorkingConditions::flows_after(0, most_flows));
+        let board = Board::new(self.tracks(ways, most_flows), first);
         let far = self.far;
-        far.prepare(far::Stage { direction, flows: &board.flows, most: bounds.most })?;
+        let at_first: Vec<&Track> = board.flows().collect();
+        far.prepare(far::Stage { direction, flows: &at_first, most: bounds.most })?;
         // A host whose own queues are not told has none that are known.
         let mut local =
             Local::open(far.address().ip()).filter(|_| direction != Direction::Download);
@@ -156,7 +192,7 @@ impl Course<'_> {
                     probes::connections(board, far, CONNECTIONS);
                 });
             }
-            for track in &board.flows {
+            let begin = |track| {
                 let board = &board;
                 scope.spawn(move || {
                     if let Err(error) = run_flow(board, track, far, options)
@@ -165,7 +201,8 @@ impl Course<'_> {
                         board.fail(error);
                     }
                 });
-            }
+            };
+            at_first.into_iter().for_each(begin);
             let mut heard = (0, 0, Instant::now());
             while !board.is_over() {
                 thread::sleep(INTERVAL);
@@ -173,7 +210,9 @@ impl Course<'_> {
                 if let Some(look) = local.as_mut().and_then(|local| local.look(elapsed)) {
                     locked(&board.local).push(look);
                 }
-                let now = Now::of(&board, direction);
+                let working = fixed.is_none().then(|| summary::working(&board, direction).0);
+                let from_s = working.map_or(0.0, |now| now.since_s(elapsed.as_secs_f64()));
+                let now = Now::of(&board, ways, from_s);
                 on_progress(
                     &now.progress(direction, elapsed.as_secs_f64() / bounds.most.as_secs_f64()),
                 );
@@ -195,9 +234,14 @@ impl Course<'_> {
                     )));
                 }
                 let is_spent = bounds.bytes.is_some_and(|most| bytes >= most);
-                if now.stands || is_spent || elapsed >= bounds.most {
+                let is_reached = working.is_none_or(|working| working.are_reached());
+                if (now.stands && is_reached) || is_spent || elapsed >= bounds.most {
                     stands = now.stands;
                     board.end();
+                } else if !is_reached {
+                    let intervals = (elapsed.as_secs_f64() / INTERVAL_S) as u32;
+                    let flows = WorkingConditions::flows_after(intervals, most_flows);
+                    board.grow(flows).for_each(begin);
                 }
             }
         });
@@ -205,24 +249,21 @@ impl Course<'_> {
             return Err(far.farewell().unwrap_or(error));
         }
         let reports = far.collect(&board)?;
-        let mut loaded = summary::loaded(&board, direction, stands, &reports, far);
+        let mut loaded =
+            summary::loaded(&board, direction, (fixed.is_none(), stands), &reports, far);
         loaded.local =
             local.and_then(|local| local.figures(&locked(&board.local), loaded.steady_s));
         Ok((loaded, board.bytes()))
     }
 
-    fn tracks(&mut self, direction: Direction) -> Vec<Track> {
-        let ways: &[bool] = match direction {
-            Direction::Download => &[false],
-            Direction::Upload => &[true],
-            Direction::Both => &[false, true],
-        };
+    /// So many flows each way.
+    fn tracks(&mut self, ways: &[bool], flows: u32) -> Vec<Track> {
         let mut tracks = Vec::new();
         for is_up in ways {
-            for _ in 0..self.options.streams {
+            for place in 0..flows {
                 self.flows += 1;
                 let seen = Seen { mss: MSS, ..Seen::default() };
-                tracks.push(Track { number: self.flows, is_up: *is_up, seen: seen.into() });
+                tracks.push(Track { number: self.flows, is_up: *is_up, place, seen: seen.into() });
             }
         }
         tracks
@@ -261,15 +302,11 @@ struct Now {
 }
 
 impl Now {
-    fn of(board: &Board, direction: Direction) -> Self {
+    /// Of what came after that time.
+    fn of(board: &Board, ways: &[bool], from_s: f64) -> Self {
         let steady = |is_up: bool| {
-            let is_loaded = match direction {
-                Direction::Download => !is_up,
-                Direction::Upload => is_up,
-                Direction::Both => true,
-            };
             let series = goodput(&board.curves(is_up), INTERVAL.as_secs_f64());
-            is_loaded.then(|| (Steady::of(&series), series.len()))
+            ways.contains(&is_up).then(|| (summary::steady(&series, from_s), series.len()))
         };
         let (down, up) = (steady(false), steady(true));
         let begins_s =
@@ -324,11 +361,19 @@ fn run_flow(
         open: VecDeque::new(),
         number: 0,
         due: Instant::now(),
-        interval: QUESTIONS * options.streams,
         rate: options.flow_rate().filter(|_| track.is_up).map(|bits| bits / 8),
     };
     loop {
-        let far::Opened { stream, rest } = far.flow(track)?;
+        let far::Opened { stream, rest } = match far.flow(track) {
+            // A path that is full loses handshakes. If nothing else is heard either, the stage ends by that.
+            Err(MeasureError::Unreachable { .. } | MeasureError::Vanished { .. })
+                if board.came_later(track) && !board.is_over() =>
+            {
+                thread::sleep(INTERVAL);
+                continue;
+            }
+            opened => opened?,
+        };
         let began = Instant::now();
         {
             let began_s = board.began.elapsed().as_secs_f64();
@@ -372,7 +417,6 @@ struct Own<'a> {
     open: VecDeque<(u64, Instant)>,
     number: u64,
     due: Instant,
-    interval: Duration,
     /// In bytes per second.
     rate: Option<u64>,
 }
@@ -402,7 +446,7 @@ impl Owner for Own<'_> {
         if !self.is_framed || now < self.due || self.open.len() >= MOST_OPEN {
             return None;
         }
-        self.due = now + self.board.stretched(self.interval);
+        self.due = now + self.board.stretched(QUESTIONS * self.board.begun());
         self.number += 1;
         self.open.push_back((self.number, now));
         self.board.sent(Method::Loaded);

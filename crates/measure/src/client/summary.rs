@@ -2,7 +2,9 @@
 
 use super::board::{Board, Seen, locked};
 use super::far::FarEnd;
-use crate::figures::{Application, Conditions, Rpm, Steady, bytes_at, goodput};
+use crate::figures::{
+    Application, Conditions, INTERVAL_S, Rpm, Steady, WorkingConditions, bytes_at, goodput,
+};
 use crate::flow::INTERVAL;
 use crate::measurement::{Direction, Distribution, Load, Loaded, Method, Point, RampUp, Sample};
 use crate::protocol::{FlowReport, FlowSample};
@@ -15,23 +17,69 @@ const IPV4: u32 = 20;
 const IPV6: u32 = 40;
 const TCP: u32 = 32;
 
+/// What of a series of goodput is steady, of what comes after that time; its beginning counts from the series' own.
+pub(super) fn steady(series: &[f64], from_s: f64) -> Option<Steady> {
+    let left_out = (from_s / INTERVAL.as_secs_f64()).round() as usize;
+    let steady = Steady::of(series.get(left_out..)?)?;
+    Some(Steady { begins: steady.begins + left_out, ..steady })
+}
+
 /// When the steady state begins, in seconds: when that of each direction has begun.
 pub(super) fn begins_s<'a>(ways: impl Iterator<Item = &'a Option<Steady>>) -> f64 {
     let begins = ways.flatten().map(|steady| steady.begins).max().unwrap_or(0);
     begins as f64 * INTERVAL.as_secs_f64()
 }
 
+/// The directions that flows load, as whether these go up.
+pub(super) const fn ways(direction: Direction) -> &'static [bool] {
+    match direction {
+        Direction::Download => &[false],
+        Direction::Upload => &[true],
+        Direction::Both => &[false, true],
+    }
+}
+
+/// What flows that grow in number have come to so far, and the responsiveness that is the result.
+pub(super) fn working(board: &Board, direction: Direction) -> (WorkingConditions, Option<Rpm>) {
+    let goodput_mbit: Vec<Vec<f64>> =
+        ways(direction).iter().map(|is_up| goodput(&board.curves(*is_up), INTERVAL_S)).collect();
+    let intervals = goodput_mbit.iter().map(Vec::len).min().unwrap_or(0);
+    let rpms: Vec<Option<Rpm>> = (0..intervals)
+        .map(|interval| {
+            let (after_s, until_s) = WorkingConditions::rpm_window_s(interval);
+            rpm(board, after_s, until_s)
+        })
+        .collect();
+    let values: Vec<Option<f64>> = rpms.iter().map(|rpm| Some(rpm.as_ref()?.rpm)).collect();
+    let conditions = WorkingConditions::of(board.begun(), &goodput_mbit, &values);
+    let result = conditions.result(intervals).and_then(|interval| rpms[interval]);
+    (conditions, result)
+}
+
+/// Responsiveness by the probes that were answered in that time.
+fn rpm(board: &Board, after_s: f64, until_s: f64) -> Option<Rpm> {
+    let times = |method: Method| -> Vec<f64> {
+        let samples = board.samples(method, after_s).into_iter();
+        samples.filter(|sample| sample.t_s <= until_s).map(|sample| sample.ms).collect()
+    };
+    Rpm::of(&times(Method::Connect), &times(Method::Request), &times(Method::Loaded))
+}
+
 /// What a stage under load has come to.
 pub(super) fn loaded(
     board: &Board,
     direction: Direction,
-    stands: bool,
+    (grows, stands): (bool, bool),
     reports: &[FlowReport],
     far: &dyn FarEnd,
 ) -> Loaded {
     let interval_s = INTERVAL.as_secs_f64();
     let series = [false, true].map(|is_up| goodput(&board.curves(is_up), interval_s));
-    let steady = series.each_ref().map(|series| Steady::of(series));
+    let (lasted_s, working) =
+        (board.lasted().as_secs_f64(), grows.then(|| working(board, direction)));
+    let (working_conditions, result) = working.unzip();
+    let from_s = working_conditions.map_or(0.0, |working| working.since_s(lasted_s));
+    let steady = series.each_ref().map(|series| steady(series, from_s));
     let steady_s = begins_s(steady.iter());
     let [down, up] = [false, true].map(|is_up| {
         let (is_v6, sender_tells) = (far.address().is_ipv6(), far.is_framed());
@@ -42,7 +90,7 @@ pub(super) fn loaded(
     let times = |method: Method| -> Vec<f64> {
         board.samples(method, steady_s).iter().map(|sample| sample.ms).collect()
     };
-    let rpm = Rpm::of(&times(Method::Connect), &times(Method::Request), &times(Method::Loaded));
+    let rpm = result.flatten().or_else(|| rpm(board, steady_s, f64::INFINITY));
     let loss = *locked(&board.loss);
     let slowest = [&down, &up].into_iter().flatten().map(|load: &Load| load.goodput_mbit);
     let of_path = Method::OF_PATH.map(times);
@@ -55,7 +103,7 @@ pub(super) fn loaded(
     };
     Loaded {
         direction,
-        duration_s: thousandths(board.began.elapsed().as_secs_f64()),
+        duration_s: thousandths(lasted_s),
         stands,
         steady_s: thousandths(steady_s),
         qoo: Application::scores(&conditions),
@@ -64,6 +112,7 @@ pub(super) fn loaded(
         pings,
         loss,
         rpm,
+        working_conditions,
         local: None,
     }
 }
@@ -85,9 +134,7 @@ struct Way<'a> {
 
 impl Way<'_> {
     fn load(&self, series: &[f64]) -> Option<Load> {
-        let flows = self.board.flows.iter().filter(|flow| flow.is_up == self.is_up);
-        let seen: Vec<(u32, Seen)> =
-            flows.map(|flow| (flow.number, locked(&flow.seen).clone())).collect();
+        let seen: Vec<(u32, Seen)> = self.board.seen(self.is_up).collect();
         if seen.is_empty() {
             return None;
         }

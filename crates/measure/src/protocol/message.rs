@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::figures::{HandshakeEcn, TcpEcn};
 use crate::token::{NONCE_BYTES, PROOF_BYTES, from_hex, to_hex};
 
 /// A line that means nothing.
@@ -74,6 +75,13 @@ pub enum FromServer {
         /// One for each.
         flows: Vec<FlowReport>,
     },
+    /// What the server saw of handshakes.
+    Handshakes {
+        /// That of this connection; none where its kernel keeps no SYNs.
+        own: Option<ArrivedSyn>,
+        /// Of those that were asked for, the ones whose connections are there.
+        others: Vec<ArrivedSyn>,
+    },
     /// Why the server ends this connection.
     Refusal {
         /// In words.
@@ -100,6 +108,11 @@ pub enum FromClient {
     Collect {
         /// The numbers that the client gave them.
         flows: Vec<u32>,
+    },
+    /// Asks how SYNs arrived: that of this connection, and others of this address.
+    Handshakes {
+        /// The sequence numbers of the others: on the way, ports may be changed.
+        numbers: Vec<u32>,
     },
 }
 
@@ -157,6 +170,18 @@ pub struct Limits {
     pub rate: Option<u64>,
     /// How many flows it may have at once.
     pub flows: u32,
+}
+
+/// A SYN as it reached the server, and what came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArrivedSyn {
+    /// Its sequence number.
+    pub number: u32,
+    /// With what it arrived.
+    pub ecn: HandshakeEcn,
+    /// What the server's kernel agreed on.
+    pub agreed: TcpEcn,
 }
 
 /// What the server saw of a flow.
@@ -266,6 +291,7 @@ mod tests {
             "{\"prove\":{\"dualq_measure\":1}}",
             "[1,2]",
             "{\"collect\":{\"flows\":[-1]}}",
+            "{\"handshakes\":{\"numbers\":[4294967296]}}",
         ] {
             let error = read::<FromClient>(line).unwrap_err().to_string();
             assert!(error.starts_with("a line is no message") && error.lines().count() == 1);

@@ -7,11 +7,11 @@ mod line;
 mod message;
 
 pub use block::{BLOCK_HEADER_BYTES, BlockReader, LONGEST_BLOCK, block_header};
-pub use datagram::{DATAGRAM_BYTES, Datagram, Echoed};
+pub use datagram::{DATAGRAM_BYTES, Datagram, Echoed, LONGEST_DATAGRAM};
 pub use line::{LONGEST_LINE, LineError, LineReader};
 pub use message::{
-    Cookie, FlowReport, FlowSample, FromClient, FromServer, Limits, Nonce, Proof, ProtocolError,
-    Role, read, write,
+    ArrivedSyn, Cookie, FlowReport, FlowSample, FromClient, FromServer, Limits, Nonce, Proof,
+    ProtocolError, Role, read, write,
 };
 
 /// The version of all of it. An end that speaks another says so and goes.

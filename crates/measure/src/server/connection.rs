@@ -13,10 +13,12 @@ use socket2::SockRef;
 use super::Shared;
 use super::guests::Guest;
 use super::session::{Flow, MOST_FLOWS, Session};
+use super::syns::Syns;
 use crate::flow::{self, Echoes, Owner};
 use crate::handshake::{Lines, LinesError};
 use crate::protocol::{
-    FlowSample, FromClient, FromServer, LONGEST_LINE, Limits, Nonce, Proof, Role, VERSION, write,
+    ArrivedSyn, FlowSample, FromClient, FromServer, LONGEST_LINE, Limits, Nonce, Proof, Role,
+    VERSION, write,
 };
 use crate::token::{Prover, random};
 
@@ -33,12 +35,14 @@ const CC_NAME: usize = 16;
 
 /// Serves it. How a connection ends is its client's business.
 pub(super) fn serve(stream: TcpStream, from: IpAddr, guest: Guest, shared: &Arc<Shared>) {
+    let syn = Syns::note(shared, from, &stream);
     let mut lines = Lines::new(stream, LONGEST_LINE);
     let deadline = Instant::now() + HANDSHAKE;
     let _ = match open(&mut lines, deadline, shared) {
         Ok((role, proof)) => {
             guest.is_known();
-            play(lines, from, role, proof, shared)
+            let own = syn.as_ref().map(|known| known.syn);
+            play(lines, (from, own), role, proof, shared)
         }
         Err(Refused(reason)) => refuse(&mut lines, reason),
     };
@@ -100,15 +104,15 @@ fn open(lines: &mut Lines, deadline: Instant, shared: &Shared) -> Result<(Role, 
 
 fn play(
     mut lines: Lines,
-    from: IpAddr,
+    client: (IpAddr, Option<ArrivedSyn>),
     role: Role,
     proof: Proof,
     shared: &Shared,
 ) -> Result<(), LinesError> {
     let Some(cookie) = role.session() else {
-        return control(lines, from, proof, shared);
+        return control(lines, client, proof, shared);
     };
-    let Some(session) = shared.sessions.find(cookie, from) else {
+    let Some(session) = shared.sessions.find(cookie, client.0) else {
         return refuse(&mut lines, Some("there is no such session of this address".to_owned()));
     };
     let welcome = FromServer::Welcome { proof, session: cookie, limits: limits(shared) };
@@ -153,7 +157,7 @@ fn play(
 /// A session lasts as long as this connection.
 fn control(
     mut lines: Lines,
-    from: IpAddr,
+    (from, own_syn): (IpAddr, Option<ArrivedSyn>),
     proof: Proof,
     shared: &Shared,
 ) -> Result<(), LinesError> {
@@ -165,8 +169,15 @@ fn control(
     let welcome = FromServer::Welcome { proof, session: session.cookie, limits: limits(shared) };
     lines.send(&welcome, Instant::now() + WRITING)?;
     loop {
-        let flows = match lines.next(session.deadline()) {
-            Ok(FromClient::Collect { flows }) => flows,
+        let answer = match lines.next(session.deadline()) {
+            Ok(FromClient::Collect { flows }) => {
+                let flows = session.collect(&flows, Instant::now() + COLLECTION);
+                FromServer::Flows { flows }
+            }
+            Ok(FromClient::Handshakes { numbers }) => {
+                let others = shared.syns.find(from, &numbers);
+                FromServer::Handshakes { own: own_syn, others }
+            }
             Ok(FromClient::Prove { .. }) => return Ok(()),
             Err(LinesError::Late) => {
                 let seconds = shared.settings.max_duration.as_secs();
@@ -176,8 +187,7 @@ fn control(
             Err(LinesError::Message(error)) => return refuse(&mut lines, Some(error.to_string())),
             Err(error) => return Err(error),
         };
-        let flows = session.collect(&flows, Instant::now() + COLLECTION);
-        lines.send(&FromServer::Flows { flows }, Instant::now() + WRITING)?;
+        lines.send(&answer, Instant::now() + WRITING)?;
     }
 }
 

@@ -9,6 +9,7 @@ mod datagrams;
 mod guests;
 mod session;
 mod sockets;
+mod syns;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -25,9 +26,10 @@ pub use sockets::ServeError;
 use crate::Token;
 use guests::Guests;
 use session::Sessions;
+use syns::Syns;
 
 /// What a thread of a connection needs, which reads and writes its own buffers.
-const STACK_BYTES: usize = 256 << 10;
+pub(crate) const STACK_BYTES: usize = 256 << 10;
 /// When there are no file descriptors left, which passes.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -60,6 +62,7 @@ struct Shared {
     settings: Settings,
     sessions: Sessions,
     guests: Guests,
+    syns: Syns,
 }
 
 impl Server {
@@ -72,7 +75,12 @@ impl Server {
         let (listeners, datagrams) =
             if addresses.is_empty() { sockets::inherited()? } else { sockets::bound(addresses)? };
         let sessions = Sessions::new(settings.max_sessions);
-        let shared = Arc::new(Shared { settings, sessions, guests: Guests::default() });
+        let shared = Arc::new(Shared {
+            settings,
+            sessions,
+            guests: Guests::default(),
+            syns: Syns::default(),
+        });
         Ok(Self { listeners, datagrams, shared })
     }
 

@@ -144,9 +144,10 @@ impl Session {
         ended.iter().filter_map(|number| reports.remove(number).flatten()).collect()
     }
 
-    /// A datagram came: the number of those that have, if this one is to be answered.
-    pub(super) fn datagram(&self) -> Option<u64> {
-        let arrived = self.arrived.fetch_add(1, Ordering::Relaxed) + 1;
+    /// A datagram came, which may count: the number of those that have, if this one is to be answered.
+    pub(super) fn datagram(&self, counts: bool) -> Option<u64> {
+        let one = u64::from(counts);
+        let arrived = self.arrived.fetch_add(one, Ordering::Relaxed) + one;
         let now = self.began.elapsed().as_secs();
         let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
         if second.0 != now {

@@ -2,8 +2,12 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::AsFd as _;
 
 use listenfd::ListenFd;
+use rustix::net::sockopt::{
+    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
+};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::datagrams::tell_all;
@@ -52,8 +56,26 @@ pub(super) fn bound(addresses: &[SocketAddr]) -> Result<Sockets, ServeError> {
     }
     for socket in &datagrams {
         tell_all(socket)?;
+        never_fragment(socket)?;
     }
+    keep_syns(&listeners);
     Ok((listeners, datagrams))
+}
+
+/// Nothing is fragmented, whatever the kernel believes of paths: what they carry is what clients want to know.
+fn never_fragment(socket: &UdpSocket) -> io::Result<()> {
+    match socket.local_addr()? {
+        SocketAddr::V4(_) => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::PROBE)?,
+        SocketAddr::V6(_) => set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::PROBE)?,
+    }
+    Ok(())
+}
+
+/// Clients are told how their SYNs arrived. Without that a server is of use, too.
+fn keep_syns(listeners: &[TcpListener]) {
+    for listener in listeners {
+        let _ = dualq_socket::save_syns(listener.as_fd());
+    }
 }
 
 fn lacks_family(error: &io::Error, address: SocketAddr) -> bool {
@@ -89,11 +111,13 @@ pub(super) fn inherited() -> Result<Sockets, ServeError> {
         } else if let Ok(Some(socket)) = inherited.take_udp_socket(number) {
             socket.set_nonblocking(false)?;
             tell_all(&socket)?;
+            never_fragment(&socket)?;
             datagrams.push(socket);
         }
     }
     if listeners.is_empty() || datagrams.is_empty() {
         return Err(ServeError::NotActivated);
     }
+    keep_syns(&listeners);
     Ok((listeners, datagrams))
 }

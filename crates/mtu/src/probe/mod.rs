@@ -4,9 +4,10 @@ mod echo;
 mod hops;
 mod packet;
 mod prober;
+mod quotes;
 mod survey;
 mod tcp;
 
-pub use hops::{Hop, Trace};
-pub use survey::{Local, Method, Options, Stage, Survey, survey};
+pub use hops::{EcnHop, Hop, Trace, ecn_by_hop};
+pub use survey::{Answered, Local, Method, Options, Stage, Survey, answered, survey};
 pub use tcp::{Bulk, Connection, Segment, Tcp};

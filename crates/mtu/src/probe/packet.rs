@@ -47,6 +47,24 @@ pub(crate) enum Kind {
     RawPing,
 }
 
+/// What a packet is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Its size, IP header and all.
+    pub(crate) size: u16,
+    /// How many hops it may take, if not all.
+    pub(crate) hops: Option<u8>,
+    /// Its ECN field.
+    pub(crate) ecn: u8,
+}
+
+impl Shape {
+    /// One that is nothing but that large.
+    pub(crate) const fn of(size: u16) -> Self {
+        Self { size, hops: None, ecn: 0 }
+    }
+}
+
 /// A packet that was sent, and the socket that waits for what comes of it.
 #[derive(Debug)]
 pub(crate) struct ProbePacket {
@@ -55,11 +73,16 @@ pub(crate) struct ProbePacket {
     host: IpAddr,
     /// By which an echo is known.
     number: u16,
-    pub(crate) size: u16,
-    /// How many hops it may take, if not all.
-    pub(crate) hops: Option<u8>,
+    pub(crate) shape: Shape,
     pub(crate) sent: Instant,
 }
+
+/// With it, errors tell the traffic class of what they quote (Linux: `ipv6_recv_error`).
+#[derive(Clone, Copy)]
+struct FlowInfo;
+nix::setsockopt_impl!(FlowInfo, libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND, bool, sockopt::SetBool);
+/// No library has it (include/uapi/linux/in6.h).
+const IPV6_FLOWINFO_SEND: libc::c_int = 33;
 
 /// The headers that both UDP and ICMP echo put before their payload.
 const TRANSPORT_HEADER: u16 = 8;
@@ -92,6 +115,7 @@ pub(crate) fn open(kind: Kind, host: IpAddr) -> io::Result<Socket> {
         }
         IpAddr::V6(_) => {
             set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::PROBE)?;
+            setsockopt(&socket, FlowInfo, &true)?;
             setsockopt(&socket, sockopt::Ipv6RecvErr, &true)?;
         }
     }
@@ -99,16 +123,20 @@ pub(crate) fn open(kind: Kind, host: IpAddr) -> io::Result<Socket> {
 }
 
 impl ProbePacket {
-    /// Sends a packet of `size` bytes, IP header and all. `Err` is what this machine says: no route, a firewall of its own.
+    /// Sends a packet, whose payload begins like that if it is UDP. `Err` is what this machine says: no route, a firewall of its own.
     pub(crate) fn send(
         kind: Kind,
         to: SocketAddr,
         number: u16,
-        size: u16,
-        hops: Option<u8>,
+        shape: Shape,
+        head: &[u8],
     ) -> io::Result<Self> {
         let socket = open(kind, to.ip())?;
-        if let Some(hops) = hops {
+        match to {
+            SocketAddr::V4(_) => socket.set_tos_v4(shape.ecn.into())?,
+            SocketAddr::V6(_) => socket.set_tclass_v6(shape.ecn.into())?,
+        }
+        if let Some(hops) = shape.hops {
             match to {
                 SocketAddr::V4(_) => socket.set_ttl_v4(hops.into())?,
                 SocketAddr::V6(_) => socket.set_unicast_hops_v6(hops.into())?,
@@ -119,9 +147,13 @@ impl ProbePacket {
             to.set_port(0);
         }
         socket.connect(&SockAddr::from(to))?;
-        let payload = usize::from(size.saturating_sub(ip_header(to.ip()) + TRANSPORT_HEADER));
+        let payload = usize::from(shape.size.saturating_sub(ip_header(to.ip()) + TRANSPORT_HEADER));
         let packet = match kind {
-            Kind::Udp => vec![0; payload],
+            Kind::Udp => {
+                let mut packet = head.to_vec();
+                packet.resize(payload.max(head.len()), 0);
+                packet
+            }
             Kind::Ping | Kind::RawPing => echo::request(to.ip(), number, payload),
         };
         // What a queue of this machine cannot take is lost like what others lose, and a packet that is too big for it is told by the
@@ -132,12 +164,17 @@ impl ProbePacket {
             _ => {}
         }
         let host = to.ip();
-        Ok(Self { socket, kind, host, number, size, hops, sent: Instant::now() })
+        Ok(Self { socket, kind, host, number, shape, sent: Instant::now() })
     }
 
-    /// What has come of it by now.
-    pub(crate) fn look(&self) -> Option<Response> {
-        self.error().or_else(|| self.answer())
+    /// What has come of it by now; of an error, the ECN field of the packet that it quotes, where IPv6 tells it.
+    pub(crate) fn look(&self) -> Option<(Response, Option<u8>)> {
+        self.error().or_else(|| Some((self.answer()?, None)))
+    }
+
+    /// The port that it was sent from.
+    pub(crate) fn port(&self) -> Option<u16> {
+        Some(self.socket.local_addr().ok()?.as_socket()?.port())
     }
 
     /// An answer of the host itself.
@@ -158,7 +195,7 @@ impl ProbePacket {
     }
 
     /// What the kernel keeps in the socket's queue of errors (ip(7), IP_RECVERR).
-    fn error(&self) -> Option<Response> {
+    fn error(&self) -> Option<(Response, Option<u8>)> {
         let mut buffer = [0; 128];
         loop {
             let mut space = cmsg_space!(libc::sock_extended_err, libc::sockaddr_in6);
@@ -166,13 +203,15 @@ impl ProbePacket {
             let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
             let descriptor = self.socket.as_raw_fd();
             let read = recvmsg::<SockaddrStorage>(descriptor, &mut parts, Some(&mut space), flags);
-            let (response, length) = match read {
+            let (response, quoted_ecn, length) = match read {
                 Ok(message) => {
+                    let to = message.address.as_ref().and_then(|to| to.as_sockaddr_in6());
+                    let ecn = to.map(|to| (u32::from_be(to.flowinfo()) >> 20) as u8 & 0b11);
                     let response = message
                         .cmsgs()
                         .ok()
                         .and_then(|mut all| all.find_map(|one| self.response(&one)));
-                    (response, message.bytes)
+                    (response, ecn, message.bytes)
                 }
                 Err(Errno::EINTR) => continue,
                 Err(_) => return None,
@@ -181,8 +220,8 @@ impl ProbePacket {
             let ours = self.kind != Kind::RawPing
                 || matches!(response, Some(Response::TooBig { by: None, .. }))
                 || echo::is_quoted(self.number, quoted);
-            if response.is_some() && ours {
-                return response;
+            if let Some(response) = response.filter(|_| ours) {
+                return Some((response, quoted_ecn));
             }
         }
     }

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::packet::{self, Kind, ProbePacket, Response};
+use super::packet::{self, Kind, ProbePacket, Response, Shape};
+use super::quotes::Quotes;
 use crate::MtuError;
 use crate::search::{Found, Refusal, Reply, SMALLEST, Search, Step};
 
@@ -44,14 +45,19 @@ pub(super) struct Prober {
     /// How many answers the host may still give now, and since when that is so.
     ration: u32,
     ration_since: Instant,
+    /// What payloads of UDP begin with: nothing, or what the host answers.
+    head: Vec<u8>,
+    /// Reads what errors of IPv4 quote, where that is wanted and may be.
+    quotes: Option<Quotes>,
 }
 
 /// What was learnt of one packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
-    pub(super) size: u16,
-    pub(super) hops: Option<u8>,
+    pub(super) shape: Shape,
     pub(super) response: Response,
+    /// The ECN field of the packet that an error quotes, as far as that is told.
+    pub(super) quoted_ecn: Option<u8>,
     pub(super) rtt: Duration,
 }
 
@@ -95,7 +101,23 @@ impl Prober {
             slowest: None,
             ration: RATION,
             ration_since: Instant::now(),
+            head: Vec::new(),
+            quotes: None,
         }
+    }
+
+    /// One whose host answers datagrams that begin like that.
+    pub(super) fn answered(to: SocketAddr, head: &[u8], timeout: Duration) -> Self {
+        Self { head: head.to_vec(), ..Self::udp(to, Some(to.port()), timeout) }
+    }
+
+    /// One that learns what errors quote; for IPv4 that takes a raw socket.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn quoting(to: SocketAddr, timeout: Duration) -> io::Result<Self> {
+        let quotes = if to.is_ipv4() { Some(Quotes::open()?) } else { None };
+        Ok(Self { quotes, ..Self::udp(to, None, timeout) })
     }
 
     pub(super) const fn host(&self) -> IpAddr {
@@ -103,11 +125,11 @@ impl Prober {
     }
 
     /// Sends a packet.
-    pub(super) fn send(&mut self, size: u16, hops: Option<u8>) -> Result<(), MtuError> {
+    pub(super) fn send(&mut self, shape: Shape) -> Result<(), MtuError> {
         self.number = self.number.wrapping_add(1);
         let mut to = self.to;
         to.set_port(self.port.unwrap_or(FIRST_PORT + self.number % PORTS));
-        let packet = ProbePacket::send(self.kind, to, self.number, size, hops)
+        let packet = ProbePacket::send(self.kind, to, self.number, shape, &self.head)
             .map_err(|error| MtuError::send(self.host(), &error))?;
         if self.sent.len() >= MOST_FLIGHTS {
             self.sent.remove(0);
@@ -147,11 +169,13 @@ impl Prober {
 
     fn look(&mut self) -> Vec<News> {
         let mut news = Vec::new();
+        let quotes = &mut self.quotes;
         self.sent.retain(|packet| match packet.look() {
             None => true,
-            Some(response) => {
-                let (size, hops, rtt) = (packet.size, packet.hops, packet.sent.elapsed());
-                news.push(News { size, hops, response, rtt });
+            Some((response, quoted)) => {
+                let (shape, rtt) = (packet.shape, packet.sent.elapsed());
+                let of_v4 = || quotes.as_mut()?.ecn(packet.port()?);
+                news.push(News { shape, response, quoted_ecn: quoted.or_else(of_v4), rtt });
                 false
             }
         });
@@ -169,7 +193,8 @@ impl Prober {
 
     /// Waits until the host may give so many answers, if its answers are rationed.
     fn await_ration(&mut self, answers: u32) {
-        if self.kind != Kind::Udp || self.host().is_loopback() {
+        let is_rationed = self.kind == Kind::Udp && self.head.is_empty();
+        if !is_rationed || self.host().is_loopback() {
             return;
         }
         loop {
@@ -205,7 +230,7 @@ impl Prober {
             let small = sizes.iter().filter(|size| **size == SMALLEST).count() as u32;
             self.await_ration(small.max(1));
             for size in sizes {
-                self.send(size, None)?;
+                self.send(Shape::of(size))?;
                 thread::sleep(SPACING);
             }
             let deadline = Instant::now() + self.patience();
@@ -215,7 +240,7 @@ impl Prober {
                 if news.is_empty() {
                     break;
                 }
-                for News { size, response, .. } in news {
+                for News { shape: Shape { size, .. }, response, .. } in news {
                     answered += u32::from(size == SMALLEST);
                     match response {
                         Response::Reached => search.heard(size, Reply::Arrived),

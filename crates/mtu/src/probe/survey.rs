@@ -15,7 +15,7 @@ const USUAL_PORTS: [u16; 3] = [443, 80, 22];
 /// How long a segment may take, with its retransmissions: Linux sends it again after some 0.2, 0.4, 0.8 and 1.6 s.
 const BULK_PATIENCE: Duration = Duration::from_millis(3_500);
 
-/// How to go about it.
+/// How to go about it; all but the first two are of surveys.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The longest that an answer is waited for.
@@ -104,6 +104,37 @@ impl Method {
     fn largest(&self) -> Option<u16> {
         self.found().and_then(|found| found.largest)
     }
+}
+
+/// What was found out by datagrams that the host answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// What the search found.
+    pub found: Found,
+    /// The hops, if larger packets vanish.
+    pub trace: Option<Trace>,
+}
+
+/// Finds out how large packets of UDP up to `ceiling` bytes are that `to` answers, by datagrams that begin with `head` and go on with zeros.
+///
+/// # Errors
+/// If this machine cannot send to it.
+pub fn answered(
+    to: SocketAddr,
+    head: &[u8],
+    ceiling: u16,
+    options: &Options,
+) -> Result<Answered, MtuError> {
+    let mut prober = Prober::answered(to, head, options.timeout);
+    let search = Search::new(ceiling, None, options.attempts);
+    let (found, _) = prober.search(search, &mut |_| {})?;
+    let trace = match (found.limit, found.largest) {
+        (Limit::Silence(_), Some(largest)) => {
+            Some(hops::trace(&mut prober, ceiling.max(largest + 1), &mut |_| {})?)
+        }
+        _ => None,
+    };
+    Ok(Answered { found, trace })
 }
 
 /// Finds out what gets to `to`, over `local`.

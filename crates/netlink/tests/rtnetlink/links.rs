@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-use dualq_netlink::{Netlink, Place, Route, SegmentationOffload, VethEnd};
+use dualq_netlink::{Netlink, Place, ReceiveOffload, Route, SegmentationOffload, VethEnd};
 use dualq_qdisc::show::OwnStats;
 use nix::sched::{CloneFlags, unshare};
 
@@ -27,6 +27,20 @@ fn segmentation_offload_is_switched() {
             let offloads = netlink.offloads(name).unwrap();
             assert_eq!((offloads.gro, offloads.lro), (gro, false), "{name}");
         }
+        for on in [true, false] {
+            netlink.set_receive_offload("d0", ReceiveOffload::Gro, on).unwrap();
+            assert_eq!(netlink.offloads("d0").unwrap().gro, on);
+        }
+        // It has none that could be switched on.
+        let fixed = netlink.set_receive_offload("d0", ReceiveOffload::Lro, true).unwrap_err();
+        assert_eq!(fixed.to_string(), "cannot turn rx-lro of d0 on: the device does not allow it");
+        let index = netlink.link("d0").unwrap().index;
+        for segs in [1, 8, 65535] {
+            netlink.set_gso_max_segs(index, segs).unwrap();
+            assert_eq!(netlink.link("d0").unwrap().gso_max_segs, Some(segs));
+        }
+        assert!(netlink.set_gso_max_segs(index, 65536).is_err());
+        assert!(netlink.set_gso_max_segs(9999, 1).is_err());
         // The other end is as it was.
         assert_eq!(
             netlink.segmentation_offload("d1").unwrap(),

@@ -1,8 +1,9 @@
 //! One more route beside the one in use.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
-use dualq_netlink::Route;
+use dualq_netlink::{Route, RouteMonitor};
 
 use crate::{device, in_namespace};
 
@@ -34,5 +35,36 @@ fn a_route_with_a_smaller_mtu_comes_and_goes() {
         // The way there is the other one again, and removing twice is no error.
         assert_eq!(netlink.way_to(to).unwrap(), used);
         netlink.delete_route(&route).unwrap();
+    });
+}
+
+#[test]
+fn who_listens_hears_of_routes_only() {
+    in_namespace(|mut netlink| {
+        let (long, short) = (Duration::from_secs(10), Duration::from_millis(100));
+        let monitor = RouteMonitor::open().unwrap();
+        let link = device(&mut netlink);
+        let peer = netlink.link("d1").unwrap();
+        for index in [link.index, peer.index] {
+            netlink.set_up(index).unwrap();
+        }
+        netlink.add_address(link.index, Ipv4Addr::new(10, 0, 0, 1), 24).unwrap();
+        // IPv6 gives the device some of its own, a moment later too.
+        assert!(monitor.wait(long).unwrap());
+        while monitor.wait(Duration::from_secs(3)).unwrap() {}
+
+        let route = Route::via(([192, 0, 2, 1], 32), [10, 0, 0, 2]);
+        netlink.add_route(&route).unwrap();
+        assert!(monitor.wait(long).unwrap(), "it came");
+        assert!(!monitor.wait(short).unwrap(), "once");
+        netlink.delete_route(&route).unwrap();
+        assert!(monitor.wait(long).unwrap(), "it went");
+        // More than its socket holds is an event like any other.
+        for number in 0..4000_u32 {
+            let to = Ipv4Addr::from_bits(Ipv4Addr::new(198, 18, 0, 0).to_bits() + number);
+            netlink.add_route(&Route::via((to, 32), [10, 0, 0, 2])).unwrap();
+        }
+        assert!(monitor.wait(long).unwrap(), "many came");
+        assert!(!monitor.wait(short).unwrap(), "all of them were heard");
     });
 }

@@ -1,11 +1,14 @@
 //! `dualq serve`: connections to it, each of which begins alike.
 
 use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Beginning, FarEnd, Opened, PATIENCE, connect, harmless};
+use dualq_socket::TcpInfo;
+
+use super::{Beginning, FarEnd, Opened, PATIENCE, Syns, connect, harmless};
 use crate::Token;
 use crate::client::Options;
 use crate::client::board::{Board, Track, locked};
@@ -31,6 +34,8 @@ pub(super) struct Serve<'a> {
     limits: Limits,
     /// The connection that the session lasts as long as.
     control: Mutex<Lines>,
+    /// What the kernel said of it when it had just begun.
+    info: Option<TcpInfo>,
 }
 
 /// Where it is, and how it is known.
@@ -49,6 +54,7 @@ struct Welcome {
     session: Cookie,
     limits: Limits,
     beginning: Beginning,
+    info: Option<TcpInfo>,
 }
 
 impl Peer<'_> {
@@ -56,6 +62,7 @@ impl Peer<'_> {
     fn open(&self, role: Role, cc: Option<&str>) -> Result<Welcome, MeasureError> {
         let address = self.address;
         let (stream, connect) = connect(address, cc, Server::Dualq)?;
+        let info = TcpInfo::of(stream.as_fd()).ok();
         let mut lines = Lines::new(stream, LONGEST_REPORT);
         let deadline = Instant::now() + PATIENCE;
         let theirs = match lines.next(deadline).map_err(|error| self.at_first(&error))? {
@@ -83,7 +90,7 @@ impl Peer<'_> {
                 }
                 self.is_known.store(true, Ordering::Relaxed);
                 let beginning = Beginning { connect, request: asked.elapsed() };
-                Ok(Welcome { lines, session, limits, beginning })
+                Ok(Welcome { lines, session, limits, beginning, info })
             }
             other => Err(self.unexpected(&other)),
         }
@@ -141,8 +148,16 @@ impl<'a> Serve<'a> {
         options: &'a Options,
     ) -> Result<Self, MeasureError> {
         let peer = Peer { address, token, is_known: AtomicBool::new(false) };
-        let Welcome { lines, session, limits, .. } = peer.open(Role::Control, None)?;
-        Ok(Self { peer, options, session, limits, control: lines.into() })
+        let Welcome { lines, session, limits, info, .. } = peer.open(Role::Control, None)?;
+        Ok(Self { peer, options, session, limits, control: lines.into(), info })
+    }
+
+    /// A question on the session's own connection, and its answer.
+    fn ask(&self, question: &FromClient) -> Result<FromServer, MeasureError> {
+        let deadline = Instant::now() + REPORTING;
+        let mut control = locked(&self.control);
+        let sent = control.send(question, deadline);
+        sent.and_then(|()| control.next(deadline)).map_err(|error| self.peer.later(&error))
     }
 
     fn open(&self, role: Role, cc: Option<&str>) -> Result<Opened, MeasureError> {
@@ -162,6 +177,10 @@ impl FarEnd for Serve<'_> {
 
     fn most(&self) -> Option<Duration> {
         Some(Duration::from_millis(self.limits.duration_ms.saturating_sub(1000)))
+    }
+
+    fn most_flows(&self) -> Option<u32> {
+        Some(self.limits.flows)
     }
 
     fn echo(&self) -> Result<Option<Opened>, MeasureError> {
@@ -190,13 +209,20 @@ impl FarEnd for Serve<'_> {
         true
     }
 
+    fn connection(&self) -> Option<TcpInfo> {
+        self.info
+    }
+
+    fn syns(&self, numbers: &[u32]) -> Result<Option<Syns>, MeasureError> {
+        match self.ask(&FromClient::Handshakes { numbers: numbers.to_vec() })? {
+            FromServer::Handshakes { own, others } => Ok(Some(Syns { own, others })),
+            other => Err(self.peer.unexpected(&other)),
+        }
+    }
+
     fn collect(&self, board: &Board) -> Result<Vec<FlowReport>, MeasureError> {
-        let flows: Vec<u32> = board.flows.iter().map(|flow| flow.number).collect();
-        let deadline = Instant::now() + REPORTING;
-        let asked = FromClient::Collect { flows: flows.clone() };
-        let mut control = locked(&self.control);
-        control.send(&asked, deadline).map_err(|error| self.peer.later(&error))?;
-        match control.next(deadline).map_err(|error| self.peer.later(&error))? {
+        let flows: Vec<u32> = board.flows().map(|flow| flow.number).collect();
+        match self.ask(&FromClient::Collect { flows: flows.clone() })? {
             FromServer::Flows { flows: reports } => {
                 let known = reports.iter().all(|report| flows.contains(&report.flow));
                 let in_order = |report: &FlowReport| {

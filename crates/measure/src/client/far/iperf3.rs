@@ -6,10 +6,12 @@
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dualq_socket::TcpInfo;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -221,14 +223,14 @@ impl<'a> Iperf3<'a> {
     }
 
     fn parameters(&self, stage: &Stage<'_>) -> Value {
-        let Options { streams, cc, .. } = self.options;
+        let cc = &self.options.cc;
         let mut parameters = json!({
             "tcp": true,
             "omit": 0,
             "time": (stage.most + LONGER).as_secs(),
             "num": 0,
             "blockcount": 0,
-            "parallel": streams,
+            "parallel": self.options.fixed_streams(),
             "len": BLOCK_BYTES,
             "pacing_timer": 1000,
         });
@@ -248,6 +250,10 @@ impl<'a> Iperf3<'a> {
 }
 
 impl FarEnd for Iperf3<'_> {
+    fn connection(&self) -> Option<TcpInfo> {
+        TcpInfo::of(locked(&self.test).as_ref()?.control.as_fd()).ok()
+    }
+
     fn server(&self) -> Server {
         Server::Iperf3
     }
@@ -288,7 +294,8 @@ impl FarEnd for Iperf3<'_> {
             locked(&self.test).take().ok_or_else(|| self.vanished("no test runs".to_owned()))?;
         self.send_state(&test, state::TEST_END)?;
         self.expect(&mut test, state::EXCHANGE_RESULTS)?;
-        let streams: Vec<Value> = in_order(&board.flows)
+        let flows: Vec<&Track> = board.flows().collect();
+        let streams: Vec<Value> = in_order(&flows)
             .enumerate()
             .map(|(at, flow)| {
                 let seen = locked(&flow.seen);
@@ -317,8 +324,11 @@ impl FarEnd for Iperf3<'_> {
             let cc = congestion_used.as_deref().map(harmless);
             Some(FlowReport { flow: track.number, cc, samples })
         };
-        let flows = in_order(&board.flows).enumerate();
-        Ok(flows.filter(|(_, track)| !track.is_up).filter_map(report).collect())
+        Ok(in_order(&flows)
+            .enumerate()
+            .filter(|(_, track)| !track.is_up)
+            .filter_map(report)
+            .collect())
     }
 
     fn farewell(&self) -> Option<MeasureError> {
@@ -330,8 +340,8 @@ impl FarEnd for Iperf3<'_> {
 }
 
 /// Flows as the server wants them opened: those that it receives first.
-fn in_order(flows: &[Track]) -> impl Iterator<Item = &Track> {
-    let of = |is_up| flows.iter().filter(move |flow| flow.is_up == is_up);
+fn in_order<'a>(flows: &[&'a Track]) -> impl Iterator<Item = &'a Track> {
+    let of = |is_up| flows.iter().copied().filter(move |flow| flow.is_up == is_up);
     of(true).chain(of(false))
 }
 

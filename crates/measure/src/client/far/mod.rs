@@ -7,13 +7,14 @@ mod iperf3;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
 
+use dualq_socket::TcpInfo;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::board::{Board, Track};
 use super::error::{self, MeasureError};
 use super::{Family, Far, Options};
 use crate::measurement::{Direction, Server};
-use crate::protocol::{Cookie, FlowReport};
+use crate::protocol::{ArrivedSyn, Cookie, FlowReport};
 
 pub use http::{Url, UrlError};
 
@@ -41,9 +42,16 @@ pub(super) struct Beginning {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stage<'a> {
     pub(super) direction: Direction,
-    pub(super) flows: &'a [Track],
+    pub(super) flows: &'a [&'a Track],
     /// It lasts no longer.
     pub(super) most: Duration,
+}
+
+/// How SYNs arrived.
+#[derive(Debug)]
+pub(super) struct Syns {
+    pub(super) own: Option<ArrivedSyn>,
+    pub(super) others: Vec<ArrivedSyn>,
 }
 
 /// What answers at the other end, and what it can be asked for.
@@ -54,6 +62,11 @@ pub(super) trait FarEnd: Sync {
 
     /// How long it lets a measurement last, if it says so.
     fn most(&self) -> Option<Duration> {
+        None
+    }
+
+    /// How many flows it lets run at once, if it says so.
+    fn most_flows(&self) -> Option<u32> {
         None
     }
 
@@ -70,6 +83,16 @@ pub(super) trait FarEnd: Sync {
     /// Opens a new connection and asks one question; none where that cannot be asked for.
     fn begin(&self) -> Option<Result<Beginning, MeasureError>> {
         None
+    }
+
+    /// What the kernel said of a connection to there when it had just begun.
+    fn connection(&self) -> Option<TcpInfo> {
+        None
+    }
+
+    /// How SYNs arrived, if somebody there tells: that of [`connection`](Self::connection), and those with these sequence numbers.
+    fn syns(&self, _numbers: &[u32]) -> Result<Option<Syns>, MeasureError> {
+        Ok(None)
     }
 
     /// Before the flows of a stage begin; on the threads of which [`flow`](Self::flow) is called then.
