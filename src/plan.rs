@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use dualq_host::facts::Os;
-use dualq_host::plan::{Evidence, PlanError, Profile, Question, Requirements, StaticRoute};
+use dualq_host::plan::{
+    Evidence, PlanError, Profile, Question, Requirements, StaticRoute, Wish, check_state,
+};
 use dualq_host::{Facts, Plan};
 use dualq_measure::{Bottleneck, Direction};
 use dualq_units::{Rate, tc_time};
@@ -25,7 +27,8 @@ const LEAST_RATE: u64 = 1_000;
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     // What is wrong with the arguments is told before anything is read.
     let mut requirements = requirements(args)?;
-    note_units(&args.rate, args.rtt.iter().map(|rtt| ("--rtt", rtt)));
+    let rates = args.rate.iter().map(|word| scope(word).1.to_owned()).collect::<Vec<_>>();
+    note_units(&rates, args.rtt.iter().map(|rtt| ("--rtt", rtt)));
     let facts = match &args.facts {
         Some(path) => doctor::saved(path)?,
         None => doctor::here()?,
@@ -49,11 +52,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
         return Err(Failure::Usage(message));
     }
     let predictions = predictions(args, &facts, &requirements)?;
-    let of = |arriving: bool| {
-        let evidence = predictions.iter().map(|prediction| &prediction.evidence);
-        evidence.into_iter().find(|evidence| evidence.question().arriving == arriving)
-    };
-    let mut plan = Plan::make_by(&facts, &requirements, of(false), of(true))?;
+    let evidence: Vec<&Evidence> =
+        predictions.iter().map(|prediction| &prediction.evidence).collect();
+    let mut plan = Plan::make_by(&facts, &requirements, &evidence)?;
     if args.profile.is_none() && requirements.profile == Profile::Gateway {
         plan.notes.push(
             "this machine forwards for others, so this is a gateway's plan: its own TCP stays as it is; --profile low-latency is for a \
@@ -61,22 +62,22 @@ pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
                 .to_owned(),
         );
     }
-    if let Some(word) =
-        args.rate.as_deref().filter(|word| word.to_ascii_lowercase().ends_with("bps"))
-        && let Some(rate) = requirements.rate
-    {
-        plan.notes.push(format!(
-            "{word} is {rate} in tc's words, where bps are bytes a second; an eighth of it is {}bit",
-            &word[..word.len() - "bps".len()]
-        ));
+    for word in rates.iter().filter(|word| word.to_ascii_lowercase().ends_with("bps")) {
+        if let Ok(rate) = word.parse::<Rate>() {
+            plan.notes.push(format!(
+                "{word} is {rate} in tc's words, where bps are bytes a second; an eighth of it is {}bit",
+                &word[..word.len() - "bps".len()]
+            ));
+        }
     }
+    plan.notes.extend(shared(args));
     match args.output.as_deref() {
         Some(path) if path == Path::new("-") => return print(&mut io::stdout(), &plan.write()),
         Some(path) => write(path, &plan)?,
         None => {}
     }
     // That it makes things worse is not to be passed over.
-    let warnings = [of(false), of(true)].into_iter().flatten().filter_map(Evidence::warning);
+    let warnings = evidence.iter().filter_map(|evidence| evidence.warning());
     let warns = warnings.into_iter().any(|warning| plan.about.contains(&warning));
     let marked = if warns && !args.json { &[0][..] } else { &[] };
     print_marked(&mut io::stdout(), &text(args, &plan, &predictions), marked)
@@ -92,11 +93,7 @@ fn predictions(
         let message = "--predict: the model has Linux's TCP, not FreeBSD's".to_owned();
         return if args.predict { Err(Failure::Usage(message)) } else { Ok(Vec::new()) };
     }
-    let arriving = Question::of_arriving(facts, requirements)?;
-    // Somebody who asks only for what arrives gets only that.
-    let leaving = requirements.rate.is_some() || (args.predict && arriving.is_none());
-    let leaving = leaving.then(|| Question::of(facts, requirements)).transpose()?;
-    let questions = leaving.into_iter().chain(arriving);
+    let questions = Question::each(facts, requirements, args.predict)?.into_iter();
     match args.world {
         Some(WorldName::Live) => {
             let hint =
@@ -155,9 +152,103 @@ fn rate(option: &str, word: Option<&str>) -> Result<Option<Rate>, Failure> {
     Ok(rate)
 }
 
+/// The interface for which a word is alone, if it says one, and the rest: `eth0=50mbit`.
+fn scope(word: &str) -> (Option<&str>, &str) {
+    match word.split_once('=') {
+        Some((dev, rest)) => (Some(dev), rest),
+        None => (None, word),
+    }
+}
+
+/// Words of an option, each for one interface or for those that have none of their own.
+struct Scoped<'a> {
+    option: &'static str,
+    words: &'a [String],
+}
+
+impl<'a> Scoped<'a> {
+    /// Refuses a word for an interface that no plan is for, and two for the same.
+    fn of(option: &'static str, words: &'a [String], devs: &[String]) -> Result<Self, Failure> {
+        for (index, word) in words.iter().enumerate() {
+            let (dev, _) = scope(word);
+            if dev == Some("") {
+                let message = format!("{option} {word}: there is no interface before the \"=\"");
+                return Err(Failure::Usage(message));
+            }
+            if let Some(dev) = dev.filter(|dev| !devs.iter().any(|known| known == dev)) {
+                return Err(Failure::Usage(format!(
+                    "{option} {word}: the plan is not for {dev:?}: add --dev {dev}, or leave that out where there is one interface"
+                )));
+            }
+            if words[..index].iter().any(|other| scope(other).0 == dev) {
+                let whom = dev.map_or(String::new(), |dev| format!(" for {dev}"));
+                let message = format!("{option} is given twice{whom}: one of them is to go");
+                return Err(Failure::Usage(message));
+            }
+        }
+        Ok(Self { option, words })
+    }
+
+    /// What it says for this interface.
+    fn word(&self, dev: Option<&str>) -> Option<&'a str> {
+        let all = || self.words.iter().map(|word| scope(word));
+        let own = all().find(|(whose, _)| whose.is_some() && *whose == dev);
+        own.or_else(|| all().find(|(whose, _)| whose.is_none())).map(|(_, word)| word)
+    }
+
+    fn rate(&self, dev: Option<&str>) -> Result<Option<Rate>, Failure> {
+        let option =
+            match dev.filter(|dev| self.words.iter().any(|word| scope(word).0 == Some(dev))) {
+                Some(dev) => &format!("{} {dev}", self.option),
+                None => self.option,
+            };
+        rate(option, self.word(dev))
+    }
+}
+
+/// Rates that several interfaces have each.
+fn shared(args: &PlanArgs) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (option, words) in [("--rate", &args.rate), ("--down", &args.down)] {
+        let is_own = |dev: &&String| words.iter().any(|word| scope(word).0 == Some(dev.as_str()));
+        let without: Vec<&str> =
+            args.dev.iter().filter(|dev| !is_own(dev)).map(String::as_str).collect();
+        let word = words.iter().map(|word| scope(word)).find(|(dev, _)| dev.is_none());
+        if let Some((_, word)) = word.filter(|_| without.len() > 1) {
+            notes.push(format!(
+                "{option} {word} is the rate of each of {}: what they have in common further on may be less than the sum, and is kept only \
+                 where they meet",
+                without.join(", ")
+            ));
+        }
+    }
+    notes
+}
+
 fn requirements(args: &PlanArgs) -> Result<Requirements, Failure> {
-    let rate = rate("--rate", args.rate.as_deref())?;
-    let down = self::rate("--down", args.down.as_deref())?;
+    let scoped = |option, words| Scoped::of(option, words, &args.dev);
+    let rates = scoped("--rate", &args.rate)?;
+    let downs = scoped("--down", &args.down)?;
+    let qdiscs = scoped("--qdisc", &args.qdisc)?;
+    let down_qdiscs = scoped("--down-qdisc", &args.down_qdisc)?;
+    let wish = |dev: &str| -> Result<Wish, Failure> {
+        let word = |scoped: &Scoped<'_>| scoped.word(Some(dev)).map(str::to_owned);
+        Ok(Wish {
+            dev: dev.to_owned(),
+            rate: rates.rate(Some(dev))?,
+            down: downs.rate(Some(dev))?,
+            qdisc: word(&qdiscs),
+            down_qdisc: word(&down_qdiscs),
+        })
+    };
+    let others: Result<Vec<Wish>, Failure> = args.dev.iter().skip(1).map(|dev| wish(dev)).collect();
+    let others = others?;
+    if !others.is_empty() && args.from.is_some() {
+        let message = "--from: one path was measured, and the plan is for several interfaces: give --rate DEV=RATE for each, and --rtt";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let first = args.dev.first().map(String::as_str);
+    let rate = rates.rate(first)?;
     let rtt = read("--rtt", args.rtt.as_deref(), tc_time::parse)?;
     let (rate, rtt) = match &args.from {
         Some(path) => {
@@ -181,17 +272,19 @@ fn requirements(args: &PlanArgs) -> Result<Requirements, Failure> {
         profile: Profile::default(),
         aim: args.aim.into(),
         rate,
-        down,
-        dev: args.dev.clone(),
+        down: downs.rate(first)?,
+        dev: first.map(str::to_owned),
         cc: args.cc.clone(),
-        qdisc: args.qdisc.clone(),
-        down_qdisc: args.down_qdisc.clone(),
+        qdisc: qdiscs.word(first).map(str::to_owned),
+        down_qdisc: down_qdiscs.word(first).map(str::to_owned),
         rtt,
-        state: state(args)?,
+        state: state(args.state.as_deref())?,
         tunnel: args.tunnel,
         scalable: args.scalable,
         link: args.link.map(Into::into),
+        offloads: args.offloads,
         route,
+        others,
     })
 }
 
@@ -215,13 +308,15 @@ fn measured(path: &Path) -> Result<(Option<Rate>, Duration), Failure> {
 }
 
 /// The folder of records as rules are to name it.
-fn state(args: &PlanArgs) -> Result<Option<String>, Failure> {
-    let Some(state) = &args.state else { return Ok(None) };
-    let wrong = |why: &str| Failure::Usage(format!("--state: {}: {why}", state.display()));
-    if !state.is_absolute() {
+pub(crate) fn state(folder: Option<&Path>) -> Result<Option<String>, Failure> {
+    let Some(folder) = folder else { return Ok(None) };
+    let wrong = |why: &str| Failure::Usage(format!("--state: {}: {why}", folder.display()));
+    if !folder.is_absolute() {
         return Err(wrong("what runs at boot needs an absolute path"));
     }
-    state.to_str().map(|state| Some(state.to_owned())).ok_or_else(|| wrong("it is no text"))
+    let name = folder.to_str().ok_or_else(|| wrong("it is no text"))?;
+    check_state(name).map_err(|message| Failure::Usage(format!("--state: {message}")))?;
+    Ok(Some(name.to_owned()))
 }
 
 /// Writes the plan; a file that is something else is left alone.

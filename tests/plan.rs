@@ -190,6 +190,19 @@ fn what_cannot_be_is_refused_in_one_line() {
     let nobody = facts("ubuntu-20.04.json");
     refused(refusal(&["--facts", &nobody, "--rtt", "9ms", "--predict"]), 2, "give a --rate");
     refused(of_debian(&["--rate", "5"]), 2, "rates have units, such as 48mbit");
+    refused(
+        of_debian(&["--rate", "ens3=5mbit"]),
+        2,
+        "--rate ens3=5mbit: the plan is not for \"ens3\": add --dev ens3",
+    );
+    let of_one = |more: &[&str]| of_debian(&[&["--dev", "ens3"], more].concat());
+    refused(of_one(&["--rate", "ens3=5mbit", "--rate", "ens3=6mbit"]), 2, "given twice for ens3");
+    refused(of_one(&["--rate", "5mbit", "--rate", "6mbit"]), 2, "--rate is given twice: ");
+    refused(of_one(&["--rate", "ens3=fast"]), 2, "--rate ens3: \"fast\" is not a rate");
+    refused(of_one(&["--qdisc", "ens3=fq'; reboot"]), 2, "--qdisc");
+    refused(of_one(&["--dev", "ens3", "--rate", "5mbit"]), 2, "ens3 is given twice");
+    let nothing = "/dev/null";
+    refused(of_one(&["--dev", "ens4", "--from", nothing]), 2, "the plan is for several interfaces");
     refused(of_debian(&["--aim", "speed"]), 2, "latency");
 }
 
@@ -264,7 +277,7 @@ fn the_prediction() {
         "--json",
     ];
     let document: Value = serde_json::from_str(&stdout(&args)).unwrap();
-    let prediction = &document["prediction"];
+    let prediction = &document["predictions"][0];
     // With ECN cake has half a percent less goodput, which is just below the 95 % of the most that an aim of latency asks for.
     assert_eq!(prediction["chosen"], "htb rate 14250kbit leaf fq_codel");
     let runs = prediction["runs"].as_array().unwrap();
@@ -336,7 +349,7 @@ fn in_a_tunnel_the_congestion_control_goes_with_the_queue() {
     assert!(line.starts_with("htb rate 47500kbit leaf dualpi2"), "{line}");
     let cc = changes.iter().find(|change| change["key"] == "net.ipv4.tcp_congestion_control");
     assert_eq!(cc.unwrap()["after"], "cubic");
-    let runs = document["prediction"]["runs"].as_array().unwrap();
+    let runs = document["predictions"][0]["runs"].as_array().unwrap();
     let p99 = |cc: &str| {
         let of = |run: &&Value| run["queue"] == line && run["cc"] == cc && run["flows"] == 4;
         runs.iter().find(of).unwrap()["p99_above_base_ms"].as_f64().unwrap()

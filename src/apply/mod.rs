@@ -1,7 +1,7 @@
 //! `dualq apply`, `confirm`, `rollback`, and what comes with them: this machine changed, and taken back.
 
+mod background;
 pub(crate) mod privileges;
-mod watchdog;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
@@ -12,14 +12,16 @@ use std::time::Duration;
 use dualq_host::apply::{
     Already, ApplyError, Confirmed, Host, Prepared, Ready, Record, Rollback, Step, Store, name,
 };
-use dualq_host::plan::What;
+use dualq_host::plan::{At, Part, What};
 use dualq_host::{Plan, Root};
 use dualq_netlink::Netlink;
-use dualq_qdisc::QdiscLine;
 use dualq_report::words::printable;
 
+use background::Duty;
+
 use crate::cli::apply::{
-    ApplyArgs, ConfirmArgs, OnBootArgs, RollbackArgs, StateArgs, StatusArgs, WatchOverArgs,
+    ApplyArgs, ConfirmArgs, KeepRoutesArgs, OnBootArgs, RollbackArgs, StateArgs, StatusArgs,
+    WatchOverArgs,
 };
 use crate::cli::{Failure, note};
 use crate::output::{plain, print};
@@ -74,7 +76,7 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
         let confirmed = host.confirm(Some(&plan), false, &mut told);
         return confirmed
             .map_err(|error| shown(&error))
-            .and_then(|confirmed| say_confirmed(&confirmed));
+            .and_then(|confirmed| say_confirmed(&host, &confirmed));
     }
     let files =
         record.plan.changes.iter().filter(|change| matches!(change.what, What::File { .. }));
@@ -91,7 +93,7 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
 
 /// Starts what takes the plan of a record back unless it is confirmed.
 pub(crate) fn guard(record: &Record, store: &Store) -> Result<(), ApplyError> {
-    watchdog::start(record.number, store)
+    background::start(Duty::WatchOver(record.number), store)
 }
 
 /// Starts what finishes a rollback if this process is killed, unless it is there; where that fails, the rollback goes on all the same.
@@ -115,11 +117,14 @@ pub(crate) fn confirm(args: &ConfirmArgs) -> Result<(), Failure> {
         Confirmed::Now(record) if args.dry_run => {
             say(&format!("it can be confirmed: {}\n", record.plan.about))
         }
-        confirmed => say_confirmed(&confirmed),
+        confirmed => say_confirmed(&host, &confirmed),
     }
 }
 
-fn say_confirmed(confirmed: &Confirmed) -> Result<(), Failure> {
+fn say_confirmed(host: &Host, confirmed: &Confirmed) -> Result<(), Failure> {
+    if let Err(error) = keep_routes_of(host) {
+        note(&format!("{error}: routes come back at the next start of the machine only"));
+    }
     match confirmed {
         Confirmed::Already(record) => {
             say(&format!("nothing to change: confirmed is {}\n", record.plan.about))
@@ -128,6 +133,14 @@ fn say_confirmed(confirmed: &Confirmed) -> Result<(), Failure> {
             say(&format!("confirmed: {}; `dualq rollback` takes it back\n", record.plan.about))
         }
     }
+}
+
+/// Starts what puts routes back, if a plan has some and nobody does it.
+fn keep_routes_of(host: &Host) -> Result<(), ApplyError> {
+    if host.routes_to_keep()?.is_empty() || host.store().routes_are_kept()? {
+        return Ok(());
+    }
+    background::start(Duty::KeepRoutes, host.store())
 }
 
 pub(crate) fn rollback(args: &RollbackArgs) -> Result<(), Failure> {
@@ -195,26 +208,40 @@ pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
             }
         }
     }
-    let line: QdiscLine = args.line.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
-    let down = args.down.as_deref();
+    let part = match args.down.as_deref() {
+        Some(ifb) => Part::Arriving { ifb },
+        None if let Some(to) = args.route => Part::Route { to },
+        None if args.offloads => Part::Offloads,
+        None if args.each => Part::Each,
+        None => Part::Leaving,
+    };
+    let (at, line) = (At { dev: &args.dev, part }, args.line.as_str());
+    at.check(line).map_err(Failure::Usage)?;
     // Of one event udev does all that it has read, also if the first of it takes the plan back.
-    if host.was_taken_back(&args.dev, down, &line).unwrap_or(false) {
+    if host.was_taken_back(at, line).unwrap_or(false) {
         note("nothing is done: the plan that this is of was taken back");
         return Ok(());
     }
-    host.on_boot(&args.dev, down, &line).map_err(|error| shown(&error))
+    host.on_boot(at, line).map_err(|error| shown(&error))?;
+    if matches!(part, Part::Route { .. }) && !host.store().routes_are_kept().unwrap_or(false) {
+        background::start_later(Duty::KeepRoutes, host.store()).map_err(|error| shown(&error))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn keep_routes(args: &KeepRoutesArgs) -> Result<(), Failure> {
+    background::leave(args.unit);
+    host(&args.state)?.keep_routes().map_err(|error| shown(&error))
 }
 
 pub(crate) fn watch_over(args: &WatchOverArgs) -> Result<(), Failure> {
-    watchdog::settle(args.unit)?;
+    background::settle(args.unit)?;
     let mut host = host(&args.state)?;
     host.watch_over(args.number, &mut |_| {}).map(drop).map_err(|error| shown(&error))
 }
 
 fn is_about(plan: &Plan, interface: &str) -> bool {
-    plan.changes
-        .iter()
-        .any(|change| matches!(&change.what, What::Qdisc { dev, .. } | What::Ingress { dev, .. } if dev == interface))
+    plan.changes.iter().any(|change| change.what.interface() == Some(interface))
 }
 
 pub(crate) fn host(state: &StateArgs) -> Result<Host, Failure> {
@@ -295,8 +322,11 @@ fn intentions(ready: &Ready<'_>) -> String {
         let line = match &change.what {
             _ if !due => format!("{what} is as the plan asks for"),
             What::Module { module } => format!("would load the module {module}"),
-            What::Sysctl { before, after, .. } => {
+            What::Sysctl { before, after, .. } | What::Offload { before, after, .. } => {
                 format!("would set {what} from {before} to {after}")
+            }
+            What::Qdisc { dev, after, each: true, .. } => {
+                format!("would put {:?} at each transmit queue of {dev}", after.text())
             }
             What::Qdisc { dev, after, .. } => {
                 format!("would put {:?} at the root of {dev}", after.text())

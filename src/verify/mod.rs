@@ -72,6 +72,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<(), Failure> {
     let words = Words::of(args)?;
     privileges::check("verify")?;
     let plan = words.plan(args)?;
+    let measurer = measurer.of_plan(&plan, &args.how);
     let mut host = apply::host(&args.state)?;
     apply::finish_earlier(&mut host, false)?;
     let mut trials =
@@ -97,7 +98,7 @@ pub(crate) fn before_keeping(
     (name, how): (&str, &HowArgs),
     signals: &Signals,
 ) -> Result<(), Failure> {
-    let measurer = Measurer::of(name, how)?;
+    let measurer = Measurer::of(name, how)?.of_plan(plan, how);
     let mut trials = Trials { host, plan, measurer: &measurer, signals };
     // Where there is nothing to change, that is said by who would do it.
     let Some(verified) = trials.verify(how)? else { return Ok(()) };

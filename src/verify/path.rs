@@ -4,6 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use dualq_host::Plan;
 use dualq_measure::{Direction, Far, Load, MeasureError, Measurement, Method, Options, Progress};
 use dualq_scenario::summary;
 use dualq_units::Bytes;
@@ -54,14 +55,26 @@ impl Measurer {
                 port: how.port,
                 family: None,
                 far: Far::Dualq(token(token_file)?),
-                directions: vec![Direction::from(how.direction)],
-                streams: how.streams,
+                directions: vec![how.direction.map_or(Direction::Upload, Direction::from)],
+                streams: Some(how.streams),
                 cc: None,
                 rate: None,
                 max_time: how.each,
                 max_bytes: Some(Bytes(all / (2 * MOST_ROUNDS as u64))),
             },
         })
+    }
+
+    /// Loads what the plan shapes, where nobody says what to load.
+    pub(super) fn of_plan(mut self, plan: &Plan, how: &HowArgs) -> Self {
+        if how.direction.is_none() {
+            self.options.directions = vec![match plan.shapes() {
+                (true, true) => Direction::Both,
+                (false, true) => Direction::Download,
+                (_, false) => Direction::Upload,
+            }];
+        }
+        self
     }
 
     pub(super) fn host(&self) -> &str {

@@ -6,12 +6,12 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use dualq_host::plan::What;
+use dualq_host::plan::{Offload, What};
 
 use crate::namespaces::LINE;
 use crate::room::Room;
 use crate::watchdog::wait_until;
-use crate::{plan, qdisc, said, sysctl, text};
+use crate::{offload, plan, qdisc, said, sysctl, text};
 
 /// A discipline that somebody chose comes back with its handle and its options, and one with something inside too.
 #[test]
@@ -52,12 +52,68 @@ fn what_somebody_had_chosen_comes_back() {
             dev: "d0".to_owned(),
             before: lines,
             after: LINE.parse().unwrap(),
+            each: false,
         }]));
         room.says(&["apply"]);
         room.says(&["confirm"]);
         assert_ne!(room.all(), before, "{what}");
         room.says(&["rollback"]);
         assert_eq!(room.all(), before, "{what}");
+    }
+}
+
+/// Each transmit queue gets one of its own; the kernel's own mq comes back, and so does somebody's with what was below it.
+#[test]
+fn each_transmit_queue() {
+    let two = "ip link del d0; ip link add d0 numtxqueues 3 type veth peer name d1; ip link set d0 up; ip link set d1 up";
+    let own = "tc qdisc add dev d0 root handle 1: mq; tc qdisc replace dev d0 parent 1:2 handle 22: bfifo limit 5000";
+    for somebodys in [false, true] {
+        let Some(room) = Room::new() else { return };
+        room.sh(two);
+        // Of veth devices alone the kernel asks for none.
+        room.sh(if somebodys {
+            own
+        } else {
+            "tc qdisc add dev d0 root handle 9: mq; tc qdisc del dev d0 root"
+        });
+        let before = room.all();
+        let each = |before: Vec<String>| What::Qdisc {
+            dev: "d0".to_owned(),
+            before,
+            after: "pfifo limit 33".parse().unwrap(),
+            each: true,
+        };
+        room.plan(&plan([each(vec!["root nothing".to_owned()])]));
+        let output = room.dualq(&["apply"]);
+        let found = text(&output.stdout);
+        let found =
+            found.lines().filter_map(|line| line.strip_prefix("+ ")).map(str::to_owned).collect();
+        room.plan(&plan([each(found)]));
+        assert_eq!(
+            room.says(&["apply", "--dry-run"]),
+            "would put \"pfifo limit 33\" at each transmit queue of d0\n"
+        );
+        let there = || room.sh("tc qdisc show dev d0").matches("pfifo").count();
+        let left = there();
+        room.says(&["apply"]);
+        let queues = room.sh("tc qdisc show dev d0");
+        assert!(queues.starts_with("qdisc mq d0: root"), "{queues}");
+        assert_eq!(queues.matches(" limit 33p").count(), 3, "{queues}");
+        assert!(room.says(&["apply"]).starts_with("nothing to change"));
+        room.says(&["confirm"]);
+        assert!(room.says(&["status"]).contains("as planned     the qdisc of d0\n"));
+        // One that is another, and the call that puts it right.
+        room.sh("tc qdisc replace dev d0 parent d0:2 pfifo limit 7");
+        let status = room.says(&["status"]);
+        assert!(status.contains("d0\n- each transmit queue pfifo limit 33\n"), "{status}");
+        room.says(&["on-boot", "--each", "d0", "pfifo limit 33"]);
+        let queues = room.sh("tc qdisc show dev d0");
+        assert_eq!(queues.matches(" limit 33p").count(), 3, "{queues}");
+        room.says(&["rollback"]);
+        assert_eq!(room.all(), before);
+        assert_eq!(there(), left);
+        let said = room.refuses(&["on-boot", "--each", "d0", "htb rate 5mbit leaf pfifo"]);
+        assert!(said.contains("is not for each transmit queue"), "{said}");
     }
 }
 
@@ -147,7 +203,8 @@ fn what_could_not_be_put_back_is_not_replaced() {
     room.plan(&plan([qdisc("d0", "root htb", LINE)]));
     assert_eq!(
         room.refuses(&["apply"]),
-        "the classes of the htb 7: of d0 could not be put back exactly: remove it by hand first, and make a new plan"
+        "the classes of the htb 7: of d0 (7:1, 7:2) could not be put back exactly: `tc qdisc delete dev d0 root` takes all of it away, with what it \
+         is for; then make a new plan"
     );
     assert_eq!(room.all(), before);
 }
@@ -180,6 +237,51 @@ fn a_line_that_the_kernel_refuses_changes_nothing() {
     let status = room.says(&["status"]);
     assert!(status.contains("the last was taken back "), "{status}");
     assert!(status.contains(" ago: it failed: "), "{status}");
+}
+
+/// What puts packets together is limited, comes back with the interface, and is let go again.
+#[test]
+fn offloads_of_an_interface() {
+    let Some(room) = Room::new() else { return };
+    let e0 = "ip link add e0 type veth peer name e1; ip link set e0 up; ip link set e1 up; ethtool -K e0 gro on";
+    if !room.sh("command -v ethtool || true").contains("ethtool") {
+        return crate::skipped("there is no program ethtool");
+    }
+    room.sh(e0);
+    let now = || {
+        room.sh("ethtool -k e0 | grep -w generic-receive-offload; ip -d link show dev e0 | grep -o 'gso_max_segs [0-9]*'")
+    };
+    let before = now();
+    assert_eq!(before, "generic-receive-offload: on\ngso_max_segs 65535\n");
+    let (gro, segs) = (Offload::Gro, Offload::GsoMaxSegs);
+    room.plan(&plan([offload("e0", gro, "on", "off"), offload("e0", segs, "65535", "3")]));
+    assert_eq!(
+        room.says(&["apply", "--dry-run"]),
+        "would set gro of e0 from on to off\nwould set gso_max_segs of e0 from 65535 to 3\n"
+    );
+    room.says(&["apply"]);
+    let limited = "generic-receive-offload: off\ngso_max_segs 3\n";
+    assert_eq!(now(), limited);
+    room.says(&["confirm"]);
+    assert!(room.says(&["status"]).contains("as planned     gso_max_segs of e0\n"));
+    room.sh("ip link set e0 gso_max_segs 7");
+    let status = room.says(&["status"]);
+    assert!(status.contains("gso_max_segs of e0\n- 3\n+ 7\n"), "{status}");
+    assert!(room.refuses(&["rollback"]).starts_with("gso_max_segs of e0 changed since"));
+    // It comes again, and what brings it back is called.
+    room.sh(&format!("ip link del e0; {e0}"));
+    assert_eq!(now(), before);
+    room.says(&["on-boot", "--offloads", "e0", "gso_max_segs 3 gro off"]);
+    assert_eq!(now(), limited);
+    let status = room.says(&["status"]);
+    assert!(status.contains("as planned     gro of e0\n"), "{status}");
+    room.says(&["rollback"]);
+    assert_eq!(now(), before);
+    for line in ["tso off", "gro off; reboot", "gro", "lro on"] {
+        let said = room.refuses(&["on-boot", "--offloads", "e0", line]);
+        assert!(said.contains(line.split(' ').next().unwrap()), "{said}");
+    }
+    assert_eq!(now(), before);
 }
 
 #[test]

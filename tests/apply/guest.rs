@@ -164,6 +164,11 @@ fn what_arrives_is_not_shared() {
 }
 
 #[test]
+fn what_arrives_is_verified_by_downloads() {
+    is_taken_back_after("verified");
+}
+
+#[test]
 fn an_interface_goes_and_comes_back() {
     is_taken_back_after("plugged");
 }

@@ -10,9 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use dualq_host::apply::{ApplyError, Host, Phase, Prepared, Record, Rollback, Step};
-use dualq_host::plan::What;
+use dualq_host::plan::{Offload, What};
 use dualq_host::{Plan, Root};
-use dualq_netlink::{Handle, Netlink, Place, Route, VethEnd};
+use dualq_netlink::{Handle, Netlink, Place, Queue, ReceiveOffload, Route, VethEnd};
 use dualq_qdisc::grammar;
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::signal::{Signal, kill};
@@ -20,7 +20,7 @@ use nix::unistd::Pid;
 
 use crate::snapshot::{Running, files, running};
 use crate::soak;
-use crate::{DUALQ, file, ingress, plan, qdisc, said, sysctl};
+use crate::{DUALQ, file, ingress, offload, plan, qdisc, said, sysctl};
 
 /// What the role is, and its arguments.
 pub(crate) const ROLE: &str = "DUALQ_TEST_ROLE";
@@ -47,6 +47,7 @@ fn role() {
         ["drawn"] => drawn(),
         ["taken"] => taken(),
         ["plugged"] => plugged(),
+        ["verified"] => verified(),
         ["cut", operation, step] => cut(operation.parse().unwrap(), step.parse().unwrap()),
         ["after"] => after_power_came_back(),
         ["victim", operation, step] => {
@@ -122,7 +123,8 @@ pub(crate) fn dualq(words: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Devices as they are after a start: one with no queue, one with the kernel's default, one with somebody's choice.
+/// Devices as they are after a start: one with no queue, one with the kernel's default, one with somebody's choice, and one with several
+/// transmit queues.
 fn set_up() {
     // Everybody may write there at first.
     fs::set_permissions("/run", fs::Permissions::from_mode(0o755)).unwrap();
@@ -131,36 +133,63 @@ fn set_up() {
     let end = |name, last| VethEnd { name, mac: [2, 0, 0, 0, 0, last], mtu: 1500, namespace: None };
     netlink.add_veth(&end("d0", 1), &end("d1", 2)).unwrap();
     netlink.add_veth(&end("e0", 3), &end("e1", 4)).unwrap();
-    let made = Command::new("ip").args(["link", "add", "i0", "type", "ifb"]).status().unwrap();
-    assert!(made.success());
-    for name in ["d0", "d1", "e0", "e1", "i0"] {
+    call_each(&["ip link add i0 type ifb", "ip link add m0 numtxqueues 2 type veth peer name m1"]);
+    for name in ["d0", "d1", "e0", "e1", "i0", "m0", "m1"] {
         let index = netlink.link(name).unwrap().index;
         netlink.set_up(index).unwrap();
     }
+    netlink.set_receive_offload("d0", ReceiveOffload::Gro, true).unwrap();
     // So that what the kernel put on i0 is not what it would put there now.
     fs::write("/proc/sys/net/core/default_qdisc", "codel").unwrap();
     let chosen = netlink.link("e0").unwrap().index;
     let place = Place { handle: Handle::qdisc(0x8001), ..Place::root(chosen) };
     netlink.replace_qdisc(&place, &grammar::parse("dualpi2").unwrap().spec).unwrap();
+    call_each(&[
+        "tc qdisc add dev m0 root handle 1: mq",
+        "tc qdisc replace dev m0 parent 1:2 handle 22: bfifo limit 5000",
+    ]);
     let index = netlink.link("d0").unwrap().index;
     netlink.add_address(index, Ipv4Addr::new(10, 0, 0, 1), 24).unwrap();
     netlink.add_route(&Route::via((Ipv4Addr::UNSPECIFIED, 0), [10, 0, 0, 2])).unwrap();
+}
+
+fn call_each(lines: &[&str]) {
+    for line in lines {
+        let (program, words) = line.split_once(' ').unwrap();
+        assert!(Command::new(program).args(words.split(' ')).status().unwrap().success(), "{line}");
+    }
 }
 
 fn planned() -> Plan {
     let mut netlink = Netlink::open().unwrap();
     let mut before = |dev: &str| {
         let index = netlink.link(dev).unwrap().index;
-        let queue = netlink.qdiscs(index).unwrap().remove(0);
-        let options = queue.config.as_ref().map(ToString::to_string).unwrap_or_default();
-        format!("root {} {options}", queue.kind).trim_end().to_owned()
+        let mut queues = netlink.qdiscs(index).unwrap();
+        queues.sort_by_key(|queue| queue.parent != Handle::ROOT);
+        let line = |queue: &Queue| {
+            let options = queue.config.as_ref().map(ToString::to_string).unwrap_or_default();
+            let line = format!("{} {} {}", queue.parent, queue.kind, options.trim());
+            line.trim_end().to_owned()
+        };
+        queues.iter().map(line).collect::<Vec<_>>()
     };
+    let each = What::Qdisc {
+        dev: "m0".to_owned(),
+        before: before("m0"),
+        after: "codel limit 99".parse().unwrap(),
+        each: true,
+    };
+    let mut before = |dev: &str| before(dev).remove(0);
     let value = |key: &str| {
         let path = format!("/proc/sys/{}", key.replace('.', "/"));
         fs::read_to_string(path).unwrap().trim_end().replace('\t', " ")
     };
     let [default, ecn, memory] = SYSCTLS;
-    let rules: String = [format!("d0 '{LINE}'"), format!("--down {IFB} d0 '{DOWN}'")]
+    let rules: String = [
+        format!("d0 '{LINE}'"),
+        format!("--down {IFB} d0 '{DOWN}'"),
+        "--offloads d0 'gro off'".to_owned(),
+    ]
         .iter()
         .map(|call| {
             format!(
@@ -175,7 +204,10 @@ fn planned() -> Plan {
         qdisc("d0", &before("d0"), LINE),
         qdisc("i0", &before("i0"), "dualpi2 target 5ms any_ect"),
         qdisc("e0", &before("e0"), "tbf rate 10mbit burst 10kb latency 50ms leaf codel"),
+        each,
         ingress("d0", IFB, DOWN),
+        offload("d0", Offload::Gro, "on", "off"),
+        offload("e0", Offload::GsoMaxSegs, "65535", "4"),
         What::Route { to: "192.0.2.1/32".parse().unwrap(), mtu: 1400 },
         file(
             SYSCTL_FILE,
@@ -377,8 +409,21 @@ fn whole() {
     let fresh = begin();
     let planned = |words: &[&str]| {
         let requirements = [
-            "plan", "--dev", "d0", "--rate", "48mbit", "--down", "20mbit", "--rtt", "48ms",
-            "--state", STATE,
+            "plan",
+            "--dev",
+            "d0",
+            "--dev",
+            "e0",
+            "--rate",
+            "d0=48mbit",
+            "--rate",
+            "e0=10mbit",
+            "--down",
+            "20mbit",
+            "--rtt",
+            "48ms",
+            "--state",
+            STATE,
         ];
         let all = [&requirements[..], words].concat();
         let output = Command::new(PROGRAM).args(all).output().unwrap();
@@ -412,13 +457,7 @@ fn call(rules: &str) {
 fn taken() {
     set_up();
     fs::write(PLAN, plan([ingress("d0", IFB, DOWN)]).write()).unwrap();
-    let ip = |words: &str| {
-        let (program, words) = words.split_once(' ').unwrap();
-        assert!(
-            Command::new(program).args(words.split(' ')).status().unwrap().success(),
-            "{words}"
-        );
-    };
+    let ip = |words: &str| call_each(&[words]);
     for (make, undo, why) in [
         (
             "tc qdisc add dev d0 ingress",
@@ -457,6 +496,37 @@ fn taken() {
     let output = Command::new(PROGRAM).args(["plan", "--dev", "d0", "--down", "20mbit"]).output();
     let said = said(&output.unwrap());
     assert!(said.contains("d0 has an ingress with filters (matchall) already"), "{said}");
+}
+
+/// Across dualq's own link, whose queue is too long in both directions: a plan for what arrives is loaded by downloads, which alone can tell
+/// that it helps; by uploads it cannot be told.
+fn verified() {
+    set_up();
+    fs::write("/run/token", "0123456789abcdef".repeat(4)).unwrap();
+    fs::set_permissions("/run/token", fs::Permissions::from_mode(0o600)).unwrap();
+    let plan = format!(
+        "{PROGRAM} plan --dev dualq0 --down 20mbit --down-qdisc fq_codel --rtt 20ms --profile gateway --state {STATE} -o {PLAN} >/dev/null"
+    );
+    let verify = format!(
+        "{PROGRAM} verify {PLAN} --host $FAR --token-file /run/token --each 2s --no-progress --state {STATE}"
+    );
+    let script = format!(
+        "rm -f {PLAN}; {plan} && {verify} && {verify} --direction upload --max-time 45s && tc qdisc show dev dualq0 && ip link"
+    );
+    let far = format!("{PROGRAM} serve --token-file /run/token");
+    let output = Command::new(PROGRAM)
+        .args(["shell", "--quiet", "--rate", "20mbit", "--rtt", "20ms"])
+        .args(["--qdisc", "pfifo limit 150", "--far", &far, "--", "sh", "-c", &script])
+        .output()
+        .unwrap();
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    let verdicts: Vec<&str> = said.lines().filter(|line| line.contains(": gateway on ")).collect();
+    let [by_downloads, by_uploads] = verdicts[..] else { panic!("{said}") };
+    assert!(by_downloads.starts_with("helped: "), "{said}");
+    assert!(!by_uploads.starts_with("helped: "), "{said}");
+    assert!(said.contains("qdisc pfifo 1: root refcnt 2 limit 10000p"), "{said}");
+    assert!(!said.contains("ingress") && !said.contains(IFB), "{said}");
 }
 
 /// An interface that goes and comes back has its queues again, and what is left of one that went is taken back.

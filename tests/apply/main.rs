@@ -10,6 +10,8 @@ mod hostile;
 mod inside;
 mod namespaces;
 mod room;
+mod routes;
+mod several;
 mod snapshot;
 mod soak;
 mod trust;
@@ -20,7 +22,7 @@ use std::process::Output;
 
 use dualq_host::Plan;
 use dualq_host::facts::Os;
-use dualq_host::plan::{Aim, Change, FORMAT, Mode, What};
+use dualq_host::plan::{Aim, Change, FORMAT, Mode, Offload, What};
 pub(crate) use tests_skipped::skipped;
 
 pub(crate) const DUALQ: &str = env!("CARGO_BIN_EXE_dualq");
@@ -50,11 +52,16 @@ pub(crate) fn qdisc(dev: &str, before: &str, after: &str) -> What {
         dev: dev.to_owned(),
         before: vec![before.to_owned()],
         after: after.parse().unwrap(),
+        each: false,
     }
 }
 
 pub(crate) fn ingress(dev: &str, ifb: &str, after: &str) -> What {
     What::Ingress { dev: dev.to_owned(), ifb: ifb.to_owned(), after: after.parse().unwrap() }
+}
+
+pub(crate) fn offload(dev: &str, key: Offload, before: &str, after: &str) -> What {
+    What::Offload { dev: dev.to_owned(), key, before: before.to_owned(), after: after.to_owned() }
 }
 
 pub(crate) fn file(path: &str, before: Option<&str>, after: &str) -> What {

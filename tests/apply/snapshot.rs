@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use dualq_netlink::{Arriving, Netlink, Node};
+use dualq_netlink::{Arriving, Netlink, Node, Offloads};
 
 /// A file: permissions, owner, group, when it was changed, and content. Of a folder only permissions and owners count.
 type File = (u32, u32, u32, (i64, i64), Option<Vec<u8>>);
@@ -42,6 +42,7 @@ pub(crate) struct Running {
     sysctls: BTreeMap<String, String>,
     trees: BTreeMap<String, Vec<Node>>,
     arriving: BTreeMap<String, Arriving>,
+    offloads: BTreeMap<String, (Offloads, Option<u32>)>,
     routes: String,
 }
 
@@ -56,9 +57,14 @@ pub(crate) fn running(sysctls: &[&str]) -> Running {
     for link in &links {
         arriving.insert(link.name.clone(), netlink.arriving(link.index).unwrap());
     }
+    let offloads = links.iter().map(|link| {
+        (link.name.clone(), (netlink.offloads(&link.name).unwrap(), link.gso_max_segs))
+    });
+    let offloads = offloads.collect();
     let trees = links.into_iter().map(|link| (link.name, netlink.tree(link.index).unwrap()));
     Running {
         arriving,
+        offloads,
         sysctls: sysctls.iter().map(value).collect(),
         trees: trees.collect(),
         routes: fs::read_to_string("/proc/net/route").unwrap(),

@@ -182,7 +182,7 @@ fn forged(room: &Room, change: impl FnOnce(&mut Value)) {
 fn a_record_asks_for_what_no_plan_does() {
     let evil = json!({"content": "* * * * * root evil\n", "mode": 0o644, "owner": [0, 0], "changed": [0, 0]});
     type Attack<'a> = Box<dyn Fn(&mut Value) + 'a>;
-    let attacks: [(&str, Attack); 10] = [
+    let attacks: [(&str, Attack); 12] = [
         (
             "is no file that a plan writes",
             Box::new(|record| {
@@ -209,6 +209,20 @@ fn a_record_asks_for_what_no_plan_does() {
             Box::new(|record| {
                 record["plan"]["change"][0] = json!({"why": "x", "source": "x", "what": "sysctl", "key": "net.ipv4.tcp_ecn", "before": "2", "after": "1"});
                 record["entries"][0]["before"] = json!({"what": "sysctl", "value": "1\n2"});
+            }),
+        ),
+        (
+            "is no value of gso_max_segs",
+            Box::new(|record| {
+                record["plan"]["change"][0] = json!({"why": "x", "source": "x", "what": "offload", "dev": "d0", "key": "gso_max_segs", "before": "65535", "after": "1"});
+                record["entries"][0]["before"] = json!({"what": "offload", "value": "0"});
+            }),
+        ),
+        (
+            "plans switch nothing on",
+            Box::new(|record| {
+                record["plan"]["change"][0] = json!({"why": "x", "source": "x", "what": "offload", "dev": "d0", "key": "lro", "before": "off", "after": "on"});
+                record["entries"][0]["before"] = json!({"what": "offload", "value": "off"});
             }),
         ),
         ("is to become what is no name", Box::new(|record| record["borrowed"] = json!("fq\n../x"))),

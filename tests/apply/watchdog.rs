@@ -43,17 +43,22 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// What the watchdogs of a room are, by their folders in /proc.
 fn watchdogs(room: &Room) -> Vec<PathBuf> {
+    processes(room, "watch-over")
+}
+
+/// The processes of a room that were started by this word.
+pub(crate) fn processes(room: &Room, word: &str) -> Vec<PathBuf> {
     let state = room.path("state");
     let is_one = |process: &PathBuf| {
         let words = fs::read_to_string(process.join("cmdline")).unwrap_or_default();
         let words: Vec<&str> = words.split('\0').collect();
-        words.get(1) == Some(&"watch-over") && words.contains(&state.to_str().unwrap())
+        words.get(1) == Some(&word) && words.contains(&state.to_str().unwrap())
     };
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     processes.filter(is_one).collect()
 }
 
-fn kill(process: &std::path::Path) {
+pub(crate) fn kill(process: &std::path::Path) {
     let number = process.file_name().unwrap();
     let killed = std::process::Command::new("kill").arg("-KILL").arg(number).status();
     assert!(killed.unwrap().success());

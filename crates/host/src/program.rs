@@ -1,8 +1,8 @@
 //! Which program root may be asked to run later: by a rule at boot, or as a unit.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
 use crate::Root;
 
@@ -13,33 +13,61 @@ const EXECUTABLE: u32 = 0o100;
 /// Where root's programs are looked for, whatever the caller's `PATH` is.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// Why a program is none that only root could have put where it is. One line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotInstalled {
+    /// Its path begins elsewhere than at the root, or goes back.
+    #[error("{0} is no absolute path")]
+    Relative(PathBuf),
+    /// Nothing can be known of it, or of a folder above it.
+    #[error("{path}: {why}", why = crate::plain(.error))]
+    Unknown {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// It, or a folder above it, is a symbolic link.
+    #[error("{0} is a symbolic link")]
+    Link(PathBuf),
+    /// It, or a folder above it, is somebody else's.
+    #[error("{0} does not belong to root")]
+    NotRoots(PathBuf),
+    /// Others may write to it, or put another one there.
+    #[error("{0} can be written to by others than root")]
+    Writable(PathBuf),
+    /// It is no executable file.
+    #[error("{0} is no program")]
+    NoProgram(PathBuf),
+}
+
 /// Makes sure that only root could have put a program at `path`, and that only root can put another one there: the file and all
 /// folders above it belong to root, nobody else may write to them, and none is a symbolic link.
 ///
 /// # Errors
 /// What is not so, in one line.
-pub fn installed(root: &Root, path: &Path) -> Result<(), String> {
+pub fn installed(root: &Root, path: &Path) -> Result<(), NotInstalled> {
     let plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
     if !path.is_absolute() || !path.components().all(plain) {
-        return Err(format!("{} is no absolute path", path.display()));
+        return Err(NotInstalled::Relative(path.to_owned()));
     }
     let mut walked = PathBuf::new();
     for part in path.components() {
         walked.push(part);
-        let shown = walked.display();
         let found = fs::symlink_metadata(root.at(&walked))
-            .map_err(|error| format!("{shown}: {}", crate::plain(&error)))?;
+            .map_err(|error| NotInstalled::Unknown { path: walked.clone(), error })?;
         if found.is_symlink() {
-            return Err(format!("{shown} is a symbolic link"));
+            return Err(NotInstalled::Link(walked));
         }
         if found.uid() != 0 {
-            return Err(format!("{shown} does not belong to root"));
+            return Err(NotInstalled::NotRoots(walked));
         }
         if found.mode() & BY_OTHERS != 0 {
-            return Err(format!("{shown} can be written to by others than root"));
+            return Err(NotInstalled::Writable(walked));
         }
         if walked == path && !(found.is_file() && found.mode() & EXECUTABLE != 0) {
-            return Err(format!("{shown} is no program"));
+            return Err(NotInstalled::NoProgram(walked));
         }
     }
     Ok(())
@@ -73,7 +101,7 @@ mod tests {
         mode("usr/bin", 0o755);
         mode("usr/bin/dualq", 0o755);
         let path = Path::new("/usr/bin/dualq");
-        let says = |path: &Path| installed(&root, path).unwrap_err();
+        let says = |path: &Path| installed(&root, path).unwrap_err().to_string();
         if folder.path().metadata().unwrap().uid() != 0 {
             assert!(says(path).ends_with("does not belong to root"));
             return;

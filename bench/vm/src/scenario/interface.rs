@@ -14,6 +14,50 @@ const REPLUG: &str =
 const REBIND: &str = "d=$(basename \"$(readlink -f /sys/class/net/enp0s1/device)\"); cd /sys/bus/virtio/drivers/virtio_net; echo $d >unbind; sleep 1; echo $d >bind; sleep 1";
 const DOWN_UP: &str = "ip link set enp0s1 down; sleep 1; ip link set enp0s1 up";
 
+/// What makes anybody read again what they know.
+const RELOAD: &str = "systemctl daemon-reload; systemctl daemon-reexec; udevadm control --reload; udevadm trigger; udevadm trigger --action=add; udevadm settle; sysctl --system >/dev/null";
+/// Who configures the interface, and what makes them do it anew.
+const MANAGERS: [(Image, &str); 3] = [
+    (
+        Image::Networkd,
+        "touch /etc/systemd/network; networkctl reload; networkctl reconfigure enp0s1; systemctl restart systemd-networkd",
+    ),
+    (
+        Image::NetworkManager,
+        "nmcli connection reload; nmcli device reapply enp0s1; nmcli connection up \"$(nmcli -g GENERAL.CONNECTION device show enp0s1)\"; systemctl restart NetworkManager",
+    ),
+    (Image::Ifupdown, "ifdown enp0s1; ifup enp0s1; systemctl restart networking"),
+];
+/// A plan as `dualq mtu` makes it, for a host that nobody is.
+const ROUTE: &str = "cat >/root/route.toml <<END
+format = 1
+about = 'smaller packets to 192.0.2.7'
+os = 'linux'
+kernel = '$(uname -r)'
+
+[[change]]
+why = 'a test'
+source = 'ip-route(8)'
+what = 'route'
+to = '192.0.2.7/32'
+mtu = 1400
+
+[[change]]
+why = 'puts it back'
+source = 'udev(7)'
+what = 'file'
+path = '/etc/udev/rules.d/90-dualq.rules'
+mode = '0644'
+after = '''
+# Written by dualq. It puts routes back.
+
+ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"enp0s1\", RUN+=\"/usr/local/bin/dualq on-boot --route 192.0.2.7/32 enp0s1 'mtu 1400'\"
+'''
+END
+cd; dualq apply route.toml && dualq confirm";
+/// That its route is there, or comes.
+const IS_THERE: &str = "for i in $(seq 150); do ip route show 192.0.2.7 | grep -q 'mtu 1400' && exit 0; sleep 0.2; done; ip route; dualq status; exit 1";
+
 fn confirmed(running: &mut Running) -> Result<()> {
     running.run("dualq apply plan.toml && dualq confirm").map(drop)
 }
@@ -61,33 +105,42 @@ pub fn hotplug(bench: &mut Bench) -> Result<String> {
 
 /// What people type when they have changed something, with the plan in force and after it was rolled back.
 pub fn reload(bench: &mut Bench) -> Result<String> {
-    let all = "systemctl daemon-reload; systemctl daemon-reexec; udevadm control --reload; udevadm trigger; udevadm trigger --action=add; udevadm settle; sysctl --system >/dev/null";
-    let managers = [
-        (
-            Image::Networkd,
-            "touch /etc/systemd/network; networkctl reload; networkctl reconfigure enp0s1; systemctl restart systemd-networkd",
-        ),
-        (
-            Image::NetworkManager,
-            "nmcli connection reload; nmcli device reapply enp0s1; nmcli connection up \"$(nmcli -g GENERAL.CONNECTION device show enp0s1)\"; systemctl restart NetworkManager",
-        ),
-        (Image::Ifupdown, "ifdown enp0s1; ifup enp0s1; systemctl restart networking"),
-    ];
-    for (image, command) in managers {
+    for (image, command) in MANAGERS {
         let name = image.name();
         let machine = bench.ready(image)?;
         let mut running = machine.resume(READY)?;
         let fresh = running.state()?;
         confirmed(&mut running).context(name)?;
-        for command in [command, all] {
+        for command in [command, RELOAD] {
             running.run(&format!("set -e; {command}; sleep 3; {AGAIN}")).context(name)?;
             in_force(&mut running, &format!("{name}: {command}"))?;
         }
         expect(&running.ssh("dualq rollback")?, 0, "all is as it was before").context(name)?;
-        for command in [command, all] {
+        for command in [command, RELOAD] {
             running.run(&format!("set -e; {command}; sleep 3; {AGAIN}")).context(name)?;
             running.state()?.expect(&fresh, &format!("{name}, rolled back: {command}"))?;
         }
     }
     Ok("networkd, NetworkManager, ifupdown: the plan stays in force, and does not come back after rollback".to_owned())
+}
+
+/// A route of a plan outlives all that takes it away, whoever configures the interface, and a restart; rolled back, it stays away.
+pub fn route(bench: &mut Bench) -> Result<String> {
+    for (image, command) in MANAGERS {
+        let name = image.name();
+        let machine = bench.ready(image)?;
+        let mut running = machine.resume(READY)?;
+        let fresh = running.state()?;
+        running.run(ROUTE).context(name)?;
+        for way in [DOWN_UP, REBIND, REPLUG, command, RELOAD] {
+            running.run(&format!("set -e; {way}; sleep 3; {AGAIN}")).context(name)?;
+            running.run(IS_THERE).with_context(|| format!("{name}: {way}"))?;
+        }
+        let mut running = running.reboot()?;
+        running.run(IS_THERE).with_context(|| format!("{name}: after a restart"))?;
+        expect(&running.ssh("dualq rollback")?, 0, "all is as it was before").context(name)?;
+        running.run(&format!("set -e; {DOWN_UP}; sleep 3; {AGAIN}")).context(name)?;
+        running.state()?.expect(&fresh, &format!("{name}, rolled back, down and up"))?;
+    }
+    Ok("networkd, NetworkManager, ifupdown: back after down and up, unbound, unplugged, configured anew, and a restart; gone after rollback".to_owned())
 }

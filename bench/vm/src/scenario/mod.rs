@@ -81,6 +81,11 @@ pub const SCENARIOS: &[Scenario] = &[
         interface::reload,
     ),
     Scenario::long(
+        "route",
+        "a route with an MTU, and all that takes routes away",
+        interface::route,
+    ),
+    Scenario::long(
         "others",
         "a second administrator edits and runs tc meanwhile",
         others::second_administrator,

@@ -20,10 +20,11 @@ const TUNNELS: [(&str, &str, u32); 4] = [
         "ip link add t0 type vxlan id 7 local $L remote $R dstport 4789; ip addr add $I/24 dev t0; ip link set t0 mtu 1450 up",
         WHOLE - 50,
     ),
+    // IP 20, UDP 8, its header 16, the tag 16; what is inside is padded to 16.
     (
         "WireGuard",
         "ip link add t0 type wireguard; wg set t0 listen-port 51820 private-key /root/wg peer $P endpoint $R:51820 allowed-ips 0.0.0.0/0; ip addr add $I/24 dev t0; ip link set t0 mtu 1420 up",
-        WHOLE - 60,
+        (WHOLE - 60) / 16 * 16,
     ),
     // AES-GCM: IP 20, SPI and sequence 8, IV 8, ICV 16; what is inside and 2 bytes are padded to 4.
     (
@@ -62,6 +63,12 @@ pub fn tunnels(bench: &mut Bench) -> Result<String> {
             near.run("dualq apply /root/mtu.toml && dualq confirm")?;
             let after = near.ask(BULK, STEP)?;
             expect(&after, 0, "got 200000").context("after the plan")?;
+            // The route of the tunnel that is none of its own goes with the card.
+            if name != "ESP" {
+                near.run("ip link set t0 down; ip link set t0 up; sleep 2")?;
+                let again = near.ask(BULK, STEP)?;
+                expect(&again, 0, "got 200000").context("after the tunnel was down")?;
+            }
             near.run("dualq rollback")?;
             ensure!(near.run("ip route show")? == fresh, "after rollback, other routes are there");
             Ok(format!("{name} {inside}"))
@@ -93,7 +100,7 @@ const NARROW: &str = "ip link add ifb0 type ifb; ip link set ifb0 up; tc qdisc a
 pub fn measure(bench: &mut Bench) -> Result<String> {
     let (mut near, mut far) = bench.pair()?;
     far.run(NARROW)?;
-    far.run("cd; dualq serve --new token; systemd-run -q --unit=serve /usr/local/bin/dualq serve --token-file /root/token; sleep 2; systemctl is-active serve")?;
+    far.run("systemd-run -q --unit=serve /usr/local/bin/dualq serve --new /root/token; sleep 3; systemctl is-active serve")?;
     let token = far.run("cat /root/token")?;
     near.run(&format!("umask 77; cat >/root/token <<'END'\n{}\nEND", token.trim()))?;
     let call = "cd; dualq measure 10.9.0.2 --token-file token";

@@ -29,6 +29,7 @@ pub fn name(what: &What) -> String {
         What::Sysctl { key, .. } => key.clone(),
         What::Qdisc { dev, .. } => format!("the qdisc of {dev}"),
         What::Ingress { dev, .. } => format!("what arrives at {dev}"),
+        What::Offload { dev, key, .. } => format!("{key} of {dev}"),
         What::Route { to, .. } => format!("the route to {to}"),
         What::File { path, .. } | What::Lines { path, .. } => path.clone(),
     }

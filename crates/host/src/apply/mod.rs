@@ -16,6 +16,7 @@ mod clock;
 mod confirm;
 mod difference;
 mod error;
+mod keep;
 mod make;
 mod on_boot;
 mod prepare;

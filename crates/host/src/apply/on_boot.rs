@@ -1,41 +1,58 @@
-//! Putting a queue discipline on an interface that has just appeared.
+//! Putting back what belongs to an interface that has just appeared.
 
 use dualq_qdisc::QdiscLine;
+use dualq_qdisc::grammar::ParseError;
 
-use super::change::{ingress, qdisc};
-use super::{ApplyError, Before, Host, Phase, Record};
-use crate::plan::{At, What, calls};
+use super::change::qdisc::Wanted;
+use super::change::{ingress, offload, qdisc, route};
+use super::{ApplyError, Host, Phase, Record};
+use crate::plan::{At, Part, What, calls, mtu_of_line, offload_line};
 
 impl Host {
-    /// Puts what `line` asks for at the root of `dev`, unless it is there; with an `ifb` at the root of that, and takes there what
-    /// arrives at `dev`.
+    /// Puts there what `line` asks for, unless it is there: at the root of an interface; at the root of the ifb that takes what arrives
+    /// there; limits what puts packets together; or a route, if there is a way by that interface yet ([`keep_routes`](Self::keep_routes) waits
+    /// for it).
     ///
     /// # Errors
-    /// If there is no such interface, what arrives is somebody else's, or the kernel refuses.
-    pub fn on_boot(
-        &mut self,
-        dev: &str,
-        ifb: Option<&str>,
-        line: &QdiscLine,
-    ) -> Result<(), ApplyError> {
-        let link = self.netlink.link(dev)?;
-        if let Some(ifb) = ifb {
-            crate::plan::ifb(ifb).map_err(ApplyError::Plan)?;
-            if ingress::is_missing(&self.root)
-                && let Ok(lock) = self.store.lock()
-            {
-                ingress::load(&self.root, &lock);
+    /// If the line does not belong there, there is no such interface, what arrives is somebody else's, or the kernel refuses.
+    pub fn on_boot(&mut self, at: At<'_>, line: &str) -> Result<(), ApplyError> {
+        at.check(line).map_err(ApplyError::Plan)?;
+        let link = self.netlink.link(at.dev)?;
+        let qdisc = || -> Result<QdiscLine, ApplyError> {
+            line.parse().map_err(|error: ParseError| ApplyError::Plan(error.to_string()))
+        };
+        match at.part {
+            Part::Offloads => {
+                for (key, value) in offload_line(line).map_err(ApplyError::Plan)? {
+                    if offload::read(&mut self.netlink, &link, key)? != value {
+                        offload::write(&mut self.netlink, &link, key, value)?;
+                    }
+                }
             }
-            ingress::put(&mut self.netlink, &link, ifb, line.spec(), &mut |_| {})?;
-            let _ = self.take_note_of(dev, link.index);
-            return Ok(());
-        }
-        let is_there = qdisc::is(&self.netlink.qdiscs(link.index)?, line.spec(), &link);
-        if !is_there {
-            qdisc::put(&mut self.netlink, &link, line.spec(), &mut |_| {})?;
+            // It has no number to take note of, and mostly there is no way yet.
+            Part::Route { to } => {
+                let mtu = mtu_of_line(line).map_err(ApplyError::Plan)?;
+                let _ = route::put_back(&mut self.netlink, at.dev, to, mtu);
+                return Ok(());
+            }
+            Part::Arriving { ifb } => {
+                if ingress::is_missing(&self.root)
+                    && let Ok(lock) = self.store.lock()
+                {
+                    ingress::load(&self.root, &lock);
+                }
+                let wanted = Wanted::at_root(&qdisc()?);
+                ingress::put(&mut self.netlink, &link, ifb, &wanted, &mut |_| {})?;
+            }
+            Part::Leaving | Part::Each => {
+                let wanted = Wanted::of(&qdisc()?, at.part == Part::Each);
+                if !qdisc::is(&self.netlink.qdiscs(link.index)?, &wanted, &link) {
+                    qdisc::put(&mut self.netlink, &link, &wanted, &mut |_| {})?;
+                }
+            }
         }
         // Without that it is still known by its name.
-        let _ = self.take_note_of(dev, link.index);
+        let _ = self.take_note_of(at.dev, link.index);
         Ok(())
     }
 
@@ -43,15 +60,9 @@ impl Host {
     ///
     /// # Errors
     /// If the records cannot be read.
-    pub fn was_taken_back(
-        &self,
-        dev: &str,
-        ifb: Option<&str>,
-        line: &QdiscLine,
-    ) -> Result<bool, ApplyError> {
+    pub fn was_taken_back(&self, at: At<'_>, line: &str) -> Result<bool, ApplyError> {
         let now = self.now()?;
-        let is_called =
-            |path: &str, content: &str| calls(path, content, At { dev, ifb }, line.text());
+        let is_called = |path: &str, content: &str| calls(path, content, at, line);
         let called = |what: &What| match what {
             What::File { path, before, after, .. } => {
                 let before = before.as_deref().unwrap_or_default();
@@ -75,10 +86,8 @@ impl Host {
         let lock = self.store.lock()?;
         let Some(mut record) = self.with_another_number(dev, number)? else { return Ok(()) };
         for (change, entry) in record.plan.changes.iter().zip(&mut record.entries) {
-            if let Before::Qdisc { link, .. } | Before::Ingress { link, .. } = &mut entry.before
-                && is_about(&change.what, dev)
-            {
-                *link = Some(number);
+            if is_about(&change.what, dev) {
+                entry.before.set_link(Some(number));
             }
         }
         record.touch(self.now()?);
@@ -96,25 +105,16 @@ impl Host {
                 && record.plan.changes.iter().any(|change| is_about(&change.what, dev))
         })?;
         let Some(record) = found else { return Ok(None) };
-        let known =
-            record.plan.changes.iter().zip(&record.entries).find_map(
-                |(change, entry)| match &entry.before {
-                    Before::Qdisc { link, .. } | Before::Ingress { link, .. }
-                        if is_about(&change.what, dev) =>
-                    {
-                        Some(*link)
-                    }
-                    _ => None,
-                },
-            );
-        let is_another = known
-            .flatten()
-            .is_none_or(|known| known != number && self.netlink.link_at(known).is_err());
+        let mut all = record.plan.changes.iter().zip(&record.entries);
+        let known = all.find(|(change, _)| is_about(&change.what, dev));
+        let known = known.and_then(|(_, entry)| entry.before.link());
+        let is_another =
+            known.is_none_or(|known| known != number && self.netlink.link_at(known).is_err());
         Ok(is_another.then_some(record))
     }
 }
 
 /// Whether a change is made at that interface itself.
 fn is_about(what: &What, interface: &str) -> bool {
-    matches!(what, What::Qdisc { dev, .. } | What::Ingress { dev, .. } if dev == interface)
+    what.interface() == Some(interface)
 }

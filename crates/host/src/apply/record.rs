@@ -127,6 +127,14 @@ pub enum Before {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         made: Option<Vec<Node>>,
     },
+    /// Of what puts packets together.
+    Offload {
+        /// The interface's number, as above.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        link: Option<u32>,
+        /// Its value.
+        value: String,
+    },
     /// Of a route.
     Route {
         /// The route that is added; there was none to that destination, unless it was this one.
@@ -140,6 +148,30 @@ pub enum Before {
         /// How many of the folders above it were missing.
         missing_folders: usize,
     },
+}
+
+impl Before {
+    /// The number of the interface that it is about, if it is about one and that is known.
+    pub(super) const fn link(&self) -> Option<u32> {
+        match self {
+            Self::Qdisc { link, .. } | Self::Ingress { link, .. } | Self::Offload { link, .. } => {
+                *link
+            }
+            Self::Module { .. } | Self::Sysctl { .. } | Self::Route { .. } | Self::File { .. } => {
+                None
+            }
+        }
+    }
+
+    /// Takes note of that number, if it is about an interface.
+    pub(super) const fn set_link(&mut self, number: Option<u32>) {
+        match self {
+            Self::Qdisc { link, .. } | Self::Ingress { link, .. } | Self::Offload { link, .. } => {
+                *link = number;
+            }
+            Self::Module { .. } | Self::Sysctl { .. } | Self::Route { .. } | Self::File { .. } => {}
+        }
+    }
 }
 
 impl Record {
@@ -190,6 +222,7 @@ impl Record {
                 (What::Ingress { .. }, Before::Ingress { made, .. }) => {
                     made.iter().flatten().try_for_each(Node::check)?;
                 }
+                (What::Offload { key, .. }, Before::Offload { value, .. }) => key.check(value)?,
                 (What::Route { to, mtu }, Before::Route { route }) => {
                     interface(&route.dev)?;
                     if route.mtu != *mtu || (to.address(), to.length()) != (route.to, route.prefix)
@@ -217,9 +250,7 @@ impl Record {
             if left && !entry.is_file() {
                 entry.progress = Progress::Untouched;
             }
-            if let Before::Qdisc { link, .. } | Before::Ingress { link, .. } = &mut entry.before {
-                *link = None;
-            }
+            entry.before.set_link(None);
         }
     }
 

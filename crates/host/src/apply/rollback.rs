@@ -268,7 +268,7 @@ fn order(record: &Record) -> Vec<usize> {
     let rank = |index: &usize| match record.entries[*index].before {
         Before::File { .. } => 0,
         Before::Sysctl { .. } => 1,
-        Before::Qdisc { .. } | Before::Ingress { .. } => 2,
+        Before::Qdisc { .. } | Before::Ingress { .. } | Before::Offload { .. } => 2,
         Before::Route { .. } => 3,
         Before::Module { .. } => 4,
     };

@@ -23,6 +23,7 @@ const LOCK: &str = "lock";
 const RECORD: &str = "record-";
 const SUFFIX: &str = ".json";
 const WATCH: &str = "watch-";
+const ROUTES: &str = "routes";
 /// tmpfs and ramfs (`TMPFS_MAGIC`, `RAMFS_MAGIC`).
 const MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 /// More than any record has: each of its files is at most 1 MiB long.
@@ -59,6 +60,12 @@ pub(crate) struct Watch {
     _file: File,
 }
 
+/// Whoever has it keeps this machine's routes; it goes with its process.
+#[derive(Debug)]
+pub(crate) struct Keep {
+    _file: File,
+}
+
 impl Store {
     /// Where dualq keeps them if nobody says otherwise.
     pub const FOLDER: &str = crate::plan::USUAL_STATE;
@@ -82,12 +89,17 @@ impl Store {
     /// [`ApplyError::Busy`] if another process keeps it; another if the folder cannot be made or written to.
     pub fn lock(&self) -> Result<Lock, ApplyError> {
         let file = self.lock_file()?;
+        if self.try_for_a_while(&file)? { Ok(Lock { file }) } else { Err(ApplyError::Busy) }
+    }
+
+    /// Locks it, unless another process keeps that up.
+    fn try_for_a_while(&self, file: &File) -> Result<bool, ApplyError> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Lock { file }),
+            match flock(file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(true),
                 Err(Errno::WOULDBLOCK) if Instant::now() < deadline => thread::sleep(RETRY),
-                Err(Errno::WOULDBLOCK) => return Err(ApplyError::Busy),
+                Err(Errno::WOULDBLOCK) => return Ok(false),
                 Err(error) => return Err(self.cannot_use(error.into())),
             }
         }
@@ -116,8 +128,25 @@ impl Store {
     /// # Errors
     /// If the folder cannot be used.
     pub fn is_watched(&self, number: u64) -> Result<bool, ApplyError> {
-        let folder = self.existing()?;
-        let file = self.open_to_lock(&folder, &watch(number))?;
+        self.is_held(&watch(number))
+    }
+
+    /// Begins to keep routes, unless another process does.
+    pub(crate) fn keep_routes(&self) -> Result<Option<Keep>, ApplyError> {
+        let file = self.open_to_lock(&self.existing()?, ROUTES)?;
+        Ok(self.try_for_a_while(&file)?.then_some(Keep { _file: file }))
+    }
+
+    /// Whether a process [keeps routes](super::Host::keep_routes).
+    ///
+    /// # Errors
+    /// If the folder cannot be used.
+    pub fn routes_are_kept(&self) -> Result<bool, ApplyError> {
+        self.is_held(ROUTES)
+    }
+
+    fn is_held(&self, name: &str) -> Result<bool, ApplyError> {
+        let file = self.open_to_lock(&self.existing()?, name)?;
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => Ok(false),
             Err(Errno::WOULDBLOCK) => Ok(true),

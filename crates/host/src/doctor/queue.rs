@@ -181,7 +181,8 @@ pub(super) fn drops(case: &Case<'_>) -> Option<Finding> {
 pub(super) fn aggregates(case: &Case<'_>) -> Option<Finding> {
     let uplink = case.uplink()?;
     let rate = shaped(uplink)?;
-    let aggregating = ["tso", "gso"].iter().any(|name| uplink.offloads.get(*name) == Some(&true));
+    // Whatever tso and gso are: TCP makes aggregates all the same, and the kernel takes them apart behind the queue.
+    let aggregating = uplink.gso_max_segs.is_none_or(|segs| segs > 1);
     // cake and tbf take them apart; dualpi2 unless it was told not to.
     let splits = uplink.qdiscs.iter().any(|qdisc| {
         let options = qdisc.options.as_deref().unwrap_or_default();
@@ -204,14 +205,17 @@ pub(super) fn aggregates(case: &Case<'_>) -> Option<Finding> {
             uplink.name
         ),
         why: format!(
-            "An aggregate of segments (TSO, GSO, GRO) of 64 KB holds the line for {}, and the packets of others wait for it.",
-            shown(time)
-        ),
-        cure: format!(
-            "`ethtool -K {} tso off gso off`, or a discipline that splits them: dualpi2, cake.",
+            "An aggregate of segments (TSO, GSO, GRO) of 64 KB holds the line for {}, and the packets of others wait for it. `ethtool -K {} \
+             tso off gso off` changes nothing of that: since Linux 4.17 TCP makes aggregates all the same.",
+            shown(time),
             uplink.name
         ),
-        source: "tc-cake(8): split-gso",
+        cure: format!(
+            "A discipline that splits them: dualpi2, cake. Else `dualq plan --rate RATE --offloads`, or by hand `ip link set dev {} \
+             gso_max_segs 1`, which costs CPU; of what is forwarded, `ethtool -K DEV gro off` where it arrives.",
+            uplink.name
+        ),
+        source: "tc-cake(8): split-gso; net/core/sock.c: sk_setup_caps; ip-link(8)",
     })
 }
 

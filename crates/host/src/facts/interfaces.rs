@@ -94,6 +94,7 @@ fn from_netlink(
                 ("tso", on.segmentation.tso),
                 ("gso", on.segmentation.gso),
                 ("gro", on.gro),
+                ("rx-gro-hw", on.gro_hw),
                 ("lro", on.lro),
             ];
             offloads.extend(named.map(|(name, on)| (name.to_owned(), on)));
@@ -118,6 +119,7 @@ fn from_netlink(
         up: link.up,
         tx_queues: link.tx_queues.max(1),
         rx_queues: link.rx_queues,
+        gso_max_segs: link.gso_max_segs,
         offloads,
         qdiscs,
         lower: link.lower.filter(|_| is_on_another).and_then(name_of),

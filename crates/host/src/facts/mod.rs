@@ -264,7 +264,10 @@ pub struct Interface {
     /// Receive queues.
     #[serde(default)]
     pub rx_queues: u32,
-    /// Offloads by ethtool's short names (`tso`, `gso`, `gro`, `lro`), and whether they are on.
+    /// How many packets TCP puts into one aggregate for it, at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gso_max_segs: Option<u32>,
+    /// Offloads by ethtool's short names (`tso`, `gso`, `gro`, `rx-gro-hw`, `lro`), and whether they are on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub offloads: BTreeMap<String, bool>,
     /// Its queue disciplines, the root first.

@@ -1,7 +1,9 @@
 //! The files that bring a plan back at boot and when an interface appears again.
 
-use super::check::{interface, module, only, qdisc, sysctl_key, sysctl_value};
-use super::{Mode, ifb};
+use super::{Destination, Mode};
+use dualq_qdisc::grammar::ParseError;
+
+use super::check::{alone, interface, module, only, qdisc, route, sysctl_key, sysctl_value};
 use crate::Facts;
 use crate::facts::Os;
 
@@ -29,7 +31,8 @@ pub(super) fn mode(path: &str) -> Mode {
     if [NETWORK_MANAGER, IFUPDOWN].contains(&path) { Mode::RUN } else { Mode::READ }
 }
 
-/// What puts a queue discipline back: `dualq on-boot`, for most hosts' tc does not know all of them.
+/// What puts something back: `dualq on-boot`, for most hosts' tc does not know all queue disciplines, and of a route nobody knows by what it
+/// went before it went.
 #[derive(Debug, PartialEq, Eq)]
 struct Call<'a> {
     caller: Caller<'a>,
@@ -37,19 +40,82 @@ struct Call<'a> {
     line: String,
 }
 
-/// Where a queue discipline is.
+/// What is put back, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct At<'a> {
+pub struct At<'a> {
     /// The interface.
-    pub(crate) dev: &'a str,
-    /// What takes what arrives there, if it is not for what leaves.
-    pub(crate) ifb: Option<&'a str>,
+    pub dev: &'a str,
+    /// What of it.
+    pub part: Part<'a>,
 }
 
-impl At<'_> {
-    /// Whether both are for one direction of one interface.
+/// What of an interface is put back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part<'a> {
+    /// The queue discipline of what leaves.
+    Leaving,
+    /// The same, one for each transmit queue.
+    Each,
+    /// That of what arrives.
+    Arriving {
+        /// What takes it.
+        ifb: &'a str,
+    },
+    /// What puts packets together.
+    Offloads,
+    /// A route by it, with an MTU.
+    Route {
+        /// Where to.
+        to: Destination,
+    },
+}
+
+impl Part<'_> {
+    /// What it is called where it is said what brings it back.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Route { .. } => "the route",
+            Self::Leaving | Self::Each | Self::Arriving { .. } | Self::Offloads => "the qdisc",
+        }
+    }
+}
+
+impl<'a> At<'a> {
+    /// Whether both are for one part of one interface.
     fn is_as(&self, other: &Self) -> bool {
-        self.dev == other.dev && self.ifb.is_some() == other.ifb.is_some()
+        let kind = |at: &Self| match at.part {
+            Part::Leaving | Part::Each => (0, None),
+            Part::Arriving { .. } => (1, None),
+            Part::Offloads => (2, None),
+            Part::Route { to } => (3, Some(to)),
+        };
+        self.dev == other.dev && kind(self) == kind(other)
+    }
+
+    /// The ifb, if there is one.
+    pub(super) const fn ifb(&self) -> Option<&'a str> {
+        match self.part {
+            Part::Arriving { ifb } => Some(ifb),
+            Part::Leaving | Part::Each | Part::Offloads | Part::Route { .. } => None,
+        }
+    }
+
+    /// Refuses what is no place, or a line that does not belong there.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self, line: &str) -> Result<(), String> {
+        interface(self.dev)?;
+        match self.part {
+            Part::Leaving => qdisc(line),
+            Part::Each => {
+                qdisc(line)?;
+                alone(&line.parse().map_err(|error: ParseError| error.to_string())?)
+            }
+            Part::Arriving { ifb } => super::ifb(ifb).and_then(|()| qdisc(line)),
+            Part::Offloads => super::offload_line(line).map(drop),
+            Part::Route { to } => route(to, mtu(line)?),
+        }
     }
 }
 
@@ -63,10 +129,16 @@ pub(crate) struct Caller<'a> {
 
 impl Caller<'_> {
     /// What puts `line` there.
-    pub(super) fn command(&self, At { dev, ifb }: At<'_>, line: &str) -> String {
+    pub(super) fn command(&self, At { dev, part }: At<'_>, line: &str) -> String {
         let state = self.state.map_or_else(String::new, |state| format!("{STATE}{state} "));
-        let ifb = ifb.map_or_else(String::new, |ifb| format!("{DOWN}{ifb} "));
-        format!("{} on-boot {state}{ifb}{dev} '{line}'", self.program)
+        let part = match part {
+            Part::Leaving => String::new(),
+            Part::Arriving { ifb } => format!("{DOWN}{ifb} "),
+            Part::Each => EACH.to_owned(),
+            Part::Offloads => OFFLOADS.to_owned(),
+            Part::Route { to } => format!("{ROUTE}{to} "),
+        };
+        format!("{} on-boot {state}{part}{dev} '{line}'", self.program)
     }
 }
 
@@ -77,6 +149,24 @@ pub(crate) const USUAL_STATE: &str = "/var/lib/dualq";
 const STATE: &str = "--state ";
 /// What stands before the ifb.
 const DOWN: &str = "--down ";
+/// What stands before the interface, if each transmit queue is meant,
+const EACH: &str = "--each ";
+/// and if it is about offloads.
+const OFFLOADS: &str = "--offloads ";
+/// What stands before the destination.
+const ROUTE: &str = "--route ";
+
+/// What rules say of a route, as ip-route(8) does: `mtu 1400`.
+pub(crate) fn mtu_line(mtu: u32) -> String {
+    format!("mtu {mtu}")
+}
+
+/// Reads that.
+pub(crate) fn mtu(line: &str) -> Result<u32, String> {
+    let bytes = line.strip_prefix("mtu ").and_then(|word| word.parse().ok());
+    let found = bytes.filter(|bytes| mtu_line(*bytes) == line);
+    found.ok_or_else(|| format!("{line:?} is not what rules say of a route: mtu 1400"))
+}
 
 impl Call<'_> {
     fn command(&self) -> String {
@@ -111,14 +201,23 @@ impl Call<'_> {
             Some(rest) => rest.split_once(' ').map(|(state, rest)| (Some(state), rest))?,
             None => (None, rest),
         };
-        let (ifb, rest) = match rest.strip_prefix(DOWN) {
-            Some(rest) => rest.split_once(' ').map(|(ifb, rest)| (Some(ifb), rest))?,
-            None => (None, rest),
+        let (part, rest) = if let Some(rest) = rest.strip_prefix(ROUTE) {
+            let (to, rest) = rest.split_once(' ')?;
+            (Part::Route { to: to.parse().ok()? }, rest)
+        } else if let Some(rest) = rest.strip_prefix(DOWN) {
+            rest.split_once(' ').map(|(ifb, rest)| (Part::Arriving { ifb }, rest))?
+        } else if let Some(rest) = rest.strip_prefix(OFFLOADS) {
+            (Part::Offloads, rest)
+        } else if let Some(rest) = rest.strip_prefix(EACH) {
+            (Part::Each, rest)
+        } else {
+            (Part::Leaving, rest)
         };
         let (dev, rest) = rest.split_once(" '")?;
         let (line, _) = rest.split_once('\'')?;
         let caller = Caller { program, state };
-        Some(Call { caller, at: At { dev, ifb }, line: line.replace("%%", "%").replace("$$", "$") })
+        let line = line.replace("%%", "%").replace("$$", "$");
+        Some(Call { caller, at: At { dev, part }, line })
     }
 }
 
@@ -133,7 +232,10 @@ pub(super) fn program(path: &str) -> Result<(), String> {
 }
 
 /// Whether `path` can be named in rules and scripts alike as the folder of records.
-pub(super) fn state(path: &str) -> Result<(), String> {
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn state(path: &str) -> Result<(), String> {
     let plain = path.starts_with('/') && path.len() < 256 && only(path, "/._+-");
     if plain && path.split('/').all(|part| part != "..") {
         Ok(())
@@ -158,7 +260,22 @@ pub(crate) fn calls(path: &str, content: &str, at: At<'_>, line: &str) -> bool {
             .any(|call| call.at == at && call.line == line)
 }
 
-/// What restores the queue discipline on this system: the file, and who reads it.
+/// The routes that a planned file puts back: by which interface, where to, and with which MTU in bytes. Only what looks for records in `state`.
+pub(crate) fn routes(path: &str, content: &str, state: &str) -> Vec<(String, Destination, u32)> {
+    if !CALLING.contains(&path) {
+        return Vec::new();
+    }
+    let calls = working_lines(content).filter_map(Call::find);
+    let own = calls.filter(|call| call.caller.state.unwrap_or(USUAL_STATE) == state);
+    own.filter_map(|call| {
+        let Part::Route { to } = call.at.part else { return None };
+        call.at.check(&call.line).ok()?;
+        Some((call.at.dev.to_owned(), to, mtu(&call.line).ok()?))
+    })
+    .collect()
+}
+
+/// What restores things on this system when an interface appears: the file, and who reads it.
 pub(super) fn place(facts: &Facts) -> Option<(&'static str, &'static str)> {
     let distribution = &facts.distribution;
     let has = |network: &str| distribution.network.iter().any(|known| known == network);
@@ -175,7 +292,7 @@ pub(super) fn place(facts: &Facts) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The paragraphs of a file that each put a queue discipline somewhere, with the place.
+/// The paragraphs of a file that each put something somewhere, with the place.
 fn paragraphs<'a>(path: &'a str, content: &'a str) -> impl Iterator<Item = (At<'a>, String)> {
     let paragraphs = content.split("\n\n").map(|text| (text, format!("{}\n", text.trim_end())));
     paragraphs
@@ -215,7 +332,15 @@ pub(super) fn without(
 pub(super) fn ifbs(facts: &Facts) -> impl Iterator<Item = At<'_>> {
     let files = facts.files.iter().filter(|(path, _)| CALLING.contains(&path.as_str()));
     let places = files.flat_map(|(path, file)| paragraphs(path, &file.content).map(|(at, _)| at));
-    places.filter(|at| at.ifb.is_some())
+    places.filter(|at| at.ifb().is_some())
+}
+
+/// What the rules of this machine say of the offloads of an interface.
+pub(super) fn offloads(facts: &Facts, dev: &str) -> Option<String> {
+    let files = facts.files.iter().filter(|(path, _)| CALLING.contains(&path.as_str()));
+    let wanted = At { dev, part: Part::Offloads };
+    let texts = files.flat_map(|(path, file)| paragraphs(path, &file.content));
+    texts.filter(|(at, _)| *at == wanted).find_map(|(_, text)| Some(Call::find(&text)?.line))
 }
 
 fn joined(there: &str, path: &str, at: At<'_>, own: Option<String>) -> String {
@@ -226,15 +351,22 @@ fn joined(there: &str, path: &str, at: At<'_>, own: Option<String>) -> String {
     if all.is_empty() {
         return head(path, NOTHING);
     }
+    let is_route = |at: &At<'_>| matches!(at.part, Part::Route { .. });
+    let routes = all.iter().filter(|(at, _)| is_route(at)).count();
+    let about = match routes {
+        0 => "It puts queue disciplines back.",
+        _ if routes == all.len() => "It puts routes back.",
+        _ => "It puts queue disciplines and routes back.",
+    };
     let paragraphs: String = all.into_iter().map(|(_, text)| format!("\n{text}")).collect();
-    format!("{}{paragraphs}", head(path, "It puts queue disciplines back."))
+    format!("{}{paragraphs}", head(path, about))
 }
 
 /// What a file says that is no longer needed.
 pub(super) const NOTHING: &str = "Nothing is left for this file to do.";
 
 /// The files that call dualq for an interface.
-pub(super) const CALLING: [&str; 4] = [UDEV, NETWORK_MANAGER, IFUPDOWN, HOTPLUG];
+pub(crate) const CALLING: [&str; 4] = [UDEV, NETWORK_MANAGER, IFUPDOWN, HOTPLUG];
 
 /// What a file begins with.
 pub(super) fn head(path: &str, about: &str) -> String {
@@ -281,9 +413,7 @@ pub(super) fn check_content(path: &str, content: &str) -> Result<(), String> {
             for call in &calls {
                 program(call.caller.program)?;
                 call.caller.state.map_or(Ok(()), state)?;
-                interface(call.at.dev)?;
-                call.at.ifb.map_or(Ok(()), ifb)?;
-                qdisc(&call.line)?;
+                call.at.check(&call.line)?;
             }
             let written: Option<String> = calls.iter().map(|call| call.render(path)).collect();
             let written = written.map(|text| working_text(&text));

@@ -8,6 +8,8 @@ use crate::facts::Os;
 
 /// The most changes that a plan has.
 const MOST_CHANGES: usize = 64;
+/// The most notes, and the most lines of evidence: each interface has some.
+const MOST_LINES: usize = 256;
 /// The longest text that people are to read in one line.
 const LONGEST_LINE: usize = 1000;
 /// The largest file that a plan writes.
@@ -18,7 +20,7 @@ const LONGEST_NAME: usize = 15;
 const LEAST_MTU: (u32, u32) = (576, 1280);
 
 /// The sysctls that plans set. Whatever else there is may do more than be set back: `net.ipv6.conf.*.disable_ipv6` takes addresses
-/// away for good, `net.ipv4.ip_forward` sets others that nobody recorded.
+/// away for good, `net.ipv4.ip_forward` sets others that nobody recorded. `net.core.default_qdisc` is of plans that earlier versions made.
 const SYSCTLS: [&str; 7] = [
     "net.core.default_qdisc",
     "net.ipv4.tcp_congestion_control",
@@ -53,11 +55,11 @@ impl Plan {
             text("kernel", &self.kernel)?;
             self.notes.iter().try_for_each(|note| text("a note", note))?;
             self.evidence.iter().try_for_each(|line| text("a line of evidence", line))?;
-            if self.evidence.len() > MOST_CHANGES {
-                return Err(format!("a plan has at most {MOST_CHANGES} lines of evidence"));
+            if self.evidence.len() > MOST_LINES || self.notes.len() > MOST_LINES {
+                return Err(format!("a plan has at most {MOST_LINES} notes and lines of evidence"));
             }
-            if self.changes.len() > MOST_CHANGES || self.notes.len() > MOST_CHANGES {
-                return Err(format!("a plan has at most {MOST_CHANGES} changes and as many notes"));
+            if self.changes.len() > MOST_CHANGES {
+                return Err(format!("a plan has at most {MOST_CHANGES} changes"));
             }
             self.changes.iter().try_for_each(|change| change.check(self.os))
         };
@@ -81,8 +83,11 @@ impl Change {
             }
             (_, Os::FreeBsd) => Err("a plan for FreeBSD has sysctls and lines only".to_owned()),
             (What::Module { module }, Os::Linux) => self::module(module),
-            (What::Qdisc { dev, before, after }, Os::Linux) => {
+            (What::Qdisc { dev, before, after, each }, Os::Linux) => {
                 interface(dev)?;
+                if *each {
+                    alone(after)?;
+                }
                 if before.len() > 4096 {
                     return Err("no interface has that many queue disciplines".to_owned());
                 }
@@ -96,6 +101,11 @@ impl Change {
                     return Err(format!("what arrives at {dev} was queued there before"));
                 }
                 plain_words(after)
+            }
+            (What::Offload { dev, key, before, after }, Os::Linux) => {
+                interface(dev)?;
+                key.check(before)?;
+                key.check_limit(after)
             }
             (What::Route { to, mtu }, Os::Linux) => route(*to, *mtu),
             (What::File { path, before, after, mode }, Os::Linux) => {
@@ -182,12 +192,22 @@ pub(super) fn plain_words(line: &QdiscLine) -> Result<(), String> {
     Ok(())
 }
 
+/// What each transmit queue has of its own has nothing inside.
+pub(super) fn alone(line: &QdiscLine) -> Result<(), String> {
+    match line.spec().leaf() {
+        None => Ok(()),
+        Some(_) => {
+            Err(format!("{:?} is not for each transmit queue: it has another inside", line.text()))
+        }
+    }
+}
+
 /// A line of tc's grammar, as rules and scripts have it.
 pub(super) fn qdisc(line: &str) -> Result<(), String> {
     plain_words(&line.parse().map_err(|error: ParseError| error.to_string())?)
 }
 
-fn route(to: Destination, mtu: u32) -> Result<(), String> {
+pub(super) fn route(to: Destination, mtu: u32) -> Result<(), String> {
     let least = if to.address().is_ipv4() { LEAST_MTU.0 } else { LEAST_MTU.1 };
     if !(least..=65_535).contains(&mtu) {
         return Err(format!("an MTU of {mtu} for {to}: from {least} to 65535"));

@@ -41,6 +41,7 @@ struct Entry {
     key: Option<String>,
     dev: Option<String>,
     ifb: Option<String>,
+    each: Option<bool>,
     to: Option<String>,
     mtu: Option<u32>,
     path: Option<String>,
@@ -56,6 +57,7 @@ enum Kind {
     Sysctl,
     Qdisc,
     Ingress,
+    Offload,
     Route,
     File,
     Lines,
@@ -93,7 +95,16 @@ impl Entry {
             text.parse().map_err(|error| format!("{key}: {error}"))
         }
         let Self {
-            mut module, mut key, mut dev, mut ifb, mut to, mut mtu, mut path, mut mode, ..
+            mut module,
+            mut key,
+            mut dev,
+            mut ifb,
+            mut each,
+            mut to,
+            mut mtu,
+            mut path,
+            mut mode,
+            ..
         } = self;
         let (mut before, mut after) = (self.before, self.after);
         let what = match self.what {
@@ -107,11 +118,18 @@ impl Entry {
                 dev: take("dev", &mut dev)?,
                 before: many("before", &mut before)?,
                 after: read("after", &one("after", &mut after)?)?,
+                each: each.take().unwrap_or_default(),
             },
             Kind::Ingress => What::Ingress {
                 dev: take("dev", &mut dev)?,
                 ifb: take("ifb", &mut ifb)?,
                 after: read("after", &one("after", &mut after)?)?,
+            },
+            Kind::Offload => What::Offload {
+                dev: take("dev", &mut dev)?,
+                key: read("key", &take("key", &mut key)?)?,
+                before: one("before", &mut before)?,
+                after: one("after", &mut after)?,
             },
             Kind::Route => {
                 What::Route { to: read("to", &take("to", &mut to)?)?, mtu: take("mtu", &mut mtu)? }
@@ -131,6 +149,7 @@ impl Entry {
             ("key", key.is_some()),
             ("dev", dev.is_some()),
             ("ifb", ifb.is_some()),
+            ("each", each.is_some()),
             ("to", to.is_some()),
             ("mtu", mtu.is_some()),
             ("path", path.is_some()),

@@ -1,6 +1,6 @@
 //! What a simulation is asked before a plan is made, and what follows from its answers.
 //!
-//! This crate simulates nothing. [`Question::of`] says what to try, somebody runs it in a world, and [`Evidence`] chooses by what
+//! This crate simulates nothing. [`Question::each`] says what to try, somebody runs it in a world, and [`Evidence`] chooses by what
 //! came of it.
 
 use std::collections::HashMap;
@@ -9,7 +9,9 @@ use std::time::Duration;
 use dualq_qdisc::{Spec, grammar};
 use dualq_units::Rate;
 
-use super::linux::{CC, ECN, asks_for_ecn, decide};
+use super::decide::{Decision, Site, decide};
+use super::ingress::Down;
+use super::linux::{CC, ECN, asks_for_ecn};
 use super::queue;
 use super::sysctls::{Path, plain};
 use super::{Aim, PlanError, Profile, Requirements};
@@ -77,6 +79,8 @@ pub struct Back {
 /// What to find out before a plan is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
+    /// The interface.
+    pub dev: String,
     /// Whether it is about what arrives: the bottleneck is then at the other end of the link, and each option behind it.
     pub arriving: bool,
     /// The bottleneck's rate.
@@ -107,28 +111,49 @@ pub struct Question {
 }
 
 impl Question {
-    /// What to find out for these requirements.
+    /// What to find out for these requirements: of each interface with a `--rate` what leaves, of each with a `--down` what arrives.
+    /// With `all` also of one with neither, if it tells its speed.
     ///
     /// # Errors
-    /// As [`Plan::make`](super::Plan::make); and if no rate is known.
-    pub fn of(facts: &Facts, requirements: &Requirements) -> Result<Self, PlanError> {
-        let decision = decide(facts, requirements, [None; 2])?;
-        let rate = decision.rate.ok_or_else(|| {
-            let message = "give a --rate: without one there is no bottleneck to simulate";
-            PlanError::Requirement(message.to_owned())
+    /// As [`Plan::make`](super::Plan::make); and with `all`, if no rate is known.
+    pub fn each(
+        facts: &Facts,
+        requirements: &Requirements,
+        all: bool,
+    ) -> Result<Vec<Self>, PlanError> {
+        let decision = decide(facts, requirements, &[])?;
+        let mut questions = Vec::new();
+        for site in &decision.sites {
+            // Somebody who asks only for what arrives gets only that.
+            if site.requirements.rate.is_some() || (all && site.down.is_none()) {
+                questions.push(Self::of_leaving(facts, &decision, site)?);
+            }
+            questions.extend(site.down.as_ref().map(|down| Self::of_arriving(facts, site, down)));
+        }
+        Ok(questions)
+    }
+
+    fn of_leaving(
+        facts: &Facts,
+        decision: &Decision<'_>,
+        site: &Site<'_>,
+    ) -> Result<Self, PlanError> {
+        let requirements = &site.requirements;
+        let dev = site.interface.name.clone();
+        let rate = site.rate.ok_or_else(|| {
+            let message =
+                format!("give a --rate: without one there is no bottleneck at {dev} to simulate");
+            PlanError::Requirement(message)
         })?;
         let (rtt, rtt_from) = Path::rtt(facts, requirements);
-        let (now, now_known) = present(
-            decision.interface,
-            rate,
-            queue::limit(requirements, decision.interface).is_some(),
-        );
+        let (now, now_known) =
+            present(site.interface, rate, queue::limit(requirements, site.interface).is_some());
         let running = |key: &str| facts.sysctls.get(key).map(|value| plain(value));
         let planned = |key: &str| {
             let wanted = decision.wanted.iter().find(|wanted| wanted.key == key);
             wanted.map(|wanted| wanted.value.clone()).or_else(|| running(key))
         };
-        let one_flow = !decision.traffic.is_apart();
+        let one_flow = !site.traffic.is_apart();
         let sender = |cc: Option<String>, ecn: Option<String>| {
             let cc = cc.unwrap_or_else(|| "cubic".to_owned());
             // Not every tunnel copies the field to the outside.
@@ -141,13 +166,14 @@ impl Question {
             } else {
                 (sender(running(CC), running(ECN)), sender(decision.cc.clone(), planned(ECN)))
             };
-        let options: Vec<String> = if decision.choices.is_empty() {
-            vec![decision.queue.line.as_ref().map_or_else(|| now.clone(), ToString::to_string)]
+        let options: Vec<String> = if site.choices.is_empty() {
+            vec![site.queue.line.as_ref().map_or_else(|| now.clone(), ToString::to_string)]
         } else {
-            decision.choices.iter().map(|choice| choice.line.clone()).collect()
+            site.choices.iter().map(|choice| choice.line.clone()).collect()
         };
-        let fitting = decision.choices.iter().filter(|choice| choice.fits).count().max(1);
+        let fitting = site.choices.iter().filter(|choice| choice.fits).count().max(1);
         Ok(Self {
+            dev,
             arriving: false,
             rate,
             back: requirements.down.map(Back::unknown),
@@ -165,32 +191,26 @@ impl Question {
         })
     }
 
-    /// What to find out of what arrives, if that is to be queued here. Who sends is not known.
-    ///
-    /// # Errors
-    /// As [`Plan::make`](super::Plan::make).
-    pub fn of_arriving(
-        facts: &Facts,
-        requirements: &Requirements,
-    ) -> Result<Option<Self>, PlanError> {
-        let decision = decide(facts, requirements, [None; 2])?;
-        let Some(down) = &decision.down else { return Ok(None) };
+    /// Who sends what arrives is not known.
+    fn of_arriving(facts: &Facts, site: &Site<'_>, down: &Down<'_>) -> Self {
+        let requirements = &site.requirements;
         let (rtt, rtt_from) = Path::rtt(facts, requirements);
         let (now, now_known) = match down.there {
             Some(there) => present(there, down.rate, true),
             None => (UNKNOWN_QUEUE.to_owned(), false),
         };
-        let back = requirements.rate.map(|rate| match &decision.queue.line {
+        let back = requirements.rate.map(|rate| match &site.queue.line {
             Some(line) => Back { then: line.to_string(), ..Back::unknown(rate) },
             None => Back::unknown(rate),
         });
-        Ok(Some(Self {
+        Self {
+            dev: site.interface.name.clone(),
             arriving: true,
             rate: down.rate,
             back,
             rtt,
             rtt_from,
-            one_flow: !decision.traffic.is_apart(),
+            one_flow: !site.traffic.is_apart(),
             now,
             now_known,
             options: match down.choices.as_slice() {
@@ -202,7 +222,7 @@ impl Question {
             after: anybody(),
             aim: requirements.aim,
             is_asked: requirements.down_qdisc.is_some(),
-        }))
+        }
     }
 
     /// What packets wait in at the other end of the link, in tc's words: nobody here knows, so it is what is usual.

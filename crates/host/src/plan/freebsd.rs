@@ -71,6 +71,10 @@ pub(super) fn make(facts: &Facts, requirements: &Requirements) -> Result<Plan, P
         let message = "--qdisc is for Linux: FreeBSD has no tc, and its dummynet has no dualpi2";
         return Err(PlanError::Requirement(message.to_owned()));
     }
+    if let Some(other) = requirements.others.first() {
+        let message = format!("--dev {}: a plan for FreeBSD is for one interface", other.dev);
+        return Err(PlanError::Requirement(message));
+    }
     if let Some(dev) = &requirements.dev {
         interface(dev).map_err(PlanError::Requirement)?;
     }
@@ -96,7 +100,7 @@ pub(super) fn make(facts: &Facts, requirements: &Requirements) -> Result<Plan, P
             };
             draft.sysctl("net.inet.tcp.ecn.enable", "1", why, "tcp(4), RFC 3168 §6.1.1");
         }
-        if let Some(path) = Path::of(facts, requirements, requirements.rate) {
+        if let Some(path) = Path::of(facts, requirements, requirements.rate, "") {
             buffers(&mut draft, &path);
         }
         if requirements.profile != Profile::Datacenter

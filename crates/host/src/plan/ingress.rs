@@ -9,7 +9,7 @@ use dualq_units::Rate;
 use super::check::only;
 use super::options::{self, Choice, Traffic, Way};
 use super::queue::{self, can_load, rate_words};
-use super::{PlanError, Requirements, boot};
+use super::{PlanError, Requirements, boot, offload};
 use crate::Facts;
 use crate::facts::modules::REDIRECTION;
 use crate::facts::{Arriving, Availability, Interface};
@@ -72,14 +72,15 @@ pub(super) fn modules(facts: &Facts) -> impl Iterator<Item = (&'static str, Opti
     needed.map(|(name, module, _)| (module, availability(facts, name)))
 }
 
-/// The ifb for this interface: the one that it has, or the first that nobody has.
-fn name(facts: &Facts, dev: &str) -> Option<String> {
-    if let Some(known) = boot::ifbs(facts).find(|at| at.dev == dev).and_then(|at| at.ifb) {
+/// The ifb for this interface: the one that it has, or the first that nobody has, nor is to have by this plan (`others`).
+fn name(facts: &Facts, dev: &str, others: &[&str]) -> Option<String> {
+    if let Some(known) = boot::ifbs(facts).find(|at| at.dev == dev).and_then(|at| at.ifb()) {
         return Some(known.to_owned());
     }
     let taken = |name: &String| {
-        facts.interfaces.iter().any(|interface| interface.name == *name)
-            || boot::ifbs(facts).any(|at| at.ifb == Some(name.as_str()))
+        others.contains(&name.as_str())
+            || facts.interfaces.iter().any(|interface| interface.name == *name)
+            || boot::ifbs(facts).any(|at| at.ifb() == Some(name.as_str()))
     };
     (0..MOST).map(|number| format!("{IFB}{number}")).find(|name| !taken(name))
 }
@@ -96,13 +97,15 @@ pub(crate) fn there<'a>(facts: &'a Facts, interface: &Interface) -> Option<&'a I
     facts.interfaces.iter().find(is_ours)
 }
 
-/// Chooses; `pick` is one of the lines that could be chosen. Nothing, if nobody asks for it.
+/// Chooses; `pick` is one of the lines that could be chosen, and `others` are the ifb that the plan makes for other interfaces. Nothing,
+/// if nobody asks for it.
 pub(super) fn choose<'a>(
     facts: &'a Facts,
     requirements: &Requirements,
     interface: &Interface,
     traffic: &Traffic,
     pick: Option<&str>,
+    others: &[&str],
 ) -> Result<Option<Down<'a>>, PlanError> {
     let rate = match (requirements.down, &requirements.down_qdisc) {
         (Some(rate), _) => rate,
@@ -151,7 +154,8 @@ pub(super) fn choose<'a>(
         }
         _ => {}
     }
-    let Some(ifb) = there.map(|there| there.name.clone()).or_else(|| name(facts, dev)) else {
+    let Some(ifb) = there.map(|there| there.name.clone()).or_else(|| name(facts, dev, others))
+    else {
         return refused(format!("there are {MOST} ifb of dualq's already"));
     };
     let (queue, choices) = match &requirements.down_qdisc {
@@ -186,16 +190,15 @@ pub(super) fn choose<'a>(
         ));
     }
     notes.extend(queue.notes);
-    let splits = line.kinds().any(|kind| matches!(kind, "cake" | "dualpi2" | "tbf"));
     let merged: Vec<&str> = ["gro", "lro"]
         .into_iter()
         .filter(|name| interface.offloads.get(*name) == Some(&true))
         .collect();
-    if !splits && !merged.is_empty() {
+    if offload::splitter(line.spec()).is_none() && !merged.is_empty() && !requirements.offloads {
         let time = below(rate).transmission_time(options::AGGREGATE);
         notes.push(format!(
             "{dev} merges what arrives ({}): an aggregate of up to 64 KB passes the shaper whole, and others wait {:.1} ms for it; cake and \
-             dualpi2 take it apart",
+             dualpi2 take it apart, --offloads has {dev} put nothing together",
             merged.join(", "),
             time.as_secs_f64() * 1e3
         ));

@@ -5,12 +5,15 @@
 
 mod boot;
 pub(crate) mod check;
+mod decide;
 mod document;
 mod error;
 mod evidence;
 mod freebsd;
 mod ingress;
 mod linux;
+mod mtu;
+mod offload;
 mod options;
 mod queue;
 mod requirements;
@@ -18,14 +21,21 @@ mod sysctl_file;
 mod sysctls;
 mod values;
 
-pub use boot::PLANNED;
+pub use boot::{At, PLANNED, Part, state as check_state};
 #[cfg(target_os = "linux")]
-pub(crate) use boot::{At, Caller, USUAL_STATE, callers, calls};
+pub(crate) use boot::{
+    CALLING, Caller, USUAL_STATE, callers, calls, mtu as mtu_of_line, routes as routes_put_back,
+};
 pub use error::PlanError;
 pub use evidence::{Back, EQUAL, Evidence, FELT_MS, FLOWS, Figures, Question, Row, Sender, Trial};
 pub(crate) use ingress::{ifb, lacking as lacking_for_arriving, sorter, there as arriving_there};
+pub use mtu::SmallPath;
+pub use offload::Offload;
+pub(crate) use offload::line as offload_line;
 pub use options::disciplines;
-pub use requirements::{Aim, LinkKind, Profile, Requirements, StaticRoute};
+#[cfg(target_os = "linux")]
+pub(crate) use queue::{MQ, can_come_back, some_of};
+pub use requirements::{Aim, LinkKind, Profile, Requirements, StaticRoute, Wish};
 pub use values::{Destination, Mode};
 
 use dualq_qdisc::QdiscLine;
@@ -104,6 +114,9 @@ pub enum What {
         /// What is to be there, leaves included: `htb rate 48mbit leaf dualpi2`.
         #[serde(with = "as_text")]
         after: QdiscLine,
+        /// Whether each transmit queue gets one of its own, below an `mq` at the root.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        each: bool,
     },
     /// Take all that arrives at an interface through an intermediate functional block (ifb), which has a queue, before anybody here
     /// sees it. Before, nobody else may have filters there.
@@ -115,6 +128,18 @@ pub enum What {
         /// What is to be at the root of that, leaves included: `cake bandwidth 48mbit ingress`.
         #[serde(with = "as_text")]
         after: QdiscLine,
+    },
+    /// Limit what puts packets together at an interface.
+    Offload {
+        /// The interface.
+        dev: String,
+        /// What is limited.
+        #[serde(with = "as_text")]
+        key: Offload,
+        /// What it was.
+        before: String,
+        /// What it is to be.
+        after: String,
     },
     /// Give packets to a destination a route with a smaller MTU: one more route, that copies the one in use but for that.
     Route {
@@ -147,30 +172,62 @@ pub enum What {
     },
 }
 
+impl What {
+    /// The interface at which the change is made, if it is made at one.
+    #[must_use]
+    pub fn interface(&self) -> Option<&str> {
+        match self {
+            Self::Qdisc { dev, .. } | Self::Ingress { dev, .. } | Self::Offload { dev, .. } => {
+                Some(dev)
+            }
+            Self::Module { .. }
+            | Self::Sysctl { .. }
+            | Self::Route { .. }
+            | Self::File { .. }
+            | Self::Lines { .. } => None,
+        }
+    }
+}
+
 impl Plan {
     /// Chooses what to change on a machine by what its traffic calls for, without a simulation.
     ///
     /// # Errors
     /// [`PlanError::Requirement`] if the machine cannot do what is asked for.
     pub fn make(facts: &Facts, requirements: &Requirements) -> Result<Self, PlanError> {
-        Self::make_by(facts, requirements, None, None)
+        Self::make_by(facts, requirements, &[])
     }
 
-    /// As [`make`](Self::make), but among the queue disciplines that the traffic calls for, `evidence` decides, and of what arrives
-    /// the other one.
+    /// As [`make`](Self::make), but among the queue disciplines that the traffic calls for, `evidence` decides: of each interface that
+    /// of its name, for what leaves and for what arrives.
     ///
     /// # Errors
     /// As [`make`](Self::make).
     pub fn make_by(
         facts: &Facts,
         requirements: &Requirements,
-        evidence: Option<&Evidence>,
-        arriving: Option<&Evidence>,
+        evidence: &[&Evidence],
     ) -> Result<Self, PlanError> {
         match facts.os {
-            Os::Linux => linux::make(facts, requirements, evidence, arriving),
+            Os::Linux => linux::make(facts, requirements, evidence),
             Os::FreeBsd => freebsd::make(facts, requirements),
         }
+    }
+
+    /// Whether it shapes what leaves, and whether what arrives.
+    #[must_use]
+    pub fn shapes(&self) -> (bool, bool) {
+        let (mut leaving, mut arriving) = (false, false);
+        for change in &self.changes {
+            match &change.what {
+                What::Qdisc { dev, after, .. } if ifb(dev).is_err() => {
+                    leaving |= queue::shaper_rate(after.spec()).is_some();
+                }
+                What::Qdisc { .. } | What::Ingress { .. } => arriving = true,
+                _ => {}
+            }
+        }
+        (leaving, arriving)
     }
 
     /// A plan that puts a queue discipline at the root of an interface of a machine with Linux, and does nothing else. Without `dev` it is the

@@ -8,9 +8,9 @@ use dualq_units::{Bytes, Exact, Rate};
 
 use super::options::{self, Choice, Traffic, Way};
 use super::sysctls::Path;
-use super::{LinkKind, PlanError, Profile, Requirements};
+use super::{LinkKind, PlanError, Profile, Requirements, boot};
 use crate::Facts;
-use crate::facts::{Availability, Blocked, Interface, Layer, Sight};
+use crate::facts::{Availability, Blocked, Interface, Layer, Qdisc, Sight};
 use crate::margin::below;
 
 /// What is to be at the root of the interface.
@@ -21,8 +21,79 @@ pub(super) struct Queue {
     pub(super) why: String,
     pub(super) source: &'static str,
     pub(super) notes: Vec<String>,
-    /// What new interfaces and the queues of a multi-queue one should get by default, if that is the way to go.
-    pub(super) default: Option<&'static str>,
+    /// Whether each transmit queue is to have one of its own.
+    pub(super) each: bool,
+}
+
+/// Disciplines without anything inside, which the kernel takes back as it told of them.
+const SIMPLE: [&str; 16] = [
+    "bfifo",
+    "cake",
+    "choke",
+    "codel",
+    "dualpi2",
+    "fq",
+    "fq_codel",
+    "fq_pie",
+    "hhf",
+    "netem",
+    "pfifo",
+    "pfifo_fast",
+    "pfifo_head_drop",
+    "pie",
+    "red",
+    "sfb",
+];
+/// Disciplines around others, that the kernel takes back too.
+const SHELLS: [&str; 3] = ["htb", MQ, "tbf"];
+/// What has a place for each transmit queue.
+pub(crate) const MQ: &str = "mq";
+
+/// Whether a discipline of that kind, that somebody put somewhere, can be put back exactly, as far as its kind tells.
+pub(crate) fn can_come_back(kind: &str) -> bool {
+    SIMPLE.contains(&kind) || SHELLS.contains(&kind)
+}
+
+/// So many of several are named.
+const NAMED: usize = 4;
+
+/// The first of them, and how many there are beside.
+pub(crate) fn some_of(all: &[String]) -> String {
+    let named = all.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+/// Says what there is that dualq did not make and could not put back, if there is such.
+fn somebodys(interface: &Interface) -> Option<String> {
+    let Interface { name, .. } = interface;
+    let root = interface.leaving().find(|qdisc| qdisc.parent == "root")?;
+    let inside: Vec<&Qdisc> = interface.leaving().filter(|qdisc| qdisc.parent != "root").collect();
+    let comes_back =
+        root.handle == "0:" || (can_come_back(&root.kind) && (root.kind == MQ || inside.len() < 2));
+    if comes_back {
+        return None;
+    }
+    let below: Vec<String> =
+        inside.iter().map(|qdisc| format!("{} of class {}", qdisc.kind, qdisc.parent)).collect();
+    let with = if below.is_empty() { String::new() } else { format!(" with {}", some_of(&below)) };
+    let by_hand = inside.first().map_or(String::new(), |qdisc| {
+        format!("; or leave it, and put a discipline below a class by hand: `tc qdisc replace dev {name} parent {} fq_codel`", qdisc.parent)
+    });
+    Some(format!(
+        "{name} has {} {}{with}, which dualq did not make and could not put back exactly, so nothing is put in its place: `tc qdisc delete dev {name} \
+         root` takes all of it away, with what it is for{by_hand}",
+        root.kind, root.handle
+    ))
+}
+
+impl Queue {
+    /// What of the interface it is for.
+    pub(super) const fn part(&self) -> boot::Part<'static> {
+        if self.each { boot::Part::Each } else { boot::Part::Leaving }
+    }
 }
 
 /// What needs no change where there is no shaper.
@@ -88,19 +159,33 @@ fn alike(one: &str, other: &str) -> bool {
     one.clone().count() == other.clone().count() && one.zip(other).all(same)
 }
 
-/// Whether the line is what the interface has already.
-pub(super) fn is_there(interface: &Interface, spec: &Spec) -> bool {
+/// Whether each transmit queue of an interface has a discipline of its own.
+fn is_mq(interface: &Interface) -> bool {
+    interface.qdiscs.iter().any(|qdisc| qdisc.kind == MQ && qdisc.parent == "root")
+}
+
+/// Whether the line is what the interface, or each of its transmit queues, has already.
+pub(super) fn is_there(interface: &Interface, spec: &Spec, each: bool) -> bool {
     let mut device = Device::ethernet(interface.mtu);
     device.tx_queue_length = interface.tx_queue_len.unwrap_or(device.tx_queue_length);
     let levels: Vec<&Spec> = spec.levels().collect();
     let mut place = "root".to_owned();
+    let alike = |qdisc: &Qdisc, spec: &Spec| {
+        let meant = spec.configure(&device).to_string();
+        let options = qdisc.options.as_deref();
+        qdisc.kind == spec.kind() && options.is_some_and(|options| alike(options, &meant))
+    };
+    if each {
+        let mut leaves = interface.leaving().filter(|qdisc| qdisc.parent != "root").peekable();
+        return is_mq(interface)
+            && leaves.peek().is_some()
+            && leaves.all(|qdisc| alike(qdisc, spec));
+    }
     let same = levels.iter().all(|spec| {
         let found = interface.qdiscs.iter().find(|qdisc| qdisc.parent == place);
         found.is_some_and(|qdisc| {
             place = format!("{}1", qdisc.handle);
-            let meant = spec.configure(&device).to_string();
-            let options = qdisc.options.as_deref();
-            qdisc.kind == spec.kind() && options.is_some_and(|options| alike(options, &meant))
+            alike(qdisc, spec)
         })
     });
     same && interface.leaving().count() == levels.len()
@@ -139,12 +224,12 @@ fn without_a_shaper(
     }
     let root = interface.qdiscs.iter().find(|qdisc| qdisc.parent == "root");
     let root = root.map_or("", |qdisc| qdisc.kind.as_str());
-    let stays = |why: &str, notes, default| Queue {
+    let stays = |notes| Queue {
         line: None,
-        why: why.to_owned(),
+        why: String::new(),
         source: "tc-fq_codel(8), tc-fq(8)",
         notes,
-        default,
+        each: false,
     };
     let first = |kinds: &[&'static str]| kinds.iter().copied().find(|kind| has(facts, kind));
     let wanted = match profile {
@@ -153,7 +238,7 @@ fn without_a_shaper(
         }
         _ if root == "noqueue" => {
             notes.push(format!("{dev} has no queue at all (noqueue); it is left so"));
-            return stays("", notes, None);
+            return stays(notes);
         }
         _ if traffic.scalable || !traffic.is_apart() => first(&["dualpi2", "fq_codel", "pie"]),
         // BBR sends at the rate that it measured, and fq is what paces each flow.
@@ -162,28 +247,22 @@ fn without_a_shaper(
     };
     let Some(wanted) = wanted else {
         notes.push(format!("this kernel has no better queue than what {dev} has; it is left so"));
-        return stays("", notes, None);
+        return stays(notes);
     };
     let manages = |kind: &str| KEEPING_APART.contains(&kind);
-    let kinds = interface.leaving().filter(|qdisc| qdisc.kind != "mq");
-    let managed = interface.leaving().count() > usize::from(root == "mq")
+    let kinds = interface.leaving().filter(|qdisc| qdisc.kind != MQ);
+    let managed = interface.leaving().count() > usize::from(root == MQ)
         && kinds.clone().all(|qdisc| manages(&qdisc.kind));
     let asked = profile == Profile::Datacenter || wanted == "dualpi2";
     if managed && !asked {
-        return stays("", notes, None);
+        return stays(notes);
     }
-    if root == "mq" && profile != Profile::Datacenter {
-        let default = if wanted == "fq" || !has(facts, "fq_codel") { "fq" } else { "fq_codel" };
+    let each = root == MQ;
+    if each {
         notes.push(format!(
-            "{dev} has {} transmit queues, each with a qdisc of its own: what they are is net.core.default_qdisc's to say, which \
-             counts for interfaces that appear after it, so from the next boot on",
+            "{dev} has {} transmit queues (mq): each gets a qdisc of its own, and none waits for the lock of another",
             interface.tx_queues
         ));
-        let why = "each transmit queue gets a qdisc that keeps flows apart";
-        return stays(why, notes, Some(default).filter(|kind| has(facts, kind)));
-    }
-    if root == "mq" {
-        notes.push(multi_queue(interface));
     }
     let (why, source) = match wanted {
         _ if profile == Profile::Datacenter => (
@@ -199,7 +278,7 @@ fn without_a_shaper(
     // Without a speed, as of a virtual interface, nothing is slow enough to be scaled for.
     let rate = speed(interface).or(requirements.rate).unwrap_or(MANY);
     let line = Some(own(&options::leaf(wanted, rate, traffic, Path::rtt(facts, requirements).0)));
-    Queue { line, why: why.to_owned(), source, notes, default: None }
+    Queue { line, why: why.to_owned(), source, notes, each }
 }
 
 /// The speed of the interface's own link, if it tells.
@@ -218,7 +297,8 @@ pub(super) fn limit(requirements: &Requirements, interface: &Interface) -> Optio
 fn multi_queue(interface: &Interface) -> String {
     let Interface { name, tx_queues, .. } = interface;
     format!(
-        "the {tx_queues} transmit queues of {name} (mq) get one queue in common: above about 1 Gbit/s, its lock costs CPU time"
+        "the {tx_queues} transmit queues of {name} (mq) get one queue in common, for a rate is kept in one place: its lock costs CPU time \
+         above about 1 Gbit/s. `dualq rollback` brings mq back, with what was below it"
     )
 }
 
@@ -270,7 +350,7 @@ pub(super) fn asked(
         }
     }
     let why = "as it was asked for".to_owned();
-    Ok(Queue { line: Some(line), why, source: option, notes, default: None })
+    Ok(Queue { line: Some(line), why, source: option, notes, each: false })
 }
 
 /// What else is to be known of the shaper.
@@ -313,10 +393,6 @@ fn about_the_shaper(
         ),
         _ => {}
     }
-    let is_mq = interface.qdiscs.iter().any(|qdisc| qdisc.kind == "mq");
-    if is_mq && link > MANY {
-        notes.push(multi_queue(interface));
-    }
 }
 
 /// What `apply` would have to say, if the plan did not; and where packets wait at last.
@@ -338,17 +414,6 @@ fn about_the_interface(facts: &Facts, interface: &Interface, notes: &mut Vec<Str
     }
     if !interface.up {
         notes.push(format!("{name} is down: nothing leaves by it until it is set up"));
-    }
-    let inside = interface.leaving().filter(|qdisc| qdisc.parent != "root");
-    let root = interface.qdiscs.iter().find(|qdisc| qdisc.parent == "root");
-    if let Some(root) = root.filter(|root| !matches!(root.kind.as_str(), "mq" | "mqprio"))
-        && inside.clone().count() > 1
-    {
-        notes.push(format!(
-            "{name} has {} with {} classes that dualq did not make: `dualq apply` refuses to replace them; take them away by hand first",
-            root.kind,
-            inside.count()
-        ));
     }
 }
 
@@ -416,9 +481,20 @@ pub(super) fn choose(
         }
         (None, None) => without_a_shaper(facts, requirements, interface, cc, traffic),
     };
+    if queue.line.as_ref().is_some_and(|line| !is_there(interface, line.spec(), queue.each))
+        && let Some(message) = somebodys(interface)
+    {
+        if requirements.rate.is_some() || requirements.qdisc.is_some() {
+            return Err(PlanError::Requirement(message));
+        }
+        (queue.line, queue.each, queue.notes) = (None, false, vec![message]);
+    }
     let mut notes = std::mem::take(&mut queue.notes);
     if let Some(rate) = limit {
         about_the_shaper(requirements, interface, rate, &queue, &mut notes);
+    }
+    if queue.line.is_some() && !queue.each && is_mq(interface) {
+        notes.push(multi_queue(interface));
     }
     about_the_interface(facts, interface, &mut notes);
     about_tunnels(facts, interface, traffic, &mut notes);

@@ -132,8 +132,39 @@ pub struct Requirements {
     pub scalable: bool,
     /// What kind of link the bottleneck is.
     pub link: Option<LinkKind>,
+    /// Whether what puts packets together may be limited, where others wait for it.
+    pub offloads: bool,
     /// On FreeBSD, a route with a smaller MTU.
     pub route: Option<StaticRoute>,
+    /// Further interfaces; everything above that is not theirs holds for them too.
+    pub others: Vec<Wish>,
+}
+
+/// What is asked of a further interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// The interface.
+    pub dev: String,
+    /// As [`Requirements::rate`].
+    pub rate: Option<Rate>,
+    /// As [`Requirements::down`].
+    pub down: Option<Rate>,
+    /// As [`Requirements::qdisc`].
+    pub qdisc: Option<String>,
+    /// As [`Requirements::down_qdisc`].
+    pub down_qdisc: Option<String>,
+}
+
+impl Requirements {
+    /// What is asked of each interface, as if it were the only one.
+    pub(super) fn each(&self) -> Vec<Self> {
+        let alone = Self { others: Vec::new(), ..self.clone() };
+        let others = self.others.iter().map(|wish| {
+            let Wish { dev, rate, down, qdisc, down_qdisc } = wish.clone();
+            Self { dev: Some(dev), rate, down, qdisc, down_qdisc, ..alone.clone() }
+        });
+        std::iter::once(alone.clone()).chain(others).collect()
+    }
 }
 
 /// A route that is put in place at boot.

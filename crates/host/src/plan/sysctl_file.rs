@@ -3,7 +3,7 @@
 use super::check::sysctl_key;
 use super::linux::{Draft, sentence};
 use super::sysctls::{Wanted, plain};
-use super::{Profile, What, boot};
+use super::{What, boot};
 use crate::facts::{Os, Setting};
 
 /// The key of a line of such a file.
@@ -22,8 +22,8 @@ fn place(file: &str, systemd: bool) -> &str {
 }
 
 impl Draft<'_> {
-    /// Sets what is wanted, now and at boot.
-    pub(super) fn sysctls(&mut self, wanted: &[Wanted<'_>], profile: Profile) {
+    /// Sets what is wanted, now and at boot. If that is all that dualq is to set, what an earlier plan set besides goes; else it stays.
+    pub(super) fn sysctls(&mut self, wanted: &[Wanted<'_>], is_all: bool) {
         let ours: Vec<String> = self.set_by_us();
         let mut lasting = Vec::new();
         for wanted in wanted {
@@ -40,9 +40,8 @@ impl Draft<'_> {
         }
         let path = self.sysctl_path(&lasting);
         let left = |key: &str| !wanted.iter().any(|wanted| wanted.key == key);
-        // Who asks for nothing but a queue has nothing against what was asked for before.
-        let kept = if profile.sends() { Vec::new() } else { self.paragraphs(&left) };
-        if profile.sends() {
+        let kept = if is_all { Vec::new() } else { self.paragraphs(&left) };
+        if is_all {
             for key in ours.iter().filter(|key| left(key)) {
                 self.notes.push(format!(
                     "{key} is no longer set by dualq; its running value stays until the next boot"

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dualq_units::Rate;
 
 use super::linux::CC;
-use super::queue::{KEEPING_APART, rate_words};
+use super::queue::rate_words;
 use super::{Profile, Requirements, boot};
 use crate::Facts;
 use crate::facts::Setting;
@@ -23,6 +23,28 @@ pub(super) struct Wanted<'a> {
     pub(super) against: Option<&'a Setting>,
 }
 
+impl<'a> Wanted<'a> {
+    /// What a machine that has the sysctl should have: `value`, unless what is there `serves`.
+    pub(super) fn of(
+        facts: &'a Facts,
+        key: &'static str,
+        serves: &dyn Fn(&str) -> bool,
+        value: &str,
+        why: String,
+        source: &'static str,
+    ) -> Option<Self> {
+        let now = plain(facts.sysctls.get(key)?);
+        let value = if serves(&now) { now } else { value.to_owned() };
+        let mut others = facts.settings.iter().filter(|setting| !boot::is_sysctl(&setting.file));
+        let booted = others.rfind(|setting| setting.key == key);
+        let against = booted.filter(|setting| {
+            let booted = plain(&setting.value);
+            booted != value && !serves(&booted)
+        });
+        Some(Self { key, value, why, source, against })
+    }
+}
+
 /// A path, as far as it is known: what its bandwidth-delay product is.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
@@ -30,6 +52,19 @@ pub(super) struct Path {
     pub(super) rtt: Duration,
     /// Where the round-trip time comes from.
     from: &'static str,
+    /// Whose rate it is, if that is not the only one.
+    of: &'static str,
+}
+
+/// The paths that socket buffers are for, which are the whole machine's: by the fastest of its interfaces.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Paths {
+    /// Of what leaves.
+    pub(super) up: Option<Path>,
+    /// Of what arrives.
+    pub(super) down: Option<Path>,
+    /// Whether the rate of what leaves is known of every interface: without that nobody knows the fastest, and nothing is limited by it.
+    pub(super) all_up: bool,
 }
 
 /// What CoDel takes for most of the Internet (RFC 8289 §4.3).
@@ -51,9 +86,10 @@ impl Path {
         facts: &Facts,
         requirements: &Requirements,
         rate: Option<Rate>,
+        of: &'static str,
     ) -> Option<Self> {
         let (rtt, from) = Self::rtt(facts, requirements);
-        rate.filter(|rate| rate.as_bits_per_second() > 0).map(|rate| Self { rate, rtt, from })
+        rate.filter(|rate| rate.as_bits_per_second() > 0).map(|rate| Self { rate, rtt, from, of })
     }
 
     /// The round-trip time to plan for, and where it is from.
@@ -81,8 +117,9 @@ impl Path {
     fn says(&self) -> String {
         let rtt = self.rtt.as_secs_f64() * 1e3;
         format!(
-            "{} x {rtt} ms ({}) = {} kB",
+            "{}{} x {rtt} ms ({}) = {} kB",
             rate_words(self.rate),
+            self.of,
             self.from,
             self.product().div_ceil(1000)
         )
@@ -131,32 +168,14 @@ pub(super) fn wanted<'a>(
     facts: &'a Facts,
     requirements: &Requirements,
     cc: Option<&str>,
-    path: Option<&Path>,
-    default_qdisc: Option<&str>,
+    paths: &Paths,
     one_flow: bool,
 ) -> Vec<Wanted<'a>> {
     let mut all = Vec::new();
-    // A value that serves stays as it is.
-    let mut want =
-        |key: &'static str, serves: &dyn Fn(&str) -> bool, value: String, why: String, source| {
-            let Some(now) = facts.sysctls.get(key).map(|now| plain(now)) else { return };
-            let value = if serves(&now) { now } else { value };
-            let mut others =
-                facts.settings.iter().filter(|setting| !boot::is_sysctl(&setting.file));
-            let booted = others.rfind(|setting| setting.key == key);
-            let against = booted.filter(|setting| {
-                let booted = plain(&setting.value);
-                booted != value && !serves(&booted)
-            });
-            all.push(Wanted { key, value, why, source, against });
-        };
+    let mut want = |key, serves: &dyn Fn(&str) -> bool, value: String, why, source| {
+        all.extend(Wanted::of(facts, key, serves, &value, why, source));
+    };
     let never = |_: &str| false;
-    if let Some(kind) = default_qdisc {
-        let why = "what each transmit queue gets that appears from now on".to_owned();
-        let key = "net.core.default_qdisc";
-        let serves = |now: &str| KEEPING_APART.contains(&now);
-        want(key, &serves, kind.to_owned(), why, "Documentation/admin-guide/sysctl/net.rst");
-    }
     let profile = requirements.profile;
     let now = facts.sysctls.get(CC).map(|now| plain(now));
     // Behind one queue it matters which it is, also to the next plan, which finds it running.
@@ -190,51 +209,51 @@ pub(super) fn wanted<'a>(
         let serves = |now: &str| serving.contains(&now);
         want("net.ipv4.tcp_ecn", &serves, "1".to_owned(), why.to_owned(), source);
     }
-    if let Some(path) = path {
-        if profile == Profile::LowLatency {
-            let least = path.bytes_in(WAKE).max(LEAST_UNSENT);
-            let room = memory(facts).0 / (4 * PRODUCTS);
-            let most = rounded((path.product() / 4).min(room).max(least));
-            let serves =
-                |now: &str| now.parse().is_ok_and(|now: u64| (least..=most).contains(&now));
-            let wait = most as f64 * 8e3 / path.rate.as_bits_per_second() as f64;
-            let what = if path.product() / 4 > least {
-                "a quarter of it"
-            } else {
-                "what goes out while a sleeping program wakes up"
-            };
-            let why = format!(
-                "{}; {what} may wait unsent in a socket, {wait:.0} ms, so that programs decide late what goes next",
-                path.says()
-            );
-            let source = "Documentation/networking/ip-sysctl.rst, tcp(7)";
-            want("net.ipv4.tcp_notsent_lowat", &serves, most.to_string(), why, source);
-        }
-        let (room, from) = memory(facts);
+    let limiting = paths.up.as_ref().filter(|_| paths.all_up);
+    if let Some(path) = limiting.filter(|_| profile == Profile::LowLatency) {
+        let least = path.bytes_in(WAKE).max(LEAST_UNSENT);
+        let room = memory(facts).0 / (4 * PRODUCTS);
+        let most = rounded((path.product() / 4).min(room).max(least));
+        let serves = |now: &str| now.parse().is_ok_and(|now: u64| (least..=most).contains(&now));
+        let wait = most as f64 * 8e3 / path.rate.as_bits_per_second() as f64;
+        let what = if path.product() / 4 > least {
+            "a quarter of it"
+        } else {
+            "what goes out while a sleeping program wakes up"
+        };
+        let why = format!(
+            "{}; {what} may wait unsent in a socket, {wait:.0} ms, so that programs decide late what goes next",
+            path.says()
+        );
+        let source = "Documentation/networking/ip-sysctl.rst, tcp(7)";
+        want("net.ipv4.tcp_notsent_lowat", &serves, most.to_string(), why, source);
+    }
+    let (room, from) = memory(facts);
+    let buffers = [
+        (
+            "net.ipv4.tcp_rmem",
+            &paths.down,
+            "RFC 7323 §1.1, RFC 6182 §5.3, Documentation/networking/ip-sysctl.rst",
+        ),
+        ("net.ipv4.tcp_wmem", &paths.up, "RFC 7323 §1.1, Documentation/networking/ip-sysctl.rst"),
+    ];
+    for (key, path, source) in buffers {
+        let Some(path) = path else { continue };
         let needed = path.buffer(PRODUCTS).min(room);
-        let buffers = [
-            (
-                "net.ipv4.tcp_rmem",
-                "RFC 7323 §1.1, RFC 6182 §5.3, Documentation/networking/ip-sysctl.rst",
-            ),
-            ("net.ipv4.tcp_wmem", "RFC 7323 §1.1, Documentation/networking/ip-sysctl.rst"),
-        ];
-        for (key, source) in buffers {
-            let Some(now) = facts.sysctls.get(key) else { continue };
-            let [least, usual, _] = *now.split_whitespace().collect::<Vec<_>>() else {
-                continue;
-            };
-            let enough = |now: &str| {
-                let most = now.split(' ').nth(2).and_then(|most| most.parse::<u64>().ok());
-                most.is_some_and(|most| most >= needed)
-            };
-            let value = format!("{least} {usual} {needed}");
-            let mut why = format!("{}, and half of a buffer is bookkeeping", path.buffer_says());
-            if needed < path.buffer(PRODUCTS) {
-                let _ = write!(why, "; no more than {} MiB, {from}", room >> 20);
-            }
-            want(key, &enough, value, why, source);
+        let Some(now) = facts.sysctls.get(key) else { continue };
+        let [least, usual, _] = *now.split_whitespace().collect::<Vec<_>>() else {
+            continue;
+        };
+        let enough = |now: &str| {
+            let most = now.split(' ').nth(2).and_then(|most| most.parse::<u64>().ok());
+            most.is_some_and(|most| most >= needed)
+        };
+        let value = format!("{least} {usual} {needed}");
+        let mut why = format!("{}, and half of a buffer is bookkeeping", path.buffer_says());
+        if needed < path.buffer(PRODUCTS) {
+            let _ = write!(why, "; no more than {} MiB, {from}", room >> 20);
         }
+        want(key, &enough, value, why, source);
     }
     if profile != Profile::Datacenter {
         let serves = |now: &str| now != "0";

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 /// A part of the network: an address, and how many bits of it count. Never all of it, for a plan adds routes and replaces none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Destination {
     address: IpAddr,
     length: u8,

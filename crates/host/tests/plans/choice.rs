@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dualq_host::facts::{Availability, Qdisc};
+use dualq_host::facts::Availability;
 use dualq_host::plan::{LinkKind, Profile, Requirements, What};
 use dualq_host::{Facts, Plan};
 use dualq_units::Rate;
@@ -249,21 +249,6 @@ fn what_is_to_be_known_is_said() {
     };
     let down = make(&|facts| facts.interfaces[0].up = false).unwrap();
     assert!(has_note(&down, "ens3 is down"), "{:?}", down.notes);
-    let classes = make(&|facts| {
-        let qdisc = |parent: &str, handle: &str, kind: &str| Qdisc {
-            kind: kind.to_owned(),
-            parent: parent.to_owned(),
-            handle: handle.to_owned(),
-            ..Qdisc::default()
-        };
-        facts.interfaces[0].qdiscs = vec![
-            qdisc("root", "1:", "htb"),
-            qdisc("1:10", "10:", "fq"),
-            qdisc("1:20", "20:", "fq"),
-        ];
-    })
-    .unwrap();
-    assert!(has_note(&classes, "htb with 2 classes"), "{:?}", classes.notes);
     let nothing = make(&|facts| {
         facts.default_routes.clear();
         facts.interfaces.clear();

@@ -1,10 +1,14 @@
 //! What a simulation decides.
 
-use dualq_host::Plan;
 use dualq_host::plan::{Evidence, Figures, Profile, Question, Requirements, Trial};
+use dualq_host::{Facts, Plan};
 use dualq_units::Rate;
 
 use crate::{has_note, line, machine};
+
+fn question(facts: &Facts, requirements: &Requirements) -> Question {
+    Question::each(facts, requirements, true).unwrap().swap_remove(0)
+}
 
 /// Answers as a simulation might give them, by the words of the queue.
 fn answers(question: Question, p99_ms: impl Fn(&Trial) -> Option<(f64, f64, f64)>) -> Evidence {
@@ -25,9 +29,9 @@ fn evidence_chooses_among_what_the_traffic_calls_for() {
     let requirements =
         |aim| Requirements { aim, rate: Some(Rate::from_mbit(48)), ..Requirements::default() };
     let chosen = |aim, figures: &dyn Fn(&str) -> (f64, f64, f64)| {
-        let question = Question::of(&facts, &requirements(aim)).unwrap();
+        let question = question(&facts, &requirements(aim));
         let evidence = answers(question, |trial| Some(figures(&trial.queue)));
-        let plan = Plan::make_by(&facts, &requirements(aim), Some(&evidence), None).unwrap();
+        let plan = Plan::make_by(&facts, &requirements(aim), &[&evidence]).unwrap();
         (line(&plan).unwrap().to_owned(), plan)
     };
     let kind = |queue: &str| {
@@ -88,7 +92,7 @@ fn evidence_chooses_among_what_the_traffic_calls_for() {
     assert!(plan.about.starts_with("low-latency on eno1"), "{}", plan.about);
     assert_eq!(Plan::read(&plan.write()).unwrap(), plan);
     // What nobody could run decides nothing.
-    let question = Question::of(&facts, &requirements(Aim::Latency)).unwrap();
+    let question = question(&facts, &requirements(Aim::Latency));
     let evidence = answers(question, |_| None);
     assert_eq!(evidence.chosen(), "cake bandwidth 45600kbit");
     assert_eq!((evidence.warning(), evidence.lines()), (None, Vec::new()));
@@ -103,7 +107,7 @@ fn a_gateway_has_all_senders() {
         ..Requirements::default()
     };
     let of = |profile| {
-        let question = Question::of(&machine("debian-10"), &requirements(profile)).unwrap();
+        let question = question(&machine("debian-10"), &requirements(profile));
         question.after.into_iter().map(|sender| sender.cc).collect::<Vec<_>>()
     };
     assert_eq!(of(Profile::Gateway), ["cubic", "bbr"]);
@@ -122,7 +126,7 @@ fn a_fifo_is_put_nowhere_to_make_things_worse() {
     }
     let requirements = Requirements { rate: Some(Rate::from_mbit(48)), ..Requirements::default() };
     let plan = |requirements: &Requirements, fifo_ms: f64| {
-        let question = Question::of(&facts, requirements).unwrap();
+        let question = question(&facts, requirements);
         let evidence = answers(question, |trial| {
             let is_there = !trial.queue.contains("leaf pfifo");
             let is_long = trial.queue.ends_with("limit 225");
@@ -138,7 +142,7 @@ fn a_fifo_is_put_nowhere_to_make_things_worse() {
                 1.0,
             ))
         });
-        Plan::make_by(&facts, requirements, Some(&evidence), None).unwrap()
+        Plan::make_by(&facts, requirements, &[&evidence]).unwrap()
     };
     let better = plan(&requirements, 90.0);
     assert_eq!(line(&better), Some("htb rate 45600kbit leaf pfifo limit 225"));

@@ -6,7 +6,7 @@ use dualq_units::Rate;
 
 use crate::{content, machine};
 
-const HOSTILE: [(&str, &str); 31] = [
+const HOSTILE: [(&str, &str); 34] = [
     ("what = \"module\"\nmodule = \"cls_bpf\"", "no module"),
     ("what = \"ingress\"\ndev = \"eth0\"\nifb = \"ifb0\"\nafter = \"fq\"", "no ifb of a plan"),
     (
@@ -21,6 +21,21 @@ const HOSTILE: [(&str, &str); 31] = [
         "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
          ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/usr/bin/dualq on-boot --down eth1 ens3 'fq'\"\n'''",
         "no ifb of a plan",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
+         ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/usr/bin/dualq on-boot --route 192.0.2.1/32 ens3 'mtu 200'\"\n'''",
+        "an MTU of 200",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
+         ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/usr/bin/dualq on-boot --route 192.0.2.1/32 ens3 'via 192.0.2.9'\"\n'''",
+        "not what rules say of a route",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
+         ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/usr/bin/dualq on-boot --route 0.0.0.0/0 ens3 'mtu 1400'\"\n'''",
+        "does something that dualq does not write",
     ),
     ("what = \"module\"\nmodule = \"../../evil\"", "no module"),
     ("what = \"module\"\nmodule = \"usb_storage\"", "no module"),

@@ -5,13 +5,16 @@ mod choice;
 mod evidence;
 mod files;
 mod hostile;
+mod offloads;
 mod properties;
+mod routes;
+mod several;
 
 use std::fs;
 use std::path::PathBuf;
 
 use dualq_host::facts::{Arriving, Availability, File, Interface, Qdisc, Setting};
-use dualq_host::plan::{PlanError, Requirements, What};
+use dualq_host::plan::{Offload, PlanError, Requirements, What};
 use dualq_host::{Facts, Plan};
 use dualq_qdisc::{Device, QdiscLine};
 use dualq_units::Rate;
@@ -57,11 +60,26 @@ pub(crate) fn applied(mut facts: Facts, plan: &Plan) -> Facts {
             What::Sysctl { key, before, after } => {
                 assert_eq!(facts.sysctls.insert(key, after), Some(before));
             }
-            What::Qdisc { dev, before, after } => {
+            What::Qdisc { dev, before, after, each } => {
                 let interface =
                     facts.interfaces.iter_mut().find(|interface| interface.name == dev).unwrap();
                 assert_eq!(interface.qdisc_lines(), before);
-                let made = qdiscs(&after, interface);
+                let mut made = qdiscs(&after, interface);
+                if each {
+                    let [one] = &made[..] else { panic!("{made:?}") };
+                    let below = (1..=interface.tx_queues).map(|queue| Qdisc {
+                        handle: format!("{queue:x}00:"),
+                        parent: format!("d0:{queue:x}"),
+                        ..one.clone()
+                    });
+                    let root = Qdisc {
+                        kind: "mq".to_owned(),
+                        handle: "d0:".to_owned(),
+                        parent: "root".to_owned(),
+                        ..Qdisc::default()
+                    };
+                    made = std::iter::once(root).chain(below).collect();
+                }
                 interface.qdiscs.retain(|qdisc| qdisc.parent == "ffff:fff1");
                 interface.qdiscs.extend(made);
             }
@@ -79,6 +97,16 @@ pub(crate) fn applied(mut facts: Facts, plan: &Plan) -> Facts {
                 made.tx_queue_len = Some(32);
                 made.qdiscs = qdiscs(&after, &made);
                 facts.interfaces.push(made);
+            }
+            What::Offload { dev, key, before, after } => {
+                let found = facts.interfaces.iter_mut().find(|found| found.name == dev).unwrap();
+                let was = if key == Offload::GsoMaxSegs {
+                    found.gso_max_segs.replace(after.parse().unwrap()).map(|segs| segs.to_string())
+                } else {
+                    let was = found.offloads.insert(key.to_string(), after == "on");
+                    was.map(|on| if on { "on" } else { "off" }.to_owned())
+                };
+                assert_eq!(was, Some(before));
             }
             What::File { path, before, after, mode } => {
                 if path.contains("sysctl.d") {
@@ -105,7 +133,8 @@ pub(crate) fn applied(mut facts: Facts, plan: &Plan) -> Facts {
                 let file = facts.files.entry(path).or_insert(new);
                 file.content.push_str(&(after.join("\n") + "\n"));
             }
-            What::Route { .. } => panic!("not planned"),
+            // Of routes facts have the default ones only.
+            What::Route { .. } => {}
         }
     }
     facts

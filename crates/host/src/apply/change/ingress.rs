@@ -1,9 +1,9 @@
 //! What arrives at an interface, taken through a queue: an ifb, and the filter that takes it there.
 
 use dualq_netlink::{Arriving, Link, Netlink, NetlinkError};
-use dualq_qdisc::{Config, QdiscLine, Spec};
+use dualq_qdisc::{Config, QdiscLine};
 
-use super::qdisc::{self, Node};
+use super::qdisc::{self, Node, Wanted};
 use super::{Now, module};
 use crate::Root;
 use crate::apply::{ApplyError, Difference, Lock, Step};
@@ -57,7 +57,7 @@ pub(crate) fn now(
             let found = qdisc::tree(netlink, own.index)?;
             let queues = netlink.qdiscs(own.index)?;
             let as_made = made.is_some_and(|made| qdisc::same(made, &found));
-            if own.up && (as_made || qdisc::is(&queues, after.spec(), own)) {
+            if own.up && (as_made || qdisc::is(&queues, &qdisc::Wanted::at_root(after), own)) {
                 return Ok(Now::After);
             }
             let down = if own.up { "" } else { " (it is down)" };
@@ -103,7 +103,7 @@ pub(crate) fn put(
     netlink: &mut Netlink,
     link: &Link,
     ifb: &str,
-    spec: &Spec,
+    wanted: &Wanted,
     step: &mut dyn FnMut(&Step),
 ) -> Result<Link, ApplyError> {
     let mut part = |what: &str| step(&Step::Part(format!("{}: {what}", link.name)));
@@ -116,8 +116,8 @@ pub(crate) fn put(
             netlink.link(ifb)?
         }
     };
-    if !qdisc::is(&netlink.qdiscs(own.index)?, spec, &own) {
-        qdisc::put(netlink, &own, spec, step)?;
+    if !qdisc::is(&netlink.qdiscs(own.index)?, wanted, &own) {
+        qdisc::put(netlink, &own, wanted, step)?;
     }
     let mut part = |what: &str| step(&Step::Part(format!("{}: {what}", link.name)));
     if !own.up {
@@ -176,15 +176,15 @@ pub(crate) fn rehearse(
     root: &Root,
     link: &Link,
     ifb: &str,
-    spec: &Spec,
+    wanted: Wanted,
 ) -> Result<Option<Config>, ApplyError> {
     // The kernel would load it by itself, with devices that nobody asked for.
     if is_missing(root) {
         return Ok(None);
     }
-    let (ifb, spec) = (ifb.to_owned(), spec.clone());
+    let ifb = ifb.to_owned();
     qdisc::on_stage(link, move |mut netlink, stage| {
-        let own = put(&mut netlink, &stage, &ifb, &spec, &mut |_| {})?;
+        let own = put(&mut netlink, &stage, &ifb, &wanted, &mut |_| {})?;
         Ok(qdisc::config(&netlink.qdiscs(own.index)?).cloned())
     })
 }

@@ -3,6 +3,7 @@
 pub(crate) mod file;
 pub(crate) mod ingress;
 pub(crate) mod module;
+pub(crate) mod offload;
 pub(crate) mod qdisc;
 pub(crate) mod route;
 pub(crate) mod sysctl;
@@ -38,9 +39,11 @@ pub(crate) fn difference(what: &What, expected: Option<&str>, found: Option<&str
 /// What a plan put there, where that cannot be looked at because of `error`.
 pub(crate) fn unseen(what: &What, error: &ApplyError) -> Now {
     let expected = match what {
-        What::Qdisc { after, .. } => Some(format!("root {after}")),
+        What::Qdisc { after, each, .. } => Some(put_words(after.text(), *each)),
         What::Ingress { ifb, after, .. } => Some(ingress::words(ifb, after.text())),
-        What::Sysctl { after, .. } | What::File { after, .. } => Some(after.clone()),
+        What::Sysctl { after, .. } | What::File { after, .. } | What::Offload { after, .. } => {
+            Some(after.clone())
+        }
         What::Route { mtu, .. } => Some(format!("mtu {mtu}")),
         What::Module { .. } | What::Lines { .. } => None,
     };
@@ -48,17 +51,20 @@ pub(crate) fn unseen(what: &What, error: &ApplyError) -> Now {
     difference(what, expected.as_deref(), Some(&found))
 }
 
+/// What is put at an interface, in words.
+fn put_words(line: &str, each: bool) -> String {
+    let place = if each { "each transmit queue" } else { "root" };
+    format!("{place} {line}")
+}
+
 /// What a change is about, with the name that its interface has now if that is another.
 pub(crate) fn name_now(host: &mut Host, what: &What, entry: &Entry) -> String {
     let name = bounds::name(what);
-    let (What::Qdisc { dev, .. } | What::Ingress { dev, .. }) = what else { return name };
-    let (Before::Qdisc { link: Some(link), .. } | Before::Ingress { link: Some(link), .. }) =
-        &entry.before
-    else {
+    let Some((dev, link)) = what.interface().zip(entry.before.link()) else {
         return name;
     };
-    match host.netlink.link_at(*link) {
-        Ok(found) if found.name != *dev => format!("{name}, which is {} now", found.name),
+    match host.netlink.link_at(link) {
+        Ok(found) if found.name != dev => format!("{name}, which is {} now", found.name),
         _ => name,
     }
 }
@@ -81,12 +87,13 @@ pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), Appl
             };
             Ok((Before::Sysctl { value }, now))
         }
-        What::Qdisc { dev, before, after } => {
+        What::Qdisc { dev, before, after, each } => {
             let link = host.netlink.link(dev)?;
             let tree = qdisc::tree(&mut host.netlink, link.index)?;
             let queues = host.netlink.qdiscs(link.index)?;
             let lines = qdisc::lines(&queues);
-            let now = if qdisc::is(&queues, after.spec(), &link) {
+            let wanted = qdisc::Wanted::of(after, *each);
+            let now = if qdisc::is(&queues, &wanted, &link) {
                 Now::After
             } else if lines == *before {
                 Now::Before
@@ -97,7 +104,8 @@ pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), Appl
                 && let Some(part) = qdisc::transient(&mut host.netlink, &link)?
             {
                 return Err(ApplyError::Plan(format!(
-                    "{part} could not be put back exactly: remove it by hand first, and make a new plan"
+                    "{part} could not be put back exactly: `tc qdisc delete dev {dev} root` takes all of it away, with what it is for; then make \
+                     a new plan"
                 )));
             }
             Ok((Before::Qdisc { link: Some(link.index), tree, made: None }, now))
@@ -109,6 +117,16 @@ pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), Appl
                 return Err(ingress::taken(dev, ifb, difference));
             }
             Ok((Before::Ingress { link: Some(link.index), made: None }, now))
+        }
+        What::Offload { dev, key, before, after } => {
+            let link = host.netlink.link(dev)?;
+            let value = offload::read(&mut host.netlink, &link, *key)?;
+            let now = match &value {
+                value if value == after => Now::After,
+                value if value == before => Now::Before,
+                value => difference(what, Some(before), Some(value)),
+            };
+            Ok((Before::Offload { link: Some(link.index), value }, now))
         }
         What::Route { to, mtu } => {
             let now = match route::mtu_of(&mut host.netlink, *to)? {
@@ -169,24 +187,32 @@ pub(crate) fn now(host: &mut Host, what: &What, entry: &Entry) -> Result<Now, Ap
                 now => difference(what, Some(after), Some(&now)),
             })
         }
-        (What::Qdisc { dev, after, .. }, Before::Qdisc { link, tree, made }) => {
+        (What::Qdisc { dev, after, each, .. }, Before::Qdisc { link, tree, made }) => {
             let link = qdisc::device(&mut host.netlink, dev, *link)?;
             let found = qdisc::tree(&mut host.netlink, link.index)?;
             let queues = host.netlink.qdiscs(link.index)?;
-            let spec = after.spec();
+            let wanted = qdisc::Wanted::of(after, *each);
             let as_made = made.as_ref().is_some_and(|made| qdisc::same(made, &found));
-            Ok(if as_made || qdisc::is(&queues, spec, &link) {
+            Ok(if as_made || qdisc::is(&queues, &wanted, &link) {
                 Now::After
             } else if qdisc::same(tree, &found) {
                 Now::Before
             } else {
-                let meant = format!("root {after}");
+                let meant = put_words(after.text(), *each);
                 difference(what, Some(&meant), Some(&qdisc::lines(&queues).join("\n")))
             })
         }
         (What::Ingress { dev, ifb, after }, Before::Ingress { link, made }) => {
             let link = qdisc::device(&mut host.netlink, dev, *link)?;
             ingress::now(&mut host.netlink, &link, ifb, after, made.as_deref())
+        }
+        (What::Offload { dev, key, after, .. }, Before::Offload { link, value }) => {
+            let link = qdisc::device(&mut host.netlink, dev, *link)?;
+            Ok(match offload::read(&mut host.netlink, &link, *key)? {
+                now if now == *after => Now::After,
+                now if now == *value => Now::Before,
+                now => difference(what, Some(after), Some(&now)),
+            })
         }
         (What::Route { to, mtu }, Before::Route { .. }) => {
             Ok(match route::mtu_of(&mut host.netlink, *to)? {
@@ -232,15 +258,17 @@ pub(crate) fn rehearse(
     before: &mut Before,
 ) -> Result<Option<Config>, ApplyError> {
     match (what, before) {
-        (What::Qdisc { dev, after, .. }, Before::Qdisc { tree, .. }) => {
-            let rehearsal = qdisc::rehearse(&host.netlink.link(dev)?, tree, after.spec())?;
+        (What::Qdisc { dev, after, each, .. }, Before::Qdisc { tree, .. }) => {
+            let wanted = qdisc::Wanted::of(after, *each);
+            let rehearsal = qdisc::rehearse(&host.netlink.link(dev)?, tree, &wanted)?;
             if let Some(learnt) = rehearsal.before {
                 *tree = learnt;
             }
             Ok(rehearsal.after)
         }
         (What::Ingress { dev, ifb, after }, _) => {
-            ingress::rehearse(&host.root, &host.netlink.link(dev)?, ifb, after.spec())
+            let wanted = qdisc::Wanted::at_root(after);
+            ingress::rehearse(&host.root, &host.netlink.link(dev)?, ifb, wanted)
         }
         _ => Ok(None),
     }
@@ -258,18 +286,24 @@ pub(crate) fn make(
     match (what, before) {
         (What::Module { module }, _) => module::load(module, lock),
         (What::Sysctl { key, after, .. }, _) => sysctl::write(&host.root, key, after),
-        (What::Qdisc { dev, after, .. }, Before::Qdisc { link, made, .. }) => {
+        (What::Qdisc { dev, after, each, .. }, Before::Qdisc { link, made, .. }) => {
             let link = qdisc::device(&mut host.netlink, dev, *link)?;
-            qdisc::put(&mut host.netlink, &link, after.spec(), step)?;
-            *made = Some(qdisc::made(&mut host.netlink, &link, after, rehearsed)?);
+            let wanted = qdisc::Wanted::of(after, *each);
+            qdisc::put(&mut host.netlink, &link, &wanted, step)?;
+            *made = Some(qdisc::made(&mut host.netlink, &link, &wanted, rehearsed)?);
             Ok(())
         }
         (What::Ingress { dev, ifb, after }, Before::Ingress { link, made }) => {
             let link = qdisc::device(&mut host.netlink, dev, *link)?;
             ingress::load(&host.root, lock);
-            let own = ingress::put(&mut host.netlink, &link, ifb, after.spec(), step)?;
-            *made = Some(qdisc::made(&mut host.netlink, &own, after, rehearsed)?);
+            let wanted = qdisc::Wanted::at_root(after);
+            let own = ingress::put(&mut host.netlink, &link, ifb, &wanted, step)?;
+            *made = Some(qdisc::made(&mut host.netlink, &own, &wanted, rehearsed)?);
             Ok(())
+        }
+        (What::Offload { dev, key, after, .. }, Before::Offload { link, .. }) => {
+            let link = qdisc::device(&mut host.netlink, dev, *link)?;
+            offload::write(&mut host.netlink, &link, *key, after)
         }
         (What::Route { .. }, Before::Route { route }) => route.add(&mut host.netlink),
         (What::File { path, after, mode, .. }, Before::File { file, .. }) => {
@@ -320,6 +354,13 @@ pub(crate) fn restore(
                 found => Some(found?),
             };
             ingress::remove(&mut host.netlink, link.as_ref(), ifb, step)
+        }
+        (What::Offload { dev, key, .. }, Before::Offload { link, value }) => {
+            let link = qdisc::device(&mut host.netlink, dev, *link)?;
+            if offload::read(&mut host.netlink, &link, *key)? == *value {
+                return Ok(());
+            }
+            offload::write(&mut host.netlink, &link, *key, value)
         }
         (What::Route { .. }, Before::Route { route }) => route.delete(&mut host.netlink),
         (What::File { path, .. }, Before::File { file, missing_folders }) => Place::find(

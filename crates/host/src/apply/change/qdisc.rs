@@ -1,39 +1,18 @@
 //! The queue disciplines of an interface: what is there, putting another there, and putting back what was.
 
-use dualq_netlink::{Handle, Link, Netlink, Place, Queue};
+use dualq_netlink::{Handle, Link, Netlink, Place, Queue, Request};
 use dualq_qdisc::{Config, QdiscLine, Spec, show};
 use serde::{Deserialize, Serialize};
 
 use crate::apply::{ApplyError, Difference, Step};
 use crate::facts::interfaces::qdiscs;
 use crate::plan::check::only;
+use crate::plan::{MQ, can_come_back, some_of};
 
 /// Handles of what dualq puts in place begin here, or at the next that is free.
 const FIRST_MAJOR: u16 = 0xd0;
 /// More than any line has disciplines inside one another.
 const MAJORS: u16 = 0x10;
-
-/// Disciplines without anything inside, which the kernel takes back as it told of them.
-const SIMPLE: [&str; 16] = [
-    "bfifo",
-    "cake",
-    "choke",
-    "codel",
-    "dualpi2",
-    "fq",
-    "fq_codel",
-    "fq_pie",
-    "hhf",
-    "netem",
-    "pfifo",
-    "pfifo_fast",
-    "pfifo_head_drop",
-    "pie",
-    "red",
-    "sfb",
-];
-/// Disciplines around others, that the kernel takes back too.
-const SHELLS: [&str; 3] = ["htb", "mq", "tbf"];
 
 /// `struct tc_netem_qopt`: the last of its numbers.
 const NETEM_JITTER: std::ops::Range<usize> = 20..24;
@@ -146,21 +125,60 @@ pub(crate) fn config(queues: &[Queue]) -> Option<&Config> {
     queues.iter().find(|queue| queue.parent == Handle::ROOT)?.config.as_ref()
 }
 
-/// Whether what is at the root of a device is what `spec` asks for.
-pub(crate) fn is(queues: &[Queue], spec: &Spec, link: &Link) -> bool {
+/// What is put where, by a plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    /// The discipline, with what is inside.
+    pub(crate) spec: Spec,
+    /// Whether each transmit queue gets one of its own, below an `mq`.
+    pub(crate) each: bool,
+}
+
+impl Wanted {
+    pub(crate) fn of(line: &QdiscLine, each: bool) -> Self {
+        Self { spec: line.spec().clone(), each }
+    }
+
+    /// At the root of a device.
+    pub(crate) fn at_root(line: &QdiscLine) -> Self {
+        Self::of(line, false)
+    }
+}
+
+/// The disciplines below an `mq` at the root, if that is there.
+fn below_mq(queues: &[Queue]) -> Option<impl Iterator<Item = &Queue> + Clone> {
+    let root = queues.iter().find(|queue| queue.parent == Handle::ROOT && queue.kind == MQ)?;
+    let major = root.handle.major();
+    let is_below = move |queue: &&Queue| {
+        !matches!(queue.parent, Handle::ROOT | Handle::INGRESS) && queue.parent.major() == major
+    };
+    Some(queues.iter().filter(is_below))
+}
+
+/// Whether what a device has is what is `wanted`.
+pub(crate) fn is(queues: &[Queue], wanted: &Wanted, link: &Link) -> bool {
     // Kernels keep times in ticks of their own, of which tc shows nothing.
     let shown = |config: &Config| (show::text(config), show::json(config));
-    let meant = spec.configure(&link.device());
-    let found = config(queues).cloned().map(|mut found| {
-        // Since Linux 6.6 the kernel draws a seed where nobody gave one, and tells it.
-        if let (Config::Netem(found), Config::Netem(meant)) = (&mut found, &meant)
-            && meant.seed.is_none()
-        {
-            found.seed = None;
-        }
-        found
-    });
-    found.as_ref().map(shown) == Some(shown(&meant))
+    let meant = wanted.spec.configure(&link.device());
+    let is_meant = |found: Option<&Config>| {
+        let found = found.cloned().map(|mut found| {
+            // Since Linux 6.6 the kernel draws a seed where nobody gave one, and tells it.
+            if let (Config::Netem(found), Config::Netem(meant)) = (&mut found, &meant)
+                && meant.seed.is_none()
+            {
+                found.seed = None;
+            }
+            found
+        });
+        found.as_ref().map(shown) == Some(shown(&meant))
+    };
+    if !wanted.each {
+        return is_meant(config(queues));
+    }
+    below_mq(queues).is_some_and(|mut below| {
+        let is_one = below.clone().next().is_some();
+        is_one && below.all(|queue| is_meant(queue.config.as_ref()))
+    })
 }
 
 /// Whether the kernel put it there by itself, so that it comes again when what is there instead is removed.
@@ -172,7 +190,7 @@ fn is_default(tree: &[Node]) -> bool {
 pub(crate) fn default_kind(tree: &[Node]) -> Option<&str> {
     let defaults = tree.iter().filter(|node| node.handle == 0 && !node.class);
     let mut kinds = defaults.map(|node| node.kind.as_str());
-    kinds.find(|kind| !matches!(*kind, "mq" | "noqueue"))
+    kinds.find(|kind| !matches!(*kind, MQ | "noqueue"))
 }
 
 /// Says why what is there could not be put back exactly, if it could not.
@@ -188,7 +206,7 @@ pub(crate) fn transient(netlink: &mut Netlink, link: &Link) -> Result<Option<Str
             continue;
         }
         let what = format!("the {kind} {} of {name}", node.handle);
-        if !SIMPLE.contains(&kind) && !SHELLS.contains(&kind) {
+        if !can_come_back(kind) {
             return Ok(Some(what));
         }
         if node.size_table {
@@ -201,8 +219,9 @@ pub(crate) fn transient(netlink: &mut Netlink, link: &Link) -> Result<Option<Str
         }
         let classes =
             tree.iter().filter(|class| class.class && class.handle.major() == node.handle.major());
-        if classes.count() > 1 {
-            return Ok(Some(format!("the classes of {what}")));
+        let classes: Vec<String> = classes.map(|class| class.handle.to_string()).collect();
+        if classes.len() > 1 {
+            return Ok(Some(format!("the classes of {what} ({})", some_of(&classes))));
         }
     }
     Ok(None)
@@ -218,35 +237,55 @@ fn free_handle(tree: &[Node]) -> Handle {
     Handle::qdisc(firsts.find(|first| !taken(*first)).unwrap_or(0x7000))
 }
 
-/// Puts `spec` at the root of a device. What was there works until then, and the new one from the first message on.
+/// Puts what is `wanted` at the root of a device. What was there works until then, and the new one from the first message on.
 pub(crate) fn put(
     netlink: &mut Netlink,
     link: &Link,
-    spec: &Spec,
+    wanted: &Wanted,
     step: &mut dyn FnMut(&Step),
 ) -> Result<(), ApplyError> {
     let handle = free_handle(&tree(netlink, link.index)?);
-    let place = Place { handle, ..Place::root(link.index) };
-    for request in Netlink::replacement(&place, spec)? {
-        netlink.perform(&request)?;
+    let root = Place { handle, ..Place::root(link.index) };
+    let mut perform = |netlink: &mut Netlink, request: &Request| {
+        netlink.perform(request)?;
         step(&Step::Part(format!("{}: {request}", link.name)));
+        Ok::<(), ApplyError>(())
+    };
+    if !wanted.each {
+        let all = Netlink::replacement(&root, &wanted.spec)?;
+        return all.iter().try_for_each(|request| perform(netlink, request));
+    }
+    // Below one that the kernel put there itself nothing can be put.
+    perform(netlink, &Netlink::mq(&root))?;
+    let queues = netlink.qdiscs(link.index)?;
+    let places: Vec<Handle> =
+        below_mq(&queues).into_iter().flatten().map(|queue| queue.parent).collect();
+    for parent in places {
+        let place = Place { handle: Handle::UNSPECIFIED, parent, ..root };
+        for request in Netlink::replacement(&place, &wanted.spec)? {
+            perform(netlink, &request)?;
+        }
     }
     Ok(())
 }
 
-/// What the kernel made of a line that was put there. A `rehearsal` may have shown that.
+/// What the kernel made of what was put there. A `rehearsal` may have shown that.
 pub(crate) fn made(
     netlink: &mut Netlink,
     link: &Link,
-    after: &QdiscLine,
+    wanted: &Wanted,
     rehearsed: Option<&Config>,
 ) -> Result<Vec<Node>, ApplyError> {
-    let (queues, spec) = (netlink.qdiscs(link.index)?, after.spec());
+    let queues = netlink.qdiscs(link.index)?;
     let found = tree(netlink, link.index)?;
     // Some kernels round times to their ticks, which the rehearsal showed.
-    let as_meant = is(&queues, spec, link)
-        || (rehearsed.is_some() && config(&queues) == rehearsed)
-        || (rehearsed.is_none() && is_of_kinds(&found, &kinds(spec)));
+    let as_rehearsed = match below_mq(&queues).filter(|_| wanted.each) {
+        None => config(&queues) == rehearsed,
+        Some(mut below) => below.all(|queue| queue.config.as_ref() == rehearsed),
+    };
+    let as_meant = is(&queues, wanted, link)
+        || (rehearsed.is_some() && as_rehearsed)
+        || (rehearsed.is_none() && !wanted.each && is_of_kinds(&found, &kinds(&wanted.spec)));
     if as_meant {
         return Ok(found);
     }
@@ -254,7 +293,7 @@ pub(crate) fn made(
         "{} has {:?} where {:?} was put",
         link.name,
         lines(&queues).join(", "),
-        after.text()
+        wanted.spec.to_string()
     )))
 }
 
@@ -321,8 +360,14 @@ pub(crate) struct Rehearsal {
 
 /// Tries, on a device of that name in a network namespace of its own, whether the kernel takes the line, and how it takes back
 /// what is there now. Shows nothing if it has no such namespaces or devices.
-pub(crate) fn rehearse(link: &Link, before: &[Node], spec: &Spec) -> Result<Rehearsal, ApplyError> {
-    let (link, before, spec) = (link.clone(), before.to_vec(), spec.clone());
+pub(crate) fn rehearse(
+    link: &Link,
+    before: &[Node],
+    wanted: &Wanted,
+) -> Result<Rehearsal, ApplyError> {
+    let (link, before) = (link.clone(), before.to_vec());
+    // What each transmit queue gets is tried at a root.
+    let wanted = Wanted { each: false, ..wanted.clone() };
     on_stage(&link.clone(), move |mut netlink, stage| {
         let Some(before) = learn(&mut netlink, stage.index, &before)? else {
             return Err(ApplyError::Plan(format!(
@@ -330,7 +375,7 @@ pub(crate) fn rehearse(link: &Link, before: &[Node], spec: &Spec) -> Result<Rehe
                 link.name
             )));
         };
-        put(&mut netlink, &stage, &spec, &mut |_| {})?;
+        put(&mut netlink, &stage, &wanted, &mut |_| {})?;
         let after = config(&netlink.qdiscs(stage.index)?).cloned();
         Ok(Rehearsal { before: Some(before), after })
     })
@@ -357,7 +402,7 @@ fn learn(
     stage: u32,
     before: &[Node],
 ) -> Result<Option<Vec<Node>>, ApplyError> {
-    let is_mq = before.iter().any(|node| node.is_root() && node.kind == "mq");
+    let is_mq = before.iter().any(|node| node.is_root() && node.kind == MQ);
     let mut learnt = before.to_vec();
     let mut parts: Vec<Vec<usize>> = Vec::new();
     for (index, node) in before.iter().enumerate() {

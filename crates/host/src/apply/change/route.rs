@@ -71,6 +71,22 @@ impl Made {
     }
 }
 
+/// Puts a route back that went: where the way by that interface is there again, and nobody has one of their own to exactly there.
+pub(crate) fn put_back(
+    netlink: &mut Netlink,
+    dev: &str,
+    to: Destination,
+    mtu: u32,
+) -> Result<(), ApplyError> {
+    let way = netlink.way_to(to.address())?;
+    // On a large router the list of routes is long: mostly this is enough.
+    let is_there = way.mtu == Some(mtu) || way.link.name != dev;
+    if is_there || mtu_of(netlink, to)?.is_some() {
+        return Ok(());
+    }
+    Made::copy(netlink, to, mtu)?.add(netlink)
+}
+
 /// What is there to exactly this destination: its MTU, if there is a route.
 pub(crate) fn mtu_of(
     netlink: &mut Netlink,

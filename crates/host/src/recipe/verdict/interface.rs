@@ -5,6 +5,8 @@ use dualq_units::{Bytes, Rate};
 use super::{Judge, Judgement, Verdict};
 use crate::facts::Interface;
 
+/// `tcp: switch to GSO being always on`.
+const GSO_ALWAYS_SINCE: (u32, u32) = (4, 17);
 const IP_LINK: &str = "ip-link(8)";
 /// The initial window of RFC 6928, in segments.
 const INITIAL_WINDOW: u32 = 10;
@@ -131,11 +133,18 @@ impl Judge<'_> {
                     return Judgement::new(Verdict::Harmless, why, source);
                 }
                 let rate = self.link.map_or(Rate::from_mbit(50), |link| link.rate);
+                let time = rate.transmission_time(GSO_SIZE).as_secs_f64() * 1e3;
+                if self.facts.kernel.version() < GSO_ALWAYS_SINCE {
+                    let why = format!(
+                        "One packet of 64 kB takes {time:.1} ms at {rate}, and others wait for it. Off, it costs CPU."
+                    );
+                    return Judgement::new(Verdict::BearsOnLatency, why, source);
+                }
                 let why = format!(
-                    "One packet of 64 kB takes {:.1} ms at {rate}, and others wait for it. Off, it costs CPU.",
-                    rate.transmission_time(GSO_SIZE).as_secs_f64() * 1e3
+                    "One packet of 64 kB takes {time:.1} ms at {rate}, and others wait for it; but since Linux 4.17 TCP makes such packets all the \
+                     same, and the kernel takes them apart behind the queue. `ip link set dev DEV gso_max_segs 1` is what keeps them single."
                 );
-                Judgement::new(Verdict::BearsOnLatency, why, source)
+                Judgement::new(Verdict::WrongHere, why, "net/core/sock.c: sk_setup_caps")
             }
             ("gro" | "lro", false) => {
                 let why = "Packets that come in are no longer joined: a router then queues single ones, at the price of CPU.";
