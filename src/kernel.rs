@@ -46,8 +46,8 @@ fn build(args: &BuildArgs) -> Result<(), Failure> {
     let text = match built? {
         Built::New(kernel) => format!("{} is built\n", title(&kernel)),
         Built::Already(kernel) => {
-            let (title, version) = (title(&kernel), &kernel.version);
-            format!("{title} is there already; to build it anew: dualq kernel remove {version}\n")
+            let (title, name) = (title(&kernel), kernel.name());
+            format!("{title} is there already; to build it anew: dualq kernel remove {name}\n")
         }
     };
     print(&mut io::stdout(), &text)

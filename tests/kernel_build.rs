@@ -237,7 +237,7 @@ fn kernels_of_other_options_are_outdated_and_still_there() {
     let folder = machine.path("cache/dualq/kernels");
     let name = machine.listed()[0]["name"].as_str().unwrap().to_owned();
     let facts = fs::read_to_string(folder.join(&name).join("facts.json")).unwrap();
-    let options = name.rsplit('-').next().unwrap();
+    let options = name.split('-').nth(1).unwrap();
     fs::rename(folder.join(&name), folder.join("7.3.4-00000000")).unwrap();
     let facts = facts.replace(options, "00000000");
     fs::write(folder.join("7.3.4-00000000/facts.json"), facts).unwrap();
@@ -248,6 +248,48 @@ fn kernels_of_other_options_are_outdated_and_still_there() {
     machine.succeed(&["build", "--source", "tree"]);
     assert_eq!(machine.listed().len(), 3);
     machine.succeed(&["remove", "--all"]);
+    assert!(machine.listed().is_empty());
+}
+
+/// A tree that somebody changed makes another kernel of the same version.
+#[test]
+fn an_own_tree_is_not_taken_for_another_of_its_version() {
+    let machine = Machine::with_make();
+    machine.source("other", "7.3.4");
+    for tree in ["tree", "other"] {
+        machine.succeed(&["build", "--source", tree]);
+    }
+    fs::write(machine.path("tree/arch/um/own.c"), "").unwrap();
+    machine.succeed(&["build", "--source", "tree"]);
+    let mut tar = Command::new("tar");
+    tar.args(["-czf", "linux.tar.gz", "tree"]).current_dir(machine.folder.path());
+    assert!(tar.status().unwrap().success());
+    machine.succeed(&["build", "--source", "linux.tar.gz"]);
+    let called = machine.calls();
+    for source in ["tree", "other", "linux.tar.gz"] {
+        let again = machine.succeed(&["build", "--source", source]);
+        assert!(again.contains("is there already"), "{again}");
+    }
+    assert_eq!(machine.calls(), called);
+
+    let listed = machine.listed();
+    let names: Vec<&str> = listed.iter().map(|kernel| kernel["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+    let table = machine.succeed(&["list"]);
+    assert!(
+        table.lines().skip(1).map(|row| row.split(' ').next().unwrap()).eq(names.iter().copied()),
+        "{table}"
+    );
+    // What is to be built anew is one of them, and nothing else goes.
+    let again = machine.succeed(&["build", "--source", "other"]);
+    let name = again.trim().rsplit(' ').next().unwrap();
+    assert!(again.ends_with(&format!("to build it anew: dualq kernel remove {name}\n")), "{again}");
+    machine.succeed(&["remove", name]);
+    assert_eq!(machine.listed().len(), 3);
+    machine.succeed(&["build", "--source", "other"]);
+    assert!(machine.listed().iter().any(|kernel| kernel["name"] == name));
+    // By the version, all go.
+    machine.succeed(&["remove", "7.3"]);
     assert!(machine.listed().is_empty());
 }
 

@@ -42,3 +42,31 @@ fn what_real_linux_sends() {
     let has = |field: &str| events.iter().any(|event| event["data"][field].is_number());
     assert!(has("congestion_window") && has("bytes_in_flight") && has("min_rtt"));
 }
+
+/// A socket that held packets until they are read would keep a receiver that reads seldom from joining them (Linux:
+/// `skb_try_coalesce`), and so change its windows.
+#[test]
+fn who_watches_changes_nothing() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (scenario, capture, events) = (path("s.toml"), path("run.pcapng"), path("run.jsonl"));
+    let text = "
+        duration = '3s'
+        warmup = '1s'
+        link = { rate = '50mbit', rtt = '48.33ms', qdisc = 'fq' }
+        sender = { qdisc = 'fq', gso = false }
+        receiver = { read_interval = '2ms' }
+        flow = [{ cc = 'cubic' }]
+    ";
+    fs::write(&scenario, text).unwrap();
+    let outcome = |more: &[&str]| {
+        let alone = ["run", &scenario, "--world", "kernel", "--json"];
+        json(&[&alone[..], more].concat())["runs"][0]["outcome"].clone()
+    };
+    let alone = outcome(&[]);
+    assert_eq!(alone, outcome(&["--events", &events]));
+    assert_eq!(alone, outcome(&["--pcap", &capture]));
+}

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(60);
 
 /// Runs a guest whose init is a shell script. Gives how it ended; nothing of it runs any more.
-fn guest_with_init(script: &str) -> Option<GuestError> {
+fn guest_with_init(script: &str, change: fn(Guest) -> Guest) -> Option<GuestError> {
     let kernel = kernel()?;
     let folder = tempfile::tempdir().unwrap();
     let init = folder.path().join("script");
@@ -27,7 +27,7 @@ fn guest_with_init(script: &str) -> Option<GuestError> {
     fs::set_permissions(&init, fs::Permissions::from_mode(0o755)).unwrap();
     let shared = folder.path().join("shared");
     fs::create_dir(&shared).unwrap();
-    let machine = Guest::new(&kernel.executable, &init).patience(PATIENCE);
+    let machine = change(Guest::new(&kernel.executable, &init).patience(PATIENCE));
     let began = Instant::now();
     let ended = machine.run(&shared, &mut |_| ControlFlow::Continue(()));
     assert!(began.elapsed() < LONG, "{:?}", began.elapsed());
@@ -45,7 +45,7 @@ fn a_guest_that_hangs_is_ended() {
     for script in
         ["echo doing my best; while :; do :; done", "echo doing my best; exec sleep infinity"]
     {
-        let Some(error) = guest_with_init(script) else { return };
+        let Some(error) = guest_with_init(script, |guest| guest) else { return };
         eprintln!("{script}: {error}");
         assert!(matches!(error, GuestError::Hung { .. }), "{script}: {error:?}");
         let expected = "the guest gave no sign of life for 2 s and was ended; the last that it said: doing my best";
@@ -53,9 +53,21 @@ fn a_guest_that_hangs_is_ended() {
     }
 }
 
+/// A command of a user's computes for as long as it likes, by itself or in others that it starts, unless it waits forever.
+#[test]
+fn a_guest_that_computes_is_waited_for() {
+    let spins = "i=0; while [ $i -lt 4000000 ]; do i=$((i+1)); done";
+    for script in [format!("{spins}; exit 3"), format!("sh -c '{spins}'; exit 3")] {
+        let Some(error) = guest_with_init(&script, Guest::may_compute) else { return };
+        assert!(matches!(error, GuestError::Died { .. }), "{script}: {error:?}");
+    }
+    let Some(error) = guest_with_init("sleep infinity", Guest::may_compute) else { return };
+    assert!(matches!(error, GuestError::Hung { .. }), "{error:?}");
+}
+
 #[test]
 fn a_panic_is_shown() {
-    let Some(error) = guest_with_init("exit 3") else { return };
+    let Some(error) = guest_with_init("exit 3", |guest| guest) else { return };
     assert!(matches!(error, GuestError::Died { .. }), "{error:?}");
     let said = error.to_string();
     assert!(

@@ -8,6 +8,7 @@ mod endings;
 mod exec;
 mod live;
 mod missing;
+mod own_tree;
 mod path;
 mod regret;
 mod run;

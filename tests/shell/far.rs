@@ -40,6 +40,25 @@ fn links_nest() {
     assert!((30.0..40.0).contains(&least_ms(&stdout)), "{stdout}");
 }
 
+/// Large packets vanish on the way back only, of which an answer of the same size is the one sign.
+#[test]
+fn mtu_does_not_take_a_hole_on_the_way_back_for_a_filter() {
+    if !able() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hole.toml");
+    let hole = "[link]\nrate = '50mbit'\nrtt = '20ms'\nbehind = [{ mtu = 1400, icmp = false }]\n[[flow]]\ncc = 'cubic'\n";
+    std::fs::write(&path, hole).unwrap();
+    let scenario = path.to_str().unwrap();
+    let mtu = [DUALQ, "mtu", "$FAR", "--no-progress"];
+    let (output, stdout, stderr) =
+        run(&[&["--quiet", "--scenario", scenario, "--"][..], &mtu].concat());
+    assert!(output.status.success(), "{stdout}{stderr}");
+    assert!(stdout.contains("ICMP echo  1400 bytes arrive"), "{stdout}");
+    assert!(stdout.contains("the way back swallows what is as large"), "{stdout}");
+}
+
 #[test]
 fn a_transfer_has_the_rate_of_the_link() {
     if !able() || !has("curl", "curl") {

@@ -29,6 +29,18 @@ fn pids() -> Vec<String> {
     names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).collect()
 }
 
+/// When a process began, in ticks since the machine did (proc_pid_stat(5)).
+fn start_ticks(pid: &str) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// What they are counted up to: `/proc/uptime` has hundredths of a second, and so long is a tick.
+fn uptime_ticks() -> u64 {
+    let uptime = fs::read_to_string("/proc/uptime").unwrap();
+    uptime.split(' ').next().unwrap().replace('.', "").parse().unwrap()
+}
+
 fn is_ours(pid: &str) -> bool {
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&command).contains(LASTING)
@@ -88,8 +100,13 @@ fn two_hundred_shells_leave_nothing() {
     seen.retain(|namespace| !own.contains(namespace));
     // Both ends of each were seen, though the kernel may give a number again.
     assert!(seen.len() >= 2 * AT_ONCE, "{}", seen.len());
-    let left =
-        || pids().iter().flat_map(|pid| namespaces(pid)).filter(|one| seen.contains(one)).count();
+    // The kernel gives numbers of namespaces that are gone to those of other tests, begun later.
+    let ended = uptime_ticks();
+    let left = || {
+        let pids = pids();
+        let old = pids.iter().filter(|pid| start_ticks(pid).is_some_and(|start| start <= ended));
+        old.flat_map(|pid| namespaces(pid)).filter(|one| seen.contains(one)).count()
+    };
     until("no namespace is left", || left() == 0);
     assert_eq!(sockets(folder.path()), Vec::<PathBuf>::new());
     let new: Vec<String> = devices().difference(&devices_before).cloned().collect();

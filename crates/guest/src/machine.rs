@@ -28,6 +28,8 @@ const SHARED_MEMORY: &str = "/dev/shm";
 const MEMORY_FOLDER: &str = "memory";
 /// A guest that shows no progress for so long will show none any more.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// The kernel counts CPU time in hundredths of a second (`USER_HZ`). Whoever has had more than one in a second works.
+const WORK: u64 = 1;
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(5);
 /// What a kernel says before it starts itself anew.
@@ -45,6 +47,7 @@ pub struct Guest {
     memory: Bytes,
     seed: u64,
     patience: Duration,
+    may_compute: bool,
     writable: Vec<PathBuf>,
 }
 
@@ -53,7 +56,15 @@ impl Guest {
     #[must_use]
     pub fn new(kernel: impl Into<PathBuf>, init: impl Into<PathBuf>) -> Self {
         let (kernel, init) = (kernel.into(), init.into());
-        Self { kernel, init, memory: MEMORY, seed: 1, patience: PATIENCE, writable: Vec::new() }
+        Self {
+            kernel,
+            init,
+            memory: MEMORY,
+            seed: 1,
+            patience: PATIENCE,
+            may_compute: false,
+            writable: Vec::new(),
+        }
     }
 
     /// What all that is random in it follows from.
@@ -74,6 +85,14 @@ impl Guest {
     #[must_use]
     pub const fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// What runs in it may compute for as long as it likes: as long as it has CPU time, it needs no pulse. Otherwise a program
+    /// that computes forever, which stops the guest's clock, is taken for what it mostly is, a fault.
+    #[must_use]
+    pub const fn may_compute(mut self) -> Self {
+        self.may_compute = true;
         self
     }
 
@@ -109,6 +128,7 @@ impl Guest {
         let _entry = Entry::of(child.id(), memory.path());
         let mut pulse = String::new();
         let mut seen = Instant::now();
+        let mut worked = 0;
         loop {
             if says(folder, RESTART) {
                 // What it is told to do is for one start.
@@ -129,6 +149,11 @@ impl Guest {
             match ended {
                 Ok(Some(_)) if says(folder, RESTART) => return Err(GuestError::Restarted),
                 Ok(None) if seen.elapsed() > self.patience => {
+                    let work = if self.may_compute { cpu_time(child.id()) } else { 0 };
+                    if work > worked + WORK * self.patience.as_secs() {
+                        (worked, seen) = (work, Instant::now());
+                        continue;
+                    }
                     // It cannot be talked to any more.
                     let _ = child.kill();
                     let _ = child.wait();
@@ -213,6 +238,23 @@ impl Guest {
         });
         starter.join().unwrap_or_else(|_| Err(io::Error::other("the starting thread panicked")))
     }
+}
+
+/// The CPU time so far of all that runs in a guest: these are processes in its kernel's session. The kernel's own does not count,
+/// for it looks for something to happen even where nothing can.
+fn cpu_time(kernel: u32) -> u64 {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let time = |process: fs::DirEntry| {
+        let stat = fs::read_to_string(process.path().join("stat")).ok()?;
+        // The program's name, in brackets, may have spaces. What follows is described in proc_pid_stat(5).
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
+        let [session, user, system] = [number(3)?, number(11)?, number(12)?];
+        let of_ended = number(13)? + number(14)?;
+        let own = if process.file_name() == *kernel.to_string() { 0 } else { user + system };
+        (session == u64::from(kernel)).then_some(own + of_ended)
+    };
+    processes.filter_map(time).sum()
 }
 
 /// Whether the console says something.

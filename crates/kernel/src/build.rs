@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::error::KernelError;
 use crate::options::Options;
 use crate::process::{Interrupt, Runner};
-use crate::source::{Origin, Package, Source, Tree};
+use crate::source::{Package, Source, Tree};
 use crate::store::{Facts, Kernel, Store};
 use crate::version::means;
 
@@ -96,19 +96,15 @@ fn already(
     source: Option<&Source>,
 ) -> Result<Option<Kernel>, KernelError> {
     let wanted = request.version.as_deref();
-    let version = match source {
-        Some(Source::Directory { path }) => Some(Tree::open(path)?.version.to_string()),
-        _ => None,
+    // One of the same version may have other controllers: what it was built from counts.
+    let origin = match source {
+        Some(Source::Directory { path }) => Some(Tree::open(path)?.origin),
+        Some(Source::Tarball { origin, .. }) => Some(origin.clone()),
+        Some(Source::Distribution) | None => None,
     };
-    let is_it = |kernel: &Kernel| match source {
-        Some(Source::Directory { .. }) => version.as_ref() == Some(&kernel.version),
-        Some(Source::Tarball { origin, .. }) => kernel.facts.origin == *origin,
-        Some(Source::Distribution) | None => match wanted {
-            Some(_) => request.source.is_none(),
-            None => {
-                request.source.is_none() && matches!(kernel.facts.origin, Origin::Package { .. })
-            }
-        },
+    let is_it = |kernel: &Kernel| match &origin {
+        Some(origin) => kernel.facts.origin == *origin,
+        None => request.source.is_none() && kernel.facts.is_of_package(),
     };
     let fits = |kernel: &Kernel| wanted.is_none_or(|wanted| means(wanted, &kernel.version));
     let kernels = store.kernels()?.into_iter();
@@ -181,10 +177,12 @@ impl Building<'_> {
         (self.tell)(Event::Step(text));
     }
 
-    /// A kernel of today's options and this very version.
+    /// A kernel of today's options and the distribution's sources of this very version.
     fn built(&self, version: &str) -> Result<Option<Kernel>, KernelError> {
         let mut kernels = self.store.kernels()?.into_iter();
-        Ok(kernels.find(|kernel| kernel.is_current() && kernel.version == version))
+        Ok(kernels.find(|kernel| {
+            kernel.is_current() && kernel.facts.is_of_package() && kernel.version == version
+        }))
     }
 
     /// Gets the sources and unpacks them.
@@ -217,7 +215,7 @@ impl Building<'_> {
         if let Some(wanted) = self.request.version.as_deref().filter(|it| !means(it, &version)) {
             return Err(KernelError::OtherVersion { wanted: wanted.to_owned(), found: version });
         }
-        Ok(self.built(&version)?.map_or(Fetched::Tree(tree), Fetched::Already))
+        Ok(Fetched::Tree(tree))
     }
 
     /// Configures and compiles, and keeps what comes of it.

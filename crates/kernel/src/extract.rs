@@ -39,7 +39,7 @@ pub fn extract(
     let mut runner = Runner::new(work.join("source.log"), interrupt)?;
     let (root, origin, named) = match source {
         Source::Directory { path } => {
-            (path.clone(), Origin::Directory { path: path.clone() }, path)
+            (path.clone(), Origin::Directory { path: path.clone(), state: None }, path)
         }
         Source::Tarball { origin, path } => {
             tell(Event::Step(&format!("unpacking {}", path.display())));

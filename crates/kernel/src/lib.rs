@@ -5,6 +5,7 @@ mod build;
 mod config;
 mod error;
 mod extract;
+mod hash;
 mod options;
 mod process;
 mod source;

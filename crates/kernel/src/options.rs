@@ -1,6 +1,7 @@
 //! The options that a guest kernel is built with.
 
 use crate::config::Config;
+use crate::hash::fnv1a;
 
 /// How much an option matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,15 +50,12 @@ impl<'a> Options<'a> {
         Self(settings.collect())
     }
 
-    /// Tells this list from others: eight hexadecimal digits, the same in every build of dualq (FNV-1a, 32 bits).
+    /// Tells this list from others: eight hexadecimal digits, the same in every build of dualq.
     pub(crate) fn hash(&self) -> String {
-        let mut hash: u32 = 0x811c_9dc5;
-        for Setting { name, value, .. } in &self.0 {
-            for byte in name.bytes().chain([b'=']).chain(value.bytes()).chain([b'\n']) {
-                hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-            }
-        }
-        format!("{hash:08x}")
+        let bytes = self.0.iter().flat_map(|Setting { name, value, .. }| {
+            name.bytes().chain([b'=']).chain(value.bytes()).chain([b'\n'])
+        });
+        format!("{:08x}", fnv1a(bytes))
     }
 
     /// A `.config` with these options in place of its own; `make olddefconfig` settles what depends on them.

@@ -1,7 +1,8 @@
 //! Where built kernels are kept.
 //!
-//! Each has a folder of its own, `<version>-<hash of its options>`, with the executable `linux`, its `config` and
-//! `facts.json`. A folder comes and goes by one rename, so what is there is whole.
+//! Each has a folder of its own, `<version>-<hash of its options>`, and behind these `-<hash of its sources>` where they are not a
+//! package of the distribution, with the executable `linux`, its `config` and `facts.json`. A folder comes and goes by one rename, so
+//! what is there is whole.
 
 use std::cmp::Reverse;
 use std::env;
@@ -36,6 +37,8 @@ pub struct Kernel {
     pub executable: PathBuf,
     /// How it was made.
     pub facts: Facts,
+    /// That of its folder.
+    name: String,
     /// Its `.config`.
     config: String,
 }
@@ -190,7 +193,7 @@ impl Store {
     ///
     /// If its folder cannot be removed.
     pub fn remove(&self, kernel: &Kernel) -> Result<(), KernelError> {
-        self.remove_folder(&kernel.name())
+        self.remove_folder(kernel.name())
     }
 
     /// Removes what is damaged.
@@ -226,7 +229,15 @@ impl Store {
 
 impl Facts {
     fn name(&self) -> String {
-        format!("{}-{}", self.version, self.options)
+        let Self { version, options, .. } = self;
+        match self.origin.hash() {
+            Some(source) => format!("{version}-{options}-{source}"),
+            None => format!("{version}-{options}"),
+        }
+    }
+
+    pub(crate) const fn is_of_package(&self) -> bool {
+        matches!(self.origin, Origin::Package { .. })
     }
 
     /// Fills a folder with a kernel: moves the executable there, and writes its configuration and these facts.
@@ -254,10 +265,11 @@ impl Kernel {
         if name.starts_with('.') || !folder.is_dir() {
             return None;
         }
-        Some(Self::read_whole(folder).map_err(|fault| Damaged { name: name.to_owned(), fault }))
+        let name = name.to_owned();
+        Some(Self::read_whole(folder, &name).map_err(|fault| Damaged { name, fault }))
     }
 
-    fn read_whole(folder: &Path) -> Result<Self, String> {
+    fn read_whole(folder: &Path, name: &str) -> Result<Self, String> {
         let cannot = |name: &str, error: &dyn std::fmt::Display| format!("{name}: {error}");
         let facts = fs::read(folder.join(FACTS)).map_err(|error| cannot(FACTS, &error.kind()))?;
         let facts: Facts = serde_json::from_slice(&facts).map_err(|error| cannot(FACTS, &error))?;
@@ -271,13 +283,21 @@ impl Kernel {
         }
         let config = fs::read_to_string(folder.join(CONFIG))
             .map_err(|error| cannot(CONFIG, &error.kind()))?;
-        Ok(Self { version: facts.version.clone(), executable, facts, config })
+        let (version, name) = (facts.version.clone(), name.to_owned());
+        Ok(Self { version, executable, facts, name, config })
     }
 
     /// The name of its folder: no other kernel has it.
     #[must_use]
-    pub fn name(&self) -> String {
-        self.facts.name()
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What tells it from others in what came of it: its version, where it is of a distribution's sources; else its name, as nobody
+    /// knows what own sources make of a version.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        if self.facts.is_of_package() { &self.version } else { &self.name }
     }
 
     /// Whether it was configured with the options that this version of dualq asks for.
@@ -287,7 +307,7 @@ impl Kernel {
     }
 
     pub(crate) fn is_meant_by(&self, wanted: &str) -> bool {
-        means(wanted, &self.version) || self.name() == wanted
+        means(wanted, &self.version) || self.name == wanted
     }
 
     /// The size of the executable, in bytes.
@@ -329,9 +349,15 @@ mod tests {
     use super::*;
 
     fn add(store: &Store, version: &str, options: &str, built_s: u64) {
+        let package_version = format!("{version}-1");
+        let origin = Origin::Package { name: "linux-source".to_owned(), package_version };
+        add_of(store, origin, version, options, built_s);
+    }
+
+    fn add_of(store: &Store, origin: Origin, version: &str, options: &str, built_s: u64) {
         let facts = Facts {
             version: version.to_owned(),
-            origin: Origin::Directory { path: "/src/linux".into() },
+            origin,
             built_s,
             options: options.to_owned(),
             lacking: Vec::new(),
@@ -346,7 +372,7 @@ mod tests {
         store.keep(&store.folder().join(".new"), &facts).unwrap();
     }
 
-    fn names(kernels: &[Kernel]) -> Vec<String> {
+    fn names(kernels: &[Kernel]) -> Vec<&str> {
         kernels.iter().map(Kernel::name).collect()
     }
 
@@ -361,7 +387,7 @@ mod tests {
         add(&store, "7.3.4", "00000000", 20);
         assert_eq!(
             names(&store.kernels().unwrap()),
-            [format!("6.12.2-{ours}"), format!("6.9.1-{ours}"), "7.3.4-00000000".to_owned()]
+            [&format!("6.12.2-{ours}"), &format!("6.9.1-{ours}"), "7.3.4-00000000"]
         );
         let newest = store.newest().unwrap().unwrap();
         assert_eq!((newest.version.as_str(), newest.is_current()), ("6.12.2", true));
@@ -389,6 +415,37 @@ mod tests {
         store.remove(&store.find("7.3.5").unwrap()).unwrap();
         assert_eq!(names(&store.kernels().unwrap()), ["7.3.4-00000000"]);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn kernels_of_one_version_stand_side_by_side() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let tree = |state: Option<&str>| Origin::Directory {
+            path: "/src/linux".into(),
+            state: state.map(str::to_owned),
+        };
+        add(&store, "7.3.4", "00000000", 1);
+        add_of(&store, tree(Some("01234567")), "7.3.4", "00000000", 2);
+        add_of(&store, tree(Some("89abcdef")), "7.3.4", "00000000", 3);
+        // As older versions of dualq kept one.
+        add_of(&store, tree(None), "7.3.3", "00000000", 4);
+        let old = store.find("7.3.3").unwrap();
+        fs::rename(folder.path().join(old.name()), folder.path().join("7.3.3-00000000")).unwrap();
+        let kernels = store.kernels().unwrap();
+        let names = names(&kernels);
+        assert_eq!((names.len(), names[2], names[3]), (4, "7.3.4-00000000", "7.3.3-00000000"));
+        for name in &names {
+            assert_eq!(store.find(name).unwrap().name(), *name);
+            assert_eq!(store.named(name).unwrap().len(), 1);
+        }
+        let titles: Vec<&str> = kernels.iter().map(Kernel::title).collect();
+        assert_eq!(titles, [names[0], names[1], "7.3.4", "7.3.3-00000000"]);
+        store.remove(&kernels[0]).unwrap();
+        store.remove(&kernels[3]).unwrap();
+        let left: Vec<String> =
+            store.kernels().unwrap().iter().map(|kernel| kernel.name().to_owned()).collect();
+        assert_eq!(left, [names[1], names[2]]);
     }
 
     #[test]

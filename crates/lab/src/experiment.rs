@@ -22,7 +22,8 @@ use nix::time::{ClockId as Clock, clock_gettime};
 use socket2::Socket;
 
 use crate::LabError;
-use crate::limits::Limits;
+use crate::controls::Controls;
+use crate::limits::{Limits, Unseen};
 use crate::live;
 use crate::network::{Network, RECEIVER, tells_flows_apart};
 use crate::record::Record;
@@ -132,6 +133,7 @@ enum Prober {
 struct Experiment<'a> {
     scenario: &'a Scenario,
     network: Network,
+    controls: Controls,
     taps: [Option<Taps>; 2],
     limits: Limits,
     record: Record,
@@ -253,6 +255,7 @@ impl<'a> Experiment<'a> {
         let mut experiment = Self {
             scenario,
             network,
+            controls: Controls::of_this_kernel(),
             taps,
             limits,
             record: Record::new(scenario),
@@ -493,7 +496,8 @@ impl<'a> Experiment<'a> {
     }
 
     /// How connections under `cc` are opened.
-    const fn opening(&self, cc: CongestionControl) -> Opening {
+    fn opening(&self, cc: CongestionControl) -> Opening {
+        let cc = self.controls.name_of(cc);
         Opening { cc, paces_itself: self.network.paces_itself, fast: false }
     }
 
@@ -732,9 +736,14 @@ impl<'a> Experiment<'a> {
         let window = self.scenario.duration - self.scenario.warmup;
         let udp = self.udp.iter().map(|streams| streams.finish(window)).collect();
         let (queue, up_queue) = self.queues()?;
-        let unseen = self.taps.iter().flatten().map(Taps::unseen).sum();
-        let unseen_udp = self.udp.iter().map(|streams| u64::from(streams.unseen)).sum();
-        let mut limits = self.limits.met(&self.network, (unseen, unseen_udp))?;
+        let mut by_taps = 0;
+        for tap in self.taps.iter_mut().flatten() {
+            by_taps += tap.unseen()?;
+        }
+        let by_watcher = self.watcher.as_mut().map_or(Ok(0), Watcher::unseen)?;
+        let udp_unseen = self.udp.iter().map(|streams| u64::from(streams.unseen)).sum();
+        let unseen = Unseen { by_taps, by_watcher, udp: udp_unseen };
+        let mut limits = self.limits.met(&self.network, unseen)?;
         let outcome = self.record.close(self.scenario, &queue, up_queue.as_ref());
         limits.extend(self.network.middle.faults(round_trip(self.scenario, &outcome))?);
         let lateness = self.network.middle.lateness()?;

@@ -3,6 +3,7 @@
 
 mod bridge;
 mod capture;
+mod controls;
 mod error;
 mod experiment;
 mod headers;
@@ -18,6 +19,7 @@ mod udp;
 mod watch;
 mod way;
 
+pub use controls::Controls;
 pub use error::LabError;
 pub use experiment::{Where, refusal, run, run_watched};
 pub use live::refusal as refusal_live;

@@ -39,6 +39,14 @@ pub(crate) struct Limits {
     before: Counts,
 }
 
+/// Packets that nobody had room for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unseen {
+    pub(crate) by_taps: u64,
+    pub(crate) by_watcher: u64,
+    pub(crate) udp: u64,
+}
+
 impl Limits {
     /// Opens the books: what was counted before is somebody else's.
     pub(crate) fn open(network: &Network, scenario: &Scenario) -> Result<Self, LabError> {
@@ -48,17 +56,30 @@ impl Limits {
     }
 
     /// What was met since, of all that is counted.
-    pub(crate) fn met(
-        &self,
-        network: &Network,
-        (unseen, unseen_udp): (u64, u64),
-    ) -> Result<Vec<Limit>, LabError> {
+    pub(crate) fn met(&self, network: &Network, unseen: Unseen) -> Result<Vec<Limit>, LabError> {
         let mut now = counts(network, self.senders_lose)?;
-        let unseen_packets = "packets passed that its watch had no room for: delays lack them";
-        let place = |at: &str| (at.to_owned(), "SO_RXQ_OVFL".to_owned());
-        now.insert(place("router"), (unseen_packets, unseen));
-        let unread = "UDP packets were dropped, as a receive buffer was full";
-        now.insert(place("receiver of UDP"), (unread, unseen_udp));
+        for (at, counter, what, count) in [
+            (
+                "router",
+                "PACKET_STATISTICS",
+                "packets passed that its watch had no room for: delays lack them",
+                unseen.by_taps,
+            ),
+            (
+                "routers",
+                "PACKET_STATISTICS",
+                "packets passed that their watch had no room for: events and captures lack them",
+                unseen.by_watcher,
+            ),
+            (
+                "receiver of UDP",
+                "SO_RXQ_OVFL",
+                "UDP packets were dropped, as a receive buffer was full",
+                unseen.udp,
+            ),
+        ] {
+            now.insert((at.to_owned(), counter.to_owned()), (what, count));
+        }
         let since = |(place, (what, count)): ((String, String), (&str, u64))| {
             let before = self.before.get(&place).map_or(0, |(_, before)| *before);
             let (at, counter) = place;

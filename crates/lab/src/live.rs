@@ -23,6 +23,7 @@ use dualq_scenario::{Direction, Lateness, LatenessBin, Limit, LinkLateness, Scen
 use dualq_units::{Instant, Rate};
 
 use crate::LabError;
+use crate::controls::Controls;
 use crate::experiment::model_only;
 use crate::middle::Middle;
 use crate::network::{
@@ -32,8 +33,6 @@ use crate::taps::Passed;
 use crate::udp;
 use crate::watch::SNAP_BYTES;
 
-/// The congestion controls that are loaded.
-const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// The device of the link at both ends.
 const DEVICE: &str = "link";
 /// The router's address on the link, beside that of the receiver of what goes up.
@@ -85,12 +84,7 @@ impl Watch for Tap {
 /// Says why this machine cannot run a scenario live.
 #[must_use]
 pub fn refusal(scenario: &Scenario) -> Option<String> {
-    let known = std::fs::read_to_string(CONTROLS).unwrap_or_default();
-    let flows = scenario.flow.iter().map(|group| group.cc.name());
-    let mut asked = flows.chain(scenario.probe.iter().map(|probe| probe.cc.name()));
-    let lacking = asked.find(|asked| !known.split_whitespace().any(|known| known == *asked));
-    if let Some(lacking) = lacking {
-        let has = known.split_whitespace().collect::<Vec<_>>().join(", ");
+    if let Some((lacking, has)) = Controls::of_this_kernel().lacking(scenario) {
         return Some(format!(
             "this kernel does not have the congestion control {lacking}; it has {has} (net.ipv4.tcp_available_congestion_control)"
         ));

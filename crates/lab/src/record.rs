@@ -12,7 +12,7 @@ use dualq_scenario::{
     AccurateEcn, Completions, Direction, EcnOption, EcnStyle, FlowGroup, FlowOutcome, OPTION_BYTES,
     Outcome, ProbeOutcome, QueueOutcome, SEGMENT_HEADERS, Scenario,
 };
-use dualq_socket::TcpInfo;
+use dualq_socket::{EcnMode, TcpInfo};
 use serde_json::{Map, Value};
 
 use crate::repeats::Repeats;
@@ -221,8 +221,9 @@ fn needs_accurate(group: &FlowGroup) -> Option<bool> {
 /// What Accurate ECN told a sender, whose control may be Reno without it.
 fn add_marks(all: &mut AccurateEcn, info: &TcpInfo, needed: bool) {
     let [ect0, ce, ect1] = info.delivered_bytes.map(u64::from);
-    all.agreed += u32::from(info.is_accurate);
-    all.reno += u32::from(needed && !info.is_accurate);
+    let is_accurate = info.ecn == EcnMode::Accurate;
+    all.agreed += u32::from(is_accurate);
+    all.reno += u32::from(needed && !is_accurate);
     all.delivered_ce += u64::from(info.delivered_ce);
     all.delivered_e0_bytes += ect0;
     all.delivered_e1_bytes += ect1;

@@ -50,7 +50,8 @@ fn info(socket: &Socket) -> Result<TcpInfo, LabError> {
 /// How a connection is opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
-    pub(crate) cc: CongestionControl,
+    /// The kernel's name of the congestion control.
+    pub(crate) cc: &'static str,
     /// TCP paces, not the interface.
     pub(crate) paces_itself: bool,
     /// By TCP Fast Open: where the host knows a cookie of the receiver, the first write sends the SYN.
@@ -69,7 +70,7 @@ fn connect(
         if paces_itself {
             dualq_socket::pace(socket.as_fd(), None)?;
         }
-        socket.set_tcp_congestion(cc.name().as_bytes())?;
+        socket.set_tcp_congestion(cc.as_bytes())?;
         if fast {
             setsockopt(&socket, sockopt::TcpFastOpenConnect, &true)?;
         }

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use dualq_qdisc::Spec;
 use dualq_scenario::{Direction, SEGMENT_HEADERS, Scenario};
+use dualq_socket::RingPacket;
 use dualq_units::Ecn;
 use socket2::SockFilter;
 
 use crate::LabError;
-use crate::capture::{Capture, Captured};
+use crate::capture::Capture;
 use crate::network::{Bottleneck, FAR, NEAR};
 
 /// About so many packets a second are looked at.
@@ -25,8 +26,8 @@ const HASH: u32 = 40_503;
 const SNAP_BYTES: usize = 28;
 /// Of a data packet's length: IP and TCP with timestamps.
 const HEADERS: u32 = SEGMENT_HEADERS - 14;
-/// Aggregates count with their full size until they are read.
-const BUFFER_BYTES: usize = 256 << 20;
+/// So many are kept until they are read.
+const KEPT: usize = 1 << 15;
 /// Dropped packets never leave; those that arrived so long ago are forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 const MOST_WAITING: usize = 100_000;
@@ -69,7 +70,7 @@ pub(crate) struct Passed {
 /// The observer of a router's queue.
 #[derive(Debug)]
 pub(crate) struct Taps {
-    capture: Capture<SNAP_BYTES>,
+    capture: Capture,
     sampling: Sampling,
     waiting: HashMap<Identity, (Duration, Ecn)>,
 }
@@ -84,20 +85,20 @@ impl Taps {
         let sampling = Sampling::of(scenario, direction);
         let towards = if direction.is_down() { FAR } else { NEAR };
         let filter = sampling.filter(towards);
-        let capture = Capture::open(&bottleneck.namespace, &filter, BUFFER_BYTES)?;
+        let capture = Capture::open(&bottleneck.namespace, &filter, KEPT, SNAP_BYTES)?;
         Ok(Self { capture, sampling, waiting: HashMap::new() })
     }
 
     /// Packets that passed unseen, as there was no room for them.
-    pub(crate) const fn unseen(&self) -> u64 {
-        self.capture.unseen as u64
+    pub(crate) fn unseen(&mut self) -> Result<u64, LabError> {
+        self.capture.unseen()
     }
 
     /// Reads what was noted since the last call, and tells what left the queue.
     pub(crate) fn read(&mut self, passed: &mut impl FnMut(Passed)) -> Result<(), LabError> {
         let mut latest = Duration::ZERO;
         let Self { capture, sampling, waiting } = self;
-        capture.read(&mut |Captured { at, leaves, bytes }| {
+        capture.read(|RingPacket { at, leaves, bytes }| {
             let Some(bytes) = bytes.first_chunk() else { return };
             latest = at;
             let (identity, ecn) = identify(bytes);
@@ -108,7 +109,7 @@ impl Taps {
             } else if let Some((arrived, ecn)) = waiting.remove(&identity) {
                 passed(Passed { left: at, sojourn: at.saturating_sub(arrived), ecn });
             }
-        })?;
+        });
         if self.waiting.len() > MOST_WAITING {
             let oldest = latest.saturating_sub(FORGOTTEN_AFTER);
             self.waiting.retain(|_, (arrived, _)| *arrived > oldest);

@@ -10,10 +10,10 @@ use dualq_scenario::{
     Change, CongestionControl, ConnectionEvent, Direction, Event, Headers, Kind, Metrics, Point,
     Scenario, Seen, Wants, Watch,
 };
-use dualq_socket::TcpInfo;
+use dualq_socket::{RingPacket, TcpInfo};
 
 use crate::LabError;
-use crate::capture::{Capture, Captured};
+use crate::capture::Capture;
 use crate::headers::{Site, cut};
 use crate::live::Met;
 use crate::middle::Middle;
@@ -22,7 +22,8 @@ use crate::udp::Began;
 
 /// The headers of IP and TCP, with all options.
 pub(crate) const SNAP_BYTES: usize = 120;
-const BUFFER_BYTES: usize = 1 << 30;
+/// So many packets are kept at each place until they are read.
+const KEPT: usize = 1 << 18;
 const TCP: u8 = 6;
 /// Kinds of TCP's options, and the length of a SACK block.
 const END: u8 = 0;
@@ -50,7 +51,7 @@ struct Stream {
 /// The observer of all packets.
 pub(crate) struct Watcher<'a> {
     /// At the queue, at the senders' router, if that is another, and at the queue of the other direction.
-    captures: Vec<(Site, Capture<SNAP_BYTES>)>,
+    captures: Vec<(Site, Capture)>,
     /// What was seen and is not told.
     waiting: Vec<Seeing>,
     connections: Connections,
@@ -111,7 +112,7 @@ impl<'a> Watcher<'a> {
             }
             Middle::Link(link) => link.note_packets(),
         }
-        let open = |(site, namespace)| Ok((site, Capture::open(namespace, &[], BUFFER_BYTES)?));
+        let open = |(site, namespace)| Ok((site, Capture::open(namespace, &[], KEPT, SNAP_BYTES)?));
         let captures = sites.into_iter().map(open).collect::<Result<_, LabError>>()?;
         let mut next = Vec::new();
         let mut number = 0;
@@ -128,7 +129,7 @@ impl<'a> Watcher<'a> {
     pub(crate) fn read(&mut self, began: Began, middle: &Middle) -> Result<(), LabError> {
         let Self { captures, waiting: seen, connections, wants, .. } = self;
         for (site, capture) in captures.iter_mut() {
-            capture.read(&mut |Captured { at, leaves, bytes }| {
+            capture.read(|RingPacket { at, leaves, bytes }| {
                 let at = at.saturating_sub(began.real);
                 if wants.packets && *site != Site::UpQueue {
                     let event = connections.event(at, leaves, bytes);
@@ -142,7 +143,7 @@ impl<'a> Watcher<'a> {
                         seen.push(Seeing::Headers(Headers { at_ns, point, length, bytes }));
                     }
                 }
-            })?;
+            });
         }
         if let Middle::Link(link) = middle {
             for (direction, met) in link.packets() {
@@ -172,6 +173,11 @@ impl<'a> Watcher<'a> {
                 Seeing::Headers(headers) => self.watch.headers(&headers),
             }
         }
+    }
+
+    /// Packets that passed unseen, as there was no room for them.
+    pub(crate) fn unseen(&mut self) -> Result<u64, LabError> {
+        self.captures.iter_mut().map(|(_, capture)| capture.unseen()).sum()
     }
 
     /// Whether it wants to know how connections are.

@@ -157,7 +157,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("sch_dualpi2.ko"), "").unwrap();
         let opened = |release: &str, version: &str| {
-            let origin = Origin::Directory { path: "/x".into() };
+            let origin = Origin::Directory { path: "/x".into(), state: None };
             Folder::seal(folder.path(), &Facts::new(release, version, origin)).unwrap();
             Folder::open(folder.path()).is_some()
         };

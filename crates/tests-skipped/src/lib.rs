@@ -3,7 +3,7 @@
 //! test does there.
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -18,6 +18,7 @@ const FOLDER: &str = "skipped-tests";
 /// Set in a test that runs as root of a user namespace of its own.
 const ALONE: &str = "DUALQ_TEST_ALONE";
 const SAYS: &str = "skipped: ";
+const LACKS: &str = "this kernel has no ";
 
 /// Says that the test does nothing, and why: past what the test harness captures, as it should not look like one that passed.
 pub fn skipped(why: &str) {
@@ -86,9 +87,21 @@ pub fn summary() -> Option<String> {
     Some(in_one_line(&told))
 }
 
+/// What this kernel has not, of whatever that is said.
+fn lacked(why: &str) -> Option<&str> {
+    let (_, what) = why.split_once(LACKS)?;
+    let what = what.strip_prefix("qdisc ").unwrap_or(what);
+    what.split([';', ':', '(']).next().map(str::trim)
+}
+
 fn in_one_line(told: &str) -> String {
+    let reasons_told = || told.lines().filter_map(|line| line.split_once(": "));
+    // A small kernel lacks many things, for many tests.
+    let lacked: BTreeSet<&str> = reasons_told().filter_map(|(_, why)| lacked(why)).collect();
+    let lacks = format!("{LACKS}{}", Vec::from_iter(lacked).join(", "));
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (name, why) in told.lines().filter_map(|line| line.split_once(": ")) {
+    for (name, why) in reasons_told() {
+        let why = if why.contains(LACKS) { &lacks } else { why };
         let names = reasons.entry(why).or_default();
         // One of them may lack several things of the same sort.
         if !names.contains(&name) {
@@ -183,6 +196,17 @@ mod tests {
                     a: no kernel; build one\n";
         let expected =
             "3 tests were skipped: 2 because no kernel; build one; 2 because no pie: old";
+        assert_eq!(in_one_line(told), expected);
+    }
+
+    #[test]
+    fn what_a_kernel_lacks_is_one_reason() {
+        let told = "a: this kernel has no cake\n\
+                    a: cannot add qdisc fq limit 7 at the root of d0: this kernel has no qdisc fq (Unknown)\n\
+                    b: this kernel has no matchall, or no mirred: not found\nc: no tsc\n\
+                    d: this kernel has no qdisc fq\n";
+        let expected = "4 tests were skipped: 1 because no tsc; \
+                        3 because this kernel has no cake, fq, matchall, or no mirred";
         assert_eq!(in_one_line(told), expected);
     }
 }

@@ -1,5 +1,6 @@
 //! What came of a sweep in some worlds: the document of `dualq run --json`, but for its summary.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -47,6 +48,9 @@ pub struct Origin {
     pub command: String,
     /// The text of the sweep; empty if there was none.
     pub plan: String,
+    /// The text of each file that it names, by its name there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
 }
 
 /// The seeds of each scenario in each world: one after the other.

@@ -15,7 +15,8 @@ pub trait World: Sync {
     /// What it is called in documents and tables.
     fn name(&self) -> &str;
 
-    /// The version of the Linux kernel that it runs on; a simulation has none.
+    /// The Linux kernel that it runs on, by its version, or by its name where it was built from somebody's own sources; a simulation
+    /// has none.
     fn kernel_version(&self) -> Option<&str> {
         None
     }

@@ -10,6 +10,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 
 use crate::error::KernelError;
+use crate::hash::fnv1a;
 use crate::tools;
 
 pub(crate) use apt::Package;
@@ -39,14 +40,34 @@ pub enum Origin {
     Directory {
         /// Where it was.
         path: PathBuf,
+        /// What was in it: another value where a file was added, removed or written to. Not known where only single files were
+        /// taken, nor of kernels that older versions of dualq built.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<String>,
     },
+}
+
+impl Origin {
+    /// Tells these sources from others of the same version: eight hexadecimal digits. A distribution has no two of one version.
+    pub(crate) fn hash(&self) -> Option<String> {
+        let all = match self {
+            Self::Package { .. } => return None,
+            Self::Tarball { path, size, modified_s } => {
+                format!("{}\n{size}\n{modified_s}\n", path.display())
+            }
+            Self::Directory { path, state } => {
+                format!("{}\n{}\n", path.display(), state.as_deref().unwrap_or_default())
+            }
+        };
+        Some(format!("{:08x}", fnv1a(all.bytes())))
+    }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Package { name, package_version } => write!(f, "{name} {package_version}"),
-            Self::Tarball { path, .. } | Self::Directory { path } => {
+            Self::Tarball { path, .. } | Self::Directory { path, .. } => {
                 write!(f, "{}", path.display())
             }
         }

@@ -1,11 +1,15 @@
 //! A tree of Linux sources.
 
 use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Origin;
 use crate::error::KernelError;
+use crate::hash::fnv1a;
 use crate::process::Runner;
 use crate::version::Version;
 
@@ -36,7 +40,7 @@ pub(super) fn compression(path: &Path) -> Option<Option<&'static str>> {
 impl Tree {
     /// A tree that belongs to somebody else.
     pub(crate) fn open(path: &Path) -> Result<Self, KernelError> {
-        let origin = Origin::Directory { path: path.to_owned() };
+        let origin = Origin::Directory { path: path.to_owned(), state: None };
         let tree = Self::at(path, origin, path)?;
         let wrong = |fault: &str| {
             Err(KernelError::Source { path: path.to_owned(), fault: fault.to_owned() })
@@ -47,7 +51,10 @@ impl Tree {
                  only; run `make mrproper` in it, or add a clean `git worktree` and give that",
             );
         }
-        Ok(tree)
+        let state = state(path).map_err(|(path, error)| KernelError::file("read", &path)(error))?;
+        let origin =
+            Origin::Directory { path: path.to_owned(), state: Some(format!("{state:08x}")) };
+        Ok(Self { origin, ..tree })
     }
 
     /// Unpacks a tarball into a folder that is not there yet.
@@ -91,6 +98,36 @@ impl Tree {
     }
 }
 
+/// Tells whether a file below a folder was added, removed or written to: by names, sizes and times of modification, as to read all
+/// takes too long. git's own files, which change as somebody only looks, do not count.
+fn state(folder: &Path) -> Result<u32, (PathBuf, io::Error)> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |error| (path, error)
+    };
+    let (mut folders, mut sum) = (vec![folder.to_owned()], 0_u32);
+    while let Some(below) = folders.pop() {
+        for entry in fs::read_dir(&below).map_err(failed(&below))? {
+            let entry = entry.map_err(failed(&below))?;
+            if entry.file_name() == ".git" {
+                continue;
+            }
+            let path = entry.path();
+            let metadata = entry.metadata().map_err(failed(&path))?;
+            if metadata.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(folder).unwrap_or(&path).as_os_str().as_bytes();
+            let numbers = [metadata.size(), metadata.mtime() as u64, metadata.mtime_nsec() as u64];
+            let numbers = numbers.into_iter().flat_map(u64::to_le_bytes);
+            // Folders have no order.
+            sum = sum.wrapping_add(fnv1a(name.iter().copied().chain([0]).chain(numbers)));
+        }
+    }
+    Ok(sum)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,5 +151,30 @@ mod tests {
         assert_eq!(opened().unwrap(), "6.17.0");
         fs::write(folder.path().join(".config"), "").unwrap();
         assert!(opened().unwrap_err().to_string().contains("make mrproper"));
+    }
+
+    #[test]
+    fn what_was_written_to_is_another_tree() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir_all(path("net/ipv4")).unwrap();
+        fs::create_dir(path(".git")).unwrap();
+        fs::write(path("net/ipv4/Makefile"), "obj-y := a.o\n").unwrap();
+        let mut states = vec![state(folder.path()).unwrap()];
+        fs::write(path(".git/index"), "looked at").unwrap();
+        assert_eq!(state(folder.path()).unwrap(), states[0]);
+        // The same length: the time alone tells.
+        fs::write(path("net/ipv4/Makefile"), "obj-y := b.o\n").unwrap();
+        let file = fs::File::options().write(true).open(path("net/ipv4/Makefile")).unwrap();
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        states.push(state(folder.path()).unwrap());
+        fs::rename(path("net/ipv4/Makefile"), path("net/ipv4/Kconfig")).unwrap();
+        states.push(state(folder.path()).unwrap());
+        fs::write(path("net/ipv4/tcp_own.c"), "").unwrap();
+        states.push(state(folder.path()).unwrap());
+        let mut different = states.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), states.len(), "{states:?}");
     }
 }

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dualq_guest::{Guest, GuestError};
+use dualq_lab::Controls;
 use dualq_qdisc::QdiscLine;
 use dualq_scenario::{Outcome, Scenario};
 
@@ -45,14 +46,14 @@ pub struct Kernel {
     kernel: dualq_kernel::Kernel,
     init: PathBuf,
     qdiscs: Vec<String>,
-    controls: Vec<String>,
+    controls: Controls,
 }
 
 impl Kernel {
     /// A world on this kernel, whose guests have this program as their init.
     #[must_use]
     pub fn new(kernel: dualq_kernel::Kernel, init: impl Into<PathBuf>) -> Self {
-        let (qdiscs, controls) = (kernel.qdiscs(), kernel.congestion_controls());
+        let (qdiscs, controls) = (kernel.qdiscs(), Controls::new(kernel.congestion_controls()));
         Self { kernel, init: init.into(), qdiscs, controls }
     }
 
@@ -72,7 +73,8 @@ impl Kernel {
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> Result<Option<i32>, ExecuteError> {
-        let mut machine = self.guest(seed);
+        // What a user's command computes is its own affair, and virtual time stands still meanwhile.
+        let mut machine = self.guest(seed).may_compute();
         if let Some(etc) = &command.etc {
             machine = machine.writable(etc);
         }
@@ -110,7 +112,7 @@ impl World for Kernel {
     }
 
     fn kernel_version(&self) -> Option<&str> {
-        Some(&self.kernel.version)
+        Some(self.kernel.title())
     }
 
     fn refuses(&self, scenario: &Scenario) -> Option<String> {
@@ -121,24 +123,18 @@ impl World for Kernel {
                 scenario.tick.as_secs_f64() * 1e3
             ));
         }
-        let lacks = |what: &str, name: &str, has: &[String]| {
-            format!(
-                "Linux {} as it was built does not have the {what} {name}; it has {}",
-                self.kernel.version,
-                has.join(", ")
-            )
+        let lacks = |what: &str, name: &str, has: &str| {
+            let version = &self.kernel.version;
+            format!("Linux {version} as it was built does not have the {what} {name}; it has {has}")
         };
         let link = || scenario.link.qdiscs().map(|(_, qdisc)| qdisc);
         for kind in link().chain([&scenario.sender.qdisc]).flat_map(QdiscLine::kinds) {
             if !self.qdiscs.iter().any(|known| known == kind) {
-                return Some(lacks("qdisc", kind, &self.qdiscs));
+                return Some(lacks("qdisc", kind, &self.qdiscs.join(", ")));
             }
         }
-        let flows = scenario.flow.iter().map(|group| group.cc.name());
-        for cc in flows.chain(scenario.probe.iter().map(|probe| probe.cc.name())) {
-            if !self.controls.iter().any(|known| known == cc) {
-                return Some(lacks("congestion control", cc, &self.controls));
-            }
+        if let Some((cc, has)) = self.controls.lacking(scenario) {
+            return Some(lacks("congestion control", cc, &has));
         }
         dualq_lab::refusal(scenario)
     }
