@@ -1,6 +1,7 @@
 //! The model in WebAssembly: in node and in a real browser it gives the program's bytes, over all shipped scenarios; and the page around it, by clicks, keys and touch.
 //!
-//! Wants the target `wasm32-unknown-unknown` (`rustup target add`) and `node`; the page wants `chromium` too. `DUALQ_AXE` and `DUALQ_PICTURES` are as in `browser.rs`.
+//! Wants the target `wasm32-unknown-unknown` (`rustup target add`) and `node`; the page wants `chromium` too, the types `tsc`, which `DUALQ_TSC` may name.
+//! `DUALQ_AXE` and `DUALQ_PICTURES` are as in `browser.rs`.
 
 use std::env;
 use std::fs;
@@ -128,6 +129,32 @@ fn the_package_gives_the_programs_bytes() {
     insta::assert_snapshot!("example", String::from_utf8_lossy(&example.stdout));
 }
 
+/// What the package's types say is what whoever writes TypeScript may do with it, and no more.
+#[test]
+fn the_packages_types_are_the_compilers() {
+    let Some(folder) = built() else { return };
+    let compiler = env::var_os("DUALQ_TSC").unwrap_or_else(|| "tsc".into());
+    if Command::new(&compiler).arg("--version").output().is_err() {
+        skipped("no tsc: npm install --global typescript, or DUALQ_TSC=PATH");
+        return;
+    }
+    let here = tempfile::tempdir().unwrap();
+    let user = here.path().join("types.ts");
+    fs::copy(Path::new(ROOT).join("tests/browser/types.ts"), &user).unwrap();
+    fs::write(here.path().join("package.json"), r#"{"type": "module"}"#).unwrap();
+    let modules = here.path().join("node_modules");
+    fs::create_dir(&modules).unwrap();
+    std::os::unix::fs::symlink(folder.join("npm"), modules.join("dualq")).unwrap();
+    let checked = Command::new(&compiler)
+        .args(["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom"])
+        .args(["--module", "nodenext", "--types", ""])
+        .arg(&user)
+        .current_dir(here.path())
+        .output()
+        .unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+}
+
 /// A report that carries the engine: its reader turns the knobs, and the report is of that.
 #[test]
 fn a_report_that_simulates() {
@@ -136,19 +163,42 @@ fn a_report_that_simulates() {
     let (plan, page) = (here.path().join("plan.toml"), here.path().join("report.html"));
     let text = "name = 'knobs'\nduration = '6s'\nwarmup = '2s'\n[link]\nrate = '5mbit'\nrtt = '20ms'\nqdisc = ['pfifo', 'fq_codel']\n[[flow]]\ncc = 'cubic'\n[[probe]]\nkind = 'ping'\n";
     fs::write(&plan, text).unwrap();
-    let dualq = |engine: &Path| {
-        let mut dualq = Command::new(env!("CARGO_BIN_EXE_dualq"));
-        dualq.arg("run").arg(&plan).args(["--quiet", "--report"]).arg(&page);
-        dualq.arg("--interactive").arg(engine).output().unwrap()
+    let dualq = |program: &Path, plan: &Path, page: &Path, interactive: &str| {
+        let mut dualq = Command::new(program);
+        dualq.arg("run").arg(plan).args(["--quiet", "--report"]).arg(page);
+        dualq.arg(interactive).output().unwrap()
     };
-    let refused = dualq(&plan);
-    assert_eq!(refused.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("plan.toml: it is no WebAssembly module: give the dualq.wasm"), "{said}");
-    assert!(!page.exists(), "nothing half written");
-    let written = dualq(&folder.join("npm/dualq.wasm"));
+    let program = Path::new(env!("CARGO_BIN_EXE_dualq"));
+    let engine = folder.join("npm/dualq.wasm");
+    let given = |file: &Path| format!("--interactive={}", file.display());
+    for (interactive, why) in [
+        (given(&plan), "plan.toml: it is no WebAssembly module: give the dualq.wasm"),
+        ("--interactive".to_owned(), "/share/dualq/dualq.wasm is there: dualq's archive and"),
+    ] {
+        let refused = dualq(program, &plan, &page, &interactive);
+        assert_eq!(refused.status.code(), Some(2));
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+        assert!(!page.exists(), "nothing half written");
+    }
+    let written = dualq(program, &plan, &page, &given(&engine));
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
-    node("knobs.mjs", &[Path::new(chromium), &page, &folder.join("npm"), &plan]);
+
+    // As it is unpacked from an archive: the engine is beside the program. The scenario has a trace, which goes along.
+    let unpacked = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let installed = unpacked.path().join("dualq");
+    fs::hard_link(program, &installed).unwrap();
+    fs::copy(&engine, unpacked.path().join("dualq.wasm")).unwrap();
+    let (traced, traced_page) = (here.path().join("traced.toml"), here.path().join("traced.html"));
+    let text = text.replace("rate = '5mbit'", "trace = 'lte.trace'").replace("knobs", "traced");
+    fs::write(&traced, text).unwrap();
+    let trace = Path::new(ROOT).join("scenarios/lte.trace");
+    fs::copy(&trace, here.path().join("lte.trace")).unwrap();
+    let written = dualq(&installed, &traced, &traced_page, "--interactive");
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let package = folder.join("npm");
+    let pages = [&page, &package, &plan, &traced_page, &traced, &trace].map(PathBuf::as_path);
+    node("knobs.mjs", &[&[Path::new(chromium)], &pages[..]].concat());
 }
 
 /// The page: one file of at most 3 MB, its stories, figures, links and looks.

@@ -3,7 +3,7 @@
 const page = document.getElementById("page");
 const main = el("main");
 const stillness = window.matchMedia("(prefers-reduced-motion: reduce)");
-/** After a change the page waits so long for the next one: a slider's every step is none to compute. */
+/** Changes that follow each other sooner wait for the last of them: a slider's every step is none to compute. */
 const SETTLE_MS = 60;
 const TELL_MS = 100;
 /** Simulated seconds in a second. */
@@ -28,10 +28,7 @@ function chooseDirection(direction) {
 
 /** Simulates both sides of the state that is shown. */
 function begin() {
-  sides.forEach((side, at) => {
-    side.firstAfter = null;
-    side.begin(shown.state, workers[at]);
-  });
+  sides.forEach((side, at) => side.begin(shown.state, workers[at]));
   [shown.time, shown.from, shown.drawn] = [shown.from, 0, null];
   if (!shown.isChosen) shown.direction = narrower(shown.state);
   tellTexts();
@@ -39,6 +36,7 @@ function begin() {
 }
 
 let settling = null;
+let changedAt = -Infinity;
 
 /** The state changes: by a person, a link or a story. */
 function change(more, { now = false } = {}) {
@@ -52,16 +50,21 @@ function change(more, { now = false } = {}) {
   // What stands there is of the state before.
   parts.forEach(({ big }) => big.classList.add("waits"));
   clearTimeout(settling);
-  if (now) begin();
+  const isFirst = performance.now() - changedAt > SETTLE_MS;
+  changedAt = performance.now();
+  if (now || isFirst) begin();
   else settling = setTimeout(begin, SETTLE_MS);
 }
 
 function heard(side) {
   if (side.wrong) say(`The ${side.isCured ? "cured" : "present"} line cannot be simulated: ${side.wrong}`);
-  if (side.outcome || side.wrong) tellFigures();
-  else parts[Number(side.isCured)].big.replaceChildren(el("span", {}, `simulating: ${Math.floor((100 * side.known) / side.duration)} %`));
+  if (side.figured === side.known || side.wrong) tellFigures();
+  else if (!side.outcome) parts[Number(side.isCured)].big.replaceChildren(el("span", {}, `simulating: ${Math.floor((100 * side.known) / side.duration)} %`));
   shown.drawn = null;
 }
+
+/** Of what part of the run figures are that are not final. */
+const soFar = ({ figured, duration }) => `${figured.toFixed(2)} s of ${duration} s`;
 
 /** What comes of it, beside the controls: on a phone the rest is far below. */
 const summary = el("p", { class: "summary" });
@@ -215,27 +218,33 @@ function tellFigures() {
   const found = sides.map((side) => side.figures());
   const [key, words, speed] = headOf(shown.state);
   const both = (key, write) => found.map((figures) => some(write, figures?.[key])).join(" → ");
-  summary.textContent = `${words}: ${both(key, ms)}${speed ? `; ${speed}: ${both(speed, mbit)}` : ""}`;
+  const isEarly = (side) => side.outcome !== null && !side.isDone;
+  summary.textContent = `${words}: ${both(key, ms)}${speed ? `; ${speed}: ${both(speed, mbit)}` : ""}${sides.some(isEarly) ? " (so far)" : ""}`;
   sides.forEach((side, at) => {
     const figures = found[at];
     const part = parts[at];
     part.what.textContent = describe(side.state, side.isCured);
     part.big.classList.toggle("waits", !figures);
+    part.big.classList.toggle("early", isEarly(side));
     const [key, words, speed] = headOf(side.state);
     part.big.replaceChildren(...(figures
-      ? [el("span", { "data-figure": key }, el("b", {}, ms(figures[key])), ` ${words}`), speed ? el("span", { "data-figure": speed }, el("b", {}, mbit(figures[speed])), ` ${speed}`) : null].filter(Boolean)
+      ? [el("span", { "data-figure": key }, el("b", {}, ms(figures[key])), ` ${words}`), speed ? el("span", { "data-figure": speed }, el("b", {}, mbit(figures[speed])), ` ${speed}`) : null,
+        isEarly(side) ? el("span", { class: "so-far" }, `so far, of ${soFar(side)}`) : null].filter(Boolean)
       : [el("span", {}, side.wrong ? "–" : "…")]));
   });
   const rows = Object.entries(FIGURES).filter(([key]) => found.some((figures) => figures && figures[key] !== null));
+  const heads = ["Now", "Cured"].map((head, at) => el("th", { scope: "col", "data-known": sides[at].figured }, isEarly(sides[at]) ? `${head}, ${soFar(sides[at])}` : head));
+  // What is known of different times is not compared.
+  const isFinal = sides.every((side) => side.isDone);
   table.replaceChildren(
-    el("thead", {}, el("tr", {}, ["", "Now", "Cured"].map((head, at) => el(head ? "th" : "td", { class: at ? null : "words", scope: head ? "col" : null }, head)))),
+    el("thead", {}, el("tr", {}, el("td", { class: "words" }), heads)),
     el("tbody", {}, rows.map(([key, [words, write, better]]) => {
       const values = found.map((figures) => figures?.[key] ?? null);
-      const best = better && !values.includes(null) && values[0] !== values[1] ? (better === "less") === (values[1] < values[0]) : null;
+      const best = isFinal && better && !values.includes(null) && values[0] !== values[1] ? (better === "less") === (values[1] < values[0]) : null;
       return el("tr", { "data-figure": key }, el("th", { class: "words", scope: "row" }, words),
         values.map((value, at) => el("td", { class: best !== null && best === (at === 1) ? "better" : null, "data-value": value }, value === null ? "…" : write(value))));
     })));
-  tellStory(found);
+  if (isFinal) tellStory(found);
 }
 
 /** The moment that is shown, drawn; nothing if it is the one that is there. */
@@ -286,14 +295,14 @@ function frame(now) {
   const passed = before === null ? 0 : Math.min(0.25, (now - before) / 1000);
   before = now;
   // Time waits for what is not simulated yet.
-  const known = Math.min(...sides.map((side) => (side.outcome ? side.duration : Math.max(0, side.known - 1))));
+  const known = Math.min(...sides.map((side) => (side.isDone ? side.duration : Math.max(0, side.known - 1))));
   if (shown.plays && shown.time < known) {
     shown.time = Math.min(known, shown.time + passed * shown.speed);
     if (shown.time >= sides[0].duration) {
       shown.plays = false;
       showPlay();
     }
-  } else if (!shown.plays && stillness.matches && shown.time === 0 && sides.every((side) => side.outcome)) {
+  } else if (!shown.plays && stillness.matches && shown.time === 0 && sides.every((side) => side.isDone)) {
     // Who wants nothing to move sees the middle.
     shown.time = sides[0].duration / 2;
   }

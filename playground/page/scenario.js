@@ -2,9 +2,9 @@
 
 /** On slow lines flows take longer to show what they do; on fast ones there is more to compute. */
 function lengths({ down, up }) {
-  const fastest = Math.max(down, up);
-  if (fastest <= 120) return { duration: 20, warmup: 5 };
-  return fastest <= 400 ? { duration: 12, warmup: 4 } : { duration: 8, warmup: 3 };
+  const both = down + up;
+  if (both <= 120) return { duration: 20, warmup: 5 };
+  return both <= 400 ? { duration: 12, warmup: 4 } : { duration: 8, warmup: 3 };
 }
 
 /** A rate in tc's words. */

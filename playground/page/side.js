@@ -82,7 +82,9 @@ class Side {
     this.pings = new Growing(Float32Array);
     this.known = 0;
     this.duration = lengths(state).duration;
+    /** What came of it, up to what is known; its last word where that is all. */
     this.outcome = null;
+    this.figured = 0;
     this.wrong = null;
     this.flows = flowsOf(state, this.isCured);
     // How large packets are drawn each way: places in the list of sizes.
@@ -98,21 +100,25 @@ class Side {
     this.began = performance.now();
     this.text = scenarioOf(state, this.isCured);
     worker.onmessage = ({ data }) => this.told(data);
-    worker.postMessage({ order: this.order, scenario: this.text, seed: state.seed });
+    worker.postMessage({ order: this.order, scenario: this.text, seed: state.seed, duration: this.duration });
   }
 
-  told({ order, now, duration, ways, looks, pings, outcome, wrong }) {
+  told({ order, now, ways, looks, pings, outcome, wrong }) {
     if (order !== this.order) return;
     if (wrong) this.wrong = wrong;
-    else if (outcome) this.outcome = outcome;
     else {
       ways.forEach((way, at) => this.ways[at].append(way));
       this.looks.push(...looks);
       this.pings.append(pings);
-      [this.known, this.duration] = [now, duration];
-      this.firstAfter ??= performance.now() - this.began;
+      this.known = now;
+      if (outcome) [this.outcome, this.figured] = [outcome, now];
     }
     this.changed(this);
+  }
+
+  /** All of it is simulated: what is known of it is final. */
+  get isDone() {
+    return this.figured === this.duration;
   }
 
   /** What was looked at last before a moment. */
@@ -129,7 +135,7 @@ class Side {
     return ((bytes(now) - bytes(before)) * 8) / (now.at - before.at) / 1e6;
   }
 
-  /** The figures of the whole run, in the order in which they are shown; null where there is nothing of the kind. */
+  /** The figures of the run as far as it is known, in the order in which they are shown; null where there is nothing of the kind. */
   figures() {
     if (!this.outcome) return null;
     return figuresOf(this.state, this.isCured, this.outcome);

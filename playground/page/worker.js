@@ -10,112 +10,96 @@ const MOST_PACKETS = 4e6;
 let engineModule = null;
 let order = 0;
 
-const IN = 0, OUT = 1, ACK = 2, DROP = 3;
-const ECHO = 2;
+/** What came of the run so far is told this often, in milliseconds: the first time when one begins to wait for it. */
+const EARLY_MS = 120;
 
-/** Flags of a packet that left a queue: marked there, dropped there; then the ECN field with which it came. */
-const MARKED = 1, DROPPED = 2;
-const CE = 3;
+/** Records of what became of packets: two numbers, then flags and the flow. */
+const RECORD = 3;
+const UP = 1 << 4, ECHO = 1 << 5, FLOW = 8;
 
-/** Packets that wait, until it is known what becomes of them; what has left is put in columns. */
-class Waiting {
+/** Records as they come, put in columns: of each queue, and the answers to pings. */
+class Seen {
   constructor() {
-    this.inside = new Map();
-    this.columns();
+    this.parts = [];
   }
 
-  columns() {
-    this.left = { from: [], to: [], flow: [], flags: [] };
-  }
-
-  /** One number for a packet of a flow; no place in a stream is beyond 2^38 here. */
-  static key(flow, kind, seq) {
-    return (flow * 8 + kind) * 2 ** 38 + seq;
-  }
-
-  came(key, at, ecn) {
-    this.inside.set(key, at * 4 + ecn);
-  }
-
-  gone(key, at, flow, ecn, isDropped) {
-    const came = this.inside.get(key);
-    if (came === undefined) return;
-    this.inside.delete(key);
-    const isMarked = ecn === CE && came % 4 !== CE;
-    this.put(Math.floor(came / 4), at, flow, (isDropped ? DROPPED : isMarked ? MARKED : 0) | (came % 4) << 2);
-  }
-
-  put(from, to, flow, flags) {
-    const { left } = this;
-    left.from.push(from / 1e9);
-    left.to.push(to / 1e9);
-    left.flow.push(flow);
-    left.flags.push(flags);
+  add(buffer) {
+    if (buffer.byteLength) this.parts.push([new Float32Array(buffer), new Uint32Array(buffer)]);
   }
 
   take() {
-    const { from, to, flow, flags } = this.left;
-    this.columns();
-    return { from: Float32Array.from(from), to: Float32Array.from(to), flow: Uint16Array.from(flow), flags: Uint8Array.from(flags) };
-  }
-}
-
-function read(buffer, size, ways, pings) {
-  const view = new DataView(buffer);
-  for (let at = 0; at < view.byteLength; at += size) {
-    const seen = view.getUint8(at + 32);
-    if (seen > DROP) continue;
-    const [time, seq, flow] = [view.getFloat64(at, true), view.getFloat64(at + 16, true), view.getUint32(at + 24, true)];
-    const [direction, kind, ecn] = [view.getUint8(at + 33), view.getUint8(at + 34), view.getUint8(at + 35)];
-    if (seen === ACK) {
-      if (kind === ECHO) pings.push(time / 1e9, (time - seq) / 1e6);
-      continue;
+    const counts = [0, 0, 0];
+    const place = (flags) => (flags & ECHO ? 2 : flags & UP ? 1 : 0);
+    for (const [, flags] of this.parts) for (let at = 2; at < flags.length; at += RECORD) counts[place(flags[at])] += 1;
+    const columns = counts.slice(0, 2).map((count) => ({ from: new Float32Array(count), to: new Float32Array(count), flow: new Uint16Array(count), flags: new Uint8Array(count) }));
+    const pings = new Float32Array(2 * counts[2]);
+    const next = [0, 0, 0];
+    for (const [times, flags] of this.parts) {
+      for (let at = 0; at < times.length; at += RECORD) {
+        const what = flags[at + 2];
+        const number = place(what);
+        const to = next[number]++;
+        if (number === 2) {
+          pings[2 * to] = times[at];
+          pings[2 * to + 1] = times[at + 1];
+          continue;
+        }
+        const way = columns[number];
+        way.from[to] = times[at];
+        way.to[to] = times[at + 1];
+        way.flow[to] = what >>> FLOW;
+        way.flags[to] = what;
+      }
     }
-    const way = ways[direction];
-    const key = Waiting.key(flow, kind, seq);
-    if (seen === IN) way.came(key, time, ecn);
-    else way.gone(key, time, flow, ecn, seen === DROP);
+    this.parts = [];
+    return { ways: columns, pings };
   }
 }
 
-const turn = () => new Promise((resolve) => { setTimeout(resolve, 0); });
+/** Gives way to a newer order. A timer would wait for some milliseconds each time. */
+const channel = new MessageChannel();
+const turn = () => new Promise((resolve) => {
+  channel.port1.onmessage = resolve;
+  channel.port2.postMessage(null);
+});
 
 /** What is drawn of a queue beside its packets. */
 function look(queue) {
   return queue && queue.kind === "dualpi2" ? { prob: queue.prob, coupling: queue.options.coupling } : null;
 }
 
-async function simulate(number, scenario, seed) {
+async function simulate({ order: number, scenario, seed, duration }) {
   const engine = new Engine(engineModule);
-  const observed = new Simulation(engine, { scenario, seed, most_packets: MOST_PACKETS }, { packets: true });
-  const { words } = JSON.parse(engine.ask({ about: {} }).text);
-  const duration = JSON.parse(engine.ask({ check: { scenario, seed } }).text).seconds;
-  const ways = [new Waiting(), new Waiting()];
-  let looks = [], pings = [];
-  const tell = (now) => {
-    const columns = ways.map((way) => way.take());
-    const message = { order: number, now, duration, ways: columns, looks, pings: Float32Array.from(pings) };
-    self.postMessage(message, [...columns.flatMap((way) => Object.values(way).map((array) => array.buffer)), message.pings.buffer]);
+  const ask = (request) => engine.ask(request);
+  ask({ begin: { scenario: { scenario, seed, most_packets: MOST_PACKETS }, observe: { passages: true } } });
+  const seen = new Seen();
+  let looks = [];
+  const tell = (now, outcome) => {
+    const { ways, pings } = seen.take();
+    self.postMessage({ order: number, now, ways, looks, pings, outcome }, [...ways.flatMap((way) => Object.values(way).map((array) => array.buffer)), pings.buffer]);
     looks = [];
-    pings = [];
   };
-  let began = performance.now();
+  const start = performance.now();
+  let [began, early] = [start, start];
   for (let step = 1; ; step += 1) {
-    const state = observed.advanceRaw(Math.min(step * STEP_S, duration));
-    read(state.packets, words.record, ways, pings);
+    const { text, packets } = ask({ advance: { until_s: Math.min(step * STEP_S, duration) } });
+    const state = JSON.parse(text);
+    seen.add(packets);
     looks.push({ at: state.now_s, down: look(state.queue), up: look(state.up_queue), bytes: state.senders.map((sender) => sender.acknowledged_bytes) });
     if (state.is_done) break;
-    if (performance.now() - began > TURN_MS) {
-      tell(state.now_s);
+    const now = performance.now();
+    if (now - began > TURN_MS) {
+      const isDue = now - early > EARLY_MS;
+      tell(state.now_s, isDue ? JSON.parse(ask({ so_far: {} }).text) : null);
+      if (isDue) early = performance.now();
       await turn();
       if (order !== number) return;
       began = performance.now();
     }
   }
-  for (const way of ways) for (const [key, came] of way.inside) way.put(Math.floor(came / 4), Infinity, Math.floor(key / 2 ** 38 / 8), (came % 4) << 2);
-  const outcome = observed.finish();
-  tell(duration);
-  self.postMessage({ order: number, outcome });
+  const { text, packets } = ask({ finish: {} });
+  seen.add(packets);
+  tell(duration, JSON.parse(text));
 }
 
 self.onmessage = async ({ data }) => {
@@ -123,7 +107,7 @@ self.onmessage = async ({ data }) => {
   if (data.order === undefined) return;
   order = data.order;
   try {
-    await simulate(data.order, data.scenario, data.seed);
+    await simulate(data);
   } catch (error) {
     if (order === data.order) self.postMessage({ order: data.order, wrong: error.message });
   }

@@ -18,6 +18,10 @@ const refusal = async (kind, message, work) => {
   });
 };
 
+// The types name what the package has.
+const declared = [...readFileSync(join(pack, "index.d.ts"), "utf8").matchAll(/^export (?:function|class) (\w+)/gm)].map(([, name]) => name);
+assert.deepEqual(declared.sort(), Object.keys(await import(pathToFileURL(join(pack, "index.js")).href)).sort());
+
 // The program's bytes.
 const names = readdirSync(scenarios).filter((name) => name.endsWith(".json"));
 assert.ok(names.length >= 17, `${names}`);

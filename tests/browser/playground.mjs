@@ -24,7 +24,7 @@ async function until(page, expression, what, most = 60_000) {
 }
 
 /** Both sides are simulated to their ends, and their figures are there. */
-const done = `!document.querySelector(".big.waits") && document.querySelectorAll("#figures tbody tr").length > 0`;
+const done = `!document.querySelector(".big.waits, .big.early") && document.querySelectorAll("#figures tbody tr").length > 0`;
 const settled = (page) => until(page, done, "figures");
 
 const open = async (page, link = "") => {
@@ -42,12 +42,21 @@ async function scenarioOf(page, side) {
   return { scenario: `${lines.join("\n")}\n`, seed: Number(first.match(/--seed (\d+)/)[1]) };
 }
 
-/** What the page shows is what the package computes of the scenarios that the page gives away. */
-async function agrees(page, what) {
+/** What stands in the table, and of how many seconds, of each side. */
+const table = `[0, 1].map((column) => {
+  const head = document.querySelectorAll("#figures thead th")[column];
+  const rows = [...document.querySelectorAll("#figures tbody tr")];
+  return { head: head.textContent, known: Number(head.dataset.known), shown: Object.fromEntries(rows.map((row) => [row.dataset.figure, Number(row.querySelectorAll("td")[column].dataset.value)])) };
+})`;
+
+/** What the page shows is what the package computes of the scenarios that the page gives away; figures that are not final, of so much of them. */
+async function agrees(page, what, early = null) {
+  const columns = early ?? await page.evaluate(table);
   for (const [column, side] of ["now", "cured"].entries()) {
     const { scenario, seed } = await scenarioOf(page, side);
-    const { outcome } = (await run(scenario, { seed })).runs[0];
-    const shown = await page.evaluate(`Object.fromEntries([...document.querySelectorAll("#figures tbody tr")].map((row) => [row.dataset.figure, Number(row.querySelectorAll("td")[${column}].dataset.value)]))`);
+    const { known, shown } = columns[column];
+    if (known === 0) continue;
+    const { outcome } = (await run(scenario, { seed, ...(early ? { duration: `${known}s` } : {}) })).runs[0];
     const [ping] = outcome.probe;
     assert.deepEqual([shown.ping, shown.ping99], [ping.p50_ms, ping.p99_ms], `${what}, ${side}: round trips`);
     const goodput = (shown.download ?? 0) + (shown.upload ?? 0);
@@ -92,6 +101,20 @@ await withPage(program, async (page) => {
   assert.ok((await number(page, "up")) < before);
   assert.match(await page.evaluate("location.hash"), /^#up=[\d.]+$/);
   await agrees(page, "after a key");
+
+  // Of what takes longer there are figures before the end. They say of what they are, and are those of a run that ends then.
+  const keyed = await page.evaluate("location.hash");
+  const heavy = Date.now();
+  await page.evaluate(`location.hash = "#down=200&up=200&downloads=16&uploads=16"`);
+  await until(page, `(window.early_ ??= document.querySelector(".big.early") && ${table})`, "early figures");
+  const first = Date.now() - heavy;
+  const early = await page.evaluate("window.early_");
+  await settled(page);
+  console.log(`200 Mbit/s both ways, 16 transfers each: first figures after ${first} ms, final ones after ${Date.now() - heavy} ms`);
+  assert.ok(early.some(({ known, head }) => known > 4 && known < 12 && head.endsWith(`, ${known.toFixed(2)} s of 12 s`)), JSON.stringify(early));
+  await agrees(page, "early figures", early);
+  await agrees(page, "final figures");
+  await open(page, keyed);
 
   // A number typed, and one that makes no sense.
   await page.click("#choose-down");

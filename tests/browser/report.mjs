@@ -72,7 +72,17 @@ await withPage(program, async (page) => {
   // A number that varies is the axis of lines.
   const swept = await page.evaluate(`JSON.parse(document.getElementById("data").textContent).sweep`);
   assert.equal("sweep" in all, swept.length === 1);
-  assert.deepEqual(Object.keys(all).filter((name) => ![...TIME, ...completions, "sweep"].includes(name) && !name.endsWith("cdf")), [], "no other charts");
+  assert.deepEqual(Object.keys(all).filter((name) => ![...TIME, ...completions, "sweep", "front-0"].includes(name) && !name.endsWith("cdf")), [], "no other charts");
+  // Delay against goodput has a dot for each scenario, those that nothing beats on the line.
+  if ("front-0" in all) {
+    const mean = (at, name) => document.summary[at].figures.find((figure) => figure.name === name).mean;
+    const places = document.summary.map((_, at) => [mean(at, "p99"), document.summary[at].figures.find(({ unit }) => unit === "Mbit/s").mean]);
+    const leads = places.filter(([delay, goodput]) => !places.some(([less, more]) => less <= delay && more >= goodput && (less < delay || more > goodput)));
+    const goodputs = (values) => values.filter((value) => typeof value === "number").sort();
+    const [others, best] = all["front-0"].values.map(goodputs);
+    assert.deepEqual(best, goodputs(leads.map(([, goodput]) => goodput)));
+    assert.equal(others.length + best.length, document.summary.length);
+  }
   if (swept.length === 1) {
     const [{ name, values }] = swept;
     const means = values.map((value) => document.summary.find(({ settings }) => settings[name] === value).figures.find(({ name }) => name === "above base").mean);
@@ -92,7 +102,7 @@ await withPage(program, async (page) => {
   await page.click('.legend button[data-row="0"]');
   const without = await drawn(page);
   assert.equal(without.rtt.labels.length, all.rtt.labels.length - runs[0].outcome.series.rtt_ms.length);
-  assert.ok(Object.entries(without).every(([name, { rows }]) => name === "sweep" || !rows.includes(0)), "everything follows but the sweep, which has all rows");
+  assert.ok(Object.entries(without).every(([name, { rows }]) => name === "sweep" || name === "front-0" || !rows.includes(0)), "everything follows but the sweep and the front, which have all rows");
   await page.evaluate(`document.querySelector('#comparison input[data-row="0"]').focus()`);
   await page.press(" ");
   assert.deepEqual(Object.keys(await drawn(page)), Object.keys(all));

@@ -4,6 +4,11 @@ use dualq_scenario::Scenario;
 use dualq_worlds::{Run, ScenarioRuns};
 
 use crate::figures::{Measure, Samples};
+use crate::report::Report;
+use crate::sweep;
+
+/// Fewer scenarios have no front worth a look.
+const FEWEST_TO_DRAW: usize = 3;
 
 /// Delay and goodput of scenarios, in the world that was named first.
 #[derive(Debug)]
@@ -37,6 +42,30 @@ impl Front {
             scenarios.iter().enumerate().filter_map(both).collect();
         let scenarios = front(&points);
         Some(Self { delay, goodput, points, scenarios })
+    }
+
+    /// The front of a report, if it is worth a picture.
+    pub(crate) fn drawn(report: &Report<'_>) -> Option<Self> {
+        Self::of(&report.scenarios).filter(|front| front.points.len() >= FEWEST_TO_DRAW)
+    }
+
+    /// The axis of delays: from where to where, so that no dot stands on the edge, and whether by its logarithm.
+    pub(crate) fn delays(&self) -> (f64, f64, bool) {
+        let all = || self.points.iter().map(|(_, delay, _)| *delay);
+        let (least, most) = (all().fold(f64::MAX, f64::min), all().fold(f64::MIN, f64::max));
+        if sweep::is_wide((least, most)) {
+            return (least / 1.2, most * 1.2, true);
+        }
+        let beside = 0.04 * (most - least).max(0.01 * most);
+        ((least - beside).max(0.0), most + beside, false)
+    }
+
+    /// What a picture of it says.
+    pub(crate) fn words(&self) -> String {
+        let (on, all) = (self.scenarios.len(), self.points.len());
+        format!(
+            "On the line are {on} of {all} scenarios: no other has both less delay and more goodput."
+        )
     }
 }
 

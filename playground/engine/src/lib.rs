@@ -8,6 +8,7 @@
 //! Requests are those of [`request::Request`]. Every status but 0 comes with one line that says what is wrong.
 
 mod packed;
+mod passages;
 mod request;
 mod stepwise;
 

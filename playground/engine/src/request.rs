@@ -43,6 +43,8 @@ pub(crate) enum Request {
         /// In seconds from the start.
         until_s: f64,
     },
+    /// What came of it so far: the outcome of the same scenario with a duration that is over now, or null within its warm-up.
+    SoFar {},
     /// Runs the simulation to its end, and gives its outcome.
     Finish {},
 }
@@ -148,9 +150,12 @@ impl Request {
             Self::Page(input) => {
                 let input = Input { distributions: true, ..input };
                 let mut results = input.play()?;
-                let plan = input.scenario;
-                let command = String::new();
-                results.origin = Some(Origin { program: PROGRAM.to_owned(), command, plan });
+                results.origin = Some(Origin {
+                    program: PROGRAM.to_owned(),
+                    command: String::new(),
+                    plan: input.scenario,
+                    files: input.files,
+                });
                 html::data(&[Report::of(&results)], PROGRAM)
             }
             Self::Begin { scenario, observe } => {
@@ -167,6 +172,10 @@ impl Request {
                 simulation.advance(Duration::try_from_secs_f64(until_s).unwrap_or(Duration::MAX));
                 events = simulation.take_packets();
                 simulation.state()
+            }
+            Self::SoFar {} => {
+                let simulation = simulation.as_mut().ok_or_else(|| Refusal::usage(under_way))?;
+                text(&simulation.so_far())
             }
             Self::Finish {} => {
                 let simulation = simulation.take().ok_or_else(|| Refusal::usage(under_way))?;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::packed;
+use crate::passages::Passages;
 use crate::request::{Refusal, Status, text};
 
 /// What an observer wants to be told.
@@ -20,6 +21,8 @@ use crate::request::{Refusal, Status, text};
 pub(crate) struct Wanted {
     /// Packets at the queues and hosts, as records.
     packets: bool,
+    /// Instead of these what becomes of packets, a record for each.
+    passages: bool,
     /// Their headers.
     headers: bool,
     /// What connections do.
@@ -30,6 +33,7 @@ pub(crate) struct Wanted {
 #[derive(Default)]
 struct Seen {
     packets: Vec<u8>,
+    passages: Option<Passages>,
     headers: Vec<Headers<'static>>,
     connections: Vec<ConnectionEvent>,
 }
@@ -45,7 +49,11 @@ impl Watch for Observer {
     }
 
     fn packet(&mut self, event: Event) {
-        packed::pack(&event, &mut self.seen.borrow_mut().packets);
+        let Seen { packets, passages, .. } = &mut *self.seen.borrow_mut();
+        match passages {
+            Some(passages) => passages.take(&event, packets),
+            None => packed::pack(&event, packets),
+        }
     }
 
     fn headers(&mut self, headers: &Headers<'_>) {
@@ -101,11 +109,12 @@ impl Stepwise {
     pub(crate) fn begin(
         scenario: Scenario,
         seed: u64,
-        Wanted { packets, headers, connections }: Wanted,
+        Wanted { packets, passages, headers, connections }: Wanted,
     ) -> Result<Self, Refusal> {
         let end = Instant::from_nanos(scenario.duration.as_nanos() as u64);
-        let seen = Rc::new(RefCell::new(Seen::default()));
-        let wants = Wants { packets, headers, connections };
+        let told = Seen { passages: passages.then(Passages::default), ..Seen::default() };
+        let seen = Rc::new(RefCell::new(told));
+        let wants = Wants { packets: packets || passages, headers, connections };
         // A simulation borrows both. They stay until the instance of the module goes, which has one simulation after another at most.
         let scenario: &'static Scenario = Box::leak(Box::new(scenario));
         let observer = Box::leak(Box::new(Observer { wants, seen: Rc::clone(&seen) }));
@@ -151,11 +160,19 @@ impl Stepwise {
         })
     }
 
+    /// What came of it so far, as if it ended now; none within the warm-up.
+    pub(crate) fn so_far(&mut self) -> Option<Outcome> {
+        self.simulation.outcome()
+    }
+
     /// The outcome, and the packets that were seen on the way there.
     pub(crate) fn finish(self) -> (Outcome, Vec<u8>) {
         let Self { simulation, seen, .. } = self;
         let outcome = simulation.run();
-        let packets = std::mem::take(&mut seen.borrow_mut().packets);
+        let Seen { mut packets, passages, .. } = seen.take();
+        if let Some(passages) = passages {
+            passages.finish(&mut packets);
+        }
         (outcome, packets)
     }
 }

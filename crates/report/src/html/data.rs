@@ -1,7 +1,10 @@
 //! What a page holds.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
+use super::front::Front;
 use super::row::{Kept, Row};
 use super::{apart, headline, thin, worlds};
 use crate::figures::Column;
@@ -26,6 +29,8 @@ pub(super) struct Page {
     pub(super) settings: Vec<String>,
     /// The axes of a sweep, where nothing but settings sets rows apart: one for lines, two for heat maps.
     pub(super) sweep: Vec<Setting>,
+    /// Delay against goodput, of each report with enough scenarios for that.
+    pub(super) fronts: Vec<Front>,
     pub(super) columns: Vec<Head>,
     pub(super) rows: Vec<Row>,
     pub(super) plans: Vec<Plan>,
@@ -60,6 +65,9 @@ pub(super) struct Plan {
     pub(super) command: String,
     /// The text of the plan; empty if it is not known.
     pub(super) text: String,
+    /// The files that it names, for the engine of the page; none where it has no engine.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) files: BTreeMap<String, String>,
 }
 
 impl Head {
@@ -76,7 +84,8 @@ impl Head {
 }
 
 impl Page {
-    pub(super) fn of(reports: &[Report<'_>], program: &str) -> Self {
+    /// `simulates` if the page has an engine.
+    pub(super) fn of(reports: &[Report<'_>], program: &str, simulates: bool) -> Self {
         let mut columns: Vec<Head> = Vec::new();
         for column in reports.iter().flat_map(|report| &report.figures.columns) {
             let head = Head::of(column);
@@ -129,9 +138,10 @@ impl Page {
             about: about(reports),
             headline: reports.iter().flat_map(headline::of).collect(),
             words: reports.iter().flat_map(Report::words).collect(),
-            plans: reports.iter().map(Plan::of).collect(),
+            plans: reports.iter().map(|report| Plan::of(report, simulates)).collect(),
             worlds: reports.iter().flat_map(worlds::beside).collect(),
             thinned: budget.words(),
+            fronts: reports.iter().filter_map(Front::of).collect(),
             sweep,
             settings,
             columns,
@@ -157,7 +167,7 @@ fn about(reports: &[Report<'_>]) -> Vec<String> {
 }
 
 impl Plan {
-    fn of(report: &Report<'_>) -> Self {
+    fn of(report: &Report<'_>, simulates: bool) -> Self {
         let results = report.results;
         let seeds = results.seeds();
         let origin = results.origin.clone().unwrap_or_default();
@@ -177,6 +187,7 @@ impl Plan {
             program: one_line(&origin.program),
             command: one_line(&origin.command),
             // Files from elsewhere may end their lines otherwise, which is nothing to be seen.
+            files: if simulates { origin.files } else { BTreeMap::new() },
             text: printable(&origin.plan.replace("\r\n", "\n")).into_owned(),
         }
     }

@@ -7,6 +7,7 @@
 mod apart;
 mod data;
 mod engine;
+mod front;
 mod headline;
 mod row;
 pub(crate) mod still;
@@ -41,6 +42,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/flows.js"),
     include_str!("page/worlds.js"),
     include_str!("page/sweep.js"),
+    include_str!("page/front.js"),
     include_str!("page/copy.js"),
     include_str!("page/again.js"),
     include_str!("page/module.js"),
@@ -62,7 +64,7 @@ const POLICY_WITH_ENGINE: &str = "default-src 'none'; script-src 'unsafe-inline'
 /// Never: memory takes all.
 #[must_use]
 pub fn write(reports: &[Report<'_>], program: &str, engine: Option<&Engine>) -> String {
-    let page = data::Page::of(reports, program);
+    let page = data::Page::of(reports, program, engine.is_some());
     let json = json_of(&page);
     let title = markup(&page.title);
     let policy = if engine.is_some() { POLICY_WITH_ENGINE } else { POLICY };
@@ -87,10 +89,10 @@ pub fn write(reports: &[Report<'_>], program: &str, engine: Option<&Engine>) -> 
     page + rest
 }
 
-/// What such a page shows, as JSON: for whoever has its script already.
+/// What such a page shows, as JSON: for whoever has its script and engine already.
 #[must_use]
 pub fn data(reports: &[Report<'_>], program: &str) -> String {
-    json_of(&data::Page::of(reports, program))
+    json_of(&data::Page::of(reports, program, true))
 }
 
 fn json_of(page: &data::Page) -> String {

@@ -4,7 +4,7 @@ mod page;
 mod said;
 
 pub use page::page;
-pub use said::{Table, rates, round_trips, sentences};
+pub use said::{Table, flows, rates, round_trips, sentences};
 
 use std::fmt::Write as _;
 

@@ -3,7 +3,7 @@
 use dualq_measure::{Distribution, Loaded, Measurement, Method};
 use dualq_scenario::DelayDistribution;
 
-use super::said::{rates, round_trips, sentences, ways};
+use super::said::{flows, rates, round_trips, sentences, ways};
 use crate::html::still::Still;
 use crate::svg::canvas::Canvas;
 use crate::svg::distribution::Curves;
@@ -48,8 +48,7 @@ pub fn page(measured: &Measurement, program: &str) -> String {
 }
 
 fn caption(measured: &Measurement) -> Caption {
-    let streams = measured.streams;
-    let source = vec![format!("{}, {streams} flows each way", measured.address)];
+    let source = vec![format!("{}, {}", measured.address, flows(measured))];
     Caption { name: one_line(&measured.host), source }
 }
 

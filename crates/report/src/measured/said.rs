@@ -1,8 +1,11 @@
 //! Tables and sentences, which the terminal and the page have in common.
 
-use dualq_measure::figures::{Fate, Grade};
+use dualq_measure::figures::{
+    Codepoint, Fate, Grade, Opener, Stability, TcpEcn, WorkingConditions,
+};
 use dualq_measure::{
-    Bottleneck, Direction, Distribution, Load, Loaded, Measurement, Method, Ping, Server,
+    Bottleneck, Direction, Distribution, Handshakes, Hop, Larger, LargestPacket, Load, Loaded,
+    Loss, Measurement, Method, PathMtu, Ping, Place, Server,
 };
 
 /// A table: its head, how many columns are words, and its rows.
@@ -20,6 +23,15 @@ pub struct Table {
 pub(super) fn ways(loaded: &Loaded) -> impl Iterator<Item = (&'static str, &Load)> {
     let ways = [("down", &loaded.down), ("up", &loaded.up)];
     ways.into_iter().filter_map(|(way, load)| Some((way, load.as_ref()?)))
+}
+
+/// How many flows loaded the path.
+#[must_use]
+pub fn flows(measured: &Measurement) -> String {
+    let grew = measured.loaded.iter().any(|loaded| loaded.working_conditions.is_some());
+    let (most, streams) = (if grew { "up to " } else { "" }, measured.streams);
+    let flows = if streams == 1 { "flow" } else { "flows" };
+    format!("{most}{streams} {flows} each way")
 }
 
 /// Goodput and what it cost.
@@ -97,9 +109,21 @@ pub fn sentences(measured: &Measurement) -> Vec<(String, String)> {
     }
     for loaded in &measured.loaded {
         say(loaded.direction.name(), responsiveness(loaded));
+        if let Some(conditions) = &loaded.working_conditions {
+            say(&format!("{}, confidence", loaded.direction.name()), confidence(conditions));
+        }
+    }
+    if let Some(loss) = measured.idle.loss.filter(|loss| loss.up > 1 || loss.down > 1) {
+        say("random loss", random_loss(&loss));
     }
     if !measured.ecn.is_empty() {
         say("ECN", ecn(measured));
+    }
+    if let Some(mtu) = measured.mtu {
+        say("MTU", path_mtu(&mtu));
+    }
+    if let Some(what) = tcp_ecn(measured) {
+        say("ECN of TCP", what);
     }
     if let Some(place) = bottleneck(measured) {
         say("bottleneck", place);
@@ -165,15 +189,122 @@ fn responsiveness(loaded: &Loaded) -> String {
     parts.join("; ")
 }
 
+/// What flows that grew in number came to.
+fn confidence(conditions: &WorkingConditions) -> String {
+    let WorkingConditions { flows, goodput, responsiveness } = conditions;
+    let of = |what: &str, Stability { confidence, stable_s }: &Stability| {
+        let stable = stable_s.map_or("not stable".to_owned(), |s| format!("stable after {s:.0} s"));
+        format!("{what} {} ({stable})", confidence.name())
+    };
+    let word = if *flows == 1 { "flow" } else { "flows" };
+    let (goodput, rpm) = (of("goodput", goodput), of("RPM", responsiveness));
+    format!("{goodput}, {rpm}, with {flows} {word} at the end")
+}
+
+/// What is lost though nothing waits.
+fn random_loss(loss: &Loss) -> String {
+    let Loss { sent, up, down } = loss;
+    format!(
+        "{:.2} % up, {:.2} % down, without load: of {sent} datagrams {up} were lost up and {down} down. No queue discipline mends that",
+        loss.up_ratio() * 100.0,
+        loss.down_ratio() * 100.0
+    )
+}
+
 /// What the path does to the ECN field.
 fn ecn(measured: &Measurement) -> String {
     let changed = measured.ecn.iter().filter(|fate| fate.fate != Fate::Passes);
     let told = changed.map(|fate| {
         let way = if fate.direction == Direction::Upload { "up" } else { "down" };
-        format!("{} {way}: {}", fate.sent.name(), fate.fate.name())
+        format!("{} {way}: {}{}", fate.sent.name(), fate.fate.name(), placed(fate.place))
     });
     let told: Vec<String> = told.collect();
     if told.is_empty() { "passes both ways".to_owned() } else { told.join(", ") }
+}
+
+/// Between which hops, if that is known.
+fn placed(place: Option<Place>) -> String {
+    let hop = |hop: Hop| format!("hop {} ({})", hop.number, hop.address);
+    match place {
+        None => String::new(),
+        Some(Place { after: None, before }) => format!(" before {}", hop(before)),
+        Some(Place { after: Some(after), before }) => {
+            format!(" after {}, before {}", hop(after), hop(before))
+        }
+    }
+}
+
+/// How large packets may be.
+fn path_mtu(mtu: &PathMtu) -> String {
+    let way = |name: &str, largest: &LargestPacket| {
+        let larger = match largest.larger {
+            Larger::Untried => return format!("{} bytes {name}", largest.bytes),
+            Larger::Refused => match largest.said_by {
+                Some(by) => format!("larger packets are too big, as {by} says"),
+                None => "larger packets are too big, as this host knows".to_owned(),
+            },
+            Larger::Vanish => format!(
+                "larger packets vanish{} without a word (dualq mtu tells what helps)",
+                placed(largest.place)
+            ),
+            Larger::Lost => "larger packets do not arrive".to_owned(),
+            Larger::Unclear => "too many packets are lost to tell of larger ones".to_owned(),
+        };
+        format!("{} bytes {name}: {larger}", largest.bytes)
+    };
+    format!("{}; {}", way("up", &mtu.up), way("down", &mtu.down))
+}
+
+/// Which ECN handshakes of TCP agree on, and what the path does to them.
+fn tcp_ecn(measured: &Measurement) -> Option<String> {
+    let Handshakes { seen, unable } = &measured.handshakes;
+    let mut parts = Vec::new();
+    for one in seen {
+        let Some(asked) = one.asked else { continue };
+        let here = one.here;
+        match (one.by, here) {
+            (Opener::Kernel, Some(here)) if asked == TcpEcn::Off && here == TcpEcn::Off => {
+                parts.push("this host does not ask for it (net.ipv4.tcp_ecn)".to_owned());
+            }
+            (Opener::Kernel, Some(TcpEcn::Off)) => {
+                parts.push(format!("this host asks for {} and gets none", asked.name()));
+            }
+            (Opener::Kernel, Some(here)) => {
+                parts.push(format!("connections of this host have {}", here.name()));
+            }
+            (Opener::Program, Some(here))
+                if asked != TcpEcn::Off && one.ip == Codepoint::NotEct =>
+            {
+                parts.push(format!("who asks for {} gets {}", asked.name(), here.name()));
+            }
+            _ => {}
+        }
+    }
+    for one in seen.iter().filter(|one| one.asked != Some(TcpEcn::Off)) {
+        let sort = one.asked.map_or("", TcpEcn::name);
+        let carrying = match one.ip {
+            Codepoint::NotEct => String::new(),
+            ip => format!(" as {}", ip.name()),
+        };
+        for (way, crossing) in one.ways() {
+            let packet = if way == "up" { "SYN" } else { "SYN-ACK" };
+            match crossing.fate {
+                Fate::Passes | Fate::Unknown => {}
+                // Whether the question was lost or the answer nobody knows.
+                Fate::BlackHole => {
+                    parts.push(format!("a SYN for {sort}{carrying} is not answered: black hole"));
+                }
+                fate => parts.push(format!("{packet} for {sort}{carrying} {way}: {}", fate.name())),
+            }
+        }
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    if unable.is_some() {
+        parts.push("with raw sockets (CAP_NET_RAW) SYNs of each sort would be tried".to_owned());
+    }
+    Some(parts.join("; "))
 }
 
 /// Where packets wait that this host sends, and what that means for a queue discipline here.

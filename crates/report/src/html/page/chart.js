@@ -125,16 +125,17 @@ function plainNumber(value) {
   return Math.abs(value) >= 10000 ? `${Number((value / 1000).toPrecision(4))}k` : String(Number(value.toPrecision(4)));
 }
 
-function optionsOf(lines, { width, read, xLabel, xNames, xLog, yLog, yRange, xRange, stepped, dots, family, marks, warmup }) {
+function optionsOf(lines, { width, read, xLabel, xNames, names, xLog, yLog, yRange, xRange, stepped, dots, family, marks, warmup }) {
   const scale = (log, range) => ({ time: false, distr: log ? 3 : 1, ...(range ? { range } : {}) });
   return {
     width, height: heightOf({ xLabel }), pxAlign: 0,
     legend: { show: false },
     scales: { x: scale(xLog, xRange), y: scale(yLog, yRange) },
     axes: [axis(xLabel, xLog, xNames), { ...axis(null, yLog), size: 58 }],
-    series: [{}, ...lines.map(({ label, row, line }) => ({
-      label, stroke: colour(row), dash: dash(row, line), width: 1.6, spanGaps: Boolean(stepped), points: { show: Boolean(dots && line === 0), size: 6, fill: colour(row) },
-      ...(stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
+    series: [{}, ...lines.map(({ label, row, line, alone }) => ({
+      label, stroke: colour(row), dash: dash(row, line), width: 1.6, spanGaps: Boolean(stepped && !alone), points: { show: Boolean(dots && line === 0), size: 6, fill: colour(row) },
+      // Dots that stand alone have no line.
+      ...(alone ? { paths: () => null } : stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
     }))],
     cursor: {
       points: { size: 5 }, drag: { x: true, y: false },
@@ -144,7 +145,7 @@ function optionsOf(lines, { width, read, xLabel, xNames, xLog, yLog, yRange, xRa
       drawClear: warmup ? [(chart) => shade(chart, warmup)] : [],
       draw: marks ? [(chart) => marks.forEach((mark) => rule(chart, mark))] : [],
       setScale: family ? [(chart, name) => name === "x" && spread(chart)] : [],
-      setCursor: [(chart) => tell(chart, lines, read, xNames)],
+      setCursor: [(chart) => tell(chart, lines, read, names || xNames)],
     },
   };
 }

@@ -109,16 +109,11 @@ export class Simulation {
 
   /** Lets all happen that happens before `until` seconds from the start; tells observers, and gives the state then. */
   advance(until) {
-    const { headers = [], connections = [], packets, ...state } = this.advanceRaw(until);
+    const { text, packets } = this.#engine.ask({ advance: { until_s: until } });
+    const { headers = [], connections = [], ...state } = JSON.parse(text);
     this.#state = { ...state, packets: new Packets(packets, this.#words) };
     this.#tell(this.#state.packets, headers, connections);
     return this.#state;
-  }
-
-  /** The same for whoever reads the records of packets itself; observers are told nothing. */
-  advanceRaw(until) {
-    const { text, packets } = this.#engine.ask({ advance: { until_s: until } });
-    return { ...JSON.parse(text), packets };
   }
 
   /** Runs to the end and gives the outcome, after which nothing is left to ask. */

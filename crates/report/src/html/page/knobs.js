@@ -33,7 +33,7 @@ function knobsSection() {
     const list = (key) => value(key).split(",").map((one) => one.trim()).filter((one) => one !== "");
     const knobs = { scenario: text.value, duration: value("duration"), seed: value("seed") };
     KNOBS.forEach(([key]) => { knobs[key] = value(key); });
-    const scenario = { scenario: text.value, most_packets: MOST_PACKETS };
+    const scenario = { scenario: text.value, files: data.plans[0].files || {}, most_packets: MOST_PACKETS };
     KNOBS.forEach(([key]) => { scenario[key] = list(key); });
     if (knobs.duration) scenario.duration = knobs.duration;
     if (knobs.seed) {

@@ -13,6 +13,7 @@ if (data.rows.length) {
   flowsSection();
   worldsSection();
   sweepSection();
+  frontSection();
   againSection();
 }
 knobsSection();
