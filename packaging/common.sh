@@ -22,19 +22,35 @@ architecture() {
     esac
 }
 
-# Builds dualq for a target; prints where it is. No path of this machine is in it.
-build() {
-    local target=$1
-    architecture "$target" >/dev/null
-    rustup target list --installed 2>/dev/null | grep -qx "$target" || rustup target add "$target" >&2 \
-        || refuse "the target $target is not there, and rustup cannot fetch it"
+# Makes sure that Rust can build for a target.
+wants() {
+    rustup target list --installed 2>/dev/null | grep -qx "$1" || rustup target add "$1" >&2 \
+        || refuse "the target $1 is not there, and rustup cannot fetch it"
+}
+
+# What keeps paths of this machine out of what is built.
+nameless() {
     local cargo_home=${CARGO_HOME:-$HOME/.cargo} sysroot
     sysroot=$(rustc --print sysroot)
-    local flags="--remap-path-prefix=$root=/dualq --remap-path-prefix=$cargo_home=/cargo --remap-path-prefix=$sysroot=/rust"
+    echo "--remap-path-prefix=$PWD=/dualq --remap-path-prefix=$cargo_home=/cargo --remap-path-prefix=$sysroot=/rust"
+}
+
+# Builds dualq for a target; prints where it is.
+build() {
+    local target=$1 flags
+    architecture "$target" >/dev/null
+    wants "$target"
+    flags=$(nameless)
     # Rust brings the linker and C's start-up code for musl, so that no toolchain of the target is needed.
     [[ $target == "${host%-gnu}-musl" ]] || flags+=" -Clinker=rust-lld"
     RUSTFLAGS=$flags cargo build --quiet --locked --profile dist --target "$target" >&2
     echo "$target_dir/$target/dist/dualq"
+}
+
+# Builds the page, and the npm package with the engine, into a folder.
+playground() {
+    wants wasm32-unknown-unknown
+    RUSTFLAGS=$(nameless) cargo run --quiet --locked --manifest-path playground/Cargo.toml -- "$1" >&2
 }
 
 # The program of this machine, which writes what all packages have: pages of the manual, completions, units.
@@ -45,7 +61,7 @@ native() {
     esac
 }
 
-# Puts what belongs beside the program into a folder: man/, completions/, units/, and the licences of all that is inside.
+# Puts what belongs beside the program into a folder: man/, completions/, units/, the engine for pages, and the licences of all that is inside.
 beside() {
     local dualq=$1 folder=$2
     mkdir -p "$folder"/{man,completions,units}
@@ -57,6 +73,11 @@ beside() {
     for unit in service socket; do
         "$dualq" serve --unit "$unit" | sed 's,/usr/local/bin/dualq,/usr/bin/dualq,' >"$folder/units/dualq-serve.$unit"
     done
+    local page
+    page=$(mktemp -d)
+    playground "$page"
+    install -m 644 "$page/npm/dualq.wasm" "$folder"
+    rm -r "$page"
     cp LICENSE-MIT LICENSE-APACHE README.md CHANGELOG.md "$folder"
     packaging/sbom --licences >"$folder/LICENSES-OF-DEPENDENCIES"
 }

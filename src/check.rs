@@ -7,7 +7,8 @@ use std::path::Path;
 use dualq_report::agreement::{Document, json, text};
 use dualq_worlds::agreement::{Reference, Verdict, compare};
 
-use crate::cli::{CheckArgs, Failure, WorldName};
+use crate::cli::check::CheckArgs;
+use crate::cli::{Failure, WorldName};
 use crate::output::{Named, plain, print};
 use crate::pictures::Pictures;
 use crate::progress::Steps;

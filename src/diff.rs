@@ -9,7 +9,8 @@ use std::path::Path;
 use dualq_scenario::{Event, Overrides, ProbeKind, Scenario, Seen, Sweep};
 use serde_json::Value;
 
-use crate::cli::{DiffArgs, Failure, WorldName};
+use crate::cli::check::DiffArgs;
+use crate::cli::{Failure, WorldName};
 use crate::output::{plain, print};
 use crate::world;
 
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
         // A ping has no place in a stream of bytes, and only the model tells what becomes of packets elsewhere.
         let both_tell = |event: &Event| match event.seen {
             Seen::In | Seen::Out => event.direction.is_down(),
-            Seen::Ack => true,
+            Seen::Ack => !event.direction.is_down(),
             Seen::Drop | Seen::Sent | Seen::Arrive => false,
         };
         seen.retain(|event| both_tell(event) && !is_ping(&scenario, event.flow));

@@ -7,7 +7,8 @@ use dualq_scenario::draw::{Class, draw};
 use dualq_worlds::{Job, play};
 use serde_json::{Value, json};
 
-use crate::cli::{DrawArgs, Failure, WorldName};
+use crate::cli::check::DrawArgs;
+use crate::cli::{Failure, WorldName};
 use crate::output::print;
 use crate::progress::Steps;
 use crate::world;

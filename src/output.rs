@@ -11,7 +11,8 @@ use dualq_report::words::{marked, printable};
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use tempfile::NamedTempFile;
 
-use crate::cli::{Colour, Failure};
+use crate::cli::Failure;
+use crate::cli::run::Colour;
 use crate::interrupt::{self, Leftover};
 
 /// Where output goes. A regular file is written without a name, or where that cannot be under another one, and takes its own once it is

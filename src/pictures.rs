@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use dualq_report::svg::{self, Picture};
 
-use crate::cli::{Failure, PictureArgs};
+use crate::cli::Failure;
+use crate::cli::report::PictureArgs;
 use crate::output::{Folder, Named};
 
 /// The folders that are asked for.

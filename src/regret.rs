@@ -137,10 +137,10 @@ fn case(host: &str, facts: &Facts, rate: Rate, rtt: Duration) -> Result<Case, Fa
         profile: Profile::fitting(facts),
         ..Requirements::default()
     };
-    let question = Question::of(facts, &requirements)?;
+    let question = Question::each(facts, &requirements, false)?.swap_remove(0);
     let now = question.now.clone();
     let prediction = predict::predict(question, false, &Model)?;
-    let plan = Plan::make_by(facts, &requirements, Some(&prediction.evidence), None)?;
+    let plan = Plan::make_by(facts, &requirements, &[&prediction.evidence])?;
     let picked = plan.changes.iter().find_map(|change| match &change.what {
         What::Qdisc { after, .. } => Some(after.to_string()),
         _ => None,

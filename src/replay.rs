@@ -15,7 +15,8 @@ use dualq_report::replayed::Document;
 use dualq_units::{Bytes, Instant, Rate};
 use dualq_worlds::Origin;
 
-use crate::cli::{Failure, ReplayArgs, note, note_units};
+use crate::cli::replay::ReplayArgs;
+use crate::cli::{Failure, note, note_units};
 use crate::live::Live;
 use crate::output::{Named, Output, plain, print};
 use crate::pictures::Pictures;

@@ -12,10 +12,13 @@ use std::time::Duration;
 use dualq_qdisc::grammar::did_you_mean;
 use dualq_qdisc::{EcnMask, Spec};
 use dualq_report::{Report, Style, csv, json, text};
-use dualq_scenario::{EcnRequest, EcnStyle, FlowGroup, Overrides, Scenario, Sweep, Variant};
+use dualq_scenario::{
+    Direction, EcnRequest, EcnStyle, Element, FlowGroup, Overrides, Scenario, Sweep, Variant,
+};
 use dualq_worlds::{Origin, Results, Seeds, World, WorldError};
 
-use crate::cli::{Failure, RunArgs, note, note_units};
+use crate::cli::run::RunArgs;
+use crate::cli::{Failure, note, note_units};
 use crate::examples;
 use crate::output::{self, plain, print, print_as_it_is};
 use crate::progress::Steps;
@@ -57,7 +60,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     for (results, input) in all.iter_mut().zip(&inputs) {
         if files.is_any() || args.distributions {
             let (program, command, plan) = (program.clone(), command.clone(), input.source.clone());
-            results.origin = Some(Origin { program, command, plan });
+            let files = input.sweep.files.clone();
+            results.origin = Some(Origin { program, command, plan, files });
         }
         if !args.json && !args.csv {
             name(results, &command);
@@ -144,16 +148,34 @@ const MOST_RUNS: usize = 20_000;
 const UNNAMED: &str = "unnamed";
 
 /// Calls what has no name by the command that made it.
-pub(crate) fn name(results: &mut Results, command: &str) {
+fn name(results: &mut Results, command: &str) {
     if results.name == UNNAMED && !command.is_empty() {
         command.clone_into(&mut results.name);
     }
 }
 
+/// Calls what has no name by the settings that vary, or by what is given if none does.
+pub(crate) fn name_by_settings(results: &mut Results, otherwise: &str) {
+    if results.name != UNNAMED {
+        return;
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for (what, _) in results.scenarios().flat_map(|runs| &runs.settings().0) {
+        if !names.contains(&what.as_str()) {
+            names.push(what);
+        }
+    }
+    results.name = match names.split_last() {
+        None => otherwise.to_owned(),
+        Some((last, [])) => format!("sweep of {last}"),
+        Some((last, others)) => format!("sweep of {} and {last}", others.join(", ")),
+    };
+}
+
 /// What makes what this call writes.
 pub(crate) fn origin() -> Origin {
     let command = own_words(env::args_os().skip(1));
-    Origin { program: PROGRAM.to_owned(), command, plan: String::new() }
+    Origin { program: PROGRAM.to_owned(), command, ..Origin::default() }
 }
 
 /// The call as its user typed it.
@@ -192,6 +214,15 @@ fn surprises(variants: &[Variant]) -> Vec<&'static str> {
         let needs = |group: &FlowGroup| group.cc.ecn_style() == EcnStyle::Accurate;
         scenario.granted_ecn() != EcnRequest::Accurate && scenario.flow.iter().any(needs)
     };
+    let runs_free = |scenario: &Scenario| {
+        let up = scenario.link.passage(Direction::Up);
+        let limits = |element: &Element| {
+            matches!(element, Element::Queue { .. } | Element::Slot { .. } | Element::Police { .. })
+        };
+        let is_free = up.bottleneck.is_none() && !up.before.iter().chain(&up.behind).any(limits);
+        is_free && scenario.flow.iter().any(|group| group.direction == Direction::Up)
+    };
+    let free = "flows go up, where nothing limits the rate but their windows; link.up.rate does";
     let reno = "prague needs Accurate ECN at its receiver (tcp_ecn = 3): with receiver.ecn as it is, it is Reno without ECN";
     let fifo = "a packet in a FIFO's limit may be an aggregate of up to 64 KB; sender.gso = false splits them";
     let ecn = "with any_ect, flows of classic congestion controls with ECN share the L queue, whose marks make them give way to DCTCP";
@@ -199,6 +230,7 @@ fn surprises(variants: &[Variant]) -> Vec<&'static str> {
     told.extend(any(counts_aggregates).then_some(fifo));
     told.extend(any(starves).then_some(ecn));
     told.extend(any(lacks).then_some(reno));
+    told.extend(any(runs_free).then_some(free));
     told
 }
 

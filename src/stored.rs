@@ -9,10 +9,11 @@ use dualq_report::{Report, agreement, html, replayed};
 use dualq_sweep::Folder;
 use dualq_worlds::Results;
 
-use crate::cli::{Failure, ReportArgs, note};
+use crate::cli::report::ReportArgs;
+use crate::cli::{Failure, note};
 use crate::output::{Named, plain};
 use crate::pictures::{self, Pictures};
-use crate::run::{PROGRAM, apart};
+use crate::run::{PROGRAM, apart, name_by_settings};
 use crate::tables::Tables;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
@@ -90,7 +91,9 @@ impl Stored {
                     let path = folder.path().display();
                     note(&format!("{path}: {missing} of {all} scenarios have no runs yet"));
                 }
-                Ok(gathered.results)
+                let mut results = gathered.results;
+                name_by_settings(&mut results, &stem(folder.path()));
+                Ok(results)
             }
             Self::Text { named, text } => serde_json::from_str(&text).map_err(|error| {
                 Failure::Run(format!("{named}: not a result of dualq run --json: {error}"))

@@ -19,7 +19,8 @@ use crate::cli::{Failure, WorldName, note};
 use crate::interrupt::StopsWork;
 use crate::output::Named;
 use crate::progress::Steps;
-use crate::run::{PROGRAM, origin, seeds, source};
+use crate::run::{PROGRAM, name_by_settings, origin, seeds, source};
+use crate::stored::stem;
 use crate::world;
 
 impl From<FolderError> for Failure {
@@ -134,8 +135,9 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
         ));
     }
     if let Some(page) = page {
-        let gathered = folder.results(plan.record())?;
-        let report = Report::of(&gathered.results);
+        let mut results = folder.results(plan.record())?.results;
+        name_by_settings(&mut results, &stem(folder.path()));
+        let report = Report::of(&results);
         page.write(html::write(&[report], PROGRAM, None).as_bytes())?;
     }
     if args.quiet {

@@ -13,7 +13,8 @@ use std::time::Duration;
 use dualq_scenario::{ConnectionEvent, Event, Headers, Outcome, Scenario, Wants};
 use dualq_worlds::{Observer, World, WorldError};
 
-use crate::cli::{Failure, RunArgs};
+use crate::cli::Failure;
+use crate::cli::run::RunArgs;
 use crate::output::{Output, plain};
 use events::EventList;
 use pcap::Capture;

@@ -114,15 +114,18 @@ pub(crate) fn run(
     };
     let played: Result<Vec<_>, WorldError> = beside(py, &stop, look, play)?;
     let played = played.map_err(failure)?;
-    let origin = |source: &Source| Origin {
+    let origin = |source: &Source, sweep: &Sweep| Origin {
         program: PROGRAM.to_owned(),
         command: String::new(),
         plan: source.text.clone(),
+        files: sweep.files.clone(),
     };
-    let named = played.into_iter().zip(&sources).map(|(mut results, source)| {
-        results.origin = Some(origin(source));
-        Results::of(results)
-    });
+    let named = played.into_iter().zip(sources.iter().zip(&sweeps)).map(
+        |(mut results, (source, sweep))| {
+            results.origin = Some(origin(source, sweep));
+            Results::of(results)
+        },
+    );
     if let Some(watch) = watch {
         watch.call1((1.0,))?;
     }

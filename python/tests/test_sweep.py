@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -140,21 +141,48 @@ def test_what_fails_again_and_again_is_told(tmp_path: Path) -> None:
     assert fails.calls >= 3
 
 
-def test_folders_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=["memory", "s3"])
+def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, str]]:
+    """A file system that is no folder here, and a folder in it with its scheme."""
     fsspec = pytest.importorskip("fsspec", reason="no fsspec: pip install fsspec")
+    if request.param == "memory":
+        yield fsspec.filesystem("memory"), "memory://bucket/sweep"
+        return
+    pytest.importorskip("s3fs", reason="no s3fs: pip install s3fs")
+    moto = pytest.importorskip("moto.server", reason="no moto: pip install 'moto[server,s3]'")
+    # A server of its own on this machine, that speaks S3 over HTTP and takes any key.
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        for name, value in {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "AWS_DEFAULT_REGION": "us-east-1"}.items():
+            monkeypatch.setenv(name, value)
+        files = fsspec.filesystem("s3", skip_instance_cache=True, use_listings_cache=False)
+        files.mkdir("bucket")
+        yield files, "s3://bucket/sweep"
+    finally:
+        server.stop()
+
+
+def test_folders_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: tuple[Any, str]) -> None:
+    files, folder = store
     chunks = counting(monkeypatch)
-    results = dualq.sweep(BASE, VARY, folder="memory://bucket/sweep", seeds=2)
+    results = dualq.sweep(BASE, VARY, folder=folder, seeds=2)
     assert normal(figures(results)) == normal(expected()) and sum(chunks) == 8
-    store = fsspec.filesystem("memory")
-    names = [name for name in store.find("/bucket/sweep") if "/points/" in name]
+    names = [name for name in files.find(folder) if "/points/" in name]
     assert len(names) == 8
-    store.rm(names[0])
-    again = dualq.sweep(BASE, VARY, folder="memory://bucket/sweep", seeds=2)
+    files.rm(names[0])
+    again = dualq.sweep(BASE, VARY, folder=folder, seeds=2)
     assert sum(chunks) == 9 and figures(again) == figures(results)
+    # What others did meanwhile is seen, also where nothing was missing before.
+    dualq.sweep(BASE, VARY, folder=folder, seeds=2)
+    files.rm(names[1])
+    assert figures(dualq.sweep(BASE, VARY, folder=folder, seeds=2)) == figures(results)
+    assert sum(chunks) == 10
     # The same folder here is one of `dualq sweep`.
-    store.get("/bucket/sweep", str(tmp_path / "here"), recursive=True)
+    files.get(folder, str(tmp_path / "here"), recursive=True)
     assert figures(dualq.sweep(BASE, VARY, folder=tmp_path / "here", seeds=2)) == figures(results)
-    assert sum(chunks) == 9
+    assert sum(chunks) == 10
 
 
 def test_dask_plays_and_a_worker_may_be_killed(tmp_path: Path) -> None:

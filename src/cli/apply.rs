@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use dualq_host::plan::Destination;
 use dualq_units::tc_time;
 
 use super::verify::HowArgs;
@@ -108,6 +109,18 @@ pub(crate) struct OnBootArgs {
     #[arg(long, value_name = "IFB")]
     pub(crate) down: Option<String>,
 
+    /// Each transmit queue of DEV gets one, below an mq
+    #[arg(long, conflicts_with = "down")]
+    pub(crate) each: bool,
+
+    /// What is limited is what puts packets together at DEV: the line is of words such as `gso_max_segs 1 gro off`
+    #[arg(long, conflicts_with_all = ["down", "each"])]
+    pub(crate) offloads: bool,
+
+    /// It is a route by DEV to DEST, an address and its prefix length: the line is its MTU, such as `mtu 1400`
+    #[arg(long, value_name = "DEST", conflicts_with_all = ["down", "each", "offloads"])]
+    pub(crate) route: Option<Destination>,
+
     /// The queue discipline in tc's words
     #[arg(value_name = "LINE")]
     pub(crate) line: String,
@@ -124,6 +137,17 @@ pub(crate) struct WatchOverArgs {
     pub(crate) number: u64,
 
     /// It is a unit of systemd, which ends it at shutdown and starts it again after anything else
+    #[arg(long)]
+    pub(crate) unit: bool,
+
+    #[command(flatten)]
+    pub(crate) state: StateArgs,
+}
+
+/// For `dualq confirm` and `dualq on-boot`, which start it.
+#[derive(Args)]
+pub(crate) struct KeepRoutesArgs {
+    /// It is a unit of systemd
     #[arg(long)]
     pub(crate) unit: bool,
 

@@ -59,7 +59,7 @@ the command's.";
 
 #[derive(Args)]
 pub(crate) struct ExecArgs {
-    /// Which of the kernels that were built, by its version [default: the newest]
+    /// Which of the kernels that were built, by its version or name [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) kernel: Option<String>,
 

@@ -32,7 +32,8 @@ Examples:
 
 Round trips without load come first, then a download, an upload, and both at once, each until its
 figures stand: the mean goodput is known to 3 %, the mean round trip to 10 % or 1 ms, with 95 %
-confidence. Path and host are loaded fully meanwhile; --max-time and --max-bytes bound that.";
+confidence, and without --streams until the flows, one more each second, have filled the path. Path
+and host are loaded fully meanwhile; --max-time and --max-bytes bound that.";
 
 pub(crate) const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -84,9 +85,9 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "WAY", value_enum, value_delimiter = ',')]
     pub(crate) direction: Vec<Way>,
 
-    /// How many flows load each direction
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=32))]
-    pub(crate) streams: u32,
+    /// How many flows load each direction [default: from 1 on one more each second, up to 16, until goodput and responsiveness are stable; 4 with --rate, --iperf3 and --http]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub(crate) streams: Option<u32>,
 
     /// Their congestion control, by the kernel's name, which both kernels must have [default: each kernel's own]
     #[arg(long, value_name = "NAME")]
@@ -97,7 +98,7 @@ pub(crate) struct MeasureArgs {
     pub(crate) rate: Option<String>,
 
     /// How long it may take altogether; it ends sooner once the figures stand
-    #[arg(long, value_name = "TIME", default_value = "40s", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "60s", allow_hyphen_values = true)]
     pub(crate) max_time: String,
 
     /// How much flows may carry altogether, in tc's words such as 500mb [default: no limit]

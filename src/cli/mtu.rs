@@ -72,6 +72,10 @@ pub(crate) struct MtuArgs {
     #[arg(long, value_enum, default_value_t, requires = "plan")]
     pub(crate) cure: CureName,
 
+    /// The folder in which dualq is to record what the plan changes, if that is not /var/lib/dualq: what runs at boot must know it
+    #[arg(long, value_name = "DIR", requires = "plan")]
+    pub(crate) state: Option<PathBuf>,
+
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,

@@ -16,6 +16,9 @@ Examples:
   Downloads too: what arrives is taken through a queue of this host, a little below the link's rate:
     dualq plan --rate 20mbit --down 50mbit -o plan.toml
 
+  Two ways out, each with its own rate:
+    dualq plan --dev eth0 --dev wwan0 --rate eth0=50mbit --rate wwan0=10mbit -o plan.toml
+
   What would it bring, beside all else that this kernel has?
     dualq plan --rate 50mbit --rtt 48ms --predict
 
@@ -45,33 +48,34 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) aim: AimName,
 
-    /// The bottleneck's rate in tc's words, as the provider says it: the shaper that is put before it is a twentieth slower
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
-    pub(crate) rate: Option<String>,
+    /// The bottleneck's rate in tc's words, as the provider says it: the shaper that is put before it is a twentieth slower. With DEV= of that
+    /// interface alone, else of each that has none of its own
+    #[arg(long, value_name = "[DEV=]RATE", allow_hyphen_values = true)]
+    pub(crate) rate: Vec<String>,
 
     /// The bottleneck's rate of what arrives, as the provider says it: what comes faster than a twentieth below it is queued here, behind an ifb
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
-    pub(crate) down: Option<String>,
+    #[arg(long, value_name = "[DEV=]RATE", allow_hyphen_values = true)]
+    pub(crate) down: Vec<String>,
 
     /// Take the rate and the round-trip time of what FILE says of this machine's upload, where no option says otherwise: `dualq measure --json`
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
-    /// The interface [default: that of the default route]
+    /// The interface, or several: one plan, one record, one rollback [default: that of the default route]
     #[arg(long, value_name = "DEV")]
-    pub(crate) dev: Option<String>,
+    pub(crate) dev: Vec<String>,
 
     /// The congestion control [default: the one there is; dctcp for datacenter]
     #[arg(long, value_name = "CC")]
     pub(crate) cc: Option<String>,
 
     /// A queue discipline in tc's words [default: the best of those that the kernel has, by a simulation]
-    #[arg(long, value_name = "QDISC")]
-    pub(crate) qdisc: Option<String>,
+    #[arg(long, value_name = "[DEV=]QDISC")]
+    pub(crate) qdisc: Vec<String>,
 
     /// The same for what arrives, with --down
-    #[arg(long, value_name = "QDISC")]
-    pub(crate) down_qdisc: Option<String>,
+    #[arg(long, value_name = "[DEV=]QDISC")]
+    pub(crate) down_qdisc: Vec<String>,
 
     /// The round-trip time of the paths that matter [default: what existing connections have seen, or 100ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
@@ -104,6 +108,10 @@ pub(crate) struct PlanArgs {
     /// What the bottleneck's link adds to each packet
     #[arg(long, value_enum)]
     pub(crate) link: Option<LinkName>,
+
+    /// Limit, where others wait for it, what puts packets together: gso_max_segs of what leaves, gro and lro of what arrives
+    #[arg(long)]
+    pub(crate) offloads: bool,
 
     /// Show what is simulated: 1, 4 and 20 large transfers with short ones and ssh beside them, now and with all that the kernel has
     #[arg(long)]

@@ -55,7 +55,7 @@ pub(crate) struct SpaceArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Which of the kernels that were built, by its version [default: the newest]
+    /// Which of the kernels that were built, by its version or name [default: the newest]
     #[arg(long, value_name = "VERSION")]
     pub(crate) kernel: Option<String>,
 

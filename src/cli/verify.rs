@@ -21,6 +21,9 @@ Examples:
   For the throughput of two flows, and no longer than two minutes:
     sudo dualq verify plan.toml --aim throughput --streams 2 --max-time 120s --host 192.0.2.7 --token-file token
 
+  What arrives: a plan of `dualq plan --down` is loaded by downloads without being told:
+    sudo dualq verify down.toml --direction download --host 192.0.2.7 --token-file token
+
   Apply it, and keep it unless it hurts:
     sudo dualq apply plan.toml --verify 192.0.2.7 --token-file token
 
@@ -42,9 +45,9 @@ pub(crate) struct HowArgs {
     #[arg(long, requires = "verify", value_enum)]
     pub(crate) aim: Option<AimName>,
 
-    /// What is loaded
-    #[arg(long, requires = "verify", value_name = "WAY", value_enum, default_value = "upload")]
-    pub(crate) direction: Way,
+    /// What is loaded [default: upload, download or both, by what the plan shapes]
+    #[arg(long, requires = "verify", value_name = "WAY", value_enum)]
+    pub(crate) direction: Option<Way>,
 
     /// How many flows load it
     #[arg(long, requires = "verify", value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=32))]

@@ -23,8 +23,10 @@ pub(crate) fn text(kernels: &[Kernel], damaged: Vec<Damaged>) -> String {
     table.set_header(["kernel", "", "options", "dualpi2", "built", "size", "executable"]);
     for (number, kernel) in kernels.iter().enumerate() {
         let age = now.saturating_sub(Duration::from_secs(kernel.facts.built_s));
+        // Where a version does not tell which is meant, the name does, which options take too.
+        let same = kernels.iter().filter(|other| other.version == kernel.version).count();
         table.add_row([
-            kernel.version.clone(),
+            if same > 1 { kernel.name() } else { &kernel.version }.to_owned(),
             if number == 0 { "default" } else { "" }.to_owned(),
             if kernel.is_current() { "current" } else { "outdated" }.to_owned(),
             if has_dualpi2(kernel) { "yes" } else { "no" }.to_owned(),

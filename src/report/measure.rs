@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use dualq_measure::Measurement;
-use dualq_report::measured::{self, Table, rates, round_trips, sentences};
+use dualq_report::measured::{self, Table, flows, rates, round_trips, sentences};
 
 use super::{render, wrapped};
 
@@ -15,13 +15,12 @@ pub(crate) fn json(measurement: &Measurement) -> String {
 
 pub(crate) fn text(measurement: &Measurement, width: usize) -> String {
     let mut text = String::new();
-    let flows = if measurement.streams == 1 { "flow" } else { "flows" };
     let _ = writeln!(
         text,
-        "{} ({}), {} {flows} each way, {:.1} MB in all\n",
+        "{} ({}), {}, {:.1} MB in all\n",
         measurement.host,
         measurement.address,
-        measurement.streams,
+        flows(measurement),
         measurement.bytes as f64 / 1e6
     );
     for table in [rates(measurement), round_trips(measurement)] {

@@ -6,14 +6,14 @@ use std::path::Path;
 use comfy_table::Table;
 use dualq_host::Plan;
 use dualq_host::plan::{Change, FLOWS, Trial, What};
-use serde_json::json;
+use serde_json::{Value, json};
 use similar::TextDiff;
 
 use super::{render, wrapped};
 use crate::predict::Prediction;
 
 /// The version of the JSON document's form.
-const JSON_VERSION: u32 = 1;
+const JSON_VERSION: u32 = 2;
 
 /// The changes in their order, and what is to be known; what was simulated too, unless a table comes after it.
 pub(crate) fn text(plan: &Plan, has_table: bool, width: usize) -> String {
@@ -51,16 +51,20 @@ fn difference(change: &Change) -> String {
                 before.split_whitespace().collect::<Vec<_>>().join(" ")
             )
         }
-        What::Qdisc { dev, before, after } => {
+        What::Qdisc { dev, before, after, each } => {
             let mut text = format!("queue discipline of {dev}:\n");
             for line in before {
                 let _ = writeln!(text, "-{line}");
             }
-            let _ = writeln!(text, "+root {after}");
+            let place = if *each { "each transmit queue" } else { "root" };
+            let _ = writeln!(text, "+{place} {after}");
             text
         }
         What::Ingress { dev, ifb, after } => {
             format!("what arrives at {dev}, taken through {ifb}:\n+root {after}\n")
+        }
+        What::Offload { dev, key, before, after } => {
+            format!("{key} of {dev}: {before} -> {after}\n")
         }
         What::Route { to, mtu } => format!("route to {to} with an MTU of {mtu}\n"),
         What::File { path, before, after, mode } => {
@@ -96,11 +100,11 @@ pub(crate) fn prediction(prediction: &Prediction, width: usize) -> String {
     let rows = evidence.rows();
     if !rows.is_empty() {
         let rtt = question.rtt.as_secs_f64() * 1e3;
-        let what = if question.arriving { "What arrives, simulated " } else { "Simulated " };
+        let what = if question.arriving { "what arrives, simulated" } else { "simulated" };
         let title = format!(
-            "{what}at {} and {rtt} ms ({}), the worst first: large transfers, short ones and ssh beside them. The p99 of ssh's \
+            "{}, {what} at {} and {rtt} ms ({}), the worst first: large transfers, short ones and ssh beside them. The p99 of ssh's \
              round trips is above the base, in ms; goodput and fairness are the least of the three.",
-            question.rate, question.rtt_from,
+            question.dev, question.rate, question.rtt_from,
         );
         wrapped(&mut text, "", &title, width);
         let mut table = Table::new();
@@ -150,6 +154,7 @@ pub(crate) fn prediction(prediction: &Prediction, width: usize) -> String {
 /// One document: the plan, and what was simulated if that was asked for.
 pub(crate) fn json(plan: &Plan, predictions: &[Prediction]) -> String {
     let mut document = json!({ "version": JSON_VERSION, "command": "plan", "plan": plan });
+    let mut all: Vec<Value> = Vec::new();
     for prediction in predictions {
         let evidence = &prediction.evidence;
         let runs = prediction.runs.iter().map(|run| {
@@ -170,12 +175,17 @@ pub(crate) fn json(plan: &Plan, predictions: &[Prediction]) -> String {
                 "outcome": run.outcome,
             })
         });
-        let key = if evidence.question().arriving { "prediction_down" } else { "prediction" };
-        document[key] = json!({
+        let question = evidence.question();
+        all.push(json!({
+            "dev": question.dev,
+            "direction": if question.arriving { "download" } else { "upload" },
             "chosen": evidence.chosen(),
             "runs": runs.collect::<Vec<_>>(),
             "remarks": prediction.remarks,
-        });
+        }));
+    }
+    if !all.is_empty() {
+        document["predictions"] = all.into();
     }
     format!("{document:#}\n")
 }

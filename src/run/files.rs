@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use dualq_report::{Report, csv, flent, html, json};
 
 use super::PROGRAM;
-use crate::cli::{Failure, RunArgs};
+use crate::cli::Failure;
+use crate::cli::run::RunArgs;
 use crate::output::Named;
 use crate::pictures::{self, Pictures};
 use crate::tables::Tables;

@@ -11,7 +11,8 @@ use dualq_worlds::ScenarioRuns;
 use crate::cli::Failure;
 use crate::cli::sweep::SweepArgs;
 use crate::output::{self, Named, print, print_as_it_is};
-use crate::run::{PROGRAM, name};
+use crate::run::{PROGRAM, name_by_settings};
+use crate::stored::stem;
 
 /// A longer table is not read.
 const MOST_ROWS: usize = 40;
@@ -32,7 +33,7 @@ pub(super) fn show(args: &SweepArgs, folder: &Folder, record: &Record) -> Result
         false => folder.figures(record)?,
     };
     if !args.json && !args.csv {
-        name(&mut results, &record.origin.command);
+        name_by_settings(&mut results, &stem(folder.path()));
     }
     let scenarios: Vec<ScenarioRuns<'_>> = results.scenarios().collect();
     let of: Vec<&Scenario> = scenarios.iter().map(ScenarioRuns::scenario).collect();

@@ -30,6 +30,14 @@ fn what_there_is_and_what_is_best() {
     for file in ["out.html", "out-comparison.svg", "out-sweep.svg", "out-front.svg"] {
         assert!(fs::metadata(at.path().join(file)).unwrap().len() > 1000, "{file}");
     }
+    // The scenario has no name, so that what varies is the page's.
+    let page = fs::read_to_string(at.path().join("out.html")).unwrap();
+    assert!(page.contains("<title>sweep of link.rate</title>"), "{}", &page[..800]);
+    let data = page.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+    let data: Value = serde_json::from_str(data).unwrap();
+    let points = data["fronts"][0]["points"].as_array().unwrap();
+    assert_eq!(points.len(), 3);
+    assert!(points.iter().any(|point| point["leads"] == true), "{points:?}");
 }
 
 #[test]

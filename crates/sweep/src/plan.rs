@@ -26,7 +26,7 @@ pub struct Fingerprint(String);
 pub struct Place {
     /// The name.
     pub world: String,
-    /// The version of its kernel.
+    /// Its kernel: the version, or the name of one of own sources.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kernel: Option<String>,
 }

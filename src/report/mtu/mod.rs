@@ -133,7 +133,8 @@ fn remarks(survey: &Survey) -> Vec<String> {
     if let (Some(echo), Some(udp)) = (larger(&survey.echo), larger(&survey.udp)) {
         if echo < udp {
             remarks.push(format!(
-                "Echoes over {echo} bytes are not answered, though UDP of that size arrives: somebody filters large pings."
+                "Echoes over {echo} bytes are not answered, though UDP of that size arrives: somebody filters large pings, or \
+                 the way back swallows what is as large. Run it at the other end too."
             ));
         }
     } else if hole && larger(&survey.udp).is_none() {
