@@ -1,0 +1,68 @@
+//! Datagrams as packets on a path.
+
+use bytes::BytesMut;
+use dualq_qdisc::{Ecn, FlowPacket};
+use quinn_proto::EcnCodepoint;
+
+/// Ethernet, IPv4 and UDP.
+const HEADERS: usize = 14 + 20 + 8;
+
+/// A UDP datagram, and whose it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Datagram {
+    pub(crate) flow: u32,
+    pub(crate) ecn: Ecn,
+    pub(crate) payload: BytesMut,
+}
+
+impl Datagram {
+    pub(crate) fn new(flow: u32, ecn: Option<EcnCodepoint>, payload: &[u8]) -> Self {
+        let ecn = match ecn {
+            None => Ecn::NotEct,
+            Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+            Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+            Some(EcnCodepoint::Ce) => Ecn::Ce,
+        };
+        Self { flow, ecn, payload: payload.into() }
+    }
+
+    /// The field as quinn has it.
+    pub(crate) const fn codepoint(&self) -> Option<EcnCodepoint> {
+        match self.ecn {
+            Ecn::NotEct => None,
+            Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+            Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+            Ecn::Ce => Some(EcnCodepoint::Ce),
+        }
+    }
+}
+
+impl dualq_qdisc::Packet for Datagram {
+    fn length(&self) -> u32 {
+        u32::try_from(self.payload.len() + HEADERS).unwrap_or(u32::MAX)
+    }
+
+    fn memory(&self) -> u32 {
+        self.length()
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn set_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+}
+
+impl FlowPacket for Datagram {
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+}
+
+impl dualq_net::Packet for Datagram {
+    fn clear_ecn(&mut self) {
+        self.ecn = Ecn::NotEct;
+    }
+}
