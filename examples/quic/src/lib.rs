@@ -57,8 +57,13 @@ pub fn flows(scenario: &Scenario) -> Result<Vec<Flow>, RaceError> {
     if !scenario.udp.is_empty() {
         return refuse("UDP streams do not run beside QUIC here: leave [[udp]] out".to_owned());
     }
-    if !scenario.link.step.is_empty() {
-        return refuse("the link's rate is constant here: leave link.step out".to_owned());
+    let link = &scenario.link;
+    if [Direction::Down, Direction::Up].iter().any(|way| !link.passage(*way).step.is_empty()) {
+        return refuse("rates are constant here: leave steps and traces out".to_owned());
+    }
+    if link.mtu < packet::LEAST_MTU {
+        let (mtu, least) = (link.mtu, packet::LEAST_MTU);
+        return refuse(format!("link.mtu: QUIC needs {least} bytes, not {mtu} (RFC 9000 §14)"));
     }
     let mut flows = Vec::new();
     for (number, group) in scenario.flow.iter().enumerate() {

@@ -39,12 +39,18 @@ fn print() -> Result<(), Box<dyn std::error::Error>> {
             Sweep::parse(&text).map_err(|error| named(&error))?
         }
     };
+    let variants = sweep.variants();
+    // What is refused is refused before anything is printed.
+    let played = variants.iter().map(|variant| flows(&variant.scenario));
+    let played = played.collect::<Result<Vec<_>, _>>()?;
     println!("{:<24} {:>8} {:>8}", "", "QUIC", "TCP");
-    for variant in sweep.variants() {
+    for (variant, flows) in variants.iter().zip(&played) {
         let scenario = &variant.scenario;
-        let quic = race(&scenario.link, &flows(scenario)?, scenario.duration, scenario.warmup, 1)?;
+        let quic = race(&scenario.link, flows, scenario.duration, scenario.warmup, 1)?;
         let tcp = dualq_model::simulate(scenario, 1)?;
-        println!("{}", scenario.link.qdisc);
+        let settings = variant.settings.iter().map(|(what, value)| format!("{what} {value}"));
+        let settings = settings.collect::<Vec<_>>().join(", ");
+        println!("{}", if settings.is_empty() { &scenario.name } else { &settings });
         let mut ours = quic.flows.iter();
         for (group, theirs) in scenario.flow.iter().zip(&tcp.flow) {
             let ours = ours.by_ref().take(group.count as usize);

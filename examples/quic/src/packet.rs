@@ -7,10 +7,15 @@ use quinn_proto::EcnCodepoint;
 /// Ethernet, IPv4 and UDP.
 const HEADERS: usize = 14 + 20 + 8;
 
+/// The smallest IP packet that a link must take for QUIC to cross it (RFC 9000 §14).
+pub(crate) const LEAST_MTU: u32 = 1200 + 20 + 8;
+
 /// A UDP datagram, and whose it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Datagram {
     pub(crate) flow: u32,
+    /// Whether queues cannot tell whose it is.
+    pub(crate) tunnel: bool,
     pub(crate) ecn: Ecn,
     pub(crate) payload: BytesMut,
 }
@@ -23,7 +28,7 @@ impl Datagram {
             Some(EcnCodepoint::Ect1) => Ecn::Ect1,
             Some(EcnCodepoint::Ce) => Ecn::Ce,
         };
-        Self { flow, ecn, payload: payload.into() }
+        Self { flow, tunnel: false, ecn, payload: payload.into() }
     }
 
     /// The field as quinn has it.
@@ -57,7 +62,7 @@ impl dualq_qdisc::Packet for Datagram {
 
 impl FlowPacket for Datagram {
     fn flow(&self) -> u32 {
-        self.flow
+        if self.tunnel { 0 } else { self.flow }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dualq_net::{Delay, Element, Environment, Lost, Path};
+use dualq_net::{Delay, Element, Environment, Lost, Mtu, Path};
 use dualq_qdisc::{Departure, Device, Ecn, Random, SplitMix64};
 use dualq_scenario::{Direction, Link};
 use dualq_units::Instant;
@@ -48,7 +48,7 @@ pub struct Packets {
     pub copied: u64,
     /// Arrived at the other end.
     pub arrived: u64,
-    /// Lost, in the queue or at random.
+    /// Lost: in the queue, at random, or longer than the link takes.
     pub dropped: u64,
     /// On their way at the end.
     pub on_the_way: u64,
@@ -102,6 +102,8 @@ struct Simulation {
     down: Path<Datagram>,
     up: Path<Datagram>,
     around: Around,
+    /// Whether all is in one tunnel.
+    tunnel: bool,
     sending: Vec<Datagram>,
 }
 
@@ -148,6 +150,8 @@ impl Simulation {
             let (mut elements, _) = passage.elements(number, &mut |_, line| {
                 line.spec().build(&device, SplitMix64::new(draw()), Instant::ZERO)
             });
+            // Quinn looks for what passes by what does not (RFC 8899).
+            elements.insert(0, Element::from(Mtu { mtu: link.mtu, icmp: false }));
             elements.push(Element::from(Delay::new(passage.delay)));
             Path::new(elements)
         };
@@ -171,6 +175,7 @@ impl Simulation {
             down,
             up,
             around,
+            tunnel: link.tunnel,
             sending: Vec::new(),
         })
     }
@@ -265,7 +270,8 @@ impl Simulation {
             Direction::Down => &mut self.down,
             Direction::Up => &mut self.up,
         };
-        for datagram in self.sending.drain(..) {
+        for mut datagram in self.sending.drain(..) {
+            datagram.tunnel = self.tunnel;
             self.around.packets.sent += 1;
             path.enter(self.now, datagram, &mut self.around);
         }
