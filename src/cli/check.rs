@@ -65,7 +65,7 @@ pub(crate) struct CheckArgs {
 /// A command for developers.
 #[derive(Debug, Args)]
 pub(crate) struct DrawArgs {
-    /// The classes of scenarios to draw: dumbbell, two-way, steps, hops, udp, transfers, receivers, queues, shapers, requests; all if none is named
+    /// The classes of scenarios to draw: dumbbell, two-way, steps, hops, udp, transfers, receivers, queues, shapers, requests, accurate; all if none is named
     #[arg(value_name = "CLASS")]
     pub(crate) classes: Vec<String>,
 

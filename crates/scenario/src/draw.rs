@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use dualq_qdisc::{Random as _, SplitMix64};
-use dualq_tcp::Algorithm;
+use dualq_tcp::{Algorithm, EcnOption};
 use dualq_units::{Bytes, Ecn, Exact, Rate};
 
+use crate::ecn::EcnRequest;
 use crate::loss::Loss;
 use crate::path::{Direction, Element, UpLink};
 use crate::scenario::{
@@ -37,11 +38,13 @@ pub enum Class {
     Shapers,
     /// Programs that ask for answers of many packets, beside bulk transfers or alone.
     Requests,
+    /// Accurate ECN through queues that mark, also with receivers that grant less or leave its option out.
+    Accurate,
 }
 
 impl Class {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Dumbbell,
         Self::TwoWay,
         Self::Steps,
@@ -52,6 +55,7 @@ impl Class {
         Self::Queues,
         Self::Shapers,
         Self::Requests,
+        Self::Accurate,
     ];
 
     /// The word for it.
@@ -68,6 +72,7 @@ impl Class {
             Self::Queues => "queues",
             Self::Shapers => "shapers",
             Self::Requests => "requests",
+            Self::Accurate => "accurate",
         }
     }
 }
@@ -105,6 +110,7 @@ pub fn draw(class: Class, seed: u64) -> Scenario {
             qdisc: match class {
                 Class::Queues => dice.other_qdisc(seed, rate, in_flight),
                 Class::Shapers => dice.shaper(seed, rate, in_flight),
+                Class::Accurate => dice.marking_qdisc(rate, in_flight),
                 _ => dice.qdisc(in_flight),
             }
             .parse()
@@ -131,6 +137,7 @@ pub fn draw(class: Class, seed: u64) -> Scenario {
         Class::Transfers => dice.transfers(&mut setup, rate),
         Class::Receivers => dice.receivers(&mut setup, in_flight),
         Class::Requests => dice.requests(&mut setup, rate),
+        Class::Accurate => dice.accurate(&mut setup),
     }
     for group in &mut setup.flow {
         if group.cc.needs_ecn() {
@@ -276,6 +283,26 @@ impl Dice {
             }
         };
         kind.to_owned() + &options
+    }
+
+    /// A discipline of the class [`Class::Accurate`], which marks.
+    fn marking_qdisc(&mut self, rate: f64, in_flight: f64) -> String {
+        match self.below(7) {
+            0 => "fq_codel".to_owned(),
+            1 => "codel ecn".to_owned(),
+            2 => format!("pie target {} ecn", self.millis(2.0, 40.0)),
+            3 => "dualpi2".to_owned(),
+            4 => "dualpi2 any_ect".to_owned(),
+            5 => "cake".to_owned(),
+            _ => {
+                let packets = in_flight / 1500.0 * self.log_uniform(0.2, 1.0);
+                let min = packets.clamp(4.0, 200.0) as u64 * 1500;
+                let (limit, max, bandwidth) = (min * 12, min * 3, Exact(round_rate(rate)));
+                format!(
+                    "red limit {limit} min {min} max {max} avpkt 1500 bandwidth {bandwidth} ecn"
+                )
+            }
+        }
     }
 
     /// A discipline of the class [`Class::Shapers`]. Shapers send less than the link, so that what is inside them holds the queue.
@@ -488,6 +515,27 @@ impl Dice {
         }
     }
 
+    fn accurate(&mut self, setup: &mut Setup) {
+        let options = [EcnOption::Full, EcnOption::Full, EcnOption::Minimum, EcnOption::Disabled];
+        for (number, group) in setup.flow.iter_mut().enumerate() {
+            group.cc = self.pick(&[Algorithm::Reno, Algorithm::Cubic]).into();
+            // One asks for it at least.
+            group.ecn = match number {
+                0 => EcnRequest::Accurate,
+                _ => self.pick(&[EcnRequest::Accurate, EcnRequest::Classic, EcnRequest::Off]),
+            };
+            if group.asks_accurate() {
+                group.ecn_option = self.pick(&options);
+            }
+        }
+        // Most receivers grant it, and only then is there an option to leave out.
+        if self.one_in(4) {
+            setup.receiver.ecn = Some(self.pick(&[EcnRequest::Classic, EcnRequest::Off]));
+        } else {
+            setup.receiver.ecn_option = self.pick(&options);
+        }
+    }
+
     fn requests(&mut self, setup: &mut Setup, rate: f64) {
         if self.one_in(3) {
             setup.flow.clear();
@@ -540,11 +588,15 @@ mod tests {
                     .any(|group| group.read_interval.is_some() || group.receive_buffer.is_some()),
             ),
             (Class::Requests, probe.iter().any(|probe| probe.kind == ProbeKind::Request)),
-            (Class::Queues, {
-                let words = link.qdisc.text();
-                ["red", "sfq", "fq_pie", "cake"].iter().any(|kind| words.starts_with(kind))
-                    || words.contains("ce_threshold_selector")
-            }),
+            (Class::Accurate, flow.iter().any(|group| group.ecn == EcnRequest::Accurate)),
+            (
+                Class::Queues,
+                class != Class::Accurate && {
+                    let words = link.qdisc.text();
+                    ["red", "sfq", "fq_pie", "cake"].iter().any(|kind| words.starts_with(kind))
+                        || words.contains("ce_threshold_selector")
+                },
+            ),
         ];
         has.into_iter().all(|(other, has)| has == (other == class))
     }
