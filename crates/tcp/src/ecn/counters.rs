@@ -17,6 +17,14 @@ const MAX_PENDING: u32 = 6;
 /// Where a mark's packet is smaller than half a segment on average, it is not believed that the field wrapped (RFC 9768 A.2.1).
 const SAFETY_SHIFT: u32 = 1;
 
+/// Packets that an acknowledgement delivers on average are counted in parts of a packet, and the last one has this share of the
+/// average (Linux: `PKTS_ACKED_PREC`, `PKTS_ACKED_WEIGHT`).
+const AVERAGE_PARTS: u32 = 64;
+const AVERAGE_WEIGHT: u32 = 64;
+/// With more than so many on average it is usual that an acknowledgement delivers many, and none is missing that told of a wrap (Linux:
+/// `ACK_COMP_THRESH`).
+const USUALLY_MANY: u32 = 4;
+
 /// A count of bytes that grows past a multiple of this is told in an option (Linux: `tcp_ecn_received_counters`).
 const TOLD_BYTES: u64 = 1 << 22;
 /// After marks, and when they begin or end, so many packets have the option: the last one cannot be mistaken.
@@ -171,6 +179,8 @@ pub(crate) struct Delivered {
     bytes: [u64; 3],
     /// Which of them was the only one to grow of late, or the first (Linux: `est_ecnfield`).
     growing: Option<usize>,
+    /// Packets that an acknowledgement delivers, on average, in [`AVERAGE_PARTS`]; 0 before the first (Linux: `pkts_acked_ewma`).
+    at_once: u32,
 }
 
 impl Delivered {
@@ -209,8 +219,22 @@ impl Delivered {
         Some(if place == 1 { bytes } else { 0 })
     }
 
+    /// An acknowledgement delivers so many packets.
+    #[inline]
+    fn average(&mut self, packets: u32) {
+        let parts = packets.saturating_mul(AVERAGE_PARTS);
+        let average = match self.at_once {
+            0 => parts,
+            before => (before * (AVERAGE_WEIGHT - 1)).saturating_add(parts) / AVERAGE_WEIGHT,
+        };
+        if packets > 0 {
+            self.at_once = average.min(u16::MAX.into());
+        }
+    }
+
     /// How many packets more are marked, by an acknowledgement's field and option. `counted` were before; where so many packets
-    /// are delivered at once that the field may have wrapped, the bytes decide how often (RFC 9768, appendix A.2).
+    /// are delivered at once that the field may have wrapped, the bytes decide how often (RFC 9768, appendix A.2), and without them
+    /// whether that is usual.
     #[inline]
     pub(crate) fn marks(
         &mut self,
@@ -227,6 +251,7 @@ impl Delivered {
         let delta =
             u32::from(flags.bits()).wrapping_sub(FIRST_COUNT).wrapping_sub(known) % ACE_RANGE;
         let Progress { packets, bytes, mss } = progress;
+        self.average(packets);
         if packets < ACE_RANGE {
             return delta;
         }
@@ -243,6 +268,7 @@ impl Delivered {
             }
             Some(marked) if marked > u64::from(delta) * u64::from(mss) => most,
             Some(marked) if marked < (u64::from(most) * u64::from(mss)) >> SAFETY_SHIFT => delta,
+            None if self.at_once > USUALLY_MANY * AVERAGE_PARTS => delta,
             _ => most,
         }
     }
@@ -306,10 +332,28 @@ mod tests {
                 let exact =
                     !(ACE_RANGE..2 * ACE_RANGE).contains(&packets) || marked < ACE_RANGE / 2;
                 assert!(!exact || told == marked, "{marked} of {packets}: {told}");
-                let plain = Delivered::default().marks(field, None, 0, progress(packets));
+                // Where few packets are delivered at once as a rule, many are taken for a sign of acknowledgements that were lost.
+                let mut seldom = Delivered { at_once: 1, ..Delivered::default() };
+                let plain = seldom.marks(field, None, 0, progress(packets));
                 assert!(plain >= marked && plain <= packets, "{marked} of {packets}: {plain}");
             }
         }
+    }
+
+    /// Linux: `__tcp_accecn_process`. What is acknowledged in whole aggregates all along is not taken for marks.
+    #[test]
+    fn many_packets_at_once_are_no_marks_where_that_is_usual() {
+        let field = EcnFlags::count(5);
+        let mut usual = Delivered::default();
+        let told = (0..100).map(|_| usual.marks(field, None, 0, progress(8)));
+        assert_eq!(told.sum::<u32>(), 0);
+        let mut unusual = Delivered::default();
+        let told = (0..100).map(|_| unusual.marks(field, None, 0, progress(2)));
+        assert_eq!(told.sum::<u32>(), 0);
+        assert_eq!(unusual.marks(field, None, 0, progress(8)), 8);
+        // The average follows: from 2 it takes 28 of 8 to be above 4.
+        let told = (0..100).map(|_| unusual.marks(field, None, 0, progress(8)));
+        assert_eq!(told.filter(|marks| *marks > 0).count(), 27);
     }
 
     #[test]
@@ -361,9 +405,10 @@ mod tests {
     /// Linux: `est_ecnfield`. Where all that came of late was alike, so is what no option tells of.
     #[test]
     fn without_an_option_bytes_arrive_as_those_before() {
-        let (mut received, mut delivered) = (Received::default(), Delivered::default());
+        let mut received = Received::default();
+        let mut delivered = Delivered { at_once: 1, ..Delivered::default() };
         let one_more = EcnFlags::count(FIRST_COUNT + 1);
-        // Nobody knows: as many as there can be.
+        // Nobody knows, and seldom are there so many: as many as there can be.
         assert_eq!(delivered.marks(one_more, None, 0, progress(20)), 17);
         received.count(Ecn::Ect1, 20, 20 * MSS);
         delivered.take(received.counts());
@@ -376,7 +421,8 @@ mod tests {
         assert_eq!(delivered.marks(one_more, None, 0, progress(20)), 17);
         assert_eq!(delivered.bytes()[1], u64::from(21 * MSS));
         // Two have begun to grow at once.
-        let (mut received, mut delivered) = (Received::default(), Delivered::default());
+        let mut received = Received::default();
+        let mut delivered = Delivered { at_once: 1, ..Delivered::default() };
         for ecn in [Ecn::Ect0, Ecn::Ect1] {
             received.count(ecn, 1, MSS);
         }
