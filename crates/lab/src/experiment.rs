@@ -13,8 +13,8 @@ use dualq_link::Urgent;
 use dualq_netlink::Queue;
 use dualq_scenario::summary::Looks;
 use dualq_scenario::{
-    CongestionControl, Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, Scenario, TIMER_SLACK,
-    Transfer, Watch,
+    CongestionControl, Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, SETTLING, Scenario,
+    TIMER_SLACK, Transfer, Watch,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -35,8 +35,6 @@ use crate::udp::{self, Began, UdpStreams};
 use crate::watch::Watcher;
 use crate::way;
 
-/// How long a kernel needs at most, after its start, to switch its fine timers on.
-const SETTLING: Duration = Duration::from_millis(500);
 /// A receiver's ports, one for each group of flows, one for each probe, and one for each group of UDP streams.
 const FLOW_PORT: u16 = 5001;
 const PROBE_PORT: u16 = 6001;

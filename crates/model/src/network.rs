@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dualq_net::{Delay, Element, Environment, Lost, Path, Queue as Link};
 use dualq_qdisc::{Departure, Device, Discipline, Dropped, QdiscLine, Random, SplitMix64};
-use dualq_scenario::{Direction, Scenario, Which};
+use dualq_scenario::{CLOCK_AT_START, Direction, QUEUES_MADE, Scenario, Which};
 use dualq_units::Instant;
 
 use crate::host::Connection;
@@ -57,7 +57,9 @@ impl Network {
         let mut build =
             |which, line: &QdiscLine| match tested.take_if(|_| which == Which::Bottleneck) {
                 Some(queue) => queue,
-                None => line.spec().build(&device, SplitMix64::new(draw()), Instant::ZERO),
+                None => {
+                    line.spec().build(&device, SplitMix64::new(draw()), Instant::ZERO + QUEUES_MADE)
+                }
             };
         let passage = link.passage(Direction::Down);
         let (mut down, place) = passage.elements(Queue::Tested as usize, &mut build);
@@ -73,6 +75,11 @@ impl Network {
             passage.delay + group.map_or(Duration::ZERO, |group| group.extra_rtt)
         });
         up.push(Element::from(Delay::of_origins(delays)));
+        for element in down.iter_mut().chain(&mut up) {
+            if let Element::Queue(queue) = element {
+                queue.start_clock_at(CLOCK_AT_START);
+            }
+        }
         Self { down: Path::new(down), up: Path::new(up), tested, up_queue }
     }
 
@@ -110,15 +117,14 @@ impl Network {
     }
 
     /// The queue under test.
-    pub(crate) fn tested(&self) -> &Discipline<Packet> {
-        let queue = self.down.queue(self.tested).expect("it was put there");
-        queue.discipline()
+    pub(crate) fn tested(&self) -> &Link<Packet> {
+        self.down.queue(self.tested).expect("it was put there")
     }
 
     /// The queues that figures are taken of, the one under test first.
-    pub(crate) fn observed(&self) -> impl Iterator<Item = &Discipline<Packet>> {
+    pub(crate) fn observed(&self) -> impl Iterator<Item = &Link<Packet>> {
         let up = self.up_queue.and_then(|place| self.up.queue(place));
-        [self.tested()].into_iter().chain(up.map(Link::discipline))
+        [self.tested()].into_iter().chain(up)
     }
 
     /// The link with the queue under test, to change it.

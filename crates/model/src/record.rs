@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use dualq_net::Queue as Link;
 use dualq_qdisc::show::{self, Stats};
-use dualq_qdisc::{Departure, Discipline, Packet as _, Qdisc};
+use dualq_qdisc::{Departure, Packet as _};
 use dualq_scenario::summary::{
     Looks, QueueCounts, QueueDelays, QueueLook, SeriesRecord, SmoothedRtts, UdpRecord, megabits,
     millionths, thousandths,
@@ -47,7 +48,7 @@ struct QueueRecord {
 }
 
 impl QueueRecord {
-    fn close(self, end_ns: u64, queue: &Discipline<Packet>, distributions: bool) -> QueueOutcome {
+    fn close(self, end_ns: u64, queue: &Link<Packet>, distributions: bool) -> QueueOutcome {
         let stats = queue.stats(Instant::from_nanos(end_ns));
         let tc = show::json_with_stats(&queue.config(), &stats);
         let mut outcome = QueueOutcome { tc, ..QueueOutcome::default() };
@@ -94,7 +95,7 @@ impl Record {
     }
 
     /// The warm-up ends: what was counted so far is not for the outcome.
-    pub(crate) fn mark_warmup<'q>(&mut self, queues: impl Iterator<Item = &'q Discipline<Packet>>) {
+    pub(crate) fn mark_warmup<'q>(&mut self, queues: impl Iterator<Item = &'q Link<Packet>>) {
         for (record, queue) in self.queues.iter_mut().zip(queues) {
             let stats = queue.stats(Instant::from_nanos(self.warmup_ns));
             record.at_warmup = with_own(record.counted, &stats);
@@ -129,7 +130,7 @@ impl Record {
         &mut self,
         now_ns: u64,
         connections: &[Connection],
-        queue: &Discipline<Packet>,
+        queue: &Link<Packet>,
     ) {
         let mut groups = vec![Looks::default(); self.groups];
         let mut round_trips = Vec::new();
@@ -161,7 +162,7 @@ impl Record {
         end_ns: u64,
         scenario: &Scenario,
         connections: &[Connection],
-        queues: impl Iterator<Item = &'q Discipline<Packet>>,
+        queues: impl Iterator<Item = &'q Link<Packet>>,
     ) -> Outcome {
         let window = Duration::from_nanos(end_ns - self.warmup_ns);
         let megabits = |bytes: u64| megabits(bytes, window);

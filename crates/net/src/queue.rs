@@ -1,8 +1,10 @@
 //! A queue discipline in front of a link.
 
 use std::fmt;
+use std::time::Duration;
 
-use dualq_qdisc::{ChangeError, Departure, Discipline, Dropped, Qdisc, Spec};
+use dualq_qdisc::show::Stats;
+use dualq_qdisc::{ChangeError, Config, Departure, Discipline, Dropped, Qdisc, Spec};
 use dualq_units::{Instant, Rate};
 
 use crate::environment::{Environment, Lost};
@@ -14,13 +16,15 @@ pub struct Queue<P> {
     discipline: Discipline<P>,
     shaper: Shaper,
     observed: Option<usize>,
+    /// What the discipline's clock shows at [`Instant::ZERO`].
+    clock_ns: u64,
 }
 
 impl<P: Packet> Queue<P> {
     /// A queue at a link of `rate`, with tc's default burst.
     #[must_use]
     pub fn new(discipline: Discipline<P>, rate: Rate) -> Self {
-        Self { discipline, shaper: Shaper::new(rate), observed: None }
+        Self { discipline, shaper: Shaper::new(rate), observed: None, clock_ns: 0 }
     }
 
     /// The environment is told of packets that come and go, with `number` as the queue's.
@@ -30,15 +34,53 @@ impl<P: Packet> Queue<P> {
         self
     }
 
-    /// The discipline.
+    /// The discipline is older than the path: its clock, by which it was made, shows `time` at [`Instant::ZERO`], and what its timers
+    /// do without packets has been done by then.
+    pub fn start_clock_at(&mut self, time: Duration) {
+        self.clock_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.discipline.on_idle(self.clock(Instant::ZERO));
+    }
+
+    /// The discipline's time.
+    #[inline]
+    const fn clock(&self, now: Instant) -> Instant {
+        Instant::from_nanos(now.as_nanos() + self.clock_ns)
+    }
+
+    /// The discipline. Its clock may be another one than the path's.
     #[must_use]
     pub const fn discipline(&self) -> &Discipline<P> {
         &self.discipline
     }
 
-    /// Puts another discipline in its place; what waits in the old one is gone with it.
+    /// What the discipline does, with its options.
+    #[must_use]
+    pub fn config(&self) -> Config {
+        Qdisc::<P>::config(&self.discipline)
+    }
+
+    /// What it has counted, and how it is at `now`.
+    #[must_use]
+    pub fn stats(&self, now: Instant) -> Stats {
+        Qdisc::<P>::stats(&self.discipline, self.clock(now))
+    }
+
+    /// How many packets wait, aggregates as one.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        Qdisc::<P>::len(&self.discipline)
+    }
+
+    /// Whether none waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Puts another discipline in its place, which knows the path's own clock; what waits in the old one is gone with it.
     pub fn replace(&mut self, discipline: Discipline<P>) {
         self.discipline = discipline;
+        self.clock_ns = 0;
     }
 
     /// Changes the parameters that `spec` gives, as `tc qdisc change` does, while packets wait.
@@ -74,8 +116,8 @@ impl<P: Packet> Queue<P> {
         if let Some(number) = self.observed {
             around.arrived(number, now, &packet);
         }
-        let observed = self.observed;
-        self.discipline.enqueue(now, packet, &mut |dropped| {
+        let (observed, clock) = (self.observed, self.clock(now));
+        self.discipline.enqueue(clock, packet, &mut |dropped| {
             lose(observed, now, dropped, around);
         });
     }
@@ -96,12 +138,16 @@ impl<P: Packet> Queue<P> {
             return None;
         }
         self.update(now);
-        let observed = self.observed;
-        let departure: Option<Departure<P>> = self.discipline.dequeue(now, &mut |dropped| {
+        let (observed, clock) = (self.observed, self.clock(now));
+        let departure: Option<Departure<P>> = self.discipline.dequeue(clock, &mut |dropped| {
             lose(observed, now, dropped, around);
         });
         let Some(departure) = departure else {
-            *again = Some(self.discipline.next_ready(now));
+            let ready = self.discipline.next_ready(clock);
+            *again = Some(match ready {
+                Instant::NEVER => ready,
+                ready => Instant::from_nanos(ready.as_nanos().saturating_sub(self.clock_ns)),
+            });
             return None;
         };
         self.shaper.charge(departure.packet.length());
@@ -129,6 +175,7 @@ impl<P: Packet> Queue<P> {
     /// Lets the discipline do what was due up to now. Nothing can see it do so later than it was due.
     #[inline]
     fn update(&mut self, now: Instant) {
+        let now = self.clock(now);
         while self.discipline.next_timer() <= now {
             let due = self.discipline.next_timer();
             self.discipline.on_timer(due);

@@ -37,8 +37,9 @@ pub use passage::{Passage, Which};
 pub use path::{Direction, Element, UpLink};
 pub use reader::SweepError;
 pub use scenario::{
-    FLOW_SPACING, FlowGroup, Link, PROBE_BYTES, ProbeGroup, ProbeKind, RTT_SAMPLE_INTERVAL,
-    RateStep, ReceiverSide, SEGMENT_HEADERS, Scenario, SenderSide, Setup, TIMER_SLACK,
+    CLOCK_AT_START, FLOW_SPACING, FlowGroup, Link, PROBE_BYTES, ProbeGroup, ProbeKind, QUEUES_MADE,
+    RTT_SAMPLE_INTERVAL, RateStep, ReceiverSide, SEGMENT_HEADERS, SETTLING, Scenario, SenderSide,
+    Setup, TIMER_SLACK,
 };
 pub use sweep::{Overrides, PICTURE_INTERVAL, Sweep, Variant};
 pub use trace::{Files, Trace, TraceError, TraceFault};

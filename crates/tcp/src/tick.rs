@@ -13,7 +13,12 @@ pub struct Tick {
     reciprocal: u64,
     /// What the clock shows at the beginning.
     start_ns: u64,
+    /// What the kernel's jiffies are counted from.
+    initial: u32,
 }
+
+/// The lower half of Linux's jiffies wraps around so many seconds after it starts (`INITIAL_JIFFIES`, include/linux/jiffies.h).
+const WRAPS_AFTER_S: u32 = 300;
 
 impl Default for Tick {
     /// 10 ms.
@@ -31,11 +36,13 @@ impl Tick {
     }
 
     const fn of(nanos: u64) -> Self {
-        Self { nanos, reciprocal: ((1 << u64::BITS) / nanos as u128) as u64, start_ns: 0 }
+        let reciprocal = ((1 << u64::BITS) / nanos as u128) as u64;
+        let initial = (WRAPS_AFTER_S * (1_000_000_000 / nanos) as u32).wrapping_neg();
+        Self { nanos, reciprocal, start_ns: 0, initial }
     }
 
-    /// The same where the clock that timestamps are taken from shows `time` at [`Instant::ZERO`]. What begins together with a
-    /// millisecond sees round trips as none does that begins somewhere in one.
+    /// The same where the kernel's clock shows `time` at [`Instant::ZERO`]: timestamps are taken from it, and jiffies begin with its
+    /// multiples. What begins together with a millisecond or a jiffy sees times as none does that begins somewhere in one.
     #[must_use]
     pub fn starting_at(self, time: Duration) -> Self {
         Self { start_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), ..self }
@@ -63,10 +70,16 @@ impl Tick {
         self.divide(1_000_000_000) as u32
     }
 
-    /// The jiffy that `now_ns` lies in.
+    /// Jiffies since the kernel started.
+    #[inline]
+    const fn since_start(self, now_ns: u64) -> u64 {
+        self.divide(now_ns.saturating_add(self.start_ns))
+    }
+
+    /// The jiffy that `now_ns` lies in. Only differences of these are of use.
     #[inline]
     pub(crate) const fn count(self, now_ns: u64) -> u32 {
-        self.divide(now_ns) as u32
+        self.since_start(now_ns) as u32
     }
 
     /// Microseconds in jiffies, rounded up.
@@ -102,16 +115,19 @@ impl Tick {
     }
 
     /// When a timer of `jiffies` that is started at `now_ns` fires. The wheel never fires early: it goes on to the next
-    /// bucket, and buckets widen eightfold from 64 jiffies on.
+    /// bucket, and buckets widen eightfold from 63 jiffies on (Linux: `calc_wheel_index`). They begin at multiples of their width, by
+    /// the kernel's own count.
     #[inline]
     pub(crate) const fn expiry(self, now_ns: u64, jiffies: u32) -> u64 {
-        let expires = self.divide(now_ns) + jiffies as u64;
+        let initial = self.initial as u64;
+        let expires = initial + self.since_start(now_ns) + jiffies as u64;
         let (mut shift, mut reach) = (0, 63);
         while jiffies as u64 >= reach && shift < 24 {
             shift += 3;
             reach <<= 3;
         }
-        (((expires >> shift) + 1) << shift).saturating_mul(self.nanos)
+        let fires = ((expires >> shift) + 1) << shift;
+        (fires - initial).saturating_mul(self.nanos) - self.start_ns
     }
 }
 
@@ -135,6 +151,29 @@ mod tests {
         assert_eq!(tick.jiffies_in(10_001), 2);
         assert_eq!(tick.whole_jiffies_in(9_999_999), 0);
         assert_eq!(tick.whole_jiffies_in(20_000_000), 2);
+    }
+
+    /// Linux 7.3 sends SYNs that nothing answers so many milliseconds after the first, where its clock shows 500.112 ms then.
+    #[test]
+    fn buckets_begin_at_multiples_of_their_width_by_the_kernels_own_count() {
+        let tick = Tick::default().starting_at(Duration::from_micros(500_112));
+        let mut now_ns = 0;
+        for (jiffies, expected) in [
+            (100, 1_020),
+            (100, 2_060),
+            (100, 3_100),
+            (100, 4_140),
+            (100, 5_180),
+            (200, 7_260),
+            (400, 11_340),
+            (800, 19_820),
+        ] {
+            now_ns = tick.expiry(now_ns, jiffies);
+            assert_eq!(now_ns, expected * 1_000_000 - 112_000);
+        }
+        assert_eq!(tick.expiry(0, 4), 49_888_000);
+        assert_eq!(tick.expiry(9_887_999, 4), 49_888_000);
+        assert_eq!(tick.expiry(9_888_000, 4), 59_888_000);
     }
 
     #[test]

@@ -7,10 +7,12 @@ mod send;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use dualq_net::Queue;
 use dualq_qdisc::pool::Pool;
 use dualq_qdisc::{Device, Discipline, Random, SplitMix64};
 use dualq_scenario::{
-    Direction, Outcome, RTT_SAMPLE_INTERVAL, RateStep, Scenario, TIMER_SLACK, Watch,
+    CLOCK_AT_START, Direction, Outcome, QUEUES_MADE, RTT_SAMPLE_INTERVAL, RateStep, Scenario,
+    TIMER_SLACK, Watch,
 };
 use dualq_tcp::{Sender, Tick};
 use dualq_units::{Instant, Rate};
@@ -78,7 +80,7 @@ impl<'a> Simulation<'a> {
         let device = Device::ethernet(scenario.link.mtu);
         let interface = Interface::of(&scenario.sender.qdisc)?;
         let spec = scenario.link.qdisc.spec();
-        let queue = spec.build(&device, SplitMix64::new(draw()), Instant::ZERO);
+        let queue = spec.build(&device, SplitMix64::new(draw()), Instant::ZERO + QUEUES_MADE);
         let mut connections = Connection::all(scenario, interface, &mut draw);
         let network = Network::new(scenario, &connections, queue, &mut draw);
         let mut agenda = Agenda::new(connections.len());
@@ -118,7 +120,7 @@ impl<'a> Simulation<'a> {
                 watcher: None,
             },
             warmup_ns: scenario.warmup.as_nanos() as u64,
-            tick: Tick::new(scenario.tick),
+            tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
             sample_ns: scenario.warmup.as_nanos() as u64,
             steps: Step::all(scenario),
             next_step: 0,
@@ -147,14 +149,14 @@ impl<'a> Simulation<'a> {
         Instant::from_nanos(self.now_ns)
     }
 
-    /// The discipline at the bottleneck.
+    /// The queue at the bottleneck.
     #[must_use]
-    pub fn queue(&self) -> &Discipline<Packet> {
+    pub fn queue(&self) -> &Queue<Packet> {
         self.network.tested()
     }
 
-    /// The disciplines that figures are taken of: that at the bottleneck, and that of the other direction if it has one.
-    pub fn queues(&self) -> impl Iterator<Item = &Discipline<Packet>> {
+    /// The queues that figures are taken of: that at the bottleneck, and that of the other direction if it has one.
+    pub fn queues(&self) -> impl Iterator<Item = &Queue<Packet>> {
         self.network.observed()
     }
 

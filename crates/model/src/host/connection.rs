@@ -5,8 +5,8 @@ use std::time::Duration;
 use dualq_qdisc::pool::Chain;
 use dualq_scenario::summary::Look;
 use dualq_scenario::{
-    CongestionControl, Direction, EcnRequest, FlowGroup, ProbeGroup, ProbeKind, Scenario,
-    TIMER_SLACK, Transfer, UdpGroup,
+    CLOCK_AT_START, CongestionControl, Direction, EcnRequest, FlowGroup, ProbeGroup, ProbeKind,
+    Scenario, TIMER_SLACK, Transfer, UdpGroup,
 };
 use dualq_tcp::{
     Algorithm, EcnOption, EcnStyle, Receiver, ReceiverConfig, Sender, SenderConfig, Tick,
@@ -110,9 +110,6 @@ struct Reads {
     buffer: Option<Bytes>,
 }
 
-/// What the kernel's clock shows as all begins: in the lab, where it first settles for half a second.
-const CLOCK_START: Duration = Duration::from_micros(500_112);
-
 impl Connection {
     fn new(
         scenario: &Scenario,
@@ -134,7 +131,7 @@ impl Connection {
             fast_open: sort.fast_open,
             mtu: scenario.link.mtu,
             pacing: interface.pacing,
-            tick: Tick::new(scenario.tick).starting_at(CLOCK_START),
+            tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
             seed,
             ..SenderConfig::default()
         };
@@ -150,7 +147,7 @@ impl Connection {
             },
             fixed_buffer: reads.buffer,
             answers: answers || matches!(program, Program::Ask(_)),
-            tick: Tick::new(scenario.tick).starting_at(CLOCK_START),
+            tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
             ..ReceiverConfig::default()
         };
         Self {
