@@ -216,7 +216,7 @@ fn the_plan_as_a_file() {
     let args = ["--facts", debian.as_str(), "--rate", "48mbit", "-o", path];
     assert!(stdout(&args).contains(&format!("dualq apply {path}")));
     let first = fs::read_to_string(path).unwrap();
-    assert!(first.contains("after = \"htb rate 45600kbit leaf fq_codel\""), "{first}");
+    assert!(first.contains("after = \"cake bandwidth 45600kbit\""), "{first}");
     assert_eq!(stdout(&["--facts", &debian, "--rate", "48mbit", "-o", "-"]), first);
 
     // Another plan may take its place.

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use dualq_model as model;
-use dualq_qdisc::{Discipline, Qdisc as _, show};
+use dualq_qdisc::{Discipline, show};
 use dualq_scenario::{Change, Event, Outcome, Scenario, Seen, Wants, Watch};
 use dualq_units::Instant;
 use pyo3::exceptions::PyValueError;

@@ -102,10 +102,14 @@ impl Environment<Frame> for Books {
 }
 
 fn queue(line: &str, mbit: u64) -> Element<Frame> {
+    plain_queue(line, mbit).into()
+}
+
+fn plain_queue(line: &str, mbit: u64) -> Queue<Frame> {
     let spec = grammar::parse(line).expect("a qdisc").spec;
     let device = Device::ethernet(1500);
     let discipline = spec.build(&device, SplitMix64::new(3), Instant::ZERO);
-    Queue::new(discipline, Rate::from_mbit(mbit)).into()
+    Queue::new(discipline, Rate::from_mbit(mbit))
 }
 
 const KINDS: u32 = 12;
@@ -312,4 +316,41 @@ fn rates_change_while_packets_wait() {
     let spaces: Vec<u64> = left.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
     assert!(spaces[..9].iter().all(|space| *space == 1), "{left:?}");
     assert!(left[17].1 - left[10].1 <= 1, "{left:?}");
+}
+
+/// PIE's updates begin half a second after it was made, and its allowance for bursts ends some updates later.
+#[test]
+fn a_discipline_may_be_older_than_its_path() {
+    let frames: Vec<(u64, Frame)> =
+        (0..2_000).map(|number| (u64::from(number) * 500_000, single(number, 1514))).collect();
+    let first_drop = |age| {
+        let mut queue = plain_queue("pie", 10);
+        queue.start_clock_at(Duration::from_millis(age));
+        let mut path = Path::new(vec![queue.into()]);
+        let mut books = Books::new(1);
+        let mut first = None;
+        let out = drive(&mut path, &frames, &mut books, |_, entered, _, books| {
+            if books.lost > 0 {
+                first.get_or_insert(entered);
+            }
+        });
+        assert!(out.len() > 800);
+        first.expect("it drops") / 1514 / 2
+    };
+    let (young, old) = (first_drop(0), first_drop(500));
+    assert!(young > 600 && (200..500).contains(&old), "after {young} and {old} ms");
+}
+
+/// What a discipline holds back is let go by the path's clock, whatever its own shows.
+#[test]
+fn a_disciplines_clock_is_its_own() {
+    let frames = [(1_000_000, single(0, 1514)), (4_000_000, single(1, 1514))];
+    let left = |age| {
+        let mut queue = plain_queue("netem delay 10ms", 1000);
+        queue.start_clock_at(Duration::from_millis(age));
+        drive(&mut Path::new(vec![queue.into()]), &frames, &mut Books::new(1), |_, _, _, _| ())
+    };
+    let times = |age| left(age).iter().map(|(at, _)| at.as_nanos()).collect::<Vec<_>>();
+    assert_eq!(times(0).len(), 2);
+    assert_eq!(times(0), times(500));
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use dualq_model::Simulation;
-use dualq_qdisc::{Qdisc as _, show};
+use dualq_qdisc::show;
 use dualq_scenario::{ConnectionEvent, Event, Headers, Outcome, Scenario, Wants, Watch};
 use dualq_units::Instant;
 use serde::{Deserialize, Serialize};
