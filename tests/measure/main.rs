@@ -5,6 +5,7 @@ mod faults;
 mod handshakes;
 mod hops;
 mod links;
+mod marks;
 #[allow(dead_code, reason = "of the middle there is more to choose from than is of use here")]
 #[path = "../mtu/network.rs"]
 mod network;
