@@ -23,7 +23,7 @@ pub struct Measurement {
     pub streams: u32,
     /// Their congestion control, if one was asked for.
     pub cc: Option<String>,
-    /// The greatest rate of each direction, in Mbit/s, if there was a limit.
+    /// The greatest rate of each direction, in Mbit/s, if this end or the server had a limit.
     pub rate_limit_mbit: Option<f64>,
     /// Round trips without load.
     pub idle: Idle,

@@ -128,6 +128,10 @@ pub fn sentences(measured: &Measurement) -> Vec<(String, String)> {
     if let Some(place) = bottleneck(measured) {
         say("bottleneck", place);
     }
+    if let Some(limit) = measured.rate_limit_mbit.filter(|limit| is_reached(measured, *limit)) {
+        let what = format!("a limit of {limit} Mbits/sec was reached, so the path may carry more");
+        say("note", what);
+    }
     if echoes_are_counted(measured) {
         let what = "CE counts what senders were told, since no receiver's kernel counts marks (Linux 6.18 does): with classic ECN that is several times as many";
         say("note", what.to_owned());
@@ -167,6 +171,12 @@ pub fn sentences(measured: &Measurement) -> Vec<(String, String)> {
         say("note", format!("no {}: {why}", ping.method.name()));
     }
     said
+}
+
+/// Whether flows were about as fast as they might be: pacing counts headers, more or fewer of them.
+fn is_reached(measured: &Measurement, limit_mbit: f64) -> bool {
+    let mut loads = measured.loaded.iter().flat_map(ways);
+    loads.any(|(_, load)| load.line_mbit > 0.9 * limit_mbit)
 }
 
 /// Whether marks are known only from the echoes of classic ECN.
