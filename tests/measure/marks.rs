@@ -1,15 +1,12 @@
 //! Segments that a queue marks are counted as the link's log has them, with classic ECN and with Accurate ECN.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
-use std::process::{Command, Stdio};
 
 use dualq_measure::figures::{Opener, TcpEcn};
 use dualq_measure::{Direction, Load, MarksBy, Measurement};
-use tests_skipped::skipped;
 
-use super::{DUALQ, able, dualq, folder, line, measuring};
+use super::{DUALQ, able, anew_in_guest, dualq, folder, line, measuring};
 
 /// The status of a near end whose kernel does not take what was asked.
 const CANNOT: i32 = 77;
@@ -105,20 +102,5 @@ fn accurate_ecn_is_counted_by_receivers_too() {
     if let Some((measured, log)) = across(3) {
         return are_counted(&measured, &log);
     }
-    if env::var_os("DUALQ_IN_GUEST").is_some() {
-        return skipped("this kernel has no Accurate ECN");
-    }
-    let mut command = Command::new(DUALQ);
-    command.args(["kernel", "exec", "--", "env", "DUALQ_IN_GUEST=1"]);
-    command.arg(env::current_exe().unwrap());
-    command.args(["--exact", "marks::accurate_ecn_is_counted_by_receivers_too"]);
-    let output = command.arg("--nocapture").stdin(Stdio::null()).output().unwrap();
-    let [said, why] =
-        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
-    if why.contains("no kernel") {
-        return skipped("neither has this kernel Accurate ECN, nor is another one built");
-    }
-    assert!(output.status.success(), "{said}{why}");
-    assert!(said.contains("1 passed") && !said.contains("skipped: "), "{said}{why}");
-    print!("{said}");
+    anew_in_guest("marks::accurate_ecn_is_counted_by_receivers_too", "Accurate ECN");
 }
