@@ -55,7 +55,7 @@ fn marked(log: &str, direction: Direction, load: &Load, [after_s, before_s]: [f6
     full.for_each(|row| *of_flow.entry(row[2]).or_default() += 1);
     let of_flows = || left.iter().filter(|row| of_flow.get(row[2]).is_some_and(|n| *n > 30));
     let [begins_s, ends_s] =
-        [of_flows().next(), of_flows().last()].map(|row| number(row.unwrap()[0]));
+        [of_flows().next(), of_flows().next_back()].map(|row| number(row.unwrap()[0]));
     let part = begins_s + after_s..=ends_s - before_s;
     let marked = of_flows().filter(|row| part.contains(&number(row[0])) && row[1] == "out_ce");
     let segments = |row: &Vec<&str>| (number(row[6]) / f64::from(load.mss_bytes)).ceil() as u64;

@@ -181,7 +181,7 @@ pub fn measure(
             (idle.loss, idle.end_min_ms) = (Some(known.with(more)), shortest_ms);
         }
     }
-    let asked = options.rate.map(|rate| rate.as_bits_per_second());
+    let asked = options.rate.map(Rate::as_bits_per_second);
     let limit = [asked, far.most_rate()].into_iter().flatten().min();
     let bottleneck = Bottleneck::of(&idle, &loaded);
     let grown = loaded.iter().filter_map(|loaded| Some(loaded.working_conditions?.flows)).max();
