@@ -155,7 +155,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "120s", allow_hyphen_values = true)]
     pub(crate) max_duration: String,
 
-    /// How fast to send at most, for each session, in tc's words [default: no limit]
+    /// How fast each direction of a session may be, in tc's words [default: no limit]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub(crate) max_rate: Option<String>,
 

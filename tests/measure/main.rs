@@ -1,10 +1,12 @@
 //! `dualq measure` and `dualq serve` as their users run them, across links of dualq's own. Where namespaces or TUN are not to be had, tests
 //! say so and do nothing.
 
+mod clock;
 mod faults;
 mod handshakes;
 mod hops;
 mod links;
+mod marks;
 #[allow(dead_code, reason = "of the middle there is more to choose from than is of use here")]
 #[path = "../mtu/network.rs"]
 mod network;
@@ -23,6 +25,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use dualq_measure::Measurement;
+use tests_skipped::skipped;
 
 const DUALQ: &str = env!("CARGO_BIN_EXE_dualq");
 
@@ -67,6 +70,30 @@ fn line<'a>(link: &[&'a str], near: &'a str) -> Vec<&'a str> {
     static FAR: OnceLock<String> = OnceLock::new();
     let far = FAR.get_or_init(|| format!("exec {DUALQ} serve --token-file token"));
     [&["shell", "--quiet"], link, &["--far", far, "--", "bash", "-c", near]].concat()
+}
+
+/// Runs that test on a machine of its own, in virtual time, whose kernel has everything and whose settings are nobody's: of `what` there is nothing here.
+fn anew_in_guest(test: &str, what: &str) {
+    if is_guest() {
+        return skipped(&format!("this kernel has no {what}"));
+    }
+    let mut command = Command::new(DUALQ);
+    command.args(["kernel", "exec", "--", "env", "DUALQ_IN_GUEST=1"]);
+    command.arg(std::env::current_exe().unwrap()).args(["--exact", test, "--nocapture"]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let [said, why] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    if why.contains("there is no kernel yet") {
+        return skipped(&format!("neither is there {what} here nor is another kernel built"));
+    }
+    assert!(output.status.success(), "{said}{why}");
+    assert!(said.contains("1 passed") && !said.contains("skipped: "), "{said}{why}");
+    print!("{said}");
+}
+
+/// Whether this is such a machine.
+fn is_guest() -> bool {
+    std::env::var_os("DUALQ_IN_GUEST").is_some()
 }
 
 /// Whether links can be opened here; says why if not.

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::AsFd as _;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use dualpi2::SplitMix64;
@@ -51,7 +52,7 @@ pub(crate) trait Owner {
         true
     }
 
-    /// The greatest rate, in bytes per second, if there is one.
+    /// The greatest rate, in bytes per second, if there is one: a sender keeps to it, and a receiver takes no more.
     fn rate(&mut self) -> Option<u64> {
         None
     }
@@ -242,6 +243,7 @@ pub(crate) fn receive(stream: &TcpStream, rest: &[u8], owner: &mut impl Owner) -
     let mut bytes = vec![0; LARGEST_BLOCK];
     let mut blocks = BlockReader::default();
     let mut received = rest.len() as u64;
+    let mut gate = Gate::open();
     let mut to_write: Vec<u8> = Vec::new();
     let mut take = |owner: &mut _, bytes: &[u8]| {
         let mut expected = true;
@@ -272,6 +274,12 @@ pub(crate) fn receive(stream: &TcpStream, rest: &[u8], owner: &mut impl Owner) -
                 }
             }
         }
+        if let Some(rate) = owner.rate()
+            && let Some(left) = gate.closed(rate, received)
+        {
+            thread::sleep(left.min(PATIENCE));
+            continue;
+        }
         let ready = wait(stream, PollFlags::IN)?;
         if !ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
             continue;
@@ -295,6 +303,36 @@ pub(crate) fn receive(stream: &TcpStream, rest: &[u8], owner: &mut impl Owner) -
         owner.sample(sample, &info);
     }
     Ok(end)
+}
+
+/// What keeps a receiver to a rate that its sender should keep to: what is not read fills the window, and then nothing more is sent.
+struct Gate {
+    looked: Instant,
+    /// Bytes that had come by then.
+    received: u64,
+    /// Bytes that may come at once; fewer than none if too many came.
+    credit: f64,
+}
+
+impl Gate {
+    /// Of a rate that comes in bursts nothing is held back that is within it for so long.
+    const BURST: Duration = Duration::from_millis(250);
+    /// Beside that, for the slowest, in bytes.
+    const LEAST: f64 = LARGEST_BLOCK as f64;
+
+    fn open() -> Self {
+        Self { looked: Instant::now(), received: 0, credit: Self::LEAST }
+    }
+
+    /// How long nothing is to be read, `received` having come until now, at that many bytes per second.
+    fn closed(&mut self, rate: u64, received: u64) -> Option<Duration> {
+        let (now, rate) = (Instant::now(), rate as f64);
+        let earned = rate * now.duration_since(self.looked).as_secs_f64();
+        let most = Self::LEAST + rate * Self::BURST.as_secs_f64();
+        self.credit = (self.credit + earned).min(most) - (received - self.received) as f64;
+        (self.looked, self.received) = (now, received);
+        (self.credit < 0.0).then(|| Duration::from_secs_f64(-self.credit / rate))
+    }
 }
 
 /// Numbers of eight bytes out of a stream.
@@ -324,4 +362,65 @@ fn noise() -> Vec<u8> {
     let mut random = SplitMix64::new(1);
     let words = (BLOCK_HEADER_BYTES + LARGEST_BLOCK) / 8;
     (0..words).flat_map(|_| random.next_u64().to_le_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Takes payload for a while.
+    struct Limited {
+        ends: Instant,
+        rate: u64,
+        came: u64,
+    }
+
+    impl Owner for Limited {
+        fn is_over(&mut self) -> bool {
+            Instant::now() >= self.ends
+        }
+
+        fn sample(&mut self, sample: FlowSample, _: &TcpInfo) {
+            self.came = sample.bytes;
+        }
+
+        fn next_number(&mut self) -> Option<u64> {
+            None
+        }
+
+        fn number(&mut self, _: u64) -> bool {
+            true
+        }
+
+        fn is_framed(&self) -> bool {
+            false
+        }
+
+        fn rate(&mut self) -> Option<u64> {
+            Some(self.rate)
+        }
+    }
+
+    #[test]
+    fn who_sends_too_fast_is_not_read_any_faster() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let sender = thread::spawn(move || {
+            let mut stream = TcpStream::connect(at).unwrap();
+            while stream.write_all(&[7; 1 << 16]).is_ok() {}
+        });
+        let (stream, _) = listener.accept().unwrap();
+        let began = Instant::now();
+        let ends = began + Duration::from_secs(1);
+        let mut owner = Limited { ends, rate: 4_000_000, came: 0 };
+        assert_eq!(receive(&stream, &[], &mut owner).unwrap(), End::Over);
+        let lasted_s = began.elapsed().as_secs_f64();
+        drop(stream);
+        sender.join().unwrap();
+        // What may come at once, what was earned, and the read that was one too many.
+        let most = 4e6 * lasted_s + Gate::LEAST + LARGEST_BLOCK as f64;
+        assert!((3e6..=most).contains(&(owner.came as f64)), "{} {most}", owner.came);
+    }
 }

@@ -23,7 +23,7 @@ pub mod server;
 pub use client::{Family, Far, MeasureError, Options, Progress, Stage, Url, UrlError, measure};
 pub use measurement::{
     Bottleneck, Direction, Distribution, EcnFate, Handshakes, Hop, Idle, Larger, LargestPacket,
-    Load, Loaded, LocalQueue, Loss, Measurement, Method, PathMtu, Ping, Place, Point, RampUp,
-    Sample, Server,
+    Load, Loaded, LocalQueue, Loss, MarksBy, Measurement, Method, PathMtu, Ping, Place, Point,
+    RampUp, Sample, Server,
 };
 pub use token::{Token, TokenError};

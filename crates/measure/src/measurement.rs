@@ -23,7 +23,7 @@ pub struct Measurement {
     pub streams: u32,
     /// Their congestion control, if one was asked for.
     pub cc: Option<String>,
-    /// The greatest rate of each direction, in Mbit/s, if there was a limit.
+    /// The greatest rate of each direction, in Mbit/s, if this end or the server had a limit.
     pub rate_limit_mbit: Option<f64>,
     /// Round trips without load.
     pub idle: Idle,
@@ -533,8 +533,11 @@ pub struct Load {
     pub segments: Option<u64>,
     /// Segments that were sent again.
     pub retransmits: Option<u64>,
-    /// Segments marked CE, as the senders were told.
+    /// Segments that arrived with CE, or what stands for them.
     pub ce: Option<u64>,
+    /// Who counted these; none where none came.
+    #[serde(default)]
+    pub ce_by: Option<MarksBy>,
     /// The senders' congestion control, by the kernel's name.
     pub cc: Option<String>,
     /// Payload of a full segment, in bytes.
@@ -547,6 +550,17 @@ pub struct Load {
     pub series: Vec<Point>,
     /// The same of each flow: payload in Mbit/s in each interval of `series`.
     pub flow_series_mbit: Vec<Vec<f64>>,
+}
+
+/// Whose kernel counted marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MarksBy {
+    /// The receivers': each segment that arrived with CE (Linux 6.18).
+    Receivers,
+    /// The senders': each segment whose acknowledgement told of congestion. By Accurate ECN these are the marks; a receiver of classic ECN tells of one
+    /// mark until the sender has answered it (RFC 3168 §6.1.3), so that they are several times as many.
+    Senders,
 }
 
 /// Before the steady state.

@@ -95,10 +95,15 @@ fn bytes_are_bounded() {
 #[test]
 fn a_servers_limits_hold() {
     let at = serve(Settings { max_rate: Some(Rate::from_mbit(10)), ..settings() });
-    let down = Options { directions: vec![Direction::Download], ..options(at) };
-    let measured = outcome(&down).unwrap();
-    let goodput = measured.under(Direction::Download).unwrap().down.as_ref().unwrap().goodput_mbit;
-    assert!((7.0..10.5).contains(&goodput), "{goodput}");
+    let both = vec![Direction::Download, Direction::Upload];
+    let measured = outcome(&Options { directions: both, rate: None, ..options(at) }).unwrap();
+    let [down, up] =
+        [Direction::Download, Direction::Upload].map(|way| measured.under(way).unwrap());
+    for load in [&down.down, &up.up] {
+        let goodput = load.as_ref().unwrap().goodput_mbit;
+        assert!((7.0..10.5).contains(&goodput), "{goodput}");
+    }
+    assert_eq!(measured.rate_limit_mbit, Some(10.0));
     let elsewhere = serve(Settings { allow: vec!["192.0.2.0/24".parse().unwrap()], ..settings() });
     assert!(outcome(&options(elsewhere)).unwrap_err().contains("no `dualq serve`"));
     let unknown = Options { cc: Some("nonesuch".to_owned()), ..options(at) };

@@ -181,6 +181,8 @@ pub fn measure(
             (idle.loss, idle.end_min_ms) = (Some(known.with(more)), shortest_ms);
         }
     }
+    let asked = options.rate.map(Rate::as_bits_per_second);
+    let limit = [asked, far.most_rate()].into_iter().flatten().min();
     let bottleneck = Bottleneck::of(&idle, &loaded);
     let grown = loaded.iter().filter_map(|loaded| Some(loaded.working_conditions?.flows)).max();
     Ok(Measurement {
@@ -190,7 +192,7 @@ pub fn measure(
         server: far.server(),
         streams: options.fixed_streams().or(grown).unwrap_or_default(),
         cc: options.cc.clone(),
-        rate_limit_mbit: options.rate.map(|rate| rate.as_bits_per_second() as f64 / 1e6),
+        rate_limit_mbit: limit.map(|bits| bits as f64 / 1e6),
         grade: grade(&idle, &loaded),
         idle,
         ecn,

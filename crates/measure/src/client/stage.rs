@@ -361,7 +361,8 @@ fn run_flow(
         open: VecDeque::new(),
         number: 0,
         due: Instant::now(),
-        rate: options.flow_rate().filter(|_| track.is_up).map(|bits| bits / 8),
+        rate: options.flow_rate().filter(|_| track.is_up),
+        most: far.most_rate().filter(|_| track.is_up),
     };
     loop {
         let far::Opened { stream, rest } = match far.flow(track) {
@@ -417,8 +418,9 @@ struct Own<'a> {
     open: VecDeque<(u64, Instant)>,
     number: u64,
     due: Instant,
-    /// In bytes per second.
+    /// What this flow may send, and all of its direction together, in bits per second.
     rate: Option<u64>,
+    most: Option<u64>,
 }
 
 impl Owner for Own<'_> {
@@ -461,6 +463,8 @@ impl Owner for Own<'_> {
     }
 
     fn rate(&mut self) -> Option<u64> {
-        self.rate
+        let share = self.most.map(|most| most / u64::from(self.board.begun().max(1)));
+        let bits = [self.rate, share].into_iter().flatten().min()?;
+        Some((bits / 8).max(1))
     }
 }

@@ -6,7 +6,9 @@ use crate::figures::{
     Application, Conditions, INTERVAL_S, Rpm, Steady, WorkingConditions, bytes_at, goodput,
 };
 use crate::flow::INTERVAL;
-use crate::measurement::{Direction, Distribution, Load, Loaded, Method, Point, RampUp, Sample};
+use crate::measurement::{
+    Direction, Distribution, Load, Loaded, MarksBy, Method, Point, RampUp, Sample,
+};
 use crate::protocol::{FlowReport, FlowSample};
 
 /// Payload of a full segment where nobody said otherwise: Ethernet's 1500 bytes without the headers of IPv4 and of TCP with timestamps.
@@ -150,15 +152,22 @@ impl Way<'_> {
         let senders: Vec<Seen> =
             seen.iter().map(|(number, seen)| self.sender(*number, seen)).collect();
         let (mut ramp_retransmits, mut last) = (0, FlowSample::default());
-        let (mut segments, mut retransmits, mut ce) = (0, 0, 0);
+        let (mut segments, mut retransmits) = (0, 0);
         for sender in &senders {
             let before = sender.at(self.steady_s);
             last = sender.samples.last().copied().unwrap_or(last);
             ramp_retransmits += u64::from(before.retransmits);
             segments += u64::from(last.segments.saturating_sub(before.segments));
             retransmits += u64::from(last.retransmits.saturating_sub(before.retransmits));
-            ce += u64::from(last.ce.saturating_sub(before.ce));
         }
+        let receivers: Vec<Seen> =
+            seen.iter().filter_map(|(number, seen)| self.receiver(*number, seen)).collect();
+        // A receiver that counts none may be one whose kernel does not count.
+        let (ce, ce_by) = match [&receivers, &senders].map(|ends| self.marks(ends)) {
+            [0, 0] => (0, None),
+            [0, told] => (told, Some(MarksBy::Senders)),
+            [arrived, _] => (arrived, Some(MarksBy::Receivers)),
+        };
         let cc = if self.is_up {
             seen.iter().find_map(|(_, seen)| seen.cc.clone())
         } else {
@@ -192,7 +201,8 @@ impl Way<'_> {
             },
             segments: is_told.then_some(segments),
             retransmits: is_told_at_end.then_some(retransmits),
-            ce: is_told.then_some(ce),
+            ce: (is_told || ce_by == Some(MarksBy::Receivers)).then_some(ce),
+            ce_by,
             cc,
             mss_bytes: mss,
             flow_series_mbit: seen.iter().map(of_flow).collect(),
@@ -221,6 +231,24 @@ impl Way<'_> {
             Some(report) if !self.is_up => Seen { samples: report.samples.clone(), ..seen.clone() },
             _ => seen.clone(),
         }
+    }
+
+    /// What the other end of a flow saw, if it tells.
+    fn receiver(&self, number: u32, seen: &Seen) -> Option<Seen> {
+        if !self.is_up {
+            return Some(seen.clone());
+        }
+        let report = self.report(number)?;
+        Some(Seen { samples: report.samples.clone(), ..seen.clone() })
+    }
+
+    /// Segments marked since the steady state began.
+    fn marks(&self, ends: &[Seen]) -> u64 {
+        let of = |end: &Seen| {
+            let last = end.samples.last().map_or(0, |last| last.ce);
+            u64::from(last.saturating_sub(end.at(self.steady_s).ce))
+        };
+        ends.iter().map(of).sum()
     }
 
     fn report(&self, number: u32) -> Option<&FlowReport> {

@@ -166,7 +166,7 @@ impl Role {
 pub struct Limits {
     /// How long it may last, in milliseconds.
     pub duration_ms: u64,
-    /// How fast the server sends altogether, in bits per second, if it limits that.
+    /// How fast the flows of each direction may be altogether, in bits per second, if the server limits that.
     pub rate: Option<u64>,
     /// How many flows it may have at once.
     pub flows: u32,

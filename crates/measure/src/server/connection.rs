@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use dualq_socket::TcpInfo;
@@ -130,22 +130,20 @@ fn play(
             {
                 return refuse(&mut lines, Some(reason));
             }
-            let Some(mut serving) = Serving::begin(&session, flow) else {
+            let Some(mut serving) = Serving::begin(&session, flow, &session.sending) else {
                 return refuse(&mut lines, Some(TOO_MANY.to_owned()));
             };
             (serving.rate, serving.most) = (rate, max_rate(shared));
             lines.send(&welcome, deadline)?;
             let (stream, rest) = lines.into_parts();
             serving.flow.cc = flow::congestion_control(&stream);
-            session.sending.fetch_add(1, Ordering::Relaxed);
-            let ended = flow::send(&stream, &rest, &mut serving);
-            session.sending.fetch_sub(1, Ordering::Relaxed);
-            ended?;
+            flow::send(&stream, &rest, &mut serving)?;
         }
         Role::Up { flow, .. } => {
-            let Some(mut serving) = Serving::begin(&session, flow) else {
+            let Some(mut serving) = Serving::begin(&session, flow, &session.receiving) else {
                 return refuse(&mut lines, Some(TOO_MANY.to_owned()));
             };
+            serving.most = max_rate(shared);
             lines.send(&welcome, deadline)?;
             let (stream, rest) = lines.into_parts();
             flow::receive(&stream, &rest, &mut serving)?;
@@ -242,15 +240,24 @@ struct Serving<'a> {
     session: &'a Session,
     flow: Flow,
     echoes: Echoes,
-    /// The rates that the client asked for, and that this server sends at most in a session, in bits per second.
+    /// Those of the session that go the same way.
+    alike: &'a AtomicU32,
+    /// The rates that the client asked for, and that this server sends, or takes, at most in a session, in bits per second.
     rate: Option<u64>,
     most: Option<u64>,
 }
 
 impl<'a> Serving<'a> {
-    fn begin(session: &'a Arc<Session>, number: u32) -> Option<Self> {
+    fn begin(session: &'a Arc<Session>, number: u32, alike: &'a AtomicU32) -> Option<Self> {
         let flow = session.begin_flow(number)?;
-        Some(Self { session, flow, echoes: Echoes::default(), rate: None, most: None })
+        alike.fetch_add(1, Ordering::Relaxed);
+        Some(Self { session, flow, echoes: Echoes::default(), alike, rate: None, most: None })
+    }
+}
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        self.alike.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -273,8 +280,8 @@ impl Owner for Serving<'_> {
 
     /// The session's share of a flow.
     fn rate(&mut self) -> Option<u64> {
-        let sending = u64::from(self.session.sending.load(Ordering::Relaxed).max(1));
-        let share = self.most.map(|most| most / sending);
+        let alike = u64::from(self.alike.load(Ordering::Relaxed).max(1));
+        let share = self.most.map(|most| most / alike);
         let bits = [self.rate, share].into_iter().flatten().min()?;
         Some((bits / 8).max(1))
     }

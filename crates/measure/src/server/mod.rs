@@ -40,7 +40,7 @@ pub struct Settings {
     pub token: Token,
     /// How long a session may last.
     pub max_duration: Duration,
-    /// How fast it sends, for each session.
+    /// How fast the flows of a session may be altogether, in each direction: it sends no faster, and reads no faster.
     pub max_rate: Option<Rate>,
     /// How many sessions there may be at once.
     pub max_sessions: usize,

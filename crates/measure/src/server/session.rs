@@ -27,9 +27,10 @@ pub(super) struct Session {
     deadline: Instant,
     /// Its first connection has ended.
     over: AtomicBool,
-    /// Flows at the moment, and those of them that this end sends.
+    /// Flows at the moment, and those of them that this end sends, and receives.
     flows: AtomicU32,
     pub(super) sending: AtomicU32,
+    pub(super) receiving: AtomicU32,
     /// Datagrams that came.
     arrived: AtomicU64,
     /// In which second, and how many of them in it.
@@ -70,6 +71,7 @@ impl Sessions {
             over: AtomicBool::default(),
             flows: AtomicU32::default(),
             sending: AtomicU32::default(),
+            receiving: AtomicU32::default(),
             arrived: AtomicU64::default(),
             second: Mutex::default(),
             reports: Mutex::default(),

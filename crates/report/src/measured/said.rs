@@ -5,7 +5,7 @@ use dualq_measure::figures::{
 };
 use dualq_measure::{
     Bottleneck, Direction, Distribution, Handshakes, Hop, Larger, LargestPacket, Load, Loaded,
-    Loss, Measurement, Method, PathMtu, Ping, Place, Server,
+    Loss, MarksBy, Measurement, Method, PathMtu, Ping, Place, Server,
 };
 
 /// A table: its head, how many columns are words, and its rows.
@@ -128,6 +128,14 @@ pub fn sentences(measured: &Measurement) -> Vec<(String, String)> {
     if let Some(place) = bottleneck(measured) {
         say("bottleneck", place);
     }
+    if let Some(limit) = measured.rate_limit_mbit.filter(|limit| is_reached(measured, *limit)) {
+        let what = format!("a limit of {limit} Mbits/sec was reached, so the path may carry more");
+        say("note", what);
+    }
+    if echoes_are_counted(measured) {
+        let what = "CE counts what senders were told, since no receiver's kernel counts marks (Linux 6.18 does): with classic ECN that is several times as many";
+        say("note", what.to_owned());
+    }
     let restless: Vec<&str> = measured
         .loaded
         .iter()
@@ -163,6 +171,20 @@ pub fn sentences(measured: &Measurement) -> Vec<(String, String)> {
         say("note", format!("no {}: {why}", ping.method.name()));
     }
     said
+}
+
+/// Whether flows were about as fast as they might be: pacing counts headers, more or fewer of them.
+fn is_reached(measured: &Measurement, limit_mbit: f64) -> bool {
+    let mut loads = measured.loaded.iter().flat_map(ways);
+    loads.any(|(_, load)| load.line_mbit > 0.9 * limit_mbit)
+}
+
+/// Whether marks are known only from the echoes of classic ECN.
+fn echoes_are_counted(measured: &Measurement) -> bool {
+    let own = measured.handshakes.seen.iter().find(|one| one.by == Opener::Kernel);
+    let are_marks = own.is_some_and(|own| own.here == Some(TcpEcn::Accurate));
+    let mut loads = measured.loaded.iter().flat_map(ways);
+    !are_marks && loads.any(|(_, load)| load.ce_by == Some(MarksBy::Senders))
 }
 
 /// What a stage under load is good for.

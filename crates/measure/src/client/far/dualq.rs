@@ -183,6 +183,10 @@ impl FarEnd for Serve<'_> {
         Some(self.limits.flows)
     }
 
+    fn most_rate(&self) -> Option<u64> {
+        self.limits.rate
+    }
+
     fn echo(&self) -> Result<Option<Opened>, MeasureError> {
         self.open(Role::Echo { session: self.session }, None).map(Some)
     }

@@ -70,6 +70,11 @@ pub(super) trait FarEnd: Sync {
         None
     }
 
+    /// How fast it lets each direction be altogether, in bits per second, if it says so.
+    fn most_rate(&self) -> Option<u64> {
+        None
+    }
+
     /// A connection on which what is sent comes back; none where no server does that.
     fn echo(&self) -> Result<Option<Opened>, MeasureError> {
         Ok(None)
