@@ -51,6 +51,12 @@ fn the_model_agrees_with_linux_on_queues() {
     agreement("queues", &["queues"], 40, 38);
 }
 
+/// And with Accurate ECN: `dualq draw accurate --count 40 --seed 1 --record 3`.
+#[test]
+fn the_model_agrees_with_linux_on_accurate_ecn() {
+    agreement("accurate", &["accurate"], 40, 38);
+}
+
 /// And with shapers, paths and bands: `dualq draw shapers --count 30 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_shapers() {
