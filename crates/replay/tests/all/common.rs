@@ -33,11 +33,11 @@ pub(crate) fn xz(bytes: &[u8]) -> Vec<u8> {
     file.extend(FLAGS);
     file.extend(sum(&FLAGS));
 
-    // Twelve bytes with their sum; one filter, LZMA2, its one property: a dictionary of 64 KiB.
-    let header = [2, 0, 0x21, 1, 8, 0, 0, 0];
+    // Twelve bytes with their sum; one filter, LZMA2, its one property: a dictionary of a mebibyte.
+    let header = [2, 0, 0x21, 1, 16, 0, 0, 0];
     let mut block = header.to_vec();
     block.extend(sum(&header));
-    for (index, chunk) in bytes.chunks(1 << 16).enumerate() {
+    for (index, chunk) in bytes.chunks(1 << 12).enumerate() {
         // The first one resets the dictionary.
         block.push(if index == 0 { 1 } else { 2 });
         block.extend(((chunk.len() - 1) as u16).to_be_bytes());
