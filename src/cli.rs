@@ -298,22 +298,24 @@ pub(crate) fn parse() -> Result<Command, Failure> {
             print(&mut io::stdout(), front::WELCOME)?;
             std::process::exit(0)
         }
-        Err(error) if let Some(words) = help::asked_for(&error) => {
-            help::run(&words)?;
-            std::process::exit(0)
-        }
-        Err(error) => match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                let printed = error.print().and_then(|()| io::stdout().flush());
-                printed.map_err(|error| cannot_print(&error))?;
+        Err(error) => {
+            if let Some(words) = help::asked_for(&error) {
+                help::run(&words)?;
                 std::process::exit(0)
             }
-            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                let _ = error.print();
-                std::process::exit(2)
+            match error.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                    let printed = error.print().and_then(|()| io::stdout().flush());
+                    printed.map_err(|error| cannot_print(&error))?;
+                    std::process::exit(0)
+                }
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                    let _ = error.print();
+                    std::process::exit(2)
+                }
+                _ => Err(Failure::Usage(misread::line(&error))),
             }
-            _ => Err(Failure::Usage(misread::line(&error))),
-        },
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a newcomer sees first: `dualq` alone, its help, the shipped scenarios, completions, pages of the manual.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -139,4 +140,29 @@ fn each_command_has_a_page_of_the_manual() {
     }
     let hidden = ["dualq-regret.1", "dualq-on-boot.1", "dualq-watch-over.1", "dualq-keep-routes.1"];
     assert!(hidden.iter().all(|page| !pages.join(page).exists()));
+}
+
+/// Each crate with the features that it is compiled with.
+fn crates(args: &[&str]) -> BTreeSet<String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo
+        .args(["tree", "--locked", "--offline", "--prefix", "none", "--format", "{p} {f}"])
+        .args(args);
+    let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // What it has said before it marks.
+    String::from_utf8(output.stdout).unwrap().lines().map(|line| line.replace(" (*)", "")).collect()
+}
+
+/// Else most of the workspace is compiled a second time when the README's second command follows its first.
+#[test]
+fn the_tests_take_what_the_program_has_compiled() {
+    let program = crates(&["--package", "dualq", "--edges", "normal,build"]);
+    let tests = crates(&["--workspace", "--edges", "normal,build,dev"]);
+    let again: Vec<_> = program.difference(&tests).collect();
+    assert!(
+        again.is_empty(),
+        "in tests these have other features; name them in Cargo.toml's [dependencies] too: {again:?}"
+    );
+    assert!(program.len() > 100);
 }

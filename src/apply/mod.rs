@@ -208,12 +208,12 @@ pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
             }
         }
     }
-    let part = match args.down.as_deref() {
-        Some(ifb) => Part::Arriving { ifb },
-        None if let Some(to) = args.route => Part::Route { to },
-        None if args.offloads => Part::Offloads,
-        None if args.each => Part::Each,
-        None => Part::Leaving,
+    let part = match (args.down.as_deref(), args.route) {
+        (Some(ifb), _) => Part::Arriving { ifb },
+        (None, Some(to)) => Part::Route { to },
+        _ if args.offloads => Part::Offloads,
+        _ if args.each => Part::Each,
+        _ => Part::Leaving,
     };
     let (at, line) = (At { dev: &args.dev, part }, args.line.as_str());
     at.check(line).map_err(Failure::Usage)?;

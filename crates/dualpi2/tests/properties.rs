@@ -174,7 +174,8 @@ impl Books {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    // Miri is a hundred times slower, and looks for other things than rare values.
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 400 }, ..ProptestConfig::default() })]
 
     #[test]
     fn the_books_balance(
@@ -309,6 +310,7 @@ proptest! {
 
     /// While both queues stand, classic gets its share of the bytes, whatever low latency sends.
     #[test]
+    #[cfg_attr(miri, ignore = "minutes for each case")]
     fn classic_is_protected(
         protection in 1..=99_u8,
         classic_length in 64..1514_u32,

@@ -1,10 +1,8 @@
 //! CSV traces, good and bad, and what any bytes may not do.
 
-mod common;
-
 use std::io::{self, Read};
 
-use common::{xz, zstd};
+use crate::common::{xz, zstd};
 
 use dualq_qdisc::{Class, Ecn, grammar};
 use dualq_replay::{Arrival, EventLog, Replay, Settings, trace};
@@ -41,7 +39,7 @@ fn what_others_compressed_is_read() {
 
     // Frames one after the other, some to be skipped, are one stream; a wrong checksum is found.
     let skipped = [&[0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"abc"].concat();
-    let second = common::zstd(b"144000000000,100,100,0,0,0\n");
+    let second = crate::common::zstd(b"144000000000,100,100,0,0,0\n");
     let frames = [&zstd, &skipped, &second, &skipped].map(Vec::as_slice).concat();
     let all = read(&frames[..]).unwrap();
     assert!(all.len() == 12_001 && all[..12_000] == whole);

@@ -6,27 +6,12 @@ use std::path::Path;
 
 use dualpi2::SplitMix64;
 use dualq_qdisc::grammar::{self, RefusedBy};
-use dualq_qdisc::{Config, Device, Discipline, Ecn, FlowPacket, Packet, Qdisc, show};
+use dualq_qdisc::{Config, Device, Discipline, Qdisc, show};
 use dualq_units::Instant;
 use dualq_units::number::format_g;
 use serde_json::Value;
 
-enum Nothing {}
-
-impl Packet for Nothing {
-    fn length(&self) -> u32 {
-        match *self {}
-    }
-    fn memory(&self) -> u32 {
-        match *self {}
-    }
-    fn ecn(&self) -> Ecn {
-        match *self {}
-    }
-    fn set_ce(&mut self) {}
-}
-
-impl FlowPacket for Nothing {}
+use crate::Nothing;
 
 const DEVICE: Device = Device::ethernet(1500);
 
