@@ -81,12 +81,16 @@ struct Whole<'a> {
     cut: Cut,
 }
 
+/// So much is asked of a decoder at once: what it has of a call that fails is lost.
+const PIECE: usize = 1 << 10;
+
 impl Read for Whole<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.cut.is_set() {
             return Ok(0);
         }
-        match self.inner.read(buffer) {
+        let piece = buffer.len().min(PIECE);
+        match self.inner.read(&mut buffer[..piece]) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 self.cut.0.store(true, Ordering::Relaxed);
                 Ok(0)

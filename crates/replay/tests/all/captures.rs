@@ -311,8 +311,8 @@ fn compressed_data_that_end_too_early_lose_only_their_end() {
     let capture = pcap(MICROSECONDS, RAW, &packets);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&capture).unwrap();
-    // The decoder of xz gives nothing of the call that fails: of stored data, what was read to tell formats apart, 64 KiB.
-    let files = [(gzip.finish().unwrap(), 1000), (xz(&capture), 862), (zstd(&capture), 1000)];
+    // What xz has is stored as it is: three quarters of the packets are there, but for those of the last piece.
+    let files = [(gzip.finish().unwrap(), 1000), (xz(&capture), 2900), (zstd(&capture), 1000)];
     for (file, least) in files {
         let (packets, notices) = read_and_notices(&file);
         assert_eq!((packets, notices.len()), (4000, 0));
