@@ -115,7 +115,7 @@ fn pictures() {
         "pfifo",
     ];
     dualq(&[&["replay"], &replayed[..], &["--svg", at]].concat());
-    dualq(&["check", "tests/data/linux-7.3/coexistence.jsonl", "--svg", at]);
+    dualq(&["check", "tests/data/linux-7.3/narrow.jsonl", "--svg", at]);
     let files = std::fs::read_dir(folder.path()).unwrap().flatten().map(|file| file.path());
     let files: Vec<PathBuf> =
         files.filter(|path| path.extension().is_some_and(|e| e == "svg")).collect();
@@ -148,7 +148,7 @@ fn pages_of_other_commands() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/captures/two-hosts.pcap");
     std::fs::copy(shipped, &capture).unwrap();
     let (check, replay) = (at("check.html"), at("replay.html"));
-    dualq(&["check", "tests/data/linux-7.3/coexistence.jsonl", "--report", &check]);
+    dualq(&["check", "tests/data/linux-7.3/narrow.jsonl", "--report", &check]);
     let queues = ["--qdisc", "dualpi2", "--qdisc", "fq_codel limit 1000 target 5ms interval 100ms"];
     dualq(&[&["replay", &capture, "--rate", "20mbit", "--report", &replay], &queues[..]].concat());
     // And of a document whose names are words without an end.
