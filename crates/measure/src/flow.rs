@@ -116,10 +116,8 @@ impl Watch {
         let (info, first) = (TcpInfo::of(stream.as_fd())?, &self.first);
         let ce = match received {
             None => info.delivered_ce.saturating_sub(first.delivered_ce),
-            Some(_) => {
-                let [now, then] = [&info, first].map(|info| info.received_ce.unwrap_or(0));
-                now.saturating_sub(then)
-            }
+            // Like bytes: also of what had arrived when a receiver began to look.
+            Some(_) => info.received_ce.unwrap_or(0),
         };
         let sample = FlowSample {
             t_us: now.as_micros() as u64,

@@ -160,10 +160,8 @@ impl Way<'_> {
             segments += u64::from(last.segments.saturating_sub(before.segments));
             retransmits += u64::from(last.retransmits.saturating_sub(before.retransmits));
         }
-        let receivers: Vec<Seen> =
-            seen.iter().filter_map(|(number, seen)| self.receiver(*number, seen)).collect();
         // A receiver that counts none may be one whose kernel does not count.
-        let (ce, ce_by) = match [&receivers, &senders].map(|ends| self.marks(ends)) {
+        let (ce, ce_by) = match [self.marks_received(&seen), self.marks_echoed(&senders)] {
             [0, 0] => (0, None),
             [0, told] => (told, Some(MarksBy::Senders)),
             [arrived, _] => (arrived, Some(MarksBy::Receivers)),
@@ -242,13 +240,26 @@ impl Way<'_> {
         Some(Seen { samples: report.samples.clone(), ..seen.clone() })
     }
 
-    /// Segments marked since the steady state began.
-    fn marks(&self, ends: &[Seen]) -> u64 {
-        let of = |end: &Seen| {
-            let last = end.samples.last().map_or(0, |last| last.ce);
-            u64::from(last.saturating_sub(end.at(self.steady_s).ce))
+    /// Segments marked since the steady state began, as receivers count them. Their clocks are those of another machine, which may have been late
+    /// to begin: what a flow was like then is found by its bytes.
+    fn marks_received(&self, seen: &[(u32, Seen)]) -> u64 {
+        let of = |(number, own): &(u32, Seen)| {
+            let receiver = self.receiver(*number, own)?;
+            let before = own.at(self.steady_s).bytes;
+            let next = receiver.samples.partition_point(|sample| sample.bytes <= before);
+            let begun = next.checked_sub(1).map_or(0, |at| receiver.samples[at].ce);
+            Some(u64::from(receiver.samples.last()?.ce.saturating_sub(begun)))
         };
-        ends.iter().map(of).sum()
+        seen.iter().filter_map(of).sum()
+    }
+
+    /// The same, as senders are told.
+    fn marks_echoed(&self, senders: &[Seen]) -> u64 {
+        let of = |sender: &Seen| {
+            let last = sender.samples.last().map_or(0, |last| last.ce);
+            u64::from(last.saturating_sub(sender.at(self.steady_s).ce))
+        };
+        senders.iter().map(of).sum()
     }
 
     fn report(&self, number: u32) -> Option<&FlowReport> {
