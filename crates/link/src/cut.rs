@@ -11,7 +11,9 @@ use dualq_qdisc::{Ecn, Packet as _};
 
 use crate::checksum::{add, checksum, fold, update};
 use crate::frame::Frame;
-use crate::layout::{IPV4_BYTES, IPV6_BYTES, Network, TCP_CWR, TCP_FIN, TCP_PSH, Transport};
+use crate::layout::{
+    IPV4_BYTES, IPV6_BYTES, Layout, Network, TCP_CWR, TCP_FIN, TCP_PSH, Transport, UDP_BYTES,
+};
 use crate::packet::Packet;
 use crate::vnet::{VNET_BYTES, Vnet};
 
@@ -75,8 +77,8 @@ pub(crate) fn write(packet: &Packet) -> Written<'_> {
     let is_first = packet.range().start == 0;
     let is_last = packet.range().end == layout.segments;
     let header = written.head_mut();
-    write_network(header, frame, packet.range().start, headers + payload.len());
-    write_transport(header, frame, (is_first, is_last), range.start - headers, payload.len());
+    write_network(header, layout, packet.range().start, headers + payload.len());
+    write_transport(header, layout, (is_first, is_last), range.start - headers, payload.len());
     set_ecn(header, layout.network, ecn);
     let vnet = match (packet.segment_count(), layout.transport) {
         (1, _) => frame.vnet().single(),
@@ -91,6 +93,62 @@ pub(crate) fn write(packet: &Packet) -> Written<'_> {
     let vnet = Vnet { header_bytes: layout.header_bytes, ..vnet };
     written.head_mut()[..VNET_BYTES].copy_from_slice(&vnet.write());
     written
+}
+
+/// Whether `next` may be written in one aggregate of datagrams with `first`: it could have come so from a sender that uses `UDP_SEGMENT`.
+pub(crate) fn is_like(first: &Packet, next: &Packet) -> bool {
+    let [frames, others] = [first, next].map(Packet::frame);
+    let (layout, other) = (frames.layout(), others.layout());
+    let (packet, following) = (frames.packet(), others.packet());
+    let at = usize::from(layout.transport_at);
+    let payload_at = at + UDP_BYTES;
+    let is_alike = first.ecn() == next.ecn()
+        && [layout, other].iter().all(|one| one.segments == 1 && one.transport == Transport::Udp)
+        && layout.network == other.network
+        && packet.len() == following.len()
+        && packet.len() > payload_at
+        // What is summed already may be summed wrongly, and would not be any more.
+        && frames.vnet() == others.vnet()
+        && frames.vnet().needs_checksum()
+        && usize::from(frames.vnet().checksum_start) == at;
+    let same = |range: Range<usize>| packet[range.clone()] == following[range];
+    // All but what differs between datagrams of one flow: IPv4's identification and checksum, and the checksum of UDP. The field of ECN was compared.
+    is_alike
+        && match layout.network {
+            Network::V4 => {
+                at == IPV4_BYTES
+                    && packet[1] >> 2 == following[1] >> 2
+                    // No fragment of either.
+                    && [packet, following].iter().all(|one| one[6] & 0x3f == 0 && one[7] == 0)
+                    && [0..1, 2..4, 6..10, 12..at + 6].into_iter().all(same)
+            }
+            Network::V6 => {
+                at == IPV6_BYTES
+                    && packet[1] & !0x30 == following[1] & !0x30
+                    && [0..1, 2..at + 6].into_iter().all(same)
+            }
+            Network::Other => false,
+        }
+        && packet[at + 4..at + 6] == ((packet.len() - at) as u16).to_be_bytes()
+}
+
+/// Writes datagrams that are [alike](is_like), of which there is at least one, as one aggregate into `bytes`.
+pub(crate) fn write_together(datagrams: &[Packet], bytes: &mut Vec<u8>) {
+    let first = &datagrams[0];
+    let frame = first.frame();
+    let headers = usize::from(frame.layout().transport_at) + UDP_BYTES;
+    let layout = Layout { header_bytes: headers as u16, ..*frame.layout() };
+    bytes.clear();
+    bytes.extend_from_slice(&frame.bytes()[..VNET_BYTES + headers]);
+    let payloads = datagrams.iter().map(|datagram| &datagram.frame().packet()[headers..]);
+    payloads.for_each(|payload| bytes.extend_from_slice(payload));
+    let length = bytes.len() - VNET_BYTES;
+    write_network(bytes, &layout, 0, length);
+    write_transport(bytes, &layout, (true, true), 0, length - headers);
+    set_ecn(bytes, layout.network, first.ecn());
+    let size = frame.packet().len() - headers;
+    let vnet = frame.vnet().datagrams(layout.header_bytes, size as u16);
+    bytes[..VNET_BYTES].copy_from_slice(&vnet.write());
 }
 
 impl Written<'_> {
@@ -126,9 +184,9 @@ fn bytes_of(frame: &Frame, segments: &Range<u16>) -> Range<usize> {
 }
 
 /// Lengths, and the identification of IPv4, which counts up with each segment.
-fn write_network(head: &mut [u8], frame: &Frame, first: u16, length: usize) {
+fn write_network(head: &mut [u8], layout: &Layout, first: u16, length: usize) {
     let header = &mut head[VNET_BYTES..];
-    match frame.layout().network {
+    match layout.network {
         Network::V4 => {
             let identification = u16::from_be_bytes([header[4], header[5]]).wrapping_add(first);
             header[2..4].copy_from_slice(&(length as u16).to_be_bytes());
@@ -150,12 +208,11 @@ fn write_network(head: &mut [u8], frame: &Frame, first: u16, length: usize) {
 /// which the checksum is begun with.
 fn write_transport(
     head: &mut [u8],
-    frame: &Frame,
+    layout: &Layout,
     (is_first, is_last): (bool, bool),
     offset: usize,
     payload: usize,
 ) {
-    let layout = frame.layout();
     let at = VNET_BYTES + usize::from(layout.transport_at);
     let length = VNET_BYTES + usize::from(layout.header_bytes) + payload - at;
     let addresses = match layout.network {

@@ -2,6 +2,7 @@
 //! write.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,10 @@ use crate::{ChangeFault, cut, icmp};
 
 /// So much of the link's time an aggregate may last that is written in one piece.
 pub(crate) const QUANTUM: Duration = Duration::from_micros(50);
+
+/// So many datagrams of one flow are written in one piece at most (Linux before 6.9: `UDP_MAX_SEGMENTS`), and so many bytes of them.
+const DATAGRAMS: usize = 64;
+const DATAGRAM_BYTES: usize = 60_000;
 
 /// A packet that has passed the path, and when it did, by the path's own time.
 #[derive(Debug)]
@@ -53,6 +58,11 @@ pub struct Engine {
     room: Arc<Room>,
     /// What has passed the path and is not written.
     out: Vec<Leaving>,
+    /// Whether the device takes aggregates of datagrams.
+    joins_datagrams: bool,
+    /// Datagrams that are written together, and how they are: of use within [`write`](Self::write) only.
+    datagrams: Vec<Packet>,
+    joined: Vec<u8>,
 }
 
 /// What the path has around it.
@@ -156,9 +166,17 @@ impl Engine {
             split: options.split,
             room: Room::new(options.memory),
             out: Vec::new(),
+            joins_datagrams: false,
+            datagrams: Vec::new(),
+            joined: Vec::new(),
         };
         engine.name_bands();
         engine
+    }
+
+    /// Datagrams of one flow that follow one another may be written as one aggregate from now on: the device takes it (Linux 6.2).
+    pub fn join_datagrams(&mut self) {
+        self.joins_datagrams = true;
     }
 
     /// When there is something to do; [`Instant::NEVER`] if there is not.
@@ -266,8 +284,8 @@ impl Engine {
     /// Writes all that has left the path: `device` is given each frame in two pieces, of which the second may be empty, and says whether it
     /// took it. `clock` tells when each is written.
     ///
-    /// Segments of one aggregate that follow one another are written together, if they are alike and left within 50 us of the path's time.
-    /// None with CE is: a receiver of Accurate ECN counts one segment for an aggregate with CE, however many it has (Linux:
+    /// Segments of one aggregate that follow one another are written together, if they are alike and left within 50 us of the path's time; so
+    /// are datagrams of one flow, if [the device takes it](Self::join_datagrams). None with CE is: a receiver of Accurate ECN counts one segment for an aggregate with CE, however many it has (Linux:
     /// `tcp_ecn_received_counters`, for what came with the header of virtio).
     pub fn write(
         &mut self,
@@ -275,11 +293,14 @@ impl Engine {
         mut device: impl FnMut([&[u8]; 2]) -> bool,
     ) {
         let figures = &mut self.around.figures;
-        let mut write = |packet: &Packet, figures: &mut DirectionFigures| {
-            if device(cut::write(packet).pieces()) {
-                figures.left.add(packet.segment_count(), packet.length());
-            } else {
-                figures.lost.refused += u64::from(packet.segment_count());
+        let mut write = |packets: &[Packet], pieces: [&[u8]; 2], figures: &mut DirectionFigures| {
+            let is_taken = device(pieces);
+            for packet in packets {
+                if is_taken {
+                    figures.left.add(packet.segment_count(), packet.length());
+                } else {
+                    figures.lost.refused += u64::from(packet.segment_count());
+                }
             }
         };
         let mut leaving = self.out.drain(..).peekable();
@@ -287,7 +308,9 @@ impl Engine {
             let late = clock() - at;
             figures.lateness.record(late);
             if run.ecn() == Ecn::Ce {
-                run.each(&mut |part| write(&part, figures));
+                run.each(&mut |part| {
+                    write(slice::from_ref(&part), cut::write(&part).pieces(), figures);
+                });
                 continue;
             }
             while let Some(next) =
@@ -295,8 +318,31 @@ impl Engine {
             {
                 figures.lateness.record(late.saturating_sub(next.at - at));
             }
-            write(&run, figures);
+            let most = DATAGRAMS.min(DATAGRAM_BYTES / run.length().max(1) as usize);
+            let is_next =
+                |next: &Leaving| next.at - at <= QUANTUM && cut::is_like(&run, &next.packet);
+            if !self.joins_datagrams || most < 2 || !leaving.peek().is_some_and(is_next) {
+                write(slice::from_ref(&run), cut::write(&run).pieces(), figures);
+                continue;
+            }
+            let datagrams = &mut self.datagrams;
+            datagrams.push(run.clone());
+            while datagrams.len() < most
+                && let Some(next) = leaving.next_if(is_next)
+            {
+                figures.lateness.record(late.saturating_sub(next.at - at));
+                datagrams.push(next.packet);
+            }
+            cut::write_together(datagrams, &mut self.joined);
+            write(datagrams, [&self.joined, &[]], figures);
+            datagrams.clear();
         }
+    }
+
+    /// When the first of what waits to be written left the path.
+    #[must_use]
+    pub fn waiting_since(&self) -> Option<Instant> {
+        self.out.first().map(|leaving| leaving.at)
     }
 
     fn drain(&mut self, at: Instant) {

@@ -81,11 +81,16 @@ impl Link {
             let pick =
                 |one: &Arc<Tun>, other: &Arc<Tun>| Arc::clone(if is_down { one } else { other });
             let mailbox = |down| Arc::clone(if down { &down_box } else { &up_box });
+            let to = pick(&near, &far);
+            let mut engine = Engine::new(passage, &options, start, watch);
+            if to.takes_datagrams() {
+                engine.join_datagrams();
+            }
             let worker = Worker {
                 direction,
-                engine: Engine::new(passage, &options, start, watch),
+                engine,
                 from: pick(&far, &near),
-                to: pick(&near, &far),
+                to,
                 mailbox: mailbox(is_down),
                 other: mailbox(!is_down),
             };

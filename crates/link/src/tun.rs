@@ -58,6 +58,7 @@ pub struct Tun {
     fd: OwnedFd,
     name: String,
     index: u32,
+    takes_datagrams: bool,
     /// A conversation about the namespace in which the device is.
     netlink: Mutex<Conversation>,
 }
@@ -98,7 +99,8 @@ impl Tun {
             _ => LinkError::System { what: "open /dev/net/tun", error },
         })?);
         attach(&fd, name)?;
-        if offload(&fd, OFFLOADS | UDP_OFFLOADS).is_err() {
+        let takes_datagrams = offload(&fd, OFFLOADS | UDP_OFFLOADS).is_ok();
+        if !takes_datagrams {
             offload(&fd, OFFLOADS).map_err(|error| LinkError::Device {
                 name: name.clone(),
                 what: "switch its offloads on",
@@ -117,7 +119,8 @@ impl Tun {
             netlink.add_address(index, *address, *prefix)?;
         }
         netlink.set_up(index)?;
-        Ok(Self { fd, name: name.clone(), index, netlink: Mutex::new(Conversation(netlink)) })
+        let netlink = Mutex::new(Conversation(netlink));
+        Ok(Self { fd, name: name.clone(), index, takes_datagrams, netlink })
     }
 
     /// Its name.
@@ -130,6 +133,11 @@ impl Tun {
     #[must_use]
     pub const fn index(&self) -> u32 {
         self.index
+    }
+
+    /// Whether it takes aggregates of datagrams.
+    pub(crate) const fn takes_datagrams(&self) -> bool {
+        self.takes_datagrams
     }
 
     /// Packets that it dropped because the link did not read them in time.

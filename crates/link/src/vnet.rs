@@ -88,6 +88,11 @@ impl Vnet {
         Self { gso_type: 0, gso_size: 0, ..self }
     }
 
+    /// The header of an aggregate of datagrams of so many bytes each, behind headers of so many.
+    pub(crate) const fn datagrams(self, header_bytes: u16, gso_size: u16) -> Self {
+        Self { gso_type: GSO_UDP, header_bytes, gso_size, ..self }
+    }
+
     /// The header of an aggregate of TCP whose first segment has CWR set, or has not.
     pub(crate) const fn with_cwr(self, is_set: bool) -> Self {
         let gso_type = self.gso_type & !GSO_ECN;

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 use dualq_scenario::Direction;
 use dualq_units::Instant;
@@ -19,6 +20,9 @@ use crate::urgent::Urgent;
 
 /// So many frames are read before other things have their turn.
 const BATCH: usize = 32;
+
+/// So long what may leave waits for what is still to be read.
+const GATHER: Duration = Duration::from_micros(20);
 
 /// The time now, by the clock that only goes on (`CLOCK_MONOTONIC`).
 pub(crate) fn now() -> Instant {
@@ -100,9 +104,12 @@ impl Worker {
                 read += 1;
                 time = now();
                 self.engine.enter(time, &mut bytes);
-                // What may leave at once does not wait for what is read next.
-                self.write();
+                // What may leave at once hardly waits for what is read next, and may be written together with it.
+                if self.engine.waiting_since().is_some_and(|since| time - since >= GATHER) {
+                    self.write();
+                }
             }
+            self.write();
             for message in self.engine.take_messages() {
                 self.other.put(Message::Icmp(message));
             }

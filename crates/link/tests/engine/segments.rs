@@ -104,6 +104,51 @@ proptest! {
         prop_assert_eq!(&frames[0].1, &cleared.bytes());
     }
 
+    /// Datagrams of one flow may be written together; whoever takes that apart again has those that came, in their order.
+    #[test]
+    fn datagrams_that_are_written_together_are_those_that_came(
+        v6 in any::<bool>(),
+        datagrams in proptest::collection::vec((0..2_u16, prop::sample::select(vec![1_usize, 1, 1200, 1200, 8000]), 0..4_u8), 1..150),
+    ) {
+        let plain = Passage { mtu: 9000, ..Passage::default() };
+        let mut engine = engine(&plain, &Options::default());
+        engine.join_datagrams();
+        let mut came = Vec::new();
+        for (number, (flow, length, ecn)) in datagrams.into_iter().enumerate() {
+            let made = Made {
+                v6,
+                ecn: if ecn == 3 { 3 } else { 2 },
+                identification: number as u16,
+                transport: Transport::Udp { source: 9000 + flow, destination: 9 },
+                payload: vec![number as u8; length],
+                gso_size: 9000,
+            };
+            prop_assert!(engine.enter(start(), &mut made.bytes()));
+            came.push((9000 + flow, made.ecn, made.payload));
+        }
+        let mut left = Vec::new();
+        for frame in written(&mut engine, start()) {
+            let read = Read::of(&frame);
+            prop_assert!(frame.len() <= 65_535 + VNET_BYTES);
+            let at = if v6 { 40 } else { 20 } + VNET_BYTES;
+            let source = u16::from_be_bytes([frame[at], frame[at + 1]]);
+            let size = if read.gso_type == 0 { read.payload.len() } else { read.gso_size.into() };
+            let parts: Vec<_> = read.payload.chunks(size).map(|part| (source, read.ecn, part.to_vec())).collect();
+            prop_assert!(parts.len() <= 64 && (read.ecn != 3 || parts.len() == 1));
+            // None could have been written with those before it.
+            let alike = |one: &(u16, u8, Vec<u8>), other: &(u16, u8, Vec<u8>)| one.0 == other.0 && one.1 == other.1 && one.1 != 3 && one.2.len() == other.2.len();
+            if let Some(last) = left.last() && parts.len() == 1 && alike(last, &parts[0]) {
+                let full = (60_000 / (size + at + 8 + 14 - VNET_BYTES)).min(64);
+                let before = left.iter().rev().take_while(|one| alike(one, last)).count();
+                prop_assert_eq!(before % full, 0);
+            }
+            left.extend(parts);
+        }
+        prop_assert_eq!(left, came);
+        let figures = engine.snapshot().figures;
+        prop_assert_eq!(figures.came, figures.left);
+    }
+
     /// Whatever is read, something sound is written, or the same.
     #[test]
     fn nothing_breaks_it(

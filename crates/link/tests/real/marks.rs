@@ -171,3 +171,34 @@ fn datagrams_are_lost_as_often_as_it_is_said_and_else_arrive() {
         end.down.figures.left.packets + end.down.figures.lost.random
     );
 }
+
+/// Of a burst that is written together each datagram arrives as it was sent, and as itself.
+#[test]
+fn datagrams_of_a_burst_arrive_each_as_it_was_sent() {
+    if !can_run() {
+        return;
+    }
+    let pair = Pair::new();
+    let running = pair.link(&plain(), &plain(), &Options::default());
+    for v6 in [false, true] {
+        let sink = pair.near.inside(|| UdpSocket::bind(near(v6, 5004))).unwrap();
+        socket2::SockRef::from(&sink).set_recv_buffer_size(4 << 20).unwrap();
+        sink.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        let any = if v6 { "[::]:0" } else { "0.0.0.0:0" };
+        let source = pair.far.inside(|| UdpSocket::bind(any)).unwrap();
+        source.connect(near(v6, 5004)).unwrap();
+        for burst in 0..20_u8 {
+            // Runs of equal lengths, of which one is of bytes that are odd in number.
+            let sent: Vec<Vec<u8>> = (0..60_u8)
+                .map(|number| vec![number ^ burst; [18, 700, 701][usize::from(number / 20)]])
+                .collect();
+            sent.iter().for_each(|bytes| assert_eq!(source.send(bytes).unwrap(), bytes.len()));
+            for expected in &sent {
+                let mut bytes = [0; 2000];
+                let length = sink.recv(&mut bytes).unwrap();
+                assert_eq!(&bytes[..length], expected);
+            }
+        }
+    }
+    assert_conserved(&running.stop());
+}
