@@ -94,6 +94,10 @@ pub enum PlayError {
     World(#[from] WorldError),
 }
 
+fn goes_on(stopped: bool) -> Result<(), PlayError> {
+    if stopped { Err(WorldError::Interrupted.into()) } else { Ok(()) }
+}
+
 /// One run by its numbers.
 type Number = (usize, usize, u64);
 
@@ -177,9 +181,7 @@ impl Work<'_> {
         fastrand::shuffle(&mut missing);
         let time = missing.iter().map(|number| point(*number).scenario.duration);
         let time = time.fold(Duration::ZERO, Duration::saturating_add);
-        if watch(Step::More(missing.len() as u64, time)).is_break() {
-            return Err(WorldError::Interrupted.into());
-        }
+        goes_on(watch(Step::More(missing.len() as u64, time)).is_break())?;
         let (alone, together): (Vec<Number>, Vec<Number>) =
             missing.into_iter().partition(|(_, place, _)| self.worlds[*place].alone());
         let (played, there) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -190,15 +192,17 @@ impl Work<'_> {
             if self.folder.has(&point.key) {
                 there.fetch_add(1, Ordering::Relaxed);
                 let time = told(Progress::Time(point.scenario.duration));
-                return match time.is_break() || told(Progress::Run).is_break() {
-                    true => Err(WorldError::Interrupted.into()),
-                    false => Ok(()),
-                };
+                return goes_on(time.is_break() || told(Progress::Run).is_break());
             }
-            let run = self.run(&point, number.1, &told)?;
+            // A run is over once it is in the folder: who counts and then asks to stop has counted what is kept.
+            let before_kept = |progress| match progress {
+                Progress::Run => ControlFlow::Continue(()),
+                other => told(other),
+            };
+            let run = self.run(&point, number.1, &before_kept)?;
             self.folder.put(&point.key, &run)?;
             played.fetch_add(1, Ordering::Relaxed);
-            Ok(())
+            goes_on(told(Progress::Run).is_break())
         };
         let ended = together.into_par_iter().try_for_each(one);
         let ended = ended.and_then(|()| alone.into_iter().try_for_each(one));

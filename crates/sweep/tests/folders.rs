@@ -1,10 +1,12 @@
 //! What a folder keeps, and what it says of files that are not its own.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dualq_sweep::{Axis, Folder, Plan, Point, Space};
-use dualq_worlds::{Model, Results, Run, Seeds, Settings, World as _};
+use dualq_sweep::{Axis, Folder, Plan, PlayError, Point, Shard, Space, Step, Work};
+use dualq_worlds::{Model, Progress, Results, Run, Seeds, Settings, World as _, WorldError};
 
 fn plan(vary: &str, seeds: u64) -> Plan {
     let source = "name = 'small'\nduration = '2s'\nwarmup = '1s'\n[link]\nrate = '5mbit'";
@@ -13,7 +15,7 @@ fn plan(vary: &str, seeds: u64) -> Plan {
 }
 
 fn run(point: &Point<'_>) -> Run {
-    let mut goes_on = |_| std::ops::ControlFlow::Continue(());
+    let mut goes_on = |_| ControlFlow::Continue(());
     Run {
         settings: Settings::default(),
         world: "model".to_owned(),
@@ -57,12 +59,41 @@ fn what_comes_out_is_the_document_of_an_ordinary_run() {
     // The runs are those that one call makes of a file.
     let file = "name = 'small'\nduration = '2s'\nwarmup = '1s'\n[link]\nrate = '5mbit'\nqdisc = ['fq', 'dualpi2']";
     let sweep = dualq_scenario::Sweep::parse(file).unwrap();
-    let goes_on = |_| std::ops::ControlFlow::Continue(());
+    let goes_on = |_| ControlFlow::Continue(());
     let at_once = Results::play(&sweep, &[&Model], Seeds::new(3, 2).unwrap(), &goes_on).unwrap();
     let outcomes = |results: &Results| -> Vec<_> {
         results.runs().iter().map(|run| run.outcome.clone()).collect()
     };
     assert_eq!(outcomes(&gathered.results), outcomes(&at_once));
+}
+
+/// Whoever is told of a run and asks to stop at that moment finds it in the folder.
+#[test]
+fn a_run_that_was_told_is_there() {
+    let there = tempfile::tempdir().unwrap();
+    let plan = plan("link.qdisc=fq,dualpi2", 4);
+    let folder = Folder::open(there.path()).unwrap();
+    folder.keep(plan.record()).unwrap();
+    let work = Work {
+        plan: &plan,
+        worlds: &[&Model],
+        folder: &folder,
+        shard: Shard::default(),
+        more: None,
+    };
+    let told = AtomicUsize::new(0);
+    let watch = |step| match step {
+        Step::Played(Progress::Run) => {
+            told.fetch_add(1, Ordering::SeqCst);
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    };
+    let ended = work.play(&watch);
+    assert!(matches!(ended, Err(PlayError::World(WorldError::Interrupted))), "{ended:?}");
+    let kept = plan.points().filter(|point| folder.has(&point.key)).count();
+    assert_eq!(kept, told.into_inner());
+    assert!(kept > 0);
 }
 
 #[test]
