@@ -36,7 +36,7 @@ use crate::help;
 use crate::interrupt::{self, EXIT_STATUS};
 use crate::output::{cannot_print, print};
 use apply::{
-    ApplyArgs, ConfirmArgs, KeepRoutesArgs, OnBootArgs, RollbackArgs, StatusArgs, WatchOverArgs,
+    ApplyArgs, ConfirmArgs, OnBootArgs, PutBackArgs, RollbackArgs, StatusArgs, WatchOverArgs,
 };
 use check::{CheckArgs, DiffArgs, DrawArgs};
 use completions::{CompletionsArgs, ManArgs};
@@ -180,9 +180,9 @@ pub(crate) enum Command {
     #[command(hide = true, about = "Put a queue discipline on an interface that has just appeared")]
     OnBoot(OnBootArgs),
 
-    /// Put routes back whenever they went and the way is there (started by `dualq confirm` and `dualq on-boot`)
+    /// Put back what others take away, whenever its place is there: routes, and what is below their classes (started by `dualq confirm` and `dualq on-boot`)
     #[command(hide = true)]
-    KeepRoutes(KeepRoutesArgs),
+    PutBack(PutBackArgs),
 
     #[command(
         hide = true,
@@ -343,7 +343,7 @@ impl Command {
             Self::Status(args) => crate::apply::status(&args),
             Self::Watch(args) => crate::watch::run(&args),
             Self::OnBoot(args) => crate::apply::on_boot(&args),
-            Self::KeepRoutes(args) => crate::apply::keep_routes(&args),
+            Self::PutBack(args) => crate::apply::put_back(&args),
             Self::WatchOver(args) => crate::apply::watch_over(&args),
             Self::Shell(args) => crate::shell::run(&args),
             Self::Keep(args) => crate::shell::keeper::keep(&args),

@@ -230,11 +230,13 @@ fn requirements(args: &PlanArgs) -> Result<Requirements, Failure> {
     let rates = scoped("--rate", &args.rate)?;
     let downs = scoped("--down", &args.down)?;
     let qdiscs = scoped("--qdisc", &args.qdisc)?;
+    let parents = scoped("--parent", &args.parent)?;
     let down_qdiscs = scoped("--down-qdisc", &args.down_qdisc)?;
     let wish = |dev: &str| -> Result<Wish, Failure> {
         let word = |scoped: &Scoped<'_>| scoped.word(Some(dev)).map(str::to_owned);
         Ok(Wish {
             dev: dev.to_owned(),
+            parent: read("--parent", parents.word(Some(dev)), str::parse)?,
             rate: rates.rate(Some(dev))?,
             down: downs.rate(Some(dev))?,
             qdisc: word(&qdiscs),
@@ -274,6 +276,7 @@ fn requirements(args: &PlanArgs) -> Result<Requirements, Failure> {
         rate,
         down: downs.rate(first)?,
         dev: first.map(str::to_owned),
+        parent: read("--parent", parents.word(first), str::parse)?,
         cc: args.cc.clone(),
         qdisc: qdiscs.word(first).map(str::to_owned),
         down_qdisc: down_qdiscs.word(first).map(str::to_owned),

@@ -138,7 +138,7 @@ fn each_command_has_a_page_of_the_manual() {
         let page = fs::read_to_string(pages.join(format!("{command}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{page}");
     }
-    let hidden = ["dualq-regret.1", "dualq-on-boot.1", "dualq-watch-over.1", "dualq-keep-routes.1"];
+    let hidden = ["dualq-regret.1", "dualq-on-boot.1", "dualq-watch-over.1", "dualq-put-back.1"];
     assert!(hidden.iter().all(|page| !pages.join(page).exists()));
 }
 

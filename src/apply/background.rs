@@ -28,15 +28,15 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(crate) enum Duty {
     /// It takes the plan of this record back when nobody confirms it.
     WatchOver(u64),
-    /// It puts routes back.
-    KeepRoutes,
+    /// It puts back what others take away: routes, and what is below their classes.
+    PutBack,
 }
 
 impl Duty {
     fn words(self) -> Vec<String> {
         match self {
             Self::WatchOver(number) => vec!["watch-over".to_owned(), number.to_string()],
-            Self::KeepRoutes => vec!["keep-routes".to_owned()],
+            Self::PutBack => vec!["put-back".to_owned()],
         }
     }
 
@@ -44,7 +44,7 @@ impl Duty {
     const fn description(self) -> &'static str {
         match self {
             Self::WatchOver(_) => "Takes a plan of dualq back unless it is confirmed",
-            Self::KeepRoutes => "Puts routes of dualq's plans back",
+            Self::PutBack => "Puts back what others take away of dualq's plans",
         }
     }
 
@@ -52,7 +52,7 @@ impl Duty {
     const fn does(self) -> &'static str {
         match self {
             Self::WatchOver(_) => "watches over the plan",
-            Self::KeepRoutes => "puts the route back",
+            Self::PutBack => "puts back what others take away",
         }
     }
 
@@ -60,7 +60,7 @@ impl Duty {
     fn is_done(self, store: &Store) -> Result<bool, ApplyError> {
         match self {
             Self::WatchOver(number) => store.is_watched(number),
-            Self::KeepRoutes => store.routes_are_kept(),
+            Self::PutBack => store.is_kept(),
         }
     }
 }

@@ -20,7 +20,7 @@ use dualq_report::words::printable;
 use background::Duty;
 
 use crate::cli::apply::{
-    ApplyArgs, ConfirmArgs, KeepRoutesArgs, OnBootArgs, RollbackArgs, StateArgs, StatusArgs,
+    ApplyArgs, ConfirmArgs, OnBootArgs, PutBackArgs, RollbackArgs, StateArgs, StatusArgs,
     WatchOverArgs,
 };
 use crate::cli::{Failure, note};
@@ -122,8 +122,10 @@ pub(crate) fn confirm(args: &ConfirmArgs) -> Result<(), Failure> {
 }
 
 fn say_confirmed(host: &Host, confirmed: &Confirmed) -> Result<(), Failure> {
-    if let Err(error) = keep_routes_of(host) {
-        note(&format!("{error}: routes come back at the next start of the machine only"));
+    if let Err(error) = keep_of(host) {
+        note(&format!(
+            "{error}: what others take away comes back at the next start of the machine only"
+        ));
     }
     match confirmed {
         Confirmed::Already(record) => {
@@ -135,12 +137,12 @@ fn say_confirmed(host: &Host, confirmed: &Confirmed) -> Result<(), Failure> {
     }
 }
 
-/// Starts what puts routes back, if a plan has some and nobody does it.
-fn keep_routes_of(host: &Host) -> Result<(), ApplyError> {
-    if host.routes_to_keep()?.is_empty() || host.store().routes_are_kept()? {
+/// Starts what puts back what others take away, if a plan has such and nobody does it.
+fn keep_of(host: &Host) -> Result<(), ApplyError> {
+    if host.to_keep()?.is_empty() || host.store().is_kept()? {
         return Ok(());
     }
-    background::start(Duty::KeepRoutes, host.store())
+    background::start(Duty::PutBack, host.store())
 }
 
 pub(crate) fn rollback(args: &RollbackArgs) -> Result<(), Failure> {
@@ -208,9 +210,10 @@ pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
             }
         }
     }
-    let part = match (args.down.as_deref(), args.route) {
-        (Some(ifb), _) => Part::Arriving { ifb },
-        (None, Some(to)) => Part::Route { to },
+    let part = match (args.down.as_deref(), args.route, args.parent) {
+        (Some(ifb), ..) => Part::Arriving { ifb },
+        (None, Some(to), _) => Part::Route { to },
+        (None, None, Some(class)) => Part::Below { class },
         _ if args.offloads => Part::Offloads,
         _ if args.each => Part::Each,
         _ => Part::Leaving,
@@ -223,15 +226,16 @@ pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
         return Ok(());
     }
     host.on_boot(at, line).map_err(|error| shown(&error))?;
-    if matches!(part, Part::Route { .. }) && !host.store().routes_are_kept().unwrap_or(false) {
-        background::start_later(Duty::KeepRoutes, host.store()).map_err(|error| shown(&error))?;
+    let is_kept = matches!(part, Part::Route { .. } | Part::Below { .. });
+    if is_kept && !host.store().is_kept().unwrap_or(false) {
+        background::start_later(Duty::PutBack, host.store()).map_err(|error| shown(&error))?;
     }
     Ok(())
 }
 
-pub(crate) fn keep_routes(args: &KeepRoutesArgs) -> Result<(), Failure> {
+pub(crate) fn put_back(args: &PutBackArgs) -> Result<(), Failure> {
     background::leave(args.unit);
-    host(&args.state)?.keep_routes().map_err(|error| shown(&error))
+    host(&args.state)?.keep().map_err(|error| shown(&error))
 }
 
 pub(crate) fn watch_over(args: &WatchOverArgs) -> Result<(), Failure> {
@@ -327,6 +331,9 @@ fn intentions(ready: &Ready<'_>) -> String {
             }
             What::Qdisc { dev, after, each: true, .. } => {
                 format!("would put {:?} at each transmit queue of {dev}", after.text())
+            }
+            What::Qdisc { dev, parent: Some(class), after, .. } => {
+                format!("would put {:?} below class {class} of {dev}", after.text())
             }
             What::Qdisc { dev, after, .. } => {
                 format!("would put {:?} at the root of {dev}", after.text())

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use dualq_host::plan::Destination;
+use dualq_host::plan::{ClassId, Destination};
 use dualq_units::tc_time;
 
 use super::verify::HowArgs;
@@ -113,12 +113,16 @@ pub(crate) struct OnBootArgs {
     #[arg(long, conflicts_with = "down")]
     pub(crate) each: bool,
 
+    /// It is put below this class of DEV's, and what is there is replaced; where a rule calls for it, it is waited for
+    #[arg(long, value_name = "CLASS", conflicts_with_all = ["down", "each"])]
+    pub(crate) parent: Option<ClassId>,
+
     /// What is limited is what puts packets together at DEV: the line is of words such as `gso_max_segs 1 gro off`
-    #[arg(long, conflicts_with_all = ["down", "each"])]
+    #[arg(long, conflicts_with_all = ["down", "each", "parent"])]
     pub(crate) offloads: bool,
 
     /// It is a route by DEV to DEST, an address and its prefix length: the line is its MTU, such as `mtu 1400`
-    #[arg(long, value_name = "DEST", conflicts_with_all = ["down", "each", "offloads"])]
+    #[arg(long, value_name = "DEST", conflicts_with_all = ["down", "each", "parent", "offloads"])]
     pub(crate) route: Option<Destination>,
 
     /// The queue discipline in tc's words
@@ -146,7 +150,7 @@ pub(crate) struct WatchOverArgs {
 
 /// For `dualq confirm` and `dualq on-boot`, which start it.
 #[derive(Args)]
-pub(crate) struct KeepRoutesArgs {
+pub(crate) struct PutBackArgs {
     /// It is a unit of systemd
     #[arg(long)]
     pub(crate) unit: bool,

@@ -19,6 +19,9 @@ Examples:
   Two ways out, each with its own rate:
     dualq plan --dev eth0 --dev wwan0 --rate eth0=50mbit --rate wwan0=10mbit -o plan.toml
 
+  Below a class of a tree that somebody else made, and keeps:
+    dualq plan --dev eth0 --parent 1:10 --qdisc fq_codel -o plan.toml
+
   What would it bring, beside all else that this kernel has?
     dualq plan --rate 50mbit --rtt 48ms --predict
 
@@ -64,6 +67,10 @@ pub(crate) struct PlanArgs {
     /// The interface, or several: one plan, one record, one rollback [default: that of the default route]
     #[arg(long, value_name = "DEV")]
     pub(crate) dev: Vec<String>,
+
+    /// Put the queue discipline below this class of a tree that somebody else made, a leaf, as tc numbers it: the tree stays. With DEV= of that interface
+    #[arg(long, value_name = "[DEV=]CLASS")]
+    pub(crate) parent: Vec<String>,
 
     /// The congestion control [default: the one there is; dctcp for datacenter]
     #[arg(long, value_name = "CC")]

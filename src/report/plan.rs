@@ -51,12 +51,19 @@ fn difference(change: &Change) -> String {
                 before.split_whitespace().collect::<Vec<_>>().join(" ")
             )
         }
-        What::Qdisc { dev, before, after, each } => {
-            let mut text = format!("queue discipline of {dev}:\n");
+        What::Qdisc { dev, parent, before, after, each } => {
+            let mut text = match parent {
+                Some(class) => format!("queue discipline of {dev}, below class {class}:\n"),
+                None => format!("queue discipline of {dev}:\n"),
+            };
             for line in before {
                 let _ = writeln!(text, "-{line}");
             }
-            let place = if *each { "each transmit queue" } else { "root" };
+            let place = match parent {
+                Some(class) => class.to_string(),
+                None if *each => "each transmit queue".to_owned(),
+                None => "root".to_owned(),
+            };
             let _ = writeln!(text, "+{place} {after}");
             text
         }

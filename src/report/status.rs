@@ -62,6 +62,11 @@ pub(crate) fn text(status: &Status) -> String {
     for difference in status.changes.iter().filter_map(|change| change.difference.as_ref()) {
         let _ = write!(text, "\n{difference}");
     }
+    for change in &status.changes {
+        if let Some(remedy) = &change.remedy {
+            let _ = writeln!(text, "\n{} is missing: {remedy}", change.name);
+        }
+    }
     for live in &status.interfaces {
         let _ = write!(text, "\n{}:\n{}", live.dev, live.text);
     }

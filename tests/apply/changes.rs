@@ -50,6 +50,7 @@ fn what_somebody_had_chosen_comes_back() {
         };
         room.plan(&plan([What::Qdisc {
             dev: "d0".to_owned(),
+            parent: None,
             before: lines,
             after: LINE.parse().unwrap(),
             each: false,
@@ -79,6 +80,7 @@ fn each_transmit_queue() {
         let before = room.all();
         let each = |before: Vec<String>| What::Qdisc {
             dev: "d0".to_owned(),
+            parent: None,
             before,
             after: "pfifo limit 33".parse().unwrap(),
             each: true,

@@ -169,6 +169,11 @@ fn what_arrives_is_verified_by_downloads() {
 }
 
 #[test]
+fn below_classes_of_other_kinds() {
+    is_taken_back_after("classes");
+}
+
+#[test]
 fn an_interface_goes_and_comes_back() {
     is_taken_back_after("plugged");
 }

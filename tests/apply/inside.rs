@@ -46,6 +46,7 @@ fn role() {
         ["whole"] => whole(),
         ["drawn"] => drawn(),
         ["taken"] => taken(),
+        ["classes"] => classes(),
         ["plugged"] => plugged(),
         ["verified"] => verified(),
         ["cut", operation, step] => cut(operation.parse().unwrap(), step.parse().unwrap()),
@@ -175,6 +176,7 @@ fn planned() -> Plan {
     };
     let each = What::Qdisc {
         dev: "m0".to_owned(),
+        parent: None,
         before: before("m0"),
         after: "codel limit 99".parse().unwrap(),
         each: true,
@@ -496,6 +498,44 @@ fn taken() {
     let output = Command::new(PROGRAM).args(["plan", "--dev", "d0", "--down", "20mbit"]).output();
     let said = said(&output.unwrap());
     assert!(said.contains("d0 has an ingress with filters (matchall) already"), "{said}");
+}
+
+/// Below classes of trees of other kinds than `htb`, with nothing in them, and with something of their owner's. What has bands has the classes
+/// of these.
+fn classes() {
+    set_up();
+    let call = |line: &str| call_each(&[line]);
+    let shown = || {
+        let mut shown = Command::new("sh");
+        shown.args(["-c", "tc qdisc show dev d0; tc class show dev d0"]);
+        said(&shown.output().unwrap())
+    };
+    for (kind, class) in
+        [("hfsc", Some("hfsc sc rate 5mbit ul rate 5mbit")), ("drr", Some("drr")), ("prio", None)]
+    {
+        call(&format!("tc qdisc replace dev d0 root handle 1: {kind}"));
+        if let Some(class) = class {
+            call(&format!("tc class add dev d0 parent 1: classid 1:1 {class}"));
+        }
+        for own in [None, Some("bfifo limit 9000")] {
+            if let Some(own) = own {
+                call(&format!("tc qdisc add dev d0 parent 1:1 handle 20: {own}"));
+            }
+            let (before, fresh) = (shown(), machine());
+            let words = ["plan", "--dev", "d0", "--profile", "gateway", "--parent", "1:1"];
+            let line = ["--qdisc", "dualpi2 target 5ms", "-o", PLAN];
+            for words in [&[&words[..], &line].concat()[..], &["apply", PLAN]] {
+                let output = dualq(words);
+                assert!(output.status.success(), "{kind}, {words:?}: {}", said(&output));
+            }
+            assert!(shown().contains("dualpi2 d0: parent 1:1 "), "{kind}: {}", shown());
+            let output = dualq(&["rollback"]);
+            assert!(output.status.success(), "{kind}: {}", said(&output));
+            assert_eq!(shown(), before);
+            assert_same(&fresh, kind);
+        }
+        call("tc qdisc del dev d0 root");
+    }
 }
 
 /// Across dualq's own link, whose queue is too long in both directions: a plan for what arrives is loaded by downloads, which alone can tell

@@ -5,6 +5,7 @@
 #![cfg(target_os = "linux")]
 
 mod changes;
+mod classes;
 mod guest;
 mod hostile;
 mod inside;
@@ -53,6 +54,7 @@ pub(crate) fn qdisc(dev: &str, before: &str, after: &str) -> What {
         before: vec![before.to_owned()],
         after: after.parse().unwrap(),
         each: false,
+        parent: None,
     }
 }
 

@@ -42,7 +42,7 @@ fn route(room: &Room) -> String {
 }
 
 fn keepers(room: &Room) -> usize {
-    processes(room, "keep-routes").len()
+    processes(room, "put-back").len()
 }
 
 /// It is there again when the way is, with the router that there is then; what somebody has put there instead stays; and rollback ends
@@ -94,7 +94,7 @@ fn a_rule_starts_what_waits_for_the_way() {
     says(&room, &["apply"]);
     says(&room, &["confirm"]);
     // As after a restart: no process, no route.
-    for process in processes(&room, "keep-routes") {
+    for process in processes(&room, "put-back") {
         crate::watchdog::kill(&process);
     }
     wait_until("it is dead", || keepers(&room) == 0);
@@ -129,11 +129,11 @@ fn a_unit_of_systemd_puts_it_back() {
     furnish(&room);
     assert!(says(&room, &["apply"]).contains("applied"));
     says(&room, &["confirm"]);
-    let call = format!("-- {INSTALLED} keep-routes --unit --state ");
+    let call = format!("-- {INSTALLED} put-back --unit --state ");
     let last = || text(&fs::read(&asked).unwrap()).lines().last().unwrap().to_owned();
     assert!(last().contains(&call) && !last().contains("--no-block"), "{}", last());
     wait_until("it runs", || keepers(&room) == 1);
-    for process in processes(&room, "keep-routes") {
+    for process in processes(&room, "put-back") {
         crate::watchdog::kill(&process);
     }
     wait_until("it is dead", || keepers(&room) == 0);

@@ -5,6 +5,7 @@
 mod address;
 mod attributes;
 mod channel;
+mod class;
 mod connection;
 mod dump;
 mod error;
@@ -21,6 +22,7 @@ mod route;
 mod tree;
 
 use channel::Channel;
+pub use class::Class;
 pub use connection::{Connection, Sent};
 pub use dump::Queue;
 pub use error::NetlinkError;
@@ -28,7 +30,7 @@ pub use ethtool::{Offloads, ReceiveOffload, SegmentationOffload};
 pub use handle::{Handle, Place};
 pub use ingress::Arriving;
 pub use link::{Link, Traffic, VethEnd};
-pub use monitor::RouteMonitor;
+pub use monitor::Monitor;
 pub use qdisc::Request;
 pub use route::{Route, Way};
 pub use tree::Node;

@@ -1,4 +1,4 @@
-//! What the kernel tells without being asked: `ip monitor route`.
+//! What the kernel tells without being asked: `ip monitor route`, `tc monitor`.
 
 use std::io;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use rustix::io::Errno;
 
 use crate::NetlinkError;
 
-/// `RTNLGRP_IPV4_ROUTE` and `RTNLGRP_IPV6_ROUTE`.
-const ROUTES: [u32; 2] = [7, 11];
+/// `RTNLGRP_TC`, `RTNLGRP_IPV4_ROUTE` and `RTNLGRP_IPV6_ROUTE`.
+const GROUPS: [u32; 3] = [4, 7, 11];
 /// The message itself is of no interest.
 const FIRST_BYTES: usize = 16;
 
-/// Hears of routes of both families that come and go.
-pub struct RouteMonitor {
+/// Hears of routes of both families, queue disciplines and their classes that come and go.
+pub struct Monitor {
     socket: Socket,
 }
 
-impl RouteMonitor {
+impl Monitor {
     /// Begins to listen in the network namespace in which the calling thread is now.
     ///
     /// # Errors
@@ -30,20 +30,20 @@ impl RouteMonitor {
             let mut socket = Socket::new(NETLINK_ROUTE)?;
             socket.bind_auto()?;
             socket.set_non_blocking(true)?;
-            ROUTES.into_iter().try_for_each(|group| socket.add_membership(group))?;
+            GROUPS.into_iter().try_for_each(|group| socket.add_membership(group))?;
             Ok(socket)
         };
         open().map(|socket| Self { socket }).map_err(NetlinkError::Open)
     }
 
-    /// Waits until a route has come or gone since the last call, for `at_most` that long; whether one did. Of IPv4 the kernel does not tell
+    /// Waits until something of it has come or gone since the last call, for `at_most` that long; whether it did. Of IPv4 the kernel does not tell
     /// which routes went with an interface that was set down: who wants these back hears of what comes when it is up again.
     ///
     /// # Errors
     /// If the socket fails.
     pub fn wait(&self, at_most: Duration) -> Result<bool, NetlinkError> {
         let failed = |source| NetlinkError::Socket {
-            what: "listen to changes of routes".to_owned(),
+            what: "listen to changes of routes and queues".to_owned(),
             source,
         };
         let limit = Timespec::try_from(at_most).ok();

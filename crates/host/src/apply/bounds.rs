@@ -27,7 +27,10 @@ pub fn name(what: &What) -> String {
     match what {
         What::Module { module } => format!("the module {module}"),
         What::Sysctl { key, .. } => key.clone(),
-        What::Qdisc { dev, .. } => format!("the qdisc of {dev}"),
+        What::Qdisc { dev, parent: None, .. } => format!("the qdisc of {dev}"),
+        What::Qdisc { dev, parent: Some(class), .. } => {
+            format!("the qdisc below class {class} of {dev}")
+        }
         What::Ingress { dev, .. } => format!("what arrives at {dev}"),
         What::Offload { dev, key, .. } => format!("{key} of {dev}"),
         What::Route { to, .. } => format!("the route to {to}"),

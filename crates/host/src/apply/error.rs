@@ -8,6 +8,7 @@ use dualq_netlink::NetlinkError;
 
 use super::Difference;
 use crate::plain;
+use crate::plan::ClassId;
 
 /// Why nothing was done, or why it was taken back.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +29,16 @@ pub enum ApplyError {
     NoSysctl {
         /// Its name.
         key: String,
+    },
+    /// Somebody else's class, below which something is put, is not there, or no more.
+    #[error(
+        "{dev} has no class {class}: whoever made its tree can make it again; for another tree, make a new plan"
+    )]
+    NoClass {
+        /// The class.
+        class: ClassId,
+        /// The interface.
+        dev: String,
     },
     /// The kernel refuses.
     #[error(transparent)]
@@ -93,9 +104,14 @@ impl ApplyError {
         |error| Self::Io { what, error }
     }
 
-    /// Whether what it is about went away: an interface, or the sysctls of one.
+    /// Whether what it is about went away: an interface, the sysctls of one, or a class.
     pub(crate) const fn is_gone(&self) -> bool {
-        matches!(self, Self::Netlink(NetlinkError::NoLink { .. }) | Self::NoSysctl { .. })
+        matches!(
+            self,
+            Self::Netlink(NetlinkError::NoLink { .. })
+                | Self::NoSysctl { .. }
+                | Self::NoClass { .. }
+        )
     }
 
     /// What is not as it should be, a piece of text for each, with lines that begin with `-` and `+`.

@@ -6,15 +6,16 @@ use dualq_qdisc::grammar::ParseError;
 use super::change::qdisc::Wanted;
 use super::change::{ingress, offload, qdisc, route};
 use super::{ApplyError, Host, Phase, Record};
-use crate::plan::{At, Part, What, calls, mtu_of_line, offload_line};
+use crate::plan::{At, Kept, Part, What, calls, mtu_of_line, offload_line};
 
 impl Host {
-    /// Puts there what `line` asks for, unless it is there: at the root of an interface; at the root of the ifb that takes what arrives
-    /// there; limits what puts packets together; or a route, if there is a way by that interface yet ([`keep_routes`](Self::keep_routes) waits
-    /// for it).
+    /// Puts there what `line` asks for, unless it is there: at the root of an interface; below a class of it; at the root of the ifb that takes what
+    /// arrives there; limits what puts packets together; or a route, if there is a way by that interface yet. What the rules call for and has no way or
+    /// class yet is waited for by [`keep`](Self::keep).
     ///
     /// # Errors
-    /// If the line does not belong there, there is no such interface, what arrives is somebody else's, or the kernel refuses.
+    /// If the line does not belong there, there is no such interface, no such class and no rule that calls for it, what arrives is somebody else's, or
+    /// the kernel refuses.
     pub fn on_boot(&mut self, at: At<'_>, line: &str) -> Result<(), ApplyError> {
         at.check(line).map_err(ApplyError::Plan)?;
         let link = self.netlink.link(at.dev)?;
@@ -44,8 +45,30 @@ impl Host {
                 let wanted = Wanted::at_root(&qdisc()?);
                 ingress::put(&mut self.netlink, &link, ifb, &wanted, &mut |_| {})?;
             }
-            Part::Leaving | Part::Each => {
-                let wanted = Wanted::of(&qdisc()?, at.part == Part::Each);
+            Part::Leaving | Part::Each | Part::Below { .. } => {
+                let class = match at.part {
+                    Part::Below { class } => Some(class),
+                    _ => None,
+                };
+                let wanted = Wanted::of(&qdisc()?, at.part == Part::Each, class);
+                let is_leaf = class.map(|class| qdisc::is_leaf(&mut self.netlink, &link, class));
+                match (is_leaf, class) {
+                    (Some(Err(error)), Some(class)) => {
+                        let (dev, line) = (at.dev.to_owned(), line.to_owned());
+                        if !self.to_keep()?.contains(&Kept::Below { dev, class, line }) {
+                            return Err(error);
+                        }
+                        let _ = self.take_note_of(at.dev, link.index);
+                        return Ok(());
+                    }
+                    (Some(Ok(false)), Some(class)) => {
+                        return Err(ApplyError::Plan(format!(
+                            "class {class} of {} is not a leaf, packets go to the classes in it",
+                            at.dev
+                        )));
+                    }
+                    _ => {}
+                }
                 if !qdisc::is(&self.netlink.qdiscs(link.index)?, &wanted, &link) {
                     qdisc::put(&mut self.netlink, &link, &wanted, &mut |_| {})?;
                 }

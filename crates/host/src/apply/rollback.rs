@@ -208,7 +208,12 @@ impl Host {
                 if matches!(what, What::Ingress { .. }) {
                     change::restore(self, &what, &entry.before.clone(), lock, step)?;
                 }
-                record.left.push(format!("{name}: it is gone"));
+                // What was in a class was the plan's alone, if the class had nothing of its own.
+                let was_empty =
+                    matches!(&entry.before, Before::Qdisc { tree, .. } if tree.is_empty());
+                if !(was_empty && matches!(error, ApplyError::NoClass { .. })) {
+                    record.left.push(format!("{name}: it is gone"));
+                }
                 return Ok(Outcome::Over);
             }
             Err(error) => return Err(error),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::change::{self, Now, qdisc};
 use super::{ApplyError, Before, Difference, Host, Phase, Record};
-use crate::plan::What;
+use crate::plan::{At, Caller, ClassId, Kept, Part, USUAL_STATE, What};
 
 /// What is known of the newest plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -78,6 +78,9 @@ pub struct State {
     /// What is there, against what the plan put there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
+    /// How what the plan put below a class comes back, if it is not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
 }
 
 /// What is where a plan changed something.
@@ -148,10 +151,12 @@ impl Host {
         }
         for (change, entry) in record.plan.changes.iter().zip(&record.entries) {
             let file = entry.is_file();
-            let now = match change::now(self, &change.what, entry) {
-                Ok(now) => now,
-                Err(error) => change::unseen(&change.what, &error),
+            let now = change::now(self, &change.what, entry);
+            let remedy = match &now {
+                Ok(Now::After) => None,
+                now => self.remedy(&change.what, now.as_ref().err())?,
             };
+            let now = now.unwrap_or_else(|error| change::unseen(&change.what, &error));
             let (standing, difference) = match now {
                 Now::After => (Standing::AsPlanned, None),
                 Now::Before => (Standing::AsBefore, None),
@@ -162,20 +167,51 @@ impl Host {
                 file,
                 standing,
                 difference,
+                remedy,
             });
-            if let (What::Qdisc { dev, .. }, Before::Qdisc { link, .. }) =
+            if let (What::Qdisc { dev, parent, .. }, Before::Qdisc { link, .. }) =
                 (&change.what, &entry.before)
                 && let Ok(link) = qdisc::device(&mut self.netlink, dev, *link)
             {
-                status.interfaces.push(live(&link.name, &self.netlink.qdiscs(link.index)?));
+                status.interfaces.push(live(
+                    &link.name,
+                    *parent,
+                    &self.netlink.qdiscs(link.index)?,
+                ));
             }
             if let What::Ingress { ifb, .. } = &change.what
                 && let Ok(link) = self.netlink.link(ifb)
             {
-                status.interfaces.push(live(&link.name, &self.netlink.qdiscs(link.index)?));
+                status.interfaces.push(live(&link.name, None, &self.netlink.qdiscs(link.index)?));
             }
         }
         Ok(status)
+    }
+
+    /// How what was put below a class comes back: a tree of somebody else's takes it along when it goes, or is made anew.
+    fn remedy(
+        &mut self,
+        what: &What,
+        error: Option<&ApplyError>,
+    ) -> Result<Option<String>, ApplyError> {
+        let What::Qdisc { dev, parent: Some(class), after, .. } = what else { return Ok(None) };
+        let state = std::path::absolute(self.store.folder())
+            .map_err(ApplyError::io("find the current folder"))?;
+        let state = Some(state.to_string_lossy()).filter(|state| state.as_ref() != USUAL_STATE);
+        let at = At { dev, part: Part::Below { class: *class } };
+        let caller = Caller { program: "dualq", state: state.as_deref() };
+        let call = format!("`sudo {}`", caller.command(at, after.text()));
+        let kept = Kept::Below { dev: dev.clone(), class: *class, line: after.text().to_owned() };
+        let is_kept = self.to_keep()?.contains(&kept) && self.store.is_kept()?;
+        let is_gone = matches!(error, Some(ApplyError::NoClass { .. }));
+        Ok(Some(match (is_gone, is_kept) {
+            (true, true) => format!("it comes back by itself when {dev} has class {class} again"),
+            (true, false) => format!("when {dev} has class {class} again, {call} puts it there"),
+            (false, true) => format!(
+                "where class {class} of {dev} has a discipline of somebody else's, that stays until {call}; where it has none, it comes back by itself"
+            ),
+            (false, false) => format!("{call} puts it there"),
+        }))
     }
 }
 
@@ -195,14 +231,23 @@ fn handles(queues: &[Queue], outside: &Queue) -> Vec<u16> {
     handles
 }
 
-fn live(dev: &str, queues: &[Queue]) -> Live {
+/// What is at the root of a device, or in that class.
+fn live(dev: &str, class: Option<ClassId>, queues: &[Queue]) -> Live {
     let (mut qdiscs, mut text) = (Vec::new(), String::new());
-    for queue in queues.iter().filter(|queue| queue.parent == Handle::ROOT) {
+    let place = qdisc::place(class);
+    for queue in queues.iter().filter(|queue| queue.parent == place) {
         match (&queue.config, &queue.stats) {
             (Some(config), Some(stats)) => {
                 let handles = handles(queues, queue);
-                qdiscs.push(Value::from(show::json_at(config, stats, &handles)));
-                text.push_str(&show::text_at(config, stats, &handles));
+                let mut object = show::json_at(config, stats, &handles);
+                let mut shown = show::text_at(config, stats, &handles);
+                if class.is_some() {
+                    object.retain(|key, _| !matches!(key.as_str(), "root" | "refcnt"));
+                    object.insert("parent".to_owned(), place.to_string().into());
+                    shown = shown.replacen("root refcnt 2", &format!("parent {place}"), 1);
+                }
+                qdiscs.push(Value::from(object));
+                text.push_str(&shown);
             }
             _ => {
                 let counters = &queue.counters;
@@ -218,8 +263,8 @@ fn live(dev: &str, queues: &[Queue]) -> Live {
                     "qlen": counters.backlog_packets,
                 }));
                 text.push_str(&format!(
-                    "qdisc {} {} root\n Sent {} bytes {} pkt (dropped {}, overlimits {} requeues {})\n",
-                    queue.kind, queue.handle, counters.sent_bytes, counters.sent_packets,
+                    "qdisc {} {} {}\n Sent {} bytes {} pkt (dropped {}, overlimits {} requeues {})\n",
+                    queue.kind, queue.handle, class.map_or("root".to_owned(), |class| format!("parent {class}")), counters.sent_bytes, counters.sent_packets,
                     counters.drops, counters.overlimits, queue.requeues,
                 ));
             }

@@ -23,7 +23,7 @@ const LOCK: &str = "lock";
 const RECORD: &str = "record-";
 const SUFFIX: &str = ".json";
 const WATCH: &str = "watch-";
-const ROUTES: &str = "routes";
+const KEPT: &str = "kept";
 /// tmpfs and ramfs (`TMPFS_MAGIC`, `RAMFS_MAGIC`).
 const MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 /// More than any record has: each of its files is at most 1 MiB long.
@@ -131,18 +131,18 @@ impl Store {
         self.is_held(&watch(number))
     }
 
-    /// Begins to keep routes, unless another process does.
-    pub(crate) fn keep_routes(&self) -> Result<Option<Keep>, ApplyError> {
-        let file = self.open_to_lock(&self.existing()?, ROUTES)?;
+    /// Begins to keep what others may take away, unless another process does.
+    pub(crate) fn keep(&self) -> Result<Option<Keep>, ApplyError> {
+        let file = self.open_to_lock(&self.existing()?, KEPT)?;
         Ok(self.try_for_a_while(&file)?.then_some(Keep { _file: file }))
     }
 
-    /// Whether a process [keeps routes](super::Host::keep_routes).
+    /// Whether a process [keeps](super::Host::keep) what others may take away.
     ///
     /// # Errors
     /// If the folder cannot be used.
-    pub fn routes_are_kept(&self) -> Result<bool, ApplyError> {
-        self.is_held(ROUTES)
+    pub fn is_kept(&self) -> Result<bool, ApplyError> {
+        self.is_held(KEPT)
     }
 
     fn is_held(&self, name: &str) -> Result<bool, ApplyError> {

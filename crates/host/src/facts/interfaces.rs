@@ -7,7 +7,7 @@ use dualq_qdisc::show;
 use dualq_units::Rate;
 
 use super::reader::Reader;
-use super::{Arriving, Interface, Qdisc};
+use super::{Arriving, Class, Interface, Qdisc};
 
 const LOOPBACK: &str = "lo";
 
@@ -105,6 +105,13 @@ fn from_netlink(
         reader.unread(&format!("{name}'s queue disciplines"), &error.to_string());
         Vec::new()
     });
+    // Only of some kinds they are somebody's, and cake and fq_codel have one for each flow.
+    let has_classes = qdiscs.iter().any(|queue| dualq_netlink::Class::are_of(&queue.kind));
+    let classes = if has_classes { netlink.classes(link.index) } else { Ok(Vec::new()) };
+    let classes = classes.unwrap_or_else(|error| {
+        reader.unread(&format!("{name}'s classes"), &error.to_string());
+        Vec::new()
+    });
     let qdiscs = self::qdiscs(&qdiscs);
     let arriving = arriving(netlink, link.index).unwrap_or_else(|error| {
         reader.unread(&format!("what becomes of what arrives at {name}"), &error.to_string());
@@ -122,6 +129,7 @@ fn from_netlink(
         gso_max_segs: link.gso_max_segs,
         offloads,
         qdiscs,
+        classes: classes.iter().map(class).collect(),
         lower: link.lower.filter(|_| is_on_another).and_then(name_of),
         master: link.master.and_then(name_of),
         arriving,
@@ -158,6 +166,15 @@ fn driver(reader: &mut Reader<'_>, name: &str, kind: Option<&str>) -> Option<Str
 fn speed(reader: &mut Reader<'_>, name: &str, up: bool) -> Option<String> {
     let megabits = number(reader, name, "speed").filter(|_| up)?;
     (megabits > 0 && megabits < u32::MAX).then(|| Rate::from_mbit(megabits.into()).to_string())
+}
+
+fn class(class: &dualq_netlink::Class) -> Class {
+    Class {
+        kind: class.kind.clone(),
+        id: class.handle.to_string(),
+        parent: class.parent.to_string(),
+        rate: class.rate.map(|rate| rate.to_string()),
+    }
 }
 
 /// A device's queue disciplines, the root first.

@@ -273,6 +273,9 @@ pub struct Interface {
     /// Its queue disciplines, the root first.
     #[serde(default)]
     pub qdiscs: Vec<Qdisc>,
+    /// The classes of its queue disciplines, of kinds whose classes people make or count: `htb`, `hfsc`, `drr`, `qfq`, `ets`, `prio`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Class>,
     /// The interface that it is on, of a VLAN and the like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower: Option<String>,
@@ -313,6 +316,21 @@ pub struct Qdisc {
     /// What it has counted, under tc's own keys.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub statistics: BTreeMap<String, u64>,
+}
+
+/// A class of a queue discipline.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// The kind of its discipline: `htb`.
+    pub kind: String,
+    /// As tc writes it: `1:10`.
+    pub id: String,
+    /// `root` if it is right below its discipline, or the class that it is in.
+    pub parent: String,
+    /// The rate that it has for itself, in tc's words: of `htb` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
 }
 
 /// A default route.
@@ -391,10 +409,33 @@ impl Interface {
         self.leaving().map(Qdisc::line).collect()
     }
 
+    /// The discipline in a class, with what is inside that, as [`qdisc_lines`](Self::qdisc_lines): nothing where only the kernel's own is.
+    #[must_use]
+    pub fn lines_in(&self, class: &str) -> Vec<String> {
+        in_class(&self.qdiscs, class).into_iter().map(Qdisc::line).collect()
+    }
+
     /// The queue disciplines of what leaves.
     pub fn leaving(&self) -> impl Iterator<Item = &Qdisc> + Clone {
         self.qdiscs.iter().filter(|qdisc| qdisc.queues())
     }
+}
+
+/// The discipline in a class, if there is one, and those inside it.
+pub(crate) fn in_class<'a>(qdiscs: &'a [Qdisc], class: &str) -> Vec<&'a Qdisc> {
+    let mut found: Vec<&Qdisc> = qdiscs.iter().filter(|qdisc| qdisc.parent == class).collect();
+    let mut next = 0;
+    while let Some(outer) = found.get(next).copied() {
+        next += 1;
+        for qdisc in qdiscs {
+            // Facts are files too, and may say that something is inside itself.
+            let is_new = !found.iter().any(|known| std::ptr::eq(*known, qdisc));
+            if is_new && outer.handle != "0:" && qdisc.parent.starts_with(&outer.handle) {
+                found.push(qdisc);
+            }
+        }
+    }
+    found
 }
 
 impl Qdisc {

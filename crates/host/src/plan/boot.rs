@@ -1,6 +1,6 @@
 //! The files that bring a plan back at boot and when an interface appears again.
 
-use super::{Destination, Mode};
+use super::{ClassId, Destination, Mode};
 use dualq_qdisc::grammar::ParseError;
 
 use super::check::{alone, interface, module, only, qdisc, route, sysctl_key, sysctl_value};
@@ -56,6 +56,11 @@ pub enum Part<'a> {
     Leaving,
     /// The same, one for each transmit queue.
     Each,
+    /// The same, below a class of a tree that somebody else makes.
+    Below {
+        /// The class.
+        class: ClassId,
+    },
     /// That of what arrives.
     Arriving {
         /// What takes it.
@@ -75,7 +80,11 @@ impl Part<'_> {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Route { .. } => "the route",
-            Self::Leaving | Self::Each | Self::Arriving { .. } | Self::Offloads => "the qdisc",
+            Self::Leaving
+            | Self::Each
+            | Self::Below { .. }
+            | Self::Arriving { .. }
+            | Self::Offloads => "the qdisc",
         }
     }
 }
@@ -84,10 +93,11 @@ impl<'a> At<'a> {
     /// Whether both are for one part of one interface.
     fn is_as(&self, other: &Self) -> bool {
         let kind = |at: &Self| match at.part {
-            Part::Leaving | Part::Each => (0, None),
-            Part::Arriving { .. } => (1, None),
-            Part::Offloads => (2, None),
-            Part::Route { to } => (3, Some(to)),
+            Part::Leaving | Part::Each => (0, None, None),
+            Part::Arriving { .. } => (1, None, None),
+            Part::Offloads => (2, None, None),
+            Part::Route { to } => (3, Some(to), None),
+            Part::Below { class } => (4, None, Some(class)),
         };
         self.dev == other.dev && kind(self) == kind(other)
     }
@@ -96,7 +106,11 @@ impl<'a> At<'a> {
     pub(super) const fn ifb(&self) -> Option<&'a str> {
         match self.part {
             Part::Arriving { ifb } => Some(ifb),
-            Part::Leaving | Part::Each | Part::Offloads | Part::Route { .. } => None,
+            Part::Leaving
+            | Part::Each
+            | Part::Below { .. }
+            | Part::Offloads
+            | Part::Route { .. } => None,
         }
     }
 
@@ -107,7 +121,7 @@ impl<'a> At<'a> {
     pub fn check(&self, line: &str) -> Result<(), String> {
         interface(self.dev)?;
         match self.part {
-            Part::Leaving => qdisc(line),
+            Part::Leaving | Part::Below { .. } => qdisc(line),
             Part::Each => {
                 qdisc(line)?;
                 alone(&line.parse().map_err(|error: ParseError| error.to_string())?)
@@ -129,13 +143,14 @@ pub(crate) struct Caller<'a> {
 
 impl Caller<'_> {
     /// What puts `line` there.
-    pub(super) fn command(&self, At { dev, part }: At<'_>, line: &str) -> String {
+    pub(crate) fn command(&self, At { dev, part }: At<'_>, line: &str) -> String {
         let state = self.state.map_or_else(String::new, |state| format!("{STATE}{state} "));
         let part = match part {
             Part::Leaving => String::new(),
             Part::Arriving { ifb } => format!("{DOWN}{ifb} "),
             Part::Each => EACH.to_owned(),
             Part::Offloads => OFFLOADS.to_owned(),
+            Part::Below { class } => format!("{PARENT}{class} "),
             Part::Route { to } => format!("{ROUTE}{to} "),
         };
         format!("{} on-boot {state}{part}{dev} '{line}'", self.program)
@@ -153,6 +168,8 @@ const DOWN: &str = "--down ";
 const EACH: &str = "--each ";
 /// and if it is about offloads.
 const OFFLOADS: &str = "--offloads ";
+/// What stands before the class.
+const PARENT: &str = "--parent ";
 /// What stands before the destination.
 const ROUTE: &str = "--route ";
 
@@ -206,6 +223,9 @@ impl Call<'_> {
             (Part::Route { to: to.parse().ok()? }, rest)
         } else if let Some(rest) = rest.strip_prefix(DOWN) {
             rest.split_once(' ').map(|(ifb, rest)| (Part::Arriving { ifb }, rest))?
+        } else if let Some(rest) = rest.strip_prefix(PARENT) {
+            let (class, rest) = rest.split_once(' ')?;
+            (Part::Below { class: class.parse().ok()? }, rest)
         } else if let Some(rest) = rest.strip_prefix(OFFLOADS) {
             (Part::Offloads, rest)
         } else if let Some(rest) = rest.strip_prefix(EACH) {
@@ -260,17 +280,44 @@ pub(crate) fn calls(path: &str, content: &str, at: At<'_>, line: &str) -> bool {
             .any(|call| call.at == at && call.line == line)
 }
 
-/// The routes that a planned file puts back: by which interface, where to, and with which MTU in bytes. Only what looks for records in `state`.
-pub(crate) fn routes(path: &str, content: &str, state: &str) -> Vec<(String, Destination, u32)> {
+/// What somebody else may take away at any time, so that it is not enough to put it back when its interface appears.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// A route by an interface.
+    Route {
+        /// The interface.
+        dev: String,
+        /// Where to.
+        to: Destination,
+        /// In bytes.
+        mtu: u32,
+    },
+    /// A queue discipline below a class.
+    Below {
+        /// The interface.
+        dev: String,
+        /// The class.
+        class: ClassId,
+        /// The discipline, in tc's words.
+        line: String,
+    },
+}
+
+/// What of that a planned file puts back. Only what looks for records in `state`.
+pub(crate) fn kept(path: &str, content: &str, state: &str) -> Vec<Kept> {
     if !CALLING.contains(&path) {
         return Vec::new();
     }
     let calls = working_lines(content).filter_map(Call::find);
     let own = calls.filter(|call| call.caller.state.unwrap_or(USUAL_STATE) == state);
     own.filter_map(|call| {
-        let Part::Route { to } = call.at.part else { return None };
+        let dev = call.at.dev.to_owned();
         call.at.check(&call.line).ok()?;
-        Some((call.at.dev.to_owned(), to, mtu(&call.line).ok()?))
+        match call.at.part {
+            Part::Route { to } => Some(Kept::Route { dev, to, mtu: mtu(&call.line).ok()? }),
+            Part::Below { class } => Some(Kept::Below { dev, class, line: call.line }),
+            Part::Leaving | Part::Each | Part::Arriving { .. } | Part::Offloads => None,
+        }
     })
     .collect()
 }
@@ -333,6 +380,12 @@ pub(super) fn ifbs(facts: &Facts) -> impl Iterator<Item = At<'_>> {
     let files = facts.files.iter().filter(|(path, _)| CALLING.contains(&path.as_str()));
     let places = files.flat_map(|(path, file)| paragraphs(path, &file.content).map(|(at, _)| at));
     places.filter(|at| at.ifb().is_some())
+}
+
+/// Whether the rules of this machine put something there.
+pub(super) fn puts_back(facts: &Facts, at: At<'_>) -> bool {
+    let mut files = facts.files.iter().filter(|(path, _)| CALLING.contains(&path.as_str()));
+    files.any(|(path, file)| paragraphs(path, &file.content).any(|(other, _)| other.is_as(&at)))
 }
 
 /// What the rules of this machine say of the offloads of an interface.

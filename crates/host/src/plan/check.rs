@@ -83,10 +83,13 @@ impl Change {
             }
             (_, Os::FreeBsd) => Err("a plan for FreeBSD has sysctls and lines only".to_owned()),
             (What::Module { module }, Os::Linux) => self::module(module),
-            (What::Qdisc { dev, before, after, each }, Os::Linux) => {
+            (What::Qdisc { dev, parent, before, after, each }, Os::Linux) => {
                 interface(dev)?;
                 if *each {
                     alone(after)?;
+                }
+                if *each && parent.is_some() {
+                    return Err("each transmit queue and one class are two places".to_owned());
                 }
                 if before.len() > 4096 {
                     return Err("no interface has that many queue disciplines".to_owned());

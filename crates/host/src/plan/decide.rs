@@ -283,7 +283,9 @@ impl<'a> Site<'a> {
             let joint = if rate.is_empty() { " at" } else { "," };
             format!("{joint} {} down", queue::rate_words(down.rate))
         });
-        format!("{}{rate}{down}", self.interface.name)
+        let class = self.queue.parent;
+        let class = class.map_or(String::new(), |class| format!(" below class {class}"));
+        format!("{}{class}{rate}{down}", self.interface.name)
     }
 }
 

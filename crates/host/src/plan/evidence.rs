@@ -124,8 +124,17 @@ impl Question {
         let decision = decide(facts, requirements, &[])?;
         let mut questions = Vec::new();
         for site in &decision.sites {
+            let class = site.requirements.parent;
+            if let Some(class) = class.filter(|_| all) {
+                return Err(PlanError::Requirement(format!(
+                    "--predict: what class {class} of {} gets of the link is up to its tree, so nothing is simulated below it: leave one of --predict and \
+                     --parent out",
+                    site.interface.name
+                )));
+            }
             // Somebody who asks only for what arrives gets only that.
-            if site.requirements.rate.is_some() || (all && site.down.is_none()) {
+            let is_asked = site.requirements.rate.is_some() || (all && site.down.is_none());
+            if is_asked && class.is_none() {
                 questions.push(Self::of_leaving(facts, &decision, site)?);
             }
             questions.extend(site.down.as_ref().map(|down| Self::of_arriving(facts, site, down)));

@@ -71,6 +71,10 @@ pub(super) fn make(facts: &Facts, requirements: &Requirements) -> Result<Plan, P
         let message = "--qdisc is for Linux: FreeBSD has no tc, and its dummynet has no dualpi2";
         return Err(PlanError::Requirement(message.to_owned()));
     }
+    if let Some(class) = requirements.parent {
+        let message = format!("--parent {class} is for Linux: FreeBSD has no tc");
+        return Err(PlanError::Requirement(message));
+    }
     if let Some(other) = requirements.others.first() {
         let message = format!("--dev {}: a plan for FreeBSD is for one interface", other.dev);
         return Err(PlanError::Requirement(message));

@@ -118,7 +118,7 @@ pub(super) fn of_qdisc(
     let (dev, before) = (interface.name.clone(), interface.qdisc_lines());
     let about = format!("{} at the root of {dev}", after.text());
     let mut draft = Draft::new(facts, None)?;
-    let what = What::Qdisc { dev, before, after, each: false };
+    let what = What::Qdisc { dev, parent: None, before, after, each: false };
     draft.push(what, "it was asked for".to_owned(), "tc(8)");
     draft.plan(about, Aim::default(), Vec::new())
 }
@@ -277,10 +277,25 @@ impl Draft<'_> {
     fn qdisc(&mut self, interface: &Interface, queue: &queue::Queue) -> Option<String> {
         let line = queue.line.as_ref()?;
         let dev = &interface.name;
-        if !queue::is_there(interface, line.spec(), queue.each) {
+        let at = boot::At { dev, part: queue.part() };
+        let before = match queue.parent {
+            Some(class) => interface.lines_in(&class.to_string()),
+            None => interface.qdisc_lines(),
+        };
+        // What dualq put below a class is not what the class has of its owner.
+        let is_owners =
+            queue.parent.is_some() && !before.is_empty() && !boot::puts_back(self.facts, at);
+        if !queue::is_there(interface, line.spec(), queue.part()) {
+            if is_owners {
+                self.notes.push(format!(
+                    "whoever made the tree of {dev} has given this class a discipline of its own, and does so again where the tree is made anew, at boot \
+                     too: no file is written that would contend with that"
+                ));
+            }
             let what = What::Qdisc {
                 dev: dev.clone(),
-                before: interface.qdisc_lines(),
+                parent: queue.parent,
+                before,
                 after: line.clone(),
                 each: queue.each,
             };
@@ -289,7 +304,9 @@ impl Draft<'_> {
             // The kernel put it there by itself, and will again.
             return None;
         }
-        let at = boot::At { dev, part: queue.part() };
+        if is_owners {
+            return None;
+        }
         self.call_at_boot(at, line.text(), &sentence(&format!("on {dev}, {}", queue.why)))
     }
 
@@ -298,9 +315,10 @@ impl Draft<'_> {
         let (dev, ifb, line) = (&interface.name, &down.ifb, &down.line);
         let change = match down.there {
             None => Some(What::Ingress { dev: dev.clone(), ifb: ifb.clone(), after: line.clone() }),
-            Some(there) if queue::is_there(there, line.spec(), false) => None,
+            Some(there) if queue::is_there(there, line.spec(), boot::Part::Leaving) => None,
             Some(there) => Some(What::Qdisc {
                 dev: ifb.clone(),
+                parent: None,
                 before: there.qdisc_lines(),
                 after: line.clone(),
                 each: false,
@@ -357,6 +375,9 @@ impl Draft<'_> {
         let why = match at.part {
             boot::Part::Route { .. } => format!(
                 "puts the route back whenever it went with {dev} and the way there is back, at boot too"
+            ),
+            boot::Part::Below { class } => format!(
+                "puts the qdisc back whenever class {class} of {dev} is there and has none of its own, at boot too"
             ),
             _ => format!(
                 "puts the qdisc back whenever {dev} appears, at boot too; most hosts' tc could not"

@@ -3,6 +3,7 @@
 //! [`Plan::make`] makes one from facts and [`Requirements`]; [`Plan::read`] and [`Plan::write`] are its form as a file. What is read
 //! is checked: a plan can ask for nothing but what dualq itself would write.
 
+mod below;
 mod boot;
 pub(crate) mod check;
 mod decide;
@@ -21,11 +22,9 @@ mod sysctl_file;
 mod sysctls;
 mod values;
 
-pub use boot::{At, PLANNED, Part, state as check_state};
+pub use boot::{At, Kept, PLANNED, Part, state as check_state};
 #[cfg(target_os = "linux")]
-pub(crate) use boot::{
-    CALLING, Caller, USUAL_STATE, callers, calls, mtu as mtu_of_line, routes as routes_put_back,
-};
+pub(crate) use boot::{CALLING, Caller, USUAL_STATE, callers, calls, kept, mtu as mtu_of_line};
 pub use error::PlanError;
 pub use evidence::{Back, EQUAL, Evidence, FELT_MS, FLOWS, Figures, Question, Row, Sender, Trial};
 pub(crate) use ingress::{ifb, lacking as lacking_for_arriving, sorter, there as arriving_there};
@@ -36,7 +35,7 @@ pub use options::disciplines;
 #[cfg(target_os = "linux")]
 pub(crate) use queue::{MQ, can_come_back, some_of};
 pub use requirements::{Aim, LinkKind, Profile, Requirements, StaticRoute, Wish};
-pub use values::{Destination, Mode};
+pub use values::{ClassId, Destination, Mode};
 
 use dualq_qdisc::QdiscLine;
 use serde::{Deserialize, Serialize};
@@ -105,11 +104,15 @@ pub enum What {
         /// What it is to be.
         after: String,
     },
-    /// Put a queue discipline at the root of an interface.
+    /// Put a queue discipline at the root of an interface, or below a class of a tree that somebody else made.
     Qdisc {
         /// The interface.
         dev: String,
-        /// What was there, a line for each discipline: [`crate::facts::Interface::qdisc_lines`].
+        /// The class, if it is not to be at the root: a leaf, which stays as it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<ClassId>,
+        /// What was there, a line for each discipline: [`crate::facts::Interface::qdisc_lines`], or
+        /// [`crate::facts::Interface::lines_in`] a class.
         before: Vec<String>,
         /// What is to be there, leaves included: `htb rate 48mbit leaf dualpi2`.
         #[serde(with = "as_text")]

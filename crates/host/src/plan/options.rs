@@ -276,7 +276,7 @@ impl Choice {
     pub(super) fn queue(&self, facts: &Facts, traffic: &Traffic, said: bool) -> Queue {
         let (why, source) = self.why(traffic);
         let notes = if said { Vec::new() } else { self.notes(facts, traffic) };
-        Queue { line: Some(own(&self.line)), why, source, notes, each: false }
+        Queue { line: Some(own(&self.line)), why, source, notes, each: false, parent: None }
     }
 
     /// Why it is chosen, and who says so.

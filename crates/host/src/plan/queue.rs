@@ -8,7 +8,7 @@ use dualq_units::{Bytes, Exact, Rate};
 
 use super::options::{self, Choice, Traffic, Way};
 use super::sysctls::Path;
-use super::{LinkKind, PlanError, Profile, Requirements, boot};
+use super::{ClassId, LinkKind, PlanError, Profile, Requirements, below as below_class, boot};
 use crate::Facts;
 use crate::facts::{Availability, Blocked, Interface, Layer, Qdisc, Sight};
 use crate::margin::below;
@@ -23,6 +23,8 @@ pub(super) struct Queue {
     pub(super) notes: Vec<String>,
     /// Whether each transmit queue is to have one of its own.
     pub(super) each: bool,
+    /// The class below which it is to be.
+    pub(super) parent: Option<ClassId>,
 }
 
 /// Disciplines without anything inside, which the kernel takes back as it told of them.
@@ -71,20 +73,29 @@ fn somebodys(interface: &Interface) -> Option<String> {
     let Interface { name, .. } = interface;
     let root = interface.leaving().find(|qdisc| qdisc.parent == "root")?;
     let inside: Vec<&Qdisc> = interface.leaving().filter(|qdisc| qdisc.parent != "root").collect();
-    let comes_back =
-        root.handle == "0:" || (can_come_back(&root.kind) && (root.kind == MQ || inside.len() < 2));
+    // Facts of before dualq looked for classes tell of what is in them only.
+    let classes: Vec<String> = interface.classes.iter().map(|class| class.id.clone()).collect();
+    let is_alone = root.kind == MQ || inside.len() < 2;
+    let comes_back = root.handle == "0:"
+        || (can_come_back(&root.kind) && is_alone && !below_class::has_several(interface));
     if comes_back {
         return None;
     }
     let below: Vec<String> =
         inside.iter().map(|qdisc| format!("{} of class {}", qdisc.kind, qdisc.parent)).collect();
-    let with = if below.is_empty() { String::new() } else { format!(" with {}", some_of(&below)) };
-    let by_hand = inside.first().map_or(String::new(), |qdisc| {
-        format!("; or leave it, and put a discipline below a class by hand: `tc qdisc replace dev {name} parent {} fq_codel`", qdisc.parent)
+    let with = match (below.is_empty(), classes.is_empty()) {
+        (false, _) => format!(" with {}", some_of(&below)),
+        (true, false) => format!(" with the classes {}", some_of(&classes)),
+        (true, true) => String::new(),
+    };
+    let class = below_class::example(interface);
+    let class = class.or_else(|| inside.first().map(|qdisc| qdisc.parent.as_str()));
+    let instead = class.map_or(String::new(), |class| {
+        format!("; or leave it, and put a discipline below one of its classes: --parent {class}")
     });
     Some(format!(
         "{name} has {} {}{with}, which dualq did not make and could not put back exactly, so nothing is put in its place: `tc qdisc delete dev {name} \
-         root` takes all of it away, with what it is for{by_hand}",
+         root` takes all of it away, with what it is for{instead}",
         root.kind, root.handle
     ))
 }
@@ -92,14 +103,18 @@ fn somebodys(interface: &Interface) -> Option<String> {
 impl Queue {
     /// What of the interface it is for.
     pub(super) const fn part(&self) -> boot::Part<'static> {
-        if self.each { boot::Part::Each } else { boot::Part::Leaving }
+        match self.parent {
+            Some(class) => boot::Part::Below { class },
+            None if self.each => boot::Part::Each,
+            None => boot::Part::Leaving,
+        }
     }
 }
 
 /// What needs no change where there is no shaper.
 pub(super) const KEEPING_APART: [&str; 5] = ["fq", "fq_codel", "cake", "dualpi2", "fq_pie"];
 /// Above it, one queue with one lock for all CPUs costs more than some want to spend.
-const MANY: Rate = Rate::from_mbit(1000);
+pub(super) const MANY: Rate = Rate::from_mbit(1000);
 /// What is put before a link that is known by its rate only is a little slower than that.
 const BURST_TIME: Duration = Duration::from_millis(4);
 pub(super) const FULL_FRAME: u64 = 1514;
@@ -164,18 +179,23 @@ fn is_mq(interface: &Interface) -> bool {
     interface.qdiscs.iter().any(|qdisc| qdisc.kind == MQ && qdisc.parent == "root")
 }
 
-/// Whether the line is what the interface, or each of its transmit queues, has already.
-pub(super) fn is_there(interface: &Interface, spec: &Spec, each: bool) -> bool {
+/// Whether the line is what the interface has already at that part of it.
+pub(super) fn is_there(interface: &Interface, spec: &Spec, part: boot::Part<'_>) -> bool {
     let mut device = Device::ethernet(interface.mtu);
     device.tx_queue_length = interface.tx_queue_len.unwrap_or(device.tx_queue_length);
     let levels: Vec<&Spec> = spec.levels().collect();
-    let mut place = "root".to_owned();
+    let (mut place, there) = match part {
+        boot::Part::Below { class } => {
+            (class.to_string(), interface.lines_in(&class.to_string()).len())
+        }
+        _ => ("root".to_owned(), interface.leaving().count()),
+    };
     let alike = |qdisc: &Qdisc, spec: &Spec| {
         let meant = spec.configure(&device).to_string();
         let options = qdisc.options.as_deref();
         qdisc.kind == spec.kind() && options.is_some_and(|options| alike(options, &meant))
     };
-    if each {
+    if part == boot::Part::Each {
         let mut leaves = interface.leaving().filter(|qdisc| qdisc.parent != "root").peekable();
         return is_mq(interface)
             && leaves.peek().is_some()
@@ -188,7 +208,7 @@ pub(super) fn is_there(interface: &Interface, spec: &Spec, each: bool) -> bool {
             alike(qdisc, spec)
         })
     });
-    same && interface.leaving().count() == levels.len()
+    same && there == levels.len()
 }
 
 /// `leaf` behind a shaper, if the kernel has one.
@@ -200,6 +220,41 @@ pub(super) fn shaped(facts: &Facts, rate: Rate, leaf: &str) -> Option<String> {
     // tbf sends what its bucket holds at once, and its timer may be late by a jiffy.
     let burst = bytes_in(rate, BURST_TIME).max(2 * FULL_FRAME);
     has(facts, "tbf").then(|| format!("tbf rate {words} burst {burst}b latency 50ms leaf {leaf}"))
+}
+
+/// What marks as DCTCP has it.
+const MARKING: [&str; 2] = ["dualpi2", "fq_codel"];
+
+/// What the traffic calls for where nothing has to be shaped, of what the kernel has.
+pub(super) fn unshaped(
+    facts: &Facts,
+    profile: Profile,
+    cc: Option<&str>,
+    traffic: &Traffic,
+) -> Option<&'static str> {
+    let first = |kinds: &[&'static str]| kinds.iter().copied().find(|kind| has(facts, kind));
+    match profile {
+        Profile::Datacenter if first(&MARKING).is_some() => first(&MARKING),
+        _ if traffic.scalable || !traffic.is_apart() => first(&["dualpi2", "fq_codel", "pie"]),
+        // BBR sends at the rate that it measured, and fq is what paces each flow.
+        _ if profile.sends() && cc == Some("bbr") => first(&["fq", "fq_codel", "cake"]),
+        _ => first(&["fq_codel", "cake", "fq", "dualpi2", "pie"]),
+    }
+}
+
+/// Why that, and who says so.
+pub(super) fn reason(kind: &str, profile: Profile) -> (&'static str, &'static str) {
+    match kind {
+        _ if profile == Profile::Datacenter => (
+            "marking from a seventh of the round trip on, which is what DCTCP answers",
+            "RFC 8257 §4.1",
+        ),
+        "fq" => ("fq serves flows in turn, and paces each as BBR asks for", "tc-fq(8)"),
+        "fq_codel" => ("fq_codel keeps flows apart and drops early", "RFC 8290"),
+        "cake" => ("cake keeps flows apart and drops early", "tc-cake(8)"),
+        "pie" => ("pie drops before the queue is full", "RFC 8033"),
+        _ => ("dualpi2 keeps the queue short", "RFC 9332"),
+    }
 }
 
 /// Chooses for an interface that is the bottleneck itself, or of which nothing but its own speed is known.
@@ -230,22 +285,14 @@ fn without_a_shaper(
         source: "tc-fq_codel(8), tc-fq(8)",
         notes,
         each: false,
+        parent: None,
     };
-    let first = |kinds: &[&'static str]| kinds.iter().copied().find(|kind| has(facts, kind));
-    let wanted = match profile {
-        Profile::Datacenter if first(&["dualpi2", "fq_codel"]).is_some() => {
-            first(&["dualpi2", "fq_codel"])
-        }
-        _ if root == "noqueue" => {
-            notes.push(format!("{dev} has no queue at all (noqueue); it is left so"));
-            return stays(notes);
-        }
-        _ if traffic.scalable || !traffic.is_apart() => first(&["dualpi2", "fq_codel", "pie"]),
-        // BBR sends at the rate that it measured, and fq is what paces each flow.
-        _ if profile.sends() && cc == Some("bbr") => first(&["fq", "fq_codel", "cake"]),
-        _ => first(&["fq_codel", "cake", "fq", "dualpi2", "pie"]),
-    };
-    let Some(wanted) = wanted else {
+    let marks = profile == Profile::Datacenter && MARKING.iter().any(|kind| has(facts, kind));
+    if root == "noqueue" && !marks {
+        notes.push(format!("{dev} has no queue at all (noqueue); it is left so"));
+        return stays(notes);
+    }
+    let Some(wanted) = unshaped(facts, profile, cc, traffic) else {
         notes.push(format!("this kernel has no better queue than what {dev} has; it is left so"));
         return stays(notes);
     };
@@ -264,21 +311,11 @@ fn without_a_shaper(
             interface.tx_queues
         ));
     }
-    let (why, source) = match wanted {
-        _ if profile == Profile::Datacenter => (
-            "marking from a seventh of the round trip on, which is what DCTCP answers",
-            "RFC 8257 §4.1",
-        ),
-        "fq" => ("fq serves flows in turn, and paces each as BBR asks for", "tc-fq(8)"),
-        "fq_codel" => ("fq_codel keeps flows apart and drops early", "RFC 8290"),
-        "cake" => ("cake keeps flows apart and drops early", "tc-cake(8)"),
-        "pie" => ("pie drops before the queue is full", "RFC 8033"),
-        _ => ("dualpi2 keeps the queue short", "RFC 9332"),
-    };
+    let (why, source) = reason(wanted, profile);
     // Without a speed, as of a virtual interface, nothing is slow enough to be scaled for.
     let rate = speed(interface).or(requirements.rate).unwrap_or(MANY);
     let line = Some(own(&options::leaf(wanted, rate, traffic, Path::rtt(facts, requirements).0)));
-    Queue { line, why: why.to_owned(), source, notes, each }
+    Queue { line, why: why.to_owned(), source, notes, each, parent: None }
 }
 
 /// The speed of the interface's own link, if it tells.
@@ -288,8 +325,11 @@ pub(super) fn speed(interface: &Interface) -> Option<Rate> {
 }
 
 /// The rate that a shaper has to keep below. There is none where the link itself is the bottleneck, and its driver tells when it is full;
-/// but for a device without a queue, which hands its packets on at once.
+/// but for a device without a queue, which hands its packets on at once. Nor below a class, whose owner says what it lets through.
 pub(super) fn limit(requirements: &Requirements, interface: &Interface) -> Option<Rate> {
+    if requirements.parent.is_some() {
+        return None;
+    }
     let queues = !interface.qdiscs.iter().any(|qdisc| qdisc.kind == "noqueue");
     requirements.rate.filter(|rate| Some(*rate) != speed(interface) || !queues)
 }
@@ -330,10 +370,6 @@ pub(super) fn asked(
             })?;
             line.parse().map_err(|error| wrong(&error))?
         }
-        (None, None) if link.is_none() => {
-            notes.push("without --rate there is no shaper: the qdisc helps only if this interface is the bottleneck".to_owned());
-            line
-        }
         _ => line,
     };
     for spec in line.levels() {
@@ -350,7 +386,7 @@ pub(super) fn asked(
         }
     }
     let why = "as it was asked for".to_owned();
-    Ok(Queue { line: Some(line), why, source: option, notes, each: false })
+    Ok(Queue { line: Some(line), why, source: option, notes, each: false, parent: None })
 }
 
 /// What else is to be known of the shaper.
@@ -471,17 +507,28 @@ pub(super) fn choose(
     }
     let limit = limit(requirements, interface);
     let mut choices = Vec::new();
-    let mut queue = match (&requirements.qdisc, limit) {
-        (Some(line), _) => asked(facts, "--qdisc", line, requirements.rate, limit.map(below))?,
-        (None, Some(rate)) => {
+    let mut queue = match (requirements.parent, &requirements.qdisc, limit) {
+        (Some(parent), ..) => {
+            below_class::choose(facts, requirements, interface, cc, traffic, parent)?
+        }
+        (None, Some(line), _) => {
+            let mut queue = asked(facts, "--qdisc", line, requirements.rate, limit.map(below))?;
+            let has_rate = queue.line.as_ref().and_then(|line| shaper_rate(line.spec())).is_some();
+            if requirements.rate.is_none() && !has_rate {
+                queue.notes.push("without --rate there is no shaper: the qdisc helps only if this interface is the bottleneck".to_owned());
+            }
+            queue
+        }
+        (None, None, Some(rate)) => {
             choices = options::all(facts, requirements, traffic, below(rate), Way::Leaving)?;
             let picked = choices.iter().find(|choice| Some(choice.line.as_str()) == pick);
             let choice = picked.unwrap_or(&choices[0]);
             choice.queue(facts, traffic, false)
         }
-        (None, None) => without_a_shaper(facts, requirements, interface, cc, traffic),
+        (None, None, None) => without_a_shaper(facts, requirements, interface, cc, traffic),
     };
-    if queue.line.as_ref().is_some_and(|line| !is_there(interface, line.spec(), queue.each))
+    if queue.parent.is_none()
+        && queue.line.as_ref().is_some_and(|line| !is_there(interface, line.spec(), queue.part()))
         && let Some(message) = somebodys(interface)
     {
         if requirements.rate.is_some() || requirements.qdisc.is_some() {
@@ -493,7 +540,7 @@ pub(super) fn choose(
     if let Some(rate) = limit {
         about_the_shaper(requirements, interface, rate, &queue, &mut notes);
     }
-    if queue.line.is_some() && !queue.each && is_mq(interface) {
+    if queue.line.is_some() && queue.part() == boot::Part::Leaving && is_mq(interface) {
         notes.push(multi_queue(interface));
     }
     about_the_interface(facts, interface, &mut notes);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use dualq_units::Rate;
 use serde::{Deserialize, Serialize};
 
-use super::Destination;
+use super::{ClassId, Destination};
 use crate::Facts;
 
 /// What a machine is mostly for.
@@ -116,6 +116,9 @@ pub struct Requirements {
     pub down: Option<Rate>,
     /// The interface; without it, that of the default route.
     pub dev: Option<String>,
+    /// The class below which the queue discipline is put, of a tree that somebody else made: that stays, and what it limits is not shaped
+    /// again. Without it, the discipline is the interface's own.
+    pub parent: Option<ClassId>,
     /// The congestion control; without it, the one there is, or the profile's.
     pub cc: Option<String>,
     /// A queue discipline in tc's grammar instead of the one that dualq would choose.
@@ -145,6 +148,8 @@ pub struct Requirements {
 pub struct Wish {
     /// The interface.
     pub dev: String,
+    /// As [`Requirements::parent`].
+    pub parent: Option<ClassId>,
     /// As [`Requirements::rate`].
     pub rate: Option<Rate>,
     /// As [`Requirements::down`].
@@ -160,8 +165,8 @@ impl Requirements {
     pub(super) fn each(&self) -> Vec<Self> {
         let alone = Self { others: Vec::new(), ..self.clone() };
         let others = self.others.iter().map(|wish| {
-            let Wish { dev, rate, down, qdisc, down_qdisc } = wish.clone();
-            Self { dev: Some(dev), rate, down, qdisc, down_qdisc, ..alone.clone() }
+            let Wish { dev, parent, rate, down, qdisc, down_qdisc } = wish.clone();
+            Self { dev: Some(dev), parent, rate, down, qdisc, down_qdisc, ..alone.clone() }
         });
         std::iter::once(alone.clone()).chain(others).collect()
     }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A part of the network: an address, and how many bits of it count. Never all of it, for a plan adds routes and replaces none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Destination {
@@ -62,6 +64,70 @@ impl FromStr for Destination {
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.length)
+    }
+}
+
+/// A class of a queue discipline, as tc writes it, in hexadecimal: `1:10`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ClassId {
+    major: u16,
+    minor: u16,
+}
+
+impl ClassId {
+    /// The number of the discipline that it is of.
+    #[must_use]
+    pub const fn major(self) -> u16 {
+        self.major
+    }
+
+    /// Its number there.
+    #[must_use]
+    pub const fn minor(self) -> u16 {
+        self.minor
+    }
+}
+
+impl FromStr for ClassId {
+    type Err = String;
+
+    /// Reads `1:10`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |digits: &str| {
+            let plain = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+            u16::from_str_radix(digits, 16).ok().filter(|number| plain && *number > 0)
+        };
+        let (major, minor) = text.split_once(':').unwrap_or((text, "?"));
+        match (number(major), number(minor)) {
+            // As the kernel's words for places have it, it would be the root, or what arrives.
+            (Some(u16::MAX), Some(_)) => Err(format!("{text:?} is no class of a discipline")),
+            (Some(major), Some(minor)) => Ok(Self { major, minor }),
+            (Some(_), None) if minor.is_empty() => {
+                Err(format!("{text:?} is a discipline; one of its classes is 1:10, in hexadecimal"))
+            }
+            _ => Err(format!("{text:?} is no class as tc names it: 1:10, in hexadecimal")),
+        }
+    }
+}
+
+impl fmt::Display for ClassId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}:{:x}", self.major, self.minor)
+    }
+}
+
+impl From<ClassId> for String {
+    fn from(class: ClassId) -> Self {
+        class.to_string()
+    }
+}
+
+impl TryFrom<String> for ClassId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 
@@ -137,6 +203,28 @@ mod tests {
             assert!(message.contains("is no destination"), "{message}");
         }
         assert!("0.0.0.0/0".parse::<Destination>().unwrap_err().contains("everybody"));
+    }
+
+    #[test]
+    fn classes_are_read() {
+        for (text, shown) in [("1:10", "1:10"), ("FF:a", "ff:a"), ("8001:0001", "8001:1")] {
+            assert_eq!(text.parse::<ClassId>().unwrap().to_string(), shown);
+        }
+        for (wrong, why) in [
+            ("1:", "is a discipline"),
+            ("10", "no class as tc"),
+            ("", "no class as tc"),
+            (":10", "no class as tc"),
+            ("1:0", "no class as tc"),
+            ("1:+1", "no class as tc"),
+            ("1:10000", "no class as tc"),
+            ("1:1:1", "no class as tc"),
+            ("root", "no class as tc"),
+            ("ffff:fff1", "no class of"),
+        ] {
+            let message = wrong.parse::<ClassId>().unwrap_err();
+            assert!(message.contains(why), "{message}");
+        }
     }
 
     #[test]

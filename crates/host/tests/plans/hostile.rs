@@ -6,7 +6,7 @@ use dualq_units::Rate;
 
 use crate::{content, machine};
 
-const HOSTILE: [(&str, &str); 34] = [
+const HOSTILE: [(&str, &str); 39] = [
     ("what = \"module\"\nmodule = \"cls_bpf\"", "no module"),
     ("what = \"ingress\"\ndev = \"eth0\"\nifb = \"ifb0\"\nafter = \"fq\"", "no ifb of a plan"),
     (
@@ -104,6 +104,28 @@ const HOSTILE: [(&str, &str); 34] = [
         "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
          ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/tmp/evil on-boot ens3 'fq'\"\n'''",
         "no path of dualq",
+    ),
+    (
+        "what = \"qdisc\"\ndev = \"eth0\"\nparent = \"root\"\nbefore = []\nafter = \"fq\"",
+        "no class as tc names it",
+    ),
+    (
+        "what = \"qdisc\"\ndev = \"eth0\"\nparent = \"1:10\"\neach = true\nbefore = []\nafter = \"fq\"",
+        "two places",
+    ),
+    (
+        "what = \"ingress\"\ndev = \"eth0\"\nparent = \"1:10\"\nifb = \"dualq-ifb0\"\nafter = \"fq\"",
+        "parent does not belong",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
+         ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/usr/bin/dualq on-boot --parent ffff:fff1 ens3 'fq'\"\n'''",
+        "does something that dualq does not write",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
+         ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/usr/bin/dualq on-boot --parent 1:10 ens3 'no_such'\"\n'''",
+        "unknown qdisc",
     ),
     ("what = \"route\"\nto = \"192.0.2.1/33\"\nmtu = 1400", "no destination"),
     ("what = \"route\"\nto = \"192.0.2.1/32\"\nmtu = 60", "MTU"),

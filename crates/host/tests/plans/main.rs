@@ -1,6 +1,7 @@
 //! What holds of every plan: for many machines, any requirements, and whatever somebody wrote into a file.
 
 mod arriving;
+mod below;
 mod choice;
 mod evidence;
 mod files;
@@ -60,7 +61,17 @@ pub(crate) fn applied(mut facts: Facts, plan: &Plan) -> Facts {
             What::Sysctl { key, before, after } => {
                 assert_eq!(facts.sysctls.insert(key, after), Some(before));
             }
-            What::Qdisc { dev, before, after, each } => {
+            What::Qdisc { dev, parent: Some(class), before, after, .. } => {
+                let class = class.to_string();
+                let interface =
+                    facts.interfaces.iter_mut().find(|interface| interface.name == dev).unwrap();
+                assert_eq!(interface.lines_in(&class), before);
+                let [one] = &qdiscs(&after, interface)[..] else { panic!("{after:?}") };
+                let made = Qdisc { handle: "d0:".to_owned(), parent: class, ..one.clone() };
+                interface.qdiscs.retain(|qdisc| qdisc.parent != made.parent);
+                interface.qdiscs.push(made);
+            }
+            What::Qdisc { dev, parent: None, before, after, each } => {
                 let interface =
                     facts.interfaces.iter_mut().find(|interface| interface.name == dev).unwrap();
                 assert_eq!(interface.qdisc_lines(), before);

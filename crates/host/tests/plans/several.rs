@@ -255,8 +255,7 @@ fn trees_of_classes_are_not_replaced() {
         refusal(&facts, &both([50, 10], None)),
         "eno1 has htb 1: with fq_codel of class 1:10, fq_codel of class 1:20, fq_codel of class 1:30, fq_codel of class 1:40 and 2 more, \
          which dualq did not make and could not put back exactly, so nothing is put in its place: `tc qdisc delete dev eno1 root` takes all \
-         of it away, with what it is for; or leave it, and put a discipline below a class by hand: `tc qdisc replace dev eno1 parent 1:10 \
-         fq_codel`"
+         of it away, with what it is for; or leave it, and put a discipline below one of its classes: --parent 1:10"
     );
     // Who asks for the other interface only, or for nothing to be replaced, is not refused.
     let other =

@@ -67,6 +67,12 @@ impl Wire for Options {
     }
 }
 
+/// The rate that a class has for itself, of its options; `None` also where frames count otherwise than as they are.
+pub(crate) fn class_rate(options: &[u8]) -> Option<dualq_units::Rate> {
+    let class = Attributes::read(options);
+    ratespec::read(class.get(PARMS)?, class.u64(RATE64))
+}
+
 /// The options of the class.
 pub(crate) fn write_class(options: &Options, into: &mut Writer) {
     // What it comes to does not depend on the device.

@@ -10,7 +10,7 @@ mod dualpi2;
 mod fq;
 pub(crate) mod fq_codel;
 mod fq_pie;
-mod htb;
+pub(crate) mod htb;
 mod netem;
 mod pfifo;
 mod pfifo_fast;

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use dualq_netlink::{Route, RouteMonitor};
+use dualq_netlink::{Monitor, Place, Route};
 
-use crate::{device, in_namespace};
+use crate::{device, in_namespace, spec};
 
 #[test]
 fn a_route_with_a_smaller_mtu_comes_and_goes() {
@@ -39,10 +39,10 @@ fn a_route_with_a_smaller_mtu_comes_and_goes() {
 }
 
 #[test]
-fn who_listens_hears_of_routes_only() {
+fn who_listens_hears_of_routes_and_queues_only() {
     in_namespace(|mut netlink| {
         let (long, short) = (Duration::from_secs(10), Duration::from_millis(100));
-        let monitor = RouteMonitor::open().unwrap();
+        let monitor = Monitor::open().unwrap();
         let link = device(&mut netlink);
         let peer = netlink.link("d1").unwrap();
         for index in [link.index, peer.index] {
@@ -59,6 +59,9 @@ fn who_listens_hears_of_routes_only() {
         assert!(!monitor.wait(short).unwrap(), "once");
         netlink.delete_route(&route).unwrap();
         assert!(monitor.wait(long).unwrap(), "it went");
+        netlink.add_qdisc(&Place::root(link.index), &spec("htb rate 50mbit")).unwrap();
+        assert!(monitor.wait(long).unwrap(), "a queue and a class came");
+        assert!(!monitor.wait(short).unwrap(), "both were heard");
         // More than its socket holds is an event like any other.
         for number in 0..4000_u32 {
             let to = Ipv4Addr::from_bits(Ipv4Addr::new(198, 18, 0, 0).to_bits() + number);

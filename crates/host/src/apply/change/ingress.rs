@@ -54,14 +54,14 @@ pub(crate) fn now(
     let found = match (&arriving, &own) {
         (Arriving::Plain, None) => return Ok(Now::Before),
         (Arriving::Redirected { to }, Some(own)) if *to == own.index && is_ifb(own) => {
-            let found = qdisc::tree(netlink, own.index)?;
+            let found = qdisc::tree(netlink, own.index, None)?;
             let queues = netlink.qdiscs(own.index)?;
             let as_made = made.is_some_and(|made| qdisc::same(made, &found));
             if own.up && (as_made || qdisc::is(&queues, &qdisc::Wanted::at_root(after), own)) {
                 return Ok(Now::After);
             }
             let down = if own.up { "" } else { " (it is down)" };
-            format!("redirected to {ifb}{down}: {}", qdisc::lines(&queues).join(", "))
+            format!("redirected to {ifb}{down}: {}", qdisc::lines(&queues, None).join(", "))
         }
         (Arriving::Plain, Some(own)) if is_ifb(own) => {
             format!("{ifb}, to which nothing is redirected")
@@ -185,6 +185,6 @@ pub(crate) fn rehearse(
     let ifb = ifb.to_owned();
     qdisc::on_stage(link, move |mut netlink, stage| {
         let own = put(&mut netlink, &stage, &ifb, &wanted, &mut |_| {})?;
-        Ok(qdisc::config(&netlink.qdiscs(own.index)?).cloned())
+        Ok(qdisc::config(&netlink.qdiscs(own.index)?, None).cloned())
     })
 }

@@ -12,7 +12,7 @@ use dualq_qdisc::Config;
 
 use super::record::{Before, Entry};
 use super::{ApplyError, Difference, Host, Lock, Step, bounds};
-use crate::plan::What;
+use crate::plan::{ClassId, What};
 use file::{Place, Saved, Wanted};
 use route::Made;
 
@@ -30,7 +30,8 @@ pub(crate) enum Now {
 pub(crate) fn difference(what: &What, expected: Option<&str>, found: Option<&str>) -> Now {
     let owned = |text: Option<&str>| text.map(str::to_owned);
     let name = match what {
-        What::Qdisc { dev, .. } => dev.clone(),
+        What::Qdisc { dev, parent: None, .. } => dev.clone(),
+        What::Qdisc { dev, parent: Some(class), .. } => format!("class {class} of {dev}"),
         _ => bounds::name(what),
     };
     Now::Other(Difference { name, expected: owned(expected), found: owned(found) })
@@ -39,7 +40,7 @@ pub(crate) fn difference(what: &What, expected: Option<&str>, found: Option<&str
 /// What a plan put there, where that cannot be looked at because of `error`.
 pub(crate) fn unseen(what: &What, error: &ApplyError) -> Now {
     let expected = match what {
-        What::Qdisc { after, each, .. } => Some(put_words(after.text(), *each)),
+        What::Qdisc { parent, after, each, .. } => Some(put_words(after.text(), *each, *parent)),
         What::Ingress { ifb, after, .. } => Some(ingress::words(ifb, after.text())),
         What::Sysctl { after, .. } | What::File { after, .. } | What::Offload { after, .. } => {
             Some(after.clone())
@@ -52,9 +53,12 @@ pub(crate) fn unseen(what: &What, error: &ApplyError) -> Now {
 }
 
 /// What is put at an interface, in words.
-fn put_words(line: &str, each: bool) -> String {
-    let place = if each { "each transmit queue" } else { "root" };
-    format!("{place} {line}")
+fn put_words(line: &str, each: bool, class: Option<ClassId>) -> String {
+    match class {
+        Some(class) => format!("{class} {line}"),
+        None if each => format!("each transmit queue {line}"),
+        None => format!("root {line}"),
+    }
 }
 
 /// What a change is about, with the name that its interface has now if that is another.
@@ -87,12 +91,19 @@ pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), Appl
             };
             Ok((Before::Sysctl { value }, now))
         }
-        What::Qdisc { dev, before, after, each } => {
+        What::Qdisc { dev, parent, before, after, each } => {
             let link = host.netlink.link(dev)?;
-            let tree = qdisc::tree(&mut host.netlink, link.index)?;
+            if let Some(class) = *parent
+                && !qdisc::is_leaf(&mut host.netlink, &link, class)?
+            {
+                return Err(ApplyError::Plan(format!(
+                    "class {class} of {dev} is not a leaf, packets go to the classes in it: make a new plan for one of those"
+                )));
+            }
+            let tree = qdisc::tree(&mut host.netlink, link.index, *parent)?;
             let queues = host.netlink.qdiscs(link.index)?;
-            let lines = qdisc::lines(&queues);
-            let wanted = qdisc::Wanted::of(after, *each);
+            let lines = qdisc::lines(&queues, *parent);
+            let wanted = qdisc::Wanted::of(after, *each, *parent);
             let now = if qdisc::is(&queues, &wanted, &link) {
                 Now::After
             } else if lines == *before {
@@ -101,10 +112,11 @@ pub(crate) fn survey(host: &mut Host, what: &What) -> Result<(Before, Now), Appl
                 difference(what, Some(&before.join("\n")), Some(&lines.join("\n")))
             };
             if now == Now::Before
-                && let Some(part) = qdisc::transient(&mut host.netlink, &link)?
+                && let Some(part) = qdisc::transient(&mut host.netlink, &link, *parent)?
             {
+                let place = parent.map_or("root".to_owned(), |class| format!("parent {class}"));
                 return Err(ApplyError::Plan(format!(
-                    "{part} could not be put back exactly: `tc qdisc delete dev {dev} root` takes all of it away, with what it is for; then make \
+                    "{part} could not be put back exactly: `tc qdisc delete dev {dev} {place}` takes all of it away, with what it is for; then make \
                      a new plan"
                 )));
             }
@@ -187,19 +199,25 @@ pub(crate) fn now(host: &mut Host, what: &What, entry: &Entry) -> Result<Now, Ap
                 now => difference(what, Some(after), Some(&now)),
             })
         }
-        (What::Qdisc { dev, after, each, .. }, Before::Qdisc { link, tree, made }) => {
+        (What::Qdisc { dev, parent, before, after, each }, Before::Qdisc { link, tree, made }) => {
             let link = qdisc::device(&mut host.netlink, dev, *link)?;
-            let found = qdisc::tree(&mut host.netlink, link.index)?;
+            if let Some(class) = *parent {
+                qdisc::is_leaf(&mut host.netlink, &link, class)?;
+            }
+            let found = qdisc::tree(&mut host.netlink, link.index, *parent)?;
             let queues = host.netlink.qdiscs(link.index)?;
-            let wanted = qdisc::Wanted::of(after, *each);
+            let lines = qdisc::lines(&queues, *parent);
+            let wanted = qdisc::Wanted::of(after, *each, *parent);
+            // Whoever makes a tree anew need not give its disciplines the numbers that they had.
+            let as_owner_has_it = parent.is_some() && lines == *before;
             let as_made = made.as_ref().is_some_and(|made| qdisc::same(made, &found));
             Ok(if as_made || qdisc::is(&queues, &wanted, &link) {
                 Now::After
-            } else if qdisc::same(tree, &found) {
+            } else if as_owner_has_it || qdisc::same(tree, &found) {
                 Now::Before
             } else {
-                let meant = put_words(after.text(), *each);
-                difference(what, Some(&meant), Some(&qdisc::lines(&queues).join("\n")))
+                let meant = put_words(after.text(), *each, *parent);
+                difference(what, Some(&meant), Some(&lines.join("\n")))
             })
         }
         (What::Ingress { dev, ifb, after }, Before::Ingress { link, made }) => {
@@ -258,8 +276,8 @@ pub(crate) fn rehearse(
     before: &mut Before,
 ) -> Result<Option<Config>, ApplyError> {
     match (what, before) {
-        (What::Qdisc { dev, after, each, .. }, Before::Qdisc { tree, .. }) => {
-            let wanted = qdisc::Wanted::of(after, *each);
+        (What::Qdisc { dev, parent, after, each, .. }, Before::Qdisc { tree, .. }) => {
+            let wanted = qdisc::Wanted::of(after, *each, *parent);
             let rehearsal = qdisc::rehearse(&host.netlink.link(dev)?, tree, &wanted)?;
             if let Some(learnt) = rehearsal.before {
                 *tree = learnt;
@@ -286,9 +304,9 @@ pub(crate) fn make(
     match (what, before) {
         (What::Module { module }, _) => module::load(module, lock),
         (What::Sysctl { key, after, .. }, _) => sysctl::write(&host.root, key, after),
-        (What::Qdisc { dev, after, each, .. }, Before::Qdisc { link, made, .. }) => {
+        (What::Qdisc { dev, parent, after, each, .. }, Before::Qdisc { link, made, .. }) => {
             let link = qdisc::device(&mut host.netlink, dev, *link)?;
-            let wanted = qdisc::Wanted::of(after, *each);
+            let wanted = qdisc::Wanted::of(after, *each, *parent);
             qdisc::put(&mut host.netlink, &link, &wanted, step)?;
             *made = Some(qdisc::made(&mut host.netlink, &link, &wanted, rehearsed)?);
             Ok(())
@@ -336,10 +354,10 @@ pub(crate) fn restore(
             }
             sysctl::write(&host.root, key, value)
         }
-        (What::Qdisc { dev, .. }, Before::Qdisc { link, tree, .. }) => {
+        (What::Qdisc { dev, parent, .. }, Before::Qdisc { link, tree, .. }) => {
             let link = qdisc::device(&mut host.netlink, dev, *link)?.index;
-            qdisc::restore(&mut host.netlink, link, tree, step)?;
-            let found = qdisc::tree(&mut host.netlink, link)?;
+            qdisc::restore(&mut host.netlink, link, *parent, tree, step)?;
+            let found = qdisc::tree(&mut host.netlink, link, *parent)?;
             match qdisc::difference(dev, tree, &found) {
                 None => Ok(()),
                 Some(difference) => Err(ApplyError::Plan(format!(

@@ -1,13 +1,15 @@
 //! The queue disciplines of an interface: what is there, putting another there, and putting back what was.
 
 use dualq_netlink::{Handle, Link, Netlink, Place, Queue, Request};
+use dualq_qdisc::grammar::ParseError;
 use dualq_qdisc::{Config, QdiscLine, Spec, show};
 use serde::{Deserialize, Serialize};
 
 use crate::apply::{ApplyError, Difference, Step};
 use crate::facts::interfaces::qdiscs;
+use crate::facts::{Qdisc, in_class};
 use crate::plan::check::only;
-use crate::plan::{MQ, can_come_back, some_of};
+use crate::plan::{ClassId, MQ, can_come_back, some_of};
 
 /// Handles of what dualq puts in place begin here, or at the next that is free.
 const FIRST_MAJOR: u16 = 0xd0;
@@ -109,20 +111,84 @@ pub(crate) fn device(
     Ok(netlink.link(name)?)
 }
 
-/// The disciplines of a device, what is outside first.
-pub(crate) fn tree(netlink: &mut Netlink, link: u32) -> Result<Vec<Node>, ApplyError> {
-    Ok(netlink.tree(link)?.iter().map(Node::of).collect())
+/// The disciplines of a device, what is outside first; of what is in a class alone, if one is named.
+pub(crate) fn tree(
+    netlink: &mut Netlink,
+    link: u32,
+    class: Option<ClassId>,
+) -> Result<Vec<Node>, ApplyError> {
+    Ok(part(netlink.tree(link)?, class).iter().map(Node::of).collect())
 }
 
-/// As plans name what is there: a line for each discipline.
-pub(crate) fn lines(queues: &[Queue]) -> Vec<String> {
+/// Of a tree what is in that class, if one is named.
+fn part(tree: Vec<dualq_netlink::Node>, class: Option<ClassId>) -> Vec<dualq_netlink::Node> {
+    let Some(class) = class else { return tree };
+    let mut majors = Vec::new();
+    let mut found = tree;
+    // What is outside comes first.
+    found.retain(|node| {
+        let around = if node.class { node.handle } else { node.parent };
+        let is_there = (!node.class && node.parent == place(Some(class)))
+            || (around.major() != 0 && majors.contains(&around.major()));
+        if is_there && !node.class {
+            majors.push(node.handle.major());
+        }
+        is_there
+    });
+    found
+}
+
+/// Where something is put: the root, if no class is named.
+pub(crate) fn place(class: Option<ClassId>) -> Handle {
+    class.map_or(Handle::ROOT, |class| Handle::class(class.major(), class.minor()))
+}
+
+/// Looks for a class of a device, and gives whether it is a leaf.
+///
+/// # Errors
+/// [`ApplyError::NoClass`] if there is none.
+pub(crate) fn is_leaf(
+    netlink: &mut Netlink,
+    link: &Link,
+    class: ClassId,
+) -> Result<bool, ApplyError> {
+    let classes = netlink.classes(link.index)?;
+    let wanted = place(Some(class));
+    match classes.iter().any(|found| found.handle == wanted) {
+        true => Ok(!classes.iter().any(|found| found.parent == wanted)),
+        false => Err(ApplyError::NoClass { class, dev: link.name.clone() }),
+    }
+}
+
+/// Puts a discipline into a class that has none of its own, if that class is there.
+pub(crate) fn put_back(
+    netlink: &mut Netlink,
+    dev: &str,
+    class: ClassId,
+    line: &str,
+) -> Result<(), ApplyError> {
+    let link = netlink.link(dev)?;
+    let line: QdiscLine =
+        line.parse().map_err(|error: ParseError| ApplyError::Plan(error.to_string()))?;
+    // What its owner has put there is not contended with.
+    if is_leaf(netlink, &link, class)? && tree(netlink, link.index, Some(class))?.is_empty() {
+        put(netlink, &link, &Wanted::of(&line, false, Some(class)), &mut |_| {})?;
+    }
+    Ok(())
+}
+
+/// As plans name what is there: a line for each discipline; of what is in a class alone, if one is named.
+pub(crate) fn lines(queues: &[Queue], class: Option<ClassId>) -> Vec<String> {
     let found = qdiscs(queues);
-    found.iter().filter(|qdisc| qdisc.queues()).map(crate::facts::Qdisc::line).collect()
+    match class {
+        Some(class) => in_class(&found, &class.to_string()).into_iter().map(Qdisc::line).collect(),
+        None => found.iter().filter(|qdisc| qdisc.queues()).map(Qdisc::line).collect(),
+    }
 }
 
-/// What is at the root of a device, if dualq can say all of it.
-pub(crate) fn config(queues: &[Queue]) -> Option<&Config> {
-    queues.iter().find(|queue| queue.parent == Handle::ROOT)?.config.as_ref()
+/// What is at the root of a device or in a class, if dualq can say all of it.
+pub(crate) fn config(queues: &[Queue], class: Option<ClassId>) -> Option<&Config> {
+    queues.iter().find(|queue| queue.parent == place(class))?.config.as_ref()
 }
 
 /// What is put where, by a plan.
@@ -132,16 +198,18 @@ pub(crate) struct Wanted {
     pub(crate) spec: Spec,
     /// Whether each transmit queue gets one of its own, below an `mq`.
     pub(crate) each: bool,
+    /// The class below which it is put, if that is not the root.
+    pub(crate) class: Option<ClassId>,
 }
 
 impl Wanted {
-    pub(crate) fn of(line: &QdiscLine, each: bool) -> Self {
-        Self { spec: line.spec().clone(), each }
+    pub(crate) fn of(line: &QdiscLine, each: bool, class: Option<ClassId>) -> Self {
+        Self { spec: line.spec().clone(), each, class }
     }
 
     /// At the root of a device.
     pub(crate) fn at_root(line: &QdiscLine) -> Self {
-        Self::of(line, false)
+        Self::of(line, false, None)
     }
 }
 
@@ -173,7 +241,7 @@ pub(crate) fn is(queues: &[Queue], wanted: &Wanted, link: &Link) -> bool {
         found.as_ref().map(shown) == Some(shown(&meant))
     };
     if !wanted.each {
-        return is_meant(config(queues));
+        return is_meant(config(queues, wanted.class));
     }
     below_mq(queues).is_some_and(|mut below| {
         let is_one = below.clone().next().is_some();
@@ -194,8 +262,12 @@ pub(crate) fn default_kind(tree: &[Node]) -> Option<&str> {
 }
 
 /// Says why what is there could not be put back exactly, if it could not.
-pub(crate) fn transient(netlink: &mut Netlink, link: &Link) -> Result<Option<String>, ApplyError> {
-    let tree = netlink.tree(link.index)?;
+pub(crate) fn transient(
+    netlink: &mut Netlink,
+    link: &Link,
+    class: Option<ClassId>,
+) -> Result<Option<String>, ApplyError> {
+    let tree = part(netlink.tree(link.index)?, class);
     let name = &link.name;
     for node in tree.iter().filter(|node| !node.class) {
         let kind = node.kind.as_str();
@@ -237,15 +309,15 @@ fn free_handle(tree: &[Node]) -> Handle {
     Handle::qdisc(firsts.find(|first| !taken(*first)).unwrap_or(0x7000))
 }
 
-/// Puts what is `wanted` at the root of a device. What was there works until then, and the new one from the first message on.
+/// Puts what is `wanted` at the root of a device, or below its class. What was there works until then, and the new one from the first message on.
 pub(crate) fn put(
     netlink: &mut Netlink,
     link: &Link,
     wanted: &Wanted,
     step: &mut dyn FnMut(&Step),
 ) -> Result<(), ApplyError> {
-    let handle = free_handle(&tree(netlink, link.index)?);
-    let root = Place { handle, ..Place::root(link.index) };
+    let handle = free_handle(&tree(netlink, link.index, None)?);
+    let root = Place { handle, parent: place(wanted.class), link: link.index };
     let mut perform = |netlink: &mut Netlink, request: &Request| {
         netlink.perform(request)?;
         step(&Step::Part(format!("{}: {request}", link.name)));
@@ -277,22 +349,24 @@ pub(crate) fn made(
     rehearsed: Option<&Config>,
 ) -> Result<Vec<Node>, ApplyError> {
     let queues = netlink.qdiscs(link.index)?;
-    let found = tree(netlink, link.index)?;
+    let found = tree(netlink, link.index, wanted.class)?;
     // Some kernels round times to their ticks, which the rehearsal showed.
     let as_rehearsed = match below_mq(&queues).filter(|_| wanted.each) {
-        None => config(&queues) == rehearsed,
+        None => config(&queues, wanted.class) == rehearsed,
         Some(mut below) => below.all(|queue| queue.config.as_ref() == rehearsed),
     };
     let as_meant = is(&queues, wanted, link)
         || (rehearsed.is_some() && as_rehearsed)
-        || (rehearsed.is_none() && !wanted.each && is_of_kinds(&found, &kinds(&wanted.spec)));
+        || (rehearsed.is_none()
+            && !wanted.each
+            && is_of_kinds(&found, wanted.class, &kinds(&wanted.spec)));
     if as_meant {
         return Ok(found);
     }
     Err(ApplyError::Plan(format!(
         "{} has {:?} where {:?} was put",
         link.name,
-        lines(&queues).join(", "),
+        lines(&queues, wanted.class).join(", "),
         wanted.spec.to_string()
     )))
 }
@@ -301,19 +375,20 @@ pub(crate) fn made(
 pub(crate) fn restore(
     netlink: &mut Netlink,
     link: u32,
+    class: Option<ClassId>,
     before: &[Node],
     step: &mut dyn FnMut(&Step),
 ) -> Result<(), ApplyError> {
     if is_default(before) {
-        if !is_default(&tree(netlink, link)?) {
-            let root = Place { handle: Handle::UNSPECIFIED, ..Place::root(link) };
+        if !is_default(&tree(netlink, link, class)?) {
+            let root = Place { handle: Handle::UNSPECIFIED, parent: place(class), link };
             netlink.delete_qdisc(&root)?;
         }
         return Ok(());
     }
     // What has no number comes with what is around it.
     for node in before.iter().filter(|node| node.handle != 0) {
-        if !tree(netlink, link)?.iter().any(|found| found.is_as(node)) {
+        if !tree(netlink, link, None)?.iter().any(|found| found.is_as(node)) {
             let request = node.raw()?.request(link);
             netlink.perform(&request)?;
             step(&Step::Part(request.to_string()));
@@ -366,8 +441,8 @@ pub(crate) fn rehearse(
     wanted: &Wanted,
 ) -> Result<Rehearsal, ApplyError> {
     let (link, before) = (link.clone(), before.to_vec());
-    // What each transmit queue gets is tried at a root.
-    let wanted = Wanted { each: false, ..wanted.clone() };
+    // What each transmit queue or a class gets is tried at a root.
+    let wanted = Wanted { each: false, class: None, ..wanted.clone() };
     on_stage(&link.clone(), move |mut netlink, stage| {
         let Some(before) = learn(&mut netlink, stage.index, &before)? else {
             return Err(ApplyError::Plan(format!(
@@ -376,7 +451,7 @@ pub(crate) fn rehearse(
             )));
         };
         put(&mut netlink, &stage, &wanted, &mut |_| {})?;
-        let after = config(&netlink.qdiscs(stage.index)?).cloned();
+        let after = config(&netlink.qdiscs(stage.index)?, None).cloned();
         Ok(Rehearsal { before: Some(before), after })
     })
 }
@@ -461,10 +536,10 @@ fn kinds(spec: &Spec) -> Vec<&'static str> {
     kinds
 }
 
-/// Whether the tree at the root of a device is of these kinds, one in the other.
-fn is_of_kinds(tree: &[Node], kinds: &[&str]) -> bool {
+/// Whether the tree at the root of a device, or in a class, is of these kinds, one in the other.
+fn is_of_kinds(tree: &[Node], class: Option<ClassId>, kinds: &[&str]) -> bool {
     let qdiscs: Vec<&Node> = tree.iter().filter(|node| !node.class).collect();
-    qdiscs.first().is_some_and(|root| root.is_root())
+    qdiscs.first().is_some_and(|first| first.parent == place(class).as_raw())
         && qdiscs.iter().map(|node| node.kind.as_str()).eq(kinds.iter().copied())
 }
 
