@@ -39,7 +39,8 @@ impl Image {
             Self::Networkd => "systemd-sysv,systemd-resolved",
             Self::NetworkManager => "systemd-sysv,network-manager",
             Self::Ifupdown => "systemd-sysv,ifupdown,dhcpcd-base",
-            Self::Sysvinit => "sysvinit-core,initscripts,ifupdown,dhcpcd-base",
+            // Its init scripts check the root before they make it writable, and without `fsck.ext4` ask at the console what to do.
+            Self::Sysvinit => "sysvinit-core,initscripts,e2fsprogs,ifupdown,dhcpcd-base",
         }
     }
 

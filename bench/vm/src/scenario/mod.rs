@@ -1,5 +1,6 @@
 //! What is done with machines, and what has to be true afterwards.
 
+mod classes;
 mod cut;
 mod interface;
 mod others;
@@ -84,6 +85,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "route",
         "a route with an MTU, and all that takes routes away",
         interface::route,
+    ),
+    Scenario::long(
+        "classes",
+        "a discipline below a class of somebody's tree, which a unit makes late at boot, or not at all",
+        classes::classes,
     ),
     Scenario::long(
         "others",
