@@ -17,6 +17,8 @@ use crate::image::{Built, call};
 
 /// How long a machine may take until it answers.
 const BOOT: Duration = Duration::from_secs(400);
+/// Where a user's programs are; init(8) of sysvinit leaves /usr/local out.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// How long a command may take, if nobody says otherwise.
 pub const STEP: Duration = Duration::from_secs(180);
 /// How long a snapshot may take to be written or read.
@@ -280,7 +282,7 @@ impl Running {
         let number = self.asked;
         let line = format!(
             "{number} {}\n",
-            BASE64_STANDARD.encode(format!("export HOME=/root; cd; {command}"))
+            BASE64_STANDARD.encode(format!("export HOME=/root PATH={PATH}; cd; {command}"))
         );
         self.agent.get_mut().write_all(line.as_bytes())?;
         self.agent.get_ref().set_read_timeout(Some(limit.max(Duration::from_millis(1))))?;

@@ -16,6 +16,9 @@ tc class add dev enp0s1 parent 1:1 classid 1:10 htb rate 15mbit
 tc class add dev enp0s1 parent 1:1 classid 1:20 htb rate 5mbit
 END
 cat >/etc/systemd/system/shaper.service <<'END'
+[Unit]
+Wants=sys-subsystem-net-devices-enp0s1.device
+After=sys-subsystem-net-devices-enp0s1.device
 [Service]
 Type=oneshot
 RemainAfterExit=yes
@@ -25,7 +28,7 @@ ExecStart=/usr/local/sbin/shaper
 WantedBy=multi-user.target
 END
 chmod 755 /usr/local/sbin/shaper; systemctl daemon-reload; systemctl enable --now shaper 2>/dev/null; sync";
-const IS_THERE: &str = "for i in $(seq 150); do tc qdisc show dev enp0s1 | grep -q 'fq_codel d0: parent 1:10 ' && exit 0; sleep 0.2; done; tc qdisc show dev enp0s1; dualq status; exit 1";
+const IS_THERE: &str = "for i in $(seq 150); do tc qdisc show dev enp0s1 | grep -q 'fq_codel d0: parent 1:10 ' && exit 0; sleep 0.2; done; tc qdisc show dev enp0s1; dualq status; systemctl status --no-pager shaper; exit 1";
 
 /// Trees of kinds that other kernels than Debian's often lack, in the class of which something is put and taken back.
 const KINDS: &str = "set -e; modprobe dummy numdummies=0; ip link add k0 type dummy; ip link set k0 up; \
