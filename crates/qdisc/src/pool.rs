@@ -51,7 +51,8 @@ impl Chain {
 #[inline]
 pub(crate) fn read_ahead<T>(elements: &[T], index: u32) {
     prefetch_index(elements, index as usize);
-    prefetch_index(elements, index as usize + 1);
+    // With 32 bits no place is the last number that there is.
+    prefetch_index(elements, (index as usize).wrapping_add(1));
 }
 
 impl<T> Default for Pool<T> {
