@@ -10,7 +10,8 @@ use crate::machine::{Running, STEP};
 const UNIT: &str = "cat >/usr/local/sbin/shaper <<'END'
 #!/bin/sh
 set -e
-tc qdisc replace dev enp0s1 root handle 1: htb default 10
+tc qdisc del dev enp0s1 root 2>/dev/null || true
+tc qdisc add dev enp0s1 root handle 1: htb default 10
 tc class add dev enp0s1 parent 1: classid 1:1 htb rate 20mbit
 tc class add dev enp0s1 parent 1:1 classid 1:10 htb rate 15mbit
 tc class add dev enp0s1 parent 1:1 classid 1:20 htb rate 5mbit
