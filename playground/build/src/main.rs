@@ -96,16 +96,16 @@ fn engine(root: &Path) -> Result<Vec<u8>, String> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = root.join("target/playground");
     let built = Command::new(cargo)
-        .args(["build", "--release", "--locked", "--package", "dualq-engine", "--target", TARGET])
+        .args(["build", "--profile", "engine", "--locked", "--package", "dualq-engine", "--target", TARGET])
         .arg("--manifest-path")
-        .arg(root.join("playground/Cargo.toml"))
+        .arg(root.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target)
         .status();
     if !built.map_err(|error| format!("cannot run cargo: {error}"))?.success() {
         return Err("the engine does not compile".to_owned());
     }
-    let file = target.join(TARGET).join("release/dualq_engine.wasm");
+    let file = target.join(TARGET).join("engine/dualq_engine.wasm");
     fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))
 }
 

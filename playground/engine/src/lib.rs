@@ -5,7 +5,9 @@
 //! reads what [`reply`] and [`events`] point to before the next call. An instance is one engine with at most one simulation at work;
 //! its memory goes when the instance does.
 //!
-//! Requests are those of [`request::Request`]. Every status but 0 comes with one line that says what is wrong.
+//! Requests are those of `request::Request`. Every status but 0 comes with one line that says what is wrong.
+
+#![expect(unsafe_code, reason = "what crosses the border of WebAssembly by name is written so")]
 
 mod packed;
 mod passages;
@@ -60,7 +62,7 @@ pub extern "C" fn take(length: usize) -> *mut u8 {
     })
 }
 
-/// Answers the request that was put where [`take`] said: 0, or the status of a [`Refusal`].
+/// Answers the request that was put where [`take`] said: 0, or the status of a `Refusal`.
 // SAFETY: as for `take`.
 #[unsafe(no_mangle)]
 pub extern "C" fn call() -> i32 {
@@ -98,7 +100,7 @@ pub extern "C" fn reply_length() -> usize {
     ENGINE.with_borrow(|engine| engine.reply.len())
 }
 
-/// Where the packets are that were seen: records of [`packed::RECORD`] bytes.
+/// Where the packets are that were seen: records of `packed::RECORD` bytes.
 // SAFETY: as for `take`.
 #[unsafe(no_mangle)]
 pub extern "C" fn events() -> *const u8 {

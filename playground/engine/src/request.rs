@@ -269,7 +269,7 @@ impl Input {
             seconds: seconds * self.seeds as f64,
             notes: dualq_scenario::notes(&self.scenario),
             name: sweep.name.clone(),
-            about: sweep.about.clone(),
+            about: sweep.about,
             scenarios: variants
                 .into_iter()
                 .map(|Variant { settings, scenario }| Single { settings, scenario })
