@@ -96,7 +96,16 @@ fn engine(root: &Path) -> Result<Vec<u8>, String> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let target = root.join("target/playground");
     let built = Command::new(cargo)
-        .args(["build", "--profile", "engine", "--locked", "--package", "dualq-engine", "--target", TARGET])
+        .args([
+            "build",
+            "--profile",
+            "engine",
+            "--locked",
+            "--package",
+            "dualq-engine",
+            "--target",
+            TARGET,
+        ])
         .arg("--manifest-path")
         .arg(root.join("Cargo.toml"))
         .arg("--target-dir")
