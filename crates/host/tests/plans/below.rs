@@ -5,7 +5,7 @@ use dualq_host::plan::{PlanError, Profile, Question, Requirements, What, Wish};
 use dualq_host::{Facts, Plan};
 use dualq_units::Rate;
 
-use crate::{applied, content, has_note, line, machine};
+use crate::{applied, content, has_note, line, machine, refusal};
 
 const RULES: &str = "/etc/udev/rules.d/90-dualq.rules";
 
@@ -56,13 +56,6 @@ fn below(id: &str) -> Requirements {
         profile: Profile::Gateway,
         parent: Some(id.parse().unwrap()),
         ..Requirements::default()
-    }
-}
-
-fn refusal(facts: &Facts, requirements: &Requirements) -> String {
-    match Plan::make(facts, requirements).unwrap_err() {
-        PlanError::Requirement(message) => message,
-        other => panic!("{other}"),
     }
 }
 

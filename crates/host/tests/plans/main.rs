@@ -173,6 +173,14 @@ pub(crate) fn plan(name: &str, change: impl FnOnce(&mut Requirements)) -> Result
     Plan::make(&machine(name), &requirements)
 }
 
+/// Why no plan can be made of what is asked.
+pub(crate) fn refusal(facts: &Facts, requirements: &Requirements) -> String {
+    match Plan::make(facts, requirements).unwrap_err() {
+        PlanError::Requirement(message) => message,
+        other => panic!("{other}"),
+    }
+}
+
 pub(crate) fn line(plan: &Plan) -> Option<&str> {
     plan.changes.iter().find_map(|change| match &change.what {
         What::Qdisc { after, .. } => Some(after.text()),

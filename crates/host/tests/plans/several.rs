@@ -1,11 +1,11 @@
 //! One plan for several interfaces.
 
 use dualq_host::facts::Qdisc;
-use dualq_host::plan::{PlanError, Requirements, What, Wish};
+use dualq_host::plan::{Requirements, What, Wish};
 use dualq_host::{Facts, Plan};
 use dualq_units::Rate;
 
-use crate::{applied, content, has_note, machine};
+use crate::{applied, content, has_note, machine, refusal};
 
 const RULES: &str = "/etc/udev/rules.d/90-dualq.rules";
 
@@ -33,13 +33,6 @@ fn both(rates: [u64; 2], down: Option<[u64; 2]>) -> Requirements {
             ..Wish::default()
         }],
         ..Requirements::default()
-    }
-}
-
-fn refusal(facts: &Facts, requirements: &Requirements) -> String {
-    match Plan::make(facts, requirements).unwrap_err() {
-        PlanError::Requirement(message) => message,
-        other => panic!("{other}"),
     }
 }
 
