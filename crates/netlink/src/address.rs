@@ -3,17 +3,20 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
-use netlink_packet_route::AddressFamily;
-use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
-use netlink_packet_route::neighbour::{
-    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
-};
 
-use crate::link::bytes;
+use crate::attributes::Writer;
+use crate::header::{if_address, neighbour, octets};
 use crate::{Netlink, NetlinkError};
 
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWNEIGH: u16 = 28;
+
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+const IFA_F_NODAD: u8 = 2;
+const NDA_DST: u16 = 1;
+const NDA_LLADDR: u16 = 2;
+const NUD_PERMANENT: u16 = 0x80;
 
 const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
 
@@ -30,17 +33,11 @@ impl Netlink {
         prefix: u8,
     ) -> Result<(), NetlinkError> {
         let address = address.into();
-        let mut message = AddressMessage::default();
-        message.header.family =
-            if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-        message.header.index = index;
-        message.header.prefix_len = prefix;
-        message.attributes =
-            vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
-        if address.is_ipv6() {
-            message.header.flags = AddressHeaderFlags::Nodad;
-        }
-        let answer = self.route.ask(RTM_NEWADDR, NEW, &bytes(&message));
+        let flags = if address.is_ipv6() { IFA_F_NODAD } else { 0 };
+        let mut message = Writer::after(if_address(address, prefix, flags, index));
+        message.put(IFA_LOCAL, &octets(address));
+        message.put(IFA_ADDRESS, &octets(address));
+        let answer = self.route.ask(RTM_NEWADDR, NEW, &message.finish());
         answer.map(drop).map_err(|failure| {
             failure.of(format!("add address {address}/{prefix} to {}", self.name_of(index)))
         })
@@ -56,15 +53,10 @@ impl Netlink {
         address: Ipv4Addr,
         mac: [u8; 6],
     ) -> Result<(), NetlinkError> {
-        let mut message = NeighbourMessage::default();
-        message.header.family = AddressFamily::Inet;
-        message.header.ifindex = index;
-        message.header.state = NeighbourState::Permanent;
-        message.attributes = vec![
-            NeighbourAttribute::Destination(NeighbourAddress::Inet(address)),
-            NeighbourAttribute::LinkLayerAddress(mac.to_vec()),
-        ];
-        let answer = self.route.ask(RTM_NEWNEIGH, NEW, &bytes(&message));
+        let mut message = Writer::after(neighbour(address.into(), NUD_PERMANENT, index));
+        message.put(NDA_DST, &address.octets());
+        message.put(NDA_LLADDR, &mac);
+        let answer = self.route.ask(RTM_NEWNEIGH, NEW, &message.finish());
         answer.map(drop).map_err(|failure| {
             failure.of(format!("add neighbour {address} to {}", self.name_of(index)))
         })

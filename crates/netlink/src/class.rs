@@ -1,14 +1,11 @@
 //! Classes of queue disciplines, as far as somebody may put a discipline into one.
 
-use dualq_units::Rate;
-use netlink_packet_core::Emitable;
-use netlink_packet_route::tc::TcHeader;
-
-use crate::attributes::Attributes;
 use crate::channel::messages;
+use crate::header::Tc;
 use crate::kinds::{TCA_KIND, TCA_OPTIONS, htb};
 use crate::qdisc::{RTM_GETTCLASS, RTM_NEWTCLASS, header};
 use crate::{Handle, Netlink, NetlinkError};
+use dualq_units::Rate;
 
 /// A class that somebody made, or chose the number of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,17 +31,16 @@ impl Class {
     }
 
     fn read(payload: &[u8], link: u32) -> Option<Self> {
-        let header = TcHeader::parse(payload).ok()?;
-        let attributes = Attributes::read(payload.get(header.buffer_len()..)?);
+        let (header, attributes) = Tc::read(payload)?;
         let kind = attributes.string(TCA_KIND).filter(|kind| Self::are_of(kind))?;
-        let handle = Handle::from_raw(header.handle.into());
-        let parent = match Handle::from_raw(header.parent.into()) {
+        let handle = header.handle;
+        let parent = match header.parent {
             // Some kinds say of which discipline, others that it is in no class.
             parent if parent.minor() == 0 => Handle::ROOT,
             parent => parent,
         };
         // The class that hfsc has of itself is the discipline.
-        (header.index == link.cast_signed() && handle.minor() != 0).then(|| Self {
+        (header.link == link && handle.minor() != 0).then(|| Self {
             handle,
             parent,
             kind: kind.to_owned(),

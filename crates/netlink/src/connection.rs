@@ -3,18 +3,19 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use netlink_packet_core::Parseable as _;
-use netlink_packet_sock_diag::constants::{
-    AF_INET, AF_INET6, INET_DIAG_CONG, INET_DIAG_INFO, IPPROTO_TCP, SOCK_DIAG_BY_FAMILY,
-};
-use netlink_packet_sock_diag::inet::{
-    ExtensionFlags, InetRequest, InetResponseBuffer, InetResponseHeader, SocketId, StateFlags,
-};
-
-use crate::attributes::{Attributes, u32_at, u64_at};
+use crate::attributes::{u32_at, u64_at};
 use crate::channel::{Channel, messages};
-use crate::link::bytes;
+use crate::header::{AF_INET, AF_INET6, InetDiag, inet_diag_request};
 use crate::{Netlink, NetlinkError};
+
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const IPPROTO_TCP: u8 = 6;
+/// `1 << TCP_ESTABLISHED`.
+const ESTABLISHED: u32 = 1 << 1;
+const INET_DIAG_INFO: u16 = 2;
+const INET_DIAG_CONG: u16 = 4;
+/// A bit each, by their numbers from 1.
+const EXTENSIONS: u8 = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1);
 
 /// Where fields are in `struct tcp_info`, which grows at its end only: `tcpi_rtt`, `tcpi_total_retrans`, `tcpi_bytes_acked` (Linux 4.1),
 /// `tcpi_min_rtt`, `tcpi_data_segs_out` (4.6), `tcpi_delivered`, `tcpi_delivered_ce` (4.18).
@@ -62,8 +63,7 @@ pub struct Connection {
 
 impl Connection {
     fn read(payload: &[u8]) -> Option<Self> {
-        let header = InetResponseHeader::parse(payload).ok()?;
-        let attributes = Attributes::read(payload.get(size_of::<InetResponseBuffer>()..)?);
+        let (header, attributes) = InetDiag::read(payload)?;
         let info = attributes.get(INET_DIAG_INFO).unwrap_or_default();
         // What has not been measured is nothing, or all ones.
         let time = |offset| {
@@ -72,9 +72,9 @@ impl Connection {
         };
         let count = |offset| u32_at(info, offset).unwrap_or(0);
         Some(Self {
-            cookie: header.socket_id.cookie,
-            local: header.socket_id.source_address.to_canonical(),
-            remote: header.socket_id.destination_address.to_canonical(),
+            cookie: header.cookie,
+            local: header.source.to_canonical(),
+            remote: header.destination.to_canonical(),
             congestion_control: attributes.string(INET_DIAG_CONG).map(str::to_owned),
             rtt: time(RTT),
             min_rtt: time(MIN_RTT),
@@ -104,15 +104,9 @@ impl Netlink {
         let mut channel =
             Channel::open(netlink_sys::protocols::NETLINK_SOCK_DIAG).map_err(NetlinkError::Open)?;
         let mut connections = Vec::new();
-        for (family, socket_id) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
-            let request = InetRequest {
-                family,
-                protocol: IPPROTO_TCP,
-                extensions: ExtensionFlags::INFO | ExtensionFlags::CONG,
-                states: StateFlags::ESTABLISHED,
-                socket_id,
-            };
-            let answer = channel.dump(SOCK_DIAG_BY_FAMILY, &bytes(&request));
+        for family in [AF_INET, AF_INET6] {
+            let request = inet_diag_request(family, IPPROTO_TCP, EXTENSIONS, ESTABLISHED);
+            let answer = channel.dump(SOCK_DIAG_BY_FAMILY, &request);
             let answer = answer.map_err(|failure| failure.of("list TCP connections"))?;
             let told = messages(&answer).filter(|message| message.kind == SOCK_DIAG_BY_FAMILY);
             connections.extend(told.filter_map(|message| Connection::read(message.payload)));

@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use dualq_qdisc::Config;
-use dualq_qdisc::show::{Counters, Stats};
-use netlink_packet_core::Emitable;
-use netlink_packet_route::tc::TcHeader;
-
 use crate::Handle;
-use crate::attributes::{Attributes, u32_at, u64_at};
+use crate::attributes::{u32_at, u64_at};
 use crate::channel::messages;
+use crate::header::Tc;
 use crate::kinds::{self, Parameters, Statistics, TCA_KIND, TCA_OPTIONS};
 use crate::qdisc::{RTM_NEWQDISC, RTM_NEWTCLASS};
+use dualq_qdisc::Config;
+use dualq_qdisc::show::{Counters, Stats};
 
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
@@ -57,19 +55,18 @@ struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     fn read(payload: &'a [u8], link: u32) -> Option<Self> {
-        let header = TcHeader::parse(payload).ok()?;
-        if header.index != link.cast_signed() {
+        let (header, attributes) = Tc::read(payload)?;
+        if header.link != link {
             return None;
         }
-        let attributes = Attributes::read(payload.get(header.buffer_len()..)?);
         let stats = attributes.nested(TCA_STATS2).unwrap_or_default();
         let queue = stats.get(TCA_STATS_QUEUE).unwrap_or_default();
         let field = |offset| u64::from(u32_at(queue, offset).unwrap_or(0));
         let basic = stats.get(TCA_STATS_BASIC).unwrap_or_default();
         let packets = u64::from(u32_at(basic, 8).unwrap_or(0));
         Some(Self {
-            handle: Handle::from_raw(header.handle.into()),
-            parent: Handle::from_raw(header.parent.into()),
+            handle: header.handle,
+            parent: header.parent,
             kind: attributes.string(TCA_KIND)?,
             options: attributes.get(TCA_OPTIONS),
             counters: Counters {

@@ -1,13 +1,12 @@
 //! Filters: which class of a discipline packets belong to, and where else they go.
 
 use dualq_qdisc::Spec;
-use netlink_packet_core::{Emitable, NLM_F_CREATE, NLM_F_EXCL};
-use netlink_packet_route::AddressFamily;
-use netlink_packet_route::tc::{TcHandle, TcHeader};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 
 use crate::attributes::{Attributes, Writer, u32_at};
 use crate::channel::{Failure, Message, messages};
 use crate::error::EOPNOTSUPP;
+use crate::header::Tc;
 use crate::kinds::{TCA_KIND, TCA_OPTIONS};
 use crate::qdisc::header;
 use crate::{Handle, Netlink, NetlinkError, Place};
@@ -43,15 +42,14 @@ pub(crate) struct Filter {
 impl Filter {
     /// `None` of what only heads a list of filters.
     fn read(message: &Message<'_>, link: u32) -> Option<Self> {
-        let header =
-            TcHeader::parse(message.payload).ok().filter(|_| message.kind == RTM_NEWTFILTER)?;
-        let attributes = Attributes::read(message.payload.get(header.buffer_len()..)?);
+        let (header, attributes) =
+            Tc::read(message.payload).filter(|_| message.kind == RTM_NEWTFILTER)?;
         let kind = attributes.string(TCA_KIND)?.to_owned();
-        if u32::from(header.handle) == 0 {
+        if header.handle == Handle::UNSPECIFIED {
             return None;
         }
         // Those of a block that several devices share have no device of their own.
-        let own = header.index == link.cast_signed();
+        let own = header.link == link;
         let all = header.info & 0xffff == u32::from(ETH_P_ALL.to_be());
         let options = attributes.nested(TCA_OPTIONS).filter(|_| own && all && kind == "matchall");
         Some(Self { kind, redirects_to: options.and_then(|options| redirected(&options)) })
@@ -71,16 +69,9 @@ fn redirected(options: &Attributes<'_>) -> Option<u32> {
 
 /// All packets of a device that come by `parent`: `tc filter add … protocol all prio 1 matchall`.
 fn matchall(link: u32, parent: Handle, write: impl FnOnce(&mut Writer)) -> Vec<u8> {
-    let header = TcHeader {
-        family: AddressFamily::Unspec,
-        index: link.cast_signed(),
-        handle: TcHandle::from(0),
-        parent: TcHandle::from(parent.as_raw()),
-        info: PRIORITY << 16 | u32::from(ETH_P_ALL.to_be()),
-    };
-    let mut bytes = vec![0; header.buffer_len()];
-    header.emit(&mut bytes);
-    let mut message = Writer::after(bytes);
+    let info = PRIORITY << 16 | u32::from(ETH_P_ALL.to_be());
+    let header = Tc { link, handle: Handle::UNSPECIFIED, parent, info };
+    let mut message = Writer::after(header.bytes());
     message.string(TCA_KIND, "matchall");
     message.nest(TCA_OPTIONS, write);
     message.finish()

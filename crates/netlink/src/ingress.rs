@@ -1,11 +1,8 @@
 //! What becomes of packets as they arrive at a device.
 
-use netlink_packet_core::Emitable as _;
-use netlink_packet_route::tc::TcHeader;
-
-use crate::attributes::Attributes;
 use crate::channel::messages;
 use crate::filter::{Filter, redirection};
+use crate::header::Tc;
 use crate::kinds::TCA_KIND;
 use crate::qdisc::{RTM_GETQDISC, header};
 use crate::{Handle, Netlink, NetlinkError, Place};
@@ -75,10 +72,8 @@ impl Netlink {
             .dump(RTM_GETQDISC, &question)
             .map_err(|failure| failure.of(format!("list the qdiscs of {}", self.name_of(index))))?;
         let found = messages(&answer).find_map(|message| {
-            let header = TcHeader::parse(message.payload).ok()?;
-            let is_it = header.index == index.cast_signed()
-                && u32::from(header.parent) == Handle::INGRESS.as_raw();
-            let attributes = Attributes::read(message.payload.get(header.buffer_len()..)?);
+            let (header, attributes) = Tc::read(message.payload)?;
+            let is_it = header.link == index && header.parent == Handle::INGRESS;
             let shared = [TCA_INGRESS_BLOCK, TCA_EGRESS_BLOCK]
                 .into_iter()
                 .any(|block| attributes.u32(block).is_some_and(|block| block != 0));

@@ -12,6 +12,7 @@ mod error;
 mod ethtool;
 mod filter;
 mod handle;
+mod header;
 mod ingress;
 mod kinds;
 mod learn;

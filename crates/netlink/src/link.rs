@@ -3,15 +3,12 @@
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use dualq_qdisc::Device;
-use netlink_packet_core::{Emitable, NLM_F_CREATE, NLM_F_EXCL};
-use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkHeader, LinkInfo, LinkLayerType,
-    LinkMessage,
-};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 
-use crate::attributes::{Attributes, Writer};
+use crate::attributes::Writer;
 use crate::channel::{Failure, messages};
 use crate::error::ENODEV;
+use crate::header::IfInfo;
 use crate::{Netlink, NetlinkError};
 
 const RTM_NEWLINK: u16 = 16;
@@ -26,11 +23,21 @@ const IFLA_MASTER: u16 = 10;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
-const IFLA_INFO_KIND: u16 = 1;
+const IFLA_NET_NS_FD: u16 = 28;
 const IFLA_NUM_TX_QUEUES: u16 = 31;
 const IFLA_NUM_RX_QUEUES: u16 = 32;
 const IFLA_LINK_NETNSID: u16 = 37;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
+
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const VETH_INFO_PEER: u16 = 1;
+
+const IFF_UP: u32 = 0x1;
+const IFF_RUNNING: u32 = 0x40;
+
+const ARPHRD_ETHER: u16 = 1;
+const ARPHRD_LOOPBACK: u16 = 772;
 
 /// A device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,8 +82,7 @@ impl Link {
     }
 
     fn read(payload: &[u8]) -> Option<Self> {
-        let header = LinkHeader::parse(payload).ok()?;
-        let attributes = Attributes::read(payload.get(header.buffer_len()..)?);
+        let (header, attributes) = IfInfo::read(payload)?;
         let number = |kind| attributes.u32(kind).unwrap_or(0);
         let info = attributes.nested(IFLA_LINKINFO);
         Some(Self {
@@ -87,14 +93,11 @@ impl Link {
             tx_queues: number(IFLA_NUM_TX_QUEUES),
             rx_queues: number(IFLA_NUM_RX_QUEUES),
             gso_max_segs: attributes.u32(IFLA_GSO_MAX_SEGS),
-            up: header.flags.contains(LinkFlags::Up),
-            running: header.flags.contains(LinkFlags::Running),
+            up: header.flags & IFF_UP != 0,
+            running: header.flags & IFF_RUNNING != 0,
             mac: attributes.get(IFLA_ADDRESS).and_then(|address| address.try_into().ok()),
             kind: info.and_then(|info| info.string(IFLA_INFO_KIND).map(str::to_owned)),
-            ethernet: matches!(
-                header.link_layer_type,
-                LinkLayerType::Ether | LinkLayerType::Loopback
-            ),
+            ethernet: matches!(header.kind, ARPHRD_ETHER | ARPHRD_LOOPBACK),
             lower: attributes
                 .u32(IFLA_LINK)
                 .filter(|lower| *lower != 0 && *lower != header.index)
@@ -119,20 +122,16 @@ pub struct VethEnd<'a> {
 }
 
 impl VethEnd<'_> {
-    fn message(&self) -> LinkMessage {
-        let mut message = LinkMessage::default();
-        message.attributes = vec![
-            LinkAttribute::IfName(self.name.to_owned()),
-            LinkAttribute::Address(self.mac.to_vec()),
-            LinkAttribute::Mtu(self.mtu),
-            // Else there are as many as processors, which shows in the reference counts of its disciplines.
-            LinkAttribute::NumTxQueues(1),
-            LinkAttribute::NumRxQueues(1),
-        ];
+    fn write(&self, message: &mut Writer) {
+        message.string(IFLA_IFNAME, self.name);
+        message.put(IFLA_ADDRESS, &self.mac);
+        message.u32(IFLA_MTU, self.mtu);
+        // Else there are as many as processors, which shows in the reference counts of its disciplines.
+        message.u32(IFLA_NUM_TX_QUEUES, 1);
+        message.u32(IFLA_NUM_RX_QUEUES, 1);
         if let Some(namespace) = self.namespace {
-            message.attributes.push(LinkAttribute::NetNsFd(namespace.as_raw_fd()));
+            message.u32(IFLA_NET_NS_FD, namespace.as_raw_fd().cast_unsigned());
         }
-        message
     }
 }
 
@@ -164,20 +163,13 @@ impl Traffic {
     }
 }
 
-/// The bytes of a message.
-pub(crate) fn bytes(message: &impl Emitable) -> Vec<u8> {
-    let mut bytes = vec![0; message.buffer_len()];
-    message.emit(&mut bytes);
-    bytes
-}
-
 impl Netlink {
     /// The device of that name.
     ///
     /// # Errors
     /// [`NetlinkError::NoLink`] if there is none.
     pub fn link(&mut self, name: &str) -> Result<Link, NetlinkError> {
-        let mut question = Writer::after(bytes(&LinkHeader::default()));
+        let mut question = Writer::after(IfInfo::default().bytes());
         question.string(IFLA_IFNAME, name);
         let what = || format!("look up device {name}");
         match self.route.ask(RTM_GETLINK, 0, &question.finish()) {
@@ -194,7 +186,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel does not tell.
     pub fn links(&mut self) -> Result<Vec<Link>, NetlinkError> {
-        let answer = self.route.dump(RTM_GETLINK, &bytes(&LinkHeader::default()));
+        let answer = self.route.dump(RTM_GETLINK, &IfInfo::default().bytes());
         Ok(read(&answer.map_err(|failure| failure.of("list devices"))?).collect())
     }
 
@@ -204,8 +196,7 @@ impl Netlink {
     /// If there is none.
     pub fn link_at(&mut self, index: u32) -> Result<Link, NetlinkError> {
         let what = || format!("look up the device of index {index}");
-        let header = LinkHeader { index, ..LinkHeader::default() };
-        let answer = self.route.ask(RTM_GETLINK, 0, &bytes(&header));
+        let answer = self.route.ask(RTM_GETLINK, 0, &IfInfo::of(index).bytes());
         let answer = answer.map_err(|failure| failure.of(what()))?;
         read(&answer).next().ok_or_else(|| Failure::Malformed.of(what()))
     }
@@ -216,12 +207,10 @@ impl Netlink {
     /// If there is none, or the kernel does not tell.
     pub fn traffic(&mut self, index: u32) -> Result<Traffic, NetlinkError> {
         let what = || format!("read the counters of the device of index {index}");
-        let header = LinkHeader { index, ..LinkHeader::default() };
-        let answer = self.route.ask(RTM_GETLINK, 0, &bytes(&header));
+        let answer = self.route.ask(RTM_GETLINK, 0, &IfInfo::of(index).bytes());
         let answer = answer.map_err(|failure| failure.of(what()))?;
         let counters = |payload: &[u8]| {
-            let header = LinkHeader::parse(payload).ok()?;
-            let attributes = Attributes::read(payload.get(header.buffer_len()..)?);
+            let (_, attributes) = IfInfo::read(payload)?;
             Traffic::read(attributes.get(IFLA_STATS64)?)
         };
         let read = messages(&answer).find_map(|message| counters(message.payload));
@@ -238,12 +227,17 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses: a name is taken, or the process lacks privileges in one of the namespaces.
     pub fn add_veth(&mut self, one: &VethEnd<'_>, other: &VethEnd<'_>) -> Result<(), NetlinkError> {
-        let mut message = one.message();
-        message.attributes.push(LinkAttribute::LinkInfo(vec![
-            LinkInfo::Kind(InfoKind::Veth),
-            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(other.message()))),
-        ]));
-        self.add_link(&message, || format!("add veth pair {} and {}", one.name, other.name))
+        let mut message = Writer::after(IfInfo::default().bytes());
+        one.write(&mut message);
+        message.nest(IFLA_LINKINFO, |info| {
+            info.string(IFLA_INFO_KIND, "veth");
+            info.nest(IFLA_INFO_DATA, |data| {
+                let mut peer = Writer::after(IfInfo::default().bytes());
+                other.write(&mut peer);
+                data.put(VETH_INFO_PEER, &peer.finish());
+            });
+        });
+        self.add_link(message, || format!("add veth pair {} and {}", one.name, other.name))
     }
 
     /// Makes a device that swallows what it is given.
@@ -251,7 +245,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses.
     pub fn add_dummy(&mut self, name: &str) -> Result<(), NetlinkError> {
-        self.add_kind(InfoKind::Dummy, name)
+        self.add_kind("dummy", name)
     }
 
     /// Makes a device that has what other devices received leave by a queue discipline before it is taken for received: an
@@ -260,25 +254,22 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses, or has none.
     pub fn add_ifb(&mut self, name: &str) -> Result<(), NetlinkError> {
-        self.add_kind(InfoKind::Ifb, name)
+        self.add_kind("ifb", name)
     }
 
-    fn add_kind(&mut self, kind: InfoKind, name: &str) -> Result<(), NetlinkError> {
-        let what = format!("add {kind} device {name}");
-        let mut message = LinkMessage::default();
-        message.attributes = vec![
-            LinkAttribute::IfName(name.to_owned()),
-            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(kind)]),
-        ];
-        self.add_link(&message, || what)
+    fn add_kind(&mut self, kind: &str, name: &str) -> Result<(), NetlinkError> {
+        let mut message = Writer::after(IfInfo::default().bytes());
+        message.string(IFLA_IFNAME, name);
+        message.nest(IFLA_LINKINFO, |info| info.string(IFLA_INFO_KIND, kind));
+        self.add_link(message, || format!("add {kind} device {name}"))
     }
 
     fn add_link(
         &mut self,
-        message: &LinkMessage,
+        message: Writer,
         what: impl FnOnce() -> String,
     ) -> Result<(), NetlinkError> {
-        let answer = self.route.ask(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &bytes(message));
+        let answer = self.route.ask(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &message.finish());
         answer.map(drop).map_err(|failure| failure.of(what()))
     }
 
@@ -288,8 +279,7 @@ impl Netlink {
     /// [`NetlinkError::NoLink`] if there is none; another if the kernel refuses.
     pub fn delete_link(&mut self, name: &str) -> Result<(), NetlinkError> {
         let index = self.link(name)?.index;
-        let header = LinkHeader { index, ..LinkHeader::default() };
-        let answer = self.route.ask(RTM_DELLINK, 0, &bytes(&header));
+        let answer = self.route.ask(RTM_DELLINK, 0, &IfInfo::of(index).bytes());
         answer.map(drop).map_err(|failure| failure.of(format!("delete device {name}")))
     }
 
@@ -316,8 +306,7 @@ impl Netlink {
         number: u32,
         name: &str,
     ) -> Result<(), NetlinkError> {
-        let header = LinkHeader { index, ..LinkHeader::default() };
-        let mut message = Writer::after(bytes(&header));
+        let mut message = Writer::after(IfInfo::of(index).bytes());
         message.u32(attribute, number);
         let answer = self.route.ask(RTM_NEWLINK, 0, &message.finish());
         answer.map(drop).map_err(|failure| {
@@ -330,9 +319,8 @@ impl Netlink {
     /// # Errors
     /// If the kernel refuses.
     pub fn set_up(&mut self, index: u32) -> Result<(), NetlinkError> {
-        let up = LinkFlags::Up;
-        let header = LinkHeader { index, flags: up, change_mask: up, ..LinkHeader::default() };
-        let answer = self.route.ask(RTM_NEWLINK, 0, &bytes(&header));
+        let header = IfInfo { flags: IFF_UP, change: IFF_UP, ..IfInfo::of(index) };
+        let answer = self.route.ask(RTM_NEWLINK, 0, &header.bytes());
         answer.map(drop).map_err(|failure| failure.of(format!("set {} up", self.name_of(index))))
     }
 
@@ -342,8 +330,7 @@ impl Netlink {
     /// # Errors
     /// If there is no such device, or the kernel refuses.
     pub fn set_gso_max_segs(&mut self, index: u32, segs: u32) -> Result<(), NetlinkError> {
-        let header = LinkHeader { index, ..LinkHeader::default() };
-        let mut message = Writer::after(bytes(&header));
+        let mut message = Writer::after(IfInfo::of(index).bytes());
         message.u32(IFLA_GSO_MAX_SEGS, segs);
         let answer = self.route.ask(RTM_NEWLINK, 0, &message.finish());
         answer.map(drop).map_err(|failure| {

@@ -3,14 +3,13 @@
 use std::fmt;
 
 use dualq_qdisc::Spec;
-use netlink_packet_core::{Emitable, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
-use netlink_packet_route::AddressFamily;
-use netlink_packet_route::tc::{TcHandle, TcHeader};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 
 use crate::attributes::Writer;
 use crate::channel::Failure;
 use crate::dump::{self, Queue};
 use crate::error::ENOENT;
+use crate::header::Tc;
 use crate::kinds::{self, TCA_KIND};
 use crate::{Handle, Link, Netlink, NetlinkError, Place};
 
@@ -67,16 +66,7 @@ impl fmt::Display for Request {
 }
 
 pub(crate) fn header(link: u32, handle: Handle, parent: Handle) -> Vec<u8> {
-    let header = TcHeader {
-        family: AddressFamily::Unspec,
-        index: link.cast_signed(),
-        handle: TcHandle::from(handle.as_raw()),
-        parent: TcHandle::from(parent.as_raw()),
-        info: 0,
-    };
-    let mut bytes = vec![0; header.buffer_len()];
-    header.emit(&mut bytes);
-    bytes
+    Tc { link, handle, parent, info: 0 }.bytes()
 }
 
 fn requests(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Request>, NetlinkError> {

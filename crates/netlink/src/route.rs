@@ -6,6 +6,7 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 
 use crate::attributes::{Attributes, Writer};
 use crate::channel::{Failure, messages};
+use crate::header::{self, AF_INET, AF_INET6, octets};
 use crate::{Link, Netlink, NetlinkError};
 
 const RTM_NEWROUTE: u16 = 24;
@@ -23,8 +24,6 @@ const RTAX_MTU: u16 = 2;
 
 /// `struct rtmsg`: four bytes of address, four of the route itself, flags.
 const HEADER: usize = 12;
-const AF_INET: u8 = 2;
-const AF_INET6: u8 = 10;
 const RT_TABLE_MAIN: u8 = 254;
 const RTPROT_UNSPEC: u8 = 0;
 const RTPROT_STATIC: u8 = 4;
@@ -100,7 +99,7 @@ impl Route {
     }
 
     fn message(&self, protocol: u8, scope: u8) -> Writer {
-        let family = if self.to.is_ipv4() { AF_INET } else { AF_INET6 };
+        let family = header::family(self.to);
         let kind = [RT_TABLE_MAIN, protocol, scope, RTN_UNICAST];
         let header = [&[family, self.prefix, 0, 0][..], &kind, &[0; 4]].concat();
         let mut message = Writer::after(header);
@@ -111,7 +110,7 @@ impl Route {
                 message.put(RTA_GATEWAY, &octets(via));
             }
             Some(via) => {
-                let family = u16::from(if via.is_ipv4() { AF_INET } else { AF_INET6 });
+                let family = u16::from(header::family(via));
                 message.put(RTA_VIA, &[&family.to_ne_bytes()[..], &octets(via)].concat());
             }
             None => {}
@@ -158,13 +157,6 @@ fn ip(bytes: &[u8]) -> Option<IpAddr> {
     v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }
 
-fn octets(address: IpAddr) -> Vec<u8> {
-    match address {
-        IpAddr::V4(address) => address.octets().to_vec(),
-        IpAddr::V6(address) => address.octets().to_vec(),
-    }
-}
-
 impl Netlink {
     /// Which way packets go to an address. This takes no privileges.
     ///
@@ -172,7 +164,7 @@ impl Netlink {
     /// If there is no way.
     pub fn way_to(&mut self, to: IpAddr) -> Result<Way, NetlinkError> {
         let mut header = vec![0; HEADER];
-        (header[0], header[1]) = if to.is_ipv4() { (AF_INET, 32) } else { (AF_INET6, 128) };
+        (header[0], header[1]) = (header::family(to), if to.is_ipv4() { 32 } else { 128 });
         let mut question = Writer::after(header);
         question.put(RTA_DST, &octets(to));
         let what = || format!("find a way to {to}");
@@ -196,7 +188,7 @@ impl Netlink {
     /// If the kernel does not tell.
     pub fn routes(&mut self, to: IpAddr, prefix: u8) -> Result<Vec<Route>, NetlinkError> {
         let mut header = [0; HEADER];
-        header[0] = if to.is_ipv4() { AF_INET } else { AF_INET6 };
+        header[0] = header::family(to);
         let answer = self.route.dump(RTM_GETROUTE, &header);
         let answer = answer.map_err(|failure| failure.of("list routes"))?;
         let routes = messages(&answer).filter(|message| message.kind == RTM_NEWROUTE);

@@ -1,10 +1,10 @@
 //! All queue disciplines of a device, byte for byte, so that they can be put back.
 
-use netlink_packet_core::{Emitable, NLA_F_NESTED};
-use netlink_packet_route::tc::TcHeader;
+use netlink_packet_core::NLA_F_NESTED;
 
 use crate::attributes::{Attributes, Writer, u32_at};
 use crate::channel::messages;
+use crate::header::Tc;
 use crate::kinds::{TCA_KIND, TCA_OPTIONS};
 use crate::qdisc::{
     RTM_GETQDISC, RTM_GETTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS, Request, Verb, header,
@@ -38,21 +38,20 @@ pub struct Node {
 
 impl Node {
     fn read(kind: u16, payload: &[u8], link: u32) -> Option<Self> {
-        let header = TcHeader::parse(payload).ok()?;
-        let attributes = Attributes::read(payload.get(header.buffer_len()..)?);
+        let (header, attributes) = Tc::read(payload)?;
         let name = attributes.string(TCA_KIND)?;
         let node = Self {
             class: kind == RTM_NEWTCLASS,
             kind: name.to_owned(),
-            handle: Handle::from_raw(header.handle.into()),
-            parent: Handle::from_raw(header.parent.into()),
+            handle: header.handle,
+            parent: header.parent,
             options: attributes.get(TCA_OPTIONS).map(|bytes| settings(name, bytes)),
             asked: None,
             size_table: attributes.get(TCA_STAB).is_some(),
         };
         // Only the classes of htb are somebody's choice: those of other kinds are flows, bands or queues.
         let counts = node.parent != Handle::INGRESS && (!node.class || name == "htb");
-        (counts && header.index == link.cast_signed()).then_some(node)
+        (counts && header.link == link).then_some(node)
     }
 
     /// What asks for it on the device `link`, in the place of what is there.
