@@ -57,8 +57,9 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 # With a target given, build scripts are spared these flags.
 cargo +nightly build --release --locked --quiet --target "$host" "${targets[@]/#/--bin=}"
 
-failed=()
-for target in "${targets[@]}"; do
+# fuzz TARGET: whether nothing was found.
+fuzz() {
+    local target=$1 runs seeds
     mkdir -p "corpus/$target" "artifacts/$target" "target/seeds/$target"
     # A minute for one input is a hang.
     if "target/$host/release/$target" -seed="${DUALQ_FUZZ_SEED:-0}" -max_total_time="$seconds" -timeout=60 -max_len=65536 -print_final_stats=1 \
@@ -67,9 +68,12 @@ for target in "${targets[@]}"; do
         seeds=$(find "target/seeds/$target" -type f | wc -l)
         echo "$target: ${runs:-0} inputs, begun from $seeds shipped ones: nothing found"
     else
-        failed+=("$target")
         echo "$target: FAILED; the input is in fuzz/artifacts/$target, what was said in fuzz/artifacts/$target.log:"
         grep -m 5 -E "panicked|ERROR|assertion|left:|right:" "artifacts/$target.log" || tail -5 "artifacts/$target.log"
+        return 1
     fi
-done
-((${#failed[@]} == 0))
+}
+export host seconds
+export -f fuzz
+# One for each processor; fails if one of them did.
+printf '%s\0' "${targets[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'fuzz "$0"'

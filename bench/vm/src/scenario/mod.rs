@@ -51,7 +51,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::long("sysvinit", "the same without systemd", |bench| {
         usual::usual(bench, Image::Sysvinit)
     }),
-    Scenario::short(
+    Scenario::long(
         "lockout",
         "a plan that cuts off the SSH by which it is applied, and a cable that is pulled",
         cut::lockout,
@@ -61,7 +61,7 @@ pub const SCENARIOS: &[Scenario] = &[
         "apply, confirm and rollback are killed at random moments, the watchdog too",
         cut::killed,
     ),
-    Scenario::short(
+    Scenario::long(
         "power",
         "power fails at random moments of apply, confirm and rollback",
         |bench| cut::ended(bench, cut::End::Power),
@@ -71,7 +71,7 @@ pub const SCENARIOS: &[Scenario] = &[
         "the kernel panics at random moments of apply, confirm and rollback",
         |bench| cut::ended(bench, cut::End::Panic),
     ),
-    Scenario::short(
+    Scenario::long(
         "hotplug",
         "the interface disappears and comes back, is renamed, goes down and up",
         interface::hotplug,
