@@ -2,36 +2,41 @@
 
 use netlink_packet_core::{NLA_ALIGNTO, NLA_F_NESTED, NLA_HEADER_SIZE, NLA_TYPE_MASK};
 
-/// Attributes that were read.
-#[derive(Debug, Default)]
-pub(crate) struct Attributes<'a>(Vec<(u16, &'a [u8])>);
+/// Attributes, up to the first that is cut short. They are read when they are asked for: most messages of a dump are of other devices than
+/// the one that is looked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attributes<'a>(&'a [u8]);
 
 impl<'a> Attributes<'a> {
-    /// All attributes in `bytes`, up to the first that is cut short.
-    pub(crate) fn read(mut bytes: &'a [u8]) -> Self {
-        let mut list = Vec::new();
-        while let Some([l0, l1, k0, k1]) = bytes.first_chunk::<NLA_HEADER_SIZE>() {
-            let length = usize::from(u16::from_ne_bytes([*l0, *l1]));
-            let Some(value) = bytes.get(NLA_HEADER_SIZE..length) else { break };
-            list.push((u16::from_ne_bytes([*k0, *k1]) & NLA_TYPE_MASK, value));
+    pub(crate) const fn read(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// Each kind and value, in their order.
+    fn iter(self) -> impl Iterator<Item = (u16, &'a [u8])> {
+        let mut bytes = self.0;
+        std::iter::from_fn(move || {
+            let [l0, l1, k0, k1] = *bytes.first_chunk::<NLA_HEADER_SIZE>()?;
+            let length = usize::from(u16::from_ne_bytes([l0, l1]));
+            let value = bytes.get(NLA_HEADER_SIZE..length)?;
             bytes = bytes.get(length.next_multiple_of(NLA_ALIGNTO)..).unwrap_or_default();
-        }
-        Self(list)
+            Some((u16::from_ne_bytes([k0, k1]) & NLA_TYPE_MASK, value))
+        })
     }
 
     /// The value of an attribute; the last counts.
     pub(crate) fn get(&self, kind: u16) -> Option<&'a [u8]> {
-        self.0.iter().rev().find(|(other, _)| *other == kind).map(|(_, value)| *value)
+        self.all(kind).last()
     }
 
     /// The kinds of all attributes, in their order.
     pub(crate) fn kinds(&self) -> Vec<u16> {
-        self.0.iter().map(|(kind, _)| *kind).collect()
+        self.iter().map(|(kind, _)| kind).collect()
     }
 
     /// The values of all attributes of a kind.
     pub(crate) fn all(&self, kind: u16) -> impl Iterator<Item = &'a [u8]> {
-        self.0.iter().filter(move |(other, _)| *other == kind).map(|(_, value)| *value)
+        self.iter().filter(move |(other, _)| *other == kind).map(|(_, value)| value)
     }
 
     pub(crate) fn u8(&self, kind: u16) -> Option<u8> {

@@ -1,11 +1,12 @@
 //! Classes of queue disciplines, as far as somebody may put a discipline into one.
 
+use dualq_units::Rate;
+
 use crate::channel::messages;
 use crate::header::Tc;
 use crate::kinds::{TCA_KIND, TCA_OPTIONS, htb};
-use crate::qdisc::{RTM_GETTCLASS, RTM_NEWTCLASS, header};
+use crate::qdisc::{RTM_GETTCLASS, RTM_NEWTCLASS};
 use crate::{Handle, Netlink, NetlinkError};
-use dualq_units::Rate;
 
 /// A class that somebody made, or chose the number of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel does not tell.
     pub fn classes(&mut self, index: u32) -> Result<Vec<Class>, NetlinkError> {
-        let question = header(index, Handle::UNSPECIFIED, Handle::UNSPECIFIED);
+        let question = Tc::all_of(index).bytes();
         let answer = self.route.dump(RTM_GETTCLASS, &question);
         let answer = answer.map_err(|failure| {
             failure.of(format!("list the classes of {}", self.name_of(index)))

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use dualq_qdisc::Config;
+use dualq_qdisc::show::{Counters, Stats};
+
 use crate::Handle;
 use crate::attributes::{u32_at, u64_at};
 use crate::channel::messages;
 use crate::header::Tc;
 use crate::kinds::{self, Parameters, Statistics, TCA_KIND, TCA_OPTIONS};
 use crate::qdisc::{RTM_NEWQDISC, RTM_NEWTCLASS};
-use dualq_qdisc::Config;
-use dualq_qdisc::show::{Counters, Stats};
 
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;

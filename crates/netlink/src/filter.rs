@@ -8,7 +8,6 @@ use crate::channel::{Failure, Message, messages};
 use crate::error::EOPNOTSUPP;
 use crate::header::Tc;
 use crate::kinds::{TCA_KIND, TCA_OPTIONS};
-use crate::qdisc::header;
 use crate::{Handle, Netlink, NetlinkError, Place};
 
 const RTM_NEWTFILTER: u16 = 44;
@@ -70,7 +69,7 @@ fn redirected(options: &Attributes<'_>) -> Option<u32> {
 /// All packets of a device that come by `parent`: `tc filter add … protocol all prio 1 matchall`.
 fn matchall(link: u32, parent: Handle, write: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let info = PRIORITY << 16 | u32::from(ETH_P_ALL.to_be());
-    let header = Tc { link, handle: Handle::UNSPECIFIED, parent, info };
+    let header = Tc { info, ..Tc::of(link, Handle::UNSPECIFIED, parent) };
     let mut message = Writer::after(header.bytes());
     message.string(TCA_KIND, "matchall");
     message.nest(TCA_OPTIONS, write);
@@ -135,7 +134,7 @@ impl Netlink {
         index: u32,
         parent: Handle,
     ) -> Result<Vec<Filter>, NetlinkError> {
-        let question = header(index, Handle::UNSPECIFIED, parent);
+        let question = Tc::of(index, Handle::UNSPECIFIED, parent).bytes();
         match self.route.dump(RTM_GETTFILTER, &question) {
             Ok(answer) => {
                 Ok(messages(&answer).filter_map(|message| Filter::read(&message, index)).collect())

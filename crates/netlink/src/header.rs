@@ -79,6 +79,15 @@ pub(crate) struct Tc {
 impl Tc {
     const LENGTH: usize = 20;
 
+    pub(crate) const fn of(link: u32, handle: Handle, parent: Handle) -> Self {
+        Self { link, handle, parent, info: 0 }
+    }
+
+    /// Asks for all that a device has.
+    pub(crate) const fn all_of(link: u32) -> Self {
+        Self::of(link, Handle::UNSPECIFIED, Handle::UNSPECIFIED)
+    }
+
     pub(crate) fn read(payload: &[u8]) -> Option<(Self, Attributes<'_>)> {
         let (header, attributes) = split::<{ Self::LENGTH }>(payload)?;
         let tc = Self {

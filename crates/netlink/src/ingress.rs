@@ -4,7 +4,7 @@ use crate::channel::messages;
 use crate::filter::{Filter, redirection};
 use crate::header::Tc;
 use crate::kinds::TCA_KIND;
-use crate::qdisc::{RTM_GETQDISC, header};
+use crate::qdisc::RTM_GETQDISC;
 use crate::{Handle, Netlink, NetlinkError, Place};
 
 /// Attributes of a discipline whose filters several devices have in common.
@@ -66,7 +66,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel does not tell.
     pub fn arriving(&mut self, index: u32) -> Result<Arriving, NetlinkError> {
-        let question = header(index, Handle::UNSPECIFIED, Handle::UNSPECIFIED);
+        let question = Tc::all_of(index).bytes();
         let answer = self
             .route
             .dump(RTM_GETQDISC, &question)

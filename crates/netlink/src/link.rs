@@ -330,12 +330,7 @@ impl Netlink {
     /// # Errors
     /// If there is no such device, or the kernel refuses.
     pub fn set_gso_max_segs(&mut self, index: u32, segs: u32) -> Result<(), NetlinkError> {
-        let mut message = Writer::after(IfInfo::of(index).bytes());
-        message.u32(IFLA_GSO_MAX_SEGS, segs);
-        let answer = self.route.ask(RTM_NEWLINK, 0, &message.finish());
-        answer.map(drop).map_err(|failure| {
-            failure.of(format!("set gso_max_segs of {} to {segs}", self.name_of(index)))
-        })
+        self.set_number(index, IFLA_GSO_MAX_SEGS, segs, "gso_max_segs")
     }
 }
 

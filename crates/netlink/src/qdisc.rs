@@ -65,10 +65,6 @@ impl fmt::Display for Request {
     }
 }
 
-pub(crate) fn header(link: u32, handle: Handle, parent: Handle) -> Vec<u8> {
-    Tc { link, handle, parent, info: 0 }.bytes()
-}
-
 fn requests(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Request>, NetlinkError> {
     let kind = spec.kind();
     let needs_handle = || NetlinkError::NeedsHandle { kind };
@@ -84,7 +80,7 @@ fn requests(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Request>, Netlink
     };
     // A standing htb has nothing that could be changed but its class.
     if !(verb == Verb::Change && matches!(spec, Spec::Htb(_))) {
-        let mut message = Writer::after(header(at.link, at.handle, at.parent));
+        let mut message = Writer::after(Tc::of(at.link, at.handle, at.parent).bytes());
         message.string(TCA_KIND, kind);
         kinds::write(spec, &mut message);
         let thing = match spec {
@@ -96,7 +92,7 @@ fn requests(at: &Place, spec: &Spec, verb: Verb) -> Result<Vec<Request>, Netlink
     if let Spec::Htb(options) = spec {
         let class = at.inside().ok_or_else(needs_handle)?.parent;
         let parent = Handle::qdisc(at.handle.major());
-        let mut message = Writer::after(header(at.link, class, parent));
+        let mut message = Writer::after(Tc::of(at.link, class, parent).bytes());
         message.string(TCA_KIND, kind);
         kinds::write_class(options, &mut message);
         let thing = format!("class {}", spec.clone().without_leaf());
@@ -174,7 +170,7 @@ impl Netlink {
     /// # Errors
     /// As [`add_qdisc`](Self::add_qdisc).
     pub fn add_qdisc_kind(&mut self, at: &Place, kind: &str) -> Result<(), NetlinkError> {
-        let mut message = Writer::after(header(at.link, at.handle, at.parent));
+        let mut message = Writer::after(Tc::of(at.link, at.handle, at.parent).bytes());
         message.string(TCA_KIND, kind);
         let answer = self.route.ask(RTM_NEWQDISC, Verb::Add.flags(), &message.finish());
         answer.map(drop).map_err(|failure| {
@@ -188,7 +184,7 @@ impl Netlink {
     /// # Errors
     /// If there is none, or only the kernel's own.
     pub fn delete_qdisc(&mut self, at: &Place) -> Result<(), NetlinkError> {
-        let message = header(at.link, at.handle, at.parent);
+        let message = Tc::of(at.link, at.handle, at.parent).bytes();
         let answer = self.route.ask(RTM_DELQDISC, 0, &message);
         answer.map(drop).map_err(|failure| {
             let thing = format!("qdisc {}", at.handle);
@@ -212,7 +208,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel does not tell.
     pub fn qdiscs_of(&mut self, links: &[Link]) -> Result<Vec<Vec<Queue>>, NetlinkError> {
-        let question = |index: u32| header(index, Handle::UNSPECIFIED, Handle::UNSPECIFIED);
+        let question = |index: u32| Tc::all_of(index).bytes();
         let what = || match links {
             [link] => format!("list the qdiscs of {}", link.name),
             _ => "list the qdiscs of all devices".to_owned(),

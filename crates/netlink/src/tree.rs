@@ -6,9 +6,7 @@ use crate::attributes::{Attributes, Writer, u32_at};
 use crate::channel::messages;
 use crate::header::Tc;
 use crate::kinds::{TCA_KIND, TCA_OPTIONS};
-use crate::qdisc::{
-    RTM_GETQDISC, RTM_GETTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS, Request, Verb, header,
-};
+use crate::qdisc::{RTM_GETQDISC, RTM_GETTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS, Request, Verb};
 use crate::{Handle, Netlink, NetlinkError, Place};
 
 const TCA_STAB: u16 = 8;
@@ -57,7 +55,7 @@ impl Node {
     /// What asks for it on the device `link`, in the place of what is there.
     #[must_use]
     pub fn request(&self, link: u32) -> Request {
-        let mut message = Writer::after(header(link, self.handle, self.parent));
+        let mut message = Writer::after(Tc::of(link, self.handle, self.parent).bytes());
         message.string(TCA_KIND, &self.kind);
         if let Some(options) = self.asked.as_ref().or(self.options.as_ref()) {
             message.put(TCA_OPTIONS | NLA_F_NESTED, options);
@@ -118,7 +116,7 @@ impl Netlink {
     /// # Errors
     /// If the kernel does not tell.
     pub fn tree(&mut self, index: u32) -> Result<Vec<Node>, NetlinkError> {
-        let question = header(index, Handle::UNSPECIFIED, Handle::UNSPECIFIED);
+        let question = Tc::all_of(index).bytes();
         let mut nodes = Vec::new();
         for kind in [RTM_GETQDISC, RTM_GETTCLASS] {
             let answer = self.route.dump(kind, &question);
