@@ -75,5 +75,5 @@ fuzz() {
 }
 export host seconds
 export -f fuzz
-# One for each processor; fails if one of them did.
-printf '%s\0' "${targets[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'fuzz "$0"'
+# One for each processor; all of them, also if one fails.
+printf '%s\0' "${targets[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'fuzz "$0"' || exit 1

@@ -122,6 +122,18 @@ fn main() -> ExitCode {
     }
 }
 
+/// Removes the machines of runs that were killed, half a gigabyte each.
+fn forget_killed(cache: &Path) -> Result<()> {
+    for entry in fs::read_dir(cache)?.flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix("run-"));
+        if process.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 fn run(arguments: &Arguments) -> Result<bool> {
     let home = env::var_os("HOME").context("HOME is not set")?;
     let cache = Path::new(&home).join(".cache/dualq/vm");
@@ -138,9 +150,10 @@ fn run(arguments: &Arguments) -> Result<bool> {
         }
         Err(error) => return Err(error),
     };
+    forget_killed(&cache)?;
     let work = cache.join(format!("run-{}", std::process::id()));
     fs::create_dir_all(&work)?;
-    // Debug information is most of it, and has to be copied into each machine.
+    // It has to be copied into each machine.
     let dualq = work.join("dualq");
     call(Command::new("strip").arg("-o").arg(&dualq).arg(&arguments.dualq))?;
     let accelerator = Accelerator::find(&first, &work)?;
@@ -193,7 +206,9 @@ fn run(arguments: &Arguments) -> Result<bool> {
         rows.join("\n")
     );
     if arguments.keep {
-        println!("\nthe machines are in {}", work.display());
+        let kept = bench.cache.join(format!("kept-{}", std::process::id()));
+        fs::rename(&work, &kept)?;
+        println!("\nthe machines are in {}", kept.display());
     } else {
         fs::remove_dir_all(&work)?;
     }
