@@ -9,7 +9,7 @@ use dualq_worlds::agreement::{Reference, Verdict, compare};
 
 use crate::cli::check::CheckArgs;
 use crate::cli::{Failure, WorldName};
-use crate::output::{Named, plain, print};
+use crate::output::{Named, keep_apart, plain, print};
 use crate::pictures::Pictures;
 use crate::progress::Steps;
 use crate::run::{PROGRAM, origin};
@@ -43,6 +43,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         let message = "a report on standard output leaves no room for the lines: give a file";
         return Err(Failure::Usage(message.to_owned()));
     }
+    let read: Vec<_> = args.files.iter().map(|path| ("the reference", path.as_path())).collect();
+    keep_apart(&read, &[("--report", args.report.as_ref())])?;
     // What cannot be written is said before anything runs.
     let report = args.report.as_deref().map(Named::open).transpose()?;
     let pictures = Pictures::open(&args.pictures)?;

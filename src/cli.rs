@@ -27,7 +27,9 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use dualq_qdisc::QdiscLine;
 use dualq_report::words::one_line;
+use dualq_scenario::Scenario;
 use dualq_units::surprise;
 
 use crate::examples::ExamplesArgs;
@@ -264,6 +266,28 @@ pub(crate) fn note_units<'a>(
         }
     }
 }
+
+/// Says what queue disciplines have that Linux takes for something else than most people do.
+pub(crate) fn note_qdiscs<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
+    let mut lines: Vec<&QdiscLine> = Vec::new();
+    for scenario in scenarios {
+        let all = scenario.link.qdiscs().map(|(_, line)| line);
+        for line in all.chain([&scenario.sender.qdisc]) {
+            // Thousands differ in a value only, and those of a range are right.
+            if lines.len() < NOTED && !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    for line in lines {
+        for notice in line.notices() {
+            note(&format!("{line}: {notice}"));
+        }
+    }
+}
+
+/// So many queue disciplines are looked at.
+const NOTED: usize = 50;
 
 /// Nobody reads more of a message than this many characters from its beginning, and as many from its end.
 const READ: usize = 600;

@@ -15,7 +15,7 @@ use dualq_units::{Bytes, Rate, tc_time};
 
 use crate::cli::measure::{MeasureArgs, Way};
 use crate::cli::{self, Failure, note_units};
-use crate::output::{Named, plain, print, text_width};
+use crate::output::{Named, keep_apart, plain, print, text_width};
 use crate::progress::Stages;
 use crate::report;
 use crate::run::PROGRAM;
@@ -29,6 +29,13 @@ const IPERF3_PORT: u16 = 5201;
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let options = options(args)?;
+    let read: Vec<_> = args.token_file.iter().map(|path| ("the token", path.as_path())).collect();
+    let written = [
+        ("--report", args.report.as_ref()),
+        ("--flent", args.flent.as_ref()),
+        ("--scenario", args.scenario.as_ref()),
+    ];
+    keep_apart(&read, &written)?;
     let open = |path: &Option<PathBuf>| path.as_deref().map(Named::open).transpose();
     let [page, flent, scenario] = [open(&args.report)?, open(&args.flent)?, open(&args.scenario)?];
     note_units(&args.rate, [("--max-time", &args.max_time)]);

@@ -78,6 +78,48 @@ impl Output {
     }
 }
 
+/// Refuses to write over what is read, and to write two things to one place. `read` and `written` have what each is in messages and where.
+pub(crate) fn keep_apart(
+    read: &[(&str, &Path)],
+    written: &[(&str, Option<&PathBuf>)],
+) -> Result<(), Failure> {
+    // What is not there is no file: a shipped scenario, or an error that is said when it is read.
+    let read = read.iter().filter(|(_, path)| path.is_file());
+    let read: Vec<_> = read.map(|(what, path)| (*what, place(path))).collect();
+    let mut taken: Vec<(&str, PathBuf)> = Vec::new();
+    for (option, path) in written {
+        let Some((path, place)) = path.and_then(|path| Some((path.display(), place(path)?))) else {
+            continue;
+        };
+        if let Some((what, _)) = read.iter().find(|(_, other)| other.as_ref() == Some(&place)) {
+            let message = format!("{option} {path}: this would overwrite {what}");
+            return Err(Failure::Usage(message));
+        }
+        if let Some((other, _)) = taken.iter().find(|(_, other)| *other == place) {
+            return Err(Failure::Usage(format!(
+                "{other} and {option} both go to {path}; give each its own file"
+            )));
+        }
+        taken.push((option, place));
+    }
+    Ok(())
+}
+
+/// Where a file is, by one of the names that it may have, also before it is there; none of a device, pipe or folder.
+fn place(path: &Path) -> Option<PathBuf> {
+    if path == Path::new("-") {
+        return Some(path.to_owned());
+    }
+    match path.metadata() {
+        Ok(metadata) => metadata.is_file().then(|| path.canonicalize().ok())?,
+        Err(_) => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+            Some(folder.join(path.file_name()?))
+        }
+    }
+}
+
 /// A file in this folder that has no name yet (`O_TMPFILE`); none where the file system has no such thing, or names cannot be given
 /// later (`open(2)` does it by `/proc`).
 fn nameless(folder: &Path) -> Option<File> {

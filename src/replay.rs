@@ -18,7 +18,7 @@ use dualq_worlds::Origin;
 use crate::cli::replay::ReplayArgs;
 use crate::cli::{Failure, note, note_units};
 use crate::live::Live;
-use crate::output::{Named, Output, plain, print};
+use crate::output::{Named, Output, keep_apart, plain, print};
 use crate::pictures::Pictures;
 use crate::progress::{Counted, Progress};
 use crate::report;
@@ -147,10 +147,9 @@ fn check_outputs(args: &ReplayArgs) -> Result<(), Failure> {
         let message = "a report on standard output leaves no room for the summary: give a file";
         return Err(Failure::Usage(message.to_owned()));
     }
+    let written = [("--report", args.report.as_ref()), ("--events", args.events.as_ref())];
+    keep_apart(&[("the trace", &args.trace)], &written)?;
     let Some(events) = &args.events else { return Ok(()) };
-    if args.report.as_ref() == Some(events) {
-        return Err(Failure::Usage("--report and --events are to be two files".to_owned()));
-    }
     if args.qdisc.len() > 1 {
         let message = "--events writes what one queue discipline does; give one --qdisc";
         return Err(Failure::Usage(message.to_owned()));
@@ -158,11 +157,6 @@ fn check_outputs(args: &ReplayArgs) -> Result<(), Failure> {
     if args.json && events == Path::new("-") {
         let message = "--json and --events - both want standard output; give --events a file";
         return Err(Failure::Usage(message.to_owned()));
-    }
-    let same = |path: &Path| path.canonicalize().ok();
-    if same(events).is_some_and(|events| Some(events) == same(&args.trace)) {
-        let path = events.display();
-        return Err(Failure::Usage(format!("--events {path}: this would overwrite the trace")));
     }
     Ok(())
 }

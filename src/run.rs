@@ -6,7 +6,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dualq_qdisc::grammar::did_you_mean;
@@ -18,7 +18,7 @@ use dualq_scenario::{
 use dualq_worlds::{Origin, Results, Seeds, World, WorldError};
 
 use crate::cli::run::RunArgs;
-use crate::cli::{Failure, note, note_units};
+use crate::cli::{Failure, note, note_qdiscs, note_units};
 use crate::examples;
 use crate::output::{self, plain, print, print_as_it_is};
 use crate::progress::Steps;
@@ -115,6 +115,9 @@ fn check(args: &RunArgs, inputs: &[Input], worlds: &[&dyn World]) -> Result<Dura
             }
             total = total.saturating_add(variant.scenario.duration);
         }
+        if !args.quiet {
+            note_qdiscs(variants.iter().map(|variant| &variant.scenario));
+        }
         told.extend(surprises(&variants));
         all = all.saturating_add(variants.len().saturating_mul(each));
     }
@@ -137,7 +140,10 @@ fn check(args: &RunArgs, inputs: &[Input], worlds: &[&dyn World]) -> Result<Dura
         return Err(Failure::Usage(message));
     }
     watched::check(args, all)?;
-    files::check(args, all)?;
+    let traces: Vec<PathBuf> = inputs.iter().flat_map(Input::traces).collect();
+    let scenarios = args.scenario.iter().map(|path| ("the scenario", path.as_path()));
+    let traces = traces.iter().map(|path| ("a trace of the scenario", path.as_path()));
+    files::check(args, all, &scenarios.chain(traces).collect::<Vec<_>>())?;
     Ok(total.saturating_mul(u32::try_from(each).unwrap_or(u32::MAX)))
 }
 
@@ -245,8 +251,16 @@ pub(crate) fn seeds(seed: u64, seeds: u64) -> Result<Seeds, Failure> {
 struct Input {
     sweep: Sweep,
     source: String,
+    /// Where the files that it names are.
+    folder: PathBuf,
     /// What files of it are called.
     stem: String,
+}
+
+impl Input {
+    fn traces(&self) -> impl Iterator<Item = PathBuf> {
+        self.sweep.files.keys().map(|name| self.folder.join(name))
+    }
 }
 
 /// All that is to be run; without a file what the options alone say.
@@ -345,5 +359,5 @@ fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
     })?;
     let stem = path.and_then(Path::file_stem).filter(|stem| *stem != "-");
     let stem = stem.map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    Ok(Input { sweep, source, stem })
+    Ok(Input { sweep, source, folder: folder.to_owned(), stem })
 }

@@ -11,12 +11,15 @@ use dualq_worlds::Results;
 
 use crate::cli::report::ReportArgs;
 use crate::cli::{Failure, note};
-use crate::output::{Named, plain};
+use crate::output::{Named, keep_apart, plain};
 use crate::pictures::{self, Pictures};
 use crate::run::{PROGRAM, apart, name_by_settings};
 use crate::tables::Tables;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
+    let read_from: Vec<_> = args.results.iter().map(|path| ("a result", path.as_path())).collect();
+    let written = [("--output", args.output.as_ref()), ("--parquet", args.parquet.as_ref())];
+    keep_apart(&read_from, &written)?;
     let stored: Vec<Stored> =
         args.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
     for (one, path) in stored.iter().zip(&args.results) {

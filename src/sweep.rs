@@ -15,9 +15,9 @@ use dualq_sweep::{
 use dualq_worlds::{Origin, Progress, World};
 
 use crate::cli::sweep::{SpaceArgs, SweepArgs};
-use crate::cli::{Failure, WorldName, note};
+use crate::cli::{Failure, WorldName, note, note_qdiscs};
 use crate::interrupt::StopsWork;
-use crate::output::Named;
+use crate::output::{Named, keep_apart};
 use crate::progress::Steps;
 use crate::run::{PROGRAM, name_by_settings, origin, seeds, source};
 use crate::stored::stem;
@@ -89,8 +89,17 @@ fn use_cores(jobs: Option<u16>) -> Result<(), Failure> {
     pool.map_err(|error| Failure::Run(format!("--jobs {jobs}: {error}")))
 }
 
+/// Refuses a page where the scenario is, or what tells that the folder is one of sweeps.
+fn keep_page_apart(args: &SweepArgs) -> Result<(), Failure> {
+    let marker = args.folder.join(dualq_sweep::MARKER);
+    let scenario = args.space.scenario.iter().map(|path| ("the scenario", path.as_path()));
+    let read = scenario.chain([("what the folder is known by", marker.as_path())]);
+    keep_apart(&read.collect::<Vec<_>>(), &[("--report", args.report.as_ref())])
+}
+
 pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     if args.show {
+        keep_page_apart(args)?;
         let folder = Folder::read(&args.folder)?;
         let mut plans = folder.plans()?;
         if plans.len() > 1 {
@@ -111,11 +120,13 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let worlds: Vec<&dyn World> = worlds.iter().map(AsRef::as_ref).collect();
     let plan = input.plan(&worlds, args.space.seed, args.seeds)?;
     let scenarios: Vec<_> = plan.scenarios().iter().collect();
+    note_qdiscs(scenarios.iter().copied());
     // What is asked of figures, and what cannot be written, is said before anything runs.
     show::aim(args, &scenarios)?;
     let more = args.until.as_deref().map(|words| Until::parse(words, &scenarios)).transpose();
     let more = more.map_err(|error| Failure::Usage(format!("--until: {error}")))?;
     let more = more.map(|until| More { until, most: args.most_seeds });
+    keep_page_apart(args)?;
     let folder = Folder::open(&args.folder)?;
     let page = args.report.as_deref().map(Named::open).transpose()?;
     folder.keep(plan.record())?;

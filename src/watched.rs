@@ -79,14 +79,9 @@ fn wanted(args: &RunArgs) -> impl Iterator<Item = (&'static Choice, &PathBuf)> {
     CHOICES.iter().filter_map(|choice| Some((choice, (choice.path)(args)?)))
 }
 
-/// Refuses what cannot be written down: several runs at once, or where something else is to go or stay.
+/// Refuses what cannot be written down: several runs at once, or where the document goes.
 pub(crate) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
     let refuse = |message: String| Err(Failure::Usage(message));
-    // One file may be named in several ways, also before it is there.
-    let file = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
-    let scenarios = args.scenario.iter().filter_map(|path| path.canonicalize().ok());
-    let scenarios: Vec<PathBuf> = scenarios.collect();
-    let mut taken: Vec<(&str, Option<PathBuf>)> = Vec::new();
     for (Choice { option, .. }, path) in wanted(args) {
         if runs != 1 {
             return refuse(format!(
@@ -100,18 +95,6 @@ pub(crate) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
                 "{form} and {option} - both want standard output; give {option} a file"
             ));
         }
-        let target = file(path);
-        if target.as_ref().is_some_and(|target| scenarios.contains(target)) {
-            let path = path.display();
-            return refuse(format!("{option} {path}: this would overwrite the scenario"));
-        }
-        if let Some((other, _)) = taken.iter().find(|(_, other)| *other == target) {
-            let path = path.display();
-            return refuse(format!(
-                "{other} and {option} both go to {path}; give each its own file"
-            ));
-        }
-        taken.push((option, target));
     }
     Ok(())
 }

@@ -260,7 +260,7 @@ fn bad_input_is_one_line_and_what_was_there_stays() {
         assert!(said.contains("--features parquet"), "{said}");
     }
     let same = failure(2, &[&LONG[..], &["--report", "x", "--parquet", "x"]].concat());
-    assert!(same.contains("--report and --parquet are to be two files"), "{same}");
+    assert!(same.contains("--report and --parquet both go to "), "{same}");
     let nothing = failure(2, &["report", path(&file)]);
     assert!(nothing.contains("required"), "{nothing}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "what was there");

@@ -7,7 +7,7 @@ use dualq_report::{Report, csv, flent, html, json};
 use super::PROGRAM;
 use crate::cli::Failure;
 use crate::cli::run::RunArgs;
-use crate::output::Named;
+use crate::output::{Named, keep_apart};
 use crate::pictures::{self, Pictures};
 use crate::tables::Tables;
 
@@ -35,21 +35,22 @@ pub(super) fn wants_pictures(args: &RunArgs) -> bool {
         || args.flent.is_some()
 }
 
-/// Refuses what cannot be written: a flent file of several runs, or two documents where one has room.
-pub(super) fn check(args: &RunArgs, runs: usize) -> Result<(), Failure> {
+/// Refuses what cannot be written: a flent file of several runs, two documents where one has room, or what is `read`.
+pub(super) fn check(args: &RunArgs, runs: usize, read: &[(&str, &Path)]) -> Result<(), Failure> {
     if args.flent.is_some() && runs != 1 {
         return Err(Failure::Usage(format!(
             "--flent writes one run, and these are {runs}: give one value of each list, one --world and no --seeds"
         )));
     }
-    let files =
-        [("--report", &args.report), ("--flent", &args.flent), ("--parquet", &args.parquet)];
-    for (at, (one, path)) in files.iter().enumerate() {
-        let same = |(_, other): &&(&str, &Option<PathBuf>)| path.is_some() && other == path;
-        if let Some((other, _)) = files[at + 1..].iter().find(same) {
-            return Err(Failure::Usage(format!("{one} and {other} are to be two files")));
-        }
-    }
+    let written = [
+        ("--report", args.report.as_ref()),
+        ("--flent", args.flent.as_ref()),
+        ("--parquet", args.parquet.as_ref()),
+        ("--events", args.events.as_ref()),
+        ("--pcap", args.pcap.as_ref()),
+        ("--qlog", args.qlog.as_ref()),
+    ];
+    keep_apart(read, &written)?;
     let stdout = Path::new("-");
     if [&args.report, &args.flent].into_iter().flatten().any(|path| path == stdout) && !args.quiet {
         return Err(Failure::Usage(

@@ -15,7 +15,7 @@ use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
 use crate::cli::Failure;
 use crate::cli::shell::OpenArgs;
-use crate::output::{Output, plain};
+use crate::output::{Output, keep_apart, plain};
 use crate::watched::{self, Form};
 
 /// So much of a packet has all its headers.
@@ -55,28 +55,37 @@ pub(crate) struct Log {
 
 type Files = Vec<(PathBuf, Box<dyn Form>)>;
 
+/// Refuses what cannot be written where the arguments say.
+pub(crate) fn check(args: &OpenArgs) -> Result<(), Failure> {
+    let written = [
+        ("--log", args.log.as_ref()),
+        ("--pcap", args.pcap.as_ref()),
+        ("--json", args.json.as_ref()),
+    ];
+    for (option, path) in written {
+        path.map_or(Ok(()), |path| refuse_stdout(option, path))?;
+    }
+    let traces = [&args.trace, &args.down_trace, &args.up_trace].into_iter().flatten();
+    let read = traces.map(|path| ("the trace", path.as_path()));
+    let scenario = args.scenario.iter().map(|path| ("the scenario", path.as_path()));
+    keep_apart(&read.chain(scenario).collect::<Vec<_>>(), &written)
+}
+
 /// The files that the arguments ask for.
 pub(crate) fn files(args: &OpenArgs) -> Result<Files, Failure> {
     let mut files: Files = Vec::new();
-    for (option, path, form) in [
-        ("--log", &args.log, watched::event_list as fn(Output) -> Box<dyn Form>),
-        ("--pcap", &args.pcap, watched::capture),
+    for (path, form) in [
+        (&args.log, watched::event_list as fn(Output) -> Box<dyn Form>),
+        (&args.pcap, watched::capture),
     ] {
         let Some(path) = path else { continue };
-        refuse_stdout(option, path)?;
-        if files.iter().any(|(other, _)| other == path) {
-            let path = path.display();
-            return Err(Failure::Usage(format!(
-                "--log and --pcap both go to {path}; give each its own file"
-            )));
-        }
         files.push((path.clone(), form(Output::directly(path)?)));
     }
     Ok(files)
 }
 
 /// Standard output is the command's.
-pub(crate) fn refuse_stdout(option: &str, path: &Path) -> Result<(), Failure> {
+fn refuse_stdout(option: &str, path: &Path) -> Result<(), Failure> {
     match path == Path::new("-") {
         true => Err(Failure::Usage(format!(
             "{option} -: standard output is the command's; give a file"

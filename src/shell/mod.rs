@@ -27,7 +27,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::cli::shell::{OpenArgs, SetArgs, ShellAction, ShellArgs, WatchArgs};
-use crate::cli::{Failure, note};
+use crate::cli::{Failure, note, note_qdiscs};
 use crate::output::{Output, plain, print, print_as_it_is};
 use crate::signals::{Came, Signals};
 use control::{Remote, Socket, VARIABLE};
@@ -75,8 +75,9 @@ fn json(document: &document::Document) -> String {
 fn open(args: &OpenArgs) -> Result<(), Failure> {
     let path = ShellPath::of(args)?;
     let command = command(args)?;
-    if let Some(file) = &args.json {
-        log::refuse_stdout("--json", file)?;
+    log::check(args)?;
+    if !args.quiet {
+        note_qdiscs([&path.scenario]);
     }
     // Threads are not started before: what is done to this process is to hold for them too.
     let signals = Signals::take(false)

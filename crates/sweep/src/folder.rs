@@ -16,7 +16,7 @@ use crate::plan::{Key, Record, hex};
 use sha2::{Digest as _, Sha256};
 
 /// The file that says whose the folder is, and its first line.
-const ABOUT: &str = "README";
+pub const MARKER: &str = "README";
 const FIRST_LINE: &str = "Runs of dualq sweep, form 1";
 
 const REST: &str = "
@@ -43,7 +43,7 @@ pub enum FolderError {
     #[error("{}: no folder of dualq sweep, and not empty; give one that is empty, or a new one", .0.display())]
     Foreign(PathBuf),
     /// It is none.
-    #[error("{}: no folder of dualq sweep: it has no {ABOUT} that begins with \"{FIRST_LINE}\"", .0.display())]
+    #[error("{}: no folder of dualq sweep: it has no {MARKER} that begins with \"{FIRST_LINE}\"", .0.display())]
     NoFolder(PathBuf),
     /// A file of it is not what it should be.
     #[error("{}: {what}; remove it, and the same sweep makes it again", .path.display())]
@@ -117,7 +117,7 @@ impl Folder {
         let is_ours = is_ours(&path)?;
         if !is_ours {
             // Another process may be at the same step: what it makes is ours.
-            let ours = ["points", "plans", "parts", ABOUT];
+            let ours = ["points", "plans", "parts", MARKER];
             let entries = fs::read_dir(&path).map_err(cannot("read", &path))?;
             let foreign =
                 entries.flatten().any(|entry| !ours.iter().any(|name| entry.file_name() == *name));
@@ -131,7 +131,7 @@ impl Folder {
         }
         let folder = Self { path };
         if !is_ours {
-            folder.write(&folder.path.join(ABOUT), format!("{FIRST_LINE}\n{REST}").as_bytes())?;
+            folder.write(&folder.path.join(MARKER), format!("{FIRST_LINE}\n{REST}").as_bytes())?;
         }
         folder.sweep_parts();
         Ok(folder)
@@ -336,7 +336,7 @@ impl Folder {
 
 /// Whether a folder says that it is one of ours.
 fn is_ours(path: &Path) -> Result<bool, FolderError> {
-    match fs::read_to_string(path.join(ABOUT)) {
+    match fs::read_to_string(path.join(MARKER)) {
         Ok(text) => Ok(text.lines().next() == Some(FIRST_LINE)),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
         Err(error)
@@ -344,6 +344,6 @@ fn is_ours(path: &Path) -> Result<bool, FolderError> {
         {
             Ok(false)
         }
-        Err(error) => Err(cannot("read", &path.join(ABOUT))(error)),
+        Err(error) => Err(cannot("read", &path.join(MARKER))(error)),
     }
 }

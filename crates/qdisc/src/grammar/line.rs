@@ -41,6 +41,13 @@ impl QdiscLine {
         self.spec.levels()
     }
 
+    /// What `tc` says of it on success, or dualq in its place: values that Linux takes for something else than most people do
+    /// ([`Parsed::notices`](super::Parsed::notices)).
+    #[must_use]
+    pub fn notices(&self) -> Vec<String> {
+        parse(&self.text).map_or_else(|_| Vec::new(), |parsed| parsed.notices)
+    }
+
     /// Their kinds.
     pub fn kinds(&self) -> impl Iterator<Item = &'static str> {
         self.levels().map(Spec::kind)
