@@ -26,6 +26,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
                 .map_err(|error| Failure::Run(format!("{named}: line {number}: {error}")))?;
             references.push(reference);
         }
+        if text.is_empty() {
+            let message = format!(
+                "{named} is empty: each of its lines is to be a scenario and what came of it"
+            );
+            return Err(Failure::Usage(message));
+        }
     }
     world::prepare(&[args.world])?;
     let world = world::open(args.world, args.kernel.as_deref())?;

@@ -91,9 +91,18 @@ fn options(args: &MeasureArgs) -> Result<Options, Failure> {
     let max_time = read_time("--max-time", &args.max_time)?;
     let max_bytes = args.max_bytes.as_deref().map(read_bytes).transpose()?;
     // What is wrong with the arguments is told before any file is read.
+    let ways = args.direction.iter().map(|way| Direction::from(*way)).collect::<Vec<_>>();
+    let has = |way| ways.contains(&way) || ways.contains(&Direction::Both);
+    if args.scenario.is_some()
+        && !ways.is_empty()
+        && !(has(Direction::Download) && has(Direction::Upload))
+    {
+        let message =
+            "--scenario: a scenario has both ways, and --direction measures one; leave it out";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let (host, port, far) = far(args, host)?;
-    let mut directions: Vec<Direction> =
-        args.direction.iter().map(|way| Direction::from(*way)).collect();
+    let mut directions = ways;
     directions.dedup();
     if directions.is_empty() {
         directions = match far {

@@ -268,6 +268,10 @@ fn inputs(args: &RunArgs) -> Result<Vec<Input>, Failure> {
     if !args.quiet {
         times_in_words(args);
     }
+    if args.scenario.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+        let message = "standard input can be read once, and - is given twice";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let mut inputs = match args.scenario.as_slice() {
         [] => vec![input(args, None)?],
         files => files.iter().map(|file| input(args, Some(file))).collect::<Result<_, _>>()?,
@@ -327,6 +331,9 @@ pub(crate) fn source(path: Option<&Path>) -> Result<(String, String), Failure> {
     let source = match (read, path.to_str().and_then(examples::find)) {
         (Err(error), Some(shipped)) if error.kind() == io::ErrorKind::NotFound => {
             shipped.alone()?.to_owned()
+        }
+        (Err(error), _) if error.kind() == io::ErrorKind::InvalidData => {
+            return Err(Failure::Usage(format!("{named}: a scenario is text in UTF-8")));
         }
         (read, _) => read.map_err(|error| {
             let hint = unknown(path, &error);

@@ -150,6 +150,54 @@ fn bad_input_is_one_line_and_what_was_there_stays() {
     let one = path(&page);
     let same = failure(2, &[&["run", "--report", one, "--flent", one], &SHORT[..]].concat());
     assert!(same.contains("--report and --flent both go to "), "{same}");
+    // What is read stays, by whatever name it is given, and whatever would be written.
+    let link = at("link");
+    std::os::unix::fs::symlink(&good, &link).unwrap();
+    let said = failure(2, &["report", path(&good), "-o", path(&link)]);
+    assert!(said.contains("this would overwrite a result"), "{said}");
+    let (scenario, trace) = (at("traced.toml"), at("rate.trace"));
+    let traced =
+        "duration = '2s'\nwarmup = '0s'\n[link]\ntrace = 'rate.trace'\n[[flow]]\ncc = 'cubic'\n";
+    fs::write(&scenario, traced).unwrap();
+    fs::write(&trace, "1\n2\n3\n").unwrap();
+    let read = [&scenario, &trace, &good].map(|path| (path, fs::read(path).unwrap()));
+    let reference = at("reference.jsonl");
+    fs::write(&reference, "").unwrap();
+    for (option, target, says) in [
+        ("--report", &scenario, "the scenario"),
+        ("--flent", &scenario, "the scenario"),
+        ("--events", &trace, "a trace of the scenario"),
+        ("--report", &trace, "a trace of the scenario"),
+    ] {
+        let said = failure(2, &["run", path(&scenario), option, path(target)]);
+        assert!(said.ends_with(&format!("this would overwrite {says}")), "{said}");
+    }
+    let both = ["run", path(&scenario), "--report", "both", "--events", "./both"];
+    assert!(
+        failure(2, &both)
+            .ends_with("--report and --events both go to ./both; give each its own file")
+    );
+    for (path, bytes) in read {
+        assert!(fs::read(path).unwrap() == bytes, "{}", path.display());
+    }
+    let empty = failure(2, &["check", path(&reference)]);
+    assert!(empty.contains("reference.jsonl is empty"), "{empty}");
+    let token = at("token");
+    fs::write(&token, "0123456789abcdef".repeat(4)).unwrap();
+    let token = path(&token);
+    let said = failure(2, &["measure", "192.0.2.1", "--token-file", token, "--report", token]);
+    assert!(said.ends_with("this would overwrite the token"), "{said}");
+    let one_way = [
+        "measure",
+        "192.0.2.1",
+        "--token-file",
+        token,
+        "--direction",
+        "download",
+        "--scenario",
+        "s.toml",
+    ];
+    assert!(failure(2, &one_way).contains("a scenario has both ways"));
     let no_flows = at("udp.toml");
     fs::write(&no_flows, "duration = '2s'\nwarmup = '0s'\n[[udp]]\nkind = 'voice'\n").unwrap();
     let flent = at("out.flent.gz");

@@ -13,6 +13,7 @@ use dualq_units::{Exact, Rate, tc_time};
 use crate::cli::shell::OpenArgs;
 use crate::cli::{Failure, note, note_units};
 use crate::output::plain;
+use crate::run::source;
 
 /// For so long traces are played over and over, and rates change; what the last of them is then stays. A week would be ten million
 /// changes.
@@ -167,8 +168,7 @@ fn own(args: &OpenArgs) -> Result<Setup, Failure> {
 /// The scenario of a file, of which there must be one.
 fn read(file: &Path, args: &OpenArgs) -> Result<Setup, Failure> {
     let named = file.display();
-    let source = fs::read_to_string(file)
-        .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
+    let (source, _) = source(Some(file))?;
     if !args.quiet {
         for told in dualq_scenario::notes(&source) {
             note(&format!("{named}: {told}"));

@@ -88,7 +88,10 @@ pub(crate) fn label(runs: &ScenarioRuns<'_>) -> String {
     let values: Vec<String> = runs.settings().0.iter().map(said).collect();
     if values.is_empty() {
         let scenario = runs.scenario();
-        let flows: Vec<&str> = scenario.flow.iter().map(|group| group.cc.name()).collect();
+        let mut flows: Vec<&str> = scenario.flow.iter().map(|group| group.cc.name()).collect();
+        if flows.is_empty() {
+            flows.push(if scenario.udp.is_empty() { "the probe alone" } else { "UDP" });
+        }
         format!("{} with {}", scenario.link.qdisc, flows.join(" and "))
     } else {
         values.join(" with ")

@@ -66,8 +66,15 @@ pub fn of(aim: &Aim, scenarios: &[ScenarioRuns<'_>]) -> Best {
     let as_good: Vec<usize> = (0..scores.len()).filter(alike).filter(meets).collect();
     let runs = &scenarios[number];
     let keeps = scores[number].keeps();
-    let first = if keeps { "Best" } else { "None keeps all limits. Nearest" };
-    let mut words = vec![format!("{first} by {:?}: {}", aim.words(), named(runs))];
+    // The best is one that has the figure, if any has.
+    let has_figure = samples(aim.goal(), runs.first_world()).mean().is_some();
+    let mut words = vec![match (has_figure, keeps) {
+        (false, _) => format!("None is the best by {:?}", aim.words()),
+        (true, true) => format!("Best by {:?}: {}", aim.words(), named(runs)),
+        (true, false) => {
+            format!("None keeps all limits. Nearest by {:?}: {}", aim.words(), named(runs))
+        }
+    }];
     let mut told: Vec<&str> = Vec::new();
     for measure in aim.measures() {
         if told.contains(&measure.name()) {
@@ -75,6 +82,9 @@ pub fn of(aim: &Aim, scenarios: &[ScenarioRuns<'_>]) -> Best {
         }
         told.push(measure.name());
         words.push(format!("  {}", figure(measure, runs.first_world())));
+    }
+    if !has_figure {
+        return Best { number, keeps, keeping, of: scores.len(), as_good: Vec::new(), words };
     }
     words.push(match (keeping, scores.len()) {
         (_, 1) => "  There is nothing to compare it with.".to_owned(),
