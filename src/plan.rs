@@ -11,6 +11,7 @@ use dualq_host::plan::{
 };
 use dualq_host::{Facts, Plan};
 use dualq_measure::{Bottleneck, Direction};
+use dualq_scenario::check_rate;
 use dualq_units::{Rate, tc_time};
 use dualq_worlds::Model;
 
@@ -148,6 +149,9 @@ fn rate(option: &str, word: Option<&str>) -> Result<Option<Rate>, Failure> {
         return Err(Failure::Usage(format!(
             "{option}: {word:?} is less than {LEAST_RATE} bit/s; rates have units, such as 48mbit"
         )));
+    }
+    if let Some(rate) = rate.filter(|rate| rate.as_bits_per_second() > 0) {
+        check_rate(option, rate).map_err(|error| Failure::Usage(error.to_string()))?;
     }
     Ok(rate)
 }

@@ -165,6 +165,8 @@ fn what_cannot_be_is_refused_in_one_line() {
         "does not have the congestion control prague; it has bbr",
     );
     refused(of_debian(&["--dev", "eth9"]), 2, "there is no interface eth9; there are ens3");
+    refused(of_debian(&["--dev", "lo"]), 2, "what goes by lo leaves no machine");
+    refused(of_debian(&["--rate", "99999gbit"]), 2, "--rate: 99999Gbit is out of bounds");
     refused(of_debian(&["--rate", "fast"]), 2, "\"fast\" is not a rate");
     refused(of_debian(&["--rate", "0"]), 2, "--rate is zero");
     refused(of_debian(&["--rtt", "0ms"]), 2, "--rtt");

@@ -9,7 +9,8 @@ use dualq_units::Rate;
 use super::reader::Reader;
 use super::{Arriving, Class, Interface, Qdisc};
 
-const LOOPBACK: &str = "lo";
+/// What goes by it comes back at once, and no queue of it is anybody's bottleneck.
+pub(crate) const LOOPBACK: &str = "lo";
 
 /// `IFF_UP` of `include/uapi/linux/if.h`.
 const UP: u32 = 1;

@@ -8,6 +8,7 @@ use super::options::{Choice, Traffic};
 use super::sysctls::{self, Path, Paths, Wanted};
 use super::{Evidence, PlanError, Profile, Requirements, check, offload, queue};
 use crate::Facts;
+use crate::facts::interfaces::LOOPBACK;
 use crate::facts::{Availability, Interface};
 
 pub(super) fn interface<'a>(
@@ -31,6 +32,12 @@ pub(super) fn interface<'a>(
         Some(interface) => {
             check::interface(dev).map_err(PlanError::Requirement)?;
             Ok(interface)
+        }
+        None if dev == LOOPBACK => {
+            let here = names().join(", ");
+            wish(format!(
+                "what goes by {dev} leaves no machine, and waits nowhere; there are {here}"
+            ))
         }
         None if names().is_empty() => wish(format!("{dev}: this machine has no interfaces")),
         None => wish(format!("there is no interface {dev}; there are {}", names().join(", "))),

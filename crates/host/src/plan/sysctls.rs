@@ -216,10 +216,12 @@ pub(super) fn wanted<'a>(
         let most = rounded((path.product() / 4).min(room).max(least));
         let serves = |now: &str| now.parse().is_ok_and(|now: u64| (least..=most).contains(&now));
         let wait = most as f64 * 8e3 / path.rate.as_bits_per_second() as f64;
-        let what = if path.product() / 4 > least {
-            "a quarter of it"
-        } else {
+        let what = if path.product() / 4 <= least {
             "what goes out while a sleeping program wakes up"
+        } else if path.product() / 4 > room {
+            "a sixteenth of the largest buffer that a socket may have here"
+        } else {
+            "a quarter of it"
         };
         let why = format!(
             "{}; {what} may wait unsent in a socket, {wait:.0} ms, so that programs decide late what goes next",

@@ -278,13 +278,14 @@ fn buffers_are_bounded_by_memory() {
                 _ => None,
             })
         };
-        (change("net.ipv4.tcp_wmem").unwrap(), change("net.ipv4.tcp_notsent_lowat").unwrap().0)
+        (change("net.ipv4.tcp_wmem").unwrap(), change("net.ipv4.tcp_notsent_lowat").unwrap())
     };
     // 94 MB for all of TCP, as a machine of 1 GB has.
-    let ((wmem, why), lowat) = of(Some("11373\t15164\t22746"));
+    let ((wmem, why), (lowat, why_unsent)) = of(Some("11373\t15164\t22746"));
     assert_eq!(wmem, "4096 16384 46583808");
     assert!(why.contains("no more than 44 MiB, half of the memory"), "{why}");
     assert_eq!(lowat, "2912256");
+    assert!(why_unsent.contains("a sixteenth of the largest buffer"), "{why_unsent}");
     let ((wmem, why), _) = of(None);
     assert_eq!(wmem, "4096 16384 268435456");
     assert!(why.contains("is not known"), "{why}");

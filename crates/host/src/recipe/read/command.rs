@@ -271,7 +271,8 @@ impl Reader {
             dev = words.get(at + 1).and_then(|word| device(word));
             words.drain(at..words.len().min(at + 2));
         }
-        if words.is_empty() {
+        // What an author left out, nobody can judge.
+        if words.is_empty() || words.iter().any(|word| ["...", "\u{2026}"].contains(word)) {
             self.not_understood(line);
         } else {
             self.now(line, What::Qdisc { dev, root, words: words.join(" ") });

@@ -246,6 +246,10 @@ fn what_looks_like_a_command_is_kept() {
     let recipe =
         Recipe::read("-", "nmcli connection modify a b c\nuname -r\nSome prose about tc.\n");
     assert_eq!(recipe.not_understood.len(), 1);
+    // What the author left out is nobody's queue discipline.
+    let open = "tc qdisc replace dev eth0 root ...\ntc qdisc add dev eth0 root fq_codel \u{2026}\n";
+    let recipe = Recipe::read("-", open);
+    assert_eq!((recipe.steps.len(), recipe.not_understood.len()), (0, 2));
 }
 
 /// A sysctl in any notation.

@@ -2,7 +2,7 @@
 
 use dualq_units::{Bytes, Rate};
 
-use super::{Judge, Judgement, Verdict};
+use super::{Judge, Judgement, Verdict, qdisc};
 use crate::facts::Interface;
 
 /// `tcp: switch to GSO being always on`.
@@ -61,7 +61,7 @@ impl Judge<'_> {
         let kind = self
             .qdiscs()
             .find(|(dev, _)| dev.is_none() || *dev == interface.map(|found| found.name.as_str()))
-            .and_then(|(_, words)| words.split_whitespace().next())
+            .map(|(_, words)| qdisc::kind(words))
             .or_else(|| {
                 Some(interface?.qdiscs.iter().find(|qdisc| qdisc.kind != "mq")?.kind.as_str())
             });

@@ -249,10 +249,12 @@ impl Judge<'_> {
             .or(running.map(String::as_str))
     }
 
-    /// The queue disciplines that the recipe puts on interfaces, in tc's words.
+    /// The queue disciplines that the recipe puts on interfaces and that can be had here, in tc's words.
     fn qdiscs(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
         self.recipe.steps.iter().filter_map(|step| match &step.what {
-            What::Qdisc { dev, words, .. } => Some((dev.as_deref(), words.as_str())),
+            What::Qdisc { dev, words, .. } if self.missing_qdisc(qdisc::kind(words)).is_none() => {
+                Some((dev.as_deref(), words.as_str()))
+            }
             _ => None,
         })
     }

@@ -45,7 +45,7 @@ impl Judge<'_> {
         root: bool,
         words: &str,
     ) -> Judgement {
-        let kind = words.split_whitespace().next().unwrap_or_default();
+        let kind = kind(words);
         if let Some(missing) = self.missing_qdisc(kind) {
             return missing;
         }
@@ -165,17 +165,22 @@ impl Judge<'_> {
     /// Whether the recipe or the machine splits GSO packets in the queue of an interface.
     pub(super) fn splits_gso(&self, interface: Option<&Interface>) -> Option<&'static str> {
         let splits = |words: &str| {
-            let kind = words.split_whitespace().next().unwrap_or_default();
+            let kind = kind(words);
             let off = ["no_split_gso", "no-split-gso"].iter().any(|option| words.contains(option));
             SPLITTERS.into_iter().find(|splitter| *splitter == kind && !off)
         };
         self.qdiscs()
             .find_map(|(dev, words)| {
                 let here = dev.is_none() || dev == interface.map(|found| found.name.as_str());
-                splits(words).filter(|_| here && self.missing_qdisc(words).is_none())
+                splits(words).filter(|_| here)
             })
             .or_else(|| splits(&interface?.qdiscs.first()?.kind))
     }
+}
+
+/// The discipline that tc's words begin with.
+pub(super) fn kind(words: &str) -> &str {
+    words.split_whitespace().next().unwrap_or_default()
 }
 
 /// Several queues under one discipline.

@@ -1,7 +1,7 @@
 //! Sysctls.
 
 use super::super::{Step, What};
-use super::{Judge, Judgement, Verdict, other_system, some};
+use super::{Judge, Judgement, Verdict, other_system, qdisc, some};
 use crate::facts::{Availability, Os};
 use crate::knowledge::{self, Effect, Known, LEAST_UNSENT, Refused, WAKE};
 
@@ -378,7 +378,8 @@ impl Judge<'_> {
 
     fn has_fq(&self) -> bool {
         let set = self.value_after("net.core.default_qdisc").as_deref() == Some("fq");
-        set || self.qdiscs().any(|(_, words)| words.split(' ').next() == Some("fq"))
+        (set && self.missing_qdisc("fq").is_none())
+            || self.qdiscs().any(|(_, words)| qdisc::kind(words) == "fq")
     }
 
     fn ecn(&self, value: &str) -> Option<Judgement> {

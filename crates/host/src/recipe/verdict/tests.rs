@@ -382,6 +382,9 @@ fn default_qdisc() {
     assert_last("net.core.default_qdisc=fq_codel", &debian(), Verdict::Applied, "");
     let both = "tc qdisc replace dev ens3 root fq\nnet.core.default_qdisc=fq";
     assert_last(both, &debian(), Verdict::Harmless, "come up later");
+    // One that the kernel refuses leaves the interface as it is.
+    let refused = "tc qdisc replace dev ens3 root dualpi2\nnet.core.default_qdisc=fq";
+    assert_last(refused, &debian(), Verdict::WrongHere, "ens3 has fq_codel");
     assert_last("net.core.default_qdisc=fq # x", &debian(), Verdict::WrongHere, "line of its own");
     assert_last(
         "net.ipv4.tcp_ecn=1 # x",
