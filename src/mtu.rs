@@ -85,6 +85,10 @@ fn verdict(surveys: &[Survey]) -> Result<(), Failure> {
 }
 
 fn options(args: &MtuArgs) -> Result<Options, Failure> {
+    if args.json && args.plan.as_deref() == Some(Path::new("-")) {
+        let both = "--json and -o - both take standard output: give the plan a file";
+        return Err(Failure::Usage(both.to_owned()));
+    }
     let timeout = tc_time::parse(&args.timeout)
         .map_err(|error| Failure::Usage(format!("--timeout: {error}")))?;
     if !TIMEOUTS.contains(&timeout) {
@@ -136,6 +140,7 @@ fn local(to: SocketAddr) -> Result<Local, String> {
         mtu: cut(way.link.mtu),
         gateway: way.gateway,
         believed: way.mtu.map(cut),
+        is_learned: way.mtu_expires,
     })
 }
 

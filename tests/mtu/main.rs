@@ -337,6 +337,9 @@ fn a_plan_for_a_path_of_which_the_kernel_has_learned() {
     let routes = || network.output("a", "route") + &network.output("a", "-6 route");
     let before = routes();
 
+    let (survey, _) = network.survey(&["10.9.3.2"]);
+    assert_eq!(survey["verdict"], "black-hole", "{survey:#}");
+    assert!(survey["route_mtu"].is_null() && survey["learned_mtu"] == 1438, "{survey:#}");
     let output = network.dualq(&["10.9.3.2", "-o", &path("4.toml")]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let output = network.dualq(&["fd09:3::2", "-o", &path("6.toml")]);
@@ -495,6 +498,7 @@ fn nonsense_is_one_line() {
         // Before anything is sent.
         &["127.0.0.1", "-o", "plan.toml", "--state", "records"],
         &["127.0.0.1", "-o", "plan.toml", "--state", "/a b;reboot"],
+        &["127.0.0.1", "-o", "-", "--json"],
     ] {
         let output = command(DUALQ, args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}");

@@ -18,6 +18,7 @@ const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
 const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
+const RTA_CACHEINFO: u16 = 12;
 const RTA_VIA: u16 = 18;
 const RTA_TABLE: u16 = 15;
 const RTAX_MTU: u16 = 2;
@@ -69,8 +70,7 @@ impl Route {
             _ => return None,
         };
         let table = attributes.u32(RTA_TABLE).unwrap_or(header[4].into());
-        let flags = u32::from_ne_bytes(header[8..HEADER].try_into().ok()?);
-        let is_learned = flags & RTM_F_CLONED != 0;
+        let is_learned = flags(header)? & RTM_F_CLONED != 0;
         if table != u32::from(RT_TABLE_MAIN) || header[7] != RTN_UNICAST || is_learned {
             return None;
         }
@@ -136,6 +136,8 @@ pub struct Way {
     pub source: Option<IpAddr>,
     /// The path MTU that was set for this route, or learnt, in bytes.
     pub mtu: Option<u32>,
+    /// Whether it was learnt, of routers that said so, and is forgotten again.
+    pub mtu_expires: bool,
 }
 
 fn address(attributes: &Attributes<'_>, kind: u16) -> Option<IpAddr> {
@@ -150,6 +152,19 @@ fn router(attributes: &Attributes<'_>) -> Option<IpAddr> {
 
 fn mtu(attributes: &Attributes<'_>) -> Option<u32> {
     attributes.nested(RTA_METRICS)?.u32(RTAX_MTU)
+}
+
+fn flags(header: &[u8]) -> Option<u32> {
+    Some(u32::from_ne_bytes(header.get(8..HEADER)?.try_into().ok()?))
+}
+
+/// Whether the kernel's choice is a copy that it made of a route for what it learned. Neither sign is enough alone: every choice of
+/// IPv4's is called a copy, and what a router of IPv6 advertised expires too.
+fn is_learned(header: &[u8], attributes: &Attributes<'_>) -> bool {
+    // Third in `struct rta_cacheinfo`.
+    let expires = || attributes.get(RTA_CACHEINFO)?.get(8..12)?.try_into().ok();
+    flags(header).is_some_and(|flags| flags & RTM_F_CLONED != 0)
+        && expires().is_some_and(|expires| i32::from_ne_bytes(expires) != 0)
 }
 
 fn ip(bytes: &[u8]) -> Option<IpAddr> {
@@ -171,15 +186,16 @@ impl Netlink {
         let answer = self.route.ask(RTM_GETROUTE, 0, &question.finish());
         let answer = answer.map_err(|failure| failure.of(what()))?;
         let malformed = || Failure::Malformed.of(what());
-        let payload = messages(&answer)
+        let (header, payload) = messages(&answer)
             .find(|message| message.kind == RTM_NEWROUTE)
-            .and_then(|message| message.payload.get(HEADER..))
+            .and_then(|message| message.payload.split_at_checked(HEADER))
             .ok_or_else(malformed)?;
         let attributes = Attributes::read(payload);
         let index = attributes.u32(RTA_OIF).ok_or_else(malformed)?;
         let (gateway, mtu) = (router(&attributes), mtu(&attributes));
         let source = address(&attributes, RTA_PREFSRC);
-        Ok(Way { link: self.link_at(index)?, gateway, source, mtu })
+        let mtu_expires = mtu.is_some() && is_learned(header, &attributes);
+        Ok(Way { link: self.link_at(index)?, gateway, source, mtu, mtu_expires })
     }
 
     /// The routes of the main table to exactly this destination, without what the kernel itself learned of paths.

@@ -115,9 +115,12 @@ fn remarks(survey: &Survey) -> Vec<String> {
     if let (Some(believed), true) = (survey.local.believed, hole)
         && mtu.is_some_and(|mtu| believed <= mtu)
     {
-        remarks.push(format!(
-                "This machine already has a route with MTU {believed}, which avoids it for what it sends itself."
-            ));
+        let from = if survey.local.is_learned {
+            format!("Of this path this machine has learned an MTU of {believed} and will forget it")
+        } else {
+            format!("This machine already has a route with MTU {believed}")
+        };
+        remarks.push(format!("{from}, which avoids it for what it sends itself."));
     }
     if let (Tcp::Connected(tcp), Verdict::Whole | Verdict::Signalled { .. }) =
         (&survey.tcp, survey.verdict)

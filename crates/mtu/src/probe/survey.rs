@@ -41,6 +41,8 @@ pub struct Local {
     pub gateway: Option<IpAddr>,
     /// The path MTU that the kernel believes in: of the route, or learnt before.
     pub believed: Option<u16>,
+    /// Whether it was learnt and is forgotten again, so that no route has it.
+    pub is_learned: bool,
 }
 
 /// What a method found.
