@@ -111,8 +111,8 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let mut input = Input::read(&args.space, &args.zip)?;
     input.space.distributions = args.distributions;
     input.space.sampling = match (args.latin, args.random) {
-        (Some(count), _) => Sampling::Latin { count, seed: args.draw },
-        (None, Some(count)) => Sampling::Random { count, seed: args.draw },
+        (Some(count), _) => Sampling::Latin { count: count.get(), seed: args.draw },
+        (None, Some(count)) => Sampling::Random { count: count.get(), seed: args.draw },
         (None, None) => Sampling::All,
     };
     world::prepare(&args.world)?;

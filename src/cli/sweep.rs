@@ -1,5 +1,6 @@
 //! The arguments of `dualq sweep` and `dualq tune`.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -83,11 +84,11 @@ pub(crate) struct SweepArgs {
 
     /// Draw N samples as a Latin hypercube: each part of each range is there
     #[arg(long, value_name = "N", conflicts_with = "random")]
-    pub(crate) latin: Option<usize>,
+    pub(crate) latin: Option<NonZero<usize>>,
 
     /// Draw N samples, each value by itself
     #[arg(long, value_name = "N")]
-    pub(crate) random: Option<usize>,
+    pub(crate) random: Option<NonZero<usize>>,
 
     /// What is drawn follows from it
     #[arg(long, value_name = "N", default_value_t = 1)]

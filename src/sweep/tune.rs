@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{Input, use_cores, worlds};
 use crate::cli::sweep::TuneArgs;
-use crate::cli::{Failure, WorldName};
+use crate::cli::{Failure, WorldName, note_qdiscs};
 use crate::interrupt::{Leftover, StopsWork};
 use crate::output::{plain, print};
 use crate::progress::Spinner;
@@ -42,6 +42,13 @@ pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
         folder: &folder,
     };
     let tuned = searched(args, &search).map_err(|error| failed(&input, error))?;
+    let found = &tuned.tries[tuned.best];
+    if !found.score.has_goal() {
+        return Err(Failure::Run(format!("no try is the best by {:?}: no run has that", args.aim)));
+    }
+    if !args.json {
+        note_qdiscs([&found.scenario]);
+    }
     if args.json {
         return print_json(&tuned);
     }

@@ -20,6 +20,10 @@ fn what_there_is_and_what_is_best() {
         "{said}"
     );
     assert_eq!(best[4], "  No other's 95 % interval meets its own.");
+    let unknown = ["sweep", "--show", "--folder", "out", "--aim", "min ect_delay.p50"];
+    let shown_without = well(at.path(), &unknown);
+    let told = "None is the best by \"min ect_delay.p50\"\n  ECT delay p50 (ms): no run has it\n";
+    assert!(shown_without.ends_with(told), "{shown_without}");
     // The same from the folder alone, and as other formats.
     let shown = well(at.path(), &["sweep", "--show", "--folder", "out", "--aim", aim]);
     assert_eq!(said.split_once('\n').unwrap().1, shown);
@@ -78,7 +82,7 @@ fn bad_input_is_one_line_and_nothing_is_made() {
     let at = tempfile::tempdir().unwrap();
     fs::write(at.path().join("file.toml"), "[link]\nrate = '5mbot'\n").unwrap();
     let into = ["--folder", "out"];
-    let wrong: [(&[&str], &str); 12] = [
+    let wrong: [(&[&str], &str); 13] = [
         (&["--vary", "link.rate"], "give KEY=VALUES"),
         (
             &["--vary", "link.rat=1mbit"],
@@ -104,6 +108,7 @@ fn bad_input_is_one_line_and_nothing_is_made() {
             "error: --aim: no figure is called \"goodputs\"; there are goodput,",
         ),
         (&["--latin", "3", "--random", "3"], "cannot be used with"),
+        (&["--latin", "0"], "error: --latin: \"0\": give a whole number of 1 or more"),
         (&["file.toml"], "error: file.toml: line 2: link.rate: "),
         (&["--most-seeds", "5"], "--until"),
     ];
@@ -174,7 +179,12 @@ fn a_search_says_what_it_tried_and_the_best_in_tcs_words() {
     assert_eq!(words.lines().filter(|line| line.contains("target=")).count(), tries.len() + 1);
     let lists = ["tune", "--vary", "link.rate=1mbit,2mbit", "--aim", "max goodput"];
     assert!(failure(at.path(), 2, &lists).contains("a search is in ranges"));
-    assert!(failure(at.path(), 2, &["tune", "--aim", "max goodput"]).contains("no range"));
+    let said = failure(at.path(), 2, &["tune", "--aim", "max goodput"]);
+    assert!(said.starts_with("error: --vary needs a range LEAST..MOST"), "{said}");
+    // No packet of CUBIC's has ECT unless it asks for it.
+    let aim = ["--vary", "link.rtt=20ms..30ms", "--tries", "4", "--aim", "min ect_delay.p50"];
+    let said = failure(at.path(), 1, &[&["tune"], &link[..], &aim].concat());
+    assert_eq!(said, "error: no try is the best by \"min ect_delay.p50\": no run has that");
     // What passes leaves nothing.
     assert_eq!(fs::read_dir(at.path()).unwrap().count(), 0);
 }

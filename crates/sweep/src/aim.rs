@@ -231,6 +231,12 @@ impl Score {
         self.misses <= 0.0
     }
 
+    /// Whether any run has the figure that is to be the greatest or the least.
+    #[must_use]
+    pub fn has_goal(&self) -> bool {
+        self.cost < f64::MAX
+    }
+
     /// Which is better: what misses less, then what costs less.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Ordering {

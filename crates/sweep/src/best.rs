@@ -66,9 +66,8 @@ pub fn of(aim: &Aim, scenarios: &[ScenarioRuns<'_>]) -> Best {
     let as_good: Vec<usize> = (0..scores.len()).filter(alike).filter(meets).collect();
     let runs = &scenarios[number];
     let keeps = scores[number].keeps();
-    // The best is one that has the figure, if any has.
-    let has_figure = samples(aim.goal(), runs.first_world()).mean().is_some();
-    let mut words = vec![match (has_figure, keeps) {
+    let has_goal = scores[number].has_goal();
+    let mut words = vec![match (has_goal, keeps) {
         (false, _) => format!("None is the best by {:?}", aim.words()),
         (true, true) => format!("Best by {:?}: {}", aim.words(), named(runs)),
         (true, false) => {
@@ -83,7 +82,7 @@ pub fn of(aim: &Aim, scenarios: &[ScenarioRuns<'_>]) -> Best {
         told.push(measure.name());
         words.push(format!("  {}", figure(measure, runs.first_world())));
     }
-    if !has_figure {
+    if !has_goal {
         return Best { number, keeps, keeping, of: scores.len(), as_good: Vec::new(), words };
     }
     words.push(match (keeping, scores.len()) {

@@ -15,7 +15,7 @@ use dualq_worlds::{Origin, Results, Run, Settings};
 use crate::plan::{Key, Record, hex};
 use sha2::{Digest as _, Sha256};
 
-/// The file that says whose the folder is, and its first line.
+/// The file that says whose the folder is.
 pub const MARKER: &str = "README";
 const FIRST_LINE: &str = "Runs of dualq sweep, form 1";
 

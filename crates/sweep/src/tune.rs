@@ -166,7 +166,10 @@ impl Search<'_> {
             }
         }
         match ranges {
-            0 => Err(wrong("there is no range LEAST..MOST to search in".to_owned())),
+            0 => Err(wrong(
+                "needs a range LEAST..MOST to search in, such as link.rate=10mbit..1gbit"
+                    .to_owned(),
+            )),
             _ => Ok(self.space.dimensions()),
         }
     }
