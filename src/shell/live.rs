@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dualq_link::{Change, LinkError, Running};
-use dualq_scenario::Direction;
+use dualq_scenario::{Direction, ScenarioError, check_rate, check_rtt};
 use dualq_units::Exact;
 
 use super::document::{Document, Setting, cpu};
@@ -115,8 +115,11 @@ pub(super) fn wanted(changes: &Changes) -> Result<Vec<(Direction, Change)>, Fail
         );
         Failure::Usage(message)
     };
+    // As when a shell opens.
+    let bound = |error: ScenarioError| Failure::Usage(error.to_string());
     if let Some(words) = all_rate {
         let rate = rate("--rate", words)?.ok_or_else(|| no_rate("--rate"))?;
+        check_rate("--rate", rate).map_err(bound)?;
         wanted.extend(Direction::ALL.map(|direction| (direction, Change::Rate(rate))));
     }
     if let Some(words) = all_qdisc {
@@ -124,7 +127,9 @@ pub(super) fn wanted(changes: &Changes) -> Result<Vec<(Direction, Change)>, Fail
         wanted.extend(Direction::ALL.map(|direction| (direction, Change::Qdisc(line.clone()))));
     }
     if let Some(words) = rtt {
-        let half = time("--rtt", words)? / 2;
+        let rtt = time("--rtt", words)?;
+        check_rtt("--rtt", rtt).map_err(bound)?;
+        let half = rtt / 2;
         wanted.extend(Direction::ALL.map(|direction| (direction, Change::Delay(half))));
     }
     for (direction, option, words) in
@@ -132,7 +137,9 @@ pub(super) fn wanted(changes: &Changes) -> Result<Vec<(Direction, Change)>, Fail
     {
         let Some(words) = words else { continue };
         let Bottleneck { rate, qdisc } = Bottleneck::read(option, words)?;
-        wanted.push((direction, Change::Rate(rate.ok_or_else(|| no_rate(option))?)));
+        let rate = rate.ok_or_else(|| no_rate(option))?;
+        check_rate(option, rate).map_err(bound)?;
+        wanted.push((direction, Change::Rate(rate)));
         wanted.extend(qdisc.map(|line| (direction, Change::Qdisc(line))));
     }
     Ok(wanted)

@@ -60,6 +60,15 @@ fn a_link_is_changed_from_elsewhere() {
     let (status, _, why) = call(&["set", "--qdisc", "fq_coddle", &pid]);
     assert_eq!((status, why.lines().count()), (Some(2), 1), "{why}");
     assert_eq!(call(&["set", "--rate", "unlimited"]).0, Some(2));
+    // No link opens with these either.
+    for (set, bounds) in [
+        (["--rtt", "100s"], "error: --rtt: 100s is out of bounds; give 0ms to 60s\n"),
+        (["--rate", "5tbit"], "error: --rate: 5Tbit is out of bounds; give 1Kbit to 1Tbit\n"),
+        (["--up", "5tbit"], "error: --up: 5Tbit is out of bounds; give 1Kbit to 1Tbit\n"),
+    ] {
+        let (status, _, why) = call(&["set", set[0], set[1], &pid]);
+        assert_eq!((status, why.as_str()), (Some(2), bounds));
+    }
     // Its end is that of its input.
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());

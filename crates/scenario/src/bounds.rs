@@ -74,6 +74,22 @@ const MOST_SAMPLES: u128 = 10_000_000;
 const SERIES: usize = 6;
 const SERIES_OF_GROUP: usize = 7;
 
+/// Refuses a link's rate that no world has; `key` is what it is called.
+///
+/// # Errors
+/// If it is below 1 kbit/s or above 1 Tbit/s.
+pub fn check_rate(key: &str, rate: Rate) -> Result<(), ScenarioError> {
+    within(key, Exact(rate), &RATES)
+}
+
+/// Refuses a round trip that no world has; `key` is what it is called.
+///
+/// # Errors
+/// If it is longer than a minute.
+pub fn check_rtt(key: &str, rtt: Duration) -> Result<(), ScenarioError> {
+    within(key, Exact(rtt), &WAITS)
+}
+
 /// Refuses what makes no sense.
 pub(crate) fn check(setup: &Setup) -> Result<(), ScenarioError> {
     let Setup { duration, warmup, interval, flow, probe, .. } = setup;
@@ -114,8 +130,8 @@ pub(crate) fn check(setup: &Setup) -> Result<(), ScenarioError> {
 }
 
 fn check_link(link: &Link) -> Result<(), ScenarioError> {
-    within("link.rate", Exact(link.rate), &RATES)?;
-    within("link.rtt", Exact(link.rtt), &WAITS)?;
+    check_rate("link.rate", link.rate)?;
+    check_rtt("link.rtt", link.rtt)?;
     if link.forward > link.rtt {
         let (forward, rtt) = (Exact(link.forward), Exact(link.rtt));
         let message = format!("{forward} is more than the whole round-trip time, {rtt}");
@@ -126,7 +142,7 @@ fn check_link(link: &Link) -> Result<(), ScenarioError> {
 
 fn check_up(up: &UpLink, duration: Duration) -> Result<(), ScenarioError> {
     match up.rate {
-        Some(rate) => within("link.up.rate", Exact(rate), &RATES)?,
+        Some(rate) => check_rate("link.up.rate", rate)?,
         None if up.qdisc.is_some() || !up.step.is_empty() => {
             let message = "a queue needs a rate: rate = \"10mbit\"";
             return Err(ScenarioError::new("link.up.rate", message));

@@ -22,7 +22,7 @@ mod watch;
 mod words;
 
 pub use assignment::Assignment;
-pub use bounds::ScenarioError;
+pub use bounds::{ScenarioError, check_rate, check_rtt};
 pub use congestion::CongestionControl;
 pub use dualq_tcp::{Algorithm, EcnOption, EcnStyle, OPTION_BYTES};
 pub use ecn::EcnRequest;

@@ -76,7 +76,11 @@ pub(crate) fn line_of(source: &str, offset: usize) -> usize {
 pub(crate) fn parse(source: &str) -> Result<Spanned<DeTable<'_>>, SweepError> {
     DeTable::parse(source).map_err(|error| {
         let line = error.span().map(|span| line_of(source, span.start));
-        SweepError::on_line(line, error.message())
+        let twice = error.span().filter(|_| error.message() == "duplicate key");
+        match twice.and_then(|span| source.get(span)) {
+            Some(key) => SweepError::on_line(line, format!("{key} is given twice")),
+            None => SweepError::on_line(line, error.message()),
+        }
     })
 }
 
@@ -102,6 +106,11 @@ impl<'a, 'i> Table<'a, 'i> {
         let line = line_of(self.source, value.span().start);
         self.lines.borrow_mut().insert(join(&self.place, key), line);
         Some(value)
+    }
+
+    /// Whether it is there, whatever it is.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
     }
 
     /// A table inside this one.

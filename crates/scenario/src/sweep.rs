@@ -19,7 +19,7 @@ use crate::path::{Element, Fields, UpLink};
 use crate::reader::{
     Lines, Placed, SweepError, Table, boolean, number, parse, text, without_numbers, word,
 };
-use crate::scenario::{FlowGroup, ProbeGroup, RateStep, Scenario, Setup};
+use crate::scenario::{FlowGroup, ProbeGroup, ProbeKind, RateStep, Scenario, Setup};
 use crate::trace::{Files, MOST_STEPS, Trace, in_folder};
 use crate::traffic::{UdpGroup, UdpKind};
 use crate::words::{Word, nearest};
@@ -258,17 +258,22 @@ impl Sweep {
         let groups = all(top.tables("flow")?, flows)?;
         let streams = all(top.tables("udp")?, udp)?;
         let probes = all(top.tables("probe")?, probe)?;
+        let (has_flows, has_probes) = (top.has("flow"), top.has("probe"));
         top.finish()?;
 
         let mut flows: Vec<Flows> = base.flow.iter().map(Flows::of).collect();
         // Whoever says what there is means that and no more.
-        if !groups.is_empty() || !streams.is_empty() {
+        if has_flows || !streams.is_empty() {
             (base.flow, flows) = groups.into_iter().unzip();
         }
         let (streams, udp) = streams.into_iter().unzip();
         base.udp = streams;
-        if !probes.is_empty() {
+        if has_probes {
             base.probe = probes;
+        }
+        if flows.is_empty() && base.udp.is_empty() && base.probe.is_empty() {
+            let message = "nothing is sent: give a [[flow]], a [[udp]] or a [[probe]]";
+            return Err(SweepError::on_line(lines.borrow().get("flow").copied(), message));
         }
         let sweep = Self {
             name: base.name.clone(),
@@ -747,8 +752,16 @@ fn probe(mut table: Table<'_, '_>) -> Result<ProbeGroup, SweepError> {
     let mut probe = ProbeGroup::default();
     set(&mut probe.kind, table.one("kind", word)?);
     set(&mut probe.interval, table.one("interval", word)?);
-    set(&mut probe.cc, table.one("cc", word)?);
-    set(&mut probe.ecn, table.one("ecn", EcnRequest::read)?);
+    let cc = table.one("cc", word)?;
+    let ecn = table.one("ecn", EcnRequest::read)?;
+    let offset = cc.as_ref().map(|cc| cc.offset).or(ecn.as_ref().map(|ecn| ecn.offset));
+    if let Some(offset) = offset.filter(|_| probe.kind == ProbeKind::Ping) {
+        let key = if cc.is_some() { "cc" } else { "ecn" };
+        let message = format!("probe.{key}: a ping is no connection of TCP; ssh and request are");
+        return Err(table.error(offset, message));
+    }
+    set(&mut probe.cc, cc);
+    set(&mut probe.ecn, ecn);
     probe.size = table.one("size", word)?.map(|size| size.value);
     table.finish()?;
     Ok(probe)

@@ -28,6 +28,20 @@ fn what_a_plan_leaves_open_has_a_default() {
     assert_eq!(*scenario, Scenario::try_from(Setup::default()).unwrap(), "as in code");
 }
 
+/// An empty list is a word too: nothing of that kind is sent.
+#[test]
+fn flows_and_probes_can_be_left_out() {
+    let groups = |source: &str| {
+        let scenario = Sweep::parse(source).unwrap().variants().remove(0).scenario;
+        (scenario.flow.len(), scenario.udp.len(), scenario.probe.len())
+    };
+    assert_eq!(groups(""), (1, 0, 1));
+    assert_eq!(groups("flow = []"), (0, 0, 1));
+    assert_eq!(groups("probe = []"), (1, 0, 0));
+    assert_eq!(groups("udp = []"), (1, 0, 1));
+    assert_eq!(groups("probe = []\n[[udp]]\nkind = 'voice'"), (0, 1, 0));
+}
+
 #[test]
 fn lists_are_combined() {
     let sweep = Sweep::parse(
@@ -229,6 +243,15 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "line 3: probe.size: 2Gb is out of bounds; give 1b to 1Gb",
         ),
         ("flow = 3", "line 1: flow must be an array of tables, [[flow]]"),
+        ("[link]\nmtu = 1500\nmtu = 1400", "line 3: mtu is given twice"),
+        (
+            "[[probe]]\nkind = 'ping'\ncc = 'bbr'",
+            "line 3: probe.cc: a ping is no connection of TCP; ssh and request are",
+        ),
+        (
+            "probe = []\nflow = []",
+            "line 2: nothing is sent: give a [[flow]], a [[udp]] or a [[probe]]",
+        ),
     ] {
         assert_eq!(Sweep::parse(source).unwrap_err().to_string(), message);
     }
