@@ -158,6 +158,7 @@ fn refused() {
         ("netem reorder 25%", Tc, "give others one"),
         ("netem seed 0x10", Tc, "is no seed"),
         ("htb ceil 50mbit", Tc, "htb needs rate"),
+        ("htb rate 1bit", Tc, "less than a byte a second counts as no rate"),
         ("htb rate 8bit", Tc, "too large for 8bit"),
         ("htb rate 50mbit rate 60mbit", Tc, "rate is given twice"),
         ("htb rate 50mbit burst x", Tc, "is no burst"),

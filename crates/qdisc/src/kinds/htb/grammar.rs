@@ -49,7 +49,13 @@ impl Grammar for Options {
         }
         let given = |rate: &Rate| rate.as_bits_per_second() > 0;
         let rate = rate.filter(given).ok_or_else(|| {
-            words.refuse_at(0, RefusedBy::Tc, "htb needs rate, such as 50mbit".to_owned())
+            let why = match rate {
+                Some(_) => {
+                    "less than a byte a second counts as no rate, and htb needs one, such as 50mbit"
+                }
+                None => "htb needs rate, such as 50mbit",
+            };
+            words.refuse_at(0, RefusedBy::Tc, why.to_owned())
         })?;
         // What is 0 counts as not given.
         let ceil = ceil.filter(given);
