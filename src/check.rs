@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use dualq_report::agreement::{Document, json, text};
-use dualq_worlds::agreement::{Reference, Verdict, compare};
+use dualq_worlds::agreement::{Reference, Verdict, compare, count_different};
 
 use crate::cli::check::CheckArgs;
 use crate::cli::{Failure, WorldName};
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let report = args.report.as_deref().map(Named::open).transpose()?;
     let pictures = Pictures::open(&args.pictures)?;
     let worlds = 1 + u64::from(args.twin);
-    let total = references.len() as u64 * args.seeds * worlds;
+    let total = count_different(&references) as u64 * args.seeds * worlds;
     let steps = Steps::of(total, "runs", !args.no_progress);
     let (world, beside) = (world.as_ref(), beside.as_deref());
     let compared = compare(&references, world, beside, args.seeds, &|more| steps.watch(more));

@@ -93,8 +93,22 @@ enum Tolerance {
     Factor(f64, f64),
 }
 
+/// How many different scenarios these are of.
+#[must_use]
+pub fn count_different(references: &[Reference]) -> usize {
+    firsts(references).iter().enumerate().filter(|(number, first)| number == *first).count()
+}
+
+/// Of each the number of the first that is of the same scenario.
+fn firsts(references: &[Reference]) -> Vec<usize> {
+    let alike = |reference: &Reference| {
+        references.iter().position(|other| other.scenario == reference.scenario)
+    };
+    references.iter().filter_map(alike).collect()
+}
+
 /// Plays each reference scenario in the world, with the seeds from 1 to `seeds`, and compares what comes of it with the recorded
-/// runs, or with as many runs in the world `beside`. What a world does not have is a verdict.
+/// runs, or with as many runs in the world `beside`. What was recorded several times is played once. What a world does not have is a verdict.
 ///
 /// # Errors
 /// If a world breaks, or whoever watches asks to stop.
@@ -107,23 +121,29 @@ pub fn compare(
 ) -> Result<Vec<Compared>, WorldError> {
     let scenarios: Vec<Result<Scenario, String>> =
         references.iter().map(|reference| playable(reference, world)).collect();
+    let firsts = firsts(references);
     let mut jobs = Vec::new();
-    for scenario in scenarios.iter().flatten() {
+    // Where the jobs of a scenario begin, which its first reference has.
+    let mut begins = vec![0; references.len()];
+    for (number, scenario) in scenarios.iter().enumerate() {
+        let Some(scenario) = scenario.as_ref().ok().filter(|_| firsts[number] == number) else {
+            continue;
+        };
+        begins[number] = jobs.len();
         for world in [Some(world), beside].into_iter().flatten() {
             jobs.extend((1..=seeds).map(|seed| Job { scenario, world, seed }));
         }
     }
-    let mut outcomes = each(&jobs, watch)?.into_iter();
-    let mut next = || -> Result<Vec<Outcome>, String> {
-        // All are taken, whatever is wrong with some.
-        let runs: Vec<_> = (0..seeds).filter_map(|_| outcomes.next()).collect();
-        runs.into_iter().collect()
+    let outcomes = each(&jobs, watch)?;
+    let runs = |from: usize| -> Result<Vec<Outcome>, String> {
+        outcomes.iter().skip(from).take(seeds as usize).cloned().collect()
     };
     let mut compared = Vec::new();
-    for (reference, scenario) in references.iter().zip(scenarios) {
-        let verdict = scenario.and_then(|scenario| {
-            let (here, there) = (next(), beside.map(|_| next()).transpose());
-            Ok(side_by_side(&scenario, &reference.runs, &here?, there?.as_deref()))
+    for (number, (reference, scenario)) in references.iter().zip(&scenarios).enumerate() {
+        let verdict = scenario.as_ref().map_err(Clone::clone).and_then(|scenario| {
+            let from = begins[firsts[number]];
+            let there = beside.map(|_| runs(from + seeds as usize)).transpose();
+            Ok(side_by_side(scenario, &reference.runs, &runs(from)?, there?.as_deref()))
         });
         let name = reference.scenario["name"].as_str().unwrap_or("unnamed").to_owned();
         let verdict = verdict.map_or_else(Verdict::NotPossible, Verdict::Compared);
@@ -282,7 +302,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Model;
+    use crate::{Model, Progress};
 
     /// A reference that was recorded in the model, with the seeds 1 and 2.
     fn recorded() -> Reference {
@@ -302,6 +322,31 @@ mod tests {
         let watch = |_| ControlFlow::Continue(());
         let compared = compare(&[reference], &Model, beside, 2, &watch).unwrap();
         compared.into_iter().next().unwrap().verdict
+    }
+
+    /// Whatever stands between: others, and what no world has.
+    #[test]
+    fn what_was_recorded_twice_is_played_once() {
+        let [first, again] = [recorded(), recorded()];
+        let mut other = recorded();
+        other.scenario["link"]["qdisc"] = json!("fq_codel");
+        let mut unknown = recorded();
+        unknown.scenario["flow"][0]["cc"] = json!("vegas");
+        let all = [unknown, first, other, again];
+        assert_eq!(count_different(&all), 3);
+        let played = std::sync::atomic::AtomicU64::new(0);
+        let watch = |step| {
+            if matches!(step, Progress::Run) {
+                played.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+            ControlFlow::Continue(())
+        };
+        let compared = compare(&all, &Model, Some(&Model), 2, &watch).unwrap();
+        // Two scenarios, two worlds, two seeds.
+        assert_eq!(played.into_inner(), 8);
+        assert!(matches!(compared[0].verdict, Verdict::NotPossible(_)));
+        assert_eq!(compared[1], compared[3]);
+        assert_ne!(compared[1].verdict, compared[2].verdict);
     }
 
     #[test]
