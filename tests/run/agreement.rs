@@ -20,8 +20,8 @@ fn the_model_agrees_with_linux_elsewhere() {
 /// And far from all of these, drawn at random. What differs is in ARCHITECTURE.
 #[test]
 fn the_model_agrees_with_linux_far_away() {
-    // The same ones twice, the second time recorded without what distorted the first recording. 135 instead of 136, which is chance: ARCHITECTURE says how many changed.
-    agreements("wild", &["wild", "again"], &[(160, 129), (160, 135)]);
+    // The same ones twice, the second time recorded without what distorted the first recording.
+    agreements("wild", &["wild", "again"], &[(160, 130), (160, 136)]);
 }
 
 /// And of BBR version 3, which no stock kernel has: alone and beside CUBIC (tests/data/bbr3).

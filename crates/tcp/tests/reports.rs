@@ -117,6 +117,23 @@ fn what_is_overtaken_by_two_milliseconds_is_refused() {
     assert_eq!(said[0].echo_ms, 1_030, "an older timestamp is not echoed");
 }
 
+/// Linux: `tcp_sequence` comes before `tcp_replace_ts_recent`. What was sent again without need and comes ahead of all that waits
+/// in a queue takes nothing with it; it is answered at once, as what is all old.
+#[test]
+fn what_is_all_old_overtakes_nothing() {
+    let mut listener = Listener::new();
+    for number in 1..5 {
+        listener.hear(ms(1_020), &packet(number, 1_020));
+    }
+    let said = listener.hear(ms(1_030), &packet(2, 1_029));
+    assert_eq!((said.len(), said[0].ack), (1, 5 * MSS));
+    assert!(said[0].dsack && told(&said[0]) == [(2, 3)]);
+    for number in 5..8 {
+        listener.hear(ms(1_031), &packet(number, 1_021));
+    }
+    assert_eq!(listener.0.received(), 8 * MSS);
+}
+
 /// Linux: `tcp_data_queue` begins without a duplicate to report, and one behind a gap is no reason to hurry
 /// (`tcp_data_queue_ofo`).
 #[test]

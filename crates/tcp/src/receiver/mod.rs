@@ -306,6 +306,12 @@ impl Receiver {
         }
         self.stats.segments += u64::from(data.segments);
         self.count(data);
+        if data.end() < self.acked {
+            // All of it was acknowledged before. Its time says nothing of when the stream's edge moved: what was sent before it
+            // and comes later is not overtaken by it (Linux: `tcp_sequence`, before `tcp_replace_ts_recent`).
+            self.stats.duplicate_bytes += u64::from(data.payload);
+            return self.refuse(now_ns, data, out);
+        }
         if self.ecn != EcnStyle::Accurate && data.flags.cwr() {
             self.echo = false;
             // The sender's window may be down to one packet.
@@ -314,10 +320,8 @@ impl Receiver {
         if data.seq <= self.acked {
             self.echo_ms = self.echo_ms.max(data.timestamp_ms);
         }
-        if data.end() >= self.acked {
-            // Behind a gap too (Linux: `tcp_rcv_established`).
-            self.buffer.measure_echo(self.config.tick.millisecond(now_ns), data, self.stream.next);
-        }
+        // Behind a gap too (Linux: `tcp_rcv_established`).
+        self.buffer.measure_echo(self.config.tick.millisecond(now_ns), data, self.stream.next);
         self.buffer.arrived(now_ns);
         let gap_before = self.stream.has_islands();
         let (beyond_before, reach_before) = (self.stream.island_bytes, self.stream.reach_end());
