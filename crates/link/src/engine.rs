@@ -6,7 +6,7 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dualq_net::{Delay, Environment, Lost, Path};
+use dualq_net::{Delay, Element, Environment, Lost, Path};
 use dualq_qdisc::{
     ChangeError, Departure, Device, Dropped, Ecn, Packet as _, Qdisc, QdiscLine, Random, SplitMix64,
 };
@@ -53,6 +53,8 @@ pub struct Engine {
     tunnel: bool,
     /// Hosts with delays of their own.
     hosts: Vec<IpAddr>,
+    /// Whether something inside may have ICMP messages to send.
+    has_routers: bool,
     /// Every aggregate is taken apart as it comes.
     split: bool,
     room: Arc<Room>,
@@ -139,6 +141,7 @@ impl Engine {
         let (mut elements, queue) = passage.elements(0, &mut |_, line| {
             line.spec().build(&device, SplitMix64::new(random.next_u64()), start)
         });
+        let has_routers = elements.iter().any(|element| matches!(element, Element::Mtu(_)));
         let delay = elements.len();
         let extra = passage.extra_delays.iter().map(|(_, extra)| *extra);
         let delays = [Duration::ZERO].into_iter().chain(extra).map(|extra| passage.delay + extra);
@@ -163,6 +166,7 @@ impl Engine {
             device,
             tunnel: passage.tunnel,
             hosts: passage.extra_delays.iter().map(|(host, _)| *host).collect(),
+            has_routers,
             split: options.split,
             room: Room::new(options.memory),
             out: Vec::new(),
@@ -184,6 +188,19 @@ impl Engine {
     pub fn next_due(&self) -> Instant {
         let due = self.path.next_due().map_or(Instant::NEVER, |(at, _)| at);
         self.next_step.map_or(due, |(at, _)| due.min(at))
+    }
+
+    /// When it is to be called at the latest if no frame comes. What only moves on inside has no need of that: it is done later, at its own
+    /// time. But who watches packets sees them when they move, and what routers have to say does not wait.
+    #[must_use]
+    pub fn next_wake(&self) -> Instant {
+        if self.around.watch.is_some() || self.has_routers {
+            return self.next_due();
+        }
+        let out = self.path.earliest_out();
+        // A rate that rises lets what waits go sooner.
+        let step = self.next_step.map_or(Instant::NEVER, |(at, _)| at);
+        out.min(step)
     }
 
     /// Does all that is due up to `now`, each thing at its own time. What leaves waits to be [written](Self::write).

@@ -95,12 +95,12 @@ impl Worker {
 
     fn work(&mut self) -> Result<(), Errno> {
         let mut bytes = self.engine.buffer();
-        let mut woke = now();
+        let (mut woke, mut may_read) = (now(), true);
         loop {
             let (mut time, mut read) = (now(), 0);
             self.engine.advance(time);
             self.write();
-            while read < BATCH && self.from.read(&mut bytes)? {
+            while may_read && read < BATCH && self.from.read(&mut bytes)? {
                 read += 1;
                 time = now();
                 self.engine.enter(time, &mut bytes);
@@ -115,18 +115,21 @@ impl Worker {
             }
             for message in self.mailbox.take() {
                 if matches!(message, Message::Stop) {
+                    self.engine.advance(now());
+                    self.write();
                     return Ok(());
                 }
                 self.obey(message);
                 self.write();
             }
-            let due = self.engine.next_due();
+            let due = self.engine.next_wake();
             if read == BATCH || due <= time {
+                may_read = true;
                 continue;
             }
             // A fast link does not wake for each packet.
             let until = due.max(woke + QUANTUM);
-            self.wait(until)?;
+            may_read = self.wait(until)?;
             if now() >= until {
                 woke = until;
             }
@@ -137,8 +140,8 @@ impl Worker {
         self.engine.write(now, |pieces| self.to.write(pieces).is_ok());
     }
 
-    /// Waits until a frame or a message comes, or until that time.
-    fn wait(&self, until: Instant) -> Result<(), Errno> {
+    /// Waits until a frame or a message comes, or until that time. Says whether it may be a frame.
+    fn wait(&self, until: Instant) -> Result<bool, Errno> {
         let fds = [self.from.as_fd(), self.mailbox.bell.as_fd()];
         let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
 
@@ -147,7 +150,8 @@ impl Worker {
             Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() }
         });
         match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Ok(_) => Ok(!fds[0].revents().is_empty()),
+            Err(Errno::INTR) => Ok(true),
             Err(error) => Err(error),
         }
     }

@@ -72,6 +72,11 @@ impl<P: Packet> Delay<P> {
         (self.lane_of, self.first) = (Vec::new(), 0);
     }
 
+    /// How long it takes at least.
+    pub(crate) fn shortest_ns(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.delay_ns).min().unwrap_or(0)
+    }
+
     /// Packets on their way.
     #[must_use]
     pub fn len(&self) -> usize {

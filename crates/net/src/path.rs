@@ -99,6 +99,18 @@ impl<P: Packet> Path<P> {
         Instant::from_nanos(self.second_ns)
     }
 
+    /// Before this nothing comes out if nothing enters: a constant delay at the end holds what the elements before it have not let go
+    /// yet for at least that long. [`Instant::NEVER`] if nothing is inside.
+    #[must_use]
+    pub fn earliest_out(&self) -> Instant {
+        let Some((Element::Delay(delay), before)) = self.elements.split_last() else {
+            return Instant::from_nanos(self.next_ns);
+        };
+        let inside_ns = self.due[..before.len()].iter().copied().min().unwrap_or(u64::MAX);
+        let ready_ns = inside_ns.saturating_add(delay.shortest_ns());
+        Instant::from_nanos(ready_ns.min(self.due[before.len()]))
+    }
+
     #[inline]
     fn set_due(&mut self, place: usize, due_ns: u64) {
         self.due[place] = due_ns;

@@ -1,8 +1,9 @@
 //! Whatever the path, each packet is accounted for.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dualq_link::{Change, Options};
+use dualq_link::{Change, DirectionFigures, Engine, Options};
 use dualq_scenario::{Element, Loss, Passage};
 use dualq_units::{Bytes, Instant, Rate};
 use proptest::prelude::*;
@@ -85,6 +86,36 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// Lets it happen; returns the payload that came.
+fn happen(engine: &mut Engine, now: Instant, event: &Event) -> usize {
+    match *event {
+        Event::Frame { port, payload, ecn } => {
+            let mut header = tcp(1);
+            header.source_port = port;
+            let made = Made {
+                v6: port % 2 > 0,
+                ecn,
+                identification: port,
+                transport: Transport::Tcp(header),
+                payload: vec![port as u8; payload],
+                gso_size: 1400,
+            };
+            assert!(engine.enter(now, &mut made.bytes()));
+            return payload;
+        }
+        Event::Rate(mbit) => {
+            let _ = engine.change(now, &Change::Rate(Rate::from_mbit(mbit)));
+        }
+        Event::Delay(millis) => {
+            engine.change(now, &Change::Delay(Duration::from_millis(millis))).unwrap();
+        }
+        Event::Qdisc(line) => {
+            let _ = engine.change(now, &Change::Qdisc(line.parse().unwrap()));
+        }
+    }
+    0
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -100,31 +131,7 @@ proptest! {
         for (micros, event) in events {
             now = now + Duration::from_micros(micros);
             engine.advance(now);
-            match event {
-                Event::Frame { port, payload, ecn } => {
-                    let mut header = tcp(1);
-                    header.source_port = port;
-                    payload_in += payload;
-                    let made = Made {
-                        v6: port % 2 > 0,
-                        ecn,
-                        identification: port,
-                        transport: Transport::Tcp(header),
-                        payload: vec![port as u8; payload],
-                        gso_size: 1400,
-                    };
-                    prop_assert!(engine.enter(now, &mut made.bytes()));
-                }
-                Event::Rate(mbit) => {
-                    let _ = engine.change(now, &Change::Rate(Rate::from_mbit(mbit)));
-                }
-                Event::Delay(millis) => {
-                    engine.change(now, &Change::Delay(Duration::from_millis(millis))).unwrap();
-                }
-                Event::Qdisc(line) => {
-                    let _ = engine.change(now, &Change::Qdisc(line.parse().unwrap()));
-                }
-            }
+            payload_in += happen(&mut engine, now, &event);
             frames += written(&mut engine, now).len();
             let at = engine.snapshot();
             let figures = at.figures;
@@ -143,6 +150,55 @@ proptest! {
             prop_assert!(payload_out <= payload_in);
         }
         for _ in engine.take_messages() {}
+    }
+}
+
+/// Payload that is written, by when: the clock goes to each time that `wake` says, and to the events.
+fn payload_written(
+    passage: &Passage,
+    seed: u64,
+    events: &[(u64, Event)],
+    wake: impl Fn(&Engine) -> Instant,
+) -> (BTreeMap<Instant, usize>, DirectionFigures) {
+    let mut engine = engine(passage, &Options { seed, ..Options::default() });
+    let mut by_time = BTreeMap::new();
+    let mut write = |engine: &mut Engine, now: Instant| {
+        for frame in written(engine, now) {
+            *by_time.entry(now).or_default() += Read::of(&frame).payload.len();
+        }
+    };
+    let mut now = start();
+    let mut go = |engine: &mut Engine, until: Instant| {
+        while wake(engine) <= until.min(Instant::from_nanos(u64::MAX - 1)) {
+            let at = wake(engine);
+            engine.advance(at);
+            write(engine, at);
+        }
+        write(engine, until);
+    };
+    for (micros, event) in events {
+        now = now + Duration::from_micros(*micros);
+        go(&mut engine, now);
+        happen(&mut engine, now, event);
+        go(&mut engine, now);
+    }
+    go(&mut engine, Instant::NEVER);
+    (by_time, engine.snapshot().figures)
+}
+
+proptest! {
+    /// What moves only inside needs no call of its own.
+    #[test]
+    fn nothing_leaves_later_for_fewer_calls(
+        passage in passages(),
+        seed in any::<u64>(),
+        events in proptest::collection::vec((0..3_000_u64, event()), 1..80),
+    ) {
+        let (eager, counted) = payload_written(&passage, seed, &events, Engine::next_due);
+        let (lazy, as_well) = payload_written(&passage, seed, &events, Engine::next_wake);
+        prop_assert_eq!(eager, lazy);
+        prop_assert_eq!(counted.lost, as_well.lost);
+        prop_assert_eq!(counted.marked, as_well.marked);
     }
 }
 
