@@ -19,7 +19,7 @@ use crate::path::{Element, Fields, UpLink};
 use crate::reader::{
     Lines, Placed, SweepError, Table, boolean, number, parse, text, without_numbers, word,
 };
-use crate::scenario::{FlowGroup, ProbeGroup, ProbeKind, RateStep, Scenario, Setup};
+use crate::scenario::{FlowGroup, ProbeGroup, RateStep, Scenario, Setup};
 use crate::trace::{Files, MOST_STEPS, Trace, in_folder};
 use crate::traffic::{UdpGroup, UdpKind};
 use crate::words::{Word, nearest};
@@ -752,16 +752,8 @@ fn probe(mut table: Table<'_, '_>) -> Result<ProbeGroup, SweepError> {
     let mut probe = ProbeGroup::default();
     set(&mut probe.kind, table.one("kind", word)?);
     set(&mut probe.interval, table.one("interval", word)?);
-    let cc = table.one("cc", word)?;
-    let ecn = table.one("ecn", EcnRequest::read)?;
-    let offset = cc.as_ref().map(|cc| cc.offset).or(ecn.as_ref().map(|ecn| ecn.offset));
-    if let Some(offset) = offset.filter(|_| probe.kind == ProbeKind::Ping) {
-        let key = if cc.is_some() { "cc" } else { "ecn" };
-        let message = format!("probe.{key}: a ping is no connection of TCP; ssh and request are");
-        return Err(table.error(offset, message));
-    }
-    set(&mut probe.cc, cc);
-    set(&mut probe.ecn, ecn);
+    set(&mut probe.cc, table.one("cc", word)?);
+    set(&mut probe.ecn, table.one("ecn", EcnRequest::read)?);
     probe.size = table.one("size", word)?.map(|size| size.value);
     table.finish()?;
     Ok(probe)

@@ -245,10 +245,6 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ("flow = 3", "line 1: flow must be an array of tables, [[flow]]"),
         ("[link]\nmtu = 1500\nmtu = 1400", "line 3: mtu is given twice"),
         (
-            "[[probe]]\nkind = 'ping'\ncc = 'bbr'",
-            "line 3: probe.cc: a ping is no connection of TCP; ssh and request are",
-        ),
-        (
             "probe = []\nflow = []",
             "line 2: nothing is sent: give a [[flow]], a [[udp]] or a [[probe]]",
         ),
