@@ -33,13 +33,13 @@ pub(super) fn interface<'a>(
             check::interface(dev).map_err(PlanError::Requirement)?;
             Ok(interface)
         }
+        None if names().is_empty() => wish(format!("{dev}: this machine has no interfaces")),
         None if dev == LOOPBACK => {
             let here = names().join(", ");
             wish(format!(
                 "what goes by {dev} leaves no machine, and waits nowhere; there are {here}"
             ))
         }
-        None if names().is_empty() => wish(format!("{dev}: this machine has no interfaces")),
         None => wish(format!("there is no interface {dev}; there are {}", names().join(", "))),
     }
 }
