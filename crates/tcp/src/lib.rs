@@ -22,4 +22,4 @@ pub use packet::{
 pub use rate::{LostPacket, RateSample};
 pub use receiver::{MIN_ACK_DELAY, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE};
 pub use sender::{Pacing, Sender, SenderConfig, SenderStats};
-pub use tick::Tick;
+pub use tick::{Tick, WheelTimer};

@@ -121,13 +121,75 @@ impl Tick {
     pub(crate) const fn expiry(self, now_ns: u64, jiffies: u32) -> u64 {
         let initial = self.initial as u64;
         let expires = initial + self.since_start(now_ns) + jiffies as u64;
-        let (mut shift, mut reach) = (0, 63);
-        while jiffies as u64 >= reach && shift < 24 {
-            shift += 3;
-            reach <<= 3;
-        }
+        let shift = LEVEL_SHIFT * level(jiffies);
         let fires = ((expires >> shift) + 1) << shift;
         (fires - initial).saturating_mul(self.nanos) - self.start_ns
+    }
+}
+
+/// The first bucket of a jiffy each reaches so far, and each further level eight times as far (Linux: `LVL_START`, `LVL_CLK_SHIFT`).
+const FIRST_LEVEL_JIFFIES: u64 = 63;
+const LEVEL_SHIFT: u32 = 3;
+const MOST_LEVELS: u32 = 8;
+
+/// The level of the timer wheel that a timer of `jiffies` is put in.
+#[inline]
+const fn level(jiffies: u32) -> u32 {
+    let (mut level, mut reach) = (0, FIRST_LEVEL_JIFFIES);
+    while jiffies as u64 >= reach && level < MOST_LEVELS {
+        level += 1;
+        reach <<= LEVEL_SHIFT;
+    }
+    level
+}
+
+/// Where a timer lies in the kernel's wheel, which decides who comes first of several that run out together. A timer that is stopped
+/// stays there, and one that is set to what it is set to does not move (Linux: `mod_timer`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WheelTimer {
+    runs_out_ns: u64,
+    level: u8,
+    moves: u32,
+}
+
+impl Default for WheelTimer {
+    fn default() -> Self {
+        Self { runs_out_ns: u64::MAX, level: 0, moves: 0 }
+    }
+}
+
+impl WheelTimer {
+    /// Starts it for so many jiffies. Returns when it runs out.
+    pub const fn start(&mut self, tick: Tick, now: Instant, jiffies: u32) -> Instant {
+        let runs_out_ns = tick.expiry(now.as_nanos(), jiffies);
+        if runs_out_ns != self.runs_out_ns {
+            self.runs_out_ns = runs_out_ns;
+            self.level = level(jiffies) as u8;
+            self.moves = self.moves.wrapping_add(1);
+        }
+        instant(runs_out_ns)
+    }
+
+    /// When its bucket runs out; [`Instant::NEVER`] before it is started.
+    #[must_use]
+    #[inline]
+    pub const fn runs_out(&self) -> Instant {
+        instant(self.runs_out_ns)
+    }
+
+    /// The level that its bucket is in. Of buckets that run out together, that of the highest comes first (Linux:
+    /// `collect_expired_timers`).
+    #[must_use]
+    #[inline]
+    pub const fn level(&self) -> u8 {
+        self.level
+    }
+
+    /// How often it was put into a bucket. Of a bucket, what was put in last comes first (Linux: `enqueue_timer`).
+    #[must_use]
+    #[inline]
+    pub const fn moves(&self) -> u32 {
+        self.moves
     }
 }
 

@@ -1,4 +1,5 @@
-//! What is to happen: timers of connections in the order of time, first come first served within an instant.
+//! What is to happen: timers of connections in the order of time. Within an instant, fine timers come first, first come first served;
+//! then the coarse ones, which the kernel keeps in a wheel of its own, in the order in which that runs them.
 //!
 //! A timing wheel (Varghese, Lauck: *Hashed and Hierarchical Timing Wheels*, 1987) keeps the cost of a timer apart from
 //! how many there are: only those of the current slot are sorted, and what is added to it, in a small heap.
@@ -6,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use dualq_tcp::WheelTimer;
 use prefetch_index::prefetch_index;
 
 /// What a timer is for.
@@ -23,6 +25,8 @@ pub(crate) enum Cause {
 
 /// How many causes there are.
 const CAUSES: usize = 4;
+/// The first of these have a coarse timer.
+const COARSE_CAUSES: usize = 2;
 
 impl Cause {
     const ALL: [Self; CAUSES] = [Self::Sender, Self::Receiver, Self::Departure, Self::Program];
@@ -56,6 +60,10 @@ impl Entry {
         (self.0 >> 64) as u64
     }
 
+    const fn is_coarse(self) -> bool {
+        self.0 as u64 >> (CONNECTION_BITS + CAUSE_BITS) >= COARSE
+    }
+
     #[inline]
     const fn slot(self) -> u64 {
         self.deadline_ns() >> SLOT_BITS
@@ -80,6 +88,34 @@ struct Deadlines {
     scheduled: [u64; CAUSES],
     /// When the connection wants to be called.
     wanted: [u64; CAUSES],
+    /// Where the coarse timers lie.
+    places: [Place; COARSE_CAUSES],
+}
+
+/// Where a timer lies in the kernel's wheel.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// When its bucket runs out.
+    runs_out_ns: u64,
+    /// Its place among those that run out with it.
+    order: u64,
+    /// How often it had moved when it was seen last.
+    moves: u32,
+}
+
+impl Place {
+    const NOWHERE: Self = Self { runs_out_ns: u64::MAX, order: 0, moves: 0 };
+}
+
+/// Orders of coarse timers begin here: behind those of fine ones.
+const COARSE: u64 = 1 << 37;
+const LEVEL_SHIFT: u32 = 33;
+const MOST_LEVELS: u64 = 15;
+const MOST_STAMPS: u64 = (1 << LEVEL_SHIFT) - 1;
+
+/// The order of a timer on `level` of the kernel's wheel that was the `stamp`th to be put in.
+const fn coarse_order(level: u8, stamp: u64) -> u64 {
+    COARSE | (MOST_LEVELS - level as u64) << LEVEL_SHIFT | (MOST_STAMPS - stamp & MOST_STAMPS)
 }
 
 /// Deadlines, of which each connection has one a cause. A deadline that moves away costs nothing: the entry stays and
@@ -100,12 +136,18 @@ pub(crate) struct Agenda {
     far: BinaryHeap<Reverse<Entry>>,
     deadlines: Vec<Deadlines>,
     order: u64,
+    /// How many timers were put into the kernel's wheel.
+    stamp: u64,
 }
 
 impl Agenda {
     /// No deadlines, for so many connections: at most 2²⁴.
     pub(crate) fn new(connections: usize) -> Self {
-        let none = Deadlines { scheduled: [u64::MAX; CAUSES], wanted: [u64::MAX; CAUSES] };
+        let none = Deadlines {
+            scheduled: [u64::MAX; CAUSES],
+            wanted: [u64::MAX; CAUSES],
+            places: [Place::NOWHERE; COARSE_CAUSES],
+        };
         Self {
             sorted: Vec::new(),
             near: BinaryHeap::new(),
@@ -116,6 +158,7 @@ impl Agenda {
             far: BinaryHeap::new(),
             deadlines: vec![none; connections],
             order: 0,
+            stamp: 0,
         }
     }
 
@@ -136,13 +179,24 @@ impl Agenda {
         if self.sorted.is_empty() && self.near.is_empty() {
             self.turn();
         }
+        let entry = self.first()?;
+        Some((entry.deadline_ns(), entry.connection(), entry.cause()))
+    }
+
+    /// The next entry of the current slot.
+    #[inline]
+    fn first(&self) -> Option<Entry> {
         let sorted = self.sorted.last().copied();
         let near = self.near.peek().map(|Reverse(entry)| *entry);
-        let entry = match (sorted, near) {
+        match (sorted, near) {
             (Some(sorted), Some(near)) => Some(sorted.min(near)),
             (sorted, near) => sorted.or(near),
-        }?;
-        Some((entry.deadline_ns(), entry.connection(), entry.cause()))
+        }
+    }
+
+    /// Whether a coarse timer runs out at `now_ns` too.
+    pub(crate) fn has_coarse_at(&mut self, now_ns: u64) -> bool {
+        self.next_ns() == now_ns && self.first().is_some_and(Entry::is_coarse)
     }
 
     #[inline]
@@ -178,6 +232,35 @@ impl Agenda {
         }
     }
 
+    /// The same for an endpoint, whose coarse timer is `wheel`.
+    #[inline]
+    pub(crate) fn arm_coarse(
+        &mut self,
+        connection: u32,
+        cause: Cause,
+        deadline_ns: u64,
+        wheel: WheelTimer,
+    ) {
+        let deadlines = &mut self.deadlines[connection as usize];
+        if deadlines.places[cause as usize].moves != wheel.moves() {
+            self.stamp += 1;
+            let order = coarse_order(wheel.level(), self.stamp);
+            let (runs_out_ns, moves) = (wheel.runs_out().as_nanos(), wheel.moves());
+            deadlines.places[cause as usize] = Place { runs_out_ns, order, moves };
+            if deadline_ns == deadlines.scheduled[cause as usize] {
+                self.put_ahead(connection, cause, deadline_ns);
+            }
+        }
+        self.arm(connection, cause, deadline_ns);
+    }
+
+    /// Its entry has another place within its instant: of its slot, if that has come, else when it does.
+    fn put_ahead(&mut self, connection: u32, cause: Cause, deadline_ns: u64) {
+        if deadline_ns >> SLOT_BITS <= self.current {
+            self.schedule(connection, cause, deadline_ns);
+        }
+    }
+
     /// Takes the next entry, if its connection still wants to be called.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(u32, Cause)> {
@@ -201,8 +284,35 @@ impl Agenda {
 
     fn schedule(&mut self, connection: u32, cause: Cause, deadline_ns: u64) {
         self.deadlines[connection as usize].scheduled[cause as usize] = deadline_ns;
-        self.order += 1;
-        self.file(Entry::new(deadline_ns, self.order, connection, cause));
+        let order = self.place(connection, cause, deadline_ns).unwrap_or_else(|| {
+            self.order += 1;
+            self.order
+        });
+        self.file(Entry::new(deadline_ns, order, connection, cause));
+    }
+
+    /// Its place within the instant, if what is due then is a coarse timer.
+    #[inline]
+    fn place(&self, connection: u32, cause: Cause, deadline_ns: u64) -> Option<u64> {
+        let place = self.deadlines[connection as usize].places.get(cause as usize)?;
+        (place.runs_out_ns == deadline_ns).then_some(place.order)
+    }
+
+    /// Since entries were filed, timers may have moved away and back.
+    fn put_in_order(&mut self) {
+        let mut entries = std::mem::take(&mut self.sorted);
+        entries.sort_unstable_by(|one, other| other.cmp(one));
+        let is_tie = |pair: &[Entry]| pair[0].deadline_ns() == pair[1].deadline_ns();
+        if entries.windows(2).any(is_tie) {
+            for entry in &mut entries {
+                let (connection, cause) = (entry.connection(), entry.cause());
+                if let Some(order) = self.place(connection, cause, entry.deadline_ns()) {
+                    *entry = Entry::new(entry.deadline_ns(), order, connection, cause);
+                }
+            }
+            entries.sort_unstable_by(|one, other| other.cmp(one));
+        }
+        self.sorted = entries;
     }
 
     #[inline]
@@ -254,7 +364,7 @@ impl Agenda {
         if (1..=SPARE_ENTRIES).contains(&empty.capacity()) {
             self.spare.push(empty);
         }
-        self.sorted.sort_unstable_by(|one, other| other.cmp(one));
+        self.put_in_order();
         while let Some(Reverse(entry)) = self.far.peek()
             && entry.slot() < self.current + SLOTS
         {
@@ -269,6 +379,8 @@ impl Agenda {
 mod tests {
     use super::*;
     use dualq_qdisc::{Random as _, SplitMix64};
+    use dualq_tcp::Tick;
+    use dualq_units::Instant;
 
     #[test]
     fn the_earliest_deadline_counts_and_ties_keep_their_order() {
@@ -282,6 +394,39 @@ mod tests {
         assert_eq!(agenda.next_ns(), 50);
         assert_eq!(agenda.pop(), None);
         assert_eq!(agenda.next_ns(), u64::MAX);
+    }
+
+    /// Of coarse timers that run out together, what was put in last comes first, a higher level before all; and fine ones come before.
+    #[test]
+    fn coarse_timers_come_as_the_kernel_runs_them() {
+        let tick = Tick::default();
+        let (mut agenda, mut wheels) = (Agenda::new(4), [WheelTimer::default(); 4]);
+        let mut start = |agenda: &mut Agenda, connection: u32, now_ms: u64, jiffies: u32| {
+            let now = Instant::from_nanos(now_ms * 1_000_000);
+            let wheel = &mut wheels[connection as usize];
+            let deadline = wheel.start(tick, now, jiffies);
+            agenda.arm_coarse(connection, Cause::Sender, deadline.as_nanos(), *wheel);
+            deadline.as_nanos()
+        };
+        let order = |agenda: &mut Agenda| {
+            std::iter::from_fn(|| (agenda.next_ns() < u64::MAX).then(|| agenda.pop()))
+                .flatten()
+                .map(|(connection, _)| connection)
+                .collect::<Vec<u32>>()
+        };
+        let at = start(&mut agenda, 0, 0, 70);
+        assert_eq!(start(&mut agenda, 1, 500, 21), at);
+        assert_eq!(start(&mut agenda, 2, 500, 21), at);
+        agenda.arm(3, Cause::Program, at);
+        assert_eq!(order(&mut agenda), [3, 0, 2, 1]);
+        // Whoever moves away and back is put in anew; whoever is set to the same is not.
+        for (connection, now_ms, jiffies) in [(0, 1000, 20), (1, 1000, 20), (2, 1000, 20)] {
+            start(&mut agenda, connection, now_ms, jiffies);
+        }
+        start(&mut agenda, 0, 1000, 30);
+        start(&mut agenda, 0, 1010, 19);
+        start(&mut agenda, 1, 1010, 19);
+        assert_eq!(order(&mut agenda), [0, 2, 1]);
     }
 
     #[test]

@@ -27,7 +27,11 @@ impl Simulation<'_> {
                 Direction::Down => self.read_receivers_ahead(),
                 Direction::Up => self.read_senders_ahead(),
             }
-            self.arrive(direction, packet);
+            if self.holds_arrivals {
+                self.held.push_back((direction, packet));
+            } else {
+                self.arrive(direction, packet);
+            }
             if self.network.path(direction).is_quiet() {
                 break;
             }
@@ -36,7 +40,7 @@ impl Simulation<'_> {
 
     /// A packet has passed the network.
     #[inline]
-    fn arrive(&mut self, direction: Direction, packet: Packet) {
+    pub(super) fn arrive(&mut self, direction: Direction, packet: Packet) {
         let number = packet.owner.number();
         self.around.comes_in(self.now(), direction, &packet);
         if packet.body.is_spoilt() {
@@ -112,8 +116,9 @@ impl Simulation<'_> {
     fn has_answered(&mut self, number: u32) {
         let Connection { receiver, direction, counterpart, .. } =
             &self.connections[number as usize];
-        let (deadline, back, counterpart) = (receiver.next_timer(), back(*direction), *counterpart);
-        self.agenda.arm(number, Cause::Receiver, deadline.as_nanos());
+        let (deadline, wheel) = (receiver.next_timer(), receiver.wheel_timer());
+        let (back, counterpart) = (back(*direction), *counterpart);
+        self.agenda.arm_coarse(number, Cause::Receiver, deadline.as_nanos(), wheel);
         self.take_arrivals(back);
         if let Some(counterpart) = counterpart {
             self.converse(number, counterpart);

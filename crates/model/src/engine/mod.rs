@@ -48,6 +48,9 @@ pub struct Simulation<'a> {
     pub(crate) waiting: Pool<Outgoing>,
     /// What leaves a sender just now.
     leaving: Vec<Outgoing>,
+    /// Whether what arrives is to wait, and what waits.
+    holds_arrivals: bool,
+    held: VecDeque<(Direction, Packet)>,
     /// The senders' interfaces: one for each group of flows, each probe and each group of UDP streams.
     interfaces: Vec<Delayed>,
     /// The longest IP packets that the hosts of these interfaces were told of; routes are shared by all connections of a host.
@@ -106,6 +109,8 @@ impl<'a> Simulation<'a> {
             interface,
             waiting: Pool::new(),
             leaving: Vec::new(),
+            holds_arrivals: false,
+            held: VecDeque::new(),
             path_mtus: vec![u32::MAX; interfaces.len()],
             know_cookies: vec![false; interfaces.len()],
             interfaces,
@@ -383,7 +388,23 @@ impl<'a> Simulation<'a> {
 
     fn take_timer(&mut self) {
         self.read_timers_ahead();
-        let Some((number, cause)) = self.agenda.pop() else { return };
+        if let Some((number, cause)) = self.agenda.pop() {
+            if matches!(cause, Cause::Sender | Cause::Receiver) {
+                self.holds_arrivals |= self.agenda.has_coarse_at(self.now_ns);
+            }
+            self.run_out(number, cause);
+        }
+        // Coarse timers that run out together do so before anything that they send arrives: the kernel looks at what has arrived
+        // afterwards, in its order (`TIMER_SOFTIRQ`, `NET_RX_SOFTIRQ`).
+        if self.holds_arrivals && !self.agenda.has_coarse_at(self.now_ns) {
+            while let Some((direction, packet)) = self.held.pop_front() {
+                self.arrive(direction, packet);
+            }
+            self.holds_arrivals = false;
+        }
+    }
+
+    fn run_out(&mut self, number: u32, cause: Cause) {
         let now = self.now();
         match cause {
             Cause::Sender => {

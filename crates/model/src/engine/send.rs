@@ -42,8 +42,9 @@ impl Simulation<'_> {
                 break;
             }
         }
-        let deadline = self.connections[number as usize].sender.next_timer().as_nanos();
-        self.agenda.arm(number, Cause::Sender, deadline);
+        let sender = &self.connections[number as usize].sender;
+        let (deadline, wheel) = (sender.next_timer(), sender.wheel_timer());
+        self.agenda.arm_coarse(number, Cause::Sender, deadline.as_nanos(), wheel);
     }
 
     /// Lets go what is no TCP, and what else is due of that interface.
