@@ -29,6 +29,9 @@ const READ_AHEAD: u64 = 4;
 /// `tsorted_sent_queue`): if that is taken back, only a timeout finds it lost again.
 pub(crate) const SETTLED: u8 = 64;
 
+/// The program had paused behind it when it was sent first, so that it pushes.
+pub(crate) const PUSHES: u8 = 128;
+
 /// One segment that was sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Segment {

@@ -32,9 +32,18 @@ pub(super) struct SendBuffer {
     memory: u64,
     /// What the program has written up to here is in the buffer, or was.
     pub(super) end: u64,
-    /// Where the packet ends that is sent next, and the ones behind it.
-    head: u64,
-    others: VecDeque<u64>,
+    /// The packet that is sent next, and the ones behind it.
+    head: Packet,
+    others: VecDeque<Packet>,
+}
+
+/// A packet that is not sent yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Packet {
+    /// Where it ends.
+    end: u64,
+    /// The program paused there (Linux: `tcp_mark_push`).
+    pushes: bool,
 }
 
 impl SendBuffer {
@@ -45,7 +54,7 @@ impl SendBuffer {
             most_unsent: most_unsent.map_or(u64::MAX, |Bytes(bytes)| bytes),
             memory: 0,
             end: 0,
-            head: 0,
+            head: Packet::default(),
             others: VecDeque::new(),
         }
     }
@@ -66,16 +75,17 @@ impl SendBuffer {
     /// `from` on, of what the next packet holds (Linux: `tcp_grow_skb`).
     #[inline]
     pub(super) fn head(&mut self, from: u64, wanted: u64) -> (u64, bool) {
-        if self.head - from < wanted
+        if self.head.end - from < wanted
             && let Some(&next) = self.others.front()
         {
-            self.head = next.min(from + wanted);
-            if self.head == next {
+            self.head.end = next.end.min(from + wanted);
+            if self.head.end == next.end {
+                self.head.pushes |= next.pushes;
                 self.others.pop_front();
                 self.memory -= PACKET_OVERHEAD;
             }
         }
-        (self.head, self.is_last())
+        (self.head.end, self.is_last())
     }
 
     /// Whether no packet follows the one that is sent next.
@@ -86,33 +96,35 @@ impl SendBuffer {
     /// The first bytes leave with the SYN, before there is room.
     pub(super) fn open(&mut self, payload: u64) {
         self.append(payload, PACKET_OVERHEAD);
-        self.head = self.end;
+        self.head = Packet { end: self.end, pushes: false };
     }
 
     /// What is sent next ends at `end`: it is a packet of its own from now on, though it waits.
     pub(super) fn cut(&mut self, end: u64) {
-        if end < self.head {
+        if end < self.head.end {
             self.others.push_front(self.head);
-            self.head = end;
+            self.head = Packet { end, pushes: false };
             self.memory += PACKET_OVERHEAD;
         }
     }
 
-    /// What ends at `end` is sent, as a packet of its own.
+    /// What ends at `end` is sent, as a packet of its own. Returns whether the program paused there.
     #[inline]
-    pub(super) fn take(&mut self, end: u64) {
-        if end < self.head {
+    pub(super) fn take(&mut self, end: u64) -> bool {
+        if end < self.head.end {
             self.memory += PACKET_OVERHEAD;
         }
-        while self.head <= end
-            && let Some(next) = self.others.pop_front()
-        {
-            if next <= end {
+        let mut pushes = false;
+        while self.head.end <= end {
+            pushes = self.head.pushes;
+            let Some(next) = self.others.pop_front() else { break };
+            if next.end <= end {
                 // It went into the packet before it.
                 self.memory -= PACKET_OVERHEAD;
             }
             self.head = next;
         }
+        pushes
     }
 
     /// A packet was cut in two to be sent again.
@@ -128,8 +140,9 @@ impl SendBuffer {
     }
 
     /// The program writes one packet of `goal` bytes, or what is missing of the last one, up to `write_end` at most; what lies
-    /// before `sent` is gone. Returns whether there was room and something to write.
-    fn write(&mut self, write_end: u64, goal: u64, sent: u64) -> bool {
+    /// before `sent` is gone. With the first packet since a pause it goes on where it had paused. Returns whether there was room and
+    /// something to write.
+    fn write(&mut self, write_end: u64, goal: u64, sent: u64, first: bool) -> bool {
         if self.end >= write_end {
             return false;
         }
@@ -138,27 +151,38 @@ impl SendBuffer {
             let room = self.has_room(sent);
             if room {
                 self.append(goal.min(most), PACKET_OVERHEAD);
-                self.head = self.end;
+                self.head = Packet { end: self.end, pushes: false };
             }
             return room;
         }
         let start = match self.others.len() {
             0 => sent,
-            1 => self.head,
-            several => self.others[several - 2],
+            1 => self.head.end,
+            several => self.others[several - 2].end,
         };
         let missing = (start + goal).saturating_sub(self.end);
         if missing > 0 {
             self.append(missing.min(most), 0);
-            *self.others.back_mut().unwrap_or(&mut self.head) = self.end;
+            let end = self.end;
+            let last = self.last_mut();
+            *last = Packet { end, pushes: last.pushes && !first };
             return true;
         }
         let room = self.has_room(sent);
         if room {
             self.append(goal.min(most), PACKET_OVERHEAD);
-            self.others.push_back(self.end);
+            self.others.push_back(Packet { end: self.end, pushes: false });
         }
         room
+    }
+
+    fn last_mut(&mut self) -> &mut Packet {
+        self.others.back_mut().unwrap_or(&mut self.head)
+    }
+
+    /// The program pauses, for there is no more room or it has written much.
+    pub(super) fn pause(&mut self) {
+        self.last_mut().pushes = true;
     }
 
     fn append(&mut self, payload: u64, overhead: u64) {
@@ -216,10 +240,10 @@ impl Sender {
         true
     }
 
-    /// The program writes a packet. Returns whether it could.
-    pub(super) fn write_packet(&mut self) -> bool {
+    /// The program writes a packet, the first one since it paused or another. Returns whether it could.
+    pub(super) fn write_packet(&mut self, first: bool) -> bool {
         let goal = self.packet_goal();
-        self.buffer.write(self.write_end, goal, self.snd_nxt)
+        self.buffer.write(self.write_end, goal, self.snd_nxt, first)
     }
 }
 
@@ -239,7 +263,7 @@ mod tests {
     /// As much memory as ten segments are worth: the kernel says so too (`SO_MEMINFO`).
     fn written() -> SendBuffer {
         let mut buffer = SendBuffer { size: 46_080, ..SendBuffer::new(None) };
-        assert!(buffer.write(u64::MAX, GOAL, 0));
+        assert!(buffer.write(u64::MAX, GOAL, 0, true));
         buffer
     }
 
@@ -251,23 +275,23 @@ mod tests {
         }
         // Five packets of two segments, and one of which twelve are left.
         assert_eq!(buffer.memory, GOAL + 6 * PACKET_OVERHEAD);
-        assert!(buffer.write(u64::MAX, GOAL, 10 * MSS));
+        assert!(buffer.write(u64::MAX, GOAL, 10 * MSS, true));
         assert_eq!((buffer.end, buffer.is_last()), (32 * MSS, true));
         // Then the buffer is full, also for the first byte of a packet.
-        assert!(!buffer.write(u64::MAX, GOAL, 10 * MSS));
+        assert!(!buffer.write(u64::MAX, GOAL, 10 * MSS, true));
         for _ in 0..5 {
             buffer.free(MSS as u32, true);
             buffer.free(MSS as u32, false);
         }
         assert_eq!(buffer.memory, GOAL + PACKET_OVERHEAD);
-        assert!(buffer.write(u64::MAX, GOAL, 10 * MSS));
+        assert!(buffer.write(u64::MAX, GOAL, 10 * MSS, true));
         assert_eq!((buffer.end, buffer.is_last()), (54 * MSS, false));
     }
 
     #[test]
     fn a_short_packet_takes_from_the_next_one() {
         let mut buffer = written();
-        buffer.write(u64::MAX, GOAL, 0);
+        buffer.write(u64::MAX, GOAL, 0, true);
         buffer.take(20 * MSS);
         assert_eq!(buffer.head(20 * MSS, 2 * MSS), (22 * MSS, false));
         assert_eq!(buffer.head(20 * MSS, 5 * MSS), (25 * MSS, false));
@@ -305,18 +329,18 @@ mod tests {
     fn a_low_water_mark_limits_what_is_unsent() {
         let mut buffer = SendBuffer { size: 1 << 20, ..SendBuffer::new(Some(Bytes(GOAL + 1))) };
         for expected in [true, true, false] {
-            assert_eq!(buffer.write(u64::MAX, GOAL, 0), expected);
+            assert_eq!(buffer.write(u64::MAX, GOAL, 0, true), expected);
         }
         assert_eq!(buffer.end, 2 * GOAL);
         let written = buffer.end;
         assert!(!buffer.is_writeable(written - GOAL / 2 - 1));
         assert!(buffer.is_writeable(written - GOAL / 2));
         buffer.take(GOAL);
-        assert!(buffer.write(u64::MAX, GOAL, GOAL));
-        assert!(!buffer.write(u64::MAX, GOAL, GOAL));
+        assert!(buffer.write(u64::MAX, GOAL, GOAL, true));
+        assert!(!buffer.write(u64::MAX, GOAL, GOAL, true));
         // What is missing of a packet asks for no room.
         buffer.take(2 * GOAL + 5 * MSS);
-        assert!(buffer.write(u64::MAX, GOAL, 2 * GOAL + 5 * MSS));
+        assert!(buffer.write(u64::MAX, GOAL, 2 * GOAL + 5 * MSS, true));
         assert_eq!(buffer.end, 3 * GOAL + 5 * MSS);
     }
 

@@ -22,7 +22,7 @@ use crate::rack::Rack;
 use crate::rate::RateEstimator;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
-use crate::tick::{Tick, instant};
+use crate::tick::{Tick, WheelTimer, instant};
 use buffer::SendBuffer;
 use recovery::Recovery;
 use timers::Timers;
@@ -156,6 +156,8 @@ pub struct Sender {
     window_probe_due: bool,
     /// It was a timer for what may be lost, and the next `transmit` sends nothing new.
     by_timer: bool,
+    /// The reordering timer has run out, and what it found is not yet sent again.
+    timer_due: bool,
 
     board: Scoreboard,
     snd_una: u64,
@@ -242,6 +244,7 @@ impl Sender {
             loss_probe_due: false,
             window_probe_due: false,
             by_timer: false,
+            timer_due: false,
             board: Scoreboard::new(),
             snd_una: 0,
             snd_nxt: 0,
@@ -293,6 +296,13 @@ impl Sender {
     #[inline]
     pub fn next_timer(&self) -> Instant {
         instant(self.timers.next_ns())
+    }
+
+    /// The coarse one of its timers.
+    #[must_use]
+    #[inline]
+    pub const fn wheel_timer(&self) -> WheelTimer {
+        self.timers.wheel
     }
 
     /// Bytes sent so far, those sent again counted once (Linux: `snd_nxt`).

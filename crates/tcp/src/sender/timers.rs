@@ -6,6 +6,7 @@ use dualq_units::Instant;
 use super::Sender;
 use crate::cc::{CongestionControl, State};
 use crate::rtt::{RTO_MAX_US, RTO_MIN_US};
+use crate::tick::{WheelTimer, instant};
 
 /// What a coarse timer adds to be on the safe side (Linux: `TCP_TIMEOUT_MIN_US`).
 const TIMEOUT_MARGIN_US: u64 = 2_000;
@@ -30,12 +31,18 @@ enum Kind {
 pub(super) struct Timers {
     kind: Kind,
     deadline_ns: u64,
+    pub(super) wheel: WheelTimer,
     pacing_ns: u64,
 }
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { kind: Kind::None, deadline_ns: u64::MAX, pacing_ns: u64::MAX }
+        Self {
+            kind: Kind::None,
+            deadline_ns: u64::MAX,
+            wheel: WheelTimer::default(),
+            pacing_ns: u64::MAX,
+        }
     }
 }
 
@@ -95,7 +102,8 @@ impl Sender {
     fn start_timer(&mut self, now_ns: u64, kind: Kind, jiffies: u32) {
         let jiffies = jiffies.max(1);
         self.timers.kind = kind;
-        self.timers.deadline_ns = self.config.tick.expiry(now_ns, jiffies);
+        self.timers.deadline_ns =
+            self.timers.wheel.start(self.config.tick, instant(now_ns), jiffies).as_nanos();
     }
 
     pub(super) fn start_handshake_timer(&mut self, now_ns: u64) {
@@ -154,12 +162,20 @@ impl Sender {
             self.timers.clear();
             return;
         }
-        let jiffies = if matches!(self.timers.kind, Kind::LossProbe | Kind::Reordering) {
-            let rest_us = self.until_timeout_us(now_ns).max(1);
-            self.config.tick.jiffies_in(rest_us as u64)
-        } else {
-            self.rtt.timeout
-        };
+        if matches!(self.timers.kind, Kind::LossProbe | Kind::Reordering) {
+            return self.resume_retransmission_timer(now_ns);
+        }
+        self.start_paced_timer(now_ns, Kind::Retransmission, self.rtt.timeout);
+    }
+
+    /// The same for what is left of the time since the first outstanding segment was sent.
+    pub(super) fn resume_retransmission_timer(&mut self, now_ns: u64) {
+        if self.board.packets_out() == 0 {
+            self.timers.clear();
+            return;
+        }
+        let rest_us = self.until_timeout_us(now_ns).max(1);
+        let jiffies = self.config.tick.jiffies_in(rest_us as u64);
         self.start_paced_timer(now_ns, Kind::Retransmission, jiffies);
     }
 
@@ -225,8 +241,13 @@ impl Sender {
                 self.reduce(1, 0, false);
             }
         }
-        if self.timers.kind != Kind::Retransmission {
-            self.restart_retransmission_timer(now_ns);
+        self.timer_due = true;
+    }
+
+    /// What the reordering timer found lost is sent again, as far as it may be: if the head is not, its time goes on.
+    pub(super) fn after_reordering_timeout(&mut self, now_ns: u64) {
+        if std::mem::take(&mut self.timer_due) && self.timers.kind != Kind::Retransmission {
+            self.resume_retransmission_timer(now_ns);
         }
     }
 }

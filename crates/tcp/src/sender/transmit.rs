@@ -8,7 +8,7 @@ use crate::cc::{CongestionControl, Event, State, Window};
 use crate::ecn::{EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, Transmission};
 use crate::scoreboard::{
-    APP_LIMITED, EVER_RETRANSMITTED, FIRST_OF_PACKET, RETRANSMITTED, SACKED, Segment,
+    APP_LIMITED, EVER_RETRANSMITTED, FIRST_OF_PACKET, PUSHES, RETRANSMITTED, SACKED, Segment,
 };
 use crate::tick::instant;
 
@@ -45,10 +45,14 @@ struct Unsent {
 /// How much is sent that the program has written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Push {
-    /// All that may be sent.
-    All,
+    /// All that may be sent, as an acknowledgement or a departure makes room for it: of what is short, the last waits by Nagle's rule.
+    Pending,
+    /// The same, where the program has just paused: nothing waits (Linux: `tcp_push` with `TCP_NAGLE_PUSH`).
+    Written,
     /// One packet, which waits for no fuller one (Linux: `tcp_push_one`).
     One,
+    /// The same of a tail loss probe, for which there is room if the window is full too (Linux: `tcp_send_loss_probe`).
+    Probe,
 }
 
 /// How far sending new data got.
@@ -89,8 +93,9 @@ impl Sender {
             self.probe(now_ns, out);
         }
         if self.recovery.new_data_first && !by_timer {
-            self.transmit_new(now_ns, Push::All, out);
+            self.transmit_new(now_ns, Push::Pending, out);
             if self.snd_nxt > self.recovery.high_seq {
+                self.after_reordering_timeout(now_ns);
                 return;
             }
             self.recovery.new_data_first = false;
@@ -100,26 +105,33 @@ impl Sender {
         if self.board.lost_out > self.board.retrans_out && !held {
             self.transmit_lost(now_ns, out);
         }
+        self.after_reordering_timeout(now_ns);
         // A timer calls for what is lost, or for a probe, and wakes no program (Linux: `tcp_send_loss_probe`, `tcp_rack_reo_timeout`).
         if by_timer {
             return;
         }
         if self.snd_nxt < self.buffer.end {
-            self.transmit_new(now_ns, Push::All, out);
+            self.transmit_new(now_ns, Push::Pending, out);
         }
         if self.wakes_program() {
             self.restart_after_idleness(now_ns);
-            while self.write_packet() {
+            let mut has_written = false;
+            while self.write_packet(!has_written) {
                 // What is sent of the last packet makes room in it (Linux: `tcp_sendmsg_locked`, `forced_push`).
+                has_written = true;
                 if self.buffer.end > self.pushed + self.largest_window / 2 {
                     self.pushed = self.buffer.end;
-                    self.transmit_new(now_ns, Push::All, out);
+                    self.buffer.pause();
+                    self.transmit_new(now_ns, Push::Written, out);
                 } else if self.buffer.is_last() {
                     self.transmit_new(now_ns, Push::One, out);
                 }
             }
-            self.pushed = self.buffer.end;
-            self.transmit_new(now_ns, Push::All, out);
+            if has_written {
+                self.pushed = self.buffer.end;
+                self.buffer.pause();
+                self.transmit_new(now_ns, Push::Written, out);
+            }
         }
         if self.window_probe_due {
             self.window_probe_due = false;
@@ -328,7 +340,7 @@ impl Sender {
         (seq, mss): (u64, u32),
         payload: u32,
         segments: u32,
-        new: bool,
+        (new, pushes): (bool, bool),
         out: &mut impl FnMut(Transmission),
     ) {
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, and those with Accurate ECN.
@@ -346,7 +358,7 @@ impl Sender {
             flags: self.ecn_flags(cwr),
             options,
             // Aggregates push, to be handed on at once.
-            push: segments > 1 || seq + u64::from(payload) == self.write_end,
+            push: pushes || segments > 1 || seq + u64::from(payload) == self.write_end,
             syn: false,
             cut: false,
         };
@@ -425,7 +437,8 @@ impl Sender {
             }
         }
         let start = self.board.get(number).start();
-        let payload = (self.board.get(end - 1).end - start) as u32;
+        let (payload, pushes) =
+            ((self.board.get(end - 1).end - start) as u32, self.board.get(end - 1).has(PUSHES));
         self.note_start(now_ns);
         let departure = self.schedule_departure(now_ns, payload, count);
         let stamp = self.rate.stamp(departure, self.board.packets_out());
@@ -445,7 +458,7 @@ impl Sender {
         self.enqueue(now_ns, departure, payload);
         // As long as they were when they were first sent.
         let mss = self.board.get(number).payload;
-        self.emit((now_ns, departure), (start, mss), payload, count, false, out);
+        self.emit((now_ns, departure), (start, mss), payload, count, (false, pushes), out);
         (count, departure)
     }
 
@@ -472,7 +485,13 @@ impl Sender {
         }
     }
 
-    fn transmit_new(&mut self, now_ns: u64, push: Push, out: &mut impl FnMut(Transmission)) {
+    /// Sends what has not been sent before, as far as it may be. Returns whether anything was.
+    fn transmit_new(
+        &mut self,
+        now_ns: u64,
+        push: Push,
+        out: &mut impl FnMut(Transmission),
+    ) -> bool {
         let most = self.gso_segments();
         let mut sent = 0;
         let mut held = Held::No;
@@ -483,7 +502,7 @@ impl Sender {
                     self.send_payload(now_ns, payload, segments, out);
                     self.check_space();
                     sent += segments;
-                    if push == Push::One {
+                    if matches!(push, Push::One | Push::Probe) {
                         break;
                     }
                 }
@@ -502,23 +521,26 @@ impl Sender {
             if self.in_reduction() {
                 self.recovery.prr_out += sent;
             }
-            self.schedule_loss_probe(now_ns, false);
+            if push != Push::Probe {
+                self.schedule_loss_probe(now_ns, false);
+            }
         }
+        sent > 0
     }
 
-    /// How many bytes of new data go into the next packet. Where the receiver's window ends within a segment, its first part
-    /// goes too if no short one is under way (Nagle's rule after Minshall; Linux: `tcp_mss_split_point`).
+    /// How many bytes of new data go into the next packet. Where the receiver's window, or all that the program has written so far, ends
+    /// within a segment, its first part goes too if no short one is under way (Nagle's rule after Minshall; Linux: `tcp_nagle_test`,
+    /// `tcp_mss_split_point`).
     #[inline]
     fn next_new(&mut self, now_ns: u64, most: u32, push: Push) -> Result<u32, Held> {
         if self.must_wait(now_ns) {
             return Err(Held::Otherwise);
         }
-        let in_flight = self.board.in_flight();
-        if in_flight >= self.window.cwnd {
+        let room = self.window.cwnd.saturating_sub(self.board.in_flight());
+        if room == 0 && push != Push::Probe {
             return Err(Held::ByWindow);
         }
-        let room = self.window.cwnd - in_flight;
-        let quota = room.min((self.window.cwnd / 2).max(1)).min(most);
+        let quota = room.min(self.window.cwnd / 2).max(1).min(most);
         let mss = u64::from(self.mss);
         let whole = u64::from(quota) * mss;
         let (end, last) = self.buffer.head(self.snd_nxt, whole);
@@ -527,12 +549,21 @@ impl Sender {
         if window < packet.bytes.min(mss) {
             return Err(Held::Otherwise);
         }
-        if packet.bytes > mss && push == Push::All {
+        if packet.bytes > mss && matches!(push, Push::Pending | Push::Written) {
             self.defer(now_ns, room, window, packet, most)?;
         }
         let mut payload = packet.bytes.min(whole);
-        if window < payload {
-            payload = if self.short_segment_is_out() { window - window % mss } else { window };
+        if window < whole || last {
+            payload = payload.min(window);
+            // Behind what is written last comes the end, which waits for nothing.
+            let waits =
+                push == Push::Pending && end < self.write_end && self.short_segment_is_out();
+            if waits && payload < whole {
+                payload -= payload % mss;
+            }
+            if payload == 0 {
+                return Err(Held::Otherwise);
+            }
         }
         let payload = payload as u32;
         if self.small_queue_is_full(payload, 0) {
@@ -585,12 +616,6 @@ impl Sender {
         if ends && window > packet.bytes { Ok(()) } else { Err(Held::Otherwise) }
     }
 
-    fn send_new(&mut self, now_ns: u64, segments: u32, out: &mut impl FnMut(Transmission)) {
-        let unsent = self.buffer.end - self.snd_nxt;
-        let payload = unsent.min(u64::from(segments) * u64::from(self.mss)) as u32;
-        self.send_payload(now_ns, payload, segments, out);
-    }
-
     /// Packets in flight with so many more, if the congestion control wants to know that of what is lost.
     #[inline]
     fn flight_with(&self, more: u32) -> u32 {
@@ -620,12 +645,15 @@ impl Sender {
             self.board.push(Segment::new(self.snd_nxt, stamp, part, (flags, in_flight)));
             flags = app_limited;
         }
-        self.buffer.take(self.snd_nxt);
+        let pushes = self.buffer.take(self.snd_nxt);
+        if pushes && let Some(last) = self.board.next.checked_sub(1) {
+            self.board.get_mut(last).flags |= PUSHES;
+        }
         if payload < segments * self.mss {
             self.short_end = self.snd_nxt;
         }
         self.enqueue(now_ns, departure, payload);
-        self.emit((now_ns, departure), (seq, self.mss), payload, segments, true, out);
+        self.emit((now_ns, departure), (seq, self.mss), payload, segments, (true, pushes), out);
         self.new_data_sent(now_ns, packets_before);
     }
 
@@ -645,23 +673,33 @@ impl Sender {
 
     /// A tail loss probe: new data if there are any, else the last segment again (RFC 8985 §7.3).
     fn probe(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
-        if self.recovery.probe_end.is_none() && self.board.packets_out() > 0 {
-            let mss = u64::from(self.mss);
-            let unsent = self.buffer.end - self.snd_nxt;
-            if unsent > 0 && self.window_end.saturating_sub(self.snd_nxt) >= unsent.min(mss) {
-                self.send_new(now_ns, 1, out);
-                self.recovery.probe_retransmitted = false;
-                self.recovery.probe_end = Some(self.snd_nxt);
-            } else {
-                let last = self.board.next - 1;
-                if !self.board.get(last).has(SACKED) {
-                    self.send_again(now_ns, last, 1, 0, out);
-                    self.recovery.probe_retransmitted = true;
-                    self.recovery.probe_end = Some(self.snd_nxt);
-                }
-            }
+        let sent = self.recovery.probe_end.is_none()
+            && self.board.packets_out() > 0
+            && self.send_probe(now_ns, out);
+        if sent {
+            self.recovery.probe_end = Some(self.snd_nxt);
+            self.restart_retransmission_timer(now_ns);
+        } else {
+            self.resume_retransmission_timer(now_ns);
         }
-        self.restart_retransmission_timer(now_ns);
+    }
+
+    /// Sends it. Returns whether anything was sent.
+    fn send_probe(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) -> bool {
+        let mss = u64::from(self.mss);
+        let unsent = self.buffer.end - self.snd_nxt;
+        if unsent > 0 && self.window_end.saturating_sub(self.snd_nxt) >= unsent.min(mss) {
+            let sent = self.transmit_new(now_ns, Push::Probe, out);
+            self.recovery.probe_retransmitted &= !sent;
+            return sent;
+        }
+        let last = self.board.next - 1;
+        if self.board.get(last).has(SACKED) {
+            return false;
+        }
+        self.send_again(now_ns, last, 1, 0, out);
+        self.recovery.probe_retransmitted = true;
+        true
     }
 }
 
