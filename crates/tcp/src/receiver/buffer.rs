@@ -4,6 +4,8 @@
 //! The buffer is kernel memory: a packet takes more of it than its payload. What share of the memory is payload is guessed
 //! from the first full segment that arrives, and windows are made with that guess (Linux: `scaling_ratio`).
 
+use std::collections::VecDeque;
+
 use dualq_units::Bytes;
 
 use crate::packet::Data;
@@ -49,8 +51,24 @@ const fn pieces(data: &Data) -> u64 {
     1 + last / PIECE_BYTES - data.seq / PIECE_BYTES
 }
 
-/// Space for data that have arrived and are not yet read.
+/// A packet that waits behind a gap, or several that became one.
 #[derive(Clone, Copy, Debug)]
+struct Waiting {
+    start: u64,
+    end: u64,
+    memory: u64,
+    pieces: u64,
+}
+
+/// Where a packet is to wait: its place among others, and whether it becomes part of the one before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlaceBeyond {
+    index: usize,
+    pub(super) joins: bool,
+}
+
+/// Space for data that have arrived and are not yet read.
+#[derive(Clone, Debug)]
 pub(super) struct Buffer {
     /// Bytes of memory, and the most that there may be.
     memory: u64,
@@ -65,6 +83,8 @@ pub(super) struct Buffer {
     beyond_memory: u64,
     /// Pieces in the last packet that waits to be read; 0 if nothing can be added to it.
     pieces: u64,
+    /// What waits behind a gap, in the order of the stream.
+    beyond: VecDeque<Waiting>,
     /// The window scale option; 0 where the whole buffer can be told without.
     pub(super) scale: u32,
     /// The window never exceeds this.
@@ -110,6 +130,7 @@ impl Buffer {
             unread_memory: 0,
             beyond_memory: 0,
             pieces: 0,
+            beyond: VecDeque::new(),
             scale: 0,
             clamp: 0,
             threshold: 0,
@@ -228,15 +249,13 @@ impl Buffer {
         }
     }
 
-    /// The packet continued the stream, which ends at `edge` now; of the bytes behind gaps `before` there are `beyond` left.
-    /// Returns whether it is the end of what somebody wrote.
+    /// The packet continued the stream. Returns whether it is the end of what somebody wrote.
     #[inline]
-    pub(super) fn hold(&mut self, data: &Data, edge: u64, before: u64, beyond: u64) -> bool {
+    pub(super) fn hold(&mut self, data: &Data) -> bool {
         let payload = u64::from(data.payload);
         let pieces = pieces(data);
         let waits = self.read_end < data.seq;
         let first = !waits || self.first_end == data.seq;
-        let mut first_end = data.end().min(edge);
         let joins = waits && self.pieces > 0 && self.pieces + pieces <= MAX_PIECES;
         if joins {
             self.pieces += pieces;
@@ -245,33 +264,73 @@ impl Buffer {
             self.unread_memory += payload + PACKET_OVERHEAD;
             self.pieces = pieces;
         }
-        if before > beyond {
-            // What waited behind the gap joins too, if there is not much of it (Linux: `tcp_ofo_queue`).
-            let island = edge.saturating_sub(data.end()).div_ceil(payload.max(1));
-            if self.pieces + island <= MAX_PIECES {
-                self.pieces += island;
-                self.unread_memory = self.unread_memory.saturating_sub(PACKET_OVERHEAD);
-                first_end = edge;
-            } else {
-                self.pieces = MAX_PIECES;
-            }
-        }
         if first && (joins || !waits) {
-            self.first_end = first_end;
-        }
-        if before > 0 {
-            let left =
-                (u128::from(self.beyond_memory) * u128::from(beyond) / u128::from(before)) as u64;
-            self.unread_memory += self.beyond_memory - left;
-            self.beyond_memory = left;
+            self.first_end = data.end();
         }
         self.measure_segment(data)
     }
 
-    /// The packet left a gap, and the last data behind a gap end `reach` bytes past the edge: the buffer grows by that.
-    pub(super) fn hold_beyond(&mut self, data: &Data, follows: bool, reach: u64) {
-        let overhead = if follows { PACKET_OVERHEAD / MAX_PIECES } else { PACKET_OVERHEAD };
-        self.beyond_memory += u64::from(data.payload) + overhead;
+    /// The stream ends at `edge` now, for the packet closed a gap: what waited behind that joins it, as far as there is room for its pieces
+    /// (Linux: `tcp_ofo_queue`).
+    pub(super) fn join(&mut self, data: &Data, edge: u64) {
+        let mut end = data.end();
+        while let Some(next) = self.beyond.front().copied()
+            && next.start <= edge
+        {
+            self.beyond.pop_front();
+            self.beyond_memory -= next.memory;
+            if next.end <= end {
+                continue;
+            }
+            if next.start == end && self.pieces + next.pieces <= MAX_PIECES {
+                self.pieces += next.pieces;
+                self.unread_memory += next.memory - PACKET_OVERHEAD;
+                if self.first_end == end {
+                    self.first_end = next.end;
+                }
+            } else {
+                self.pieces = next.pieces;
+                self.unread_memory += next.memory;
+            }
+            end = next.end;
+        }
+    }
+
+    /// Where a packet is to wait that left a gap.
+    pub(super) fn place_beyond(&self, data: &Data) -> PlaceBeyond {
+        let index = self.beyond.partition_point(|waiting| waiting.start < data.seq);
+        let before = index.checked_sub(1).and_then(|before| self.beyond.get(before));
+        let joins = before.is_some_and(|before| {
+            before.end == data.seq && before.pieces + pieces(data) <= MAX_PIECES
+        });
+        PlaceBeyond { index, joins }
+    }
+
+    /// The packet waits there.
+    pub(super) fn hold_beyond(&mut self, data: &Data, PlaceBeyond { index, joins }: PlaceBeyond) {
+        let (payload, pieces) = (u64::from(data.payload), pieces(data));
+        let behind = if joins {
+            let before = &mut self.beyond[index - 1];
+            before.end = data.end();
+            before.pieces += pieces;
+            before.memory += payload;
+            self.beyond_memory += payload;
+            index
+        } else {
+            let memory = payload + PACKET_OVERHEAD;
+            self.beyond.insert(index, Waiting { start: data.seq, end: data.end(), memory, pieces });
+            self.beyond_memory += memory;
+            index + 1
+        };
+        // What is in it too is not needed any more.
+        while self.beyond.get(behind).is_some_and(|waiting| waiting.end <= data.end()) {
+            let covered = self.beyond.remove(behind);
+            self.beyond_memory -= covered.map_or(0, |covered| covered.memory);
+        }
+    }
+
+    /// The last data behind a gap end `reach` bytes past the edge: the buffer grows by that.
+    pub(super) fn reach_beyond(&mut self, reach: u64) {
         self.grow(self.measured, reach);
     }
 
@@ -434,13 +493,13 @@ mod tests {
         let mut buffer = Buffer::new(Bytes(64 << 20), 1_228);
         for (number, memory) in (0..).zip([3_352, 5_808, 8_264]) {
             let data = packet(number * 2_456, 2_456);
-            buffer.hold(&data, data.end(), 0, 0);
+            buffer.hold(&data);
             assert_eq!(buffer.unread_memory, memory);
         }
         // Seventeen pieces are one packet, the next one is another; the fourteenth lies in two.
         for number in 3..18 {
             let data = packet(number * 2_456, 2_456);
-            buffer.hold(&data, data.end(), 0, 0);
+            buffer.hold(&data);
         }
         assert_eq!(buffer.unread_memory, 18 * 2_456 + 2 * PACKET_OVERHEAD);
         assert_eq!(buffer.first_end, 16 * 2_456);
@@ -454,7 +513,7 @@ mod tests {
         for number in 10..30 {
             let data = full(number);
             buffer.read_end = 10 * 1_448;
-            buffer.hold(&data, data.end(), 0, 0);
+            buffer.hold(&data);
         }
         // The 23rd lies on both sides of 32 kB.
         assert_eq!((pieces(&full(21)), pieces(&full(22)), pieces(&full(23))), (1, 2, 1));
@@ -467,9 +526,11 @@ mod tests {
     #[test]
     fn what_waited_behind_a_gap_joins_what_fills_it() {
         let mut buffer = Buffer::new(Bytes(64 << 20), 1_228);
-        buffer.hold_beyond(&packet(2_456, 2_456), false, 4_912);
+        let place = buffer.place_beyond(&packet(2_456, 2_456));
+        buffer.hold_beyond(&packet(2_456, 2_456), place);
         assert_eq!(buffer.beyond_memory, 3_352);
-        buffer.hold(&packet(0, 2_456), 4_912, 2_456, 0);
+        buffer.hold(&packet(0, 2_456));
+        buffer.join(&packet(0, 2_456), 4_912);
         assert_eq!((buffer.unread_memory, buffer.first_end), (5_808, 4_912));
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::ecn::{self, EcnBytes, EcnFlags, EcnOption, EcnStyle, Received};
 use crate::packet::{Ack, Data, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
-use crate::tick::{Tick, instant};
+use crate::tick::{Tick, WheelTimer, instant};
 use buffer::Buffer;
 pub use buffer::WINDOW_SCALE;
 use reassembly::{Arrival, Reassembly};
@@ -129,7 +129,9 @@ pub struct Receiver {
     /// trip but for [`Buffer::rtt_us`], as it sends no data itself (Linux: `srtt_us` of its socket).
     answered_ns: u64,
     handshake_us: Option<u64>,
+    opened_ns: u64,
     ack_timer_ns: u64,
+    ack_wheel: WheelTimer,
     compression_timer_ns: u64,
     compressed: u32,
     duplicates: u32,
@@ -183,7 +185,9 @@ impl Receiver {
             last_arrival: 0,
             answered_ns: 0,
             handshake_us: None,
+            opened_ns: 0,
             ack_timer_ns: u64::MAX,
+            ack_wheel: WheelTimer::default(),
             compression_timer_ns: u64::MAX,
             compressed: 0,
             duplicates: 0,
@@ -263,6 +267,13 @@ impl Receiver {
         instant(self.ack_timer_ns.min(self.compression_timer_ns).min(self.read_ns))
     }
 
+    /// The coarse one of its timers: of acknowledgements that wait.
+    #[must_use]
+    #[inline]
+    pub const fn wheel_timer(&self) -> WheelTimer {
+        self.ack_wheel
+    }
+
     /// Whether what [`next_timer`](Self::next_timer) tells is when the program reads.
     #[must_use]
     #[inline]
@@ -285,6 +296,7 @@ impl Receiver {
         self.option_seen |= data.options > 0;
         if self.handshake_us.is_none() {
             self.handshake_us = Some(now_ns.saturating_sub(self.answered_ns) / 1_000);
+            self.opened_ns = now_ns;
         }
         if data.payload == 0 && data.seq >= self.stream.next {
             // An acknowledgement: of the answer to the SYN, for one.
@@ -324,7 +336,6 @@ impl Receiver {
         self.buffer.measure_echo(self.config.tick.millisecond(now_ns), data, self.stream.next);
         self.buffer.arrived(now_ns);
         let gap_before = self.stream.has_islands();
-        let (beyond_before, reach_before) = (self.stream.island_bytes, self.stream.reach_end());
         let beyond = data.seq > self.stream.next;
         // It is told with what is sent before other data arrive, or not at all (Linux: `tcp_data_queue`).
         if gap_before || data.seq < self.stream.next {
@@ -349,18 +360,28 @@ impl Receiver {
         self.scheduled = true;
         match arrival {
             Arrival::InOrder => {
-                self.take_in_order(now_ns, data, beyond_before, out);
+                self.take_in_order(now_ns, data, gap_before, out);
                 // A filled gap is told at once (RFC 5681 §4.2).
                 self.ack_now |= gap_before && !self.stream.has_islands();
             }
             Arrival::Beyond => {
-                let follows = reach_before == data.seq;
                 self.buffer.measure_segment(data);
-                // What it takes of the buffer counts, and lets the buffer grow, only after this (`tcp_data_queue_ofo`).
-                self.raise_window(data.payload);
-                self.buffer.hold_beyond(data, follows, self.stream.reach());
+                // What it takes of the buffer counts only after this, unless it becomes part of another packet, and lets the buffer
+                // grow in any case after it (`tcp_data_queue_ofo`).
+                let place = self.buffer.place_beyond(data);
+                if !place.joins {
+                    self.raise_window(data.payload);
+                }
+                self.buffer.hold_beyond(data, place);
+                if place.joins {
+                    self.raise_window(data.payload);
+                }
+                self.reach_beyond(now_ns);
             }
-            Arrival::Duplicate => self.stats.duplicate_bytes += u64::from(data.payload),
+            Arrival::Duplicate => {
+                self.stats.duplicate_bytes += u64::from(data.payload);
+                self.reach_beyond(now_ns);
+            }
             Arrival::Old => {
                 self.stats.duplicate_bytes += u64::from(data.payload);
                 self.answer_quickly(MAX_QUICK_ACKS);
@@ -374,6 +395,14 @@ impl Receiver {
         }
         if !self.buffer.is_read(self.stream.next) && self.read_ns == u64::MAX && !self.is_reading {
             self.schedule_read(now_ns, out);
+        }
+    }
+
+    /// The buffer grows by what lies beyond a gap, but not before the program has the connection: it runs when all is taken in that
+    /// arrives together with its end of the handshake.
+    fn reach_beyond(&mut self, now_ns: u64) {
+        if now_ns > self.opened_ns {
+            self.buffer.reach_beyond(self.stream.reach());
         }
     }
 
@@ -473,12 +502,11 @@ impl Receiver {
         &mut self,
         now_ns: u64,
         data: &Data,
-        beyond_before: u64,
+        gap_before: bool,
         out: &mut impl FnMut(Ack),
     ) {
-        let beyond = self.stream.island_bytes;
-        self.pushed |= self.buffer.hold(data, self.stream.next, beyond_before, beyond);
         // What this packet joins is not counted yet (Linux: `tcp_ofo_queue` comes after `tcp_event_data_recv`).
+        self.pushed |= self.buffer.hold(data);
         self.buffer.measure_window(now_ns, data.end(), self.window);
         self.adapt_delay(now_ns);
         // Behind that, so that a mark on the first data does not end what these begin.
@@ -486,6 +514,9 @@ impl Receiver {
             self.look_at_mark(now_ns, data, out);
         }
         self.raise_window(data.payload);
+        if gap_before {
+            self.buffer.join(data, self.stream.next);
+        }
     }
 
     /// While the window can grow, acknowledgements tell it soon.
@@ -620,7 +651,9 @@ impl Receiver {
         if self.ack_timer_ns != u64::MAX && self.ack_timer_ns <= tick.expiry(now_ns, delay / 4) {
             return self.send(now_ns, out);
         }
-        self.ack_timer_ns = self.ack_timer_ns.min(tick.expiry(now_ns, delay));
+        if tick.expiry(now_ns, delay) < self.ack_timer_ns {
+            self.ack_timer_ns = self.ack_wheel.start(tick, instant(now_ns), delay).as_nanos();
+        }
     }
 
     fn compress(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {

@@ -44,11 +44,6 @@ impl Reassembly {
         self.islands.back().map_or(0, |island| island.end - self.next)
     }
 
-    /// Where the last island ends; 0 if there is none.
-    pub(super) fn reach_end(&self) -> u64 {
-        self.islands.back().map_or(0, |island| island.end)
-    }
-
     /// What of the bytes from `start` to `end` has arrived before: the first run of them (Linux: `tcp_dsack_extend`).
     pub(super) fn overlap(&self, start: u64, end: u64) -> Option<SackBlock> {
         let mut found: Option<SackBlock> = None;
