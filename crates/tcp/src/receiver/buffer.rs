@@ -533,4 +533,24 @@ mod tests {
         buffer.join(&packet(0, 2_456), 4_912);
         assert_eq!((buffer.unread_memory, buffer.first_end), (5_808, 4_912));
     }
+
+    /// Linux: `tcp_ooo_try_coalesce`, `tcp_ofo_queue`: behind a gap a packet becomes part of the one before it, and what fills the gap
+    /// takes in all that follows.
+    #[test]
+    fn packets_behind_a_gap_become_one_and_join_what_fills_it() {
+        let mut buffer = Buffer::new(Bytes(64 << 20), 8_948);
+        let number = |number: u64| packet(number * 8_948, 8_948);
+        for (at, joins) in [(2, false), (4, false), (3, true)] {
+            let place = buffer.place_beyond(&number(at));
+            assert_eq!(place.joins, joins);
+            buffer.hold_beyond(&number(at), place);
+        }
+        assert_eq!(buffer.beyond_memory, 3 * 8_948 + 2 * PACKET_OVERHEAD);
+        buffer.read_end = 8_948;
+        buffer.hold(&number(1));
+        buffer.join(&number(1), 5 * 8_948);
+        assert_eq!((buffer.beyond_memory, buffer.beyond.len()), (0, 0));
+        assert_eq!(buffer.unread_memory, 4 * 8_948 + PACKET_OVERHEAD);
+        assert_eq!(buffer.first_end, 5 * 8_948);
+    }
 }

@@ -288,6 +288,27 @@ mod tests {
         assert_eq!((buffer.end, buffer.is_last()), (54 * MSS, false));
     }
 
+    /// Linux: `tcp_mark_push`, and `tcp_sendmsg_locked`, which takes the mark back where it goes on.
+    #[test]
+    fn what_ends_where_the_program_paused_pushes() {
+        let mut buffer = written();
+        buffer.pause();
+        assert!(!buffer.take(2 * MSS));
+        buffer.cut(5 * MSS);
+        assert!(!buffer.take(5 * MSS), "a part of it");
+        assert!(buffer.take(GOAL), "its end");
+        let mut buffer = SendBuffer { size: 1 << 20, ..written() };
+        buffer.take(2 * MSS);
+        buffer.pause();
+        assert!(buffer.write(u64::MAX, GOAL, 2 * MSS, true));
+        assert!(!buffer.take(GOAL + 2 * MSS), "it went on");
+        assert!(buffer.write(u64::MAX, GOAL, GOAL + 2 * MSS, true));
+        buffer.pause();
+        assert!(buffer.write(u64::MAX, GOAL, GOAL + 2 * MSS, true));
+        assert_eq!(buffer.head(GOAL + 2 * MSS, 2 * GOAL), (3 * GOAL + 2 * MSS, true));
+        assert!(buffer.take(3 * GOAL + 2 * MSS), "it was put together of one that paused");
+    }
+
     #[test]
     fn a_short_packet_takes_from_the_next_one() {
         let mut buffer = written();

@@ -794,6 +794,59 @@ mod tests {
         assert_eq!((sender.window.cwnd, sender.window.ssthresh), (10, 60));
     }
 
+    /// Ten segments may be under way, of which `out` are, each a packet; the program has written `unsent` bytes more and will write on.
+    fn under_way(out: u64, unsent: u64) -> Sender {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.handshake = Handshake::Established;
+        sender.write(u64::MAX);
+        let mss = u64::from(sender.mss);
+        let stamp = sender.rate.stamp(1, 0);
+        for number in 1..=out {
+            sender.board.push(Segment::new(number * mss, stamp, mss as u32, (FIRST_OF_PACKET, 0)));
+        }
+        sender.snd_nxt = out * mss;
+        sender.window_end = 1 << 30;
+        sender.buffer.open(sender.snd_nxt + unsent);
+        sender
+    }
+
+    /// Linux: `tcp_nagle_test`, `tcp_minshall_check`.
+    #[test]
+    fn the_last_packet_waits_while_a_short_one_is_under_way() {
+        for (unsent, pending) in [(500, None), (1_448 + 500, Some(1_448)), (1_448, Some(1_448))] {
+            let mut sender = under_way(3, unsent);
+            sender.short_end = 1_448;
+            assert_eq!(sender.next_new(0, 44, Push::Pending).ok(), pending, "{unsent}");
+            assert_eq!(sender.next_new(0, 44, Push::Written).ok(), Some(unsent as u32));
+            sender.short_end = 0;
+            assert_eq!(sender.next_new(0, 44, Push::Pending).ok(), Some(unsent as u32));
+        }
+    }
+
+    /// Linux: `tcp_send_loss_probe`, for which `tcp_write_xmit` finds room for one segment at least.
+    #[test]
+    fn a_loss_probe_of_new_data_is_the_next_packet_as_far_as_there_is_room() {
+        for (out, expected) in [(3, 2_896), (9, 1_448), (10, 1_448)] {
+            let mut sender = under_way(out, 2_896);
+            let mut sent = Vec::new();
+            sender.probe(MILLISECOND_NS, &mut |packet| sent.push(packet.data.payload));
+            assert_eq!(sent, [expected], "{out} under way");
+        }
+    }
+
+    /// Linux: `tcp_rearm_rto`, which counts from when the first packet left.
+    #[test]
+    fn a_loss_probe_that_may_not_be_sent_leaves_the_rest_of_the_timeout() {
+        let timeout = |probed: Option<u64>| {
+            let mut sender = under_way(3, 0);
+            sender.recovery.probe_end = probed;
+            sender.probe(300_000_000, &mut |_| ());
+            sender.next_timer().as_nanos() / 1_000_000
+        };
+        // Of the second since the packets left 0.7 are over, or a whole one begins; and the wheel goes on to its next bucket.
+        assert_eq!((timeout(Some(0)), timeout(None)), (1_040, 1_360));
+    }
+
     fn places(sent: &[Transmission]) -> Vec<(u64, u32)> {
         let with_payload = sent.iter().filter(|packet| packet.data.payload > 0);
         with_payload.map(|packet| (packet.data.seq, packet.data.payload)).collect()
