@@ -20,8 +20,17 @@ fn the_model_agrees_with_linux_elsewhere() {
 /// And far from all of these, drawn at random. What differs is in ARCHITECTURE.
 #[test]
 fn the_model_agrees_with_linux_far_away() {
-    // The same ones twice, the second time recorded without what distorted the first recording.
-    agreements("wild", &["wild", "again"], &[(160, 130), (160, 136)]);
+    // The same ones twice, the second time recorded without what distorted the first recording; and others, drawn later.
+    let runs =
+        agreements("wild", &["wild", "again", "later"], &[(160, 128), (160, 139), (120, 103)]);
+    // Four flows through two packets' room, timeout after timeout, are the same packet by packet.
+    let same = runs.iter().find(|run| run["name"] == "wild-501-74").unwrap();
+    for quantity in same["quantities"].as_array().unwrap() {
+        let what = quantity["what"].as_str().unwrap();
+        if what.contains("goodput") || what.contains("retransmissions") {
+            assert_eq!(quantity["model"], quantity["kernel"], "{what}");
+        }
+    }
 }
 
 /// And of BBR version 3, which no stock kernel has: alone and beside CUBIC (tests/data/bbr3).
@@ -33,13 +42,12 @@ fn the_model_agrees_with_bbr3() {
 /// And with paths of other forms, by class: `dualq draw CLASS --count 20 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
-    // One fewer each than before the model had Linux's jiffies, of `two-way`, `steps` and `transfers`, and two more of `requests`: ARCHITECTURE says which.
-    agreement("paths", &["two-way"], 20, 18);
+    // Which differ, and why, is in ARCHITECTURE.
+    agreement("paths", &["two-way"], 20, 17);
     agreement("paths", &["steps"], 20, 17);
-    agreement("paths", &["hops"], 20, 19);
-    agreement("paths", &["udp"], 20, 15);
-    // `transfers-10` and `-12` differ since SYNs that are lost come again when Linux's do: ARCHITECTURE says it.
-    agreement("paths", &["transfers"], 20, 16);
+    agreement("paths", &["hops"], 20, 18);
+    agreement("paths", &["udp"], 20, 16);
+    agreement("paths", &["transfers"], 20, 19);
     agreement("paths", &["receivers"], 20, 19);
     agreement("paths", &["requests"], 20, 16);
 }
@@ -47,13 +55,13 @@ fn the_model_agrees_with_linux_on_paths() {
 /// And with other queue disciplines: `dualq draw queues --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_queues() {
-    agreement("queues", &["queues"], 40, 38);
+    agreement("queues", &["queues"], 40, 36);
 }
 
 /// And with Accurate ECN: `dualq draw accurate --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_accurate_ecn() {
-    agreement("accurate", &["accurate"], 40, 38);
+    agreement("accurate", &["accurate"], 40, 37);
 }
 
 /// And with shapers, paths and bands: `dualq draw shapers --count 30 --seed 1 --record 3`.
