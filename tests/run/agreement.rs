@@ -28,7 +28,10 @@ fn the_model_agrees_with_linux_far_away() {
     for quantity in same["quantities"].as_array().unwrap() {
         let what = quantity["what"].as_str().unwrap();
         if what.contains("goodput") || what.contains("retransmissions") {
-            assert_eq!(quantity["model"], quantity["kernel"], "{what}");
+            let of = |world: &str| quantity[world].as_f64().unwrap();
+            let (model, kernel) = (of("model"), of("kernel"));
+            // But for the last digit of a mean.
+            assert!((model - kernel).abs() < 1e-6, "{what}: {model} and {kernel}");
         }
     }
 }
