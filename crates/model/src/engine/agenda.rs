@@ -115,7 +115,7 @@ const MOST_STAMPS: u64 = (1 << LEVEL_SHIFT) - 1;
 
 /// The order of a timer on `level` of the kernel's wheel that was the `stamp`th to be put in.
 const fn coarse_order(level: u8, stamp: u64) -> u64 {
-    COARSE | (MOST_LEVELS - level as u64) << LEVEL_SHIFT | (MOST_STAMPS - stamp & MOST_STAMPS)
+    COARSE | (MOST_LEVELS - level as u64) << LEVEL_SHIFT | (MOST_STAMPS - (stamp & MOST_STAMPS))
 }
 
 /// Deadlines, of which each connection has one a cause. A deadline that moves away costs nothing: the entry stays and
