@@ -247,18 +247,14 @@ impl Agenda {
             let order = coarse_order(wheel.level(), self.stamp);
             let (runs_out_ns, moves) = (wheel.runs_out().as_nanos(), wheel.moves());
             deadlines.places[cause as usize] = Place { runs_out_ns, order, moves };
-            if deadline_ns == deadlines.scheduled[cause as usize] {
-                self.put_ahead(connection, cause, deadline_ns);
+            // An entry of a slot that has come stands where it was: another one before it counts. Others are put in order with their slot.
+            if deadline_ns == deadlines.scheduled[cause as usize]
+                && deadline_ns >> SLOT_BITS <= self.current
+            {
+                self.schedule(connection, cause, deadline_ns);
             }
         }
         self.arm(connection, cause, deadline_ns);
-    }
-
-    /// Its entry has another place within its instant: of its slot, if that has come, else when it does.
-    fn put_ahead(&mut self, connection: u32, cause: Cause, deadline_ns: u64) {
-        if deadline_ns >> SLOT_BITS <= self.current {
-            self.schedule(connection, cause, deadline_ns);
-        }
     }
 
     /// Takes the next entry, if its connection still wants to be called.

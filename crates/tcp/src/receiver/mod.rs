@@ -1,14 +1,14 @@
 //! The receiving endpoint: reassembly, acknowledgements, window.
 
+mod acknowledge;
 mod buffer;
 mod reassembly;
 
 use dualq_units::{Bytes, Ecn, Instant};
 use std::time::Duration;
 
-use crate::ecn::{self, EcnBytes, EcnFlags, EcnOption, EcnStyle, Received};
-use crate::packet::{Ack, Data, HEADER_BYTES, MAX_SACK_BLOCKS, SackBlock};
-use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
+use crate::ecn::{self, EcnFlags, EcnOption, EcnStyle, Received};
+use crate::packet::{Ack, Data, HEADER_BYTES, SackBlock};
 use crate::tick::{Tick, WheelTimer, instant};
 use buffer::Buffer;
 pub use buffer::WINDOW_SCALE;
@@ -20,15 +20,6 @@ const MAX_QUICK_ACKS: u32 = 16;
 pub const MIN_ACK_DELAY: Duration = Duration::from_millis(40);
 const MIN_ACK_DELAY_US: u64 = MIN_ACK_DELAY.as_micros() as u64;
 const MAX_ACK_DELAY_US: u64 = 200_000;
-/// The longest delay where no write seems to have ended, before what is known of the round trip shortens it.
-const UNPUSHED_ACK_DELAY_US: u64 = 500_000;
-/// The delay of compressed SACKs: a third of the round trip, 1 ms at most, 44 in a row (Linux: `tcp_comp_sack_*`).
-const MAX_COMPRESSION_NS: u64 = 1_000_000;
-const COMPRESSION_RTT_PERCENT: u64 = 33;
-/// How much later it may end (Linux: `tcp_comp_sack_slack_ns`); with nothing else to wake for, it does.
-const COMPRESSION_SLACK_NS: u64 = 10_000;
-const MAX_COMPRESSED: u32 = 44;
-const DUPLICATES_BEFORE_COMPRESSION: u32 = 3;
 /// So much older may data be than what was acknowledged last (Linux: `TCP_PAWS_WINDOW`).
 const PAWS_WINDOW_MS: u32 = 1;
 /// The islands that an acknowledgement tells of even where one is lost (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
@@ -527,48 +518,6 @@ impl Receiver {
         }
     }
 
-    /// How long an acknowledgement may wait follows from how often data come, in jiffies (Linux: `tcp_event_data_recv`).
-    #[inline]
-    fn adapt_delay(&mut self, now_ns: u64) {
-        let now = self.config.tick.count(now_ns);
-        let gap = now.wrapping_sub(self.last_arrival);
-        self.last_arrival = now;
-        let shortest = self.min_ack_delay;
-        if self.ack_delay == 0 {
-            self.hurry(MAX_QUICK_ACKS);
-            self.ack_delay = shortest;
-        } else if gap <= shortest / 2 {
-            self.ack_delay = self.ack_delay / 2 + shortest / 2;
-        } else if gap < self.ack_delay {
-            let delay = self.ack_delay / 2 + gap;
-            self.ack_delay = delay.min(self.own_timeout()).min(self.max_ack_delay);
-        } else if gap > self.own_timeout() {
-            // So long a silence was a timeout: the sender's window is small.
-            self.hurry(MAX_QUICK_ACKS);
-        }
-    }
-
-    /// The retransmission timeout of this side, which sends no data: it follows from the handshake.
-    fn own_timeout(&self) -> u32 {
-        let timeout_us = match self.handshake_us {
-            Some(rtt_us) => rtt_us + (2 * rtt_us).max(RTO_MIN_US),
-            None => RTO_INITIAL_US,
-        };
-        self.config.tick.jiffies_in(timeout_us)
-    }
-
-    /// The next acknowledgements do not wait (Linux: `tcp_incr_quickack`).
-    fn hurry(&mut self, most: u32) {
-        let by_window = (self.window / u64::from(2 * self.buffer.segment())) as u32;
-        self.quick = self.quick.max(by_window.max(2).min(most));
-    }
-
-    /// The same after something unusual (Linux: `tcp_enter_quickack_mode`).
-    fn answer_quickly(&mut self, most: u32) {
-        self.hurry(most);
-        self.ack_delay = self.min_ack_delay;
-    }
-
     /// Whether marks are echoed rather than counted.
     #[inline]
     const fn echoes(&self) -> bool {
@@ -610,149 +559,6 @@ impl Receiver {
             self.answer_quickly(2);
         }
         self.ecn_seen |= data.ecn.is_capable();
-    }
-
-    /// Acknowledge now, later, or with others (Linux: `__tcp_ack_snd_check`).
-    #[inline]
-    fn decide(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
-        let unacked = self.stream.next - self.acked;
-        let several = unacked > u64::from(self.buffer.segment());
-        if several && self.buffer.is_tight() {
-            self.quick = 0;
-        }
-        if (several && self.buffer.window(self.window) >= self.window)
-            || self.quick > 0
-            || self.ack_now
-            || self.config.answers
-        {
-            self.send(now_ns, out);
-        } else if !self.stream.has_islands() {
-            self.delay(now_ns, out);
-        } else {
-            self.compress(now_ns, out);
-        }
-    }
-
-    /// Acknowledges later (Linux: `tcp_send_delayed_ack`).
-    fn delay(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
-        let tick = self.config.tick;
-        let mut delay = self.ack_delay;
-        let shortest = self.min_ack_delay;
-        if delay > shortest {
-            let longest = if self.pushed {
-                self.max_ack_delay
-            } else {
-                tick.jiffies_in(UNPUSHED_ACK_DELAY_US)
-            };
-            let by_rtt = self.handshake_us.map_or(u32::MAX, |us| tick.jiffies_in(us).max(shortest));
-            delay = delay.min(longest).min(by_rtt);
-        }
-        let delay = delay.min(self.max_ack_delay);
-        if self.ack_timer_ns != u64::MAX && self.ack_timer_ns <= tick.expiry(now_ns, delay / 4) {
-            return self.send(now_ns, out);
-        }
-        if tick.expiry(now_ns, delay) < self.ack_timer_ns {
-            self.ack_timer_ns = self.ack_wheel.start(tick, instant(now_ns), delay).as_nanos();
-        }
-    }
-
-    fn compress(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
-        if self.compressed >= MAX_COMPRESSED {
-            return self.send(now_ns, out);
-        }
-        if self.compressed_at != self.stream.next {
-            self.compressed_at = self.stream.next;
-            self.duplicates = 0;
-        }
-        if self.duplicates < DUPLICATES_BEFORE_COMPRESSION {
-            self.duplicates += 1;
-            return self.send(now_ns, out);
-        }
-        self.compressed += 1;
-        if self.compression_timer_ns == u64::MAX {
-            let rtt_us = self.handshake_us.unwrap_or(u64::MAX).min(self.buffer.rtt_us());
-            let share_ns = rtt_us * 1_000 * COMPRESSION_RTT_PERCENT / 100;
-            self.compression_timer_ns =
-                now_ns + share_ns.min(MAX_COMPRESSION_NS) + COMPRESSION_SLACK_NS;
-        }
-    }
-
-    #[inline]
-    fn send(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
-        self.send_up_to(now_ns, self.stream.next, out);
-    }
-
-    fn send_up_to(&mut self, now_ns: u64, edge: u64, out: &mut impl FnMut(Ack)) {
-        if self.buffer.is_tight() {
-            self.quick = 0;
-        }
-        let ack = self.ack(now_ns, edge);
-        if edge == self.stream.next {
-            // What acknowledges nothing new does not count (Linux: `tcp_dec_quickack_mode`).
-            if self.quick > 0 && self.scheduled {
-                self.quick -= 1;
-                if self.quick == 0 {
-                    self.ack_delay = self.min_ack_delay;
-                }
-            }
-            self.scheduled = false;
-        }
-        self.ack_now = false;
-        self.pushed = false;
-        self.ack_timer_ns = u64::MAX;
-        self.compression_timer_ns = u64::MAX;
-        self.compressed = 0;
-        out(ack);
-    }
-
-    /// The option of the answer to a SYN: that there is one, as nothing has come that could be counted.
-    fn offered_option(&self) -> Option<EcnBytes> {
-        let offers =
-            self.ecn == EcnStyle::Accurate && self.config.ecn_option != EcnOption::Disabled;
-        offers.then(|| self.received.counts())
-    }
-
-    fn ack(&mut self, now_ns: u64, edge: u64) -> Ack {
-        let mut blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
-        let mut count = 0;
-        let duplicate = self.duplicate.take();
-        if let Some(block) = duplicate {
-            blocks[0] = block;
-            count = 1;
-        }
-        let srtt_us = self.handshake_us.unwrap_or(0);
-        let tells = self.option_seen
-            && self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
-        let option = tells.then(|| self.received.tell(now_ns));
-        if self.stream.has_islands() {
-            // What was counted needs the room of the third block.
-            let room = if option.is_some() { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
-            count += self.stream.report(&mut blocks[count..room]);
-        }
-        let flags = match self.ecn {
-            EcnStyle::Accurate => self.received.field(),
-            _ if self.echo => EcnFlags::ECE,
-            _ => EcnFlags::NONE,
-        };
-        // What was offered is never taken back.
-        let offered = (self.acked + self.window).saturating_sub(edge);
-        let window = self.buffer.window(self.window);
-        self.window = if window < offered { self.buffer.scaled(offered) } else { window };
-        self.acked = edge;
-        Ack {
-            ack: edge,
-            window: self.window,
-            blocks,
-            block_count: count as u8,
-            dsack: duplicate.is_some(),
-            flags,
-            option,
-            ecn: self.ack_ecn(),
-            syn: false,
-            cookie: false,
-            echo_ms: self.echo_ms,
-            timestamp_ms: self.config.tick.millisecond(now_ns),
-        }
     }
 
     /// The program is woken, at once or when its interval is over. One that has slept runs after all that arrives at the

@@ -26,8 +26,6 @@ pub(super) struct Reassembly {
     /// Everything before this offset has arrived.
     pub(super) next: u64,
     islands: VecDeque<SackBlock>,
-    /// Bytes in the islands.
-    pub(super) island_bytes: u64,
     /// Where the islands start that changed last, the newest first.
     recent: [u64; RECENT],
     recent_count: usize,
@@ -95,7 +93,6 @@ impl Reassembly {
                 break;
             }
             self.next = self.next.max(island.end);
-            self.island_bytes -= island.end - island.start;
             self.islands.pop_front();
         }
         let next = self.next;
@@ -107,7 +104,6 @@ impl Reassembly {
         let index = match self.islands.back_mut() {
             Some(last) if last.end == start => {
                 last.end = end;
-                self.island_bytes += end - start;
                 let island = last.start;
                 self.touch(island);
                 return Arrival::Beyond;
@@ -131,11 +127,9 @@ impl Reassembly {
             }
             merged.start = merged.start.min(island.start);
             merged.end = merged.end.max(island.end);
-            self.island_bytes -= island.end - island.start;
             self.islands.remove(index);
             self.forget(|start| start == island.start);
         }
-        self.island_bytes += merged.end - merged.start;
         self.islands.insert(index, merged);
         self.touch(merged.start);
         Arrival::Beyond
@@ -198,7 +192,7 @@ mod tests {
         assert_eq!(stream.report(&mut blocks), 1);
         assert_eq!(blocks[0], SackBlock { start: 20, end: 50 });
         assert_eq!(stream.take(10, 20), Arrival::InOrder);
-        assert_eq!((stream.next, stream.island_bytes), (50, 0));
+        assert_eq!((stream.next, stream.has_islands()), (50, false));
         assert!(!stream.has_islands());
         assert_eq!(stream.take(0, 50), Arrival::Old);
     }

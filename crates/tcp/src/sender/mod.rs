@@ -1,10 +1,11 @@
 //! The sending endpoint: window, scoreboard, recovery, timers.
 //!
 //! `ack.rs` digests acknowledgements, `recovery.rs` moves between the states of congestion avoidance, `transmit.rs`
-//! decides what leaves next, `buffer.rs` how much there is to send, `timers.rs` what happens when nothing comes back.
+//! decides what leaves next, `new_data.rs` how much of what is new, `buffer.rs` how much there is to send, `timers.rs` what happens when nothing comes back.
 
 mod ack;
 mod buffer;
+mod new_data;
 mod path_mtu;
 mod recovery;
 mod show;

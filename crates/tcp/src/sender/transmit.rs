@@ -3,6 +3,7 @@
 
 use dualq_units::{Ecn, Instant};
 
+use super::new_data::Push;
 use super::{HEADER_ROOM, Handshake, Pacing, Sender};
 use crate::cc::{CongestionControl, Event, State, Window};
 use crate::ecn::{EcnFlags, EcnOption, EcnStyle};
@@ -19,9 +20,7 @@ const GSO_RTT_SHIFT: u32 = 9;
 /// Nothing follows the first packets of a connection later than they leave (Linux: `tcp_update_skb_after_send`).
 const UNPACED_SEGMENTS: u64 = 10;
 const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
-/// An aggregate waits for a fuller window if at least a third of the window can go (Linux: `tcp_tso_win_divisor`).
-const DEFER_DIVISOR: u32 = 3;
-const MILLISECOND_NS: u64 = 1_000_000;
+pub(super) const MILLISECOND_NS: u64 = 1_000_000;
 /// The headers of IPv4 and TCP without options, and the most that options can take.
 const PLAIN_HEADERS: u32 = 40;
 const OPTION_SPACE: u32 = 40;
@@ -32,35 +31,6 @@ const MAX_GSO_SEGMENTS: u32 = 44;
 #[inline]
 const fn memory(payload: u32) -> u64 {
     if payload == 0 { 0 } else { payload as u64 + PACKET_OVERHEAD }
-}
-
-/// What is left of the packet that is sent next.
-#[derive(Clone, Copy)]
-struct Unsent {
-    bytes: u64,
-    /// No other follows.
-    last: bool,
-}
-
-/// How much is sent that the program has written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Push {
-    /// All that may be sent, as an acknowledgement or a departure makes room for it: of what is short, the last waits by Nagle's rule.
-    Pending,
-    /// The same, where the program has just paused: nothing waits (Linux: `tcp_push` with `TCP_NAGLE_PUSH`).
-    Written,
-    /// One packet, which waits for no fuller one (Linux: `tcp_push_one`).
-    One,
-    /// The same of a tail loss probe, for which there is room if the window is full too (Linux: `tcp_send_loss_probe`).
-    Probe,
-}
-
-/// How far sending new data got.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Held {
-    No,
-    ByWindow,
-    Otherwise,
 }
 
 impl Sender {
@@ -268,7 +238,7 @@ impl Sender {
 
     /// Segments that an aggregate may have.
     #[inline]
-    fn gso_segments(&self) -> u32 {
+    pub(super) fn gso_segments(&self) -> u32 {
         // Linux: `sk_setup_caps`.
         let max_bytes = self.config.max_gso.0.saturating_sub(HEADER_ROOM + 1);
         let mut bytes = self.window.pacing_rate >> PACING_SHIFT;
@@ -288,7 +258,7 @@ impl Sender {
     /// under way (Linux: `tcp_small_queue_check`, in whose count of bytes is one for the socket: two packets as long as the next
     /// are enough).
     #[inline]
-    fn small_queue_is_full(&mut self, payload: u32, shift: u32) -> bool {
+    pub(super) fn small_queue_is_full(&mut self, payload: u32, shift: u32) -> bool {
         let limit = (2 * memory(payload)).max(self.window.pacing_rate >> PACING_SHIFT) << shift;
         let full = self.queued - self.passing >= limit && self.board.last_packet > self.board.first;
         self.throttled |= full;
@@ -297,7 +267,7 @@ impl Sender {
 
     /// Something with payload is about to leave (Linux: `tcp_event_data_sent`).
     #[inline]
-    fn note_start(&mut self, now_ns: u64) {
+    pub(super) fn note_start(&mut self, now_ns: u64) {
         if self.board.in_flight() == 0 {
             let context = self.context(now_ns);
             self.window.app_limited = self.rate.is_app_limited();
@@ -307,7 +277,7 @@ impl Sender {
 
     /// Whether TCP's own pacing says to wait; sets its timer then.
     #[inline]
-    fn must_wait(&mut self, now_ns: u64) -> bool {
+    pub(super) fn must_wait(&mut self, now_ns: u64) -> bool {
         let own_pacing = self.config.pacing == Pacing::OnDemand && self.control.needs_pacing();
         if !own_pacing || self.departure_ns <= now_ns {
             return false;
@@ -318,7 +288,7 @@ impl Sender {
 
     /// When a packet of `payload` bytes departs, and the bookkeeping of pacing.
     #[inline(always)]
-    fn schedule_departure(&mut self, now_ns: u64, payload: u32, segments: u32) -> u64 {
+    pub(super) fn schedule_departure(&mut self, now_ns: u64, payload: u32, segments: u32) -> u64 {
         let prior = self.departure_ns;
         let departure = prior.max(now_ns);
         self.departure_ns = departure;
@@ -334,7 +304,7 @@ impl Sender {
     }
 
     #[inline]
-    fn emit(
+    pub(super) fn emit(
         &mut self,
         (now_ns, departure_ns): (u64, u64),
         (seq, mss): (u64, u32),
@@ -393,7 +363,7 @@ impl Sender {
 
     /// A packet of `payload` bytes enters the queue of the sender's interface. What need not wait there is gone at once.
     #[inline]
-    fn enqueue(&mut self, now_ns: u64, departure_ns: u64, payload: u32) {
+    pub(super) fn enqueue(&mut self, now_ns: u64, departure_ns: u64, payload: u32) {
         self.queued += memory(payload);
         if departure_ns <= now_ns {
             self.passing += memory(payload);
@@ -421,7 +391,7 @@ impl Sender {
 
     /// The same, with `flag` for its segments: a loss probe's is no retransmission of a recovery, neither counted in flight nor
     /// among what may have been in vain (Linux: `__tcp_retransmit_skb`). Returns how many segments left, and when.
-    fn send_again(
+    pub(super) fn send_again(
         &mut self,
         now_ns: u64,
         number: u64,
@@ -484,223 +454,6 @@ impl Sender {
             self.retransmitted_head(now_ns);
         }
     }
-
-    /// Sends what has not been sent before, as far as it may be. Returns whether anything was.
-    fn transmit_new(
-        &mut self,
-        now_ns: u64,
-        push: Push,
-        out: &mut impl FnMut(Transmission),
-    ) -> bool {
-        let most = self.gso_segments();
-        let mut sent = 0;
-        let mut held = Held::No;
-        while self.snd_nxt < self.buffer.end {
-            match self.next_new(now_ns, most, push) {
-                Ok(payload) => {
-                    let segments = payload.div_ceil(self.mss);
-                    self.send_payload(now_ns, payload, segments, out);
-                    self.check_space();
-                    sent += segments;
-                    if matches!(push, Push::One | Push::Probe) {
-                        break;
-                    }
-                }
-                Err(reason) => {
-                    held = reason;
-                    break;
-                }
-            }
-        }
-        let in_flight = self.board.in_flight();
-        let limited = held == Held::ByWindow || in_flight >= self.window.cwnd;
-        if sent > 0 || limited {
-            self.validate_window(limited);
-        }
-        if sent > 0 {
-            if self.in_reduction() {
-                self.recovery.prr_out += sent;
-            }
-            if push != Push::Probe {
-                self.schedule_loss_probe(now_ns, false);
-            }
-        }
-        sent > 0
-    }
-
-    /// How many bytes of new data go into the next packet. Where the receiver's window, or all that the program has written so far, ends
-    /// within a segment, its first part goes too if no short one is under way (Nagle's rule after Minshall; Linux: `tcp_nagle_test`,
-    /// `tcp_mss_split_point`).
-    #[inline]
-    fn next_new(&mut self, now_ns: u64, most: u32, push: Push) -> Result<u32, Held> {
-        if self.must_wait(now_ns) {
-            return Err(Held::Otherwise);
-        }
-        let room = self.window.cwnd.saturating_sub(self.board.in_flight());
-        if room == 0 && push != Push::Probe {
-            return Err(Held::ByWindow);
-        }
-        let quota = room.min(self.window.cwnd / 2).max(1).min(most);
-        let mss = u64::from(self.mss);
-        let whole = u64::from(quota) * mss;
-        let (end, last) = self.buffer.head(self.snd_nxt, whole);
-        let packet = Unsent { bytes: end - self.snd_nxt, last };
-        let window = self.window_end.saturating_sub(self.snd_nxt);
-        if window < packet.bytes.min(mss) {
-            return Err(Held::Otherwise);
-        }
-        if packet.bytes > mss && matches!(push, Push::Pending | Push::Written) {
-            self.defer(now_ns, room, window, packet, most)?;
-        }
-        let mut payload = packet.bytes.min(whole);
-        if window < whole || last {
-            payload = payload.min(window);
-            // Behind what is written last comes the end, which waits for nothing.
-            let waits =
-                push == Push::Pending && end < self.write_end && self.short_segment_is_out();
-            if waits && payload < whole {
-                payload -= payload % mss;
-            }
-            if payload == 0 {
-                return Err(Held::Otherwise);
-            }
-        }
-        let payload = payload as u32;
-        if self.small_queue_is_full(payload, 0) {
-            self.buffer.cut(self.snd_nxt + u64::from(payload));
-            return Err(Held::Otherwise);
-        }
-        Ok(payload)
-    }
-
-    #[inline]
-    fn short_segment_is_out(&self) -> bool {
-        self.board.packets_out() > 0 && self.short_end > self.snd_una
-    }
-
-    /// Waits for a fuller aggregate if the next acknowledgement is due soon (Linux: `tcp_tso_should_defer`).
-    fn defer(
-        &self,
-        now_ns: u64,
-        room: u32,
-        window: u64,
-        packet: Unsent,
-        most: u32,
-    ) -> Result<(), Held> {
-        let idle = now_ns > self.departure_ns.saturating_add(MILLISECOND_NS);
-        if self.recovery.state >= State::Recovery || idle || self.board.packets_out() == 0 {
-            return Ok(());
-        }
-        let mss = u64::from(self.mss);
-        let by_cwnd = u64::from(room) * mss;
-        let limit = window.min(by_cwnd);
-        // Nothing is added to a packet that another one follows.
-        if !packet.last && limit >= packet.bytes {
-            return Ok(());
-        }
-        let chunk =
-            self.receive_window.min(u64::from(self.window.cwnd) * mss) / u64::from(DEFER_DIVISOR);
-        if limit >= u64::from(most) * mss || limit >= chunk {
-            return Ok(());
-        }
-        let srtt_ns = self.rtt.srtt_eighth_us * 125;
-        let head = self.board.get(self.board.first).stamp.sent_ns;
-        let ack_due = head.saturating_add(srtt_ns);
-        if ack_due.saturating_sub(now_ns) > (srtt_ns / 2).min(MILLISECOND_NS) {
-            return Ok(());
-        }
-        if by_cwnd < window && by_cwnd <= packet.bytes {
-            return Err(Held::ByWindow);
-        }
-        let ends = packet.last && self.buffer.end == self.write_end;
-        if ends && window > packet.bytes { Ok(()) } else { Err(Held::Otherwise) }
-    }
-
-    /// Packets in flight with so many more, if the congestion control wants to know that of what is lost.
-    #[inline]
-    fn flight_with(&self, more: u32) -> u32 {
-        if self.control.needs_losses() { self.board.in_flight() + more } else { 0 }
-    }
-
-    fn send_payload(
-        &mut self,
-        now_ns: u64,
-        payload: u32,
-        segments: u32,
-        out: &mut impl FnMut(Transmission),
-    ) {
-        self.note_start(now_ns);
-        let departure = self.schedule_departure(now_ns, payload, segments);
-        let packets_before = self.board.packets_out();
-        let stamp = self.rate.stamp(departure, packets_before);
-        let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
-        let mut flags = app_limited | FIRST_OF_PACKET;
-        let seq = self.snd_nxt;
-        let mut rest = payload;
-        let in_flight = self.flight_with(segments);
-        while rest > 0 {
-            let part = rest.min(self.mss);
-            rest -= part;
-            self.snd_nxt += u64::from(part);
-            self.board.push(Segment::new(self.snd_nxt, stamp, part, (flags, in_flight)));
-            flags = app_limited;
-        }
-        let pushes = self.buffer.take(self.snd_nxt);
-        if pushes && let Some(last) = self.board.next.checked_sub(1) {
-            self.board.get_mut(last).flags |= PUSHES;
-        }
-        if payload < segments * self.mss {
-            self.short_end = self.snd_nxt;
-        }
-        self.enqueue(now_ns, departure, payload);
-        self.emit((now_ns, departure), (seq, self.mss), payload, segments, (true, pushes), out);
-        self.new_data_sent(now_ns, packets_before);
-    }
-
-    /// Remembers how much of the window was in use in this round trip (Linux: `tcp_cwnd_validate`).
-    #[inline]
-    fn validate_window(&mut self, limited: bool) {
-        let packets_out = self.board.packets_out();
-        if self.snd_una >= self.cwnd_usage_seq
-            || limited
-            || (!self.cwnd_limited && packets_out > self.max_packets_out)
-        {
-            self.cwnd_limited = limited;
-            self.max_packets_out = packets_out;
-            self.cwnd_usage_seq = self.snd_nxt;
-        }
-    }
-
-    /// A tail loss probe: new data if there are any, else the last segment again (RFC 8985 §7.3).
-    fn probe(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
-        let sent = self.recovery.probe_end.is_none()
-            && self.board.packets_out() > 0
-            && self.send_probe(now_ns, out);
-        if sent {
-            self.recovery.probe_end = Some(self.snd_nxt);
-            self.restart_retransmission_timer(now_ns);
-        } else {
-            self.resume_retransmission_timer(now_ns);
-        }
-    }
-
-    /// Sends it. Returns whether anything was sent.
-    fn send_probe(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) -> bool {
-        let mss = u64::from(self.mss);
-        let unsent = self.buffer.end - self.snd_nxt;
-        if unsent > 0 && self.window_end.saturating_sub(self.snd_nxt) >= unsent.min(mss) {
-            let sent = self.transmit_new(now_ns, Push::Probe, out);
-            self.recovery.probe_retransmitted &= !sent;
-            return sent;
-        }
-        let last = self.board.next - 1;
-        if self.board.get(last).has(SACKED) {
-            return false;
-        }
-        self.send_again(now_ns, last, 1, 0, out);
-        self.recovery.probe_retransmitted = true;
-        true
-    }
 }
 
 #[cfg(test)]
@@ -728,22 +481,6 @@ mod tests {
         sender.board.last_packet = 0;
         sender.board.next = 40;
         assert!(!sender.small_queue_is_full(1_448, 0));
-    }
-
-    #[test]
-    fn a_loss_probe_is_no_retransmission_of_a_recovery() {
-        let mut sender = Sender::new(SenderConfig::default());
-        let stamp = sender.rate.stamp(1, 0);
-        for end in [1_448, 2_896] {
-            sender.board.push(Segment::new(end, stamp, 1_448, (FIRST_OF_PACKET, 0)));
-        }
-        sender.probe(MILLISECOND_NS, &mut |sent| assert_eq!(sent.data.seq, 1_448));
-        assert_eq!(sender.stats.retransmissions, 1);
-        assert_eq!((sender.board.in_flight(), sender.board.retrans_out), (2, 0));
-        assert_eq!(sender.recovery.undo_retransmissions, None);
-        // A recovery that begins now waits for its duplicate too.
-        sender.enter_recovery(2 * MILLISECOND_NS, false);
-        assert_eq!(sender.recovery.undo_retransmissions, Some(1));
     }
 
     #[test]
@@ -792,59 +529,6 @@ mod tests {
         sender.window = Window { cwnd: 80, ssthresh: 50, ..sender.window };
         sender.restart_after_idleness(60_000_000_000);
         assert_eq!((sender.window.cwnd, sender.window.ssthresh), (10, 60));
-    }
-
-    /// Ten segments may be under way, of which `out` are, each a packet; the program has written `unsent` bytes more and will write on.
-    fn under_way(out: u64, unsent: u64) -> Sender {
-        let mut sender = Sender::new(SenderConfig::default());
-        sender.handshake = Handshake::Established;
-        sender.write(u64::MAX);
-        let mss = u64::from(sender.mss);
-        let stamp = sender.rate.stamp(1, 0);
-        for number in 1..=out {
-            sender.board.push(Segment::new(number * mss, stamp, mss as u32, (FIRST_OF_PACKET, 0)));
-        }
-        sender.snd_nxt = out * mss;
-        sender.window_end = 1 << 30;
-        sender.buffer.open(sender.snd_nxt + unsent);
-        sender
-    }
-
-    /// Linux: `tcp_nagle_test`, `tcp_minshall_check`.
-    #[test]
-    fn the_last_packet_waits_while_a_short_one_is_under_way() {
-        for (unsent, pending) in [(500, None), (1_448 + 500, Some(1_448)), (1_448, Some(1_448))] {
-            let mut sender = under_way(3, unsent);
-            sender.short_end = 1_448;
-            assert_eq!(sender.next_new(0, 44, Push::Pending).ok(), pending, "{unsent}");
-            assert_eq!(sender.next_new(0, 44, Push::Written).ok(), Some(unsent as u32));
-            sender.short_end = 0;
-            assert_eq!(sender.next_new(0, 44, Push::Pending).ok(), Some(unsent as u32));
-        }
-    }
-
-    /// Linux: `tcp_send_loss_probe`, for which `tcp_write_xmit` finds room for one segment at least.
-    #[test]
-    fn a_loss_probe_of_new_data_is_the_next_packet_as_far_as_there_is_room() {
-        for (out, expected) in [(3, 2_896), (9, 1_448), (10, 1_448)] {
-            let mut sender = under_way(out, 2_896);
-            let mut sent = Vec::new();
-            sender.probe(MILLISECOND_NS, &mut |packet| sent.push(packet.data.payload));
-            assert_eq!(sent, [expected], "{out} under way");
-        }
-    }
-
-    /// Linux: `tcp_rearm_rto`, which counts from when the first packet left.
-    #[test]
-    fn a_loss_probe_that_may_not_be_sent_leaves_the_rest_of_the_timeout() {
-        let timeout = |probed: Option<u64>| {
-            let mut sender = under_way(3, 0);
-            sender.recovery.probe_end = probed;
-            sender.probe(300_000_000, &mut |_| ());
-            sender.next_timer().as_nanos() / 1_000_000
-        };
-        // Of the second since the packets left 0.7 are over, or a whole one begins; and the wheel goes on to its next bucket.
-        assert_eq!((timeout(Some(0)), timeout(None)), (1_040, 1_360));
     }
 
     fn places(sent: &[Transmission]) -> Vec<(u64, u32)> {
