@@ -4,6 +4,9 @@ use dualq_units::{Ecn, Instant};
 
 use crate::ecn::{EcnBytes, EcnFlags, OPTION_BYTES};
 
+/// So much older may a packet be than what came last (Linux: `TCP_PAWS_WINDOW`).
+pub(crate) const PAWS_WINDOW_MS: u32 = 1;
+
 /// IPv4 (20) and TCP (20) headers with the timestamps option (12): what each segment adds to its payload.
 pub const HEADER_BYTES: u32 = 52;
 /// Kernel memory of a packet beside its payload: the socket buffer (`sk_buff`), and room for headers.

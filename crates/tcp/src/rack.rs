@@ -34,6 +34,10 @@ pub(crate) struct Rack {
     window_changed_at: u64,
     /// First transmissions below this number are settled.
     cursor: u64,
+    /// First transmissions below this number were sent before what was delivered last, and the last of them that may be late is that one. Kept
+    /// while some may be.
+    sent_before: u64,
+    last_waiting: u64,
     /// Retransmissions, by number and time.
     retransmissions: VecDeque<(u64, u64)>,
 }
@@ -86,6 +90,7 @@ impl Rack {
     /// Verdicts were taken back: everything is to be looked at anew.
     pub(crate) fn restart(&mut self, board: &Scoreboard) {
         self.cursor = board.first;
+        (self.sent_before, self.last_waiting) = (board.first, board.first);
         self.advanced = true;
     }
 
@@ -160,21 +165,22 @@ impl Rack {
         self.remaining_us(now_ns, sent_ns, 0) <= 0
     }
 
-    /// Marks what is lost. Returns how many packets were, and how long to wait if others may be.
+    /// Marks what is lost. Returns how many packets were, and how long to wait until all others are that may be: as long as for the one
+    /// that was sent last.
     pub(crate) fn detect(&mut self, view: &View, board: &mut Scoreboard) -> (u32, Option<u64>) {
         let window_us = self.window_us(view, board);
         let mut lost = 0;
-        let mut waits = false;
+        let mut wait_us = 0;
 
         self.cursor = self.cursor.max(board.first);
         while self.cursor < board.next {
             let segment = board.get(self.cursor);
-            if !segment.has(SACKED | LOST | EVER_RETRANSMITTED | SETTLED) {
+            if may_be_late(segment) {
                 if (segment.stamp.sent_ns, segment.end) >= (self.sent_ns, self.end) {
                     break;
                 }
                 if self.remaining_us(view.now_ns, segment.stamp.sent_ns, window_us) > 0 {
-                    waits = true;
+                    wait_us = self.longest_wait_us(view.now_ns, window_us, board);
                     break;
                 }
                 lost += u32::from(board.mark_lost(self.cursor));
@@ -195,7 +201,11 @@ impl Rack {
                         break;
                     }
                     if self.remaining_us(view.now_ns, sent_ns, window_us) > 0 {
-                        waits = true;
+                        wait_us = wait_us.max(self.longest_wait_for_again_us(
+                            view.now_ns,
+                            window_us,
+                            board,
+                        ));
                         break;
                     }
                     lost += u32::from(board.mark_lost(number));
@@ -204,9 +214,55 @@ impl Rack {
             self.retransmissions.pop_front();
         }
 
-        let wait_us = self.remaining_us(view.now_ns, self.sent_ns, window_us).max(1) as u64;
-        (lost, waits.then_some(wait_us))
+        (lost, (wait_us > 0).then_some(wait_us as u64))
     }
+
+    /// How long the last of those waits that were sent once and before what was delivered last; the one at the cursor waits (Linux:
+    /// `tcp_rack_detect_loss`). They were sent in the order of their numbers, so nobody is looked at twice but for those that have arrived since.
+    #[cold]
+    fn longest_wait_us(&mut self, now_ns: u64, window_us: u64, board: &Scoreboard) -> i64 {
+        self.sent_before = self.sent_before.max(self.cursor);
+        self.last_waiting = self.last_waiting.max(self.cursor);
+        while self.sent_before < board.next {
+            let segment = board.get(self.sent_before);
+            if may_be_late(segment) {
+                if (segment.stamp.sent_ns, segment.end) >= (self.sent_ns, self.end) {
+                    break;
+                }
+                self.last_waiting = self.sent_before;
+            }
+            self.sent_before += 1;
+        }
+        while !may_be_late(board.get(self.last_waiting)) {
+            self.last_waiting -= 1;
+        }
+        let segment = board.get(self.last_waiting);
+        self.remaining_us(now_ns, segment.stamp.sent_ns, window_us)
+    }
+
+    /// The same of those that were sent again, which are in the order in which they were.
+    #[cold]
+    fn longest_wait_for_again_us(&self, now_ns: u64, window_us: u64, board: &Scoreboard) -> i64 {
+        let sent_before =
+            self.retransmissions.partition_point(|&(_, sent_ns)| sent_ns <= self.sent_ns);
+        let last = self.retransmissions.range(..sent_before).rev().find(|&&(number, sent_ns)| {
+            number >= board.first && {
+                let segment = board.get(number);
+                let settled =
+                    segment.has(SACKED) || (segment.has(LOST) && !segment.has(RETRANSMITTED));
+                !settled
+                    && segment.stamp.sent_ns == sent_ns
+                    && (sent_ns, segment.end) < (self.sent_ns, self.end)
+            }
+        });
+        last.map_or(0, |&(_, sent_ns)| self.remaining_us(now_ns, sent_ns, window_us))
+    }
+}
+
+/// Whether it was sent once, and nothing is known of it yet.
+#[inline]
+fn may_be_late(segment: &Segment) -> bool {
+    !segment.has(SACKED | LOST | EVER_RETRANSMITTED | SETTLED)
 }
 
 #[cfg(test)]
@@ -230,6 +286,43 @@ mod tests {
         rack.adapt_window(11, 14);
         rack.adapt_window(12, 15);
         assert_eq!(rack.window_steps, 2);
+    }
+
+    /// Linux: `tcp_rack_detect_loss`, which takes the longest.
+    #[test]
+    fn the_wait_is_that_of_the_last_packet_that_may_be_late() {
+        let mut board = Scoreboard::new();
+        let mut rack = Rack::new();
+        for number in 1..6 {
+            let mut segment = Segment::new(number * 10, Default::default(), 10, (0, 0));
+            segment.stamp.sent_ns = number * 1_000_000;
+            board.push(segment);
+        }
+        let view = |now_ms: u64| View {
+            now_ns: now_ms * 1_000_000,
+            in_recovery: false,
+            min_rtt_us: 10_000,
+            srtt_eighth_us: 80_000,
+        };
+        // The third and the fifth have arrived, 10 ms after they were sent; 2.5 ms more for the others, from when these were.
+        for (number, now_ms, wait_us) in [(2, 13, 1_500), (4, 15, 1_500)] {
+            board.get_mut(number).flags |= SACKED;
+            rack.deliver(&board.get(number).clone(), view(now_ms).now_ns, 10_000);
+            assert_eq!(rack.detect(&view(now_ms), &mut board).1, Some(wait_us), "{number}");
+        }
+        // What waits longest arrives, and nothing is left that was sent before.
+        board.get_mut(3).flags |= SACKED;
+        assert_eq!(rack.detect(&view(15), &mut board), (0, None));
+        // One that was sent again has the same time from then on.
+        for (number, sent_ms) in [(0, 16), (1, 17)] {
+            board.get_mut(number).flags |= EVER_RETRANSMITTED | RETRANSMITTED;
+            board.get_mut(number).stamp.sent_ns = sent_ms * 1_000_000;
+            rack.retransmit(number, sent_ms * 1_000_000);
+        }
+        let mut late = Segment::new(60, Default::default(), 10, (0, 0));
+        late.stamp.sent_ns = 18_000_000;
+        rack.deliver(&late, view(28).now_ns, 10_000);
+        assert_eq!(rack.detect(&view(28), &mut board).1, Some(1_500));
     }
 
     #[test]

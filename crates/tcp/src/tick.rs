@@ -88,6 +88,12 @@ impl Tick {
         self.divide(micros * 1_000 + self.nanos - 1) as u32
     }
 
+    /// A duration in jiffies, rounded up; the longest are as one.
+    fn jiffies_of(self, duration: Duration) -> u32 {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        u32::try_from(self.divide(nanos.saturating_add(self.nanos - 1))).unwrap_or(u32::MAX)
+    }
+
     /// Nanoseconds in jiffies, rounded down (Linux: `nsecs_to_jiffies`).
     #[inline]
     pub(crate) const fn whole_jiffies_in(self, nanos: u64) -> u32 {
@@ -103,15 +109,15 @@ impl Tick {
     /// When a kernel timer of `delay` fires that is started at `now`.
     #[must_use]
     pub fn after(self, now: Instant, delay: Duration) -> Instant {
-        let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
-        instant(self.expiry(now.as_nanos(), self.jiffies_in(micros)))
+        instant(self.expiry(now.as_nanos(), self.jiffies_of(delay)))
     }
 
     /// Whether fewer jiffies than `most` has began between `earlier` and `later_ns`; not if there is no earlier.
     #[must_use]
     pub fn is_within(self, earlier_ns: Option<u64>, later_ns: u64, most: Duration) -> bool {
-        let most = self.jiffies_in(u64::try_from(most.as_micros()).unwrap_or(u64::MAX));
-        earlier_ns.is_some_and(|earlier| self.count(later_ns) - self.count(earlier) < most)
+        let most = self.jiffies_of(most);
+        earlier_ns
+            .is_some_and(|earlier| self.count(later_ns).wrapping_sub(self.count(earlier)) < most)
     }
 
     /// When a timer of `jiffies` that is started at `now_ns` fires. The wheel never fires early: it goes on to the next

@@ -155,12 +155,28 @@ impl Simulation<'_> {
         let connection = &mut self.connections[number as usize];
         self.around.record.take_samples(connection);
         self.know_cookies[connection.owner] |= ack.cookie;
+        let opens = ack.syn && !connection.sender.is_established();
         connection.sender.on_ack(now, ack);
+        if opens {
+            self.opens(number);
+        }
+        let connection = &mut self.connections[number as usize];
         if let Some(next_ns) = connection.program.acknowledged(moment, &connection.sender) {
             self.agenda.arm(number, Cause::Program, next_ns);
         }
         self.look_at_sender(number);
         self.drive(number);
+    }
+
+    /// Of the connections that open at one instant, the first one's program writes at once; meanwhile the kernel acknowledges what has come for
+    /// the others, whose programs write then.
+    #[cold]
+    fn opens(&mut self, number: u32) {
+        if self.opened_ns == Some(self.now_ns) {
+            self.connections[number as usize].sender.write_later();
+            self.late.push(number);
+        }
+        self.opened_ns = Some(self.now_ns);
     }
 
     /// Logs tell how a connection is after what its sender learnt, and before it acts on that.

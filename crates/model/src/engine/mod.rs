@@ -51,6 +51,9 @@ pub struct Simulation<'a> {
     /// Whether what arrives is to wait, and what waits.
     holds_arrivals: bool,
     held: VecDeque<(Direction, Packet)>,
+    /// When a connection opened last, and those whose programs have not written yet.
+    opened_ns: Option<u64>,
+    late: Vec<u32>,
     /// The senders' interfaces: one for each group of flows, each probe and each group of UDP streams.
     interfaces: Vec<Delayed>,
     /// The longest IP packets that the hosts of these interfaces were told of; routes are shared by all connections of a host.
@@ -111,6 +114,8 @@ impl<'a> Simulation<'a> {
             leaving: Vec::new(),
             holds_arrivals: false,
             held: VecDeque::new(),
+            opened_ns: None,
+            late: Vec::new(),
             path_mtus: vec![u32::MAX; interfaces.len()],
             know_cookies: vec![false; interfaces.len()],
             interfaces,
@@ -302,6 +307,10 @@ impl<'a> Simulation<'a> {
             }
             let (down_ns, down) = next_due(self.network.down.next_due());
             let (up_ns, up) = next_due(self.network.up.next_due());
+            if !self.late.is_empty() && down_ns.min(up_ns) > self.now_ns {
+                self.catch_up();
+                continue;
+            }
             let next_ns = down_ns.min(up_ns).min(agenda_ns);
             if next_ns >= end_ns {
                 self.now_ns = end_ns;
@@ -401,6 +410,14 @@ impl<'a> Simulation<'a> {
                 self.arrive(direction, packet);
             }
             self.holds_arrivals = false;
+        }
+    }
+
+    /// Programs whose connections opened while others wrote have their turn.
+    #[cold]
+    fn catch_up(&mut self) {
+        for number in std::mem::take(&mut self.late) {
+            self.drive(number);
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) const INITIAL_CWND: u32 = 10;
 /// Below this pacing rate, in bytes per second, aggregates are of one segment.
 const LOW_RATE: u64 = 1_200_000 / 8;
 /// Largest aggregate that the window leaves room for.
-const MAX_AGGREGATE_BYTES: u64 = 65_536 - 1 - 320;
+const MAX_AGGREGATE_BYTES: u64 = 65_536 - 1 - crate::sender::HEADER_ROOM;
 /// No more is allowed for acknowledgements that come at once than the path delivers in this time.
 const EXTRA_ACKED_MAX_MICROS: u64 = 100_000;
 /// So many acknowledged packets are counted at most.

@@ -326,7 +326,7 @@ impl CongestionControl for Cubic {
             && let Some(start) = &mut self.epoch_start
         {
             let jiffies = context.jiffies();
-            let idle = jiffies.wrapping_sub(context.tick.count(context.departure.as_nanos()));
+            let idle = jiffies.wrapping_sub(context.tick.count(context.last_sent.as_nanos()));
             if (idle as i32) > 0 {
                 *start = start.wrapping_add(idle);
                 if (start.wrapping_sub(jiffies) as i32) > 0 {

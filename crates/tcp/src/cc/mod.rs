@@ -136,6 +136,8 @@ pub struct Context {
     pub delivered_at: Instant,
     /// When the newest packet leaves, or left, the sender.
     pub departure: Instant,
+    /// When payload was sent last.
+    pub last_sent: Instant,
     /// The smoothed round-trip time in eighths of a microsecond; 0 if there is none yet.
     pub srtt_eighth_us: u64,
     /// The smallest round-trip time of the last minutes in microseconds; `u64::MAX` if there is none yet.
@@ -170,12 +172,12 @@ pub enum Event {
     TransmitStart,
     /// A window reduction is complete.
     ReductionComplete,
-    /// A spurious retransmission timeout or a loss in an ECN reduction.
+    /// A retransmission timeout that reduces the window.
     Loss,
 }
 
 /// A congestion control. Its calls come in the order of time; a connection begins with [`start`](Self::start), and each
-/// acknowledgement is first [`on_ack_event`](Self::on_ack_event), then [`on_rtt`](Self::on_rtt) if it measured one, then what it
+/// acknowledgement is first [`on_rtt`](Self::on_rtt) if it measured one, then [`on_ack_event`](Self::on_ack_event), then what it
 /// changes of the state, and at last [`control`](Self::control) or [`increase`](Self::increase).
 pub trait CongestionControl: fmt::Debug + Send {
     /// The connection is established.
@@ -305,6 +307,7 @@ pub(crate) mod test_support {
             lost: 0,
             delivered_at: Instant::from_nanos(1_000_000_000),
             departure: Instant::from_nanos(1_000_000_000),
+            last_sent: Instant::from_nanos(1_000_000_000),
             srtt_eighth_us: 400_000,
             min_rtt_us: 50_000,
             snd_una: 0,

@@ -38,9 +38,14 @@ impl Receiver {
         }
     }
 
+    /// An acknowledgement waited in vain: the next one may wait longer (Linux: `tcp_delack_timer_handler`).
+    pub(super) fn lengthen_delay(&mut self) {
+        self.ack_delay = (2 * self.ack_delay).min(self.own_timeout()).min(self.max_ack_delay);
+    }
+
     /// The retransmission timeout of this side, which sends no data: it follows from the handshake.
     pub(super) fn own_timeout(&self) -> u32 {
-        let timeout_us = match self.handshake_us {
+        let timeout_us = match self.handshake.rtt_us {
             Some(rtt_us) => rtt_us + (2 * rtt_us).max(RTO_MIN_US),
             None => RTO_INITIAL_US,
         };
@@ -91,7 +96,8 @@ impl Receiver {
             } else {
                 tick.jiffies_in(UNPUSHED_ACK_DELAY_US)
             };
-            let by_rtt = self.handshake_us.map_or(u32::MAX, |us| tick.jiffies_in(us).max(shortest));
+            let by_rtt =
+                self.handshake.rtt_us.map_or(u32::MAX, |us| tick.jiffies_in(us).max(shortest));
             delay = delay.min(longest).min(by_rtt);
         }
         let delay = delay.min(self.max_ack_delay);
@@ -117,7 +123,7 @@ impl Receiver {
         }
         self.compressed += 1;
         if self.compression_timer_ns == u64::MAX {
-            let rtt_us = self.handshake_us.unwrap_or(u64::MAX).min(self.buffer.rtt_us());
+            let rtt_us = self.handshake.rtt_us.unwrap_or(u64::MAX).min(self.buffer.rtt_us());
             let share_ns = rtt_us * 1_000 * COMPRESSION_RTT_PERCENT / 100;
             self.compression_timer_ns =
                 now_ns + share_ns.min(MAX_COMPRESSION_NS) + COMPRESSION_SLACK_NS;
@@ -167,7 +173,7 @@ impl Receiver {
             blocks[0] = block;
             count = 1;
         }
-        let srtt_us = self.handshake_us.unwrap_or(0);
+        let srtt_us = self.handshake.rtt_us.unwrap_or(0);
         let tells = self.option_seen
             && self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
         let option = tells.then(|| self.received.tell(now_ns));

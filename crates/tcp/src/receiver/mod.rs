@@ -2,16 +2,18 @@
 
 mod acknowledge;
 mod buffer;
+mod handshake;
 mod reassembly;
 
 use dualq_units::{Bytes, Ecn, Instant};
 use std::time::Duration;
 
 use crate::ecn::{self, EcnFlags, EcnOption, EcnStyle, Received};
-use crate::packet::{Ack, Data, HEADER_BYTES, SackBlock};
+use crate::packet::{Ack, Data, HEADER_BYTES, PAWS_WINDOW_MS, SackBlock};
 use crate::tick::{Tick, WheelTimer, instant};
 use buffer::Buffer;
 pub use buffer::WINDOW_SCALE;
+use handshake::Handshake;
 use reassembly::{Arrival, Reassembly};
 
 /// Acknowledgements at once when a connection starts or something went wrong (Linux: `TCP_MAX_QUICKACKS`).
@@ -20,8 +22,6 @@ const MAX_QUICK_ACKS: u32 = 16;
 pub const MIN_ACK_DELAY: Duration = Duration::from_millis(40);
 const MIN_ACK_DELAY_US: u64 = MIN_ACK_DELAY.as_micros() as u64;
 const MAX_ACK_DELAY_US: u64 = 200_000;
-/// So much older may data be than what was acknowledged last (Linux: `TCP_PAWS_WINDOW`).
-const PAWS_WINDOW_MS: u32 = 1;
 /// The islands that an acknowledgement tells of even where one is lost (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_ISLANDS: usize = 2;
 /// Empty segments outside of the window are answered at most this often (Linux: `tcp_invalid_ratelimit`).
@@ -92,7 +92,6 @@ pub struct Receiver {
     buffer: Buffer,
     /// Bytes that came with the SYN.
     opening: u64,
-    syn_received: bool,
     /// What was granted, and the flags of the answer that said so.
     ecn: EcnStyle,
     granted: EcnFlags,
@@ -116,11 +115,7 @@ pub struct Receiver {
     /// In jiffies; 0 before the first data.
     ack_delay: u32,
     last_arrival: u32,
-    /// When the SYN was answered, and how long it took until that was acknowledged: all that this side knows of the round
-    /// trip but for [`Buffer::rtt_us`], as it sends no data itself (Linux: `srtt_us` of its socket).
-    answered_ns: u64,
-    handshake_us: Option<u64>,
-    opened_ns: u64,
+    handshake: Handshake,
     ack_timer_ns: u64,
     ack_wheel: WheelTimer,
     compression_timer_ns: u64,
@@ -160,7 +155,6 @@ impl Receiver {
             window: buffer.initial_window(mss),
             buffer,
             opening: 0,
-            syn_received: false,
             ecn: EcnStyle::Off,
             granted: EcnFlags::NONE,
             received: Received::default(),
@@ -174,9 +168,7 @@ impl Receiver {
             pushed: false,
             ack_delay: 0,
             last_arrival: 0,
-            answered_ns: 0,
-            handshake_us: None,
-            opened_ns: 0,
+            handshake: Handshake::default(),
             ack_timer_ns: u64::MAX,
             ack_wheel: WheelTimer::default(),
             compression_timer_ns: u64::MAX,
@@ -219,7 +211,7 @@ impl Receiver {
     #[must_use]
     #[inline]
     pub const fn is_established(&self) -> bool {
-        self.handshake_us.is_some()
+        self.handshake.is_done()
     }
 
     /// What was granted; [`EcnStyle::Off`] before anybody asked.
@@ -285,9 +277,8 @@ impl Receiver {
             return self.answer_syn(now_ns, data, out);
         }
         self.option_seen |= data.options > 0;
-        if self.handshake_us.is_none() {
-            self.handshake_us = Some(now_ns.saturating_sub(self.answered_ns) / 1_000);
-            self.opened_ns = now_ns;
+        if !self.handshake.is_done() {
+            self.open(now, data);
         }
         if data.payload == 0 && data.seq >= self.stream.next {
             // An acknowledgement: of the answer to the SYN, for one.
@@ -392,40 +383,8 @@ impl Receiver {
     /// The buffer grows by what lies beyond a gap, but not before the program has the connection: it runs when all is taken in that
     /// arrives together with its end of the handshake.
     fn reach_beyond(&mut self, now_ns: u64) {
-        if now_ns > self.opened_ns {
+        if now_ns > self.handshake.opened_ns {
             self.buffer.reach_beyond(self.stream.reach());
-        }
-    }
-
-    fn answer_syn(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
-        // If it comes again, the first one counts.
-        if !self.syn_received {
-            self.syn_received = true;
-            (self.ecn, self.granted) = ecn::answer(self.config.ecn, data.flags, data.ecn);
-            self.received = Received::begin(data.ecn, 1);
-            let is_plausible = data.seq == 0 && data.end() <= self.window;
-            if self.config.fast_open && data.has_cookie() && is_plausible {
-                // What else follows from data does not from these (Linux: `tcp_fastopen_add_skb`).
-                self.stream.take(0, data.end());
-                self.opening = data.end();
-            }
-        }
-        self.echo_ms = data.timestamp_ms;
-        self.answered_ns = now_ns;
-        let mut ack = self.ack(now_ns, self.opening);
-        // Windows are not scaled before both ends know by how much.
-        ack.window = self.buffer.initial_window(self.mss);
-        self.window = ack.window;
-        ack.syn = true;
-        ack.cookie = self.config.fast_open && data.asks_for_cookie();
-        ack.flags = self.granted;
-        ack.option = self.offered_option();
-        ack.ecn = Ecn::NotEct;
-        out(ack);
-        if self.opening > 0 {
-            // The program has the connection by now.
-            self.last_read_ns = Some(now_ns);
-            self.buffer.read(self.opening, 0);
         }
     }
 
@@ -482,6 +441,12 @@ impl Receiver {
         let now_ns = now.as_nanos();
         if self.read_ns <= now_ns {
             self.read(now_ns, out);
+        }
+        if self.ack_timer_ns <= now_ns && !self.handshake.is_done() {
+            return self.answer_again(now_ns, out);
+        }
+        if self.ack_timer_ns <= now_ns && self.compressed == 0 {
+            self.lengthen_delay();
         }
         if self.ack_timer_ns <= now_ns || self.compression_timer_ns <= now_ns {
             self.send(now_ns, out);
@@ -578,11 +543,10 @@ impl Receiver {
         self.buffer.read(self.stream.next, self.stream.reach());
         let offered = self.offered();
         let window = self.buffer.window(self.window);
-        let ack_waits = self.ack_timer_ns != u64::MAX;
         let unacked = self.stream.next - self.acked;
         let ended = self.pushed && !self.stream.has_islands();
         let due = unacked > u64::from(self.buffer.segment()) || ended;
-        if (ack_waits && due) || (window > 0 && window >= 2 * offered) {
+        if (self.scheduled && due) || (window > 0 && window >= 2 * offered) {
             self.send(now_ns, out);
         }
     }
@@ -634,5 +598,30 @@ mod tests {
         // 18 ms, of which an eighth counts.
         receiver.on_data(Instant::from_nanos(40_000_000), &data(2_896, 22), &mut |_| ());
         assert_eq!(receiver.buffer.rtt_us(), 11_000);
+    }
+
+    /// Linux: `tcp_delack_timer_handler`.
+    #[test]
+    fn an_acknowledgement_that_waited_in_vain_lets_the_next_one_wait_longer() {
+        // While a window grows, nothing waits.
+        let fixed_buffer = Some(Bytes(8_000));
+        let mut receiver =
+            Receiver::new(ReceiverConfig { fixed_buffer, ..ReceiverConfig::default() });
+        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        let mut now = Instant::ZERO + Duration::from_millis(300);
+        let mut waits = Vec::new();
+        for number in 0..22 {
+            receiver.on_data(now, &data(number * 1_448, 0), &mut |_| ());
+            let timer = receiver.next_timer();
+            if timer < Instant::NEVER {
+                waits.push((timer - now).as_millis());
+                receiver.on_timer(timer, &mut |_| ());
+                now = timer;
+            }
+            // After a longer pause than that, which does not change it.
+            now = now + Duration::from_millis(90);
+        }
+        // After the quick ones: 40, 80, 160 and 200 ms, to which the wheel adds a tick.
+        assert_eq!(waits[..4], [50, 90, 170, 210]);
     }
 }

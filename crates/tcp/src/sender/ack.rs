@@ -1,16 +1,22 @@
 //! Digesting acknowledgements (Linux: `tcp_ack` and what it calls).
 
+use std::time::Duration;
+
 use dualq_units::Instant;
 
 use super::{Handshake, Sender};
 use crate::cc::{Algorithm, CongestionControl, Controller, State};
 use crate::ecn::{self, EcnStyle, Progress, Received};
-use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
+use crate::packet::{Ack, MAX_SACK_BLOCKS, PAWS_WINDOW_MS, SackBlock};
 use crate::rate::SampleBuilder;
 use crate::scoreboard::{EVER_RETRANSMITTED, FIRST_OF_PACKET, SACKED};
 
 /// The header's 16 bits with the largest scale (RFC 7323 §2.3): no acknowledgement can offer more.
 const MAX_WINDOW: u64 = 65_535 << 14;
+/// Answers to the SYN that come again are acknowledged at most this often (Linux: `tcp_invalid_ratelimit`).
+/// Where no more SYNs than these were sent, the window begins as if none had been lost.
+const SPURIOUS_SYNS: u32 = 2;
+const CHALLENGE_SPACING: Duration = Duration::from_millis(500);
 
 /// What one acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,16 +85,21 @@ impl Sender {
         let now_ns = now.as_nanos();
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         if ack.syn {
-            self.establish(now_ns, ack);
+            if self.is_established() {
+                self.challenge(now_ns);
+            } else {
+                self.establish(now_ns, ack);
+            }
             return;
         }
         if !self.is_established() || ack.ack > self.snd_nxt {
             return;
         }
-        if ack.ack >= self.snd_una {
-            // Only now is it known to be no stranger's.
-            self.peer_timestamp_ms = ack.timestamp_ms;
+        if ack.ack < self.snd_una {
+            return self.digest_overtaken(now_ns, ack);
         }
+        // Only now is it known to be no stranger's.
+        self.peer_timestamp_ms = ack.timestamp_ms;
         let mut found = Findings {
             now_ns,
             ece: ack.flags.ece() && matches!(self.ecn, EcnStyle::Classic | EcnStyle::Dctcp),
@@ -111,11 +122,15 @@ impl Sender {
         }
         let window = ack.window.min(MAX_WINDOW);
         let window_end = ack.ack + window;
-        if window_end != self.window_end && ack.ack >= self.snd_una {
+        if window_end != self.window_end {
             found.window_moved = true;
             self.window_end = self.window_end.max(window_end);
             self.receive_window = window;
             self.see_window(window);
+            // What waited for the window has waited for long, perhaps (Linux: `tcp_ack_update_window`).
+            if prior_packets == 0 && self.snd_nxt < self.buffer.end {
+                self.restart_after_idleness(now_ns);
+            }
         }
 
         let mut builder = SampleBuilder::default();
@@ -188,6 +203,39 @@ impl Sender {
         self.steer(&found, &sample);
     }
 
+    /// One that a later one has overtaken: of it only what arrived out of order counts, and nothing at all if it is older by more than a
+    /// millisecond (Linux: `tcp_ack` at `old_ack`, `tcp_disordered_ack_check`).
+    #[cold]
+    fn digest_overtaken(&mut self, now_ns: u64, ack: &Ack) {
+        if ack.timestamp_ms.saturating_add(PAWS_WINDOW_MS) < self.peer_timestamp_ms {
+            return self.challenge(now_ns);
+        }
+        let mut found = Findings {
+            now_ns,
+            prior_una: self.snd_una,
+            echo_ms: ack.echo_ms,
+            ..Findings::default()
+        };
+        self.check_duplicate(ack, &mut found);
+        let (blocks, count) = self.plausible_blocks(ack.blocks());
+        if count > 0 {
+            let (mut builder, mut times) = (SampleBuilder::default(), AckedTimes::default());
+            self.take_sack(&blocks[..count], &mut found, &mut builder, &mut times);
+        }
+        if !ack.blocks().is_empty() {
+            self.alert(&mut found);
+        }
+    }
+
+    /// The answer to the SYN comes again: it is told the same again, seldom (RFC 5961 §4.2; Linux: `tcp_send_challenge_ack`).
+    #[cold]
+    fn challenge(&mut self, now_ns: u64) {
+        if !self.config.tick.is_within(self.challenged_ns, now_ns, CHALLENGE_SPACING) {
+            self.challenged_ns = Some(now_ns);
+            self.opening_due = true;
+        }
+    }
+
     /// The answer to the SYN: the first round trip is known.
     fn establish(&mut self, now_ns: u64, ack: &Ack) {
         if self.handshake != Handshake::SynSent || ack.ack > self.snd_nxt {
@@ -202,7 +250,16 @@ impl Sender {
         self.window_end = ack.ack + self.receive_window;
         self.see_window(self.receive_window);
         self.timers.clear();
-        let rtt_us = now_ns.saturating_sub(self.syn_sent_ns) / 1_000;
+        let rtt_us = if self.syns_sent > 1 {
+            self.echoed_us(now_ns, ack.echo_ms)
+        } else {
+            now_ns.saturating_sub(self.syn_sent_ns) / 1_000
+        };
+        let first_syn_ms = self.config.tick.millisecond(self.first_syn_ns);
+        if self.syns_sent > SPURIOUS_SYNS && ack.echo_ms != first_syn_ms {
+            // So many lost (RFC 5681 §3.1; Linux: `tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
+            self.window.cwnd = 1;
+        }
         self.rtt.measure(rtt_us, 0, 0, self.config.tick);
         self.rtt.measure_min(rtt_us, now_ns, false, self.config.tick);
         // The SYN counts as a packet delivered.
@@ -411,6 +468,13 @@ impl Sender {
         }
     }
 
+    /// The time since what is echoed was sent: Karn's problem is solved by timestamps, in milliseconds (RFC 7323 §4.1; Linux:
+    /// `tcp_rtt_tsopt_us`).
+    fn echoed_us(&self, now_ns: u64, echo_ms: u32) -> u64 {
+        let now_ms = self.config.tick.millisecond(now_ns);
+        u64::from(now_ms.saturating_sub(echo_ms).max(1)) * 1_000
+    }
+
     /// Measures the round trip if this acknowledgement allows it, and returns what congestion controls are told.
     fn measure_rtt(&mut self, found: &mut Findings, times: &AckedTimes) -> Option<u64> {
         let now_ns = found.now_ns;
@@ -423,10 +487,7 @@ impl Sender {
             newest = Some(since(last));
         }
         if oldest.is_none() && found.acked {
-            // Karn's problem is solved by timestamps, in milliseconds (RFC 7323 §4.1).
-            let now_ms = self.config.tick.millisecond(now_ns);
-            let echo_us = u64::from(now_ms.saturating_sub(found.echo_ms)) * 1_000;
-            oldest = Some(echo_us.max(1_000));
+            oldest = Some(self.echoed_us(now_ns, found.echo_ms));
             newest = oldest;
         }
         if let Some(rtt_us) = oldest {
@@ -450,5 +511,88 @@ impl Sender {
             self.control.on_rtt(&mut self.window, &context, rtt_us);
         }
         newest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::SenderConfig;
+    use super::*;
+    use crate::ecn::EcnFlags;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    /// A sender whose SYN left so often, and when the first one and the last one did.
+    fn asks(times: usize) -> (Sender, u32, u64) {
+        let mut sender = Sender::new(SenderConfig::default());
+        let (mut sent, mut now) = (Vec::new(), at(3));
+        while sent.len() < times {
+            sender.transmit(now, &mut |syn| sent.push(syn.data.timestamp_ms));
+            now = sender.next_timer();
+            if sent.len() < times {
+                sender.on_timer(now);
+            }
+        }
+        (sender, sent[0], u64::from(sent[times - 1]))
+    }
+
+    fn answer(echo_ms: u32) -> Ack {
+        Ack { syn: true, window: 65_160, echo_ms, ..Ack::default() }
+    }
+
+    /// Linux: `tcp_ack_update_rtt`.
+    #[test]
+    fn an_answer_to_one_of_several_syns_tells_the_round_trip_by_its_echo() {
+        for times in [1, 2] {
+            let (mut sender, first_ms, last_ms) = asks(times);
+            sender.on_ack(at(last_ms + 300), &answer(first_ms));
+            let rtt_ms = last_ms + 300 - u64::from(first_ms);
+            assert_eq!(sender.rtt_us().map(|(us, _)| us as u64 / 1_000), Some(rtt_ms), "{times}");
+        }
+    }
+
+    /// RFC 5681 §3.1; Linux: `tcp_init_transfer`.
+    #[test]
+    fn the_window_begins_at_one_where_several_syns_were_lost() {
+        for (times, echoes_first, cwnd) in [(2, false, 10), (3, false, 1), (3, true, 10)] {
+            let (mut sender, first_ms, last_ms) = asks(times);
+            let echo_ms = if echoes_first { first_ms } else { last_ms as u32 };
+            sender.on_ack(at(last_ms + 50), &answer(echo_ms));
+            assert_eq!(sender.cwnd(), cwnd, "{times} SYNs, the first echoed: {echoes_first}");
+        }
+    }
+
+    /// Linux: `tcp_send_challenge_ack`.
+    #[test]
+    fn an_answer_that_comes_again_is_acknowledged_again_but_seldom() {
+        let (mut sender, first_ms, _) = asks(1);
+        for (ms, expected) in [(50, 1), (60, 1), (70, 0), (600, 1)] {
+            sender.on_ack(at(ms), &answer(first_ms));
+            let mut sent = 0;
+            sender.transmit(at(ms), &mut |_| sent += 1);
+            assert_eq!(sent, expected, "after {ms} ms");
+        }
+    }
+
+    /// Linux: `tcp_ack` at `old_ack`, `tcp_disordered_ack_check`.
+    #[test]
+    fn an_acknowledgement_that_was_overtaken_tells_of_islands_only_if_of_anything() {
+        let run = |timestamp_ms: u32| {
+            let (mut sender, first_ms, _) = asks(1);
+            sender.on_ack(at(50), &answer(first_ms));
+            sender.write(u64::MAX);
+            sender.transmit(at(50), &mut |_| ());
+            let ack = Ack { window: 1 << 20, timestamp_ms: 100, ..Ack::default() };
+            sender.on_ack(at(100), &Ack { ack: 2_896, ..ack });
+            let mut late = Ack { ack: 1_448, timestamp_ms, flags: EcnFlags::ECE, ..ack };
+            late.blocks[0] = SackBlock { start: 4_344, end: 5_792 };
+            late.block_count = 1;
+            sender.on_ack(at(101), &late);
+            (sender.board.sacked_out, sender.recovery.state)
+        };
+        assert_eq!(run(99), (1, State::Disorder));
+        assert_eq!(run(98), (0, State::Open));
     }
 }

@@ -30,7 +30,7 @@ use timers::Timers;
 
 /// The room that a packet has for headers (Linux: `MAX_TCP_HEADER`). It depends on what the kernel is configured with: 320 with
 /// tunnels or wireless meshes, 256 as recorded.
-const HEADER_ROOM: u64 = 256;
+pub(crate) const HEADER_ROOM: u64 = 256;
 
 /// Who spaces the packets out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,13 +145,19 @@ pub struct Sender {
     /// CWR is due on the next new packet.
     cwr_due: bool,
     handshake: Handshake,
+    /// When the last SYN was sent, and the first one.
     syn_sent_ns: u64,
+    first_syn_ns: u64,
     /// The host knows a cookie of the receiver.
     has_cookie: bool,
     /// What a timer has called for and `transmit` has not sent yet.
     syn_due: bool,
     /// The answer to the SYN is to be acknowledged.
     opening_due: bool,
+    /// Its acknowledgement is all that is sent at once.
+    writes_later: bool,
+    /// When one that came again was acknowledged last.
+    challenged_ns: Option<u64>,
     head_due: bool,
     loss_probe_due: bool,
     window_probe_due: bool,
@@ -238,9 +244,12 @@ impl Sender {
             cwr_due: false,
             handshake: Handshake::Closed,
             syn_sent_ns: 0,
+            first_syn_ns: 0,
             has_cookie: false,
             syn_due: false,
             opening_due: false,
+            writes_later: false,
+            challenged_ns: None,
             head_due: false,
             loss_probe_due: false,
             window_probe_due: false,
@@ -358,11 +367,18 @@ impl Sender {
         self.delivered.bytes()
     }
 
-    /// The congestion control: what was configured, or Reno where the other end lacks the ECN that it needs.
+    /// Whether Reno runs in place of what was configured, because the other end lacks the ECN that this needs.
     #[must_use]
     pub const fn is_fallback(&self) -> bool {
         matches!(self.control, Controller::Reno(_))
             && !matches!(self.config.algorithm, Algorithm::Reno)
+    }
+
+    /// The longest aggregate, in bytes of payload (Linux: `sk_dst_gso_max_size`).
+    #[inline]
+    fn max_gso_bytes(&self) -> u32 {
+        let bytes = self.config.max_gso.0.saturating_sub(HEADER_ROOM + 1);
+        u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 
     /// The ECN field of a segment without data (Linux: `tcp_ecn_send`).
@@ -468,13 +484,14 @@ impl Sender {
             lost: self.rate.lost,
             delivered_at: instant(self.rate.delivered_at_ns),
             departure: instant(self.departure_ns),
+            last_sent: instant(self.last_sent_ns),
             srtt_eighth_us: self.rtt.srtt_eighth_us,
             min_rtt_us: self.rtt.min_us,
             snd_una: self.snd_una,
             snd_nxt: self.snd_nxt,
             cwnd_limited: self.is_cwnd_limited(),
             paced: self.is_paced(),
-            max_gso_bytes: u32::try_from(self.config.max_gso.0).unwrap_or(u32::MAX),
+            max_gso_bytes: self.max_gso_bytes(),
             random: self.dice(),
         }
     }
@@ -495,8 +512,10 @@ impl Sender {
         ((mixed ^ (mixed >> 31)) >> 32) as u32
     }
 
+    /// Whether the SYN was answered.
+    #[must_use]
     #[inline]
-    fn is_established(&self) -> bool {
+    pub fn is_established(&self) -> bool {
         self.handshake == Handshake::Established
     }
 

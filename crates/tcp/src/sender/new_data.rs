@@ -5,7 +5,7 @@ use super::Sender;
 use super::transmit::MILLISECOND_NS;
 use crate::cc::{CongestionControl, State};
 use crate::packet::Transmission;
-use crate::scoreboard::{APP_LIMITED, FIRST_OF_PACKET, PUSHES, SACKED, Segment};
+use crate::scoreboard::{APP_LIMITED, FIRST_OF_PACKET, PUSHES, Segment};
 
 /// An aggregate waits for a fuller window if at least a third of the window can go (Linux: `tcp_tso_win_divisor`).
 const DEFER_DIVISOR: u32 = 3;
@@ -249,9 +249,6 @@ impl Sender {
             return sent;
         }
         let last = self.board.next - 1;
-        if self.board.get(last).has(SACKED) {
-            return false;
-        }
         self.send_again(now_ns, last, 1, 0, out);
         self.recovery.probe_retransmitted = true;
         true

@@ -329,7 +329,8 @@ impl Sender {
                 return;
             }
             if self.snd_nxt > self.recovery.high_seq {
-                if found.sacked || found.is_plain_duplicate() {
+                // A reported duplicate is no sign of a loss.
+                if found.sacked || (found.is_plain_duplicate() && !found.duplicate) {
                     self.recovery.doubtful_timeout = false;
                 }
             } else if found.advanced && !recovered {

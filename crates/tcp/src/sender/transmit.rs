@@ -4,7 +4,7 @@
 use dualq_units::{Ecn, Instant};
 
 use super::new_data::Push;
-use super::{HEADER_ROOM, Handshake, Pacing, Sender};
+use super::{Handshake, Pacing, Sender};
 use crate::cc::{CongestionControl, Event, State, Window};
 use crate::ecn::{EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, Transmission};
@@ -51,6 +51,9 @@ impl Sender {
             let ecn = self.empty_segment_ecn();
             let flags = self.opening_flags();
             self.send_empty(now_ns, self.snd_nxt, (ecn, flags), out);
+            if std::mem::take(&mut self.writes_later) {
+                return;
+            }
         }
         if self.head_due {
             self.head_due = false;
@@ -110,6 +113,12 @@ impl Sender {
         if self.board.packets_out() == 0 && self.snd_nxt < self.buffer.end {
             self.await_window(now_ns);
         }
+    }
+
+    /// The answer to the SYN has come while the program does something else: the next [`transmit`](Self::transmit) acknowledges it, and
+    /// only the one after that finds what the program writes.
+    pub const fn write_later(&mut self) {
+        self.writes_later = self.opening_due;
     }
 
     /// What is sent from now on is less than the path could carry.
@@ -193,6 +202,9 @@ impl Sender {
         self.handshake = Handshake::SynSent;
         self.syn_due = false;
         self.syn_sent_ns = now_ns;
+        if !again {
+            self.first_syn_ns = now_ns;
+        }
         self.syns_sent += 1;
         self.start_handshake_timer(now_ns);
         // A SYN that is sent again is a plain one.
@@ -239,18 +251,17 @@ impl Sender {
     /// Segments that an aggregate may have.
     #[inline]
     pub(super) fn gso_segments(&self) -> u32 {
-        // Linux: `sk_setup_caps`.
-        let max_bytes = self.config.max_gso.0.saturating_sub(HEADER_ROOM + 1);
+        let max_bytes = u64::from(self.max_gso_bytes());
         let mut bytes = self.window.pacing_rate >> PACING_SHIFT;
         let shortness = self.rtt.min_us >> GSO_RTT_SHIFT;
         if shortness < 32 {
             bytes = bytes.saturating_add(max_bytes >> shortness);
         }
+        let most = ((max_bytes.min(65_535) / u64::from(self.mss)) as u32).max(1);
         if let Some(segments) = self.control.gso_segments() {
-            return segments.clamp(1, MAX_GSO_SEGMENTS);
+            return segments.clamp(1, MAX_GSO_SEGMENTS.min(most));
         }
         let segments = (bytes.min(max_bytes) / u64::from(self.mss)) as u32;
-        let most = ((max_bytes.min(65_535) / u64::from(self.mss)) as u32).max(1);
         segments.max(self.control.min_gso_segments(&self.window)).min(most)
     }
 
@@ -340,7 +351,7 @@ impl Sender {
     /// The program writes after nothing was under way for longer than the retransmission timeout: what the window says of the path
     /// is old. It halves with each timeout that passed, down to the initial window at most, and remembers in the threshold where it was
     /// (RFC 5681 §4.1, RFC 2861; Linux: `tcp_slow_start_after_idle`, `tcp_cwnd_restart`).
-    fn restart_after_idleness(&mut self, now_ns: u64) {
+    pub(super) fn restart_after_idleness(&mut self, now_ns: u64) {
         if self.board.packets_out() > 0 || self.control.sets_window() {
             return;
         }

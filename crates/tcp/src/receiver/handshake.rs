@@ -1,0 +1,191 @@
+//! The answer to a SYN, again and again until something comes.
+
+use super::{Receiver, instant};
+use crate::ecn::{self, Received};
+use crate::packet::{Ack, Data};
+use dualq_units::{Ecn, Instant};
+
+/// How long the first answer to a SYN waits for its acknowledgement (Linux: `TCP_TIMEOUT_INIT`).
+const FIRST_TIMEOUT_US: u64 = 1_000_000;
+/// How often it is sent again (Linux: `tcp_synack_retries`).
+const MAX_RETRIES: u32 = 5;
+
+/// How far a handshake is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Handshake {
+    /// When the SYN was answered, and how often since then.
+    answered_ns: u64,
+    answers: u32,
+    /// How often nothing came for too long.
+    timeouts: u32,
+    /// How long it took until something came after the answer: all that this side knows of the round trip but for
+    /// [`Buffer::rtt_us`](super::Buffer::rtt_us), as it sends no data itself (Linux: `srtt_us` of its socket).
+    pub(super) rtt_us: Option<u64>,
+    pub(super) opened_ns: u64,
+}
+
+impl Handshake {
+    #[inline]
+    pub(super) const fn is_done(&self) -> bool {
+        self.rtt_us.is_some()
+    }
+}
+
+impl Receiver {
+    pub(super) fn answer_syn(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
+        // If it comes again, the first one counts, and is what is echoed (Linux: `tcp_check_req`).
+        let again = self.handshake.answers > 0;
+        if !again {
+            self.echo_ms = data.timestamp_ms;
+            self.handshake.answered_ns = now_ns;
+            (self.ecn, self.granted) = ecn::answer(self.config.ecn, data.flags, data.ecn);
+            self.received = Received::begin(data.ecn, 1);
+            let is_plausible = data.seq == 0 && data.end() <= self.window;
+            if self.config.fast_open && data.has_cookie() && is_plausible {
+                // What else follows from data does not from these (Linux: `tcp_fastopen_add_skb`).
+                self.stream.take(0, data.end());
+                self.opening = data.end();
+            }
+        }
+        let cookie = self.config.fast_open && data.asks_for_cookie();
+        self.send_answer(now_ns, cookie, out);
+        // A connection that data opened keeps the timer that it has (Linux: `tcp_check_req`).
+        if !again || self.opening == 0 {
+            self.await_acknowledgement(now_ns);
+        }
+        if self.opening > 0 {
+            // The program has the connection by now.
+            self.last_read_ns = Some(now_ns);
+            self.buffer.read(self.opening, 0);
+        }
+    }
+
+    /// Sends the answer to the SYN.
+    fn send_answer(&mut self, now_ns: u64, cookie: bool, out: &mut impl FnMut(Ack)) {
+        let mut ack = self.ack(now_ns, self.opening);
+        // Windows are not scaled before both ends know by how much.
+        ack.window = self.buffer.initial_window(self.mss);
+        self.window = ack.window;
+        ack.syn = true;
+        ack.cookie = cookie;
+        ack.flags = self.granted;
+        // Only the first one offers it (Linux: `tcp_synack_options`).
+        ack.option = if self.handshake.answers == 0 { self.offered_option() } else { None };
+        ack.ecn = Ecn::NotEct;
+        self.handshake.answers += 1;
+        out(ack);
+    }
+
+    /// The timer of acknowledgements, which none wait for yet.
+    fn await_acknowledgement(&mut self, now_ns: u64) {
+        let jiffies = self.config.tick.jiffies_in(FIRST_TIMEOUT_US << self.handshake.timeouts);
+        let deadline = self.ack_wheel.start(self.config.tick, instant(now_ns), jiffies);
+        self.ack_timer_ns = deadline.as_nanos();
+    }
+
+    /// Nothing came since the SYN was answered (Linux: `reqsk_timer_handler`).
+    #[cold]
+    pub(super) fn answer_again(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        self.ack_timer_ns = u64::MAX;
+        if self.handshake.timeouts < MAX_RETRIES {
+            self.send_answer(now_ns, false, out);
+            self.handshake.timeouts += 1;
+            self.await_acknowledgement(now_ns);
+        }
+    }
+
+    /// Something came after the SYN, by which its answer arrived.
+    #[cold]
+    pub(super) fn open(&mut self, now: Instant, data: &Data) {
+        let now_ns = now.as_nanos();
+        let rtt_us = if self.handshake.answers > 1 {
+            // Which one arrived is known by its time alone (Linux: `tcp_synack_rtt_meas`, `tcp_rtt_tsopt_us`).
+            let now_ms = self.config.tick.millisecond(now_ns);
+            u64::from(now_ms.saturating_sub(data.echo_ms).max(1)) * 1_000
+        } else {
+            now_ns.saturating_sub(self.handshake.answered_ns) / 1_000
+        };
+        self.handshake.rtt_us = Some(rtt_us);
+        self.handshake.opened_ns = now_ns;
+        self.ack_timer_ns = u64::MAX;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ecn::EcnFlags;
+    use crate::receiver::ReceiverConfig;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    /// A segment without data, sent at `timestamp_ms`.
+    fn segment(syn: bool, timestamp_ms: u32, echo_ms: u32) -> Data {
+        let (ecn, flags) = (Ecn::NotEct, EcnFlags::NONE);
+        let (seq, payload, segments, mss, options) = (0, 0, 1, 0, 0);
+        let (push, cut) = (false, false);
+        Data {
+            seq,
+            payload,
+            segments,
+            mss,
+            timestamp_ms,
+            echo_ms,
+            ecn,
+            flags,
+            options,
+            push,
+            syn,
+            cut,
+        }
+    }
+
+    /// When the answers leave, with what they echo, of a receiver that hears of nothing after the SYNs at these milliseconds.
+    fn answers(syns: &[u32]) -> Vec<(u64, u32)> {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        let mut sent = Vec::new();
+        let mut left = syns.iter().peekable();
+        loop {
+            let timer = receiver.next_timer();
+            let next_syn = left.peek().map(|ms| at(u64::from(**ms)));
+            let now = next_syn.map_or(timer, |syn| syn.min(timer));
+            if now == Instant::NEVER {
+                return sent;
+            }
+            let mut out = |ack: Ack| sent.push((now.as_nanos() / 1_000_000, ack.echo_ms));
+            if next_syn == Some(now) {
+                let syn = segment(true, *left.next().expect("peeked"), 0);
+                receiver.on_data(now, &syn, &mut out);
+            } else {
+                receiver.on_timer(now, &mut out);
+            }
+        }
+    }
+
+    /// After a second, two, four and so on, to which the wheel adds up to a bucket: 80 ms at a second, 640 at five.
+    #[test]
+    fn an_answer_that_nothing_follows_is_sent_five_times_more() {
+        let times: Vec<u64> = answers(&[0]).into_iter().map(|(ms, _)| ms).collect();
+        assert_eq!(times, [0, 1_040, 3_120, 7_200, 15_840, 32_480]);
+    }
+
+    #[test]
+    fn a_syn_that_comes_again_is_answered_and_the_first_one_echoed() {
+        let sent = answers(&[7, 507]);
+        assert_eq!(sent[..3], [(7, 7), (507, 7), (1_520, 7)]);
+    }
+
+    #[test]
+    fn what_comes_then_ends_it_and_tells_the_round_trip_by_its_echo() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        let mut sent = 0;
+        receiver.on_data(at(5), &segment(true, 1, 0), &mut |_| sent += 1);
+        receiver.on_timer(receiver.next_timer(), &mut |_| sent += 1);
+        assert_eq!((sent, receiver.is_established()), (2, false));
+        receiver.on_data(at(1_505), &segment(false, 30, 5), &mut |_| sent += 1);
+        assert_eq!(receiver.handshake.rtt_us, Some(1_500_000));
+        assert_eq!((sent, receiver.next_timer()), (2, Instant::NEVER));
+    }
+}
