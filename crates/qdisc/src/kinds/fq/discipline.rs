@@ -9,6 +9,7 @@ use dualq_units::{Bytes, Instant};
 use super::flows::{FlowId, FlowList, Flows};
 use super::{BANDS, Config, Options, Stats};
 use crate::kinds::Grammar;
+use crate::kinds::pie::TICK;
 use crate::pool::{Chain, Pool};
 use crate::show::{self, Counters, OwnStats};
 use crate::{ChangeError, Departure, Device, DropReason, Dropped, FlowPacket, Qdisc, Spec, hash};
@@ -54,6 +55,14 @@ struct Band {
     old: FlowList,
     /// Bytes that it may send in its turn.
     credit: i64,
+}
+
+/// Whether a flow that had nothing to send since `since` has new credit at `now`. Linux counts the delay in its ticks, and from an odd one, for
+/// the lowest bit says that the flow is listed nowhere (`fq_flow_set_detached`).
+fn is_refilled(since: Instant, now: Instant, delay: Duration) -> bool {
+    let tick = TICK.as_nanos() as u64;
+    let delay = (delay.as_nanos() as u64).div_ceil(tick);
+    now.as_nanos() / tick > (since.as_nanos() / tick | 1) + delay
 }
 
 impl<P: FlowPacket> Fq<P> {
@@ -314,7 +323,7 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
             }
             if let Some(since) = self.flows.wake(id) {
                 let flow = &mut self.flows[id];
-                if now - since > self.config.refill_delay {
+                if is_refilled(since, now, self.config.refill_delay) {
                     flow.credit = flow.credit.max(self.config.quantum.into());
                 }
                 // In the band of its last packet, which of a flow that nobody knew before is the first one: so what a connection
@@ -458,5 +467,20 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
             ..self.stats
         };
         show::Stats { counters: self.counters, own: OwnStats::Fq(own) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credit_comes_back_by_whole_ticks_from_an_odd_one() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        for (since, refused, refilled) in [(0, 59, 60), (9, 59, 60), (10, 59, 60), (20, 79, 80)] {
+            let delay = Duration::from_millis(40);
+            assert!(!is_refilled(at(since), at(refused), delay), "{since} ms, {refused} ms");
+            assert!(is_refilled(at(since), at(refilled), delay), "{since} ms, {refilled} ms");
+        }
     }
 }
