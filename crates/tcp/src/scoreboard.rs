@@ -215,9 +215,10 @@ impl Scoreboard {
         self.ring = ring;
     }
 
-    /// Takes the first segment off, which is acknowledged.
+    /// Takes the first segment off, which is acknowledged. Returns whether it was the last one of its packet; else the packet begins with
+    /// the next (Linux: `tcp_tso_acked`).
     #[inline]
-    pub(crate) fn pop(&mut self) -> Segment {
+    pub(crate) fn pop(&mut self) -> (Segment, bool) {
         let segment = *self.get(self.first);
         self.first += 1;
         self.sacked_out -= u32::from(segment.has(SACKED));
@@ -228,7 +229,13 @@ impl Scoreboard {
         if self.ring.len() > MIN_SEGMENTS && self.packets_out() as usize <= self.ring.len() / 8 {
             self.resize((self.ring.len() / 4).max(MIN_SEGMENTS));
         }
-        segment
+        if self.first == self.next {
+            return (segment, true);
+        }
+        let head = self.get_mut(self.first);
+        let ends = head.has(FIRST_OF_PACKET);
+        head.flags |= FIRST_OF_PACKET;
+        (segment, ends)
     }
 
     /// The number of the segment that holds the byte at `offset`, which is outstanding.
@@ -458,6 +465,18 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Linux: `tcp_tso_acked`, `tcp_trim_head`.
+    #[test]
+    fn a_packet_ends_with_its_last_segment_and_the_rest_of_one_begins_anew() {
+        let mut board = Scoreboard::new();
+        for (end, flags) in [(1, FIRST_OF_PACKET), (2, 0), (3, 0), (4, FIRST_OF_PACKET)] {
+            board.push(Segment::new(end, Default::default(), 1, (flags, 0)));
+        }
+        assert!(!board.pop().1);
+        assert!(!board.cut_packet(1), "it begins there already");
+        assert_eq!([board.pop().1, board.pop().1, board.pop().1], [false, true, true]);
+    }
 
     #[test]
     fn a_retransmission_stays_out_where_the_original_was_only_late() {

@@ -9,7 +9,7 @@ use crate::cc::{Algorithm, CongestionControl, Controller, State};
 use crate::ecn::{self, EcnStyle, Progress, Received};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, PAWS_WINDOW_MS, SackBlock};
 use crate::rate::SampleBuilder;
-use crate::scoreboard::{EVER_RETRANSMITTED, FIRST_OF_PACKET, SACKED};
+use crate::scoreboard::{EVER_RETRANSMITTED, SACKED};
 
 /// The header's 16 bits with the largest scale (RFC 7323 §2.3): no acknowledgement can offer more.
 const MAX_WINDOW: u64 = 65_535 << 14;
@@ -278,7 +278,7 @@ impl Sender {
     /// Data left with the SYN: they count as a part of it, or else are sent again at once (Linux: `tcp_rcv_fastopen_synack`).
     fn finish_opening(&mut self, now_ns: u64, acked: u64) {
         if acked == self.snd_nxt {
-            let segment = self.board.pop();
+            let (segment, _) = self.board.pop();
             self.buffer.free(segment.payload, true);
             self.snd_una = acked;
         } else {
@@ -443,8 +443,8 @@ impl Sender {
         times: &mut AckedTimes,
     ) {
         while self.board.first < self.board.next && self.board.get(self.board.first).end <= ack {
-            let segment = self.board.pop();
-            self.buffer.free(segment.payload, segment.has(FIRST_OF_PACKET));
+            let (segment, ends_packet) = self.board.pop();
+            self.buffer.free(segment.payload, ends_packet);
             found.acked = true;
             times.count += 1;
             if segment.has(EVER_RETRANSMITTED) {

@@ -132,10 +132,11 @@ impl SendBuffer {
         self.memory += PACKET_OVERHEAD;
     }
 
-    /// So many bytes are acknowledged, the first of their packet or not.
+    /// So many bytes are acknowledged, the last of their packet or not: the rest of one holds as much memory beside its payload as all of it
+    /// did (Linux: `tcp_trim_head`).
     #[inline]
-    pub(super) fn free(&mut self, payload: u32, first: bool) {
-        let overhead = if first { PACKET_OVERHEAD } else { 0 };
+    pub(super) fn free(&mut self, payload: u32, last: bool) {
+        let overhead = if last { PACKET_OVERHEAD } else { 0 };
         self.memory -= u64::from(payload) + overhead;
     }
 
@@ -280,8 +281,8 @@ mod tests {
         // Then the buffer is full, also for the first byte of a packet.
         assert!(!buffer.write(u64::MAX, GOAL, 10 * MSS, true));
         for _ in 0..5 {
-            buffer.free(MSS as u32, true);
             buffer.free(MSS as u32, false);
+            buffer.free(MSS as u32, true);
         }
         assert_eq!(buffer.memory, GOAL + PACKET_OVERHEAD);
         assert!(buffer.write(u64::MAX, GOAL, 10 * MSS, true));
