@@ -11,12 +11,12 @@ use dualq_units::Instant;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
-use crate::LinkError;
 use crate::engine::{Engine, QUANTUM};
 use crate::figures::DirectionSnapshot;
 use crate::running::Change;
 use crate::tun::Tun;
 use crate::urgent::Urgent;
+use crate::{ChangeFault, LinkError};
 
 /// So many frames are read before other things have their turn.
 const BATCH: usize = 32;
@@ -31,11 +31,12 @@ pub(crate) fn now() -> Instant {
 }
 
 /// What a thread is asked for.
-#[expect(clippy::large_enum_variant, reason = "there are few at a time")]
 pub(crate) enum Message {
     /// An ICMP message of the other direction's routers.
     Icmp(Vec<u8>),
     Change(Change, mpsc::Sender<Result<(), LinkError>>),
+    /// Whether that change could be made.
+    Check(Change, mpsc::Sender<Result<(), LinkError>>),
     Snapshot(mpsc::Sender<DirectionSnapshot>),
     Stop,
 }
@@ -161,9 +162,12 @@ impl Worker {
             Message::Icmp(packet) => self.engine.enter_message(now(), &packet),
             // Who asked and does not wait for the answer needs none.
             Message::Change(change, answer) => {
-                let direction = self.direction;
                 let done = self.engine.change(now(), &change);
-                let _ = answer.send(done.map_err(|fault| LinkError::Change { direction, fault }));
+                let _ = answer.send(done.map_err(|fault| self.refused(fault)));
+            }
+            Message::Check(change, answer) => {
+                let possible = self.engine.check(&change);
+                let _ = answer.send(possible.map_err(|fault| self.refused(fault)));
             }
             Message::Snapshot(answer) => {
                 self.engine.advance(now());
@@ -171,6 +175,10 @@ impl Worker {
             }
             Message::Stop => {}
         }
+    }
+
+    const fn refused(&self, fault: ChangeFault) -> LinkError {
+        LinkError::Change { direction: self.direction, fault }
     }
 
     fn snapshot(&self) -> DirectionSnapshot {
