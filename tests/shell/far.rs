@@ -108,6 +108,10 @@ fn a_command_of_ones_own_may_be_there() {
         run(&["--quiet", "--far", "echo far knows $NEAR $NEAR6 $FAR", "--", "echo", "near"]);
     assert!(output.status.success(), "{stderr}");
     assert_eq!((stdout.as_str(), stderr.as_str()), ("near\n", "far knows 198.18.0.2 2001:2::2\n"));
+    // One that fails is told of, and the command runs all the same.
+    let (output, stdout, stderr) = run(&["--quiet", "--far", "exit 3", "--", "echo", "near"]);
+    assert!(output.status.success() && stdout == "near\n", "{stdout}");
+    assert_eq!(stderr, "note: --far \"exit 3\" ended at once, with status 3\n");
 }
 
 #[test]
