@@ -238,6 +238,15 @@ impl LiveLink {
                 });
             }
         }
+        for (direction, side) in [(Direction::Down, &now.down), (Direction::Up, &now.up)] {
+            faults.push(Limit {
+                at: format!("link, {}", direction.name()),
+                what: "figures are not valid: more came than the link could read, and packets waited before it"
+                    .to_owned(),
+                counter: "packets".to_owned(),
+                count: if side.is_behind() { side.behind } else { 0 },
+            });
+        }
         if let Some(fault) = now.too_late(round_trip) {
             faults.push(Limit {
                 at: "link".to_owned(),

@@ -179,6 +179,11 @@ impl Engine {
         engine
     }
 
+    /// How many packets have come.
+    pub(crate) const fn came(&self) -> u64 {
+        self.around.figures.came.packets
+    }
+
     /// Datagrams of one flow that follow one another may be written as one aggregate from now on: the device takes it (Linux 6.2).
     pub fn join_datagrams(&mut self) {
         self.joins_datagrams = true;

@@ -210,8 +210,19 @@ pub struct DirectionSnapshot {
     pub inside: u64,
     /// Packets that the device dropped before the link could read them: an error of the link, never a drop of the queue.
     pub device_dropped: u64,
+    /// Packets that came while its thread had not read all that was there for longer than 10 ms: how long they waited for it, nobody knows.
+    pub behind: u64,
     /// Why it does nothing any more, if a device failed.
     pub failed: Option<String>,
+}
+
+impl DirectionSnapshot {
+    /// Whether its thread read too slowly for figures to be those of the path: then more than a hundredth of what came waited before it. None
+    /// without a bottleneck, for then that is what there is.
+    #[must_use]
+    pub const fn is_behind(&self) -> bool {
+        self.queue.is_some() && self.behind.saturating_mul(100) > self.figures.came.packets
+    }
 }
 
 /// A link at a moment.

@@ -93,6 +93,7 @@ impl Link {
                 to,
                 mailbox: mailbox(is_down),
                 other: mailbox(!is_down),
+                behind: 0,
             };
             let name = format!("link {}", direction.name());
             let thread = thread::Builder::new().name(name).spawn(move || worker.run());

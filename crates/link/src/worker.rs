@@ -24,6 +24,10 @@ const BATCH: usize = 32;
 /// So long what may leave waits for what is still to be read.
 const GATHER: Duration = Duration::from_micros(20);
 
+/// A device that has something to read for so long without a break is filled faster than its link reads: what waits in it waits for no queue of the
+/// path's. A thread that was not run for some milliseconds catches up sooner.
+const BEHIND: Duration = Duration::from_millis(10);
+
 /// The time now, by the clock that only goes on (`CLOCK_MONOTONIC`).
 pub(crate) fn now() -> Instant {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -79,6 +83,8 @@ pub(crate) struct Worker {
     pub(crate) to: Arc<Tun>,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) other: Arc<Mailbox>,
+    /// Packets that were read when the device had not been empty for longer than [`BEHIND`].
+    pub(crate) behind: u64,
 }
 
 impl Worker {
@@ -97,8 +103,11 @@ impl Worker {
     fn work(&mut self) -> Result<(), Errno> {
         let mut bytes = self.engine.buffer();
         let (mut woke, mut may_read) = (now(), true);
+        // When there was nothing more to read.
+        let mut empty = woke;
         loop {
             let (mut time, mut read) = (now(), 0);
+            let came = self.engine.came();
             self.engine.advance(time);
             self.write();
             while may_read && read < BATCH && self.from.read(&mut bytes)? {
@@ -111,6 +120,12 @@ impl Worker {
                 }
             }
             self.write();
+            if time - empty > BEHIND {
+                self.behind += self.engine.came() - came;
+            }
+            if read < BATCH {
+                empty = time;
+            }
             for message in self.engine.take_messages() {
                 self.other.put(Message::Icmp(message));
             }
@@ -131,7 +146,9 @@ impl Worker {
             // A fast link does not wake for each packet.
             let until = due.max(woke + QUANTUM);
             may_read = self.wait(until)?;
-            if now() >= until {
+            let after = now();
+            empty = after;
+            if after >= until {
                 woke = until;
             }
         }
@@ -183,6 +200,6 @@ impl Worker {
 
     fn snapshot(&self) -> DirectionSnapshot {
         let device_dropped = self.from.dropped().unwrap_or(0);
-        DirectionSnapshot { device_dropped, ..self.engine.snapshot() }
+        DirectionSnapshot { device_dropped, behind: self.behind, ..self.engine.snapshot() }
     }
 }
