@@ -81,11 +81,11 @@ pub(crate) struct OpenArgs {
     pub(crate) qdisc: Option<String>,
 
     /// Only of the way from far to near: its rate, or its queue discipline, or the one and behind it the other
-    #[arg(long, value_name = "[RATE] [QDISC]", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE QDISC", allow_hyphen_values = true)]
     pub(crate) down: Option<String>,
 
     /// The same of the way from near to far
-    #[arg(long, value_name = "[RATE] [QDISC]", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE QDISC", allow_hyphen_values = true)]
     pub(crate) up: Option<String>,
 
     /// How many packets are lost at random behind the queues, each way
@@ -187,11 +187,11 @@ pub(crate) struct Changes {
     pub(crate) qdisc: Option<String>,
 
     /// Another rate from far to near, or another queue discipline, or the one and behind it the other
-    #[arg(long, value_name = "[RATE] [QDISC]", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE QDISC", allow_hyphen_values = true)]
     pub(crate) down: Option<String>,
 
     /// The same from near to far
-    #[arg(long, value_name = "[RATE] [QDISC]", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE QDISC", allow_hyphen_values = true)]
     pub(crate) up: Option<String>,
 }
 
