@@ -118,6 +118,24 @@ fn what_this_kernel_lacks_is_one_line_that_names_what_it_has() {
     assert!(stderr.contains(&format!("congestion control prague; it has {known} ")), "{stderr}");
 }
 
+/// A sender's queue discipline is the kernel's own, and not every kernel has every one.
+#[test]
+fn a_senders_discipline_that_this_kernel_lacks_is_one_line() {
+    if !can_run() {
+        return;
+    }
+    let scenario =
+        SCENARIO.replacen("[[flow]]", "[sender]\nqdisc = \"netem loss 1%\"\n[[flow]]", 1);
+    let output = dualq(&["run", "-", "--world", "live"], &scenario);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        return skipped("this kernel has netem");
+    }
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.contains("sender.qdisc: this kernel has no queue discipline netem"), "{stderr}");
+}
+
 #[test]
 fn single_packets_are_written_down_and_none_is_lost_unseen() {
     if !can_run() {

@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// What is wrong with the arguments, and what would be right.
 pub(super) fn line(error: &clap::Error) -> String {
-    let said = negative(error).or_else(|| no_number(error));
+    let said = negative(error).or_else(|| no_number(error)).or_else(|| no_dashes(error));
     said.unwrap_or_else(|| first_paragraph(&error.to_string()))
 }
 
@@ -27,6 +27,15 @@ fn negative(error: &clap::Error) -> Option<String> {
     let option = given[at.checked_sub(1)?].as_str();
     let option = if option.starts_with('-') { format!("{option}: ") } else { String::new() };
     Some(format!("{option}{} is negative: give a value of 0 or more", given[at]))
+}
+
+/// A command of `dualq shell` that does not stand behind `--`.
+fn no_dashes(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    let given: Vec<String> =
+        std::env::args_os().map(|given| given.to_string_lossy().into_owned()).collect();
+    let is_unknown = error.kind() == ErrorKind::UnknownArgument;
+    is_unknown.then(|| super::shell::without_dashes(word, &given))?
 }
 
 /// Of what is no number, or too large, the library says what Rust's own readers say.

@@ -17,7 +17,7 @@ Examples:
 
   An asymmetric line, and mobile ones from mahimahi's traces:
     dualq shell --down '100mbit dualpi2' --up '10mbit cake bandwidth 9mbit'
-    dualq shell --down-trace lte.down --up-trace lte.up --rtt 40ms
+    dualq shell --down-trace lte.down --up-trace lte.up --rtt 40ms --up fq_codel
 
   A server of one's own at the far end:
     dualq shell --far 'python3 -m http.server 8000' -- curl http://far:8000/
@@ -29,9 +29,22 @@ Examples:
     dualq shell watch
     dualq shell set --rate 10mbit --qdisc 'dualpi2 target 5ms'
 
-At the far end there are an echo (port 7), a sink (9), a source (19), HTTP (80: GET /100M gives 100 MiB,
-POST takes all), and iperf3 (5201) if it is installed. Nothing outside can be reached without --gateway. The exit status is the command's.
-See docs/shell.md.";
+At the far end there are an echo (port 7), a sink (9), a source (19), HTTP (80: GET /100M gives 100 MiB, POST takes all), \
+and iperf3 (5201) if it is installed. Nothing outside can be reached without --gateway. The exit status is the command's. See docs/shell.md.";
+
+/// What `dualq shell iperf3 -c far` lacks: the library takes the command for an argument that does not exist. `word` is what it did not
+/// expect, and `given` all that was.
+pub(crate) fn without_dashes(word: &str, given: &[String]) -> Option<String> {
+    let at = given.iter().position(|given| given == word)?;
+    if given.get(1).is_none_or(|first| first != "shell") || word.starts_with('-') {
+        return None;
+    }
+    Some(format!(
+        "a command stands behind --: {} -- {}",
+        given[..at].join(" ").replacen(&given[0], "dualq", 1),
+        given[at..].join(" ")
+    ))
+}
 
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -59,7 +72,7 @@ pub(crate) struct OpenArgs {
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub(crate) rate: Option<String>,
 
-    /// The base round-trip time, half of it each way [default: 50ms]
+    /// The base round-trip time, half of it each way [default: 50ms]; what elements of a --scenario take comes on top
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) rtt: Option<String>,
 
@@ -67,12 +80,12 @@ pub(crate) struct OpenArgs {
     #[arg(long, value_name = "QDISC")]
     pub(crate) qdisc: Option<String>,
 
-    /// Only of the way from far to near: its rate, and a queue discipline behind it
-    #[arg(long, value_name = "RATE [QDISC]", allow_hyphen_values = true)]
+    /// Only of the way from far to near: its rate, or its queue discipline, or the one and behind it the other
+    #[arg(long, value_name = "RATE QDISC", allow_hyphen_values = true)]
     pub(crate) down: Option<String>,
 
     /// The same of the way from near to far
-    #[arg(long, value_name = "RATE [QDISC]", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE QDISC", allow_hyphen_values = true)]
     pub(crate) up: Option<String>,
 
     /// How many packets are lost at random behind the queues, each way
@@ -84,14 +97,14 @@ pub(crate) struct OpenArgs {
     pub(crate) trace: Option<PathBuf>,
 
     /// Only of the way from far to near
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["down", "rate"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "rate")]
     pub(crate) down_trace: Option<PathBuf>,
 
     /// Only of the way from near to far
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["up", "rate"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "rate")]
     pub(crate) up_trace: Option<PathBuf>,
 
-    /// The path of a scenario, a TOML file; its flows and probes are not played. What other options say comes before what it says
+    /// The path of a scenario, a TOML file; its flows and probes are not played. What other options say of a way, or of each, comes before what it says
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
 
@@ -160,13 +173,12 @@ pub(crate) struct SetArgs {
 /// What is to be otherwise on a link; what is not said stays.
 #[derive(Args, Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[group(required = true, multiple = true)]
 pub(crate) struct Changes {
     /// Another rate, each way
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub(crate) rate: Option<String>,
 
-    /// Another base round-trip time, half of it each way
+    /// Another base round-trip time, in the proportions that the link's two delays have; of none, half of it each way
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) rtt: Option<String>,
 
@@ -174,12 +186,12 @@ pub(crate) struct Changes {
     #[arg(long, value_name = "QDISC")]
     pub(crate) qdisc: Option<String>,
 
-    /// Another rate from far to near, and a queue discipline behind it
-    #[arg(long, value_name = "RATE [QDISC]", allow_hyphen_values = true)]
+    /// Another rate from far to near, or another queue discipline, or the one and behind it the other
+    #[arg(long, value_name = "RATE QDISC", allow_hyphen_values = true)]
     pub(crate) down: Option<String>,
 
     /// The same from near to far
-    #[arg(long, value_name = "RATE [QDISC]", allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATE QDISC", allow_hyphen_values = true)]
     pub(crate) up: Option<String>,
 }
 
@@ -197,4 +209,23 @@ pub(crate) struct KeepArgs {
     /// The command
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_without_dashes_is_known_for_one() {
+        let told = |call: &str, word: &str| {
+            let given: Vec<String> = call.split(' ').map(str::to_owned).collect();
+            without_dashes(word, &given)
+        };
+        assert_eq!(
+            told("/bin/dualq shell --rate 5mbit iperf3 -c far", "iperf3").unwrap(),
+            "a command stands behind --: dualq shell --rate 5mbit -- iperf3 -c far"
+        );
+        assert_eq!(told("dualq run iperf3", "iperf3"), None);
+        assert_eq!(told("dualq shell --fast", "--fast"), None);
+    }
 }

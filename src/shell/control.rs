@@ -153,7 +153,9 @@ impl Remote {
         let folder = folder()?;
         if let Some(pid) = pid {
             return Self::connect(&folder, pid).ok_or_else(|| {
-                Failure::Run(format!("process {pid} is no dualq shell of this user's"))
+                Failure::Run(format!(
+                    "process {pid} is no dualq shell of this user's: `dualq shell` opens one, and without a number the only one is meant"
+                ))
             });
         }
         if let Some(remote) = own.and_then(|pid| Self::connect(&folder, pid)) {
@@ -162,10 +164,14 @@ impl Remote {
         let mut all = all(&folder);
         match all.len() {
             1 => Ok(all.remove(0)),
-            0 => Err(Failure::Run("this user has no dualq shell open".to_owned())),
+            0 => {
+                let message = "this user has no dualq shell open: open one by `dualq shell`";
+                Err(Failure::Run(message.to_owned()))
+            }
             _ => {
-                let pids: Vec<String> = all.iter().map(|remote| remote.pid.to_string()).collect();
-                let message = format!("several are open: say which, of {}", pids.join(", "));
+                let mut named: Vec<String> = all.iter_mut().map(Self::named).collect();
+                named.sort();
+                let message = format!("several are open: say which, of {}", named.join(", "));
                 Err(Failure::Usage(message))
             }
         }
@@ -175,6 +181,14 @@ impl Remote {
         let stream = UnixStream::connect(folder.join(format!("{pid}{SUFFIX}"))).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         Some(Self { pid, reader: BufReader::new(stream) })
+    }
+
+    /// Its number, and what runs in it.
+    fn named(&mut self) -> String {
+        // One that has ended meanwhile is still a number.
+        let command =
+            self.look().map_or_else(|_| "it does not answer".to_owned(), |now| now.command);
+        format!("{} ({command})", self.pid)
     }
 
     pub(crate) fn look(&mut self) -> Result<Document, Failure> {

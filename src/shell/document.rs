@@ -53,6 +53,9 @@ pub(crate) struct Way {
     pub(crate) lateness: Delay,
     /// Packets that the device dropped before the link could read them.
     pub(crate) device_dropped: u64,
+    /// Packets that came while its thread had not read all that was there for longer than 10 ms.
+    #[serde(default)]
+    pub(crate) behind: u64,
     /// How much of a processor its thread used.
     pub(crate) cpu: f64,
     /// Why it stopped, if it did.
@@ -135,10 +138,14 @@ impl Document {
         let (down, up) = (way(0, &snapshot.down), way(1, &snapshot.up));
         let queues: f64 = [&down, &up].iter().map(|way| way.mean_queue_ms()).sum();
         let late = snapshot.too_late(base_rtt + Duration::from_secs_f64(queues / 1e3));
-        let why_not: Vec<String> = [(Direction::Down, &down), (Direction::Up, &up)]
+        let ways = [
+            (Direction::Down, &down, snapshot.down.is_behind()),
+            (Direction::Up, &up, snapshot.up.is_behind()),
+        ];
+        let why_not: Vec<String> = ways
             .into_iter()
-            .flat_map(|(direction, way)| {
-                let faults = way.faults(late.is_some()).into_iter();
+            .flat_map(|(direction, way, is_behind)| {
+                let faults = way.faults(late.is_some(), is_behind).into_iter();
                 faults.map(move |fault| format!("{direction}: {fault}"))
             })
             .chain(late.map(|late| late.to_string()))
@@ -190,6 +197,7 @@ impl Way {
                 .collect(),
             lateness: Delay::of("", &figures.lateness),
             device_dropped: seen.device_dropped,
+            behind: seen.behind,
             cpu,
             failed: seen.failed.clone(),
             statistics: queue
@@ -205,15 +213,21 @@ impl Way {
         sum / packets.max(1) as f64
     }
 
-    /// What is of this machine and not of the path, where the link was late or not.
-    fn faults(&self, is_late: bool) -> Vec<String> {
+    /// What is of this machine and not of the path, where the link was late or not, and its thread read too slowly or not.
+    fn faults(&self, is_late: bool, is_behind: bool) -> Vec<String> {
         let mut faults = Vec::new();
         faults.extend(self.failed.clone());
         let lost = self.device_dropped + self.lost.no_room + self.lost.refused;
         if lost > 0 {
             faults.push(format!("{lost} packets were lost by the devices and not by the path"));
         }
-        if (is_late || !faults.is_empty()) && self.cpu > BUSY {
+        if is_behind {
+            let rate = self.rate.as_deref().unwrap_or("no rate");
+            faults.push(format!(
+                "more came than its thread could read, and {} packets waited before the link: this machine cannot keep {rate}",
+                self.behind
+            ));
+        } else if (is_late || !faults.is_empty()) && self.cpu > BUSY {
             let rate = self.rate.as_deref().unwrap_or("no rate");
             faults.push(format!(
                 "its thread was busy {:.0} % of the time: this machine cannot keep {rate}",
@@ -257,13 +271,38 @@ mod tests {
     fn what_devices_lose_is_no_loss_of_the_path() {
         let lossy =
             Way { device_dropped: 2, cpu: 0.97, rate: Some("10Gbit".to_owned()), ..Way::default() };
-        let faults = lossy.faults(false);
+        let faults = lossy.faults(false, false);
         assert!(
             faults[0].starts_with("2 packets") && faults[1].contains("cannot keep 10Gbit"),
             "{faults:?}"
         );
         let busy = Way { cpu: 0.97, ..Way::default() };
-        assert!(busy.faults(false).is_empty());
-        assert_eq!(busy.faults(true).len(), 1);
+        assert!(busy.faults(false, false).is_empty());
+        assert_eq!(busy.faults(true, false).len(), 1);
+    }
+
+    #[test]
+    fn a_rate_that_this_machine_cannot_keep_is_not_valid() {
+        let link = dualq_scenario::Link::default();
+        let (options, start) = (dualq_link::Options::default(), dualq_units::Instant::ZERO);
+        let engine = dualq_link::Engine::new(&link.passage(Direction::Down), &options, start, None);
+        let mut snapshot = Snapshot { down: engine.snapshot(), ..Snapshot::default() };
+        snapshot.down.figures.came.packets = 10_000;
+        let setting = Setting { rate: Some("40Gbit".to_owned()), delay: Duration::ZERO };
+        let mut document = |behind| {
+            snapshot.down.behind = behind;
+            let times = (Duration::from_secs(1), Duration::from_millis(50));
+            Document::of(&snapshot, "", times, &[setting.clone(), setting.clone()], cpu())
+        };
+        // A hundredth may be.
+        assert!(document(100).valid);
+        let not_valid = document(101);
+        assert!(!not_valid.valid);
+        assert_eq!(
+            not_valid.why_not,
+            [
+                "down: more came than its thread could read, and 101 packets waited before the link: this machine cannot keep 40Gbit"
+            ]
+        );
     }
 }

@@ -8,7 +8,7 @@ use dualq_scenario::{Direction, ScenarioError, check_rate, check_rtt};
 use dualq_units::Exact;
 
 use super::document::{Document, Setting, cpu};
-use super::path::{Bottleneck, ShellPath, qdisc, rate, time};
+use super::path::{Bottleneck, Capacity, ShellPath, qdisc, rate, time};
 use crate::cli::Failure;
 use crate::cli::shell::Changes;
 
@@ -76,13 +76,17 @@ impl Live {
 
     /// Changes the link, in all or in nothing that can be known before; says what is otherwise now.
     pub(crate) fn change(&self, changes: &Changes) -> Result<String, String> {
-        let wanted = wanted(changes).map_err(|failure| match failure {
+        let mut state = self.state();
+        let State { running, settings, .. } = &mut *state;
+        let delays = settings.each_ref().map(|setting| setting.delay);
+        let wanted = wanted(changes, delays).map_err(|failure| match failure {
             Failure::Usage(why) | Failure::Run(why) => why,
             _ => "cannot change".to_owned(),
         })?;
-        let mut state = self.state();
-        let State { running, settings, .. } = &mut *state;
         let running = running.as_ref().ok_or("the link has stopped")?;
+        for (direction, change) in &wanted {
+            running.check(*direction, change.clone()).map_err(|error| error.to_string())?;
+        }
         let mut told = Vec::new();
         for (direction, change) in wanted {
             running.change(direction, change.clone()).map_err(|error| error.to_string())?;
@@ -105,42 +109,89 @@ impl Live {
     }
 }
 
-/// What the words ask for; what is of both directions first.
-pub(super) fn wanted(changes: &Changes) -> Result<Vec<(Direction, Change)>, Failure> {
+/// What the words ask for, each thing of a direction once: what is said of one alone comes before what is said of both. `delays` are those
+/// that there are, whose proportions another round trip keeps.
+pub(super) fn wanted(
+    changes: &Changes,
+    delays: [Duration; 2],
+) -> Result<Vec<(Direction, Change)>, Failure> {
+    if *changes == Changes::default() {
+        let message = "nothing to change: give --rate, --rtt, --qdisc, --down or --up, such as `dualq shell set --rate 10mbit`";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let Changes { rate: all_rate, rtt, qdisc: all_qdisc, down, up } = changes;
-    let mut wanted = Vec::new();
-    let no_rate = |option: &str| {
-        let message = format!(
-            "{option} unlimited: a link that runs cannot lose its bottleneck; give a high rate"
-        );
-        Failure::Usage(message)
-    };
     // As when a shell opens.
     let bound = |error: ScenarioError| Failure::Usage(error.to_string());
-    if let Some(words) = all_rate {
-        let rate = rate("--rate", words)?.ok_or_else(|| no_rate("--rate"))?;
-        check_rate("--rate", rate).map_err(bound)?;
-        wanted.extend(Direction::ALL.map(|direction| (direction, Change::Rate(rate))));
-    }
-    if let Some(words) = all_qdisc {
-        let line = qdisc("--qdisc", words)?;
-        wanted.extend(Direction::ALL.map(|direction| (direction, Change::Qdisc(line.clone()))));
-    }
-    if let Some(words) = rtt {
+    let to_rate = |option: &str, width: Capacity| match width {
+        Capacity::Unlimited => Err(Failure::Usage(format!(
+            "{option} unlimited: a link that runs cannot lose its bottleneck; give a high rate"
+        ))),
+        Capacity::Rate(rate) => check_rate(option, rate).map_err(bound).map(|()| rate),
+    };
+    let all_rate = all_rate.as_ref().map(|words| to_rate("--rate", rate("--rate", words)?));
+    let all_rate = all_rate.transpose()?;
+    let all_qdisc = all_qdisc.as_ref().map(|words| qdisc("--qdisc", words)).transpose()?;
+    let rtt = rtt.as_ref().map(|words| {
         let rtt = time("--rtt", words)?;
-        check_rtt("--rtt", rtt).map_err(bound)?;
-        let half = rtt / 2;
-        wanted.extend(Direction::ALL.map(|direction| (direction, Change::Delay(half))));
-    }
-    for (direction, option, words) in
-        [(Direction::Down, "--down", down), (Direction::Up, "--up", up)]
+        check_rtt("--rtt", rtt).map_err(bound).map(|()| shared(rtt, delays))
+    });
+    let rtt = rtt.transpose()?;
+    let mut wanted = Vec::new();
+    for (at, (direction, option, words)) in
+        [(Direction::Down, "--down", down), (Direction::Up, "--up", up)].into_iter().enumerate()
     {
-        let Some(words) = words else { continue };
-        let Bottleneck { rate, qdisc } = Bottleneck::read(option, words)?;
-        let rate = rate.ok_or_else(|| no_rate(option))?;
-        check_rate(option, rate).map_err(bound)?;
-        wanted.push((direction, Change::Rate(rate)));
-        wanted.extend(qdisc.map(|line| (direction, Change::Qdisc(line))));
+        let own = words.as_ref().map(|words| Bottleneck::read(option, words)).transpose()?;
+        let (own_rate, own_qdisc) = own.map_or((None, None), |own| (own.rate, own.qdisc));
+        let own_rate = own_rate.map(|width| to_rate(option, width)).transpose()?;
+        wanted.extend(own_rate.or(all_rate).map(|rate| (direction, Change::Rate(rate))));
+        let line = own_qdisc.or_else(|| all_qdisc.clone());
+        wanted.extend(line.map(|line| (direction, Change::Qdisc(line))));
+        wanted.extend(rtt.map(|delays| (direction, Change::Delay(delays[at]))));
     }
     Ok(wanted)
+}
+
+/// A round trip in the proportions of the delays that there are, or in halves if there are none.
+fn shared(rtt: Duration, [down, up]: [Duration; 2]) -> [Duration; 2] {
+    let all = (down + up).as_nanos();
+    let down = (rtt.as_nanos() * down.as_nanos()).checked_div(all).unwrap_or(rtt.as_nanos() / 2);
+    // No longer than the round trip, of which 64 bits have room.
+    let down = Duration::from_nanos(down as u64);
+    [down, rtt - down]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_round_trip_keeps_its_proportions() {
+        let ms = Duration::from_millis;
+        assert_eq!(shared(ms(60), [ms(10), ms(30)]), [ms(15), ms(45)]);
+        assert_eq!(shared(ms(7), [ms(10), ms(30)]).iter().sum::<Duration>(), ms(7));
+        assert_eq!(shared(ms(60), [ms(0), ms(0)]), [ms(30), ms(30)]);
+        assert_eq!(shared(ms(0), [ms(10), ms(30)]), [ms(0), ms(0)]);
+    }
+
+    #[test]
+    fn what_is_said_of_a_direction_comes_before_what_is_said_of_both() {
+        let word = |word: &str| Some(word.to_owned());
+        let changes = Changes {
+            rate: word("7mbit"),
+            qdisc: word("pie"),
+            down: word("fq_codel"),
+            up: word("3mbit"),
+            ..Changes::default()
+        };
+        let wanted = wanted(&changes, [Duration::ZERO; 2]).unwrap();
+        let told: Vec<String> = wanted
+            .iter()
+            .map(|(direction, change)| match change {
+                Change::Rate(rate) => format!("{direction} {}", Exact(*rate)),
+                Change::Qdisc(line) => format!("{direction} {}", line.text()),
+                Change::Delay(delay) => format!("{direction} {}", Exact(*delay)),
+            })
+            .collect();
+        assert_eq!(told, ["down 7Mbit", "down fq_codel", "up 3Mbit", "up pie"]);
+    }
 }

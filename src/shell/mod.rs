@@ -61,7 +61,7 @@ fn look(args: &WatchArgs) -> Result<(), Failure> {
 
 fn set(args: &SetArgs) -> Result<(), Failure> {
     // What is wrong whatever shell there is, is said first.
-    live::wanted(&args.changes)?;
+    live::wanted(&args.changes, [Duration::ZERO; 2])?;
     let told = Remote::find(args.pid)?.set(&args.changes)?;
     print(&mut io::stdout(), &format!("{told}\n"))
 }

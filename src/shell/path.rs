@@ -31,11 +31,18 @@ pub(crate) struct ShellPath {
     pub(crate) scenario: Scenario,
 }
 
-/// A rate, or none, and a queue discipline, or the one that there is: `20mbit fq_codel limit 100`.
+/// A rate and a queue discipline, or one of them, where the other stays: `20mbit fq_codel limit 100`, `20mbit`, `fq_codel`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bottleneck {
-    pub(crate) rate: Option<Rate>,
+    pub(crate) rate: Option<Capacity>,
     pub(crate) qdisc: Option<QdiscLine>,
+}
+
+/// What is said of a rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Capacity {
+    Unlimited,
+    Rate(Rate),
 }
 
 impl Bottleneck {
@@ -43,22 +50,29 @@ impl Bottleneck {
     pub(crate) fn read(option: &str, words: &str) -> Result<Self, Failure> {
         let words = words.trim();
         let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+        // No rate begins with a letter, and every discipline does.
+        if first != UNLIMITED && first.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            return Ok(Self { rate: None, qdisc: Some(qdisc(option, words)?) });
+        }
         let qdisc = (!rest.trim().is_empty()).then(|| qdisc(option, rest.trim())).transpose()?;
         let rate = rate(option, first)?;
-        if rate.is_none() && qdisc.is_some() {
-            let message = format!("{option} {words:?}: without a rate nothing queues");
-            return Err(Failure::Usage(message));
+        if rate == Capacity::Unlimited && qdisc.is_some() {
+            return Err(nothing_queues(option, words));
         }
-        Ok(Self { rate, qdisc })
+        Ok(Self { rate: Some(rate), qdisc })
     }
 }
 
+fn nothing_queues(option: &str, words: &str) -> Failure {
+    Failure::Usage(format!("{option} {words:?}: without a rate nothing queues"))
+}
+
 /// A rate in tc's words, or `unlimited`.
-pub(crate) fn rate(option: &str, word: &str) -> Result<Option<Rate>, Failure> {
+pub(crate) fn rate(option: &str, word: &str) -> Result<Capacity, Failure> {
     if word == UNLIMITED {
-        return Ok(None);
+        return Ok(Capacity::Unlimited);
     }
-    word.parse().map(Some).map_err(|error| wrong(option, &error))
+    word.parse().map(Capacity::Rate).map_err(|error| wrong(option, &error))
 }
 
 pub(crate) fn qdisc(option: &str, words: &str) -> Result<QdiscLine, Failure> {
@@ -86,12 +100,8 @@ impl ShellPath {
         // What is to be sent, the user decides.
         (setup.flow, setup.udp, setup.probe) = Default::default();
         let link = &mut setup.link;
-        let mut unlimited = [false, false];
-        if let Some(word) = &args.rate
-            && args.scenario.is_none()
-        {
-            unlimited = [rate("--rate", word)?.is_none(); 2];
-        }
+        let is_unlimited = args.rate.as_deref() == Some(UNLIMITED);
+        let mut unlimited = [is_unlimited; 2];
         if let Some(word) = &args.loss {
             let loss = Loss::parse(word).map_err(|error| wrong("--loss", &error))?;
             (link.loss, up(link).loss) = (loss, loss);
@@ -99,24 +109,37 @@ impl ShellPath {
         if let Some(mtu) = args.mtu {
             link.mtu = mtu;
         }
-        for (direction, option, words) in
-            [(Direction::Down, "--down", &args.down), (Direction::Up, "--up", &args.up)]
-        {
-            if let Some(words) = words {
-                let given = Bottleneck::read(option, words)?;
-                unlimited[usize::from(!direction.is_down())] = given.rate.is_none();
-                put(link, direction, &given);
+        for (direction, (option, words), (trace_option, trace)) in [
+            (Direction::Down, ("--down", &args.down), ("--down-trace", &args.down_trace)),
+            (Direction::Up, ("--up", &args.up), ("--up-trace", &args.up_trace)),
+        ] {
+            let unlimited = &mut unlimited[usize::from(!direction.is_down())];
+            let trace = trace.as_ref().map(|file| (trace_option, file));
+            let trace = trace.or(args.trace.as_ref().map(|file| ("--trace", file)));
+            let given = words.as_ref().map(|words| Bottleneck::read(option, words)).transpose()?;
+            if let (Some(words), Some(given)) = (words, &given) {
+                if let (Some(_), Some((trace, _))) = (given.rate, trace) {
+                    return Err(Failure::Usage(format!(
+                        "{option} {words:?}: {trace} says the rates of that way; give a queue discipline alone, such as {option} fq_codel"
+                    )));
+                }
+                *unlimited = given.rate.map_or(*unlimited, |rate| rate == Capacity::Unlimited);
+                put(link, direction, given);
             }
-        }
-        let traces = [("--down-trace", &args.down_trace), ("--up-trace", &args.up_trace)];
-        for (direction, (option, file)) in [Direction::Down, Direction::Up].into_iter().zip(traces)
-        {
-            let named = file.as_ref().map(|file| (option, file));
-            if let Some((option, file)) =
-                named.or(args.trace.as_ref().map(|file| ("--trace", file)))
-            {
+            if let Some((option, file)) = trace {
                 play(link, direction, option, file)?;
             }
+            if let (Some(words), Some(Bottleneck { qdisc: Some(_), .. })) = (words, &given)
+                && (*unlimited || !has_rate(link, direction))
+            {
+                return Err(nothing_queues(option, words));
+            }
+        }
+        if let Some(words) = &args.qdisc
+            && unlimited[0]
+            && (unlimited[1] || !has_rate(link, Direction::Up))
+        {
+            return Err(nothing_queues("--qdisc", words));
         }
         setup.duration = LONGEST.max(setup.duration);
         setup.interval = setup.duration;
@@ -154,7 +177,9 @@ fn own(args: &OpenArgs) -> Result<Setup, Failure> {
         link.rtt = time("--rtt", rtt)?;
     }
     link.forward = link.rtt / 2;
-    if let Some(rate) = args.rate.as_ref().map(|word| rate("--rate", word)).transpose()?.flatten() {
+    if let Some(word) = &args.rate
+        && let Capacity::Rate(rate) = rate("--rate", word)?
+    {
         link.rate = rate;
     }
     if let Some(words) = &args.qdisc {
@@ -175,9 +200,14 @@ fn read(file: &Path, args: &OpenArgs) -> Result<Setup, Failure> {
         }
     }
     let list = |word: &Option<String>| word.iter().cloned().collect::<Vec<_>>();
+    // A scenario has a rate; without one it is left out of the path afterwards.
+    let rate = args.rate.as_deref().map(|word| match word {
+        UNLIMITED => Exact(Link::default().rate).to_string(),
+        word => word.to_owned(),
+    });
     let as_it_is = Overrides {
         qdisc: list(&args.qdisc),
-        rate: list(&args.rate),
+        rate: list(&rate),
         rtt: list(&args.rtt),
         ..Overrides::default()
     };
@@ -198,7 +228,8 @@ fn read(file: &Path, args: &OpenArgs) -> Result<Setup, Failure> {
     let mut links: Vec<Link> = Vec::new();
     let mut first = None;
     for variant in sweep.variants() {
-        let setup = variant.scenario.into_setup();
+        let mut setup = variant.scenario.into_setup();
+        each_way(&mut setup.link, args);
         if !links.contains(&setup.link) {
             links.push(setup.link.clone());
         }
@@ -212,25 +243,61 @@ fn read(file: &Path, args: &OpenArgs) -> Result<Setup, Failure> {
     }
 }
 
+/// What options say of a scenario's way down is meant of both here.
+fn each_way(link: &mut Link, args: &OpenArgs) {
+    if args.rtt.is_some() {
+        link.forward = link.rtt / 2;
+    }
+    if args.rate.as_deref() == Some(UNLIMITED) {
+        // Links that differ in what waits nowhere are one.
+        link.qdisc = Link::default().qdisc;
+    }
+    let (rate, qdisc) = (link.rate, link.qdisc.clone());
+    if args.rate.is_some() {
+        link.step.clear();
+        up(link).step.clear();
+        up(link).rate = Some(rate);
+    }
+    if args.qdisc.is_some() && has_rate(link, Direction::Up) {
+        up(link).qdisc = Some(qdisc);
+    }
+}
+
+fn has_rate(link: &Link, direction: Direction) -> bool {
+    direction.is_down() || link.up.as_ref().is_some_and(|up| up.rate.is_some())
+}
+
 fn up(link: &mut Link) -> &mut UpLink {
     link.up.get_or_insert_default()
 }
 
-/// Puts a bottleneck into a direction.
+/// Puts a bottleneck into a direction. A rate that is given stays.
 fn put(link: &mut Link, direction: Direction, given: &Bottleneck) {
-    let Bottleneck { rate, qdisc } = given;
+    let rate = match given.rate {
+        Some(Capacity::Rate(rate)) => Some(rate),
+        Some(Capacity::Unlimited) | None => None,
+    };
+    let (usual, usual_qdisc) = (link.rate, link.qdisc.clone());
     match direction {
         Direction::Down => {
-            link.rate = rate.unwrap_or(link.rate);
-            link.qdisc = qdisc.clone().unwrap_or_else(|| link.qdisc.clone());
-            link.step.clear();
+            // What goes up has the discipline of what goes down if nothing else is said, and keeps it.
+            if let Some(up) = link.up.as_mut().filter(|up| up.rate.is_some()) {
+                up.qdisc.get_or_insert(usual_qdisc);
+            }
+            link.rate = rate.unwrap_or(usual);
+            link.qdisc = given.qdisc.clone().unwrap_or_else(|| link.qdisc.clone());
+            if given.rate.is_some() {
+                link.step.clear();
+            }
         }
         Direction::Up => {
-            let usual = link.rate;
             let up = up(link);
-            up.rate = rate.or(up.rate).or(Some(usual));
-            up.qdisc = qdisc.clone().or_else(|| up.qdisc.clone());
-            up.step.clear();
+            up.qdisc = given.qdisc.clone().or_else(|| up.qdisc.clone());
+            if given.rate.is_some() {
+                // One that is left out of the path afterwards has to be there too.
+                up.rate = rate.or(up.rate).or(Some(usual));
+                up.step.clear();
+            }
         }
     }
 }

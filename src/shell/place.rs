@@ -176,6 +176,11 @@ pub(crate) fn start_far(
         command.arg("-c").arg(words);
         company.push(start(command, errors)?);
         wait(company, &|ports| ports.iter().any(|port| !before.contains(port)));
+        let ended = company.last_mut().and_then(|far| far.try_wait().ok().flatten());
+        // One that ends well has done what it was for, or goes on in the background.
+        if let Some(status) = ended.map(keeper::status_of).filter(|status| *status != 0) {
+            note(&format!("--far {words:?} ended at once, with status {status}"));
+        }
     }
     if super::is_in_path(Path::new(IPERF3)) && !listening().contains(&IPERF3_PORT) {
         let mut command = Command::new(IPERF3);

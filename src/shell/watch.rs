@@ -10,14 +10,20 @@ use super::display::Display;
 use super::document::Way;
 use crate::cli::Failure;
 use crate::cli::shell::Changes;
-use crate::screen::{CTRL_C, CTRL_D, Screen};
+use crate::screen::{CTRL_C, CTRL_D, ESCAPE, Screen};
 
-const HELP: &str = "+ - rate  ] [ round trip  d queue discipline  : a setting in words (rate 10mbit, qdisc pie, up 5mbit)  q quit";
+/// What keys do.
+const KEYS: [&str; 5] = [
+    "+ - rate",
+    "] [ round trip",
+    "d queue discipline",
+    ": a setting in words (rate 10mbit, qdisc pie, up 5mbit)",
+    "q quit",
+];
 /// What the key for it goes through.
 const QDISCS: [&str; 6] = ["dualpi2", "fq_codel", "cake", "pie", "fq", "pfifo"];
 /// A step of a rate or a time: three of them are a factor of two.
 const STEP: f64 = 1.26;
-const ESCAPE: u8 = 0x1b;
 const BACKSPACE: [u8; 2] = [8, 127];
 
 /// Shows it until the user has enough, or it ends.
@@ -67,13 +73,15 @@ impl Watching<'_> {
                 self.remote.pid, document.command, document.seconds
             )
         });
-        let below = match &self.typed {
-            Some(typed) => format!(": {typed}_"),
-            None => HELP.to_owned(),
-        };
+        let columns = Screen::size().columns;
         let mut lines = vec![title, String::new()];
-        lines.extend(self.display.lines(Screen::size().columns));
-        lines.extend([String::new(), below, self.told.clone()]);
+        lines.extend(self.display.lines(columns));
+        lines.push(String::new());
+        match &self.typed {
+            Some(typed) => lines.push(format!(": {typed}_")),
+            None => lines.extend(filled(KEYS, "  ", columns)),
+        }
+        lines.extend(filled(self.told.split(' '), " ", columns));
         screen.draw(&lines);
     }
 
@@ -152,6 +160,26 @@ impl Watching<'_> {
     }
 }
 
+/// Lines of at most so many columns, broken between words.
+fn filled<'w>(
+    words: impl IntoIterator<Item = &'w str>,
+    between: &str,
+    columns: usize,
+) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        let length = word.chars().count();
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + between.len() + length <= columns => {
+                line.push_str(between);
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// A setting in words: `rate 10mbit`.
 fn settings(typed: &str) -> Result<Changes, String> {
     let typed = typed.trim();
@@ -180,6 +208,15 @@ mod tests {
     use dualq_units::tc_time;
 
     use super::*;
+
+    #[test]
+    fn all_keys_are_shown_on_eighty_columns() {
+        let lines = filled(KEYS, "  ", 80);
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
+        assert!(lines.last().unwrap().ends_with("q quit"), "{lines:?}");
+        assert_eq!(filled(KEYS, "  ", 200).len(), 1);
+        assert_eq!(filled("down rate 7Mbit".split(' '), " ", 9), ["down rate", "7Mbit"]);
+    }
 
     #[test]
     fn settings_are_read() {

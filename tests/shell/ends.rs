@@ -42,6 +42,8 @@ fn what_makes_no_sense_is_one_line() {
         (&["--qdisc", "fq_coddle"], 2, "--qdisc"),
         (&["--up", "10mbit fq_codel limit x"], 2, "--up"),
         (&["--down", "unlimited pie"], 2, "without a rate nothing queues"),
+        (&["--rate", "unlimited", "--qdisc", "pie"], 2, "--qdisc \"pie\": without a rate"),
+        (&["--rate", "unlimited", "--up", "pie"], 2, "--up \"pie\": without a rate"),
         (&["--loss", "150%"], 2, "--loss"),
         (&["--mtu", "3"], 2, "--mtu"),
         (&["--trace", "/nowhere"], 1, "/nowhere"),
@@ -50,9 +52,11 @@ fn what_makes_no_sense_is_one_line() {
         (&["--log", "-"], 2, "--log"),
         (&["--", "no-such-program"], 127, "no such program in PATH"),
         (&["--", "./no-such-program"], 127, "no such program"),
-        (&["watch"], 1, "no dualq shell"),
+        (&["iperf3", "-c", "far"], 2, "behind --: dualq shell -- iperf3 -c far"),
+        (&["--rtt", "9ms", "true"], 2, "behind --: dualq shell --rtt 9ms -- true"),
+        (&["watch"], 1, "no dualq shell open: open one by `dualq shell`"),
         (&["watch", "1"], 1, "process 1 is no dualq shell"),
-        (&["set"], 2, "--rate"),
+        (&["set"], 2, "nothing to change: give --rate, --rtt, --qdisc, --down or --up"),
         (&["set", "--rate", "1mbit"], 1, "no dualq shell"),
     ] {
         let (output, stdout, stderr) = run(args);
@@ -60,6 +64,35 @@ fn what_makes_no_sense_is_one_line() {
         assert!(stderr.contains(says), "{args:?}: {stderr}");
         assert_eq!((stderr.lines().count(), stdout.as_str()), (1, ""), "{args:?}: {stderr}");
     }
+}
+
+/// What a trace says of a way, another option does not say again unheard.
+#[test]
+fn a_trace_and_a_rate_of_one_way_are_not_both_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("slow.trace");
+    std::fs::write(&trace, "1000\n").unwrap();
+    let trace = trace.to_str().unwrap();
+    for (option, way, words) in [
+        ("--trace", "--down", "10mbit"),
+        ("--trace", "--up", "unlimited"),
+        ("--down-trace", "--down", "10mbit pie"),
+        ("--up-trace", "--up", "10mbit"),
+    ] {
+        let (output, _, stderr) = run(&[option, trace, way, words, "--", "true"]);
+        assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 1), "{stderr}");
+        let says = format!("error: {way} {words:?}: {option} says the rates of that way; give a ");
+        assert!(stderr.starts_with(&says), "{stderr}");
+    }
+    if !able() {
+        return;
+    }
+    let (output, _, stderr) =
+        run(&["--trace", trace, "--down", "fq_codel limit 77", "--qdisc", "pie", "--", "true"]);
+    assert!(output.status.success(), "{stderr}");
+    let (down, up) = stderr.split_once("up, near to far").unwrap();
+    assert!(down.contains("(12112bit)") && down.contains("fq_codel 1: root refcnt 2 limit 77p"));
+    assert!(up.contains("(12112bit)") && up.contains("qdisc pie"), "{stderr}");
 }
 
 /// Waits until the command says that it is there, and sends a signal to dualq alone.

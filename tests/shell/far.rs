@@ -108,6 +108,10 @@ fn a_command_of_ones_own_may_be_there() {
         run(&["--quiet", "--far", "echo far knows $NEAR $NEAR6 $FAR", "--", "echo", "near"]);
     assert!(output.status.success(), "{stderr}");
     assert_eq!((stdout.as_str(), stderr.as_str()), ("near\n", "far knows 198.18.0.2 2001:2::2\n"));
+    // One that fails is told of, and the command runs all the same.
+    let (output, stdout, stderr) = run(&["--quiet", "--far", "exit 3", "--", "echo", "near"]);
+    assert!(output.status.success() && stdout == "near\n", "{stdout}");
+    assert_eq!(stderr, "note: --far \"exit 3\" ended at once, with status 3\n");
 }
 
 #[test]
@@ -151,8 +155,8 @@ fn the_outside_is_behind_a_gateway() {
         return;
     }
     // The outside of the inner link is the near end of the outer one.
-    for (options, expected) in [("--gateway", "200 1024\n"), ("", "000 0\n")] {
-        let ask = "cat /etc/resolv.conf; curl -s -m 5 -o /dev/null -w '%{http_code} %{size_download}\\n' http://$outer/1k";
+    for (options, expected) in [("--gateway", "200 1024"), ("", "000 0")] {
+        let ask = "cat /etc/resolv.conf; curl -s -m 5 -o /dev/null -w '%{time_total} %{http_code} %{size_download}' http://$outer/1k";
         let script = format!(
             "export outer=$FAR; {DUALQ} shell --quiet --rtt 30ms {options} -- sh -c \"{}\"; true",
             ask.replace('$', "\\$").replace("\\$outer", "$outer")
@@ -162,6 +166,10 @@ fn the_outside_is_behind_a_gateway() {
         assert!(output.status.success() && stdout.ends_with(expected), "{stdout}{stderr}");
         let asks_the_gateway = stdout.contains("nameserver 198.18.1.53");
         assert_eq!(asks_the_gateway, options == "--gateway", "{stdout}");
+        // Both links are on the way, and a connection and an answer cross them once each.
+        let asked = stdout.lines().last().unwrap_or_default();
+        let seconds: f64 = asked.split(' ').next().and_then(|word| word.parse().ok()).unwrap();
+        assert!(options.is_empty() || seconds > 0.16, "{stdout}");
     }
 }
 

@@ -33,6 +33,79 @@ fn a_link_is_changed_from_inside() {
     assert_eq!(document["up"]["statistics"]["kind"], "pfifo");
 }
 
+/// The link of a scenario whose ways differ.
+const LOPSIDED: &str = "[link]\nrate = '50mbit'\nforward = '10ms'\nreverse = '30ms'\nqdisc = ['pie', 'fq_codel']\n\
+                        [link.up]\nrate = '10mbit'\n[[flow]]\ncc = 'cubic'\n";
+
+/// The settings of a shell with these options, after `script`, and what was said.
+fn settings_after(options: &[&str], script: &str) -> (Value, String) {
+    let script = format!("{script}; {DUALQ} shell watch --json");
+    let args = [&["--quiet"][..], options, &["--", "sh", "-c", &script]].concat();
+    let (output, stdout, stderr) = run(&args);
+    assert!(output.status.success(), "{stdout}{stderr}");
+    let document = stdout.find("{\n").map_or("", |at| &stdout[at..]);
+    (serde_json::from_str(document).unwrap(), stderr)
+}
+
+#[test]
+fn what_is_said_of_each_way_is_of_a_scenarios_ways_too() {
+    if !able() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lopsided.toml");
+    fs::write(&path, LOPSIDED).unwrap();
+    let scenario = path.to_str().unwrap();
+    let options = ["--scenario", scenario, "--rate", "7mbit", "--qdisc", "pie", "--rtt", "20ms"];
+    let (now, _) = settings_after(&options, "true");
+    for way in ["down", "up"] {
+        assert_eq!(
+            (&now[way]["rate"], now[way]["delay_ms"].as_f64()),
+            (&"7Mbit".into(), Some(10.0))
+        );
+        assert_eq!(now[way]["statistics"]["kind"], "pie");
+    }
+    // Nothing queues, so that both disciplines are one link.
+    let (now, _) = settings_after(&["--scenario", scenario, "--rate", "unlimited"], "true");
+    assert!(now["down"]["rate"].is_null() && now["up"]["rate"].is_null(), "{now}");
+    // Of one way alone, the other's discipline stays.
+    let options = ["--scenario", scenario, "--qdisc", "pie", "--down", "fq_codel"];
+    let (now, _) = settings_after(&options, &format!("{DUALQ} shell set --rtt 80ms"));
+    let kind = |way: &str| now[way]["statistics"]["kind"].clone();
+    assert_eq!((kind("down"), kind("up")), ("fq_codel".into(), "pie".into()));
+    let delay = |way: &str| now[way]["delay_ms"].as_f64();
+    assert_eq!((delay("down"), delay("up")), (Some(20.0), Some(60.0)));
+}
+
+#[test]
+fn a_change_is_made_in_all_or_in_nothing() {
+    if !able() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("down.toml");
+    fs::write(&path, "[link]\nrate = '10mbit'\nrtt = '40ms'\n[[flow]]\ncc = 'cubic'\n").unwrap();
+    let no_rate_up = ["--scenario", path.to_str().unwrap()];
+    for (options, set, why) in [
+        (&no_rate_up[..], "--rate 7mbit --rtt 7ms", "the way up: it has no rate"),
+        (
+            &["--rate", "unlimited", "--rtt", "40ms"],
+            "--down 1mbit --rtt 7ms",
+            "the way down: it has no",
+        ),
+        (
+            &["--down", "10mbit", "--rtt", "40ms"],
+            "--qdisc 'dualpi2 limit 0' --rtt 7ms",
+            "0 says nothing",
+        ),
+    ] {
+        let (now, stderr) = settings_after(options, &format!("{DUALQ} shell set {set}"));
+        assert!(stderr.contains(why) && stderr.lines().count() == 1, "{stderr}");
+        assert_eq!(now["base_rtt_ms"], 40.0, "{set}");
+        assert_ne!(now["down"]["rate"], "7Mbit", "{set}");
+    }
+}
+
 #[test]
 fn a_link_is_changed_from_elsewhere() {
     if !able() {
@@ -69,6 +142,22 @@ fn a_link_is_changed_from_elsewhere() {
         let (status, _, why) = call(&["set", set[0], set[1], &pid]);
         assert_eq!((status, why.as_str()), (Some(2), bounds));
     }
+    // Another one has a number, and what runs in it.
+    let mut other = shell(folder.path(), &["--quiet", "--", "tail", "-f", "/dev/null"]);
+    let mut other = other.stdout(Stdio::null()).spawn().unwrap();
+    while sockets(folder.path()).len() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let (status, _, why) = call(&["watch", "--json"]);
+    assert_eq!((status, why.lines().count()), (Some(2), 1), "{why}");
+    let named = [format!("{pid} (cat)"), format!("{} (tail -f /dev/null)", other.id())];
+    assert!(named.iter().all(|named| why.contains(named)), "{why}");
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&other),
+        rustix::process::Signal::TERM,
+    )
+    .unwrap();
+    other.wait().unwrap();
     // Its end is that of its input.
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());

@@ -19,6 +19,7 @@ use dualq_link::{
 use dualq_namespace::Namespace;
 use dualq_netlink::{Handle, NetlinkError, Queue, Route};
 use dualq_qdisc::{Packet as _, Spec};
+use dualq_scenario::summary::millis;
 use dualq_scenario::{Direction, Lateness, LatenessBin, Limit, LinkLateness, Scenario};
 use dualq_units::{Instant, Rate};
 
@@ -109,6 +110,11 @@ pub(crate) fn build(scenario: &Scenario, seed: u64) -> Result<Network, LabError>
         match add_qdisc(&mut netlink, &place, scenario.sender.qdisc.spec(), seed) {
             // Without fq, TCP paces itself: see `Network::paces_itself`.
             Err(LabError::Netlink(NetlinkError::NoSuchKind { .. })) if is_fq(scenario) => {}
+            Err(LabError::Netlink(NetlinkError::NoSuchKind { kind, .. })) => {
+                return Err(LabError::Scenario(format!(
+                    "sender.qdisc: this kernel has no queue discipline {kind} (sch_{kind}), and a sender's is the kernel's own; the model has it"
+                )));
+            }
             added => added?,
         }
         hops.extend(marker);
@@ -232,6 +238,15 @@ impl LiveLink {
                 });
             }
         }
+        for (direction, side) in [(Direction::Down, &now.down), (Direction::Up, &now.up)] {
+            faults.push(Limit {
+                at: format!("link, {}", direction.name()),
+                what: "figures are not valid: more came than the link could read, and packets waited before it"
+                    .to_owned(),
+                counter: "packets".to_owned(),
+                count: if side.is_behind() { side.behind } else { 0 },
+            });
+        }
         if let Some(fault) = now.too_late(round_trip) {
             faults.push(Limit {
                 at: "link".to_owned(),
@@ -252,7 +267,7 @@ fn take<T>(notes: &Mutex<Vec<T>>) -> Vec<T> {
 
 /// Bins from a microsecond on, each twice as long as the one before.
 fn lateness(times: &Times) -> Lateness {
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let ms = |time: Duration| millis(time.as_nanos() as f64);
     let (mut histogram, mut counted, mut end) = (Vec::new(), 0, Duration::from_micros(1));
     while counted < times.count() {
         // The last one's own precision may lie above its bin.
@@ -283,4 +298,23 @@ fn queue(side: DirectionSnapshot) -> Option<Queue> {
         requeues: 0,
         flow_delays: Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_is_rounded_to_thousandths() {
+        let mut times = Times::default();
+        times.record(Duration::from_nanos(536_575));
+        times.record(Duration::from_nanos(1_234));
+        let told = lateness(&times);
+        let all = [told.p50_ms, told.p95_ms, told.p99_ms, told.max_ms];
+        let ends = told.histogram.iter().map(|bin| bin.up_to_ms);
+        for ms in all.into_iter().chain(ends) {
+            assert!(ms.to_string().len() <= "0.123".len(), "{ms}");
+        }
+        assert_eq!(told.packets, 2);
+    }
 }

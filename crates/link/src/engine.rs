@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use dualq_net::{Delay, Element, Environment, Lost, Path};
 use dualq_qdisc::{
-    ChangeError, Departure, Device, Dropped, Ecn, Packet as _, Qdisc, QdiscLine, Random, SplitMix64,
+    Config, Departure, Device, Dropped, Ecn, Packet as _, Qdisc, QdiscLine, Random, Spec,
+    SplitMix64,
 };
 use dualq_scenario::Passage;
 use dualq_units::{Instant, Rate};
@@ -178,6 +179,11 @@ impl Engine {
         engine
     }
 
+    /// How many packets have come.
+    pub(crate) const fn came(&self) -> u64 {
+        self.around.figures.came.packets
+    }
+
     /// Datagrams of one flow that follow one another may be written as one aggregate from now on: the device takes it (Linux 6.2).
     pub fn join_datagrams(&mut self) {
         self.joins_datagrams = true;
@@ -323,7 +329,7 @@ impl Engine {
         let mut leaving = self.out.drain(..).peekable();
         while let Some(Leaving { at, packet: mut run }) = leaving.next() {
             let late = clock() - at;
-            figures.lateness.record(late);
+            figures.lateness.record_all(late, run.segment_count());
             if run.ecn() == Ecn::Ce {
                 run.each(&mut |part| {
                     write(slice::from_ref(&part), cut::write(&part).pieces(), figures);
@@ -333,7 +339,8 @@ impl Engine {
             while let Some(next) =
                 leaving.next_if(|next| next.at - at <= QUANTUM && run.join(&next.packet))
             {
-                figures.lateness.record(late.saturating_sub(next.at - at));
+                let late = late.saturating_sub(next.at - at);
+                figures.lateness.record_all(late, next.packet.segment_count());
             }
             let most = DATAGRAMS.min(DATAGRAM_BYTES / run.length().max(1) as usize);
             let is_next =
@@ -347,7 +354,8 @@ impl Engine {
             while datagrams.len() < most
                 && let Some(next) = leaving.next_if(is_next)
             {
-                figures.lateness.record(late.saturating_sub(next.at - at));
+                let late = late.saturating_sub(next.at - at);
+                figures.lateness.record_all(late, next.packet.segment_count());
                 datagrams.push(next.packet);
             }
             cut::write_together(datagrams, &mut self.joined);
@@ -397,17 +405,41 @@ impl Engine {
     /// # Errors
     /// If there is no queue to be changed, or its discipline does not change so.
     pub fn change(&mut self, now: Instant, change: &Change) -> Result<(), ChangeFault> {
+        self.check(change)?;
         self.advance(now);
         match change {
-            Change::Rate(rate) if self.queue.is_some() => self.set_rate(*rate),
-            Change::Qdisc(line) if self.queue.is_some() => self.set_qdisc(line)?,
-            Change::Rate(_) | Change::Qdisc(_) => return Err(ChangeFault::NoQueue),
+            Change::Rate(rate) => self.set_rate(*rate),
+            Change::Qdisc(line) => self.set_qdisc(line),
             Change::Delay(delay) => {
                 self.path.change_delay(self.delay, self.around.now, *delay);
             }
         }
         self.advance(self.around.now);
         Ok(())
+    }
+
+    /// Whether that can be changed.
+    ///
+    /// # Errors
+    /// As of [`change`](Self::change).
+    pub fn check(&self, change: &Change) -> Result<(), ChangeFault> {
+        let line = match change {
+            Change::Delay(_) => return Ok(()),
+            Change::Rate(_) => None,
+            Change::Qdisc(line) => Some(line.spec()),
+        };
+        let queue = self.queue.and_then(|place| self.path.queue(place));
+        let queue = queue.ok_or(ChangeFault::NoQueue)?;
+        // Another kind's place it takes as it is.
+        let is = Qdisc::<Packet>::config(queue.discipline());
+        match (is, line) {
+            (Config::Dualpi2(_), Some(Spec::Dualpi2(options)))
+                if *options == Default::default() =>
+            {
+                Err(ChangeFault::NothingGiven)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn set_rate(&mut self, rate: Rate) {
@@ -421,23 +453,16 @@ impl Engine {
     }
 
     /// As `tc qdisc change` does if it is of the same kind; else as `tc qdisc replace` does, and what waits is lost.
-    fn set_qdisc(&mut self, line: &QdiscLine) -> Result<(), ChangeFault> {
+    fn set_qdisc(&mut self, line: &QdiscLine) {
         let now = self.around.now;
         let around = &mut self.around;
-        let Some(queue) = self.queue.and_then(|place| self.path.queue_mut(place)) else {
-            return Ok(());
-        };
-        match queue.change(now, line.spec(), around) {
-            Ok(()) => {}
-            Err(error @ ChangeError::NothingGiven) => return Err(error.into()),
-            Err(_) => {
-                queue.flush(now, around);
-                let random = SplitMix64::new(around.random.next_u64());
-                queue.replace(line.spec().build(&self.device, random, now));
-                self.name_bands();
-            }
+        let Some(queue) = self.queue.and_then(|place| self.path.queue_mut(place)) else { return };
+        if queue.change(now, line.spec(), around).is_err() {
+            queue.flush(now, around);
+            let random = SplitMix64::new(around.random.next_u64());
+            queue.replace(line.spec().build(&self.device, random, now));
+            self.name_bands();
         }
-        Ok(())
     }
 
     /// The discipline's bands have names, and no delays yet.

@@ -1,7 +1,6 @@
 use std::io;
 
 use dualq_netlink::NetlinkError;
-use dualq_qdisc::ChangeError;
 use dualq_scenario::Direction;
 
 /// Why there is no link, or why something about it cannot be had. The text is one line that says what would help.
@@ -19,6 +18,11 @@ pub enum LinkError {
         "/dev/net/tun may not be opened: {0}; as root, `chmod 0666 /dev/net/tun`, as most distributions have it, or run as root"
     )]
     MayNotOpen(io::Error),
+    /// `/dev/net/tun` is something else.
+    #[error(
+        "/dev/net/tun is not the kernel's TUN: {0}; as root, `rm /dev/net/tun && mknod -m 0666 /dev/net/tun c 10 200`"
+    )]
+    NotTun(io::Error),
     /// No device may be made in this network namespace.
     #[error(
         "no TUN device may be made here: {0}; this takes root, or CAP_NET_ADMIN in a network namespace of one's own"
@@ -67,7 +71,9 @@ pub enum ChangeFault {
     /// There is no bottleneck.
     #[error("it has no rate, so that there is no queue to change")]
     NoQueue,
-    /// The queue discipline does not change so.
-    #[error(transparent)]
-    Qdisc(#[from] ChangeError),
+    /// No option was given that says anything, which Linux refuses.
+    #[error(
+        "a change of dualpi2 needs an option that says something, such as target 5ms; a limit or memlimit of 0 says nothing"
+    )]
+    NothingGiven,
 }

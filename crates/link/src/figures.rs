@@ -17,7 +17,8 @@ const DIGITS: u8 = 2;
 
 /// So large a share of a round trip may come of the link's own lateness.
 const SHARE: f64 = 0.1;
-/// Packets that leave later than this are not late: no clock on this kind of machine is better.
+/// Packets that leave later than this are not late: threads of ordinary Linux wake no better, so that a shorter time would tell of them and not of
+/// the path.
 const PUNCTUAL: Duration = Duration::from_micros(100);
 
 /// Many times: how often each came, to one part in a hundred.
@@ -37,8 +38,14 @@ impl Default for Times {
 impl Times {
     /// One more.
     #[inline]
-    pub(crate) fn record(&mut self, time: Duration) {
+    pub fn record(&mut self, time: Duration) {
         self.nanos.saturating_record(time.as_nanos() as u64);
+    }
+
+    /// The same of each of so many.
+    #[inline]
+    pub(crate) fn record_all(&mut self, time: Duration, count: u16) {
+        self.nanos.saturating_record_n(time.as_nanos() as u64, count.into());
     }
 
     /// How many there are.
@@ -171,7 +178,7 @@ pub struct DirectionFigures {
     pub bands: Vec<Band>,
     /// The same by the ECN field, to be summed up as outcomes have it.
     pub delays: QueueDelays,
-    /// How much later packets were written than the path let them go.
+    /// How much later packets were written than the path let them go: as they are on the wire, of an aggregate each by itself.
     pub lateness: Times,
 }
 
@@ -203,8 +210,19 @@ pub struct DirectionSnapshot {
     pub inside: u64,
     /// Packets that the device dropped before the link could read them: an error of the link, never a drop of the queue.
     pub device_dropped: u64,
+    /// Packets that came while its thread had not read all that was there for longer than 10 ms: how long they waited for it, nobody knows.
+    pub behind: u64,
     /// Why it does nothing any more, if a device failed.
     pub failed: Option<String>,
+}
+
+impl DirectionSnapshot {
+    /// Whether its thread read too slowly for figures to be those of the path: then more than a hundredth of what came waited before it. None
+    /// without a bottleneck, for then that is what there is.
+    #[must_use]
+    pub const fn is_behind(&self) -> bool {
+        self.queue.is_some() && self.behind.saturating_mul(100) > self.figures.came.packets
+    }
 }
 
 /// A link at a moment.
@@ -220,10 +238,12 @@ pub struct Snapshot {
 /// A link was too late for figures to be those of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLate {
-    /// The 99th percentile of how late packets were, both ways together.
+    /// The 99th percentiles of how late packets were, those of both ways added: what a round trip may have of it.
     pub late: Duration,
-    /// How late they may be.
+    /// How much that may be.
     pub allowed: Duration,
+    /// The mean round trip that it is compared with.
+    pub round_trip: Duration,
 }
 
 impl fmt::Display for TooLate {
@@ -231,11 +251,13 @@ impl fmt::Display for TooLate {
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         write!(
             f,
-            "this machine was too busy: packets were written {:.3} ms late at the 99th percentile of both ways, and {:.3} ms is {:.0} % of \
-             the mean round trip, or what a clock can do",
+            "this machine was too busy: packets were written {:.3} ms late (the 99th percentiles of down and up added), and no more than {:.3} \
+             ms may be ({:.0} % of a mean round trip of {:.3} ms, or {:.1} ms if that is more)",
             ms(self.late),
             ms(self.allowed),
-            SHARE * 1e2
+            SHARE * 1e2,
+            ms(self.round_trip),
+            ms(PUNCTUAL)
         )
     }
 }
@@ -246,7 +268,7 @@ impl Snapshot {
     pub fn too_late(&self, round_trip: Duration) -> Option<TooLate> {
         let [down, up] = [&self.down, &self.up].map(|way| way.figures.lateness.at(0.99));
         let (late, allowed) = (down + up, round_trip.mul_f64(SHARE).max(PUNCTUAL));
-        (late > allowed).then_some(TooLate { late, allowed })
+        (late > allowed).then_some(TooLate { late, allowed, round_trip })
     }
 }
 
@@ -269,5 +291,14 @@ mod tests {
         assert!(!is_late(49, 0) && is_late(51, 0));
         let seconds = 60;
         assert!(is_late(seconds * 1_000_000, 1000));
+        // What is said is the rule: 40 and 70 us are together more than 0.1 ms.
+        for (way, late_us) in [(&mut snapshot.down, 40), (&mut snapshot.up, 70)] {
+            way.figures.lateness = Times::default();
+            way.figures.lateness.record(Duration::from_micros(late_us));
+        }
+        let said = snapshot.too_late(Duration::from_micros(500)).unwrap().to_string();
+        assert!(said.contains("0.110 ms late") || said.contains("0.111 ms late"), "{said}");
+        let rule = "no more than 0.100 ms may be (10 % of a mean round trip of 0.500 ms, or 0.1 ms if that is more)";
+        assert!(said.ends_with(rule), "{said}");
     }
 }

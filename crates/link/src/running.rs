@@ -93,6 +93,7 @@ impl Link {
                 to,
                 mailbox: mailbox(is_down),
                 other: mailbox(!is_down),
+                behind: 0,
             };
             let name = format!("link {}", direction.name());
             let thread = thread::Builder::new().name(name).spawn(move || worker.run());
@@ -136,8 +137,25 @@ impl Running {
     /// # Errors
     /// If it has no queue to be changed, if its discipline does not change so, or if it has stopped.
     pub fn change(&self, direction: Direction, change: Change) -> Result<(), LinkError> {
+        self.ask_for(direction, |answer| Message::Change(change, answer))
+    }
+
+    /// Whether [`change`](Self::change) would do that, of which it does nothing: for several changes of which none is to be made if one is
+    /// refused.
+    ///
+    /// # Errors
+    /// As of [`change`](Self::change).
+    pub fn check(&self, direction: Direction, change: Change) -> Result<(), LinkError> {
+        self.ask_for(direction, |answer| Message::Check(change, answer))
+    }
+
+    fn ask_for(
+        &self,
+        direction: Direction,
+        message: impl FnOnce(mpsc::Sender<Result<(), LinkError>>) -> Message,
+    ) -> Result<(), LinkError> {
         let (answer, answered) = mpsc::channel();
-        self.mailbox(direction).put(Message::Change(change, answer));
+        self.mailbox(direction).put(message(answer));
         self.wait(direction, &answered)?
     }
 

@@ -96,6 +96,7 @@ impl Tun {
             io::ErrorKind::PermissionDenied => LinkError::MayNotOpen(error),
             // ENODEV and ENXIO: the node is there, and nothing behind it.
             _ if matches!(error.raw_os_error(), Some(2 | 6 | 19)) => LinkError::NoTun,
+            io::ErrorKind::IsADirectory => LinkError::NotTun(error),
             _ => LinkError::System { what: "open /dev/net/tun", error },
         })?);
         attach(&fd, name)?;
@@ -192,6 +193,8 @@ fn attach(fd: &OwnedFd, name: &str) -> Result<(), LinkError> {
     };
     done.map_err(|error| match error {
         Errno::PERM | Errno::ACCESS => LinkError::MayNotMake(error.into()),
+        // What it was asked for, only TUN knows.
+        Errno::NOTTY => LinkError::NotTun(error.into()),
         _ => LinkError::Device { name: name.to_owned(), what: "make it", error: error.into() },
     })
 }
@@ -201,4 +204,17 @@ fn attach(fd: &OwnedFd, name: &str) -> Result<(), LinkError> {
 fn offload(fd: &OwnedFd, offloads: usize) -> Result<(), Errno> {
     // SAFETY: TUNSETOFFLOAD takes a number, and touches no memory.
     unsafe { ioctl::ioctl(fd, IntegerSetter::<TUNSETOFFLOAD>::new_usize(offloads)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_tun_is_said_to_be_none() {
+        let null = OpenOptions::new().read(true).write(true).open("/dev/null").unwrap();
+        let error = attach(&null.into(), "any").unwrap_err();
+        assert!(matches!(error, LinkError::NotTun(_)), "{error:?}");
+        assert!(error.to_string().contains("not the kernel's TUN"), "{error}");
+    }
 }

@@ -11,18 +11,22 @@ use dualq_units::Instant;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
-use crate::LinkError;
 use crate::engine::{Engine, QUANTUM};
 use crate::figures::DirectionSnapshot;
 use crate::running::Change;
 use crate::tun::Tun;
 use crate::urgent::Urgent;
+use crate::{ChangeFault, LinkError};
 
 /// So many frames are read before other things have their turn.
 const BATCH: usize = 32;
 
 /// So long what may leave waits for what is still to be read.
 const GATHER: Duration = Duration::from_micros(20);
+
+/// A device that has something to read for so long without a break is filled faster than its link reads: what waits in it waits for no queue of the
+/// path's. A thread that was not run for some milliseconds catches up sooner.
+const BEHIND: Duration = Duration::from_millis(10);
 
 /// The time now, by the clock that only goes on (`CLOCK_MONOTONIC`).
 pub(crate) fn now() -> Instant {
@@ -31,11 +35,12 @@ pub(crate) fn now() -> Instant {
 }
 
 /// What a thread is asked for.
-#[expect(clippy::large_enum_variant, reason = "there are few at a time")]
 pub(crate) enum Message {
     /// An ICMP message of the other direction's routers.
     Icmp(Vec<u8>),
     Change(Change, mpsc::Sender<Result<(), LinkError>>),
+    /// Whether that change could be made.
+    Check(Change, mpsc::Sender<Result<(), LinkError>>),
     Snapshot(mpsc::Sender<DirectionSnapshot>),
     Stop,
 }
@@ -78,6 +83,8 @@ pub(crate) struct Worker {
     pub(crate) to: Arc<Tun>,
     pub(crate) mailbox: Arc<Mailbox>,
     pub(crate) other: Arc<Mailbox>,
+    /// Packets that were read when the device had not been empty for longer than [`BEHIND`].
+    pub(crate) behind: u64,
 }
 
 impl Worker {
@@ -96,8 +103,11 @@ impl Worker {
     fn work(&mut self) -> Result<(), Errno> {
         let mut bytes = self.engine.buffer();
         let (mut woke, mut may_read) = (now(), true);
+        // When there was nothing more to read.
+        let mut empty = woke;
         loop {
             let (mut time, mut read) = (now(), 0);
+            let came = self.engine.came();
             self.engine.advance(time);
             self.write();
             while may_read && read < BATCH && self.from.read(&mut bytes)? {
@@ -110,6 +120,12 @@ impl Worker {
                 }
             }
             self.write();
+            if time - empty > BEHIND {
+                self.behind += self.engine.came() - came;
+            }
+            if read < BATCH {
+                empty = time;
+            }
             for message in self.engine.take_messages() {
                 self.other.put(Message::Icmp(message));
             }
@@ -130,7 +146,9 @@ impl Worker {
             // A fast link does not wake for each packet.
             let until = due.max(woke + QUANTUM);
             may_read = self.wait(until)?;
-            if now() >= until {
+            let after = now();
+            empty = after;
+            if after >= until {
                 woke = until;
             }
         }
@@ -161,9 +179,12 @@ impl Worker {
             Message::Icmp(packet) => self.engine.enter_message(now(), &packet),
             // Who asked and does not wait for the answer needs none.
             Message::Change(change, answer) => {
-                let direction = self.direction;
                 let done = self.engine.change(now(), &change);
-                let _ = answer.send(done.map_err(|fault| LinkError::Change { direction, fault }));
+                let _ = answer.send(done.map_err(|fault| self.refused(fault)));
+            }
+            Message::Check(change, answer) => {
+                let possible = self.engine.check(&change);
+                let _ = answer.send(possible.map_err(|fault| self.refused(fault)));
             }
             Message::Snapshot(answer) => {
                 self.engine.advance(now());
@@ -173,8 +194,12 @@ impl Worker {
         }
     }
 
+    const fn refused(&self, fault: ChangeFault) -> LinkError {
+        LinkError::Change { direction: self.direction, fault }
+    }
+
     fn snapshot(&self) -> DirectionSnapshot {
         let device_dropped = self.from.dropped().unwrap_or(0);
-        DirectionSnapshot { device_dropped, ..self.engine.snapshot() }
+        DirectionSnapshot { device_dropped, behind: self.behind, ..self.engine.snapshot() }
     }
 }

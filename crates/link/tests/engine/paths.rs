@@ -235,6 +235,39 @@ fn departures_follow_the_links_own_schedule_however_late_it_is_called() {
     );
 }
 
+/// As of a machine that was stopped for a while, or of a clock that is set.
+#[test]
+fn a_clock_that_steps_makes_packets_late_and_no_queue_longer() {
+    let frame = |sequence| Made {
+        v6: false,
+        ecn: 0,
+        identification: 1,
+        transport: Transport::Tcp(tcp(sequence)),
+        payload: vec![0; 1196],
+        gso_size: 1448,
+    };
+    let mut engine = engine(&passage("pfifo", "10mbit"), &Options::default());
+    for sequence in 0..6 {
+        assert!(engine.enter(start(), &mut frame(sequence).bytes()));
+    }
+    let late = start() + Duration::from_secs(5);
+    engine.advance(late);
+    assert!(!written(&mut engine, late).is_empty());
+    let end = engine.snapshot().figures;
+    assert_eq!((end.left.packets, end.lateness.count()), (6, 6));
+    // 1262 bytes take 1.01 ms each: the last one waited for four, as the burst is 1600 bytes.
+    assert!(end.bands[0].delays.max() < Duration::from_millis(5), "{:?}", end.bands);
+    assert!(end.lateness.at(0.5) > Duration::from_millis(4_900), "{:?}", end.lateness);
+    // Back again is no time at all: what comes then comes at the last one that there was.
+    for sequence in 6..9 {
+        assert!(engine.enter(start() + Duration::from_secs(1), &mut frame(sequence).bytes()));
+    }
+    let rest = all_written(&mut engine, start() + Duration::from_secs(1));
+    assert_eq!(engine.snapshot().figures.left.packets, 9);
+    assert!(rest.last().unwrap().0 < late + Duration::from_millis(5), "{rest:?}");
+    assert!(engine.snapshot().figures.bands[0].delays.max() < Duration::from_millis(5));
+}
+
 #[test]
 fn a_rate_that_changes_is_kept_at_once() {
     let mut engine = engine(&passage("pfifo", "8kbit"), &Options::default());

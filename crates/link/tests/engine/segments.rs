@@ -82,6 +82,9 @@ proptest! {
         let bytes = made.bytes();
         prop_assert!(engine.enter(start(), &mut bytes.clone()));
         let frames: Vec<_> = all_written(&mut engine, start()).into_iter().map(|(_, frame)| frame).collect();
+        // Each packet of it is late or not, though all are written at once.
+        let figures = engine.snapshot().figures;
+        prop_assert_eq!(figures.lateness.count(), figures.left.packets);
         if made.ecn == 3 && made.payload.len() > usize::from(made.gso_size) {
             let parts: Vec<_> = frames.iter().map(|frame| Read::of(frame)).collect();
             prop_assert!(parts.iter().all(|part| part.gso_type == 0 && part.ecn == 3));

@@ -1,6 +1,7 @@
 //! Links between network namespaces, with this machine's own TCP and UDP across them.
 #![cfg(target_os = "linux")]
 
+mod behind;
 #[allow(dead_code, reason = "they are read by others")]
 #[path = "../engine/frames.rs"]
 mod frames;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use dualq_link::{Link, Options, Running, Tun, TunOptions};
+use dualq_link::{Link, MakeWatch, Options, Running, Tun, TunOptions};
 use dualq_netlink::Netlink;
 use dualq_scenario::Passage;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -79,8 +79,19 @@ impl Pair {
 
     /// A link from `far` to `near` by `down`, and the other way by `up`.
     pub(crate) fn link(&self, down: &Passage, up: &Passage, options: &Options) -> Running {
+        self.watched_link(down, up, options, None)
+    }
+
+    /// The same with somebody who watches.
+    pub(crate) fn watched_link(
+        &self,
+        down: &Passage,
+        up: &Passage,
+        options: &Options,
+        watch: Option<MakeWatch<'_>>,
+    ) -> Running {
         let [near, far] = self.devices(down.mtu);
-        Link::start([down, up], near, far, options, None).unwrap()
+        Link::start([down, up], near, far, options, watch).unwrap()
     }
 }
 
