@@ -108,6 +108,17 @@ enum Content {
         mss: u16,
         ecn_flags: EcnFlags,
         options: u8,
+        /// The answer had come before, which a SACK block tells.
+        twice: bool,
+    },
+    /// An answer that is sent again, with what acknowledges the question.
+    AnswerAgain {
+        ack: u64,
+        window: u32,
+        echo_ms: u32,
+        timestamp_ms: u32,
+        ecn_flags: EcnFlags,
+        answer: u8,
     },
     /// An ICMP echo request or its reply.
     Echo { sent_ns: u64, number: u16, is_reply: bool },
@@ -134,8 +145,10 @@ pub(crate) enum Arrival {
     Data(Data),
     /// A TCP acknowledgement.
     Ack(Ack),
-    /// The acknowledgement of an answer: a segment without data.
-    AnswerAck(Data),
+    /// The acknowledgement of an answer: a segment without data, and whether the answer had come before.
+    AnswerAck(Data, bool),
+    /// An answer that was sent again.
+    AnswerAgain(Ack),
     /// An ICMP echo request or its reply.
     Echo(Echo),
     /// A UDP packet.
@@ -274,12 +287,24 @@ impl Body {
         }
     }
 
-    /// A segment without data.
-    pub(crate) const fn answer_ack(empty: &Data) -> Self {
+    /// A segment without data, which acknowledges an answer, if that had come before with a SACK block.
+    pub(crate) const fn answer_ack(empty: &Data, twice: bool) -> Self {
         let Data { seq, mss, timestamp_ms, echo_ms, ecn, flags, options, .. } = *empty;
         let ecn_flags = flags;
-        let content = Content::AnswerAck { seq, timestamp_ms, echo_ms, mss, ecn_flags, options };
-        Self::single(empty.header_bytes(), ecn, content)
+        let content =
+            Content::AnswerAck { seq, timestamp_ms, echo_ms, mss, ecn_flags, options, twice };
+        let block = if twice { Ack::option_bytes(1, false) } else { 0 };
+        Self::single(empty.header_bytes() + block, ecn, content)
+    }
+
+    /// An answer of so many bytes, sent again with an acknowledgement.
+    pub(crate) fn answer_again(again: &Ack, answer: u8) -> Self {
+        let Ack { ack, window, echo_ms, timestamp_ms, flags, .. } = *again;
+        let window = window.min(u32::MAX.into()) as u32;
+        let ecn_flags = flags;
+        let content =
+            Content::AnswerAgain { ack, window, echo_ms, timestamp_ms, ecn_flags, answer };
+        Self::single(HEADER_BYTES + u32::from(answer), again.ecn, content)
     }
 
     pub(crate) const fn echo(Echo { sent_ns, number, is_reply, ecn }: Echo) -> Self {
@@ -318,7 +343,7 @@ impl Body {
     const fn payload(&self) -> u32 {
         match &self.content {
             Content::Data { payload, .. } => *payload,
-            Content::Ack { answer, .. } => *answer as u32,
+            Content::Ack { answer, .. } | Content::AnswerAgain { answer, .. } => *answer as u32,
             _ => (self.wire_bytes - ETHERNET_BYTES).saturating_sub(HEADER_BYTES),
         }
     }
@@ -327,7 +352,7 @@ impl Body {
     pub(crate) const fn carried(&self) -> u32 {
         match &self.content {
             Content::Data { payload, .. } => *payload,
-            Content::Ack { answer, .. } => *answer as u32,
+            Content::Ack { answer, .. } | Content::AnswerAgain { answer, .. } => *answer as u32,
             Content::AnswerAck { .. } => 0,
             Content::Echo { .. } | Content::Datagram { .. } | Content::TooLong(_) => {
                 (self.wire_bytes - ETHERNET_BYTES).saturating_sub(IP_BYTES + UDP_BYTES)
@@ -345,7 +370,7 @@ impl Body {
     pub(crate) const fn kind(&self) -> Kind {
         match &self.content {
             Content::Data { .. } | Content::AnswerAck { .. } => Kind::Data,
-            Content::Ack { .. } => Kind::Ack,
+            Content::Ack { .. } | Content::AnswerAgain { .. } => Kind::Ack,
             Content::Echo { .. } => Kind::Echo,
             Content::Datagram { .. } => Kind::Udp,
             Content::TooLong(_) => Kind::Error,
@@ -356,7 +381,7 @@ impl Body {
     pub(crate) const fn seq(&self) -> u64 {
         match &self.content {
             Content::Data { seq, .. } | Content::AnswerAck { seq, .. } => *seq,
-            Content::Ack { ack, .. } => *ack,
+            Content::Ack { ack, .. } | Content::AnswerAgain { ack, .. } => *ack,
             Content::TooLong(_) => 0,
             Content::Echo { sent_ns, .. } => *sent_ns,
             Content::Datagram { number, .. } => *number,
@@ -427,8 +452,8 @@ impl Body {
                     timestamp_ms,
                 })
             }
-            Content::AnswerAck { seq, timestamp_ms, echo_ms, mss, ecn_flags, options } => {
-                Arrival::AnswerAck(Data {
+            Content::AnswerAck { seq, timestamp_ms, echo_ms, mss, ecn_flags, options, twice } => {
+                let empty = Data {
                     seq,
                     payload: 0,
                     segments,
@@ -441,6 +466,23 @@ impl Body {
                     push: false,
                     syn: false,
                     cut: false,
+                };
+                Arrival::AnswerAck(empty, twice)
+            }
+            Content::AnswerAgain { ack, window, echo_ms, timestamp_ms, ecn_flags, .. } => {
+                Arrival::AnswerAgain(Ack {
+                    ack,
+                    window: window as u64,
+                    blocks,
+                    block_count: 0,
+                    dsack: false,
+                    flags: ecn_flags,
+                    option: None,
+                    ecn,
+                    syn: false,
+                    cookie: false,
+                    echo_ms,
+                    timestamp_ms,
                 })
             }
             Content::Echo { sent_ns, number, is_reply } => {
@@ -459,7 +501,8 @@ impl Body {
         let copy = match self.look(options) {
             Arrival::Data(data) => Self::data(&data),
             Arrival::Ack(ack) => Self::ack(&ack, self.carried() as u8, options),
-            Arrival::AnswerAck(empty) => Self::answer_ack(&empty),
+            Arrival::AnswerAck(empty, twice) => Self::answer_ack(&empty, twice),
+            Arrival::AnswerAgain(ack) => Self::answer_again(&ack, self.carried() as u8),
             Arrival::Echo(echo) => Self::echo(echo),
             Arrival::Datagram(datagram) => Self::datagram(datagram),
             Arrival::TooLong(message) => Self::too_long(message),

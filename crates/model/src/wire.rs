@@ -116,8 +116,11 @@ impl Wire {
         let ends = ends[number as usize];
         let (carried, other_way) = (packet.body.carried(), packet.body.other_way());
         let length = match packet.body.look(options) {
-            Arrival::Data(data) | Arrival::AnswerAck(data) => ends.data(&data, other_way, bytes),
-            Arrival::Ack(ack) => ends.ack(&ack, (carried, packet.ecn()), other_way, bytes),
+            Arrival::Data(data) => ends.data(&data, false, other_way, bytes),
+            Arrival::AnswerAck(data, twice) => ends.data(&data, twice, other_way, bytes),
+            Arrival::Ack(ack) | Arrival::AnswerAgain(ack) => {
+                ends.ack(&ack, (carried, packet.ecn()), other_way, bytes)
+            }
             Arrival::Echo(echo) => ends.echo(number, echo, carried, bytes),
             Arrival::Datagram(datagram) => ends.datagram(datagram, bytes),
             Arrival::TooLong(message) => ends.too_long(message, bytes),
@@ -213,7 +216,8 @@ impl Ends {
         [mss, SelectiveAcknowledgementPermitted, timestamp, Noop, scale]
     }
 
-    fn data(&self, data: &Data, other_way: OtherWay, bytes: &mut Vec<u8>) -> u32 {
+    /// Data, or what acknowledges an answer, which may have come before.
+    fn data(&self, data: &Data, twice: bool, other_way: OtherWay, bytes: &mut Vec<u8>) -> u32 {
         let timestamp = TcpOptionElement::Timestamp(data.timestamp_ms, data.echo_ms);
         if data.syn {
             let mut tcp = self.tcp(false, 0, IDLE_SYN_WINDOW);
@@ -237,7 +241,13 @@ impl Ends {
         tcp.acknowledgment_number = sequence(acknowledged);
         (tcp.ack, tcp.psh) = (true, data.push && data.payload > 0);
         set_flags(&mut tcp, data.flags);
-        let options = [TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
+        let mut options = vec![TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
+        if twice {
+            let start = acknowledged.saturating_sub(PROBE_BYTES.into());
+            let block = (sequence(start), sequence(acknowledged));
+            options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop]);
+            options.push(TcpOptionElement::SelectiveAcknowledgement(block, [None; 3]));
+        }
         // What comes back has no payload that could be counted, or its acknowledgements tell of it.
         let first = EcnBytes::from_bytes(FIRST_COUNTERS);
         let accurate = if data.options > 0 { accurate_option(first, 0) } else { Vec::new() };

@@ -8,7 +8,7 @@ use dualq_units::{Ecn, Instant};
 use crate::engine::{Cause, Simulation};
 use crate::host::Connection;
 use crate::network::{Surroundings, back};
-use crate::packet::{Arrival, Body, Datagram, Echo, OtherWay, Owner, Packet, TooLong};
+use crate::packet::{Arrival, Body, Datagram, Echo, OtherWay, Outgoing, Owner, Packet, TooLong};
 use crate::program::Program;
 
 impl Simulation<'_> {
@@ -51,7 +51,8 @@ impl Simulation<'_> {
         match &packet.body.open(&mut self.around.options) {
             Arrival::Data(data) => self.take_data(number, data),
             Arrival::Ack(ack) => self.take_ack(number, ack),
-            Arrival::AnswerAck(_) => {}
+            Arrival::AnswerAck(data, twice) => self.take_answer_ack(number, data, *twice),
+            Arrival::AnswerAgain(ack) => self.take_answer_again(number, ack),
             Arrival::Echo(echo) => self.take_echo(number, *echo),
             Arrival::Datagram(datagram) => self.take_datagram(number, *datagram),
             &Arrival::TooLong(TooLong { mtu, .. }) => {
@@ -76,11 +77,77 @@ impl Simulation<'_> {
         let mut answer = answers(path, &mut self.around, now, sort);
         receiver.on_data(now, data, &mut answer);
         drop(answer);
+        if connection.answerer.is_some() {
+            self.answerer_hears(number, data);
+        }
         self.has_answered(number);
+    }
+
+    /// Whoever answers hears of a question, or that the connection opens.
+    #[cold]
+    fn answerer_hears(&mut self, number: u32, data: &Data) {
+        let now = self.now();
+        let Connection { answerer, receiver, .. } = &mut self.connections[number as usize];
+        let Some(answerer) = answerer else { return };
+        if data.syn {
+            answerer.opens(now);
+        } else {
+            answerer.hears(now, data, false);
+            answerer.answers(now, receiver.received());
+        }
+    }
+
+    /// An answer was acknowledged by itself.
+    fn take_answer_ack(&mut self, number: u32, data: &Data, twice: bool) {
+        let now = self.now();
+        if let Some(answerer) = &mut self.connections[number as usize].answerer {
+            answerer.hears(now, data, twice);
+            self.arm_receiver(number);
+        }
+    }
+
+    /// Nobody has acknowledged an answer for too long.
+    #[cold]
+    fn answerer_is_due(&mut self, number: u32) {
+        let now = self.now();
+        let connection = &mut self.connections[number as usize];
+        let Some(answerer) = &mut connection.answerer else { return };
+        for _ in 0..answerer.runs_out(now) {
+            let connection = &mut self.connections[number as usize];
+            let ((owner, flow), back) = (connection.identity, back(connection.direction));
+            let mut acks = Vec::new();
+            connection.receiver.acknowledge(now, &mut |ack| acks.push(ack));
+            for ack in acks {
+                let packet =
+                    Packet { owner, flow, body: Body::answer_again(&ack, PROBE_BYTES as u8) };
+                self.around.sets_out(now, back, &packet);
+                self.network.path(back).enter(now, packet, &mut self.around);
+            }
+        }
+        self.has_answered(number);
+    }
+
+    /// An answer that was sent again: the first one had come, or was lost.
+    #[cold]
+    fn take_answer_again(&mut self, number: u32, ack: &Ack) {
+        let twice = ack.ack <= self.connections[number as usize].sender.acknowledged();
+        self.take_ack(number, ack);
+        if twice {
+            let now = self.now();
+            let connection = &mut self.connections[number as usize];
+            connection.program.answered_twice();
+            let body = Body::answer_ack(&connection.sender.empty_segment(now), true);
+            self.leaving.push(Outgoing { body, departure: now });
+            self.send(number);
+        }
     }
 
     /// A receiver's timer has run out, or its program wakes a little earlier than it may.
     pub(super) fn receiver_is_due(&mut self, number: u32) {
+        let answerer = self.connections[number as usize].answerer.as_ref();
+        if answerer.is_some_and(|answerer| answerer.next_timer() <= self.now()) {
+            return self.answerer_is_due(number);
+        }
         self.with_receiver(number, |receiver, now, mut answer| {
             if receiver.next_timer() > now {
                 receiver.read_early(now, &mut answer);
@@ -114,15 +181,26 @@ impl Simulation<'_> {
     /// A receiver has sent its acknowledgements.
     #[inline]
     fn has_answered(&mut self, number: u32) {
-        let Connection { receiver, direction, counterpart, .. } =
-            &self.connections[number as usize];
-        let (deadline, wheel) = (receiver.next_timer(), receiver.wheel_timer());
+        let Connection { direction, counterpart, .. } = &self.connections[number as usize];
         let (back, counterpart) = (back(*direction), *counterpart);
-        self.agenda.arm_coarse(number, Cause::Receiver, deadline.as_nanos(), wheel);
+        self.arm_receiver(number);
         self.take_arrivals(back);
         if let Some(counterpart) = counterpart {
             self.converse(number, counterpart);
         }
+    }
+
+    /// Sets the timer of the receiving side, which whoever answers shares.
+    #[inline]
+    fn arm_receiver(&mut self, number: u32) {
+        let Connection { receiver, answerer, .. } = &self.connections[number as usize];
+        let (mut deadline, mut wheel) = (receiver.next_timer(), receiver.wheel_timer());
+        if let Some(answerer) = answerer
+            && answerer.next_timer() < deadline
+        {
+            (deadline, wheel) = (answerer.next_timer(), answerer.endpoint().wheel_timer());
+        }
+        self.agenda.arm_coarse(number, Cause::Receiver, deadline.as_nanos(), wheel);
     }
 
     /// A question, or part of an answer, has come: the program there acts on the connection that goes the other way.

@@ -13,6 +13,7 @@ use dualq_tcp::{
 };
 use dualq_units::Bytes;
 
+use crate::host::answerer::Answerer;
 use crate::host::interface::Interface;
 use crate::packet::{OtherWay, Outgoing, Owner};
 use crate::program::{Answer, Ask, Bulk, Ping, Program, Request, Turn, Udp};
@@ -55,6 +56,8 @@ pub(crate) struct Connection {
     pub(crate) receiver: Receiver,
     /// Whether the program there answers each message at once.
     pub(crate) answers: bool,
+    /// What it sends of its own accord, if it is by TCP.
+    pub(crate) answerer: Option<Box<Answerer>>,
     /// The connection with the data of the other direction, if there are such.
     pub(crate) counterpart: Option<u32>,
     /// When its program starts.
@@ -156,6 +159,7 @@ impl Connection {
             program,
             owner,
             answers,
+            answerer: None,
             counterpart: None,
             start_ns: 0,
             started: false,
@@ -243,7 +247,16 @@ impl Connection {
         };
         let owner = scenario.flow.len() + index;
         let sort = Sort::plain(group.cc, group.ecn);
-        Self::new(scenario, interface, sort, Reads::default(), (owner, program), seed)
+        let probe = Self::new(scenario, interface, sort, Reads::default(), (owner, program), seed);
+        let answerer = matches!(probe.program, Program::Request(_)).then(|| {
+            Box::new(Answerer::new(Sender::new(SenderConfig {
+                mtu: scenario.link.mtu,
+                pacing: interface.pacing,
+                tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
+                ..SenderConfig::default()
+            })))
+        });
+        Self { answerer, ..probe }
     }
 
     /// The questions of a probe whose own connection has the answers.

@@ -76,6 +76,13 @@ impl Program {
         }
     }
 
+    /// An answer has come twice.
+    pub(crate) const fn answered_twice(&mut self) {
+        if let Self::Request(request) = self {
+            request.answered_twice();
+        }
+    }
+
     /// A reply to an echo request came back, which was sent at `sent_ns`.
     pub(crate) fn replied(&mut self, at: Moment, sent_ns: u64) {
         if let Self::Ping(ping) = self {

@@ -37,13 +37,18 @@ impl Request {
     pub(super) fn turn(&mut self, turn: &mut Turn<'_>) -> Option<u64> {
         if let Some(next_ns) = self.acknowledges.take() {
             let departure = Instant::from_nanos(turn.now_ns);
-            let body = Body::answer_ack(&turn.sender.empty_segment(departure));
+            let body = Body::answer_ack(&turn.sender.empty_segment(departure), false);
             turn.out.push(Outgoing { body, departure });
             return Some(next_ns);
         }
         self.asked_ns = Some(turn.now_ns);
         turn.sender.write(PROBE_BYTES.into());
         None
+    }
+
+    /// An answer has come twice, and was acknowledged at once; so is the next one (Linux: `tcp_enter_quickack_mode`).
+    pub(super) const fn answered_twice(&mut self) {
+        self.converses = false;
     }
 
     /// The answer travels with the acknowledgement of the question.

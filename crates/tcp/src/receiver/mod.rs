@@ -415,6 +415,11 @@ impl Receiver {
         }
     }
 
+    /// An acknowledgement of all that has come leaves with something else.
+    pub fn acknowledge(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
+        self.send(now.as_nanos(), out);
+    }
+
     /// The program wakes a little earlier than it may, and reads: if [`is_next_to_read`](Self::is_next_to_read).
     pub fn read_early(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
         self.read(now.as_nanos(), out);
