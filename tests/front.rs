@@ -261,6 +261,29 @@ fn each_command_has_a_page_of_the_manual() {
     assert!(hidden.iter().all(|page| !pages.join(page).exists()));
 }
 
+#[test]
+fn scripts_say_how_they_are_called() {
+    let called = |script: &str, option: &str| {
+        let output = Command::new(script).arg(option).output().unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (said, output.status.code())
+    };
+    for entry in fs::read_dir("packaging").unwrap().flatten() {
+        let path = entry.path();
+        if path.extension().is_none() {
+            let (said, status) = called(&path.display().to_string(), "--help");
+            assert!(
+                said.contains(&*path.to_string_lossy()) && status == Some(0),
+                "{path:?}: {said}"
+            );
+            assert!(!said.contains("common.sh"), "{said}");
+        }
+    }
+    let (said, status) = called("python/build", "--foo");
+    assert!(said.starts_with("error: --foo is no option\nBuilds the wheel"), "{said}");
+    assert_eq!(status, Some(2));
+}
+
 /// Each crate with the features that it is compiled with.
 fn crates(args: &[&str]) -> BTreeSet<String> {
     let mut cargo = Command::new(env!("CARGO"));
