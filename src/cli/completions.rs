@@ -155,7 +155,7 @@ const OF_KERNEL: [(&str, &str, Words); 2] =
     [("remove", "version", kernels), ("exec", "kernel", kernels)];
 
 pub(super) fn with_values(command: Command) -> Command {
-    let kernel = |kernel| OF_KERNEL.iter().fold(kernel, |kernel, value| with(kernel, value));
+    let kernel = |kernel| OF_KERNEL.iter().fold(kernel, with);
     VALUES.iter().fold(command.mut_subcommand("kernel", kernel), with)
 }
 

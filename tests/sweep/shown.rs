@@ -118,7 +118,10 @@ fn bad_input_is_one_line_and_nothing_is_made() {
         assert!(!at.path().join("out").exists(), "{args:?}");
     }
     let said = failure(at.path(), 1, &["sweep", "--show", "--folder", "out"]);
-    assert_eq!(said, "error: --folder out: there is no such folder; without --show a sweep makes it");
+    assert_eq!(
+        said,
+        "error: --folder out: there is no such folder; without --show a sweep makes it"
+    );
     let said = failure(at.path(), 1, &["sweep", "--show", "--folder", "."]);
     assert_eq!(
         said,
