@@ -1,5 +1,7 @@
 # What the scripts beside this share; they read it with `source`.
 set -euo pipefail
+# What a script begins with says how it is called.
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \?//p' "$0"; exit ;; esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)

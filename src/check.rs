@@ -15,6 +15,9 @@ use crate::progress::Steps;
 use crate::run::{PROGRAM, origin};
 use crate::world;
 
+/// What is said of a file that was meant for another command.
+const NO_RUN: &str = "it is no recorded run, {\"scenario\": {...}, \"runs\": [{...}, ...]} in one line, as of tests/data/linux-7.3/narrow.jsonl";
+
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let mut references = Vec::new();
     for path in &args.files {
@@ -22,8 +25,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         let text = fs::read_to_string(path)
             .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
         for (line, number) in text.lines().zip(1..) {
-            let reference: Reference = serde_json::from_str(line)
-                .map_err(|error| Failure::Run(format!("{named}: line {number}: {error}")))?;
+            let reference: Reference = serde_json::from_str(line).map_err(|error| {
+                Failure::Run(format!("{named}: line {number}: {NO_RUN}: {error}"))
+            })?;
             references.push(reference);
         }
         if text.is_empty() {

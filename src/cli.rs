@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 mod front;
 pub(crate) mod interactive;
 pub(crate) mod kernel;
+pub(crate) mod manual;
 pub(crate) mod measure;
 mod misread;
 pub(crate) mod module;
@@ -34,16 +35,17 @@ use dualq_units::surprise;
 
 use crate::examples::ExamplesArgs;
 use crate::explain::{self, ExplainArgs};
-use crate::help;
+use crate::help::{self, HelpArgs};
 use crate::interrupt::{self, EXIT_STATUS};
 use crate::output::{cannot_print, print};
 use apply::{
     ApplyArgs, ConfirmArgs, OnBootArgs, PutBackArgs, RollbackArgs, StatusArgs, WatchOverArgs,
 };
 use check::{CheckArgs, DiffArgs, DrawArgs};
-use completions::{CompletionsArgs, ManArgs};
+use completions::CompletionsArgs;
 use doctor::DoctorArgs;
 use kernel::KernelCommand;
+use manual::ManArgs;
 use measure::{MeasureArgs, ServeArgs};
 use module::ModuleCommand;
 use mtu::MtuArgs;
@@ -91,7 +93,7 @@ impl Failure {
 
 /// Low latency under load, proven before you deploy it.
 #[derive(Parser)]
-#[command(name = "dualq", version, about, max_term_width = 100)]
+#[command(name = "dualq", version, about, max_term_width = 100, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -104,7 +106,7 @@ pub(crate) enum Command {
     #[command(after_help = replay::EXAMPLES)]
     Replay(ReplayArgs),
 
-    /// Run a scenario: TCP flows and probes across one bottleneck; lists of values are compared side by side
+    /// Run a scenario: TCP flows and probes across a path; lists of values are compared side by side
     #[command(after_help = run::EXAMPLES)]
     Run(RunArgs),
 
@@ -218,8 +220,12 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
 
     /// Write the pages of the manual of all commands
-    #[command(after_help = completions::MAN_EXAMPLES)]
+    #[command(after_help = manual::EXAMPLES)]
     Man(ManArgs),
+
+    /// Print the help of a command, or what the documents inside the program say of a word
+    #[command(after_help = help::EXAMPLES)]
+    Help(HelpArgs),
 }
 
 /// Where a scenario runs.
@@ -305,7 +311,7 @@ fn cut(message: &str) -> Cow<'_, str> {
 
 /// The command line as it is read, and as it is helped with.
 fn command() -> clap::Command {
-    front::grouped(completions::with_values(Cli::command()))
+    front::grouped(front::with_documents(completions::with_values(Cli::command())))
 }
 
 /// Answers a shell that asks what could come next, and then ends; does nothing otherwise.
@@ -322,24 +328,18 @@ pub(crate) fn parse() -> Result<Command, Failure> {
             print(&mut io::stdout(), front::WELCOME)?;
             std::process::exit(0)
         }
-        Err(error) => {
-            if let Some(words) = help::asked_for(&error) {
-                help::run(&words)?;
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                let printed = error.print().and_then(|()| io::stdout().flush());
+                printed.map_err(|error| cannot_print(&error))?;
                 std::process::exit(0)
             }
-            match error.kind() {
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                    let printed = error.print().and_then(|()| io::stdout().flush());
-                    printed.map_err(|error| cannot_print(&error))?;
-                    std::process::exit(0)
-                }
-                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                    let _ = error.print();
-                    std::process::exit(2)
-                }
-                _ => Err(Failure::Usage(misread::line(&error))),
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                let _ = error.print();
+                std::process::exit(2)
             }
-        }
+            _ => Err(Failure::Usage(misread::line(&error, &command()))),
+        },
     }
 }
 
@@ -376,7 +376,47 @@ impl Command {
             Self::Serve(args) => crate::serve::run(&args),
             Self::Examples(args) => crate::examples::run(&args),
             Self::Completions(args) => completions::run(&args),
-            Self::Man(args) => completions::man(&args),
+            Self::Man(args) => manual::run(&args),
+            Self::Help(args) => help::run(&args, command()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All commands, with those inside others.
+    fn commands(command: &clap::Command) -> Vec<clap::Command> {
+        let below = command.get_subcommands().filter(|one| !one.is_hide_set());
+        below.flat_map(|one| [vec![one.clone()], commands(one)].concat()).collect()
+    }
+
+    /// What the library wraps is not broken by hand too, and a command that is copied from the screen is whole.
+    #[test]
+    fn examples_fit_a_terminal() {
+        let all = commands(&command());
+        assert!(all.len() > 25);
+        for one in all {
+            let text = one.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let mut paragraph = false;
+            // The text of `shell` is broken by hand still.
+            if one.get_name() == "shell" {
+                continue;
+            }
+            for line in text.lines() {
+                let is_caption = line.ends_with([':', '?']);
+                let is_indented = line.starts_with(' ');
+                assert!(
+                    !is_indented || is_caption || line.len() <= 78,
+                    "{}: {line}",
+                    one.get_name()
+                );
+                assert!(!line.contains("docs/"), "{}: {line}", one.get_name());
+                let goes_on = !is_indented && !line.is_empty() && line != "Examples:";
+                assert!(!(paragraph && goes_on), "{}: {line}", one.get_name());
+                paragraph = goes_on;
+            }
         }
     }
 }

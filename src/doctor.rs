@@ -14,6 +14,11 @@ use crate::{recipe, report};
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let rate = args.rate.as_deref().map(rate).transpose()?;
     note_units(&args.rate, []);
+    if let (Some(rtt), None) = (&args.recipe.rtt, &args.recipe.recipe) {
+        return Err(Failure::Usage(format!(
+            "--rtt {rtt}: it is for --recipe; to choose by the round-trip time what to change, dualq plan takes it"
+        )));
+    }
     let stdin = Some(Path::new("-"));
     if args.facts.as_deref() == stdin && args.recipe.recipe.as_deref() == stdin {
         let message = "--facts and --recipe cannot both be read from standard input";

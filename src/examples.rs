@@ -1,5 +1,6 @@
 //! `dualq examples`: the shipped scenarios, which are inside the program, so that they are there wherever it is.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -14,10 +15,10 @@ use crate::report;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  dualq examples                                 # what there is
-  dualq run narrow-vps                           # runs one
-  dualq examples narrow-vps > mine.toml          # to begin with
-  dualq examples lte --copy .                    # with the files that it needs";
+  dualq examples                            # what there is
+  dualq run narrow-vps                      # runs one
+  dualq examples narrow-vps > mine.toml     # to begin with
+  dualq examples lte --copy .               # with the files that it needs";
 
 #[derive(Args)]
 pub(crate) struct ExamplesArgs {
@@ -54,15 +55,15 @@ impl Shipped {
         about.unwrap_or_default().trim_end_matches('"')
     }
 
-    /// Its text, if that is all it needs.
-    pub(crate) fn alone(&self) -> Result<&'static str, Failure> {
-        let name = self.name;
-        match self.beside {
-            None => Ok(self.source),
-            Some((file, _)) => Err(Failure::Run(format!(
-                "{name} needs {file} beside it: `dualq examples {name} --copy .`, then `dualq run {name}.toml`"
-            ))),
-        }
+    /// Its text.
+    pub(crate) const fn source(&self) -> &'static str {
+        self.source
+    }
+
+    /// What is in the files that it needs, by their names.
+    pub(crate) fn beside(&self) -> BTreeMap<String, String> {
+        let beside = self.beside.into_iter();
+        beside.map(|(name, content)| (name.to_owned(), content.to_owned())).collect()
     }
 
     /// The names and contents of its files.
@@ -112,11 +113,16 @@ pub(crate) fn names() -> Vec<&'static str> {
     SHIPPED.iter().map(|shipped| shipped.name).collect()
 }
 
+/// `did you mean "web"? ` of a name that may have been meant for one of them, or nothing; files have an end that they do not have.
+pub(crate) fn near(name: &str) -> String {
+    did_you_mean(name.strip_suffix(".toml").unwrap_or(name), &names())
+}
+
 pub(crate) fn run(args: &ExamplesArgs) -> Result<(), Failure> {
     let wanted = match &args.name {
         None => &SHIPPED[..],
         Some(name) => std::slice::from_ref(find(name).ok_or_else(|| {
-            let hint = did_you_mean(name, &names());
+            let hint = near(name);
             Failure::Usage(format!(
                 "no shipped scenario is called {name:?}; {hint}`dualq examples` lists them"
             ))

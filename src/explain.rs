@@ -9,7 +9,7 @@ use dualq_tcp::Algorithm;
 
 use crate::cli::{Failure, note};
 use crate::output::{print, text_width};
-use crate::report;
+use crate::{help, report};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -58,10 +58,18 @@ fn levels(line: &str) -> Result<Vec<Explained>, Failure> {
         return Ok(vec![explained]);
     }
     let kind = line.split_whitespace().next().unwrap_or_default();
+    if Algorithm::from_name(kind).is_some() {
+        return Err(Failure::Usage(format!(
+            "{kind} is a congestion control, which takes no options: dualq explain {kind}"
+        )));
+    }
     if !KINDS.contains(&kind) {
         let controls = Algorithm::ALL.iter().map(|algorithm| algorithm.name());
         let known: Vec<&str> = KINDS.iter().copied().chain(controls).collect();
-        let hint = did_you_mean(kind, &known);
+        let mut hint = did_you_mean(kind, &known);
+        if hint.is_empty() && help::is_known(line) {
+            hint = format!("the documents speak of it: `dualq help {line}`; ");
+        }
         return Err(Failure::Usage(format!(
             "unknown queue discipline or congestion control {kind:?}; {hint}known are {}",
             known.join(", ")

@@ -1,15 +1,28 @@
-//! `dualq help WORD` of a word that is no command: what is said of it in the documents, which are inside the program.
+//! `dualq help WORD`: of a command its help, of any other word what is said of it in the documents, which are inside the program.
 
 use std::fmt::Write as _;
 use std::io;
 
-use clap::error::ErrorKind;
+use clap::{Args, Command};
 use dualq_qdisc::grammar::{KINDS, did_you_mean};
 use dualq_tcp::Algorithm;
 
 use crate::cli::Failure;
-use crate::output::{print, text_width};
+use crate::output::{cannot_print, print, text_width};
 use crate::{examples, report};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  dualq help run               # as dualq run --help
+  dualq help retransmits       # where the documents speak of it
+  dualq help mtu.md            # a whole document, of those inside the program";
+
+#[derive(Args)]
+pub(crate) struct HelpArgs {
+    /// A command, the name of a document, or words to look for in the documents; all commands are listed without
+    #[arg(value_name = "WORD", allow_hyphen_values = true)]
+    pub(crate) words: Vec<String>,
+}
 
 /// How many places are listed; more help nobody.
 const LISTED: usize = 8;
@@ -31,36 +44,83 @@ const DOCUMENTS: &[Document] = documents! {
     "model" "doctor" "recipe" "plan" "apply" "machines" "module" "verify" "watch" "security" "mtu" "measure" "measure-protocol" "embedding" "packages" "sweep" "python" "playground" "exercises"
 };
 
-/// The words after `dualq help`, if they are no command.
-pub(crate) fn asked_for(error: &clap::Error) -> Option<String> {
-    let mut given = std::env::args().skip(1);
-    (error.kind() == ErrorKind::InvalidSubcommand && given.next()? == "help")
-        .then(|| given.collect::<Vec<_>>().join(" "))
+/// The commands whose document has another name than they.
+const DOCUMENT_OF: [(&str, &str); 9] = [
+    ("run", "scenario"),
+    ("tune", "sweep"),
+    ("examples", "gallery"),
+    ("explain", "queues-and-controls"),
+    ("confirm", "apply"),
+    ("rollback", "apply"),
+    ("status", "apply"),
+    ("serve", "measure"),
+    ("completions", "packages"),
+];
+
+/// The name of the document that says more about a command.
+pub(crate) fn document_of(command: &str) -> Option<&'static str> {
+    let named = DOCUMENT_OF.iter().find(|(name, _)| *name == command);
+    named.map(|(_, document)| *document).or_else(|| document(command).map(|found| found.name))
+}
+
+/// The names of all documents, as they are asked for.
+pub(crate) fn documents() -> impl Iterator<Item = String> {
+    DOCUMENTS.iter().map(|document| format!("{}.md", document.name))
+}
+
+/// The document of that name, which may be that of its file.
+fn document(name: &str) -> Option<&'static Document> {
+    let name = name.to_lowercase();
+    let name = name.strip_prefix("docs/").unwrap_or(&name);
+    let name = name.strip_suffix(".md").unwrap_or(name);
+    DOCUMENTS.iter().find(|document| document.name == name)
 }
 
 /// Prints what is known of these words.
-pub(crate) fn run(words: &str) -> Result<(), Failure> {
-    let name = words.strip_prefix("docs/").unwrap_or(words);
-    let name = name.strip_suffix(".md").unwrap_or(name);
-    if let Some(document) = DOCUMENTS.iter().find(|document| document.name == name) {
-        return print(&mut io::stdout(), document.text);
+pub(crate) fn run(args: &HelpArgs, command: Command) -> Result<(), Failure> {
+    // Who asks for help with options that they have typed wants that of their command.
+    let words = args.words.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+    let words: Vec<&str> = words.collect();
+    if let Some(help) = of_command(command, &words) {
+        return help.print().map_err(|error| cannot_print(&error));
     }
-    let mut elsewhere = String::new();
-    if examples::find(words).is_some() {
-        let _ = writeln!(elsewhere, "It is a shipped scenario: dualq examples {words}");
+    let words = words.join(" ");
+    let elsewhere = elsewhere(&words);
+    if let Some(document) = document(&words) {
+        let space = if elsewhere.is_empty() { "" } else { "\n" };
+        return print(&mut io::stdout(), &[document.text, space, &elsewhere].concat());
     }
-    if KINDS.contains(&words) || Algorithm::from_name(words).is_some() {
-        let _ = writeln!(elsewhere, "What it is says: dualq explain {words}");
-    }
-    let found = search(words);
+    let found = search(&words);
     if found.is_empty() && elsewhere.is_empty() {
-        let hint = did_you_mean(words, &all_names());
+        let hint = did_you_mean(&words, &all_names());
         return Err(Failure::Usage(format!(
             "no command is called {words:?}, and no document speaks of it; {hint}`dualq help` lists the commands"
         )));
     }
-    let text = elsewhere + &listed(words, &found);
+    let text = elsewhere + &listed(&words, &found);
     print(&mut io::stdout(), text.trim_start())
+}
+
+/// The help of the command that the words name one inside the other, which the library has as an error; none if one of them is no command.
+fn of_command(command: Command, words: &[&str]) -> Option<clap::Error> {
+    let mut named = &command;
+    for word in words {
+        named = named.find_subcommand(word)?;
+    }
+    let asked = [&["dualq"], words, &["--help"]].concat();
+    command.try_get_matches_from(asked).err()
+}
+
+/// Where else something of this name is.
+fn elsewhere(words: &str) -> String {
+    let mut text = String::new();
+    if examples::find(words).is_some() {
+        let _ = writeln!(text, "It is a shipped scenario: dualq examples {words}");
+    }
+    if KINDS.contains(&words) || Algorithm::from_name(words).is_some() {
+        let _ = writeln!(text, "What it is says: dualq explain {words}");
+    }
+    text
 }
 
 /// What a word that is misspelt may have been.
@@ -71,80 +131,190 @@ fn all_names() -> Vec<&'static str> {
     all
 }
 
+/// Whether a document speaks of these words.
+pub(crate) fn is_known(words: &str) -> bool {
+    !search(words).is_empty()
+}
+
 /// A part of a document below a heading.
 #[derive(Debug)]
 struct Section {
     document: &'static str,
     heading: &'static str,
-    text: String,
+    /// Its paragraphs and the items of its lists, each in one line.
+    prose: Vec<String>,
+    /// The lines of its code and its tables.
+    other: Vec<String>,
 }
 
 /// The sections of a document, without what Markdown marks words with.
 fn sections(document: &Document) -> Vec<Section> {
     let mut all: Vec<Section> = Vec::new();
-    let mut is_code = false;
+    let (mut is_code, mut goes_on) = (false, false);
     for line in document.text.lines() {
-        is_code ^= line.starts_with("```");
+        let fence = line.trim_start().starts_with("```");
+        is_code ^= fence;
         if !is_code && line.starts_with('#') {
             let heading = line.trim_start_matches('#').trim();
-            all.push(Section { document: document.name, heading, text: String::new() });
-        } else if let Some(last) = all.last_mut() {
-            last.text += &plain(line);
-            last.text.push('\n');
+            let (prose, other) = (Vec::new(), Vec::new());
+            all.push(Section { document: document.name, heading, prose, other });
+            goes_on = false;
+            continue;
         }
+        let Some(last) = all.last_mut() else { continue };
+        let bare = plain(line);
+        let bare = bare.trim();
+        // What is indented below a blank line is code too.
+        let is_indented = line.starts_with("    ") && !goes_on;
+        let is_code = is_code || fence || is_indented;
+        let is_prose = !is_code && !bare.starts_with(['|', '<']) && !bare.is_empty();
+        match last.prose.last_mut() {
+            Some(paragraph) if is_prose && goes_on && !bare.starts_with("- ") => {
+                paragraph.push(' ');
+                paragraph.push_str(bare);
+            }
+            _ if is_prose => last.prose.push(bare.trim_start_matches("- ").to_owned()),
+            _ if !fence => last.other.push(bare.trim_matches(['|', ' ']).to_owned()),
+            _ => {}
+        }
+        goes_on = is_prose;
     }
     all
 }
 
-/// A line without links, emphasis and marks of code.
+/// A line without links, emphasis and marks of code; of a picture nothing is left.
 fn plain(line: &str) -> String {
     let mut text = String::new();
     let mut rest = line;
     while let Some(begin) = rest.find("](") {
         let (before, link) = rest.split_at(begin);
         let opened = before.rfind('[').unwrap_or(before.len());
-        text += &before[..opened];
-        text += before.get(opened + 1..).unwrap_or_default();
+        match before[..opened].strip_suffix('!') {
+            Some(before) => text += before,
+            None => {
+                text += &before[..opened];
+                text += before.get(opened + 1..).unwrap_or_default();
+            }
+        }
         rest = link.find(')').map_or("", |end| &link[end + 1..]);
     }
     text += rest;
     text.replace(['`', '*'], "")
 }
 
-/// The sections that have all words, those first whose heading has them, then those that have them most often.
-fn search(words: &str) -> Vec<Section> {
-    let wanted = words.to_lowercase();
-    let wanted: Vec<&str> = wanted.split_whitespace().collect();
-    let mut found: Vec<(usize, Section)> = Vec::new();
-    for section in DOCUMENTS.iter().flat_map(sections) {
-        let (heading, text) = (section.heading.to_lowercase(), section.text.to_lowercase());
-        let often = |word: &&str| 20 * heading.matches(*word).count() + text.matches(*word).count();
-        let least = wanted.iter().map(often).min().unwrap_or(0);
-        if least > 0 {
-            found.push((least, section));
-        }
-    }
-    found.sort_by_key(|(often, _)| std::cmp::Reverse(*often));
-    found.into_iter().map(|(_, section)| section).collect()
+/// How a word is looked for.
+#[derive(Clone, Copy)]
+enum Match {
+    /// By itself, or with a plural's s: `red` is not in `shared`, nor `pie` in `fq_pie`.
+    Whole,
+    Part,
 }
 
-/// The places, each with the first line that has the word.
-fn listed(words: &str, found: &[Section]) -> String {
+impl Match {
+    /// How often a text has a word; both in small letters.
+    fn count(self, text: &str, word: &str) -> usize {
+        let is_inside = |c: char| c.is_alphanumeric() || c == '_';
+        let is_whole = |at: usize| {
+            let (before, behind) = (&text[..at], &text[at + word.len()..]);
+            let behind = behind.strip_prefix('s').unwrap_or(behind);
+            !before.ends_with(is_inside) && !behind.starts_with(is_inside)
+        };
+        let found = text.match_indices(word).map(|(at, _)| at);
+        match self {
+            Self::Whole => found.filter(|at| is_whole(*at)).count(),
+            Self::Part => found.count(),
+        }
+    }
+
+    fn is_in(self, text: &str, word: &str) -> bool {
+        self.count(&text.to_lowercase(), word) > 0
+    }
+}
+
+/// A section that has all words, and how these were found.
+struct Found {
+    section: Section,
+    how: Match,
+}
+
+/// The sections that have all words, those first whose heading has them, then those that have them most often. Parts of words count only
+/// where nothing has them whole.
+fn search(words: &str) -> Vec<Found> {
     let wanted = words.to_lowercase();
-    let first = wanted.split_whitespace().next().unwrap_or_default();
+    let wanted: Vec<&str> = wanted.split_whitespace().collect();
+    for how in [Match::Whole, Match::Part] {
+        let mut found: Vec<(usize, Found)> = Vec::new();
+        for section in DOCUMENTS.iter().flat_map(sections) {
+            let heading = section.heading.to_lowercase();
+            let text = [section.prose.join("\n"), section.other.join("\n")].join("\n");
+            let text = text.to_lowercase();
+            let often = |word: &&str| 20 * how.count(&heading, word) + how.count(&text, word);
+            let least = wanted.iter().map(often).min().unwrap_or(0);
+            if least > 0 {
+                found.push((least, Found { section, how }));
+            }
+        }
+        found.sort_by_key(|(often, _)| std::cmp::Reverse(*often));
+        if !found.is_empty() {
+            return found.into_iter().map(|(_, found)| found).collect();
+        }
+    }
+    Vec::new()
+}
+
+impl Found {
+    /// What is shown of it: the first sentence with all words, or with one of them; a line of code or of a table if no sentence has any.
+    fn line(&self, wanted: &[&str]) -> Option<&str> {
+        let Section { prose, other, .. } = &self.section;
+        let has = |text: &str, word: &&str| self.how.is_in(text, word);
+        let all = |text: &&str| wanted.iter().all(|word| has(text, word));
+        let any = |text: &&str| wanted.iter().any(|word| has(text, word));
+        let all_parts: Vec<&str> =
+            prose.iter().flat_map(|paragraph| sentences(paragraph)).collect();
+        // Sources and items of lists have no end.
+        let whole = || all_parts.iter().copied().filter(|part| part.ends_with(['.', '?', '!']));
+        let parts = || all_parts.iter().copied();
+        whole()
+            .find(all)
+            .or_else(|| whole().find(any))
+            .or_else(|| parts().find(any))
+            .or_else(|| other.iter().map(String::as_str).find(any))
+            .or_else(|| parts().next())
+    }
+}
+
+/// The sentences of a paragraph: behind each of them comes a space and something large.
+fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
+    let ends = paragraph.match_indices(['.', '?', '!', ':']).map(|(at, _)| at + 1);
+    let ends = ends.filter(|end| {
+        let behind = paragraph[*end..].strip_prefix(' ');
+        behind.is_some_and(|behind| behind.starts_with(char::is_uppercase))
+    });
+    let mut begin = 0;
+    ends.chain([paragraph.len()]).map(move |end| {
+        let sentence = paragraph[begin..end].trim();
+        begin = end;
+        sentence
+    })
+}
+
+/// The places, each with what it says of the words.
+fn listed(words: &str, found: &[Found]) -> String {
+    let wanted = words.to_lowercase();
+    let wanted: Vec<&str> = wanted.split_whitespace().collect();
     let mut text = String::new();
-    for section in found.iter().take(LISTED) {
-        let _ = writeln!(text, "\n{}.md: {}", section.document, section.heading);
-        let line = section.text.lines().find(|line| line.to_lowercase().contains(first));
-        if let Some(line) = line {
-            text += &report::list_of([("", line.trim())], text_width());
+    for one in found.iter().take(LISTED) {
+        let _ = writeln!(text, "\n{}.md: {}", one.section.document, plain(one.section.heading));
+        if let Some(line) = one.line(&wanted) {
+            text += &report::list_of([("", line)], text_width());
         }
     }
     if found.len() > LISTED {
         let _ = writeln!(text, "\n... and {} places more", found.len() - LISTED);
     }
-    if let Some(section) = found.first() {
-        let _ = writeln!(text, "\nOne of these documents: dualq help {}.md", section.document);
+    if let Some(one) = found.first() {
+        let document = one.section.document;
+        let _ = writeln!(text, "\nOne of these documents: dualq help {document}.md");
     }
     text
 }
@@ -174,7 +344,38 @@ mod tests {
     #[test]
     fn words_without_their_marks() {
         assert_eq!(plain("a [`b`](c.md#d) **e** (f)"), "a b e (f)");
-        assert_eq!(plain("![x](y"), "!x");
+        assert_eq!(plain("a ![x](y) b"), "a  b");
+        assert_eq!(plain("![x](y"), "");
         assert_eq!(plain("no ](link"), "no ");
+    }
+
+    #[test]
+    fn whole_words_go_before_parts() {
+        assert_eq!(Match::Whole.count("shared red, measured reds fq_red", "red"), 2);
+        assert_eq!(Match::Part.count("shared red", "red"), 2);
+        assert!(search("pie").iter().all(|found| matches!(found.how, Match::Whole)));
+        assert!(
+            search("bufferbloa").is_empty() || matches!(search("bufferbloa")[0].how, Match::Part)
+        );
+    }
+
+    #[test]
+    fn what_is_shown_is_a_sentence() {
+        let text = "# A\n\n| ack | x |\n\n![ack](y)\n\nOne line of it.\nAn ack is\nshort. More.\n- an item\n";
+        let found = sections(&Document { name: "a", text }).remove(0);
+        assert_eq!(found.prose, ["One line of it. An ack is short. More.", "an item"]);
+        let found = Found { section: found, how: Match::Whole };
+        assert_eq!(found.line(&["ack"]), Some("An ack is short."));
+        assert_eq!(found.line(&["x"]), Some("ack | x"));
+        assert_eq!(found.line(&["nowhere"]), Some("One line of it."));
+    }
+
+    #[test]
+    fn commands_have_documents() {
+        for (command, name) in DOCUMENT_OF {
+            assert!(document(name).is_some_and(|found| found.name == name), "{command}");
+        }
+        assert_eq!(document_of("mtu"), Some("mtu"));
+        assert_eq!(document_of("man"), None);
     }
 }

@@ -158,6 +158,11 @@ pub(crate) fn stored(path: &Path) -> Result<Measurement, Failure> {
     let cannot =
         |error: &io::Error| Failure::Run(format!("--from: cannot read {name}: {}", plain(error)));
     let text = fs::read_to_string(path).map_err(|error| cannot(&error))?;
+    if text.trim().is_empty() {
+        return Err(Failure::Run(format!(
+            "--from {name}: it is empty; `dualq measure --json` prints what it is to have"
+        )));
+    }
     let measured: Measurement = serde_json::from_str(&text).map_err(|error| {
         Failure::Run(format!("--from {name}: this is no document of dualq measure --json: {error}"))
     })?;

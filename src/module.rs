@@ -86,6 +86,10 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
 }
 
 fn status(args: &StatusArgs) -> Result<(), Failure> {
+    if let Some(root) = args.root.as_deref().filter(|root| !root.is_dir()) {
+        let root = root.display();
+        return Err(Failure::Usage(format!("--root {root}: there is no such folder")));
+    }
     let installation = installation(args.root.as_deref());
     // Without a home, nothing was built in it.
     let built = dualq_module::built().unwrap_or_default();

@@ -208,8 +208,10 @@ impl Named {
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
+    /// Makes it if it is not there.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        match tempfile::tempfile_in(path) {
+        let made = if path.exists() { Ok(()) } else { std::fs::create_dir_all(path) };
+        match made.and_then(|()| tempfile::tempfile_in(path)) {
             Ok(_) => Ok(Self(path.to_owned())),
             Err(error) => Err(Failure::Run(format!(
                 "cannot write into {}: {}",
@@ -219,9 +221,14 @@ impl Folder {
         }
     }
 
+    /// A file of it.
+    pub(crate) fn named(&self, name: &str) -> Result<Named, Failure> {
+        Named::open(&self.0.join(name))
+    }
+
     /// A file with this content, which takes its name later.
     pub(crate) fn file(&self, name: &str, content: &[u8]) -> Result<Named, Failure> {
-        let mut file = Named::open(&self.0.join(name))?;
+        let mut file = self.named(name)?;
         file.add(content)?;
         Ok(file)
     }

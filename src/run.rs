@@ -2,6 +2,7 @@
 
 mod files;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -9,7 +10,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dualq_qdisc::grammar::did_you_mean;
 use dualq_qdisc::{EcnMask, Spec};
 use dualq_report::{Report, Style, csv, json, text};
 use dualq_scenario::{
@@ -304,21 +304,39 @@ fn unknown(path: &Path, error: &io::Error) -> String {
     if error.kind() != io::ErrorKind::NotFound {
         return String::new();
     }
-    let names = examples::names();
-    let near = if names.contains(&stem) {
-        format!("; `dualq run {stem}` has the shipped one")
-    } else {
-        did_you_mean(stem, &names)
-    };
-    match near.strip_prefix("did you mean ") {
-        Some(near) => format!("; did you mean {}", near.trim_end()),
-        None => near,
+    if examples::find(stem).is_some() {
+        return format!("; `dualq run {stem}` has the shipped one");
     }
+    format!("; {}`dualq examples` lists the shipped scenarios", examples::near(stem))
 }
 
-/// A scenario file's text, and what it is called in messages with a colon behind it; neither of none.
+/// A scenario file's text, and what belongs to it.
+#[derive(Default)]
+pub(crate) struct Source {
+    pub(crate) text: String,
+    /// What it is called in messages, with a colon behind it.
+    pub(crate) named: String,
+    /// Where the files that it names are.
+    pub(crate) folder: PathBuf,
+    /// Those of them that are inside the program, by their names.
+    pub(crate) shipped: BTreeMap<String, String>,
+}
+
+/// The same of a file that names no others, or none that are only inside the program.
 pub(crate) fn source(path: Option<&Path>) -> Result<(String, String), Failure> {
-    let Some(path) = path else { return Ok((String::new(), String::new())) };
+    let Source { text, named, shipped, .. } = read(path)?;
+    if let Some(file) = shipped.keys().next() {
+        let name = named.trim_end_matches(": ");
+        return Err(Failure::Run(format!(
+            "{name} needs {file} beside it: `dualq examples {name} --copy .`, then name {name}.toml"
+        )));
+    }
+    Ok((text, named))
+}
+
+/// Reads a scenario file; nothing of none.
+pub(crate) fn read(path: Option<&Path>) -> Result<Source, Failure> {
+    let Some(path) = path else { return Ok(Source::default()) };
     let named = match path == Path::new("-") {
         true => "standard input".to_owned(),
         false => path.display().to_string(),
@@ -327,10 +345,12 @@ pub(crate) fn source(path: Option<&Path>) -> Result<(String, String), Failure> {
         true => io::read_to_string(io::stdin()),
         false => fs::read_to_string(path),
     };
+    let mut shipped = BTreeMap::new();
     // A file goes before what is shipped under its name.
-    let source = match (read, path.to_str().and_then(examples::find)) {
-        (Err(error), Some(shipped)) if error.kind() == io::ErrorKind::NotFound => {
-            shipped.alone()?.to_owned()
+    let text = match (read, path.to_str().and_then(examples::find)) {
+        (Err(error), Some(found)) if error.kind() == io::ErrorKind::NotFound => {
+            shipped = found.beside();
+            found.source().to_owned()
         }
         (Err(error), _) if error.kind() == io::ErrorKind::InvalidData => {
             return Err(Failure::Usage(format!("{named}: a scenario is text in UTF-8")));
@@ -340,11 +360,12 @@ pub(crate) fn source(path: Option<&Path>) -> Result<(String, String), Failure> {
             Failure::Run(format!("cannot read {named}: {}{hint}", plain(&error)))
         })?,
     };
-    Ok((source, format!("{named}: ")))
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    Ok(Source { text, named: format!("{named}: "), folder, shipped })
 }
 
 fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
-    let (source, named) = source(path)?;
+    let Source { text, named, folder, shipped } = read(path)?;
     let overrides = Overrides {
         qdisc: args.qdisc.clone(),
         cc: args.cc.clone(),
@@ -355,16 +376,19 @@ fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
         set: Vec::new(),
         picture: args.distributions || files::wants_pictures(args),
     };
-    for told in dualq_scenario::notes(&source) {
+    for told in dualq_scenario::notes(&text) {
         tell(args, &format!("{named}{told}"));
     }
-    let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
-    let sweep = Sweep::parse_in(folder, &source, &overrides).map_err(|error| {
+    let read = {
+        let files = dualq_scenario::files(&shipped, &folder);
+        Sweep::parse_beside(&files, &text, &overrides)
+    };
+    let sweep = read.map_err(|error| {
         // An option stands in no file.
         let named = if error.option.is_some() { "" } else { &named };
         Failure::Usage(format!("{named}{error}"))
     })?;
     let stem = path.and_then(Path::file_stem).filter(|stem| *stem != "-");
     let stem = stem.map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    Ok(Input { sweep, source, folder: folder.to_owned(), stem })
+    Ok(Input { sweep, source: text, folder, stem })
 }

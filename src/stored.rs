@@ -79,6 +79,11 @@ fn read(path: &Path) -> Result<Stored, Failure> {
     };
     let text =
         read.map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
+    if text.trim().is_empty() {
+        return Err(Failure::Run(format!(
+            "{named} is empty; `dualq run SCENARIO --save DIR` writes results that can be shown"
+        )));
+    }
     Ok(Stored::Text { named, text })
 }
 

@@ -4,7 +4,6 @@ mod show;
 pub(crate) mod tune;
 
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dualq_report::{Report, html};
@@ -19,7 +18,7 @@ use crate::cli::{Failure, WorldName, note, note_qdiscs};
 use crate::interrupt::StopsWork;
 use crate::output::{Named, keep_apart};
 use crate::progress::Steps;
-use crate::run::{PROGRAM, name_by_settings, origin, seeds, source};
+use crate::run::{PROGRAM, Source, name_by_settings, origin, read, seeds};
 use crate::stored::stem;
 use crate::world;
 
@@ -38,14 +37,12 @@ struct Input<'a> {
 
 impl<'a> Input<'a> {
     fn read(args: &SpaceArgs, zip: &'a [Axis]) -> Result<Self, Failure> {
-        let path = args.scenario.as_deref();
-        let (source, named) = source(path)?;
-        for told in dualq_scenario::notes(&source) {
+        let Source { text, named, folder, shipped } = read(args.scenario.as_deref())?;
+        for told in dualq_scenario::notes(&text) {
             note(&format!("{named}{told}"));
         }
-        let folder = path.and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
         let (vary, zip_axes) = (args.vary.clone(), zip.to_vec());
-        let space = Space { folder, vary, zip: zip_axes, ..Space::of(source) };
+        let space = Space { folder, files: shipped, vary, zip: zip_axes, ..Space::of(text) };
         Ok(Self { space, named, zip })
     }
 
@@ -100,6 +97,12 @@ fn keep_page_apart(args: &SweepArgs) -> Result<(), Failure> {
 pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     if args.show {
         keep_page_apart(args)?;
+        if !args.folder.exists() {
+            let dir = args.folder.display();
+            return Err(Failure::Run(format!(
+                "--folder {dir}: there is no such folder; without --show a sweep makes it"
+            )));
+        }
         let folder = Folder::read(&args.folder)?;
         let mut plans = folder.plans()?;
         if plans.len() > 1 {

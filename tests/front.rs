@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use tests_skipped::skipped;
+
 const DUALQ: &str = env!("CARGO_BIN_EXE_dualq");
 
 fn dualq(folder: &Path, args: &[&str]) -> Output {
@@ -48,9 +50,14 @@ fn shipped_scenarios_are_wherever_the_program_is() {
     let from_file = dualq(Path::new("."), &[&["run", "scenarios/rrul.toml"], &short[..]].concat());
     assert!(inside.status.success() && inside.stdout == from_file.stdout);
 
-    // What needs another file is copied with it, and nothing else is written over.
-    let (said, status) = refused(folder.path(), &["run", "lte"]);
-    assert!(said.contains("dualq examples lte --copy .") && status == Some(1), "{said}");
+    // What needs another file has that inside too.
+    for command in
+        [&["run", "lte"][..], &["sweep", "lte", "--folder", "runs", "--vary", "link.rtt=20ms,40ms"]]
+    {
+        let shown = dualq(folder.path(), &[command, &["--csv", "--no-progress"]].concat());
+        assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
+    }
+    // It is copied with it, and nothing else is written over.
     assert!(dualq(folder.path(), &["examples", "lte", "--copy", "."]).status.success());
     let run = dualq(folder.path(), &["run", "lte.toml", "--duration", "2s", "--no-progress"]);
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
@@ -73,23 +80,93 @@ fn a_word_is_looked_for_in_the_documents() {
         said.contains("\nmtu.md: ") && said.contains("One of these documents: dualq help "),
         "{said}"
     );
-    // By its heading before all others.
-    for name in ["measure-protocol", "measure.md", "docs/measure.md"] {
+    // A document is printed whole.
+    for name in ["measure-protocol", "measure.md", "docs/measure.md", "MTU.md"] {
         assert!(stdout(&["help", name]).starts_with("# "), "{name}");
     }
-    // A command is a command.
-    assert!(stdout(&["help", "measure"]).contains("Usage: dualq measure"));
+    assert!(
+        stdout(&["help", "recipe"])
+            .ends_with("\nIt is a shipped scenario: dualq examples recipe\n")
+    );
+}
+
+/// A command is a command, whatever options are typed behind it, and its help says where more is.
+#[test]
+fn help_is_of_commands_too() {
+    for words in [&["measure"][..], &["measure", "--rate"], &["--", "measure"]] {
+        let said = stdout(&[&["help"], words].concat());
+        assert!(said.contains("Usage: dualq measure"), "{words:?}");
+        assert!(said.ends_with("\nMore: dualq help measure.md\n"), "{words:?}");
+        assert_eq!(said, stdout(&["measure", "--help"]));
+    }
+    assert!(stdout(&["help", "kernel", "build"]).contains("Usage: dualq kernel build"));
+    assert!(stdout(&["run", "--help"]).ends_with("\nMore: dualq help scenario.md\n"));
+    assert_eq!(stdout(&["help"]), stdout(&["--help"]));
+    for words in [&["help", "help"][..], &["help", "-h"]] {
+        assert!(stdout(words).contains("Usage: dualq help [WORD]..."), "{words:?}");
+    }
+}
+
+/// Not what is a part of other words, and a sentence of each place.
+#[test]
+fn words_are_found_whole() {
+    for (word, others) in [("red", ["shared", "measured"]), ("pie", ["fq_pie:", "copied"])] {
+        let said = stdout(&["help", word]);
+        let first = said.lines().find(|line| line.contains(".md: ")).unwrap();
+        assert!(!others.iter().any(|other| first.contains(other)), "{first}");
+        assert!(first.contains(&format!(": {word}: ")), "{first}");
+    }
+    assert!(!stdout(&["help", "ack"]).contains("packages.md: "));
+    let said = stdout(&["help", "black", "hole"]);
+    assert!(said.contains("larger\n    packets vanish: a black hole.\n"), "{said}");
+    // Where nothing has it whole, its parts do.
+    assert!(stdout(&["help", "acknowledgem"]).contains("acknowledgement"));
 }
 
 #[test]
 fn typing_errors_have_an_answer() {
     let here = Path::new(".");
-    let answers: [(&[&str], &str, i32); 6] = [
+    let answers: [(&[&str], &str, i32); 25] = [
         (&["help", "buferbloated"], "no command is called \"buferbloated\"", 2),
         (&["examples", "narow-vps"], "did you mean \"narrow-vps\"?", 2),
         (&["run", "narow-vps"], "did you mean \"narrow-vps\"?", 1),
         (&["run", "elsewhere/web.toml"], "`dualq run web` has the shipped one", 1),
-        (&["mesure", "x"], "'measure'", 2),
+        (&["mesure", "x"], "did you mean \"measure\"? dualq --help lists", 2),
+        (&["plna"], "'plna'; did you mean \"plan\"? dualq --help lists", 2),
+        (&["version"], "'version'; dualq --version prints it", 2),
+        (&["run", "--bogus"], "; see dualq run --help", 2),
+        (&["run", "nosuch"], "; `dualq examples` lists the shipped scenarios", 1),
+        (&["run", "NARROW-VPS"], "did you mean \"narrow-vps\"?", 1),
+        (&["examples", "narrow-vps.toml"], "did you mean \"narrow-vps\"?", 2),
+        (&["explain", "BBR"], "did you mean \"bbr\"?", 2),
+        (&["explain", "bbr", "foo"], "bbr is a congestion control, which takes no options", 2),
+        (&["explain", "tcp_notsent_lowat"], "`dualq help tcp_notsent_lowat`", 2),
+        (&["plan", "--link", "dls"], "did you mean \"dsl\"? see dualq plan --help", 2),
+        (
+            &["plan", "--from", "/dev/null"],
+            "--from /dev/null: it is empty; `dualq measure --json`",
+            1,
+        ),
+        (
+            &["report", "/dev/null", "-o", "x.html"],
+            "/dev/null is empty; `dualq run SCENARIO --save DIR`",
+            1,
+        ),
+        (
+            &["sweep", "--show", "--folder", "nowhere"],
+            "--folder nowhere: there is no such folder",
+            1,
+        ),
+        (&["apply", "nowhere.toml"], "; `dualq plan -o nowhere.toml` makes one", 1),
+        (
+            &["apply", "--dry-run", "README.md"],
+            "README.md is no plan, which `dualq plan -o plan.toml` makes",
+            2,
+        ),
+        (&["watch", "nosuch0"], "no device \"nosuch0\" in this network namespace; there are lo", 1),
+        (&["doctor", "--rate", "50mbit", "--rtt", "48ms"], "--rtt 48ms: it is for --recipe", 2),
+        (&["module", "status", "--root", "nowhere"], "--root nowhere: there is no such folder", 2),
+        (&["check", "README.md"], "README.md: line 1: it is no recorded run, {\"scenario\": ", 1),
         (&["help", "fq_coddel"], "did you mean \"fq_codel\"?", 2),
     ];
     for (args, what, wanted) in answers {
@@ -104,7 +181,7 @@ fn completed(line: &str) -> Vec<String> {
         r#"source <("{DUALQ}" completions bash); PATH=$(dirname "{DUALQ}"):$PATH
         COMP_WORDS=({line}); [[ "{line}" == *' ' ]] && COMP_WORDS+=('')
         COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
-        _clap_complete_dualq dualq "${{COMP_WORDS[$COMP_CWORD]}}"
+        _dualq dualq "${{COMP_WORDS[$COMP_CWORD]}}"
         printf '%s\n' "${{COMPREPLY[@]}}""#
     );
     let output = Command::new("bash").args(["-c", &script]).output().unwrap();
@@ -122,11 +199,43 @@ fn a_shell_completes_what_is_there() {
     assert_eq!(completed("dualq run --world "), ["model", "kernel", "live"]);
     assert_eq!(completed("dualq explain pra"), ["prague"]);
     assert_eq!(completed("dualq plan --pre"), ["--predict"]);
+    assert_eq!(completed("dualq plan --down-qdisc fq_pi"), ["fq_pie"]);
+    assert_eq!(completed("dualq verify dualp"), ["dualpi2"]);
+    assert_eq!(completed("dualq measure --cc dc"), ["dctcp"]);
+    assert_eq!(completed("dualq watch l"), ["lo"]);
+    assert_eq!(completed("dualq help mtu."), ["mtu.md"]);
+    assert_eq!(completed("dualq help confi"), ["confirm"]);
+    // As bash cuts `--qdisc=dualp`.
+    assert_eq!(completed("dualq run --qdisc = dualp"), ["dualpi2"]);
+    assert_eq!(completed("dualq run --cc ="), ["reno", "cubic", "dctcp", "bbr", "bbr3", "prague"]);
+    assert_eq!(completed(r"dualq run --qdisc \'dualpi2\ tar"), ["dualpi2 target"]);
     // Files too, where a file is what is asked for.
     assert!(completed("dualq run scenarios/na").contains(&"scenarios/narrow-vps.toml".to_owned()));
     for (shell, word) in [("zsh", "#compdef dualq"), ("fish", "complete "), ("nushell", "extern")] {
         assert!(stdout(&["completions", shell]).contains(word), "{shell}");
     }
+}
+
+/// For compinit a file `_dualq` is the body of the function that the first Tab calls.
+#[test]
+fn zsh_completes_at_the_first_tab() {
+    if Command::new("zsh").arg("--version").output().is_err() {
+        return skipped("there is no zsh");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("_dualq"), stdout(&["completions", "zsh"])).unwrap();
+    // What compinit has, and what shows words.
+    let script = format!(
+        r#"compdef() {{ : }}; _describe() {{ print -l ${{(P)argv[-1]}} }}
+        path=("{}" $path); fpath=("{}"); autoload _dualq
+        words=(dualq exa); CURRENT=2; _dualq"#,
+        Path::new(DUALQ).parent().unwrap().display(),
+        folder.path().display()
+    );
+    let output = Command::new("zsh").args(["-fc", &script]).output().unwrap();
+    let (shown, said) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(shown.starts_with("examples") && shown.lines().count() == 1, "{shown} {said}");
 }
 
 #[test]
@@ -138,8 +247,41 @@ fn each_command_has_a_page_of_the_manual() {
         let page = fs::read_to_string(pages.join(format!("{command}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{page}");
     }
+    let page = fs::read_to_string(pages.join("dualq-run.1")).unwrap();
+    // Examples are as they are typed, and a footer says of which version it is.
+    assert!(page.contains(".EX\n  dualq run narrow\\-vps \\-\\-seeds 5\n"), "{page}");
+    assert!(page.contains(".SH EXAMPLES\n") && !page.contains("EXTRA"), "{page}");
+    assert!(page.contains(concat!("\"dualq ", env!("CARGO_PKG_VERSION"), "\"")), "{page}");
+    assert!(page.contains(".SH \"SEE ALSO\"\ndualq(1), dualq\\-sweep(1), "), "{page}");
+    assert_eq!(page.matches(".ds Aq").count(), 2, "{page}");
+    let first = fs::read_to_string(pages.join("dualq.1")).unwrap();
+    assert!(first.contains(".SS \"Find out\"\n.TP\n\\fBdualq\\-doctor\\fR(1)\n"), "{first}");
+    assert_eq!(stdout(&["man"]), first);
     let hidden = ["dualq-regret.1", "dualq-on-boot.1", "dualq-watch-over.1", "dualq-put-back.1"];
     assert!(hidden.iter().all(|page| !pages.join(page).exists()));
+}
+
+#[test]
+fn scripts_say_how_they_are_called() {
+    let called = |script: &str, option: &str| {
+        let output = Command::new(script).arg(option).output().unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (said, output.status.code())
+    };
+    for entry in fs::read_dir("packaging").unwrap().flatten() {
+        let path = entry.path();
+        if path.extension().is_none() {
+            let (said, status) = called(&path.display().to_string(), "--help");
+            assert!(
+                said.contains(&*path.to_string_lossy()) && status == Some(0),
+                "{path:?}: {said}"
+            );
+            assert!(!said.contains("common.sh"), "{said}");
+        }
+    }
+    let (said, status) = called("python/build", "--foo");
+    assert!(said.starts_with("error: --foo is no option\nBuilds the wheel"), "{said}");
+    assert_eq!(status, Some(2));
 }
 
 /// Each crate with the features that it is compiled with.

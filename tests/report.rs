@@ -129,7 +129,7 @@ fn bad_input_is_one_line_and_what_was_there_stays() {
     assert!(cut.contains("bad.json: not a result of dualq run --json: EOF"), "{cut}");
     let tampered = report(&document.replacen("\"rate\": \"5Mbit\"", "\"rate\": \"-5Mbit\"", 1));
     assert!(tampered.contains("not a result of dualq run --json"), "{tampered}");
-    assert!(report("").contains("EOF"));
+    assert!(report("").contains("is empty"));
     assert!(report("[1, 2]").contains("not a result"));
     let none = failure(1, &["report", path(&at("none.json")), "-o", path(&page)]);
     assert!(none.contains("none.json: No such file"), "{none}");
@@ -138,8 +138,8 @@ fn bad_input_is_one_line_and_what_was_there_stays() {
     let said = failure(1, &["report", path(&good), "-o", path(&missing)]);
     assert!(said.starts_with("error: cannot write") && said.contains("No such file"), "{said}");
     // It is said before anything runs.
-    let long = ["run", "--duration", "100000s", "--interval", "1000s", "--save", path(&missing)];
-    assert!(failure(1, &long).contains("cannot write"));
+    let long = ["run", "--duration", "100000s", "--interval", "1000s", "--save", path(&good)];
+    assert!(failure(1, &long).contains("cannot write into"));
     let full = failure(1, &["report", path(&good), "-o", "/dev/full"]);
     assert!(full.contains("cannot write /dev/full: No space left on device"), "{full}");
     let several = failure(

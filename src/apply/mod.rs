@@ -234,8 +234,13 @@ pub(crate) fn on_boot(args: &OnBootArgs) -> Result<(), Failure> {
 }
 
 pub(crate) fn put_back(args: &PutBackArgs) -> Result<(), Failure> {
+    let mut host = host(&args.state)?;
+    // A unit of systemd may come before what has the folder is mounted, and waits.
+    if !args.unit && host.to_keep().map_err(|error| shown(&error))?.is_empty() {
+        return say("nothing to put back: no plan that is applied here has a route or a class\n");
+    }
     background::leave(args.unit);
-    host(&args.state)?.keep().map_err(|error| shown(&error))
+    host.keep().map_err(|error| shown(&error))
 }
 
 pub(crate) fn watch_over(args: &WatchOverArgs) -> Result<(), Failure> {
@@ -267,8 +272,22 @@ pub(crate) fn read(path: &Path) -> Result<Plan, Failure> {
         File::open(path).and_then(|file| file.take(most).read_to_string(&mut text))
     };
     let shown = path.display();
-    read.map_err(|error| Failure::Run(format!("cannot read the plan {shown}: {}", plain(&error))))?;
-    Plan::read(&text).map_err(|error| Failure::Usage(format!("the plan {shown}: {error}")))
+    read.map_err(|error| {
+        let hint = match error.kind() {
+            io::ErrorKind::NotFound => format!("; `dualq plan -o {shown}` makes one"),
+            _ => String::new(),
+        };
+        Failure::Run(format!("cannot read the plan {shown}: {}{hint}", plain(&error)))
+    })?;
+    Plan::read(&text).map_err(|error| {
+        // Each plan says by which rules it is written; of one that is too long it does not matter what it is.
+        let is_plan =
+            text.len() > Plan::LONGEST || text.lines().any(|line| line.starts_with("format"));
+        Failure::Usage(match is_plan {
+            true => format!("the plan {shown}: {error}"),
+            false => format!("{shown} is no plan, which `dualq plan -o plan.toml` makes ({error})"),
+        })
+    })
 }
 
 /// Finishes what an earlier call left unfinished, and gives its record if there was something. A call that must not change anything only says

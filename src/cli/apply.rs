@@ -20,8 +20,7 @@ Examples:
     sudo dualq apply plan.toml
     sudo dualq confirm
 
-Until it is confirmed nothing is written that outlasts a restart. If nobody confirms in time, or dualq is
-killed, or the machine restarts, all is as it was before.";
+Until it is confirmed nothing is written that outlasts a restart. If nobody confirms in time, or dualq is killed, or the machine restarts, all is as it was before.";
 
 /// Where records are kept.
 #[derive(Args, Clone, Debug)]

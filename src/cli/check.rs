@@ -13,16 +13,9 @@ Examples:
   dualq check tests/data/linux-7.3/narrow.jsonl --world kernel
   dualq check tests/data/linux-7.3/narrow.jsonl --twin
 
-Each line of a FILE is {\"scenario\": {...}, \"runs\": [{...}, ...]}: a scenario, and what repeated
-runs of real Linux did with it. Two means agree if they differ by no more than the kernel's own
-runs do, or by no more than: total goodput 5 % or 0.3 Mbit/s; each group's goodput 20 %; median
-probe RTT above the base 25 % or 1.5 ms, its p95 50 % or 5 ms; retransmissions a factor of 2 or 30.
+Each line of a FILE is {\"scenario\": {...}, \"runs\": [{...}, ...]}: a scenario, and what repeated runs of real Linux did with it. Two means agree if they differ by no more than the kernel's own runs do, or by no more than: total goodput 5 % or 0.3 Mbit/s; each group's goodput 20 %; median probe RTT above the base 25 % or 1.5 ms, its p95 50 % or 5 ms; retransmissions a factor of 2 or 30.
 
-Beside that every figure that both have is compared, so drops, marks, queue delays, smoothed RTTs and
-fairness too: worlds cannot be told apart by it if the means differ by no more than 3 standard errors
-of their difference, or by no more than: rates 2 % or 0.05 Mbit/s; times 10 % or 0.1 ms; counts 15 %
-or 5; fairness 3 %. What a reference lacks is listed, and limits of the machine that a run met. The exit status is 1 if a scenario does not
-agree or cannot run; with --twin, if one can be told apart.";
+Beside that every figure that both have is compared, so drops, marks, queue delays, smoothed RTTs and fairness too: worlds cannot be told apart by it if the means differ by no more than 3 standard errors of their difference, or by no more than: rates 2 % or 0.05 Mbit/s; times 10 % or 0.1 ms; counts 15 % or 5; fairness 3 %. What a reference lacks is listed, and limits of the machine that a run met. The exit status is 1 if a scenario does not agree or cannot run; with --twin, if one can be told apart.";
 
 #[derive(Args)]
 pub(crate) struct CheckArgs {

@@ -1,34 +1,33 @@
-//! What shells and `man` need to know of the command line: made of the same source as `--help`.
+//! What shells need to know of the command line: made of the same source as `--help`.
 
+use std::ffi::OsStr;
+use std::fs;
 use std::io;
-use std::path::PathBuf;
 
-use clap::{Args, Command, ValueEnum};
+use clap::{Args, Command, CommandFactory as _, ValueEnum};
 use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
 };
 use clap_complete::env::{CompleteEnv, Shells};
+use dualq_kernel::Store;
+use dualq_qdisc::about::Explained;
 use dualq_qdisc::grammar::KINDS;
 use dualq_tcp::Algorithm;
 
 use super::Failure;
-use crate::examples;
 use crate::output::{plain, print};
+use crate::{examples, help};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   bash, in ~/.bashrc:      source <(dualq completions bash)
   zsh, in ~/.zshrc:        source <(dualq completions zsh)
-  fish, once:              dualq completions fish > ~/.config/fish/completions/dualq.fish
-  nushell, once:           dualq completions nushell | save -f dualq.nu; then in config.nu: source dualq.nu
+  fish, once:              dualq completions fish \\
+                             > ~/.config/fish/completions/dualq.fish
+  nushell, once:           dualq completions nushell | save -f dualq.nu
+           in config.nu:   source dualq.nu
 
-The shell asks dualq itself what could come next, so that scenarios, queue disciplines and congestion
-controls are those that it has; nushell gets a list of commands and options.";
-
-pub(crate) const MAN_EXAMPLES: &str = "\
-Examples:
-  dualq man ~/.local/share/man/man1
-  man dualq-run";
+The shell asks dualq itself what could come next, so that scenarios, queue disciplines and congestion controls are those that it has; nushell gets a list of commands and options.";
 
 /// By this a shell says that it asks.
 const ASKED_BY: &str = "DUALQ_COMPLETE";
@@ -46,13 +45,6 @@ enum Shell {
     Zsh,
     Fish,
     Nushell,
-}
-
-#[derive(Args)]
-pub(crate) struct ManArgs {
-    /// The folder to write them into
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
 }
 
 /// Prints what a shell is to be told once.
@@ -73,70 +65,173 @@ pub(crate) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
     let shell = shells.completer(name).expect("the library has it");
     let written = shell.write_registration(ASKED_BY, "dualq", "dualq", "dualq", &mut bytes);
     written.map_err(|error| Failure::Run(format!("completions: {}", plain(&error))))?;
-    print(&mut io::stdout(), &String::from_utf8_lossy(&bytes))
+    let text = String::from_utf8_lossy(&bytes) + more(args.shell);
+    print(&mut io::stdout(), &text)
 }
+
+/// What the library leaves out.
+const fn more(shell: Shell) -> &'static str {
+    match shell {
+        Shell::Bash => BASH,
+        Shell::Zsh => ZSH,
+        Shell::Fish | Shell::Nushell => "",
+    }
+}
+
+/// bash cuts words at `=` and `:`, and puts what it is given into the line as it is.
+const BASH: &str = r#"
+_dualq() {
+    local words=() word glued= i
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ -n $glued || ( $word =~ ^[=:]+$ && $i -gt 0 ) ]]; then
+            words[${#words[@]}-1]+=$word
+        else
+            words+=("$word")
+        fi
+        [[ $word =~ ^[=:]+$ ]] && glued=yes || glued=
+    done
+    local last=$((${#words[@]} - 1)) cut=
+    # Of the last word bash replaces only what is behind its own cut.
+    [[ ${words[last]} == "$word" ]] || cut=${words[last]%"$word"}
+    [[ -z $glued ]] || cut=${words[last]}
+    if [[ ${word:0:1} == "'" || ${word:0:1} == '"' ]]; then
+        words[last]=$cut${word:1}
+    else
+        words[last]=${words[last]//\\/}
+    fi
+    local COMP_WORDS=("${words[@]}") COMP_CWORD=$last
+    _clap_complete_dualq "$1" "${words[last]}" "${3-}"
+    COMPREPLY=("${COMPREPLY[@]#"$cut"}")
+    # Spaces are quoted then.
+    compopt -o filenames 2>/dev/null
+}
+complete -o nospace -o bashdefault -F _dualq dualq
+"#;
+
+/// Where compinit finds it as a file `_dualq` it is the body of a function, which is called for the first Tab.
+const ZSH: &str = r#"
+if [[ ${funcstack[1]-} == _dualq ]]; then
+    _clap_dynamic_completer_dualq "$@"
+fi
+"#;
 
 /// Answers a shell that asks, and then ends.
 pub(super) fn answer(command: impl Fn() -> Command) {
     CompleteEnv::with_factory(command).var(ASKED_BY).bin("dualq").complete();
 }
 
-/// Writes the pages of the manual.
-pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
-    let folder = &args.folder;
-    let cannot = |error: io::Error| {
-        Failure::Run(format!("cannot write into {}: {}", folder.display(), plain(&error)))
-    };
-    std::fs::create_dir_all(folder).map_err(cannot)?;
-    // The template of the help is for terminals.
-    let command = <super::Cli as clap::CommandFactory>::command().disable_help_subcommand(true);
-    clap_mangen::generate_to(command, folder).map_err(cannot)
-}
+/// Who knows what may come.
+type Words = fn() -> Vec<String>;
 
-/// Arguments whose values are known only here.
+/// Arguments whose values are known only here: of which command, which argument, what.
+const VALUES: [(&str, &str, Words); 22] = [
+    ("run", "cc", controls),
+    ("run", "kernel", kernels),
+    ("sweep", "kernel", kernels),
+    ("tune", "kernel", kernels),
+    ("check", "kernel", kernels),
+    ("plan", "cc", controls),
+    ("plan", "dev", interfaces),
+    ("measure", "cc", controls),
+    ("verify", "dev", interfaces),
+    ("watch", "devices", interfaces),
+    ("explain", "name", explained),
+    ("examples", "name", examples),
+    ("help", "words", helped),
+    ("run", "qdisc", kinds),
+    ("shell", "qdisc", kinds),
+    ("replay", "qdisc", kinds),
+    ("plan", "qdisc", kinds),
+    ("plan", "down_qdisc", kinds),
+    ("run", "scenario", examples),
+    ("sweep", "scenario", examples),
+    ("tune", "scenario", examples),
+    ("verify", "what", kinds),
+];
+
+/// The same of commands of `kernel`.
+const OF_KERNEL: [(&str, &str, Words); 2] =
+    [("remove", "version", kernels), ("exec", "kernel", kernels)];
+
 pub(super) fn with_values(command: Command) -> Command {
-    let queues = || ArgValueCompleter::new(|word: &std::ffi::OsStr| words(word, kinds()));
-    let senders = || ArgValueCompleter::new(|word: &std::ffi::OsStr| words(word, controls()));
-    let scenarios = || {
-        ArgValueCompleter::new(|word: &std::ffi::OsStr| {
-            let mut found = words(word, examples::names());
+    let kernel = |kernel| OF_KERNEL.iter().fold(kernel, with);
+    VALUES.iter().fold(command.mut_subcommand("kernel", kernel), with)
+}
+
+fn with(command: Command, (of, argument, known): &(&'static str, &'static str, Words)) -> Command {
+    let known = *known;
+    let is_file = matches!(*argument, "scenario" | "what");
+    let is_qdisc = matches!(*argument, "qdisc" | "down_qdisc" | "what");
+    let values = ArgValueCompleter::new(move |word: &OsStr| {
+        let text = word.to_string_lossy();
+        // A shell gives a word as it is typed.
+        let text = text.trim_start_matches(['\'', '"']);
+        let mut found = words(text, known());
+        if is_qdisc {
+            found.extend(options(text));
+        }
+        if is_file {
             found.extend(PathCompleter::file().complete(word));
-            found
-        })
-    };
-    let shipped =
-        || ArgValueCompleter::new(|word: &std::ffi::OsStr| words(word, examples::names()));
-    let explained = || {
-        ArgValueCompleter::new(|word: &std::ffi::OsStr| words(word, [kinds(), controls()].concat()))
-    };
-    command
-        .mut_subcommand("run", |run| {
-            run.mut_arg("scenario", |arg| arg.add(scenarios()))
-                .mut_arg("qdisc", |arg| arg.add(queues()))
-                .mut_arg("cc", |arg| arg.add(senders()))
-        })
-        .mut_subcommand("sweep", |sweep| sweep.mut_arg("scenario", |arg| arg.add(scenarios())))
-        .mut_subcommand("tune", |tune| tune.mut_arg("scenario", |arg| arg.add(scenarios())))
-        .mut_subcommand("shell", |shell| shell.mut_arg("qdisc", |arg| arg.add(queues())))
-        .mut_subcommand("replay", |replay| replay.mut_arg("qdisc", |arg| arg.add(queues())))
-        .mut_subcommand("plan", |plan| {
-            plan.mut_arg("qdisc", |arg| arg.add(queues())).mut_arg("cc", |arg| arg.add(senders()))
-        })
-        .mut_subcommand("explain", |explain| explain.mut_arg("name", |arg| arg.add(explained())))
-        .mut_subcommand("examples", |all| all.mut_arg("name", |arg| arg.add(shipped())))
+        }
+        found
+    });
+    command.mut_subcommand(of, |one| one.mut_arg(argument, |arg| arg.add(values)))
 }
 
-fn kinds() -> Vec<&'static str> {
-    KINDS.to_vec()
+fn owned<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    words.into_iter().map(str::to_owned).collect()
 }
 
-fn controls() -> Vec<&'static str> {
-    Algorithm::ALL.iter().map(|control| control.name()).collect()
+fn kinds() -> Vec<String> {
+    owned(KINDS.iter().copied())
+}
+
+fn controls() -> Vec<String> {
+    owned(Algorithm::ALL.iter().map(|control| control.name()))
+}
+
+fn explained() -> Vec<String> {
+    [kinds(), controls()].concat()
+}
+
+fn examples() -> Vec<String> {
+    owned(examples::names())
+}
+
+fn helped() -> Vec<String> {
+    let commands = super::Cli::command();
+    let commands = commands.get_subcommands().filter(|one| !one.is_hide_set());
+    let commands: Vec<String> = commands.map(|one| one.get_name().to_owned()).collect();
+    [commands, help::documents().collect(), explained()].concat()
+}
+
+/// The network interfaces of this machine, in order.
+fn interfaces() -> Vec<String> {
+    let entries = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// The kernels that were built.
+fn kernels() -> Vec<String> {
+    let kernels = Store::open().and_then(|store| store.kernels()).unwrap_or_default();
+    kernels.iter().map(|kernel| kernel.version.clone()).collect()
+}
+
+/// The line so far with each option that its discipline has and that begins as its last word.
+fn options(line: &str) -> Vec<CompletionCandidate> {
+    let Some((before, _)) = line.rsplit_once(' ') else { return Vec::new() };
+    let kind = before.split(' ').next().unwrap_or_default();
+    let Some(explained) = Explained::kind(kind) else { return Vec::new() };
+    let all = explained.parameters.iter().flat_map(|valued| valued.parameter.words);
+    words(line, all.map(|option| format!("{before} {option}")).collect())
 }
 
 /// Those that begin as what is written so far.
-fn words(begun: &std::ffi::OsStr, all: Vec<&'static str>) -> Vec<CompletionCandidate> {
-    let begun = begun.to_string_lossy();
-    let fitting = all.into_iter().filter(|word| word.starts_with(&*begun));
+fn words(begun: &str, all: Vec<String>) -> Vec<CompletionCandidate> {
+    let fitting = all.into_iter().filter(|word| word.starts_with(begun));
     fitting.map(CompletionCandidate::new).collect()
 }

@@ -21,8 +21,7 @@ Examples:
   What would the settings of this article do here?
     dualq doctor --recipe article.md
 
-It reads and changes nothing, and needs no root; it says what it could not read. The exit status
-is 0 whatever it finds, 1 if it cannot read the facts, 2 if it is used wrongly.";
+It reads and changes nothing, and needs no root; it says what it could not read. The exit status is 0 whatever it finds, 1 if it cannot read the facts, 2 if it is used wrongly.";
 
 #[derive(Args)]
 pub(crate) struct DoctorArgs {

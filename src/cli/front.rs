@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Command;
 
 use crate::output::text_width;
-use crate::report;
+use crate::{help, report};
 
 /// What `dualq` says when nothing is asked for.
 pub(crate) const WELCOME: &str = "\
@@ -18,12 +18,13 @@ dualq finds out why SSH, calls and games crawl while something large is sent, an
   dualq run narrow-vps              simulate it: queues and congestion controls side by side
   dualq shell --rate 20mbit         work behind a slow link of your own, in real time
   dualq explain dualpi2             what a queue discipline does, and when not to use it
+  dualq help WORD                   what the documents say of it: ECN, tunnel, black hole
 
 All commands: dualq --help. One of them, with examples: dualq COMMAND --help.
 ";
 
 /// Commands by what their user wants.
-const GROUPS: [(&str, &[&str]); 5] = [
+pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Find out", &["doctor", "measure", "mtu", "watch", "explain"]),
     ("Cure this machine", &["plan", "apply", "confirm", "rollback", "status", "verify", "module"]),
     ("Simulate and compare", &["run", "sweep", "tune", "examples", "report", "replay"]),
@@ -38,10 +39,7 @@ pub(super) fn grouped(command: Command) -> Command {
         let _ = write!(text, "\n{group}:\n");
         let about = |name: &'static str| {
             let found = command.find_subcommand(name).and_then(Command::get_about);
-            found.map_or_else(
-                || "Print this, or the help of a command".to_owned(),
-                ToString::to_string,
-            )
+            found.map(ToString::to_string).unwrap_or_default()
         };
         let rows: Vec<(&str, String)> = names.iter().map(|name| (*name, about(name))).collect();
         // One column for all groups.
@@ -51,8 +49,26 @@ pub(super) fn grouped(command: Command) -> Command {
             text_width(),
         );
     }
-    text.push_str("\nOptions:\n{options}\n\nOne command, with examples: dualq COMMAND --help");
+    text.push_str("\nOptions:\n{options}\n\nOne command, with examples: dualq COMMAND --help\nA word, in commands and documents: dualq help WORD");
     command.help_template(text)
+}
+
+/// What the line with the name of a document begins with.
+pub(super) const MORE: &str = "More: ";
+
+/// The help of a command ends with where more is said.
+pub(super) fn with_documents(command: Command) -> Command {
+    command.mut_subcommands(|one| {
+        let document = help::document_of(one.get_name());
+        document.map_or(one.clone(), |document| naming(one, document))
+    })
+}
+
+fn naming(command: Command, document: &str) -> Command {
+    let examples = command.get_after_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
+    command
+        .after_help(format!("{examples}{MORE}dualq help {document}.md"))
+        .mut_subcommands(|one| naming(one, document))
 }
 
 #[cfg(test)]
@@ -66,7 +82,6 @@ mod tests {
         let command = super::super::Cli::command();
         let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
         let mut shown: Vec<&str> = shown.map(Command::get_name).collect();
-        shown.push("help");
         let mut grouped: Vec<&str> =
             GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         shown.sort_unstable();

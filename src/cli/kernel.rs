@@ -33,8 +33,7 @@ Examples:
     dualq kernel build --source linux-7.3.tar.xz
     dualq kernel build --source ~/src/linux
 
-It takes some minutes and 3 GB of disk space meanwhile; the kernel itself has 8 MB. It is kept below
-$XDG_CACHE_HOME/dualq/kernels (~/.cache/dualq/kernels). No root privileges are needed.";
+It takes some minutes and 3 GB of disk space meanwhile; the kernel itself has 8 MB. It is kept below $XDG_CACHE_HOME/dualq/kernels (~/.cache/dualq/kernels). No root privileges are needed.";
 
 const REMOVE_EXAMPLES: &str = "\
 Examples:
@@ -47,15 +46,15 @@ Examples:
     dualq kernel exec -- ls /proc/sys/net/ipv4
 
   A real dualpi2, without root:
-    dualq kernel exec -- sh -c 'ip link add d0 type dummy; tc qdisc add dev d0 root dualpi2; tc -s qdisc'
+    dualq kernel exec -- sh -c 'ip link add d0 type dummy
+      tc qdisc add dev d0 root dualpi2; tc -s qdisc'
 
   A folder that stands for /etc, as it is found again after a restart:
-    dualq kernel exec --etc ./etc -- sh -c 'echo net.ipv4.tcp_ecn=1 > /etc/sysctl.d/90-ecn.conf'
+    dualq kernel exec --etc ./etc -- sh -c \\
+      'echo net.ipv4.tcp_ecn=1 > /etc/sysctl.d/90-ecn.conf'
     dualq kernel exec --etc ./etc -- sysctl --system
 
-The machine sees this one's files, but can write only to /run, to that folder, and nowhere else. It has no
-network but what the command makes. Its clock begins in 1970 and jumps over all waiting. The exit status is
-the command's.";
+The machine sees this one's files, but can write only to /run, to that folder, and nowhere else. It has no network but what the command makes. Its clock begins in 1970 and jumps over all waiting. The exit status is the command's.";
 
 #[derive(Args)]
 pub(crate) struct ExecArgs {

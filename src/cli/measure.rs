@@ -15,10 +15,12 @@ Examples:
     dualq measure vpn.example.org --token-file token
 
   With the flows of an upload that uses BBR, for a program to read:
-    dualq measure 192.0.2.7 --token-file token --direction upload --streams 1 --cc bbr --json
+    dualq measure 192.0.2.7 --token-file token --direction upload \\
+      --streams 1 --cc bbr --json
 
   What a queue discipline would do about it, and a plan:
-    dualq measure 192.0.2.7 --token-file token --scenario path.toml --json > path.json
+    dualq measure 192.0.2.7 --token-file token \\
+      --scenario path.toml --json > path.json
     dualq run path.toml --qdisc fq_codel --qdisc dualpi2
     dualq plan --from path.json
 
@@ -27,13 +29,11 @@ Examples:
     dualq measure --http http://deb.debian.org/debian/ls-lR.gz
 
   Behind a link of dualq's own:
-    dualq shell --rate 20mbit --rtt 30ms --far 'dualq serve --token-file token' \\
+    dualq shell --rate 20mbit --rtt 30ms \\
+      --far 'dualq serve --token-file token' \\
       -- sh -c 'dualq measure $FAR --token-file token'
 
-Round trips without load come first, then a download, an upload, and both at once, each until its
-figures stand: the mean goodput is known to 3 %, the mean round trip to 10 % or 1 ms, with 95 %
-confidence, and without --streams until the flows, one more each second, have filled the path. Path
-and host are loaded fully meanwhile; --max-time and --max-bytes bound that.";
+Round trips without load come first, then a download, an upload, and both at once, each until its figures stand: the mean goodput is known to 3 %, the mean round trip to 10 % or 1 ms, with 95 % confidence, and without --streams until the flows, one more each second, have filled the path. Path and host are loaded fully meanwhile; --max-time and --max-bytes bound that.";
 
 pub(crate) const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -41,15 +41,14 @@ Examples:
     dualq serve --new token
 
   Only for one network, not for long, and not too fast:
-    dualq serve --token-file token --allow 192.0.2.0/24 --max-duration 30s --max-rate 200mbit
+    dualq serve --token-file token --allow 192.0.2.0/24 \\
+      --max-duration 30s --max-rate 200mbit
 
   As a service that systemd starts when somebody connects:
     dualq serve --unit service > /etc/systemd/system/dualq-serve.service
     dualq serve --unit socket > /etc/systemd/system/dualq-serve.socket
 
-Nothing is sent but to those who know the token, which itself is never sent. The server writes no
-files, and gives up root, files and the starting of programs before its first connection, as far as
-the kernel lets it; it says what holds.";
+Nothing is sent but to those who know the token, which itself is never sent. The server writes no files, and gives up root, files and the starting of programs before its first connection, as far as the kernel lets it; it says what holds.";
 
 #[derive(Args)]
 pub(crate) struct MeasureArgs {

@@ -31,10 +31,10 @@ Examples:
     dualq module build --source linux-7.3.tar.xz
 
   For a kernel that is not running, of headers that are elsewhere:
-    dualq module build --headers /usr/src/linux-headers-6.12.9-amd64 --out ./module
+    dualq module build --headers /usr/src/linux-headers-6.12.9-amd64 \\
+      --out ./module
 
-What stands in the way is said first: headers, compiler, Secure Boot. No root privileges are needed. The
-module is kept below $XDG_CACHE_HOME/dualq/modules (~/.cache/dualq/modules).";
+What stands in the way is said first: headers, compiler, Secure Boot. No root privileges are needed. The module is kept below $XDG_CACHE_HOME/dualq/modules (~/.cache/dualq/modules).";
 
 const INSTALL_EXAMPLES: &str = "\
 Examples:
@@ -44,8 +44,7 @@ Examples:
   What was built elsewhere, for one kernel only:
     sudo dualq module install --from ./module --no-dkms
 
-Nothing is loaded without --load: the kernel loads the module when the first queue asks for it. All that
-is put on the machine is recorded, and `dualq module remove` takes it away.";
+Nothing is loaded without --load: the kernel loads the module when the first queue asks for it. All that is put on the machine is recorded, and `dualq module remove` takes it away.";
 
 #[derive(Args)]
 pub(crate) struct BuildArgs {

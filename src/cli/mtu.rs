@@ -23,10 +23,7 @@ Examples:
   For a program to read:
     dualq mtu 192.0.2.7 --json
 
-It takes some seconds. UDP and TCP need no privileges; ICMP echo needs the user's group to be within
-net.ipv4.ping_group_range, or root. Some dozens of packets are sent with the DF bit set, UDP to
-ports 33434 to 33523 as traceroute does; nothing is changed. The exit status is 0 if nothing is
-wrong, 1 if large packets vanish or nothing can be told, 2 for a wrong call.";
+It takes some seconds. UDP and TCP need no privileges; ICMP echo needs the user's group to be within net.ipv4.ping_group_range, or root. Some dozens of packets are sent with the DF bit set, UDP to ports 33434 to 33523 as traceroute does; nothing is changed. The exit status is 0 if nothing is wrong, 1 if large packets vanish or nothing can be told, 2 for a wrong call.";
 
 #[derive(Args)]
 pub(crate) struct MtuArgs {

@@ -17,7 +17,8 @@ Examples:
     dualq plan --rate 20mbit --down 50mbit -o plan.toml
 
   Two ways out, each with its own rate:
-    dualq plan --dev eth0 --dev wwan0 --rate eth0=50mbit --rate wwan0=10mbit -o plan.toml
+    dualq plan --dev eth0 --dev wwan0 \\
+      --rate eth0=50mbit --rate wwan0=10mbit -o plan.toml
 
   Below a class of a tree that somebody else made, and keeps:
     dualq plan --dev eth0 --parent 1:10 --qdisc fq_codel -o plan.toml

@@ -11,7 +11,7 @@ pub(crate) struct RecipeArgs {
     pub(crate) recipe: Option<PathBuf>,
 
     /// With --recipe and --rate: the path's round-trip time, to judge buffers by [default: what connections here have seen]
-    #[arg(long, value_name = "TIME", requires_all = ["recipe", "rate"])]
+    #[arg(long, value_name = "TIME", requires = "rate")]
     pub(crate) rtt: Option<String>,
 
     /// With --recipe: list the lines that look like commands and are not understood

@@ -12,7 +12,8 @@ Examples:
     dualq replay examples/captures/two-hosts.pcap --rate 20mbit
 
   Two queue disciplines side by side, in tc's words:
-    dualq replay capture.pcapng.zst --rate 50mbit --qdisc pfifo --qdisc 'dualpi2 target 5ms'
+    dualq replay capture.pcapng.zst --rate 50mbit --qdisc pfifo \\
+      --qdisc 'dualpi2 target 5ms'
 
   From a running capture, for a program to read:
     tcpdump -i eth0 -w - -s 96 | dualq replay - --rate 100mbit --json
@@ -23,8 +24,7 @@ Examples:
   What happened to each packet:
     dualq replay trace.csv.xz --rate 50mbit --seed 7 --events events.csv
 
-A trace is CSV with the header t_ns,len,truesize,ecn,class,gso_size, or a pcap or pcapng capture of
-Ethernet, Linux cooked or raw IP; either may be compressed by gzip, xz or zstd.";
+A trace is CSV with the header t_ns,len,truesize,ecn,class,gso_size, or a pcap or pcapng capture of Ethernet, Linux cooked or raw IP; either may be compressed by gzip, xz or zstd.";
 
 #[derive(Args)]
 pub(crate) struct ReplayArgs {

@@ -8,7 +8,7 @@ use super::interactive::InteractiveArgs;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  dualq run scenarios/rrul.toml --json --distributions > rrul.json
+  dualq run rrul --json --distributions > rrul.json
   dualq report rrul.json -o rrul.html
 
   Several results in one comparison:

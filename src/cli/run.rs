@@ -12,32 +12,34 @@ use super::report::PictureArgs;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   A shipped scenario:
-    dualq run scenarios/narrow-vps.toml
+    dualq run narrow-vps
 
   The same on a slower link, with other queue disciplines:
-    dualq run scenarios/narrow-vps.toml --rate 20mbit --qdisc fq_codel --qdisc 'dualpi2 target 5ms'
+    dualq run narrow-vps --rate 20mbit --qdisc fq_codel \\
+      --qdisc 'dualpi2 target 5ms'
 
   No file at all:
     dualq run --rate 50mbit --rtt 48ms --qdisc pie --cc cubic
 
   How much of that is chance: five seeds, their means and standard deviations:
-    dualq run scenarios/narrow-vps.toml --seeds 5
+    dualq run narrow-vps --seeds 5
 
   On the real Linux stack, in virtual time, beside the simulation (`dualq kernel build` first):
-    dualq run scenarios/narrow-vps.toml --world model,kernel
+    dualq run narrow-vps --world model,kernel
 
   A report to look at, of one scenario or of several:
-    dualq run scenarios/narrow-vps.toml --report narrow-vps.html
-    dualq run scenarios/*.toml --report all.html --save results
+    dualq run narrow-vps --report narrow-vps.html
+    dualq run narrow-vps coexistence --report all.html --save results
 
   For a spreadsheet:
-    dualq run scenarios/coexistence.toml --csv > coexistence.csv
+    dualq run coexistence --csv > coexistence.csv
 
   What happened to each packet:
     dualq run --qdisc dualpi2 --cc dctcp --duration 5s --events events.csv
 
   The same for Wireshark and tcptrace, and its windows and round trips for qvis:
-    dualq run --qdisc dualpi2 --cc dctcp --duration 5s --pcap run.pcapng --qlog run.sqlog";
+    dualq run --qdisc dualpi2 --cc dctcp --duration 5s \\
+      --pcap run.pcapng --qlog run.sqlog";
 
 #[derive(Args)]
 pub(crate) struct RunArgs {

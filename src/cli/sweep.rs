@@ -11,34 +11,40 @@ use super::WorldName;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   All combinations, ten seeds each, on all cores; the same command goes on where it was interrupted:
-    dualq sweep narrow-vps --vary link.rate=10mbit,50mbit,1gbit --vary flow.0.cc=cubic,bbr --seeds 10 --folder out
+    dualq sweep narrow-vps --vary link.rate=10mbit,50mbit,1gbit \\
+      --vary flow.0.cc=cubic,bbr \\
+      --seeds 10 --folder out
 
   200 samples of ranges, and as many seeds as it takes to know the delay:
-    dualq sweep --vary 'link.rate=1mbit..1gbit:log' --vary 'link.qdisc=dualpi2 target {1ms..50ms}' --latin 200 \\
+    dualq sweep --vary 'link.rate=1mbit..1gbit:log' \\
+      --vary 'link.qdisc=dualpi2 target {1ms..50ms}' --latin 200 \\
       --seeds 3 --until 'ci(probe.p99) < 5%' --folder out
 
   Rates that go with round trips, in step:
-    dualq sweep --zip link.rate=10mbit,100mbit --zip link.rtt=80ms,20ms --vary link.qdisc=fq,fq_codel --folder out
+    dualq sweep --zip link.rate=10mbit,100mbit --zip link.rtt=80ms,20ms \\
+      --vary link.qdisc=fq,fq_codel --folder out
 
   What there is, what is best, and pages and tables of it:
     dualq sweep --show --folder out --aim 'probe.p99 < 20ms, max goodput'
     dualq report out -o out.html --svg pictures
 
   One of sixteen parts, for a SLURM array, a CI matrix or GNU parallel:
-    dualq sweep narrow-vps --vary link.rate=10mbit,50mbit --folder shared --shard $SLURM_ARRAY_TASK_ID/16
+    dualq sweep narrow-vps --vary link.rate=10mbit,50mbit --folder shared \\
+      --shard $SLURM_ARRAY_TASK_ID/16
 
-A KEY is one of the scenario file, with the number of a table from 0 where there are several: link.rate, flow.0.cc, probe.0.interval. A
-FIGURE is called as in docs/figures.md. See docs/sweep.md.";
+A KEY is one of the scenario file, with the number of a table from 0 where there are several: link.rate, flow.0.cc, probe.0.interval. What a FIGURE is called says dualq help figures.md.";
 
 pub(crate) const TUNE_EXAMPLES: &str = "\
 Examples:
   The target of dualpi2 for a link:
-    dualq tune narrow-vps --vary 'link.qdisc=dualpi2 target {1ms..50ms:log}' --aim 'probe.p99 < 60ms, max goodput'
+    dualq tune narrow-vps --vary 'link.qdisc=dualpi2 target {1ms..50ms:log}' \\
+      --aim 'probe.p99 < 60ms, max goodput'
 
   A shaper below the provider's, and its queue's target:
-    dualq tune --vary 'link.qdisc=htb rate {30mbit..50mbit} leaf fq_codel target {1ms..20ms:log}' --aim 'min probe.p99'
+    dualq tune --aim 'min probe.p99' \\
+      --vary 'link.qdisc=htb rate {30mbit..50mbit} leaf pie target {1ms..9ms}'
 
-It is a search by few runs, each candidate with the same seeds: the best that was tried, not a proof. See docs/sweep.md.";
+It is a search by few runs, each candidate with the same seeds: the best that was tried, not a proof.";
 
 /// What is to vary, and how.
 #[derive(Args)]

@@ -16,19 +16,21 @@ Examples:
     sudo dualq verify plan.toml --host vpn.example.org --token-file token
 
   Does another queue discipline, in tc's words?
-    sudo dualq verify 'htb rate 48mbit leaf fq_codel' --dev eth0 --host 192.0.2.7 --token-file token
+    sudo dualq verify 'htb rate 48mbit leaf fq_codel' --dev eth0 \\
+      --host 192.0.2.7 --token-file token
 
   For the throughput of two flows, and no longer than two minutes:
-    sudo dualq verify plan.toml --aim throughput --streams 2 --max-time 120s --host 192.0.2.7 --token-file token
+    sudo dualq verify plan.toml --aim throughput --streams 2 --max-time 120s \\
+      --host 192.0.2.7 --token-file token
 
   What arrives: a plan of `dualq plan --down` is loaded by downloads without being told:
-    sudo dualq verify down.toml --direction download --host 192.0.2.7 --token-file token
+    sudo dualq verify down.toml --direction download \\
+      --host 192.0.2.7 --token-file token
 
   Apply it, and keep it unless it hurts:
     sudo dualq apply plan.toml --verify 192.0.2.7 --token-file token
 
-The plan is applied and taken back again and again, each time as `dualq apply` and `dualq rollback` do it; afterwards all is as it was.
-Before and after are measured in rounds, in random order, until it is sure which is better. See docs/verify.md.";
+The plan is applied and taken back again and again, each time as `dualq apply` and `dualq rollback` do it; afterwards all is as it was. Before and after are measured in rounds, in random order, until it is sure which is better.";
 
 /// How it is measured; nothing of it makes sense without the host, which is `verify` to all of them.
 #[derive(Args)]

@@ -23,9 +23,10 @@ Examples:
 
   For Prometheus, which asks at http://127.0.0.1:9798/metrics, or by the textfile collector of node_exporter:
     dualq watch --prometheus 127.0.0.1:9798
-    dualq watch --interval 15s --prometheus /var/lib/prometheus/node-exporter/dualq.prom
+    dualq watch --interval 15s \\
+      --prometheus /var/lib/prometheus/node-exporter/dualq.prom
 
-Nothing is changed, and no privileges are needed. See docs/watch.md.";
+Nothing is changed, and no privileges are needed.";
 
 #[derive(Args)]
 pub(crate) struct WatchArgs {

@@ -42,7 +42,8 @@ pub(crate) fn text(status: &Status) -> String {
     let line = status.unfinished.as_ref().map_or_else(standing, |why| {
         format!("is to be taken back, `dualq rollback` does that: {why}")
     });
-    let _ = writeln!(text, "plan: {about}\n{line}");
+    let which = if matches!(phase, Phase::RolledBack) { "last plan" } else { "plan" };
+    let _ = writeln!(text, "{which}: {about}\n{line}");
     if let Some(last) = &status.last {
         let (about, when, why) = (&last.about, ago(last.ended), why(last.why.as_ref()));
         let _ = writeln!(text, "after it: {about}, taken back {when}: {why}");

@@ -7,7 +7,7 @@ use dualq_report::{Report, csv, flent, html, json};
 use super::PROGRAM;
 use crate::cli::Failure;
 use crate::cli::run::RunArgs;
-use crate::output::{Named, keep_apart};
+use crate::output::{Folder, Named, keep_apart};
 use crate::pictures::{self, Pictures};
 use crate::tables::Tables;
 
@@ -68,9 +68,9 @@ impl Files {
     ) -> Result<Self, Failure> {
         let stems: Vec<String> = stems.map(str::to_owned).collect();
         let mut saved = Vec::new();
-        if let Some(folder) = &args.save {
+        if let Some(folder) = args.save.as_deref().map(Folder::open).transpose()? {
             for stem in &stems {
-                let named = |end: &str| Named::open(&folder.join(format!("{stem}{end}")));
+                let named = |end: &str| folder.named(&format!("{stem}{end}"));
                 saved.push([named(".json")?, named(".csv")?, named("-series.csv")?]);
             }
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use dualq_netlink::NetlinkError;
+use dualq_netlink::{Netlink, NetlinkError};
 use dualq_watch::{Endpoint, Figures, Look, Metrics, Watcher};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -29,7 +29,10 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
     // Threads are not started before: what is done to this process is to hold for them too.
     let signals = Signals::take(false)
         .map_err(|error| Failure::Run(format!("cannot wait for signals: {}", plain(&error))))?;
-    let mut watcher = Watcher::open(&args.devices).map_err(failed)?;
+    let mut watcher = Watcher::open(&args.devices).map_err(|error| match error {
+        NetlinkError::NoLink { .. } => Failure::Run(format!("{error}{}", there_are())),
+        error => failed(error),
+    })?;
     let mut before = watcher.look().map_err(failed)?;
     if let Err(why) = &before.connections {
         note(&format!("nothing is told of TCP connections: {why}"));
@@ -56,6 +59,13 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
         }
     }
     view.close()
+}
+
+/// The devices that there are, to say behind what is wrong with another one.
+fn there_are() -> String {
+    let links = Netlink::open().and_then(|mut netlink| netlink.links()).unwrap_or_default();
+    let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+    if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) }
 }
 
 /// Who is shown what happens.

@@ -237,7 +237,10 @@ fn a_line_that_the_kernel_refuses_changes_nothing() {
     assert!(said.ends_with(end), "{said}");
     assert_eq!(room.all(), before);
     let status = room.says(&["status"]);
+    assert!(status.starts_with("last plan: a plan for tests\n"), "{status}");
     assert!(status.contains("the last was taken back "), "{status}");
+    // Who is to keep routes and classes there has none, and does not wait for any.
+    assert!(room.says(&["put-back"]).starts_with("nothing to put back: "));
     assert!(status.contains(" ago: it failed: "), "{status}");
 }
 

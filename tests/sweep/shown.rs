@@ -120,7 +120,12 @@ fn bad_input_is_one_line_and_nothing_is_made() {
     let said = failure(at.path(), 1, &["sweep", "--show", "--folder", "out"]);
     assert_eq!(
         said,
-        "error: out: no folder of dualq sweep: it has no README that begins with \"Runs of dualq sweep, form 1\""
+        "error: --folder out: there is no such folder; without --show a sweep makes it"
+    );
+    let said = failure(at.path(), 1, &["sweep", "--show", "--folder", "."]);
+    assert_eq!(
+        said,
+        "error: .: no folder of dualq sweep: it has no README that begins with \"Runs of dualq sweep, form 1\""
     );
     let said = failure(at.path(), 1, &["sweep", "--folder", "."]);
     assert_eq!(

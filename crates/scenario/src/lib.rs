@@ -42,6 +42,6 @@ pub use scenario::{
     Setup, TIMER_SLACK,
 };
 pub use sweep::{Overrides, PICTURE_INTERVAL, Sweep, Variant};
-pub use trace::{Files, Trace, TraceError, TraceFault};
+pub use trace::{Files, Trace, TraceError, TraceFault, files};
 pub use traffic::{Arrivals, Distribution, Size, Transfer, UdpGroup, UdpKind};
 pub use watch::{Change, ConnectionEvent, Headers, Metrics, Point, Wants, Watch};

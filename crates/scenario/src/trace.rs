@@ -1,6 +1,7 @@
 //! Links whose rate changes all the time: mahimahi's trace files (Netravali et al., USENIX ATC 2015). Each line is a time in whole
 //! milliseconds at which one packet of full size may leave; the last one says where the file begins again.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -24,6 +25,15 @@ const MOST_BYTES: u64 = 100 << 20;
 
 /// What is in a file that a scenario names.
 pub type Files<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
+
+/// The files of which somebody has the text, by their names, and those of a folder.
+pub fn files<'a>(
+    texts: &'a BTreeMap<String, String>,
+    folder: &'a Path,
+) -> impl Fn(&str) -> io::Result<String> + 'a {
+    let in_folder = in_folder(folder);
+    move |name| texts.get(name).map_or_else(|| in_folder(name), |text| Ok(text.clone()))
+}
 
 /// The files of a folder.
 pub(crate) fn in_folder(folder: &Path) -> impl Fn(&str) -> io::Result<String> {

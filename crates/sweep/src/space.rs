@@ -1,5 +1,6 @@
 //! The scenarios of a sweep: all combinations of values, or samples of them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dualq_scenario::{Assignment, Overrides, Sweep, SweepError, Variant};
@@ -42,6 +43,8 @@ pub struct Space {
     pub source: String,
     /// Where the names of other files in it start.
     pub folder: PathBuf,
+    /// The texts of those that are not there but here, by their names.
+    pub files: BTreeMap<String, String>,
     /// What varies by itself. What has only one value is set to that.
     pub vary: Vec<Axis>,
     /// What varies together: the first values of all, then the second ones.
@@ -93,7 +96,8 @@ impl Space {
         });
         let (set, picture) = (set.collect(), self.distributions);
         let overrides = Overrides { set, picture, ..Overrides::default() };
-        Ok(Sweep::parse_in(&self.folder, &self.source, &overrides)?)
+        let files = dualq_scenario::files(&self.files, &self.folder);
+        Ok(Sweep::parse_beside(&files, &self.source, &overrides)?)
     }
 
     /// All scenarios. What is a list in the file is combined with each sample; what is written last changes fastest. Settings have the

@@ -166,12 +166,13 @@ pub(crate) fn unknown_option<K: Grammar>(word: &str, words: &Words<'_>) -> Parse
     words.refuse(RefusedBy::Tc, message)
 }
 
-/// `did you mean "target"? `, or nothing if no known word is near.
+/// `did you mean "target"? `, or nothing if no known word is near; `TARGET` is as near as can be.
 #[must_use]
 pub fn did_you_mean(unknown: &str, known: &[&str]) -> String {
+    let unknown = unknown.to_lowercase();
     known
         .iter()
-        .map(|word| (strsim::damerau_levenshtein(unknown, word), word))
+        .map(|word| (strsim::damerau_levenshtein(&unknown, &word.to_lowercase()), word))
         .filter(|(distance, word)| *distance <= 1 + word.len() / 4)
         .min_by_key(|(distance, _)| *distance)
         .map_or(String::new(), |(_, word)| format!("did you mean {word:?}? "))
