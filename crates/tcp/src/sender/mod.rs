@@ -193,8 +193,11 @@ pub struct Sender {
     last_sent_ns: u64,
     /// Bytes of memory in the queue of the sender's own interface (TCP small queues).
     queued: u64,
-    /// Of these what the last call of `transmit` sent that need not wait there.
-    passing: u64,
+    /// Of these what the last call of `transmit` sent that need not wait there: it leaves when the kernel has done all that it does by itself, and
+    /// at once while the program writes.
+    leaving: u64,
+    gone: u64,
+    is_writing: bool,
     /// Small queues held something back.
     throttled: bool,
 
@@ -273,7 +276,9 @@ impl Sender {
             departure_ns: 0,
             last_sent_ns: 0,
             queued: 0,
-            passing: 0,
+            leaving: 0,
+            gone: 0,
+            is_writing: false,
             throttled: false,
             cwnd_limited: false,
             max_packets_out: 0,

@@ -38,7 +38,7 @@ impl Sender {
     pub fn transmit(&mut self, now: Instant, out: &mut impl FnMut(Transmission)) {
         let now_ns = now.as_nanos();
         let by_timer = std::mem::take(&mut self.by_timer);
-        self.passing = 0;
+        (self.leaving, self.gone, self.is_writing) = (0, 0, false);
         if !self.is_established() {
             self.transmit_syn(now_ns, out);
             return;
@@ -86,6 +86,11 @@ impl Sender {
         if self.snd_nxt < self.buffer.end {
             self.transmit_new(now_ns, Push::Pending, out);
         }
+        if self.leaving > 0 && self.throttled {
+            // It goes on as soon as these have left, before any program runs (Linux: `tcp_tsq_write`).
+            return;
+        }
+        (self.gone, self.is_writing) = (self.leaving, true);
         if self.wakes_program() {
             self.restart_after_idleness(now_ns);
             let mut has_written = false;
@@ -271,7 +276,7 @@ impl Sender {
     #[inline]
     pub(super) fn small_queue_is_full(&mut self, payload: u32, shift: u32) -> bool {
         let limit = (2 * memory(payload)).max(self.window.pacing_rate >> PACING_SHIFT) << shift;
-        let full = self.queued - self.passing >= limit && self.board.last_packet > self.board.first;
+        let full = self.queued - self.gone >= limit && self.board.last_packet > self.board.first;
         self.throttled |= full;
         full
     }
@@ -372,12 +377,14 @@ impl Sender {
         *cwnd = (*cwnd).max(least);
     }
 
-    /// A packet of `payload` bytes enters the queue of the sender's interface. What need not wait there is gone at once.
+    /// A packet of `payload` bytes enters the queue of the sender's interface. What need not wait there is handed on, but holds its memory until
+    /// the next host looks at it, which is after all that an acknowledgement or a timer lets leave (Linux: `NET_RX_SOFTIRQ`, `skb_orphan`).
     #[inline]
     pub(super) fn enqueue(&mut self, now_ns: u64, departure_ns: u64, payload: u32) {
         self.queued += memory(payload);
         if departure_ns <= now_ns {
-            self.passing += memory(payload);
+            let passed = if self.is_writing { &mut self.gone } else { &mut self.leaving };
+            *passed += memory(payload);
         }
     }
 
