@@ -27,6 +27,14 @@ pub(crate) fn of(runs: &ScenarioRuns<'_>) -> Vec<String> {
             }
         }
     }
+    // Of the first the sentence says it.
+    for (number, probe) in scenario.probe.iter().enumerate().skip(1) {
+        let answered =
+            |outcome: &Outcome| outcome.probe.get(number).is_none_or(|probe| probe.n > 0);
+        if !outcomes().any(answered) {
+            remarks.push(format!("probe {} ({}) was never answered", number + 1, probe.kind));
+        }
+    }
     let stalled = outcomes().map(|outcome| stalled(scenario, outcome)).max().unwrap_or(0);
     if stalled > 0 {
         let flows = if stalled == 1 { "flow" } else { "flows" };
