@@ -474,3 +474,18 @@ fn documents_without_counts_of_pings_are_read() {
     let page = text::write(&Report::of(&read), &Style::default());
     assert!(page.contains("while the probe is answered"), "{page}");
 }
+
+/// The bottleneck may be a queue that nobody looks at.
+#[test]
+fn queues_without_figures_are_named() {
+    let page = |more: &str| {
+        let link = "[link]\nrate = '20mbit'\nqdisc = 'dualpi2'\n";
+        let results = results(&format!("{link}{more}\n[[flow]]\ncc = 'cubic'"), &[&Model], 1);
+        text::write(&Report::of(&results), &Style::default())
+    };
+    let remark = "figures of the queue are of link.qdisc alone";
+    let hops = page("behind = [{ rate = '10mbit', qdisc = 'fq_codel' }]");
+    assert!(hops.contains(remark) && hops.contains("in the queues of link.behind is"), "{hops}");
+    let none = page("behind = [{ delay = '1ms' }]");
+    assert!(!none.contains(remark), "{none}");
+}

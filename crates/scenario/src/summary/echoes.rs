@@ -59,13 +59,15 @@ impl Echoes {
     /// Says what was sent from the warm-up's end to the end, and what was lost of it: all that was not answered, though a later one was, or
     /// though twice the longest round trip has passed since: while a queue grows, each takes longer than all before. The rest may be on its way.
     pub fn tell(&self, warmup: Instant, end: Instant, probe: &mut ProbeOutcome) {
-        let first = self.requests.partition_point(|request| request.sent < warmup);
-        let measured = self.requests.iter().enumerate().skip(first);
+        let until = |at| self.requests.partition_point(|request| request.sent < at);
+        // One that is due as all ends may leave or not, by the world.
+        let (first, last) = (until(warmup), until(end));
+        let measured = self.requests[..last].iter().enumerate().skip(first);
         let lost = measured.filter(|(number, request)| {
             let is_due = *number < self.reached || request.sent + self.longest * 2 < end;
             !request.answered && is_due
         });
-        probe.sent = Some((self.requests.len() - first) as u64);
+        probe.sent = Some((last - first) as u64);
         probe.lost = Some(lost.count() as u64);
     }
 }
@@ -98,6 +100,7 @@ mod tests {
             (probe.sent, probe.lost)
         };
         assert_eq!(tell(120), (Some(8), Some(4)), "3, 5, 6 and 7");
+        assert_eq!(tell(90), (Some(7), Some(1)), "what leaves as all ends is not sent");
         assert_eq!(tell(1000), (Some(8), Some(6)));
     }
 }
