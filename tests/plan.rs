@@ -359,6 +359,21 @@ fn in_a_tunnel_the_congestion_control_goes_with_the_queue() {
     assert!(p99("bbr") > 100.0 && p99("cubic") < 40.0, "{} {}", p99("bbr"), p99("cubic"));
 }
 
+/// Without dualpi2, a queue that sees one flow gets what drops early within a flow, which fq does not.
+#[test]
+fn in_a_tunnel_fq_is_no_choice() {
+    let ubuntu = facts("ubuntu-24.04.json");
+    let args = ["--facts", &ubuntu, "--rate", "10mbit", "--rtt", "10ms", "--tunnel"];
+    let shown = stdout(&args);
+    let queue = shown.lines().find(|line| line.starts_with("+root htb rate 9500kbit leaf "));
+    let leaf = queue.expect("it is shaped").rsplit(' ').next().unwrap();
+    assert!(["pie", "codel", "fq_codel"].contains(&leaf), "{shown}");
+    assert!(!shown.contains("neither cake nor fq_codel"), "{shown}");
+    // The FIFO of 100 packets that fq is then does better beside twenty flows on so short a path, which is told.
+    let all = stdout(&[&args[..], &["--predict"]].concat()).replace("\n    ", " ");
+    assert!(all.contains("leaf fq is better") && all.contains("a FIFO of 100 packets"), "{all}");
+}
+
 /// Twenty transfers start 50 ms apart, which on fast links is longer than the packets of a trial take.
 #[test]
 fn fast_links_have_plans_too() {

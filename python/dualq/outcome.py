@@ -208,19 +208,19 @@ class Completions:
     done: int
     """Of these, those that were done at the end; what follows is of them."""
 
-    mean_s: float
-    """The mean time in seconds, as all that follows."""
+    mean_s: float | None = None
+    """The mean time in seconds, as all that follows; `null` if none was done."""
 
-    p50_s: float
+    p50_s: float | None = None
     """The median."""
 
-    p95_s: float
+    p95_s: float | None = None
     """The 95th percentile."""
 
-    p99_s: float
+    p99_s: float | None = None
     """The 99th percentile."""
 
-    max_s: float
+    max_s: float | None = None
     """The longest."""
 
     distribution: DelayDistribution | None = None
@@ -266,6 +266,12 @@ class ProbeOutcome:
 
     n: int
     """Round trips measured."""
+
+    sent: int | None = None
+    """Pings sent from the warm-up's end on. Other probes have TCP send again what is lost, and documents of earlier versions do not tell."""
+
+    lost: int | None = None
+    """Of these, those that were never answered, and were not on their way at the end."""
 
     mean_ms: float
     """Their mean, in milliseconds, as all that follows."""

@@ -346,6 +346,42 @@ fn in_both_worlds(plan: &str) -> Option<[Value; 2]> {
     Some([0, 1].map(|run| document["runs"][run]["outcome"].clone()))
 }
 
+/// What is lost of pings is counted, as in the model.
+#[test]
+fn lost_pings_are_counted() {
+    let ping = "[[probe]]\nkind = 'ping'\ninterval = '20ms'\n";
+    let plan = |loss: &str| {
+        format!(
+            "duration = '10s'\nwarmup = '3s'\nflow = []\n[link]\nrate = '20mbit'\nrtt = '20ms'\nloss = '{loss}'\n{ping}"
+        )
+    };
+    let (Some(half), Some(all)) = (in_both_worlds(&plan("50%")), in_both_worlds(&plan("100%")))
+    else {
+        return;
+    };
+    for outcome in &half {
+        let (sent, lost) = (count(outcome, "/probe/0/sent"), count(outcome, "/probe/0/lost"));
+        assert_eq!(sent, 350);
+        assert!((0.4..0.6).contains(&(lost as f64 / sent as f64)), "{lost}");
+        assert!(sent.abs_diff(lost + count(outcome, "/probe/0/n")) <= 2, "{outcome:#}");
+    }
+    for outcome in &all {
+        assert_eq!(count(outcome, "/probe/0/lost"), 350);
+    }
+}
+
+/// Of aggregates the kernel counts segments that left.
+#[test]
+fn packets_that_left_are_segments() {
+    let plan = "duration = '10s'\nwarmup = '3s'\n[link]\nrate = '50mbit'\nrtt = '100ms'\nqdisc = 'pie'\n[[flow]]\ncc = 'cubic'\n";
+    let Some(outcomes) = in_both_worlds(plan) else { return };
+    for outcome in &outcomes {
+        // Whoever counts aggregates has packets of up to 64 KB.
+        let bytes = figure(outcome, "/queue/tc/bytes") / figure(outcome, "/queue/tc/packets");
+        assert!((1400.0..1515.0).contains(&bytes), "{bytes}");
+    }
+}
+
 /// A program that may leave little unsent has less to say after it stops, as much as in the model.
 #[test]
 fn what_is_unsent_is_limited_as_in_the_model() {

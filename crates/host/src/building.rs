@@ -41,9 +41,51 @@ const HEADERS: [(&[&str], &str); 6] = [
     (&["void"], "xbps-install linux-headers"),
 ];
 
-/// The command that installs a kernel's headers.
+/// The architectures of Debian's kernels, and what else their releases end with.
+const DEBIAN_ENDS: [&str; 18] = [
+    "amd64",
+    "arm64",
+    "armmp",
+    "lpae",
+    "armel",
+    "686",
+    "pae",
+    "i386",
+    "riscv64",
+    "loong64",
+    "s390x",
+    "powerpc64le",
+    "powerpc64",
+    "powerpc",
+    "loongson",
+    "malta",
+    "v8",
+    "2712",
+];
+
+/// Whether Debian, Ubuntu or those who follow them have kernels of such a release: Debian's end with their architecture (`6.12.9-amd64`,
+/// `6.1.0-28-cloud-amd64`, `6.6.51+rpt-rpi-v8`), Ubuntu's have a number behind the version and a flavour behind that (`6.8.0-49-generic`).
+/// Of any other kernel no archive has the headers.
+fn is_debians(release: &str) -> bool {
+    let parts: Vec<&str> = release.split('-').collect();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    let is_version =
+        parts[0].split('+').next().is_some_and(|version| version.split('.').all(is_number));
+    is_version
+        && match parts.as_slice() {
+            [_, middle @ .., last] => {
+                DEBIAN_ENDS.contains(last) || middle.first().is_some_and(|number| is_number(number))
+            }
+            _ => false,
+        }
+}
+
+/// The command that installs a kernel's headers, if the distribution has them.
 fn install(distribution: &str, release: &str) -> Option<String> {
     let (_, command) = HEADERS.iter().find(|(ids, _)| ids.contains(&distribution))?;
+    if command.starts_with("apt-get") && !is_debians(release) {
+        return None;
+    }
     let flavour = release.rsplit('-').next().unwrap_or_default();
     // Arch's kernels are told apart by the end of their release: 6.12.9-1-lts.
     let arch = match flavour {
@@ -105,7 +147,8 @@ impl Building {
             (None, None) => say(
                 Stops::Building,
                 format!(
-                    "the headers of Linux {release} are missing: install your distribution's package of them, or name them with --headers"
+                    "the headers of Linux {release} are missing: install their package from wherever this kernel came, or name by --headers the folder in \
+                     which it was built"
                 ),
             ),
         }
@@ -328,5 +371,19 @@ mod tests {
             assert_eq!(install(distribution, release).as_deref(), Some(command));
         }
         assert_eq!(install("plan9", "6.12.9"), None);
+        for (release, known) in [
+            ("6.12.9-amd64", true),
+            ("6.12.9+deb13-cloud-amd64", true),
+            ("6.1.0-28-rt-amd64", true),
+            ("6.6.51+rpt-rpi-v8", true),
+            ("6.8.0-49-lowlatency", true),
+            ("6.9.3-76060903-generic", true),
+            ("6.18.44-fc-v782", false),
+            ("7.3.0-rc2", false),
+            ("7.3.0", false),
+            ("6.6.87.2-microsoft-standard-WSL2", false),
+        ] {
+            assert_eq!(install("debian", release).is_some(), known, "{release}");
+        }
     }
 }

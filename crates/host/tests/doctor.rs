@@ -233,6 +233,45 @@ fn each_illness_is_found_by_its_name() {
     }
 }
 
+/// Whoever switches one of TCP's features off has mostly switched off several.
+#[test]
+fn each_feature_that_is_off_is_told() {
+    let mut facts = healthy();
+    let off = ["net.ipv4.tcp_sack", "net.ipv4.tcp_timestamps", "net.ipv4.tcp_recovery"];
+    for key in off {
+        set(&mut facts, key, "0");
+    }
+    let all = findings(&facts, None);
+    let finding = found(&all, "tcp-feature-off").unwrap();
+    for key in off {
+        assert!(finding.seen.contains(key) && finding.why.contains(key), "{finding:#?}");
+        assert!(finding.cure.contains(&format!("{key}=1")), "{finding:#?}");
+    }
+    assert_eq!(all.iter().filter(|finding| finding.id == "tcp-feature-off").count(), 1);
+    let mut facts = machine("freebsd-14.sysctl");
+    let keys = ["sack.enable", "rfc1323", "recvbuf_auto", "sendbuf_auto"];
+    for key in keys {
+        set(&mut facts, &format!("net.inet.tcp.{key}"), "0");
+    }
+    let all = findings(&facts, None);
+    let finding = found(&all, "tcp-feature-off").unwrap();
+    assert!(keys.iter().all(|key| finding.seen.contains(key)), "{finding:#?}");
+}
+
+/// A short FIFO may be worse than a long one, so that a plan leaves it; the doctor does not ask for it then.
+#[test]
+fn where_nothing_manages_a_queue_the_cure_is_another_kernel() {
+    let mut facts = healthy();
+    only_qdisc(&mut facts, "pfifo_fast", None);
+    for kind in ["fq_codel", "fq", "dualpi2", "pie"] {
+        facts.qdiscs.insert(kind.to_owned(), Availability::Absent);
+    }
+    let all = findings(&facts, None);
+    let cure = &found(&all, "long-fifo").unwrap().cure;
+    assert!(cure.starts_with("A kernel with fq_codel") && cure.contains("dualq module"), "{cure}");
+    assert!(cure.contains("leaves the queue alone where it would be worse"), "{cure}");
+}
+
 #[test]
 fn the_worst_comes_first() {
     for name in ["debian-13.json", "openwrt-24.json", "linux-7.3.json"] {
@@ -342,7 +381,8 @@ fn what_the_kernel_lacks_for_what_arrives_is_told() {
 
 #[test]
 fn freebsd_has_findings_of_its_own() {
-    for name in ["freebsd-13.sysctl", "freebsd-14.sysctl", "freebsd-15.sysctl"] {
+    for name in ["freebsd-12.sysctl", "freebsd-13.sysctl", "freebsd-14.sysctl", "freebsd-15.sysctl"]
+    {
         let of = |facts: &Facts, rate| {
             findings(facts, rate).into_iter().map(|found| found.id).collect::<Vec<_>>()
         };

@@ -723,7 +723,7 @@ impl<'a> Experiment<'a> {
                     let before = exchange.retransmits_at_warmup;
                     self.record.probe(number, Some((&exchange.info()?, before)));
                 }
-                Prober::Ping(_) => self.record.probe(number, None),
+                Prober::Ping(ping) => self.record.ping(number, &ping.echoes),
             }
         }
         self.read_taps()?;

@@ -5,14 +5,15 @@ use std::time::Duration;
 use dualq_netlink::Queue;
 use dualq_qdisc::show;
 use dualq_scenario::summary::{
-    Looks, QueueCounts, QueueDelays, QueueLook, SeriesRecord, SmoothedRtts, megabits, millionths,
-    thousandths,
+    Echoes, Looks, QueueCounts, QueueDelays, QueueLook, SeriesRecord, SmoothedRtts, megabits,
+    millionths, thousandths,
 };
 use dualq_scenario::{
     AccurateEcn, Completions, Direction, EcnOption, EcnStyle, FlowGroup, FlowOutcome, OPTION_BYTES,
     Outcome, ProbeOutcome, QueueOutcome, SEGMENT_HEADERS, Scenario,
 };
 use dualq_socket::{EcnMode, TcpInfo};
+use dualq_units::Instant;
 use serde_json::{Map, Value};
 
 use crate::repeats::Repeats;
@@ -182,6 +183,13 @@ impl Record {
             probe.retransmits = u64::from(info.retransmits.saturating_sub(retransmits_at_warmup));
         }
         self.outcome.probe[number] = probe;
+    }
+
+    /// A ping at its end.
+    pub(crate) fn ping(&mut self, number: usize, echoes: &Echoes) {
+        self.probe(number, None);
+        let warmup = Instant::ZERO + self.warmup;
+        echoes.tell(warmup, warmup + self.window, &mut self.outcome.probe[number]);
     }
 
     /// The warm-up ends: what the queues have counted so far is not for the outcome.

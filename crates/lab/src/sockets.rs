@@ -9,9 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use dualq_namespace::Namespace;
+use dualq_scenario::summary::Echoes;
 use dualq_scenario::{CongestionControl, EcnStyle};
 use dualq_socket::TcpInfo;
-use dualq_units::Bytes;
+use dualq_units::{Bytes, Instant};
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -488,7 +489,8 @@ impl Exchange {
 pub(crate) struct Ping {
     pub(crate) socket: Socket,
     pub(crate) interval: Duration,
-    sent: Vec<Duration>,
+    /// Times count from the experiment's start.
+    pub(crate) echoes: Echoes,
 }
 
 impl Ping {
@@ -505,15 +507,14 @@ impl Ping {
             Ok(socket)
         };
         let socket = namespace.inside(open)?.map_err(|error| cannot("cannot ping", error))?;
-        Ok(Self { socket, interval, sent: Vec::new() })
+        Ok(Self { socket, interval, echoes: Echoes::default() })
     }
 
     pub(crate) fn send(&mut self, now: Duration) -> Result<(), LabError> {
         let mut bytes = [0; PING_BYTES];
         bytes[0] = ECHO_REQUEST;
-        let number = self.sent.len() as u16;
+        let number = self.echoes.send(Instant::ZERO + now) as u16;
         bytes[6..8].copy_from_slice(&number.to_be_bytes());
-        self.sent.push(now);
         match (&self.socket).write(&bytes) {
             Ok(_) => Ok(()),
             Err(error) if would_block(&error) || error.raw_os_error() == Some(libc::ENOBUFS) => {
@@ -530,10 +531,10 @@ impl Ping {
             Ok(count) if count >= 8 && bytes[0] == ECHO_REPLY => {
                 let number = u16::from_be_bytes([bytes[6], bytes[7]]);
                 // The number has wrapped around since, if more than 65536 were sent.
-                let newest = self.sent.len().saturating_sub(1);
+                let newest = self.echoes.len().saturating_sub(1);
                 let behind = usize::from((newest as u16).wrapping_sub(number));
-                let sent = newest.checked_sub(behind).and_then(|at| self.sent.get(at));
-                Ok(sent.map(|sent| now - *sent))
+                let number = newest.checked_sub(behind);
+                Ok(number.and_then(|number| self.echoes.answer(number, Instant::ZERO + now)))
             }
             Ok(_) => Ok(None),
             Err(error) if would_block(&error) => Ok(None),

@@ -209,6 +209,10 @@ impl Record {
                     probe.kernel_srtt_ms = thousandths(rtt_us.0 / 1e3);
                     probe.kernel_rttvar_ms = thousandths(rtt_us.1 / 1e3);
                     probe.retransmits = retransmits;
+                    if let Program::Ping(ping) = &connection.program {
+                        let warmup = Instant::from_nanos(self.warmup_ns);
+                        ping.echoes.tell(warmup, Instant::from_nanos(end_ns), &mut probe);
+                    }
                     outcome.probe.push(probe);
                 }
             }

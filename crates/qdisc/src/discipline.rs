@@ -6,7 +6,7 @@ use dualq_units::Instant;
 use crate::kinds::fifo::Fifo;
 use crate::qdisc::{ChangeError, Departure, Dropped, Qdisc};
 use crate::show::Stats;
-use crate::{Config, Packet, Spec};
+use crate::{Config, FlowPacket, Spec};
 
 /// Any discipline. DualPI2 and the FIFOs are at hand; all others, those of other crates too, lie behind one pointer, so that telling
 /// them apart costs the packets of these two nothing. What takes or gives a packet is always inlined here and in the disciplines: each
@@ -41,7 +41,7 @@ macro_rules! inside {
     };
 }
 
-impl<P: Packet, R: Random> Qdisc<P> for Discipline<P, R> {
+impl<P: FlowPacket, R: Random> Qdisc<P> for Discipline<P, R> {
     #[inline]
     fn bands(&self) -> &'static [&'static str] {
         inside!(self, as_ref, inner => Qdisc::<P>::bands(inner))

@@ -1,17 +1,55 @@
 //! Which scenario does best, and how that is said. It is judged by the world that was named first.
 
-use dualq_scenario::Outcome;
+use dualq_scenario::{Direction, FlowGroup, Outcome};
 use dualq_worlds::ScenarioRuns;
 
-use crate::figures::{Samples, base_ms};
+use crate::figures::{Samples, base_ms, group_name, lost_share};
 
 /// A mean over the seeds in the first world.
 fn mean(runs: &ScenarioRuns<'_>, of: impl Fn(&Outcome) -> Option<f64>) -> Option<f64> {
     Samples(runs.first_world().iter().filter_map(|run| of(&run.outcome)).collect()).mean()
 }
 
-fn goodput_mbit(runs: &ScenarioRuns<'_>) -> f64 {
-    mean(runs, |outcome| Some(outcome.goodput_mbit)).unwrap_or(0.0)
+fn udp_mbit(outcome: &Outcome) -> f64 {
+    outcome.udp.iter().map(|udp| udp.goodput_mbit).sum()
+}
+
+/// What arrives: the goodput of flows; where there are none, that of UDP.
+pub(crate) fn throughput_mbit(runs: &ScenarioRuns<'_>) -> f64 {
+    let flows = !runs.scenario().flow.is_empty();
+    let of = |outcome: &Outcome| if flows { outcome.goodput_mbit } else { udp_mbit(outcome) };
+    mean(runs, |outcome| Some(of(outcome))).unwrap_or(0.0)
+}
+
+/// What the throughput and the answers to the probe do not tell: UDP beside flows, and what was lost of UDP and of the first probe's pings.
+/// `mbit` is what a rate is called.
+pub(crate) fn beside(runs: &ScenarioRuns<'_>, mbit: &str) -> String {
+    let mut words = String::new();
+    let share = |of: &dyn Fn(&Outcome) -> Option<f64>| {
+        mean(runs, of).filter(|share| *share > 0.0).map(|share| format!("{:.1}%", 100.0 * share))
+    };
+    let scenario = runs.scenario();
+    if !scenario.udp.is_empty() && !scenario.flow.is_empty() {
+        let arrived = mean(runs, |outcome| Some(udp_mbit(outcome))).unwrap_or(0.0);
+        words += &format!("; of UDP arrived {arrived:.1} {mbit}");
+    }
+    let udp = share(&|outcome| {
+        let sum = |of: fn(&dualq_scenario::UdpOutcome) -> u64| {
+            outcome.udp.iter().map(of).fold(0, u64::saturating_add)
+        };
+        let (sent, lost) = (sum(|udp| udp.sent), sum(|udp| udp.lost));
+        (sent > 0).then(|| lost as f64 / sent as f64)
+    });
+    if let Some(lost) = udp {
+        words += &format!("; {lost} of UDP's packets were lost");
+    }
+    // Where none was answered, that is said already.
+    let pings =
+        |outcome: &Outcome| outcome.probe.first().filter(|probe| probe.n > 0).and_then(lost_share);
+    if let Some(lost) = share(&pings) {
+        words += &format!("; {lost} of the pings were lost");
+    }
+    words
 }
 
 /// The first probe's mean round-trip time.
@@ -29,7 +67,7 @@ fn power(runs: &ScenarioRuns<'_>) -> f64 {
         None if scenario.probe.is_empty() => base_ms(scenario),
         rtt => rtt.unwrap_or(0.0),
     };
-    if rtt > 0.0 { goodput_mbit(runs) / rtt } else { 0.0 }
+    if rtt > 0.0 { throughput_mbit(runs) / rtt } else { 0.0 }
 }
 
 /// The numbers of the scenarios, best first, those on the same link together, in the order in which the links were given.
@@ -64,7 +102,7 @@ pub(crate) fn tie(scenarios: &[ScenarioRuns<'_>], link: &[usize]) -> Option<&'st
     let is_tie = link.len() > 1 && alike(scenarios, link) == link.len();
     is_tie.then(|| match power(&scenarios[link[0]]) > 0.0 {
         true => "none is best: all have the same power",
-        false => "none is best: power takes goodput of flows and answers to the probe",
+        false => "none is best: power takes goodput, of flows or without them of UDP, and answers to the probe",
     })
 }
 
@@ -88,9 +126,14 @@ pub(crate) fn label(runs: &ScenarioRuns<'_>) -> String {
     let values: Vec<String> = runs.settings().0.iter().map(said).collect();
     if values.is_empty() {
         let scenario = runs.scenario();
-        let mut flows: Vec<&str> = scenario.flow.iter().map(|group| group.cc.name()).collect();
+        let both_ways = scenario.flow.iter().any(|group| group.direction == Direction::Up);
+        let name = |group: &FlowGroup| group_name(group, both_ways);
+        let mut flows: Vec<String> = scenario.flow.iter().map(name).collect();
+        if !scenario.udp.is_empty() {
+            flows.push("UDP".to_owned());
+        }
         if flows.is_empty() {
-            flows.push(if scenario.udp.is_empty() { "the probe alone" } else { "UDP" });
+            flows.push("the probe alone".to_owned());
         }
         format!("{} with {}", scenario.link.qdisc, flows.join(" and "))
     } else {
@@ -100,15 +143,14 @@ pub(crate) fn label(runs: &ScenarioRuns<'_>) -> String {
 
 /// What came of a scenario, in plain words.
 pub(crate) fn sentence(runs: &ScenarioRuns<'_>) -> String {
-    let (label, goodput) = (label(runs), goodput_mbit(runs));
-    match probe_ms(runs) {
+    let (label, throughput) = (label(runs), throughput_mbit(runs));
+    let probe = match probe_ms(runs) {
         Some(probe_ms) => format!(
-            "{label}: {goodput:.1} Mbits/sec while the probe is answered in {probe_ms:.2} ms, {:.2} ms above the base",
+            " while the probe is answered in {probe_ms:.2} ms, {:.2} ms above the base",
             probe_ms - base_ms(runs.scenario())
         ),
-        None if !runs.scenario().probe.is_empty() => {
-            format!("{label}: {goodput:.1} Mbits/sec; the probe was never answered")
-        }
-        None => format!("{label}: {goodput:.1} Mbits/sec"),
-    }
+        None if !runs.scenario().probe.is_empty() => "; the probe was never answered".to_owned(),
+        None => String::new(),
+    };
+    format!("{label}: {throughput:.1} Mbits/sec{probe}{}", beside(runs, "Mbits/sec"))
 }

@@ -1,6 +1,6 @@
 //! What is to be said of runs that no figure tells.
 
-use dualq_scenario::{FlowGroup, FlowOutcome, Limit, Outcome, Scenario};
+use dualq_scenario::{Element, FlowGroup, FlowOutcome, Limit, Outcome, Scenario};
 use dualq_worlds::ScenarioRuns;
 
 /// What is to be said of a scenario's runs beside its figures.
@@ -27,15 +27,47 @@ pub(crate) fn of(runs: &ScenarioRuns<'_>) -> Vec<String> {
             }
         }
     }
+    // Of the first the sentence says it.
+    for (number, probe) in scenario.probe.iter().enumerate().skip(1) {
+        let answered =
+            |outcome: &Outcome| outcome.probe.get(number).is_none_or(|probe| probe.n > 0);
+        if !outcomes().any(answered) {
+            remarks.push(format!("probe {} ({}) was never answered", number + 1, probe.kind));
+        }
+    }
     let stalled = outcomes().map(|outcome| stalled(scenario, outcome)).max().unwrap_or(0);
     if stalled > 0 {
         let flows = if stalled == 1 { "flow" } else { "flows" };
         remarks.push(format!("{stalled} {flows} made no progress"));
     }
+    remarks.extend(unseen_queues(scenario));
     // They are told of every world.
     let limits = Limit::in_words(runs.runs().iter().map(|run| &run.outcome));
     remarks.extend(limits.into_iter().map(|limit| format!("limit: {limit}")));
     remarks
+}
+
+/// The queues on the path that are not under test, of which nobody takes figures: the bottleneck may be one of them.
+fn unseen_queues(scenario: &Scenario) -> Option<String> {
+    let link = &scenario.link;
+    let up = |of: fn(&dualq_scenario::UpLink) -> &Vec<Element>| link.up.as_ref().map(of);
+    let places = [
+        ("link.before", Some(&link.before)),
+        ("link.behind", Some(&link.behind)),
+        ("link.up.before", up(|up| &up.before)),
+        ("link.up.behind", up(|up| &up.behind)),
+    ];
+    let has_queue = |elements: &&Vec<Element>| {
+        elements.iter().any(|element| matches!(element, Element::Queue { .. }))
+    };
+    let places: Vec<&str> = places
+        .into_iter()
+        .filter(|(_, list)| list.filter(has_queue).is_some())
+        .map(|(name, _)| name)
+        .collect();
+    (!places.is_empty()).then(|| {
+        format!("figures of the queue are of link.qdisc alone: what waits, is marked or dropped in the queues of {} is in none of them", places.join(", "))
+    })
 }
 
 /// How many flows sent nothing that arrived, though they had to.

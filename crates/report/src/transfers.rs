@@ -44,8 +44,8 @@ struct Part {
     sizes: Sizes,
     transfers: u64,
     done: u64,
-    p50_ms: f64,
-    p99_ms: f64,
+    p50_ms: Option<f64>,
+    p99_ms: Option<f64>,
     took: Option<DelayDistribution>,
 }
 
@@ -61,8 +61,9 @@ pub(crate) fn classes(scenario: &Scenario, runs: &[Run], number: usize) -> Vec<C
     sizes.dedup();
     let class = |sizes: Sizes| {
         let of = || parts.iter().filter(move |part| part.sizes == sizes);
-        let mean = |of_part: fn(&Part) -> f64| {
-            Samples(of().filter(|part| part.done > 0).map(of_part).collect()).mean()
+        // Older documents have zeros where none was done.
+        let mean = |of_part: fn(&Part) -> Option<f64>| {
+            Samples(of().filter(|part| part.done > 0).filter_map(of_part).collect()).mean()
         };
         Class {
             sizes,
@@ -83,7 +84,7 @@ fn parts(flow: &FlowOutcome, size: Size) -> Vec<Part> {
         let nanos: Vec<u64> = ended.map(|seconds| (seconds * 1e9).round() as u64).collect();
         let done = nanos.len() as u64;
         let took = DelayDistribution::of_samples(nanos);
-        let at = |share| took.as_ref().and_then(|took| took.at(share)).unwrap_or_default();
+        let at = |share| took.as_ref().and_then(|took| took.at(share));
         return vec![Part {
             sizes: Sizes(bytes.0, Some(bytes.0)),
             transfers: flow.completion_s.len() as u64,
@@ -100,8 +101,8 @@ fn parts(flow: &FlowOutcome, size: Size) -> Vec<Part> {
         },
         transfers: class.transfers,
         done: class.done,
-        p50_ms: class.p50_s * 1e3,
-        p99_ms: class.p99_s * 1e3,
+        p50_ms: class.p50_s.map(|seconds| seconds * 1e3),
+        p99_ms: class.p99_s.map(|seconds| seconds * 1e3),
         took: class.distribution.clone(),
     };
     flow.completions.iter().map(part).collect()
@@ -133,7 +134,7 @@ mod tests {
         let flow = flow(&[Some(0.25), None, Some(0.1), None]);
         let parts = parts(&flow, Size::Fixed(Bytes(51_200)));
         let [part] = parts.as_slice() else { panic!("{}", parts.len()) };
-        assert_eq!((part.transfers, part.done, part.p50_ms), (4, 2, 100.0));
+        assert_eq!((part.transfers, part.done, part.p50_ms), (4, 2, Some(100.0)));
         assert_eq!(part.sizes.words(), "51.2 kB");
         let class = Class {
             sizes: part.sizes,

@@ -252,7 +252,7 @@ fn a_tie_has_no_best() {
     assert!(table.contains("\nBest (and one other): pfifo limit 5000: "), "{table}");
     assert!(page.contains("pfifo limit 5000 (and one other) is best by power"));
     assert_eq!(page.matches("\"best\":true").count(), 1);
-    let (table, page) = of_queues("['pfifo', 'fq_codel']", "[[udp]]\nkind = 'voice'");
+    let (table, page) = of("flow = []\n[link]\nrate = '5mbit'\nqdisc = ['pfifo', 'fq_codel']");
     assert!(table.contains("Of 2 none is best: power takes goodput"), "{table}");
     assert!(page.contains("none is best: power takes goodput"));
     let (table, page) = of_queues("['fq_codel', 'netem loss 100%']", flows);
@@ -408,4 +408,84 @@ fn a_page_of_twenty_thousand_scenarios_can_be_opened() {
     // A page of some has all.
     let page = document(300).page("dualq");
     assert!(!page.contains("left out") && page.contains("scenario-299-of"));
+}
+
+/// UDP has no acknowledgements, and what arrived of it is a throughput all the same.
+#[test]
+fn what_arrives_of_udp_is_told() {
+    let link = "[link]\nrate = '10mbit'\nqdisc = ['pfifo limit 100', 'dualpi2']\n";
+    let of = |more: &str| results(&format!("{link}[[udp]]\nrate = '20mbit'\n{more}"), &[&Model], 1);
+    let alone = of("");
+    let report = Report::of(&alone);
+    let lines = csv::write(&report);
+    let mut lines = lines.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let titles = lines.next().unwrap();
+    let (arrived, lost) = ("UDP cbr Mbits/sec", "UDP cbr lost");
+    let at = |title: &str| titles.iter().position(|other| *other == title).expect(title);
+    for line in lines {
+        let number = |title| line[at(title)].parse::<f64>().unwrap();
+        assert!((9.0..10.0).contains(&number(arrived)), "{line:?}");
+        assert!((0.4..0.6).contains(&number(lost)), "{line:?}");
+    }
+    let page = text::write(&report, &Style::default());
+    let worst = page.lines().find(|line| line.starts_with("Worst: ")).expect("no tie");
+    assert!(worst.contains(": 9.1 Mbits/sec while the probe"), "{worst}");
+    assert!(worst.ends_with("% of UDP's packets were lost"), "{worst}");
+    let page = html::write(&[report], "test", None);
+    assert!(page.contains("% of UDP's packets were lost"));
+    let beside = of("[[flow]]\ncc = 'cubic'");
+    let page = text::write(&Report::of(&beside), &Style::default());
+    assert!(page.contains("; of UDP arrived 9."), "{page}");
+}
+
+/// The figures of the pings that were answered are not those of all.
+#[test]
+fn lost_pings_are_told() {
+    let link = |loss: &str| format!("[link]\nrate = '10mbit'\nloss = '{loss}'\n");
+    let ping = "[[probe]]\nkind = 'ping'\ninterval = '10ms'";
+    let page = |loss: &str, more: &str| {
+        let results = results(&format!("{}{more}", link(loss)), &[&Model], 1);
+        text::write(&Report::of(&results), &Style::default())
+    };
+    let (lossy, whole) = (page("90%", ping), page("0", ping));
+    let titles = |page: &str| page.lines().nth(3).unwrap().to_owned();
+    assert!(titles(&lossy).contains("p99   lost"), "{lossy}");
+    assert!(lossy.contains("% of the pings were lost"), "{lossy}");
+    // Where nothing is lost, nothing is said of it but in the CSV.
+    assert!(!whole.contains("lost"), "{whole}");
+    let whole = results(&format!("{}{ping}", link("0")), &[&Model], 1);
+    assert!(csv::write(&Report::of(&whole)).contains("ping RTT lost"));
+    // A second probe that hears nothing is no blank alone.
+    let both = page("100%", &format!("{ping}\n{ping}"));
+    assert!(both.contains("probe 2 (ping) was never answered"), "{both}");
+}
+
+/// Documents of versions that did not count lost pings are read.
+#[test]
+fn documents_without_counts_of_pings_are_read() {
+    let now = results("[link]\nrate = '10mbit'\n[[probe]]\nkind = 'ping'", &[&Model], 1);
+    let mut document = serde_json::to_value(&now).unwrap();
+    let probe = &mut document["runs"][0]["outcome"]["probe"][0];
+    assert_eq!(probe["lost"], 0);
+    let probe = probe.as_object_mut().unwrap();
+    probe.retain(|key, _| !["sent", "lost"].contains(&key.as_str()));
+    let read: Results = serde_json::from_value(document).unwrap();
+    assert_eq!(read.runs()[0].outcome.probe[0].sent, None);
+    let page = text::write(&Report::of(&read), &Style::default());
+    assert!(page.contains("while the probe is answered"), "{page}");
+}
+
+/// The bottleneck may be a queue that nobody looks at.
+#[test]
+fn queues_without_figures_are_named() {
+    let page = |more: &str| {
+        let link = "[link]\nrate = '20mbit'\nqdisc = 'dualpi2'\n";
+        let results = results(&format!("{link}{more}\n[[flow]]\ncc = 'cubic'"), &[&Model], 1);
+        text::write(&Report::of(&results), &Style::default())
+    };
+    let remark = "figures of the queue are of link.qdisc alone";
+    let hops = page("behind = [{ rate = '10mbit', qdisc = 'fq_codel' }]");
+    assert!(hops.contains(remark) && hops.contains("in the queues of link.behind is"), "{hops}");
+    let none = page("behind = [{ delay = '1ms' }]");
+    assert!(!none.contains(remark), "{none}");
 }

@@ -176,16 +176,16 @@ pub struct Completions {
     pub transfers: u64,
     /// Of these, those that were done at the end; what follows is of them.
     pub done: u64,
-    /// The mean time in seconds, as all that follows.
-    pub mean_s: f64,
+    /// The mean time in seconds, as all that follows; `null` if none was done.
+    pub mean_s: Option<f64>,
     /// The median.
-    pub p50_s: f64,
+    pub p50_s: Option<f64>,
     /// The 95th percentile.
-    pub p95_s: f64,
+    pub p95_s: Option<f64>,
     /// The 99th percentile.
-    pub p99_s: f64,
+    pub p99_s: Option<f64>,
     /// The longest.
-    pub max_s: f64,
+    pub max_s: Option<f64>,
     /// How these times are distributed, in milliseconds, if the scenario asks for that and some transfer was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distribution: Option<DelayDistribution>,
@@ -221,6 +221,12 @@ pub struct UdpOutcome {
 pub struct ProbeOutcome {
     /// Round trips measured.
     pub n: u64,
+    /// Pings sent from the warm-up's end on. Other probes have TCP send again what is lost, and documents of earlier versions do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<u64>,
+    /// Of these, those that were never answered, and were not on their way at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
     /// Their mean, in milliseconds, as all that follows.
     pub mean_ms: f64,
     /// The shortest.

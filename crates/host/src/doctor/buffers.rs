@@ -88,21 +88,49 @@ pub(super) fn tcp_feature_off(case: &Case<'_>) -> Option<Finding> {
         "net.ipv4.tcp_recovery",
         "net.ipv4.tcp_moderate_rcvbuf",
     ];
-    let key = features.into_iter().find(|key| case.sysctl(key) == Some("0"))?;
-    let known = knowledge::of(case.facts.os, key)?;
-    let what = known.harm("0")?;
+    let os = case.facts.os;
+    let off: Vec<(&str, &str, &'static str)> = features
+        .into_iter()
+        .filter(|key| case.sysctl(key) == Some("0"))
+        .filter_map(|key| {
+            let known = knowledge::of(os, key)?;
+            Some((key, known.harm("0")?, known.source))
+        })
+        .collect();
+    let keys: Vec<&str> = off.iter().map(|(key, ..)| *key).collect();
+    let sets = keys.iter().map(|key| format!("{key}=1")).collect::<Vec<_>>().join(" ");
+    let (seen, why, line, source) = match off.as_slice() {
+        [] => return None,
+        [(key, what, source)] => (
+            format!("{key} is 0."),
+            format!("It is on by default, for good reason: {what}."),
+            "the line that switches it off",
+            *source,
+        ),
+        _ => {
+            let reasons: Vec<String> =
+                off.iter().map(|(key, what, _)| format!("without {key}, {what}")).collect();
+            (
+                format!("{} are 0.", keys.join(", ")),
+                format!("They are on by default, for good reason: {}.", reasons.join("; ")),
+                "the lines that switch them off",
+                match os {
+                    Os::Linux => "Linux Documentation/networking/ip-sysctl.rst",
+                    Os::FreeBsd => "FreeBSD tcp(4)",
+                },
+            )
+        }
+    };
     Some(Finding {
         id: "tcp-feature-off",
         harm: Harm::Medium,
-        seen: format!("{key} is 0."),
-        why: format!("It is on by default, for good reason: {what}."),
-        cure: match case.facts.os {
-            Os::Linux => format!("`sysctl -w {key}=1`, and remove the line that switches it off."),
-            Os::FreeBsd => format!(
-                "`sysctl {key}=1`, and remove the line in /etc/sysctl.conf that switches it off."
-            ),
+        seen,
+        why,
+        cure: match os {
+            Os::Linux => format!("`sysctl -w {sets}`, and remove {line}."),
+            Os::FreeBsd => format!("`sysctl {sets}`, and remove {line} from /etc/sysctl.conf."),
         },
-        source: known.source,
+        source,
     })
 }
 

@@ -66,7 +66,14 @@ pub(super) fn long_fifo(case: &Case<'_>) -> Option<Finding> {
     let classful = CLASSFUL.contains(&leaf.kind.as_str());
     let kind = &leaf.kind;
     let cure = match better(case, &["fq_codel", "fq", "dualpi2", "pie"]) {
-        None => format!("`ip link set {name} txqueuelen 100`; this kernel has nothing better."),
+        None => {
+            let module =
+                case.facts.buildable().map_or(String::new(), |it| format!(" Or {}.", it.advice()));
+            format!(
+                "A kernel with fq_codel or dualpi2, for this one has nothing that manages a queue.{module} A shorter FIFO (`ip link set {name} txqueuelen 100`) lets \
+                 packets wait less and loses more of them at once: `dualq plan --rate` simulates one, and leaves the queue alone where it would be worse."
+            )
+        }
         Some(better) if classful => {
             format!(
                 "`tc qdisc add dev {name} parent CLASS {better}` for each class that sends, or `dualq plan`."

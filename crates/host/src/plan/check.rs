@@ -149,10 +149,20 @@ pub(crate) fn only(text: &str, others: &str) -> bool {
 /// A name that the kernel allows and that is the same to every shell and rule.
 pub(crate) fn interface(name: &str) -> Result<(), String> {
     let plain = !name.is_empty() && only(name, "_.:@-") && name != "." && name != "..";
-    if !plain || name.starts_with('-') || name.len() > LONGEST_NAME {
-        return Err(format!("{name:?} is not a name of an interface"));
+    if plain && !name.starts_with('-') && name.len() <= LONGEST_NAME {
+        return Ok(());
     }
-    Ok(())
+    // Whatever has no space and no slash is a name to the kernel (`dev_valid_name`).
+    let is_kernels = !["", ".", ".."].contains(&name)
+        && name.len() <= LONGEST_NAME
+        && !name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace());
+    Err(match is_kernels {
+        true => format!(
+            "{name:?}: dualq changes nothing at interfaces whose names have more than letters of ASCII, digits and _ . : @ -, or begin with -, for they \
+             come to stand in rules and scripts"
+        ),
+        false => format!("{name:?} is not a name of an interface"),
+    })
 }
 
 pub(super) fn module(name: &str) -> Result<(), String> {

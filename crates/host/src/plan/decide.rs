@@ -269,9 +269,15 @@ impl<'a> Site<'a> {
             ));
         }
         if let Some(better) = leaving.and_then(Evidence::better) {
+            let why = match self.traffic.is_apart() {
+                true => "its flows share one queue, and the next sender may not listen",
+                false if better.queue.ends_with("leaf fq") => {
+                    "to it all is one flow, for which it only keeps a FIFO of 100 packets"
+                }
+                false => "it is made to tell flows apart, or is less sure to keep one queue short",
+            };
             notes.push(format!(
-                "in the simulation {} is better, with a p99 of {:.1} ms; it is not chosen, for its flows share one queue, and the next \
-                 sender may not listen: --qdisc asks for it",
+                "in the simulation {} is better, with a p99 of {:.1} ms; it is not chosen, for {why}: --qdisc asks for it",
                 better.queue, better.worst.1.p99_ms
             ));
         }

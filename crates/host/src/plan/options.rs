@@ -222,6 +222,7 @@ pub(super) fn all(
         }
         Traffic { datacenter: true, .. } if best(&["fq_codel"]) => &["fq_codel"],
         Traffic { one_flow: None, .. } if best(&APART) => &APART,
+        Traffic { one_flow: Some(_), .. } if best(&WITHIN_A_FLOW) => &WITHIN_A_FLOW,
         _ => &wanted,
     };
     for choice in &mut choices {
@@ -250,6 +251,10 @@ pub fn disciplines(facts: &Facts, requirements: &Requirements) -> Result<Vec<Str
 
 /// Disciplines in which each flow has a queue of its own.
 const APART: [&str; 3] = ["cake", "fq_codel", "fq"];
+
+/// Those that drop or mark early within one flow too, where there is no dualpi2. `fq` does not: to it one flow is a FIFO of a hundred packets
+/// (tc-fq(8): flow_limit).
+const WITHIN_A_FLOW: [&str; 4] = ["pie", "codel", "cake", "fq_codel"];
 
 /// All disciplines, those first that are preferred where nothing else tells them apart.
 const fn order(traffic: &Traffic) -> [&'static str; 6] {
@@ -296,6 +301,14 @@ impl Choice {
                            queue short";
                 (format!("{here}; {why}"), "RFC 9332 §2.4, tc-dualpi2(8), tc-htb(8)")
             }
+            "cake" | "fq_codel" if !traffic.is_apart() => (
+                format!("{here}; {} drops early within the one flow that it sees", self.kind),
+                "RFC 8289, tc-cake(8), tc-fq_codel(8)",
+            ),
+            "fq" if !traffic.is_apart() => (
+                format!("{here}; fq lets the one flow that it sees fill 100 packets"),
+                "tc-fq(8), tc-htb(8)",
+            ),
             "cake" => (
                 format!("{here}; cake keeps each flow's queue and each host's share apart"),
                 "RFC 8290, tc-cake(8)",
@@ -344,9 +357,13 @@ impl Choice {
             "fq_codel" if traffic.is_apart() && !traffic.scalable && !has(facts, "cake") => notes.push(
                 "without cake: lost are fairness between hosts and the splitting of aggregates in the queue".to_owned(),
             ),
-            "fq" => notes.push(
-                "with fq and neither cake nor fq_codel: lost is the early drop, so that each flow still waits for its own packets".to_owned(),
-            ),
+            "fq" => {
+                let lacks = !has(facts, "cake") && !has(facts, "fq_codel");
+                let why = if lacks { "this kernel has neither cake nor fq_codel, and " } else { "" };
+                notes.push(format!(
+                    "{why}fq drops nothing early, so that each flow still waits for its own packets, up to 100 of them"
+                ));
+            }
             "pie" | "codel" | "dualpi2" if traffic.is_apart() && !traffic.scalable => notes.push(
                 "without cake, fq_codel and fq, flows are not kept apart: a sender that does not slow down makes all others wait"
                     .to_owned(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dualq_host::facts::Availability;
-use dualq_host::plan::{LinkKind, Profile, Requirements, What};
+use dualq_host::plan::{LinkKind, Profile, Question, Requirements, What};
 use dualq_host::{Facts, Plan};
 use dualq_units::Rate;
 
@@ -116,6 +116,30 @@ fn the_traffic_decides() {
         line_of("debian-10", &|requirements| requirements.tunnel = true),
         "htb rate 45600kbit leaf pie"
     );
+    // fq has nothing that keeps the queue of one flow short.
+    for (kinds, chosen) in [
+        (&["pie"][..], "codel"),
+        (&["pie", "codel"], "cake"),
+        (&["pie", "codel", "cake"], "fq_codel"),
+        (&["pie", "codel", "cake", "fq_codel"], "fq"),
+    ] {
+        let mut facts = machine("ubuntu-24.04");
+        for kind in kinds {
+            facts.qdiscs.insert((*kind).to_owned(), Availability::Absent);
+        }
+        let requirements = Requirements {
+            rate: Some(Rate::from_mbit(50)),
+            tunnel: true,
+            ..Requirements::default()
+        };
+        let plan = Plan::make(&facts, &requirements).unwrap();
+        assert!(line(&plan).unwrap().contains(chosen), "{chosen}: {plan:#?}");
+        assert!(!has_note(&plan, "keeps each flow's queue apart"), "{plan:#?}");
+        let questions = Question::each(&facts, &requirements, false).unwrap();
+        let is_fq = |option: &String| option.ends_with("leaf fq");
+        let fitting = &questions[0].options[..questions[0].fitting];
+        assert_eq!(fitting.iter().any(is_fq), chosen == "fq", "{fitting:?}");
+    }
     // There, one that does not listen goes with the queue.
     let plan_of = plan("debian-12", |requirements| requirements.tunnel = true).unwrap();
     let cubic = plan_of.changes.iter().any(|change| {

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use dualq_scenario::summary::Echoes;
 use dualq_units::{Ecn, Instant};
 
 use crate::packet::{Body, Echo, Outgoing};
@@ -9,28 +10,28 @@ use crate::program::{Moment, RoundTrips, Turn};
 #[derive(Clone, Debug)]
 pub(crate) struct Ping {
     interval: Duration,
-    /// How many it has sent.
-    sent: u16,
+    pub(crate) echoes: Echoes,
     pub(super) round_trips: RoundTrips,
 }
 
 impl Ping {
     pub(crate) fn new(interval: Duration) -> Self {
-        Self { interval, sent: 0, round_trips: RoundTrips::default() }
+        Self { interval, echoes: Echoes::default(), round_trips: RoundTrips::default() }
     }
 
     /// What comes back tells when it was sent.
     pub(super) fn turn(&mut self, turn: &mut Turn<'_>) -> Option<u64> {
-        self.sent = self.sent.wrapping_add(1);
-        let number = self.sent;
+        let departure = Instant::from_nanos(turn.now_ns);
+        // The first has the number 1, as of ping(8), and after 65535 comes 0.
+        let number = (self.echoes.send(departure) + 1) as u16;
         let echo = Echo { sent_ns: turn.now_ns, number, is_reply: false, ecn: Ecn::NotEct };
         let body = Body::echo(echo);
-        let departure = Instant::from_nanos(turn.now_ns);
         turn.out.push(Outgoing { body, departure });
         Some((departure + self.interval).as_nanos())
     }
 
     pub(super) fn replied(&mut self, at: Moment, sent_ns: u64) {
+        self.echoes.answer_sent_at(Instant::from_nanos(sent_ns), Instant::from_nanos(at.now_ns));
         self.round_trips.record(at, sent_ns);
     }
 }

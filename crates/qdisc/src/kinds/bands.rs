@@ -86,7 +86,7 @@ impl<P: FlowPacket, const N: usize> Qdisc<P> for Bands<P, N> {
     ) -> Option<Departure<P>> {
         let band = self.bands.iter().position(|queue| !queue.is_empty())?;
         let (enqueued, packet) = self.bands[band].pop_front()?;
-        self.counters.left(packet.length());
+        self.counters.left(&packet);
         Some(Departure {
             packet,
             band,

@@ -7,7 +7,9 @@ use dualq_units::{Bytes, Instant};
 use super::{Grammar, bfifo, pfifo};
 use crate::grammar::{ParseError, Words, unknown_option};
 use crate::show::{Counters, OwnStats, Stats};
-use crate::{ChangeError, Config, Departure, DropReason, Dropped, Packet, Qdisc, Spec, UPCOMING};
+use crate::{
+    ChangeError, Config, Departure, DropReason, Dropped, FlowPacket, Qdisc, Spec, UPCOMING,
+};
 
 /// How much a FIFO holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ impl<P> Fifo<P> {
     }
 }
 
-impl<P: Packet> Qdisc<P> for Fifo<P> {
+impl<P: FlowPacket> Qdisc<P> for Fifo<P> {
     fn bands(&self) -> &'static [&'static str] {
         &["fifo"]
     }
@@ -60,7 +62,7 @@ impl<P: Packet> Qdisc<P> for Fifo<P> {
         _dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
         let (enqueued, packet) = self.queue.pop_front()?;
-        self.counters.left(packet.length());
+        self.counters.left(&packet);
         Some(Departure {
             packet,
             band: 0,

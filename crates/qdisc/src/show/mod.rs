@@ -10,15 +10,15 @@ use dualq_units::Rate;
 use dualq_units::number::format_g;
 use serde_json::{Map, Number, Value};
 
-use crate::Config;
 pub use crate::kinds::OwnStats;
+use crate::{Config, FlowPacket};
 
 /// The counters that every discipline has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Bytes that left.
     pub sent_bytes: u64,
-    /// Packets that left.
+    /// Packets that left, of an aggregate each of its segments, as the kernel counts them (`bstats_update`). All other counters have it as one.
     pub sent_packets: u64,
     /// Packets dropped.
     pub drops: u64,
@@ -42,11 +42,17 @@ impl Counters {
 
     /// Counts a packet that leaves.
     #[inline]
-    pub(crate) fn left(&mut self, length: u32) {
+    pub(crate) fn left(&mut self, packet: &impl FlowPacket) {
         self.backlog_packets -= 1;
-        self.backlog_bytes -= u64::from(length);
-        self.sent_packets += 1;
-        self.sent_bytes += u64::from(length);
+        self.backlog_bytes -= u64::from(packet.length());
+        self.sent(packet);
+    }
+
+    /// The same where what waits is counted otherwise.
+    #[inline]
+    pub(crate) fn sent(&mut self, packet: &impl FlowPacket) {
+        self.sent_packets += u64::from(packet.segments().0);
+        self.sent_bytes += u64::from(packet.length());
     }
 }
 

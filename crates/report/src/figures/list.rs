@@ -15,6 +15,8 @@ pub(super) struct Definition {
     pub(super) column: Column,
     /// What it is called where it is asked for: `probe.0.p99`.
     pub(super) key: String,
+    /// Whether it is mostly zero, and then of no interest to people.
+    pub(super) rare: bool,
     pub(super) of: Of,
 }
 
@@ -35,7 +37,7 @@ impl Definition {
         };
         let (group, name) = (group.to_owned(), name.to_owned());
         let column = Column { group, name, unit, digits, aside: false, family: None };
-        Self { column, key: key.into(), of: Box::new(of) }
+        Self { column, key: key.into(), rare: false, of: Box::new(of) }
     }
 
     fn digits(mut self, digits: usize) -> Self {
@@ -45,6 +47,11 @@ impl Definition {
 
     fn aside(mut self) -> Self {
         self.column.aside = true;
+        self
+    }
+
+    fn rare(mut self) -> Self {
+        self.rare = true;
         self
     }
 
@@ -117,7 +124,7 @@ fn up_queue() -> [Definition; 3] {
     ]
 }
 
-/// What streams of UDP lost, and how long their packets took.
+/// What arrived of streams of UDP, what they lost, and how long their packets took.
 fn streams(scenarios: &[&Scenario]) -> Vec<Definition> {
     let widest = scenarios.iter().map(|scenario| &scenario.udp).max_by_key(|groups| groups.len());
     let groups = widest.map_or(&[][..], |groups| groups);
@@ -127,15 +134,18 @@ fn streams(scenarios: &[&Scenario]) -> Vec<Definition> {
             1 => format!("UDP {kind}"),
             _ => format!("UDP {} ({kind})", number + 1),
         };
-        let mut add = |name: &'static str, unit, of: fn(&UdpOutcome) -> Option<f64>| {
-            let key = format!("udp.{number}.{}", word(name));
+        let mut add = |key: &str, name: &'static str, unit, of: fn(&UdpOutcome) -> Option<f64>| {
+            let key = format!("udp.{number}.{key}");
             figures.push(Definition::new(key, &title, name, unit, move |run| {
                 run.outcome.udp.get(number).and_then(of)
             }));
         };
-        add("lost", Unit::Ratio, |udp| (udp.sent > 0).then(|| udp.lost as f64 / udp.sent as f64));
-        add("delay p50", Unit::Millis, |udp| udp.delay.map(|delay| delay.p50_ms));
-        add("delay p99", Unit::Millis, |udp| udp.delay.map(|delay| delay.p99_ms));
+        add("goodput", RATE, Unit::Megabits, |udp| Some(udp.goodput_mbit));
+        add("lost", "lost", Unit::Ratio, |udp| {
+            (udp.sent > 0).then(|| udp.lost as f64 / udp.sent as f64)
+        });
+        add("delay_p50", "delay p50", Unit::Millis, |udp| udp.delay.map(|delay| delay.p50_ms));
+        add("delay_p99", "delay p99", Unit::Millis, |udp| udp.delay.map(|delay| delay.p99_ms));
     }
     figures
 }
@@ -167,15 +177,17 @@ fn fairness(run: &Run) -> Option<f64> {
     run.outcome.fairness.filter(|_| endless.map(|group| group.count).sum::<u32>() > 1)
 }
 
+/// What a group of flows is called: its direction belongs to that where flows go both ways.
+pub(crate) fn group_name(group: &FlowGroup, both_ways: bool) -> String {
+    if both_ways { format!("{} {}", group.cc, group.direction) } else { group.cc.to_string() }
+}
+
 /// What each group of flows is called: by its congestion control, and its direction where some go up, if that is one and the same in all
 /// runs and no other group's, else by its number.
 fn flow_titles(scenarios: &[&Scenario], groups: usize) -> Vec<String> {
     let mut flows = scenarios.iter().flat_map(|scenario| &scenario.flow);
     let both_ways = flows.any(|group| group.direction == Direction::Up);
-    let name = |group: &FlowGroup| match both_ways {
-        true => format!("{} {}", group.cc, group.direction),
-        false => group.cc.to_string(),
-    };
+    let name = |group: &FlowGroup| group_name(group, both_ways);
     let same = |number: usize| {
         let mut all = scenarios.iter().filter_map(|scenario| scenario.flow.get(number));
         let first = name(all.next()?);
@@ -217,8 +229,19 @@ fn probes(scenarios: &[&Scenario]) -> Vec<Definition> {
         add("above base", |scenario, probe| probe.mean_ms - base_ms(scenario));
         add("jitter", |_, probe| probe.std_ms);
         add("p99", |_, probe| probe.p99_ms);
+        if kind == ProbeKind::Ping {
+            let key = format!("probe.{number}.lost");
+            let of = move |run: &Run| run.outcome.probe.get(number).and_then(lost_share);
+            figures.push(Definition::new(key, &title, "lost", Unit::Ratio, of).rare());
+        }
     }
     figures
+}
+
+/// The share of a ping's requests that nothing answered.
+pub(crate) fn lost_share(probe: &ProbeOutcome) -> Option<f64> {
+    let (sent, lost) = (probe.sent.filter(|sent| *sent > 0)?, probe.lost?);
+    Some(lost as f64 / sent as f64)
 }
 
 /// How long transfers took that have a size.
@@ -253,11 +276,11 @@ fn completion(run: &Run, number: usize, quantile: f64) -> Option<f64> {
     let flow = run.outcome.flow.get(number)?;
     if run.scenario.flow.get(number).is_some_and(|group| group.every.is_some()) {
         let all = flow.completions.first().filter(|all| all.done > 0)?;
-        return Some(match quantile {
+        return match quantile {
             0.5 => all.p50_s,
             0.99 => all.p99_s,
             _ => all.max_s,
-        });
+        };
     }
     let mut ended: Vec<f64> = flow.completion_s.iter().flatten().copied().collect();
     ended.sort_unstable_by(f64::total_cmp);

@@ -87,6 +87,20 @@ pub(crate) const FIGURES: &[Meaning] = &[
     ),
     figure("PROBE RTT", "p99", "probe.N.p99", Millis, "their 99th percentile"),
     figure(
+        "PROBE RTT",
+        "lost",
+        "probe.N.lost",
+        Ratio,
+        "pings that were never answered, of those that were sent; only of pings",
+    ),
+    figure(
+        "UDP KIND",
+        "Mbits/sec",
+        "udp.N.goodput",
+        Megabits,
+        "payload of the streams that arrived",
+    ),
+    figure(
         "UDP KIND",
         "lost",
         "udp.N.lost",
@@ -204,7 +218,7 @@ impl Meaning {
         let group = column.group.as_str();
         let fits = match self.group {
             // Any name of a group of flows, which no other figure has in this unit.
-            "CC" => group != "goodput",
+            "CC" => group != "goodput" && !group.starts_with("UDP "),
             "CC completion" => group.ends_with("completion"),
             "PROBE RTT" => group.ends_with(" RTT"),
             "UDP KIND" => group.starts_with("UDP "),

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::thousands;
 
+pub(crate) use list::{group_name, lost_share};
+
 pub use list::base_ms;
 pub use meaning::page;
 
@@ -34,7 +36,7 @@ pub struct Column {
     pub unit: Unit,
     /// How many digits stand after the point.
     pub digits: usize,
-    /// Whether it is too much for a table that people read.
+    /// Whether it is too much for a table that people read, or says there only that nothing happened.
     pub aside: bool,
     /// What to call the group where no other group of this family has figures, as nobody then asks which of them it is.
     pub family: Option<&'static str>,
@@ -138,8 +140,8 @@ impl Figures {
     /// Takes the figures of what has come of a plan.
     #[must_use]
     pub fn of(results: &Results) -> Self {
-        let definitions = list::definitions(&scenarios(results));
-        let mut rows = Vec::new();
+        let mut definitions = list::definitions(&scenarios(results));
+        let mut rows: Vec<Row> = Vec::new();
         for scenario in results.scenarios() {
             for runs in scenario.worlds() {
                 let values = definitions.iter().map(|figure| {
@@ -151,6 +153,10 @@ impl Figures {
                     values: values.collect(),
                 });
             }
+        }
+        for (at, figure) in definitions.iter_mut().enumerate() {
+            let happened = || rows.iter().any(|row| row.values[at].most() > Some(0.0));
+            figure.column.aside |= figure.rare && !happened();
         }
         Self { columns: definitions.into_iter().map(|figure| figure.column).collect(), rows }
     }

@@ -89,8 +89,11 @@ impl Page {
         let mut columns: Vec<Head> = Vec::new();
         for column in reports.iter().flat_map(|report| &report.figures.columns) {
             let head = Head::of(column);
-            if !columns.iter().any(|other| (&other.group, &other.name) == (&head.group, &head.name))
-            {
+            let same = |other: &&mut Head| (&other.group, &other.name) == (&head.group, &head.name);
+            if let Some(other) = columns.iter_mut().find(same) {
+                // What one report has to say is shown of all.
+                other.aside &= head.aside;
+            } else {
                 // Beside those that it stands with in its own report.
                 let beside = columns.iter().rposition(|other| other.group == head.group);
                 columns.insert(beside.map_or(columns.len(), |at| at + 1), head);

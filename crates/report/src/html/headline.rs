@@ -87,16 +87,17 @@ fn above(runs: &ScenarioRuns<'_>, of: fn(&ProbeOutcome) -> f64) -> Samples {
 
 /// Latency under load and goodput.
 fn figures(runs: &ScenarioRuns<'_>) -> String {
-    let goodput = samples(runs, |outcome| Some(outcome.goodput_mbit)).mean().unwrap_or(0.0);
+    let goodput = rank::throughput_mbit(runs);
     let p50 = above(runs, |probe| probe.p50_ms).mean();
     let p99 = above(runs, |probe| probe.p99_ms).mean();
-    match (p50, p99) {
+    let said = match (p50, p99) {
         (Some(p50), Some(p99)) => format!(
             "with {p50:.2} ms above the base at the median and {p99:.2} ms at the 99th percentile, at {goodput:.1} Mbit/s"
         ),
         _ if runs.scenario().probe.is_empty() => format!("at {goodput:.1} Mbit/s"),
         _ => format!("at {goodput:.1} Mbit/s, and the probe was never answered"),
-    }
+    };
+    said + &rank::beside(runs, "Mbit/s")
 }
 
 /// Whether best and worst differ by more than seeds do.

@@ -26,14 +26,15 @@ impl Completions {
             let count = took.len();
             let at = |share: f64| {
                 let index = ((count as f64 * share) as usize).min(count.saturating_sub(1));
-                millionths(took.get(index).copied().unwrap_or_default())
+                took.get(index).copied().map(millionths)
             };
+            let mean = (count > 0).then(|| took.iter().sum::<f64>() / count as f64);
             Self {
                 from_bytes,
                 below_bytes,
                 transfers: all().count() as u64,
                 done: count as u64,
-                mean_s: millionths(took.iter().sum::<f64>() / count.max(1) as f64),
+                mean_s: mean.map(millionths),
                 p50_s: at(0.5),
                 p95_s: at(0.95),
                 p99_s: at(0.99),
@@ -61,7 +62,9 @@ mod tests {
         assert_eq!(counts(|class| class.from_bytes), [0, 10_000, 10_000_000]);
         assert_eq!(counts(|class| class.transfers), [1, 2, 1]);
         assert_eq!(counts(|class| class.done), [1, 2, 0]);
-        assert_eq!((classes[1].mean_s, classes[1].p50_s, classes[1].max_s), (3.0, 4.0, 4.0));
+        let second = (classes[1].mean_s, classes[1].p50_s, classes[1].max_s);
+        assert_eq!(second, (Some(3.0), Some(4.0), Some(4.0)));
+        assert_eq!((classes[2].mean_s, classes[2].p50_s, classes[2].max_s), (None, None, None));
         assert_eq!(classes[2].below_bytes, None);
         let of_second = classes[1].distribution.as_ref().unwrap();
         assert_eq!((&of_second.ms, &of_second.share), (&vec![2000.0, 4000.0], &vec![0.5, 1.0]));

@@ -2,6 +2,7 @@
 
 mod completions;
 mod distribution;
+mod echoes;
 mod udp;
 
 use std::time::Duration;
@@ -16,6 +17,7 @@ use crate::outcome::{
 };
 use crate::scenario::Setup;
 
+pub use echoes::Echoes;
 pub use udp::{UDP_HEADERS, UdpRecord};
 
 /// How exact percentiles are.

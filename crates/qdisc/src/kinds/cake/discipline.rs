@@ -449,7 +449,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Cake<P, R> {
             None => self.choose(now, dropped)?,
             Some(_) => self.peeked.take()?,
         };
-        self.counters.left(departure.packet.length());
+        self.counters.left(&departure.packet);
         Some(departure)
     }
 

@@ -102,8 +102,7 @@ impl<P: FlowPacket> Qdisc<P> for Codel<P> {
             None => self.choose(now, dropped)?,
             Some(_) => self.peeked.take()?,
         };
-        self.counters.sent_packets += 1;
-        self.counters.sent_bytes += u64::from(departure.packet.length());
+        self.counters.sent(&departure.packet);
         Some(departure)
     }
 

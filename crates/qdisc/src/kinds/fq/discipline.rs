@@ -356,7 +356,7 @@ impl<P: FlowPacket> Qdisc<P> for Fq<P> {
     ) -> Option<Departure<P>> {
         let mut departure = self.peeked.take().or_else(|| self.choose(now))?;
         self.leave_band(std::mem::take(&mut departure.band));
-        self.counters.left(departure.packet.length());
+        self.counters.left(&departure.packet);
         Some(departure)
     }
 

@@ -245,7 +245,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for FqPie<P, R> {
             None => self.choose(now)?,
             Some(_) => self.peeked.take()?,
         };
-        self.counters.left(departure.packet.length());
+        self.counters.left(&departure.packet);
         Some(departure)
     }
 

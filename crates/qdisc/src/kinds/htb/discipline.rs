@@ -23,6 +23,8 @@ pub(super) struct Htb<P, R> {
     leaf: Discipline<P, R>,
     /// What was sent and held back; the leaf knows the rest.
     counters: Counters,
+    /// How often a packet was let out on what the class has itself; an aggregate is one.
+    lended: u64,
 }
 
 impl<P: FlowPacket, R: Random> Htb<P, R> {
@@ -44,6 +46,7 @@ impl<P: FlowPacket, R: Random> Htb<P, R> {
             ready_at: Instant::ZERO,
             leaf,
             counters: Counters::ZERO,
+            lended: 0,
         }
     }
 }
@@ -76,8 +79,8 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Htb<P, R> {
             bucket.set(bucket.after(passed, length).max(1 - LONGEST_DEBT));
         }
         self.ready_at = filled(now, self.rate.tokens().min(self.ceil.tokens()));
-        self.counters.sent_packets += 1;
-        self.counters.sent_bytes += u64::from(length);
+        self.counters.sent(&departure.packet);
+        self.lended += 1;
         Some(departure)
     }
 
@@ -140,7 +143,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Htb<P, R> {
         };
         let own = Stats {
             class: counters,
-            lended: counters.sent_packets,
+            lended: self.lended,
             tokens: self.rate.ticks(),
             ctokens: self.ceil.ticks(),
             leaf: Box::new(leaf),

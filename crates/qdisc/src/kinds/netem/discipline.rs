@@ -324,8 +324,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Netem<P, R> {
             let marked_by_probability = marked;
             Departure { packet, band: 0, sojourn, marked_by_probability, marked_by_step: false }
         };
-        self.counters.sent_packets += 1;
-        self.counters.sent_bytes += u64::from(departure.packet.length());
+        self.counters.sent(&departure.packet);
         Some(departure)
     }
 

@@ -10,7 +10,9 @@ use super::controller::{Controller, ECN_THRESHOLD, FIRST_UPDATE};
 use super::{Config, Options, Stats, TICK, TICK_US};
 use crate::kinds::Grammar;
 use crate::show::{self, Counters, OwnStats};
-use crate::{ChangeError, Departure, Device, DropReason, Dropped, Packet, Qdisc, Spec, UPCOMING};
+use crate::{
+    ChangeError, Departure, Device, DropReason, Dropped, FlowPacket, Qdisc, Spec, UPCOMING,
+};
 
 /// The discipline.
 pub(super) struct Pie<P, R> {
@@ -24,7 +26,7 @@ pub(super) struct Pie<P, R> {
     counters: Counters,
 }
 
-impl<P: Packet, R: Random> Pie<P, R> {
+impl<P: FlowPacket, R: Random> Pie<P, R> {
     /// An empty queue at time `now`.
     pub(super) fn new(options: &Options, device: &Device, random: R, now: Instant) -> Self {
         let tick = u64::from(TICK_US) * 1000;
@@ -56,7 +58,7 @@ impl<P: Packet, R: Random> Pie<P, R> {
     }
 }
 
-impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
+impl<P: FlowPacket, R: Random> Qdisc<P> for Pie<P, R> {
     fn bands(&self) -> &'static [&'static str] {
         &["pie"]
     }
@@ -106,7 +108,7 @@ impl<P: Packet, R: Random> Qdisc<P> for Pie<P, R> {
     ) -> Option<Departure<P>> {
         let (enqueued, packet, marked) = self.queue.pop_front()?;
         self.controller.departed(enqueued, now, self.queue.is_empty());
-        self.counters.left(packet.length());
+        self.counters.left(&packet);
         let sojourn = now - enqueued;
         let marked_by_probability = marked;
         Some(Departure { packet, band: 0, sojourn, marked_by_probability, marked_by_step: false })

@@ -10,7 +10,7 @@ use super::tables::{Averaging, CELLS};
 use super::{Config, Options, Stats};
 use crate::kinds::Grammar;
 use crate::show::{self, Counters, OwnStats};
-use crate::{ChangeError, Departure, DropReason, Dropped, Packet, Qdisc, Spec, UPCOMING};
+use crate::{ChangeError, Departure, DropReason, Dropped, FlowPacket, Qdisc, Spec, UPCOMING};
 
 /// How often `adaptive` looks at the average (Adaptive RED, section 4: half a second), and how much later the kernel's timer fires: a tick.
 const ADAPTS_EVERY: Duration = Duration::from_millis(500 + 10);
@@ -145,7 +145,7 @@ pub(super) struct Red<P, R> {
     counters: Counters,
 }
 
-impl<P: Packet, R: Random> Red<P, R> {
+impl<P: FlowPacket, R: Random> Red<P, R> {
     /// An empty queue at time `now`.
     pub(super) fn new(options: &Options, random: R, now: Instant) -> Self {
         let config = options.config();
@@ -173,7 +173,7 @@ fn first_update(config: &Config, now: Instant) -> Instant {
     if config.flags.adaptive { now + ADAPTS_EVERY } else { Instant::NEVER }
 }
 
-impl<P: Packet, R: Random> Qdisc<P> for Red<P, R> {
+impl<P: FlowPacket, R: Random> Qdisc<P> for Red<P, R> {
     fn bands(&self) -> &'static [&'static str] {
         &["red"]
     }
@@ -227,7 +227,7 @@ impl<P: Packet, R: Random> Qdisc<P> for Red<P, R> {
             self.average.idle_since.get_or_insert(now);
             return None;
         };
-        self.counters.left(packet.length());
+        self.counters.left(&packet);
         Some(Departure {
             packet,
             band: 0,

@@ -105,8 +105,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Tbf<P, R> {
         if let Some(bucket) = &mut self.peak {
             bucket.set(peak);
         }
-        self.counters.sent_packets += 1;
-        self.counters.sent_bytes += u64::from(length);
+        self.counters.sent(&departure.packet);
         Some(departure)
     }
 

@@ -62,6 +62,10 @@ impl FlowPacket for Frame {
     fn flow(&self) -> u32 {
         self.flow
     }
+    /// What is longer than a frame is an aggregate.
+    fn segments(&self) -> (u32, u32) {
+        (self.length.div_ceil(1514).max(1), self.length.min(1514))
+    }
     fn copy(&self) -> Option<Self> {
         Some(*self)
     }
@@ -162,3 +166,40 @@ impl Bench {
 const MICROSECOND: u64 = 1_000;
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
+
+/// As the kernel counts them (`bstats_update`): by segments where they left, and nowhere else.
+#[test]
+fn aggregates_that_leave_count_by_their_segments() {
+    for line in [
+        "pfifo",
+        "bfifo",
+        "pfifo_fast",
+        "prio",
+        "red limit 1mb avpkt 1000",
+        "codel",
+        "pie",
+        "fq",
+        "fq_codel",
+        "fq_pie",
+        "sfq",
+        "netem limit 100",
+        "cake no-split-gso",
+        "tbf rate 1gbit burst 100kb latency 1s",
+        "htb rate 1gbit",
+    ] {
+        let mut bench = Bench::new(line);
+        bench.put(0, Frame { length: 4 * 1514, ..full(0, 1) });
+        bench.put(0, full(1, 1));
+        let waiting = bench.discipline.stats(Instant::ZERO).counters.backlog_packets;
+        assert_eq!(waiting, 2, "{line}");
+        // Shapers let the second go a little later.
+        let times = [0, 1_000_000].map(Instant::from_nanos);
+        let left = times.into_iter().filter_map(|now| bench.discipline.dequeue(now, &mut |_| ()));
+        assert_eq!(left.count(), 2, "{line}");
+        let counters = bench.discipline.stats(times[1]).counters;
+        assert_eq!((counters.sent_packets, counters.sent_bytes), (5, 5 * 1514), "{line}");
+        if let dualq_qdisc::show::OwnStats::Htb(own) = bench.discipline.stats(times[1]).own {
+            assert_eq!(own.lended, 2);
+        }
+    }
+}
