@@ -14,7 +14,7 @@ fn the_model_agrees_with_linux() {
 /// The same in scenarios with other parameters.
 #[test]
 fn the_model_agrees_with_linux_elsewhere() {
-    agreement("world-kernel", &["single", "several", "beside", "loss", "lan"], 169, 163);
+    agreement("world-kernel", &["single", "several", "beside", "loss", "lan"], 169, 164);
 }
 
 /// And far from all of these, drawn at random. What differs is in ARCHITECTURE.
@@ -22,16 +22,18 @@ fn the_model_agrees_with_linux_elsewhere() {
 fn the_model_agrees_with_linux_far_away() {
     // The same ones twice, the second time recorded without what distorted the first recording; and others, drawn later.
     let runs =
-        agreements("wild", &["wild", "again", "later"], &[(160, 128), (160, 139), (120, 103)]);
-    // Four flows through two packets' room, timeout after timeout, are the same packet by packet.
-    let same = runs.iter().find(|run| run["name"] == "wild-501-74").unwrap();
-    for quantity in same["quantities"].as_array().unwrap() {
-        let what = quantity["what"].as_str().unwrap();
-        if what.contains("goodput") || what.contains("retransmissions") {
+        agreements("wild", &["wild", "again", "later"], &[(160, 132), (160, 139), (200, 174)]);
+    // Four flows through two packets' room, timeout after timeout, are the same packet by packet, and so is a flow with a probe beside it whose
+    // question waits 21.9 s for its answer.
+    for name in ["wild-501-74", "wild-777-35"] {
+        let same = runs.iter().find(|run| run["name"] == name).unwrap();
+        for quantity in same["quantities"].as_array().unwrap() {
+            let what = quantity["what"].as_str().unwrap();
             let of = |world: &str| quantity[world].as_f64().unwrap();
+            // But for the last digit of a mean, and microseconds that the guest's system calls take.
+            let most = if what.contains("RTT") { 0.01 } else { 1e-6 };
             let (model, kernel) = (of("model"), of("kernel"));
-            // But for the last digit of a mean.
-            assert!((model - kernel).abs() < 1e-6, "{what}: {model} and {kernel}");
+            assert!((model - kernel).abs() < most, "{name}: {what}: {model} and {kernel}");
         }
     }
 }
@@ -46,13 +48,13 @@ fn the_model_agrees_with_bbr3() {
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
     // Which differ, and why, is in ARCHITECTURE.
-    agreement("paths", &["two-way"], 20, 17);
-    agreement("paths", &["steps"], 20, 17);
+    agreement("paths", &["two-way"], 20, 18);
+    agreement("paths", &["steps"], 20, 16);
     agreement("paths", &["hops"], 20, 18);
-    agreement("paths", &["udp"], 20, 16);
-    agreement("paths", &["transfers"], 20, 19);
-    agreement("paths", &["receivers"], 20, 19);
-    agreement("paths", &["requests"], 20, 16);
+    agreement("paths", &["udp"], 20, 15);
+    agreement("paths", &["transfers"], 20, 18);
+    agreement("paths", &["receivers"], 20, 18);
+    agreement("paths", &["requests"], 20, 14);
 }
 
 /// And with other queue disciplines: `dualq draw queues --count 40 --seed 1 --record 3`.
@@ -70,7 +72,7 @@ fn the_model_agrees_with_linux_on_accurate_ecn() {
 /// And with shapers, paths and bands: `dualq draw shapers --count 30 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_shapers() {
-    agreement("shapers", &["shapers"], 30, 21);
+    agreement("shapers", &["shapers"], 30, 22);
 }
 
 /// With the L4S team's Prague, which no stock kernel has.
