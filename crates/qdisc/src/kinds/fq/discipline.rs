@@ -62,7 +62,7 @@ struct Band {
 fn is_refilled(since: Instant, now: Instant, delay: Duration) -> bool {
     let tick = TICK.as_nanos() as u64;
     let delay = (delay.as_nanos() as u64).div_ceil(tick);
-    now.as_nanos() / tick > (since.as_nanos() / tick | 1) + delay
+    now.as_nanos() / tick > ((since.as_nanos() / tick) | 1) + delay
 }
 
 impl<P: FlowPacket> Fq<P> {
