@@ -215,10 +215,9 @@ impl Scoreboard {
         self.ring = ring;
     }
 
-    /// Takes the first segment off, which is acknowledged. Returns whether it was the last one of its packet; else the packet begins with
-    /// the next (Linux: `tcp_tso_acked`).
+    /// Takes the first segment off, which is acknowledged.
     #[inline]
-    pub(crate) fn pop(&mut self) -> (Segment, bool) {
+    pub(crate) fn pop(&mut self) -> Segment {
         let segment = *self.get(self.first);
         self.first += 1;
         self.sacked_out -= u32::from(segment.has(SACKED));
@@ -229,13 +228,20 @@ impl Scoreboard {
         if self.ring.len() > MIN_SEGMENTS && self.packets_out() as usize <= self.ring.len() / 8 {
             self.resize((self.ring.len() / 4).max(MIN_SEGMENTS));
         }
+        segment
+    }
+
+    /// Whether what was taken off last was the last segment of its packet; else the packet begins with the next from now on (Linux:
+    /// `tcp_tso_acked`).
+    #[inline]
+    pub(crate) fn ends_packet(&mut self) -> bool {
         if self.first == self.next {
-            return (segment, true);
+            return true;
         }
         let head = self.get_mut(self.first);
         let ends = head.has(FIRST_OF_PACKET);
         head.flags |= FIRST_OF_PACKET;
-        (segment, ends)
+        ends
     }
 
     /// The number of the segment that holds the byte at `offset`, which is outstanding.
@@ -473,9 +479,12 @@ mod tests {
         for (end, flags) in [(1, FIRST_OF_PACKET), (2, 0), (3, 0), (4, FIRST_OF_PACKET)] {
             board.push(Segment::new(end, Default::default(), 1, (flags, 0)));
         }
-        assert!(!board.pop().1);
-        assert!(!board.cut_packet(1), "it begins there already");
-        assert_eq!([board.pop().1, board.pop().1, board.pop().1], [false, true, true]);
+        let mut ends = || {
+            board.pop();
+            board.ends_packet()
+        };
+        assert!(!ends());
+        assert_eq!([ends(), ends(), ends()], [false, true, true]);
     }
 
     #[test]

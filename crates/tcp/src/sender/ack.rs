@@ -278,7 +278,7 @@ impl Sender {
     /// Data left with the SYN: they count as a part of it, or else are sent again at once (Linux: `tcp_rcv_fastopen_synack`).
     fn finish_opening(&mut self, now_ns: u64, acked: u64) {
         if acked == self.snd_nxt {
-            let (segment, _) = self.board.pop();
+            let segment = self.board.pop();
             self.buffer.free(segment.payload, true);
             self.snd_una = acked;
         } else {
@@ -443,8 +443,8 @@ impl Sender {
         times: &mut AckedTimes,
     ) {
         while self.board.first < self.board.next && self.board.get(self.board.first).end <= ack {
-            let (segment, ends_packet) = self.board.pop();
-            self.buffer.free(segment.payload, ends_packet);
+            let segment = self.board.pop();
+            self.buffer.free(segment.payload, self.board.ends_packet());
             found.acked = true;
             times.count += 1;
             if segment.has(EVER_RETRANSMITTED) {

@@ -84,15 +84,23 @@ mod tests {
     use crate::packet::{Ack, Transmission};
     use crate::sender::SenderConfig;
 
+    /// What is sent, each packet of which leaves, so that more may be.
     fn transmit(sender: &mut Sender, now: Instant) -> Vec<(u64, u32, u16, u16)> {
-        let mut sent = Vec::new();
-        sender.transmit(now, &mut |Transmission { data, .. }| {
-            sent.push((data.seq, data.payload, data.segments, data.mss));
-        });
-        for packet in &sent {
-            sender.on_departure(packet.1);
+        let mut all = Vec::new();
+        loop {
+            let mut sent = Vec::new();
+            sender.transmit(now, &mut |Transmission { data, .. }| {
+                sent.push((data.seq, data.payload, data.segments, data.mss));
+            });
+            let mut more = false;
+            for packet in &sent {
+                more |= sender.on_departure(packet.1);
+            }
+            all.extend(sent);
+            if !more {
+                return all;
+            }
         }
-        sent
     }
 
     /// What is too long is sent again, in segments of the new size and without a smaller window, and counts once when it arrives.

@@ -254,7 +254,7 @@ impl Sender {
     }
 
     /// Segments that an aggregate may have.
-    #[inline]
+    #[inline(always)]
     pub(super) fn gso_segments(&self) -> u32 {
         let max_bytes = u64::from(self.max_gso_bytes());
         let mut bytes = self.window.pacing_rate >> PACING_SHIFT;
