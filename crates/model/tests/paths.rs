@@ -179,8 +179,8 @@ fn lost_pings_are_counted() {
     let (sent, lost) = (ping.sent.expect("of pings"), ping.lost.expect("of pings"));
     assert_eq!(sent, 500);
     assert!((0.4..0.6).contains(&(lost as f64 / sent as f64)), "{ping:?}");
-    // At either end of the window two are on their way.
-    assert!(sent.abs_diff(ping.n + lost) <= 2, "{ping:?}");
+    // Two are on their way as the window begins, and of the last two round trips, which are four, nobody knows yet.
+    assert!(sent.abs_diff(ping.n + lost) <= 6, "{ping:?}");
     let none = &run("", PING).probe[0];
     assert_eq!((none.sent, none.lost), (Some(500), Some(0)));
     let all = &run("loss = '100%'", PING).probe[0];
