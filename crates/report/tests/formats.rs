@@ -433,9 +433,10 @@ fn what_arrives_of_udp_is_told() {
     assert!(worst.ends_with("% of UDP's packets were lost"), "{worst}");
     let page = html::write(&[report], "test", None);
     assert!(page.contains("% of UDP's packets were lost"));
-    let beside = of("[[flow]]\ncc = 'cubic'");
-    let page = text::write(&Report::of(&beside), &Style::default());
-    assert!(page.contains("; of UDP arrived 9."), "{page}");
+    // Half of the link leaves a flow something to be ranked by.
+    let beside = format!("{link}[[udp]]\nrate = '5mbit'\n[[flow]]\ncc = 'cubic'");
+    let page = text::write(&Report::of(&results(&beside, &[&Model], 1)), &Style::default());
+    assert!(page.contains("; of UDP arrived 4."), "{page}");
 }
 
 /// The figures of the pings that were answered are not those of all.
