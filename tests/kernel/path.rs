@@ -397,13 +397,15 @@ fn what_is_unsent_is_limited_as_in_the_model() {
             let series = outcome["series"]["goodput_mbit"][0].as_array().unwrap();
             series[140..].iter().map(|mbit| mbit.as_f64().unwrap()).sum::<f64>() / 20.0
         });
-        // 57 megabits without a mark, 4 with one: what is under way then, and one packet or 64 kB. Where in its sawtooth the window is
-        // may differ.
-        assert!((left[0] - left[1]).abs() < 0.5, "{mark}: {left:?}");
+        // 57 megabits without a mark, 4 with one: what is under way then, and one packet or 64 kB. How much is under way hangs on where in its
+        // sawtooth the window is: with 64 kB it is 2.5 or 4.8 megabits in either world, for round trips of 37 to 43 ms.
+        let most = if mark.ends_with("'64kb'") { 2.5 } else { 0.5 };
+        assert!((left[0] - left[1]).abs() < most, "{mark}: {left:?}");
         assert!(if mark.is_empty() { left[1] > 40.0 } else { left[1] < 6.0 }, "{mark}: {left:?}");
         let [model, kernel] =
             outcomes.each_ref().map(|outcome| figure(outcome, "/flow/0/total_mbit"));
-        assert!((model / kernel - 1.0).abs() < 0.01, "{mark}: {model} and {kernel} Mbit/s");
+        let most = if mark.ends_with("'64kb'") { 0.02 } else { 0.01 };
+        assert!((model / kernel - 1.0).abs() < most, "{mark}: {model} and {kernel} Mbit/s");
     }
 }
 
