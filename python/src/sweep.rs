@@ -58,7 +58,6 @@ impl Plan {
             words.iter().map(|word| Axis::parse(word).map_err(wrong)).collect()
         };
         let space = Space {
-            source: source.text,
             folder: source.folder,
             vary: axes(vary)?,
             zip: axes(zip)?,
@@ -68,6 +67,7 @@ impl Plan {
                 Some((count, seed, false)) => Sampling::Random { count, seed },
             },
             distributions,
+            ..Space::of(&source.text)
         };
         let count = seeds.1;
         let seeds = Seeds::new(seeds.0, seeds.1)
