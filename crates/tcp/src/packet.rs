@@ -1,11 +1,15 @@
 //! What travels between the endpoints. Sequence numbers are 64-bit offsets into the stream: they never wrap.
 
+use std::time::Duration;
+
 use dualq_units::{Ecn, Instant};
 
 use crate::ecn::{EcnBytes, EcnFlags, OPTION_BYTES};
 
 /// So much older may a packet be than what came last (Linux: `TCP_PAWS_WINDOW`).
 pub(crate) const PAWS_WINDOW_MS: u32 = 1;
+/// What is not expected is answered at most this often (Linux: `tcp_invalid_ratelimit`).
+pub(crate) const INVALID_SPACING: Duration = Duration::from_millis(500);
 
 /// IPv4 (20) and TCP (20) headers with the timestamps option (12): what each segment adds to its payload.
 pub const HEADER_BYTES: u32 = 52;

@@ -269,6 +269,17 @@ fn may_be_late(segment: &Segment) -> bool {
 mod tests {
     use super::*;
 
+    /// So many segments of ten bytes, the first one sent after 1 ms.
+    fn sent_each_millisecond(count: u64) -> Scoreboard {
+        let mut board = Scoreboard::new();
+        for number in 1..=count {
+            let mut segment = Segment::new(number * 10, Default::default(), 10, (0, 0));
+            segment.stamp.sent_ns = number * 1_000_000;
+            board.push(segment);
+        }
+        board
+    }
+
     #[test]
     fn a_duplicate_that_comes_with_nothing_else_counts_with_the_next_delivery() {
         let mut rack = Rack::new();
@@ -291,13 +302,7 @@ mod tests {
     /// Linux: `tcp_rack_detect_loss`, which takes the longest.
     #[test]
     fn the_wait_is_that_of_the_last_packet_that_may_be_late() {
-        let mut board = Scoreboard::new();
-        let mut rack = Rack::new();
-        for number in 1..6 {
-            let mut segment = Segment::new(number * 10, Default::default(), 10, (0, 0));
-            segment.stamp.sent_ns = number * 1_000_000;
-            board.push(segment);
-        }
+        let (mut board, mut rack) = (sent_each_millisecond(5), Rack::new());
         let view = |now_ms: u64| View {
             now_ns: now_ms * 1_000_000,
             in_recovery: false,
@@ -327,13 +332,7 @@ mod tests {
 
     #[test]
     fn a_verdict_that_was_taken_back_is_not_found_again() {
-        let mut board = Scoreboard::new();
-        let mut rack = Rack::new();
-        for number in 1..4 {
-            let mut segment = Segment::new(number * 10, Default::default(), 10, (0, 0));
-            segment.stamp.sent_ns = number * 1_000_000;
-            board.push(segment);
-        }
+        let (mut board, mut rack) = (sent_each_millisecond(3), Rack::new());
         let view = View {
             now_ns: 100_000_000,
             in_recovery: true,

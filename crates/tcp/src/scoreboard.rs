@@ -231,10 +231,10 @@ impl Scoreboard {
         segment
     }
 
-    /// Whether what was taken off last was the last segment of its packet; else the packet begins with the next from now on (Linux:
-    /// `tcp_tso_acked`).
+    /// What was taken off last is no part of its packet any more, which begins with the next segment then (Linux: `tcp_trim_head`). Returns whether
+    /// nothing is left of the packet.
     #[inline]
-    pub(crate) fn ends_packet(&mut self) -> bool {
+    pub(crate) fn trim_head(&mut self) -> bool {
         if self.first == self.next {
             return true;
         }
@@ -481,7 +481,7 @@ mod tests {
         }
         let mut ends = || {
             board.pop();
-            board.ends_packet()
+            board.trim_head()
         };
         assert!(!ends());
         assert_eq!([ends(), ends(), ends()], [false, true, true]);

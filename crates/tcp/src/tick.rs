@@ -100,6 +100,12 @@ impl Tick {
         self.divide(nanos) as u32
     }
 
+    /// The microseconds since what is echoed was sent, as timestamps tell them: whole milliseconds, and one at least (RFC 7323 §4.1; Linux:
+    /// `tcp_rtt_tsopt_us`).
+    pub(crate) fn since_echo_us(self, now_ns: u64, echo_ms: u32) -> u64 {
+        u64::from(self.millisecond(now_ns).saturating_sub(echo_ms).max(1)) * 1_000
+    }
+
     /// Jiffies in microseconds.
     #[inline]
     pub(crate) const fn micros_in(self, jiffies: u32) -> u64 {

@@ -112,17 +112,14 @@ impl Simulation<'_> {
         let now = self.now();
         let connection = &mut self.connections[number as usize];
         let Some(answerer) = &mut connection.answerer else { return };
+        let ((owner, flow), back) = (connection.identity, back(connection.direction));
         for _ in 0..answerer.runs_out(now) {
-            let connection = &mut self.connections[number as usize];
-            let ((owner, flow), back) = (connection.identity, back(connection.direction));
-            let mut acks = Vec::new();
-            connection.receiver.acknowledge(now, &mut |ack| acks.push(ack));
-            for ack in acks {
-                let packet =
-                    Packet { owner, flow, body: Body::answer_again(&ack, PROBE_BYTES as u8) };
+            connection.receiver.acknowledge(now, &mut |ack| {
+                let body = Body::answer_again(&ack, PROBE_BYTES as u8);
+                let packet = Packet { owner, flow, body };
                 self.around.sets_out(now, back, &packet);
                 self.network.path(back).enter(now, packet, &mut self.around);
-            }
+            });
         }
         self.has_answered(number);
     }

@@ -3,10 +3,9 @@
 use super::{Receiver, instant};
 use crate::ecn::{self, Received};
 use crate::packet::{Ack, Data};
+use crate::rtt::RTO_INITIAL_US;
 use dualq_units::{Ecn, Instant};
 
-/// How long the first answer to a SYN waits for its acknowledgement (Linux: `TCP_TIMEOUT_INIT`).
-const FIRST_TIMEOUT_US: u64 = 1_000_000;
 /// How often it is sent again (Linux: `tcp_synack_retries`).
 const MAX_RETRIES: u32 = 5;
 
@@ -78,7 +77,7 @@ impl Receiver {
 
     /// The timer of acknowledgements, which none wait for yet.
     fn await_acknowledgement(&mut self, now_ns: u64) {
-        let jiffies = self.config.tick.jiffies_in(FIRST_TIMEOUT_US << self.handshake.timeouts);
+        let jiffies = self.config.tick.jiffies_in(RTO_INITIAL_US << self.handshake.timeouts);
         let deadline = self.ack_wheel.start(self.config.tick, instant(now_ns), jiffies);
         self.ack_timer_ns = deadline.as_nanos();
     }
@@ -99,9 +98,8 @@ impl Receiver {
     pub(super) fn open(&mut self, now: Instant, data: &Data) {
         let now_ns = now.as_nanos();
         let rtt_us = if self.handshake.answers > 1 {
-            // Which one arrived is known by its time alone (Linux: `tcp_synack_rtt_meas`, `tcp_rtt_tsopt_us`).
-            let now_ms = self.config.tick.millisecond(now_ns);
-            u64::from(now_ms.saturating_sub(data.echo_ms).max(1)) * 1_000
+            // Which one arrived is known by its time alone (Linux: `tcp_synack_rtt_meas`).
+            self.config.tick.since_echo_us(now_ns, data.echo_ms)
         } else {
             now_ns.saturating_sub(self.handshake.answered_ns) / 1_000
         };

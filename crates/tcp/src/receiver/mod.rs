@@ -9,7 +9,7 @@ use dualq_units::{Bytes, Ecn, Instant};
 use std::time::Duration;
 
 use crate::ecn::{self, EcnFlags, EcnOption, EcnStyle, Received};
-use crate::packet::{Ack, Data, HEADER_BYTES, PAWS_WINDOW_MS, SackBlock};
+use crate::packet::{Ack, Data, HEADER_BYTES, INVALID_SPACING, PAWS_WINDOW_MS, SackBlock};
 use crate::tick::{Tick, WheelTimer, instant};
 use buffer::Buffer;
 pub use buffer::WINDOW_SCALE;
@@ -24,8 +24,6 @@ const MIN_ACK_DELAY_US: u64 = MIN_ACK_DELAY.as_micros() as u64;
 const MAX_ACK_DELAY_US: u64 = 200_000;
 /// The islands that an acknowledgement tells of even where one is lost (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_ISLANDS: usize = 2;
-/// Empty segments outside of the window are answered at most this often (Linux: `tcp_invalid_ratelimit`).
-const PROBE_ANSWER_SPACING_NS: u64 = 500_000_000;
 
 /// What a receiver is made of.
 #[derive(Clone, Copy, Debug)]
@@ -408,8 +406,7 @@ impl Receiver {
 
     /// The sender asks whether the window has opened.
     fn answer_window_probe(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
-        let answered = self.last_probe_answer_ns;
-        if answered.is_none_or(|last| now_ns.saturating_sub(last) >= PROBE_ANSWER_SPACING_NS) {
+        if !self.config.tick.is_within(self.last_probe_answer_ns, now_ns, INVALID_SPACING) {
             self.last_probe_answer_ns = Some(now_ns);
             self.send(now_ns, out);
         }

@@ -1,22 +1,18 @@
 //! Digesting acknowledgements (Linux: `tcp_ack` and what it calls).
 
-use std::time::Duration;
-
 use dualq_units::Instant;
 
 use super::{Handshake, Sender};
 use crate::cc::{Algorithm, CongestionControl, Controller, State};
 use crate::ecn::{self, EcnStyle, Progress, Received};
-use crate::packet::{Ack, MAX_SACK_BLOCKS, PAWS_WINDOW_MS, SackBlock};
+use crate::packet::{Ack, INVALID_SPACING, MAX_SACK_BLOCKS, PAWS_WINDOW_MS, SackBlock};
 use crate::rate::SampleBuilder;
 use crate::scoreboard::{EVER_RETRANSMITTED, SACKED};
 
 /// The header's 16 bits with the largest scale (RFC 7323 §2.3): no acknowledgement can offer more.
 const MAX_WINDOW: u64 = 65_535 << 14;
-/// Answers to the SYN that come again are acknowledged at most this often (Linux: `tcp_invalid_ratelimit`).
 /// Where no more SYNs than these were sent, the window begins as if none had been lost.
 const SPURIOUS_SYNS: u32 = 2;
-const CHALLENGE_SPACING: Duration = Duration::from_millis(500);
 
 /// What one acknowledgement brought.
 #[derive(Clone, Copy, Debug, Default)]
@@ -230,7 +226,7 @@ impl Sender {
     /// The answer to the SYN comes again: it is told the same again, seldom (RFC 5961 §4.2; Linux: `tcp_send_challenge_ack`).
     #[cold]
     fn challenge(&mut self, now_ns: u64) {
-        if !self.config.tick.is_within(self.challenged_ns, now_ns, CHALLENGE_SPACING) {
+        if !self.config.tick.is_within(self.challenged_ns, now_ns, INVALID_SPACING) {
             self.challenged_ns = Some(now_ns);
             self.opening_due = true;
         }
@@ -251,7 +247,7 @@ impl Sender {
         self.see_window(self.receive_window);
         self.timers.clear();
         let rtt_us = if self.syns_sent > 1 {
-            self.echoed_us(now_ns, ack.echo_ms)
+            self.config.tick.since_echo_us(now_ns, ack.echo_ms)
         } else {
             now_ns.saturating_sub(self.syn_sent_ns) / 1_000
         };
@@ -444,7 +440,7 @@ impl Sender {
     ) {
         while self.board.first < self.board.next && self.board.get(self.board.first).end <= ack {
             let segment = self.board.pop();
-            self.buffer.free(segment.payload, self.board.ends_packet());
+            self.buffer.free(segment.payload, self.board.trim_head());
             found.acked = true;
             times.count += 1;
             if segment.has(EVER_RETRANSMITTED) {
@@ -468,13 +464,6 @@ impl Sender {
         }
     }
 
-    /// The time since what is echoed was sent: Karn's problem is solved by timestamps, in milliseconds (RFC 7323 §4.1; Linux:
-    /// `tcp_rtt_tsopt_us`).
-    fn echoed_us(&self, now_ns: u64, echo_ms: u32) -> u64 {
-        let now_ms = self.config.tick.millisecond(now_ns);
-        u64::from(now_ms.saturating_sub(echo_ms).max(1)) * 1_000
-    }
-
     /// Measures the round trip if this acknowledgement allows it, and returns what congestion controls are told.
     fn measure_rtt(&mut self, found: &mut Findings, times: &AckedTimes) -> Option<u64> {
         let now_ns = found.now_ns;
@@ -487,7 +476,8 @@ impl Sender {
             newest = Some(since(last));
         }
         if oldest.is_none() && found.acked {
-            oldest = Some(self.echoed_us(now_ns, found.echo_ms));
+            // Karn's problem is solved by timestamps.
+            oldest = Some(self.config.tick.since_echo_us(now_ns, found.echo_ms));
             newest = oldest;
         }
         if let Some(rtt_us) = oldest {

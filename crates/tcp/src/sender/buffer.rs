@@ -235,7 +235,7 @@ impl Sender {
         // If all before has left, it was the program that kept the path from being filled (Linux:
         // `tcp_rate_check_app_limited`). So it is as a connection begins.
         let unsent = self.buffer.end - self.snd_nxt;
-        if unsent < u64::from(self.mss) && self.queued == self.gone {
+        if unsent < u64::from(self.mss) && self.queued == self.leaving {
             self.note_idleness();
         }
         true

@@ -196,7 +196,6 @@ pub struct Sender {
     /// Of these what the last call of `transmit` sent that need not wait there: it leaves when the kernel has done all that it does by itself, and
     /// at once while the program writes.
     leaving: u64,
-    gone: u64,
     is_writing: bool,
     /// Small queues held something back.
     throttled: bool,
@@ -277,7 +276,6 @@ impl Sender {
             last_sent_ns: 0,
             queued: 0,
             leaving: 0,
-            gone: 0,
             is_writing: false,
             throttled: false,
             cwnd_limited: false,

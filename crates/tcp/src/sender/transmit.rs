@@ -38,7 +38,7 @@ impl Sender {
     pub fn transmit(&mut self, now: Instant, out: &mut impl FnMut(Transmission)) {
         let now_ns = now.as_nanos();
         let by_timer = std::mem::take(&mut self.by_timer);
-        (self.leaving, self.gone, self.is_writing) = (0, 0, false);
+        (self.leaving, self.is_writing) = (0, false);
         if !self.is_established() {
             self.transmit_syn(now_ns, out);
             return;
@@ -90,7 +90,7 @@ impl Sender {
             // It goes on as soon as these have left, before any program runs (Linux: `tcp_tsq_write`).
             return;
         }
-        (self.gone, self.is_writing) = (self.leaving, true);
+        self.is_writing = true;
         if self.wakes_program() {
             self.restart_after_idleness(now_ns);
             let mut has_written = false;
@@ -276,7 +276,8 @@ impl Sender {
     #[inline]
     pub(super) fn small_queue_is_full(&mut self, payload: u32, shift: u32) -> bool {
         let limit = (2 * memory(payload)).max(self.window.pacing_rate >> PACING_SHIFT) << shift;
-        let full = self.queued - self.gone >= limit && self.board.last_packet > self.board.first;
+        let gone = if self.is_writing { self.leaving } else { 0 };
+        let full = self.queued - gone >= limit && self.board.last_packet > self.board.first;
         self.throttled |= full;
         full
     }
@@ -383,8 +384,7 @@ impl Sender {
     pub(super) fn enqueue(&mut self, now_ns: u64, departure_ns: u64, payload: u32) {
         self.queued += memory(payload);
         if departure_ns <= now_ns {
-            let passed = if self.is_writing { &mut self.gone } else { &mut self.leaving };
-            *passed += memory(payload);
+            self.leaving += memory(payload);
         }
     }
 
