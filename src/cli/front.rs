@@ -58,9 +58,9 @@ pub(super) const MORE: &str = "More: ";
 
 /// The help of a command ends with where more is said.
 pub(super) fn with_documents(command: Command) -> Command {
-    command.mut_subcommands(|one| {
-        let document = help::document_of(one.get_name());
-        document.map_or(one.clone(), |document| naming(one, document))
+    command.mut_subcommands(|one| match help::document_of(one.get_name()) {
+        Some(document) => naming(one, document),
+        None => one,
     })
 }
 
