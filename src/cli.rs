@@ -400,10 +400,6 @@ mod tests {
         for one in all {
             let text = one.get_after_help().map(ToString::to_string).unwrap_or_default();
             let mut paragraph = false;
-            // The text of `shell` is broken by hand still.
-            if one.get_name() == "shell" {
-                continue;
-            }
             for line in text.lines() {
                 let is_caption = line.ends_with([':', '?']);
                 let is_indented = line.starts_with(' ');

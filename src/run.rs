@@ -322,18 +322,6 @@ pub(crate) struct Source {
     pub(crate) shipped: BTreeMap<String, String>,
 }
 
-/// The same of a file that names no others, or none that are only inside the program.
-pub(crate) fn source(path: Option<&Path>) -> Result<(String, String), Failure> {
-    let Source { text, named, shipped, .. } = read(path)?;
-    if let Some(file) = shipped.keys().next() {
-        let name = named.trim_end_matches(": ");
-        return Err(Failure::Run(format!(
-            "{name} needs {file} beside it: `dualq examples {name} --copy .`, then name {name}.toml"
-        )));
-    }
-    Ok((text, named))
-}
-
 /// Reads a scenario file; nothing of none.
 pub(crate) fn read(path: Option<&Path>) -> Result<Source, Failure> {
     let Some(path) = path else { return Ok(Source::default()) };

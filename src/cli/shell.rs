@@ -17,7 +17,9 @@ Examples:
 
   An asymmetric line, and mobile ones from mahimahi's traces:
     dualq shell --down '100mbit dualpi2' --up '10mbit cake bandwidth 9mbit'
-    dualq shell --down-trace lte.down --up-trace lte.up --rtt 40ms --up fq_codel
+    dualq shell --down-trace lte.down --up-trace lte.up --rtt 40ms \\
+      --up fq_codel
+    dualq shell --scenario lte --qdisc codel
 
   A server of one's own at the far end:
     dualq shell --far 'python3 -m http.server 8000' -- curl http://far:8000/
@@ -30,7 +32,7 @@ Examples:
     dualq shell set --rate 10mbit --qdisc 'dualpi2 target 5ms'
 
 At the far end there are an echo (port 7), a sink (9), a source (19), HTTP (80: GET /100M gives 100 MiB, POST takes all), \
-and iperf3 (5201) if it is installed. Nothing outside can be reached without --gateway. The exit status is the command's. See docs/shell.md.";
+and iperf3 (5201) if it is installed. Nothing outside can be reached without --gateway. The exit status is the command's.";
 
 /// What `dualq shell iperf3 -c far` lacks: the library takes the command for an argument that does not exist. `word` is what it did not
 /// expect, and `given` all that was.

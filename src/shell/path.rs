@@ -13,7 +13,7 @@ use dualq_units::{Exact, Rate, tc_time};
 use crate::cli::shell::OpenArgs;
 use crate::cli::{Failure, note, note_units};
 use crate::output::plain;
-use crate::run::source;
+use crate::run::{self, Source};
 
 /// For so long traces are played over and over, and rates change; what the last of them is then stays. A week would be ten million
 /// changes.
@@ -193,9 +193,9 @@ fn own(args: &OpenArgs) -> Result<Setup, Failure> {
 /// The scenario of a file, of which there must be one.
 fn read(file: &Path, args: &OpenArgs) -> Result<Setup, Failure> {
     let named = file.display();
-    let (source, _) = source(Some(file))?;
+    let Source { text, folder, shipped, .. } = run::read(Some(file))?;
     if !args.quiet {
-        for told in dualq_scenario::notes(&source) {
+        for told in dualq_scenario::notes(&text) {
             note(&format!("{named}: {told}"));
         }
     }
@@ -216,10 +216,10 @@ fn read(file: &Path, args: &OpenArgs) -> Result<Setup, Failure> {
         interval: Some(LONGEST_WORD.to_owned()),
         ..as_it_is.clone()
     };
-    let folder = file.parent().unwrap_or(Path::new(""));
+    let files = dualq_scenario::files(&shipped, &folder);
     // Its traces are to last, unless its own programs are too much for so long.
-    let sweep = Sweep::parse_in(folder, &source, &longer)
-        .or_else(|_| Sweep::parse_in(folder, &source, &as_it_is))
+    let sweep = Sweep::parse_beside(&files, &text, &longer)
+        .or_else(|_| Sweep::parse_beside(&files, &text, &as_it_is))
         .map_err(|error| {
             let named = if error.option.is_some() { String::new() } else { format!("{named}: ") };
             Failure::Usage(format!("{named}{error}"))

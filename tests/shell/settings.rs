@@ -48,6 +48,15 @@ fn settings_after(options: &[&str], script: &str) -> (Value, String) {
 }
 
 #[test]
+fn a_shipped_scenario_has_its_trace_with_it() {
+    if !able() {
+        return;
+    }
+    let (now, _) = settings_after(&["--scenario", "lte", "--qdisc", "codel"], "true");
+    assert_eq!(now["down"]["rate"], "3633600bit", "{now}");
+}
+
+#[test]
 fn what_is_said_of_each_way_is_of_a_scenarios_ways_too() {
     if !able() {
         return;
