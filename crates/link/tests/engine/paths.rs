@@ -202,17 +202,20 @@ proptest! {
     }
 }
 
-#[test]
-fn departures_follow_the_links_own_schedule_however_late_it_is_called() {
-    let frame = |sequence| Made {
+/// 1262 bytes with all headers: 1.0096 ms at 10 Mbit/s.
+fn frame(sequence: u32) -> Made {
+    Made {
         v6: false,
         ecn: 0,
         identification: 1,
         transport: Transport::Tcp(tcp(sequence)),
         payload: vec![0; 1196],
         gso_size: 1448,
-    };
-    // 1262 bytes with all headers: 1.0096 ms at 10 Mbit/s.
+    }
+}
+
+#[test]
+fn departures_follow_the_links_own_schedule_however_late_it_is_called() {
     let times = |late: Duration| {
         let mut engine = engine(&passage("pfifo", "10mbit"), &Options::default());
         for sequence in 0..6 {
@@ -238,14 +241,6 @@ fn departures_follow_the_links_own_schedule_however_late_it_is_called() {
 /// As of a machine that was stopped for a while, or of a clock that is set.
 #[test]
 fn a_clock_that_steps_makes_packets_late_and_no_queue_longer() {
-    let frame = |sequence| Made {
-        v6: false,
-        ecn: 0,
-        identification: 1,
-        transport: Transport::Tcp(tcp(sequence)),
-        payload: vec![0; 1196],
-        gso_size: 1448,
-    };
     let mut engine = engine(&passage("pfifo", "10mbit"), &Options::default());
     for sequence in 0..6 {
         assert!(engine.enter(start(), &mut frame(sequence).bytes()));
