@@ -436,22 +436,23 @@ impl Body {
                 syn: flags & SYN > 0,
                 cut: flags & CUT > 0,
             }),
-            Content::Ack { ack, window, echo_ms, timestamp_ms, ecn_flags, flags, .. } => {
-                Arrival::Ack(Ack {
-                    ack,
-                    window: window as u64,
-                    blocks,
-                    block_count: flags >> BLOCKS_SHIFT & BLOCKS,
-                    dsack: flags & DSACK > 0,
-                    flags: ecn_flags,
-                    option: accurate,
-                    ecn,
-                    syn: flags & SYN > 0,
-                    cookie: flags & COOKIE > 0,
-                    echo_ms,
-                    timestamp_ms,
-                })
-            }
+            Content::Ack {
+                ack, window, echo_ms, timestamp_ms, ecn_flags, flags, answer, ..
+            } => Arrival::Ack(Ack {
+                ack,
+                window: window as u64,
+                blocks,
+                block_count: flags >> BLOCKS_SHIFT & BLOCKS,
+                dsack: flags & DSACK > 0,
+                flags: ecn_flags,
+                option: accurate,
+                ecn,
+                syn: flags & SYN > 0,
+                cookie: flags & COOKIE > 0,
+                with_data: answer > 0,
+                echo_ms,
+                timestamp_ms,
+            }),
             Content::AnswerAck { seq, timestamp_ms, echo_ms, mss, ecn_flags, options, twice } => {
                 let empty = Data {
                     seq,
@@ -481,6 +482,7 @@ impl Body {
                     ecn,
                     syn: false,
                     cookie: false,
+                    with_data: true,
                     echo_ms,
                     timestamp_ms,
                 })
@@ -685,6 +687,7 @@ mod tests {
             ecn: Ecn::Ect0,
             syn: false,
             cookie: false,
+            with_data: false,
             echo_ms: 3,
             timestamp_ms: 4,
         };

@@ -147,6 +147,8 @@ pub struct Ack {
     pub syn: bool,
     /// Whether it has a cookie of Fast Open for the next SYN.
     pub cookie: bool,
+    /// Whether it comes with data of the other half.
+    pub with_data: bool,
     /// The timestamp that is echoed, in milliseconds.
     pub echo_ms: u32,
     /// The timestamp option's value, in milliseconds.

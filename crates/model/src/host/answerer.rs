@@ -29,6 +29,7 @@ impl Answerer {
         let mut ack = Ack {
             ack: data.seq.min(self.sender.sent()),
             syn: is_first,
+            with_data: data.payload > 0,
             window: 1 << 16,
             timestamp_ms: data.timestamp_ms,
             echo_ms: data.echo_ms,

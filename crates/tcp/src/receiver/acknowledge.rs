@@ -203,6 +203,7 @@ impl Receiver {
             ecn: self.ack_ecn(),
             syn: false,
             cookie: false,
+            with_data: false,
             echo_ms: self.echo_ms,
             timestamp_ms: self.config.tick.millisecond(now_ns),
         }

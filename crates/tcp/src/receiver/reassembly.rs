@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use crate::packet::SackBlock;
 
-/// Islands that are remembered for reports (Linux: `TCP_NUM_SACKS`).
-const RECENT: usize = 4;
+/// Blocks that are remembered for reports (Linux: `TCP_NUM_SACKS`).
+const REPORTED: usize = 4;
 
 /// What became of arriving bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +26,10 @@ pub(super) struct Reassembly {
     /// Everything before this offset has arrived.
     pub(super) next: u64,
     islands: VecDeque<SackBlock>,
-    /// Where the islands start that changed last, the newest first.
-    recent: [u64; RECENT],
-    recent_count: usize,
+    /// What is reported, the newest first (Linux: `selective_acks`). A block grows by what arrives and by what stands beside
+    /// it here, not by an island that was forgotten: it can be less than its island, and two blocks can be of one.
+    blocks: [SackBlock; REPORTED],
+    block_count: usize,
 }
 
 impl Reassembly {
@@ -60,14 +61,10 @@ impl Reassembly {
         found
     }
 
-    /// The place among those that changed last of the island that the bytes from `start` to `end` touch; their number if it
-    /// is a new one.
+    /// The place among the reported blocks of the one that the bytes from `start` to `end` touch; their number if none does.
     pub(super) fn rank(&self, start: u64, end: u64) -> usize {
-        let touches = |known: &u64| {
-            let index = self.islands.partition_point(|island| island.start < *known);
-            self.islands.get(index).is_some_and(|island| island.start <= end && start <= island.end)
-        };
-        self.recent[..self.recent_count].iter().position(touches).unwrap_or(self.recent_count)
+        let touches = |block: &SackBlock| block.start <= end && start <= block.end;
+        self.blocks[..self.block_count].iter().position(touches).unwrap_or(self.block_count)
     }
 
     /// Takes the bytes from `start` to `end`.
@@ -96,16 +93,15 @@ impl Reassembly {
             self.islands.pop_front();
         }
         let next = self.next;
-        self.forget(|start| start < next);
+        self.forget(0, |block| block.start <= next);
     }
 
     fn take_beyond(&mut self, start: u64, end: u64) -> Arrival {
+        self.note(start, end);
         // Mostly the last island grows.
         let index = match self.islands.back_mut() {
             Some(last) if last.end == start => {
                 last.end = end;
-                let island = last.start;
-                self.touch(island);
                 return Arrival::Beyond;
             }
             Some(last) if last.end < start => self.islands.len(),
@@ -116,8 +112,6 @@ impl Reassembly {
             && island.start <= start
             && end <= island.end
         {
-            let island = island.start;
-            self.touch(island);
             return Arrival::Duplicate;
         }
         let mut merged = SackBlock { start, end };
@@ -128,49 +122,58 @@ impl Reassembly {
             merged.start = merged.start.min(island.start);
             merged.end = merged.end.max(island.end);
             self.islands.remove(index);
-            self.forget(|start| start == island.start);
         }
         self.islands.insert(index, merged);
-        self.touch(merged.start);
         Arrival::Beyond
     }
 
-    fn forget(&mut self, gone: impl Fn(u64) -> bool) {
-        let mut kept = 0;
-        for index in 0..self.recent_count {
-            if !gone(self.recent[index]) {
-                self.recent[kept] = self.recent[index];
+    /// Puts the block that the bytes from `start` to `end` touch, or a new one, before the others (Linux:
+    /// `tcp_sack_new_ofo_skb`).
+    fn note(&mut self, start: u64, end: u64) {
+        let rank = self.rank(start, end);
+        let mut block = SackBlock { start, end };
+        if rank < self.block_count {
+            block = joined(block, self.blocks[rank]);
+        } else {
+            self.block_count = (rank + 1).min(REPORTED);
+        }
+        let moved = rank.min(REPORTED - 1);
+        self.blocks.copy_within(..moved, 1);
+        self.blocks[0] = block;
+        // Linux `tcp_sack_maybe_coalesce`: what the first one reaches now is part of it.
+        let mut first = block;
+        self.forget(1, |block| {
+            let reached = block.start <= first.end && first.start <= block.end;
+            if reached {
+                first = joined(first, *block);
+            }
+            reached
+        });
+        self.blocks[0] = first;
+    }
+
+    /// Takes the blocks from the place `from` on that are `gone` out of the report.
+    fn forget(&mut self, from: usize, mut gone: impl FnMut(&SackBlock) -> bool) {
+        let mut kept = from;
+        for index in from..self.block_count {
+            if !gone(&self.blocks[index]) {
+                self.blocks[kept] = self.blocks[index];
                 kept += 1;
             }
         }
-        self.recent_count = kept;
+        self.block_count = kept;
     }
 
-    fn touch(&mut self, start: u64) {
-        if self.recent_count > 0 && self.recent[0] == start {
-            return;
-        }
-        self.forget(|known| known == start);
-        self.recent_count = (self.recent_count + 1).min(RECENT);
-        self.recent[..self.recent_count].rotate_right(1);
-        self.recent[0] = start;
-    }
-
-    /// Writes the islands that changed last to `blocks`, the newest first; returns how many.
+    /// Writes the blocks that changed last to `blocks`, the newest first; returns how many.
     pub(super) fn report(&self, blocks: &mut [SackBlock]) -> usize {
-        let mut count = 0;
-        for start in &self.recent[..self.recent_count] {
-            if count == blocks.len() {
-                break;
-            }
-            let index = self.islands.partition_point(|island| island.start < *start);
-            if let Some(island) = self.islands.get(index) {
-                blocks[count] = *island;
-                count += 1;
-            }
-        }
+        let count = self.block_count.min(blocks.len());
+        blocks[..count].copy_from_slice(&self.blocks[..count]);
         count
     }
+}
+
+fn joined(one: SackBlock, other: SackBlock) -> SackBlock {
+    SackBlock { start: one.start.min(other.start), end: one.end.max(other.end) }
 }
 
 #[cfg(test)]
@@ -228,5 +231,26 @@ mod tests {
         assert_eq!(stream.rank(30, 35), 2);
         assert_eq!(stream.rank(42, 44), 1, "a duplicate");
         assert_eq!(stream.rank(80, 90), 3, "a new one");
+    }
+
+    /// As Linux's array of four does: an island that fell out of it is not joined to what comes beside it.
+    #[test]
+    fn a_forgotten_island_is_not_reported_with_what_touches_it() {
+        let mut stream = Reassembly::default();
+        for start in [20, 40, 60, 80, 100] {
+            stream.take(start, start + 10);
+        }
+        assert_eq!(stream.rank(30, 35), 4, "the island at 20 is forgotten");
+        stream.take(30, 35);
+        let mut blocks = [SackBlock::default(); REPORTED];
+        assert_eq!(stream.report(&mut blocks), 4);
+        let block = |start, end| SackBlock { start, end };
+        assert_eq!(blocks, [block(30, 35), block(100, 110), block(80, 90), block(60, 70)]);
+        stream.take(35, 60);
+        assert_eq!(stream.report(&mut blocks), 3, "what stands beside it in the report is joined");
+        assert_eq!(blocks[..3], [block(30, 70), block(100, 110), block(80, 90)]);
+        stream.take(0, 20);
+        assert_eq!(stream.next, 70, "the islands are whole all the same");
+        assert_eq!(stream.report(&mut blocks), 2);
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Findings {
     pub(super) maybe_delayed: bool,
     /// The window changed.
     pub(super) window_moved: bool,
+    /// It is no plain duplicate, whatever it says: data of the other half came along, or it was overtaken.
+    pub(super) no_duplicate: bool,
     pub(super) ece: bool,
     pub(super) duplicate: bool,
     /// The duplicate is that of the loss probe.
@@ -47,9 +49,9 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Neither data, nor acknowledgement, nor window: a plain duplicate.
+    /// Neither data, nor acknowledgement, nor window: a plain duplicate (Linux: none of `FLAG_NOT_DUP`).
     pub(super) const fn is_plain_duplicate(&self) -> bool {
-        !self.acked && !self.window_moved
+        !self.acked && !self.window_moved && !self.no_duplicate
     }
 
     const fn is_alert(&self) -> bool {
@@ -101,6 +103,7 @@ impl Sender {
             ece: ack.flags.ece() && matches!(self.ecn, EcnStyle::Classic | EcnStyle::Dctcp),
             prior_una: self.snd_una,
             echo_ms: ack.echo_ms,
+            no_duplicate: ack.with_data,
             ..Findings::default()
         };
         let prior_in_flight = self.board.in_flight();
@@ -210,6 +213,7 @@ impl Sender {
             now_ns,
             prior_una: self.snd_una,
             echo_ms: ack.echo_ms,
+            no_duplicate: true,
             ..Findings::default()
         };
         self.check_duplicate(ack, &mut found);

@@ -257,8 +257,13 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use dualq_units::Instant;
+
     use super::super::{Handshake, SenderConfig};
     use super::*;
+    use crate::packet::Ack;
 
     /// Ten segments may be under way, of which `out` are, each a packet; the program has written `unsent` bytes more and will write on.
     fn under_way(out: u64, unsent: u64) -> Sender {
@@ -311,6 +316,20 @@ mod tests {
         };
         // Of the second since the packets left 0.7 are over, or a whole one begins; and the wheel goes on to its next bucket.
         assert_eq!((timeout(Some(0)), timeout(None)), (1_040, 1_360));
+    }
+
+    /// Linux: `tcp_process_tlp_ack`, by `FLAG_NOT_DUP`. Until then there is no other probe.
+    #[test]
+    fn a_loss_probe_is_over_with_the_next_acknowledgement_that_comes_without_data() {
+        let mut sender = under_way(1, 0);
+        sender.probe(300_000_000, &mut |_| ());
+        sender.window_end = 1 << 20;
+        let window = sender.window_end - 1_448;
+        for (ms, with_data, open) in [(400, false, true), (410, true, true), (420, false, false)] {
+            let ack = Ack { ack: 1_448, window, with_data, ..Ack::default() };
+            sender.on_ack(Instant::ZERO + Duration::from_millis(ms), &ack);
+            assert_eq!(sender.recovery.probe_end.is_some(), open, "after {ms} ms");
+        }
     }
 
     #[test]
