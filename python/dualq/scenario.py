@@ -172,6 +172,7 @@ class Flow:
     arrivals: Literal["even", "poisson"] | None = None
     read_interval: str | None = None
     receive_buffer: str | None = None
+    send_buffer: str | None = None
     notsent_lowat: str | None = None
     fast_open: bool | None = None
     extra_rtt: str | None = None

@@ -334,6 +334,23 @@ fn receivers_have_limits_of_their_own() {
     assert!(goodput(1) > goodput(0) * 0.7 && goodput(0) + goodput(1) < 19.2, "{outcome:#}");
 }
 
+/// A send buffer that a program asked for limits what is under way, as in the model: the same packets in both.
+#[test]
+fn senders_have_limits_of_their_own() {
+    let goodputs = [2.3, 64.0, 256.0].map(|kilobytes| {
+        let [model, kernel] = in_both_worlds(&format!(
+            "duration = '4s'\nwarmup = '1s'\n[link]\nrate = '20mbit'\nrtt = '40ms'\nqdisc = 'pfifo limit 200'\n\
+             [[flow]]\ncc = 'cubic'\nsend_buffer = '{kilobytes}kb'\n"
+        ))?
+        .map(|outcome| figure(&outcome, "/flow/0/total_mbit"));
+        assert!((model / kernel - 1.0).abs() < 0.005, "{kilobytes} KB: {model} {kernel}");
+        Some(kernel)
+    });
+    let [Some(least), Some(small), Some(large)] = goodputs else { return };
+    // Whoever has room for any may write 64 KB; and 128 KB, with what they take beside their payload, do not fill the path.
+    assert!((9.0..11.0).contains(&least) && (13.0..17.0).contains(&small) && large > 18.0);
+}
+
 /// Runs a plan in the model and on real Linux, and gives both outcomes.
 fn in_both_worlds(plan: &str) -> Option<[Value; 2]> {
     kernel()?;

@@ -496,7 +496,7 @@ impl<'a> Experiment<'a> {
     /// How connections under `cc` are opened.
     fn opening(&self, cc: CongestionControl) -> Opening {
         let cc = self.controls.name_of(cc);
-        Opening { cc, paces_itself: self.network.paces_itself, fast: false }
+        Opening { cc, paces_itself: self.network.paces_itself, fast: false, buffer: None }
     }
 
     fn start(&mut self, group: usize, size: Option<u64>, now: Duration) -> Result<(), LabError> {
@@ -504,7 +504,8 @@ impl<'a> Experiment<'a> {
         let namespace = &self.network.senders[group];
         let (_, receiver) = self.network.receiver(flows.direction);
         let to = SocketAddrV4::new(receiver, FLOW_PORT + group as u16);
-        let opening = Opening { fast: flows.fast_open, ..self.opening(flows.cc) };
+        let opening =
+            Opening { fast: flows.fast_open, buffer: flows.send_buffer, ..self.opening(flows.cc) };
         let mut sender = BulkSender::open(namespace, to, opening, (group, size, now))?;
         sender.limit_unsent(flows.notsent_lowat)?;
         let number = self.senders.len();

@@ -57,13 +57,15 @@ pub(crate) struct Opening {
     pub(crate) paces_itself: bool,
     /// By TCP Fast Open: where the host knows a cookie of the receiver, the first write sends the SYN.
     pub(crate) fast: bool,
+    /// The send buffer that the program asks for.
+    pub(crate) buffer: Option<Bytes>,
 }
 
 /// A TCP connection to a receiver that is being opened.
 fn connect(
     namespace: &Namespace,
     to: SocketAddrV4,
-    Opening { cc, paces_itself, fast }: Opening,
+    Opening { cc, paces_itself, fast, buffer }: Opening,
 ) -> Result<Socket, LabError> {
     let open = || -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
@@ -72,6 +74,13 @@ fn connect(
             dualq_socket::pace(socket.as_fd(), None)?;
         }
         socket.set_tcp_congestion(cc.as_bytes())?;
+        if let Some(Bytes(bytes)) = buffer {
+            let bytes = bytes as usize;
+            if setsockopt(&socket, sockopt::SndBufForce, &bytes).is_err() {
+                socket.set_send_buffer_size(bytes)?;
+                allowed(bytes, socket.send_buffer_size()?, "send_buffer", "wmem_max")?;
+            }
+        }
         if fast {
             setsockopt(&socket, sockopt::TcpFastOpenConnect, &true)?;
         }
@@ -86,6 +95,19 @@ fn connect(
         }
         _ => cannot("cannot connect to the receiver", error),
     })
+}
+
+/// Whoever is not root gets no larger buffer than the host allows.
+fn allowed(asked: usize, got: usize, key: &str, setting: &str) -> io::Result<()> {
+    // Linux doubles what is asked for.
+    if got >= 2 * asked {
+        return Ok(());
+    }
+    let most = got / 2;
+    let message = format!(
+        "{key} is {asked} bytes, and who is not root gets {most} here at most (net.core.{setting})"
+    );
+    Err(io::Error::other(message))
 }
 
 /// A socket in which a receiver waits for connections of flows under `cc`. Each has that receive buffer, if one is given.
@@ -103,8 +125,12 @@ pub(crate) fn listen(
             socket.set_tcp_congestion(cc.name().as_bytes())?;
         }
         if let Some(Bytes(bytes)) = buffer {
-            // What is accepted here inherits it. Hosts allow 64 MiB as well, if net.core.rmem_max says so.
-            setsockopt(&socket, sockopt::RcvBufForce, &(bytes as usize))?;
+            // What is accepted here inherits it.
+            let bytes = bytes as usize;
+            if setsockopt(&socket, sockopt::RcvBufForce, &bytes).is_err() {
+                socket.set_recv_buffer_size(bytes)?;
+                allowed(bytes, socket.recv_buffer_size()?, "receive_buffer", "rmem_max")?;
+            }
         }
         socket.bind(&SockAddr::from(SocketAddrV4::new(address, port)))?;
         socket.listen(BACKLOG)?;

@@ -229,6 +229,14 @@ fn a_receive_buffer_of_ones_own_is_the_window() {
     assert!((2.0..8.0).contains(&narrow) && wide > 17.0, "{narrow} {wide}");
 }
 
+#[test]
+fn a_send_buffer_of_ones_own_limits_what_is_under_way() {
+    let of = |buffer: &str| run("", &format!("{CUBIC}send_buffer = '{buffer}'\n")).goodput_mbit;
+    let (narrow, wide) = (of("20kb"), of("1mb"));
+    // One packet of up to 64 KB whatever there is room for, in each 40 ms and more; or all that the window lets leave.
+    assert!((8.0..14.0).contains(&narrow) && wide > 17.0, "{narrow} {wide}");
+}
+
 /// What is in the send buffer leaves though the program has stopped: as much again as is under way, or what its low-water mark lets be
 /// unsent.
 #[test]

@@ -280,8 +280,12 @@ fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioE
         if let Some(interval) = group.read_interval {
             within(&key("read_interval"), Exact(interval), &WAITS)?;
         }
-        if let Some(buffer) = group.receive_buffer {
-            within(&key("receive_buffer"), Exact(buffer), &BUFFERS)?;
+        for (name, buffer) in
+            [("receive_buffer", group.receive_buffer), ("send_buffer", group.send_buffer)]
+        {
+            if let Some(buffer) = buffer {
+                within(&key(name), Exact(buffer), &BUFFERS)?;
+            }
         }
         if group.fast_open && group.every.is_some() {
             let message = "what is sent again and again opens one connection only; leave out fast_open or every";

@@ -373,6 +373,9 @@ pub struct FlowGroup {
     /// The size of their receivers' buffers as programs ask for it (`SO_RCVBUF`, which Linux doubles); without it Linux tunes it.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
     pub receive_buffer: Option<Bytes>,
+    /// The size of their send buffers as programs ask for it (`SO_SNDBUF`, which Linux doubles); without it Linux tunes it.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
+    pub send_buffer: Option<Bytes>,
     /// How many bytes of what they have written may be unsent while they write more (`TCP_NOTSENT_LOWAT`); as many as the send buffer
     /// takes without.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_word")]
@@ -413,6 +416,7 @@ impl FlowGroup {
             stop: None,
             read_interval: None,
             receive_buffer: None,
+            send_buffer: None,
             notsent_lowat: None,
             fast_open: false,
         }

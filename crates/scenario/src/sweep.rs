@@ -719,6 +719,7 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), SweepError> {
     let arrivals = table.one("arrivals", word)?;
     let read_interval = table.one("read_interval", word)?;
     let receive_buffer = table.one("receive_buffer", word)?;
+    let send_buffer = table.one("send_buffer", word)?;
     let notsent_lowat = table.one("notsent_lowat", word)?;
     let fast_open = table.one("fast_open", boolean)?;
     let (start, stop) = (table.one("start", word)?, table.one("stop", word)?);
@@ -732,6 +733,7 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), SweepError> {
     group.every = every.map(|every| every.value);
     group.read_interval = read_interval.map(|interval| interval.value);
     group.receive_buffer = receive_buffer.map(|buffer| buffer.value);
+    group.send_buffer = send_buffer.map(|buffer| buffer.value);
     group.notsent_lowat = notsent_lowat.map(|bytes| bytes.value);
     set(&mut group.ecn_option, ecn_option);
     set(&mut group.ecn_low, ecn_low);

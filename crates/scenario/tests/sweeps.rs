@@ -186,6 +186,10 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "line 4: flow.ect1: ECT(1) is for flows that ask for ECN: ecn = true",
         ),
         (
+            "[[flow]]\ncc = 'cubic'\nsend_buffer = '1kb'",
+            "line 3: flow.send_buffer: 1Kb is out of bounds; give 2304b to 64Mb",
+        ),
+        (
             "[[flow]]\ncc = 'cubic'\nnotsent_lowat = '0b'",
             "line 3: flow.notsent_lowat: 0b is out of bounds; give 1b to 64Mb",
         ),
@@ -293,6 +297,7 @@ fn paths_and_traffic() {
         ect1 = true
         direction = 'up'
         receive_buffer = '1mb'
+        send_buffer = '256kb'
         notsent_lowat = '16kb'
         fast_open = true
         read_interval = '10ms'
@@ -330,6 +335,7 @@ fn paths_and_traffic() {
     assert!(first.ecn == EcnRequest::Classic && first.ect1 && first.direction == Direction::Up);
     assert_eq!((first.read_interval, third.every), (Some(ms(10)), Some(ms(4_000))));
     assert_eq!((first.notsent_lowat, second.notsent_lowat), (Some(Bytes(16 << 10)), None));
+    assert_eq!((first.send_buffer, second.send_buffer), (Some(Bytes(256 << 10)), None));
     assert!(first.fast_open && !second.fast_open);
     assert_eq!((second.arrivals, second.transfers(1).count()), (Arrivals::Poisson, 20));
     assert_eq!(scenario.udp[0].interval, ms(20));

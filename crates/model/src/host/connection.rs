@@ -75,6 +75,7 @@ struct Sort {
     ecn_fallback: bool,
     ect1: bool,
     ecn_option: EcnOption,
+    send_buffer: Option<Bytes>,
     notsent_lowat: Option<Bytes>,
     fast_open: bool,
 }
@@ -89,6 +90,7 @@ impl Sort {
             ecn_fallback: false,
             ecn_option: EcnOption::Full,
             ect1: false,
+            send_buffer: None,
             notsent_lowat: None,
             fast_open: false,
         }
@@ -130,6 +132,7 @@ impl Connection {
             ecn_low: sort.ecn_low,
             ecn_fallback: sort.ecn_fallback,
             ecn_option: sort.ecn_option,
+            buffer: sort.send_buffer,
             notsent_lowat: sort.notsent_lowat,
             fast_open: sort.fast_open,
             mtu: scenario.link.mtu,
@@ -219,9 +222,18 @@ impl Connection {
         let size = transfer.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
         let program = Program::Bulk(Bulk::new(size, group.every, group.stop));
         let FlowGroup { cc, ecn, ecn_low, ecn_fallback, ecn_option, ect1, .. } = *group;
-        let FlowGroup { notsent_lowat, fast_open, .. } = *group;
-        let sort =
-            Sort { cc, ecn, ecn_low, ecn_fallback, ecn_option, ect1, notsent_lowat, fast_open };
+        let FlowGroup { send_buffer, notsent_lowat, fast_open, .. } = *group;
+        let sort = Sort {
+            cc,
+            ecn,
+            ecn_low,
+            ecn_fallback,
+            ecn_option,
+            ect1,
+            send_buffer,
+            notsent_lowat,
+            fast_open,
+        };
         let reads = Reads {
             interval: group.read_interval.unwrap_or(scenario.receiver.read_interval),
             buffer: group.receive_buffer,

@@ -15,6 +15,8 @@ const SHARED_INFO: u64 = 320;
 const SOCKET_BUFFER: u64 = 256;
 /// TCP options that take room of the payload: timestamps.
 const OPTIONS: u64 = 12;
+/// The least that a program can ask for (Linux: `SOCK_MIN_SNDBUF`).
+const LEAST: u64 = 4_608;
 /// What the program writes lies in packets of this size, as near as whole segments come to it.
 const PACKET: u64 = 65_535 - HEADER_ROOM;
 /// Memory of such a packet beside its payload.
@@ -26,6 +28,8 @@ const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 pub(super) struct SendBuffer {
     /// The most bytes of memory, but for the last packet.
     size: u64,
+    /// The program asked for this size (Linux: `SOCK_SNDBUF_LOCK`).
+    fixed: bool,
     /// The most bytes that are unsent, but for the last packet (`TCP_NOTSENT_LOWAT`).
     most_unsent: u64,
     /// Bytes of memory of all that is not acknowledged, sent or not (Linux: `sk_wmem_queued`).
@@ -47,10 +51,12 @@ struct Packet {
 }
 
 impl SendBuffer {
-    /// An empty one, which has no room yet. Of what is in it as many bytes may be unsent as is told.
-    pub(super) fn new(most_unsent: Option<Bytes>) -> Self {
+    /// An empty one, which has no room yet but if the program asked for so many bytes, of which it gets twice as many. Of what is in it as
+    /// many bytes may be unsent as is told.
+    pub(super) fn new(asked: Option<Bytes>, most_unsent: Option<Bytes>) -> Self {
         Self {
-            size: 0,
+            size: asked.map_or(0, |Bytes(bytes)| (2 * bytes).max(LEAST)),
+            fixed: asked.is_some(),
             most_unsent: most_unsent.map_or(u64::MAX, |Bytes(bytes)| bytes),
             memory: 0,
             end: 0,
@@ -194,6 +200,9 @@ impl SendBuffer {
 
 impl Sender {
     pub(super) fn expand_buffer(&mut self) {
+        if self.buffer.fixed {
+            return;
+        }
         let mss = u64::from(self.mss);
         let segment =
             (mss + OPTIONS + HEADER_ROOM + SHARED_INFO).next_power_of_two() + SOCKET_BUFFER;
@@ -263,7 +272,7 @@ mod tests {
 
     /// As much memory as ten segments are worth: the kernel says so too (`SO_MEMINFO`).
     fn written() -> SendBuffer {
-        let mut buffer = SendBuffer { size: 46_080, ..SendBuffer::new(None) };
+        let mut buffer = SendBuffer { size: 46_080, ..SendBuffer::new(None, None) };
         assert!(buffer.write(u64::MAX, GOAL, 0, true));
         buffer
     }

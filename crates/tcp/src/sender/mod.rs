@@ -66,6 +66,8 @@ pub struct SenderConfig {
     pub initial_window: u32,
     /// The largest aggregate in bytes (GSO).
     pub max_gso: Bytes,
+    /// The send buffer that the program asks for (`SO_SNDBUF`), which never grows; without it, it is tuned.
+    pub buffer: Option<Bytes>,
     /// The most memory that the send buffer grows to (Linux: `tcp_wmem`'s maximum).
     pub max_buffer: Bytes,
     /// How many bytes of the send buffer may be unsent while the program writes more (`TCP_NOTSENT_LOWAT`); without it, as many as
@@ -92,6 +94,7 @@ impl Default for SenderConfig {
             mtu: 1500,
             initial_window: 10,
             max_gso: Bytes(65_536),
+            buffer: None,
             max_buffer: Bytes(64 << 20),
             notsent_lowat: None,
             pacing: Pacing::OnDemand,
@@ -262,7 +265,7 @@ impl Sender {
             snd_nxt: 0,
             short_end: 0,
             write_end: 0,
-            buffer: SendBuffer::new(config.notsent_lowat),
+            buffer: SendBuffer::new(config.buffer, config.notsent_lowat),
             pushed: 0,
             window_end: 0,
             receive_window: 0,
