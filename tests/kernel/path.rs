@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{dualq, error, json, kernel, text};
+use crate::{dualq, error, json, kernel, stdout, text};
 
 /// The outcome of a plan in the world `kernel`; the common part of all plans is given here.
 fn outcome(plan: &str) -> Option<Value> {
@@ -334,19 +334,30 @@ fn receivers_have_limits_of_their_own() {
     assert!(goodput(1) > goodput(0) * 0.7 && goodput(0) + goodput(1) < 19.2, "{outcome:#}");
 }
 
-/// A send buffer that a program asked for limits what is under way, as in the model: the same packets in both.
+/// Packet by packet a plan is the same in the model and on real Linux, as far as its first flow shows.
+fn assert_the_same_packets(plan: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.toml");
+    fs::write(&path, plan).unwrap();
+    let told = stdout(&["diff", path.to_str().unwrap(), "--slack", "300", "--flow", "0"]);
+    assert!(told.starts_with("the same packets in both worlds"), "{told}");
+}
+
+/// A send buffer that a program asked for limits what is under way, as in the model. The largest is filled by calls of `send` that are shorter
+/// than it is, each of which pushes what it ends with.
 #[test]
 fn senders_have_limits_of_their_own() {
-    let goodputs = [2.3, 64.0, 256.0].map(|kilobytes| {
-        let [model, kernel] = in_both_worlds(&format!(
-            "duration = '4s'\nwarmup = '1s'\n[link]\nrate = '20mbit'\nrtt = '40ms'\nqdisc = 'pfifo limit 200'\n\
+    if kernel().is_none() {
+        return;
+    }
+    let [least, small, large] = [2.3, 64.0, 256.0].map(|kilobytes| {
+        let plan = format!(
+            "[link]\nrate = '20mbit'\nrtt = '40ms'\nqdisc = 'pfifo limit 200'\n\
              [[flow]]\ncc = 'cubic'\nsend_buffer = '{kilobytes}kb'\n"
-        ))?
-        .map(|outcome| figure(&outcome, "/flow/0/total_mbit"));
-        assert!((model / kernel - 1.0).abs() < 0.005, "{kilobytes} KB: {model} {kernel}");
-        Some(kernel)
+        );
+        assert_the_same_packets(&format!("duration = '4s'\nwarmup = '1s'\n{plan}"));
+        figure(&outcome(&plan).unwrap(), "/flow/0/total_mbit")
     });
-    let [Some(least), Some(small), Some(large)] = goodputs else { return };
     // Whoever has room for any may write 64 KB; and 128 KB, with what they take beside their payload, do not fill the path.
     assert!((9.0..11.0).contains(&least) && (13.0..17.0).contains(&small) && large > 18.0);
 }

@@ -250,10 +250,10 @@ impl Sender {
         true
     }
 
-    /// The program writes a packet, the first one since it paused or another. Returns whether it could.
-    pub(super) fn write_packet(&mut self, first: bool) -> bool {
+    /// The program writes a packet, the first one of a call that ends at `call_end` or another. Returns whether it could.
+    pub(super) fn write_packet(&mut self, call_end: u64, first: bool) -> bool {
         let goal = self.packet_goal();
-        self.buffer.write(self.write_end, goal, self.snd_nxt, first)
+        self.buffer.write(self.write_end.min(call_end), goal, self.snd_nxt, first)
     }
 }
 
@@ -275,6 +275,19 @@ mod tests {
         let mut buffer = SendBuffer { size: 46_080, ..SendBuffer::new(None, None) };
         assert!(buffer.write(u64::MAX, GOAL, 0, true));
         buffer
+    }
+
+    /// Linux: `sk_setsockopt` at `SO_SNDBUF`, `tcp_should_expand_sndbuf`.
+    #[test]
+    fn what_a_program_asked_for_is_doubled_and_never_grows() {
+        let size = |asked: Option<u64>| {
+            let config = SenderConfig { buffer: asked.map(Bytes), ..SenderConfig::default() };
+            let mut sender = Sender::new(config);
+            sender.expand_buffer();
+            sender.buffer.size
+        };
+        assert_eq!(size(None), 46_080);
+        assert_eq!((size(Some(100_000)), size(Some(1))), (200_000, 4_608));
     }
 
     #[test]
@@ -358,7 +371,8 @@ mod tests {
     /// Linux: `__tcp_stream_memory_free`. Packets are written whole, and the program is woken when less than half is unsent.
     #[test]
     fn a_low_water_mark_limits_what_is_unsent() {
-        let mut buffer = SendBuffer { size: 1 << 20, ..SendBuffer::new(Some(Bytes(GOAL + 1))) };
+        let asked = SendBuffer::new(None, Some(Bytes(GOAL + 1)));
+        let mut buffer = SendBuffer { size: 1 << 20, ..asked };
         for expected in [true, true, false] {
             assert_eq!(buffer.write(u64::MAX, GOAL, 0, true), expected);
         }
