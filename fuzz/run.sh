@@ -30,6 +30,8 @@ files results seeds/results/*.json
 printf '%s\n' 'link.rate=10mbit,50mbit' 'link.rtt=5ms..50ms:log' 'link.qdisc=dualpi2 target {1ms..50ms} limit {1000,10000}' 'flow.1.cc=bbr' \
     'probe.p99 < 20ms, fairness > 0.8, max goodput' 'ci(probe.p99) < 5%' '3/16' | lines sweep_words word
 printf "2\n4\n500\n" | seed rate_trace short
+printf "0 0\n10000 0.15\n30000000 1\n" | seed sizes fractions
+printf "1 1 0 # packets\n1460,50\n2e6\t100\n" | seed sizes percent
 grep -hE '^(server|client)  ' ../docs/measure-protocol.md | sed 's/^[a-z]*  //' | lines measure_protocol message
 files recipe ../tests/data/recipes/*.md
 files machine_files ../tests/data/facts/*.json ../tests/data/facts/*.sysctl

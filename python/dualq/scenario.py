@@ -165,6 +165,7 @@ class Flow:
     ect1: bool | None = None
     direction: Direction | None = None
     size: str | None = None
+    sizes: str | None = None
     every: str | None = None
     start: str | None = None
     stop: str | None = None

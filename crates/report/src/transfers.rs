@@ -51,7 +51,7 @@ struct Part {
 
 /// The classes of a group of flows, by size; none if its flows have no end.
 pub(crate) fn classes(scenario: &Scenario, runs: &[Run], number: usize) -> Vec<Class> {
-    let Some(size) = scenario.flow.get(number).and_then(|group| group.size) else {
+    let Some(size) = scenario.flow.get(number).and_then(|group| group.size.as_ref()) else {
         return Vec::new();
     };
     let of = runs.iter().filter_map(|run| run.outcome.flow.get(number));
@@ -78,7 +78,7 @@ pub(crate) fn classes(scenario: &Scenario, runs: &[Run], number: usize) -> Vec<C
 }
 
 /// The classes of one seed. Where all transfers are of one size and made once, outcomes have no classes but each time.
-fn parts(flow: &FlowOutcome, size: Size) -> Vec<Part> {
+fn parts(flow: &FlowOutcome, size: &Size) -> Vec<Part> {
     if let (Size::Fixed(bytes), true) = (size, flow.completions.is_empty()) {
         let ended = flow.completion_s.iter().flatten();
         let nanos: Vec<u64> = ended.map(|seconds| (seconds * 1e9).round() as u64).collect();
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn transfers_of_one_size_are_one_class() {
         let flow = flow(&[Some(0.25), None, Some(0.1), None]);
-        let parts = parts(&flow, Size::Fixed(Bytes(51_200)));
+        let parts = parts(&flow, &Size::Fixed(Bytes(51_200)));
         let [part] = parts.as_slice() else { panic!("{}", parts.len()) };
         assert_eq!((part.transfers, part.done, part.p50_ms), (4, 2, Some(100.0)));
         assert_eq!(part.sizes.words(), "51.2 kB");

@@ -11,7 +11,8 @@ use dualq_units::{Bytes, Exact, Rate};
 use crate::ecn::EcnRequest;
 use crate::path::{Element, UpLink};
 use crate::scenario::{FlowGroup, Link, ProbeGroup, ProbeKind, RateStep, Setup, TIMER_SLACK};
-use crate::traffic::{Size, UdpGroup};
+use crate::sizes::Size;
+use crate::traffic::UdpGroup;
 
 /// A value that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -256,7 +257,7 @@ fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioE
         }
         if let Some(every) = group.every {
             within(&key("every"), Exact(every), &INTERVALS)?;
-            if !group.size.is_some_and(Size::is_fixed) {
+            if !group.size.as_ref().is_some_and(Size::is_fixed) {
                 let message = "what is sent again and again needs a size: size = \"1mb\"";
                 return Err(ScenarioError::new(key("size"), message));
             }

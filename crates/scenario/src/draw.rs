@@ -13,7 +13,8 @@ use crate::path::{Direction, Element, UpLink};
 use crate::scenario::{
     FlowGroup, Link, ProbeGroup, ProbeKind, RateStep, ReceiverSide, Scenario, SenderSide, Setup,
 };
-use crate::traffic::{Arrivals, Size, UdpGroup, UdpKind};
+use crate::sizes::Size;
+use crate::traffic::{Arrivals, UdpGroup, UdpKind};
 
 /// What a drawn scenario has beside flows and probes across one bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -14,6 +14,7 @@ mod passage;
 mod path;
 mod reader;
 mod scenario;
+mod sizes;
 pub mod summary;
 mod sweep;
 mod trace;
@@ -41,7 +42,8 @@ pub use scenario::{
     RTT_SAMPLE_INTERVAL, RateStep, ReceiverSide, SEGMENT_HEADERS, SETTLING, Scenario, SenderSide,
     Setup, TIMER_SLACK,
 };
+pub use sizes::{Distribution, Size, SizesError, SizesFault};
 pub use sweep::{Overrides, PICTURE_INTERVAL, Sweep, Variant};
 pub use trace::{Files, Trace, TraceError, TraceFault, files};
-pub use traffic::{Arrivals, Distribution, Size, Transfer, UdpGroup, UdpKind};
+pub use traffic::{Arrivals, Transfer, UdpGroup, UdpKind};
 pub use watch::{Change, ConnectionEvent, Headers, Metrics, Point, Wants, Watch};

@@ -14,7 +14,8 @@ use crate::congestion::CongestionControl;
 use crate::ecn::{EcnRequest, ecn_option};
 use crate::loss::Loss;
 use crate::path::{Direction, Element, UpLink};
-use crate::traffic::{Arrivals, Size, UdpGroup};
+use crate::sizes::Size;
+use crate::traffic::{Arrivals, UdpGroup};
 use crate::words::{named, optional_word, word};
 
 /// How much later than it wanted a program wakes that sleeps, in every world: Linux's default (`PR_SET_TIMERSLACK`, prctl(2)).

@@ -20,6 +20,7 @@ use crate::reader::{
     Lines, Placed, SweepError, Table, boolean, number, parse, text, without_numbers, word,
 };
 use crate::scenario::{FlowGroup, ProbeGroup, RateStep, Scenario, Setup};
+use crate::sizes::{Distribution, Size};
 use crate::trace::{Files, MOST_STEPS, Trace, in_folder};
 use crate::traffic::{UdpGroup, UdpKind};
 use crate::words::{Word, nearest};
@@ -33,7 +34,7 @@ pub struct Sweep {
     pub about: String,
     /// What was published about it, and where.
     pub published: Vec<String>,
-    /// The text of each file that it names, by its name there: traces.
+    /// The text of each file that it names, by its name there: traces, and how transfers' sizes are distributed.
     pub files: BTreeMap<String, String>,
     /// What all scenarios have in common; of the lists below it has the first values.
     base: Setup,
@@ -255,7 +256,7 @@ impl Sweep {
             set(&mut base.receiver.ecn_option, table.one("ecn_option", ecn_option::read)?);
             table.finish()?;
         }
-        let groups = all(top.tables("flow")?, flows)?;
+        let groups = all(top.tables("flow")?, |table| flows(table, files))?;
         let streams = all(top.tables("udp")?, udp)?;
         let probes = all(top.tables("probe")?, probe)?;
         let (has_flows, has_probes) = (top.has("flow"), top.has("probe"));
@@ -595,6 +596,23 @@ fn trace(
     Ok(Some(Repeated { trace, repeats: repeats.is_none_or(|repeats| repeats.value), line }))
 }
 
+/// What a file says of how large transfers are; `has_size` if that is told otherwise.
+fn sizes(
+    table: &mut Table<'_, '_>,
+    files: &Files<'_>,
+    has_size: bool,
+) -> Result<Option<Size>, SweepError> {
+    let Some(Placed { value: name, offset }) = table.one("sizes", text)? else { return Ok(None) };
+    if has_size {
+        return Err(table.error(offset, "give either a size, or sizes = \"FILE\""));
+    }
+    let wrong =
+        |what: &dyn std::fmt::Display| table.error(offset, format!("sizes {name:?}: {what}"));
+    let contents = files(&name).map_err(|error| wrong(&error))?;
+    let distribution = Distribution::read(&contents).map_err(|error| wrong(&error))?;
+    Ok(Some(distribution.into()))
+}
+
 fn up_link(
     mut table: Table<'_, '_>,
     files: &Files<'_>,
@@ -707,7 +725,7 @@ fn step(mut table: Table<'_, '_>) -> Result<RateStep, SweepError> {
     Ok(RateStep { at: at.value, rate: rate.value })
 }
 
-fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), SweepError> {
+fn flows(mut table: Table<'_, '_>, files: &Files<'_>) -> Result<(FlowGroup, Flows), SweepError> {
     let cc = values(table.list("cc", word)?);
     let count = values(table.list("count", number(FLOWS))?);
     let ecn = values(table.list("ecn", EcnRequest::read)?);
@@ -716,6 +734,7 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), SweepError> {
     let ecn_fallback = table.one("ecn_fallback", boolean)?;
     let (ect1, direction) = (table.one("ect1", boolean)?, table.one("direction", word)?);
     let (size, every) = (table.one("size", word)?, table.one("every", word)?);
+    let sizes = sizes(&mut table, files, size.is_some())?;
     let arrivals = table.one("arrivals", word)?;
     let read_interval = table.one("read_interval", word)?;
     let receive_buffer = table.one("receive_buffer", word)?;
@@ -729,7 +748,7 @@ fn flows(mut table: Table<'_, '_>) -> Result<(FlowGroup, Flows), SweepError> {
     table.finish()?;
     let Some(first) = cc.first() else { return Err(incomplete) };
     let mut group = FlowGroup::of(*first);
-    group.size = size.map(|size| size.value);
+    group.size = sizes.or(size.map(|size| size.value));
     group.every = every.map(|every| every.value);
     group.read_interval = read_interval.map(|interval| interval.value);
     group.receive_buffer = receive_buffer.map(|buffer| buffer.value);

@@ -1,9 +1,9 @@
-//! What flows carry beside bulk: transfers that arrive at random, sizes that differ, and UDP.
+//! What flows carry beside bulk: transfers that arrive at random, and UDP.
 
 use std::time::Duration;
 
 use dualq_qdisc::SplitMix64;
-use dualq_units::{Bytes, Ecn, Exact, Rate};
+use dualq_units::{Bytes, Ecn, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::path::Direction;
@@ -40,139 +40,6 @@ impl Arrivals {
 
 named!(Arrivals, "kind of arrivals");
 
-/// How many bytes the transfers of a group have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
-    /// All the same.
-    Fixed(Bytes),
-    /// Between two sizes, their logarithms being equally likely.
-    LogUniform(Bytes, Bytes),
-    /// As in a distribution that others measured.
-    Measured(&'static Distribution),
-}
-
-/// A distribution of sizes that others measured.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Distribution {
-    name: &'static str,
-    /// Sizes in bytes, with the share in thousandths of transfers that are no larger; straight lines between them.
-    points: &'static [(u64, u16)],
-}
-
-/// The packets that these distributions are counted in.
-const PACKET: u64 = 1460;
-
-/// The distributions that are known by name.
-const DISTRIBUTIONS: [Distribution; 2] = [
-    // The flows of a cluster that answers web searches: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, figure 4, in the
-    // points that simulations of "pFabric" (SIGCOMM 2013) made of it.
-    Distribution {
-        name: "web-search",
-        points: &[
-            (PACKET, 0),
-            (6 * PACKET, 150),
-            (13 * PACKET, 200),
-            (19 * PACKET, 300),
-            (33 * PACKET, 400),
-            (53 * PACKET, 530),
-            (133 * PACKET, 600),
-            (667 * PACKET, 700),
-            (1_333 * PACKET, 800),
-            (3_333 * PACKET, 900),
-            (6_667 * PACKET, 970),
-            (20_000 * PACKET, 1000),
-        ],
-    },
-    // The flows of a cluster that mines data: Greenberg et al., "VL2", SIGCOMM 2009, figure 2, in the points of the same simulations.
-    Distribution {
-        name: "data-mining",
-        points: &[
-            (PACKET, 500),
-            (2 * PACKET, 600),
-            (3 * PACKET, 700),
-            (7 * PACKET, 800),
-            (267 * PACKET, 900),
-            (2_107 * PACKET, 950),
-            (66_667 * PACKET, 990),
-            (666_667 * PACKET, 1000),
-        ],
-    },
-];
-
-impl Distribution {
-    /// The size below which a share of all transfers is, given in units of 2⁻⁶⁴.
-    fn quantile(&self, share: u64) -> Bytes {
-        let thousandths = share as f64 / 2_f64.powi(64) * 1000.0;
-        let mut before = self.points[0];
-        for point in self.points {
-            if thousandths <= f64::from(point.1) {
-                let width = f64::from(point.1 - before.1);
-                let part =
-                    if width > 0.0 { (thousandths - f64::from(before.1)) / width } else { 1.0 };
-                let bytes = before.0 as f64 + (point.0 - before.0) as f64 * part.max(0.0);
-                return Bytes(bytes.round() as u64);
-            }
-            before = *point;
-        }
-        Bytes(before.0)
-    }
-}
-
-impl Size {
-    /// The size of a transfer, drawn by a number each of which is equally likely.
-    fn draw(self, random: u64) -> Bytes {
-        match self {
-            Self::Fixed(bytes) => bytes,
-            Self::LogUniform(Bytes(least), Bytes(most)) => {
-                let part = random as f64 / 2_f64.powi(64);
-                let bytes = least as f64 * libm::pow(most as f64 / least as f64, part);
-                Bytes((bytes.round() as u64).clamp(least, most))
-            }
-            Self::Measured(distribution) => distribution.quantile(random),
-        }
-    }
-
-    /// Whether all transfers are equally large.
-    #[must_use]
-    pub const fn is_fixed(self) -> bool {
-        matches!(self, Self::Fixed(_))
-    }
-}
-
-impl From<Bytes> for Size {
-    fn from(bytes: Bytes) -> Self {
-        Self::Fixed(bytes)
-    }
-}
-
-impl Word for Size {
-    fn read(word: &str) -> Result<Self, String> {
-        if let Some(known) = DISTRIBUTIONS.iter().find(|known| known.name == word) {
-            return Ok(Self::Measured(known));
-        }
-        let names = DISTRIBUTIONS.each_ref().map(|known| known.name).join(" or ");
-        let read = |word: &str| {
-            Bytes::read(word.trim())
-                .map_err(|error| format!("{error}, a range such as 10kb..2mb, or {names}"))
-        };
-        let Some((least, most)) = word.split_once("..") else { return read(word).map(Self::Fixed) };
-        let (least, most) = (read(least)?, read(most)?);
-        if least >= most {
-            let (least, most) = (Exact(least), Exact(most));
-            return Err(format!("{least} is not less than {most}"));
-        }
-        Ok(Self::LogUniform(least, most))
-    }
-
-    fn write(&self) -> String {
-        match self {
-            Self::Fixed(bytes) => bytes.write(),
-            Self::LogUniform(least, most) => format!("{}..{}", least.write(), most.write()),
-            Self::Measured(distribution) => distribution.name.to_owned(),
-        }
-    }
-}
-
 /// When a flow starts, and how much it has to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
@@ -196,7 +63,10 @@ impl FlowGroup {
                 };
                 next = next.saturating_add(gap);
             }
-            Transfer { start: next, size: self.size.map(|size| size.draw(random.next_u64())) }
+            Transfer {
+                start: next,
+                size: self.size.as_ref().map(|size| size.draw(random.next_u64())),
+            }
         })
     }
 }
@@ -337,6 +207,7 @@ mod tests {
     use dualq_tcp::Algorithm;
 
     use super::*;
+    use crate::sizes::Size;
 
     fn web(size: Size) -> FlowGroup {
         FlowGroup {
@@ -370,11 +241,13 @@ mod tests {
         let below = |sizes: &[u64], bytes: u64| {
             sizes.iter().filter(|size| **size <= bytes).count() as f64 / sizes.len() as f64
         };
-        for distribution in &DISTRIBUTIONS {
-            let sizes = sizes(Size::Measured(distribution));
-            for (bytes, thousandths) in distribution.points {
-                let (share, wanted) = (below(&sizes, *bytes), f64::from(*thousandths) / 1000.0);
-                assert!((share - wanted).abs() < 0.015, "{}: {share} {wanted}", distribution.name);
+        for word in ["web-search", "data-mining", "1000:0.25 2000:0.5 1000000:1"] {
+            let size = Size::read(word).unwrap();
+            let sizes = sizes(size.clone());
+            let Size::Measured(distribution) = size else { unreachable!("it is one") };
+            for (bytes, wanted) in distribution.points() {
+                let share = below(&sizes, bytes.0);
+                assert!((share - wanted).abs() < 0.015, "{word}: {share} {wanted}");
             }
         }
         let sizes = sizes(Size::read("1kb..1mb").unwrap());
@@ -388,15 +261,6 @@ mod tests {
         let of = |number| group.transfers(number).take(5).collect::<Vec<_>>();
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
-    }
-
-    #[test]
-    fn sizes_are_written_as_they_are_read() {
-        for word in ["10Kb", "1Kb..2Mb", "web-search", "data-mining"] {
-            assert_eq!(Size::read(word).unwrap().write(), word);
-        }
-        assert_eq!(Size::read("2mb..1mb").unwrap_err(), "2Mb is not less than 1Mb");
-        assert!(Size::read("web").unwrap_err().ends_with("or web-search or data-mining"));
     }
 
     #[test]

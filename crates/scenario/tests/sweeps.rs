@@ -439,6 +439,41 @@ fn traces_become_steps() {
     assert_eq!(error, "line 2: trace \".\": it is no file");
 }
 
+/// A file of sizes becomes the distribution itself, which needs no file any more.
+#[test]
+fn files_of_sizes_become_distributions() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("mail.cdf"), "1000 50 # percent\n9000 100\n").unwrap();
+    let parse = |source: &str| Sweep::parse_in(folder.path(), source, &Overrides::default());
+    let flows = "[[flow]]\ncc = 'cubic'\ncount = 50\nspacing = '0ms'\n";
+    let sweep = parse(&format!("{flows}sizes = 'mail.cdf'")).unwrap();
+    assert_eq!(sweep.files.keys().collect::<Vec<_>>(), ["mail.cdf"]);
+    let scenario = sweep.variants().remove(0).scenario;
+    let sizes: Vec<u64> =
+        scenario.flow[0].transfers(0).map(|transfer| transfer.size.unwrap().0).collect();
+    let small = sizes.iter().filter(|size| **size == 1000).count();
+    assert!((15..35).contains(&small) && sizes.iter().all(|size| (1000..=9000).contains(size)));
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert!(json.contains("\"1000b:0.5 9000b:1\""), "{json}");
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+    let word = parse(&format!("{flows}size = '1000b:0.5 9000b:1'")).unwrap();
+    assert_eq!(word.variants().remove(0).scenario, scenario);
+
+    fs::write(folder.path().join("broken.cdf"), "1000 0.5\nsecret\n").unwrap();
+    for (key, wrong) in [
+        (
+            "sizes = 'broken.cdf'",
+            "sizes \"broken.cdf\": line 2: a line has a size in bytes and the share of transfers that are no larger, such as 10000 0.25",
+        ),
+        ("sizes = 'none.cdf'", "sizes \"none.cdf\": No such file or directory (os error 2)"),
+        ("size = '1kb'\nsizes = 'mail.cdf'", "give either a size, or sizes = \"FILE\""),
+    ] {
+        let error = parse(&format!("[[flow]]\ncc = 'cubic'\n{key}")).unwrap_err().to_string();
+        let line = 2 + key.lines().count();
+        assert_eq!(error, format!("line {line}: {wrong}"));
+    }
+}
+
 /// What is shipped is right, says what it shows, and where its figures come from.
 #[test]
 fn shipped_plans() {

@@ -422,7 +422,8 @@ impl Outcome {
         for (number, (flow, group)) in self.flow.iter_mut().zip(&scenario.flow).enumerate() {
             flow.total_mbit = thousandths(flow.total_mbit);
             flow.line_mbit = thousandths(flow.line_mbit);
-            if group.size.is_some_and(|size| !size.is_fixed()) || !group.arrivals.is_even() {
+            if group.size.as_ref().is_some_and(|size| !size.is_fixed()) || !group.arrivals.is_even()
+            {
                 let sizes = group.transfers(number).filter_map(|transfer| transfer.size);
                 let took = flow.completion_s.iter().map(|took| took.map(Duration::from_secs_f64));
                 let transfers: Vec<_> = sizes.map(|size| size.0).zip(took).collect();
