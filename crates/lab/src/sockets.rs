@@ -23,7 +23,7 @@ use crate::repeats::Repeats;
 /// What a bulk sender writes at once.
 static CHUNK: [u8; 256 << 10] = [0; 256 << 10];
 /// What a receiver takes at once. Nothing is copied there.
-const SINK_BYTES: usize = 64 << 20;
+const SINK_BYTES: usize = 256 << 20;
 /// A probe's question, and its answer.
 const PROBE_BYTES: usize = dualq_scenario::PROBE_BYTES as usize;
 /// What `ping` sends by default: 56 bytes behind the ICMP header.

@@ -162,12 +162,7 @@ impl SendBuffer {
             }
             return room;
         }
-        let start = match self.others.len() {
-            0 => sent,
-            1 => self.head.end,
-            several => self.others[several - 2].end,
-        };
-        let missing = (start + goal).saturating_sub(self.end);
+        let missing = (self.last_start(sent) + goal).saturating_sub(self.end);
         if missing > 0 {
             self.append(missing.min(most), 0);
             let end = self.end;
@@ -181,6 +176,15 @@ impl SendBuffer {
             self.others.push_back(Packet { end: self.end, pushes: false });
         }
         room
+    }
+
+    /// Where the last packet begins that is not sent yet.
+    fn last_start(&self, sent: u64) -> u64 {
+        match self.others.len() {
+            0 => sent,
+            1 => self.head.end,
+            several => self.others[several - 2].end,
+        }
     }
 
     fn last_mut(&mut self) -> &mut Packet {
@@ -248,6 +252,15 @@ impl Sender {
             self.note_idleness();
         }
         true
+    }
+
+    /// What a call ended with is short, and waits for the next call as long as the interface has something to send (Linux:
+    /// `tcp_should_autocork`).
+    pub(super) fn corks(&self) -> bool {
+        let last = self.buffer.end - self.buffer.last_start(self.snd_nxt);
+        last < self.packet_goal()
+            && self.board.packets_out() > 0
+            && self.queued - self.leaving > last + PACKET_OVERHEAD
     }
 
     /// The program writes a packet, the first one of a call that ends at `call_end` or another. Returns whether it could.

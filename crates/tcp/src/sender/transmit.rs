@@ -102,7 +102,9 @@ impl Sender {
                 if self.buffer.end == call_end {
                     self.pushed = call_end;
                     self.buffer.pause();
-                    self.transmit_new(now_ns, Push::Pending, out);
+                    if !self.corks() {
+                        self.transmit_new(now_ns, Push::Pending, out);
+                    }
                     (has_written, call_end) = (false, call_end + WRITE);
                 } else if self.buffer.end > self.pushed + self.largest_window / 2 {
                     self.pushed = self.buffer.end;
