@@ -35,14 +35,17 @@ fuzz_target!(|bytes: &[u8]| {
     let (mut now, mut packets) = (start, 0);
     loop {
         engine.advance(now);
-        engine.write(|| now, |pieces| {
-            let frame = pieces.concat();
-            packets += 1;
-            // What is written can be read again, and is not more than it was.
-            assert!(frame.len() > 10, "{frame:?}");
-            assert!(back.enter(start, &mut frame.clone()));
-            true
-        });
+        engine.write(
+            || now,
+            |pieces| {
+                let frame = pieces.concat();
+                packets += 1;
+                // What is written can be read again, and is not more than it was.
+                assert!(frame.len() > 10, "{frame:?}");
+                assert!(back.enter(start, &mut frame.clone()));
+                true
+            },
+        );
         for message in engine.take_messages() {
             back.enter_message(start, &message);
         }

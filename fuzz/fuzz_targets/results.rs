@@ -10,7 +10,10 @@ use libfuzzer_sys::fuzz_target;
 /// Nothing of a document is markup in what is made of it.
 fn are_plain(pictures: &[Picture]) {
     for Picture { name, svg } in pictures {
-        let elements = ["<svg ", "</svg>", "<text ", "<path ", "<rect ", "<style>", "</style>", "<title ", "</title>", "<desc ", "</desc>", "</text>"];
+        let elements = [
+            "<svg ", "</svg>", "<text ", "<path ", "<rect ", "<style>", "</style>", "<title ",
+            "</title>", "<desc ", "</desc>", "</text>",
+        ];
         let known = elements.iter().map(|element| svg.matches(element).count()).sum::<usize>();
         assert_eq!(svg.matches('<').count(), known, "{name}");
     }
@@ -41,7 +44,8 @@ fuzz_target!(|document: &str| {
             assert!(!csv::series(&results).is_empty());
             let style = Style { width: Some(200), colour: true, graphs: true };
             assert!(!text::write(&report, &style).is_empty());
-            let again: Results = serde_json::from_str(&json::write(&report)).expect("it reads back");
+            let again: Results =
+                serde_json::from_str(&json::write(&report)).expect("it reads back");
             assert_eq!(again, results);
         }
     }

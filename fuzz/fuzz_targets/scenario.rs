@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use dualq_scenario::{Sweep, Scenario, UdpGroup};
+use dualq_scenario::{Scenario, Sweep, UdpGroup};
 use libfuzzer_sys::fuzz_target;
 
 /// A run of more packets, samples or flows than this takes too long here.

@@ -13,7 +13,8 @@ fuzz_target!(|text: &str| {
             let (Some((smallest, _)), Some((largest, _))) = (smallest, largest) else {
                 unreachable!("there is a line at least")
             };
-            let flow = FlowGroup { size: Some(distribution.into()), ..Setup::default().flow[0].clone() };
+            let flow =
+                FlowGroup { size: Some(distribution.into()), ..Setup::default().flow[0].clone() };
             for transfer in flow.transfers(0).take(10) {
                 let size = transfer.size.unwrap_or_default();
                 assert!(size >= smallest && size <= largest);

@@ -114,6 +114,10 @@ const KNOWN: [(&str, &[(u64, u32)]); 2] = [
     ),
 ];
 
+fn in_millionths(share: f64) -> u32 {
+    (share * f64::from(MILLION)).round() as u32
+}
+
 impl Distribution {
     /// Reads the text of a file. A line may have something between its size and its share, as those of ns-2 do; what follows a `#` is no
     /// part of it.
@@ -134,7 +138,7 @@ impl Distribution {
         }
         let all = points.last().map_or(0.0, |point| point.2);
         let (last, wrong) = (points.last().map_or(1, |point| point.0), SizesFault::NotAll);
-        if all != 1.0 && all != 100.0 {
+        if !matches!(in_millionths(all), 1_000_000 | 100_000_000) {
             return Err(SizesError { line: last, wrong });
         }
         Self::of(points.into_iter().map(|(line, bytes, share)| (line, bytes, share / all)))
@@ -149,7 +153,7 @@ impl Distribution {
             if bytes > MOST_BYTES as f64 {
                 return fault(SizesFault::OutOfBounds);
             }
-            let point = (bytes.round() as u64, (share * f64::from(MILLION)).round() as u32);
+            let point = (bytes.round() as u64, in_millionths(share));
             if known.last().is_some_and(|before| point.0 < before.0 || point.1 < before.1) {
                 return fault(SizesFault::Falling);
             }
@@ -198,7 +202,7 @@ impl Distribution {
             };
             points.push((0, bytes as f64, share));
         }
-        if points.last().is_none_or(|point| point.2 != 1.0) {
+        if points.last().is_none_or(|point| in_millionths(point.2) != MILLION) {
             return Err("the last share is 1".to_owned());
         }
         Self::of(points.into_iter()).map_err(|error| error.wrong.to_string())
