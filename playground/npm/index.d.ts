@@ -114,6 +114,7 @@ export interface Outcome {
   udp?: Record<string, unknown>[];
   queue: Record<string, unknown>;
   up_queue?: Record<string, unknown>;
+  other_queues?: { at: string; queue: Record<string, unknown> }[];
   series: Record<string, unknown>;
   data_packets: number;
   limits: object[];

@@ -42,6 +42,9 @@ class Outcome:
     up_queue: QueueOutcome | None = None
     """The queue of the other direction, if it has one."""
 
+    other_queues: list[OtherQueue] = field(default_factory=list)
+    """The queues of bottlenecks that are elements of the path, in the order in which packets meet them, those on the way down first. The world `live` has none of them."""
+
     series: Series
     """How it went, from the very start."""
 
@@ -354,6 +357,16 @@ class QueueOutcome:
 
     tc: dict[str, Any]
     """The object of `tc -j -s qdisc show` at the end. Its counters are those of the whole run, as the kernel shows them."""
+
+@dataclass(frozen=True, kw_only=True)
+class OtherQueue:
+    """The queue of a bottleneck that is an element of the path."""
+
+    at: str
+    """Where it is: `before 1`, the first element before the queue under test; `up behind 2`."""
+
+    queue: QueueOutcome
+    """What it did."""
 
 @dataclass(frozen=True, kw_only=True)
 class Delays:

@@ -318,6 +318,44 @@ fn transfers_are_made_again_and_again() {
     assert!((1.5..3.5).contains(&class(&many, "max_s")), "{many:#}");
 }
 
+/// Queues of elements have figures as in the model, wherever they are.
+#[test]
+fn queues_of_elements_are_told_of_as_in_the_model() {
+    let Some(both) = in_both_worlds(
+        "duration = '12s'\nwarmup = '2s'\n[link]\nrate = '20mbit'\nrtt = '40ms'\nqdisc = 'fq_codel'\n\
+         before = [{ rate = '30mbit', qdisc = 'fq_codel' }, { delay = '1ms' }]\n\
+         behind = [{ delay = '1ms' }, { rate = '10mbit', qdisc = 'bfifo limit 100kb' }]\n\
+         [link.up]\nbefore = [{ rate = '2mbit', qdisc = 'fq_codel' }]\n\
+         [[flow]]\ncc = 'reno'\n[[flow]]\ncc = 'reno'\ndirection = 'up'\n",
+    ) else {
+        return;
+    };
+    for (number, (at, least_ms)) in
+        [("before 1", 0.0), ("behind 2", 20.0), ("up before 1", 1.0)].into_iter().enumerate()
+    {
+        let [model, kernel] = both.each_ref().map(|outcome| &outcome["other_queues"][number]);
+        assert_eq!((&model["at"], &kernel["at"]), (&at.into(), &at.into()));
+        let of = |figure: &str| {
+            [model, kernel].map(|other| {
+                other["queue"][figure].as_f64().unwrap_or_else(|| panic!("{at}: {figure}"))
+            })
+        };
+        let [model_ms, kernel_ms] = of("delay_p50_ms");
+        assert!(
+            (model_ms - kernel_ms).abs() < 0.1 * kernel_ms + 0.5,
+            "{at}: {model_ms} {kernel_ms}"
+        );
+        assert!(kernel_ms >= least_ms, "{at}: {kernel_ms}");
+        let [model_sent, kernel_sent] = of("sent_packets");
+        assert!((model_sent / kernel_sent - 1.0).abs() < 0.03, "{at}: {model_sent} {kernel_sent}");
+        let [model_drops, kernel_drops] = of("drops");
+        assert!(
+            (model_drops > 0.0) == (least_ms > 0.0) && (kernel_drops > 0.0) == (least_ms > 0.0),
+            "{at}"
+        );
+    }
+}
+
 /// A window of a small buffer limits; programs that read seldom take what has come.
 #[test]
 fn receivers_have_limits_of_their_own() {

@@ -10,7 +10,6 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use dualq_link::Urgent;
-use dualq_netlink::Queue;
 use dualq_scenario::summary::Looks;
 use dualq_scenario::{
     CongestionControl, Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, SETTLING, Scenario,
@@ -25,6 +24,7 @@ use crate::LabError;
 use crate::controls::Controls;
 use crate::limits::{Limits, Unseen};
 use crate::live;
+use crate::middle::{TESTED, UP};
 use crate::network::{Network, RECEIVER, tells_flows_apart};
 use crate::record::Record;
 use crate::sockets::{
@@ -132,7 +132,8 @@ struct Experiment<'a> {
     scenario: &'a Scenario,
     network: Network,
     controls: Controls,
-    taps: [Option<Taps>; 2],
+    /// Who looks at queues from outside, by their numbers.
+    taps: Vec<(usize, Taps)>,
     limits: Limits,
     record: Record,
     /// When it began.
@@ -620,8 +621,7 @@ impl<'a> Experiment<'a> {
                 Prober::Ping(_) => {}
             }
         }
-        let (queue, up_queue) = self.queues()?;
-        self.record.mark_warmup(&queue, up_queue.as_ref());
+        self.record.mark_warmup(&self.network.middle.queues()?);
         Ok(())
     }
 
@@ -661,21 +661,16 @@ impl<'a> Experiment<'a> {
             watcher.tell(self.network.middle.known_until(self.began)?);
         }
         let (record, began) = (&mut self.record, self.began);
-        for (direction, taps) in Direction::ALL.into_iter().zip(&mut self.taps) {
-            let Some(taps) = taps else { continue };
+        for (queue, taps) in &mut self.taps {
             taps.read(&mut |passed| {
-                record.passed(direction, passed.left.saturating_sub(began.real), &passed);
+                record.passed(*queue, passed.left.saturating_sub(began.real), &passed);
             })?;
         }
         self.network.middle.read(&mut |direction, passed| {
-            record.passed(direction, passed.left.saturating_sub(began.monotonic), &passed);
+            let queue = if direction.is_down() { TESTED } else { UP };
+            record.passed(queue, passed.left.saturating_sub(began.monotonic), &passed);
         });
         Ok(())
-    }
-
-    /// The queues of both directions, as they are now.
-    fn queues(&mut self) -> Result<(Queue, Option<Queue>), LabError> {
-        self.network.middle.queues()
     }
 
     fn end_interval(&mut self, now: Duration) -> Result<(), LabError> {
@@ -684,7 +679,7 @@ impl<'a> Experiment<'a> {
         for sender in &self.senders {
             groups[sender.group].add(&crate::watch::look(&sender.info()?));
         }
-        let (queue, _) = self.queues()?;
+        let queue = self.network.middle.queue()?;
         self.record.end_interval(now, groups, &queue);
         Ok(())
     }
@@ -734,16 +729,16 @@ impl<'a> Experiment<'a> {
         self.read_udp()?;
         let window = self.scenario.duration - self.scenario.warmup;
         let udp = self.udp.iter().map(|streams| streams.finish(window)).collect();
-        let (queue, up_queue) = self.queues()?;
+        let queues = self.network.middle.queues()?;
         let mut by_taps = 0;
-        for tap in self.taps.iter_mut().flatten() {
+        for (_, tap) in &mut self.taps {
             by_taps += tap.unseen()?;
         }
         let by_watcher = self.watcher.as_mut().map_or(Ok(0), Watcher::unseen)?;
         let udp_unseen = self.udp.iter().map(|streams| u64::from(streams.unseen)).sum();
         let unseen = Unseen { by_taps, by_watcher, udp: udp_unseen };
         let mut limits = self.limits.met(&self.network, unseen)?;
-        let outcome = self.record.close(self.scenario, &queue, up_queue.as_ref());
+        let outcome = self.record.close(self.scenario, &queues);
         limits.extend(self.network.middle.faults(round_trip(self.scenario, &outcome))?);
         let lateness = self.network.middle.lateness()?;
         Ok(Outcome { limits, udp, lateness, ..outcome })

@@ -11,11 +11,17 @@ use crate::LabError;
 use crate::experiment::clock;
 use crate::live::LiveLink;
 use crate::network::Bottleneck;
-use crate::taps::{Passed, Taps};
+use crate::taps::{Passed, Sampling, Taps};
 use crate::udp::Began;
 
 /// The threads of a link note what happened by the path's own time, each a little later than that.
 const LATE: Duration = Duration::from_millis(200);
+
+/// The queues that figures are taken of, by their numbers: that under test, that of the other direction, and from the third one on those
+/// of elements.
+pub(crate) const TESTED: usize = 0;
+pub(crate) const UP: usize = 1;
+const OTHERS: usize = 2;
 
 /// Queues of the kernel's, which are watched from outside, or dualq's own link, which tells.
 pub(crate) enum Middle {
@@ -23,16 +29,30 @@ pub(crate) enum Middle {
         down: Bottleneck,
         /// The other direction may have none.
         up: Option<Bottleneck>,
+        /// Those that are elements, in the order in which packets meet them, those on the way down first.
+        others: Vec<Bottleneck>,
     },
     Link(LiveLink),
 }
 
 impl Middle {
-    /// Who looks at queues from outside, where that is needed.
-    pub(crate) fn taps(&self, scenario: &Scenario) -> Result<[Option<Taps>; 2], LabError> {
-        let Self::Kernel { down, up } = self else { return Ok([None, None]) };
-        let up = up.as_ref().map(|up| Taps::open(up, scenario, Direction::Up));
-        Ok([Some(Taps::open(down, scenario, Direction::Down)?), up.transpose()?])
+    /// Who looks at queues from outside, where that is needed, by the queues' numbers.
+    pub(crate) fn taps(&self, scenario: &Scenario) -> Result<Vec<(usize, Taps)>, LabError> {
+        let Self::Kernel { down, up, others } = self else { return Ok(Vec::new()) };
+        let open = |number, direction, bottleneck, sampling| {
+            Taps::open(bottleneck, sampling, direction).map(|taps| (number, taps))
+        };
+        let sampling = |direction| Sampling::of(scenario, direction);
+        let mut taps = vec![open(TESTED, Direction::Down, down, sampling(Direction::Down))?];
+        if let Some(up) = up {
+            taps.push(open(UP, Direction::Up, up, sampling(Direction::Up))?);
+        }
+        let others = others.iter().zip(scenario.link.other_bottlenecks());
+        for (number, (bottleneck, other)) in (OTHERS..).zip(others) {
+            let sampling = Sampling::of_queue(scenario, other.rate, other.qdisc);
+            taps.push(open(number, other.direction, bottleneck, sampling)?);
+        }
+        Ok(taps)
     }
 
     /// What has left a link's queues since the last call, by the clock that only goes on.
@@ -64,13 +84,26 @@ impl Middle {
         }
     }
 
-    /// The queues of both directions, as they are now.
-    pub(crate) fn queues(&mut self) -> Result<(Queue, Option<Queue>), LabError> {
+    /// The queue under test, as it is now.
+    pub(crate) fn queue(&mut self) -> Result<Queue, LabError> {
         match self {
-            Self::Kernel { down, up } => {
-                Ok((down.queue()?, up.as_mut().map(Bottleneck::queue).transpose()?))
+            Self::Kernel { down, .. } => down.queue(),
+            Self::Link(link) => Ok(link.queues()?.0),
+        }
+    }
+
+    /// All queues that figures are taken of, as they are now, by their numbers.
+    pub(crate) fn queues(&mut self) -> Result<Vec<(usize, Queue)>, LabError> {
+        match self {
+            Self::Kernel { down, up, others } => {
+                let up = up.iter_mut().map(|up| (UP, up));
+                let all = [(TESTED, down)].into_iter().chain(up).chain((OTHERS..).zip(others));
+                all.map(|(number, bottleneck)| Ok((number, bottleneck.queue()?))).collect()
             }
-            Self::Link(link) => link.queues(),
+            Self::Link(link) => {
+                let (down, up) = link.queues()?;
+                Ok([(TESTED, down)].into_iter().chain(up.map(|up| (UP, up))).collect())
+            }
         }
     }
 

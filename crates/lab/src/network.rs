@@ -270,7 +270,7 @@ impl Network {
             receiver_delays,
             queue_is_at_router: true,
             paces_itself: false,
-            middle: Middle::Kernel { down: bottleneck, up: None },
+            middle: Middle::Kernel { down: bottleneck, up: None, others: Vec::new() },
         })
     }
 
@@ -308,7 +308,11 @@ impl Network {
             receiver_delays: false,
             queue_is_at_router: scenario.link.before.is_empty(),
             paces_itself: false,
-            middle: Middle::Kernel { down: bottleneck, up: up.bottleneck },
+            middle: Middle::Kernel {
+                down: bottleneck,
+                up: up.bottleneck,
+                others: down.others.into_iter().chain(up.others).collect(),
+            },
         })
     }
 

@@ -9,13 +9,14 @@ use dualq_scenario::summary::{
     millionths, thousandths,
 };
 use dualq_scenario::{
-    AccurateEcn, Completions, Direction, EcnOption, EcnStyle, FlowGroup, FlowOutcome, OPTION_BYTES,
-    Outcome, ProbeOutcome, QueueOutcome, SEGMENT_HEADERS, Scenario,
+    AccurateEcn, Completions, EcnOption, EcnStyle, FlowGroup, FlowOutcome, OPTION_BYTES,
+    OtherBottleneck, OtherQueue, Outcome, ProbeOutcome, QueueOutcome, SEGMENT_HEADERS, Scenario,
 };
 use dualq_socket::{EcnMode, TcpInfo};
 use dualq_units::Instant;
 use serde_json::{Map, Value};
 
+use crate::middle::{TESTED, UP};
 use crate::repeats::Repeats;
 use crate::sockets::BulkSender;
 use crate::taps::Passed;
@@ -25,9 +26,8 @@ use crate::taps::Passed;
 pub(crate) struct Record {
     warmup: Duration,
     window: Duration,
-    /// The queue under test, and that of the other direction.
-    down: QueueBooks,
-    up: QueueBooks,
+    /// Of queues, by their numbers.
+    queues: Vec<QueueBooks>,
     /// Smoothed round-trip times of each group.
     rtts: Vec<SmoothedRtts>,
     /// Round trips of each probe from the warm-up on, in nanoseconds.
@@ -71,8 +71,9 @@ impl Record {
         Self {
             warmup: scenario.warmup,
             window: scenario.duration - scenario.warmup,
-            down: QueueBooks::default(),
-            up: QueueBooks::default(),
+            queues: (0..2 + scenario.link.other_bottlenecks().count())
+                .map(|_| QueueBooks::default())
+                .collect(),
             rtts: vec![SmoothedRtts::default(); groups],
             round_trips: vec![Vec::new(); probes],
             last_round_trip: vec![None; probes],
@@ -93,14 +94,13 @@ impl Record {
         }
     }
 
-    /// A packet passed a queue; it left at `left` after the start.
-    pub(crate) fn passed(&mut self, direction: Direction, left: Duration, passed: &Passed) {
+    /// A packet passed the queue of that number; it left at `left` after the start.
+    pub(crate) fn passed(&mut self, queue: usize, left: Duration, passed: &Passed) {
         let nanos = passed.sojourn.as_nanos() as u64;
-        let books = if direction.is_down() { &mut self.down } else { &mut self.up };
         if left >= self.warmup {
-            books.delays.record(nanos, passed.ecn);
+            self.queues[queue].delays.record(nanos, passed.ecn);
         }
-        if direction.is_down() {
+        if queue == TESTED {
             self.series.departed(nanos);
         }
     }
@@ -193,18 +193,14 @@ impl Record {
     }
 
     /// The warm-up ends: what the queues have counted so far is not for the outcome.
-    pub(crate) fn mark_warmup(&mut self, queue: &Queue, up_queue: Option<&Queue>) {
-        self.down.at_warmup = counts(queue);
-        self.up.at_warmup = up_queue.map(counts).unwrap_or_default();
+    pub(crate) fn mark_warmup(&mut self, queues: &[(usize, Queue)]) {
+        for (number, queue) in queues {
+            self.queues[*number].at_warmup = counts(queue);
+        }
     }
 
     /// Closes the books.
-    pub(crate) fn close(
-        self,
-        scenario: &Scenario,
-        queue: &Queue,
-        up_queue: Option<&Queue>,
-    ) -> Outcome {
+    pub(crate) fn close(mut self, scenario: &Scenario, queues: &[(usize, Queue)]) -> Outcome {
         let mut outcome = self.outcome;
         outcome.summarise_flows(scenario);
         for (flow, transfers) in outcome.flow.iter_mut().zip(&self.transfers) {
@@ -215,8 +211,18 @@ impl Record {
         for (flow, rtts) in outcome.flow.iter_mut().zip(&self.rtts) {
             rtts.summarise(flow);
         }
-        outcome.queue = self.down.close(queue, scenario.distributions);
-        outcome.up_queue = up_queue.map(|queue| self.up.close(queue, scenario.distributions));
+        let mut others = scenario.link.other_bottlenecks();
+        for (number, queue) in queues {
+            let books = std::mem::take(&mut self.queues[*number]);
+            let queue = books.close(queue, scenario.distributions);
+            match *number {
+                TESTED => outcome.queue = queue,
+                UP => outcome.up_queue = Some(queue),
+                _ => outcome.other_queues.extend(
+                    others.next().map(|OtherBottleneck { at, .. }| OtherQueue { at, queue }),
+                ),
+            }
+        }
         outcome.series = self.series.finish();
         outcome
     }

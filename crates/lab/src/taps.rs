@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use dualq_qdisc::Spec;
+use dualq_qdisc::{QdiscLine, Spec};
 use dualq_scenario::{Direction, SEGMENT_HEADERS, Scenario};
 use dualq_socket::RingPacket;
-use dualq_units::Ecn;
+use dualq_units::{Ecn, Rate};
 use socket2::SockFilter;
 
 use crate::LabError;
@@ -76,13 +76,12 @@ pub(crate) struct Taps {
 }
 
 impl Taps {
-    /// Looks at the packets that cross the router of a direction's queue that way.
+    /// Looks at packets that cross the router of a queue that way.
     pub(crate) fn open(
         bottleneck: &Bottleneck,
-        scenario: &Scenario,
+        sampling: Sampling,
         direction: Direction,
     ) -> Result<Self, LabError> {
-        let sampling = Sampling::of(scenario, direction);
         let towards = if direction.is_down() { FAR } else { NEAR };
         let filter = sampling.filter(towards);
         let capture = Capture::open(&bottleneck.namespace, &filter, KEPT, SNAP_BYTES)?;
@@ -120,7 +119,7 @@ impl Taps {
 
 /// Which packets are looked at: about [`SAMPLES_PER_SECOND`] of the IPv4 packets that go the way of the queue.
 #[derive(Clone, Copy, Debug)]
-enum Sampling {
+pub(crate) enum Sampling {
     /// Packets and aggregates by so many bits of a hash of their identification.
     Whole { bits: u32 },
     /// Segments whose identification is a multiple. An aggregate, which has the identification of its first segment, is looked at
@@ -129,7 +128,8 @@ enum Sampling {
 }
 
 impl Sampling {
-    fn of(scenario: &Scenario, direction: Direction) -> Self {
+    /// Of a direction's bottleneck.
+    pub(crate) fn of(scenario: &Scenario, direction: Direction) -> Self {
         let link = &scenario.link;
         let (rate, qdisc) = match (direction, &link.up) {
             (Direction::Up, Some(up)) => {
@@ -139,6 +139,11 @@ impl Sampling {
             }
             _ => (link.highest_rate(), &link.qdisc),
         };
+        Self::of_queue(scenario, rate, qdisc)
+    }
+
+    /// Of a link of that rate with that queue discipline.
+    pub(crate) fn of_queue(scenario: &Scenario, rate: Rate, qdisc: &QdiscLine) -> Self {
         let per_second = rate.as_bits_per_second() / FRAME_BITS;
         let share = per_second / SAMPLES_PER_SECOND;
         let splits = qdisc.levels().any(|spec| match spec {

@@ -103,7 +103,7 @@ impl<'a> Watcher<'a> {
         let mut sites = Vec::new();
         match &network.middle {
             _ if !wants.packets && !wants.headers => {}
-            Middle::Kernel { down, up } => {
+            Middle::Kernel { down, up, .. } => {
                 sites.push((Site::Queue { is_router }, &down.namespace));
                 sites.extend((!is_router).then_some((Site::Router, &network.router)));
                 if let (true, Some(up)) = (wants.headers, up) {

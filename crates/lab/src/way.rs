@@ -55,6 +55,8 @@ pub(crate) struct Built {
     /// Where devices lose packets on purpose, and as what they count them.
     pub(crate) holes: Vec<(String, String)>,
     pub(crate) bottleneck: Option<Bottleneck>,
+    /// Those that are elements, in the order in which packets meet them.
+    pub(crate) others: Vec<Bottleneck>,
 }
 
 impl<'a> Way<'a> {
@@ -122,7 +124,7 @@ impl<'a> Way<'a> {
         let routers = between.map(|_| new_router()).collect::<Result<Vec<_>, _>>()?;
         // Where there is nothing on the way, there is a cable all the same.
         let cables = self.stages.len().max(1);
-        let mut bottleneck = None;
+        let (mut bottleneck, mut others) = (None, Vec::new());
         for cable in 0..cables {
             let near = cable.checked_sub(1).map_or(from, |before| &routers[before]);
             let far = routers.get(cable).unwrap_or(to);
@@ -152,7 +154,10 @@ impl<'a> Way<'a> {
                 // Each has dice of its own.
                 let seed = seed ^ (cable as u64 + 1) << 32 ^ u64::from(direction.is_down()) << 48;
                 let made = self.make(stage, &near, seed)?;
-                bottleneck = bottleneck.or(made);
+                match stage {
+                    Stage::Bottleneck(..) => bottleneck = made,
+                    _ => others.extend(made),
+                }
                 let last = cable.checked_sub(1).and_then(|last| last.checked_sub(1));
                 let last = last.map_or(from, |last| &routers[last]);
                 if let Some(deed) = stage.deed() {
@@ -169,7 +174,7 @@ impl<'a> Way<'a> {
         let hops = (1..)
             .zip(routers)
             .map(|(number, namespace)| Hop { name: self.name(number), namespace });
-        Ok(Built { hops: hops.collect(), holes, bottleneck })
+        Ok(Built { hops: hops.collect(), holes, bottleneck, others })
     }
 
     /// What the router at the beginning of a cable is called, or that at the end of the last.
@@ -242,7 +247,7 @@ impl<'a> Way<'a> {
                 netem(netem::Options { duplicate, ..none })?;
             }
             Stage::Element(Element::Queue { rate, qdisc }) => {
-                queue(*rate, qdisc)?;
+                return queue(*rate, qdisc).map(Some);
             }
             // An aggregate has no length of its own that would be too large.
             Stage::Element(Element::Mtu { mtu, icmp: false }) if *mtu < self.mtu => {

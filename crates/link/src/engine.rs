@@ -139,7 +139,7 @@ impl Engine {
     ) -> Self {
         let device = Device::ethernet(passage.mtu);
         let mut random = SplitMix64::new(options.seed);
-        let (mut elements, queue) = passage.elements(0, &mut |_, line| {
+        let (mut elements, queue) = passage.elements(0, None, &mut |_, line| {
             line.spec().build(&device, SplitMix64::new(random.next_u64()), start)
         });
         let has_routers = elements.iter().any(|element| matches!(element, Element::Mtu(_)));

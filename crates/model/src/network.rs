@@ -22,6 +22,9 @@ pub(crate) enum Queue {
     Up = 1,
 }
 
+/// The number of the first queue of an element.
+const OTHERS: usize = 2;
+
 /// The other direction.
 #[inline]
 pub(crate) const fn back(direction: Direction) -> Direction {
@@ -41,6 +44,8 @@ pub(crate) struct Network {
     tested: usize,
     /// The place of its queue in the path up, if it has one.
     up_queue: Option<usize>,
+    /// The places of other queues, in the order of their numbers.
+    others: Vec<(Direction, usize)>,
 }
 
 impl Network {
@@ -62,14 +67,20 @@ impl Network {
                 }
             };
         let passage = link.passage(Direction::Down);
-        let (mut down, place) = passage.elements(Queue::Tested as usize, &mut build);
+        let (mut down, place) = passage.elements(Queue::Tested as usize, Some(OTHERS), &mut build);
         let tested = place.expect("there is a queue under test");
+        let mut others = queues(&down, Direction::Down);
+        others.retain(|(_, place)| *place != tested);
         if !passage.delay.is_zero() {
             down.push(Element::from(Delay::new(passage.delay)));
         }
 
         let passage = link.passage(Direction::Up);
-        let (mut up, up_queue) = passage.elements(Queue::Up as usize, &mut build);
+        let (mut up, up_queue) =
+            passage.elements(Queue::Up as usize, Some(OTHERS + others.len()), &mut build);
+        others.extend(
+            queues(&up, Direction::Up).into_iter().filter(|(_, place)| Some(*place) != up_queue),
+        );
         let delays = connections.iter().map(|connection| {
             let group = scenario.flow.get(connection.owner);
             passage.delay + group.map_or(Duration::ZERO, |group| group.extra_rtt)
@@ -80,7 +91,7 @@ impl Network {
                 queue.start_clock_at(CLOCK_AT_START);
             }
         }
-        Self { down: Path::new(down), up: Path::new(up), tested, up_queue }
+        Self { down: Path::new(down), up: Path::new(up), tested, up_queue, others }
     }
 
     #[inline]
@@ -121,10 +132,22 @@ impl Network {
         self.down.queue(self.tested).expect("it was put there")
     }
 
-    /// The queues that figures are taken of, the one under test first.
-    pub(crate) fn observed(&self) -> impl Iterator<Item = &Link<Packet>> {
+    /// The queue under test, and that of the other direction if there is one.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = &Link<Packet>> {
         let up = self.up_queue.and_then(|place| self.up.queue(place));
         [self.tested()].into_iter().chain(up)
+    }
+
+    /// The queues that figures are taken of, with their numbers, the one under test first.
+    pub(crate) fn observed(&self) -> impl Iterator<Item = (usize, &Link<Packet>)> {
+        let others = (OTHERS..).zip(&self.others).filter_map(|(number, (direction, place))| {
+            let path = match direction {
+                Direction::Down => &self.down,
+                Direction::Up => &self.up,
+            };
+            Some((number, path.queue(*place)?))
+        });
+        (0..).zip(self.queues()).chain(others)
     }
 
     /// The link with the queue under test, to change it.
@@ -172,10 +195,20 @@ impl Surroundings<'_> {
     }
 }
 
-/// The direction of an observed queue.
+/// The queues in a path, each with its direction and place.
+fn queues(path: &[Element<Packet>], direction: Direction) -> Vec<(Direction, usize)> {
+    let places = (0..).zip(path).filter(|(_, element)| matches!(element, Element::Queue(_)));
+    places.map(|(place, _)| (direction, place)).collect()
+}
+
+/// The direction of an observed queue, if whoever watches packets is to hear of it.
 #[inline]
-const fn direction(queue: usize) -> Direction {
-    if queue == Queue::Tested as usize { Direction::Down } else { Direction::Up }
+const fn direction(queue: usize) -> Option<Direction> {
+    match queue {
+        0 => Some(Direction::Down),
+        1 => Some(Direction::Up),
+        _ => None,
+    }
 }
 
 impl Surroundings<'_> {
@@ -209,23 +242,29 @@ impl Environment<Packet> for Surroundings<'_> {
 
     #[inline]
     fn arrived(&mut self, queue: usize, now: Instant, packet: &Packet) {
-        if let Some(watcher) = &mut self.watcher {
-            watcher.arrived(now, direction(queue), packet, &self.options);
+        if let Some(watcher) = &mut self.watcher
+            && let Some(direction) = direction(queue)
+        {
+            watcher.arrived(now, direction, packet, &self.options);
         }
     }
 
     #[inline]
     fn departed(&mut self, queue: usize, now: Instant, departure: &Departure<Packet>) {
-        if let Some(watcher) = &mut self.watcher {
-            watcher.departed(now, direction(queue), departure, &self.options);
+        if let Some(watcher) = &mut self.watcher
+            && let Some(direction) = direction(queue)
+        {
+            watcher.departed(now, direction, departure, &self.options);
         }
         self.record.departed(queue, now.as_nanos(), departure);
     }
 
     #[inline]
     fn dropped(&mut self, queue: usize, now: Instant, dropped: &Dropped<Packet>) {
-        if let Some(watcher) = &mut self.watcher {
-            watcher.dropped(now, direction(queue), dropped);
+        if let Some(watcher) = &mut self.watcher
+            && let Some(direction) = direction(queue)
+        {
+            watcher.dropped(now, direction, dropped);
         }
     }
 }

@@ -10,7 +10,8 @@ use dualq_scenario::summary::{
     millionths, thousandths,
 };
 use dualq_scenario::{
-    AccurateEcn, Completions, FlowOutcome, Outcome, ProbeOutcome, QueueOutcome, Scenario,
+    AccurateEcn, Completions, FlowOutcome, OtherBottleneck, OtherQueue, Outcome, ProbeOutcome,
+    QueueOutcome, Scenario,
 };
 use dualq_tcp::EcnStyle;
 use dualq_units::Instant;
@@ -24,8 +25,8 @@ use crate::program::Program;
 #[derive(Clone)]
 pub(crate) struct Record {
     warmup_ns: u64,
-    /// Of the queue under test, and of that of the other direction.
-    queues: [QueueRecord; 2],
+    /// Of the queue under test, of that of the other direction, and of those of elements.
+    queues: Vec<QueueRecord>,
     /// Of each group of UDP streams.
     udp: Vec<UdpRecord>,
     /// Smoothed round-trip times of each group of flows, and behind these of all others that send.
@@ -62,7 +63,7 @@ impl Record {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         Self {
             warmup_ns: nanos(scenario.warmup),
-            queues: Default::default(),
+            queues: vec![QueueRecord::default(); 2 + scenario.link.other_bottlenecks().count()],
             udp: (0..scenario.udp.len()).map(|group| UdpRecord::new(scenario, group)).collect(),
             rtts: vec![SmoothedRtts::default(); scenario.groups()],
             rtt_samples: 0,
@@ -95,8 +96,12 @@ impl Record {
     }
 
     /// The warm-up ends: what was counted so far is not for the outcome.
-    pub(crate) fn mark_warmup<'q>(&mut self, queues: impl Iterator<Item = &'q Link<Packet>>) {
-        for (record, queue) in self.queues.iter_mut().zip(queues) {
+    pub(crate) fn mark_warmup<'q>(
+        &mut self,
+        queues: impl Iterator<Item = (usize, &'q Link<Packet>)>,
+    ) {
+        for (number, queue) in queues {
+            let record = &mut self.queues[number];
             let stats = queue.stats(Instant::from_nanos(self.warmup_ns));
             record.at_warmup = with_own(record.counted, &stats);
         }
@@ -158,11 +163,11 @@ impl Record {
 
     /// Closes the books at `end_ns`.
     pub(crate) fn close<'q>(
-        self,
+        mut self,
         end_ns: u64,
         scenario: &Scenario,
         connections: &[Connection],
-        queues: impl Iterator<Item = &'q Link<Packet>>,
+        queues: impl Iterator<Item = (usize, &'q Link<Packet>)>,
     ) -> Outcome {
         let window = Duration::from_nanos(end_ns - self.warmup_ns);
         let megabits = |bytes: u64| megabits(bytes, window);
@@ -228,11 +233,18 @@ impl Record {
             }
         }
         outcome.udp = self.udp.into_iter().map(|record| record.finish(window)).collect();
-        let books = self.queues.into_iter().zip(queues);
-        let mut queues =
-            books.map(|(record, queue)| record.close(end_ns, queue, scenario.distributions));
-        outcome.queue = queues.next().unwrap_or_default();
-        outcome.up_queue = queues.next();
+        let mut others = scenario.link.other_bottlenecks();
+        for (number, queue) in queues {
+            let record = std::mem::take(&mut self.queues[number]);
+            let queue = record.close(end_ns, queue, scenario.distributions);
+            match number {
+                0 => outcome.queue = queue,
+                1 => outcome.up_queue = Some(queue),
+                _ => outcome.other_queues.extend(
+                    others.next().map(|OtherBottleneck { at, .. }| OtherQueue { at, queue }),
+                ),
+            }
+        }
         outcome
     }
 }

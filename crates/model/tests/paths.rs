@@ -1,7 +1,7 @@
 //! What paths do to packets, in both directions.
 
 use dualq_model::simulate;
-use dualq_scenario::{Outcome, Sweep};
+use dualq_scenario::{Outcome, QueueOutcome, Sweep};
 use proptest::prelude::*;
 
 /// What comes of 12 s, of which the first two are not counted, over 20 Mbit/s and 40 ms.
@@ -71,7 +71,8 @@ fn lost_acknowledgements_cost_little() {
     let probe = "[[probe]]\nkind = 'ssh'\n";
     let (clean, lossy) = (run("", probe), run("[link.up]\nloss = '10%'", probe));
     assert_eq!(clean.probe[0].retransmits, 0);
-    assert!(lossy.probe[0].retransmits > 5 && lossy.probe[0].max_ms > 200.0);
+    // Real Linux has two to five of them with four seeds.
+    assert!(lossy.probe[0].retransmits > 2 && lossy.probe[0].max_ms > 200.0);
 }
 
 #[test]
@@ -219,6 +220,32 @@ fn a_large_answer_takes_a_round_trip_and_its_bytes() {
     let expected = 10e3 / (large.mean_ms + 50.05);
     assert!((f64::from(large.n as u32) - expected).abs() < 2.0, "{large:?}, {expected}");
     assert_eq!((small.retransmits, large.retransmits), (0, 0));
+}
+
+/// Each element that is a bottleneck has figures of its own, by its place.
+#[test]
+fn queues_of_elements_are_told_of() {
+    let outcome = run(
+        "before = [{ rate = '30mbit', qdisc = 'fq_codel' }, { delay = '1ms' }]\n\
+         behind = [{ delay = '1ms' }, { rate = '10mbit', qdisc = 'bfifo limit 60kb' }]\n\
+         [link.up]\nbefore = [{ rate = '1mbit', qdisc = 'fq_codel' }]\n",
+        &[CUBIC, UP].concat(),
+    );
+    let places: Vec<&str> = outcome.other_queues.iter().map(|other| other.at.as_str()).collect();
+    assert_eq!(places, ["before 1", "behind 2", "up before 1"]);
+    let [before, behind, up] = &outcome.other_queues[..] else { unreachable!("three") };
+    // The last hop is the narrow one: there packets wait, and are dropped.
+    assert!(behind.queue.drops > 0 && behind.queue.delay_p50_ms > 10.0, "{behind:?}");
+    assert!(outcome.queue.drops == 0 && outcome.queue.delay_p50_ms < 2.0, "{:?}", outcome.queue);
+    assert_eq!((before.queue.drops, &before.queue.tc["kind"]), (0, &"fq_codel".into()));
+    // What leaves one of them comes to the next, or is dropped there; a handful is between them.
+    let sent = |queue: &QueueOutcome| queue.sent_packets as i64;
+    assert!((sent(&before.queue) - sent(&outcome.queue)).abs() < 40);
+    let came = sent(&behind.queue) + behind.queue.drops as i64;
+    assert!((sent(&outcome.queue) - came).abs() < 40, "{came} {:?}", outcome.queue);
+    // A flow up fills the queue before the way up.
+    assert!(up.queue.drops > 0 && up.queue.sent_packets > 500, "{up:?}");
+    assert_eq!(up.queue.tc["kind"], "fq_codel");
 }
 
 #[test]

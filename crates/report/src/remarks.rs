@@ -1,6 +1,6 @@
 //! What is to be said of runs that no figure tells.
 
-use dualq_scenario::{Element, FlowGroup, FlowOutcome, Limit, Outcome, Scenario};
+use dualq_scenario::{FlowGroup, FlowOutcome, Limit, Outcome, Scenario};
 use dualq_worlds::ScenarioRuns;
 
 /// What is to be said of a scenario's runs beside its figures.
@@ -40,33 +40,19 @@ pub(crate) fn of(runs: &ScenarioRuns<'_>) -> Vec<String> {
         let flows = if stalled == 1 { "flow" } else { "flows" };
         remarks.push(format!("{stalled} {flows} made no progress"));
     }
-    remarks.extend(unseen_queues(scenario));
+    remarks.extend(outcomes().find_map(|outcome| unseen_queues(scenario, outcome)));
     // They are told of every world.
     let limits = Limit::in_words(runs.runs().iter().map(|run| &run.outcome));
     remarks.extend(limits.into_iter().map(|limit| format!("limit: {limit}")));
     remarks
 }
 
-/// The queues on the path that are not under test, of which nobody takes figures: the bottleneck may be one of them.
-fn unseen_queues(scenario: &Scenario) -> Option<String> {
-    let link = &scenario.link;
-    let up = |of: fn(&dualq_scenario::UpLink) -> &Vec<Element>| link.up.as_ref().map(of);
-    let places = [
-        ("link.before", Some(&link.before)),
-        ("link.behind", Some(&link.behind)),
-        ("link.up.before", up(|up| &up.before)),
-        ("link.up.behind", up(|up| &up.behind)),
-    ];
-    let has_queue = |elements: &&Vec<Element>| {
-        elements.iter().any(|element| matches!(element, Element::Queue { .. }))
-    };
-    let places: Vec<&str> = places
-        .into_iter()
-        .filter(|(_, list)| list.filter(has_queue).is_some())
-        .map(|(name, _)| name)
-        .collect();
+/// The queues of elements of the path of which a run has no figures: the bottleneck may be one of them.
+fn unseen_queues(scenario: &Scenario, outcome: &Outcome) -> Option<String> {
+    let unseen = scenario.link.other_bottlenecks().skip(outcome.other_queues.len());
+    let places: Vec<String> = unseen.map(|other| other.at).collect();
     (!places.is_empty()).then(|| {
-        format!("figures of the queue are of link.qdisc alone: what waits, is marked or dropped in the queues of {} is in none of them", places.join(", "))
+        format!("figures of the queue are of link.qdisc alone: what waits, is marked or dropped in other queues ({}) is in none of them", places.join(", "))
     })
 }
 

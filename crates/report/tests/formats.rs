@@ -476,17 +476,26 @@ fn documents_without_counts_of_pings_are_read() {
     assert!(page.contains("while the probe is answered"), "{page}");
 }
 
-/// The bottleneck may be a queue that nobody looks at.
+/// The bottleneck may be an element of the path: its queue has figures, or it is said that it has none.
 #[test]
-fn queues_without_figures_are_named() {
-    let page = |more: &str| {
+fn queues_of_elements_have_figures_or_are_named() {
+    let run = |more: &str| {
         let link = "[link]\nrate = '20mbit'\nqdisc = 'dualpi2'\n";
-        let results = results(&format!("{link}{more}\n[[flow]]\ncc = 'cubic'"), &[&Model], 1);
-        text::write(&Report::of(&results), &Style::default())
+        results(&format!("{link}{more}\n[[flow]]\ncc = 'cubic'"), &[&Model], 1)
     };
-    let remark = "figures of the queue are of link.qdisc alone";
-    let hops = page("behind = [{ rate = '10mbit', qdisc = 'fq_codel' }]");
-    assert!(hops.contains(remark) && hops.contains("in the queues of link.behind is"), "{hops}");
-    let none = page("behind = [{ delay = '1ms' }]");
-    assert!(!none.contains(remark), "{none}");
+    let page = |results: &Results| text::write(&Report::of(results), &Style::default());
+    let remark = "figures of the queue are of link.qdisc alone: what waits, is marked or dropped in other queues (behind 2) is in none";
+    let hops = run("behind = [{ delay = '1ms' }, { rate = '10mbit', qdisc = 'fq_codel' }]");
+    let told = page(&hops);
+    assert!(told.contains("queue behind 2") && !told.contains(remark), "{told}");
+    // As `live` and older versions have it.
+    let mut document: Value = serde_json::from_str(&json::write(&Report::of(&hops))).unwrap();
+    let outcome = document["runs"][0]["outcome"].as_object_mut().unwrap();
+    assert_eq!(outcome["other_queues"][0]["at"], "behind 2");
+    assert!(outcome["other_queues"][0]["queue"]["drops"].as_u64().unwrap() > 0, "{outcome:#?}");
+    assert!(outcome.remove("other_queues").is_some());
+    let without: Results = serde_json::from_value(document).unwrap();
+    assert!(page(&without).contains(remark), "{}", page(&without));
+    let none = page(&run("behind = [{ delay = '1ms' }]"));
+    assert!(!none.contains("alone") && !none.contains("queue behind"), "{none}");
 }

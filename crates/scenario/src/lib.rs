@@ -32,9 +32,9 @@ pub use loss::{Loss, LossError};
 pub use notes::notes;
 pub use outcome::{
     AccurateEcn, Completions, DelayDistribution, Delays, FlowOutcome, Lateness, LatenessBin, Limit,
-    LinkLateness, Outcome, ProbeOutcome, QueueOutcome, Series, UdpOutcome,
+    LinkLateness, OtherQueue, Outcome, ProbeOutcome, QueueOutcome, Series, UdpOutcome,
 };
-pub use passage::{Passage, Which};
+pub use passage::{OtherBottleneck, Passage, Which};
 pub use path::{Direction, Element, UpLink};
 pub use reader::SweepError;
 pub use scenario::{

@@ -26,6 +26,10 @@ pub struct Outcome {
     /// The queue of the other direction, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_queue: Option<QueueOutcome>,
+    /// The queues of bottlenecks that are elements of the path, in the order in which packets meet them, those on the way down first. The
+    /// world `live` has none of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_queues: Vec<OtherQueue>,
     /// How it went, from the very start.
     pub series: Series,
     /// Data packets that left the senders in the whole run, not only from the warm-up on; aggregates counted by segment.
@@ -288,6 +292,15 @@ pub struct QueueOutcome {
     pub distribution_ect: Option<DelayDistribution>,
     /// The object of `tc -j -s qdisc show` at the end. Its counters are those of the whole run, as the kernel shows them.
     pub tc: Map<String, Value>,
+}
+
+/// The queue of a bottleneck that is an element of the path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OtherQueue {
+    /// Where it is: `before 1`, the first element before the queue under test; `up behind 2`.
+    pub at: String,
+    /// What it did.
+    pub queue: QueueOutcome,
 }
 
 /// Times that a kind of packets spent in the queue, in milliseconds.

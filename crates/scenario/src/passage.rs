@@ -43,7 +43,38 @@ pub enum Which {
     Element,
 }
 
+/// A bottleneck that is an element of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OtherBottleneck<'a> {
+    /// Where it is: `before 1`, the first element before the bottleneck; `up behind 2`, the second one behind that of the other direction.
+    pub at: String,
+    /// Which way its packets go.
+    pub direction: Direction,
+    /// Its rate, Ethernet headers included.
+    pub rate: Rate,
+    /// Its queue discipline.
+    pub qdisc: &'a QdiscLine,
+}
+
 impl Link {
+    /// The bottlenecks that are elements, in the order in which packets meet them, those on the way down first.
+    pub fn other_bottlenecks(&self) -> impl Iterator<Item = OtherBottleneck<'_>> {
+        let down = [("before", &self.before), ("behind", &self.behind)];
+        let up =
+            self.up.iter().flat_map(|up| [("up before", &up.before), ("up behind", &up.behind)]);
+        let sides = down.into_iter().map(|side| (Direction::Down, side));
+        let sides = sides.chain(up.map(|side| (Direction::Up, side)));
+        sides.flat_map(|(direction, (side, elements))| {
+            (1..).zip(elements).filter_map(move |(number, element)| match element {
+                Element::Queue { rate, qdisc } => {
+                    let at = format!("{side} {number}");
+                    Some(OtherBottleneck { at, direction, rate: *rate, qdisc })
+                }
+                _ => None,
+            })
+        })
+    }
+
     /// One of its two directions.
     #[must_use]
     pub fn passage(&self, direction: Direction) -> Passage {
@@ -76,15 +107,17 @@ impl Link {
 
 impl Passage {
     /// The elements up to the constant delay at the end, which is the caller's to add, and the place of the bottleneck's queue. `build`
-    /// makes the disciplines, in the order in which packets pass them; the bottleneck's queue is observed under the number `observed`.
+    /// makes the disciplines, in the order in which packets pass them; the bottleneck's queue is observed under the number `observed`, and
+    /// those of elements from the number `others` on, if there is one.
     pub fn elements<P: Packet>(
         &self,
         observed: usize,
+        mut others: Option<usize>,
         build: &mut impl FnMut(Which, &QdiscLine) -> Discipline<P>,
     ) -> (Vec<Part<P>>, Option<usize>) {
         let mut parts = Vec::new();
         for element in &self.before {
-            parts.push(part(element, build));
+            parts.push(part(element, &mut others, build));
         }
         let place = self.bottleneck.as_ref().map(|(rate, qdisc)| {
             let queue = Queue::new(build(Which::Bottleneck, qdisc), *rate);
@@ -95,7 +128,7 @@ impl Passage {
             parts.push(Part::Loss(self.loss.chance()));
         }
         for element in &self.behind {
-            parts.push(part(element, build));
+            parts.push(part(element, &mut others, build));
         }
         (parts, place)
     }
@@ -111,6 +144,7 @@ impl Loss {
 
 fn part<P: Packet>(
     element: &Element,
+    observed: &mut Option<usize>,
     build: &mut impl FnMut(Which, &QdiscLine) -> Discipline<P>,
 ) -> Part<P> {
     match element {
@@ -124,7 +158,14 @@ fn part<P: Packet>(
         }
         Element::Loss(loss) => Part::Loss(loss.chance()),
         Element::Duplicate(duplicate) => Part::Duplicate(duplicate.chance()),
-        Element::Queue { rate, qdisc } => Queue::new(build(Which::Element, qdisc), *rate).into(),
+        Element::Queue { rate, qdisc } => {
+            let mut queue = Queue::new(build(Which::Element, qdisc), *rate);
+            if let Some(number) = observed {
+                queue = queue.observed(*number);
+                *number += 1;
+            }
+            queue.into()
+        }
         Element::Mtu { mtu, icmp } => Mtu { mtu: *mtu, icmp: *icmp }.into(),
         Element::Bleach => Part::Bleach,
         Element::Police { rate, burst } => Police::new(*rate, *burst).into(),

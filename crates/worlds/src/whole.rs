@@ -9,7 +9,8 @@ pub(crate) fn fault(run: &Run) -> Option<&'static str> {
     let (scenario, outcome) = (&run.scenario, &run.outcome);
     let fits = |length: usize, wanted: usize| length == 0 || length == wanted;
     let queues = [Some(&outcome.queue), outcome.up_queue.as_ref()];
-    let of_queues = queues.into_iter().flatten().flat_map(|queue| {
+    let others = outcome.other_queues.iter().map(|other| &other.queue);
+    let of_queues = queues.into_iter().flatten().chain(others).flat_map(|queue| {
         [&queue.distribution, &queue.distribution_not_ect, &queue.distribution_ect]
     });
     let of_probes = outcome.probe.iter().map(|probe| &probe.distribution);
@@ -20,6 +21,10 @@ pub(crate) fn fault(run: &Run) -> Option<&'static str> {
         ("flow", fits(outcome.flow.len(), scenario.flow.len())),
         ("probe", fits(outcome.probe.len(), scenario.probe.len())),
         ("udp", fits(outcome.udp.len(), scenario.udp.len())),
+        (
+            "other_queues",
+            fits(outcome.other_queues.len(), scenario.link.other_bottlenecks().count()),
+        ),
         ("distribution", distributions.all(DelayDistribution::is_sound)),
         ("series", is_even(&outcome.series, scenario.flow.len(), scenario.probe.len())),
     ]

@@ -167,7 +167,7 @@ impl<'a> Simulation<'a> {
 
     /// The queues that figures are taken of: that at the bottleneck, and that of the other direction if it has one.
     pub fn queues(&self) -> impl Iterator<Item = &Queue<Packet>> {
-        self.network.observed()
+        self.network.queues()
     }
 
     /// The senders: of the flows in the order of their groups, then of the probes.

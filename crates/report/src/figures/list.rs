@@ -104,18 +104,28 @@ pub(super) fn definitions(scenarios: &[&Scenario]) -> Vec<Definition> {
     let has_up_queue =
         |scenario: &&Scenario| scenario.link.up.as_ref().is_some_and(|up| up.rate.is_some());
     if scenarios.iter().any(has_up_queue) {
-        figures.extend(up_queue());
+        figures.extend(queue("up_queue", "up queue", |outcome| outcome.up_queue.as_ref()));
+    }
+    let others = scenarios.iter().map(|scenario| scenario.link.other_bottlenecks());
+    let most = others.map(Iterator::collect).max_by_key(Vec::len).unwrap_or_default();
+    for (number, other) in most.into_iter().enumerate() {
+        let key = format!("other_queues.{number}");
+        figures.extend(queue(&key, &format!("queue {}", other.at), move |outcome| {
+            outcome.other_queues.get(number).map(|other| &other.queue)
+        }));
     }
     figures
 }
 
-/// The queue of the other direction.
-fn up_queue() -> [Definition; 3] {
+/// A queue that is not the one under test.
+fn queue(
+    key: &str,
+    title: &str,
+    of_run: impl Fn(&Outcome) -> Option<&QueueOutcome> + Copy + Send + Sync + 'static,
+) -> [Definition; 3] {
     let figure = |name: &'static str, unit, of: fn(&QueueOutcome) -> f64| {
-        let key = format!("up_queue.{name}");
-        Definition::new(key, "up queue", name, unit, move |run| {
-            run.outcome.up_queue.as_ref().map(of)
-        })
+        let key = format!("{key}.{name}");
+        Definition::new(key, title, name, unit, move |run| of_run(&run.outcome).map(of))
     };
     [
         figure("p50", Unit::Millis, |queue| queue.delay_p50_ms),

@@ -177,6 +177,15 @@ pub(crate) const FIGURES: &[Meaning] = &[
     ),
     figure("up queue", "p99", "up_queue.p99", Millis, "its 99th percentile"),
     figure("up queue", "drops", "up_queue.drops", Count, "packets that it dropped"),
+    figure(
+        "queue PLACE",
+        "p50",
+        "other_queues.N.p50",
+        Millis,
+        "the median time in the queue of an element that is a bottleneck, such as queue behind 1",
+    ),
+    figure("queue PLACE", "p99", "other_queues.N.p99", Millis, "its 99th percentile"),
+    figure("queue PLACE", "drops", "other_queues.N.drops", Count, "packets that it dropped"),
 ];
 
 pub(crate) const SERIES: &[OverTime] = &[
@@ -222,6 +231,9 @@ impl Meaning {
             "CC completion" => group.ends_with("completion"),
             "PROBE RTT" => group.ends_with(" RTT"),
             "UDP KIND" => group.starts_with("UDP "),
+            "queue PLACE" => {
+                group.strip_prefix("queue ").is_some_and(|place| place.ends_with(char::is_numeric))
+            }
             exact => group == exact,
         };
         fits && column.name == self.name && column.unit == self.unit
@@ -234,9 +246,9 @@ pub fn page() -> String {
     let mut page = String::from(
         "# Figures\n\n\
          Made from `crates/report/src/figures/meaning.rs`; a test keeps it as that says. The names are the same in the table, in `--csv`, in the\n\
-         `summary` of `--json` and in reports. A word in capitals stands for what the scenario has: a congestion control, a probe, a kind of stream.\n\
+         `summary` of `--json` and in reports. A word in capitals stands for what the scenario has: a congestion control, a probe, a kind of stream, a place on the path.\n\
          [Results](results.md) says when what is counted. `--until` and `--aim` of [sweeps](sweep.md) call a figure by the last column, where N counts\n\
-         groups of flows, probes or streams from 0 and may be left out if it is 0: `probe.p99`.\n\n\
+         groups of flows, probes, streams or such queues from 0 and may be left out if it is 0: `probe.p99`.\n\n\
          | group | name | unit | what it is | asked for as |\n|---|---|---|---|---|\n",
     );
     for Meaning { group, name, key, unit, meaning } in FIGURES {
@@ -278,7 +290,7 @@ mod tests {
     #[test]
     fn each_figure_has_one_meaning() {
         let sweep = Sweep::parse(
-            "duration = '3s'\nwarmup = '1s'\n[link]\nrate = '5mbit'\nqdisc = 'dualpi2'\n[link.up]\nrate = '2mbit'\n\
+            "duration = '3s'\nwarmup = '1s'\n[link]\nrate = '5mbit'\nqdisc = 'dualpi2'\nbehind = [{ rate = '4mbit' }]\n[link.up]\nrate = '2mbit'\n\
              [[flow]]\ncc = 'cubic'\ncount = 2\n[[flow]]\ncc = 'dctcp'\nsize = '50kb'\n[[udp]]\nkind = 'voice'\n[[probe]]\nkind = 'ping'",
         );
         let seeds = Seeds::new(1, 1).unwrap();

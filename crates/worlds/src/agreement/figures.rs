@@ -38,6 +38,16 @@ fn figures(scenario: &Scenario, run: &Value, windowed: bool) -> Figures {
             add(format!("{name}, {figure}"), Unit::Millis, value);
         }
     }
+    for (number, other) in scenario.link.other_bottlenecks().enumerate() {
+        let queue = &run["other_queues"][number]["queue"];
+        for figure in ["mean", "p50", "p95", "p99"] {
+            let value = queue[format!("delay_{figure}_ms")].as_f64();
+            add(format!("queue {}: delay, {figure}", other.at), Unit::Millis, value);
+        }
+        for (key, name) in [("drops", "drops"), ("marks", "CE marks")] {
+            add(format!("queue {}: {name}", other.at), Unit::Count, queue[key].as_f64());
+        }
+    }
     for (number, group) in scenario.udp.iter().enumerate() {
         let udp = &run["udp"][number];
         let name = |what: &str| format!("UDP {number}, {}: {what}", group.kind);
