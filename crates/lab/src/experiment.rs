@@ -13,7 +13,7 @@ use dualq_link::Urgent;
 use dualq_scenario::summary::Looks;
 use dualq_scenario::{
     CongestionControl, Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, SETTLING, Scenario,
-    TIMER_SLACK, Transfer, Watch,
+    TESTED_QUEUE, TIMER_SLACK, Transfer, UP_QUEUE, Watch,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -24,7 +24,6 @@ use crate::LabError;
 use crate::controls::Controls;
 use crate::limits::{Limits, Unseen};
 use crate::live;
-use crate::middle::{TESTED, UP};
 use crate::network::{Network, RECEIVER, tells_flows_apart};
 use crate::record::Record;
 use crate::sockets::{
@@ -667,7 +666,7 @@ impl<'a> Experiment<'a> {
             })?;
         }
         self.network.middle.read(&mut |direction, passed| {
-            let queue = if direction.is_down() { TESTED } else { UP };
+            let queue = if direction.is_down() { TESTED_QUEUE } else { UP_QUEUE };
             record.passed(queue, passed.left.saturating_sub(began.monotonic), &passed);
         });
         Ok(())

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use dualq_netlink::Queue;
-use dualq_scenario::{Direction, Limit, LinkLateness, Scenario};
+use dualq_scenario::{
+    Direction, Limit, LinkLateness, OTHER_QUEUES, Scenario, TESTED_QUEUE, UP_QUEUE,
+};
 use dualq_units::Rate;
 use nix::time::ClockId as Clock;
 
@@ -16,12 +18,6 @@ use crate::udp::Began;
 
 /// The threads of a link note what happened by the path's own time, each a little later than that.
 const LATE: Duration = Duration::from_millis(200);
-
-/// The queues that figures are taken of, by their numbers: that under test, that of the other direction, and from the third one on those
-/// of elements.
-pub(crate) const TESTED: usize = 0;
-pub(crate) const UP: usize = 1;
-const OTHERS: usize = 2;
 
 /// Queues of the kernel's, which are watched from outside, or dualq's own link, which tells.
 pub(crate) enum Middle {
@@ -43,12 +39,12 @@ impl Middle {
             Taps::open(bottleneck, sampling, direction).map(|taps| (number, taps))
         };
         let sampling = |direction| Sampling::of(scenario, direction);
-        let mut taps = vec![open(TESTED, Direction::Down, down, sampling(Direction::Down))?];
+        let mut taps = vec![open(TESTED_QUEUE, Direction::Down, down, sampling(Direction::Down))?];
         if let Some(up) = up {
-            taps.push(open(UP, Direction::Up, up, sampling(Direction::Up))?);
+            taps.push(open(UP_QUEUE, Direction::Up, up, sampling(Direction::Up))?);
         }
         let others = others.iter().zip(scenario.link.other_bottlenecks());
-        for (number, (bottleneck, other)) in (OTHERS..).zip(others) {
+        for (number, (bottleneck, other)) in (OTHER_QUEUES..).zip(others) {
             let sampling = Sampling::of_queue(scenario, other.rate, other.qdisc);
             taps.push(open(number, other.direction, bottleneck, sampling)?);
         }
@@ -96,13 +92,16 @@ impl Middle {
     pub(crate) fn queues(&mut self) -> Result<Vec<(usize, Queue)>, LabError> {
         match self {
             Self::Kernel { down, up, others } => {
-                let up = up.iter_mut().map(|up| (UP, up));
-                let all = [(TESTED, down)].into_iter().chain(up).chain((OTHERS..).zip(others));
+                let up = up.iter_mut().map(|up| (UP_QUEUE, up));
+                let all = [(TESTED_QUEUE, down)]
+                    .into_iter()
+                    .chain(up)
+                    .chain((OTHER_QUEUES..).zip(others));
                 all.map(|(number, bottleneck)| Ok((number, bottleneck.queue()?))).collect()
             }
             Self::Link(link) => {
                 let (down, up) = link.queues()?;
-                Ok([(TESTED, down)].into_iter().chain(up.map(|up| (UP, up))).collect())
+                Ok([(TESTED_QUEUE, down)].into_iter().chain(up.map(|up| (UP_QUEUE, up))).collect())
             }
         }
     }

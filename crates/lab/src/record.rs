@@ -10,13 +10,12 @@ use dualq_scenario::summary::{
 };
 use dualq_scenario::{
     AccurateEcn, Completions, EcnOption, EcnStyle, FlowGroup, FlowOutcome, OPTION_BYTES,
-    OtherBottleneck, OtherQueue, Outcome, ProbeOutcome, QueueOutcome, SEGMENT_HEADERS, Scenario,
+    OTHER_QUEUES, Outcome, ProbeOutcome, QueueOutcome, SEGMENT_HEADERS, Scenario, TESTED_QUEUE,
 };
 use dualq_socket::{EcnMode, TcpInfo};
 use dualq_units::Instant;
 use serde_json::{Map, Value};
 
-use crate::middle::{TESTED, UP};
 use crate::repeats::Repeats;
 use crate::sockets::BulkSender;
 use crate::taps::Passed;
@@ -71,7 +70,7 @@ impl Record {
         Self {
             warmup: scenario.warmup,
             window: scenario.duration - scenario.warmup,
-            queues: (0..2 + scenario.link.other_bottlenecks().count())
+            queues: (0..OTHER_QUEUES + scenario.link.other_bottlenecks().count())
                 .map(|_| QueueBooks::default())
                 .collect(),
             rtts: vec![SmoothedRtts::default(); groups],
@@ -100,7 +99,7 @@ impl Record {
         if left >= self.warmup {
             self.queues[queue].delays.record(nanos, passed.ecn);
         }
-        if queue == TESTED {
+        if queue == TESTED_QUEUE {
             self.series.departed(nanos);
         }
     }
@@ -211,17 +210,10 @@ impl Record {
         for (flow, rtts) in outcome.flow.iter_mut().zip(&self.rtts) {
             rtts.summarise(flow);
         }
-        let mut others = scenario.link.other_bottlenecks();
         for (number, queue) in queues {
             let books = std::mem::take(&mut self.queues[*number]);
-            let queue = books.close(queue, scenario.distributions);
-            match *number {
-                TESTED => outcome.queue = queue,
-                UP => outcome.up_queue = Some(queue),
-                _ => outcome.other_queues.extend(
-                    others.next().map(|OtherBottleneck { at, .. }| OtherQueue { at, queue }),
-                ),
-            }
+            let closed = books.close(queue, scenario.distributions);
+            outcome.put_queue(&scenario.link, *number, closed);
         }
         outcome.series = self.series.finish();
         outcome

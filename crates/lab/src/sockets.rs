@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use dualq_namespace::Namespace;
 use dualq_scenario::summary::Echoes;
-use dualq_scenario::{CongestionControl, EcnStyle};
+use dualq_scenario::{CongestionControl, EcnStyle, WRITE_BYTES};
 use dualq_socket::TcpInfo;
 use dualq_units::{Bytes, Instant};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -21,8 +21,9 @@ use crate::network::RECEIVER;
 use crate::repeats::Repeats;
 
 /// What a bulk sender writes at once.
-static CHUNK: [u8; 256 << 10] = [0; 256 << 10];
-/// What a receiver takes at once. Nothing is copied there.
+static CHUNK: [u8; WRITE_BYTES] = [0; WRITE_BYTES];
+/// What a receiver takes at once. Nothing is copied there. As many as there can be, for where a call ends within a packet, one
+/// acknowledgement tells of a smaller window; a guest dies of a gigabyte.
 const SINK_BYTES: usize = 256 << 20;
 /// A probe's question, and its answer.
 const PROBE_BYTES: usize = dualq_scenario::PROBE_BYTES as usize;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use dualq_net::{Delay, Element, Environment, Lost, Path, Queue as Link};
 use dualq_qdisc::{Departure, Device, Discipline, Dropped, QdiscLine, Random, SplitMix64};
-use dualq_scenario::{CLOCK_AT_START, Direction, QUEUES_MADE, Scenario, Which};
+use dualq_scenario::{
+    CLOCK_AT_START, Direction, OTHER_QUEUES, QUEUES_MADE, Scenario, TESTED_QUEUE, UP_QUEUE, Which,
+};
 use dualq_units::Instant;
 
 use crate::host::Connection;
@@ -12,18 +14,6 @@ use crate::options::Options;
 use crate::packet::{Packet, TooLong};
 use crate::record::Record;
 use crate::watcher::Watcher;
-
-/// The queues that figures are taken of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Queue {
-    /// The one under test.
-    Tested = 0,
-    /// That of the other direction.
-    Up = 1,
-}
-
-/// The number of the first queue of an element.
-const OTHERS: usize = 2;
 
 /// The other direction.
 #[inline]
@@ -67,7 +57,7 @@ impl Network {
                 }
             };
         let passage = link.passage(Direction::Down);
-        let (mut down, place) = passage.elements(Queue::Tested as usize, Some(OTHERS), &mut build);
+        let (mut down, place) = passage.elements(TESTED_QUEUE, Some(OTHER_QUEUES), &mut build);
         let tested = place.expect("there is a queue under test");
         let mut others = queues(&down, Direction::Down);
         others.retain(|(_, place)| *place != tested);
@@ -77,7 +67,7 @@ impl Network {
 
         let passage = link.passage(Direction::Up);
         let (mut up, up_queue) =
-            passage.elements(Queue::Up as usize, Some(OTHERS + others.len()), &mut build);
+            passage.elements(UP_QUEUE, Some(OTHER_QUEUES + others.len()), &mut build);
         others.extend(
             queues(&up, Direction::Up).into_iter().filter(|(_, place)| Some(*place) != up_queue),
         );
@@ -140,14 +130,15 @@ impl Network {
 
     /// The queues that figures are taken of, with their numbers, the one under test first.
     pub(crate) fn observed(&self) -> impl Iterator<Item = (usize, &Link<Packet>)> {
-        let others = (OTHERS..).zip(&self.others).filter_map(|(number, (direction, place))| {
-            let path = match direction {
-                Direction::Down => &self.down,
-                Direction::Up => &self.up,
-            };
-            Some((number, path.queue(*place)?))
-        });
-        (0..).zip(self.queues()).chain(others)
+        let others =
+            (OTHER_QUEUES..).zip(&self.others).filter_map(|(number, (direction, place))| {
+                let path = match direction {
+                    Direction::Down => &self.down,
+                    Direction::Up => &self.up,
+                };
+                Some((number, path.queue(*place)?))
+            });
+        (TESTED_QUEUE..).zip(self.queues()).chain(others)
     }
 
     /// The link with the queue under test, to change it.
@@ -205,8 +196,8 @@ fn queues(path: &[Element<Packet>], direction: Direction) -> Vec<(Direction, usi
 #[inline]
 const fn direction(queue: usize) -> Option<Direction> {
     match queue {
-        0 => Some(Direction::Down),
-        1 => Some(Direction::Up),
+        TESTED_QUEUE => Some(Direction::Down),
+        UP_QUEUE => Some(Direction::Up),
         _ => None,
     }
 }

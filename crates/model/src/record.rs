@@ -10,14 +10,13 @@ use dualq_scenario::summary::{
     millionths, thousandths,
 };
 use dualq_scenario::{
-    AccurateEcn, Completions, FlowOutcome, OtherBottleneck, OtherQueue, Outcome, ProbeOutcome,
-    QueueOutcome, Scenario,
+    AccurateEcn, Completions, FlowOutcome, OTHER_QUEUES, Outcome, ProbeOutcome, QueueOutcome,
+    Scenario, TESTED_QUEUE,
 };
 use dualq_tcp::EcnStyle;
 use dualq_units::Instant;
 
 use crate::host::Connection;
-use crate::network::Queue;
 use crate::packet::Packet;
 use crate::program::Program;
 
@@ -63,7 +62,10 @@ impl Record {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         Self {
             warmup_ns: nanos(scenario.warmup),
-            queues: vec![QueueRecord::default(); 2 + scenario.link.other_bottlenecks().count()],
+            queues: vec![
+                QueueRecord::default();
+                OTHER_QUEUES + scenario.link.other_bottlenecks().count()
+            ],
             udp: (0..scenario.udp.len()).map(|group| UdpRecord::new(scenario, group)).collect(),
             rtts: vec![SmoothedRtts::default(); scenario.groups()],
             rtt_samples: 0,
@@ -87,7 +89,7 @@ impl Record {
         let queue = &mut self.queues[number];
         queue.counted.sent_packets += u64::from(packet.body.segments());
         queue.counted.sent_bytes += u64::from(packet.length());
-        if number == Queue::Tested as usize {
+        if number == TESTED_QUEUE {
             self.series.departed(waited_ns);
         }
         if now_ns >= self.warmup_ns {
@@ -150,7 +152,7 @@ impl Record {
         let stats = queue.stats(Instant::from_nanos(now_ns));
         let look = QueueLook {
             packets: queue.len() as u64,
-            counts: with_own(self.queues[Queue::Tested as usize].counted, &stats),
+            counts: with_own(self.queues[TESTED_QUEUE].counted, &stats),
             probability: stats.own.probability(),
         };
         self.series.end_interval(
@@ -233,17 +235,10 @@ impl Record {
             }
         }
         outcome.udp = self.udp.into_iter().map(|record| record.finish(window)).collect();
-        let mut others = scenario.link.other_bottlenecks();
         for (number, queue) in queues {
             let record = std::mem::take(&mut self.queues[number]);
-            let queue = record.close(end_ns, queue, scenario.distributions);
-            match number {
-                0 => outcome.queue = queue,
-                1 => outcome.up_queue = Some(queue),
-                _ => outcome.other_queues.extend(
-                    others.next().map(|OtherBottleneck { at, .. }| OtherQueue { at, queue }),
-                ),
-            }
+            let closed = record.close(end_ns, queue, scenario.distributions);
+            outcome.put_queue(&scenario.link, number, closed);
         }
         outcome
     }

@@ -25,7 +25,7 @@ mod words;
 pub use assignment::Assignment;
 pub use bounds::{ScenarioError, check_rate, check_rtt};
 pub use congestion::CongestionControl;
-pub use dualq_tcp::{Algorithm, EcnOption, EcnStyle, OPTION_BYTES};
+pub use dualq_tcp::{Algorithm, EcnOption, EcnStyle, OPTION_BYTES, WRITE_BYTES};
 pub use ecn::EcnRequest;
 pub use event::{Event, Kind, Seen};
 pub use loss::{Loss, LossError};
@@ -34,7 +34,7 @@ pub use outcome::{
     AccurateEcn, Completions, DelayDistribution, Delays, FlowOutcome, Lateness, LatenessBin, Limit,
     LinkLateness, OtherQueue, Outcome, ProbeOutcome, QueueOutcome, Series, UdpOutcome,
 };
-pub use passage::{OtherBottleneck, Passage, Which};
+pub use passage::{OTHER_QUEUES, OtherBottleneck, Passage, TESTED_QUEUE, UP_QUEUE, Which};
 pub use path::{Direction, Element, UpLink};
 pub use reader::SweepError;
 pub use scenario::{

@@ -6,6 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::passage::{OTHER_QUEUES, TESTED_QUEUE, UP_QUEUE};
+use crate::scenario::Link;
+
 /// What came of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -39,6 +42,20 @@ pub struct Outcome {
     /// How late dualq's own link was, which only the world `live` has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<LinkLateness>,
+}
+
+impl Outcome {
+    /// Puts in what the queue of that number did; those of elements come in the order of their numbers.
+    pub fn put_queue(&mut self, link: &Link, number: usize, queue: QueueOutcome) {
+        match number {
+            TESTED_QUEUE => self.queue = queue,
+            UP_QUEUE => self.up_queue = Some(queue),
+            other => {
+                let place = link.other_bottlenecks().nth(other - OTHER_QUEUES);
+                self.other_queues.extend(place.map(|place| OtherQueue { at: place.at, queue }));
+            }
+        }
+    }
 }
 
 /// How late a link in user space wrote packets, by its own schedule, each way and in the whole run.

@@ -43,6 +43,13 @@ pub enum Which {
     Element,
 }
 
+/// The number of the queue under test among those that figures are taken of.
+pub const TESTED_QUEUE: usize = 0;
+/// That of the queue of the other direction.
+pub const UP_QUEUE: usize = 1;
+/// That of the first of [`Link::other_bottlenecks`].
+pub const OTHER_QUEUES: usize = 2;
+
 /// A bottleneck that is an element of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OtherBottleneck<'a> {

@@ -32,9 +32,8 @@ pub enum Size {
 pub struct Distribution {
     /// Empty if it is of a file.
     name: &'static str,
-    /// Sizes in bytes, with the parts of `whole` that are no larger; straight lines between them.
+    /// Sizes in bytes, with the parts that are no larger, of which the last one has all; straight lines between them. There is one at least.
     points: Cow<'static, [(u64, u32)]>,
-    whole: u32,
 }
 
 /// What is wrong with a file of sizes.
@@ -166,18 +165,22 @@ impl Distribution {
         if known.last().is_none_or(|point| point.0 == 0) {
             return Err(SizesError { line: last, wrong: SizesFault::OutOfBounds });
         }
-        Ok(Self { name: "", points: known.into(), whole: MILLION })
+        Ok(Self { name: "", points: known.into() })
     }
 
     /// Its sizes, each with the share of transfers that are no larger.
     pub fn points(&self) -> impl Iterator<Item = (Bytes, f64)> {
-        let whole = f64::from(self.whole);
+        let whole = self.whole();
         self.points.iter().map(move |(bytes, part)| (Bytes(*bytes), f64::from(*part) / whole))
+    }
+
+    fn whole(&self) -> f64 {
+        f64::from(self.points[self.points.len() - 1].1)
     }
 
     /// The size below which a share of all transfers is, given in units of 2⁻⁶⁴.
     fn quantile(&self, share: u64) -> Bytes {
-        let part = share as f64 / 2_f64.powi(64) * f64::from(self.whole);
+        let part = share as f64 / 2_f64.powi(64) * self.whole();
         let mut before = self.points[0];
         for point in self.points.iter() {
             if part <= f64::from(point.1) {
@@ -245,8 +248,7 @@ impl From<Distribution> for Size {
 impl Word for Size {
     fn read(word: &str) -> Result<Self, String> {
         if let Some((name, points)) = KNOWN.iter().find(|(name, _)| *name == word) {
-            let points = Cow::Borrowed(*points);
-            return Ok(Distribution { name, points, whole: 1000 }.into());
+            return Ok(Distribution { name, points: Cow::Borrowed(points) }.into());
         }
         if word.contains(':') {
             return Distribution::of_word(word).map(Self::from);

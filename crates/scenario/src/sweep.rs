@@ -588,10 +588,7 @@ fn trace(
     if has_rates {
         return Err(table.error(offset, "give either a trace, or a rate and its steps"));
     }
-    let wrong =
-        |what: &dyn std::fmt::Display| table.error(offset, format!("trace {name:?}: {what}"));
-    let contents = files(&name).map_err(|error| wrong(&error))?;
-    let trace = Trace::read(&contents).map_err(|error| wrong(&error))?;
+    let trace = read_file(table, files, ("trace", &name, offset), Trace::read)?;
     let line = Some(table.line(offset));
     Ok(Some(Repeated { trace, repeats: repeats.is_none_or(|repeats| repeats.value), line }))
 }
@@ -606,11 +603,20 @@ fn sizes(
     if has_size {
         return Err(table.error(offset, "give either a size, or sizes = \"FILE\""));
     }
-    let wrong =
-        |what: &dyn std::fmt::Display| table.error(offset, format!("sizes {name:?}: {what}"));
-    let contents = files(&name).map_err(|error| wrong(&error))?;
-    let distribution = Distribution::read(&contents).map_err(|error| wrong(&error))?;
+    let distribution = read_file(table, files, ("sizes", &name, offset), Distribution::read)?;
     Ok(Some(distribution.into()))
+}
+
+/// What is in the file that a key names.
+fn read_file<T, E: std::fmt::Display>(
+    table: &Table<'_, '_>,
+    files: &Files<'_>,
+    (key, name, offset): (&str, &str, usize),
+    read: impl Fn(&str) -> Result<T, E>,
+) -> Result<T, SweepError> {
+    let wrong = |what: String| table.error(offset, format!("{key} {name:?}: {what}"));
+    let contents = files(name).map_err(|error| wrong(error.to_string()))?;
+    read(&contents).map_err(|error| wrong(error.to_string()))
 }
 
 fn up_link(

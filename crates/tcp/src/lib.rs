@@ -21,5 +21,5 @@ pub use packet::{
 };
 pub use rate::{LostPacket, RateSample};
 pub use receiver::{MIN_ACK_DELAY, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE};
-pub use sender::{Pacing, Sender, SenderConfig, SenderStats};
+pub use sender::{Pacing, Sender, SenderConfig, SenderStats, WRITE_BYTES};
 pub use tick::{Tick, WheelTimer};

@@ -28,8 +28,6 @@ const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 pub(super) struct SendBuffer {
     /// The most bytes of memory, but for the last packet.
     size: u64,
-    /// The program asked for this size (Linux: `SOCK_SNDBUF_LOCK`).
-    fixed: bool,
     /// The most bytes that are unsent, but for the last packet (`TCP_NOTSENT_LOWAT`).
     most_unsent: u64,
     /// Bytes of memory of all that is not acknowledged, sent or not (Linux: `sk_wmem_queued`).
@@ -56,7 +54,6 @@ impl SendBuffer {
     pub(super) fn new(asked: Option<Bytes>, most_unsent: Option<Bytes>) -> Self {
         Self {
             size: asked.map_or(0, |Bytes(bytes)| (2 * bytes).max(LEAST)),
-            fixed: asked.is_some(),
             most_unsent: most_unsent.map_or(u64::MAX, |Bytes(bytes)| bytes),
             memory: 0,
             end: 0,
@@ -204,7 +201,8 @@ impl SendBuffer {
 
 impl Sender {
     pub(super) fn expand_buffer(&mut self) {
-        if self.buffer.fixed {
+        // The program asked for its size (Linux: `SOCK_SNDBUF_LOCK`).
+        if self.config.buffer.is_some() {
             return;
         }
         let mss = u64::from(self.mss);

@@ -104,6 +104,9 @@ impl Default for SenderConfig {
     }
 }
 
+/// What a program that has so much writes with each call, in every world.
+pub const WRITE_BYTES: usize = 256 << 10;
+
 /// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStats {

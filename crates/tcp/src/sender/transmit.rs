@@ -4,7 +4,7 @@
 use dualq_units::{Ecn, Instant};
 
 use super::new_data::Push;
-use super::{Handshake, Pacing, Sender};
+use super::{Handshake, Pacing, Sender, WRITE_BYTES};
 use crate::cc::{CongestionControl, Event, State, Window};
 use crate::ecn::{EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, Transmission};
@@ -20,8 +20,6 @@ const GSO_RTT_SHIFT: u32 = 9;
 /// Nothing follows the first packets of a connection later than they leave (Linux: `tcp_update_skb_after_send`).
 const UNPACED_SEGMENTS: u64 = 10;
 const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
-/// What a program writes at once.
-const WRITE: u64 = 256 << 10;
 pub(super) const MILLISECOND_NS: u64 = 1_000_000;
 /// The headers of IPv4 and TCP without options, and the most that options can take.
 const PLAIN_HEADERS: u32 = 40;
@@ -95,7 +93,7 @@ impl Sender {
         self.is_writing = true;
         if self.wakes_program() {
             self.restart_after_idleness(now_ns);
-            let (mut has_written, mut call_end) = (false, self.buffer.end + WRITE);
+            let (mut has_written, mut call_end) = (false, self.buffer.end + WRITE_BYTES as u64);
             while self.write_packet(call_end, !has_written) {
                 // What is sent of the last packet makes room in it (Linux: `tcp_sendmsg_locked`, `forced_push`).
                 has_written = true;
@@ -105,7 +103,7 @@ impl Sender {
                     if !self.corks() {
                         self.transmit_new(now_ns, Push::Pending, out);
                     }
-                    (has_written, call_end) = (false, call_end + WRITE);
+                    (has_written, call_end) = (false, call_end + WRITE_BYTES as u64);
                 } else if self.buffer.end > self.pushed + self.largest_window / 2 {
                     self.pushed = self.buffer.end;
                     self.buffer.pause();
