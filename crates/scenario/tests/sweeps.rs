@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use dualq_scenario::{
@@ -437,6 +438,11 @@ fn traces_become_steps() {
     );
     let error = parse("[link]\ntrace = '.'", &Overrides::default()).unwrap_err().to_string();
     assert_eq!(error, "line 2: trace \".\": it is no file");
+    let pipe = folder.path().join("pipe");
+    if Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()) {
+        let error = parse("[link]\ntrace = 'pipe'", &Overrides::default()).unwrap_err();
+        assert_eq!(error.to_string(), "line 2: trace \"pipe\": it is no file");
+    }
 }
 
 /// A file of sizes becomes the distribution itself, which needs no file any more.
