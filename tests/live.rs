@@ -100,6 +100,36 @@ fn real_sockets_fill_a_link_of_dualqs_own_and_nothing_is_left() {
     assert_eq!(devices(), before);
 }
 
+/// Those behind and up too, each by its place.
+#[test]
+fn queues_of_elements_are_told_of() {
+    if !can_run() {
+        return;
+    }
+    let elements = "behind = [{ rate = \"8mbit\", qdisc = \"bfifo limit 30kb\" }]\n[[flow]]";
+    let scenario = SCENARIO.replacen("[[flow]]", elements, 1).replacen(
+        "[link.up]\n",
+        "[link.up]\nbefore = [{ delay = \"1ms\" }, { rate = \"4mbit\", qdisc = \"codel\" }]\n",
+        1,
+    );
+    let output = dualq(&["run", "-", "--world", "live", "--json"], &scenario);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let outcome = &document["runs"][0]["outcome"];
+    let others = outcome["other_queues"].as_array().expect("there are two");
+    let places: Vec<_> = others.iter().map(|other| (&other["at"], &other["queue"])).collect();
+    let [(behind, first), (up, second)] = places[..] else { panic!("{others:?}") };
+    assert_eq!([behind, up], ["behind 1", "up before 2"]);
+    assert_eq!([&first["tc"]["kind"], &second["tc"]["kind"]], ["bfifo", "codel"]);
+    // Packets wait where the path is narrow, and nowhere else: 30 kB are 30 ms at 8 Mbit/s.
+    let delay = |queue: &Value| queue["delay_p50_ms"].as_f64().unwrap_or(f64::NAN);
+    assert!(delay(first) > 3.0 && delay(first) < 31.0, "{first}");
+    assert!(delay(&outcome["queue"]) < delay(first), "{outcome}");
+    assert!(first["drops"].as_u64() > Some(0) && outcome["queue"]["drops"] == 0, "{outcome}");
+    assert!(second["sent_packets"].as_u64() > Some(300), "{second}");
+}
+
 #[test]
 fn what_this_kernel_lacks_is_one_line_that_names_what_it_has() {
     if !can_run() {

@@ -8,7 +8,7 @@ use std::time::Instant;
 use rustix::termios::{Winsize, tcgetwinsize, tcsetwinsize};
 
 use super::LOOK;
-use super::document::{Document, Way};
+use super::document::{Delay, Document, Way};
 use super::live::Live;
 use crate::history::{Row, Series};
 
@@ -32,6 +32,11 @@ pub(crate) struct Display {
     ways: [History; 2],
 }
 
+/// The delays that have lines: of the first bands of the bottleneck's queue, and of the other queues.
+fn shown(way: &Way) -> impl Iterator<Item = &Delay> {
+    way.queue_delay.iter().take(3).chain(way.other_queues.iter().map(|other| &other.delay))
+}
+
 impl History {
     fn add(&mut self, last: &Way, now: &Way, seconds: f64) {
         let per_second = |now: u64, last: u64| now.saturating_sub(last) as f64 / seconds;
@@ -39,13 +44,13 @@ impl History {
         self.marks.push(Some(per_second(now.marked, last.marked)));
         self.drops.push(Some(per_second(now.lost.queue, last.lost.queue)));
         let is_same =
-            self.delays.iter().map(|(name, _)| name).eq(now.queue_delay.iter().map(|d| &d.name));
+            self.delays.iter().map(|(name, _)| name).eq(shown(now).map(|delay| &delay.name));
         if !is_same {
             let named = |name: &String| (name.clone(), Series::default());
-            self.delays = now.queue_delay.iter().map(|delay| named(&delay.name)).collect();
+            self.delays = shown(now).map(|delay| named(&delay.name)).collect();
         }
-        for ((name, values), delay) in self.delays.iter_mut().zip(&now.queue_delay) {
-            let before = last.queue_delay.iter().find(|delay| delay.name == *name);
+        for ((name, values), delay) in self.delays.iter_mut().zip(shown(now)) {
+            let before = shown(last).find(|delay| delay.name == *name);
             // A queue that was replaced begins again.
             let before = before.filter(|before| before.packets <= delay.packets);
             let (packets, sum_ms) =
@@ -87,7 +92,7 @@ impl Display {
             lines.push(format!("{name}: {rate}, {} ms, {qdisc}", way.delay_ms));
             let mut row = Row::of(columns);
             row.add("rate", "Mbit/s", &history.mbit);
-            for (name, values) in history.delays.iter().take(3) {
+            for (name, values) in &history.delays {
                 row.add(&format!("delay {name}"), "ms", values);
             }
             row.add("marks", "/s", &history.marks);
@@ -175,7 +180,7 @@ impl Drop for Below {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::{Amount, Delay};
+    use super::super::document::Amount;
     use super::*;
 
     fn document(seconds: f64, bytes: u64, packets: u64, mean_ms: f64) -> Document {

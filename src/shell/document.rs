@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use dualq_link::{DirectionSnapshot, Snapshot, Times};
+use dualq_link::{DirectionSnapshot, QueueSnapshot, Snapshot, Times};
 use dualq_qdisc::show;
 use dualq_scenario::Direction;
 use dualq_scenario::summary::millis;
@@ -49,6 +49,9 @@ pub(crate) struct Way {
     pub(crate) inside: u64,
     /// How long packets were in the bottleneck's queue, for each of those inside it (`L` and `C` of dualpi2).
     pub(crate) queue_delay: Vec<Delay>,
+    /// The queues of elements of the path, in the order in which packets meet them.
+    #[serde(default)]
+    pub(crate) other_queues: Vec<OtherQueue>,
     /// How much later than the path said packets were written.
     pub(crate) lateness: Delay,
     /// Packets that the device dropped before the link could read them.
@@ -62,6 +65,18 @@ pub(crate) struct Way {
     pub(crate) failed: Option<String>,
     /// As `tc -j -s qdisc show` has it.
     pub(crate) statistics: Option<Value>,
+    /// As `tc -s qdisc show` has it.
+    #[serde(skip)]
+    pub(crate) text: String,
+}
+
+/// The queue of an element that is a bottleneck.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct OtherQueue {
+    /// How long packets were in it. Its name says where it is: `before 1`, the first element before the bottleneck.
+    pub(crate) delay: Delay,
+    /// As `tc -j -s qdisc show` has it.
+    pub(crate) statistics: Value,
     /// As `tc -s qdisc show` has it.
     #[serde(skip)]
     pub(crate) text: String,
@@ -121,6 +136,8 @@ impl Delay {
 pub(crate) struct Setting {
     pub(crate) rate: Option<String>,
     pub(crate) delay: Duration,
+    /// Where other queues are, in the order in which packets meet them.
+    pub(crate) others: Vec<String>,
 }
 
 impl Document {
@@ -163,6 +180,10 @@ impl Document {
     }
 }
 
+fn statistics(queue: &QueueSnapshot) -> Value {
+    show::json_with_stats(&queue.config, &queue.stats).into()
+}
+
 impl Way {
     fn of(seen: &DirectionSnapshot, setting: &Setting, cpu: f64) -> Self {
         let figures = &seen.figures;
@@ -195,22 +216,32 @@ impl Way {
                 .iter()
                 .map(|band| Delay::of(band.name, &band.delays))
                 .collect(),
+            other_queues: setting
+                .others
+                .iter()
+                .zip(figures.others.iter().zip(&seen.others))
+                .map(|(at, (delays, queue))| OtherQueue {
+                    delay: Delay::of(at, delays),
+                    statistics: statistics(queue),
+                    text: queue.text(),
+                })
+                .collect(),
             lateness: Delay::of("", &figures.lateness),
             device_dropped: seen.device_dropped,
             behind: seen.behind,
             cpu,
             failed: seen.failed.clone(),
-            statistics: queue
-                .map(|queue| show::json_with_stats(&queue.config, &queue.stats).into()),
-            text: queue.map(dualq_link::QueueSnapshot::text).unwrap_or_default(),
+            statistics: queue.map(statistics),
+            text: queue.map(QueueSnapshot::text).unwrap_or_default(),
         }
     }
 
-    /// How long packets were in the bottleneck's queue on average.
+    /// How long packets were in queues on average: in one of those of the bottleneck, and in each of the others.
     fn mean_queue_ms(&self) -> f64 {
         let packets: u64 = self.queue_delay.iter().map(|delay| delay.packets).sum();
         let sum: f64 = self.queue_delay.iter().map(|delay| delay.sum_ms).sum();
-        sum / packets.max(1) as f64
+        let others: f64 = self.other_queues.iter().map(|other| other.delay.mean_ms).sum();
+        sum / packets.max(1) as f64 + others
     }
 
     /// What is of this machine and not of the path, where the link was late or not, and its thread read too slowly or not.
@@ -288,7 +319,8 @@ mod tests {
         let engine = dualq_link::Engine::new(&link.passage(Direction::Down), &options, start, None);
         let mut snapshot = Snapshot { down: engine.snapshot(), ..Snapshot::default() };
         snapshot.down.figures.came.packets = 10_000;
-        let setting = Setting { rate: Some("40Gbit".to_owned()), delay: Duration::ZERO };
+        let setting =
+            Setting { rate: Some("40Gbit".to_owned()), delay: Duration::ZERO, others: Vec::new() };
         let mut document = |behind| {
             snapshot.down.behind = behind;
             let times = (Duration::from_secs(1), Duration::from_millis(50));

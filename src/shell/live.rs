@@ -31,6 +31,7 @@ impl Live {
         let settings = path.passages.each_ref().map(|passage| Setting {
             rate: passage.bottleneck.as_ref().map(|(rate, _)| Exact(*rate).to_string()),
             delay: passage.delay,
+            others: passage.other_bottlenecks().collect(),
         });
         let link = &path.scenario.link;
         let elements = link.base_rtt().saturating_sub(link.rtt);

@@ -189,14 +189,14 @@ const fn point(direction: Direction, seen: Seen) -> Option<Point> {
         (Direction::Down, Seen::Sent { .. }) => Point::Out,
         (Direction::Up, Seen::Queued) => Point::UpIn,
         (Direction::Up, Seen::Sent { .. }) => Point::UpOut,
-        (_, Seen::Lost(_)) => return None,
+        (_, Seen::Passed { .. } | Seen::Lost(_)) => return None,
     })
 }
 
 /// The event that it is in a list of events.
 fn event(record: &Record, read: &Read, at_ns: u64) -> Option<Event> {
     let (seen, waited_ns, reason) = match record.seen {
-        Seen::Came => return None,
+        Seen::Came | Seen::Passed { .. } => return None,
         Seen::Queued => (EventSeen::In, None, None),
         Seen::Sent { sojourn, .. } => (EventSeen::Out, Some(sojourn.as_nanos() as u64), None),
         Seen::Left => (EventSeen::Arrive, None, None),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use dualq_units::Bytes;
 
-use super::document::{Delay, Document, Way};
+use super::document::{Delay, Document, OtherQueue, Way};
 
 /// The block, without anything that could steer a terminal: all of it is dualq's own.
 pub(crate) fn text(document: &Document) -> String {
@@ -35,8 +35,12 @@ fn describe(text: &mut String, title: &str, way: &Way, seconds: f64) {
     for delay in way.queue_delay.iter().filter(|delay| delay.packets > 0) {
         let _ = writeln!(text, "  queue delay{}", percentiles(delay));
     }
-    for line in way.text.lines().filter(|line| !line.trim().is_empty()) {
-        let _ = writeln!(text, "  {line}");
+    statistics(text, &way.text);
+    for OtherQueue { delay, text: of_tc, .. } in &way.other_queues {
+        if delay.packets > 0 {
+            let _ = writeln!(text, "  queue delay{}", percentiles(delay));
+        }
+        statistics(text, of_tc);
     }
     if way.lateness.packets > 0 {
         let _ = writeln!(
@@ -45,6 +49,12 @@ fn describe(text: &mut String, title: &str, way: &Way, seconds: f64) {
             percentiles(&way.lateness),
             way.cpu * 100.0
         );
+    }
+}
+
+fn statistics(text: &mut String, of_tc: &str) {
+    for line in of_tc.lines().filter(|line| !line.trim().is_empty()) {
+        let _ = writeln!(text, "  {line}");
     }
 }
 

@@ -13,7 +13,7 @@ use dualq_link::Urgent;
 use dualq_scenario::summary::Looks;
 use dualq_scenario::{
     CongestionControl, Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, SETTLING, Scenario,
-    TESTED_QUEUE, TIMER_SLACK, Transfer, UP_QUEUE, Watch,
+    TIMER_SLACK, Transfer, Watch,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -665,8 +665,7 @@ impl<'a> Experiment<'a> {
                 record.passed(*queue, passed.left.saturating_sub(began.real), &passed);
             })?;
         }
-        self.network.middle.read(&mut |direction, passed| {
-            let queue = if direction.is_down() { TESTED_QUEUE } else { UP_QUEUE };
+        self.network.middle.read(&mut |queue, passed| {
             record.passed(queue, passed.left.saturating_sub(began.monotonic), &passed);
         });
         Ok(())

@@ -14,13 +14,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dualq_link::{
-    Change, DirectionSnapshot, Link, Options, Packet, Running, Seen, Times, Tun, TunOptions, Watch,
+    Change, Link, Options, Packet, QueueSnapshot, Running, Seen, Snapshot, Times, Tun, TunOptions,
+    Watch,
 };
 use dualq_namespace::Namespace;
 use dualq_netlink::{Handle, NetlinkError, Queue, Route};
 use dualq_qdisc::{Packet as _, Spec};
 use dualq_scenario::summary::millis;
-use dualq_scenario::{Direction, Lateness, LatenessBin, Limit, LinkLateness, Scenario};
+use dualq_scenario::{
+    Direction, Lateness, LatenessBin, Limit, LinkLateness, OTHER_QUEUES, Scenario, TESTED_QUEUE,
+    UP_QUEUE,
+};
 use dualq_units::{Instant, Rate};
 
 use crate::LabError;
@@ -49,7 +53,8 @@ pub(crate) struct LiveLink {
 /// What a direction's thread notes for whoever looks later.
 #[derive(Default)]
 struct Notes {
-    passed: Mutex<Vec<Passed>>,
+    /// With the number of the queue.
+    passed: Mutex<Vec<(usize, Passed)>>,
     met: Mutex<Vec<Met>>,
     /// Whether single packets are asked for.
     wants_packets: AtomicBool,
@@ -64,20 +69,31 @@ pub(crate) struct Met {
     pub(crate) bytes: Vec<u8>,
 }
 
-struct Tap(Arc<Notes>);
+/// Notes what a direction's packets meet, with the numbers of its queues.
+struct Tap {
+    notes: Arc<Notes>,
+    bottleneck: usize,
+    /// That of the first queue of an element.
+    others: usize,
+}
 
 impl Watch for Tap {
     fn packet(&mut self, at: Instant, seen: Seen, packet: &Packet) {
         let at = Duration::from_nanos(at.as_nanos());
-        if let Seen::Sent { sojourn, .. } = seen {
-            let passed = Passed { left: at, sojourn, ecn: packet.ecn() };
-            self.0.passed.lock().unwrap_or_else(PoisonError::into_inner).push(passed);
+        let left = match seen {
+            Seen::Sent { sojourn, .. } => Some((self.bottleneck, sojourn)),
+            Seen::Passed { number, sojourn } => Some((self.others + number, sojourn)),
+            _ => None,
+        };
+        if let Some((queue, sojourn)) = left {
+            let passed = (queue, Passed { left: at, sojourn, ecn: packet.ecn() });
+            self.notes.passed.lock().unwrap_or_else(PoisonError::into_inner).push(passed);
         }
-        if self.0.wants_packets.load(Ordering::Relaxed) {
+        if self.notes.wants_packets.load(Ordering::Relaxed) {
             let mut bytes = Vec::with_capacity(SNAP_BYTES);
             packet.write_to(&mut bytes, SNAP_BYTES);
             let met = Met { at, seen, bytes };
-            self.0.met.lock().unwrap_or_else(PoisonError::into_inner).push(met);
+            self.notes.met.lock().unwrap_or_else(PoisonError::into_inner).push(met);
         }
     }
 }
@@ -140,8 +156,13 @@ pub(crate) fn build(scenario: &Scenario, seed: u64) -> Result<Network, LabError>
     }
     passages[1].extra_delays = extra_delays;
     let noted: [Arc<Notes>; 2] = Default::default();
+    let others_down = passages[0].other_bottlenecks().count();
     let mut watch = |direction: Direction| -> Box<dyn Watch> {
-        Box::new(Tap(Arc::clone(&noted[usize::from(!direction.is_down())])))
+        let (way, bottleneck, others) = match direction {
+            Direction::Down => (0, TESTED_QUEUE, OTHER_QUEUES),
+            Direction::Up => (1, UP_QUEUE, OTHER_QUEUES + others_down),
+        };
+        Box::new(Tap { notes: Arc::clone(&noted[way]), bottleneck, others })
     };
     // Downwards is towards the link's near end, which is the receiver's here.
     let running =
@@ -185,9 +206,10 @@ impl LiveLink {
         Ok(self.running.change(direction, Change::Rate(rate))?)
     }
 
-    pub(crate) fn read(&self, passed: &mut dyn FnMut(Direction, Passed)) {
-        for (direction, noted) in Direction::ALL.into_iter().zip(&self.noted) {
-            take(&noted.passed).into_iter().for_each(|one| passed(direction, one));
+    /// What left a queue since the last call, with the queue's number.
+    pub(crate) fn read(&self, passed: &mut dyn FnMut(usize, Passed)) {
+        for noted in &self.noted {
+            take(&noted.passed).into_iter().for_each(|(queue, one)| passed(queue, one));
         }
     }
 
@@ -205,11 +227,13 @@ impl LiveLink {
         })
     }
 
-    pub(crate) fn queues(&self) -> Result<(Queue, Option<Queue>), LabError> {
-        let now = self.running.snapshot()?;
-        let down = queue(now.down);
-        let no_queue = || LabError::Scenario("the way down has no queue".to_owned());
-        Ok((down.ok_or_else(no_queue)?, queue(now.up)))
+    /// All queues that figures are taken of, as they are now, by their numbers.
+    pub(crate) fn queues(&self) -> Result<Vec<(usize, Queue)>, LabError> {
+        let Snapshot { down, up, .. } = self.running.snapshot()?;
+        let bottlenecks = [(TESTED_QUEUE, down.queue), (UP_QUEUE, up.queue)];
+        let bottlenecks = bottlenecks.into_iter().filter_map(|(number, now)| Some((number, now?)));
+        let others = (OTHER_QUEUES..).zip(down.others.into_iter().chain(up.others));
+        Ok(bottlenecks.chain(others).map(|(number, now)| (number, queue(now))).collect())
     }
 
     /// How late it was so far.
@@ -286,9 +310,8 @@ fn lateness(times: &Times) -> Lateness {
 }
 
 /// A link's queue as if the kernel had told of it.
-fn queue(side: DirectionSnapshot) -> Option<Queue> {
-    let queue = side.queue?;
-    Some(Queue {
+fn queue(queue: QueueSnapshot) -> Queue {
+    Queue {
         handle: Handle::qdisc(1),
         parent: Handle::ROOT,
         kind: queue.config.kind().to_owned(),
@@ -297,7 +320,7 @@ fn queue(side: DirectionSnapshot) -> Option<Queue> {
         stats: Some(queue.stats),
         requeues: 0,
         flow_delays: Vec::new(),
-    })
+    }
 }
 
 #[cfg(test)]

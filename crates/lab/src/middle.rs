@@ -51,8 +51,8 @@ impl Middle {
         Ok(taps)
     }
 
-    /// What has left a link's queues since the last call, by the clock that only goes on.
-    pub(crate) fn read(&self, passed: &mut dyn FnMut(Direction, Passed)) {
+    /// What has left a link's queues since the last call, with their numbers, by the clock that only goes on.
+    pub(crate) fn read(&self, passed: &mut dyn FnMut(usize, Passed)) {
         if let Self::Link(link) = self {
             link.read(passed);
         }
@@ -84,7 +84,12 @@ impl Middle {
     pub(crate) fn queue(&mut self) -> Result<Queue, LabError> {
         match self {
             Self::Kernel { down, .. } => down.queue(),
-            Self::Link(link) => Ok(link.queues()?.0),
+            Self::Link(link) => {
+                let queues = link.queues()?.into_iter();
+                let mut tested = queues.filter(|(number, _)| *number == TESTED_QUEUE);
+                let no_queue = || LabError::Scenario("the way down has no queue".to_owned());
+                Ok(tested.next().ok_or_else(no_queue)?.1)
+            }
         }
     }
 
@@ -99,10 +104,7 @@ impl Middle {
                     .chain((OTHER_QUEUES..).zip(others));
                 all.map(|(number, bottleneck)| Ok((number, bottleneck.queue()?))).collect()
             }
-            Self::Link(link) => {
-                let (down, up) = link.queues()?;
-                Ok([(TESTED_QUEUE, down)].into_iter().chain(up.map(|up| (UP_QUEUE, up))).collect())
-            }
+            Self::Link(link) => link.queues(),
         }
     }
 

@@ -228,7 +228,7 @@ const fn point(direction: Direction, seen: LinkSeen) -> Option<Point> {
         (Direction::Down, LinkSeen::Sent { .. }) => Point::Out,
         (Direction::Up, LinkSeen::Queued) => Point::UpIn,
         (Direction::Up, LinkSeen::Sent { .. }) => Point::UpOut,
-        (_, LinkSeen::Lost(_)) => return None,
+        (_, LinkSeen::Passed { .. } | LinkSeen::Lost(_)) => return None,
     })
 }
 

@@ -22,6 +22,10 @@ use crate::vnet::VNET_BYTES;
 use crate::watch::{Seen, Watch};
 use crate::{ChangeFault, cut, icmp};
 
+/// The bottleneck's number among the queues of a direction, and that of the first one that is an element.
+const BOTTLENECK: usize = 0;
+const OTHERS: usize = 1;
+
 /// So much of the link's time an aggregate may last that is written in one piece.
 pub(crate) const QUANTUM: Duration = Duration::from_micros(50);
 
@@ -44,6 +48,8 @@ pub struct Engine {
     path: Path<Packet>,
     /// The place of the bottleneck's queue.
     queue: Option<usize>,
+    /// The places of the queues of elements.
+    others: Vec<usize>,
     /// The place of the constant delay at the end.
     delay: usize,
     /// Rates that the bottleneck has later; the next one first.
@@ -106,15 +112,22 @@ impl Environment<Packet> for Surroundings {
     }
 
     #[inline]
-    fn arrived(&mut self, _: usize, now: Instant, packet: &Packet) {
-        if let Some(watch) = &mut self.watch {
+    fn arrived(&mut self, queue: usize, now: Instant, packet: &Packet) {
+        if let Some(watch) = self.watch.as_mut().filter(|_| queue == BOTTLENECK) {
             watch.packet(now, Seen::Queued, packet);
         }
     }
 
     #[inline]
-    fn departed(&mut self, _: usize, now: Instant, departure: &Departure<Packet>) {
+    fn departed(&mut self, queue: usize, now: Instant, departure: &Departure<Packet>) {
         let Departure { packet, band, sojourn, .. } = departure;
+        if let Some(number) = queue.checked_sub(OTHERS) {
+            self.figures.others[number].record_all(*sojourn, packet.segment_count());
+            if let Some(watch) = &mut self.watch {
+                watch.packet(now, Seen::Passed { number, sojourn: *sojourn }, packet);
+            }
+            return;
+        }
         if let Some(band) = self.figures.bands.get_mut(*band) {
             band.delays.record(*sojourn);
         }
@@ -139,9 +152,15 @@ impl Engine {
     ) -> Self {
         let device = Device::ethernet(passage.mtu);
         let mut random = SplitMix64::new(options.seed);
-        let (mut elements, queue) = passage.elements(0, None, &mut |_, line| {
+        let (mut elements, queue) = passage.elements(BOTTLENECK, OTHERS, &mut |_, line| {
             line.spec().build(&device, SplitMix64::new(random.next_u64()), start)
         });
+        let others = |(place, element): (usize, &Element<Packet>)| {
+            (matches!(element, Element::Queue(_)) && Some(place) != queue).then_some(place)
+        };
+        let others: Vec<usize> = elements.iter().enumerate().filter_map(others).collect();
+        let figures =
+            DirectionFigures { others: vec![Times::default(); others.len()], ..Default::default() };
         let has_routers = elements.iter().any(|element| matches!(element, Element::Mtu(_)));
         let delay = elements.len();
         let extra = passage.extra_delays.iter().map(|(_, extra)| *extra);
@@ -153,12 +172,13 @@ impl Engine {
         let mut engine = Self {
             path: Path::new(elements),
             queue,
+            others,
             delay,
             steps,
             next_step,
             around: Surroundings {
                 random,
-                figures: DirectionFigures::default(),
+                figures,
                 watch,
                 messages: Vec::new(),
                 inside: 0,
@@ -388,13 +408,15 @@ impl Engine {
     /// How it is now. The device's drops are not known here.
     #[must_use]
     pub fn snapshot(&self) -> DirectionSnapshot {
-        let queue = self.queue.and_then(|place| self.path.queue(place)).map(|queue| {
-            let discipline = queue.discipline();
-            QueueSnapshot { config: discipline.config(), stats: discipline.stats(self.around.now) }
-        });
+        let queue = |place| {
+            let discipline = self.path.queue(place)?.discipline();
+            let stats = discipline.stats(self.around.now);
+            Some(QueueSnapshot { config: discipline.config(), stats })
+        };
         DirectionSnapshot {
             figures: self.around.figures.clone(),
-            queue,
+            queue: self.queue.and_then(queue),
+            others: self.others.iter().copied().filter_map(queue).collect(),
             inside: self.around.inside.max(0) as u64,
             ..DirectionSnapshot::default()
         }

@@ -176,13 +176,15 @@ pub struct DirectionFigures {
     pub marked: u64,
     /// How long packets stayed in the bottleneck's queue, by the queues that its discipline has.
     pub bands: Vec<Band>,
-    /// The same by the ECN field, to be summed up as outcomes have it.
+    /// How long packets stayed in the queues of elements, in the order in which packets meet them.
+    pub others: Vec<Times>,
+    /// The same of the bottleneck's by the ECN field, to be summed up as outcomes have it.
     pub delays: QueueDelays,
     /// How much later packets were written than the path let them go: as they are on the wire, of an aggregate each by itself.
     pub lateness: Times,
 }
 
-/// The bottleneck's queue, as it is.
+/// A queue, as it is.
 #[derive(Clone, Debug)]
 pub struct QueueSnapshot {
     /// Its options.
@@ -206,6 +208,8 @@ pub struct DirectionSnapshot {
     pub figures: DirectionFigures,
     /// Its bottleneck's queue, if it has one.
     pub queue: Option<QueueSnapshot>,
+    /// The queues of elements, in the order in which packets meet them.
+    pub others: Vec<QueueSnapshot>,
     /// Packets inside.
     pub inside: u64,
     /// Packets that the device dropped before the link could read them: an error of the link, never a drop of the queue.

@@ -29,6 +29,13 @@ pub enum Seen {
         /// Whether that queue marked it.
         marked: bool,
     },
+    /// It left the queue of an element.
+    Passed {
+        /// Which, in the order in which packets meet them, from 0 on.
+        number: usize,
+        /// So long it was there.
+        sojourn: Duration,
+    },
     /// It was lost.
     Lost(Lost),
     /// It left the link, at this time of the path's own clock; it may be written a little later.

@@ -57,7 +57,7 @@ impl Network {
                 }
             };
         let passage = link.passage(Direction::Down);
-        let (mut down, place) = passage.elements(TESTED_QUEUE, Some(OTHER_QUEUES), &mut build);
+        let (mut down, place) = passage.elements(TESTED_QUEUE, OTHER_QUEUES, &mut build);
         let tested = place.expect("there is a queue under test");
         let mut others = queues(&down, Direction::Down);
         others.retain(|(_, place)| *place != tested);
@@ -67,7 +67,7 @@ impl Network {
 
         let passage = link.passage(Direction::Up);
         let (mut up, up_queue) =
-            passage.elements(UP_QUEUE, Some(OTHER_QUEUES + others.len()), &mut build);
+            passage.elements(UP_QUEUE, OTHER_QUEUES + others.len(), &mut build);
         others.extend(
             queues(&up, Direction::Up).into_iter().filter(|(_, place)| Some(*place) != up_queue),
         );

@@ -72,12 +72,11 @@ impl Link {
         let sides = down.into_iter().map(|side| (Direction::Down, side));
         let sides = sides.chain(up.map(|side| (Direction::Up, side)));
         sides.flat_map(|(direction, (side, elements))| {
-            (1..).zip(elements).filter_map(move |(number, element)| match element {
-                Element::Queue { rate, qdisc } => {
-                    let at = format!("{side} {number}");
-                    Some(OtherBottleneck { at, direction, rate: *rate, qdisc })
-                }
-                _ => None,
+            bottlenecks(side, elements).map(move |(at, rate, qdisc)| OtherBottleneck {
+                at,
+                direction,
+                rate,
+                qdisc,
             })
         })
     }
@@ -113,13 +112,21 @@ impl Link {
 }
 
 impl Passage {
+    /// Where the bottlenecks are that are elements, in the order in which packets meet them: `before 1`, the first element before the bottleneck.
+    pub fn other_bottlenecks(&self) -> impl Iterator<Item = String> {
+        let sides = [("before", &self.before), ("behind", &self.behind)];
+        sides
+            .into_iter()
+            .flat_map(|(side, elements)| bottlenecks(side, elements).map(|(at, ..)| at))
+    }
+
     /// The elements up to the constant delay at the end, which is the caller's to add, and the place of the bottleneck's queue. `build`
     /// makes the disciplines, in the order in which packets pass them; the bottleneck's queue is observed under the number `observed`, and
-    /// those of elements from the number `others` on, if there is one.
+    /// those of elements from the number `others` on.
     pub fn elements<P: Packet>(
         &self,
         observed: usize,
-        mut others: Option<usize>,
+        mut others: usize,
         build: &mut impl FnMut(Which, &QdiscLine) -> Discipline<P>,
     ) -> (Vec<Part<P>>, Option<usize>) {
         let mut parts = Vec::new();
@@ -149,9 +156,20 @@ impl Loss {
     }
 }
 
+/// The elements that are bottlenecks, and where each is.
+fn bottlenecks<'a>(
+    side: &'static str,
+    elements: &'a [Element],
+) -> impl Iterator<Item = (String, Rate, &'a QdiscLine)> {
+    (1..).zip(elements).filter_map(move |(number, element)| match element {
+        Element::Queue { rate, qdisc } => Some((format!("{side} {number}"), *rate, qdisc)),
+        _ => None,
+    })
+}
+
 fn part<P: Packet>(
     element: &Element,
-    observed: &mut Option<usize>,
+    observed: &mut usize,
     build: &mut impl FnMut(Which, &QdiscLine) -> Discipline<P>,
 ) -> Part<P> {
     match element {
@@ -166,11 +184,8 @@ fn part<P: Packet>(
         Element::Loss(loss) => Part::Loss(loss.chance()),
         Element::Duplicate(duplicate) => Part::Duplicate(duplicate.chance()),
         Element::Queue { rate, qdisc } => {
-            let mut queue = Queue::new(build(Which::Element, qdisc), *rate);
-            if let Some(number) = observed {
-                queue = queue.observed(*number);
-                *number += 1;
-            }
+            let queue = Queue::new(build(Which::Element, qdisc), *rate).observed(*observed);
+            *observed += 1;
             queue.into()
         }
         Element::Mtu { mtu, icmp } => Mtu { mtu: *mtu, icmp: *icmp }.into(),

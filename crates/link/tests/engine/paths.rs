@@ -1,9 +1,10 @@
 //! Whatever the path, each packet is accounted for.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dualq_link::{Change, DirectionFigures, Engine, Options};
+use dualq_link::{Change, DirectionFigures, Engine, Options, Packet, Seen, Watch};
 use dualq_scenario::{Element, Loss, Passage};
 use dualq_units::{Bytes, Instant, Rate};
 use proptest::prelude::*;
@@ -261,6 +262,53 @@ fn a_clock_that_steps_makes_packets_late_and_no_queue_longer() {
     assert_eq!(engine.snapshot().figures.left.packets, 9);
     assert!(rest.last().unwrap().0 < late + Duration::from_millis(5), "{rest:?}");
     assert!(engine.snapshot().figures.bands[0].delays.max() < Duration::from_millis(5));
+}
+
+/// Each queue of an element counts by itself, and what passes it is told with its place; the bottleneck's figures are its own.
+#[test]
+fn queues_of_elements_have_figures_of_their_own() {
+    #[derive(Clone, Default)]
+    struct Heard(Arc<Mutex<Vec<(usize, Duration)>>>);
+    impl Watch for Heard {
+        fn packet(&mut self, _: Instant, seen: Seen, _: &Packet) {
+            if let Seen::Passed { number, sojourn } = seen {
+                self.0.lock().unwrap().push((number, sojourn));
+            }
+        }
+    }
+    let queue = |rate: &str, qdisc: &str| Element::Queue {
+        rate: rate.parse().unwrap(),
+        qdisc: qdisc.parse().unwrap(),
+    };
+    let passage = Passage {
+        before: vec![Element::Bleach, queue("1gbit", "fq_codel")],
+        behind: vec![queue("10mbit", "pfifo limit 4")],
+        ..passage("pfifo", "100mbit")
+    };
+    let heard = Heard::default();
+    let watch = Box::new(heard.clone());
+    let mut engine = Engine::new(&passage, &Options::default(), start(), Some(watch));
+    for sequence in 0..12 {
+        assert!(engine.enter(start(), &mut frame(sequence).bytes()));
+    }
+    let written = all_written(&mut engine, start()).len() as u64;
+    let end = engine.snapshot();
+    let [before, behind] = &end.others[..] else { panic!("{:?}", end.others) };
+    assert_eq!((before.config.kind(), behind.config.kind()), ("fq_codel", "pfifo"));
+    assert_eq!(end.figures.bands[0].delays.count(), 12);
+    assert_eq!((before.stats.counters.sent_packets, before.stats.counters.drops), (12, 0));
+    assert!(behind.stats.counters.drops > 0);
+    assert_eq!(behind.stats.counters.drops + written, 12);
+    assert_eq!(behind.stats.counters.sent_packets, written);
+    // At ten times the rate of what is behind, four of 1262 bytes wait for a millisecond each.
+    let [fast, slow] = &end.figures.others[..] else { panic!("two") };
+    assert_eq!((fast.count(), slow.count()), (12, written));
+    assert!(fast.max() < Duration::from_micros(200), "{fast:?}");
+    assert!(slow.max() > Duration::from_millis(3), "{slow:?}");
+    let heard = heard.0.lock().unwrap();
+    let of = |wanted| heard.iter().filter(move |(number, _)| *number == wanted);
+    assert_eq!((of(0).count(), of(1).count()), (12, written as usize));
+    assert!(of(1).map(|(_, sojourn)| *sojourn).max() > Some(Duration::from_millis(3)));
 }
 
 #[test]
