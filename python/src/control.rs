@@ -451,7 +451,7 @@ impl CongestionControl for Control {
         self.has("on_ack")
     }
 
-    fn needs_rtts(&self) -> bool {
+    fn needs_rtt(&self, _window: &cc::Window, _rtt_us: u64) -> bool {
         self.has("on_rtt")
     }
 

@@ -119,26 +119,27 @@ impl RateEstimator {
         self.app_limited_until != 0
     }
 
-    /// Completes the sample of an acknowledgement that arrived at `now_ns`.
+    /// An acknowledgement that arrived at `now_ns` has told of the delivery of so many packets.
     #[inline]
-    pub(crate) fn sample(
-        &mut self,
-        builder: &SampleBuilder,
-        now_ns: u64,
-        acked_sacked: u32,
-        min_rtt_us: u64,
-    ) -> RateSample {
+    pub(crate) fn acknowledged(&mut self, builder: &SampleBuilder, now_ns: u64, acked_sacked: u32) {
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
         if acked_sacked > 0 {
             self.delivered_at_ns = now_ns;
         }
+        if let Some(newest) = &builder.newest {
+            self.first_sent_ns = newest.stamp.sent_ns;
+        }
+    }
+
+    /// The sample of the [last](Self::acknowledged) acknowledgement, as far as it follows from when packets were sent and delivered.
+    #[inline]
+    pub(crate) fn sample(&self, builder: &SampleBuilder, min_rtt_us: u64) -> RateSample {
         let Some(newest) = &builder.newest else {
             return RateSample::default();
         };
         let stamp = &newest.stamp;
-        self.first_sent_ns = stamp.sent_ns;
         let sending_us = stamp.sent_ns.saturating_sub(stamp.first_sent_ns) / 1_000;
         let acking_us = self.delivered_at_ns.saturating_sub(stamp.delivered_at_ns) / 1_000;
         let interval_us = sending_us.max(acking_us);

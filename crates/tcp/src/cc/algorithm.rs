@@ -84,6 +84,8 @@ macro_rules! algorithms {
         }
 
         /// A congestion control of any kind, ours without a pointer.
+        // With a tag of its own, which takes less to look at than one in the unused values of a field.
+        #[repr(u8)]
         #[derive(Debug)]
         pub(crate) enum Controller {
             $($Kind($Kind),)*
@@ -234,8 +236,13 @@ impl CongestionControl for Controller {
     }
 
     #[inline]
-    fn needs_rtts(&self) -> bool {
-        dispatch!(self, control => control.needs_rtts())
+    fn needs_rtt(&self, window: &Window, rtt_us: u64) -> bool {
+        dispatch!(self, control => control.needs_rtt(window, rtt_us))
+    }
+
+    #[inline]
+    fn needs_samples(&self) -> bool {
+        dispatch!(self, control => control.needs_samples())
     }
 
     #[inline]

@@ -580,7 +580,7 @@ impl CongestionControl for Bbr {
         false
     }
 
-    fn needs_rtts(&self) -> bool {
+    fn needs_rtt(&self, _window: &Window, _rtt_us: u64) -> bool {
         false
     }
 

@@ -151,6 +151,7 @@ fn cube_root(value: u64) -> u32 {
 
 impl Cubic {
     /// Chooses how fast the window grows next.
+    #[inline]
     fn update(&mut self, cwnd: u32, context: &Context, acked: u32) {
         self.acked += u64::from(acked);
         let jiffies = context.jiffies();
@@ -214,6 +215,18 @@ impl Cubic {
         if self.reno_cwnd > cwnd {
             self.per_packet = self.per_packet.min(cwnd / (self.reno_cwnd - cwnd));
         }
+    }
+
+    /// Whether no round trip was shorter.
+    #[inline]
+    const fn is_least(&self, rtt_us: u64) -> bool {
+        self.min_delay_us == 0 || self.min_delay_us > rtt_us
+    }
+
+    /// Whether HyStart looks for the end of slow start.
+    #[inline]
+    const fn looks(&self, window: &Window) -> bool {
+        !self.hystart.found && window.in_slow_start()
     }
 
     fn look_for_slow_start_exit(&mut self, window: &mut Window, context: &Context, rtt_us: u64) {
@@ -290,26 +303,30 @@ impl CongestionControl for Cubic {
     #[inline]
     fn on_rtt(&mut self, window: &mut Window, context: &Context, rtt_us: u64) {
         let rtt_us = rtt_us.max(1);
-        let is_least = self.min_delay_us == 0 || self.min_delay_us > rtt_us;
-        let looks = !self.hystart.found && window.in_slow_start();
-        if !is_least && !looks {
-            return;
-        }
         // Right after a recovery the delays are not the path's.
         if let Some(start) = self.epoch_start
             && context.jiffies().wrapping_sub(start) < context.tick.hertz()
         {
             return;
         }
-        if is_least {
+        if self.is_least(rtt_us) {
             self.min_delay_us = rtt_us;
         }
-        if looks {
+        if self.looks(window) {
             self.look_for_slow_start_exit(window, context, rtt_us);
         }
     }
 
     fn needs_ack_events(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn needs_rtt(&self, window: &Window, rtt_us: u64) -> bool {
+        self.is_least(rtt_us.max(1)) || self.looks(window)
+    }
+
+    fn needs_samples(&self) -> bool {
         false
     }
 

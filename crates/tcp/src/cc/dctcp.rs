@@ -117,7 +117,11 @@ impl CongestionControl for Dctcp {
         window.cwnd.max(self.loss_cwnd)
     }
 
-    fn needs_rtts(&self) -> bool {
+    fn needs_rtt(&self, _window: &Window, _rtt_us: u64) -> bool {
+        false
+    }
+
+    fn needs_samples(&self) -> bool {
         false
     }
 

@@ -251,8 +251,13 @@ pub trait CongestionControl: fmt::Debug + Send {
         true
     }
 
-    /// The same of [`on_rtt`](Self::on_rtt).
-    fn needs_rtts(&self) -> bool {
+    /// The same of [`on_rtt`](Self::on_rtt), of a round trip that took so long.
+    fn needs_rtt(&self, _window: &Window, _rtt_us: u64) -> bool {
+        true
+    }
+
+    /// The same of [`control`](Self::control).
+    fn needs_samples(&self) -> bool {
         true
     }
 

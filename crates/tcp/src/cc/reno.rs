@@ -52,7 +52,11 @@ impl CongestionControl for Reno {
         false
     }
 
-    fn needs_rtts(&self) -> bool {
+    fn needs_rtt(&self, _window: &Window, _rtt_us: u64) -> bool {
+        false
+    }
+
+    fn needs_samples(&self) -> bool {
         false
     }
 }

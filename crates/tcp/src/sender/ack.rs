@@ -6,7 +6,7 @@ use super::{Handshake, Sender};
 use crate::cc::{Algorithm, CongestionControl, Controller, State};
 use crate::ecn::{self, EcnStyle, Progress, Received};
 use crate::packet::{Ack, INVALID_SPACING, MAX_SACK_BLOCKS, PAWS_WINDOW_MS, SackBlock};
-use crate::rate::SampleBuilder;
+use crate::rate::{RateSample, SampleBuilder};
 use crate::scoreboard::{EVER_RETRANSMITTED, SACKED};
 
 /// The header's 16 bits with the largest scale (RFC 7323 §2.3): no acknowledgement can offer more.
@@ -134,7 +134,9 @@ impl Sender {
 
         let mut builder = SampleBuilder::default();
         let mut times = AckedTimes::default();
-        self.check_duplicate(ack, &mut found);
+        if ack.dsack {
+            self.check_duplicate(ack, &mut found);
+        }
         // A duplicate's block too tells of what has arrived.
         if !ack.blocks().is_empty() {
             let (blocks, count) = self.plausible_blocks(ack.blocks());
@@ -191,15 +193,24 @@ impl Sender {
 
         let delivered = (self.rate.delivered - prior_delivered) as u32;
         let losses = (self.rate.lost - prior_lost) as u32;
-        let mut sample = self.rate.sample(&builder, now_ns, delivered, self.rtt.min_us);
-        sample.rtt_us = rtt_us;
-        sample.losses = losses;
-        sample.marks = marks;
-        sample.ece = found.ece;
-        sample.acked_sacked = delivered;
-        sample.prior_in_flight = prior_in_flight;
-        sample.ack_delayed = found.maybe_delayed;
-        self.steer(&found, &sample);
+        self.rate.acknowledged(&builder, now_ns, delivered);
+        self.window.app_limited = false;
+        if self.control.needs_samples() {
+            let sample = RateSample {
+                rtt_us,
+                losses,
+                marks,
+                ece: found.ece,
+                acked_sacked: delivered,
+                prior_in_flight,
+                ack_delayed: found.maybe_delayed,
+                ..self.rate.sample(&builder, self.rtt.min_us)
+            };
+            if self.is_controlled(now_ns, &sample) {
+                return;
+            }
+        }
+        self.steer(&found, delivered, losses);
     }
 
     /// One that a later one has overtaken: of it only what arrived out of order counts, and nothing at all if it is older by more than a
@@ -216,7 +227,9 @@ impl Sender {
             no_duplicate: true,
             ..Findings::default()
         };
-        self.check_duplicate(ack, &mut found);
+        if ack.dsack {
+            self.check_duplicate(ack, &mut found);
+        }
         let (blocks, count) = self.plausible_blocks(ack.blocks());
         if count > 0 {
             let (mut builder, mut times) = (SampleBuilder::default(), AckedTimes::default());
@@ -335,10 +348,8 @@ impl Sender {
 
     /// A duplicate that the receiver reports (RFC 2883) may show that a retransmission was not needed (Linux:
     /// `tcp_check_dsack`, `tcp_dsack_seen`).
+    #[inline(never)]
     fn check_duplicate(&mut self, ack: &Ack, found: &mut Findings) {
-        if !ack.dsack {
-            return;
-        }
         let Some(block) = ack.blocks().first() else { return };
         // Nobody has received twice what is empty or was never sent.
         if block.start >= block.end || block.end > self.snd_nxt {
@@ -442,9 +453,12 @@ impl Sender {
         builder: &mut SampleBuilder,
         times: &mut AckedTimes,
     ) {
-        while self.board.first < self.board.next && self.board.get(self.board.first).end <= ack {
-            let segment = self.board.pop();
-            self.buffer.free(segment.payload, self.board.trim_head());
+        let Self { board, buffer, rate, rack, rtt, recovery, stats, config, .. } = self;
+        while board.first < board.next {
+            let segment = board.get(board.first);
+            if segment.end > ack {
+                break;
+            }
             found.acked = true;
             times.count += 1;
             if segment.has(EVER_RETRANSMITTED) {
@@ -452,19 +466,21 @@ impl Sender {
             } else if !segment.has(SACKED) {
                 span(&mut times.cumulative, segment.stamp.sent_ns);
                 found.lowest_original.get_or_insert(segment.start());
-                found.original_acked |= segment.end <= self.recovery.high_seq;
+                found.original_acked |= segment.end <= recovery.high_seq;
             }
             if !segment.has(SACKED) {
-                self.rate.delivered += 1;
-                self.rate.delivered_ce += u64::from(found.ece);
-                self.stats.ecn_echoes += u64::from(found.ece);
+                rate.delivered += 1;
+                rate.delivered_ce += u64::from(found.ece);
+                stats.ecn_echoes += u64::from(found.ece);
                 // An echo from before the retransmission answers the original: it tells nothing of what came between.
-                let sent_ms = self.config.tick.millisecond(segment.stamp.sent_ns);
+                let sent_ms = config.tick.millisecond(segment.stamp.sent_ns);
                 if !segment.has(EVER_RETRANSMITTED) || found.echo_ms >= sent_ms {
-                    self.rack.deliver(&segment, found.now_ns, self.rtt.min_us);
+                    rack.deliver(segment, found.now_ns, rtt.min_us);
                 }
-                builder.deliver(&segment);
+                builder.deliver(segment);
             }
+            let payload = board.pop().payload;
+            buffer.free(payload, board.trim_head());
         }
     }
 
@@ -499,7 +515,7 @@ impl Sender {
             found.restart_timer |= since(first) > since(head.stamp.sent_ns);
         }
         if let Some(rtt_us) = newest
-            && self.control.needs_rtts()
+            && self.control.needs_rtt(&self.window, rtt_us)
         {
             let context = self.context(now_ns);
             self.control.on_rtt(&mut self.window, &context, rtt_us);

@@ -471,22 +471,27 @@ impl Sender {
         }
     }
 
-    /// The window after an acknowledgement, and the pacing rate.
-    pub(super) fn steer(&mut self, found: &Findings, sample: &RateSample) {
-        let context = self.context(found.now_ns);
-        self.window.app_limited = false;
-        if self.control.control(&mut self.window, &context, sample) {
+    /// Whether the congestion control sets the window and the pacing rate after an acknowledgement by itself, which it has done then.
+    pub(super) fn is_controlled(&mut self, now_ns: u64, sample: &RateSample) -> bool {
+        let context = self.context(now_ns);
+        let decides = self.control.control(&mut self.window, &context, sample);
+        if decides {
             if self.window.app_limited {
                 let mark = self.rate.delivered + u64::from(self.board.in_flight());
                 self.rate.app_limited_until = mark.max(1);
             }
             self.resize_packets();
-            return;
         }
+        decides
+    }
+
+    /// The window after an acknowledgement, and the pacing rate.
+    pub(super) fn steer(&mut self, found: &Findings, delivered: u32, losses: u32) {
         if self.in_reduction() {
-            self.reduce(sample.acked_sacked, sample.losses, found.advanced);
+            self.reduce(delivered, losses, found.advanced);
         } else if found.acked || (found.sacked && self.rack.reordering > DUPLICATE_THRESHOLD) {
-            self.control.increase(&mut self.window, &context, sample.acked_sacked);
+            let context = self.context(found.now_ns);
+            self.control.increase(&mut self.window, &context, delivered);
         }
         self.update_pacing_rate();
     }

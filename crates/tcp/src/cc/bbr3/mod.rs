@@ -414,7 +414,7 @@ impl CongestionControl for Bbr3 {
         false
     }
 
-    fn needs_rtts(&self) -> bool {
+    fn needs_rtt(&self, _window: &Window, _rtt_us: u64) -> bool {
         false
     }
 

@@ -503,7 +503,7 @@ impl CongestionControl for Prague {
         false
     }
 
-    fn needs_rtts(&self) -> bool {
+    fn needs_rtt(&self, _window: &Window, _rtt_us: u64) -> bool {
         self.classic.is_some()
     }
 
