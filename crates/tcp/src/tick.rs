@@ -15,6 +15,7 @@ pub struct Tick {
     start_ns: u64,
     /// What the kernel's jiffies are counted from.
     initial: u32,
+    hertz: u32,
 }
 
 /// The lower half of Linux's jiffies wraps around so many seconds after it starts (`INITIAL_JIFFIES`, include/linux/jiffies.h).
@@ -37,8 +38,9 @@ impl Tick {
 
     const fn of(nanos: u64) -> Self {
         let reciprocal = ((1 << u64::BITS) / nanos as u128) as u64;
-        let initial = (WRAPS_AFTER_S * (1_000_000_000 / nanos) as u32).wrapping_neg();
-        Self { nanos, reciprocal, start_ns: 0, initial }
+        let hertz = (1_000_000_000 / nanos) as u32;
+        let initial = (WRAPS_AFTER_S * hertz).wrapping_neg();
+        Self { nanos, reciprocal, start_ns: 0, initial, hertz }
     }
 
     /// The same where the kernel's clock shows `time` at [`Instant::ZERO`]: timestamps are taken from it, and jiffies begin with its
@@ -67,7 +69,7 @@ impl Tick {
     #[must_use]
     #[inline]
     pub const fn hertz(self) -> u32 {
-        self.divide(1_000_000_000) as u32
+        self.hertz
     }
 
     /// Jiffies since the kernel started.
@@ -172,14 +174,21 @@ impl Default for WheelTimer {
 
 impl WheelTimer {
     /// Starts it for so many jiffies. Returns when it runs out.
+    #[inline]
     pub const fn start(&mut self, tick: Tick, now: Instant, jiffies: u32) -> Instant {
         let runs_out_ns = tick.expiry(now.as_nanos(), jiffies);
+        self.start_until(runs_out_ns, jiffies);
+        instant(runs_out_ns)
+    }
+
+    /// The same where it is known when a timer of so many jiffies runs out.
+    #[inline]
+    pub(crate) const fn start_until(&mut self, runs_out_ns: u64, jiffies: u32) {
         if runs_out_ns != self.runs_out_ns {
             self.runs_out_ns = runs_out_ns;
             self.level = level(jiffies) as u8;
             self.moves = self.moves.wrapping_add(1);
         }
-        instant(runs_out_ns)
     }
 
     /// When its bucket runs out; [`Instant::NEVER`] before it is started.

@@ -239,22 +239,28 @@ impl Agenda {
         connection: u32,
         cause: Cause,
         deadline_ns: u64,
-        wheel: WheelTimer,
+        wheel: &WheelTimer,
     ) {
-        let deadlines = &mut self.deadlines[connection as usize];
-        if deadlines.places[cause as usize].moves != wheel.moves() {
-            self.stamp += 1;
-            let order = coarse_order(wheel.level(), self.stamp);
-            let (runs_out_ns, moves) = (wheel.runs_out().as_nanos(), wheel.moves());
-            deadlines.places[cause as usize] = Place { runs_out_ns, order, moves };
-            // An entry of a slot that has come stands where it was: another one before it counts. Others are put in order with their slot.
-            if deadline_ns == deadlines.scheduled[cause as usize]
-                && deadline_ns >> SLOT_BITS <= self.current
-            {
-                self.schedule(connection, cause, deadline_ns);
-            }
+        if self.deadlines[connection as usize].places[cause as usize].moves != wheel.moves() {
+            self.take_place(connection, cause, deadline_ns, wheel);
         }
         self.arm(connection, cause, deadline_ns);
+    }
+
+    /// The coarse timer has moved.
+    #[inline(never)]
+    fn take_place(&mut self, connection: u32, cause: Cause, deadline_ns: u64, wheel: &WheelTimer) {
+        let deadlines = &mut self.deadlines[connection as usize];
+        self.stamp += 1;
+        let order = coarse_order(wheel.level(), self.stamp);
+        let (runs_out_ns, moves) = (wheel.runs_out().as_nanos(), wheel.moves());
+        deadlines.places[cause as usize] = Place { runs_out_ns, order, moves };
+        // An entry of a slot that has come stands where it was: another one before it counts. Others are put in order with their slot.
+        if deadline_ns == deadlines.scheduled[cause as usize]
+            && deadline_ns >> SLOT_BITS <= self.current
+        {
+            self.schedule(connection, cause, deadline_ns);
+        }
     }
 
     /// Takes the next entry, if its connection still wants to be called.
@@ -278,6 +284,7 @@ impl Agenda {
         Some((connection, cause))
     }
 
+    #[inline(never)]
     fn schedule(&mut self, connection: u32, cause: Cause, deadline_ns: u64) {
         self.deadlines[connection as usize].scheduled[cause as usize] = deadline_ns;
         let order = self.place(connection, cause, deadline_ns).unwrap_or_else(|| {
@@ -401,7 +408,7 @@ mod tests {
             let now = Instant::from_nanos(now_ms * 1_000_000);
             let wheel = &mut wheels[connection as usize];
             let deadline = wheel.start(tick, now, jiffies);
-            agenda.arm_coarse(connection, Cause::Sender, deadline.as_nanos(), *wheel);
+            agenda.arm_coarse(connection, Cause::Sender, deadline.as_nanos(), wheel);
             deadline.as_nanos()
         };
         let order = |agenda: &mut Agenda| {

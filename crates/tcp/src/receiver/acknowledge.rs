@@ -4,7 +4,6 @@ use super::{MAX_QUICK_ACKS, Receiver};
 use crate::ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
-use crate::tick::instant;
 
 /// The longest delay where no write seems to have ended, before what is known of the round trip shortens it.
 const UNPUSHED_ACK_DELAY_US: u64 = 500_000;
@@ -18,7 +17,7 @@ const DUPLICATES_BEFORE_COMPRESSION: u32 = 3;
 
 impl Receiver {
     /// How long an acknowledgement may wait follows from how often data come, in jiffies (Linux: `tcp_event_data_recv`).
-    #[inline]
+    #[inline(always)]
     pub(super) fn adapt_delay(&mut self, now_ns: u64) {
         let now = self.config.tick.count(now_ns);
         let gap = now.wrapping_sub(self.last_arrival);
@@ -69,7 +68,7 @@ impl Receiver {
     pub(super) fn decide(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let unacked = self.stream.next - self.acked;
         let several = unacked > u64::from(self.buffer.segment());
-        if several && self.buffer.is_tight() {
+        if several && self.quick > 0 && self.buffer.is_tight() {
             self.quick = 0;
         }
         if (several && self.buffer.window(self.window) >= self.window)
@@ -104,8 +103,10 @@ impl Receiver {
         if self.ack_timer_ns != u64::MAX && self.ack_timer_ns <= tick.expiry(now_ns, delay / 4) {
             return self.send(now_ns, out);
         }
-        if tick.expiry(now_ns, delay) < self.ack_timer_ns {
-            self.ack_timer_ns = self.ack_wheel.start(tick, instant(now_ns), delay).as_nanos();
+        let expiry_ns = tick.expiry(now_ns, delay);
+        if expiry_ns < self.ack_timer_ns {
+            self.ack_wheel.start_until(expiry_ns, delay);
+            self.ack_timer_ns = expiry_ns;
         }
     }
 
@@ -136,7 +137,7 @@ impl Receiver {
     }
 
     pub(super) fn send_up_to(&mut self, now_ns: u64, edge: u64, out: &mut impl FnMut(Ack)) {
-        if self.buffer.is_tight() {
+        if self.quick > 0 && self.buffer.is_tight() {
             self.quick = 0;
         }
         let ack = self.ack(now_ns, edge);
@@ -165,6 +166,7 @@ impl Receiver {
         offers.then(|| self.received.counts())
     }
 
+    #[inline(always)]
     pub(super) fn ack(&mut self, now_ns: u64, edge: u64) -> Ack {
         let mut blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
         let mut count = 0;

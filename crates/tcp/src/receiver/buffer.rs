@@ -250,7 +250,7 @@ impl Buffer {
     }
 
     /// The packet continued the stream. Returns whether it is the end of what somebody wrote.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hold(&mut self, data: &Data) -> bool {
         let payload = u64::from(data.payload);
         let pieces = pieces(data);
@@ -337,7 +337,7 @@ impl Buffer {
     /// The first full segment tells what share of memory is payload. Where two that follow each other are shorter and alike, that
     /// is what full ones are from now on, with the options that not all have. Returns whether this one seems to be the end of what
     /// somebody wrote: short, or said to be it (Linux: `tcp_measure_rcv_mss`).
-    #[inline]
+    #[inline(always)]
     pub(super) fn measure_segment(&mut self, data: &Data) -> bool {
         let segment = if data.segments > 1 { data.mss.into() } else { data.payload };
         let before = std::mem::take(&mut self.short_segment);
@@ -369,7 +369,7 @@ impl Buffer {
     }
 
     /// A packet of `payload` bytes arrived: more may be offered. Returns whether it is.
-    #[inline]
+    #[inline(always)]
     pub(super) fn grow_threshold(&mut self, mss: u32, payload: u32) -> bool {
         let room = self.clamp.min(self.room());
         if payload < SHORTEST_GROWING || self.threshold >= room {
@@ -386,13 +386,14 @@ impl Buffer {
     /// That is looked at after each packet that is read, but with the time of the last arrival: so only after the first of
     /// several. Those that then wait behind it count as not yet read, and what a program that reads seldom finds does not
     /// let the buffer grow.
+    #[inline]
     pub(super) fn read(&mut self, end: u64, reach: u64) {
         let first_end = self.first_end.clamp(self.read_end, end);
         self.read_end = end;
         self.unread_memory = 0;
         self.pieces = 0;
-        let elapsed_us = self.arrived_ns.saturating_sub(self.measure_start_ns) / 1_000;
-        if self.rtt_eighth_us == 0 || elapsed_us < self.rtt_us() {
+        let elapsed_ns = self.arrived_ns.saturating_sub(self.measure_start_ns);
+        if self.rtt_eighth_us == 0 || elapsed_ns < self.rtt_us() * 1_000 {
             return;
         }
         let copied = (first_end - self.measure_seq).saturating_sub(end - first_end);
@@ -435,6 +436,12 @@ impl Buffer {
         }
         let free = free.min(self.threshold);
         if self.scale > 0 { self.scaled(free) } else { self.whole_segments(free, full, current) }
+    }
+
+    /// No [window](Self::window) is wider now.
+    #[inline]
+    pub(super) const fn widest_window(&self) -> u64 {
+        self.scaled(self.threshold)
     }
 
     /// A window that is not scaled is a multiple of the peer's segments, and stays what it is while that is near.

@@ -251,8 +251,8 @@ impl Receiver {
     /// The coarse one of its timers: of acknowledgements that wait.
     #[must_use]
     #[inline]
-    pub const fn wheel_timer(&self) -> WheelTimer {
-        self.ack_wheel
+    pub const fn wheel_timer(&self) -> &WheelTimer {
+        &self.ack_wheel
     }
 
     /// Whether what [`next_timer`](Self::next_timer) tells is when the program reads.
@@ -455,7 +455,7 @@ impl Receiver {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_in_order(
         &mut self,
         now_ns: u64,
@@ -544,11 +544,15 @@ impl Receiver {
         self.last_read_ns = Some(now_ns);
         self.buffer.read(self.stream.next, self.stream.reach());
         let offered = self.offered();
-        let window = self.buffer.window(self.window);
         let unacked = self.stream.next - self.acked;
         let ended = self.pushed && !self.stream.has_islands();
         let due = unacked > u64::from(self.buffer.segment()) || ended;
-        if (self.scheduled && due) || (window > 0 && window >= 2 * offered) {
+        // Seldom can so much more be offered that it is worth while to look how much it is.
+        let opens = 2 * offered <= self.buffer.widest_window() && {
+            let window = self.buffer.window(self.window);
+            window > 0 && window >= 2 * offered
+        };
+        if (self.scheduled && due) || opens {
             self.send(now_ns, out);
         }
     }

@@ -320,8 +320,8 @@ impl Sender {
     /// The coarse one of its timers.
     #[must_use]
     #[inline]
-    pub const fn wheel_timer(&self) -> WheelTimer {
-        self.timers.wheel
+    pub const fn wheel_timer(&self) -> &WheelTimer {
+        &self.timers.wheel
     }
 
     /// Bytes sent so far, those sent again counted once (Linux: `snd_nxt`).
