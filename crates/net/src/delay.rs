@@ -89,7 +89,7 @@ impl<P: Packet> Delay<P> {
         self.len() == 0
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, now: Instant, packet: P) {
         let lane = if self.lanes.len() > 1 {
             self.lane_of.get(packet.origin() as usize).map_or(0, |lane| usize::from(*lane))

@@ -8,6 +8,8 @@ use crate::queue::Queue;
 use crate::slots::Slots;
 
 /// One thing on a path.
+// With a tag of its own, which takes less to look at than one in the unused values of a field.
+#[repr(u8)]
 #[derive(Debug)]
 pub enum Element<P: Packet> {
     /// A queue discipline in front of a rate.

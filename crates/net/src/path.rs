@@ -195,31 +195,28 @@ impl<P: Packet> Path<P> {
     /// The next packet that has passed all elements at `now`.
     #[inline]
     pub fn next_out(&mut self, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
-        loop {
+        // One variable for all: packets are large to move.
+        let mut out = None;
+        while out.is_none() {
             if !self.beside.is_empty()
                 && let Some((place, packet)) = self.beside.pop_front()
             {
-                let out = self.pass(place, now, packet, around);
-                if out.is_some() {
-                    return out;
-                }
+                out = self.pass(place, now, packet, around);
                 continue;
             }
             // Most calls find nothing.
             if self.active == 0 {
-                return None;
+                break;
             }
             // The last one first: what stands before it waits until that is done.
             let place = self.active.ilog2() as usize;
-            let out = if place + 1 == self.elements.len() {
-                self.take(place, now, around)
+            if place + 1 == self.elements.len() {
+                out = self.take(place, now, around);
             } else {
-                self.take_on(place, now, around)
-            };
-            if out.is_some() {
-                return out;
+                out = self.take_on(place, now, around);
             }
         }
+        out
     }
 
     /// The next packet of the element at `place`, if it passes all behind it as well: out of the way of what most paths do.
@@ -238,25 +235,25 @@ impl<P: Packet> Path<P> {
     #[inline(always)]
     fn take(&mut self, place: usize, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
         let rest = !(1 << place);
+        let packet;
         match &mut self.elements[place] {
             Element::Queue(queue) => {
                 let mut again = None;
-                let packet = queue.dequeue(now, &mut again, around);
+                packet = queue.dequeue(now, &mut again, around);
                 if let Some(again) = again {
                     self.set_due(place, again.as_nanos());
                     self.active &= rest;
                 }
-                packet
             }
             Element::Delay(delay) => {
-                let packet = delay.pop();
+                packet = delay.pop();
                 let due_ns = delay.next_ns();
                 self.set_due(place, due_ns);
                 self.active &= rest;
-                packet
             }
-            _ => self.take_seldom(place, now, around),
+            _ => packet = self.take_seldom(place, now, around),
         }
+        packet
     }
 
     /// The same, of what most paths do not have.

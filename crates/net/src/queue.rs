@@ -18,13 +18,16 @@ pub struct Queue<P> {
     observed: Option<usize>,
     /// What the discipline's clock shows at [`Instant::ZERO`].
     clock_ns: u64,
+    /// When the discipline's timer runs out, by its own clock.
+    timer: Instant,
 }
 
 impl<P: Packet> Queue<P> {
     /// A queue at a link of `rate`, with tc's default burst.
     #[must_use]
     pub fn new(discipline: Discipline<P>, rate: Rate) -> Self {
-        Self { discipline, shaper: Shaper::new(rate), observed: None, clock_ns: 0 }
+        let timer = discipline.next_timer();
+        Self { discipline, shaper: Shaper::new(rate), observed: None, clock_ns: 0, timer }
     }
 
     /// The environment is told of packets that come and go, with `number` as the queue's.
@@ -39,6 +42,7 @@ impl<P: Packet> Queue<P> {
     pub fn start_clock_at(&mut self, time: Duration) {
         self.clock_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.discipline.on_idle(self.clock(Instant::ZERO));
+        self.timer = self.discipline.next_timer();
     }
 
     /// The discipline's time.
@@ -79,6 +83,7 @@ impl<P: Packet> Queue<P> {
 
     /// Puts another discipline in its place, which knows the path's own clock; what waits in the old one is gone with it.
     pub fn replace(&mut self, discipline: Discipline<P>) {
+        self.timer = discipline.next_timer();
         self.discipline = discipline;
         self.clock_ns = 0;
     }
@@ -95,13 +100,17 @@ impl<P: Packet> Queue<P> {
     ) -> Result<(), ChangeError> {
         self.update(now);
         let observed = self.observed;
-        self.discipline.change(spec, &mut |dropped| lose(observed, now, dropped, around))
+        let changed =
+            self.discipline.change(spec, &mut |dropped| lose(observed, now, dropped, around));
+        self.timer = self.discipline.next_timer();
+        changed
     }
 
     /// Loses all that waits.
     pub fn flush(&mut self, now: Instant, around: &mut impl Environment<P>) {
         let observed = self.observed;
         self.discipline.reset(&mut |dropped| lose(observed, now, dropped, around));
+        self.timer = self.discipline.next_timer();
     }
 
     /// The link has another rate from now on. What waits stays, and tokens too.
@@ -109,8 +118,8 @@ impl<P: Packet> Queue<P> {
         self.shaper = self.shaper.with_rate(rate);
     }
 
-    /// Takes in a packet.
-    #[inline]
+    /// Takes in a packet. Inlined, as it is large to hand on.
+    #[inline(always)]
     pub(crate) fn enqueue(&mut self, now: Instant, packet: P, around: &mut impl Environment<P>) {
         self.update(now);
         if let Some(number) = self.observed {
@@ -123,8 +132,8 @@ impl<P: Packet> Queue<P> {
     }
 
     /// The next packet that the link sends at `now`, if its tokens allow one. When it is to be asked again goes to `again`; if that
-    /// does not change, at once.
-    #[inline]
+    /// does not change, at once. Inlined, as packets are large to hand on.
+    #[inline(always)]
     pub(crate) fn dequeue(
         &mut self,
         now: Instant,
@@ -175,10 +184,16 @@ impl<P: Packet> Queue<P> {
     /// Lets the discipline do what was due up to now. Nothing can see it do so later than it was due.
     #[inline]
     fn update(&mut self, now: Instant) {
-        let now = self.clock(now);
-        while self.discipline.next_timer() <= now {
-            let due = self.discipline.next_timer();
-            self.discipline.on_timer(due);
+        if self.timer <= self.clock(now) {
+            self.run_out(now);
+        }
+    }
+
+    #[cold]
+    fn run_out(&mut self, now: Instant) {
+        while self.timer <= self.clock(now) {
+            self.discipline.on_timer(self.timer);
+            self.timer = self.discipline.next_timer();
         }
     }
 }

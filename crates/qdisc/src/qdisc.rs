@@ -115,7 +115,7 @@ pub trait Qdisc<P> {
     }
 
     /// When [`on_timer`](Self::on_timer) wants to be called, whether packets wait or not: an AQM updates its probability.
-    /// [`Instant::NEVER`] if it need not be.
+    /// [`Instant::NEVER`] if it need not be. Packets that come and go do not change it.
     fn next_timer(&self) -> Instant;
 
     /// Does what is due at [`next_timer`](Self::next_timer).
