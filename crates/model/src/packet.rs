@@ -239,7 +239,7 @@ impl Body {
     }
 
     /// An acknowledgement with so many bytes of an answer.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ack(ack: &Ack, answer: u8, options: &mut Options) -> Self {
         let answer = if ack.syn { 0 } else { answer };
         let Ack { blocks, block_count, option, .. } = *ack;
@@ -390,7 +390,7 @@ impl Body {
 
     /// What it was made of. Its options are not stored any more.
     #[inline]
-    pub(crate) fn open(mut self, options: &mut Options) -> Arrival {
+    pub(crate) fn open(&mut self, options: &mut Options) -> Arrival {
         let stored = match &mut self.content {
             Content::Ack { options, .. } => options.take(),
             _ => None,
@@ -512,6 +512,51 @@ impl Body {
         copy.with_other_way(self.other_way())
     }
 
+    /// Takes the first segment off an aggregate, as [`Data::split_first`] does; none if one is left.
+    #[inline]
+    fn split_first(&mut self) -> Option<Self> {
+        let Content::Data {
+            seq,
+            payload,
+            timestamp_ms,
+            echo_ms,
+            mss,
+            ecn_flags,
+            options,
+            flags,
+            place,
+            window,
+        } = &mut self.content
+        else {
+            return None;
+        };
+        if self.segments <= 1 {
+            return None;
+        }
+        *flags |= CUT;
+        let length = u32::from(*mss);
+        let content = Content::Data {
+            seq: *seq,
+            payload: length,
+            timestamp_ms: *timestamp_ms,
+            echo_ms: *echo_ms,
+            mss: *mss,
+            ecn_flags: *ecn_flags,
+            options: *options,
+            flags: *flags & !PUSH,
+            place: *place,
+            window: *window,
+        };
+        let wire_bytes = length + HEADER_BYTES + u32::from(*options) + ETHERNET_BYTES;
+        *seq += u64::from(length);
+        *payload -= length;
+        *ecn_flags = ecn_flags.of_rest();
+        self.wire_bytes -= wire_bytes;
+        self.segments -= 1;
+        self.is_spoilt = false;
+        Some(Self { wire_bytes, segments: 1, ecn: self.ecn, is_spoilt: false, content })
+    }
+
     /// Whether a bit is wrong.
     #[inline]
     pub(crate) const fn is_spoilt(&self) -> bool {
@@ -544,16 +589,11 @@ impl Packet {
         if self.body.segments <= 1 {
             return segment(self);
         }
-        let Self { owner, flow, body } = self;
-        let other_way = body.other_way();
-        let one =
-            |data: &Data| Self { owner, flow, body: Body::data(data).with_other_way(other_way) };
-        // Only data are aggregates, and they have nothing stored.
-        let Arrival::Data(data) = &mut body.open(&mut Options::default()) else { return };
-        while data.segments > 1 {
-            segment(one(&data.split_first()));
+        let Self { owner, flow, mut body } = self;
+        while let Some(first) = body.split_first() {
+            segment(Self { owner, flow, body: first });
         }
-        segment(one(data));
+        segment(Self { owner, flow, body });
     }
 }
 
@@ -696,7 +736,7 @@ mod tests {
         assert_eq!(body.wire_bytes(), 94);
         let (copy, lost) = (body.copy(&mut options), body.copy(&mut options));
         lost.discard(&mut options);
-        for body in [body, copy] {
+        for mut body in [body, copy] {
             assert_eq!(body.other_way(), other_way);
             let Arrival::Ack(ack) = body.open(&mut options) else { unreachable!("it is one") };
             assert_eq!(ack, full);
@@ -727,7 +767,7 @@ mod tests {
         let mut parts = Vec::new();
         packet(Body::data(&whole).with_other_way(other_way)).segments(&mut |part| parts.push(part));
         let mut rest = whole;
-        for part in parts {
+        for mut part in parts {
             let expected = rest.split_first();
             assert_eq!(part.body.wire_bytes(), expected.wire_bytes());
             assert_eq!(part.body.other_way(), other_way);

@@ -22,13 +22,16 @@ impl Simulation<'_> {
 
     fn hand_over(&mut self, direction: Direction) {
         let now = self.now();
-        while let Some(packet) = self.network.path(direction).next_out(now, &mut self.around) {
+        loop {
+            let mut out = self.network.path(direction).next_out(now, &mut self.around);
+            // It is looked at where it is, for it is large to move.
+            let Some(packet) = &mut out else { break };
             match direction {
                 Direction::Down => self.read_receivers_ahead(),
                 Direction::Up => self.read_senders_ahead(),
             }
             if self.holds_arrivals {
-                self.held.push_back((direction, packet));
+                self.held.extend(out.map(|packet| (direction, packet)));
             } else {
                 self.arrive(direction, packet);
             }
@@ -39,13 +42,14 @@ impl Simulation<'_> {
     }
 
     /// A packet has passed the network.
-    #[inline]
-    pub(super) fn arrive(&mut self, direction: Direction, packet: Packet) {
+    #[inline(always)]
+    fn arrive(&mut self, direction: Direction, packet: &mut Packet) {
         let number = packet.owner.number();
-        self.around.comes_in(self.now(), direction, &packet);
+        self.around.comes_in(self.now(), direction, packet);
         if packet.body.is_spoilt() {
             // Its checksum is wrong, and nobody is told.
-            return packet.body.discard(&mut self.around.options);
+            packet.body.open(&mut self.around.options);
+            return;
         }
         // It is looked at where it is: data and acknowledgements are large to move.
         match &packet.body.open(&mut self.around.options) {
@@ -66,8 +70,16 @@ impl Simulation<'_> {
         }
     }
 
+    /// What was held arrives.
+    #[cold]
+    pub(super) fn let_arrive(&mut self) {
+        while let Some((direction, mut packet)) = self.held.pop_front() {
+            self.arrive(direction, &mut packet);
+        }
+    }
+
     /// Data reach their receiver.
-    #[inline]
+    #[inline(always)]
     fn take_data(&mut self, number: u32, data: &Data) {
         let now = self.now();
         let sort = Answers::of(self, number);
@@ -176,7 +188,7 @@ impl Simulation<'_> {
     }
 
     /// A receiver has sent its acknowledgements.
-    #[inline]
+    #[inline(always)]
     fn has_answered(&mut self, number: u32) {
         let Connection { direction, counterpart, .. } = &self.connections[number as usize];
         let (back, counterpart) = (back(*direction), *counterpart);
@@ -188,7 +200,7 @@ impl Simulation<'_> {
     }
 
     /// Sets the timer of the receiving side, which whoever answers shares.
-    #[inline]
+    #[inline(always)]
     fn arm_receiver(&mut self, number: u32) {
         let Connection { receiver, answerer, .. } = &self.connections[number as usize];
         let (mut deadline, mut wheel) = (receiver.next_timer(), receiver.wheel_timer());
@@ -220,7 +232,7 @@ impl Simulation<'_> {
     }
 
     /// An acknowledgement reaches its sender.
-    #[inline]
+    #[inline(always)]
     fn take_ack(&mut self, number: u32, ack: &Ack) {
         let (now, moment) = (self.now(), self.moment());
         if let Some(watcher) = &mut self.around.watcher {

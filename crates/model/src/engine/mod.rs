@@ -341,7 +341,7 @@ impl<'a> Simulation<'a> {
     ///
     /// Who reads has begun before what arrives is looked at, for `net_rx_action` waits as soon as there is somebody to run; and what
     /// queues of senders let go is gone before acknowledgements are (`net_tx_action`). On the way down the link sends before these do.
-    #[inline]
+    #[inline(always)]
     fn start(
         &mut self,
         direction: Direction,
@@ -406,9 +406,7 @@ impl<'a> Simulation<'a> {
         // Coarse timers that run out together do so before anything that they send arrives: the kernel looks at what has arrived
         // afterwards, in its order (`TIMER_SOFTIRQ`, `NET_RX_SOFTIRQ`).
         if self.holds_arrivals && !self.agenda.has_coarse_at(self.now_ns) {
-            while let Some((direction, packet)) = self.held.pop_front() {
-                self.arrive(direction, packet);
-            }
+            self.let_arrive();
             self.holds_arrivals = false;
         }
     }

@@ -93,7 +93,7 @@ impl EcnFlags {
     /// What the later parts of an aggregate have: CWR is the first one's, a count is all parts'.
     #[must_use]
     #[inline]
-    pub(crate) const fn of_rest(self) -> Self {
+    pub const fn of_rest(self) -> Self {
         if self.0 & COUNT != 0 { self } else { Self(self.0 & !Self::CWR.0) }
     }
 }
