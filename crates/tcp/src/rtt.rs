@@ -88,7 +88,7 @@ impl RttEstimator {
 
     /// Takes a measurement of the newest acknowledged packet. One that may include the delay of an acknowledgement counts
     /// only if it is the smallest, for else the path would seem longer when the true minimum leaves the window.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn measure_min(&mut self, rtt_us: u64, now_ns: u64, delayed: bool, tick: Tick) {
         if delayed && rtt_us > self.min_us {
             return;

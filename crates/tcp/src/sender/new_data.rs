@@ -86,7 +86,7 @@ impl Sender {
     /// How many bytes of new data go into the next packet. Where the receiver's window, or all that the program has written so far, ends
     /// within a segment, its first part goes too if no short one is under way (Nagle's rule after Minshall; Linux: `tcp_nagle_test`,
     /// `tcp_mss_split_point`).
-    #[inline]
+    #[inline(always)]
     fn next_new(&mut self, now_ns: u64, most: u32, push: Push) -> Result<u32, Held> {
         if self.must_wait(now_ns) {
             return Err(Held::Otherwise);
@@ -134,6 +134,7 @@ impl Sender {
     }
 
     /// Waits for a fuller aggregate if the next acknowledgement is due soon (Linux: `tcp_tso_should_defer`).
+    #[inline(always)]
     fn defer(
         &self,
         now_ns: u64,
@@ -177,6 +178,7 @@ impl Sender {
         if self.control.needs_losses() { self.board.in_flight() + more } else { 0 }
     }
 
+    #[inline(always)]
     pub(super) fn send_payload(
         &mut self,
         now_ns: u64,

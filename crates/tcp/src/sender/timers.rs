@@ -245,6 +245,7 @@ impl Sender {
     }
 
     /// What the reordering timer found lost is sent again, as far as it may be: if the head is not, its time goes on.
+    #[inline]
     pub(super) fn after_reordering_timeout(&mut self, now_ns: u64) {
         if std::mem::take(&mut self.timer_due) && self.timers.kind != Kind::Retransmission {
             self.resume_retransmission_timer(now_ns);

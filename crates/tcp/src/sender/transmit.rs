@@ -293,10 +293,16 @@ impl Sender {
     #[inline]
     pub(super) fn note_start(&mut self, now_ns: u64) {
         if self.board.in_flight() == 0 {
-            let context = self.context(now_ns);
-            self.window.app_limited = self.rate.is_app_limited();
-            self.control.on_event(&mut self.window, &context, Event::TransmitStart);
+            self.start_flight(now_ns);
         }
+    }
+
+    /// The same with nothing under way.
+    #[inline(never)]
+    fn start_flight(&mut self, now_ns: u64) {
+        let context = self.context(now_ns);
+        self.window.app_limited = self.rate.is_app_limited();
+        self.control.on_event(&mut self.window, &context, Event::TransmitStart);
     }
 
     /// Whether TCP's own pacing says to wait; sets its timer then.
@@ -327,7 +333,7 @@ impl Sender {
         departure
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn emit(
         &mut self,
         (now_ns, departure_ns): (u64, u64),
