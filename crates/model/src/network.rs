@@ -240,7 +240,7 @@ impl Environment<Packet> for Surroundings<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn departed(&mut self, queue: usize, now: Instant, departure: &Departure<Packet>) {
         if let Some(watcher) = &mut self.watcher
             && let Some(direction) = direction(queue)

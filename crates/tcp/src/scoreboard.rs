@@ -2,7 +2,7 @@
 
 use prefetch_index::prefetch_index;
 
-use crate::packet::SackBlock;
+use crate::packet::{MAX_SACK_BLOCKS, SackBlock};
 use crate::rate::SendStamp;
 
 /// Selectively acknowledged.
@@ -106,7 +106,7 @@ pub(crate) struct Scoreboard {
     /// One more than the number of the highest selectively acknowledged segment.
     pub(crate) sack_end: u64,
     /// What the last acknowledgement's blocks said: no need to look at that again.
-    seen: [SackBlock; 3],
+    seen: [SackBlock; MAX_SACK_BLOCKS],
     /// The numbers of segments that were marked as lost and not looked at since, if anybody looks.
     newly_lost: Option<Vec<u64>>,
 }
@@ -123,7 +123,7 @@ impl Scoreboard {
             retransmit_from: 0,
             last_packet: 0,
             sack_end: 0,
-            seen: [SackBlock::default(); 3],
+            seen: [SackBlock::default(); MAX_SACK_BLOCKS],
             newly_lost: None,
         }
     }
@@ -274,20 +274,22 @@ impl Scoreboard {
         if self.sacked_out == 0 { snd_una } else { self.get(self.sack_end - 1).end }
     }
 
-    /// Calls `newly` for each segment that `blocks` acknowledge for the first time, with its state before, and whether one
-    /// behind it was acknowledged before.
+    /// Calls `newly` for each segment that the first `count` of `blocks` acknowledge for the first time, with its state before, and
+    /// whether one behind it was acknowledged before. The other blocks are empty.
     #[inline]
-    pub(crate) fn sack(&mut self, blocks: &[SackBlock], mut newly: impl FnMut(&Segment, bool)) {
-        let known = self.seen;
-        let mut ascending = [SackBlock::default(); 3];
-        let ascending = &mut ascending[..blocks.len()];
-        ascending.copy_from_slice(blocks);
+    pub(crate) fn sack(
+        &mut self,
+        (blocks, count): (&[SackBlock; MAX_SACK_BLOCKS], usize),
+        mut newly: impl FnMut(&Segment, bool),
+    ) {
+        let mut sorted = self.seen;
+        sorted.sort_unstable_by_key(|known| known.start);
+        let mut ascending = *blocks;
+        let ascending = &mut ascending[..count];
         ascending.sort_unstable_by_key(|block| block.start);
         for block in ascending {
             let mut from = *block;
             // What stood in the last acknowledgement is marked; blocks grow at their ends or swallow others.
-            let mut sorted = known;
-            sorted.sort_unstable_by_key(|known| known.start);
             for known in sorted {
                 if known.start < from.end && known.end > from.start {
                     if known.start > from.start {
@@ -298,8 +300,7 @@ impl Scoreboard {
             }
             self.sack_range(from.start, from.end, &mut newly);
         }
-        self.seen = [SackBlock::default(); 3];
-        self.seen[..blocks.len()].copy_from_slice(blocks);
+        self.seen = *blocks;
     }
 
     /// Shows the outstanding segments that lie in `block` as a whole, of which a second copy has arrived: no retransmission of
@@ -498,7 +499,7 @@ mod tests {
         board.retrans_out = 1;
         board.unmark_lost();
         let block = SackBlock { start: 10, end: 20 };
-        board.sack(&[block], |_, _| ());
+        board.sack((&[block, SackBlock::default(), SackBlock::default()], 1), |_, _| ());
         assert_eq!((board.retrans_out, board.sacked_out, board.in_flight()), (1, 1, 3));
         let mut seen = Vec::new();
         board.arrived_twice(&block, |segment| seen.push(segment.end));

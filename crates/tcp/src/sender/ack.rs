@@ -141,7 +141,7 @@ impl Sender {
         if !ack.blocks().is_empty() {
             let (blocks, count) = self.plausible_blocks(ack.blocks());
             if count > 0 {
-                self.take_sack(&blocks[..count], &mut found, &mut builder, &mut times);
+                self.take_sack((&blocks, count), &mut found, &mut builder, &mut times);
             }
         }
         if prior_packets == 0 {
@@ -233,7 +233,7 @@ impl Sender {
         let (blocks, count) = self.plausible_blocks(ack.blocks());
         if count > 0 {
             let (mut builder, mut times) = (SampleBuilder::default(), AckedTimes::default());
-            self.take_sack(&blocks[..count], &mut found, &mut builder, &mut times);
+            self.take_sack((&blocks, count), &mut found, &mut builder, &mut times);
         }
         if !ack.blocks().is_empty() {
             self.alert(&mut found);
@@ -419,7 +419,7 @@ impl Sender {
 
     fn take_sack(
         &mut self,
-        blocks: &[SackBlock],
+        blocks: (&[SackBlock; MAX_SACK_BLOCKS], usize),
         found: &mut Findings,
         builder: &mut SampleBuilder,
         times: &mut AckedTimes,
