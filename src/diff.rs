@@ -28,8 +28,10 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
         let mut seen: Vec<Event> = Vec::new();
         world.run(&scenario, args.seed, &mut seen)?;
         if let Some(folder) = &args.events {
-            write(&folder.join(format!("{name}.jsonl")), &seen).map_err(|error| {
-                Failure::Run(format!("{}: {}", folder.display(), plain(&error)))
+            let path = folder.join(format!("{name}.jsonl"));
+            let written = fs::create_dir_all(folder).and_then(|()| write(&path, &seen));
+            written.map_err(|error| {
+                Failure::Run(format!("cannot write {}: {}", path.display(), plain(&error)))
             })?;
         }
         // A ping has no place in a stream of bytes, and only the model tells what becomes of packets elsewhere.
