@@ -15,6 +15,9 @@ struct Machine {
     folder: TempDir,
 }
 
+/// Where the steps of the guest's clock are.
+const CLOCK: &str = "arch/um/include/linux/time-internal.h";
+
 /// Configures with what was asked for, but for dualpi2, and compiles two files.
 const MAKE: &str = r#"
 echo "make $*" >> "$CALLS"
@@ -28,6 +31,7 @@ for word in "$@"; do
 done
 echo '  CC      init/main.o'
 echo '  CC      net/sched/sch_api.o'
+cat arch/um/include/linux/time-internal.h > "$CALLS.clock"
 [ -z "$BREAK" ] || { echo "net/sched/sch_api.c:7:1: error: $BREAK"; exit 2; }
 [ -z "$WAIT" ] || { touch "$WAIT"; sleep 60; }
 echo '#!/bin/sh' > "$out/linux"
@@ -70,7 +74,8 @@ impl Machine {
 
     fn source(&self, name: &str, version: &str) {
         let tree = self.path(name);
-        fs::create_dir_all(tree.join("arch/um")).unwrap();
+        fs::create_dir_all(tree.join("arch/um/include/linux")).unwrap();
+        fs::write(tree.join(CLOCK), "#define TIMER_MULTIPLIER 256\n").unwrap();
         let numbers: Vec<&str> = version.split('.').collect();
         let makefile = format!(
             "VERSION = {}\nPATCHLEVEL = {}\nSUBLEVEL = {}\nEXTRAVERSION =\n",
@@ -291,6 +296,27 @@ fn an_own_tree_is_not_taken_for_another_of_its_version() {
     // By the version, all go.
     machine.succeed(&["remove", "7.3"]);
     assert!(machine.listed().is_empty());
+}
+
+/// It is built from a tree in which reading the clock takes no time; what was given stays as it was.
+#[test]
+fn the_clock_is_a_fine_one() {
+    let machine = Machine::with_make();
+    let told = machine.run(&["build", "--source", "tree", "--no-progress"]);
+    assert!(!text(&told.stderr).contains("clock"), "{}", text(&told.stderr));
+    let read = |name: &str| fs::read_to_string(machine.path(name)).unwrap();
+    assert_eq!(read("calls.clock"), "#define TIMER_MULTIPLIER 1\n");
+    assert_eq!(read(&format!("tree/{CLOCK}")), "#define TIMER_MULTIPLIER 256\n");
+    assert_eq!(machine.listed()[0]["current"], true);
+    // One that has another clock is built as it is, and says so.
+    machine.source("other", "6.1.0");
+    fs::write(machine.path("other").join(CLOCK), "/* none */\n").unwrap();
+    let told = machine.run(&["build", "--source", "other", "--no-progress"]);
+    assert!(told.status.success(), "{}", text(&told.stderr));
+    assert!(text(&told.stderr).contains("clock of its own"), "{}", text(&told.stderr));
+    assert_eq!(read("calls.clock"), "/* none */\n");
+    let lacking = |kernel: &Value| kernel["lacking"].to_string().contains("TIMER_MULTIPLIER=1");
+    assert_eq!(machine.listed().iter().filter(|kernel| lacking(kernel)).count(), 1);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{FlockOperation, flock};
 
+use crate::clock;
 use crate::config::Config;
 use crate::error::KernelError;
 use crate::options::Options;
@@ -224,7 +225,14 @@ impl Building<'_> {
         self.step(&format!("configuring Linux {version}"));
         let out = self.work.0.join("out");
         fs::create_dir(&out).map_err(KernelError::file("write", &out))?;
-        let (config, lacking) = self.configure(tree, &out)?;
+        let fine = clock::made_fine(tree, &self.work.0.join("fine"))?;
+        let tree = fine.as_ref().unwrap_or(tree);
+        let (config, mut lacking) = self.configure(tree, &out)?;
+        if fine.is_none() {
+            let note = format!("Linux {version} has a clock of its own, whose readings take time");
+            (self.tell)(Event::Note(&note));
+            lacking.push(clock::SETTING.to_owned());
+        }
         let jobs = self.request.jobs;
         self.step(&format!("building Linux {version} with {jobs} jobs"));
         let tell = &mut self.tell;

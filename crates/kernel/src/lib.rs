@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod clock;
 mod config;
 mod error;
 mod extract;

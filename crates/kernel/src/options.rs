@@ -1,5 +1,6 @@
 //! The options that a guest kernel is built with.
 
+use crate::clock;
 use crate::config::Config;
 use crate::hash::fnv1a;
 
@@ -50,12 +51,12 @@ impl<'a> Options<'a> {
         Self(settings.collect())
     }
 
-    /// Tells this list from others: eight hexadecimal digits, the same in every build of dualq.
+    /// Tells kernels of this list, and of [today's clock](clock), from others: eight hexadecimal digits, the same in every build of dualq.
     pub(crate) fn hash(&self) -> String {
         let bytes = self.0.iter().flat_map(|Setting { name, value, .. }| {
             name.bytes().chain([b'=']).chain(value.bytes()).chain([b'\n'])
         });
-        format!("{:08x}", fnv1a(bytes))
+        format!("{:08x}", fnv1a(bytes.chain(clock::SETTING.bytes())))
     }
 
     /// A `.config` with these options in place of its own; `make olddefconfig` settles what depends on them.
@@ -128,7 +129,7 @@ mod tests {
         assert_eq!(hash("A=y\nB=n\n"), hash("# about A\nA=y\n\nrequired B=n\n"));
         assert_ne!(hash("A=y\nB=n\n"), hash("A=y\nB=y\n"));
         // It names folders on people's disks, so it stays what it is.
-        assert_eq!(hash("A=y\n"), "26fce3ec");
+        assert_eq!(hash("A=y\n"), "054c6dd7");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -76,6 +76,29 @@ impl Tree {
             _ => into.to_owned(),
         };
         Self::at(&root, origin, tarball)
+    }
+
+    /// A tree in `folder`, which is not there yet, with `text` as its `file` and all else of this one, by links. Nothing is written to this one.
+    ///
+    /// git's files are left out: the kernel's name would tell that something was changed.
+    pub(crate) fn with(&self, file: &Path, text: &str, folder: &Path) -> Result<Self, KernelError> {
+        let (mut from, mut to) = (self.root.clone(), folder.to_owned());
+        for name in file {
+            fs::create_dir(&to).map_err(KernelError::file("write", &to))?;
+            for entry in fs::read_dir(&from).map_err(KernelError::file("read", &from))? {
+                let entry = entry.map_err(KernelError::file("read", &from))?;
+                if entry.file_name() == name || entry.file_name() == ".git" {
+                    continue;
+                }
+                let link = to.join(entry.file_name());
+                symlink(entry.path(), &link).map_err(KernelError::file("write", &link))?;
+            }
+            from.push(name);
+            to.push(name);
+        }
+        fs::write(&to, text).map_err(KernelError::file("write", &to))?;
+        let (version, origin) = (self.version.clone(), self.origin.clone());
+        Ok(Self { root: folder.to_owned(), version, origin })
     }
 
     fn at(root: &Path, origin: Origin, given: &Path) -> Result<Self, KernelError> {
