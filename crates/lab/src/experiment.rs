@@ -12,8 +12,8 @@ use std::time::Duration;
 use dualq_link::Urgent;
 use dualq_scenario::summary::Looks;
 use dualq_scenario::{
-    CongestionControl, Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, SETTLING, Scenario,
-    TIMER_SLACK, Transfer, Watch,
+    CLOCK_AT_START, CongestionControl, Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL,
+    SETTLING, Scenario, TIMER_SLACK, Transfer, Watch,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -257,10 +257,7 @@ impl<'a> Experiment<'a> {
             taps,
             limits,
             record: Record::new(scenario),
-            began: Began {
-                monotonic: clock(Clock::CLOCK_MONOTONIC)?,
-                real: clock(Clock::CLOCK_REALTIME)?,
-            },
+            began: beginning()?,
             agenda: BinaryHeap::new(),
             epoll,
             timer,
@@ -356,6 +353,7 @@ impl<'a> Experiment<'a> {
         mut self,
         on_second: &mut dyn FnMut(Duration) -> ControlFlow<()>,
     ) -> Result<Outcome, LabError> {
+        wait_until(self.began.monotonic)?;
         let mut armed = Duration::MAX;
         let mut events = [EpollEvent::empty(); 64];
         loop {
@@ -750,6 +748,22 @@ fn round_trip(scenario: &Scenario, outcome: &Outcome) -> Duration {
     let shortest = shown.filter(|ms| *ms > 0.0).reduce(f64::min);
     let shortest = shortest.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok());
     shortest.unwrap_or_else(|| scenario.link.base_rtt())
+}
+
+/// When a run begins: now, or in a kernel that has just started for it as its clock shows the time that it shows in every world.
+fn beginning() -> Result<Began, LabError> {
+    let (monotonic, real) = (clock(Clock::CLOCK_MONOTONIC)?, clock(Clock::CLOCK_REALTIME)?);
+    let later = CLOCK_AT_START.saturating_sub(monotonic);
+    Ok(Began { monotonic: monotonic + later, real: real + later })
+}
+
+/// Waits for that time of the clock that only goes on, to the nanosecond in virtual time: `timerfd` knows no slack.
+fn wait_until(monotonic: Duration) -> Result<(), LabError> {
+    let failed = |error| LabError::system("timerfd", error);
+    let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::empty()).map_err(failed)?;
+    let expiration = Expiration::OneShot(monotonic.into());
+    timer.set(expiration, TimerSetTimeFlags::TFD_TIMER_ABSTIME).map_err(failed)?;
+    timer.wait().map_err(failed)
 }
 
 pub(crate) fn clock(clock: Clock) -> Result<Duration, LabError> {

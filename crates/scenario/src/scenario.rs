@@ -25,12 +25,9 @@ pub const TIMER_SLACK: Duration = Duration::from_micros(50);
 pub const SETTLING: Duration = Duration::from_millis(500);
 /// What the clock of the world `kernel` shows as queues are made. It begins with the kernel, and jiffies with its multiples of their
 /// length.
-pub const QUEUES_MADE: Duration = Duration::from_micros(52);
-/// What it shows as the first packet sets out: later by that sleep, and by some system calls.
-pub const CLOCK_AT_START: Duration = QUEUES_MADE
-    .saturating_add(SETTLING)
-    .saturating_add(TIMER_SLACK)
-    .saturating_add(Duration::from_micros(10));
+pub const QUEUES_MADE: Duration = Duration::from_micros(3);
+/// What it shows as the first packet sets out, which waits for that: a little later than it has settled.
+pub const CLOCK_AT_START: Duration = Duration::from_micros(500_112);
 
 /// Flows of a group start this far apart unless it says otherwise.
 pub const FLOW_SPACING: Duration = Duration::from_millis(50);
