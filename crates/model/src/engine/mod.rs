@@ -331,7 +331,7 @@ impl<'a> Simulation<'a> {
                 hard_ns = self.start(Direction::Up, up, beside_ns, is_early(beside_ns));
             } else {
                 hard_ns = Some(down_ns.min(up_ns));
-                self.take_timer();
+                self.take_timer(hard_ns);
             }
         }
     }
@@ -384,7 +384,7 @@ impl<'a> Simulation<'a> {
                 return;
             }
             if !reads || meanwhile.reading.is_none() {
-                self.take_timer();
+                self.take_timer(None);
             } else if self.agenda.pop().is_some() {
                 let now = self.now();
                 self.connections[number as usize].receiver.begin_read(now);
@@ -395,13 +395,24 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn take_timer(&mut self) {
+    /// The next timer has run out. Who may wake late and reads has begun before anything arrives that it lets go, if `hard_ns` is there: as
+    /// of [`start`](Self::start).
+    fn take_timer(&mut self, hard_ns: Option<u64>) {
         self.read_timers_ahead();
         if let Some((number, cause)) = self.agenda.pop() {
             if matches!(cause, Cause::Sender | Cause::Receiver) {
                 self.holds_arrivals |= self.agenda.has_coarse_at(self.now_ns);
             }
+            let mut reading = None;
+            if let Some(hard_ns) = hard_ns.filter(|_| matches!(cause, Cause::Departure))
+                && self.agenda.next_ns() <= self.now_ns + TIMER_SLACK_NS
+            {
+                self.wake_early(hard_ns, Meanwhile { reading: Some(&mut reading), all: false });
+            }
             self.run_out(number, cause);
+            if let Some(number) = reading {
+                self.ends_read(number);
+            }
         }
         // Coarse timers that run out together do so before anything that they send arrives: the kernel looks at what has arrived
         // afterwards, in its order (`TIMER_SOFTIRQ`, `NET_RX_SOFTIRQ`).

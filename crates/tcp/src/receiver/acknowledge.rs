@@ -76,7 +76,12 @@ impl Receiver {
             || self.ack_now
             || self.config.answers
         {
-            self.send(now_ns, out);
+            // Once for all that waited, when the program has read (Linux: `tcp_backlog_ack_defer`).
+            if self.is_reading {
+                self.deferred = true;
+            } else {
+                self.send(now_ns, out);
+            }
         } else if !self.stream.has_islands() {
             self.delay(now_ns, out);
         } else {

@@ -124,6 +124,8 @@ pub struct Receiver {
     last_read_ns: Option<u64>,
     /// Between [`begin_read`](Self::begin_read) and [`end_read`](Self::end_read).
     is_reading: bool,
+    /// Whether something came meanwhile that is to be acknowledged at once.
+    deferred: bool,
     last_probe_answer_ns: Option<u64>,
 
     /// ECE is to be set.
@@ -176,6 +178,7 @@ impl Receiver {
             read_ns: u64::MAX,
             last_read_ns: None,
             is_reading: false,
+            deferred: false,
             last_probe_answer_ns: None,
             echo: false,
             ecn_seen: false,
@@ -436,6 +439,9 @@ impl Receiver {
     pub fn end_read(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
         self.is_reading = false;
         self.read(now.as_nanos(), out);
+        if std::mem::take(&mut self.deferred) && self.scheduled {
+            self.send(now.as_nanos(), out);
+        }
     }
 
     /// A deadline of [`next_timer`](Self::next_timer) has come.
