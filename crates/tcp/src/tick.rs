@@ -191,6 +191,12 @@ impl WheelTimer {
         }
     }
 
+    /// Another timer takes its place, which was not started.
+    #[inline]
+    pub(crate) const fn end(&mut self) {
+        self.runs_out_ns = u64::MAX;
+    }
+
     /// When its bucket runs out; [`Instant::NEVER`] before it is started.
     #[must_use]
     #[inline]

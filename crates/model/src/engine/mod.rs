@@ -40,6 +40,8 @@ const SAMPLE_NS: u64 = RTT_SAMPLE_INTERVAL.as_nanos() as u64;
 pub struct Simulation<'a> {
     scenario: &'a Scenario,
     now_ns: u64,
+    /// When something happened before that.
+    earlier_ns: u64,
     pub(crate) agenda: Agenda,
     /// As [`Connection::all`] has them.
     pub(crate) connections: Vec<Connection>,
@@ -108,6 +110,7 @@ impl<'a> Simulation<'a> {
         Ok(Self {
             scenario,
             now_ns: 0,
+            earlier_ns: 0,
             agenda,
             interface,
             waiting: Pool::new(),
@@ -321,6 +324,9 @@ impl<'a> Simulation<'a> {
                 "time goes back from {} to {next_ns}",
                 self.now_ns
             );
+            if next_ns > self.now_ns {
+                self.earlier_ns = self.now_ns;
+            }
             self.now_ns = next_ns;
             let is_early = |beside_ns| agenda_ns <= beside_ns && agenda_ns <= next_ns + slack_ns;
             if next_ns == down_ns {

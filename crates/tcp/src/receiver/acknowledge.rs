@@ -104,7 +104,8 @@ impl Receiver {
                 self.handshake.rtt_us.map_or(u32::MAX, |us| tick.jiffies_in(us).max(shortest));
             delay = delay.min(longest).min(by_rtt);
         }
-        let delay = delay.min(self.max_ack_delay);
+        // A tick before a sender's shortest timeout, which is as long as the longest delay (Linux: `tcp_delack_max`).
+        let delay = delay.min(self.max_ack_delay.max(2) - 1);
         if self.ack_timer_ns != u64::MAX && self.ack_timer_ns <= tick.expiry(now_ns, delay / 4) {
             return self.send(now_ns, out);
         }
@@ -133,6 +134,12 @@ impl Receiver {
             let share_ns = rtt_us * 1_000 * COMPRESSION_RTT_PERCENT / 100;
             self.compression_timer_ns =
                 now_ns + share_ns.min(MAX_COMPRESSION_NS) + COMPRESSION_SLACK_NS;
+            // The timer of an acknowledgement that has left runs on, and sends what it finds held back (Linux: `tcp_delack_timer_handler`;
+            // `inet_csk_clear_xmit_timer` stops no timer).
+            let left_ns = self.ack_wheel.runs_out().as_nanos();
+            if left_ns > now_ns {
+                self.compression_timer_ns = self.compression_timer_ns.min(left_ns);
+            }
         }
     }
 

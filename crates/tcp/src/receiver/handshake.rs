@@ -106,6 +106,7 @@ impl Receiver {
         self.handshake.rtt_us = Some(rtt_us);
         self.handshake.opened_ns = now_ns;
         self.ack_timer_ns = u64::MAX;
+        self.ack_wheel.end();
     }
 }
 

@@ -265,6 +265,13 @@ impl Receiver {
         self.read_ns < self.ack_timer_ns.min(self.compression_timer_ns)
     }
 
+    /// Whether the program pauses after it has read.
+    #[must_use]
+    #[inline]
+    pub const fn reads_seldom(&self) -> bool {
+        !self.config.read_interval.is_zero()
+    }
+
     /// Data arrive at `now`; acknowledgements go to `out`. Whatever the data say, nothing panics: those beyond the window are
     /// dropped.
     #[inline]
@@ -437,10 +444,20 @@ impl Receiver {
 
     /// Reads what has arrived since [`begin_read`](Self::begin_read).
     pub fn end_read(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
-        self.is_reading = false;
         self.read(now.as_nanos(), out);
-        if std::mem::take(&mut self.deferred) && self.scheduled {
-            self.send(now.as_nanos(), out);
+    }
+
+    /// Packets arrive, and nothing else has happened since `earlier`. A program that sleeps, and may wake so much earlier than it must, wakes with them and
+    /// has begun to read before they are taken in, though there was nothing to read: it ends as what [`next_timer`](Self::next_timer) tells has
+    /// come.
+    pub fn wake_with_arrivals(&mut self, now: Instant, earlier: Instant, slack: Duration) {
+        let Some(last_ns) = self.last_read_ns.filter(|_| self.read_ns == u64::MAX) else { return };
+        let late_ns = last_ns.saturating_add(self.config.read_interval.as_nanos() as u64);
+        let early_ns = late_ns.saturating_sub(slack.as_nanos() as u64);
+        let now_ns = now.as_nanos();
+        if earlier.as_nanos() < early_ns && early_ns <= now_ns && now_ns < late_ns {
+            self.is_reading = true;
+            self.read_ns = now_ns;
         }
     }
 
@@ -548,6 +565,7 @@ impl Receiver {
     fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         self.read_ns = u64::MAX;
         self.last_read_ns = Some(now_ns);
+        self.is_reading = false;
         self.buffer.read(self.stream.next, self.stream.reach());
         let offered = self.offered();
         let unacked = self.stream.next - self.acked;
@@ -558,7 +576,8 @@ impl Receiver {
             let window = self.buffer.window(self.window);
             window > 0 && window >= 2 * offered
         };
-        if (self.scheduled && due) || opens {
+        let waited = std::mem::take(&mut self.deferred) && self.scheduled;
+        if (self.scheduled && due) || waited || opens {
             self.send(now_ns, out);
         }
     }
