@@ -8,25 +8,29 @@ use super::dualq;
 /// fewer recordings agree, the bar is what was measured with it (ARCHITECTURE tells of each).
 #[test]
 fn the_model_agrees_with_linux() {
-    // Five seeds are some two scenarios more or less. 94, as `coexistence-2` differs with the clock of today's guest; these were recorded in another.
-    agreement("linux-7.3", &["narrow", "ten-flows", "coexistence", "loss", "lossy-lan"], 96, 94);
+    // Five seeds are some two scenarios more or less.
+    agreement("linux-7.3", &["narrow", "ten-flows", "coexistence", "loss", "lossy-lan"], 96, 95);
 }
 
 /// The same in scenarios with other parameters.
 #[test]
 fn the_model_agrees_with_linux_elsewhere() {
-    agreement("world-kernel", &["single", "several", "beside", "loss", "lan"], 169, 163);
+    agreement("world-kernel", &["single", "several", "beside", "loss", "lan"], 169, 161);
 }
 
 /// And far from all of these, drawn at random. What differs is in ARCHITECTURE.
 #[test]
 fn the_model_agrees_with_linux_far_away() {
-    // The same ones twice, the second time recorded without what distorted the first recording; and others, drawn later.
-    let runs =
-        agreements("wild", &["wild", "again", "later"], &[(160, 129), (160, 137), (200, 174)]);
+    // The same ones twice, the second time recorded without what distorted the first recording; others, drawn later; and others again, in a guest
+    // whose clock is fine.
+    let runs = agreements(
+        "wild",
+        &["wild", "again", "later", "fine"],
+        &[(160, 133), (160, 137), (200, 172), (100, 86)],
+    );
     // Four flows through two packets' room, timeout after timeout, are the same packet by packet, and so is a flow with a probe beside it whose
-    // question waits 21.9 s for its answer.
-    for name in ["wild-501-74", "wild-777-35"] {
+    // question waits 21.9 s for its answer, and one at 2.5 Gbit/s through some 200 packets' room, whose window grows a hundred times.
+    for name in ["wild-501-74", "wild-777-35", "wild-424243-17"] {
         let same = runs.iter().find(|run| run["name"] == name).unwrap();
         for quantity in same["quantities"].as_array().unwrap() {
             let what = quantity["what"].as_str().unwrap();
@@ -42,32 +46,32 @@ fn the_model_agrees_with_linux_far_away() {
 /// And of BBR version 3, which no stock kernel has: alone and beside CUBIC (tests/data/bbr3).
 #[test]
 fn the_model_agrees_with_bbr3() {
-    agreement("bbr3", &["bbr3"], 26, 25);
+    agreement("bbr3", &["bbr3"], 26, 26);
 }
 
 /// And with paths of other forms, by class: `dualq draw CLASS --count 20 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
     // Which differ, and why, is in ARCHITECTURE.
-    agreement("paths", &["two-way"], 20, 18);
-    agreement("paths", &["steps"], 20, 16);
+    agreement("paths", &["two-way"], 20, 19);
+    agreement("paths", &["steps"], 20, 18);
     agreement("paths", &["hops"], 20, 18);
-    agreement("paths", &["udp"], 20, 15);
-    agreement("paths", &["transfers"], 20, 18);
-    agreement("paths", &["receivers"], 20, 18);
-    agreement("paths", &["requests"], 20, 14);
+    agreement("paths", &["udp"], 20, 16);
+    agreement("paths", &["transfers"], 20, 19);
+    agreement("paths", &["receivers"], 20, 19);
+    agreement("paths", &["requests"], 20, 15);
 }
 
 /// And with other queue disciplines: `dualq draw queues --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_queues() {
-    agreement("queues", &["queues"], 40, 36);
+    agreement("queues", &["queues"], 40, 37);
 }
 
 /// And with Accurate ECN: `dualq draw accurate --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_accurate_ecn() {
-    agreement("accurate", &["accurate"], 40, 37);
+    agreement("accurate", &["accurate"], 40, 39);
 }
 
 /// And with shapers, paths and bands: `dualq draw shapers --count 30 --seed 1 --record 3`.
@@ -79,7 +83,7 @@ fn the_model_agrees_with_linux_on_shapers() {
 /// With the L4S team's Prague, which no stock kernel has.
 #[test]
 fn the_model_agrees_with_prague() {
-    let runs = agreement("prague", &["prague"], 43, 43);
+    let runs = agreement("prague", &["prague"], 43, 42);
     // Beside another flow, each gets its share: the ratio is within a quarter, but where so few runs are by chance further apart
     // (three of real Linux's at 400 Mbit/s and 10 ms have 1.14, 1.31 and 1.68).
     let (mut beside, mut near) = (0, 0);
