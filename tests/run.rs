@@ -195,8 +195,10 @@ fn transfers_ends_and_pings() {
     };
     assert_eq!((late(0), late(1)), (0.0, 0.0), "both have ended");
     let ping = &outcome["probe"][0];
-    // Nine seconds of them, and those that were under way when the warm-up ended.
-    assert!((90..95).contains(&ping["n"].as_u64().unwrap()), "{ping}");
+    // Nine seconds of them, and those that were under way when the warm-up ended. The queue drops one or two at random.
+    let count = |key: &str| ping[key].as_u64().unwrap();
+    assert!((90..95).contains(&count("sent")) && count("lost") <= 3, "{ping}");
+    assert_eq!(count("n") + count("lost"), count("sent"), "{ping}");
     let least = ping["min_ms"].as_f64().unwrap();
     assert!((30.0..30.5).contains(&least), "{least}");
 }
