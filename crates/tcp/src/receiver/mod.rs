@@ -652,7 +652,72 @@ mod tests {
             // After a longer pause than that, which does not change it.
             now = now + Duration::from_millis(90);
         }
-        // After the quick ones: 40, 80, 160 and 200 ms, to which the wheel adds a tick.
-        assert_eq!(waits[..4], [50, 90, 170, 210]);
+        // After the quick ones: 40, 80, 160 and 190 ms, a tick less than the shortest timeout (`tcp_delack_max`), to which the wheel adds one.
+        assert_eq!(waits[..4], [50, 90, 170, 200]);
+    }
+
+    /// Linux: `tcp_delack_timer_handler`; no timer is stopped as an acknowledgement leaves (`inet_csk_clear_xmit_timer`).
+    #[test]
+    fn the_timer_of_an_acknowledgement_that_has_left_sends_what_is_held_back() {
+        let fixed_buffer = Some(Bytes(60_000));
+        let mut receiver =
+            Receiver::new(ReceiverConfig { fixed_buffer, ..ReceiverConfig::default() });
+        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        let mut now = Instant::ZERO + Duration::from_millis(300);
+        let mut next = 0;
+        // One after the other until one waits; the next one takes it along.
+        loop {
+            receiver.on_data(now, &data(next, 0), &mut |_| ());
+            next += 1_448;
+            now = now + Duration::from_micros(100);
+            if receiver.next_timer() < Instant::NEVER {
+                break;
+            }
+        }
+        let left = receiver.next_timer();
+        let mut acks = 0;
+        receiver.on_data(now, &data(next, 0), &mut |_| acks += 1);
+        assert_eq!((acks, receiver.next_timer()), (1, Instant::NEVER));
+        // Behind a gap the first ones are told at once, and the next is held back: until that timer comes, 5 µs before its own would.
+        let near = Instant::from_nanos(left.as_nanos() - 5_000);
+        for island in 2.. {
+            receiver.on_data(near, &data(next + island * 1_448, 0), &mut |_| acks += 1);
+            if receiver.next_timer() < Instant::NEVER {
+                break;
+            }
+        }
+        assert_eq!(receiver.next_timer(), left);
+        acks = 0;
+        receiver.on_timer(left, &mut |_| acks += 1);
+        assert_eq!((acks, receiver.next_timer()), (1, Instant::NEVER));
+    }
+
+    /// Linux: `tcp_backlog_ack_defer`.
+    #[test]
+    fn what_arrives_while_a_program_reads_is_acknowledged_once() {
+        let read_interval = Duration::from_millis(10);
+        let slack = Duration::from_micros(50);
+        let mut receiver =
+            Receiver::new(ReceiverConfig { read_interval, ..ReceiverConfig::default() });
+        let mut acks = Vec::new();
+        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        let first = Instant::ZERO + Duration::from_millis(1);
+        receiver.on_data(first, &data(0, 0), &mut |ack| acks.push(ack.ack));
+        receiver.on_timer(receiver.next_timer(), &mut |ack| acks.push(ack.ack));
+        acks.clear();
+        // It sleeps, with nothing to read, until 11 ms, and wakes with what comes 20 µs before that, unless something woke it earlier.
+        let now = first + (read_interval - Duration::from_micros(20));
+        for (earlier_us, expected) in [(10_940, vec![4_344]), (10_960, vec![2_896, 4_344])] {
+            let mut receiver = receiver.clone();
+            let earlier = Instant::ZERO + Duration::from_micros(earlier_us);
+            for seq in [1_448, 2_896] {
+                receiver.wake_with_arrivals(now, earlier, slack);
+                receiver.on_data(now, &data(seq, 0), &mut |ack| acks.push(ack.ack));
+            }
+            if receiver.next_timer() <= now {
+                receiver.on_timer(now, &mut |ack| acks.push(ack.ack));
+            }
+            assert_eq!(std::mem::take(&mut acks), expected);
+        }
     }
 }
