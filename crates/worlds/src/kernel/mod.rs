@@ -49,6 +49,9 @@ pub struct Kernel {
     controls: Controls,
 }
 
+/// What is run of a scenario waits by timers, so that its clock may be read in next to no time, and the order of packets does not hang on it.
+const READING: Duration = Duration::from_nanos(1);
+
 impl Kernel {
     /// A world on this kernel, whose guests have this program as their init.
     #[must_use]
@@ -154,11 +157,12 @@ impl World for Kernel {
         let folder = GuestFolder::create()?;
         let mut pulse =
             |pulse: &str| observer.passed(Duration::from_secs(pulse.parse().unwrap_or(0)));
-        let outcome = match task::start(&self.guest(seed), &task, &folder, &mut pulse) {
-            Ok(outcome) => outcome,
-            Err(GuestError::Ended) => return Err(WorldError::Interrupted),
-            Err(error) => return Err(WorldError::Guest { scenario: name(), error }),
-        };
+        let outcome =
+            match task::start(&self.guest(seed).reading(READING), &task, &folder, &mut pulse) {
+                Ok(outcome) => outcome,
+                Err(GuestError::Ended) => return Err(WorldError::Interrupted),
+                Err(error) => return Err(WorldError::Guest { scenario: name(), error }),
+            };
         if wants.any() {
             let cannot =
                 |error: io::Error| WorldError::Events { scenario: name(), file: SEEN, error };
