@@ -53,9 +53,11 @@ fn holds(scenario: &Scenario) {
     let rate_mbit = scenario.link.rate.as_bits_per_second() as f64 / 1e6;
     let rtt_ms = scenario.link.rtt.as_secs_f64() * 1e3;
     let place = format!("{rate_mbit} Mbit/s, {rtt_ms} ms");
-    let outcome = simulate(scenario, 1).expect("it is modelled");
-    let [classic, scalable] = [0, 1].map(|flow| outcome.flow[flow].total_mbit);
-    let ratio = scalable / classic;
+    // A single run is chance: at 400 Mbit/s and 20 ms five have 1.9 to 3.1.
+    let outcomes = [1, 2, 3].map(|seed| simulate(scenario, seed).expect("it is modelled"));
+    let ratios = outcomes.each_ref().map(|run| run.flow[1].total_mbit / run.flow[0].total_mbit);
+    let ratio = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    let [outcome, ..] = outcomes;
     let [low, high] = expected(rate_mbit, rtt_ms);
     assert!((low..=high).contains(&ratio), "{place}: {ratio:.2}, expected {low:.2} to {high:.2}");
 
