@@ -12,15 +12,15 @@ use std::time::Duration;
 use dualq_link::Urgent;
 use dualq_scenario::summary::Looks;
 use dualq_scenario::{
-    CLOCK_AT_START, CongestionControl, Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL,
-    SETTLING, Scenario, TIMER_SLACK, Transfer, Watch,
+    CongestionControl, Direction, Outcome, ProbeKind, RTT_SAMPLE_INTERVAL, SETTLING, Scenario,
+    TIMER_SLACK, Transfer, Watch,
 };
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use nix::time::{ClockId as Clock, clock_gettime};
 use socket2::Socket;
 
 use crate::LabError;
+use crate::clock::Began;
 use crate::controls::Controls;
 use crate::limits::{Limits, Unseen};
 use crate::live;
@@ -30,7 +30,7 @@ use crate::sockets::{
     BulkReceiver, BulkSender, Exchange, Opening, Ping, Probe, Responder, accept, listen,
 };
 use crate::taps::Taps;
-use crate::udp::{self, Began, UdpStreams};
+use crate::udp::{self, UdpStreams};
 use crate::watch::Watcher;
 use crate::way;
 
@@ -257,7 +257,7 @@ impl<'a> Experiment<'a> {
             taps,
             limits,
             record: Record::new(scenario),
-            began: beginning()?,
+            began: Began::soon()?,
             agenda: BinaryHeap::new(),
             epoll,
             timer,
@@ -353,7 +353,7 @@ impl<'a> Experiment<'a> {
         mut self,
         on_second: &mut dyn FnMut(Duration) -> ControlFlow<()>,
     ) -> Result<Outcome, LabError> {
-        wait_until(self.began.monotonic)?;
+        self.began.wait()?;
         let mut armed = Duration::MAX;
         let mut events = [EpollEvent::empty(); 64];
         loop {
@@ -389,7 +389,7 @@ impl<'a> Experiment<'a> {
 
     /// Since the beginning.
     fn now(&self) -> Result<Duration, LabError> {
-        Ok(clock(Clock::CLOCK_MONOTONIC)?.saturating_sub(self.began.monotonic))
+        self.began.elapsed()
     }
 
     fn perform(
@@ -465,8 +465,7 @@ impl<'a> Experiment<'a> {
                     if let Prober::Request(exchange) = &mut self.probers[number] {
                         let when = EpollFlags::EPOLLIN;
                         watch(&self.epoll, &socket, when, Ready::Asker(number))?;
-                        let now = clock(Clock::CLOCK_MONOTONIC)?;
-                        exchange.accepted(socket, now.saturating_sub(self.began.monotonic))?;
+                        exchange.accepted(socket, self.began.elapsed()?)?;
                         continue;
                     }
                     let whom = Ready::Responder(self.responders.len());
@@ -748,27 +747,6 @@ fn round_trip(scenario: &Scenario, outcome: &Outcome) -> Duration {
     let shortest = shown.filter(|ms| *ms > 0.0).reduce(f64::min);
     let shortest = shortest.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok());
     shortest.unwrap_or_else(|| scenario.link.base_rtt())
-}
-
-/// When a run begins: now, or in a kernel that has just started for it as its clock shows the time that it shows in every world.
-fn beginning() -> Result<Began, LabError> {
-    let (monotonic, real) = (clock(Clock::CLOCK_MONOTONIC)?, clock(Clock::CLOCK_REALTIME)?);
-    let later = CLOCK_AT_START.saturating_sub(monotonic);
-    Ok(Began { monotonic: monotonic + later, real: real + later })
-}
-
-/// Waits for that time of the clock that only goes on, to the nanosecond in virtual time: `timerfd` knows no slack.
-fn wait_until(monotonic: Duration) -> Result<(), LabError> {
-    let failed = |error| LabError::system("timerfd", error);
-    let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::empty()).map_err(failed)?;
-    let expiration = Expiration::OneShot(monotonic.into());
-    timer.set(expiration, TimerSetTimeFlags::TFD_TIMER_ABSTIME).map_err(failed)?;
-    timer.wait().map_err(failed)
-}
-
-pub(crate) fn clock(clock: Clock) -> Result<Duration, LabError> {
-    let time = clock_gettime(clock).map_err(|error| LabError::system("clock_gettime", error))?;
-    Ok(Duration::from(time))
 }
 
 fn watch(

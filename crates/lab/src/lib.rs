@@ -3,6 +3,7 @@
 
 mod bridge;
 mod capture;
+mod clock;
 mod controls;
 mod error;
 mod experiment;

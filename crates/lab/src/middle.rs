@@ -7,14 +7,12 @@ use dualq_scenario::{
     Direction, Limit, LinkLateness, OTHER_QUEUES, Scenario, TESTED_QUEUE, UP_QUEUE,
 };
 use dualq_units::Rate;
-use nix::time::ClockId as Clock;
 
 use crate::LabError;
-use crate::experiment::clock;
+use crate::clock::Began;
 use crate::live::LiveLink;
 use crate::network::Bottleneck;
 use crate::taps::{Passed, Sampling, Taps};
-use crate::udp::Began;
 
 /// The threads of a link note what happened by the path's own time, each a little later than that.
 const LATE: Duration = Duration::from_millis(200);
@@ -62,10 +60,7 @@ impl Middle {
     pub(crate) fn known_until(&self, began: Began) -> Result<Duration, LabError> {
         match self {
             Self::Kernel { .. } => Ok(Duration::MAX),
-            Self::Link(_) => {
-                let now = clock(Clock::CLOCK_MONOTONIC)?.saturating_sub(began.monotonic);
-                Ok(now.saturating_sub(LATE))
-            }
+            Self::Link(_) => Ok(began.elapsed()?.saturating_sub(LATE)),
         }
     }
 

@@ -23,6 +23,7 @@ use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::LabError;
+use crate::clock::Began;
 
 /// What a packet says: its stream's number in 16 bits, its own in 48, and when it was due, in nanoseconds since the start.
 const SAID: usize = 16;
@@ -50,13 +51,6 @@ pub(crate) struct UdpStreams {
     receiver: Socket,
     /// Packets for which the receiver had no room, up to the last that was read.
     pub(crate) unseen: u32,
-}
-
-/// When an experiment began, on the monotonic clock and on the system's.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Began {
-    pub(crate) monotonic: Duration,
-    pub(crate) real: Duration,
 }
 
 impl UdpStreams {

@@ -14,11 +14,11 @@ use dualq_socket::{RingPacket, TcpInfo};
 
 use crate::LabError;
 use crate::capture::Capture;
+use crate::clock::Began;
 use crate::headers::{Site, cut};
 use crate::live::Met;
 use crate::middle::Middle;
 use crate::network::{NEAR, Network, RECEIVER};
-use crate::udp::Began;
 
 /// The headers of IP and TCP, with all options.
 pub(crate) const SNAP_BYTES: usize = 120;
