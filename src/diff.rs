@@ -119,6 +119,10 @@ fn compare<'a>(args: &DiffArgs, model: &'a [Event], kernel: &'a [Event]) -> Stri
             first = Some(first.map_or((at_ns, key.0), |known| known.min((at_ns, key.0))));
         }
     }
+    if ours.is_empty() && theirs.is_empty() {
+        let flow = args.flow.map(|flow| format!(" of flow {flow}")).unwrap_or_default();
+        return format!("no packets{flow} in either world after {} ms\n", args.from);
+    }
     let Some((at_ns, flow)) = first else { return "the same packets in both worlds\n".to_owned() };
     let at_ms = at_ns as f64 / 1e6;
     let _ = writeln!(text, "the worlds part after {at_ms:.3} ms, in flow {flow}");
