@@ -116,6 +116,9 @@ pub struct SenderStats {
     pub retransmissions: u64,
     /// Timeouts.
     pub timeouts: u64,
+    /// How often the connection was given another hash, by which queues tell flows apart: with each timeout, those of SYNs too (Linux:
+    /// `sk_rethink_txhash`).
+    pub rehashes: u64,
     /// Segments acknowledged with ECE, selectively or not, or counted by the receiver's ACE (Linux: `tcpi_delivered_ce`).
     pub ecn_echoes: u64,
     /// Probes of a closed window.
