@@ -56,7 +56,7 @@ impl<'a> Options<'a> {
         let bytes = self.0.iter().flat_map(|Setting { name, value, .. }| {
             name.bytes().chain([b'=']).chain(value.bytes()).chain([b'\n'])
         });
-        format!("{:08x}", fnv1a(bytes.chain(clock::SETTING.bytes())))
+        format!("{:08x}", fnv1a(bytes.chain(clock::changes())))
     }
 
     /// A `.config` with these options in place of its own; `make olddefconfig` settles what depends on them.
