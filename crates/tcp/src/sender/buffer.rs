@@ -240,16 +240,16 @@ impl Sender {
             return false;
         }
         self.check_space();
-        if !self.buffer.is_writeable(self.snd_nxt) {
-            return false;
-        }
-        // If all before has left, it was the program that kept the path from being filled (Linux:
-        // `tcp_rate_check_app_limited`). So it is as a connection begins.
+        self.buffer.is_writeable(self.snd_nxt)
+    }
+
+    /// The program writes. If all before has left, it was the program that kept the path from being filled (Linux:
+    /// `tcp_rate_check_app_limited`). So it is as a connection begins.
+    pub(super) fn note_pause(&mut self) {
         let unsent = self.buffer.end - self.snd_nxt;
         if unsent < u64::from(self.mss) && self.queued == self.leaving {
             self.note_idleness();
         }
-        true
     }
 
     /// What a call ended with is short, and waits for the next call as long as the interface has something to send (Linux:

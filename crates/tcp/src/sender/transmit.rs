@@ -86,12 +86,15 @@ impl Sender {
         if self.snd_nxt < self.buffer.end {
             self.transmit_new(now_ns, Push::Pending, out);
         }
-        if self.leaving > 0 && self.throttled {
-            // It goes on as soon as these have left, before any program runs (Linux: `tcp_tsq_write`).
+        let wakes = self.wakes_program();
+        if self.leaving > 0 && self.throttled && !wakes {
+            // It goes on as soon as these have left (Linux: `tcp_tsq_write`): after a program that was woken, for which a softirq gives way
+            // to its thread (`handle_softirqs`, `need_resched`).
             return;
         }
         self.is_writing = true;
-        if self.wakes_program() {
+        if wakes {
+            self.note_pause();
             self.restart_after_idleness(now_ns);
             let (mut has_written, mut call_end) = (false, self.buffer.end + WRITE_BYTES as u64);
             while self.write_packet(call_end, !has_written) {
