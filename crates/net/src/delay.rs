@@ -111,15 +111,16 @@ impl<P: Packet> Delay<P> {
         self.lanes[self.first].next_ns()
     }
 
-    /// The next packet.
+    /// The next packet, if there is one, goes to `out`.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<P> {
-        let entry = self.lanes[self.first].packets.pop_front();
+    pub(crate) fn pop(&mut self, out: &mut Option<P>) {
+        if let Some((_, packet)) = self.lanes[self.first].packets.pop_front() {
+            *out = Some(packet);
+        }
         if self.lanes.len() > 1 {
             let next = (0..self.lanes.len()).min_by_key(|lane| self.lanes[*lane].next_ns());
             self.first = next.unwrap_or(0);
         }
-        entry.map(|(_, packet)| packet)
     }
 
     /// One that leaves soon: so many after the next one, if only those of its lane count.
@@ -150,8 +151,9 @@ mod tests {
         delay.change(at(27), Duration::from_millis(50));
         delay.push(at(27), probe(3));
         let left = std::iter::from_fn(|| {
-            let next_ns = delay.next_ns();
-            delay.pop().map(|packet| (next_ns / 1_000_000, packet.number))
+            let (next_ns, mut out) = (delay.next_ns(), None);
+            delay.pop(&mut out);
+            out.map(|packet| (next_ns / 1_000_000, packet.number))
         });
         assert_eq!(left.collect::<Vec<_>>(), [(30, 0), (35, 1), (36, 2), (77, 3)]);
     }
@@ -165,8 +167,9 @@ mod tests {
             delay.push(Instant::from_nanos(millis * 1_000_000), packet);
         }
         let left = std::iter::from_fn(|| {
-            let next_ns = delay.next_ns();
-            delay.pop().map(|packet| (next_ns / 1_000_000, packet.number))
+            let (next_ns, mut out) = (delay.next_ns(), None);
+            delay.pop(&mut out);
+            out.map(|packet| (next_ns / 1_000_000, packet.number))
         });
         assert_eq!(left.collect::<Vec<_>>(), [(15, 1), (30, 0), (35, 3), (40, 2), (41, 4)]);
         assert_eq!((delay.next_ns(), delay.len()), (u64::MAX, 0));

@@ -195,13 +195,20 @@ impl<P: Packet> Path<P> {
     /// The next packet that has passed all elements at `now`.
     #[inline]
     pub fn next_out(&mut self, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
-        // One variable for all: packets are large to move.
         let mut out = None;
+        self.put_out(now, &mut out, around);
+        out
+    }
+
+    /// The same, put where it is looked at, for packets are large to move.
+    #[inline(always)]
+    pub fn put_out(&mut self, now: Instant, out: &mut Option<P>, around: &mut impl Environment<P>) {
+        *out = None;
         while out.is_none() {
             if !self.beside.is_empty()
                 && let Some((place, packet)) = self.beside.pop_front()
             {
-                out = self.pass(place, now, packet, around);
+                *out = self.pass(place, now, packet, around);
                 continue;
             }
             // Most calls find nothing.
@@ -211,12 +218,11 @@ impl<P: Packet> Path<P> {
             // The last one first: what stands before it waits until that is done.
             let place = self.active.ilog2() as usize;
             if place + 1 == self.elements.len() {
-                out = self.take(place, now, around);
+                self.take(place, now, out, around);
             } else {
-                out = self.take_on(place, now, around);
+                *out = self.take_on(place, now, around);
             }
         }
-        out
     }
 
     /// The next packet of the element at `place`, if it passes all behind it as well: out of the way of what most paths do.
@@ -227,33 +233,36 @@ impl<P: Packet> Path<P> {
         now: Instant,
         around: &mut impl Environment<P>,
     ) -> Option<P> {
-        let packet = self.take(place, now, around)?;
-        self.pass(place + 1, now, packet, around)
+        let mut packet = None;
+        self.take(place, now, &mut packet, around);
+        self.pass(place + 1, now, packet?, around)
     }
 
-    /// The next packet of the element at `place`.
+    /// The next packet of the element at `place` goes to `out`.
     #[inline(always)]
-    fn take(&mut self, place: usize, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
+    fn take(
+        &mut self,
+        place: usize,
+        now: Instant,
+        out: &mut Option<P>,
+        around: &mut impl Environment<P>,
+    ) {
         let rest = !(1 << place);
-        let packet;
         match &mut self.elements[place] {
             Element::Queue(queue) => {
-                let mut again = None;
-                packet = queue.dequeue(now, &mut again, around);
-                if let Some(again) = again {
+                if let Some(again) = queue.dequeue(now, out, around) {
                     self.set_due(place, again.as_nanos());
                     self.active &= rest;
                 }
             }
             Element::Delay(delay) => {
-                packet = delay.pop();
+                delay.pop(out);
                 let due_ns = delay.next_ns();
                 self.set_due(place, due_ns);
                 self.active &= rest;
             }
-            _ => packet = self.take_seldom(place, now, around),
+            _ => *out = self.take_seldom(place, now, around),
         }
-        packet
     }
 
     /// The same, of what most paths do not have.

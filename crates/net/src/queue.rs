@@ -126,53 +126,48 @@ impl<P: Packet> Queue<P> {
             around.arrived(number, now, &packet);
         }
         let (observed, clock) = (self.observed, self.clock(now));
-        self.discipline.enqueue(clock, packet, &mut |dropped| {
+        self.discipline.enqueue(clock, packet, &mut move |dropped| {
             lose(observed, now, dropped, around);
         });
     }
 
-    /// The next packet that the link sends at `now`, if its tokens allow one. When it is to be asked again goes to `again`; if that
-    /// does not change, at once. Inlined, as packets are large to hand on.
+    /// The next packet that the link sends at `now`, if its tokens allow one, goes to `out`, where it is looked at: packets are large to
+    /// move. Returns when it is to be asked again; if that does not change, at once. Inlined for the same reason.
     #[inline(always)]
     pub(crate) fn dequeue(
         &mut self,
         now: Instant,
-        again: &mut Option<Instant>,
+        out: &mut Option<P>,
         around: &mut impl Environment<P>,
-    ) -> Option<P> {
+    ) -> Option<Instant> {
         let now_ns = now.as_nanos();
         let ready_ns = self.shaper.ready_ns(now_ns);
         if ready_ns > now_ns {
-            *again = Some(Instant::from_nanos(ready_ns));
-            return None;
+            return Some(Instant::from_nanos(ready_ns));
         }
         self.update(now);
         let (observed, clock) = (self.observed, self.clock(now));
-        let departure: Option<Departure<P>> = self.discipline.dequeue(clock, &mut |dropped| {
-            lose(observed, now, dropped, around);
+        let losses = &mut *around;
+        let departure: Option<Departure<P>> = self.discipline.dequeue(clock, &mut move |dropped| {
+            lose(observed, now, dropped, losses);
         });
         let Some(departure) = departure else {
-            let ready = self.discipline.next_ready(clock);
-            *again = Some(match ready {
-                Instant::NEVER => ready,
+            return Some(match self.discipline.next_ready(clock) {
+                Instant::NEVER => Instant::NEVER,
                 ready => Instant::from_nanos(ready.as_nanos().saturating_sub(self.clock_ns)),
             });
-            return None;
         };
         self.shaper.charge(departure.packet.length());
         if let Some(number) = self.observed {
             around.departed(number, now, &departure);
         }
+        *out = Some(departure.packet);
         if self.discipline.is_empty() {
-            *again = Some(Instant::NEVER);
-        } else {
-            // Seldom are there tokens for another one.
-            let ready_ns = self.shaper.ready_ns(now_ns);
-            if ready_ns > now_ns {
-                *again = Some(Instant::from_nanos(ready_ns));
-            }
+            return Some(Instant::NEVER);
         }
-        Some(departure.packet)
+        // Seldom are there tokens for another one.
+        let ready_ns = self.shaper.next_ns(now_ns);
+        (ready_ns > now_ns).then(|| Instant::from_nanos(ready_ns))
     }
 
     /// A packet that will probably leave soon.

@@ -41,6 +41,12 @@ impl Shaper {
         let gathered = self.tokens_ns + (now_ns - self.updated_ns) as i64;
         self.tokens_ns = gathered.min(self.burst_ns);
         self.updated_ns = now_ns;
+        self.next_ns(now_ns)
+    }
+
+    /// The same when what has gathered up to `now_ns` is counted.
+    #[inline]
+    pub(crate) const fn next_ns(&self, now_ns: u64) -> u64 {
         if self.tokens_ns >= 0 { now_ns } else { now_ns + self.tokens_ns.unsigned_abs() }
     }
 

@@ -15,29 +15,25 @@ impl Simulation<'_> {
     /// Hands over what comes out of a path now: most often nothing.
     #[inline]
     pub(super) fn take_arrivals(&mut self, direction: Direction) {
-        if !self.network.path(direction).is_quiet() {
+        while !self.network.path(direction).is_quiet() {
             self.hand_over(direction);
         }
     }
 
+    /// Hands over the next packet, if there is one.
     fn hand_over(&mut self, direction: Direction) {
         let now = self.now();
-        loop {
-            let mut out = self.network.path(direction).next_out(now, &mut self.around);
-            // It is looked at where it is, for it is large to move.
-            let Some(packet) = &mut out else { break };
-            match direction {
-                Direction::Down => self.read_receivers_ahead(),
-                Direction::Up => self.read_senders_ahead(),
-            }
-            if self.holds_arrivals {
-                self.held.extend(out.map(|packet| (direction, packet)));
-            } else {
-                self.arrive(direction, packet);
-            }
-            if self.network.path(direction).is_quiet() {
-                break;
-            }
+        let mut out = None;
+        self.network.path(direction).put_out(now, &mut out, &mut self.around);
+        let Some(packet) = &mut out else { return };
+        match direction {
+            Direction::Down => self.read_receivers_ahead(),
+            Direction::Up => self.read_senders_ahead(),
+        }
+        if self.holds_arrivals {
+            self.held.extend(out.map(|packet| (direction, packet)));
+        } else {
+            self.arrive(direction, packet);
         }
     }
 
