@@ -7,10 +7,11 @@ use std::time::Duration;
 /// epochs: 10 ms at `CONFIG_HZ=100`, 4 ms at 250, 1 ms at 1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tick {
-    nanos: u64,
-    /// 2⁶⁴ divided by that, rounded down: what is counted in jiffies is counted for each packet, and a product takes less
-    /// time than a quotient.
+    nanos: u32,
+    /// 2⁶⁴ divided by that, times 2 to the power of `shift`, rounded up: what is counted in jiffies is counted for each packet, and a
+    /// product takes less time than a quotient.
     reciprocal: u64,
+    shift: u32,
     /// What the clock shows at the beginning.
     start_ns: u64,
     /// What the kernel's jiffies are counted from.
@@ -33,14 +34,15 @@ impl Tick {
     #[must_use]
     pub fn new(length: Duration) -> Self {
         let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-        Self::of(nanos.clamp(1_000, 1_000_000_000))
+        Self::of(nanos.clamp(1_000, 1_000_000_000) as u32)
     }
 
-    const fn of(nanos: u64) -> Self {
-        let reciprocal = ((1 << u64::BITS) / nanos as u128) as u64;
-        let hertz = (1_000_000_000 / nanos) as u32;
+    const fn of(nanos: u32) -> Self {
+        let shift = (nanos - 1).ilog2();
+        let reciprocal = (1_u128 << (u64::BITS + shift)).div_ceil(nanos as u128) as u64;
+        let hertz = 1_000_000_000 / nanos;
         let initial = (WRAPS_AFTER_S * hertz).wrapping_neg();
-        Self { nanos, reciprocal, start_ns: 0, initial, hertz }
+        Self { nanos, reciprocal, shift, start_ns: 0, initial, hertz }
     }
 
     /// The same where the kernel's clock shows `time` at [`Instant::ZERO`]: timestamps are taken from it, and jiffies begin with its
@@ -56,13 +58,11 @@ impl Tick {
         (now_ns.saturating_add(self.start_ns) / 1_000_000) as u32
     }
 
-    /// `nanos` divided by the length of a jiffy, rounded down.
+    /// `nanos` divided by the length of a jiffy, rounded down: exactly, up to 2⁶³ (Granlund, Montgomery: *Division by Invariant Integers
+    /// using Multiplication*, 1994).
     #[inline]
     const fn divide(self, nanos: u64) -> u64 {
-        // The reciprocal is less than one too small, so the quotient at most one.
-        let quotient = ((nanos as u128 * self.reciprocal as u128) >> u64::BITS) as u64;
-        let rest = nanos - quotient * self.nanos;
-        if rest >= self.nanos { quotient + 1 } else { quotient }
+        ((nanos as u128 * self.reciprocal as u128) >> u64::BITS) as u64 >> self.shift
     }
 
     /// Jiffies a second (`HZ`).
@@ -87,13 +87,14 @@ impl Tick {
     /// Microseconds in jiffies, rounded up.
     #[inline]
     pub(crate) const fn jiffies_in(self, micros: u64) -> u32 {
-        self.divide(micros * 1_000 + self.nanos - 1) as u32
+        self.divide(micros * 1_000 + self.nanos as u64 - 1) as u32
     }
 
     /// A duration in jiffies, rounded up; the longest are as one.
     fn jiffies_of(self, duration: Duration) -> u32 {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        u32::try_from(self.divide(nanos.saturating_add(self.nanos - 1))).unwrap_or(u32::MAX)
+        u32::try_from(self.divide(nanos.saturating_add(u64::from(self.nanos) - 1)))
+            .unwrap_or(u32::MAX)
     }
 
     /// Nanoseconds in jiffies, rounded down (Linux: `nsecs_to_jiffies`).
@@ -111,7 +112,7 @@ impl Tick {
     /// Jiffies in microseconds.
     #[inline]
     pub(crate) const fn micros_in(self, jiffies: u32) -> u64 {
-        jiffies as u64 * self.nanos / 1_000
+        jiffies as u64 * self.nanos as u64 / 1_000
     }
 
     /// When a kernel timer of `delay` fires that is started at `now`.
@@ -137,7 +138,7 @@ impl Tick {
         let expires = initial + self.since_start(now_ns) + jiffies as u64;
         let shift = LEVEL_SHIFT * level(jiffies);
         let fires = ((expires >> shift) + 1) << shift;
-        (fires - initial).saturating_mul(self.nanos) - self.start_ns
+        (fires - initial).saturating_mul(self.nanos as u64) - self.start_ns
     }
 }
 
@@ -276,14 +277,14 @@ mod tests {
     #[test]
     fn a_product_with_the_reciprocal_is_the_quotient() {
         for length in [1_000, 1_001, 3_333_333, 4_000_000, 10_000_000, 1 << 29, 1_000_000_000] {
-            let tick = Tick::of(length);
-            for power in 0..64 {
+            let (tick, length) = (Tick::of(length), u64::from(length));
+            for power in 0..63 {
                 let near = (1_u64 << power) / length * length;
                 for nanos in [near, near.saturating_sub(1), near + length - 1, 1 << power] {
                     assert_eq!(tick.divide(nanos), nanos / length, "{nanos} / {length}");
                 }
             }
-            assert_eq!(tick.divide(u64::MAX), u64::MAX / length);
+            assert_eq!(tick.divide((1 << 63) - 1), ((1 << 63) - 1) / length);
         }
     }
 }
