@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use dualq_units::Bytes;
 
 use crate::packet::Data;
+use crate::tick::Tick;
 
 /// The buffer at the start (Linux: `tcp_rmem`'s default).
 const INITIAL_MEMORY: u64 = 128 << 10;
@@ -199,7 +200,7 @@ impl Buffer {
     /// A segment echoes the timestamp of an acknowledgement: the time since then, in whole milliseconds. Data that wait to
     /// be read would blur it, and short ones may have waited themselves.
     #[inline]
-    pub(super) fn measure_echo(&mut self, now_ms: u32, data: &Data, edge: u64) {
+    pub(super) fn measure_echo(&mut self, (tick, now_ns): (Tick, u64), data: &Data, edge: u64) {
         if data.echo_ms == self.last_echo_ms {
             return;
         }
@@ -207,7 +208,7 @@ impl Buffer {
         if data.echo_ms == 0 || data.payload < self.segment {
             return;
         }
-        let sample_ms = now_ms.saturating_sub(data.echo_ms);
+        let sample_ms = tick.millisecond(now_ns).saturating_sub(data.echo_ms);
         let sample_us = u64::from(sample_ms) * 1_000;
         if sample_us == 0 {
             return;

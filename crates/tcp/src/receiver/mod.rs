@@ -323,7 +323,7 @@ impl Receiver {
             self.echo_ms = self.echo_ms.max(data.timestamp_ms);
         }
         // Behind a gap too (Linux: `tcp_rcv_established`).
-        self.buffer.measure_echo(self.config.tick.millisecond(now_ns), data, self.stream.next);
+        self.buffer.measure_echo((self.config.tick, now_ns), data, self.stream.next);
         self.buffer.arrived(now_ns);
         let gap_before = self.stream.has_islands();
         let beyond = data.seq > self.stream.next;
@@ -571,13 +571,15 @@ impl Receiver {
         let unacked = self.stream.next - self.acked;
         let ended = self.pushed && !self.stream.has_islands();
         let due = unacked > u64::from(self.buffer.segment()) || ended;
+        let waited = std::mem::take(&mut self.deferred);
         // Seldom can so much more be offered that it is worth while to look how much it is.
-        let opens = 2 * offered <= self.buffer.widest_window() && {
-            let window = self.buffer.window(self.window);
-            window > 0 && window >= 2 * offered
+        let opens = || {
+            2 * offered <= self.buffer.widest_window() && {
+                let window = self.buffer.window(self.window);
+                window > 0 && window >= 2 * offered
+            }
         };
-        let waited = std::mem::take(&mut self.deferred) && self.scheduled;
-        if (self.scheduled && due) || waited || opens {
+        if (self.scheduled && (due || waited)) || opens() {
             self.send(now_ns, out);
         }
     }
