@@ -251,7 +251,7 @@ impl Bbr {
         self.mode = Mode::ProbeBandwidth;
         // Any phase but the draining one, so that flows do not probe together.
         let phases = CYCLE.len() as u64 - 1;
-        let random = (u64::from(context.random) * phases) >> 32;
+        let random = (u64::from(context.random()) * phases) >> 32;
         self.cycle_index = CYCLE.len() - 1 - random as usize;
         self.advance_cycle(context);
     }

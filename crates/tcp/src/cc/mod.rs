@@ -152,8 +152,8 @@ pub struct Context {
     pub paced: bool,
     /// The largest aggregate.
     pub max_gso_bytes: u32,
-    /// A number that differs at each call, for controls that throw dice.
-    pub random: u32,
+    /// A number that differs with each acknowledgement, and that [`random`](Self::random) follows from.
+    pub seed: u64,
 }
 
 impl Context {
@@ -162,6 +162,15 @@ impl Context {
     #[inline]
     pub const fn jiffies(&self) -> u32 {
         self.tick.count(self.now.as_nanos())
+    }
+
+    /// A random number that follows from the seed alone, for controls that throw dice: SplitMix64's output.
+    #[must_use]
+    pub const fn random(&self) -> u32 {
+        let mut mixed = self.seed;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 32) as u32
     }
 }
 
@@ -320,7 +329,7 @@ pub(crate) mod test_support {
             cwnd_limited: true,
             paced: true,
             max_gso_bytes: 65_536,
-            random: 0,
+            seed: 0,
         }
     }
 }

@@ -136,6 +136,8 @@ enum Handshake {
 #[derive(Debug)]
 pub struct Sender {
     config: SenderConfig,
+    /// The longest aggregate, in bytes of payload (Linux: `sk_dst_gso_max_size`).
+    max_gso_bytes: u32,
     mss: u32,
     /// Bytes that TCP options take of it beside the timestamps.
     options: u32,
@@ -235,7 +237,9 @@ impl Sender {
     #[must_use]
     pub fn new(config: SenderConfig) -> Self {
         let control = Controller::new(config.algorithm);
+        let max_gso_bytes = config.max_gso.0.saturating_sub(HEADER_ROOM + 1);
         Self {
+            max_gso_bytes: u32::try_from(max_gso_bytes).unwrap_or(u32::MAX),
             mss: config.mtu.max(576) - HEADER_BYTES,
             window: Window {
                 cwnd: config.initial_window.max(1),
@@ -386,13 +390,6 @@ impl Sender {
             && !matches!(self.config.algorithm, Algorithm::Reno)
     }
 
-    /// The longest aggregate, in bytes of payload (Linux: `sk_dst_gso_max_size`).
-    #[inline]
-    fn max_gso_bytes(&self) -> u32 {
-        let bytes = self.config.max_gso.0.saturating_sub(HEADER_ROOM + 1);
-        u32::try_from(bytes).unwrap_or(u32::MAX)
-    }
-
     /// The ECN field of a segment without data (Linux: `tcp_ecn_send`).
     #[must_use]
     pub fn empty_segment_ecn(&self) -> Ecn {
@@ -503,8 +500,8 @@ impl Sender {
             snd_nxt: self.snd_nxt,
             cwnd_limited: self.is_cwnd_limited(),
             paced: self.is_paced(),
-            max_gso_bytes: self.max_gso_bytes(),
-            random: self.dice(),
+            max_gso_bytes: self.max_gso_bytes,
+            seed: self.random,
         }
     }
 
@@ -513,15 +510,6 @@ impl Sender {
     fn is_cwnd_limited(&self) -> bool {
         self.cwnd_limited
             || (self.window.in_slow_start() && self.window.cwnd < 2 * self.max_packets_out)
-    }
-
-    /// SplitMix64's output: the random choices follow from the seed alone.
-    #[inline]
-    const fn dice(&self) -> u32 {
-        let mut mixed = self.random;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) >> 32) as u32
     }
 
     /// Whether the SYN was answered.

@@ -266,7 +266,7 @@ impl Sender {
     /// Segments that an aggregate may have.
     #[inline(always)]
     pub(super) fn gso_segments(&self) -> u32 {
-        let max_bytes = u64::from(self.max_gso_bytes());
+        let max_bytes = u64::from(self.max_gso_bytes);
         let mut bytes = self.window.pacing_rate >> PACING_SHIFT;
         let shortness = self.rtt.min_us >> GSO_RTT_SHIFT;
         if shortness < 32 {

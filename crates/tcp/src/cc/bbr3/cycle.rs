@@ -110,8 +110,8 @@ impl Bbr3 {
         let cycle = &mut self.cycle;
         cycle.up_count = u32::MAX;
         // A bit for the round trips, the others for the time.
-        cycle.rounds = context.random >> 31;
-        let random = u64::from(context.random << 1);
+        cycle.rounds = context.random() >> 31;
+        let random = u64::from(context.random() << 1);
         cycle.wait_us = PROBE_WAIT_MICROS + ((random * PROBE_WAIT_RANDOM_MICROS) >> 32);
         cycle.start_us = context.delivered_at.as_nanos() / 1_000;
         cycle.stop_probing();
