@@ -11,10 +11,9 @@ use dualq_net::Queue;
 use dualq_qdisc::pool::Pool;
 use dualq_qdisc::{Device, Discipline, Random, SplitMix64};
 use dualq_scenario::{
-    CLOCK_AT_START, Direction, Outcome, QUEUES_MADE, RTT_SAMPLE_INTERVAL, RateStep, Scenario,
-    TIMER_SLACK, Watch,
+    Direction, Outcome, QUEUES_MADE, RTT_SAMPLE_INTERVAL, RateStep, Scenario, TIMER_SLACK, Watch,
 };
-use dualq_tcp::{Sender, Tick};
+use dualq_tcp::Sender;
 use dualq_units::{Instant, Rate};
 
 use crate::error::Unmodelled;
@@ -67,7 +66,6 @@ pub struct Simulation<'a> {
     pub(crate) network: Network,
     around: Surroundings<'a>,
     warmup_ns: u64,
-    tick: Tick,
     /// When the smoothed round-trip times are next sampled.
     sample_ns: u64,
     /// The changes of rates, in the order of time, and how many have happened.
@@ -133,7 +131,6 @@ impl<'a> Simulation<'a> {
                 watcher: None,
             },
             warmup_ns: scenario.warmup.as_nanos() as u64,
-            tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
             sample_ns: scenario.warmup.as_nanos() as u64,
             steps: Step::all(scenario),
             next_step: 0,
@@ -274,7 +271,7 @@ impl<'a> Simulation<'a> {
     #[inline]
     fn moment(&self) -> Moment {
         let is_measured = self.now_ns >= self.warmup_ns;
-        Moment { now_ns: self.now_ns, is_measured, tick: self.tick }
+        Moment { now_ns: self.now_ns, is_measured }
     }
 
     /// The first at the end of the warm-up.

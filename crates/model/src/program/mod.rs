@@ -6,7 +6,7 @@ mod ping;
 mod request;
 mod udp;
 
-use dualq_tcp::{Sender, Tick};
+use dualq_tcp::Sender;
 
 use crate::packet::Outgoing;
 use crate::record::Record;
@@ -40,7 +40,6 @@ pub(crate) struct Moment {
     pub(crate) now_ns: u64,
     /// Whether the warm-up is over.
     pub(crate) is_measured: bool,
-    pub(crate) tick: Tick,
 }
 
 /// What a program has at hand when it is its turn.

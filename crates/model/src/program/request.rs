@@ -60,10 +60,13 @@ impl Request {
         let next_ns = (now + self.interval).as_nanos();
         // Whoever asks soon after an answer is in a conversation (Linux: pingpong mode): the acknowledgement of the answer rides on
         // the next question, unless that comes too late. Else it leaves as the answer is read.
-        self.converses |= at.tick.is_within(self.answered_ns, asked_ns, MIN_ACK_DELAY);
+        self.converses |= sender.tick().is_within(self.answered_ns, asked_ns, MIN_ACK_DELAY);
         self.answered_ns = Some(at.now_ns);
-        let acknowledge_ns =
-            if self.converses { at.tick.after(now, MIN_ACK_DELAY).as_nanos() } else { at.now_ns };
+        let acknowledge_ns = if self.converses {
+            sender.tick().after(now, MIN_ACK_DELAY).as_nanos()
+        } else {
+            at.now_ns
+        };
         if acknowledge_ns < next_ns {
             self.acknowledges = Some(next_ns);
             self.converses = false;

@@ -438,6 +438,12 @@ impl Sender {
         &self.stats
     }
 
+    /// The coarse clock's step.
+    #[must_use]
+    pub const fn tick(&self) -> Tick {
+        self.config.tick
+    }
+
     /// Payload of a full segment.
     #[must_use]
     pub const fn mss(&self) -> u32 {
