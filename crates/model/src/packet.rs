@@ -395,7 +395,7 @@ impl Body {
             Content::Ack { options, .. } => options.take(),
             _ => None,
         };
-        self.arrival(stored.map_or_else(AckOptions::default, |stored| options.take(stored)))
+        self.arrival(|| stored.map_or_else(AckOptions::default, |stored| options.take(stored)))
     }
 
     /// The same, and its options stay where they are.
@@ -404,11 +404,12 @@ impl Body {
             Content::Ack { options, .. } => options.as_ref(),
             _ => None,
         };
-        self.arrival(stored.map_or_else(AckOptions::default, |stored| options.get(stored)))
+        self.arrival(|| stored.map_or_else(AckOptions::default, |stored| options.get(stored)))
     }
 
+    /// The same with options that are looked for only if there may be some.
     #[inline]
-    const fn arrival(&self, AckOptions { blocks, accurate }: AckOptions) -> Arrival {
+    fn arrival(&self, options: impl FnOnce() -> AckOptions) -> Arrival {
         let Self { wire_bytes, segments, ecn, content, .. } = self;
         let (segments, ecn) = (*segments, *ecn);
         match *content {
@@ -438,21 +439,24 @@ impl Body {
             }),
             Content::Ack {
                 ack, window, echo_ms, timestamp_ms, ecn_flags, flags, answer, ..
-            } => Arrival::Ack(Ack {
-                ack,
-                window: window as u64,
-                blocks,
-                block_count: flags >> BLOCKS_SHIFT & BLOCKS,
-                dsack: flags & DSACK > 0,
-                flags: ecn_flags,
-                option: accurate,
-                ecn,
-                syn: flags & SYN > 0,
-                cookie: flags & COOKIE > 0,
-                with_data: answer > 0,
-                echo_ms,
-                timestamp_ms,
-            }),
+            } => {
+                let AckOptions { blocks, accurate } = options();
+                Arrival::Ack(Ack {
+                    ack,
+                    window: window.into(),
+                    blocks,
+                    block_count: flags >> BLOCKS_SHIFT & BLOCKS,
+                    dsack: flags & DSACK > 0,
+                    flags: ecn_flags,
+                    option: accurate,
+                    ecn,
+                    syn: flags & SYN > 0,
+                    cookie: flags & COOKIE > 0,
+                    with_data: answer > 0,
+                    echo_ms,
+                    timestamp_ms,
+                })
+            }
             Content::AnswerAck { seq, timestamp_ms, echo_ms, mss, ecn_flags, options, twice } => {
                 let empty = Data {
                     seq,
@@ -473,18 +477,13 @@ impl Body {
             Content::AnswerAgain { ack, window, echo_ms, timestamp_ms, ecn_flags, .. } => {
                 Arrival::AnswerAgain(Ack {
                     ack,
-                    window: window as u64,
-                    blocks,
-                    block_count: 0,
-                    dsack: false,
+                    window: window.into(),
                     flags: ecn_flags,
-                    option: None,
                     ecn,
-                    syn: false,
-                    cookie: false,
                     with_data: true,
                     echo_ms,
                     timestamp_ms,
+                    ..Ack::default()
                 })
             }
             Content::Echo { sent_ns, number, is_reply } => {
