@@ -66,7 +66,7 @@ impl Rack {
         }
         self.advanced = true;
         self.rtt_us = rtt_us;
-        if (segment.stamp.sent_ns, segment.end) > (self.sent_ns, self.end) {
+        if segment.is_newer(self.sent_ns, self.end) {
             self.sent_ns = segment.stamp.sent_ns;
             self.end = segment.end;
         }

@@ -163,8 +163,8 @@ impl SampleBuilder {
     /// A packet was delivered. The newest one, by time and then by position, gives the sample.
     #[inline]
     pub(crate) fn deliver(&mut self, segment: &Segment) {
-        let order = |segment: &Segment| (segment.stamp.sent_ns, segment.end);
-        if self.newest.as_ref().is_none_or(|newest| order(segment) > order(newest)) {
+        let is_newer = |newest: &Segment| segment.is_newer(newest.stamp.sent_ns, newest.end);
+        if self.newest.as_ref().is_none_or(is_newer) {
             self.newest = Some(*segment);
         }
     }

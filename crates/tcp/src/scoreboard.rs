@@ -73,6 +73,12 @@ impl Segment {
         self.in_flight = [low, middle, high];
     }
 
+    /// Whether it was sent later than what was sent at `sent_ns` and ends at `end`; of what was sent at once, what lies behind.
+    #[inline]
+    pub(crate) const fn is_newer(&self, sent_ns: u64, end: u64) -> bool {
+        self.stamp.sent_ns > sent_ns || (self.stamp.sent_ns == sent_ns && self.end > end)
+    }
+
     #[inline]
     pub(crate) const fn has(&self, flags: u8) -> bool {
         self.flags & flags != 0
