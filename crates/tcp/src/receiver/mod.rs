@@ -83,6 +83,8 @@ pub struct ReceiverStats {
 pub struct Receiver {
     config: ReceiverConfig,
     mss: u32,
+    /// The program reads at most this often.
+    read_interval_ns: u64,
     /// The shortest and longest delay of an acknowledgement in jiffies.
     min_ack_delay: u32,
     max_ack_delay: u32,
@@ -149,6 +151,7 @@ impl Receiver {
         };
         Self {
             mss,
+            read_interval_ns: u64::try_from(config.read_interval.as_nanos()).unwrap_or(u64::MAX),
             min_ack_delay: config.tick.jiffies_in(MIN_ACK_DELAY_US),
             max_ack_delay: config.tick.jiffies_in(MAX_ACK_DELAY_US),
             stream: Reassembly::default(),
@@ -269,7 +272,7 @@ impl Receiver {
     #[must_use]
     #[inline]
     pub const fn reads_seldom(&self) -> bool {
-        !self.config.read_interval.is_zero()
+        self.read_interval_ns > 0
     }
 
     /// Data arrive at `now`; acknowledgements go to `out`. Whatever the data say, nothing panics: those beyond the window are
@@ -452,7 +455,7 @@ impl Receiver {
     /// come.
     pub fn wake_with_arrivals(&mut self, now: Instant, earlier: Instant, slack: Duration) {
         let Some(last_ns) = self.last_read_ns.filter(|_| self.read_ns == u64::MAX) else { return };
-        let late_ns = last_ns.saturating_add(self.config.read_interval.as_nanos() as u64);
+        let late_ns = last_ns.saturating_add(self.read_interval_ns);
         let early_ns = late_ns.saturating_sub(slack.as_nanos() as u64);
         let now_ns = now.as_nanos();
         if earlier.as_nanos() < early_ns && early_ns <= now_ns && now_ns < late_ns {
@@ -554,11 +557,11 @@ impl Receiver {
     /// The program is woken, at once or when its interval is over. One that has slept runs after all that arrives at the
     /// same instant has been taken in.
     fn schedule_read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
-        let interval_ns = self.config.read_interval.as_nanos() as u64;
-        if interval_ns == 0 {
+        if !self.reads_seldom() {
             return self.read(now_ns, out);
         }
-        self.read_ns = self.last_read_ns.map_or(now_ns, |last| now_ns.max(last + interval_ns));
+        let next_ns = |last_ns: u64| now_ns.max(last_ns.saturating_add(self.read_interval_ns));
+        self.read_ns = self.last_read_ns.map_or(now_ns, next_ns);
     }
 
     /// The program reads everything there is.
