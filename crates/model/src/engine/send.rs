@@ -107,9 +107,10 @@ impl Simulation<'_> {
             self.forward(direction, Packet { owner, flow, body });
         }
         let connection = &mut self.connections[number as usize];
-        for outgoing in passing {
+        for outgoing in passing.by_ref() {
             self.waiting.push(&mut connection.device, outgoing);
         }
+        drop(passing);
         self.leaving = leaving;
         if !connection.is_delayed
             && let Some(front) = self.waiting.first(&connection.device)
