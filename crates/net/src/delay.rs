@@ -89,8 +89,9 @@ impl<P: Packet> Delay<P> {
         self.len() == 0
     }
 
+    /// Takes in a packet. Returns whether no other is before it in its lane: else the next one leaves when it would have.
     #[inline(always)]
-    pub(crate) fn push(&mut self, now: Instant, packet: P) {
+    pub(crate) fn push(&mut self, now: Instant, packet: P) -> bool {
         let lane = if self.lanes.len() > 1 {
             self.lane_of.get(packet.origin() as usize).map_or(0, |lane| usize::from(*lane))
         } else {
@@ -103,6 +104,7 @@ impl<P: Packet> Delay<P> {
         if was_empty && at_ns < self.lanes[self.first].next_ns() {
             self.first = lane;
         }
+        was_empty
     }
 
     /// When the next packet leaves.

@@ -151,9 +151,10 @@ impl<P: Packet> Path<P> {
                 self.has_queued(place);
             }
             Some(Element::Delay(delay)) => {
-                delay.push(now, packet);
-                let due_ns = delay.next_ns();
-                self.has_delayed(place, due_ns);
+                if delay.push(now, packet) {
+                    let due_ns = delay.next_ns();
+                    self.set_due(place, due_ns);
+                }
             }
             _ => {
                 if let Some(packet) = self.pass(place, now, packet, around) {
@@ -168,14 +169,6 @@ impl<P: Packet> Path<P> {
     fn has_queued(&mut self, place: usize) {
         if self.due[place] == u64::MAX {
             self.active |= 1 << place;
-        }
-    }
-
-    /// The delay at `place` has taken in a packet.
-    #[inline]
-    fn has_delayed(&mut self, place: usize, due_ns: u64) {
-        if due_ns != self.due[place] {
-            self.set_due(place, due_ns);
         }
     }
 
@@ -301,9 +294,10 @@ impl<P: Packet> Path<P> {
                     return None;
                 }
                 Element::Delay(delay) => {
-                    delay.push(now, packet);
-                    let due_ns = delay.next_ns();
-                    self.has_delayed(place, due_ns);
+                    if delay.push(now, packet) {
+                        let due_ns = delay.next_ns();
+                        self.set_due(place, due_ns);
+                    }
                     return None;
                 }
                 Element::Jitter(jitter) => {

@@ -47,11 +47,12 @@ impl Sender {
         push: Push,
         out: &mut impl FnMut(Transmission),
     ) -> bool {
-        let most = self.gso_segments();
+        // What an aggregate may have is asked once, as the first packet is about to leave.
+        let mut most = None;
         let mut sent = 0;
         let mut held = Held::No;
         while self.snd_nxt < self.buffer.end {
-            match self.next_new(now_ns, most, push) {
+            match self.next_new(now_ns, &mut most, push) {
                 Ok(payload) => {
                     let segments = payload.div_ceil(self.mss);
                     self.send_payload(now_ns, payload, segments, out);
@@ -87,7 +88,7 @@ impl Sender {
     /// within a segment, its first part goes too if no short one is under way (Nagle's rule after Minshall; Linux: `tcp_nagle_test`,
     /// `tcp_mss_split_point`).
     #[inline(always)]
-    fn next_new(&mut self, now_ns: u64, most: u32, push: Push) -> Result<u32, Held> {
+    fn next_new(&mut self, now_ns: u64, most: &mut Option<u32>, push: Push) -> Result<u32, Held> {
         if self.must_wait(now_ns) {
             return Err(Held::Otherwise);
         }
@@ -95,6 +96,7 @@ impl Sender {
         if room == 0 && push != Push::Probe {
             return Err(Held::ByWindow);
         }
+        let most = *most.get_or_insert_with(|| self.gso_segments());
         let quota = room.min(self.window.cwnd / 2).max(1).min(most);
         let mss = u64::from(self.mss);
         let whole = u64::from(quota) * mss;
@@ -289,10 +291,10 @@ mod tests {
         for (unsent, pending) in [(500, None), (1_448 + 500, Some(1_448)), (1_448, Some(1_448))] {
             let mut sender = under_way(3, unsent);
             sender.short_end = 1_448;
-            assert_eq!(sender.next_new(0, 44, Push::Pending).ok(), pending, "{unsent}");
-            assert_eq!(sender.next_new(0, 44, Push::Written).ok(), Some(unsent as u32));
+            assert_eq!(sender.next_new(0, &mut Some(44), Push::Pending).ok(), pending, "{unsent}");
+            assert_eq!(sender.next_new(0, &mut Some(44), Push::Written).ok(), Some(unsent as u32));
             sender.short_end = 0;
-            assert_eq!(sender.next_new(0, 44, Push::Pending).ok(), Some(unsent as u32));
+            assert_eq!(sender.next_new(0, &mut Some(44), Push::Pending).ok(), Some(unsent as u32));
         }
     }
 
