@@ -11,8 +11,7 @@ use dualq_scenario::{
 };
 use dualq_tcp::{ETHERNET_BYTES, HEADER_BYTES};
 use dualq_units::Bytes;
-use dualq_worlds::World;
-use rayon::prelude::*;
+use dualq_worlds::{World, on_all_cores};
 
 use crate::cli::Failure;
 use crate::progress::Steps;
@@ -72,14 +71,11 @@ pub(crate) fn predict(
     let trials = question.trials(all);
     let length = length(&question);
     let steps = Steps::of_time(length * trials.len() as u32, true);
-    let results: Result<Vec<_>, Failure> = trials
-        .into_par_iter()
-        .map(|trial| {
-            let mut part = steps.part_of_time(length);
-            let mut look = |time| part.reach_time(time);
-            run(&question, trial, world, &mut look)
-        })
-        .collect();
+    let results: Result<Vec<_>, Failure> = on_all_cores(trials, |trial| {
+        let mut part = steps.part_of_time(length);
+        let mut look = |time| part.reach_time(time);
+        run(&question, trial, world, &mut look)
+    });
     steps.clear();
     let (mut runs, mut figures) = (Vec::new(), Vec::new());
     for result in results? {

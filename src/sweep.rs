@@ -82,7 +82,7 @@ fn worlds(names: &[WorldName], kernel: Option<&str>) -> Result<Vec<Box<dyn World
 /// So many threads at once: to be called before any work.
 fn use_cores(jobs: Option<u16>) -> Result<(), Failure> {
     let Some(jobs) = jobs else { return Ok(()) };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.into()).build_global();
+    let pool = rayon_core::ThreadPoolBuilder::new().num_threads(jobs.into()).build_global();
     pool.map_err(|error| Failure::Run(format!("--jobs {jobs}: {error}")))
 }
 

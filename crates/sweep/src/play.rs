@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dualq_report::Samples;
-use dualq_worlds::{Job, Progress, Run, Settings, Watch, World, WorldError, play};
-use rayon::prelude::*;
+use dualq_worlds::{Job, Progress, Run, Settings, Watch, World, WorldError, on_all_cores, play};
 
 use crate::aim::Until;
 use crate::folder::{Folder, FolderError};
@@ -204,8 +203,8 @@ impl Work<'_> {
             played.fetch_add(1, Ordering::Relaxed);
             goes_on(told(Progress::Run).is_break())
         };
-        let ended = together.into_par_iter().try_for_each(one);
-        let ended = ended.and_then(|()| alone.into_iter().try_for_each(one));
+        let ended = on_all_cores(together, one);
+        let ended = ended.and_then(|_| alone.into_iter().try_for_each(one));
         done.played += played.into_inner();
         done.there += there.into_inner();
         ended

@@ -20,7 +20,7 @@ pub use kernel::Kernel;
 #[cfg(feature = "linux")]
 pub use live::Live;
 pub use model::Model;
-pub use play::{Job, Progress, Watch, play};
+pub use play::{Job, Progress, Watch, on_all_cores, play};
 pub use results::{Origin, Results, Run, ScenarioRuns, Seeds, Settings};
 pub use unit::Unit;
 pub use world::{Observer, World};
