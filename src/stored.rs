@@ -103,9 +103,12 @@ impl Stored {
                 name_by_settings(&mut results, &stem(folder.path()));
                 Ok(results)
             }
-            Self::Text { named, text } => serde_json::from_str(&text).map_err(|error| {
-                Failure::Run(format!("{named}: not a result of dualq run --json: {error}"))
-            }),
+            // As bytes: scenarios and outcomes of bytes are read in dualq-worlds too, and are compiled once.
+            Self::Text { named, text } => {
+                serde_json::from_slice(text.as_bytes()).map_err(|error| {
+                    Failure::Run(format!("{named}: not a result of dualq run --json: {error}"))
+                })
+            }
         }
     }
 }
