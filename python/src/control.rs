@@ -159,7 +159,7 @@ impl Context {
 
     #[getter]
     fn random(&self) -> u32 {
-        self.0.random
+        self.0.random()
     }
 }
 
