@@ -23,7 +23,7 @@ const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 /// Packets that follow each other share that overhead, for a router on their way has made each its own (Linux: `ip_forward`,
 /// `skb_try_coalesce`), up to so many pieces of memory (Linux: `MAX_SKB_FRAGS`), and where the sender wrote them, a piece ends
 /// after so many bytes.
-const MAX_PIECES: u64 = 17;
+pub(super) const MAX_PIECES: u64 = 17;
 const PIECE_BYTES: u64 = 32 << 10;
 /// The peer's segments are taken to be so long until one arrives (Linux: `TCP_MSS_DEFAULT`).
 const SHORTEST_SEGMENT: u32 = 536;
@@ -47,7 +47,7 @@ const SHORT_RTT_US: u64 = 1_000;
 /// Pieces of memory that a packet's payload lies in: the sender's program writes one stream into one piece after the other, and a
 /// packet may lie in the end of one and the beginning of the next (Linux: `skb_page_frag_refill`).
 #[inline]
-const fn pieces(data: &Data) -> u64 {
+pub(super) const fn pieces(data: &Data) -> u64 {
     let last = data.end().saturating_sub(1);
     1 + last / PIECE_BYTES - data.seq / PIECE_BYTES
 }
@@ -65,6 +65,7 @@ struct Waiting {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlaceBeyond {
     index: usize,
+    pieces: u64,
     pub(super) joins: bool,
 }
 
@@ -252,9 +253,8 @@ impl Buffer {
 
     /// The packet continued the stream. Returns whether it is the end of what somebody wrote.
     #[inline(always)]
-    pub(super) fn hold(&mut self, data: &Data) -> bool {
+    pub(super) fn hold(&mut self, data: &Data, pieces: u64) -> bool {
         let payload = u64::from(data.payload);
-        let pieces = pieces(data);
         let waits = self.read_end < data.seq;
         let first = !waits || self.first_end == data.seq;
         let joins = waits && self.pieces > 0 && self.pieces + pieces <= MAX_PIECES;
@@ -298,18 +298,18 @@ impl Buffer {
     }
 
     /// Where a packet is to wait that left a gap.
-    pub(super) fn place_beyond(&self, data: &Data) -> PlaceBeyond {
+    pub(super) fn place_beyond(&self, data: &Data, pieces: u64) -> PlaceBeyond {
         let index = self.beyond.partition_point(|waiting| waiting.start < data.seq);
         let before = index.checked_sub(1).and_then(|before| self.beyond.get(before));
-        let joins = before.is_some_and(|before| {
-            before.end == data.seq && before.pieces + pieces(data) <= MAX_PIECES
-        });
-        PlaceBeyond { index, joins }
+        let joins = before
+            .is_some_and(|before| before.end == data.seq && before.pieces + pieces <= MAX_PIECES);
+        PlaceBeyond { index, pieces, joins }
     }
 
     /// The packet waits there.
-    pub(super) fn hold_beyond(&mut self, data: &Data, PlaceBeyond { index, joins }: PlaceBeyond) {
-        let (payload, pieces) = (u64::from(data.payload), pieces(data));
+    pub(super) fn hold_beyond(&mut self, data: &Data, place: PlaceBeyond) {
+        let PlaceBeyond { index, pieces, joins } = place;
+        let payload = u64::from(data.payload);
         let behind = if joins {
             let before = &mut self.beyond[index - 1];
             before.end = data.end();
@@ -501,13 +501,13 @@ mod tests {
         let mut buffer = Buffer::new(Bytes(64 << 20), 1_228);
         for (number, memory) in (0..).zip([3_352, 5_808, 8_264]) {
             let data = packet(number * 2_456, 2_456);
-            buffer.hold(&data);
+            buffer.hold(&data, pieces(&data));
             assert_eq!(buffer.unread_memory, memory);
         }
         // Seventeen pieces are one packet, the next one is another; the fourteenth lies in two.
         for number in 3..18 {
             let data = packet(number * 2_456, 2_456);
-            buffer.hold(&data);
+            buffer.hold(&data, pieces(&data));
         }
         assert_eq!(buffer.unread_memory, 18 * 2_456 + 2 * PACKET_OVERHEAD);
         assert_eq!(buffer.first_end, 16 * 2_456);
@@ -521,7 +521,7 @@ mod tests {
         for number in 10..30 {
             let data = full(number);
             buffer.read_end = 10 * 1_448;
-            buffer.hold(&data);
+            buffer.hold(&data, pieces(&data));
         }
         // The 23rd lies on both sides of 32 kB.
         assert_eq!((pieces(&full(21)), pieces(&full(22)), pieces(&full(23))), (1, 2, 1));
@@ -534,10 +534,10 @@ mod tests {
     #[test]
     fn what_waited_behind_a_gap_joins_what_fills_it() {
         let mut buffer = Buffer::new(Bytes(64 << 20), 1_228);
-        let place = buffer.place_beyond(&packet(2_456, 2_456));
+        let place = buffer.place_beyond(&packet(2_456, 2_456), 1);
         buffer.hold_beyond(&packet(2_456, 2_456), place);
         assert_eq!(buffer.beyond_memory, 3_352);
-        buffer.hold(&packet(0, 2_456));
+        buffer.hold(&packet(0, 2_456), 1);
         buffer.join(&packet(0, 2_456), 4_912);
         assert_eq!((buffer.unread_memory, buffer.first_end), (5_808, 4_912));
     }
@@ -549,13 +549,13 @@ mod tests {
         let mut buffer = Buffer::new(Bytes(64 << 20), 8_948);
         let number = |number: u64| packet(number * 8_948, 8_948);
         for (at, joins) in [(2, false), (4, false), (3, true)] {
-            let place = buffer.place_beyond(&number(at));
+            let place = buffer.place_beyond(&number(at), 1);
             assert_eq!(place.joins, joins);
             buffer.hold_beyond(&number(at), place);
         }
         assert_eq!(buffer.beyond_memory, 3 * 8_948 + 2 * PACKET_OVERHEAD);
         buffer.read_end = 8_948;
-        buffer.hold(&number(1));
+        buffer.hold(&number(1), 1);
         buffer.join(&number(1), 5 * 8_948);
         assert_eq!((buffer.beyond_memory, buffer.beyond.len()), (0, 0));
         assert_eq!(buffer.unread_memory, 4 * 8_948 + PACKET_OVERHEAD);

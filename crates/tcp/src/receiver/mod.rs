@@ -11,8 +11,8 @@ use std::time::Duration;
 use crate::ecn::{self, EcnFlags, EcnOption, EcnStyle, Received};
 use crate::packet::{Ack, Data, HEADER_BYTES, INVALID_SPACING, PAWS_WINDOW_MS, SackBlock};
 use crate::tick::{Tick, WheelTimer, instant};
-use buffer::Buffer;
 pub use buffer::WINDOW_SCALE;
+use buffer::{Buffer, MAX_PIECES, pieces};
 use handshake::Handshake;
 use reassembly::{Arrival, Reassembly};
 
@@ -126,6 +126,8 @@ pub struct Receiver {
     last_read_ns: Option<u64>,
     /// Between [`begin_read`](Self::begin_read) and [`end_read`](Self::end_read).
     is_reading: bool,
+    /// What came meanwhile, but for what was taken in since, and the pieces that it lies in.
+    backlog: Option<(Data, u64)>,
     /// Whether something came meanwhile that is to be acknowledged at once.
     deferred: bool,
     last_probe_answer_ns: Option<u64>,
@@ -181,6 +183,7 @@ impl Receiver {
             read_ns: u64::MAX,
             last_read_ns: None,
             is_reading: false,
+            backlog: None,
             deferred: false,
             last_probe_answer_ns: None,
             echo: false,
@@ -302,6 +305,30 @@ impl Receiver {
         if data.payload == 0 {
             return self.answer_window_probe(now_ns, out);
         }
+        if self.is_reading {
+            return self.put_off(now_ns, data, out);
+        }
+        self.take(now_ns, data, pieces(data), out);
+    }
+
+    /// It waits until the program has read: as one with what waits there already, or behind it, for which that is taken in now (Linux:
+    /// `tcp_add_backlog`).
+    fn put_off(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
+        let more = pieces(data);
+        if let Some((before, pieces)) = &mut self.backlog
+            && *pieces + more <= MAX_PIECES
+            && before.join(data)
+        {
+            *pieces += more;
+            return;
+        }
+        if let Some((before, pieces)) = self.backlog.replace((*data, more)) {
+            self.take(now_ns, &before, pieces, out);
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, now_ns: u64, data: &Data, pieces: u64, out: &mut impl FnMut(Ack)) {
         if self.is_overtaken(data) {
             return self.refuse(now_ns, data, out);
         }
@@ -353,7 +380,7 @@ impl Receiver {
         self.scheduled = true;
         match arrival {
             Arrival::InOrder => {
-                self.take_in_order(now_ns, data, gap_before, out);
+                self.take_in_order(now_ns, (data, pieces), gap_before, out);
                 // A filled gap is told at once (RFC 5681 §4.2).
                 self.ack_now |= gap_before && !self.stream.has_islands();
             }
@@ -361,7 +388,7 @@ impl Receiver {
                 self.buffer.measure_segment(data);
                 // What it takes of the buffer counts only after this, unless it becomes part of another packet, and lets the buffer
                 // grow in any case after it (`tcp_data_queue_ofo`).
-                let place = self.buffer.place_beyond(data);
+                let place = self.buffer.place_beyond(data, pieces);
                 if !place.joins {
                     self.raise_window(data.payload);
                 }
@@ -485,12 +512,12 @@ impl Receiver {
     fn take_in_order(
         &mut self,
         now_ns: u64,
-        data: &Data,
+        (data, pieces): (&Data, u64),
         gap_before: bool,
         out: &mut impl FnMut(Ack),
     ) {
         // What this packet joins is not counted yet (Linux: `tcp_ofo_queue` comes after `tcp_event_data_recv`).
-        self.pushed |= self.buffer.hold(data);
+        self.pushed |= self.buffer.hold(data, pieces);
         self.buffer.measure_window(now_ns, data.end(), self.window);
         self.adapt_delay(now_ns);
         // Behind that, so that a mark on the first data does not end what these begin.
@@ -566,6 +593,9 @@ impl Receiver {
 
     /// The program reads everything there is.
     fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        if let Some((data, pieces)) = self.backlog.take() {
+            self.take(now_ns, &data, pieces, out);
+        }
         self.read_ns = u64::MAX;
         self.last_read_ns = Some(now_ns);
         self.is_reading = false;
@@ -724,5 +754,34 @@ mod tests {
             }
             assert_eq!(std::mem::take(&mut acks), expected);
         }
+    }
+
+    /// Linux: `tcp_add_backlog`, `tcp_grow_window`. As in the world `kernel` in `wild-424243-61`: taken in one by one, the first of two would
+    /// still have found room to let the window grow.
+    #[test]
+    fn what_arrives_while_a_program_reads_arrives_as_one_packet() {
+        let read_interval = Duration::from_millis(10);
+        let mut receiver =
+            Receiver::new(ReceiverConfig { read_interval, ..ReceiverConfig::default() });
+        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        let now = Instant::ZERO + Duration::from_millis(1);
+        receiver.on_data(now, &data(0, 0), &mut |_| ());
+        receiver.on_timer(receiver.next_timer(), &mut |_| ());
+        let held = |stamps: [u32; 3]| {
+            let mut receiver = receiver.clone();
+            receiver.begin_read(now);
+            for (seq, timestamp_ms) in [1_448, 2_896, 4_344].into_iter().zip(stamps) {
+                let data = Data { timestamp_ms, ..data(seq, 0) };
+                receiver.on_data(now, &data, &mut |_| panic!("nothing is acknowledged yet"));
+            }
+            let (last, pieces) = receiver.backlog.unwrap();
+            let mut acks = Vec::new();
+            receiver.end_read(now, &mut |ack| acks.push(ack.ack));
+            assert_eq!(acks, [5_792]);
+            (last.seq, last.payload, last.segments, last.mss, pieces)
+        };
+        assert_eq!(held([0, 0, 0]), (1_448, 4_344, 3, 1_448, 3));
+        // Another time stands in the header.
+        assert_eq!(held([0, 1, 1]), (2_896, 2_896, 2, 1_448, 2));
     }
 }
