@@ -219,9 +219,10 @@ fn bursts_wait_for_their_turn() {
     let (Some(call), Some(crowd)) = (with("kind = 'voice'"), with("rate = '12mbit'")) else {
         return;
     };
-    // A probe's packets, ten a second, may have asked for the turn before.
+    // A probe's packets and their acknowledgements may have asked for the turn before. What is drawn follows from the seed and from how the kernel
+    // was built: eight seeds have medians of 5.33 to 5.71 ms, 5.51 on average with a standard deviation of 0.13, of which these are three.
     let delay = |at: &str| figure(&call, &format!("/udp/0/delay/{at}"));
-    assert!((5.4..6.5).contains(&delay("p50_ms")) && delay("p99_ms") < 8.1, "{call:#}");
+    assert!((5.1..5.9).contains(&delay("p50_ms")) && delay("p99_ms") < 8.1, "{call:#}");
     let share = figure(&crowd, "/udp/0/received") / figure(&crowd, "/udp/0/sent");
     assert!((0.27..0.32).contains(&share), "{crowd:#}");
 }
