@@ -17,7 +17,11 @@ struct Machine {
 
 /// Where the guest's clock is read, and what is of interest there.
 const CLOCK: &str = "arch/um/kernel/time.c";
-const READING: &str = "static u64 timer_read(struct clocksource *cs)\n{ time_travel_update_time_rel(TIMER_MULTIPLIER); }\n";
+const READING: &str = "static struct clock_event_device _timer_clockevent = {\n};\nstatic u64 timer_read(struct clocksource *cs)\n\
+                       { time_travel_update_time_rel(TIMER_MULTIPLIER); }\n";
+/// And where a system call fails.
+const CALLS: &str = "arch/um/kernel/skas/syscall.c";
+const FAILURE: &str = "void handle_syscall(struct uml_pt_regs *r)\n{ um_udelay(1); }\n";
 
 /// Configures with what was asked for, but for dualpi2, and compiles two files.
 const MAKE: &str = r#"
@@ -33,6 +37,7 @@ done
 echo '  CC      init/main.o'
 echo '  CC      net/sched/sch_api.o'
 cat arch/um/kernel/time.c > "$CALLS.clock"
+cat arch/um/kernel/skas/syscall.c > "$CALLS.failures"
 [ -z "$BREAK" ] || { echo "net/sched/sch_api.c:7:1: error: $BREAK"; exit 2; }
 [ -z "$WAIT" ] || { touch "$WAIT"; sleep 60; }
 echo '#!/bin/sh' > "$out/linux"
@@ -75,8 +80,9 @@ impl Machine {
 
     fn source(&self, name: &str, version: &str) {
         let tree = self.path(name);
-        fs::create_dir_all(tree.join("arch/um/kernel")).unwrap();
+        fs::create_dir_all(tree.join("arch/um/kernel/skas")).unwrap();
         fs::write(tree.join(CLOCK), READING).unwrap();
+        fs::write(tree.join(CALLS), FAILURE).unwrap();
         let numbers: Vec<&str> = version.split('.').collect();
         let makefile = format!(
             "VERSION = {}\nPATCHLEVEL = {}\nSUBLEVEL = {}\nEXTRAVERSION =\n",
@@ -309,7 +315,11 @@ fn the_clock_is_a_fine_one() {
     let built = read("calls.clock");
     assert!(built.contains("#define TIMER_MULTIPLIER 1\n"), "{built}");
     assert!(built.contains("__setup(\"dualq-reading=\""), "{built}");
+    assert!(built.contains("#define TIMER_MIN_DELTA 1\n"), "{built}");
+    let failures = read("calls.failures");
+    assert!(failures.contains("um_ndelay(dualq_reading_ns > 1"), "{failures}");
     assert_eq!(read(&format!("tree/{CLOCK}")), READING);
+    assert_eq!(read(&format!("tree/{CALLS}")), FAILURE);
     assert_eq!(machine.listed()[0]["current"], true);
     // One that has another clock is built as it is, and says so.
     machine.source("other", "6.1.0");
