@@ -65,9 +65,11 @@ impl<P: Packet> Slots<P> {
         self.held.is_empty()
     }
 
+    /// A packet comes. One that comes in the very moment of a turn is late for it: it may be what somebody answers to what left with it, which
+    /// takes time anywhere but here.
     pub(crate) fn push(&mut self, now: Instant, packet: P, random: impl FnOnce() -> u32) {
         let now_ns = now.as_nanos();
-        if self.held.is_empty() && self.turn_ns < now_ns {
+        if self.held.is_empty() && self.turn_ns <= now_ns {
             self.ask(now_ns, random());
         }
         self.held.push_back((now_ns, packet));
@@ -85,7 +87,7 @@ impl<P: Packet> Slots<P> {
         self.packets_left -= 1;
         self.bytes_left = self.bytes_left.saturating_sub(packet.length().into());
         let is_over = self.packets_left == 0 || self.bytes_left == 0;
-        let is_late = self.held.front().is_some_and(|(came_ns, _)| *came_ns > self.turn_ns);
+        let is_late = self.held.front().is_some_and(|(came_ns, _)| *came_ns >= self.turn_ns);
         if is_over || is_late {
             self.ask(now_ns, random());
         }
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
     use crate::packet::tests::Probe;
 
-    /// When packets leave that come at these times, in milliseconds.
+    /// When packets leave that come at these times, in milliseconds. What comes as others leave comes behind them.
     fn left(mut slots: Slots<Probe>, came: &[u64]) -> Vec<u64> {
         let mut left = Vec::new();
         let mut came = came.iter().map(|ms| ms * 1_000_000).peekable();
@@ -128,6 +130,8 @@ mod tests {
         // Each draw is the mean.
         assert_eq!(left(slots(), &[1, 2, 3, 6, 8, 20]), [7, 7, 7, 7, 14, 26]);
         assert_eq!(left(slots().at_most(Some(2), None), &[1, 2, 3, 4, 20]), [7, 7, 13, 13, 26]);
+        // Whoever comes with a turn waits for the next one.
+        assert_eq!(left(slots(), &[1, 7, 8, 13]), [7, 13, 13, 19]);
         // The packet that uses up the bytes still leaves.
         let by_bytes = slots().at_most(None, Some(Bytes(1500)));
         assert_eq!(left(by_bytes, &[1, 2, 3, 4]), [7, 7, 13, 13]);
