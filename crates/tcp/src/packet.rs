@@ -113,16 +113,15 @@ impl Data {
 
     /// Takes up what follows, if its header is the same but for the number. Returns whether it is (Linux: `tcp_add_backlog`).
     pub(crate) fn join(&mut self, next: &Self) -> bool {
-        let header =
-            |it: &Self| (it.ecn, it.flags, it.options, it.timestamp_ms, it.echo_ms, it.syn);
-        let Some(segments) = self.segments.checked_add(next.segments) else { return false };
+        let header = |it: &Self| (it.ecn, it.flags, it.options, it.timestamp_ms, it.echo_ms);
         if self.end() != next.seq || header(self) != header(next) {
             return false;
         }
+        let Some(payload) = self.payload.checked_add(next.payload) else { return false };
+        let Some(segments) = self.segments.checked_add(next.segments) else { return false };
         let longest = |it: &Self| if it.segments > 1 { it.mss } else { it.payload as u16 };
         self.mss = longest(self).max(longest(next));
-        self.payload += next.payload;
-        self.segments = segments;
+        (self.payload, self.segments) = (payload, segments);
         self.push |= next.push;
         true
     }

@@ -783,5 +783,12 @@ mod tests {
         assert_eq!(held([0, 0, 0]), (1_448, 4_344, 3, 1_448, 3));
         // Another time stands in the header.
         assert_eq!(held([0, 1, 1]), (2_896, 2_896, 2, 1_448, 2));
+        // Whatever they say.
+        receiver.begin_read(now);
+        let last = Data { seq: u64::MAX - 1, payload: u32::MAX, ..data(0, 0) };
+        for data in [last, Data { seq: u64::MAX, ..last }] {
+            receiver.on_data(now, &data, &mut |_| ());
+        }
+        receiver.end_read(now, &mut |_| ());
     }
 }
