@@ -98,7 +98,7 @@ impl Simulation<'_> {
             }
             let ((owner, mut flow), direction) = (connection.identity, connection.direction);
             if !owner.is_hidden() {
-                flow |= (connection.sender.stats().rehashes as u32) << ADDRESS_BITS;
+                flow |= (connection.sender.rehashes() as u32) << ADDRESS_BITS;
             }
             let body = match self.counterpart_in_captures(number) {
                 Some(counterpart) => body.with_other_way(counterpart.heard()),

@@ -116,9 +116,6 @@ pub struct SenderStats {
     pub retransmissions: u64,
     /// Timeouts.
     pub timeouts: u64,
-    /// How often the connection was given another hash, by which queues tell flows apart: with each timeout, those of SYNs too (Linux:
-    /// `sk_rethink_txhash`).
-    pub rehashes: u64,
     /// Segments acknowledged with ECE, selectively or not, or counted by the receiver's ACE (Linux: `tcpi_delivered_ce`).
     pub ecn_echoes: u64,
     /// Probes of a closed window.
@@ -436,6 +433,13 @@ impl Sender {
     #[inline]
     pub const fn stats(&self) -> &SenderStats {
         &self.stats
+    }
+
+    /// How often the connection was given another hash, by which queues tell flows apart: with each timeout, those of SYNs too (Linux:
+    /// `sk_rethink_txhash`).
+    #[must_use]
+    pub fn rehashes(&self) -> u64 {
+        self.stats.timeouts + u64::from(self.syns_sent.saturating_sub(1))
     }
 
     /// The coarse clock's step.
