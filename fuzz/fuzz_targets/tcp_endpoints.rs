@@ -17,6 +17,7 @@ struct Input {
     algorithm: u8,
     ecn: u8,
     established: bool,
+    read_interval_us: u16,
     steps: Vec<Step>,
 }
 
@@ -63,6 +64,8 @@ enum Step {
     Departure(u16),
     Write(u32),
     Stop,
+    BeginRead,
+    EndRead,
 }
 
 fuzz_target!(|input: Input| {
@@ -76,7 +79,9 @@ fuzz_target!(|input: Input| {
     let config = SenderConfig { algorithm, ecn, ecn_option, fast_open, ..SenderConfig::default() };
     let mut sender = Sender::new(config);
     sender.know_cookie();
-    let config = ReceiverConfig { ecn, ecn_option, fast_open, ..ReceiverConfig::default() };
+    let read_interval = Duration::from_micros(input.read_interval_us.into());
+    let config =
+        ReceiverConfig { ecn, ecn_option, fast_open, read_interval, ..ReceiverConfig::default() };
     let mut receiver = Receiver::new(config);
     let mut now = Instant::ZERO + Duration::from_secs(1);
     sender.write(1 << 20);
@@ -139,6 +144,8 @@ fuzz_target!(|input: Input| {
             }
             Step::Write(bytes) => sender.write(bytes.into()),
             Step::Stop => sender.stop(),
+            Step::BeginRead => receiver.begin_read(now),
+            Step::EndRead => receiver.end_read(now, &mut |_| ()),
         }
         if sender.next_timer() <= now {
             sender.on_timer(now);
