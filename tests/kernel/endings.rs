@@ -3,7 +3,8 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,12 +32,16 @@ fn guest_with_init(script: &str, change: fn(Guest) -> Guest) -> Option<GuestErro
     let began = Instant::now();
     let ended = machine.run(&shared, &mut |_| ControlFlow::Continue(()));
     assert!(began.elapsed() < LONG, "{:?}", began.elapsed());
+    wait_for_none_below(&shared);
+    Some(ended.unwrap_err())
+}
+
+fn wait_for_none_below(folder: &Path) {
     let deadline = Instant::now() + LONG;
-    while !processes_below(&shared).is_empty() {
-        assert!(Instant::now() < deadline, "left behind: {:?}", processes_below(&shared));
+    while !processes_below(folder).is_empty() {
+        assert!(Instant::now() < deadline, "left behind: {:?}", processes_below(folder));
         thread::sleep(Duration::from_millis(10));
     }
-    Some(ended.unwrap_err())
 }
 
 /// A program that computes forever stops the guest's clock; one that waits forever leaves nothing to happen.
@@ -95,13 +100,8 @@ fn a_panic_is_exit_status_1() {
     assert_nothing_left(folder.path());
 }
 
-/// Ctrl-C, with two guests at work.
-#[test]
-fn an_interrupt_leaves_nothing() {
-    if kernel().is_none() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
+/// A run of ten hours, which are minutes here, with as many guests at work below the folder as there can be.
+fn at_work(folder: &Path) -> Child {
     let args = [
         "run",
         "--world",
@@ -109,7 +109,7 @@ fn an_interrupt_leaves_nothing() {
         "--rate",
         "50mbit",
         "--duration",
-        "3600s",
+        "36000s",
         "--qdisc",
         "fq",
         "--qdisc",
@@ -119,11 +119,11 @@ fn an_interrupt_leaves_nothing() {
         "--no-progress",
     ];
     let mut run = command(&args);
-    run.env("TMPDIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    run.env("TMPDIR", folder).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut run = run.spawn().unwrap();
     // Not before scenarios are on their way.
-    let at_work = || {
-        let guests = fs::read_dir(folder.path()).unwrap().flatten();
+    let count = || {
+        let guests = fs::read_dir(folder).unwrap().flatten();
         guests
             .filter(|guest| {
                 fs::metadata(guest.path().join("pulse")).is_ok_and(|pulse| pulse.len() > 0)
@@ -132,19 +132,43 @@ fn an_interrupt_leaves_nothing() {
     };
     let deadline = Instant::now() + LONG;
     let most = std::thread::available_parallelism().unwrap().get().min(2);
-    while at_work() < most {
+    while count() < most {
         assert!(run.try_wait().unwrap().is_none(), "it ended by itself");
         assert!(Instant::now() < deadline, "no guest gives a sign of life");
         thread::sleep(Duration::from_millis(10));
     }
-    assert!(
-        processes_below(folder.path()).len() >= 2 * most,
-        "{:?}",
-        processes_below(folder.path())
-    );
+    assert!(processes_below(folder).len() >= 2 * most, "{:?}", processes_below(folder));
+    run
+}
+
+/// Ctrl-C, with two guests at work.
+#[test]
+fn an_interrupt_leaves_nothing() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = at_work(folder.path());
     kill(Pid::from_raw(run.id().cast_signed()), Signal::SIGINT).unwrap();
     let output = run.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert_eq!((text(&output.stdout), text(&output.stderr)), (String::new(), String::new()));
     assert_nothing_left(folder.path());
+}
+
+/// What cannot be caught: folders stay, but nothing runs in them, and that of the memory is empty.
+#[test]
+fn guests_end_with_a_program_that_is_killed() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = at_work(folder.path());
+    run.kill().unwrap();
+    run.wait().unwrap();
+    wait_for_none_below(folder.path());
+    for guest in fs::read_dir(folder.path()).unwrap() {
+        let memory = fs::read_link(guest.unwrap().path().join("memory")).unwrap();
+        fs::remove_dir(memory).unwrap();
+    }
 }

@@ -4,14 +4,18 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use dualq_units::Bytes;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
 use nix::sys::statvfs::statvfs;
+use nix::unistd::{Pid, getppid};
 use tempfile::TempDir;
 
 use crate::affinity::Affinity;
@@ -135,7 +139,7 @@ impl Guest {
             .memory_folder(folder)
             .map_err(|error| GuestError::Folder { folder: folder.to_owned(), error })?;
         let affinity = Arc::new(Affinity::take());
-        let mut child = self
+        let (mut child, _starter) = self
             .start(folder, console, &memory, &affinity)
             .map_err(|error| GuestError::Start { kernel: self.kernel.clone(), error })?;
         let _entry = Entry::of(child.id(), memory.path());
@@ -216,7 +220,7 @@ impl Guest {
         console: File,
         memory: &TempDir,
         affinity: &Arc<Affinity>,
-    ) -> io::Result<Child> {
+    ) -> io::Result<(Child, Starter)> {
         let mut command = Command::new(fs::canonicalize(&self.kernel)?);
         let folder = fs::canonicalize(folder)?;
         command
@@ -244,14 +248,36 @@ impl Guest {
         let mut writable = vec![folder, memory.path().to_owned()];
         writable.extend_from_slice(&self.writable);
         let attributes = !self.writable.is_empty();
-        let starter = thread::spawn(move || {
+        end_with_parent(&mut command);
+        let (started, child) = mpsc::channel();
+        let (starter, gone) = mpsc::channel();
+        thread::spawn(move || {
             affinity.pin();
             let writable: Vec<&Path> = writable.iter().map(PathBuf::as_path).collect();
-            cage::enter(&writable, attributes)?;
-            command.spawn()
+            let child = cage::enter(&writable, attributes).and_then(|()| command.spawn());
+            let _ = started.send(child);
+            // Nothing is ever sent: the other end is dropped.
+            let _ = gone.recv();
         });
-        starter.join().unwrap_or_else(|_| Err(io::Error::other("the starting thread panicked")))
+        let child = child.recv().map_err(|_| io::Error::other("the starting thread panicked"))?;
+        Ok((child?, Starter(starter)))
     }
+}
+
+/// Keeps the thread that has started a guest, with which the guest would end.
+struct Starter(#[expect(dead_code, reason = "it is dropped")] mpsc::Sender<()>);
+
+/// The process ends as soon as the thread that starts it does, so with this program however that ends (`PR_SET_PDEATHSIG`).
+#[allow(unsafe_code)]
+fn end_with_parent(command: &mut Command) {
+    let parent = Pid::this();
+    let ends = move || {
+        set_pdeathsig(Signal::SIGKILL)?;
+        // It may be gone already.
+        if getppid() == parent { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    };
+    // SAFETY: between fork and exec only two system calls are made, without memory or locks.
+    unsafe { command.pre_exec(ends) };
 }
 
 /// The CPU time so far of all that runs in a guest: these are processes in its kernel's session. The kernel's own does not count,
