@@ -296,15 +296,18 @@ fn crates(args: &[&str]) -> BTreeSet<String> {
     String::from_utf8(output.stdout).unwrap().lines().map(|line| line.replace(" (*)", "")).collect()
 }
 
-/// Else most of the workspace is compiled a second time when the README's second command follows its first.
+/// Else most of the workspace is compiled a second time when the README's second command follows its first, and what runs the tests
+/// beside them.
 #[test]
 fn the_tests_take_what_the_program_has_compiled() {
-    let program = crates(&["--package", "dualq", "--edges", "normal,build"]);
     let tests = crates(&["--workspace", "--edges", "normal,build,dev"]);
-    let again: Vec<_> = program.difference(&tests).collect();
-    assert!(
-        again.is_empty(),
-        "in tests these have other features; name them in Cargo.toml's [dependencies] too: {again:?}"
-    );
-    assert!(program.len() > 100);
+    for (package, least) in [("dualq", 100), ("all-tests", 5)] {
+        let program = crates(&["--package", package, "--edges", "normal,build"]);
+        let again: Vec<_> = program.difference(&tests).collect();
+        assert!(
+            again.is_empty(),
+            "in tests these have other features; name them in Cargo.toml's [dependencies] of {package} too: {again:?}"
+        );
+        assert!(program.len() > least);
+    }
 }

@@ -1,21 +1,46 @@
-//! The model beside recorded runs of real Linux.
+//! The model beside recorded runs of real Linux: of all with `DUALQ_RECORDINGS=all`, which take a processor some minutes, and else of
+//! those that soon are repeated.
+
+use std::fmt::Write as _;
+use std::fs;
 
 use serde_json::Value;
 
 use super::dualq;
+
+/// A recording is soon repeated if it carried fewer packets.
+const SOON: f64 = 200_000.0;
+
+/// So many scenarios there are, of which so many agree at least: of all, and of those that are soon repeated.
+struct Bar {
+    all: (usize, usize),
+    soon: (usize, usize),
+}
+
+const fn bar(all: (usize, usize), soon: (usize, usize)) -> Bar {
+    Bar { all, soon }
+}
 
 /// The agreement with real Linux that was reached. Whoever betters the model raises the bar; where packets prove a change right, and by chance
 /// fewer recordings agree, the bar is what was measured with it (ARCHITECTURE tells of each).
 #[test]
 fn the_model_agrees_with_linux() {
     // Five seeds are some two scenarios more or less.
-    agreement("linux-7.3", &["narrow", "ten-flows", "coexistence", "loss", "lossy-lan"], 96, 95);
+    agreement(
+        "linux-7.3",
+        &["narrow", "ten-flows", "coexistence", "loss", "lossy-lan"],
+        &bar((96, 95), (86, 86)),
+    );
 }
 
 /// The same in scenarios with other parameters.
 #[test]
 fn the_model_agrees_with_linux_elsewhere() {
-    agreement("world-kernel", &["single", "several", "beside", "loss", "lan"], 169, 161);
+    agreement(
+        "world-kernel",
+        &["single", "several", "beside", "loss", "lan"],
+        &bar((169, 161), (99, 93)),
+    );
 }
 
 /// And far from all of these, drawn at random. What differs is in ARCHITECTURE.
@@ -26,13 +51,21 @@ fn the_model_agrees_with_linux_far_away() {
     let runs = agreements(
         "wild",
         &["wild", "again", "later", "fine"],
-        &[(160, 133), (160, 137), (200, 175), (100, 87)],
+        &[
+            bar((160, 133), (102, 88)),
+            bar((160, 137), (103, 92)),
+            bar((200, 175), (136, 121)),
+            bar((100, 87), (66, 57)),
+        ],
     );
     // Four flows through two packets' room, timeout after timeout, are the same packet by packet, and so is a flow with a probe beside it whose
     // question waits 21.9 s for its answer, one at 2.5 Gbit/s through some 200 packets' room, whose window grows a hundred times, and one at
     // 1.5 Mbit/s whose small queues hold back what its program is woken for.
     for name in ["wild-501-74", "wild-777-35", "wild-424243-17", "wild-424243-76"] {
-        let same = runs.iter().find(|run| run["name"] == name).unwrap();
+        let Some(same) = runs.iter().find(|run| run["name"] == name) else {
+            assert!(!all_recordings(), "{name}");
+            continue;
+        };
         for quantity in same["quantities"].as_array().unwrap() {
             let what = quantity["what"].as_str().unwrap();
             let of = |world: &str| quantity[world].as_f64().unwrap();
@@ -47,44 +80,44 @@ fn the_model_agrees_with_linux_far_away() {
 /// And of BBR version 3, which no stock kernel has: alone and beside CUBIC (tests/data/bbr3).
 #[test]
 fn the_model_agrees_with_bbr3() {
-    agreement("bbr3", &["bbr3"], 26, 26);
+    agreement("bbr3", &["bbr3"], &bar((26, 26), (26, 26)));
 }
 
 /// And with paths of other forms, by class: `dualq draw CLASS --count 20 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
     // Which differ, and why, is in ARCHITECTURE.
-    agreement("paths", &["two-way"], 20, 19);
-    agreement("paths", &["steps"], 20, 18);
-    agreement("paths", &["hops"], 20, 18);
-    agreement("paths", &["udp"], 20, 16);
-    agreement("paths", &["transfers"], 20, 19);
-    agreement("paths", &["receivers"], 20, 19);
-    agreement("paths", &["requests"], 20, 15);
+    agreement("paths", &["two-way"], &bar((20, 19), (14, 13)));
+    agreement("paths", &["steps"], &bar((20, 18), (18, 17)));
+    agreement("paths", &["hops"], &bar((20, 18), (15, 15)));
+    agreement("paths", &["udp"], &bar((20, 16), (20, 16)));
+    agreement("paths", &["transfers"], &bar((20, 19), (14, 13)));
+    agreement("paths", &["receivers"], &bar((20, 19), (14, 14)));
+    agreement("paths", &["requests"], &bar((20, 15), (19, 15)));
 }
 
 /// And with other queue disciplines: `dualq draw queues --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_queues() {
-    agreement("queues", &["queues"], 40, 37);
+    agreement("queues", &["queues"], &bar((40, 37), (32, 31)));
 }
 
 /// And with Accurate ECN: `dualq draw accurate --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_accurate_ecn() {
-    agreement("accurate", &["accurate"], 40, 39);
+    agreement("accurate", &["accurate"], &bar((40, 39), (29, 28)));
 }
 
 /// And with shapers, paths and bands: `dualq draw shapers --count 30 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_shapers() {
-    agreement("shapers", &["shapers"], 30, 22);
+    agreement("shapers", &["shapers"], &bar((30, 22), (18, 12)));
 }
 
 /// With the L4S team's Prague, which no stock kernel has.
 #[test]
 fn the_model_agrees_with_prague() {
-    let runs = agreement("prague", &["prague"], 43, 42);
+    let runs = agreement("prague", &["prague"], &bar((43, 42), (22, 22)));
     // Beside another flow, each gets its share: the ratio is within a quarter, but where so few runs are by chance further apart
     // (three of real Linux's at 400 Mbit/s and 10 ms have 1.14, 1.31 and 1.68).
     let (mut beside, mut near) = (0, 0);
@@ -101,25 +134,56 @@ fn the_model_agrees_with_prague() {
         beside += 1;
         near += u32::from((0.8..=1.25).contains(&(ratio("model") / ratio("kernel"))));
     }
-    assert!(beside == 26 && near >= 24, "{near} of {beside}");
+    assert!(near + 2 >= beside && (beside == 26 || !all_recordings()), "{near} of {beside}");
 }
 
-/// Checks the recorded runs in a folder: so many scenarios, of which so many agree at least, and none is far off. Returns all.
-fn agreement(folder: &str, files: &[&str], scenarios: usize, least: usize) -> Vec<Value> {
-    agreements(folder, files, &[(scenarios, least)])
+fn all_recordings() -> bool {
+    std::env::var_os("DUALQ_RECORDINGS").is_some_and(|which| which == "all")
+}
+
+/// The recordings of a file that are soon repeated, a line each.
+fn soon_repeated(path: &str) -> String {
+    let mut soon = String::new();
+    for line in fs::read_to_string(path).unwrap().lines() {
+        let recording: Value = serde_json::from_str(line).unwrap();
+        let (scenario, first) = (&recording["scenario"], &recording["runs"][0]);
+        let duration = scenario["duration"].as_str().unwrap().trim_end_matches('s');
+        let bits = first["goodput_mbit"].as_f64().unwrap() * 1e6 * duration.parse::<f64>().unwrap();
+        if bits / 8.0 / scenario["link"]["mtu"].as_f64().unwrap() < SOON {
+            writeln!(soon, "{line}").unwrap();
+        }
+    }
+    soon
+}
+
+/// Checks the recorded runs in a folder, of which none is far off. Returns all.
+fn agreement(folder: &str, files: &[&str], bar: &Bar) -> Vec<Value> {
+    agreements(folder, files, std::slice::from_ref(bar))
 }
 
 /// The same of several parts, one after the other.
-fn agreements(folder: &str, files: &[&str], parts: &[(usize, usize)]) -> Vec<Value> {
-    let files = files.iter().map(|name| format!("tests/data/{folder}/{name}.jsonl"));
-    let files: Vec<String> = files.collect();
+fn agreements(folder: &str, files: &[&str], parts: &[Bar]) -> Vec<Value> {
+    let soon = tempfile::tempdir().unwrap();
+    let files = files.iter().map(|name| {
+        let path = format!("tests/data/{folder}/{name}.jsonl");
+        if all_recordings() {
+            return path;
+        }
+        let part = soon.path().join(name).with_extension("jsonl");
+        fs::write(&part, soon_repeated(&path)).unwrap();
+        part.into_os_string().into_string().unwrap()
+    });
+    // There is none in some.
+    let files: Vec<String> =
+        files.filter(|path| fs::metadata(path).is_ok_and(|file| file.len() > 0)).collect();
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     // Its status tells that not all agree.
     let output = dualq(&[&["check", "--json"], &files[..]].concat());
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let runs = document["runs"].as_array().unwrap();
     let mut rest = &runs[..];
-    for &(scenarios, least) in parts {
+    for bar in parts {
+        let (scenarios, least) = if all_recordings() { bar.all } else { bar.soon };
         let (part, others) = rest.split_at(scenarios);
         let agree = part.iter().filter(|run| run["agrees"] == true).count();
         println!("{agree} of {scenarios} scenarios agree");

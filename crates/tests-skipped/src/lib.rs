@@ -1,20 +1,19 @@
 //! For tests that want what may not be there: root, a kernel, a program. A test that does nothing says so, and why; one line after
-//! all tests counts these (`cargo run --package tests-skipped`); and what root of a user namespace can do, an ordinary user's
+//! all tests counts these (`cargo run --package all-tests`); and what root of a user namespace can do, an ordinary user's
 //! test does there.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::os::unix::process::parent_id;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 
-/// The folder with a file for each test run, beside the programs that were built.
-const FOLDER: &str = "skipped-tests";
+/// Names, in tests' environment, the file that has a line for each test that is skipped and why.
+pub const RECORD: &str = "DUALQ_TESTS_SKIPPED";
 /// Set in a test that runs as root of a user namespace of its own.
 const ALONE: &str = "DUALQ_TEST_ALONE";
 const SAYS: &str = "skipped: ";
@@ -50,41 +49,14 @@ pub fn can_open_links(dualq: &str) -> bool {
 fn tell(name: &str, why: &str) {
     let _ = io::stderr().write_all(format!("{SAYS}{name}: {why}\n").as_bytes());
     // The test that started this one again repeats it.
-    if !is_alone()
-        && let Some(mut record) = record()
+    if is_alone() {
+        return;
+    }
+    if let Some(path) = std::env::var_os(RECORD)
+        && let Ok(mut record) = OpenOptions::new().create(true).append(true).open(path)
     {
         let _ = record.write_all(format!("{name}: {why}\n").as_bytes());
     }
-}
-
-/// The programs' folder, two levels above a test and one above an ordinary program.
-fn folder(levels: usize) -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?;
-    Some(program.ancestors().nth(levels)?.join(FOLDER))
-}
-
-/// The file of this test run. Cargo starts all tests of a run itself, so that they have the same parent.
-fn record() -> Option<File> {
-    let folder = folder(2)?;
-    fs::create_dir_all(&folder).ok()?;
-    let path = folder.join(parent_id().to_string());
-    OpenOptions::new().create(true).append(true).open(path).ok()
-}
-
-/// Notes that there is a test run, in which it may be that nothing is skipped.
-pub fn note_test_run() {
-    drop(record());
-}
-
-/// What was skipped in the test run that ended last, in one line, and forgets it. None if there was no run.
-#[must_use]
-pub fn summary() -> Option<String> {
-    let folder = folder(1)?;
-    let runs = fs::read_dir(&folder).ok()?.flatten().map(|entry| entry.path());
-    let last = runs.max_by_key(|path| path.metadata().and_then(|file| file.modified()).ok())?;
-    let told = fs::read_to_string(last).ok()?;
-    let _ = fs::remove_dir_all(folder);
-    Some(in_one_line(&told))
 }
 
 /// What this kernel has not, of whatever that is said.
@@ -94,7 +66,9 @@ fn lacked(why: &str) -> Option<&str> {
     what.split([';', ':', '(']).next().map(str::trim)
 }
 
-fn in_one_line(told: &str) -> String {
+/// The lines of such a file in one.
+#[must_use]
+pub fn summary(told: &str) -> String {
     let reasons_told = || told.lines().filter_map(|line| line.split_once(": "));
     // A small kernel lacks many things, for many tests.
     let lacked: BTreeSet<&str> = reasons_told().filter_map(|(_, why)| lacked(why)).collect();
@@ -190,13 +164,13 @@ mod tests {
 
     #[test]
     fn one_line_names_each_reason_once() {
-        assert_eq!(in_one_line(""), "no test was skipped");
-        assert_eq!(in_one_line("a: no kernel\n"), "1 test was skipped: 1 because no kernel");
+        assert_eq!(summary(""), "no test was skipped");
+        assert_eq!(summary("a: no kernel\n"), "1 test was skipped: 1 because no kernel");
         let told = "a: no kernel; build one\nb::c: no pie: old\na: no pie: old\nd: no kernel; build one\n\
                     a: no kernel; build one\n";
         let expected =
             "3 tests were skipped: 2 because no kernel; build one; 2 because no pie: old";
-        assert_eq!(in_one_line(told), expected);
+        assert_eq!(summary(told), expected);
     }
 
     #[test]
@@ -207,6 +181,6 @@ mod tests {
                     d: this kernel has no qdisc fq\n";
         let expected = "4 tests were skipped: 1 because no tsc; \
                         3 because this kernel has no cake, fq, matchall, or no mirred";
-        assert_eq!(in_one_line(told), expected);
+        assert_eq!(summary(told), expected);
     }
 }
