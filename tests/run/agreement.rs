@@ -8,8 +8,10 @@ use serde_json::Value;
 
 use super::dualq;
 
-/// A recording is soon repeated if it carried fewer packets.
-const SOON: f64 = 200_000.0;
+/// A recording is soon repeated if it carried fewer packets; more of those that were recorded first, which are what the README tells of.
+fn soon(folder: &str) -> f64 {
+    if folder == "linux-7.3" { 200_000.0 } else { 100_000.0 }
+}
 
 /// So many scenarios there are, of which so many agree at least: of all, and of those that are soon repeated.
 struct Bar {
@@ -39,7 +41,7 @@ fn the_model_agrees_with_linux_elsewhere() {
     agreement(
         "world-kernel",
         &["single", "several", "beside", "loss", "lan"],
-        &bar((169, 161), (99, 93)),
+        &bar((169, 161), (67, 64)),
     );
 }
 
@@ -52,10 +54,10 @@ fn the_model_agrees_with_linux_far_away() {
         "wild",
         &["wild", "again", "later", "fine"],
         &[
-            bar((160, 133), (102, 88)),
-            bar((160, 137), (103, 92)),
-            bar((200, 175), (136, 121)),
-            bar((100, 87), (66, 57)),
+            bar((160, 133), (84, 73)),
+            bar((160, 137), (84, 75)),
+            bar((200, 175), (110, 97)),
+            bar((100, 87), (51, 46)),
         ],
     );
     // Four flows through two packets' room, timeout after timeout, are the same packet by packet, and so is a flow with a probe beside it whose
@@ -80,44 +82,44 @@ fn the_model_agrees_with_linux_far_away() {
 /// And of BBR version 3, which no stock kernel has: alone and beside CUBIC (tests/data/bbr3).
 #[test]
 fn the_model_agrees_with_bbr3() {
-    agreement("bbr3", &["bbr3"], &bar((26, 26), (26, 26)));
+    agreement("bbr3", &["bbr3"], &bar((26, 26), (8, 8)));
 }
 
 /// And with paths of other forms, by class: `dualq draw CLASS --count 20 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
     // Which differ, and why, is in ARCHITECTURE.
-    agreement("paths", &["two-way"], &bar((20, 19), (14, 13)));
-    agreement("paths", &["steps"], &bar((20, 18), (18, 17)));
-    agreement("paths", &["hops"], &bar((20, 18), (15, 15)));
-    agreement("paths", &["udp"], &bar((20, 16), (20, 16)));
-    agreement("paths", &["transfers"], &bar((20, 19), (14, 13)));
-    agreement("paths", &["receivers"], &bar((20, 19), (14, 14)));
-    agreement("paths", &["requests"], &bar((20, 15), (19, 15)));
+    agreement("paths", &["two-way"], &bar((20, 19), (10, 10)));
+    agreement("paths", &["steps"], &bar((20, 18), (17, 16)));
+    agreement("paths", &["hops"], &bar((20, 18), (12, 12)));
+    agreement("paths", &["udp"], &bar((20, 16), (17, 13)));
+    agreement("paths", &["transfers"], &bar((20, 19), (12, 11)));
+    agreement("paths", &["receivers"], &bar((20, 19), (12, 12)));
+    agreement("paths", &["requests"], &bar((20, 15), (17, 14)));
 }
 
 /// And with other queue disciplines: `dualq draw queues --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_queues() {
-    agreement("queues", &["queues"], &bar((40, 37), (32, 31)));
+    agreement("queues", &["queues"], &bar((40, 37), (29, 28)));
 }
 
 /// And with Accurate ECN: `dualq draw accurate --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_accurate_ecn() {
-    agreement("accurate", &["accurate"], &bar((40, 39), (29, 28)));
+    agreement("accurate", &["accurate"], &bar((40, 39), (23, 22)));
 }
 
 /// And with shapers, paths and bands: `dualq draw shapers --count 30 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_shapers() {
-    agreement("shapers", &["shapers"], &bar((30, 22), (18, 12)));
+    agreement("shapers", &["shapers"], &bar((30, 22), (16, 12)));
 }
 
 /// With the L4S team's Prague, which no stock kernel has.
 #[test]
 fn the_model_agrees_with_prague() {
-    let runs = agreement("prague", &["prague"], &bar((43, 42), (22, 22)));
+    let runs = agreement("prague", &["prague"], &bar((43, 42), (12, 12)));
     // Beside another flow, each gets its share: the ratio is within a quarter, but where so few runs are by chance further apart
     // (three of real Linux's at 400 Mbit/s and 10 ms have 1.14, 1.31 and 1.68).
     let (mut beside, mut near) = (0, 0);
@@ -142,14 +144,14 @@ fn all_recordings() -> bool {
 }
 
 /// The recordings of a file that are soon repeated, a line each.
-fn soon_repeated(path: &str) -> String {
+fn soon_repeated(path: &str, packets: f64) -> String {
     let mut soon = String::new();
     for line in fs::read_to_string(path).unwrap().lines() {
         let recording: Value = serde_json::from_str(line).unwrap();
         let (scenario, first) = (&recording["scenario"], &recording["runs"][0]);
         let duration = scenario["duration"].as_str().unwrap().trim_end_matches('s');
         let bits = first["goodput_mbit"].as_f64().unwrap() * 1e6 * duration.parse::<f64>().unwrap();
-        if bits / 8.0 / scenario["link"]["mtu"].as_f64().unwrap() < SOON {
+        if bits / 8.0 / scenario["link"]["mtu"].as_f64().unwrap() < packets {
             writeln!(soon, "{line}").unwrap();
         }
     }
@@ -163,14 +165,14 @@ fn agreement(folder: &str, files: &[&str], bar: &Bar) -> Vec<Value> {
 
 /// The same of several parts, one after the other.
 fn agreements(folder: &str, files: &[&str], parts: &[Bar]) -> Vec<Value> {
-    let soon = tempfile::tempdir().unwrap();
+    let parts_folder = tempfile::tempdir().unwrap();
     let files = files.iter().map(|name| {
         let path = format!("tests/data/{folder}/{name}.jsonl");
         if all_recordings() {
             return path;
         }
-        let part = soon.path().join(name).with_extension("jsonl");
-        fs::write(&part, soon_repeated(&path)).unwrap();
+        let part = parts_folder.path().join(name).with_extension("jsonl");
+        fs::write(&part, soon_repeated(&path, soon(folder))).unwrap();
         part.into_os_string().into_string().unwrap()
     });
     // There is none in some.

@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,39 +26,54 @@ struct Lane {
     niceness: u8,
     /// So many run at once.
     at_once: usize,
-    /// By the names of cargo's targets; what takes longest comes first.
+    /// As cargo is asked for them; what takes longest comes first.
     programs: &'static [&'static str],
 }
 
-const LANES: [Lane; 3] = [
-    // Links, connections and watchdogs in real time.
-    Lane {
-        niceness: 0,
-        at_once: 2,
-        programs: &[
-            "measure",
-            "mtu",
-            "apply",
-            "shell",
-            "loopback",
-            "live",
-            "real",
-            "rtnetlink",
-            "watch",
-            "dualq_watch",
-        ],
-    },
+/// All of a row run beside each other; each row by itself, one lane after the other.
+const ROWS: [&[Lane]; 3] = [
+    // Links, connections and watchdogs in real time: first those that measure, beside nobody.
+    &[
+        Lane { niceness: 0, at_once: 1, programs: &["-p dualq --test measure"] },
+        Lane {
+            niceness: 0,
+            at_once: 2,
+            programs: &[
+                "-p dualq --test mtu",
+                "-p dualq --test shell",
+                "-p dualq --test apply",
+                "-p dualq-measure --test loopback",
+                "-p dualq --test live",
+                "-p dualq-link --test real",
+                "-p dualq-netlink --test rtnetlink",
+                "-p dualq --test watch",
+                "-p dualq-watch --lib",
+            ],
+        },
+    ],
     // Guests and browsers, for which tests have patience.
-    Lane { niceness: 10, at_once: 1, programs: &["kernel", "playground", "browser", "python"] },
+    &[Lane {
+        niceness: 10,
+        at_once: 1,
+        programs: &[
+            "-p dualq --test kernel",
+            "-p dualq --test playground",
+            "-p dualq --test browser",
+            "-p dualq --test python",
+        ],
+    }],
     // And all others.
-    Lane { niceness: 19, at_once: 2, programs: &["run", "plan", "l4s"] },
+    &[Lane {
+        niceness: 19,
+        at_once: 2,
+        programs: &["-p dualq --test run", "-p dualq --test plan", "-p dualq-model --test l4s"],
+    }],
 ];
 
 /// What was built and is to be run.
 struct Program {
     /// The package and the target, as cargo is asked for them.
     name: String,
-    target: String,
     executable: OsString,
     args: Vec<OsString>,
     /// Where it is to run.
@@ -70,6 +85,19 @@ struct Ended {
     name: String,
     passed: bool,
     output: String,
+}
+
+impl Ended {
+    fn in_short(&self) -> String {
+        let results = self.output.lines().filter_map(|line| line.strip_prefix("test result: "));
+        let counts = results.filter_map(|result| result.split(' ').nth(1)?.parse::<u32>().ok());
+        let passed: u32 = counts.sum();
+        if self.passed {
+            format!("{}: {passed} passed", self.name)
+        } else {
+            format!("{}: FAILED", self.name)
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -129,7 +157,6 @@ fn built() -> Result<Vec<Program>, String> {
     let documents = cargo(&["--doc"]);
     programs.push(Program {
         name: "--workspace --doc".to_owned(),
-        target: "doc".to_owned(),
         executable: documents.get_program().to_owned(),
         args: documents.get_args().map(OsStr::to_owned).collect(),
         folder: PathBuf::from("."),
@@ -142,7 +169,7 @@ fn program(message: &Value) -> Option<Program> {
     let executable = message["executable"].as_str()?;
     message["profile"]["test"].as_bool().filter(|&is| is)?;
     let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
-    let target = message["target"]["name"].as_str()?.to_owned();
+    let target = message["target"]["name"].as_str()?;
     // `…/crates/tcp#dualq-tcp@0.1.0`, or `…/crates/dualpi2#0.1.0` where the folder has the package's name.
     let (path, id) = message["package_id"].as_str()?.rsplit_once('#')?;
     let package =
@@ -155,7 +182,6 @@ fn program(message: &Value) -> Option<Program> {
     };
     Some(Program {
         name: format!("-p {package} {kind}"),
-        target,
         executable: executable.into(),
         args: Vec::new(),
         folder: folder.to_owned(),
@@ -165,37 +191,63 @@ fn program(message: &Value) -> Option<Program> {
 /// Runs them all, each in its lane, and gives how they ended.
 fn run(programs: Vec<Program>, folder: &Path) -> io::Result<Vec<Ended>> {
     let count = programs.len();
-    let mut queues = LANES.each_ref().map(|_| Vec::new());
+    let mut queues = ROWS.map(|row| row.iter().map(|_| Vec::new()).collect::<Vec<_>>());
     for program in programs {
-        let place = |lane: &Lane| lane.programs.iter().position(|&name| name == program.target);
-        let found = LANES.iter().enumerate().find_map(|(lane, of)| Some((lane, place(of)?)));
-        let (lane, place) = found.unwrap_or((LANES.len() - 1, usize::MAX));
-        queues[lane].push((place, program));
+        let place = |lane: &Lane| lane.programs.iter().position(|&name| name == program.name);
+        let lanes = ROWS.iter().enumerate().flat_map(|(row, lanes)| {
+            lanes.iter().enumerate().map(move |(at, lane)| (row, at, lane))
+        });
+        let found = lanes.filter_map(|(row, at, lane)| Some((row, at, place(lane)?))).next();
+        let (row, at, place) = found.unwrap_or((ROWS.len() - 1, 0, usize::MAX));
+        queues[row][at].push((place, program));
     }
     let ended = Mutex::new(Vec::with_capacity(count));
     thread::scope(|scope| {
-        let mut workers = Vec::new();
-        for (lane, mut queue) in LANES.iter().zip(queues) {
-            queue.sort_by_key(|&(place, _)| place);
-            let queue = Arc::new(Mutex::new(queue.into_iter()));
-            for _ in 0..lane.at_once {
-                let (queue, ended) = (Arc::clone(&queue), &ended);
-                workers.push(scope.spawn(move || -> io::Result<()> {
-                    loop {
-                        let next = queue.lock().expect("nothing panics that has it").next();
-                        let Some((_, program)) = next else { return Ok(()) };
-                        let began = Instant::now();
-                        let one = run_one(program, lane.niceness, folder)?;
-                        let mut ended = ended.lock().expect("nothing panics that has it");
+        let rows = ROWS.iter().zip(queues).map(|(row, queues)| {
+            let ended = &ended;
+            scope.spawn(move || {
+                row.iter().zip(queues).try_for_each(|(lane, mut queue)| {
+                    queue.sort_by_key(|&(place, _)| place);
+                    let queue = queue.into_iter().map(|(_, program)| program);
+                    run_lane(lane, queue, folder, |one, took| {
+                        let mut ended = ended.lock().expect("nobody panics that has it");
+                        println!(
+                            "{:3} of {count}: {}, {:.1} s",
+                            ended.len() + 1,
+                            one.in_short(),
+                            took.as_secs_f64()
+                        );
                         ended.push(one);
-                        say(&ended, count, began.elapsed());
-                    }
-                }));
-            }
-        }
-        workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
+                    })
+                })
+            })
+        });
+        let rows: Vec<_> = rows.collect();
+        rows.into_iter().try_for_each(|row| row.join().expect("no lane panics"))
     })?;
-    Ok(ended.into_inner().expect("no worker panicked"))
+    Ok(ended.into_inner().expect("no lane panicked"))
+}
+
+/// Runs the programs of a lane, so many at once.
+fn run_lane(
+    lane: &Lane,
+    programs: impl Iterator<Item = Program> + Send,
+    folder: &Path,
+    note: impl Fn(Ended, Duration) + Sync,
+) -> io::Result<()> {
+    let programs = Mutex::new(programs);
+    let next = || programs.lock().expect("nobody panics that has it").next();
+    let work = || {
+        while let Some(program) = next() {
+            let began = Instant::now();
+            note(run_one(program, lane.niceness, folder)?, began.elapsed());
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..lane.at_once).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
+    })
 }
 
 /// Runs a program. What it prints goes to a file, which a process that outlives it does not hold up.
@@ -211,16 +263,6 @@ fn run_one(program: Program, niceness: u8, folder: &Path) -> io::Result<Ended> {
     let passed = command.status()?.success();
     let output = String::from_utf8_lossy(&fs::read(path)?).into_owned();
     Ok(Ended { name, passed, output })
-}
-
-/// Says how the program ended that ended last.
-fn say(ended: &[Ended], count: usize, took: Duration) {
-    let Some(last) = ended.last() else { return };
-    let results = last.output.lines().filter_map(|line| line.strip_prefix("test result: "));
-    let passed: u32 =
-        results.filter_map(|result| result.split(' ').nth(1)?.parse::<u32>().ok()).sum();
-    let how = if last.passed { format!("{passed} passed") } else { "FAILED".to_owned() };
-    println!("{:3} of {count}: {} ({how}, {:.1} s)", ended.len(), last.name, took.as_secs_f64());
 }
 
 /// Says what failed, and what was skipped.
