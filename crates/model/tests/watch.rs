@@ -294,6 +294,7 @@ proptest! {
             }
         }
         prop_assert!(all.at(Point::Near) > 0 && all.at(Point::Far) > 0);
-        prop_assert!(all.data_sent > 0);
+        // Behind datagrams that fill the link twice, no connection may open.
+        prop_assert!(all.data_sent > 0 || matches!(class, Class::Udp));
     }
 }
