@@ -337,3 +337,53 @@ fn report(ended: &[Ended], folder: &Path, took: Duration) -> ExitCode {
     println!("{}", tests_skipped::summary(&told));
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(message: &str) -> Option<Program> {
+        program(&serde_json::from_str(message).unwrap())
+    }
+
+    #[test]
+    fn cargos_messages_name_programs_as_cargo_is_asked_for_them() {
+        let message = |id: &str, kind: &str, test: bool| {
+            format!(
+                r#"{{"reason": "compiler-artifact", "package_id": "path+file:///w/crates/{id}",
+                    "manifest_path": "/w/crates/x/Cargo.toml", "target": {{"kind": ["{kind}"], "name": "all"}},
+                    "profile": {{"test": {test}}}, "executable": "/w/target/debug/deps/all-1"}}"#
+            )
+        };
+        let found = of(&message("x#dualq-x@0.1.0", "test", true)).unwrap();
+        assert_eq!(
+            (found.name.as_str(), found.folder.to_str()),
+            ("-p dualq-x --test all", Some("/w/crates/x"))
+        );
+        assert_eq!(of(&message("dualpi2#0.1.0", "lib", true)).unwrap().name, "-p dualpi2 --lib");
+        assert!(of(&message("x#dualq-x@0.1.0", "bin", false)).is_none(), "a program without tests");
+        assert!(of(r#"{"reason": "build-finished", "success": true}"#).is_none());
+    }
+
+    #[test]
+    fn what_failed_is_as_the_harness_lists_it() {
+        let output = "test a ... FAILED\ntest b ... ok\n\nfailures:\n\n---- a stdout ----\n    not a name\n\n\n\
+                      failures:\n    a\n    m::c\n\ntest result: FAILED. 1 passed; 2 failed; 0 ignored\n";
+        let program =
+            of(r#"{"package_id": "p#x@1", "manifest_path": "/w/Cargo.toml", "executable": "/w/x",
+            "target": {"kind": ["lib"], "name": "x"}, "profile": {"test": true}}"#);
+        let mut ended = Ended {
+            program: program.unwrap(),
+            passed: false,
+            output: output.to_owned(),
+            alone: Vec::new(),
+        };
+        assert_eq!(ended.failed_tests(), ["a", "m::c"]);
+        assert_eq!(ended.in_short(), "-p x --lib: FAILED");
+        (ended.output, ended.passed) = ("test result: ok. 3 passed; 0 failed\n".repeat(2), true);
+        assert_eq!(
+            (ended.failed_tests().len(), ended.in_short().as_str()),
+            (0, "-p x --lib: 6 passed")
+        );
+    }
+}
