@@ -262,7 +262,7 @@ fn bytes(scenario: &Scenario) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn every_packet_that_goes_in_comes_out_or_is_dropped(
