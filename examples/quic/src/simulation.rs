@@ -147,7 +147,7 @@ impl Simulation {
         let device = Device::ethernet(link.mtu);
         let mut path = |direction, number| {
             let passage = link.passage(direction);
-            let (mut elements, _) = passage.elements(number, &mut |_, line| {
+            let (mut elements, _) = passage.elements(number, OTHER, &mut |_, line| {
                 line.spec().build(&device, SplitMix64::new(draw()), Instant::ZERO)
             });
             // Quinn looks for what passes by what does not (RFC 8899).
