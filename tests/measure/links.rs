@@ -209,7 +209,7 @@ fn random_loss_is_told_as_such() {
     let folder = folder();
     let lossy = ["--rtt", "20ms", "--rate", "20mbit", "--qdisc", "pfifo limit 100", "--loss", "3%"];
     let link = [&lossy[..], &["--mtu", "1300"]].concat();
-    let near = measuring("--direction download,upload --max-time 12s --scenario path.toml");
+    let near = measuring("--direction download,upload --max-time 20s --scenario path.toml");
     let near = near.replace("--json", "");
     let (output, stdout, stderr) = dualq(folder.path(), &line(&link, &near));
     assert!(output.status.success(), "{stderr}");
