@@ -5,11 +5,10 @@ use std::time::Duration;
 use dualq_model::{Simulation, simulate};
 use dualq_scenario::{
     Algorithm, CongestionControl, FlowGroup, FlowOutcome, Outcome, ProbeGroup, ProbeKind, Scenario,
-    Setup,
+    Setup, Sweep, SweepError,
 };
 use dualq_units::{Bytes, Instant, Rate};
 use proptest::prelude::*;
-use serde_json::{Value, json};
 
 const DISCIPLINES: [&str; 9] = [
     "pfifo",
@@ -34,20 +33,27 @@ const ODD_DISCIPLINES: [&str; 8] = [
 ];
 const CONTROLS: [&str; 5] = ["reno", "cubic", "dctcp", "bbr", "bbr3"];
 
-fn scenario(link: &Value, flow: &Value, seconds: u32) -> Scenario {
+fn scenario(link: &str, flow: &str, seconds: u32) -> Scenario {
     read(link, flow, seconds).expect("a scenario of this file")
 }
 
-fn read(link: &Value, flow: &Value, seconds: u32) -> serde_json::Result<Scenario> {
-    let value = json!({
-        "name": "property", "duration": format!("{seconds}s"), "warmup": "1s",
-        "link": link,
-        "sender": {"qdisc": "fq", "gso": false},
-        "receiver": {"read_interval": "0ms"},
-        "flow": flow,
-        "probe": [{"kind": "ssh", "interval": "50ms", "cc": "cubic", "ecn": false}],
-    });
-    serde_json::from_value(value)
+/// The lines of a link, and what follows them.
+fn read(link: &str, flow: &str, seconds: u32) -> Result<Scenario, SweepError> {
+    let source = format!(
+        "duration = '{seconds}s'\nwarmup = '1s'\nsender = {{ qdisc = 'fq', gso = false }}\nreceiver.read_interval = '0ms'\n\
+         [link]\n{link}\n{flow}\n[[probe]]\nkind = 'ssh'\ninterval = '50ms'\ncc = 'cubic'\n"
+    );
+    Sweep::parse(&source).map(|sweep| sweep.variants()[0].scenario.clone())
+}
+
+/// A link of 20 ms without losses.
+fn link(rate: &str, qdisc: &str) -> String {
+    format!("rate = '{rate}'\nrtt = '20ms'\nqdisc = '{qdisc}'\n")
+}
+
+/// The lines of a group of flows; `more` follows.
+fn flow(cc: &str, count: u32, more: &str) -> String {
+    format!("[[flow]]\ncc = '{cc}'\ncount = {count}\n{more}\n")
 }
 
 fn changed(scenario: Scenario, change: impl FnOnce(&mut Setup)) -> Scenario {
@@ -63,9 +69,8 @@ fn run(scenario: &Scenario, seed: u64) -> Outcome {
 #[test]
 fn an_uncongested_path_reaches_its_rate() {
     for cc in CONTROLS {
-        let link =
-            json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "pfifo", "loss": "0%", "mtu": 1500});
-        let flow = json!([{"cc": cc, "count": 1, "ecn": false}]);
+        let link = link("20mbit", "pfifo");
+        let flow = flow(cc, 1, "");
         let outcome = run(&scenario(&link, &flow, 11), 1);
         // 1448 bytes of payload in a frame of 1514; BBR gives up 2 % of the time to look for the RTT.
         let most = 20.0 * 1448.0 / 1514.0;
@@ -76,9 +81,8 @@ fn an_uncongested_path_reaches_its_rate() {
 
 #[test]
 fn a_finite_flow_ends_and_says_when() {
-    let link =
-        json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "pfifo", "loss": "1%", "mtu": 1500});
-    let flow = json!([{"cc": "cubic", "count": 3, "ecn": false, "size": "1mb"}]);
+    let link = link("20mbit", "pfifo") + "loss = '1%'";
+    let flow = flow("cubic", 3, "size = '1mb'");
     let outcome = run(&scenario(&link, &flow, 30), 1);
     for completion in &outcome.flow[0].completion_s {
         let seconds = completion.expect("a finite flow ends");
@@ -91,16 +95,13 @@ fn a_finite_flow_ends_and_says_when() {
 /// and 0.767 (0.016) of the second's.
 #[test]
 fn flows_start_and_stop_when_they_should() {
-    let link =
-        json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "fq_codel", "loss": "0%", "mtu": 1500});
+    let link = link("20mbit", "fq_codel");
     let (mut first, mut second) = (0.0, 0.0);
     for number in 0..24_u32 {
         let change_ms = 5_800 + 23 * number;
         let change = format!("{change_ms}ms");
-        let flow = json!([
-            {"cc": "cubic", "count": 1, "ecn": false, "stop": change},
-            {"cc": "cubic", "count": 1, "ecn": false, "start": change},
-        ]);
+        let flow = flow("cubic", 1, &format!("stop = '{change}'"))
+            + &flow("cubic", 1, &format!("start = '{change}'"));
         let outcome = run(&scenario(&link, &flow, 11), u64::from(1 + number % 2));
         let seconds = f64::from(change_ms) / 1e3;
         first += (2.0 * (seconds - 1.0) - outcome.flow[0].total_mbit) / 24.0;
@@ -114,12 +115,9 @@ fn flows_start_and_stop_when_they_should() {
 /// Only its own round trips are longer.
 #[test]
 fn who_is_farther_away_waits_longer() {
-    let link =
-        json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "fq_codel", "loss": "0%", "mtu": 1500});
-    let flow = json!([
-        {"cc": "reno", "count": 2, "ecn": false, "size": "20kb", "spacing": "0ms"},
-        {"cc": "reno", "count": 1, "ecn": false, "size": "20kb", "start": "1s", "extra_rtt": "30ms"},
-    ]);
+    let link = link("20mbit", "fq_codel");
+    let flow = flow("reno", 2, "size = '20kb'\nspacing = '0ms'")
+        + &flow("reno", 1, "size = '20kb'\nstart = '1s'\nextra_rtt = '30ms'");
     let outcome = run(&scenario(&link, &flow, 2), 1);
     let (near, far) = (&outcome.flow[0], &outcome.flow[1]);
     assert!((20.0..25.0).contains(&near.srtt_ms[1]), "{:?}", near.srtt_ms);
@@ -133,11 +131,9 @@ fn who_is_farther_away_waits_longer() {
 /// From the step on the link has its new rate, and what waits waits longer.
 #[test]
 fn the_rate_changes_when_it_should() {
-    let link = json!({
-        "rate": "20mbit", "rtt": "20ms", "qdisc": "bfifo limit 100000", "loss": "0%", "mtu": 1500,
-        "step": [{"at": "4s", "rate": "5mbit"}, {"at": "8s", "rate": "10mbit"}],
-    });
-    let flow = json!([{"cc": "cubic", "count": 1, "ecn": false}]);
+    let link = link("20mbit", "bfifo limit 100000")
+        + "step = [{ at = '4s', rate = '5mbit' }, { at = '8s', rate = '10mbit' }]";
+    let flow = flow("cubic", 1, "");
     let outcome = run(&scenario(&link, &flow, 12), 1);
     let series = &outcome.series.goodput_mbit[0];
     let payload = 1448.0 / 1514.0;
@@ -155,10 +151,8 @@ fn the_rate_changes_when_it_should() {
 /// All that is counted from the warm-up on is what a run without one counts, less what is counted until then.
 #[test]
 fn one_window_for_all_that_is_counted() {
-    let link =
-        json!({"rate": "20mbit", "rtt": "30ms", "qdisc": "fq_codel", "loss": "0%", "mtu": 1500});
-    let flow =
-        json!([{"cc": "cubic", "count": 2, "ecn": false}, {"cc": "reno", "count": 1, "ecn": true}]);
+    let link = link("20mbit", "fq_codel");
+    let flow = flow("cubic", 2, "") + &flow("reno", 1, "ecn = true");
     let counted = |warmup: u64, duration: u64| {
         let scenario = changed(scenario(&link, &flow, 20), |setup| {
             setup.warmup = Duration::from_secs(warmup);
@@ -189,8 +183,7 @@ fn one_window_for_all_that_is_counted() {
 /// Whoever shows the progress of a single run hears of it as it goes on, and changes nothing.
 #[test]
 fn a_run_tells_how_far_it_is() {
-    let link = json!({"rate": "20mbit", "rtt": "30ms", "qdisc": "pie", "loss": "0%", "mtu": 1500});
-    let scenario = scenario(&link, &json!([{"cc": "cubic", "count": 1, "ecn": false}]), 4);
+    let scenario = scenario(&link("20mbit", "pie"), &flow("cubic", 1, ""), 4);
     let mut seen = Vec::new();
     let simulation = Simulation::new(&scenario, 1).unwrap();
     let watched = simulation.run_watched(&mut |time| seen.push(time));
@@ -203,19 +196,17 @@ fn a_run_tells_how_far_it_is() {
 
 #[test]
 fn fq_codel_protects_the_probe() {
-    let link = |qdisc: &str| json!({"rate": "20mbit", "rtt": "20ms", "qdisc": qdisc, "loss": "0%", "mtu": 1500});
-    let flow = json!([{"cc": "cubic", "count": 2, "ecn": false}]);
-    let bloated = run(&scenario(&link("pfifo"), &flow, 10), 1);
-    let fair = run(&scenario(&link("fq_codel"), &flow, 10), 1);
+    let flow = flow("cubic", 2, "");
+    let bloated = run(&scenario(&link("20mbit", "pfifo"), &flow, 10), 1);
+    let fair = run(&scenario(&link("20mbit", "fq_codel"), &flow, 10), 1);
     assert!(bloated.probe[0].p50_ms > 100.0);
     assert!(fair.probe[0].p50_ms < 22.0);
 }
 
 #[test]
 fn a_ping_takes_no_longer_than_the_path() {
-    let link =
-        json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "fq_codel", "loss": "0%", "mtu": 1500});
-    let flow = json!([{"cc": "cubic", "count": 1, "ecn": false}]);
+    let link = link("20mbit", "fq_codel");
+    let flow = flow("cubic", 1, "");
     let scenario =
         changed(scenario(&link, &flow, 10), |setup| setup.probe[0].kind = ProbeKind::Ping);
     let probe = &run(&scenario, 1).probe[0];
@@ -228,9 +219,8 @@ fn a_ping_takes_no_longer_than_the_path() {
 #[test]
 fn late_questions_leave_acknowledgements_to_themselves() {
     for (interval_ms, packets_per_question) in [(30, 1.0), (100, 2.0)] {
-        let link =
-            json!({"rate": "20mbit", "rtt": "20ms", "qdisc": "pfifo", "loss": "0%", "mtu": 1500});
-        let flow = json!([{"cc": "cubic", "count": 1, "ecn": false, "size": "1kb"}]);
+        let link = link("20mbit", "pfifo");
+        let flow = flow("cubic", 1, "size = '1kb'");
         let interval = Duration::from_millis(interval_ms);
         let scenario =
             changed(scenario(&link, &flow, 11), |setup| setup.probe[0].interval = interval);
@@ -243,16 +233,13 @@ fn late_questions_leave_acknowledgements_to_themselves() {
 
 #[test]
 fn nonsense_is_refused() {
-    let link = |rate: &str, qdisc: &str, mtu: u32| json!({"rate": rate, "rtt": "20ms", "qdisc": qdisc, "loss": "0%", "mtu": mtu});
-    let flow = json!([{"cc": "cubic", "count": 1, "ecn": false}]);
-    for link in
-        [link("0bit", "pfifo", 1500), link("1mbit", "pfifoo", 1500), link("1mbit", "pfifo", 500)]
-    {
+    let flow = flow("cubic", 1, "");
+    let good = link("1mbit", "pfifo");
+    assert!(read(&good, &flow, 10).is_ok());
+    for link in [link("0bit", "pfifo"), link("1mbit", "pfifoo"), good.clone() + "mtu = 500"] {
         assert!(read(&link, &flow, 10).is_err(), "{link}");
     }
-    let strange = json!([{"cc": "vegas", "count": 1, "ecn": false}]);
-    let good = link("1mbit", "pfifo", 1500);
-    assert!(read(&good, &strange, 10).is_err());
+    assert!(read(&good, &flow.replace("cubic", "vegas"), 10).is_err());
     assert!(read(&good, &flow, 1).is_err(), "no time after the warm-up");
 }
 
@@ -312,18 +299,6 @@ fn the_series_has_the_probability_of_a_queue_that_has_one() {
     }
 }
 
-#[test]
-fn a_scenario_survives_json() {
-    let link =
-        json!({"rate": "49mbit", "rtt": "48.33ms", "qdisc": "fq", "loss": "0.01%", "mtu": 1500});
-    let flow = json!([{"cc": "bbr", "count": 2, "ecn": true, "size": "10Mb"}]);
-    let before = scenario(&link, &flow, 10);
-    let text = serde_json::to_string(&before).expect("it can be written");
-    assert!(text.contains("\"48.33ms\"") && text.contains("\"0.01%\""), "{text}");
-    let after: Scenario = serde_json::from_str(&text).expect("it can be read");
-    assert_eq!(before, after);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
@@ -340,11 +315,8 @@ proptest! {
         loss in prop::sample::select(vec!["0%", "0.1%", "3%"]),
         seed in any::<u64>(),
     ) {
-        let link = json!({
-            "rate": format!("{mbit}mbit"), "rtt": format!("{rtt_ms}ms"),
-            "qdisc": qdisc, "loss": loss, "mtu": 1500,
-        });
-        let flow = json!([{"cc": cc, "count": count, "ecn": ecn}]);
+        let link = format!("rate = '{mbit}mbit'\nrtt = '{rtt_ms}ms'\nqdisc = '{qdisc}'\nloss = '{loss}'");
+        let flow = flow(cc, count, &format!("ecn = {ecn}"));
         let scenario = scenario(&link, &flow, 4);
         let outcome = run(&scenario, seed);
         let carried = f64::from(mbit) * 1448.0 / 1514.0;
@@ -367,11 +339,8 @@ proptest! {
         (asked_ms, more_ms) in (prop_oneof![1_000..4_000_u64, (10..40_u64).prop_map(|tenths| tenths * 100)], 1..1_000_u64),
         seed in any::<u64>(),
     ) {
-        let link = json!({
-            "rate": format!("{mbit}mbit"), "rtt": "20ms", "qdisc": qdisc, "loss": "0.1%", "mtu": 1500,
-            "step": [{"at": "500ms", "rate": "3mbit"}],
-        });
-        let flow = json!([{"cc": cc, "count": count, "ecn": true, "size": "300kb", "every": "700ms"}, {"cc": cc, "count": 1, "ecn": false}]);
+        let link = link(&format!("{mbit}mbit"), qdisc) + "loss = '0.1%'\nstep = [{ at = '500ms', rate = '3mbit' }]";
+        let flow = flow(cc, count, "ecn = true\nsize = '300kb'\nevery = '700ms'") + &flow(cc, 1, "");
         let whole = changed(scenario(&link, &flow, 5), |setup| setup.interval = Duration::from_millis(100));
         let mut simulation = Simulation::new(&whole, seed).expect("a scenario that makes sense");
         for end_ms in [asked_ms, asked_ms + more_ms] {
