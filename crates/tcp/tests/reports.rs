@@ -288,6 +288,7 @@ fn offered_by_a_slow_reader(reads_meanwhile: bool) -> u64 {
             number += 1;
             if part == 0 && round == 1 {
                 listener.0.on_timer(now, &mut |_| ());
+                listener.0.on_timer(listener.0.next_timer(), &mut |_| ());
             }
         }
         let now = listener.0.next_timer();
@@ -297,7 +298,9 @@ fn offered_by_a_slow_reader(reads_meanwhile: bool) -> u64 {
         if reads_meanwhile {
             listener.0.begin_read(now);
             listener.hear(now, &last);
-            listener.0.end_read(now, &mut |ack| window = ack.window);
+            while listener.0.is_reading() {
+                listener.0.on_timer(listener.0.next_timer(), &mut |ack| window = ack.window);
+            }
         } else {
             listener.hear(now, &last);
             listener.0.read_early(now, &mut |ack| window = ack.window);

@@ -165,11 +165,6 @@ impl Simulation<'_> {
         });
     }
 
-    /// A program that was reading while packets arrived reads these too.
-    pub(super) fn ends_read(&mut self, number: u32) {
-        self.with_receiver(number, |receiver, now, mut answer| receiver.end_read(now, &mut answer));
-    }
-
     #[inline]
     fn with_receiver(
         &mut self,
@@ -200,7 +195,7 @@ impl Simulation<'_> {
 
     /// Sets the timer of the receiving side, which whoever answers shares.
     #[inline(always)]
-    fn arm_receiver(&mut self, number: u32) {
+    pub(super) fn arm_receiver(&mut self, number: u32) {
         let Connection { receiver, answerer, .. } = &self.connections[number as usize];
         let (mut deadline, mut wheel) = (receiver.next_timer(), receiver.wheel_timer());
         if let Some(answerer) = answerer

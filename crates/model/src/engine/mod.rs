@@ -302,7 +302,7 @@ impl<'a> Simulation<'a> {
                 && agenda_ns <= hard_ns
                 && agenda_ns <= self.now_ns + slack_ns
             {
-                self.wake_early(hard_ns, Meanwhile { reading: None, all: true });
+                self.wake_early(hard_ns, Meanwhile { arrive: false, all: true });
                 agenda_ns = self.agenda.next_ns();
             }
             let (down_ns, down) = next_due(self.network.down.next_due());
@@ -353,27 +353,24 @@ impl<'a> Simulation<'a> {
         early: bool,
     ) -> Option<u64> {
         let arrives = self.network.is_last(direction, place);
-        let mut reading = None;
         if arrives && early {
             let all = matches!(direction, Direction::Up);
-            self.wake_early(beside_ns, Meanwhile { reading: Some(&mut reading), all });
+            self.wake_early(beside_ns, Meanwhile { arrive: true, all });
         }
         self.network.path(direction).start(place);
         self.take_arrivals(direction);
-        if let Some(number) = reading {
-            self.ends_read(number);
-        }
         (!arrives || matches!(direction, Direction::Down)).then_some(beside_ns)
     }
 
     /// A timer has run out, and takes along those behind it that may run out a little later: up to the first one that may not yet
-    /// (Linux: `__hrtimer_run_queues`). The next timer without such a slack, of those that were set then, is due at `hard_ns`. The first one who begins to read while
-    /// packets are about to arrive is told in `meanwhile`, and is not done before they have.
+    /// (Linux: `__hrtimer_run_queues`). The next timer without such a slack, of those that were set then, is due at `hard_ns`. The first one who reads while
+    /// packets are about to arrive has only begun when they do.
     #[inline]
-    fn wake_early(&mut self, hard_ns: u64, mut meanwhile: Meanwhile<'_>) {
+    fn wake_early(&mut self, hard_ns: u64, meanwhile: Meanwhile) {
+        let mut reading = None;
         while let Some((deadline_ns, number, cause)) = self.agenda.peek() {
             if deadline_ns > hard_ns {
-                return;
+                break;
             }
             let spare_ns = deadline_ns - self.now_ns;
             let connection = &self.connections[number as usize];
@@ -383,18 +380,22 @@ impl<'a> Simulation<'a> {
                 Cause::Departure => self.interface.slack_ns,
                 _ => 0,
             };
-            if spare_ns > slack_ns || !(reads || meanwhile.all) {
-                return;
+            // Who has begun to read takes what arrives at the instant in which it ends.
+            let ends = matches!(cause, Cause::Receiver) && connection.receiver.is_reading();
+            if spare_ns > slack_ns || ends || !(reads || meanwhile.all) {
+                break;
             }
-            if !reads || meanwhile.reading.is_none() {
+            if !reads || !meanwhile.arrive || reading.is_some() {
                 self.take_timer(None);
             } else if self.agenda.pop().is_some() {
                 let now = self.now();
                 self.connections[number as usize].receiver.begin_read(now);
-                if let Some(reading) = meanwhile.reading.take() {
-                    *reading = Some(number);
-                }
+                reading = Some(number);
             }
+        }
+        // Until it ends nobody else begins.
+        if let Some(number) = reading {
+            self.arm_receiver(number);
         }
     }
 
@@ -406,19 +407,31 @@ impl<'a> Simulation<'a> {
             if matches!(cause, Cause::Sender | Cause::Receiver) {
                 self.holds_arrivals |= self.agenda.has_coarse_at(self.now_ns);
             }
-            let mut reading = None;
-            if let Some(hard_ns) = hard_ns.filter(|_| matches!(cause, Cause::Departure))
-                && self.agenda.next_ns() <= self.now_ns + TIMER_SLACK_NS
-            {
-                self.wake_early(hard_ns, Meanwhile { reading: Some(&mut reading), all: false });
+            if let Some(hard_ns) = hard_ns {
+                let spare_ns = self.agenda.next_ns() - self.now_ns;
+                if matches!(cause, Cause::Departure) && spare_ns <= TIMER_SLACK_NS {
+                    self.wake_early(hard_ns, Meanwhile { arrive: true, all: false });
+                } else if matches!(cause, Cause::Receiver)
+                    && spare_ns <= self.interface.slack_ns
+                    && self.connections[number as usize].receiver.is_next_to_read()
+                {
+                    // What queues of senders let go comes while who was woken first reads.
+                    let now = self.now();
+                    self.connections[number as usize].receiver.begin_read(now);
+                    self.wake_early(hard_ns, Meanwhile { arrive: false, all: true });
+                    self.arm_receiver(number);
+                    return self.have_run_out();
+                }
             }
             self.run_out(number, cause);
-            if let Some(number) = reading {
-                self.ends_read(number);
-            }
         }
-        // Coarse timers that run out together do so before anything that they send arrives: the kernel looks at what has arrived
-        // afterwards, in its order (`TIMER_SOFTIRQ`, `NET_RX_SOFTIRQ`).
+        self.have_run_out();
+    }
+
+    /// Coarse timers that run out together do so before anything that they send arrives: the kernel looks at what has arrived
+    /// afterwards, in its order (`TIMER_SOFTIRQ`, `NET_RX_SOFTIRQ`).
+    #[inline]
+    fn have_run_out(&mut self) {
         if self.holds_arrivals && !self.agenda.has_coarse_at(self.now_ns) {
             self.let_arrive();
             self.holds_arrivals = false;
@@ -471,10 +484,11 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// Who wakes while packets are about to arrive.
-struct Meanwhile<'a> {
-    /// Where the first one who begins to read is told.
-    reading: Option<&'a mut Option<u32>>,
+/// Who wakes early, and why.
+#[derive(Clone, Copy)]
+struct Meanwhile {
+    /// Packets are about to arrive: the first one who reads has only begun when they do.
+    arrive: bool,
     /// Whether others than those who read wake too.
     all: bool,
 }

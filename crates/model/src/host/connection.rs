@@ -19,9 +19,6 @@ use crate::packet::{OtherWay, Outgoing, Owner};
 use crate::program::{Answer, Ask, Bulk, Ping, Program, Request, Turn, Udp};
 use crate::record::Record;
 
-/// What a program that woke takes before it sleeps again, however little: a sleep of so many ticks that a tick ended does not end with one.
-const CALL: Duration = Duration::from_nanos(1);
-
 /// Figures of a connection at the end of the warm-up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Marker {
@@ -152,7 +149,7 @@ impl Connection {
             read_interval: if reads.interval.is_zero() {
                 Duration::ZERO
             } else {
-                reads.interval + TIMER_SLACK + CALL
+                reads.interval + TIMER_SLACK
             },
             fixed_buffer: reads.buffer,
             answers: answers || matches!(program, Program::Ask(_)),

@@ -77,7 +77,7 @@ impl Receiver {
             || self.config.answers
         {
             // Once for all that waited, when the program has read (Linux: `tcp_backlog_ack_defer`).
-            if self.is_reading {
+            if self.is_reading() {
                 self.deferred = true;
             } else {
                 self.send(now_ns, out);

@@ -19,7 +19,7 @@ const SHORTEST_MEMORY: u64 = 2304;
 const RATIO_SHIFT: u32 = 8;
 const INITIAL_RATIO: u64 = 128;
 const MAX_RATIO: u64 = 255;
-const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
+pub(super) const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 /// Packets that follow each other share that overhead, for a router on their way has made each its own (Linux: `ip_forward`,
 /// `skb_try_coalesce`), up to so many pieces of memory (Linux: `MAX_SKB_FRAGS`), and where the sender wrote them, a piece ends
 /// after so many bytes.
@@ -83,6 +83,8 @@ pub(super) struct Buffer {
     /// Memory of what waits to be read, and of what waits behind a gap.
     unread_memory: u64,
     beyond_memory: u64,
+    /// Of what waits until a program has read, and still counts while it is taken in (Linux: `sk_backlog.len`, which `tcp_space` subtracts).
+    pub(super) waiting_memory: u64,
     /// Pieces in the last packet that waits to be read; 0 if nothing can be added to it.
     pieces: u64,
     /// What waits behind a gap, in the order of the stream.
@@ -131,6 +133,7 @@ impl Buffer {
             short_segment: 0,
             unread_memory: 0,
             beyond_memory: 0,
+            waiting_memory: 0,
             pieces: 0,
             beyond: VecDeque::new(),
             scale: 0,
@@ -176,7 +179,7 @@ impl Buffer {
     /// The payload that still fits in.
     #[inline]
     const fn room(&self) -> u64 {
-        let held = self.unread_memory + self.beyond_memory;
+        let held = self.unread_memory + self.beyond_memory + self.waiting_memory;
         self.payload_in(self.memory.saturating_sub(held))
     }
 

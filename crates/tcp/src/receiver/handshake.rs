@@ -1,6 +1,6 @@
 //! The answer to a SYN, again and again until something comes.
 
-use super::{Receiver, instant};
+use super::{CALL_NS, Receiver, instant};
 use crate::ecn::{self, Received};
 use crate::packet::{Ack, Data};
 use crate::rtt::RTO_INITIAL_US;
@@ -54,7 +54,7 @@ impl Receiver {
         }
         if self.opening > 0 {
             // The program has the connection by now.
-            self.last_read_ns = Some(now_ns);
+            self.last_read_ns = Some(now_ns.saturating_add(CALL_NS));
             self.buffer.read(self.opening, 0);
         }
     }

@@ -12,7 +12,7 @@ use crate::ecn::{self, EcnFlags, EcnOption, EcnStyle, Received};
 use crate::packet::{Ack, Data, HEADER_BYTES, INVALID_SPACING, PAWS_WINDOW_MS, SackBlock};
 use crate::tick::{Tick, WheelTimer, instant};
 pub use buffer::WINDOW_SCALE;
-use buffer::{Buffer, MAX_PIECES, pieces};
+use buffer::{Buffer, MAX_PIECES, PACKET_OVERHEAD, pieces};
 use handshake::Handshake;
 use reassembly::{Arrival, Reassembly};
 
@@ -24,6 +24,9 @@ const MIN_ACK_DELAY_US: u64 = MIN_ACK_DELAY.as_micros() as u64;
 const MAX_ACK_DELAY_US: u64 = 200_000;
 /// The islands that an acknowledgement tells of even where one is lost (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_ISLANDS: usize = 2;
+/// What a program takes to read what lies there in one piece, to look at what came meanwhile, and to send an acknowledgement, however little: which of two
+/// is first hangs on it where one follows from the other a round trip earlier.
+const CALL_NS: u64 = 1;
 
 /// What a receiver is made of.
 #[derive(Clone, Copy, Debug)]
@@ -124,8 +127,8 @@ pub struct Receiver {
     compressed_at: u64,
     read_ns: u64,
     last_read_ns: Option<u64>,
-    /// Between [`begin_read`](Self::begin_read) and [`end_read`](Self::end_read).
-    is_reading: bool,
+    /// Until when a program reads that has slept, if it does: what arrives meanwhile waits.
+    reading_until_ns: u64,
     /// What came meanwhile, but for what was taken in since, and the pieces that it lies in.
     backlog: Option<(Data, u64)>,
     /// Whether something came meanwhile that is to be acknowledged at once.
@@ -182,7 +185,7 @@ impl Receiver {
             compressed_at: 0,
             read_ns: u64::MAX,
             last_read_ns: None,
-            is_reading: false,
+            reading_until_ns: u64::MAX,
             backlog: None,
             deferred: false,
             last_probe_answer_ns: None,
@@ -254,7 +257,8 @@ impl Receiver {
     #[must_use]
     #[inline]
     pub fn next_timer(&self) -> Instant {
-        instant(self.ack_timer_ns.min(self.compression_timer_ns).min(self.read_ns))
+        let read_ns = self.read_ns.min(self.reading_until_ns);
+        instant(self.ack_timer_ns.min(self.compression_timer_ns).min(read_ns))
     }
 
     /// The coarse one of its timers: of acknowledgements that wait.
@@ -264,11 +268,11 @@ impl Receiver {
         &self.ack_wheel
     }
 
-    /// Whether what [`next_timer`](Self::next_timer) tells is when the program reads.
+    /// Whether what [`next_timer`](Self::next_timer) tells is when the program begins to read.
     #[must_use]
     #[inline]
     pub fn is_next_to_read(&self) -> bool {
-        self.read_ns < self.ack_timer_ns.min(self.compression_timer_ns)
+        self.read_ns < self.ack_timer_ns.min(self.compression_timer_ns).min(self.reading_until_ns)
     }
 
     /// Whether the program pauses after it has read.
@@ -305,7 +309,7 @@ impl Receiver {
         if data.payload == 0 {
             return self.answer_window_probe(now_ns, out);
         }
-        if self.is_reading {
+        if self.is_reading() {
             return self.put_off(now_ns, data, out);
         }
         self.take(now_ns, data, pieces(data), out);
@@ -315,6 +319,7 @@ impl Receiver {
     /// `tcp_add_backlog`).
     fn put_off(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
         let more = pieces(data);
+        self.buffer.waiting_memory += u64::from(data.payload);
         if let Some((before, pieces)) = &mut self.backlog
             && *pieces + more <= MAX_PIECES
             && before.join(data)
@@ -322,7 +327,9 @@ impl Receiver {
             *pieces += more;
             return;
         }
+        self.buffer.waiting_memory += PACKET_OVERHEAD;
         if let Some((before, pieces)) = self.backlog.replace((*data, more)) {
+            self.reading_until_ns = self.reading_until_ns.saturating_add(CALL_NS);
             self.take(now_ns, &before, pieces, out);
         }
     }
@@ -413,7 +420,8 @@ impl Receiver {
         if !told {
             self.decide(now_ns, out);
         }
-        if !self.buffer.is_read(self.stream.next) && self.read_ns == u64::MAX && !self.is_reading {
+        if !self.buffer.is_read(self.stream.next) && self.read_ns == u64::MAX && !self.is_reading()
+        {
             self.schedule_read(now_ns, out);
         }
     }
@@ -457,24 +465,46 @@ impl Receiver {
         self.send(now.as_nanos(), out);
     }
 
-    /// The program wakes a little earlier than it may, and reads: if [`is_next_to_read`](Self::is_next_to_read).
+    /// The program wakes a little earlier than it may, and has read before anything else happens: if
+    /// [`is_next_to_read`](Self::is_next_to_read).
     pub fn read_early(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
         self.read(now.as_nanos(), out);
+        self.last_read_ns = self.last_read_ns.map(|ns| ns.saturating_add(CALL_NS));
     }
 
-    /// The same where packets arrive at that instant: it reads what was there before, then they are taken in, then
-    /// [`end_read`](Self::end_read) is to be called (Linux: packets that come while a program reads wait in `sk_backlog` until it
-    /// has read the rest).
+    /// The program begins to read what is there: if [`is_next_to_read`](Self::is_next_to_read). It ends as what
+    /// [`next_timer`](Self::next_timer) tells has come, and reads what has arrived meanwhile too (Linux: packets that come while a program
+    /// reads wait in `sk_backlog` until it has read the rest).
     pub fn begin_read(&mut self, now: Instant) {
         self.read_ns = u64::MAX;
-        self.last_read_ns = Some(now.as_nanos());
-        self.is_reading = true;
+        self.reading_until_ns = now.as_nanos().saturating_add(CALL_NS);
         self.buffer.read(self.stream.next, self.stream.reach());
     }
 
-    /// Reads what has arrived since [`begin_read`](Self::begin_read).
-    pub fn end_read(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
-        self.read(now.as_nanos(), out);
+    /// Whether the program has begun to read and has not ended.
+    #[must_use]
+    #[inline]
+    pub const fn is_reading(&self) -> bool {
+        self.reading_until_ns < u64::MAX
+    }
+
+    /// It has read what was there, and takes what came meanwhile, if anything did.
+    fn go_on_reading(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        if let Some((data, pieces)) = self.backlog.take() {
+            self.take(now_ns, &data, pieces, out);
+            self.buffer.waiting_memory = 0;
+            self.reading_until_ns = now_ns.saturating_add(CALL_NS);
+            return;
+        }
+        // What is to be acknowledged at once is before it is read, once for all that waited (Linux: `tcp_backlog_ack_defer`, `__sk_flush_backlog`).
+        let deferred = std::mem::take(&mut self.deferred);
+        if deferred && self.scheduled {
+            self.send(now_ns, out);
+        }
+        self.read(now_ns, out);
+        if deferred {
+            self.last_read_ns = self.last_read_ns.map(|ns| ns.saturating_add(CALL_NS));
+        }
     }
 
     /// Packets arrive, and nothing else has happened since `earlier`. A program that sleeps, and may wake so much earlier than it must, wakes with them and
@@ -486,16 +516,17 @@ impl Receiver {
         let early_ns = late_ns.saturating_sub(slack.as_nanos() as u64);
         let now_ns = now.as_nanos();
         if earlier.as_nanos() < early_ns && early_ns <= now_ns && now_ns < late_ns {
-            self.is_reading = true;
-            self.read_ns = now_ns;
+            self.reading_until_ns = now_ns;
         }
     }
 
     /// A deadline of [`next_timer`](Self::next_timer) has come.
     pub fn on_timer(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
         let now_ns = now.as_nanos();
-        if self.read_ns <= now_ns {
-            self.read(now_ns, out);
+        if self.reading_until_ns <= now_ns {
+            self.go_on_reading(now_ns, out);
+        } else if self.read_ns <= now_ns {
+            self.begin_read(now);
         }
         if self.ack_timer_ns <= now_ns && !self.handshake.is_done() {
             return self.answer_again(now_ns, out);
@@ -593,18 +624,14 @@ impl Receiver {
 
     /// The program reads everything there is.
     fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
-        if let Some((data, pieces)) = self.backlog.take() {
-            self.take(now_ns, &data, pieces, out);
-        }
         self.read_ns = u64::MAX;
+        self.reading_until_ns = u64::MAX;
         self.last_read_ns = Some(now_ns);
-        self.is_reading = false;
         self.buffer.read(self.stream.next, self.stream.reach());
         let offered = self.offered();
         let unacked = self.stream.next - self.acked;
         let ended = self.pushed && !self.stream.has_islands();
         let due = unacked > u64::from(self.buffer.segment()) || ended;
-        let waited = std::mem::take(&mut self.deferred);
         // Seldom can so much more be offered that it is worth while to look how much it is.
         let opens = || {
             2 * offered <= self.buffer.widest_window() && {
@@ -612,8 +639,9 @@ impl Receiver {
                 window > 0 && window >= 2 * offered
             }
         };
-        if (self.scheduled && (due || waited)) || opens() {
+        if (self.scheduled && due) || opens() {
             self.send(now_ns, out);
+            self.last_read_ns = Some(now_ns.saturating_add(CALL_NS));
         }
     }
 }
@@ -727,6 +755,16 @@ mod tests {
         assert_eq!((acks, receiver.next_timer()), (1, Instant::NEVER));
     }
 
+    /// The program reads, from where it begins or goes on to where it ends.
+    fn read(receiver: &mut Receiver, acks: &mut Vec<u64>) {
+        loop {
+            receiver.on_timer(receiver.next_timer(), &mut |ack| acks.push(ack.ack));
+            if !receiver.is_reading() {
+                return;
+            }
+        }
+    }
+
     /// Linux: `tcp_backlog_ack_defer`.
     #[test]
     fn what_arrives_while_a_program_reads_is_acknowledged_once() {
@@ -738,7 +776,7 @@ mod tests {
         receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
         let first = Instant::ZERO + Duration::from_millis(1);
         receiver.on_data(first, &data(0, 0), &mut |ack| acks.push(ack.ack));
-        receiver.on_timer(receiver.next_timer(), &mut |ack| acks.push(ack.ack));
+        read(&mut receiver, &mut acks);
         acks.clear();
         // It sleeps, with nothing to read, until 11 ms, and wakes with what comes 20 µs before that, unless something woke it earlier.
         let now = first + (read_interval - Duration::from_micros(20));
@@ -749,8 +787,8 @@ mod tests {
                 receiver.wake_with_arrivals(now, earlier, slack);
                 receiver.on_data(now, &data(seq, 0), &mut |ack| acks.push(ack.ack));
             }
-            if receiver.next_timer() <= now {
-                receiver.on_timer(now, &mut |ack| acks.push(ack.ack));
+            if receiver.is_reading() {
+                read(&mut receiver, &mut acks);
             }
             assert_eq!(std::mem::take(&mut acks), expected);
         }
@@ -766,7 +804,7 @@ mod tests {
         receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
         let now = Instant::ZERO + Duration::from_millis(1);
         receiver.on_data(now, &data(0, 0), &mut |_| ());
-        receiver.on_timer(receiver.next_timer(), &mut |_| ());
+        read(&mut receiver, &mut Vec::new());
         let held = |stamps: [u32; 3]| {
             let mut receiver = receiver.clone();
             receiver.begin_read(now);
@@ -776,7 +814,7 @@ mod tests {
             }
             let (last, pieces) = receiver.backlog.unwrap();
             let mut acks = Vec::new();
-            receiver.end_read(now, &mut |ack| acks.push(ack.ack));
+            read(&mut receiver, &mut acks);
             assert_eq!(acks, [5_792]);
             (last.seq, last.payload, last.segments, last.mss, pieces)
         };
@@ -789,6 +827,6 @@ mod tests {
         for data in [last, Data { seq: u64::MAX, ..last }] {
             receiver.on_data(now, &data, &mut |_| ());
         }
-        receiver.end_read(now, &mut |_| ());
+        read(&mut receiver, &mut Vec::new());
     }
 }
