@@ -76,7 +76,7 @@ impl Receiver {
             || self.ack_now
             || self.config.answers
         {
-            // Once for all that waited, when the program has read (Linux: `tcp_backlog_ack_defer`).
+            // Once for all that waited, when all of it has been taken in (Linux: `tcp_backlog_ack_defer`).
             if self.is_reading() {
                 self.deferred = true;
             } else {

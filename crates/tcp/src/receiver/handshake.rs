@@ -1,6 +1,7 @@
 //! The answer to a SYN, again and again until something comes.
 
-use super::{CALL_NS, Receiver, instant};
+use super::reading::CALL_NS;
+use super::{Receiver, instant};
 use crate::ecn::{self, Received};
 use crate::packet::{Ack, Data};
 use crate::rtt::RTO_INITIAL_US;

@@ -1,0 +1,121 @@
+//! The program that reads what arrives, at once or every so often, and what comes while it does.
+
+use std::time::Duration;
+
+use super::Receiver;
+use super::buffer::{MAX_PIECES, PACKET_OVERHEAD, pieces};
+use crate::packet::{Ack, Data};
+use dualq_units::Instant;
+
+/// What a program takes to read what lies there in one piece, to look at what came meanwhile, and to send an acknowledgement, however little: which of two
+/// is first hangs on it where one follows from the other a round trip earlier.
+pub(super) const CALL_NS: u64 = 1;
+
+impl Receiver {
+    /// It waits until the program has read: as one with what waits there already, or behind it, for which that is taken in now (Linux:
+    /// `tcp_add_backlog`).
+    pub(super) fn put_off(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
+        let more = pieces(data);
+        self.buffer.waiting_memory += u64::from(data.payload);
+        if let Some((before, pieces)) = &mut self.backlog
+            && *pieces + more <= MAX_PIECES
+            && before.join(data)
+        {
+            *pieces += more;
+            return;
+        }
+        self.buffer.waiting_memory += PACKET_OVERHEAD;
+        if let Some((before, pieces)) = self.backlog.replace((*data, more)) {
+            self.reading_until_ns = self.reading_until_ns.saturating_add(CALL_NS);
+            self.take(now_ns, &before, pieces, out);
+        }
+    }
+
+    /// The program wakes a little earlier than it may, and has read before anything else happens: if
+    /// [`is_next_to_read`](Self::is_next_to_read).
+    pub fn read_early(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
+        self.read(now.as_nanos(), out);
+        self.last_read_ns = self.last_read_ns.map(|ns| ns.saturating_add(CALL_NS));
+    }
+
+    /// The program begins to read what is there: if [`is_next_to_read`](Self::is_next_to_read). It ends as what
+    /// [`next_timer`](Self::next_timer) tells has come, and reads what has arrived meanwhile too (Linux: packets that come while a program
+    /// reads wait in `sk_backlog` until it has read the rest).
+    pub fn begin_read(&mut self, now: Instant) {
+        self.read_ns = u64::MAX;
+        self.reading_until_ns = now.as_nanos().saturating_add(CALL_NS);
+        self.buffer.read(self.stream.next, self.stream.reach());
+    }
+
+    /// Whether the program has begun to read and has not ended.
+    #[must_use]
+    #[inline]
+    pub const fn is_reading(&self) -> bool {
+        self.reading_until_ns < u64::MAX
+    }
+
+    /// It has read what was there, and takes what came meanwhile, if anything did.
+    pub(super) fn go_on_reading(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        if let Some((data, pieces)) = self.backlog.take() {
+            self.take(now_ns, &data, pieces, out);
+            self.buffer.waiting_memory = 0;
+            self.reading_until_ns = now_ns.saturating_add(CALL_NS);
+            return;
+        }
+        // What is to be acknowledged at once is before it is read, once for all that waited (Linux: `tcp_backlog_ack_defer`, `__sk_flush_backlog`).
+        let deferred = std::mem::take(&mut self.deferred);
+        if deferred && self.scheduled {
+            self.send(now_ns, out);
+        }
+        self.read(now_ns, out);
+        if deferred {
+            self.last_read_ns = self.last_read_ns.map(|ns| ns.saturating_add(CALL_NS));
+        }
+    }
+
+    /// Packets arrive, and nothing else has happened since `earlier`. A program that sleeps, and may wake so much earlier than it must, wakes with them and
+    /// has begun to read before they are taken in, though there was nothing to read: it ends as what [`next_timer`](Self::next_timer) tells has
+    /// come.
+    pub fn wake_with_arrivals(&mut self, now: Instant, earlier: Instant, slack: Duration) {
+        let Some(last_ns) = self.last_read_ns.filter(|_| self.read_ns == u64::MAX) else { return };
+        let late_ns = last_ns.saturating_add(self.read_interval_ns);
+        let early_ns = late_ns.saturating_sub(slack.as_nanos() as u64);
+        let now_ns = now.as_nanos();
+        if earlier.as_nanos() < early_ns && early_ns <= now_ns && now_ns < late_ns {
+            self.reading_until_ns = now_ns;
+        }
+    }
+
+    /// The program is woken, at once or when its interval is over. One that has slept runs after all that arrives at the
+    /// same instant has been taken in.
+    pub(super) fn schedule_read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        if !self.reads_seldom() {
+            return self.read(now_ns, out);
+        }
+        let next_ns = |last_ns: u64| now_ns.max(last_ns.saturating_add(self.read_interval_ns));
+        self.read_ns = self.last_read_ns.map_or(now_ns, next_ns);
+    }
+
+    /// The program reads everything there is.
+    fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        self.read_ns = u64::MAX;
+        self.reading_until_ns = u64::MAX;
+        self.last_read_ns = Some(now_ns);
+        self.buffer.read(self.stream.next, self.stream.reach());
+        let offered = self.offered();
+        let unacked = self.stream.next - self.acked;
+        let ended = self.pushed && !self.stream.has_islands();
+        let due = unacked > u64::from(self.buffer.segment()) || ended;
+        // Seldom can so much more be offered that it is worth while to look how much it is.
+        let opens = || {
+            2 * offered <= self.buffer.widest_window() && {
+                let window = self.buffer.window(self.window);
+                window > 0 && window >= 2 * offered
+            }
+        };
+        if (self.scheduled && due) || opens() {
+            self.send(now_ns, out);
+            self.last_read_ns = Some(now_ns.saturating_add(CALL_NS));
+        }
+    }
+}
