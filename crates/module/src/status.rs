@@ -1,6 +1,7 @@
 //! Which kernels of a machine have a dualpi2 that is a module, and whose it is.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 
 use serde::Serialize;
@@ -31,7 +32,7 @@ pub struct Found {
     pub file: String,
     /// Who put it there.
     pub by: By,
-    /// Whether a signature is appended to it; nothing if the file is compressed.
+    /// Whether a signature is appended to it; nothing if the file cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signed: Option<bool>,
 }
@@ -66,9 +67,8 @@ impl Installation {
                 matches!(packed, Some("" | ".gz" | ".xz" | ".zst"))
             })?;
             let file = format!("{folder}/{name}");
-            let signed = name.ends_with(".ko").then(|| {
-                fs::read(self.root.at(&file)).is_ok_and(|bytes| bytes.ends_with(SIGNATURE))
-            });
+            let bytes = unpacked(&self.root.at(&file));
+            let signed = bytes.map(|bytes| bytes.ends_with(SIGNATURE));
             Some(Found { release: release.to_owned(), file, by: *by, signed })
         })
     }
@@ -87,6 +87,20 @@ impl Installation {
     }
 }
 
+/// What is in a file that may be compressed, as DKMS does where the kernel's own modules are.
+fn unpacked(path: &Path) -> Option<Vec<u8>> {
+    let file = File::open(path).ok()?;
+    let mut stream: Box<dyn Read> = match path.extension()?.to_str()? {
+        "gz" => Box::new(flate2::read::GzDecoder::new(file)),
+        "xz" => Box::new(lzma_rust2::XzReader::new(file, false)),
+        "zst" => Box::new(ruzstd::decoding::StreamingDecoder::new(file).ok()?),
+        _ => Box::new(file),
+    };
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
 /// What is in a folder, sorted.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -94,4 +108,39 @@ fn names(folder: &Path) -> Vec<String> {
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use dualq_host::Root;
+
+    use super::*;
+
+    /// [`SIGNATURE`] as `xz --check=crc32` packs it, which is how the kernel wants it.
+    const PACKED: &[u8] = b"\xfd7zXZ\x00\x00\x01i\x22\xde6\x02\x00!\x01\x16\x00\x00\x00t/\xe5\xa3\x01\x00\x1b~Module signature appended~\x0a\x00\xb2\xc4\x88\xc8\x00\x010\x1c\x97\xdf\xc1\xeb\x90B\x99\x0d\x01\x00\x00\x00\x00\x01YZ";
+
+    #[test]
+    fn packed_modules_tell_whether_they_are_signed() {
+        let root = tempfile::tempdir().unwrap();
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gz.write_all(SIGNATURE).unwrap();
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        let zst = |bytes| ruzstd::encoding::compress_to_vec(bytes, level);
+        for (release, end, bytes, signed) in [
+            ("1", "", SIGNATURE.to_vec(), Some(true)),
+            ("2", ".gz", gz.finish().unwrap(), Some(true)),
+            ("3", ".xz", PACKED.to_vec(), Some(true)),
+            ("4", ".zst", zst(SIGNATURE), Some(true)),
+            ("5", ".zst", zst(b"ELF".as_slice()), Some(false)),
+            ("6", ".xz", PACKED[..20].to_vec(), None),
+        ] {
+            let folder = root.path().join(format!("lib/modules/{release}/updates/dkms"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(format!("{MODULE}.ko{end}")), bytes).unwrap();
+            let found = Installation::below(Root::new(root.path())).found(release).unwrap();
+            assert_eq!((found.by, found.signed), (By::Dkms, signed), "{release}{end}");
+        }
+    }
 }
