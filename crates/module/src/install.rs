@@ -97,6 +97,10 @@ impl Installation {
     }
 
     fn dkms(&self, folder: &Folder) -> Result<(Record, Files), ModuleError> {
+        // One record is kept of it, and DKMS builds each version for each kernel.
+        if let Some(what) = Record::all(&self.root)?.into_iter().find_map(|record| record.dkms) {
+            return Err(ModuleError::Already { what });
+        }
         let version = &folder.facts.version;
         let record = Record::new(&folder.facts.release, Some(format!("{PACKAGE}/{version}")));
         let sources = format!("/usr/src/{PACKAGE}-{version}");
@@ -201,4 +205,43 @@ fn run(name: &str, arguments: &[&str]) -> Result<(), ModuleError> {
         Err(error) => format!("cannot start {name}: {error}"),
     };
     Err(ModuleError::Program { command, said })
+}
+
+#[cfg(test)]
+mod tests {
+    use dualq_kernel::Origin;
+
+    use super::*;
+    use crate::folder::Facts;
+
+    /// What DKMS of this machine does not know, should it be there.
+    const VERSION: &str = "0.0.1-test";
+
+    /// A machine with two kernels, of which the second has a module by DKMS, and a record of it.
+    fn machine() -> (tempfile::TempDir, Installation) {
+        let folder = tempfile::tempdir().unwrap();
+        for release in ["1", "2"] {
+            fs::create_dir_all(folder.path().join("lib/modules").join(release)).unwrap();
+        }
+        let installation = Installation::below(Root::new(folder.path()));
+        let name = format!("{PACKAGE}/{VERSION}");
+        fs::create_dir_all(folder.path().join(format!("var/lib/dkms/{name}/2"))).unwrap();
+        Record::new("2", Some(name)).write(&installation.root).unwrap();
+        (folder, installation)
+    }
+
+    #[test]
+    fn a_newer_source_does_not_replace_what_dkms_has() {
+        let (machine, installation) = machine();
+        let newer = machine.path().join("newer");
+        fs::create_dir(&newer).unwrap();
+        fs::write(newer.join("sch_dualpi2.ko"), "").unwrap();
+        fs::write(newer.join("sch_dualpi2.c"), "").unwrap();
+        let origin = Origin::Directory { path: "/x".into(), state: None };
+        Folder::seal(&newer, &Facts::new("1", "0.0.2-test", origin)).unwrap();
+        let before = Record::all(&installation.root).unwrap();
+        let said = installation.install(&Folder::open(&newer).unwrap(), Way::Dkms).unwrap_err();
+        assert!(said.to_string().contains("dualq-dualpi2/0.0.1-test is there already"), "{said}");
+        assert_eq!(Record::all(&installation.root).unwrap(), before);
+    }
 }
