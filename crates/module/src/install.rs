@@ -1,7 +1,7 @@
 //! Putting a module where the kernel looks for it, and taking it away.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use dualq_host::{Root, program};
@@ -83,7 +83,7 @@ impl Installation {
             .and_then(|()| self.make_known(&record));
         if done.is_err() {
             // The first failure is what matters.
-            let _ = self.forget(&record).and_then(|()| record.remove(&self.root));
+            let _ = self.forget(&record, None).and_then(|_| record.remove(&self.root));
         }
         done
     }
@@ -127,19 +127,42 @@ impl Installation {
         run("depmod", &["-b", &root.to_string_lossy(), release])
     }
 
-    /// The opposite of all that `install` did but for the record.
-    fn forget(&self, record: &Record) -> Result<(), ModuleError> {
+    /// The opposite of all that `install` did but for the record; of what DKMS has, only the module for the kernel `release` if that is
+    /// named. Gives whether nothing of it is left.
+    fn forget(&self, record: &Record, release: Option<&str>) -> Result<bool, ModuleError> {
         if let Some(name) = &record.dkms
-            && self.root.at(format!("/var/lib/dkms/{name}")).exists()
+            && self.known(name).exists()
         {
-            run("dkms", &["remove", name, "--all"])?;
+            match release {
+                Some(release) => {
+                    run("dkms", &["remove", name, "-k", release])?;
+                    // DKMS forgets it with the last kernel.
+                    if self.known(name).exists() {
+                        return Ok(false);
+                    }
+                }
+                None => run("dkms", &["remove", name, "--all"])?,
+            }
         }
         record.take_back(&self.root)?;
-        match record.dkms {
-            Some(_) => Ok(()),
-            // A kernel that is gone needs no lists.
-            None if !self.root.at(format!("/lib/modules/{}", record.release)).is_dir() => Ok(()),
-            None => self.depmod(&record.release),
+        // A kernel that is gone needs no lists.
+        let is_there = self.root.at(format!("/lib/modules/{}", record.release)).is_dir();
+        if record.dkms.is_none() && is_there {
+            self.depmod(&record.release)?;
+        }
+        Ok(true)
+    }
+
+    /// Where DKMS has what it knows by this name and version, with a folder for each kernel.
+    fn known(&self, name: &str) -> PathBuf {
+        self.root.at("/var/lib/dkms").join(name)
+    }
+
+    /// Whether a kernel has a module by it.
+    fn is_for(&self, record: &Record, release: &str) -> bool {
+        match &record.dkms {
+            Some(name) => self.known(name).join(release).is_dir(),
+            None => record.release == release,
         }
     }
 
@@ -168,18 +191,21 @@ impl Installation {
     /// If nothing is installed, or it cannot be removed.
     pub fn remove(&self, release: Option<&str>) -> Result<(Vec<String>, bool), ModuleError> {
         let mut records = Record::all(&self.root)?;
-        records.retain(|record| release.is_none_or(|release| record.release == release));
+        records.retain(|record| release.is_none_or(|release| self.is_for(record, release)));
         if records.is_empty() {
             let below = (!self.is_host()).then(|| self.root.at("/").display().to_string());
             return Err(ModuleError::NotInstalled { below });
         }
-        let loaded = self.is_host() && records.iter().any(|record| record.loaded);
+        let is_running = release.is_none_or(|release| release == self.running());
+        let loaded = self.is_host() && is_running && records.iter().any(|record| record.loaded);
         let stays = loaded && run("modprobe", &["-r", MODULE]).is_err();
         let mut removed = Vec::new();
         for record in &records {
-            self.forget(record)?;
-            record.remove(&self.root)?;
-            removed.push(record.dkms.clone().unwrap_or_else(|| record.release.clone()));
+            if self.forget(record, release)? {
+                record.remove(&self.root)?;
+            }
+            let name = release.map(str::to_owned).or_else(|| record.dkms.clone());
+            removed.push(name.unwrap_or_else(|| record.release.clone()));
         }
         Ok((removed, stays))
     }
@@ -242,6 +268,19 @@ mod tests {
         let before = Record::all(&installation.root).unwrap();
         let said = installation.install(&Folder::open(&newer).unwrap(), Way::Dkms).unwrap_err();
         assert!(said.to_string().contains("dualq-dualpi2/0.0.1-test is there already"), "{said}");
+        assert_eq!(Record::all(&installation.root).unwrap(), before);
+    }
+
+    #[test]
+    fn for_one_kernel_dkms_is_asked_of_that_one() {
+        let (_machine, installation) = machine();
+        let before = Record::all(&installation.root).unwrap();
+        assert!(matches!(installation.remove(Some("1")), Err(ModuleError::NotInstalled { .. })));
+        // DKMS knows nothing of it, if it is there at all.
+        let said = installation.remove(Some("2")).unwrap_err().to_string();
+        assert!(said.starts_with("dkms remove dualq-dualpi2/0.0.1-test -k 2 failed"), "{said}");
+        let said = installation.remove(None).unwrap_err().to_string();
+        assert!(said.starts_with("dkms remove dualq-dualpi2/0.0.1-test --all failed"), "{said}");
         assert_eq!(Record::all(&installation.root).unwrap(), before);
     }
 }
