@@ -13,6 +13,24 @@ const AGENT: &str = include_str!("../guest/agent");
 const PACKAGES: &str = "udev,dbus,kmod,procps,iproute2,iputils-ping,openssh-server,linux-image-amd64,initramfs-tools,zstd,nftables,wireguard-tools";
 /// The disk's size, most of which is never written.
 const SIZE: &str = "2G";
+/// A newer kernel of Debian's, as apt fetches it but does not install it yet; and of Linux's source what `dualq module build` reads.
+const UPDATE: &str = r#"root=$1
+fetch() { # INTO PACKAGE...
+    into=$1
+    shift
+    mkdir -p "$root$into/partial"
+    chroot "$root" apt-get -qq --download-only --no-install-recommends -t trixie-backports -o Dir::Cache::archives="$into" install "$@"
+    rm -r "$root$into/partial" "$root$into/lock"
+}
+sed 's/ trixie / trixie-backports /' "$root/etc/apt/sources.list" >"$root/etc/apt/sources.list.d/backports.list"
+chroot "$root" apt-get -qq update
+fetch /root/update linux-image-amd64 linux-headers-amd64
+fetch /source linux-source
+mkdir "$root/root/linux"
+dpkg-deb --fsys-tarfile "$root"/source/linux-source-*.deb | tar -xO --wildcards '*.tar.xz' |
+    tar -xJ -C "$root/root/linux" --strip-components=1 --wildcards --no-wildcards-match-slash '*/Makefile' '*/net/sched/sch_dualpi2.c'
+rm -r "$root/source"
+"#;
 
 /// What manages a machine's network, and by which init system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +40,8 @@ pub enum Image {
     Ifupdown,
     /// ifupdown and sysvinit: Debian without systemd.
     Sysvinit,
+    /// networkd, what DKMS builds with, and a newer kernel that is not installed yet.
+    Dkms,
 }
 
 impl Image {
@@ -31,6 +51,7 @@ impl Image {
             Self::NetworkManager => "networkmanager",
             Self::Ifupdown => "ifupdown",
             Self::Sysvinit => "sysvinit",
+            Self::Dkms => "dkms",
         }
     }
 
@@ -41,6 +62,8 @@ impl Image {
             Self::Ifupdown => "systemd-sysv,ifupdown,dhcpcd-base",
             // Its init scripts check the root before they make it writable, and without `fsck.ext4` ask at the console what to do.
             Self::Sysvinit => "sysvinit-core,initscripts,e2fsprogs,ifupdown,dhcpcd-base",
+            // With openssl DKMS makes a key, and signs.
+            Self::Dkms => "systemd-sysv,systemd-resolved,dkms,gcc,make,openssl,linux-headers-amd64",
         }
     }
 
@@ -51,7 +74,7 @@ impl Image {
     /// What is done in the new system's folder, $1, as root.
     fn set_up(self) -> String {
         let own = match self {
-            Self::Networkd => {
+            Self::Networkd | Self::Dkms => {
                 "printf '[Match]\\nName=en*\\n[Network]\\nDHCP=yes\\n' >\"$1/etc/systemd/network/10-lan.network\"\n\
                  chroot \"$1\" systemctl enable systemd-networkd"
             }
@@ -70,6 +93,7 @@ impl Image {
                  chroot \"$1\" systemctl enable ssh bench-agent"
             }
         };
+        let update = if self == Self::Dkms { UPDATE } else { "" };
         format!(
             "set -eu\n\
              echo bench >\"$1/etc/hostname\"\n\
@@ -78,6 +102,7 @@ impl Image {
              install -d -m 700 \"$1/root/.ssh\"\n\
              install -m 600 ../key.pub \"$1/root/.ssh/authorized_keys\"\n\
              {own}\n\
+             {update}\
              {agent}\n\
              sed -i 's/^MODULES=.*/MODULES=list/' \"$1/etc/initramfs-tools/initramfs.conf\"\n\
              printf 'virtio_pci\\nvirtio_blk\\next4\\n' >>\"$1/etc/initramfs-tools/modules\"\n\
@@ -139,7 +164,8 @@ impl Image {
                 .find(|entry| entry.file_name().to_string_lossy().starts_with(start));
             fs::copy(found.context("no kernel was installed")?.path(), work.join(name))?;
         }
-        let wanted = ["base-files", "linux-image-amd64", "systemd", "network-manager", "ifupdown"];
+        let wanted =
+            ["base-files", "linux-image-amd64", "systemd", "network-manager", "ifupdown", "dkms"];
         let versions = call(
             Command::new("dpkg-query")
                 .arg(format!("--admindir={}", root.join("var/lib/dpkg").display()))

@@ -96,6 +96,8 @@ pub struct Machine {
     accelerator: Accelerator,
     /// Its disk, sockets and console.
     folder: PathBuf,
+    /// Where the kernel that it starts is, and that one's initrd.
+    kernel: PathBuf,
     cable: Option<Cable>,
 }
 
@@ -125,7 +127,7 @@ impl Machine {
                 .arg(image.folder.join("disk.qcow2"))
                 .arg(folder.join("disk.qcow2")),
         )?;
-        Ok(Self { image: image.clone(), accelerator, folder: folder.to_owned(), cable })
+        Self::there(image, accelerator, folder, cable)
     }
 
     /// One that is there already, with what was written to its disk.
@@ -136,7 +138,8 @@ impl Machine {
         cable: Option<Cable>,
     ) -> Result<Self> {
         ensure!(folder.join("disk.qcow2").is_file(), "{} is no machine", folder.display());
-        Ok(Self { image: image.clone(), accelerator, folder: folder.to_owned(), cable })
+        let (image, kernel) = (image.clone(), image.folder.clone());
+        Ok(Self { image, accelerator, folder: folder.to_owned(), kernel, cable })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -170,9 +173,9 @@ impl Machine {
             .args(self.accelerator.arguments())
             .args(["-smp", "2", "-m", "512", "-nodefaults", "-display", "none", "-no-reboot"])
             .arg("-kernel")
-            .arg(self.image.folder.join("vmlinuz"))
+            .arg(self.kernel.join("vmlinuz"))
             .arg("-initrd")
-            .arg(self.image.folder.join("initrd"))
+            .arg(self.kernel.join("initrd"))
             // As Debian's installer has it. A panic ends the machine.
             .arg("-append")
             .arg("root=/dev/vda ro quiet console=ttyS0 panic=-1")
@@ -401,6 +404,17 @@ impl Running {
         // The answer may not make it.
         let _ = self.ask("sync; (sleep 0.3; reboot) >/dev/null 2>&1 &", Duration::from_secs(10));
         self.wait_until_off()?.boot()
+    }
+
+    /// The same, into another kernel that is installed there: QEMU is given what a boot loader would find on the disk.
+    pub fn reboot_into(mut self, release: &str) -> Result<Self> {
+        for (name, start) in [("vmlinuz", "vmlinuz"), ("initrd", "initrd.img")] {
+            let mut ssh = self.ssh_command(&format!("cat /boot/{start}-{release}"));
+            let status = ssh.stdout(fs::File::create(self.machine.path(name))?).status()?;
+            ensure!(status.success(), "the {name} of Linux {release} cannot be read");
+        }
+        self.machine.kernel.clone_from(&self.machine.folder);
+        self.reboot()
     }
 
     /// All that a plan could have changed, a line each.

@@ -1,10 +1,10 @@
 //! Trees of classes that somebody else makes.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
-use super::{Bench, READY, expect};
+use super::{Bench, READY, expect, nothing_failed};
 use crate::image::Image;
-use crate::machine::{Running, STEP};
+use crate::machine::STEP;
 
 /// A unit that makes a tree some seconds after everything else, as somebody's own script would.
 const UNIT: &str = "cat >/usr/local/sbin/shaper <<'END'
@@ -47,12 +47,6 @@ const KINDS: &str = "set -e; modprobe dummy numdummies=0; ip link add k0 type du
          done; \
          tc qdisc del dev k0 root; \
      done; ip link del k0";
-
-fn nothing_failed(running: &mut Running, when: &str) -> Result<()> {
-    let failed = running.run("systemctl --failed --plain --no-legend; true")?;
-    ensure!(failed.is_empty(), "{when}, units failed: {failed}");
-    Ok(())
-}
 
 /// The plan is put back when the class comes at boot, when the tree is made anew, and when the card was away; where no class comes, that is said,
 /// and nothing fails.

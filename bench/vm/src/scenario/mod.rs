@@ -2,6 +2,7 @@
 
 mod classes;
 mod cut;
+mod dkms;
 mod interface;
 mod others;
 mod path;
@@ -99,6 +100,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::long("disk", "the disk is full, or read-only", others::disk),
     Scenario::long("clock", "the clock jumps while a plan waits to be confirmed", others::clock),
     Scenario::long("update", "the module is missing after a kernel update", others::module_missing),
+    Scenario::long("dkms", "a kernel update, with DualPI2 as a DKMS module", dkms::dkms),
     Scenario::long("recipe", "a recipe from the web, judged", others::recipe),
     Scenario::long(
         "tunnels",
@@ -209,5 +211,12 @@ pub fn in_force(running: &mut Running, when: &str) -> Result<()> {
     ensure!(found.contains(CAKE) && found.contains("= 28672"), "{when}, there is: {found}");
     let status = running.run("dualq status")?;
     ensure!(!status.contains("drifted") && !status.contains("as before"), "{when}: {status}");
+    Ok(())
+}
+
+/// That no unit of systemd failed.
+pub fn nothing_failed(running: &mut Running, when: &str) -> Result<()> {
+    let failed = running.run("systemctl --failed --plain --no-legend; true")?;
+    ensure!(failed.is_empty(), "{when}, units failed: {failed}");
     Ok(())
 }
