@@ -51,7 +51,8 @@ impl Grammar for Options {
                     let rate = words.whole_rate(word, RATE)?;
                     let bits = words.unless_zero(word, rate.as_bits_per_second());
                     options.rate = bits.map(Rate::from_bits_per_second);
-                    options.framing = framing(words)?;
+                    // Without a rate it says nothing.
+                    options.framing = framing(words)?.filter(|_| options.rate.is_some());
                 }
                 "slot" => slots(words, &mut options)?,
                 "seed" => options.seed = Some(words.u64(word, SEED)?),

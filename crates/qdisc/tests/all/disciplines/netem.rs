@@ -1,5 +1,5 @@
 use dualq_qdisc::show::OwnStats;
-use dualq_qdisc::{DropReason, Ecn, Qdisc, kinds::netem::Stats};
+use dualq_qdisc::{DropReason, Ecn, Qdisc, grammar, kinds::netem::Stats};
 use dualq_units::Instant;
 
 use super::{Bench, Frame, MICROSECOND, MILLISECOND, SPOILT, full};
@@ -217,4 +217,12 @@ fn packets_leave_in_slots() {
         left.push((at / MILLISECOND, departure.packet.id));
     }
     assert_eq!(left, [(6, 0), (6, 1), (10, 2), (10, 3), (14, 4)]);
+}
+
+/// A rate of less than a byte a second is none, and what each packet has more then says nothing.
+#[test]
+fn a_rate_that_is_none_has_no_overhead() {
+    let parsed = grammar::parse("netem rate 1 7").unwrap();
+    assert_eq!(parsed.spec.to_string(), "netem");
+    assert_eq!(grammar::parse("netem").unwrap().spec, parsed.spec);
 }
