@@ -162,7 +162,13 @@ fn rates(times: &[u64]) -> Vec<(Duration, Rate)> {
     let mut times = times.iter().peekable();
     // Milliseconds so far without an opportunity.
     let mut idle_ms = 0;
-    for start_ms in (0..end_ms).step_by(STEP_MS as usize) {
+    let mut start_ms = 0;
+    while start_ms < end_ms {
+        // Steps without any go by at once: a line may be weeks behind the one before it.
+        let next_ms = times.peek().map_or(end_ms, |time| **time).min(end_ms - 1);
+        let with_some_ms = next_ms / STEP_MS * STEP_MS;
+        idle_ms += with_some_ms - start_ms;
+        start_ms = with_some_ms;
         let stop_ms = (start_ms + STEP_MS).min(end_ms);
         let mut count = 0;
         // What is due at the very end belongs to the last step.
@@ -178,6 +184,7 @@ fn rates(times: &[u64]) -> Vec<(Duration, Rate)> {
         } else {
             steps.push((stop_ms - start_ms, count));
         }
+        start_ms = stop_ms;
     }
     // The last opportunity was needed before.
     if let Some((length_ms, _)) = steps.last_mut() {
@@ -231,6 +238,13 @@ mod tests {
         assert_eq!(steps[1].at, Duration::from_millis(500));
         assert_eq!(steps[1].rate.as_bits_per_second(), 3 * 1514 * 800);
         assert_eq!(steps.len(), 2);
+    }
+
+    #[test]
+    fn a_line_may_be_weeks_behind_the_one_before() {
+        let trace = Trace::read("5\n4000000000\n").unwrap();
+        let lengths: Vec<u128> = trace.rates.iter().map(|(length, _)| length.as_millis()).collect();
+        assert_eq!(lengths, [10, 3_999_999_990]);
     }
 
     #[test]
