@@ -65,7 +65,6 @@ enum Step {
     Write(u32),
     Stop,
     BeginRead,
-    ReadEarly,
 }
 
 fuzz_target!(|input: Input| {
@@ -145,8 +144,6 @@ fuzz_target!(|input: Input| {
             Step::Write(bytes) => sender.write(bytes.into()),
             Step::Stop => sender.stop(),
             Step::BeginRead => receiver.begin_read(now),
-            Step::ReadEarly if receiver.is_next_to_read() => receiver.read_early(now, &mut |_| ()),
-            Step::ReadEarly => (),
         }
         if sender.next_timer() <= now {
             sender.on_timer(now);

@@ -29,7 +29,7 @@ fn the_model_agrees_with_linux() {
     agreement(
         "linux-7.3",
         &["narrow", "ten-flows", "coexistence", "loss", "lossy-lan"],
-        &bar((96, 94), (29, 29)),
+        &bar((96, 95), (29, 29)),
     );
 }
 
@@ -39,7 +39,7 @@ fn the_model_agrees_with_linux_elsewhere() {
     agreement(
         "world-kernel",
         &["single", "several", "beside", "loss", "lan"],
-        &bar((169, 159), (67, 64)),
+        &bar((169, 162), (67, 63)),
     );
 }
 
@@ -52,10 +52,10 @@ fn the_model_agrees_with_linux_far_away() {
         "wild",
         &["wild", "again", "later", "fine"],
         &[
-            bar((160, 133), (84, 72)),
-            bar((160, 135), (84, 75)),
-            bar((200, 176), (110, 98)),
-            bar((100, 88), (51, 46)),
+            bar((160, 130), (84, 73)),
+            bar((160, 136), (84, 75)),
+            bar((200, 170), (110, 93)),
+            bar((100, 90), (51, 48)),
         ],
     );
     // Four flows through two packets' room, timeout after timeout, are the same packet by packet, and so is a flow with a probe beside it whose
@@ -87,19 +87,19 @@ fn the_model_agrees_with_bbr3() {
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
     // Which differ, and why, is in ARCHITECTURE.
-    agreement("paths", &["two-way"], &bar((20, 19), (10, 10)));
-    agreement("paths", &["steps"], &bar((20, 18), (17, 16)));
+    agreement("paths", &["two-way"], &bar((20, 19), (10, 9)));
+    agreement("paths", &["steps"], &bar((20, 19), (17, 16)));
     agreement("paths", &["hops"], &bar((20, 18), (12, 12)));
-    agreement("paths", &["udp"], &bar((20, 16), (17, 13)));
-    agreement("paths", &["transfers"], &bar((20, 19), (12, 11)));
-    agreement("paths", &["receivers"], &bar((20, 19), (12, 12)));
-    agreement("paths", &["requests"], &bar((20, 15), (17, 14)));
+    agreement("paths", &["udp"], &bar((20, 17), (17, 14)));
+    agreement("paths", &["transfers"], &bar((20, 16), (12, 9)));
+    agreement("paths", &["receivers"], &bar((20, 18), (12, 11)));
+    agreement("paths", &["requests"], &bar((20, 16), (17, 15)));
 }
 
 /// And with other queue disciplines: `dualq draw queues --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_queues() {
-    agreement("queues", &["queues"], &bar((40, 37), (29, 28)));
+    agreement("queues", &["queues"], &bar((40, 36), (29, 27)));
 }
 
 /// And with Accurate ECN: `dualq draw accurate --count 40 --seed 1 --record 3`.
@@ -111,13 +111,13 @@ fn the_model_agrees_with_linux_on_accurate_ecn() {
 /// And with shapers, paths and bands: `dualq draw shapers --count 30 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_shapers() {
-    agreement("shapers", &["shapers"], &bar((30, 22), (16, 12)));
+    agreement("shapers", &["shapers"], &bar((30, 23), (16, 12)));
 }
 
 /// With the L4S team's Prague, which no stock kernel has.
 #[test]
 fn the_model_agrees_with_prague() {
-    let runs = agreement("prague", &["prague"], &bar((43, 42), (12, 12)));
+    let runs = agreement("prague", &["prague"], &bar((43, 43), (12, 12)));
     // Beside another flow, each gets its share: the ratio is within a quarter, but where so few runs are by chance further apart
     // (three of real Linux's at 400 Mbit/s and 10 ms have 1.14, 1.31 and 1.68).
     let (mut beside, mut near) = (0, 0);

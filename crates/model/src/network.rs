@@ -7,6 +7,7 @@ use dualq_qdisc::{Departure, Device, Discipline, Dropped, QdiscLine, Random, Spl
 use dualq_scenario::{
     CLOCK_AT_START, Direction, OTHER_QUEUES, QUEUES_MADE, Scenario, TESTED_QUEUE, UP_QUEUE, Which,
 };
+use dualq_tcp::TIMER_LATENCY;
 use dualq_units::Instant;
 
 use crate::host::Connection;
@@ -62,7 +63,7 @@ impl Network {
         let mut others = queues(&down, Direction::Down);
         others.retain(|(_, place)| *place != tested);
         if !passage.delay.is_zero() {
-            down.push(Element::from(Delay::new(passage.delay)));
+            down.push(Element::from(Delay::new(passage.delay + TIMER_LATENCY)));
         }
 
         let passage = link.passage(Direction::Up);
@@ -73,7 +74,7 @@ impl Network {
         );
         let delays = connections.iter().map(|connection| {
             let group = scenario.flow.get(connection.owner);
-            passage.delay + group.map_or(Duration::ZERO, |group| group.extra_rtt)
+            passage.delay + TIMER_LATENCY + group.map_or(Duration::ZERO, |group| group.extra_rtt)
         });
         up.push(Element::from(Delay::of_origins(delays)));
         for element in down.iter_mut().chain(&mut up) {

@@ -143,7 +143,7 @@ impl<P: Packet> Queue<P> {
         let now_ns = now.as_nanos();
         let ready_ns = self.shaper.ready_ns(now_ns);
         if ready_ns > now_ns {
-            return Some(Instant::from_nanos(ready_ns));
+            return Some(Instant::from_nanos(ready_ns + TIMER_LATENCY_NS));
         }
         self.update(now);
         let (observed, clock) = (self.observed, self.clock(now));
@@ -167,7 +167,7 @@ impl<P: Packet> Queue<P> {
         }
         // Seldom are there tokens for another one.
         let ready_ns = self.shaper.next_ns(now_ns);
-        (ready_ns > now_ns).then(|| Instant::from_nanos(ready_ns))
+        (ready_ns > now_ns).then(|| Instant::from_nanos(ready_ns + TIMER_LATENCY_NS))
     }
 
     /// A packet that will probably leave soon.
@@ -192,6 +192,9 @@ impl<P: Packet> Queue<P> {
         }
     }
 }
+
+/// So much later than it was set for a timer runs out, in nanoseconds (User-Mode Linux: `itimer_next_event`). Tokens make up for it.
+const TIMER_LATENCY_NS: u64 = 1;
 
 /// The discipline drops a packet.
 fn lose<P>(

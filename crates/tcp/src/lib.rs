@@ -20,6 +20,8 @@ pub use packet::{
     PACKET_OVERHEAD, SYN_BYTES, SackBlock, Transmission,
 };
 pub use rate::{LostPacket, RateSample};
-pub use receiver::{MIN_ACK_DELAY, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE};
+pub use receiver::{
+    MIN_ACK_DELAY, PIECE_BYTES, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE,
+};
 pub use sender::{Pacing, Sender, SenderConfig, SenderStats, WRITE_BYTES};
-pub use tick::{Tick, WheelTimer};
+pub use tick::{TIMER_LATENCY, Tick, WheelTimer};

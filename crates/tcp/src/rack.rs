@@ -7,6 +7,7 @@ use prefetch_index::prefetch_index;
 use crate::scoreboard::{
     EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, SETTLED, Scoreboard, Segment,
 };
+use crate::tick::micros_between;
 
 /// Segments that may overtake one another before a loss is assumed (RFC 5681: three duplicate ACKs), and how many at most
 /// where they are seen to (Linux: `tcp_reordering`, `tcp_max_reordering`).
@@ -59,7 +60,7 @@ impl Rack {
     /// A segment was delivered.
     #[inline]
     pub(crate) fn deliver(&mut self, segment: &Segment, now_ns: u64, min_rtt_us: u64) {
-        let rtt_us = now_ns.saturating_sub(segment.stamp.sent_ns) / 1_000;
+        let rtt_us = micros_between(segment.stamp.sent_ns, now_ns);
         if segment.has(EVER_RETRANSMITTED) && rtt_us < min_rtt_us {
             // The original, not the retransmission, was delivered.
             return;
@@ -156,7 +157,7 @@ impl Rack {
 
     /// How much longer to wait for a packet sent at `sent_ns`; zero or less if it is late.
     fn remaining_us(&self, now_ns: u64, sent_ns: u64, window_us: u64) -> i64 {
-        let elapsed_us = now_ns.saturating_sub(sent_ns) / 1_000;
+        let elapsed_us = micros_between(sent_ns, now_ns);
         (self.rtt_us + window_us) as i64 - elapsed_us as i64
     }
 

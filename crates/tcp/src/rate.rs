@@ -2,6 +2,7 @@
 //! acknowledgement covers.
 
 use crate::scoreboard::{APP_LIMITED, Segment};
+use crate::tick::micros_between;
 
 /// What one acknowledgement tells of the delivery rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,8 +141,8 @@ impl RateEstimator {
             return RateSample::default();
         };
         let stamp = &newest.stamp;
-        let sending_us = stamp.sent_ns.saturating_sub(stamp.first_sent_ns) / 1_000;
-        let acking_us = self.delivered_at_ns.saturating_sub(stamp.delivered_at_ns) / 1_000;
+        let sending_us = micros_between(stamp.first_sent_ns, stamp.sent_ns);
+        let acking_us = micros_between(stamp.delivered_at_ns, self.delivered_at_ns);
         let interval_us = sending_us.max(acking_us);
         // Less than the smallest round trip would mean a rate that nobody saw.
         let valid = interval_us >= min_rtt_us && interval_us > 0;

@@ -121,6 +121,13 @@ impl Tick {
         instant(self.expiry(now.as_nanos(), self.jiffies_of(delay)))
     }
 
+    /// When the next jiffy begins.
+    #[must_use]
+    pub fn next(self, now: Instant) -> Instant {
+        let next = self.since_start(now.as_nanos()) + 1;
+        instant(next.saturating_mul(u64::from(self.nanos)) - self.start_ns + TIMER_LATENCY_NS)
+    }
+
     /// Whether fewer jiffies than `most` has began between `earlier` and `later_ns`; not if there is no earlier.
     #[must_use]
     pub fn is_within(self, earlier_ns: Option<u64>, later_ns: u64, most: Duration) -> bool {
@@ -138,8 +145,19 @@ impl Tick {
         let expires = initial + self.since_start(now_ns) + jiffies as u64;
         let shift = LEVEL_SHIFT * level(jiffies);
         let fires = ((expires >> shift) + 1) << shift;
-        (fires - initial).saturating_mul(self.nanos as u64) - self.start_ns
+        (fires - initial).saturating_mul(self.nanos as u64) - self.start_ns + TIMER_LATENCY_NS
     }
+}
+
+/// So much later than it was set for a timer runs out, where the clock is told in nanoseconds (User-Mode Linux: `itimer_next_event`). What is
+/// due at one time and what is a nanosecond later run out together so.
+pub const TIMER_LATENCY: Duration = Duration::from_nanos(1);
+pub(crate) const TIMER_LATENCY_NS: u64 = TIMER_LATENCY.as_nanos() as u64;
+
+/// The microseconds from one time to a later one, as a clock counts them that shows whole ones (Linux: `tcp_stamp_us_delta`).
+#[inline]
+pub(crate) const fn micros_between(earlier_ns: u64, later_ns: u64) -> u64 {
+    (later_ns / 1_000).saturating_sub(earlier_ns / 1_000)
 }
 
 /// The first bucket of a jiffy each reaches so far, and each further level eight times as far (Linux: `LVL_START`, `LVL_CLK_SHIFT`).
@@ -234,9 +252,9 @@ mod tests {
     #[test]
     fn a_timer_is_never_early_and_at_most_a_bucket_late() {
         let tick = Tick::default();
-        assert_eq!(tick.expiry(0, 4), 50_000_000);
-        assert_eq!(tick.expiry(9_999_999, 30), 310_000_000);
-        assert_eq!(tick.expiry(0, 100), 1_040_000_000);
+        assert_eq!(tick.expiry(0, 4), 50_000_001);
+        assert_eq!(tick.expiry(9_999_999, 30), 310_000_001);
+        assert_eq!(tick.expiry(0, 100), 1_040_000_001);
         assert_eq!(tick.hertz(), 100);
         assert_eq!(tick.jiffies_in(10_001), 2);
         assert_eq!(tick.whole_jiffies_in(9_999_999), 0);
@@ -259,11 +277,11 @@ mod tests {
             (800, 19_820),
         ] {
             now_ns = tick.expiry(now_ns, jiffies);
-            assert_eq!(now_ns, expected * 1_000_000 - 112_000);
+            assert_eq!(now_ns, expected * 1_000_000 - 111_999);
         }
-        assert_eq!(tick.expiry(0, 4), 49_888_000);
-        assert_eq!(tick.expiry(9_887_999, 4), 49_888_000);
-        assert_eq!(tick.expiry(9_888_000, 4), 59_888_000);
+        assert_eq!(tick.expiry(0, 4), 49_888_001);
+        assert_eq!(tick.expiry(9_887_999, 4), 49_888_001);
+        assert_eq!(tick.expiry(9_888_000, 4), 59_888_001);
     }
 
     #[test]

@@ -298,12 +298,12 @@ fn offered_by_a_slow_reader(reads_meanwhile: bool) -> u64 {
         if reads_meanwhile {
             listener.0.begin_read(now);
             listener.hear(now, &last);
-            while listener.0.is_reading() {
-                listener.0.on_timer(listener.0.next_timer(), &mut |ack| window = ack.window);
-            }
         } else {
             listener.hear(now, &last);
-            listener.0.read_early(now, &mut |ack| window = ack.window);
+            listener.0.begin_read(now);
+        }
+        while listener.0.is_reading() {
+            listener.0.on_timer(listener.0.next_timer(), &mut |ack| window = ack.window);
         }
     }
     window

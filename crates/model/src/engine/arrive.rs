@@ -11,6 +11,11 @@ use crate::network::{Surroundings, back};
 use crate::packet::{Arrival, Body, Datagram, Echo, OtherWay, Outgoing, Owner, Packet, TooLong};
 use crate::program::Program;
 
+/// What it takes a program to learn that its connection is open, and to write.
+const OPENED_NS: u64 = 2;
+/// And to write as much as there is room for, and to look who is next.
+const FIRST_WRITE_NS: u64 = 16;
+
 impl Simulation<'_> {
     /// Hands over what comes out of a path now: most often nothing.
     #[inline]
@@ -86,7 +91,8 @@ impl Simulation<'_> {
             receiver.wake_with_arrivals(now, Instant::from_nanos(self.earlier_ns), TIMER_SLACK);
         }
         let mut answer = answers(path, &mut self.around, now, sort);
-        receiver.on_data(now, data, &mut answer);
+        let pieces = connection.written.pieces(data);
+        receiver.on_data_in(now, data, pieces, &mut answer);
         drop(answer);
         if connection.answerer.is_some() {
             self.answerer_hears(number, data);
@@ -158,7 +164,7 @@ impl Simulation<'_> {
         }
         self.with_receiver(number, |receiver, now, mut answer| {
             if receiver.next_timer() > now {
-                receiver.read_early(now, &mut answer);
+                receiver.begin_read(now);
             } else {
                 receiver.on_timer(now, &mut answer);
             }
@@ -184,8 +190,19 @@ impl Simulation<'_> {
     /// A receiver has sent its acknowledgements.
     #[inline(always)]
     fn has_answered(&mut self, number: u32) {
-        let Connection { direction, counterpart, .. } = &self.connections[number as usize];
+        let Connection { direction, counterpart, receiver, .. } =
+            &self.connections[number as usize];
         let (back, counterpart) = (back(*direction), *counterpart);
+        if receiver.last_read() >= Some(self.now()) {
+            let pauses_until = receiver.pauses_until();
+            if self.connections[number as usize].answers {
+                self.pages.skip(PROBE_BYTES.into());
+            }
+            self.program_runs();
+            if let Some(wakes) = pauses_until {
+                self.wakes_ns = self.wakes_ns.max(wakes.as_nanos());
+            }
+        }
         self.arm_receiver(number);
         self.take_arrivals(back);
         if let Some(counterpart) = counterpart {
@@ -244,20 +261,20 @@ impl Simulation<'_> {
         let connection = &mut self.connections[number as usize];
         if let Some(next_ns) = connection.program.acknowledged(moment, &connection.sender) {
             self.agenda.arm(number, Cause::Program, next_ns);
+            self.program_runs();
         }
         self.look_at_sender(number);
         self.drive(number);
     }
 
-    /// Of the connections that open at one instant, the first one's program writes at once; meanwhile the kernel acknowledges what has come for
-    /// the others, whose programs write then.
+    /// A program whose connection has opened writes a little later, and after those whose connections opened before: meanwhile the kernel
+    /// acknowledges what has come for others too.
     #[cold]
     fn opens(&mut self, number: u32) {
-        if self.opened_ns == Some(self.now_ns) {
-            self.connections[number as usize].sender.write_later();
-            self.late.push(number);
-        }
-        self.opened_ns = Some(self.now_ns);
+        self.connections[number as usize].sender.write_later();
+        let writes_ns = self.busy_until_ns.max(self.now_ns + OPENED_NS);
+        self.busy_until_ns = writes_ns + FIRST_WRITE_NS;
+        self.late.push_back((writes_ns, number));
     }
 
     /// Logs tell how a connection is after what its sender learnt, and before it acts on that.
@@ -300,6 +317,7 @@ impl Simulation<'_> {
         let (owner, flow) = connection.identity;
         if echo.is_reply {
             connection.program.replied(moment, echo.sent_ns);
+            self.program_runs();
             if let Some(watcher) = &mut self.around.watcher {
                 let direction = back(self.connections[number as usize].direction);
                 let ack = Ack { ack: echo.sent_ns, ..Ack::default() };

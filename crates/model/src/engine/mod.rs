@@ -4,20 +4,21 @@ mod agenda;
 mod arrive;
 mod send;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use dualq_net::Queue;
 use dualq_qdisc::pool::Pool;
 use dualq_qdisc::{Device, Discipline, Random, SplitMix64};
 use dualq_scenario::{
-    Direction, Outcome, QUEUES_MADE, RTT_SAMPLE_INTERVAL, RateStep, Scenario, TIMER_SLACK, Watch,
+    CLOCK_AT_START, Direction, Outcome, QUEUES_MADE, RTT_SAMPLE_INTERVAL, RateStep, Scenario,
+    TIMER_SLACK, Watch,
 };
-use dualq_tcp::Sender;
+use dualq_tcp::{Sender, TIMER_LATENCY, Tick};
 use dualq_units::{Instant, Rate};
 
 use crate::error::Unmodelled;
-use crate::host::{Connection, Delayed, Interface};
+use crate::host::{Connection, Delayed, Interface, Pages};
 use crate::network::{Network, Surroundings};
 use crate::options::Options;
 use crate::packet::{ADDRESSES, Outgoing, Owner, Packet};
@@ -32,6 +33,10 @@ pub(crate) use agenda::Cause;
 const LOOKS: u64 = 500;
 /// How much later than it wanted a program wakes at most.
 const TIMER_SLACK_NS: u64 = TIMER_SLACK.as_nanos() as u64;
+const TIMER_LATENCY_NS: u64 = TIMER_LATENCY.as_nanos() as u64;
+/// What it takes a program to open a connection, and to send what is no stream: those that begin at one instant do so one after the other.
+const CONNECT_NS: u64 = 4;
+const SEND_NS: u64 = 2;
 /// How often the smoothed round-trip times are sampled.
 const SAMPLE_NS: u64 = RTT_SAMPLE_INTERVAL.as_nanos() as u64;
 
@@ -41,6 +46,13 @@ pub struct Simulation<'a> {
     now_ns: u64,
     /// When something happened before that.
     earlier_ns: u64,
+    /// The kernel's coarse clock, and when it ticks next, if it does.
+    tick: Tick,
+    tick_ns: u64,
+    /// Whether a timer of a program's has run out just now that only observes.
+    observed: bool,
+    /// Until when somebody pauses who has read, and then runs in any case.
+    wakes_ns: u64,
     pub(crate) agenda: Agenda,
     /// As [`Connection::all`] has them.
     pub(crate) connections: Vec<Connection>,
@@ -52,9 +64,10 @@ pub struct Simulation<'a> {
     /// Whether what arrives is to wait, and what waits.
     holds_arrivals: bool,
     held: VecDeque<(Direction, Packet)>,
-    /// When a connection opened last, and those whose programs have not written yet.
-    opened_ns: Option<u64>,
-    late: Vec<u32>,
+    /// The programs that write as their connections have opened, and when; and until when the last of them does so.
+    late: VecDeque<(u64, u32)>,
+    busy_until_ns: u64,
+    pages: Pages,
     /// The senders' interfaces: one for each group of flows, each probe and each group of UDP streams.
     interfaces: Vec<Delayed>,
     /// The longest IP packets that the hosts of these interfaces were told of; routes are shared by all connections of a host.
@@ -96,27 +109,35 @@ impl<'a> Simulation<'a> {
         let path =
             scenario.link.rate.as_bits_per_second() << 20 ^ scenario.link.rtt.as_nanos() as u64;
         let salt = SplitMix64::new(!seed ^ path).next_u32() & ADDRESSES;
+        let mut begun = HashMap::new();
         for (number, connection) in (0..).zip(&mut connections) {
             let flow = connection.known_as(number);
             connection.identity = match scenario.link.tunnel {
                 true => (Owner::hidden(number), salt),
                 false => (Owner::new(number, connection.owner), (flow ^ salt) & ADDRESSES),
             };
-            agenda.arm(number, Cause::Program, connection.start_ns);
+            let start_ns = begun.entry(connection.start_ns).or_insert(connection.start_ns);
+            *start_ns += if connection.program.is_stream() { CONNECT_NS } else { SEND_NS };
+            agenda.arm(number, Cause::Program, *start_ns);
             interfaces[connection.owner].leader.get_or_insert(number);
         }
         Ok(Self {
             scenario,
             now_ns: 0,
             earlier_ns: 0,
+            tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
+            tick_ns: u64::MAX,
+            observed: false,
+            wakes_ns: 0,
             agenda,
             interface,
             waiting: Pool::new(),
             leaving: Vec::new(),
             holds_arrivals: false,
             held: VecDeque::new(),
-            opened_ns: None,
-            late: Vec::new(),
+            late: VecDeque::new(),
+            pages: Pages::default(),
+            busy_until_ns: 0,
             path_mtus: vec![u32::MAX; interfaces.len()],
             know_cookies: vec![false; interfaces.len()],
             interfaces,
@@ -194,10 +215,12 @@ impl<'a> Simulation<'a> {
             {
                 self.change_rate(step);
                 self.next_step += 1;
+                self.observes();
             }
             if next_ns == self.interval_end_ns || next_ns == end_ns {
                 let queue = self.network.tested();
                 self.around.record.end_interval(next_ns, &self.connections, queue);
+                self.observes();
                 let interval_ns = self.scenario.interval.as_nanos() as u64;
                 self.interval_end_ns = self.interval_end_ns.saturating_add(interval_ns);
             }
@@ -284,6 +307,22 @@ impl<'a> Simulation<'a> {
         }
         self.around.record.sample_rtts();
         self.sample_ns += SAMPLE_NS;
+        self.observes();
+    }
+
+    /// Whoever observes, or changes the link, has woken for it.
+    fn observes(&mut self) {
+        self.observed = true;
+        self.program_runs();
+    }
+
+    /// A program runs, of which there are those that observe too. The kernel's clock stands still while nobody does, but for timers of its own; it ticks once
+    /// more after somebody has (Linux: `tick_nohz_idle_retain_tick`).
+    #[inline]
+    fn program_runs(&mut self) {
+        if self.tick_ns == u64::MAX {
+            self.tick_ns = self.tick.next(self.now()).as_nanos();
+        }
     }
 
     /// Handles all that happens before `end_ns`. Of what happens at one instant, elements of the path down come first, in the order
@@ -291,8 +330,12 @@ impl<'a> Simulation<'a> {
     fn run_until(&mut self, end_ns: u64) {
         // What may wake late wakes with a timer, unless it is due behind the next one that may not, of those that were set when that
         // ran out. Seldom is anything near enough.
-        let slack_ns = self.interface.slack_ns.max(TIMER_SLACK_NS);
-        let mut hard_ns = None;
+        let slack_ns = self.interface.slack_ns.max(TIMER_SLACK_NS) + TIMER_LATENCY_NS;
+        let mut hard_ns = std::mem::take(&mut self.observed).then(|| {
+            let (down_ns, _) = next_due(self.network.down.next_due());
+            let (up_ns, _) = next_due(self.network.up.next_due());
+            down_ns.min(up_ns).min(self.tick_ns)
+        });
         loop {
             if !self.around.too_long.is_empty() {
                 self.tell_too_long();
@@ -307,11 +350,8 @@ impl<'a> Simulation<'a> {
             }
             let (down_ns, down) = next_due(self.network.down.next_due());
             let (up_ns, up) = next_due(self.network.up.next_due());
-            if !self.late.is_empty() && down_ns.min(up_ns) > self.now_ns {
-                self.catch_up();
-                continue;
-            }
-            let next_ns = down_ns.min(up_ns).min(agenda_ns);
+            let late_ns = self.late.front().map_or(u64::MAX, |(late_ns, _)| *late_ns);
+            let next_ns = down_ns.min(up_ns).min(agenda_ns).min(self.tick_ns).min(late_ns);
             if next_ns >= end_ns {
                 self.now_ns = end_ns;
                 return;
@@ -327,14 +367,26 @@ impl<'a> Simulation<'a> {
             self.now_ns = next_ns;
             let is_early = |beside_ns| agenda_ns <= beside_ns && agenda_ns <= next_ns + slack_ns;
             if next_ns == down_ns {
-                let beside_ns = self.network.down.next_due_beside().as_nanos().min(up_ns);
+                let beside_ns =
+                    self.network.down.next_due_beside().as_nanos().min(up_ns).min(self.tick_ns);
                 hard_ns = self.start(Direction::Down, down, beside_ns, is_early(beside_ns));
             } else if next_ns == up_ns {
-                let beside_ns = self.network.up.next_due_beside().as_nanos().min(down_ns);
+                let beside_ns =
+                    self.network.up.next_due_beside().as_nanos().min(down_ns).min(self.tick_ns);
                 hard_ns = self.start(Direction::Up, up, beside_ns, is_early(beside_ns));
-            } else {
-                hard_ns = Some(down_ns.min(up_ns));
+            } else if next_ns == agenda_ns {
+                hard_ns = Some(down_ns.min(up_ns).min(self.tick_ns));
                 self.take_timer(hard_ns);
+            } else if next_ns == late_ns {
+                self.catch_up();
+            } else {
+                // It takes along who may wake a little later.
+                let wakes = Instant::from_nanos(self.wakes_ns);
+                self.tick_ns = match wakes > self.now() {
+                    true => self.tick.next(wakes).as_nanos(),
+                    false => u64::MAX,
+                };
+                hard_ns = Some(down_ns.min(up_ns));
             }
         }
     }
@@ -359,6 +411,7 @@ impl<'a> Simulation<'a> {
         }
         self.network.path(direction).start(place);
         self.take_arrivals(direction);
+        self.drive_woken();
         (!arrives || matches!(direction, Direction::Down)).then_some(beside_ns)
     }
 
@@ -376,8 +429,8 @@ impl<'a> Simulation<'a> {
             let connection = &self.connections[number as usize];
             let reads = matches!(cause, Cause::Receiver) && connection.receiver.is_next_to_read();
             let slack_ns = match cause {
-                Cause::Receiver if reads => TIMER_SLACK_NS,
-                Cause::Departure => self.interface.slack_ns,
+                Cause::Receiver if reads => TIMER_SLACK_NS + TIMER_LATENCY_NS,
+                Cause::Departure => self.interface.slack_ns + TIMER_LATENCY_NS,
                 _ => 0,
             };
             // Who has begun to read takes what arrives at the instant in which it ends.
@@ -385,7 +438,12 @@ impl<'a> Simulation<'a> {
             if spare_ns > slack_ns || ends || !(reads || meanwhile.all) {
                 break;
             }
-            if !reads || !meanwhile.arrive || reading.is_some() {
+            if meanwhile.arrive && matches!(cause, Cause::Departure) {
+                // Who waits for that sends after what arrives was looked at (`NET_TX_SOFTIRQ`, `NET_RX_SOFTIRQ`, `tcp_tsq_workfn`).
+                if self.agenda.pop().is_some() {
+                    self.let_go(number);
+                }
+            } else if !reads || !meanwhile.arrive || reading.is_some() {
                 self.take_timer(None);
             } else if self.agenda.pop().is_some() {
                 let now = self.now();
@@ -438,12 +496,19 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Programs whose connections opened while others wrote have their turn.
+    /// The next program whose connection has opened has its turn.
     #[cold]
     fn catch_up(&mut self) {
-        for number in std::mem::take(&mut self.late) {
+        if let Some((_, number)) = self.late.pop_front() {
             self.drive(number);
         }
+    }
+
+    /// The queue of an interface lets go what is due.
+    fn let_go(&mut self, leader: u32) {
+        let interface = self.connections[leader as usize].owner;
+        self.interfaces[interface].wakes_ns = None;
+        self.release_due(interface);
     }
 
     fn run_out(&mut self, number: u32, cause: Cause) {
@@ -456,12 +521,11 @@ impl<'a> Simulation<'a> {
             }
             Cause::Receiver => self.receiver_is_due(number),
             Cause::Departure => {
-                let interface = self.connections[number as usize].owner;
-                self.interfaces[interface].wakes_ns = None;
-                self.release_due(interface);
+                self.let_go(number);
                 self.drive_woken();
             }
             Cause::Program => {
+                self.program_runs();
                 let connection = &mut self.connections[number as usize];
                 if !connection.started {
                     // Whoever begins knows the route that others of the host have found (Linux: `fnhe_pmtu`).

@@ -4,7 +4,8 @@ use dualq_qdisc::{Packet as _, Random};
 use dualq_scenario::Direction;
 use dualq_tcp::Pacing;
 
-use crate::engine::{Cause, Simulation};
+use crate::engine::{Cause, Simulation, TIMER_LATENCY_NS};
+use crate::host::Connection;
 use crate::packet::{ADDRESS_BITS, Body, Outgoing, Packet};
 
 impl Simulation<'_> {
@@ -25,6 +26,7 @@ impl Simulation<'_> {
     #[inline]
     fn drive_one(&mut self, number: u32) {
         let now = self.now();
+        let written = self.connections[number as usize].sender.written();
         loop {
             let leaving = &mut self.leaving;
             let sender = &mut self.connections[number as usize].sender;
@@ -42,9 +44,17 @@ impl Simulation<'_> {
                 break;
             }
         }
-        let sender = &self.connections[number as usize].sender;
+        let Connection { sender, written: memory, .. } = &mut self.connections[number as usize];
         let (deadline, wheel) = (sender.next_timer(), sender.wheel_timer());
+        let writes = sender.written() > written;
+        if writes {
+            memory.forget(sender.acknowledged());
+            memory.add(written, sender.written() - written, &mut self.pages);
+        }
         self.agenda.arm_coarse(number, Cause::Sender, deadline.as_nanos(), wheel);
+        if writes {
+            self.program_runs();
+        }
     }
 
     /// Lets go what is no TCP, and what else is due of that interface.
@@ -65,7 +75,7 @@ impl Simulation<'_> {
         let slack_ns = self.interface.slack_ns;
         let interface = &mut self.interfaces[interface];
         if let (Some(wakes_ns), Some(leader)) = (interface.schedule(slack_ns), interface.leader) {
-            self.agenda.arm(leader, Cause::Departure, wakes_ns + slack_ns);
+            self.agenda.arm(leader, Cause::Departure, wakes_ns + slack_ns + TIMER_LATENCY_NS);
         }
     }
 

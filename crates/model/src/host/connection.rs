@@ -15,6 +15,7 @@ use dualq_units::Bytes;
 
 use crate::host::answerer::Answerer;
 use crate::host::interface::Interface;
+use crate::host::pages::Written;
 use crate::packet::{OtherWay, Outgoing, Owner};
 use crate::program::{Answer, Ask, Bulk, Ping, Program, Request, Turn, Udp};
 use crate::record::Record;
@@ -52,6 +53,8 @@ pub(crate) struct Connection {
     pub(crate) rtt_samples: u64,
     pub(crate) program: Program,
     pub(crate) sender: Sender,
+    /// Where in memory what its program has written lies.
+    pub(crate) written: Written,
     // The sending side ends here; what follows are the other side, and what is seldom needed.
     pub(crate) receiver: Receiver,
     /// Whether the program there answers each message at once.
@@ -160,6 +163,7 @@ impl Connection {
             sender: Sender::new(sender),
             receiver: Receiver::new(receiver),
             program,
+            written: Written::default(),
             owner,
             answers,
             answerer: None,

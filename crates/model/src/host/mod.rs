@@ -3,6 +3,8 @@
 mod answerer;
 mod connection;
 mod interface;
+mod pages;
 
 pub(crate) use connection::Connection;
 pub(crate) use interface::{Delayed, Interface};
+pub(crate) use pages::Pages;

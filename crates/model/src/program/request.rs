@@ -7,6 +7,9 @@ use dualq_units::Instant;
 use crate::packet::{Body, Outgoing};
 use crate::program::{Moment, RoundTrips, Turn};
 
+/// What it takes to look at the clock, to read the answer and to acknowledge it: what comes with it is done before.
+const READ_NS: u64 = 2;
+
 /// Asks, waits for the answer, pauses, asks again.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
@@ -65,7 +68,7 @@ impl Request {
         let acknowledge_ns = if self.converses {
             sender.tick().after(now, MIN_ACK_DELAY).as_nanos()
         } else {
-            at.now_ns
+            at.now_ns + READ_NS
         };
         if acknowledge_ns < next_ns {
             self.acknowledges = Some(next_ns);

@@ -3,6 +3,7 @@
 use dualq_units::Ecn;
 
 use super::{EcnFlags, EcnOption, place};
+use crate::tick::micros_between;
 
 /// Where the count of packets starts (RFC 9768 §3.2.1).
 const FIRST_COUNT: u32 = 5;
@@ -133,7 +134,7 @@ impl Received {
         match when {
             EcnOption::Disabled => false,
             EcnOption::Minimum => {
-                let since_us = now_ns.saturating_sub(self.told_ns) / 1_000;
+                let since_us = micros_between(self.told_ns, now_ns);
                 self.demanded > 0 || since_us * BEACONS >= srtt_us
             }
             EcnOption::Full => true,

@@ -4,6 +4,7 @@ use super::{MAX_QUICK_ACKS, Receiver};
 use crate::ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
+use crate::tick::TIMER_LATENCY_NS;
 
 /// The longest delay where no write seems to have ended, before what is known of the round trip shortens it.
 const UNPUSHED_ACK_DELAY_US: u64 = 500_000;
@@ -11,7 +12,7 @@ const UNPUSHED_ACK_DELAY_US: u64 = 500_000;
 const MAX_COMPRESSION_NS: u64 = 1_000_000;
 const COMPRESSION_RTT_PERCENT: u64 = 33;
 /// How much later it may end (Linux: `tcp_comp_sack_slack_ns`); with nothing else to wake for, it does.
-const COMPRESSION_SLACK_NS: u64 = 10_000;
+const COMPRESSION_SLACK_NS: u64 = 10_000 + TIMER_LATENCY_NS;
 const MAX_COMPRESSED: u32 = 44;
 const DUPLICATES_BEFORE_COMPRESSION: u32 = 3;
 
@@ -66,6 +67,10 @@ impl Receiver {
     /// Acknowledge now, later, or with others (Linux: `__tcp_ack_snd_check`).
     #[inline]
     pub(super) fn decide(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        if self.config.answers && !self.ack_now && !self.stream.has_islands() {
+            // It leaves with the answer, as soon as that is written.
+            return;
+        }
         let unacked = self.stream.next - self.acked;
         let several = unacked > u64::from(self.buffer.segment());
         if several && self.quick > 0 && self.buffer.is_tight() {

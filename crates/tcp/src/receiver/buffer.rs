@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use dualq_units::Bytes;
 
 use crate::packet::Data;
-use crate::tick::Tick;
+use crate::tick::{Tick, micros_between};
 
 /// The buffer at the start (Linux: `tcp_rmem`'s default).
 const INITIAL_MEMORY: u64 = 128 << 10;
@@ -24,7 +24,8 @@ pub(super) const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 /// `skb_try_coalesce`), up to so many pieces of memory (Linux: `MAX_SKB_FRAGS`), and where the sender wrote them, a piece ends
 /// after so many bytes.
 pub(super) const MAX_PIECES: u64 = 17;
-const PIECE_BYTES: u64 = 32 << 10;
+/// How long the blocks of memory are that a sender's program writes into (Linux: `SKB_FRAG_PAGE_ORDER`).
+pub const PIECE_BYTES: u64 = 32 << 10;
 /// The peer's segments are taken to be so long until one arrives (Linux: `TCP_MSS_DEFAULT`).
 const SHORTEST_SEGMENT: u32 = 536;
 /// Nobody's full segments are shorter (Linux: `TCP_MIN_MSS`).
@@ -232,7 +233,7 @@ impl Buffer {
             return;
         }
         if self.window_seq > 0 {
-            let sample_us = (now_ns.saturating_sub(self.window_start_ns) / 1_000).max(1);
+            let sample_us = micros_between(self.window_start_ns, now_ns).max(1);
             if self.rtt_eighth_us == 0 || sample_us << 3 < self.rtt_eighth_us {
                 self.rtt_eighth_us = sample_us << 3;
             }

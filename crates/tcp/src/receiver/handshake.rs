@@ -5,6 +5,7 @@ use super::{Receiver, instant};
 use crate::ecn::{self, Received};
 use crate::packet::{Ack, Data};
 use crate::rtt::RTO_INITIAL_US;
+use crate::tick::micros_between;
 use dualq_units::{Ecn, Instant};
 
 /// How often it is sent again (Linux: `tcp_synack_retries`).
@@ -102,7 +103,7 @@ impl Receiver {
             // Which one arrived is known by its time alone (Linux: `tcp_synack_rtt_meas`).
             self.config.tick.since_echo_us(now_ns, data.echo_ms)
         } else {
-            now_ns.saturating_sub(self.handshake.answered_ns) / 1_000
+            micros_between(self.handshake.answered_ns, now_ns)
         };
         self.handshake.rtt_us = Some(rtt_us);
         self.handshake.opened_ns = now_ns;

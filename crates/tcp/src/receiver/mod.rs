@@ -12,8 +12,8 @@ use std::time::Duration;
 use crate::ecn::{self, EcnFlags, EcnOption, EcnStyle, Received};
 use crate::packet::{Ack, Data, HEADER_BYTES, INVALID_SPACING, PAWS_WINDOW_MS, SackBlock};
 use crate::tick::{Tick, WheelTimer, instant};
-pub use buffer::WINDOW_SCALE;
 use buffer::{Buffer, pieces};
+pub use buffer::{PIECE_BYTES, WINDOW_SCALE};
 use handshake::Handshake;
 use reassembly::{Arrival, Reassembly};
 
@@ -284,6 +284,18 @@ impl Receiver {
     /// dropped.
     #[inline]
     pub fn on_data(&mut self, now: Instant, data: &Data, out: &mut impl FnMut(Ack)) {
+        self.on_data_in(now, data, pieces(data), out);
+    }
+
+    /// The same with data that lie in so many pieces of memory, because the sender's program has written other streams too.
+    #[inline]
+    pub fn on_data_in(
+        &mut self,
+        now: Instant,
+        data: &Data,
+        pieces: u64,
+        out: &mut impl FnMut(Ack),
+    ) {
         let now_ns = now.as_nanos();
         if data.syn && (self.stream.next > self.opening || self.stream.has_islands()) {
             // An old one, overtaken by data: answered as what is out of the window (RFC 9293 §3.10.7.4).
@@ -308,9 +320,9 @@ impl Receiver {
             return self.answer_window_probe(now_ns, out);
         }
         if self.is_reading() {
-            return self.put_off(now_ns, data, out);
+            return self.put_off(now_ns, data, pieces, out);
         }
-        self.take(now_ns, data, pieces(data), out);
+        self.take(now_ns, data, pieces, out);
     }
 
     #[inline]

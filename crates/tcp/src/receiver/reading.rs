@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::Receiver;
-use super::buffer::{MAX_PIECES, PACKET_OVERHEAD, pieces};
+use super::buffer::{MAX_PIECES, PACKET_OVERHEAD};
 use crate::packet::{Ack, Data};
+use crate::tick::instant;
 use dualq_units::Instant;
 
 /// What a program takes to read what lies there in one piece, to look at what came meanwhile, and to send an acknowledgement, however little: which of two
@@ -14,8 +15,13 @@ pub(super) const CALL_NS: u64 = 1;
 impl Receiver {
     /// It waits until the program has read: as one with what waits there already, or behind it, for which that is taken in now (Linux:
     /// `tcp_add_backlog`).
-    pub(super) fn put_off(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
-        let more = pieces(data);
+    pub(super) fn put_off(
+        &mut self,
+        now_ns: u64,
+        data: &Data,
+        more: u64,
+        out: &mut impl FnMut(Ack),
+    ) {
         self.buffer.waiting_memory += u64::from(data.payload);
         if let Some((before, pieces)) = &mut self.backlog
             && *pieces + more <= MAX_PIECES
@@ -31,13 +37,6 @@ impl Receiver {
         }
     }
 
-    /// The program wakes a little earlier than it may, and has read before anything else happens: if
-    /// [`is_next_to_read`](Self::is_next_to_read).
-    pub fn read_early(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
-        self.read(now.as_nanos(), out);
-        self.last_read_ns = self.last_read_ns.map(|ns| ns.saturating_add(CALL_NS));
-    }
-
     /// The program begins to read what is there: if [`is_next_to_read`](Self::is_next_to_read). It ends as what
     /// [`next_timer`](Self::next_timer) tells has come, and reads what has arrived meanwhile too (Linux: packets that come while a program
     /// reads wait in `sk_backlog` until it has read the rest).
@@ -45,6 +44,20 @@ impl Receiver {
         self.read_ns = u64::MAX;
         self.reading_until_ns = now.as_nanos().saturating_add(CALL_NS);
         self.buffer.read(self.stream.next, self.stream.reach());
+    }
+
+    /// When the program read last, if it has.
+    #[must_use]
+    #[inline]
+    pub fn last_read(&self) -> Option<Instant> {
+        self.last_read_ns.map(Instant::from_nanos)
+    }
+
+    /// When the program wakes that pauses after it has read last, whether there is something to read or not.
+    #[must_use]
+    pub fn pauses_until(&self) -> Option<Instant> {
+        let last_ns = self.last_read_ns.filter(|_| self.reads_seldom())?;
+        Some(instant(last_ns.saturating_add(self.read_interval_ns)))
     }
 
     /// Whether the program has begun to read and has not ended.
@@ -60,24 +73,21 @@ impl Receiver {
             self.take(now_ns, &data, pieces, out);
             self.buffer.waiting_memory = 0;
             self.reading_until_ns = now_ns.saturating_add(CALL_NS);
+            // What is to be acknowledged at once is before it is read, once for all that waited (Linux: `tcp_backlog_ack_defer`, `__sk_flush_backlog`).
+            if std::mem::take(&mut self.deferred) && self.scheduled {
+                self.send(now_ns, out);
+            }
             return;
         }
-        // What is to be acknowledged at once is before it is read, once for all that waited (Linux: `tcp_backlog_ack_defer`, `__sk_flush_backlog`).
-        let deferred = std::mem::take(&mut self.deferred);
-        if deferred && self.scheduled {
-            self.send(now_ns, out);
-        }
         self.read(now_ns, out);
-        if deferred {
-            self.last_read_ns = self.last_read_ns.map(|ns| ns.saturating_add(CALL_NS));
-        }
     }
 
     /// Packets arrive, and nothing else has happened since `earlier`. A program that sleeps, and may wake so much earlier than it must, wakes with them and
     /// has begun to read before they are taken in, though there was nothing to read: it ends as what [`next_timer`](Self::next_timer) tells has
     /// come.
     pub fn wake_with_arrivals(&mut self, now: Instant, earlier: Instant, slack: Duration) {
-        let Some(last_ns) = self.last_read_ns.filter(|_| self.read_ns == u64::MAX) else { return };
+        let sleeps = self.read_ns == u64::MAX && !self.is_reading();
+        let Some(last_ns) = self.last_read_ns.filter(|_| sleeps) else { return };
         let late_ns = last_ns.saturating_add(self.read_interval_ns);
         let early_ns = late_ns.saturating_sub(slack.as_nanos() as u64);
         let now_ns = now.as_nanos();
@@ -89,6 +99,10 @@ impl Receiver {
     /// The program is woken, at once or when its interval is over. One that has slept runs after all that arrives at the
     /// same instant has been taken in.
     pub(super) fn schedule_read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        if self.config.answers {
+            self.reading_until_ns = now_ns.saturating_add(CALL_NS);
+            return;
+        }
         if !self.reads_seldom() {
             return self.read(now_ns, out);
         }
@@ -113,7 +127,7 @@ impl Receiver {
                 window > 0 && window >= 2 * offered
             }
         };
-        if (self.scheduled && due) || opens() {
+        if (self.scheduled && (due || self.config.answers)) || opens() {
             self.send(now_ns, out);
             self.last_read_ns = Some(now_ns.saturating_add(CALL_NS));
         }

@@ -8,6 +8,7 @@ use crate::ecn::{self, EcnStyle, Progress, Received};
 use crate::packet::{Ack, INVALID_SPACING, MAX_SACK_BLOCKS, PAWS_WINDOW_MS, SackBlock};
 use crate::rate::{RateSample, SampleBuilder};
 use crate::scoreboard::{EVER_RETRANSMITTED, SACKED};
+use crate::tick::micros_between;
 
 /// The header's 16 bits with the largest scale (RFC 7323 §2.3): no acknowledgement can offer more.
 const MAX_WINDOW: u64 = 65_535 << 14;
@@ -266,7 +267,7 @@ impl Sender {
         let rtt_us = if self.syns_sent > 1 {
             self.config.tick.since_echo_us(now_ns, ack.echo_ms)
         } else {
-            now_ns.saturating_sub(self.syn_sent_ns) / 1_000
+            micros_between(self.syn_sent_ns, now_ns)
         };
         let first_syn_ms = self.config.tick.millisecond(self.first_syn_ns);
         if self.syns_sent > SPURIOUS_SYNS && ack.echo_ms != first_syn_ms {
@@ -487,7 +488,7 @@ impl Sender {
     /// Measures the round trip if this acknowledgement allows it, and returns what congestion controls are told.
     fn measure_rtt(&mut self, found: &mut Findings, times: &AckedTimes) -> Option<u64> {
         let now_ns = found.now_ns;
-        let since = |sent_ns: u64| now_ns.saturating_sub(sent_ns) / 1_000;
+        let since = |sent_ns: u64| micros_between(sent_ns, now_ns);
         let cumulative = times.cumulative.filter(|_| !found.retransmitted_acked);
         let mut oldest = cumulative.map(|(oldest, _)| since(oldest));
         let mut newest = cumulative.map(|(_, newest)| since(newest));

@@ -334,6 +334,13 @@ impl Sender {
         self.snd_nxt
     }
 
+    /// Bytes that the program has written into the send buffer so far.
+    #[must_use]
+    #[inline]
+    pub const fn written(&self) -> u64 {
+        self.buffer.end
+    }
+
     /// Bytes acknowledged so far.
     #[must_use]
     #[inline]

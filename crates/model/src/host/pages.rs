@@ -1,0 +1,105 @@
+//! Where in the hosts' memory what programs have written lies: a packet carries as many pieces of memory as it begins in and crosses into, and
+//! packets of many are kept as one at the receiver less often.
+
+use std::collections::VecDeque;
+
+use dualq_tcp::{Data, PIECE_BYTES};
+
+/// One process writes for all connections, into one block of memory after the other (Linux: `sk_page_frag`, of `current->task_frag`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pages {
+    /// How many bytes were written to it.
+    end: u64,
+}
+
+impl Pages {
+    /// So many bytes of which nobody asks later.
+    pub(crate) const fn skip(&mut self, bytes: u64) {
+        self.end += bytes;
+    }
+}
+
+/// Where what a connection has written lies: its runs of bytes between which others wrote, by where in its stream and in memory they begin.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Written {
+    runs: VecDeque<(u64, u64)>,
+}
+
+impl Written {
+    /// So many bytes were written from `start` on.
+    pub(crate) fn add(&mut self, start: u64, bytes: u64, pages: &mut Pages) {
+        let follows = |(run, at): &(u64, u64)| at + (start - run) == pages.end;
+        if !self.runs.back().is_some_and(follows) {
+            self.runs.push_back((start, pages.end));
+        }
+        pages.end += bytes;
+    }
+
+    /// Nobody asks for what lies before `start` any more.
+    pub(crate) fn forget(&mut self, start: u64) {
+        while self.runs.get(1).is_some_and(|(run, _)| *run <= start) {
+            self.runs.pop_front();
+        }
+    }
+
+    /// The pieces of memory that a packet carries.
+    #[inline]
+    pub(crate) fn pieces(&self, data: &Data) -> u64 {
+        let end = data.end();
+        if end == data.seq {
+            return 1;
+        }
+        let first = self.runs.partition_point(|(run, _)| *run <= data.seq).saturating_sub(1);
+        let mut pieces = 0;
+        for (index, (run, at)) in self.runs.iter().enumerate().skip(first) {
+            if *run >= end {
+                break;
+            }
+            let from = at + (data.seq.max(*run) - run);
+            let next = self.runs.get(index + 1).map_or(end, |(next, _)| end.min(*next));
+            let to = at + (next - run);
+            pieces += 1 + (to - 1) / PIECE_BYTES - from / PIECE_BYTES;
+        }
+        pieces.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dualq_tcp::EcnFlags;
+    use dualq_units::Ecn;
+
+    use super::*;
+
+    fn data(seq: u64, payload: u32) -> Data {
+        Data {
+            seq,
+            payload,
+            segments: 1,
+            mss: 1448,
+            timestamp_ms: 0,
+            echo_ms: 0,
+            ecn: Ecn::NotEct,
+            flags: EcnFlags::NONE,
+            options: 0,
+            push: false,
+            syn: false,
+            cut: false,
+        }
+    }
+
+    #[test]
+    fn a_packet_has_a_piece_for_each_block_and_for_each_write_between_others() {
+        let (mut pages, mut one, mut other) =
+            (Pages::default(), Written::default(), Written::default());
+        one.add(0, 40_000, &mut pages);
+        assert_eq!([0, 32_000, 38_000].map(|seq| one.pieces(&data(seq, 1_448))), [1, 2, 1]);
+        other.add(0, 20_000, &mut pages);
+        one.add(40_000, 10_000, &mut pages);
+        // From 40,000 to 60,000 there was somebody else, and a block ends at 65,536.
+        assert_eq!(one.pieces(&data(39_000, 1_448)), 2);
+        assert_eq!([45_000, 45_536].map(|seq| one.pieces(&data(seq, 1_000))), [2, 1]);
+        one.forget(41_000);
+        assert_eq!(one.pieces(&data(45_000, 1_000)), 2);
+    }
+}
