@@ -37,9 +37,9 @@ const REFERENCES: [(&str, &str); 5] = [
 
 /// Scenarios in which no figure tells the model from Linux, of different disciplines, numbers of flows and congestion controls.
 const TWINS: [(&str, &str); 6] = [
-    ("linux-7.3/coexistence.jsonl", "coexistence-5"),
+    ("linux-7.3/coexistence.jsonl", "coexistence-8"),
     ("world-kernel/beside.jsonl", "beside-8"),
-    ("world-kernel/loss.jsonl", "loss-20"),
+    ("world-kernel/loss.jsonl", "loss-9"),
     ("world-kernel/several.jsonl", "several-27"),
     ("world-kernel/single.jsonl", "single-7"),
     ("world-kernel/single.jsonl", "single-20"),

@@ -205,7 +205,10 @@ impl Simulation<'_> {
         }
         self.arm_receiver(number);
         self.take_arrivals(back);
-        if let Some(counterpart) = counterpart {
+        // Who reads acts when it has read.
+        if let Some(counterpart) = counterpart
+            && !self.connections[number as usize].receiver.is_reading()
+        {
             self.converse(number, counterpart);
         }
     }
