@@ -194,14 +194,7 @@ impl Simulation<'_> {
             &self.connections[number as usize];
         let (back, counterpart) = (back(*direction), *counterpart);
         if receiver.last_read() >= Some(self.now()) {
-            let pauses_until = receiver.pauses_until();
-            if self.connections[number as usize].answers {
-                self.pages.skip(PROBE_BYTES.into());
-            }
-            self.program_runs();
-            if let Some(wakes) = pauses_until {
-                self.wakes_ns = self.wakes_ns.max(wakes.as_nanos());
-            }
+            self.has_read(number);
         }
         self.arm_receiver(number);
         self.take_arrivals(back);
@@ -210,6 +203,19 @@ impl Simulation<'_> {
             && !self.connections[number as usize].receiver.is_reading()
         {
             self.converse(number, counterpart);
+        }
+    }
+
+    /// Whoever receives has read just now.
+    #[inline]
+    fn has_read(&mut self, number: u32) {
+        self.program_runs();
+        let Connection { receiver, answers, .. } = &self.connections[number as usize];
+        if *answers {
+            self.pages.skip(PROBE_BYTES.into());
+        }
+        if let Some(wakes) = receiver.pauses_until() {
+            self.wakes_ns = self.wakes_ns.max(wakes.as_nanos());
         }
     }
 

@@ -45,23 +45,36 @@ impl Written {
     /// The pieces of memory that a packet carries.
     #[inline]
     pub(crate) fn pieces(&self, data: &Data) -> u64 {
-        let end = data.end();
-        if end == data.seq {
-            return 1;
+        // What comes was written not long after what is acknowledged: often in the first run, and all of it.
+        let until = self.runs.get(1).map_or(u64::MAX, |(run, _)| *run);
+        match self.runs.front() {
+            Some(run) if data.end() <= until => pieces_of(*run, data.seq, data.end()),
+            _ => self.pieces_of_several(data),
         }
-        let first = self.runs.partition_point(|(run, _)| *run <= data.seq).saturating_sub(1);
-        let mut pieces = 0;
-        for (index, (run, at)) in self.runs.iter().enumerate().skip(first) {
-            if *run >= end {
-                break;
-            }
-            let from = at + (data.seq.max(*run) - run);
-            let next = self.runs.get(index + 1).map_or(end, |(next, _)| end.min(*next));
-            let to = at + (next - run);
-            pieces += 1 + (to - 1) / PIECE_BYTES - from / PIECE_BYTES;
-        }
-        pieces.max(1)
     }
+
+    #[inline(never)]
+    fn pieces_of_several(&self, data: &Data) -> u64 {
+        let mut runs = self.runs.iter().peekable();
+        let (mut from, end, mut pieces) = (data.seq, data.end(), 0);
+        while from < end
+            && let Some(run) = runs.next()
+        {
+            let next = runs.peek().map_or(end, |(next, _)| end.min(*next));
+            if from < next {
+                pieces += pieces_of(*run, from, next);
+                from = next;
+            }
+        }
+        pieces
+    }
+}
+
+/// The pieces from one place in a stream to another, which lie in one run.
+#[inline]
+const fn pieces_of((run, at): (u64, u64), from: u64, to: u64) -> u64 {
+    let (first, last) = (at + from - run, (at + to - run).saturating_sub(1));
+    1 + last / PIECE_BYTES - first / PIECE_BYTES
 }
 
 #[cfg(test)]
