@@ -40,8 +40,8 @@ const ROWS: [&[Lane]; 3] = [
             niceness: 0,
             at_once: 2,
             programs: &[
-                "-p dualq --test mtu",
                 "-p dualq --test shell",
+                "-p dualq --test mtu",
                 "-p dualq --test apply",
                 "-p dualq-measure --test loopback",
                 "-p dualq --test live",
