@@ -77,26 +77,38 @@ impl Held {
         let datagrams = left.iter().filter(|row| row[4] == "udp");
         let ended = datagrams.map(|row| (number(row[0]) + rtt_ms * ways / 1e3, number(row[9])));
         let mut held = Self { ended: ended.collect(), rtt_ms, began_s: 0.0 };
-        // Flows connect before they send. The clocks agree where the differences are most alike, whatever they are.
+        // Flows connect before they send. The clocks agree where round trips end when the link says so, and where the differences are most alike,
+        // whatever they are: either alone is as good elsewhere while a queue grows evenly.
         let spread = |before_ms: u32| {
             held.began_s = first_s - f64::from(before_ms) / 1e3;
             let more = held.more_ms(udp);
             let middle = median(more.clone());
-            median(more.iter().map(|ms| (ms - middle).abs()).collect())
+            let apart = udp.samples.iter().map(|(ended_s, _)| held.apart_ms(*ended_s));
+            median(more.iter().map(|ms| (ms - middle).abs()).collect()) + median(apart.collect())
         };
         let spreads: Vec<f64> = (0..1000).map(spread).collect();
         let least = (0..1000).min_by(|a, b| spreads[*a].total_cmp(&spreads[*b])).unwrap();
+        println!("the load began {least} ms before its data, to {:.2} ms", spreads[least]);
         held.began_s = first_s - least as f64 / 1e3;
         held
     }
 
     /// How long a datagram was held that came back the given time after the load began.
     fn ms(&self, ended_s: f64) -> f64 {
+        self.nearest(ended_s).1
+    }
+
+    /// How far from then the nearest one came back.
+    fn apart_ms(&self, ended_s: f64) -> f64 {
+        (self.nearest(ended_s).0 - self.began_s - ended_s).abs() * 1e3
+    }
+
+    fn nearest(&self, ended_s: f64) -> (f64, f64) {
         let at_s = self.began_s + ended_s;
         let next = self.ended.partition_point(|(ended_s, _)| *ended_s < at_s);
         let near = &self.ended[next.saturating_sub(1)..(next + 1).min(self.ended.len())];
         let from_end = |row: &&(f64, f64)| (row.0 - at_s).abs();
-        near.iter().min_by(|a, b| from_end(a).total_cmp(&from_end(b))).unwrap().1
+        *near.iter().min_by(|a, b| from_end(a).total_cmp(&from_end(b))).unwrap()
     }
 
     /// How much longer than by the link each round trip was.
