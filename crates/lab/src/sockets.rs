@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use dualq_namespace::Namespace;
 use dualq_scenario::summary::Echoes;
-use dualq_scenario::{CongestionControl, EcnStyle, WRITE_BYTES};
+use dualq_scenario::{CongestionControl, EcnStyle, READ_BYTES, WRITE_BYTES};
 use dualq_socket::TcpInfo;
 use dualq_units::{Bytes, Instant};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -22,9 +22,6 @@ use crate::repeats::Repeats;
 
 /// What a bulk sender writes at once.
 static CHUNK: [u8; WRITE_BYTES] = [0; WRITE_BYTES];
-/// What a receiver takes at once. Nothing is copied there. As many as there can be, for where a call ends within a packet, one
-/// acknowledgement tells of a smaller window; a guest dies of a gigabyte.
-const SINK_BYTES: usize = 256 << 20;
 /// A probe's question, and its answer.
 const PROBE_BYTES: usize = dualq_scenario::PROBE_BYTES as usize;
 /// What `ping` sends by default: 56 bytes behind the ICMP header.
@@ -303,7 +300,7 @@ impl BulkReceiver {
         let own = own.map_err(|error| cannot("cannot start a receiver", error))?;
         let until_full = if pause.is_zero() { libc::MSG_WAITALL } else { 0 };
         thread::spawn(move || {
-            let mut sink: Vec<u8> = Vec::with_capacity(SINK_BYTES);
+            let mut sink: Vec<u8> = Vec::with_capacity(READ_BYTES);
             // It ends with the connection; how that ended the sender knows.
             while own
                 // What is read with MSG_TRUNC is not copied (tcp(7)): the buffer is only an address.

@@ -25,7 +25,7 @@ mod words;
 pub use assignment::Assignment;
 pub use bounds::{ScenarioError, check_rate, check_rtt};
 pub use congestion::CongestionControl;
-pub use dualq_tcp::{Algorithm, EcnOption, EcnStyle, OPTION_BYTES, WRITE_BYTES};
+pub use dualq_tcp::{Algorithm, EcnOption, EcnStyle, OPTION_BYTES, READ_BYTES, WRITE_BYTES};
 pub use ecn::EcnRequest;
 pub use event::{Event, Kind, Seen};
 pub use loss::{Loss, LossError};

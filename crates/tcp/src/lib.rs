@@ -21,7 +21,7 @@ pub use packet::{
 };
 pub use rate::{LostPacket, RateSample};
 pub use receiver::{
-    MIN_ACK_DELAY, PIECE_BYTES, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE,
+    MIN_ACK_DELAY, PIECE_BYTES, READ_BYTES, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE,
 };
 pub use sender::{Pacing, Sender, SenderConfig, SenderStats, WRITE_BYTES};
 pub use tick::{TIMER_LATENCY, Tick, WheelTimer};

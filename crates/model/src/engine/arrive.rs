@@ -13,8 +13,6 @@ use crate::program::Program;
 
 /// What it takes a program to learn that its connection is open, and to write.
 const OPENED_NS: u64 = 2;
-/// And to write as much as there is room for, and to look who is next.
-const FIRST_WRITE_NS: u64 = 16;
 
 impl Simulation<'_> {
     /// Hands over what comes out of a path now: most often nothing.
@@ -281,9 +279,7 @@ impl Simulation<'_> {
     #[cold]
     fn opens(&mut self, number: u32) {
         self.connections[number as usize].sender.write_later();
-        let writes_ns = self.busy_until_ns.max(self.now_ns + OPENED_NS);
-        self.busy_until_ns = writes_ns + FIRST_WRITE_NS;
-        self.late.push_back((writes_ns, number));
+        self.late.push_back((self.now_ns + OPENED_NS, number));
     }
 
     /// Logs tell how a connection is after what its sender learnt, and before it acts on that.

@@ -37,6 +37,9 @@ const TIMER_LATENCY_NS: u64 = TIMER_LATENCY.as_nanos() as u64;
 /// What it takes a program to open a connection, and to send what is no stream: those that begin at one instant do so one after the other.
 const CONNECT_NS: u64 = 4;
 const SEND_NS: u64 = 2;
+/// To push what is written, and once that is done to look who is next.
+const PUSH_NS: u64 = 1;
+const NEXT_PROGRAM_NS: u64 = 7;
 /// How often the smoothed round-trip times are sampled.
 const SAMPLE_NS: u64 = RTT_SAMPLE_INTERVAL.as_nanos() as u64;
 
@@ -64,7 +67,7 @@ pub struct Simulation<'a> {
     /// Whether what arrives is to wait, and what waits.
     holds_arrivals: bool,
     held: VecDeque<(Direction, Packet)>,
-    /// The programs that write as their connections have opened, and when; and until when the last of them does so.
+    /// The programs that write as their connections have opened, and when at the earliest; and until when the one before them does so.
     late: VecDeque<(u64, u32)>,
     busy_until_ns: u64,
     pages: Pages,
@@ -350,7 +353,8 @@ impl<'a> Simulation<'a> {
             }
             let (down_ns, down) = next_due(self.network.down.next_due());
             let (up_ns, up) = next_due(self.network.up.next_due());
-            let late_ns = self.late.front().map_or(u64::MAX, |(late_ns, _)| *late_ns);
+            let late_ns =
+                self.late.front().map_or(u64::MAX, |(late_ns, _)| self.busy_until_ns.max(*late_ns));
             let next_ns = down_ns.min(up_ns).min(agenda_ns).min(self.tick_ns).min(late_ns);
             if next_ns >= end_ns {
                 self.now_ns = end_ns;
@@ -496,12 +500,17 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The next program whose connection has opened has its turn.
+    /// The next program whose connection has opened has its turn, or goes on: between its pushes is what is due.
     #[cold]
     fn catch_up(&mut self) {
-        if let Some((_, number)) = self.late.pop_front() {
-            self.drive(number);
+        let Some(&(_, number)) = self.late.front() else { return };
+        self.connections[number as usize].sender.write_on();
+        self.drive(number);
+        let goes_on = self.connections[number as usize].sender.is_in_first_write();
+        if !goes_on {
+            self.late.pop_front();
         }
+        self.busy_until_ns = self.now_ns + if goes_on { PUSH_NS } else { NEXT_PROGRAM_NS };
     }
 
     /// The queue of an interface lets go what is due.

@@ -409,6 +409,15 @@ impl Buffer {
         self.measure_start_ns = self.arrived_ns;
     }
 
+    /// The same where the program's call ends within the last packet, which holds all of its memory until the rest is read too.
+    pub(super) fn read_part(&mut self, end: u64, reach: u64) {
+        let (memory, pieces, whole_end) = (self.unread_memory, self.pieces, self.first_end);
+        let passed = whole_end.saturating_sub(self.read_end);
+        self.read(end, reach);
+        let freed = if whole_end <= end { passed + PACKET_OVERHEAD } else { 0 };
+        (self.unread_memory, self.pieces) = (memory.saturating_sub(freed), pieces);
+    }
+
     /// Makes room for twice what is read in a round trip, and for more while that grows (Linux: `tcp_rcvbuf_grow`).
     fn grow(&mut self, copied: u64, reach: u64) {
         let base = 2 * copied;

@@ -125,6 +125,8 @@ pub struct Receiver {
     compressed_at: u64,
     read_ns: u64,
     last_read_ns: Option<u64>,
+    /// Where in the stream the program's call ends that reads.
+    call_end: u64,
     /// Until when a program reads that has slept, if it does: what arrives meanwhile waits.
     reading_until_ns: u64,
     /// What came meanwhile, but for what was taken in since, and the pieces that it lies in.
@@ -142,6 +144,10 @@ pub struct Receiver {
 
     stats: ReceiverStats,
 }
+
+/// As much as a program that reads all there is takes with each call, in every world. As many as there can be, for where a call ends within a
+/// packet, one acknowledgement tells of a smaller window; a guest of the world `kernel` dies of a gigabyte.
+pub const READ_BYTES: usize = 256 << 20;
 
 impl Receiver {
     /// A receiver that waits for a SYN.
@@ -183,6 +189,7 @@ impl Receiver {
             compressed_at: 0,
             read_ns: u64::MAX,
             last_read_ns: None,
+            call_end: READ_BYTES as u64,
             reading_until_ns: u64::MAX,
             backlog: None,
             deferred: false,

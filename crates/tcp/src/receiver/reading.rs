@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::Receiver;
 use super::buffer::{MAX_PIECES, PACKET_OVERHEAD};
+use super::{READ_BYTES, Receiver};
 use crate::packet::{Ack, Data};
 use crate::tick::instant;
 use dualq_units::Instant;
@@ -115,7 +115,27 @@ impl Receiver {
         self.read_ns = u64::MAX;
         self.reading_until_ns = u64::MAX;
         self.last_read_ns = Some(now_ns);
+        if self.stream.next >= self.call_end {
+            self.end_call(now_ns, out);
+        }
         self.buffer.read(self.stream.next, self.stream.reach());
+        self.tell_of_room(now_ns, out);
+    }
+
+    /// The program's call ends within what is there: so much is read, and the next call reads the rest.
+    #[cold]
+    fn end_call(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        let end = self.call_end;
+        self.call_end += READ_BYTES as u64;
+        if !self.reads_seldom() {
+            self.buffer.read_part(end, self.stream.reach());
+            self.tell_of_room(now_ns, out);
+        }
+    }
+
+    /// Something was read: that is acknowledged, or not yet (Linux: `__tcp_cleanup_rbuf`).
+    #[inline]
+    fn tell_of_room(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let offered = self.offered();
         let unacked = self.stream.next - self.acked;
         let ended = self.pushed && !self.stream.has_islands();

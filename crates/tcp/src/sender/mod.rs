@@ -27,6 +27,7 @@ use crate::tick::{Tick, WheelTimer, instant};
 use buffer::SendBuffer;
 use recovery::Recovery;
 use timers::Timers;
+use transmit::Write;
 
 /// The room that a packet has for headers (Linux: `MAX_TCP_HEADER`). It depends on what the kernel is configured with: 320 with
 /// tunnels or wireless meshes, 256 as recorded.
@@ -162,8 +163,11 @@ pub struct Sender {
     syn_due: bool,
     /// The answer to the SYN is to be acknowledged.
     opening_due: bool,
-    /// Its acknowledgement is all that is sent at once.
+    /// Its acknowledgement is all that is sent at once, and what the program writes then leaves push by push.
     writes_later: bool,
+    /// How far that write has come, and whether it goes on.
+    first_write: Option<Write>,
+    write_due: bool,
     /// When one that came again was acknowledged last.
     challenged_ns: Option<u64>,
     head_due: bool,
@@ -261,6 +265,8 @@ impl Sender {
             syn_due: false,
             opening_due: false,
             writes_later: false,
+            first_write: None,
+            write_due: false,
             challenged_ns: None,
             head_due: false,
             loss_probe_due: false,

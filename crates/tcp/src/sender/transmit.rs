@@ -33,6 +33,23 @@ const fn memory(payload: u32) -> u64 {
     if payload == 0 { 0 } else { payload as u64 + PACKET_OVERHEAD }
 }
 
+/// A call of the program's that writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Write {
+    /// Something since the last push.
+    has_written: bool,
+    /// There was no room, and what is written was pushed.
+    is_full: bool,
+    /// What is written ends there, if there is room for all of it.
+    end: u64,
+}
+
+impl Write {
+    const fn begun_at(end: u64) -> Self {
+        Self { has_written: false, is_full: false, end: end + WRITE_BYTES as u64 }
+    }
+}
+
 impl Sender {
     /// Sends what may be sent at `now`, packet by packet. To be called after every other call that changed something.
     pub fn transmit(&mut self, now: Instant, out: &mut impl FnMut(Transmission)) {
@@ -52,8 +69,13 @@ impl Sender {
             let flags = self.opening_flags();
             self.send_empty(now_ns, self.snd_nxt, (ecn, flags), out);
             if std::mem::take(&mut self.writes_later) {
+                self.first_write = Some(Write::default());
                 return;
             }
+        }
+        // Who writes has the connection for itself.
+        if self.first_write.is_some() && !std::mem::take(&mut self.write_due) {
+            return;
         }
         if self.head_due {
             self.head_due = false;
@@ -83,10 +105,11 @@ impl Sender {
         if by_timer {
             return;
         }
-        if self.snd_nxt < self.buffer.end {
+        let begun = self.first_write;
+        if self.snd_nxt < self.buffer.end && begun.is_none() {
             self.transmit_new(now_ns, Push::Pending, out);
         }
-        let wakes = self.wakes_program();
+        let wakes = begun.is_some() || self.wakes_program();
         if self.leaving > 0 && self.throttled && !wakes {
             // It goes on as soon as these have left (Linux: `tcp_tsq_write`): after a program that was woken, for which a softirq gives way
             // to its thread (`handle_softirqs`, `need_resched`).
@@ -94,32 +117,7 @@ impl Sender {
         }
         self.is_writing = true;
         if wakes {
-            self.note_pause();
-            self.restart_after_idleness(now_ns);
-            let (mut has_written, mut call_end) = (false, self.buffer.end + WRITE_BYTES as u64);
-            while self.write_packet(call_end, !has_written) {
-                // What is sent of the last packet makes room in it (Linux: `tcp_sendmsg_locked`, `forced_push`).
-                has_written = true;
-                if self.buffer.end == call_end {
-                    self.pushed = call_end;
-                    self.buffer.pause();
-                    if !self.corks() {
-                        self.transmit_new(now_ns, Push::Pending, out);
-                    }
-                    (has_written, call_end) = (false, call_end + WRITE_BYTES as u64);
-                } else if self.buffer.end > self.pushed + self.largest_window / 2 {
-                    self.pushed = self.buffer.end;
-                    self.buffer.pause();
-                    self.transmit_new(now_ns, Push::Written, out);
-                } else if self.buffer.is_last() {
-                    self.transmit_new(now_ns, Push::One, out);
-                }
-            }
-            if has_written {
-                self.pushed = self.buffer.end;
-                self.buffer.pause();
-                self.transmit_new(now_ns, Push::Written, out);
-            }
+            self.write_and_push(now_ns, begun, out);
         }
         if self.window_probe_due {
             self.window_probe_due = false;
@@ -130,10 +128,82 @@ impl Sender {
         }
     }
 
+    /// The program writes as much as there is room for, and pushes what it has written now and then. A write that has `begun` makes one push, and
+    /// goes on with the next call (Linux: `tcp_sendmsg_locked`).
+    #[inline(always)]
+    fn write_and_push(
+        &mut self,
+        now_ns: u64,
+        begun: Option<Write>,
+        out: &mut impl FnMut(Transmission),
+    ) {
+        let mut write = match begun {
+            Some(write) if write.end > self.buffer.end => write,
+            _ => {
+                if begun.is_some() && !self.wakes_program() {
+                    self.first_write = None;
+                    return;
+                }
+                self.note_pause();
+                self.restart_after_idleness(now_ns);
+                Write::begun_at(self.buffer.end)
+            }
+        };
+        while self.write_packet(write.end, !write.has_written) {
+            // What is sent of the last packet makes room in it (Linux: `forced_push`).
+            write.has_written = true;
+            let push = if self.buffer.end == write.end {
+                write = Write::begun_at(write.end);
+                self.note_push();
+                if self.corks() {
+                    continue;
+                }
+                Push::Pending
+            } else if self.buffer.end > self.pushed + self.largest_window / 2 {
+                self.note_push();
+                Push::Written
+            } else if self.buffer.is_last() && self.buffer.end < self.write_end {
+                Push::One
+            } else {
+                continue;
+            };
+            self.transmit_new(now_ns, push, out);
+            if begun.is_some() {
+                self.first_write = Some(write);
+                return;
+            }
+        }
+        self.first_write = None;
+        if write.has_written {
+            self.note_push();
+            self.transmit_new(now_ns, Push::Written, out);
+            // If more is to be written, once more as the call ends.
+            let has_written = !write.is_full && self.buffer.end < self.write_end;
+            self.first_write = begun.map(|_| Write { has_written, is_full: true, ..write });
+        }
+    }
+
+    fn note_push(&mut self) {
+        self.pushed = self.buffer.end;
+        self.buffer.pause();
+    }
+
     /// The answer to the SYN has come while the program does something else: the next [`transmit`](Self::transmit) acknowledges it, and
-    /// only the one after that finds what the program writes.
+    /// only those after [`write_on`](Self::write_on) find what the program writes.
     pub const fn write_later(&mut self) {
         self.writes_later = self.opening_due;
+    }
+
+    /// The program goes on with its first write, which is not all done yet where [`is_in_first_write`](Self::is_in_first_write): the
+    /// next [`transmit`](Self::transmit) makes one push.
+    pub const fn write_on(&mut self) {
+        self.write_due = self.first_write.is_some();
+    }
+
+    /// The program is in the middle of its first write, if that began with [`write_later`](Self::write_later).
+    #[must_use]
+    pub const fn is_in_first_write(&self) -> bool {
+        self.first_write.is_some()
     }
 
     /// What is sent from now on is less than the path could carry.
