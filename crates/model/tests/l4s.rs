@@ -69,8 +69,13 @@ fn holds(scenario: &Scenario) {
     // packet before it, take.
     let most_ms = (2.0 * PACKET_BITS / rate_mbit / 1e3).max(1.0);
     assert!(scalable.p99_ms <= most_ms, "{place}: {} ms in the L queue", scalable.p99_ms);
-    // Its target is 15 ms. At 100 ms CUBIC does not always fill the link, nor at 400 Mbit/s and 50 ms, where single runs have 0.7 to 12.8.
-    let least_ms = if rtt_ms < 75.0 { 7.0 } else { 0.0 };
+    // Its target is 15 ms. At 100 ms CUBIC does not always fill the link, nor at 400 Mbit/s and 50 ms, where thirty runs have 8.8 in the mean with a
+    // deviation of 3.5: of three the mean is that of 2.0.
+    let least_ms = match (rate_mbit, rtt_ms) {
+        (_, 75.0..) => 0.0,
+        (300.0.., 40.0..) => 8.8 - 3.0 * 2.0,
+        _ => 7.0,
+    };
     let waits_ms = delays.iter().map(|[_, classic]| classic.p50_ms).sum::<f64>() / 3.0;
     assert!((least_ms..=17.0).contains(&waits_ms), "{place}: {waits_ms} ms in the C queue");
 }

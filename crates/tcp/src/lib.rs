@@ -17,11 +17,11 @@ pub use cc::Algorithm;
 pub use ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle, OPTION_BYTES};
 pub use packet::{
     Ack, COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS,
-    PACKET_OVERHEAD, SYN_BYTES, SackBlock, Transmission,
+    PACKET_OVERHEAD, PIECE_BYTES, SYN_BYTES, SackBlock, Transmission,
 };
 pub use rate::{LostPacket, RateSample};
 pub use receiver::{
-    MIN_ACK_DELAY, PIECE_BYTES, READ_BYTES, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE,
+    MIN_ACK_DELAY, READ_BYTES, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE,
 };
 pub use sender::{Pacing, Sender, SenderConfig, SenderStats, WRITE_BYTES};
 pub use tick::{TIMER_LATENCY, Tick, WheelTimer};

@@ -15,6 +15,18 @@ pub(crate) const INVALID_SPACING: Duration = Duration::from_millis(500);
 pub const HEADER_BYTES: u32 = 52;
 /// Kernel memory of a packet beside its payload: the socket buffer (`sk_buff`), and room for headers.
 pub const PACKET_OVERHEAD: u32 = 896;
+/// How long the blocks of memory are that a sender's program writes into, one after the other (Linux: `SKB_FRAG_PAGE_ORDER`).
+pub const PIECE_BYTES: u64 = 32 << 10;
+/// In so many pieces of them a packet may lie (Linux: `MAX_SKB_FRAGS`): those that follow each other become one, and share that overhead, at a receiver
+/// before which a router has made each its own (`ip_forward`, `skb_try_coalesce`), and at a sender that hears of their arrival (`skb_shift`).
+pub(crate) const MAX_PIECES: u64 = 17;
+
+/// Pieces of memory in which a stream's bytes from `start` up to `end` lie, if its program writes no other: the end of one, and the beginning of the next
+/// (Linux: `skb_page_frag_refill`).
+#[inline]
+pub(crate) const fn pieces(start: u64, end: u64) -> u64 {
+    1 + end.saturating_sub(1) / PIECE_BYTES - start / PIECE_BYTES
+}
 /// An Ethernet header, which queues and shapers count as well.
 pub const ETHERNET_BYTES: u32 = 14;
 /// A SYN's IP packet: its options (MSS, SACK permitted, timestamps, window scale) take 20 bytes.

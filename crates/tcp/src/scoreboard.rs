@@ -2,7 +2,7 @@
 
 use prefetch_index::prefetch_index;
 
-use crate::packet::{MAX_SACK_BLOCKS, SackBlock};
+use crate::packet::{MAX_PIECES, MAX_SACK_BLOCKS, SackBlock, pieces};
 use crate::rate::SendStamp;
 
 /// Selectively acknowledged.
@@ -113,6 +113,8 @@ pub(crate) struct Scoreboard {
     pub(crate) sack_end: u64,
     /// What the last acknowledgement's blocks said: no need to look at that again.
     seen: [SackBlock; MAX_SACK_BLOCKS],
+    /// The packet that was made of others last: its first segment, and the one behind it.
+    joined: (u64, u64),
     /// The numbers of segments that were marked as lost and not looked at since, if anybody looks.
     newly_lost: Option<Vec<u64>>,
 }
@@ -130,6 +132,7 @@ impl Scoreboard {
             last_packet: 0,
             sack_end: 0,
             seen: [SackBlock::default(); MAX_SACK_BLOCKS],
+            joined: (0, 0),
             newly_lost: None,
         }
     }
@@ -193,6 +196,7 @@ impl Scoreboard {
         }
         self.get_mut(number).flags |= FIRST_OF_PACKET;
         self.last_packet = self.last_packet.max(number);
+        self.joined = (0, 0);
         true
     }
 
@@ -281,13 +285,14 @@ impl Scoreboard {
     }
 
     /// Calls `newly` for each segment that the first `count` of `blocks` acknowledge for the first time, with its state before, and
-    /// whether one behind it was acknowledged before. The other blocks are empty.
+    /// whether one behind it was acknowledged before. The other blocks are empty. Returns how many packets more there are then, or fewer.
     #[inline]
     pub(crate) fn sack(
         &mut self,
         (blocks, count): (&[SackBlock; MAX_SACK_BLOCKS], usize),
         mut newly: impl FnMut(&Segment, bool),
-    ) {
+    ) -> i64 {
+        let mut more = 0;
         let mut sorted = self.seen;
         sorted.sort_unstable_by_key(|known| known.start);
         let mut ascending = *blocks;
@@ -299,14 +304,15 @@ impl Scoreboard {
             for known in sorted {
                 if known.start < from.end && known.end > from.start {
                     if known.start > from.start {
-                        self.sack_range(from.start, known.start, &mut newly);
+                        more += self.sack_range(from.start, known.start, &mut newly);
                     }
                     from.start = known.end.min(from.end);
                 }
             }
-            self.sack_range(from.start, from.end, &mut newly);
+            more += self.sack_range(from.start, from.end, &mut newly);
         }
         self.seen = *blocks;
+        more
     }
 
     /// Shows the outstanding segments that lie in `block` as a whole, of which a second copy has arrived: no retransmission of
@@ -333,16 +339,17 @@ impl Scoreboard {
         }
     }
 
-    fn sack_range(&mut self, start: u64, end: u64, newly: &mut impl FnMut(&Segment, bool)) {
+    fn sack_range(&mut self, start: u64, end: u64, newly: &mut impl FnMut(&Segment, bool)) -> i64 {
         if self.first == self.next {
-            return;
+            return 0;
         }
         let start = start.max(self.get(self.first).start());
         let end = end.min(self.get(self.next - 1).end);
         if start >= end {
-            return;
+            return 0;
         }
         let mut number = self.locate(start);
+        let from = number;
         while number < self.next && self.get(number).end <= end {
             let segment = self.get(number);
             let flags = segment.flags;
@@ -363,6 +370,62 @@ impl Scoreboard {
             }
             number += 1;
         }
+        if from < number { self.shift(from, number) } else { 0 }
+    }
+
+    /// Segments from `from` up to `end` have been acknowledged selectively: they become packets of their own, or part of the one before if that
+    /// was too. Returns how many packets more there are then, or fewer (Linux: `tcp_shift_skb_data`, `tcp_match_skb_to_sack`).
+    fn shift(&mut self, from: u64, end: u64) -> i64 {
+        let mut more = i64::from(self.cut_packet(from));
+        let mut joined = false;
+        let mut number = from;
+        while number < end {
+            let mut next = number + 1;
+            while next < end && !self.get(next).has(FIRST_OF_PACKET) {
+                next += 1;
+            }
+            more += i64::from(self.cut_packet(next));
+            joined = self.joins(number);
+            more -= i64::from(joined);
+            number = next;
+        }
+        // What was a hole between two is filled.
+        if joined && end < self.next && self.joins(end) { more - 1 } else { more }
+    }
+
+    /// Makes a packet one with the one before it, if both have arrived, none of them for a retransmission that may still be under way, and there is room
+    /// for the pieces of both. Returns whether it could.
+    fn joins(&mut self, number: u64) -> bool {
+        if number == self.first {
+            return false;
+        }
+        let is_settled =
+            |segment: &Segment| segment.flags & (SACKED | LOST | RETRANSMITTED) == SACKED;
+        let (before, segment) = (self.get(number - 1), self.get(number));
+        if !is_settled(before) || !is_settled(segment) {
+            return false;
+        }
+        let (joined_start, joined_end) = self.joined;
+        let mut start =
+            if joined_end == number { joined_start.max(self.first) } else { number - 1 };
+        while start > self.first && !self.get(start).has(FIRST_OF_PACKET) {
+            start -= 1;
+        }
+        let mut end = number + 1;
+        while end < self.next && !self.get(end).has(FIRST_OF_PACKET) {
+            end += 1;
+        }
+        let first = self.get(start);
+        let pieces = pieces(first.start(), self.get(end - 1).end);
+        if first.payload != segment.payload || pieces > MAX_PIECES {
+            return false;
+        }
+        self.get_mut(number).flags &= !FIRST_OF_PACKET;
+        if self.last_packet == number {
+            self.last_packet = start;
+        }
+        self.joined = (start, end);
+        true
     }
 
     /// Cuts what is outstanding into segments of at most `mss` bytes, and deems lost what was longer and has not arrived.
@@ -372,6 +435,7 @@ impl Scoreboard {
         let mut too_long = Vec::new();
         let mut rest = &old[..];
         self.next = self.first;
+        self.joined = (0, 0);
         let mut cut_before = false;
         while let Some(head) = rest.first() {
             // Those of one packet that have had the same fate.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use dualq_units::Bytes;
 
-use crate::packet::Data;
+use crate::packet::{Data, MAX_PIECES};
 use crate::tick::{Tick, micros_between};
 
 /// The buffer at the start (Linux: `tcp_rmem`'s default).
@@ -20,12 +20,6 @@ const RATIO_SHIFT: u32 = 8;
 const INITIAL_RATIO: u64 = 128;
 const MAX_RATIO: u64 = 255;
 pub(super) const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
-/// Packets that follow each other share that overhead, for a router on their way has made each its own (Linux: `ip_forward`,
-/// `skb_try_coalesce`), up to so many pieces of memory (Linux: `MAX_SKB_FRAGS`), and where the sender wrote them, a piece ends
-/// after so many bytes.
-pub(super) const MAX_PIECES: u64 = 17;
-/// How long the blocks of memory are that a sender's program writes into (Linux: `SKB_FRAG_PAGE_ORDER`).
-pub const PIECE_BYTES: u64 = 32 << 10;
 /// The peer's segments are taken to be so long until one arrives (Linux: `TCP_MSS_DEFAULT`).
 const SHORTEST_SEGMENT: u32 = 536;
 /// Nobody's full segments are shorter (Linux: `TCP_MIN_MSS`).
@@ -44,14 +38,6 @@ const WINDOW_BITS: u32 = 16;
 
 /// Round trips below this make the buffer grow carefully (Linux: `tcp_rcvbuf_low_rtt`).
 const SHORT_RTT_US: u64 = 1_000;
-
-/// Pieces of memory that a packet's payload lies in: the sender's program writes one stream into one piece after the other, and a
-/// packet may lie in the end of one and the beginning of the next (Linux: `skb_page_frag_refill`).
-#[inline]
-pub(super) const fn pieces(data: &Data) -> u64 {
-    let last = data.end().saturating_sub(1);
-    1 + last / PIECE_BYTES - data.seq / PIECE_BYTES
-}
 
 /// A packet that waits behind a gap, or several that became one.
 #[derive(Clone, Copy, Debug)]
@@ -490,6 +476,11 @@ mod tests {
     use dualq_units::Ecn;
 
     use super::*;
+    use crate::packet::pieces;
+
+    fn pieces_of(data: &Data) -> u64 {
+        pieces(data.seq, data.end())
+    }
 
     fn packet(seq: u64, payload: u32) -> Data {
         Data {
@@ -514,13 +505,13 @@ mod tests {
         let mut buffer = Buffer::new(Bytes(64 << 20), 1_228);
         for (number, memory) in (0..).zip([3_352, 5_808, 8_264]) {
             let data = packet(number * 2_456, 2_456);
-            buffer.hold(&data, pieces(&data));
+            buffer.hold(&data, pieces_of(&data));
             assert_eq!(buffer.unread_memory, memory);
         }
         // Seventeen pieces are one packet, the next one is another; the fourteenth lies in two.
         for number in 3..18 {
             let data = packet(number * 2_456, 2_456);
-            buffer.hold(&data, pieces(&data));
+            buffer.hold(&data, pieces_of(&data));
         }
         assert_eq!(buffer.unread_memory, 18 * 2_456 + 2 * PACKET_OVERHEAD);
         assert_eq!(buffer.first_end, 16 * 2_456);
@@ -534,13 +525,13 @@ mod tests {
         for number in 10..30 {
             let data = full(number);
             buffer.read_end = 10 * 1_448;
-            buffer.hold(&data, pieces(&data));
+            buffer.hold(&data, pieces_of(&data));
         }
         // The 23rd lies on both sides of 32 kB.
-        assert_eq!((pieces(&full(21)), pieces(&full(22)), pieces(&full(23))), (1, 2, 1));
+        assert_eq!((pieces_of(&full(21)), pieces_of(&full(22)), pieces_of(&full(23))), (1, 2, 1));
         assert_eq!(buffer.first_end, 26 * 1_448);
-        assert_eq!(pieces(&packet(0, 65_160)), 2);
-        assert_eq!(pieces(&packet(32_000, 65_160)), 3);
+        assert_eq!(pieces_of(&packet(0, 65_160)), 2);
+        assert_eq!(pieces_of(&packet(32_000, 65_160)), 3);
     }
 
     /// The packet that fills a gap, and what waited behind it, are read as one (`wild-2-86`).

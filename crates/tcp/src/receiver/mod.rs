@@ -10,10 +10,10 @@ use dualq_units::{Bytes, Ecn, Instant};
 use std::time::Duration;
 
 use crate::ecn::{self, EcnFlags, EcnOption, EcnStyle, Received};
-use crate::packet::{Ack, Data, HEADER_BYTES, INVALID_SPACING, PAWS_WINDOW_MS, SackBlock};
+use crate::packet::{Ack, Data, HEADER_BYTES, INVALID_SPACING, PAWS_WINDOW_MS, SackBlock, pieces};
 use crate::tick::{Tick, WheelTimer, instant};
-use buffer::{Buffer, pieces};
-pub use buffer::{PIECE_BYTES, WINDOW_SCALE};
+use buffer::Buffer;
+pub use buffer::WINDOW_SCALE;
 use handshake::Handshake;
 use reassembly::{Arrival, Reassembly};
 
@@ -291,7 +291,7 @@ impl Receiver {
     /// dropped.
     #[inline]
     pub fn on_data(&mut self, now: Instant, data: &Data, out: &mut impl FnMut(Ack)) {
-        self.on_data_in(now, data, pieces(data), out);
+        self.on_data_in(now, data, pieces(data.seq, data.end()), out);
     }
 
     /// The same with data that lie in so many pieces of memory, because the sender's program has written other streams too.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::buffer::{MAX_PIECES, PACKET_OVERHEAD};
+use super::buffer::PACKET_OVERHEAD;
 use super::{READ_BYTES, Receiver};
-use crate::packet::{Ack, Data};
+use crate::packet::{Ack, Data, MAX_PIECES};
 use crate::tick::instant;
 use dualq_units::Instant;
 

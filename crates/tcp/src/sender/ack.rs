@@ -425,9 +425,9 @@ impl Sender {
         builder: &mut SampleBuilder,
         times: &mut AckedTimes,
     ) {
-        let Self { board, rate, rack, rtt, recovery, stats, .. } = self;
+        let Self { board, buffer, rate, rack, rtt, recovery, stats, .. } = self;
         let mut lowest_overtaken = u64::MAX;
-        board.sack(blocks, |segment, overtaken| {
+        let more_packets = board.sack(blocks, |segment, overtaken| {
             found.sacked = true;
             if !segment.has(EVER_RETRANSMITTED) {
                 if overtaken {
@@ -442,6 +442,7 @@ impl Sender {
             rack.deliver(segment, found.now_ns, rtt.min_us);
             builder.deliver(segment);
         });
+        buffer.are_more(more_packets);
         if self.recovery.state != State::Loss || self.recovery.undo_marker.is_some() {
             self.check_reordering(lowest_overtaken);
         }

@@ -135,6 +135,12 @@ impl SendBuffer {
         self.memory += PACKET_OVERHEAD;
     }
 
+    /// What has arrived lies in so many packets more, or fewer.
+    #[inline]
+    pub(super) fn are_more(&mut self, packets: i64) {
+        self.memory = self.memory.wrapping_add_signed(packets * PACKET_OVERHEAD as i64);
+    }
+
     /// So many bytes are acknowledged, the last of their packet or not: the rest of one holds as much memory beside its payload as all of it
     /// did (Linux: `tcp_trim_head`).
     #[inline]
