@@ -368,9 +368,9 @@ fn in_a_tunnel_the_congestion_control_goes_with_the_queue() {
 #[test]
 fn in_a_tunnel_fq_is_no_choice() {
     let ubuntu = facts("ubuntu-24.04.json");
-    let args = ["--facts", &ubuntu, "--rate", "10mbit", "--rtt", "5ms", "--tunnel"];
+    let args = ["--facts", &ubuntu, "--rate", "12mbit", "--rtt", "5ms", "--tunnel"];
     let shown = stdout(&args);
-    let queue = shown.lines().find(|line| line.starts_with("+root htb rate 9500kbit leaf "));
+    let queue = shown.lines().find(|line| line.starts_with("+root htb rate 11400kbit leaf "));
     let leaf = queue.expect("it is shaped").rsplit(' ').next().unwrap();
     assert!(["pie", "codel", "fq_codel"].contains(&leaf), "{shown}");
     assert!(!shown.contains("neither cake nor fq_codel"), "{shown}");
