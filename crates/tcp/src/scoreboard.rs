@@ -579,4 +579,52 @@ mod tests {
         board.pop();
         assert_eq!((board.retrans_out, board.sacked_out, board.in_flight()), (0, 0, 1));
     }
+
+    /// Linux: `tcp_shift_skb_data`, `tcp_match_skb_to_sack`.
+    #[test]
+    fn packets_that_have_arrived_become_one_and_what_has_not_is_cut_off() {
+        let mut board = Scoreboard::new();
+        for end in 1..=12 {
+            let flags = if end % 2 == 1 { FIRST_OF_PACKET } else { 0 };
+            board.push(Segment::new(1_000 * end, Default::default(), 1_000, (flags, 0)));
+        }
+        let firsts = |board: &Scoreboard| -> Vec<u64> {
+            (0..12).filter(|number| board.get(*number).has(FIRST_OF_PACKET)).collect()
+        };
+        let sack = |board: &mut Scoreboard, start: u64, end: u64| {
+            let block = SackBlock { start: 1_000 * start, end: 1_000 * end };
+            let blocks = [block, SackBlock::default(), SackBlock::default()];
+            let more = board.sack((&blocks, 1), |_, _| ());
+            (more, firsts(board))
+        };
+        // Behind a hole, and the next one with it; then half of one behind a hole, and what fills that hole and joins both sides.
+        assert_eq!(sack(&mut board, 2, 4), (0, vec![0, 2, 4, 6, 8, 10]));
+        assert_eq!(sack(&mut board, 4, 6), (-1, vec![0, 2, 6, 8, 10]));
+        assert_eq!(sack(&mut board, 8, 9), (1, vec![0, 2, 6, 8, 9, 10]));
+        assert_eq!(sack(&mut board, 6, 8), (-2, vec![0, 2, 9, 10]));
+        // The beginning of a longer one joins, and its rest begins there.
+        board.get_mut(10).flags &= !FIRST_OF_PACKET;
+        assert_eq!(sack(&mut board, 9, 11), (0, vec![0, 2, 11]));
+        // What was sent again and may still be under way joins nothing.
+        for number in [0, 1] {
+            board.get_mut(number).flags |= RETRANSMITTED;
+        }
+        board.retrans_out = 2;
+        assert_eq!(sack(&mut board, 0, 2), (0, vec![0, 2, 11]));
+    }
+
+    /// Linux: `MAX_SKB_FRAGS`.
+    #[test]
+    fn as_many_pieces_as_a_packet_can_have_become_one() {
+        let mut board = Scoreboard::new();
+        let piece = crate::packet::PIECE_BYTES;
+        for end in 1..=40 {
+            let stamp = Default::default();
+            board.push(Segment::new(piece * end, stamp, piece as u32, (FIRST_OF_PACKET, 0)));
+        }
+        let block = SackBlock { start: piece, end: 40 * piece };
+        let more = board.sack((&[block, SackBlock::default(), SackBlock::default()], 1), |_, _| ());
+        let firsts = (0..40).filter(|number| board.get(*number).has(FIRST_OF_PACKET));
+        assert_eq!((more, firsts.collect::<Vec<_>>()), (-36, vec![0, 1, 18, 35]));
+    }
 }

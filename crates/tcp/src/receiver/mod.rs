@@ -704,6 +704,38 @@ mod tests {
         }
     }
 
+    /// Linux: `tcp_recvmsg_locked`, which frees a packet when all of it is read. As in the world `kernel` in `wild-424243-8`.
+    #[test]
+    fn where_a_call_ends_within_a_packet_its_memory_is_missing_in_the_window() {
+        let packet = |number: u64, segments: u16| Data {
+            payload: 1_448 * u32::from(segments),
+            segments: segments.into(),
+            ..data(number * 14_480, 0)
+        };
+        let last = |call_end| {
+            let config = ReceiverConfig { max_buffer: Bytes(1 << 20), ..ReceiverConfig::default() };
+            let mut receiver = Receiver::new(config);
+            let syn = Data { syn: true, payload: 0, ..data(0, 0) };
+            receiver.on_data(Instant::ZERO, &syn, &mut |_| ());
+            receiver.call_end = call_end;
+            let mut acks = Vec::new();
+            // The window does not grow beyond what there is room for beside a packet; then one comes that takes more.
+            for number in 0..=400 {
+                let now = Instant::from_nanos(1_000_000 * (number + 1));
+                let packet = packet(number, if number < 400 { 10 } else { 44 });
+                receiver.on_data(now, &packet, &mut |ack| acks.push((ack.ack, ack.window)));
+            }
+            (acks[399], acks[400], receiver.call_end)
+        };
+        let end = 400 * 14_480 + 63_712;
+        let (before, whole, _) = last(READ_BYTES as u64);
+        let (same, cut, call_end) = last(end - 1);
+        assert_eq!((before.1, same, whole.0), (whole.1, before, end));
+        assert_eq!((cut.0, call_end), (end, end - 1 + READ_BYTES as u64));
+        // 34 segments, of which 241 of 256 bytes of memory are payload, in whole 32nds.
+        assert_eq!(whole.1 - cut.1, 46_336);
+    }
+
     /// Linux: `tcp_add_backlog`, `tcp_grow_window`. As in the world `kernel` in `wild-424243-61`: taken in one by one, the first of two would
     /// still have found room to let the window grow.
     #[test]

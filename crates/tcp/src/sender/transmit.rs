@@ -640,6 +640,39 @@ mod tests {
         with_payload.map(|packet| (packet.data.seq, packet.data.payload)).collect()
     }
 
+    /// As in the world `kernel`, at the start of `wild-501-82` and with its MTU changed: five pushes and eleven, of which two are those of a full
+    /// buffer (Linux: `tcp_sendmsg_locked`).
+    #[test]
+    fn a_first_write_leaves_push_by_push() {
+        for (mtu, pushes, expected) in [
+            (1_500, 5, vec![(0, 2_896), (1, 2_896), (1, 2_896), (1, 2_896), (1, 2_896)]),
+            (9_000, 11, vec![(0, 17_896), (1, 17_896), (1, 8_948), (2, 17_896)]),
+        ] {
+            let config = SenderConfig { mtu, pacing: Pacing::ByQueue, ..SenderConfig::default() };
+            let mut sender = Sender::new(config);
+            sender.write(u64::MAX);
+            sender.transmit(Instant::ZERO, &mut |_| ());
+            let now = Instant::from_nanos(19_000_000);
+            sender.on_ack(now, &Ack { syn: true, window: 62_636, ..Ack::default() });
+            sender.write_later();
+            sender.transmit(now, &mut |packet| assert_eq!(packet.data.payload, 0));
+            let mut sent = Vec::new();
+            let mut push = 0;
+            while sender.is_in_first_write() {
+                sender.write_on();
+                let mut gone = Vec::new();
+                sender.transmit(now, &mut |packet| gone.push(packet.data.payload));
+                for payload in gone {
+                    sender.on_departure(payload);
+                    sent.push((push, payload));
+                }
+                push += 1;
+            }
+            // The last step finds that there is no room.
+            assert_eq!((push, sent), (pushes + 1, expected), "{mtu}");
+        }
+    }
+
     /// As in the world `kernel`, at the start of `wild-2-133`: the program fills the packet that is sent next, and what the
     /// window allows of that leaves at once.
     #[test]
