@@ -709,7 +709,7 @@ mod tests {
     fn where_a_call_ends_within_a_packet_its_memory_is_missing_in_the_window() {
         let packet = |number: u64, segments: u16| Data {
             payload: 1_448 * u32::from(segments),
-            segments: segments.into(),
+            segments,
             ..data(number * 14_480, 0)
         };
         let last = |call_end| {
