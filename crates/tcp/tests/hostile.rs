@@ -170,6 +170,11 @@ fn a_program_that_slept_reads_all_that_arrives_at_one_instant() {
         assert!(receiver.is_reading() && receiver.next_timer() > now, "it is being read");
         receiver.on_timer(receiver.next_timer(), &mut |_| ());
         assert!(!receiver.is_reading(), "it is read");
+        // It sleeps, and wakes though there is nothing to read.
+        let woken = receiver.next_timer();
+        assert!(woken > now + read_interval && woken < now + 2 * read_interval);
+        receiver.on_timer(woken, &mut |_| ());
+        assert_eq!((receiver.is_reading(), receiver.next_timer()), (false, Instant::NEVER));
     }
 }
 

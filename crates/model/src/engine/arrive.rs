@@ -160,6 +160,11 @@ impl Simulation<'_> {
         if answerer.is_some_and(|answerer| answerer.next_timer() <= self.now()) {
             return self.answerer_is_due(number);
         }
+        let receiver = &self.connections[number as usize].receiver;
+        if receiver.is_next_to_read() && receiver.has_read_all() {
+            self.begin_read(number);
+            return self.arm_receiver(number);
+        }
         self.with_receiver(number, |receiver, now, mut answer| {
             if receiver.next_timer() > now {
                 receiver.begin_read(now);

@@ -439,7 +439,9 @@ impl<'a> Simulation<'a> {
             };
             // Who has begun to read takes what arrives at the instant in which it ends.
             let ends = matches!(cause, Cause::Receiver) && connection.receiver.is_reading();
-            if spare_ns > slack_ns || ends || !(reads || meanwhile.all) {
+            // Who has nothing to read wakes with what arrives.
+            let waits = reads && meanwhile.arrive && connection.receiver.has_read_all();
+            if spare_ns > slack_ns || ends || waits || !(reads || meanwhile.all) {
                 break;
             }
             if meanwhile.arrive && matches!(cause, Cause::Departure) {
@@ -450,8 +452,7 @@ impl<'a> Simulation<'a> {
             } else if !reads || !meanwhile.arrive || reading.is_some() {
                 self.take_timer(None);
             } else if self.agenda.pop().is_some() {
-                let now = self.now();
-                self.connections[number as usize].receiver.begin_read(now);
+                self.begin_read(number);
                 reading = Some(number);
             }
         }
@@ -478,8 +479,7 @@ impl<'a> Simulation<'a> {
                     && self.connections[number as usize].receiver.is_next_to_read()
                 {
                     // What queues of senders let go comes while who was woken first reads.
-                    let now = self.now();
-                    self.connections[number as usize].receiver.begin_read(now);
+                    self.begin_read(number);
                     self.wake_early(hard_ns, Meanwhile { arrive: false, all: true });
                     self.arm_receiver(number);
                     return self.have_run_out();
@@ -488,6 +488,17 @@ impl<'a> Simulation<'a> {
             self.run_out(number, cause);
         }
         self.have_run_out();
+    }
+
+    /// Whoever reads has slept, and begins to, whether there is something to read or not.
+    pub(super) fn begin_read(&mut self, number: u32) {
+        let now = self.now();
+        let receiver = &mut self.connections[number as usize].receiver;
+        let waits = receiver.has_read_all();
+        receiver.begin_read(now);
+        if waits {
+            self.program_runs();
+        }
     }
 
     /// Coarse timers that run out together do so before anything that they send arrives: the kernel looks at what has arrived

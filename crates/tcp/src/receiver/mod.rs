@@ -749,7 +749,7 @@ mod tests {
         read(&mut receiver, &mut Vec::new());
         let held = |stamps: [u32; 3]| {
             let mut receiver = receiver.clone();
-            receiver.begin_read(now);
+            (receiver.read_ns, receiver.reading_until_ns) = (u64::MAX, now.as_nanos());
             for (seq, timestamp_ms) in [1_448, 2_896, 4_344].into_iter().zip(stamps) {
                 let data = Data { timestamp_ms, ..data(seq, 0) };
                 receiver.on_data(now, &data, &mut |_| panic!("nothing is acknowledged yet"));

@@ -42,8 +42,19 @@ impl Receiver {
     /// reads wait in `sk_backlog` until it has read the rest).
     pub fn begin_read(&mut self, now: Instant) {
         self.read_ns = u64::MAX;
+        if self.has_read_all() {
+            // It waits for what comes, which it reads at once.
+            return;
+        }
         self.reading_until_ns = now.as_nanos().saturating_add(CALL_NS);
         self.buffer.read(self.stream.next, self.stream.reach());
+    }
+
+    /// Whether nothing waits to be read: a program that begins to waits for what comes.
+    #[must_use]
+    #[inline]
+    pub const fn has_read_all(&self) -> bool {
+        self.buffer.is_read(self.stream.next)
     }
 
     /// When the program read last, if it has.
@@ -86,12 +97,13 @@ impl Receiver {
     /// has begun to read before they are taken in, though there was nothing to read: it ends as what [`next_timer`](Self::next_timer) tells has
     /// come.
     pub fn wake_with_arrivals(&mut self, now: Instant, earlier: Instant, slack: Duration) {
-        let sleeps = self.read_ns == u64::MAX && !self.is_reading();
+        let sleeps = self.read_ns < u64::MAX && self.has_read_all() && !self.is_reading();
         let Some(last_ns) = self.last_read_ns.filter(|_| sleeps) else { return };
         let late_ns = last_ns.saturating_add(self.read_interval_ns);
         let early_ns = late_ns.saturating_sub(slack.as_nanos() as u64);
         let now_ns = now.as_nanos();
         if earlier.as_nanos() < early_ns && early_ns <= now_ns && now_ns < late_ns {
+            self.read_ns = u64::MAX;
             self.reading_until_ns = now_ns;
         }
     }
@@ -120,6 +132,8 @@ impl Receiver {
         }
         self.buffer.read(self.stream.next, self.stream.reach());
         self.tell_of_room(now_ns, out);
+        // It sleeps, and wakes whether there is something to read or not.
+        self.read_ns = self.pauses_until().map_or(u64::MAX, Instant::as_nanos);
     }
 
     /// The program's call ends within what is there: so much is read, and the next call reads the rest.
