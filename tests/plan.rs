@@ -101,7 +101,9 @@ fn plans_for_linux() {
     for name in names {
         let path = facts(&name);
         // What is simulated for rates is much the same everywhere.
-        let is_common = ["debian-13", "linux-7.3"].iter().any(|common| name.starts_with(common));
+        let is_common = ["debian-13", "ubuntu-24.04", "openwrt-24", "linux-7.3"]
+            .iter()
+            .any(|common| name.starts_with(common));
         let wishes = if is_common { &WISHES[..] } else { &WITHOUT_RATES };
         // Not every machine can.
         let output = plan(&["--facts", &path, "--rate", "16mbit"]);
