@@ -21,12 +21,6 @@ pub const PIECE_BYTES: u64 = 32 << 10;
 /// before which a router has made each its own (`ip_forward`, `skb_try_coalesce`), and at a sender that hears of their arrival (`skb_shift`).
 pub(crate) const MAX_PIECES: u64 = 17;
 
-/// Pieces of memory in which a stream's bytes from `start` up to `end` lie, if its program writes no other: the end of one, and the beginning of the next
-/// (Linux: `skb_page_frag_refill`).
-#[inline]
-pub(crate) const fn pieces(start: u64, end: u64) -> u64 {
-    1 + end.saturating_sub(1) / PIECE_BYTES - start / PIECE_BYTES
-}
 /// An Ethernet header, which queues and shapers count as well.
 pub const ETHERNET_BYTES: u32 = 14;
 /// A SYN's IP packet: its options (MSS, SACK permitted, timestamps, window scale) take 20 bytes.
@@ -37,6 +31,14 @@ pub const SYN_BYTES: u32 = 60;
 pub const COOKIE_REQUEST_BYTES: u32 = 4;
 /// See [`COOKIE_REQUEST_BYTES`].
 pub const COOKIE_BYTES: u32 = 12;
+
+/// Pieces of memory in which a stream's bytes from `start` up to `end` lie, if its program writes no other: the end of one, and the beginning of the next
+/// (Linux: `skb_page_frag_refill`).
+#[must_use]
+#[inline]
+pub const fn pieces(start: u64, end: u64) -> u64 {
+    1 + end.saturating_sub(1) / PIECE_BYTES - start / PIECE_BYTES
+}
 
 /// Data on their way to the receiver: one segment, or several in one aggregate (GSO).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -385,17 +385,17 @@ impl Scoreboard {
                 next += 1;
             }
             more += i64::from(self.cut_packet(next));
-            joined = self.joins(number);
+            joined = self.join(number);
             more -= i64::from(joined);
             number = next;
         }
         // What was a hole between two is filled.
-        if joined && end < self.next && self.joins(end) { more - 1 } else { more }
+        if joined && end < self.next && self.join(end) { more - 1 } else { more }
     }
 
     /// Makes a packet one with the one before it, if both have arrived, none of them for a retransmission that may still be under way, and there is room
     /// for the pieces of both. Returns whether it could.
-    fn joins(&mut self, number: u64) -> bool {
+    fn join(&mut self, number: u64) -> bool {
         if number == self.first {
             return false;
         }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use dualq_tcp::{Data, PIECE_BYTES};
+use dualq_tcp::Data;
 
 /// One process writes for all connections, into one block of memory after the other (Linux: `sk_page_frag`, of `current->task_frag`).
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,8 +73,7 @@ impl Written {
 /// The pieces from one place in a stream to another, which lie in one run.
 #[inline]
 const fn pieces_of((run, at): (u64, u64), from: u64, to: u64) -> u64 {
-    let (first, last) = (at + from - run, (at + to - run).saturating_sub(1));
-    1 + last / PIECE_BYTES - first / PIECE_BYTES
+    dualq_tcp::pieces(at + from - run, at + to - run)
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ pub struct Receiver {
     compressed_at: u64,
     read_ns: u64,
     last_read_ns: Option<u64>,
-    /// Where in the stream the program's call ends that reads.
+    /// Where in the stream the call ends that a program reads with; one that pauses reads no more than there is.
     call_end: u64,
     /// Until when a program reads that has slept, if it does: what arrives meanwhile waits.
     reading_until_ns: u64,
@@ -189,7 +189,7 @@ impl Receiver {
             compressed_at: 0,
             read_ns: u64::MAX,
             last_read_ns: None,
-            call_end: READ_BYTES as u64,
+            call_end: if config.read_interval.is_zero() { READ_BYTES as u64 } else { u64::MAX },
             reading_until_ns: u64::MAX,
             backlog: None,
             deferred: false,

@@ -141,10 +141,8 @@ impl Receiver {
     fn end_call(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let end = self.call_end;
         self.call_end += READ_BYTES as u64;
-        if !self.reads_seldom() {
-            self.buffer.read_part(end, self.stream.reach());
-            self.tell_of_room(now_ns, out);
-        }
+        self.buffer.read_part(end, self.stream.reach());
+        self.tell_of_room(now_ns, out);
     }
 
     /// Something was read: that is acknowledged, or not yet (Linux: `__tcp_cleanup_rbuf`).

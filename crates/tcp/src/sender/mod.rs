@@ -163,9 +163,7 @@ pub struct Sender {
     syn_due: bool,
     /// The answer to the SYN is to be acknowledged.
     opening_due: bool,
-    /// Its acknowledgement is all that is sent at once, and what the program writes then leaves push by push.
-    writes_later: bool,
-    /// How far that write has come, and whether it goes on.
+    /// How far a write has come that leaves push by push, behind that acknowledgement, and whether it goes on.
     first_write: Option<Write>,
     write_due: bool,
     /// When one that came again was acknowledged last.
@@ -264,7 +262,6 @@ impl Sender {
             has_cookie: false,
             syn_due: false,
             opening_due: false,
-            writes_later: false,
             first_write: None,
             write_due: false,
             challenged_ns: None,

@@ -68,10 +68,6 @@ impl Sender {
             let ecn = self.empty_segment_ecn();
             let flags = self.opening_flags();
             self.send_empty(now_ns, self.snd_nxt, (ecn, flags), out);
-            if std::mem::take(&mut self.writes_later) {
-                self.first_write = Some(Write::default());
-                return;
-            }
         }
         // Who writes has the connection for itself.
         if self.first_write.is_some() && !std::mem::take(&mut self.write_due) {
@@ -109,13 +105,15 @@ impl Sender {
         if self.snd_nxt < self.buffer.end && begun.is_none() {
             self.transmit_new(now_ns, Push::Pending, out);
         }
-        let wakes = begun.is_some() || self.wakes_program();
+        let goes_on = begun.is_some_and(|write| write.end > self.buffer.end);
+        let wakes = goes_on || self.wakes_program();
         if self.leaving > 0 && self.throttled && !wakes {
             // It goes on as soon as these have left (Linux: `tcp_tsq_write`): after a program that was woken, for which a softirq gives way
             // to its thread (`handle_softirqs`, `need_resched`).
             return;
         }
         self.is_writing = true;
+        self.first_write = None;
         if wakes {
             self.write_and_push(now_ns, begun, out);
         }
@@ -140,10 +138,6 @@ impl Sender {
         let mut write = match begun {
             Some(write) if write.end > self.buffer.end => write,
             _ => {
-                if begun.is_some() && !self.wakes_program() {
-                    self.first_write = None;
-                    return;
-                }
                 self.note_pause();
                 self.restart_after_idleness(now_ns);
                 Write::begun_at(self.buffer.end)
@@ -163,6 +157,7 @@ impl Sender {
                 self.note_push();
                 Push::Written
             } else if self.buffer.is_last() && self.buffer.end < self.write_end {
+                // A short packet that a call ends with waits for that end.
                 Push::One
             } else {
                 continue;
@@ -173,7 +168,6 @@ impl Sender {
                 return;
             }
         }
-        self.first_write = None;
         if write.has_written {
             self.note_push();
             self.transmit_new(now_ns, Push::Written, out);
@@ -190,8 +184,10 @@ impl Sender {
 
     /// The answer to the SYN has come while the program does something else: the next [`transmit`](Self::transmit) acknowledges it, and
     /// only those after [`write_on`](Self::write_on) find what the program writes.
-    pub const fn write_later(&mut self) {
-        self.writes_later = self.opening_due;
+    pub fn write_later(&mut self) {
+        if self.opening_due {
+            self.first_write = Some(Write::default());
+        }
     }
 
     /// The program goes on with its first write, which is not all done yet where [`is_in_first_write`](Self::is_in_first_write): the
