@@ -17,7 +17,7 @@ pub use cc::Algorithm;
 pub use ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle, OPTION_BYTES};
 pub use packet::{
     Ack, COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS,
-    PACKET_OVERHEAD, PIECE_BYTES, SYN_BYTES, SackBlock, Transmission, pieces,
+    PACKET_OVERHEAD, SYN_BYTES, SackBlock, Transmission, pieces,
 };
 pub use rate::{LostPacket, RateSample};
 pub use receiver::{

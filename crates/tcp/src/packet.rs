@@ -16,7 +16,7 @@ pub const HEADER_BYTES: u32 = 52;
 /// Kernel memory of a packet beside its payload: the socket buffer (`sk_buff`), and room for headers.
 pub const PACKET_OVERHEAD: u32 = 896;
 /// How long the blocks of memory are that a sender's program writes into, one after the other (Linux: `SKB_FRAG_PAGE_ORDER`).
-pub const PIECE_BYTES: u64 = 32 << 10;
+pub(crate) const PIECE_BYTES: u64 = 32 << 10;
 /// In so many pieces of them a packet may lie (Linux: `MAX_SKB_FRAGS`): those that follow each other become one, and share that overhead, at a receiver
 /// before which a router has made each its own (`ip_forward`, `skb_try_coalesce`), and at a sender that hears of their arrival (`skb_shift`).
 pub(crate) const MAX_PIECES: u64 = 17;
