@@ -1,8 +1,8 @@
 //! `dualq doctor` as its users run it.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -72,10 +72,7 @@ fn is_root() -> bool {
 #[test]
 fn an_ordinary_user_is_told_about_this_machine() {
     let folder = tempfile::tempdir().unwrap();
-    // Somebody else may not be allowed to look where the program was built.
-    let program = folder.path().join("dualq");
-    fs::copy(env!("CARGO_BIN_EXE_dualq"), &program).unwrap();
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let program = tests_skipped::for_anybody(env!("CARGO_BIN_EXE_dualq"), folder.path());
     let run = |args: &[&str]| {
         let mut command = command(&program, args);
         command.current_dir("/");

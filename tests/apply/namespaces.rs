@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use dualq_host::Plan;
 use serde_json::Value;
 
-use tests_skipped::is_the_machines_root;
+use tests_skipped::{for_anybody, is_the_machines_root};
 
 use crate::room::Room;
 use crate::{DUALQ, file, plan, qdisc, said, sysctl, text};
@@ -359,11 +359,8 @@ fn others_than_root_are_told_what_it_takes() {
         return;
     }
     let Some(room) = room(&usual()) else { return };
-    fs::set_permissions(room.path("."), fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(room.path("state"), fs::Permissions::from_mode(0o700)).unwrap();
-    // Nobody may be let to where it was built.
-    let program = room.path("dualq");
-    fs::copy(DUALQ, &program).unwrap();
+    let program = for_anybody(DUALQ, &room.path("."));
     let nobody = 65534;
     assert_eq!(room.path("state").metadata().unwrap().uid(), 0);
     let changes = "changes sysctls, queue disciplines and files in /etc, which takes root: ";

@@ -51,15 +51,15 @@ fn across(
 /// What `dualq measure` on a finds of the path to b, as a document, and in words.
 pub(crate) fn measured(network: &Network) -> (Measurement, String) {
     let [text, json] = ["", " --json"].map(|form| {
-        let output = output(network, form);
+        let output = output(network, "2s", form);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     });
     (serde_json::from_str(&json).unwrap(), text)
 }
 
-/// What came of `dualq measure` on a, with a server on b.
-pub(crate) fn output(network: &Network, form: &str) -> Output {
+/// What came of `dualq measure` on a that takes so long at most, with a server on b.
+pub(crate) fn output(network: &Network, max_time: &str, form: &str) -> Output {
     let folder = folder();
     let dualq = |words: &str| {
         let mut command = Command::new(DUALQ);
@@ -70,12 +70,12 @@ pub(crate) fn output(network: &Network, form: &str) -> Output {
         let mut serve = dualq("serve --token-file token --listen 10.9.3.2:9332");
         serve.stderr(Stdio::null()).spawn().unwrap()
     });
-    let words = "measure 10.9.3.2 --token-file token --no-progress --direction download --max-time 2s --streams 4";
+    let words = "measure 10.9.3.2 --token-file token --no-progress --direction download --streams 4 --max-time";
     let output = network.inside("a", || {
         while TcpStream::connect("10.9.3.2:9332").is_err() {
             thread::sleep(Duration::from_millis(50));
         }
-        dualq(&format!("{words}{form}")).output().unwrap()
+        dualq(&format!("{words} {max_time}{form}")).output().unwrap()
     });
     server.kill().unwrap();
     server.wait().unwrap();

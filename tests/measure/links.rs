@@ -8,6 +8,9 @@ use tests_skipped::skipped;
 
 use super::{able, dualq, folder, line, measuring};
 
+/// On a busy machine flows connect late, but not later than that, in milliseconds.
+const MOST_BEFORE_MS: usize = 3000;
+
 /// What was found of one way under load of that way alone.
 fn way(measured: &Measurement, direction: Direction) -> (&Loaded, &Load) {
     let loaded = measured.under(direction).unwrap();
@@ -79,15 +82,15 @@ impl Held {
         let mut held = Self { ended: ended.collect(), rtt_ms, began_s: 0.0 };
         // Flows connect before they send. The clocks agree where round trips end when the link says so, and where the differences are most alike,
         // whatever they are: either alone is as good elsewhere while a queue grows evenly.
-        let spread = |before_ms: u32| {
-            held.began_s = first_s - f64::from(before_ms) / 1e3;
+        let spread = |before_ms: usize| {
+            held.began_s = first_s - before_ms as f64 / 1e3;
             let more = held.more_ms(udp);
             let middle = median(more.clone());
             let apart = udp.samples.iter().map(|(ended_s, _)| held.apart_ms(*ended_s));
             median(more.iter().map(|ms| (ms - middle).abs()).collect()) + median(apart.collect())
         };
-        let spreads: Vec<f64> = (0..1000).map(spread).collect();
-        let least = (0..1000).min_by(|a, b| spreads[*a].total_cmp(&spreads[*b])).unwrap();
+        let spreads: Vec<f64> = (0..MOST_BEFORE_MS).map(spread).collect();
+        let least = (0..MOST_BEFORE_MS).min_by(|a, b| spreads[*a].total_cmp(&spreads[*b])).unwrap();
         println!("the load began {least} ms before its data, to {:.2} ms", spreads[least]);
         held.began_s = first_s - least as f64 / 1e3;
         held

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use dualq_measure::figures::{Opener, TcpEcn};
-use dualq_measure::{Direction, Load, MarksBy, Measurement};
+use dualq_measure::{Direction, Load, Loaded, MarksBy, Measurement};
 
 use super::{DUALQ, able, anew_in_guest, dualq, folder, line, measuring};
 
@@ -41,10 +41,10 @@ fn across(tcp_ecn: u8) -> Option<(Measurement, String)> {
     Some((measured, fs::read_to_string(folder.path().join("log.csv")).unwrap()))
 }
 
-/// How many segments of flows the link marked one way, from so many seconds after the first of them until so many before the last. They go
-/// through it in aggregates; and with Accurate ECN acknowledgements are marked as well.
-fn marked(log: &str, direction: Direction, load: &Load, [after_s, before_s]: [f64; 2]) -> u64 {
-    let way = if direction == Direction::Upload { "up" } else { "down" };
+/// How many segments of a stage's flows the link marked one way, from that time of the stage to that, in seconds. They go through it in
+/// aggregates; and with Accurate ECN acknowledgements are marked as well.
+fn marked(log: &str, loaded: &Loaded, load: &Load, [from_s, until_s]: [f64; 2]) -> u64 {
+    let way = if loaded.direction == Direction::Upload { "up" } else { "down" };
     let number = |text: &str| text.parse::<f64>().unwrap();
     let rows = log.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let left: Vec<Vec<&str>> =
@@ -54,9 +54,11 @@ fn marked(log: &str, direction: Direction, load: &Load, [after_s, before_s]: [f6
     let full = left.iter().filter(|row| row[4] == "data" && number(row[6]) >= 1000.0);
     full.for_each(|row| *of_flow.entry(row[2]).or_default() += 1);
     let of_flows = || left.iter().filter(|row| of_flow.get(row[2]).is_some_and(|n| *n > 30));
-    let [begins_s, ends_s] =
+    let [first_s, last_s] =
         [of_flows().next(), of_flows().next_back()].map(|row| number(row.unwrap()[0]));
-    let part = begins_s + after_s..=ends_s - before_s;
+    // The stage begins before its flows have connected, and what is on its way when it ends leaves the link after that.
+    let began_s = first_s.min(last_s - loaded.duration_s);
+    let part = began_s + from_s..=began_s + until_s;
     let marked = of_flows().filter(|row| part.contains(&number(row[0])) && row[1] == "out_ce");
     let segments = |row: &Vec<&str>| (number(row[6]) / f64::from(load.mss_bytes)).ceil() as u64;
     marked.map(|row| segments(row).max(1)).sum()
@@ -67,11 +69,11 @@ fn are_counted(measured: &Measurement, log: &str) {
     for (direction, way) in [(Direction::Download, "down"), (Direction::Upload, "up")] {
         let loaded = measured.under(direction).unwrap();
         let load = if way == "up" { &loaded.up } else { &loaded.down }.as_ref().unwrap();
-        // The stage begins before flows have connected, and the last sample before its steady state may be 0.1 s old; what is on its way when it ends
-        // is not counted any more.
-        let begins_s = load.ramp_up.duration_s;
-        let [all, fewest] = [[begins_s - 0.3, 0.0], [begins_s, 0.2]]
-            .map(|without_s| marked(log, direction, load, without_s));
+        // The samples before its steady state and before its end may be 0.1 s old, on a busy machine more; what is then on its way is not counted.
+        let steady_s = load.ramp_up.duration_s;
+        let sampled_s = load.series.last().unwrap().t_s;
+        let [all, fewest] = [[steady_s - 0.3, f64::INFINITY], [steady_s, sampled_s - 0.2]]
+            .map(|part_s| marked(log, loaded, load, part_s));
         let ce = load.ce.unwrap();
         println!("{way}: the link marked {fewest} to {all}, measured {ce}, {:?}", load.ce_by);
         assert!(fewest > 50, "{way}: {fewest}");

@@ -85,7 +85,7 @@ fn a_black_hole_of_one_way_is_told_from_one_of_the_other() {
 #[test]
 fn flows_that_hang_for_their_size_are_told_so() {
     let make = || Narrow([10, 9, 3, 2], 1400);
-    let Some(output) = switch::behind(make, |network| output(network, "")) else { return };
+    let Some(output) = switch::behind(make, |network| output(network, "6s", "")) else { return };
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &b""[..]), "{said}");
     let why = "packets over 1400 bytes do not arrive on the way down: see dualq mtu 10.9.3.2";

@@ -7,10 +7,9 @@ mod network;
 mod switch;
 
 use std::ffi::OsStr;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -20,7 +19,7 @@ use dualq_host::Plan;
 use dualq_host::plan::What;
 use network::{Middle, Network};
 use serde_json::Value;
-use tests_skipped::{is_the_machines_root, skipped};
+use tests_skipped::{for_anybody, is_the_machines_root, skipped};
 
 const DUALQ: &str = env!("CARGO_BIN_EXE_dualq");
 
@@ -450,11 +449,8 @@ fn an_ordinary_user_is_not_left_alone() {
         return;
     }
     let Some(network) = Network::build(Middle::Hole(1400)) else { return };
-    // Nobody may be let to where it was built.
     let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
-    let program = folder.path().join("dualq");
-    fs::copy(DUALQ, &program).unwrap();
+    let program = for_anybody(DUALQ, folder.path());
     let as_nobody = |args: &[&str]| {
         let mut command = command(&program, args);
         command.current_dir("/").uid(65_534).gid(65_534);

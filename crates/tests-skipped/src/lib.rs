@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
@@ -124,6 +124,25 @@ pub fn is_the_machines_root() -> bool {
         skipped("it takes the machine's own root, and other users: run it as root");
     }
     is
+}
+
+/// Copies a program to a folder where anybody may run it: nobody but who built it may be let to where that was.
+///
+/// # Panics
+/// If it cannot be copied.
+#[must_use]
+pub fn for_anybody(program: &str, folder: &Path) -> PathBuf {
+    let copy = folder.join("dualq");
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
+        .expect("the folder is the test's");
+    // By another process: what is open for writing here is so in children that other tests just start too, and could not be run.
+    let done = Command::new("cp").arg(program).arg(&copy).status();
+    assert!(
+        done.expect("cp is everywhere").success(),
+        "{program} was not copied to {}",
+        copy.display()
+    );
+    copy
 }
 
 /// Runs the test that is running anew, as root of a user namespace with a network and mounts of its own, after a line of the

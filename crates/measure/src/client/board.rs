@@ -6,8 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::error::MeasureError;
 use super::local::Look;
+use super::summary::MSS;
 use crate::measurement::{Distribution, Loss, Method, Ping, Sample};
 use crate::protocol::FlowSample;
+
+/// What carries nothing for so long after it connected hangs.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a stage has come to so far.
 #[derive(Debug)]
@@ -198,15 +202,29 @@ impl Board {
 
     /// Payload of all flows so far, in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        let last =
-            |flow: &Track| locked(&flow.seen).samples.last().map_or(0, |sample| sample.bytes);
-        self.flows().map(last).sum()
+        self.flows().map(|flow| locked(&flow.seen).bytes()).sum()
+    }
+
+    /// Whether flows of a direction hang: none has carried as much as a full segment, and each had the time.
+    pub(super) fn hang(&self, is_up: bool) -> bool {
+        let began_s = (self.lasted().saturating_sub(PATIENCE)).as_secs_f64();
+        let mut of_way = self.flows().filter(|flow| flow.is_up == is_up);
+        of_way.all(|flow| {
+            let seen = locked(&flow.seen);
+            let had_time = !seen.samples.is_empty() && seen.began_s <= began_s;
+            had_time && seen.bytes() < MSS.into()
+        })
     }
 }
 
 impl Seen {
     fn t_s(&self, sample: &FlowSample) -> f64 {
         self.began_s + sample.t_us as f64 / 1e6
+    }
+
+    /// Payload so far, in bytes.
+    fn bytes(&self) -> u64 {
+        self.samples.last().map_or(0, |sample| sample.bytes)
     }
 
     /// The last sample before a time.

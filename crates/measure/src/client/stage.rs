@@ -181,7 +181,7 @@ impl Course<'_> {
         let options = self.options;
         let on_progress = &mut *self.on_progress;
         let probes = &mut *self.probes;
-        let mut stands = false;
+        let (mut stands, mut is_spent) = (false, false);
         thread::scope(|scope| {
             start_probes(scope, probes, &board, far, Intervals::LOADED);
             for number in 0..CONNECTORS {
@@ -233,7 +233,7 @@ impl Course<'_> {
                         direction.name()
                     )));
                 }
-                let is_spent = bounds.bytes.is_some_and(|most| bytes >= most);
+                is_spent = bounds.bytes.is_some_and(|most| bytes >= most);
                 let is_reached = working.is_none_or(|working| working.are_reached());
                 if (now.stands && is_reached) || is_spent || elapsed >= bounds.most {
                     stands = now.stands;
@@ -247,6 +247,11 @@ impl Course<'_> {
         });
         if let Some(error) = board.failure() {
             return Err(far.farewell().unwrap_or(error));
+        }
+        // Probes are small, and flows may hang where they pass: that is no rate of 0.
+        if !is_spent && let Some(is_up) = ways.iter().find(|is_up| board.hang(**is_up)) {
+            let way = if *is_up { "upload" } else { "download" };
+            return Err(far.vanished(format!("flows of {way} carried nothing")));
         }
         let reports = far.collect(&board)?;
         let mut loaded =
