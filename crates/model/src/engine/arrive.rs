@@ -23,6 +23,16 @@ impl Simulation<'_> {
         }
     }
 
+    /// Programs that read at once do, for all has arrived that comes at this instant.
+    #[inline]
+    pub(super) fn read_arrived(&mut self) {
+        while let Some(number) = self.arrived.pop_front() {
+            self.with_receiver(number, |receiver, now, mut answer| {
+                receiver.read_arrived(now, &mut answer);
+            });
+        }
+    }
+
     /// Hands over the next packet, if there is one.
     fn hand_over(&mut self, direction: Direction) {
         let now = self.now();
@@ -92,6 +102,12 @@ impl Simulation<'_> {
         let pieces = connection.written.pieces(data);
         receiver.on_data_in(now, data, pieces, &mut answer);
         drop(answer);
+        if receiver.reads_at_once() {
+            if self.arrived.back() != Some(&number) {
+                self.arrived.push_back(number);
+            }
+            return;
+        }
         if connection.answerer.is_some() {
             self.answerer_hears(number, data);
         }

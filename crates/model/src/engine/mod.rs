@@ -67,6 +67,8 @@ pub struct Simulation<'a> {
     /// Whether what arrives is to wait, and what waits.
     holds_arrivals: bool,
     held: VecDeque<(Direction, Packet)>,
+    /// Whose data have arrived just now, and are read when all has.
+    arrived: VecDeque<u32>,
     /// The programs that write as their connections have opened, and when at the earliest; and until when the one before them does so.
     late: VecDeque<(u64, u32)>,
     busy_until_ns: u64,
@@ -138,6 +140,7 @@ impl<'a> Simulation<'a> {
             leaving: Vec::new(),
             holds_arrivals: false,
             held: VecDeque::new(),
+            arrived: VecDeque::new(),
             late: VecDeque::new(),
             pages: Pages::default(),
             busy_until_ns: 0,
@@ -356,6 +359,10 @@ impl<'a> Simulation<'a> {
             let late_ns =
                 self.late.front().map_or(u64::MAX, |(late_ns, _)| self.busy_until_ns.max(*late_ns));
             let next_ns = down_ns.min(up_ns).min(agenda_ns).min(self.tick_ns).min(late_ns);
+            if next_ns > self.now_ns && !self.arrived.is_empty() {
+                self.read_arrived();
+                continue;
+            }
             if next_ns >= end_ns {
                 self.now_ns = end_ns;
                 return;

@@ -383,8 +383,8 @@ impl Buffer {
         self.read_end = end;
         self.unread_memory = 0;
         self.pieces = 0;
-        let elapsed_ns = self.arrived_ns.saturating_sub(self.measure_start_ns);
-        if self.rtt_eighth_us == 0 || elapsed_ns < self.rtt_us() * 1_000 {
+        let elapsed_us = micros_between(self.measure_start_ns, self.arrived_ns);
+        if self.rtt_eighth_us == 0 || elapsed_us < self.rtt_us() {
             return;
         }
         let copied = (first_end - self.measure_seq).saturating_sub(end - first_end);

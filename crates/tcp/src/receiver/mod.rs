@@ -292,9 +292,11 @@ impl Receiver {
     #[inline]
     pub fn on_data(&mut self, now: Instant, data: &Data, out: &mut impl FnMut(Ack)) {
         self.on_data_in(now, data, pieces(data.seq, data.end()), out);
+        self.read_arrived(now, out);
     }
 
-    /// The same with data that lie in so many pieces of memory, because the sender's program has written other streams too.
+    /// The same with data that lie in so many pieces of memory, because the sender's program has written other streams too, and before
+    /// others that arrive at the same instant: [`read_arrived`](Self::read_arrived) is called after the last of them.
     #[inline]
     pub fn on_data_in(
         &mut self,
@@ -420,7 +422,7 @@ impl Receiver {
         }
         if !self.buffer.is_read(self.stream.next) && self.read_ns == u64::MAX && !self.is_reading()
         {
-            self.schedule_read(now_ns, out);
+            self.schedule_read(now_ns);
         }
     }
 

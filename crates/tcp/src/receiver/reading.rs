@@ -108,18 +108,30 @@ impl Receiver {
         }
     }
 
-    /// The program is woken, at once or when its interval is over. One that has slept runs after all that arrives at the
-    /// same instant has been taken in.
-    pub(super) fn schedule_read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+    /// The program is woken, at once or when its interval is over: it runs after all that arrives at the same instant has been taken in.
+    pub(super) fn schedule_read(&mut self, now_ns: u64) {
         if self.config.answers {
             self.reading_until_ns = now_ns.saturating_add(CALL_NS);
-            return;
+        } else if self.reads_seldom() {
+            let next_ns = |last_ns: u64| now_ns.max(last_ns.saturating_add(self.read_interval_ns));
+            self.read_ns = self.last_read_ns.map_or(now_ns, next_ns);
         }
-        if !self.reads_seldom() {
-            return self.read(now_ns, out);
+    }
+
+    /// Whether the program reads as soon as packets have arrived, and does nothing else.
+    #[must_use]
+    #[inline]
+    pub const fn reads_at_once(&self) -> bool {
+        !self.config.answers && !self.reads_seldom()
+    }
+
+    /// All that arrives at `now` has: a program that [reads at once](Self::reads_at_once) does (Linux: who is woken runs when the softirq
+    /// has taken in all packets).
+    #[inline]
+    pub fn read_arrived(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
+        if self.reads_at_once() && !self.has_read_all() {
+            self.read(now.as_nanos(), out);
         }
-        let next_ns = |last_ns: u64| now_ns.max(last_ns.saturating_add(self.read_interval_ns));
-        self.read_ns = self.last_read_ns.map_or(now_ns, next_ns);
     }
 
     /// The program reads everything there is.
