@@ -1,7 +1,7 @@
 //! Packets that reach a host.
 
 use dualq_net::Path;
-use dualq_scenario::{Direction, Kind, PROBE_BYTES, TIMER_SLACK};
+use dualq_scenario::{Direction, Kind, PROBE_BYTES};
 use dualq_tcp::{Ack, Data, Receiver};
 use dualq_units::{Ecn, Instant};
 
@@ -95,9 +95,6 @@ impl Simulation<'_> {
         let connection = &mut self.connections[number as usize];
         let path = self.network.path(back(connection.direction));
         let receiver = &mut connection.receiver;
-        if receiver.reads_seldom() {
-            receiver.wake_with_arrivals(now, Instant::from_nanos(self.earlier_ns), TIMER_SLACK);
-        }
         let mut answer = answers(path, &mut self.around, now, sort);
         let pieces = connection.written.pieces(data);
         receiver.on_data_in(now, data, pieces, &mut answer);

@@ -33,6 +33,8 @@ pub(crate) use agenda::Cause;
 const LOOKS: u64 = 500;
 /// How much later than it wanted a program wakes at most.
 const TIMER_SLACK_NS: u64 = TIMER_SLACK.as_nanos() as u64;
+/// So much later than it may a program wakes that pauses between reads, at the latest.
+const READER_SLACK_NS: u64 = TIMER_SLACK_NS + TIMER_LATENCY_NS;
 const TIMER_LATENCY_NS: u64 = TIMER_LATENCY.as_nanos() as u64;
 /// What it takes a program to open a connection, and to send what is no stream: those that begin at one instant do so one after the other.
 const CONNECT_NS: u64 = 4;
@@ -47,8 +49,6 @@ const SAMPLE_NS: u64 = RTT_SAMPLE_INTERVAL.as_nanos() as u64;
 pub struct Simulation<'a> {
     scenario: &'a Scenario,
     now_ns: u64,
-    /// When something happened before that.
-    earlier_ns: u64,
     /// The kernel's coarse clock, and when it ticks next, if it does.
     tick: Tick,
     tick_ns: u64,
@@ -69,6 +69,8 @@ pub struct Simulation<'a> {
     held: VecDeque<(Direction, Packet)>,
     /// Whose data have arrived just now, and are read when all has.
     arrived: VecDeque<u32>,
+    /// Those who pause after they have read.
+    sleepers: Vec<u32>,
     /// The programs that write as their connections have opened, and when at the earliest; and until when the one before them does so.
     late: VecDeque<(u64, u32)>,
     busy_until_ns: u64,
@@ -126,10 +128,11 @@ impl<'a> Simulation<'a> {
             agenda.arm(number, Cause::Program, *start_ns);
             interfaces[connection.owner].leader.get_or_insert(number);
         }
+        let pauses = |number: &u32| connections[*number as usize].receiver.reads_seldom();
+        let sleepers = (0..connections.len() as u32).filter(pauses).collect();
         Ok(Self {
             scenario,
             now_ns: 0,
-            earlier_ns: 0,
             tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
             tick_ns: u64::MAX,
             observed: false,
@@ -141,6 +144,7 @@ impl<'a> Simulation<'a> {
             holds_arrivals: false,
             held: VecDeque::new(),
             arrived: VecDeque::new(),
+            sleepers,
             late: VecDeque::new(),
             pages: Pages::default(),
             busy_until_ns: 0,
@@ -372,9 +376,6 @@ impl<'a> Simulation<'a> {
                 "time goes back from {} to {next_ns}",
                 self.now_ns
             );
-            if next_ns > self.now_ns {
-                self.earlier_ns = self.now_ns;
-            }
             self.now_ns = next_ns;
             let is_early = |beside_ns| agenda_ns <= beside_ns && agenda_ns <= next_ns + slack_ns;
             if next_ns == down_ns {
@@ -427,8 +428,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// A timer has run out, and takes along those behind it that may run out a little later: up to the first one that may not yet
-    /// (Linux: `__hrtimer_run_queues`). The next timer without such a slack, of those that were set then, is due at `hard_ns`. The first one who reads while
-    /// packets are about to arrive has only begun when they do.
+    /// (Linux: `__hrtimer_run_queues`). The next timer without such a slack, of those that were set then, is due at `hard_ns`.
     #[inline]
     fn wake_early(&mut self, hard_ns: u64, meanwhile: Meanwhile) {
         let mut reading = None;
@@ -440,32 +440,75 @@ impl<'a> Simulation<'a> {
             let connection = &self.connections[number as usize];
             let reads = matches!(cause, Cause::Receiver) && connection.receiver.is_next_to_read();
             let slack_ns = match cause {
-                Cause::Receiver if reads => TIMER_SLACK_NS + TIMER_LATENCY_NS,
+                Cause::Receiver if reads => READER_SLACK_NS,
                 Cause::Departure => self.interface.slack_ns + TIMER_LATENCY_NS,
                 _ => 0,
             };
             // Who has begun to read takes what arrives at the instant in which it ends.
             let ends = matches!(cause, Cause::Receiver) && connection.receiver.is_reading();
-            // Who has nothing to read wakes with what arrives.
-            let waits = reads && meanwhile.arrive && connection.receiver.has_read_all();
-            if spare_ns > slack_ns || ends || waits || !(reads || meanwhile.all) {
+            if spare_ns > slack_ns || ends || !(reads || meanwhile.all) {
+                if !reads && !ends && !matches!(cause, Cause::Departure) {
+                    self.wake_readers_behind(hard_ns, meanwhile, &mut reading);
+                }
                 break;
             }
-            if meanwhile.arrive && matches!(cause, Cause::Departure) {
+            if reads {
+                if self.agenda.pop().is_some() {
+                    self.wake_reader(number, meanwhile, &mut reading);
+                }
+            } else if meanwhile.arrive && matches!(cause, Cause::Departure) {
                 // Who waits for that sends after what arrives was looked at (`NET_TX_SOFTIRQ`, `NET_RX_SOFTIRQ`, `tcp_tsq_workfn`).
                 if self.agenda.pop().is_some() {
                     self.let_go(number);
                 }
-            } else if !reads || !meanwhile.arrive || reading.is_some() {
+            } else {
                 self.take_timer(None);
-            } else if self.agenda.pop().is_some() {
-                self.begin_read(number);
-                reading = Some(number);
             }
         }
         // Until it ends nobody else begins.
         if let Some(number) = reading {
             self.arm_receiver(number);
+        }
+    }
+
+    /// Timers of TCP are not among those that run out in their order (`hrtimer_run_softirq`, `run_timer_softirq`): who reads behind one wakes.
+    #[cold]
+    fn wake_readers_behind(
+        &mut self,
+        hard_ns: u64,
+        meanwhile: Meanwhile,
+        reading: &mut Option<u32>,
+    ) {
+        let slack_ns = self.interface.slack_ns + TIMER_LATENCY_NS;
+        let departures = self.interfaces.iter().filter_map(|interface| interface.wakes_ns);
+        let departs_ns = departures.map(|wakes_ns| wakes_ns + slack_ns).min().unwrap_or(u64::MAX);
+        let latest_ns = hard_ns.min(departs_ns).min(self.now_ns + READER_SLACK_NS);
+        loop {
+            let wakes = |number: &u32| {
+                let receiver = &self.connections[*number as usize].receiver;
+                let wakes_ns = receiver.next_timer().as_nanos();
+                let is_due = receiver.is_next_to_read() && wakes_ns <= latest_ns;
+                is_due.then_some((wakes_ns, *number))
+            };
+            let Some((_, number)) = self.sleepers.iter().filter_map(wakes).min() else { break };
+            self.wake_reader(number, meanwhile, reading);
+        }
+    }
+
+    /// Somebody who reads wakes. The first one who does while packets are about to arrive has only begun when they do.
+    fn wake_reader(&mut self, number: u32, meanwhile: Meanwhile, reading: &mut Option<u32>) {
+        let now = self.now();
+        let receiver = &mut self.connections[number as usize].receiver;
+        if meanwhile.arrive && receiver.has_read_all() {
+            receiver.wake_with_arrivals(now);
+            self.arm_receiver(number);
+        } else if !meanwhile.arrive || reading.is_some() {
+            self.holds_arrivals |= self.agenda.has_coarse_at(self.now_ns);
+            self.run_out(number, Cause::Receiver);
+            self.have_run_out();
+        } else {
+            self.begin_read(number);
+            *reading = Some(number);
         }
     }
 

@@ -129,6 +129,8 @@ pub struct Receiver {
     call_end: u64,
     /// Until when a program reads that has slept, if it does: what arrives meanwhile waits.
     reading_until_ns: u64,
+    /// Whether it has begun to read and found nothing yet.
+    found_nothing: bool,
     /// What came meanwhile, but for what was taken in since, and the pieces that it lies in.
     backlog: Option<(Data, u64)>,
     /// Whether something came meanwhile that is to be acknowledged at once.
@@ -191,6 +193,7 @@ impl Receiver {
             last_read_ns: None,
             call_end: if config.read_interval.is_zero() { READ_BYTES as u64 } else { u64::MAX },
             reading_until_ns: u64::MAX,
+            found_nothing: false,
             backlog: None,
             deferred: false,
             last_probe_answer_ns: None,

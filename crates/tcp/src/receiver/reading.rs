@@ -1,7 +1,5 @@
 //! The program that reads what arrives, at once or every so often, and what comes while it does.
 
-use std::time::Duration;
-
 use super::buffer::PACKET_OVERHEAD;
 use super::{READ_BYTES, Receiver};
 use crate::packet::{Ack, Data, MAX_PIECES};
@@ -90,22 +88,20 @@ impl Receiver {
             }
             return;
         }
+        if std::mem::take(&mut self.found_nothing) && self.has_read_all() {
+            // It waits for what comes, or closes the gap, which it reads at once.
+            self.reading_until_ns = u64::MAX;
+            return;
+        }
         self.read(now_ns, out);
     }
 
-    /// Packets arrive, and nothing else has happened since `earlier`. A program that sleeps, and may wake so much earlier than it must, wakes with them and
-    /// has begun to read before they are taken in, though there was nothing to read: it ends as what [`next_timer`](Self::next_timer) tells has
-    /// come.
-    pub fn wake_with_arrivals(&mut self, now: Instant, earlier: Instant, slack: Duration) {
-        let sleeps = self.read_ns < u64::MAX && self.has_read_all() && !self.is_reading();
-        let Some(last_ns) = self.last_read_ns.filter(|_| sleeps) else { return };
-        let late_ns = last_ns.saturating_add(self.read_interval_ns);
-        let early_ns = late_ns.saturating_sub(slack.as_nanos() as u64);
-        let now_ns = now.as_nanos();
-        if earlier.as_nanos() < early_ns && early_ns <= now_ns && now_ns < late_ns {
-            self.read_ns = u64::MAX;
-            self.reading_until_ns = now_ns;
-        }
+    /// The program wakes with a timer that also lets packets arrive: it has begun to read before they are taken in, though there is nothing to
+    /// read, and ends as what [`next_timer`](Self::next_timer) tells has come.
+    pub const fn wake_with_arrivals(&mut self, now: Instant) {
+        self.read_ns = u64::MAX;
+        self.reading_until_ns = now.as_nanos();
+        self.found_nothing = true;
     }
 
     /// The program is woken, at once or when its interval is over: it runs after all that arrives at the same instant has been taken in.
