@@ -430,8 +430,9 @@ impl<'a> Simulation<'a> {
     /// A timer has run out, and takes along those behind it that may run out a little later: up to the first one that may not yet
     /// (Linux: `__hrtimer_run_queues`). The next timer without such a slack, of those that were set then, is due at `hard_ns`.
     #[inline]
-    fn wake_early(&mut self, hard_ns: u64, meanwhile: Meanwhile) {
-        let mut reading = None;
+    fn wake_early(&mut self, hard_ns: u64, mut meanwhile: Meanwhile) {
+        let (mut reading, mut departing) = (None, Vec::new());
+        let arrive = meanwhile.arrive;
         while let Some((deadline_ns, number, cause)) = self.agenda.peek() {
             if deadline_ns > hard_ns {
                 break;
@@ -456,13 +457,21 @@ impl<'a> Simulation<'a> {
                 if self.agenda.pop().is_some() {
                     self.wake_reader(number, meanwhile, &mut reading);
                 }
-            } else if meanwhile.arrive && matches!(cause, Cause::Departure) {
-                // Who waits for that sends after what arrives was looked at (`NET_TX_SOFTIRQ`, `NET_RX_SOFTIRQ`, `tcp_tsq_workfn`).
-                if self.agenda.pop().is_some() {
-                    self.let_go(number);
-                }
+                self.have_run_out();
+            } else if matches!(cause, Cause::Departure) {
+                // What goes does when all timers have run out (`NET_TX_SOFTIRQ`).
+                departing.extend(self.agenda.pop().map(|(leader, _)| leader));
+                meanwhile.arrive = true;
+                self.have_run_out();
             } else {
                 self.take_timer(None);
+            }
+        }
+        for leader in departing {
+            self.let_go(leader);
+            // Who waits for that sends after what arrives was looked at (`NET_RX_SOFTIRQ`, `tcp_tsq_workfn`).
+            if !arrive {
+                self.drive_woken();
             }
         }
         // Until it ends nobody else begins.
@@ -492,6 +501,7 @@ impl<'a> Simulation<'a> {
             };
             let Some((_, number)) = self.sleepers.iter().filter_map(wakes).min() else { break };
             self.wake_reader(number, meanwhile, reading);
+            self.have_run_out();
         }
     }
 
@@ -505,7 +515,6 @@ impl<'a> Simulation<'a> {
         } else if !meanwhile.arrive || reading.is_some() {
             self.holds_arrivals |= self.agenda.has_coarse_at(self.now_ns);
             self.run_out(number, Cause::Receiver);
-            self.have_run_out();
         } else {
             self.begin_read(number);
             *reading = Some(number);
