@@ -243,6 +243,77 @@ fn what_is_installed_is_told_and_removed_without_a_trace() {
     assert_eq!(machine.below_root(), before);
 }
 
+/// An apt that has no others than these packages: of its own suite, and of any other.
+const APT: &str = r#"#!/bin/sh
+echo "apt $*" >> "$CALLS"
+version=$OWN
+case "$*" in *sourcelist*) version=$OTHER ;; esac
+case "$*" in
+    *" search "* | search*) echo "linux-source-${version%.*} - Linux kernel source" ;;
+    *show*) printf 'Package: x\nVersion: %s-1\nSize: 1\n' "$version" ;;
+    *download*) echo "E: nothing is downloaded in a test" >&2; exit 100 ;;
+esac
+"#;
+
+impl Machine {
+    /// What `module build` says where apt has these versions, and how apt was called.
+    fn built_by_apt(own: &str, other: &str) -> (String, String) {
+        let machine = Self::new();
+        machine.program("apt-get", APT);
+        machine.program("apt-cache", APT);
+        machine.program("dpkg-deb", "#!/bin/sh\n");
+        let mut command = machine.command("build --headers headers");
+        let output = command.env("OWN", own).env("OTHER", other).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let calls = fs::read_to_string(machine.path("calls")).unwrap_or_default();
+        (stderr(&output), calls)
+    }
+}
+
+/// A suite that has dualpi2 may have it without its fixes.
+#[test]
+fn sources_that_are_too_old_are_not_downloaded() {
+    if !can_build() {
+        return;
+    }
+    for (own, other) in [("6.8.0", "6.8.0"), ("6.17.2", "7.1.9")] {
+        let (said, calls) = Machine::built_by_apt(own, other);
+        let line = said.lines().last().unwrap();
+        let wanted = "error: apt has no package linux-source of Linux 7.2 or later (there are: ";
+        assert!(line.starts_with(wanted) && line.contains("; give --source"), "{said}");
+        assert!(calls.contains("search") && !calls.contains("download"), "{calls}");
+    }
+    // Only Debian has newer suites to ask.
+    let debian =
+        fs::read_to_string("/etc/os-release").is_ok_and(|text| text.contains("\nID=debian\n"));
+    if !debian {
+        return skipped("this is no Debian, of which newer suites are asked");
+    }
+    let (_, calls) = Machine::built_by_apt("6.17.2", "7.3.4");
+    assert!(calls.contains("download linux-source-7.3=7.3.4-1"), "{calls}");
+}
+
+#[test]
+fn status_says_what_stands_in_the_way() {
+    let machine = Machine::new();
+    machine.file("root/etc/os-release", "ID=ubuntu\nVERSION_ID=24.04\n");
+    machine.file("root/proc/sys/kernel/osrelease", "6.8.0-49-generic\n");
+    let said = machine.stdout("status --root root");
+    for part in ["in the way: the headers of Linux 6.8.0-49-generic", "in the way: gcc is missing"]
+    {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(said.contains("older than Linux 7.2: give `dualq module build` --source"), "{said}");
+    let document: Value =
+        serde_json::from_str(&machine.stdout("status --root root --json")).unwrap();
+    let lines = said.lines().filter(|line| line.starts_with("in the way: ")).count();
+    assert_eq!(document["in_the_way"].as_array().unwrap().len(), lines);
+    // Nothing does where there is one.
+    let place = "root/lib/modules/6.8.0-49-generic/updates/dkms/sch_dualpi2.ko";
+    machine.file(place, "");
+    assert!(!machine.stdout("status --root root").contains("in the way"));
+}
+
 #[test]
 fn help_is_as_it_was() {
     let machine = Machine::new();

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use dualq_host::building::Obstacle;
 use dualq_module::{By, Folder, Found, Installation};
 use serde_json::{Value, json};
 
@@ -39,7 +40,19 @@ pub(crate) fn text(installation: &Installation, built: &[Folder]) -> String {
     if kernels.is_empty() {
         say("installed: none".to_owned());
     }
+    for obstacle in in_the_way(installation, built) {
+        say(format!("in the way: {}", obstacle.text));
+    }
     text
+}
+
+/// What keeps the running kernel from its module, if it has none and none is built.
+fn in_the_way(installation: &Installation, built: &[Folder]) -> Vec<Obstacle> {
+    let running = installation.running();
+    let has_one = built.iter().any(|folder| folder.facts.release == running)
+        || installation.kernels().iter().any(|found| found.release == running);
+    // Of an image no kernel runs.
+    if has_one || running.is_empty() { Vec::new() } else { installation.obstacles() }
 }
 
 /// The same as one document.
@@ -48,11 +61,13 @@ pub(crate) fn json(installation: &Installation, built: &[Folder]) -> String {
         .iter()
         .map(|folder| json!({ "path": folder.path(), "release": folder.facts.release, "version": folder.facts.version, "origin": folder.facts.origin }))
         .collect();
+    let in_the_way = in_the_way(installation, built);
     let document = json!({
         "running": installation.running(),
         "loaded": installation.is_loaded(),
         "built": folders,
         "installed": installation.kernels(),
+        "in_the_way": in_the_way.iter().map(|obstacle| &obstacle.text).collect::<Vec<_>>(),
     });
     format!("{document:#}\n")
 }

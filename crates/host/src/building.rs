@@ -5,6 +5,9 @@ use crate::facts::{Availability, Building, Facts, Kernel, MOK};
 /// The oldest Linux for which a module of today's `sch_dualpi2.c` was built.
 pub const OLDEST: (u32, u32) = (5, 10);
 
+/// The oldest Linux whose `sch_dualpi2.c` has the form that is built, and the fixes that came after the merge.
+pub const OLDEST_SOURCE: (u32, u32) = (7, 2);
+
 /// What an obstacle keeps from happening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stops {
@@ -12,6 +15,8 @@ pub enum Stops {
     Nothing,
     /// It can be built, and the kernel will not take it.
     Loading,
+    /// It can be built of sources that somebody gives: the distribution's own do not serve.
+    Downloading,
     /// It cannot be built.
     Building,
 }
@@ -25,12 +30,13 @@ pub struct Obstacle {
     pub text: String,
 }
 
+/// Those who have apt and Debian's names of packages, by `ID` of os-release(5).
+const APT: [&str; 6] = [DEBIAN, "ubuntu", "linuxmint", "pop", "kali", "devuan"];
+const DEBIAN: &str = "debian";
+
 /// Headers by `ID` of os-release(5): the package, and the command that installs it. `{}` is the kernel's release, `{flavour}` its last part.
 const HEADERS: [(&[&str], &str); 6] = [
-    (
-        &["debian", "ubuntu", "linuxmint", "pop", "kali", "devuan"],
-        "apt-get install linux-headers-{}",
-    ),
+    (&APT, "apt-get install linux-headers-{}"),
     (
         &["fedora", "rhel", "centos", "rocky", "almalinux", "ol", "amzn"],
         "dnf install kernel-devel-{}",
@@ -106,6 +112,24 @@ fn too_old(kernel: &Kernel) -> Option<Obstacle> {
     })
 }
 
+/// Why the distribution's own sources do not serve, if that is known: only of Debian newer suites are asked, and the sources of a release are not newer
+/// than its kernel.
+fn no_source(distribution: &str, kernel: &Kernel) -> Option<Obstacle> {
+    let (version, patchlevel) = OLDEST_SOURCE;
+    let why = if APT.contains(&distribution) {
+        let is_older = distribution != DEBIAN && kernel.version() < OLDEST_SOURCE;
+        is_older.then(|| format!("the sources that apt has for such a kernel are older than Linux {version}.{patchlevel}"))
+    } else {
+        let is_known = HEADERS.iter().any(|(ids, _)| ids.contains(&distribution));
+        is_known.then(|| "there is no apt here to get Linux's sources with".to_owned())
+    };
+    let text = format!(
+        "{}: give `dualq module build` --source a tarball of Linux {version}.{patchlevel} or later from kernel.org",
+        why?
+    );
+    Some(Obstacle { stops: Stops::Downloading, text })
+}
+
 /// The major version of a compiler, by what it says of itself: 12 of `gcc-12 (Debian 12.2.0-14) 12.2.0`.
 fn major(compiler: &str) -> Option<u32> {
     compiler.rsplit(' ').next()?.split('.').next()?.parse().ok()
@@ -163,6 +187,9 @@ impl Building {
                 ),
             ),
             compiler => self.compilers(compiler.unwrap_or_default(), release, &mut say),
+        }
+        if let Some(Obstacle { stops, text }) = no_source(distribution, kernel) {
+            say(stops, text);
         }
         self.loading(kernel, &mut say);
         found
@@ -235,8 +262,8 @@ impl Building {
 pub enum Buildable {
     /// By all that is known, nothing stands in the way.
     Yes,
-    /// This does.
-    No(Obstacle),
+    /// These do.
+    No(Vec<Obstacle>),
     /// The facts do not tell: they are of a dualq that did not look.
     Unknown,
 }
@@ -247,8 +274,9 @@ impl Buildable {
     pub fn advice(&self) -> String {
         match self {
             Self::Yes => "build dualpi2 for this kernel (`dualq module build`, then `dualq module install` as root)".to_owned(),
-            Self::No(Obstacle { text, .. }) => {
-                format!("build dualpi2 for this kernel with `dualq module`, when what stands in the way is gone ({text})")
+            Self::No(obstacles) => {
+                let texts: Vec<&str> = obstacles.iter().map(|it| it.text.as_str()).collect();
+                format!("build dualpi2 for this kernel with `dualq module`, when what stands in the way is gone ({})", texts.join("; "))
             }
             Self::Unknown => "build dualpi2 for this kernel (`dualq module build`, which says what stands in the way)".to_owned(),
         }
@@ -263,11 +291,13 @@ impl Facts {
             return None;
         }
         let Some(building) = &self.kernel.building else {
-            return Some(too_old(&self.kernel).map_or(Buildable::Unknown, Buildable::No));
+            let known = too_old(&self.kernel);
+            return Some(known.map_or(Buildable::Unknown, |known| Buildable::No(vec![known])));
         };
         let obstacles = building.obstacles(&self.kernel, &self.distribution.id);
-        let mut real = obstacles.into_iter().filter(|obstacle| obstacle.stops != Stops::Nothing);
-        Some(real.next().map_or(Buildable::Yes, Buildable::No))
+        let real = obstacles.into_iter().filter(|obstacle| obstacle.stops != Stops::Nothing);
+        let real: Vec<Obstacle> = real.collect();
+        Some(if real.is_empty() { Buildable::Yes } else { Buildable::No(real) })
     }
 }
 
@@ -356,6 +386,35 @@ mod tests {
         assert!(matches!(facts.buildable(), Some(Buildable::No(_))));
         facts.qdiscs.insert("dualpi2".to_owned(), Availability::Module);
         assert_eq!(facts.buildable(), None);
+    }
+
+    /// Ubuntu's 24.04 has linux-source-6.8.0, 25.10 6.17.0 and 26.04 7.0.0; Debian's unstable is asked from any of its releases.
+    #[test]
+    fn where_the_distribution_has_no_source_that_serves_it_is_said_before() {
+        let of = |distribution: &str, release: &str| {
+            ready().obstacles(&kernel(release), distribution).into_iter().next()
+        };
+        for (distribution, release, says) in [
+            ("ubuntu", "6.8.0-49-generic", "apt has for such a kernel are older than Linux 7.2"),
+            ("ubuntu", "7.0.0-14-generic", "apt has for such a kernel are older than Linux 7.2"),
+            ("fedora", "7.3.1-200.fc45.x86_64", "there is no apt here"),
+        ] {
+            let obstacle = of(distribution, release).unwrap();
+            assert_eq!(obstacle.stops, Stops::Downloading, "{release}");
+            let text = obstacle.text;
+            assert!(text.contains(says) && text.contains("--source"), "{release}: {text}");
+        }
+        for (distribution, release) in
+            [("debian", "6.1.0-56-amd64"), ("ubuntu", "7.2.0-5-generic"), ("", "6.8.0")]
+        {
+            assert_eq!(of(distribution, release), None, "{release}");
+        }
+        let mut facts = Facts { kernel: kernel("6.8.0-49-generic"), ..Facts::default() };
+        facts.distribution.id = "ubuntu".to_owned();
+        facts.qdiscs.insert("dualpi2".to_owned(), Availability::Absent);
+        facts.kernel.building = Some(Building { gcc: vec![], ..ready() });
+        let advice = facts.buildable().unwrap().advice();
+        assert!(advice.contains("gcc is missing") && advice.contains("--source"), "{advice}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::error::KernelError;
 use crate::options::Options;
 use crate::process::{Interrupt, Runner};
-use crate::source::{Package, Source, Tree};
+use crate::source::{Package, Source, Tree, Wanted};
 use crate::store::{Facts, Kernel, Store};
 use crate::version::means;
 
@@ -197,8 +197,9 @@ impl Building<'_> {
             }
             Source::Distribution => {
                 self.step("looking for the newest linux-source package");
-                let (wanted, lists) = (self.request.version.as_deref(), self.work.0.join("apt"));
-                let package = Package::find(wanted, &lists, &mut self.runner)?;
+                let wanted =
+                    self.request.version.as_deref().map_or(Wanted::Newest, Wanted::Version);
+                let package = Package::find(wanted, &self.work.0.join("apt"), &mut self.runner)?;
                 if let Some(kernel) = self.built(&package.version.to_string())? {
                     return Ok(Fetched::Already(kernel));
                 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::build::Event;
 use crate::error::KernelError;
 use crate::process::{Interrupt, Runner};
-use crate::source::{Origin, Package, Source};
+use crate::source::{Origin, Package, Source, Wanted};
 use crate::version::Version;
 
 /// Files of Linux's own sources.
@@ -22,7 +22,8 @@ pub struct Extracted {
 }
 
 /// Takes `paths`, relative to a source tree, out of the sources that [`build`](crate::build()) would build from: those of `given`, a tree or a
-/// tarball, or of the distribution's package. `work` is a folder for what comes of it meanwhile, which the caller removes.
+/// tarball, or of the distribution's package, which is downloaded only if it is of Linux `least` or later. `work` is a folder for what comes of it
+/// meanwhile, which the caller removes.
 ///
 /// # Errors
 ///
@@ -30,6 +31,7 @@ pub struct Extracted {
 pub fn extract(
     given: Option<&Path>,
     paths: &[&str],
+    least: (u32, u32),
     work: &Path,
     interrupt: &Interrupt,
     tell: &mut dyn FnMut(Event<'_>),
@@ -47,7 +49,8 @@ pub fn extract(
         }
         Source::Distribution => {
             tell(Event::Step("looking for the newest linux-source package"));
-            let package = Package::find(None, &work.join("apt"), &mut runner)?;
+            let package =
+                Package::find(Wanted::AtLeast(least.0, least.1), &work.join("apt"), &mut runner)?;
             tell(Event::Step(&format!("downloading {}", package.title())));
             let tarball = package.download(&work.join("package"), &mut runner)?;
             tell(Event::Step("unpacking it"));
@@ -103,7 +106,7 @@ mod tests {
     fn extracted(given: &Path) -> Result<Extracted, KernelError> {
         let work = tempfile::tempdir().unwrap();
         let paths = [FILE, "net/sched/sch_none.c"];
-        extract(Some(given), &paths, work.path(), &Interrupt::default(), &mut |_| {})
+        extract(Some(given), &paths, (0, 0), work.path(), &Interrupt::default(), &mut |_| {})
     }
 
     #[test]

@@ -5,8 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The first Linux with `sch_dualpi2`.
-pub(crate) const FIRST_WITH_DUALPI2: Version =
-    Version { numbers: [6, 17, 0], extra: String::new() };
+pub(crate) const FIRST_WITH_DUALPI2: Version = Version::release(6, 17);
 
 /// A version as `make kernelversion` prints it: `7.3.4`, `7.4.0-rc1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +16,11 @@ pub struct Version {
 }
 
 impl Version {
+    /// The first of a series: 7.2.0 of 7 and 2.
+    pub(crate) const fn release(version: u32, patchlevel: u32) -> Self {
+        Self { numbers: [version, patchlevel, 0], extra: String::new() }
+    }
+
     /// From the first lines of a tree's top `Makefile`.
     pub(crate) fn of_makefile(text: &str) -> Option<Self> {
         let value = |name: &str| {

@@ -5,8 +5,8 @@ use std::path::{self, Path, PathBuf};
 use std::process::Command;
 
 use dualq_host::Root;
-use dualq_host::building::Stops;
-use dualq_host::facts;
+use dualq_host::building::{OLDEST_SOURCE, Obstacle, Stops};
+use dualq_host::facts::{self, Building};
 use dualq_kernel::{Event, Interrupt, Runner, extract};
 
 use crate::MODULE;
@@ -121,6 +121,19 @@ fn target(root: &Root, request: &Request) -> Result<(String, Option<String>), Mo
     }
 }
 
+/// What stands in the way of a module for a kernel, and what there is to build it with. `headers` are those that were named.
+pub(crate) fn in_the_way(
+    root: &Root,
+    release: &str,
+    headers: Option<&str>,
+) -> (Vec<Obstacle>, Building) {
+    let os_release = fs::read_to_string(root.at("/etc/os-release")).unwrap_or_default();
+    let families = dualq_kernel::families(&os_release);
+    let distribution = families.first().map_or("", String::as_str);
+    let (kernel, building) = facts::building(root, release, headers);
+    (building.obstacles(&kernel, distribution), building)
+}
+
 /// Says what stands in the way; gives the compiler to use if it is not the headers' own choice.
 fn obstacles(
     root: &Root,
@@ -129,17 +142,16 @@ fn obstacles(
     request: &Request,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Option<String>, ModuleError> {
-    let os_release = fs::read_to_string(root.at("/etc/os-release")).unwrap_or_default();
-    let families = dualq_kernel::families(&os_release);
-    let distribution = families.first().map_or("", String::as_str);
-    let (kernel, building) = facts::building(root, release, headers);
+    let (found, building) = in_the_way(root, release, headers);
     // A module for another machine says nothing about what this one loads.
     let elsewhere = request.headers.is_some() || request.release.is_some();
     let mut lines = Vec::new();
-    for obstacle in building.obstacles(&kernel, distribution) {
+    for obstacle in found {
         match obstacle.stops {
             Stops::Building => lines.push(obstacle.text),
             Stops::Loading if elsewhere => {}
+            // apt itself is asked before anything is downloaded, if no source is given.
+            Stops::Downloading => {}
             Stops::Loading | Stops::Nothing => tell(Event::Note(&obstacle.text)),
         }
     }
@@ -165,7 +177,8 @@ fn sources(
         source::check(&version, &text)?;
         return Ok((text, Facts::new(release, &version, origin)));
     }
-    let got = extract(request.source.as_deref(), &[source::PATH], work, interrupt, tell)?;
+    let given = request.source.as_deref();
+    let got = extract(given, &[source::PATH], OLDEST_SOURCE, work, interrupt, tell)?;
     let version = got.version.to_string();
     let text = got.files.into_iter().next().flatten();
     let text = text.ok_or_else(|| ModuleError::NoDualpi2 { version: version.clone() })?;

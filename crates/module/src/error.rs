@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use dualq_host::building::OLDEST_SOURCE;
 use dualq_kernel::KernelError;
 
 /// Why there is no module, or why it is not installed.
@@ -35,14 +36,18 @@ pub enum ModuleError {
     },
     /// The sources have no dualpi2.
     #[error(
-        "Linux {version} has no net/sched/sch_dualpi2.c, which came with 6.17; give --source Linux 7.2 or later"
+        "Linux {version} has no net/sched/sch_dualpi2.c, which came with 6.17; give --source Linux {}.{} or later",
+        OLDEST_SOURCE.0, OLDEST_SOURCE.1
     )]
     NoDualpi2 {
         /// Of the sources.
         version: String,
     },
     /// The sources have a dualpi2 that is too old.
-    #[error("the sch_dualpi2.c of Linux {version} is without later fixes: {}; give --source Linux 7.2 or later", .lacking.join("; "))]
+    #[error(
+        "the sch_dualpi2.c of Linux {version} is without later fixes: {}; give --source Linux {}.{} or later",
+        .lacking.join("; "), OLDEST_SOURCE.0, OLDEST_SOURCE.1
+    )]
     OldSource {
         /// Of the sources.
         version: String,

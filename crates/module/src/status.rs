@@ -4,9 +4,11 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
+use dualq_host::building::Obstacle;
 use serde::Serialize;
 
 use crate::MODULE;
+use crate::build::in_the_way;
 use crate::install::Installation;
 
 /// Who put a module there.
@@ -77,6 +79,12 @@ impl Installation {
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         self.root.at("/sys/module").join(MODULE).exists()
+    }
+
+    /// What stands in the way of a module for the running kernel.
+    #[must_use]
+    pub fn obstacles(&self) -> Vec<Obstacle> {
+        in_the_way(&self.root, &self.running(), None).0
     }
 
     /// What the running kernel is.

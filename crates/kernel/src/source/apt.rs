@@ -29,6 +29,35 @@ fn newer_suites(os_release: &str) -> Vec<String> {
 const DEBIAN_MIRROR: &str = "http://deb.debian.org/debian/";
 const DEBIAN_KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
+/// Which sources are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted<'a> {
+    /// The newest, of a newer suite where the system's own have no dualpi2.
+    Newest,
+    /// Those of this version, or of one that begins so.
+    Version(&'a str),
+    /// The newest, and none that is older than this.
+    AtLeast(u32, u32),
+}
+
+impl<'a> Wanted<'a> {
+    const fn version(self) -> Option<&'a str> {
+        match self {
+            Self::Version(version) => Some(version),
+            Self::Newest | Self::AtLeast(..) => None,
+        }
+    }
+
+    /// Whether no newer suite has to be asked after one that has these.
+    fn is_met_by(self, found: &Version) -> bool {
+        match self {
+            Self::Newest => *found >= FIRST_WITH_DUALPI2,
+            Self::Version(_) => true,
+            Self::AtLeast(version, patchlevel) => *found >= Version::release(version, patchlevel),
+        }
+    }
+}
+
 /// A source package that can be downloaded.
 pub(crate) struct Package {
     name: String,
@@ -127,7 +156,7 @@ impl Apt {
 impl Package {
     /// The newest that fits: of the system's own suites, else of a newer one. `folder` is for lists, and not there yet.
     pub(crate) fn find(
-        wanted: Option<&str>,
+        wanted: Wanted<'_>,
         folder: &Path,
         runner: &mut Runner<'_>,
     ) -> Result<Self, KernelError> {
@@ -139,7 +168,7 @@ impl Package {
                 None => Ok(Apt::system()),
                 Some(suite) => Apt::of_suite(suite, &folder.join(suite), runner),
             };
-            let (package, there) = match apt.and_then(|apt| apt.search(wanted, runner)) {
+            let (package, there) = match apt.and_then(|apt| apt.search(wanted.version(), runner)) {
                 Ok(answer) => answer,
                 Err(KernelError::Interrupted) => return Err(KernelError::Interrupted),
                 Err(error) => {
@@ -154,9 +183,7 @@ impl Package {
                 }
             }
             match package {
-                Some(package) if wanted.is_some() || package.version >= FIRST_WITH_DUALPI2 => {
-                    return Ok(package);
-                }
+                Some(package) if wanted.is_met_by(&package.version) => return Ok(package),
                 Some(package) => older = older.or(Some(package)),
                 None => {}
             }
@@ -165,11 +192,18 @@ impl Package {
         if let Some(error) = failed {
             return Err(error);
         }
-        if let Some(package) = older {
+        let which = match wanted {
+            Wanted::Newest => String::new(),
+            Wanted::Version(version) => format!(" of Linux {version}"),
+            Wanted::AtLeast(version, patchlevel) => {
+                format!(" of Linux {version}.{patchlevel} or later")
+            }
+        };
+        // Of nothing else is it known that older sources do as well.
+        if let Some(package) = older.filter(|_| matches!(wanted, Wanted::Newest)) {
             return Ok(package);
         }
         let there = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
-        let which = wanted.map_or(String::new(), |wanted| format!(" of Linux {wanted}"));
         let reason = format!("apt has no package linux-source{which} (there are: {there})");
         Err(KernelError::NoPackage { reason })
     }
@@ -311,6 +345,18 @@ linux-source-7.4-rt - something else
         assert_eq!(version("6.8.0-49.49"), "6.8.0");
         assert_eq!(version("7.4~rc1-1~exp1"), "7.4.0-rc1");
         assert_eq!(upstream("nonsense"), None);
+    }
+
+    #[test]
+    fn what_is_older_than_wanted_ends_no_search() {
+        let met = |wanted: Wanted<'_>, found: &str| wanted.is_met_by(&found.parse().unwrap());
+        let least = Wanted::AtLeast(7, 2);
+        assert!(met(least, "7.2.0") && met(least, "7.10.1") && !met(least, "7.2.0-rc3"));
+        for found in ["6.8.0", "6.17.0", "7.1.9"] {
+            assert!(!met(least, found), "{found}");
+        }
+        assert!(met(Wanted::Newest, "6.17.0") && !met(Wanted::Newest, "6.16.9"));
+        assert!(met(Wanted::Version("6.1"), "6.1.192"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::error::KernelError;
 use crate::hash::fnv1a;
 use crate::tools;
 
-pub(crate) use apt::Package;
+pub(crate) use apt::{Package, Wanted};
 pub(crate) use tree::Tree;
 
 /// Where a kernel's sources came from.
