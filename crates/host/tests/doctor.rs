@@ -164,6 +164,11 @@ const ILLNESSES: &[(&str, Harm, Illness)] = &[
         facts.qdiscs.insert("dualpi2".to_owned(), Availability::Absent);
         tunnel_has_all(facts, "tun");
     }),
+    // It is what these senders are for, whatever keeps them apart.
+    ("no-dualpi2", Harm::Medium, |facts| {
+        facts.qdiscs.insert("dualpi2".to_owned(), Availability::Absent);
+        set(facts, "net.ipv4.tcp_congestion_control", "prague");
+    }),
     ("tc-without-dualpi2", Harm::Medium, |facts| facts.tc.as_mut().unwrap().dualpi2 = false),
     ("module-blocked", Harm::Medium, |facts| {
         let file = "/etc/modprobe.d/x.conf".to_owned();
@@ -270,6 +275,64 @@ fn where_nothing_manages_a_queue_the_cure_is_another_kernel() {
     let cure = &found(&all, "long-fifo").unwrap().cure;
     assert!(cure.starts_with("A kernel with fq_codel") && cure.contains("dualq module"), "{cure}");
     assert!(cure.contains("leaves the queue alone where it would be worse"), "{cure}");
+}
+
+/// Whether these words come in this order.
+fn in_order(text: &str, words: &[&str]) -> bool {
+    let mut rest = text;
+    words.iter().all(|word| match rest.split_once(word) {
+        Some((_, after)) => {
+            rest = after;
+            true
+        }
+        None => false,
+    })
+}
+
+/// As a plan has it: the module, cake, fq_codel with a threshold for scalable senders, fq_codel.
+#[test]
+fn without_dualpi2_the_next_best_is_named_in_order() {
+    let mut facts = healthy();
+    facts.kernel.release = "6.12.9-amd64".to_owned();
+    facts.qdiscs.insert("dualpi2".to_owned(), Availability::Absent);
+    for kind in ["cake", "fq_codel", "htb", "pie", "codel"] {
+        facts.qdiscs.insert(kind.to_owned(), Availability::Module);
+    }
+    let cure = |facts: &Facts| found(&findings(facts, None), "no-dualpi2").unwrap().cure.clone();
+    let (build, selector) = ("Build dualpi2 for this kernel", "ce_threshold_selector 0x1/0x3");
+    assert!(cure(&facts).starts_with("Nothing: cake"), "{}", cure(&facts));
+
+    let mut prague = facts.clone();
+    set(&mut prague, "net.ipv4.tcp_congestion_control", "prague");
+    let said = cure(&prague);
+    let order =
+        ["cake", selector, "it lacks the coupling", "fq_codel alone", "--scalable` simulates"];
+    assert!(said.starts_with(build) && in_order(&said, &order), "{said}");
+    // Connections tell as well as the default.
+    let mut running = facts.clone();
+    connections(&mut running, "prague", 1, "48ms");
+    assert_eq!(cure(&running), said);
+    prague.kernel.release = "5.15.0-204-generic".to_owned();
+    assert!(!cure(&prague).contains(selector), "{}", cure(&prague));
+    prague.qdiscs.insert("cake".to_owned(), Availability::Absent);
+    assert!(cure(&prague).contains("Without it fq_codel alone."), "{}", cure(&prague));
+    prague.qdiscs.insert("fq_codel".to_owned(), Availability::Absent);
+    prague.qdiscs.insert("fq".to_owned(), Availability::Ready);
+    assert!(cure(&prague).ends_with("Without it fq."), "{}", cure(&prague));
+
+    // DCTCP's packets are ECT(0), as those of classic senders with ECN.
+    let mut dctcp = facts.clone();
+    set(&mut dctcp, "net.ipv4.tcp_congestion_control", "dctcp");
+    let said = cure(&dctcp);
+    let order = ["cake", "ce_threshold", selector, "leave out DCTCP", "--profile datacenter"];
+    assert!(said.starts_with(build) && in_order(&said, &order), "{said}");
+
+    // All is one flow: as `plan --tunnel`, which simulates.
+    let mut tunnel = facts.clone();
+    tunnel_has_all(&mut tunnel, "tun");
+    let said = cure(&tunnel);
+    let order = ["pie, codel, cake or fq_codel", "vpn0", "--tunnel` simulates", selector, "lacks"];
+    assert!(said.starts_with(build) && in_order(&said, &order), "{said}");
 }
 
 #[test]

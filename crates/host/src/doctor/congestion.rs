@@ -10,7 +10,7 @@ use crate::facts::Availability;
 const NEAR: Duration = Duration::from_millis(2);
 
 /// Who is under a congestion control, if anybody.
-fn users(case: &Case<'_>, control: &str) -> Option<String> {
+pub(super) fn users(case: &Case<'_>, control: &str) -> Option<String> {
     match case.connections(control) {
         0 if case.congestion_control() == control => {
             Some(format!("New connections are under {control}"))

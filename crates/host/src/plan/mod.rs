@@ -32,6 +32,7 @@ pub use mtu::SmallPath;
 pub use offload::Offload;
 pub(crate) use offload::line as offload_line;
 pub use options::disciplines;
+pub(crate) use options::{ECT1, ECT1_LACKS, SELECTOR_SINCE, WITHIN_A_FLOW};
 #[cfg(target_os = "linux")]
 pub(crate) use queue::{MQ, can_come_back, some_of};
 pub use requirements::{Aim, LinkKind, Profile, Requirements, StaticRoute, Wish};

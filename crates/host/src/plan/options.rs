@@ -76,9 +76,12 @@ impl Traffic {
 }
 
 /// Of whom fq_codel marks all above a threshold, by the codepoint under a mask: ECT(1), which scalable senders use (RFC 9331 §4.1).
-const ECT1: &str = "ce_threshold_selector 0x1/0x3";
+pub(crate) const ECT1: &str = "ce_threshold_selector 0x1/0x3";
 /// `fq_codel: generalise ce_threshold marking for L4S`.
-const SELECTOR_SINCE: (u32, u32) = (5, 16);
+pub(crate) const SELECTOR_SINCE: (u32, u32) = (5, 16);
+/// What fq_codel with it is without, of what dualpi2 has.
+pub(crate) const ECT1_LACKS: &str = "the coupling of both queues, so that shares are equal by flow and not by who asks for little, and all that is inside one \
+    tunnel is one flow";
 
 /// A discipline that could be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -254,7 +257,7 @@ const APART: [&str; 3] = ["cake", "fq_codel", "fq"];
 
 /// Those that drop or mark early within one flow too, where there is no dualpi2. `fq` does not: to it one flow is a FIFO of a hundred packets
 /// (tc-fq(8): flow_limit).
-const WITHIN_A_FLOW: [&str; 4] = ["pie", "codel", "cake", "fq_codel"];
+pub(crate) const WITHIN_A_FLOW: [&str; 4] = ["pie", "codel", "cake", "fq_codel"];
 
 /// All disciplines, those first that are preferred where nothing else tells them apart.
 const fn order(traffic: &Traffic) -> [&'static str; 6] {
@@ -348,12 +351,9 @@ impl Choice {
             notes.push(format!("{}: lost is {lost}{instead}", lacks_dualpi2(facts)));
         }
         match self.kind {
-            "fq_codel" if self.line.contains(ECT1) => notes.push(
-                "fq_codel marks scalable senders (ECT(1)) at a fixed threshold, each in its own queue: what is lost against dualpi2 is the \
-                 coupling of both queues, so that shares are equal by flow and not by who asks for little, and all that is inside one tunnel is \
-                 one flow"
-                    .to_owned(),
-            ),
+            "fq_codel" if self.line.contains(ECT1) => notes.push(format!(
+                "fq_codel marks scalable senders (ECT(1)) at a fixed threshold, each in its own queue: what is lost against dualpi2 is {ECT1_LACKS}"
+            )),
             "fq_codel" if traffic.is_apart() && !traffic.scalable && !has(facts, "cake") => notes.push(
                 "without cake: lost are fairness between hosts and the splitting of aggregates in the queue".to_owned(),
             ),
