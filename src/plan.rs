@@ -91,8 +91,15 @@ fn predictions(
     requirements: &Requirements,
 ) -> Result<Vec<Prediction>, Failure> {
     if facts.os != Os::Linux {
-        let message = "--predict: the model has Linux's TCP, not FreeBSD's".to_owned();
-        return if args.predict { Err(Failure::Usage(message)) } else { Ok(Vec::new()) };
+        let asked = if args.predict {
+            "--predict"
+        } else if args.world.is_some() {
+            "--world"
+        } else {
+            return Ok(Vec::new());
+        };
+        let message = format!("{asked}: what is simulated has Linux's TCP, not FreeBSD's");
+        return Err(Failure::Usage(message));
     }
     let questions = Question::each(facts, requirements, args.predict)?.into_iter();
     match args.world {

@@ -152,6 +152,46 @@ fn plans_for_freebsd() {
     }
 }
 
+/// An option without effect would be a promise.
+#[test]
+fn what_is_for_linux_is_refused_on_freebsd() {
+    let freebsd = facts("freebsd-14.sysctl");
+    for option in [
+        &["--qdisc", "fq_codel"][..],
+        &["--parent", "1:10"],
+        &["--down", "50mbit"],
+        &["--down-qdisc", "cake"],
+        &["--offloads"],
+        &["--link", "dsl"],
+        &["--tunnel"],
+        &["--scalable"],
+        &["--aim", "fair"],
+        &["--state", "/srv/dualq"],
+    ] {
+        let (status, line) = refusal(&[&["--facts", &freebsd], option].concat());
+        let says = format!("error: {} is for Linux: ", option.join(" "));
+        let short = format!("error: {} is for Linux: ", option[0]);
+        assert!(line.starts_with(&says) || line.starts_with(&short), "{line}");
+        assert_eq!(status, 2, "{line}");
+    }
+    let (status, line) = refusal(&["--facts", &freebsd, "--world", "model"]);
+    assert_eq!((status, line.contains("--world: what is simulated")), (2, true), "{line}");
+}
+
+/// Facts that somebody shortened have no values to compare with.
+#[test]
+fn what_facts_of_freebsd_lack_is_told() {
+    let path = facts("freebsd-14.sysctl");
+    let whole = stdout(&["--facts", &path, "--rate", "1gbit"]);
+    assert!(!whole.contains("left out") && whole.contains("maxsockbuf"), "{whole}");
+    let text = fs::read_to_string(&path).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with("kern.ipc.maxsockbuf"));
+    let short = tempfile::Builder::new().suffix(".sysctl").tempfile().unwrap();
+    fs::write(short.path(), lines.collect::<Vec<_>>().join("\n")).unwrap();
+    let shown = stdout(&["--facts", short.path().to_str().unwrap(), "--rate", "1gbit", "--json"]);
+    assert!(shown.contains("facts do not have these sysctls: kern.ipc.maxsockbuf="), "{shown}");
+}
+
 #[test]
 fn the_help_teaches_by_examples() {
     insta::assert_snapshot!("help", stdout(&["--help"]));

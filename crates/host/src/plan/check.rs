@@ -230,13 +230,52 @@ pub(super) fn route(to: Destination, mtu: u32) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use dualq_units::Rate;
+
     use super::*;
+    use crate::plan::Requirements;
+    use crate::{Facts, knowledge};
+
+    /// Each in the very version, with a value that it takes.
+    #[test]
+    fn plans_for_freebsd_set_what_that_version_has() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/facts");
+        for major in [12, 13, 14, 15] {
+            let mut facts = Facts::read(&folder.join(format!("freebsd-{major}.sysctl"))).unwrap();
+            let version = facts.kernel.version();
+            assert_eq!(version.0, major);
+            // What serves already would not be set.
+            for key in ["net.inet.tcp.ecn.enable", "net.inet.tcp.pmtud_blackhole_detection"] {
+                facts.sysctls.insert(key.to_owned(), "0".to_owned());
+            }
+            let requirements = Requirements {
+                cc: Some("dctcp".to_owned()),
+                rate: Some(Rate::from_mbit(1000)),
+                ..Requirements::default()
+            };
+            let plan = Plan::make(&facts, &requirements).unwrap();
+            let mut keys: Vec<&str> = Vec::new();
+            for change in &plan.changes {
+                let What::Sysctl { key, after, .. } = &change.what else { continue };
+                let known = knowledge::of(Os::FreeBsd, key).unwrap();
+                let gone = known.gone.is_some_and(|(gone, _)| gone <= version);
+                assert!(known.since <= version && !gone, "{key} of FreeBSD {major}");
+                let takes = known.takes;
+                assert!(takes.count == 0 || takes.check(after, version).is_ok(), "{key}={after}");
+                keys.push(key);
+            }
+            keys.sort_unstable();
+            assert_eq!(keys, FREEBSD_SYSCTLS, "FreeBSD {major}");
+        }
+    }
 
     #[test]
     fn what_plans_set_is_known() {
         for (os, keys) in [(Os::Linux, &SYSCTLS[..]), (Os::FreeBsd, &FREEBSD_SYSCTLS)] {
             for key in keys {
-                assert!(crate::knowledge::of(os, key).is_some(), "{key}");
+                assert!(knowledge::of(os, key).is_some(), "{key}");
             }
         }
     }

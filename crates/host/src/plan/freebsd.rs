@@ -20,6 +20,8 @@ struct Draft<'a> {
     facts: &'a Facts,
     changes: Vec<Change>,
     lines: Vec<(&'static str, String)>,
+    /// Keys that should be set and are not in the facts.
+    unknown: Vec<String>,
 }
 
 impl Draft<'_> {
@@ -29,7 +31,10 @@ impl Draft<'_> {
 
     /// Sets it now and at boot, unless it is so.
     fn sysctl(&mut self, key: &str, after: &str, why: &str, source: &str) {
-        let Some(before) = self.running(key).map(str::to_owned) else { return };
+        let Some(before) = self.running(key).map(str::to_owned) else {
+            self.unknown.push(format!("{key}={after}"));
+            return;
+        };
         if before == after {
             return;
         }
@@ -66,25 +71,58 @@ fn major(facts: &Facts) -> u32 {
     facts.kernel.version().0
 }
 
+/// Refuses what only plans for Linux can have: to pass over it would promise it.
+fn refuse(requirements: &Requirements) -> Result<(), PlanError> {
+    let Requirements { parent, down, link, others, .. } = requirements;
+    let no_tc = "FreeBSD has no tc";
+    let no_choice = "dualq chooses no queue discipline on FreeBSD";
+    let refused = [
+        (
+            requirements.qdisc.as_ref().map(|_| "--qdisc".to_owned()),
+            "FreeBSD has no tc, and its dummynet has no dualpi2",
+        ),
+        (parent.map(|class| format!("--parent {class}")), no_tc),
+        (
+            down.map(|rate| format!("--down {}", rate_words(rate))),
+            "FreeBSD has no ifb, and dualq shapes nothing there",
+        ),
+        (requirements.down_qdisc.as_ref().map(|_| "--down-qdisc".to_owned()), no_tc),
+        (
+            requirements.offloads.then(|| "--offloads".to_owned()),
+            "which offloads an interface has is not in what sysctl -a prints",
+        ),
+        (link.map(|_| "--link".to_owned()), "it is for cake, which FreeBSD does not have"),
+        (requirements.tunnel.then(|| "--tunnel".to_owned()), no_choice),
+        (requirements.scalable.then(|| "--scalable".to_owned()), no_choice),
+        (
+            (!requirements.aim.is_usual()).then(|| format!("--aim {}", requirements.aim.name())),
+            no_choice,
+        ),
+        (
+            requirements.state.as_ref().map(|_| "--state".to_owned()),
+            "dualq applies no plans on FreeBSD, and keeps no records there",
+        ),
+    ];
+    if let Some((option, why)) = refused.into_iter().find_map(|(given, why)| Some((given?, why))) {
+        return Err(PlanError::Requirement(format!("{option} is for Linux: {why}")));
+    }
+    match others.first() {
+        Some(other) => Err(PlanError::Requirement(format!(
+            "--dev {}: a plan for FreeBSD is for one interface",
+            other.dev
+        ))),
+        None => Ok(()),
+    }
+}
+
 pub(super) fn make(facts: &Facts, requirements: &Requirements) -> Result<Plan, PlanError> {
-    if requirements.qdisc.is_some() {
-        let message = "--qdisc is for Linux: FreeBSD has no tc, and its dummynet has no dualpi2";
-        return Err(PlanError::Requirement(message.to_owned()));
-    }
-    if let Some(class) = requirements.parent {
-        let message = format!("--parent {class} is for Linux: FreeBSD has no tc");
-        return Err(PlanError::Requirement(message));
-    }
-    if let Some(other) = requirements.others.first() {
-        let message = format!("--dev {}: a plan for FreeBSD is for one interface", other.dev);
-        return Err(PlanError::Requirement(message));
-    }
+    refuse(requirements)?;
     if let Some(dev) = &requirements.dev {
         interface(dev).map_err(PlanError::Requirement)?;
     }
     let mut notes =
         vec!["dualq applies no plans on FreeBSD: this one is for your hands".to_owned()];
-    let mut draft = Draft { facts, changes: Vec::new(), lines: Vec::new() };
+    let mut draft = Draft { facts, changes: Vec::new(), lines: Vec::new(), unknown: Vec::new() };
     let sends = requirements.profile != Profile::Gateway;
     let asked = match (&requirements.cc, requirements.profile) {
         (Some(cc), _) => Some(cc.as_str()),
@@ -108,7 +146,7 @@ pub(super) fn make(facts: &Facts, requirements: &Requirements) -> Result<Plan, P
             buffers(&mut draft, &path);
         }
         if requirements.profile != Profile::Datacenter
-            && draft.running("net.inet.tcp.pmtud_blackhole_detection") == Some("0")
+            && matches!(draft.running("net.inet.tcp.pmtud_blackhole_detection"), Some("0") | None)
         {
             let why =
                 "finds the path's MTU where the ICMP messages that tell it are lost, as in tunnels";
@@ -122,6 +160,12 @@ pub(super) fn make(facts: &Facts, requirements: &Requirements) -> Result<Plan, P
     }
     if let Some(route) = &requirements.route {
         static_route(&mut draft, route)?;
+    }
+    if !draft.unknown.is_empty() {
+        notes.push(format!(
+            "left out, as the facts do not have these sysctls: {}; what `sysctl -a` prints has all of them",
+            draft.unknown.join(", ")
+        ));
     }
     notes.push(shaper(requirements));
     if requirements.profile == Profile::Datacenter {
