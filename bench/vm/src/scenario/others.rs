@@ -76,19 +76,22 @@ pub fn disk(bench: &mut Bench) -> Result<String> {
     // Its disk can have one machine only.
     drop(running);
     // As ext4 does upon an error; nothing but a restart makes it writable.
-    for (work, read_only) in [("apply", false), ("rollback", true)] {
+    for (prepare, work) in [
+        ("true", "apply --confirm-within 900s plan.toml"),
+        ("dualq apply --confirm-within 900s plan.toml", "confirm"),
+        ("dualq apply plan.toml && dualq confirm", "rollback"),
+    ] {
         let mut running = machine.resume(READY)?;
-        if read_only {
-            running.run("dualq apply /root/plan.toml && dualq confirm")?;
-        }
+        running.run(prepare)?;
         let before = running.state()?;
         running.run("sync; echo u >/proc/sysrq-trigger; for i in $(seq 50); do touch /var/x 2>/dev/null || exit 0; sleep 0.1; done; exit 1")?;
-        let said = running.ask(
-            &format!("cd /root; dualq {work} $([ {work} = apply ] && echo plan.toml)"),
-            STEP,
-        )?;
+        let said = running.ask(&format!("dualq {work}"), STEP)?;
         expect(&said, 1, "Read-only file system")?;
         running.state()?.expect(&before, &format!("read-only before {work}"))?;
+        if work == "confirm" {
+            // What could not be confirmed is taken back at the next start, where the disk is writable again.
+            running.reboot()?.state()?.expect(&fresh, "not confirmed, and started again")?;
+        }
     }
     Ok("full or read-only: refused in one line, or taken back; a full disk does not keep rollback"
         .to_owned())
@@ -125,6 +128,7 @@ fn in_force_but_files(running: &mut crate::machine::Running) -> Result<()> {
 pub fn module_missing(bench: &mut Bench) -> Result<String> {
     let machine = bench.ready(Image::Networkd)?;
     let mut running = machine.resume(READY)?;
+    let fresh = running.state()?;
     running.run("cd; dualq apply plan.toml && dualq confirm; rm /lib/modules/*/kernel/net/sched/sch_cake.ko*; depmod")?;
     let mut running = running.reboot()?;
     expect(&running.ssh("true")?, 0, "")?;
@@ -137,6 +141,8 @@ pub fn module_missing(bench: &mut Bench) -> Result<String> {
         failed.is_empty(),
         "a unit failed: {failed}\nstatus:\n{status}\nrollback: {rolled_back:?}\njournal:\n{journal}"
     );
+    expect(&rolled_back, 0, "all is as it was before")?;
+    running.state()?.expect(&fresh, "after rollback without the module")?;
     Ok(format!("the machine is up; status: {}", status.lines().next().unwrap_or_default()))
 }
 
