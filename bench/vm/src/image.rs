@@ -40,6 +40,8 @@ pub enum Image {
     Ifupdown,
     /// ifupdown and sysvinit: Debian without systemd.
     Sysvinit,
+    /// The same with OpenRC in the place of sysv-rc, as far as that is from Alpine: sysvinit's process 1 starts it.
+    Openrc,
     /// networkd, what DKMS builds with, and a newer kernel that is not installed yet.
     Dkms,
 }
@@ -51,6 +53,7 @@ impl Image {
             Self::NetworkManager => "networkmanager",
             Self::Ifupdown => "ifupdown",
             Self::Sysvinit => "sysvinit",
+            Self::Openrc => "openrc",
             Self::Dkms => "dkms",
         }
     }
@@ -62,9 +65,15 @@ impl Image {
             Self::Ifupdown => "systemd-sysv,ifupdown,dhcpcd-base",
             // Its init scripts check the root before they make it writable, and without `fsck.ext4` ask at the console what to do.
             Self::Sysvinit => "sysvinit-core,initscripts,e2fsprogs,ifupdown,dhcpcd-base",
+            Self::Openrc => "sysvinit-core,initscripts,openrc,e2fsprogs,ifupdown,dhcpcd-base",
             // With openssl DKMS makes a key, and signs.
             Self::Dkms => "systemd-sysv,systemd-resolved,dkms,gcc,make,openssl,linux-headers-amd64",
         }
+    }
+
+    /// Whether systemd is there.
+    pub const fn has_systemd(self) -> bool {
+        !matches!(self, Self::Sysvinit | Self::Openrc)
     }
 
     const fn suite(self) -> &'static str {
@@ -80,12 +89,12 @@ impl Image {
             }
             // It makes a connection for every card by itself.
             Self::NetworkManager => "",
-            Self::Ifupdown | Self::Sysvinit => {
+            Self::Ifupdown | Self::Sysvinit | Self::Openrc => {
                 "printf 'auto lo\\niface lo inet loopback\\nallow-hotplug enp0s1\\niface enp0s1 inet dhcp\\n' >\"$1/etc/network/interfaces\""
             }
         };
         let agent = match self {
-            Self::Sysvinit => {
+            Self::Sysvinit | Self::Openrc => {
                 "echo 'ag:2345:respawn:/usr/local/sbin/bench-agent' >>\"$1/etc/inittab\""
             }
             _ => {
@@ -164,8 +173,16 @@ impl Image {
                 .find(|entry| entry.file_name().to_string_lossy().starts_with(start));
             fs::copy(found.context("no kernel was installed")?.path(), work.join(name))?;
         }
-        let wanted =
-            ["base-files", "linux-image-amd64", "systemd", "network-manager", "ifupdown", "dkms"];
+        let wanted = [
+            "base-files",
+            "linux-image-amd64",
+            "systemd",
+            "sysvinit-core",
+            "openrc",
+            "network-manager",
+            "ifupdown",
+            "dkms",
+        ];
         let versions = call(
             Command::new("dpkg-query")
                 .arg(format!("--admindir={}", root.join("var/lib/dpkg").display()))

@@ -52,6 +52,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario::long("sysvinit", "the same without systemd", |bench| {
         usual::usual(bench, Image::Sysvinit)
     }),
+    Scenario::long("openrc", "the same with OpenRC", |bench| usual::usual(bench, Image::Openrc)),
     Scenario::long(
         "lockout",
         "a plan that cuts off the SSH by which it is applied, and a cable that is pulled",

@@ -12,7 +12,7 @@ pub fn usual(bench: &mut Bench, image: Image) -> Result<String> {
     let fresh = running.state()?;
 
     expect(&running.ssh("dualq apply plan.toml")?, 0, "applied; `dualq confirm` within 60 s")?;
-    if image != Image::Sysvinit {
+    if image.has_systemd() {
         let units = running.run("systemctl list-units --plain --no-legend 'run-*.service'")?;
         ensure!(units.contains("Takes a plan of dualq back"), "no unit watches: {units}");
     }
