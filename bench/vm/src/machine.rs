@@ -293,7 +293,11 @@ impl Running {
             let mut answer = String::new();
             let read = self.agent.read_line(&mut answer);
             let read = read.with_context(|| format!("no answer in {limit:?} to: {command}"))?;
-            ensure!(read > 0, "the machine is off; it was asked: {command}");
+            ensure!(
+                read > 0,
+                "the machine is off ({}); it was asked: {command}",
+                self.child.wait()?
+            );
             let words: Vec<&str> = answer.split_whitespace().collect();
             if let [found, status, rest @ ..] = words.as_slice()
                 && *found == number.to_string()

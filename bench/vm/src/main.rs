@@ -9,7 +9,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -25,17 +25,19 @@ usage: bench/vm/run [OPTIONS] [SCENARIO...]
   --short       only what takes a few minutes, for CI
   --moments N   how many moments each of apply, confirm and rollback is cut short at (default 10; 2 if short)
   --seed N      which moments (default 1)
+  --within S    begin no scenario, and no further moment, after S seconds
   --keep        keep the machines' disks and consoles
   --list        what there is
   --dualq FILE  the program (default: target/debug/dualq)
 
-Images are made of Debian's packages by mmdebstrap, as root, and kept in ~/.cache/dualq/vm.
+Images are made of Debian's packages by mmdebstrap, as root, and kept in ~/.cache/dualq/vm. Of what fails, consoles and what QEMU said are kept there too.
 ";
 
 struct Arguments {
     short: bool,
     moments: Option<u32>,
     seed: u64,
+    within: Option<Duration>,
     keep: bool,
     dualq: PathBuf,
     names: Vec<String>,
@@ -46,6 +48,7 @@ fn arguments() -> Result<Option<Arguments>> {
         short: false,
         moments: None,
         seed: 1,
+        within: None,
         keep: false,
         dualq: "target/debug/dualq".into(),
         names: Vec::new(),
@@ -58,6 +61,9 @@ fn arguments() -> Result<Option<Arguments>> {
             "--keep" => all.keep = true,
             "--moments" => all.moments = Some(value()?.parse().context("--moments")?),
             "--seed" => all.seed = value()?.parse().context("--seed")?,
+            "--within" => {
+                all.within = Some(Duration::from_secs(value()?.parse().context("--within")?));
+            }
             "--dualq" => all.dualq = value()?.into(),
             "--help" | "-h" => {
                 print!("{HELP}");
@@ -134,7 +140,23 @@ fn forget_killed(cache: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Keeps what machines and QEMU said while a scenario failed; gives where.
+fn keep_logs(bench: &Bench, scenario: &str) -> Result<PathBuf> {
+    let kept = bench.cache.join(format!("failed-{}-{scenario}", std::process::id()));
+    for machine in fs::read_dir(&bench.work)?.flatten().map(|entry| entry.path()) {
+        for log in ["console.log", "qemu.log"] {
+            let from = machine.join(log);
+            if let (true, Some(name)) = (from.is_file(), machine.file_name()) {
+                fs::create_dir_all(kept.join(name))?;
+                fs::copy(&from, kept.join(name).join(log))?;
+            }
+        }
+    }
+    Ok(kept)
+}
+
 fn run(arguments: &Arguments) -> Result<bool> {
+    let started = Instant::now();
     let home = env::var_os("HOME").context("HOME is not set")?;
     let cache = Path::new(&home).join(".cache/dualq/vm");
     fs::create_dir_all(&cache)?;
@@ -163,6 +185,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
         dualq,
         accelerator,
         moments: arguments.moments.unwrap_or(if arguments.short { 2 } else { 10 }),
+        until: arguments.within.map(|within| started + within),
         random: fastrand::Rng::with_seed(arguments.seed),
         versions: Vec::new(),
     };
@@ -176,6 +199,10 @@ fn run(arguments: &Arguments) -> Result<bool> {
     ensure!(!chosen.is_empty(), "no scenario is short");
     let (mut rows, mut good) = (Vec::new(), true);
     for scenario in chosen {
+        if bench.is_late() {
+            println!("skipped: {}, as the time is up", scenario.name);
+            continue;
+        }
         let begun = Instant::now();
         eprintln!("{} ...", scenario.name);
         let outcome = (scenario.play)(&mut bench);
@@ -184,7 +211,8 @@ fn run(arguments: &Arguments) -> Result<bool> {
             Ok(told) => ("good", told),
             Err(error) => {
                 good = false;
-                ("BAD", format!("{error:#}"))
+                let logs = keep_logs(&bench, scenario.name)?;
+                ("BAD", format!("{error:#}\nlogs are in {}", logs.display()))
             }
         };
         eprintln!("{} {word} ({seconds} s): {told}", scenario.name);

@@ -132,6 +132,9 @@ pub fn killed(bench: &mut Bench) -> Result<String> {
     for work in Work::ALL {
         let all = work.takes(&machine)?;
         for round in 0..bench.moments {
+            if bench.is_late() {
+                break;
+            }
             let moment = bench.moment(all);
             let whom = if round % 2 == 0 { "kill -9 $!" } else { "pkill -9 -x dualq" };
             let when = format!("{work:?}, {whom} after {moment:?} of {all:?}");
@@ -196,6 +199,9 @@ pub fn ended(bench: &mut Bench, how: End) -> Result<String> {
     for work in Work::ALL {
         let all = work.takes(&machine)?;
         for _ in 0..bench.moments {
+            if bench.is_late() {
+                break;
+            }
             let moment = bench.moment(all);
             let mut running = work.resume(&machine)?;
             let seconds = moment.as_secs_f64();

@@ -9,6 +9,7 @@ mod path;
 mod usual;
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 
@@ -122,6 +123,8 @@ pub struct Bench {
     pub dualq: PathBuf,
     pub accelerator: Accelerator,
     pub moments: u32,
+    /// When nothing more is begun.
+    pub until: Option<Instant>,
     pub random: fastrand::Rng,
     /// Of the images that were used.
     pub versions: Vec<String>,
@@ -189,8 +192,13 @@ impl Bench {
         Ok((near, far))
     }
 
+    /// Whether the time is up.
+    pub fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() > until)
+    }
+
     /// A part of `all`, at random.
-    pub fn moment(&mut self, all: std::time::Duration) -> std::time::Duration {
+    pub fn moment(&mut self, all: Duration) -> Duration {
         all.mul_f64(self.random.f64())
     }
 }
