@@ -500,6 +500,21 @@ mod tests {
     }
 
     /// As in the world `kernel` (`sk_rmem_alloc` in `wild-2-42`): 3352, 5808 and 8264 bytes.
+    /// As in the world `kernel` in `wild-777-14`: a round trip of 31,703 µs is over 31,702.6 µs later, if whole ones of the clock's lie between.
+    #[test]
+    fn a_round_trip_is_over_by_the_clocks_whole_microseconds() {
+        for (start_ns, grows) in [(36_509_749, true), (36_509_049, false)] {
+            let mut buffer = Buffer::new(Bytes(1 << 20), 8_948);
+            buffer.arrived(start_ns);
+            buffer.rtt_eighth_us = 31_703 << 3;
+            buffer.first_end = 62_636;
+            buffer.arrived_ns = start_ns + 31_702_624;
+            let before = buffer.memory;
+            buffer.read(62_636, 0);
+            assert_eq!(buffer.memory > before, grows, "{start_ns}");
+        }
+    }
+
     #[test]
     fn packets_that_wait_share_their_overhead() {
         let mut buffer = Buffer::new(Bytes(64 << 20), 1_228);

@@ -684,7 +684,6 @@ mod tests {
     #[test]
     fn what_arrives_while_a_program_reads_is_acknowledged_once() {
         let read_interval = Duration::from_millis(10);
-        let slack = Duration::from_micros(50);
         let mut receiver =
             Receiver::new(ReceiverConfig { read_interval, ..ReceiverConfig::default() });
         let mut acks = Vec::new();
@@ -693,13 +692,14 @@ mod tests {
         receiver.on_data(first, &data(0, 0), &mut |ack| acks.push(ack.ack));
         read(&mut receiver, &mut acks);
         acks.clear();
-        // It sleeps, with nothing to read, until 11 ms, and wakes with what comes 20 µs before that, unless something woke it earlier.
+        // It sleeps, with nothing to read, until 11 ms, and wakes with what comes a little before that, unless another timer must run out earlier.
         let now = first + (read_interval - Duration::from_micros(20));
-        for (earlier_us, expected) in [(10_940, vec![4_344]), (10_960, vec![2_896, 4_344])] {
+        for (wakes, expected) in [(true, vec![4_344]), (false, vec![2_896, 4_344])] {
             let mut receiver = receiver.clone();
-            let earlier = Instant::ZERO + Duration::from_micros(earlier_us);
+            if wakes {
+                receiver.wake_with_arrivals(now);
+            }
             for seq in [1_448, 2_896] {
-                receiver.wake_with_arrivals(now, earlier, slack);
                 receiver.on_data(now, &data(seq, 0), &mut |ack| acks.push(ack.ack));
             }
             if receiver.is_reading() {
@@ -707,6 +707,52 @@ mod tests {
             }
             assert_eq!(std::mem::take(&mut acks), expected);
         }
+    }
+
+    /// As in the world `kernel` in `wild-424243-13`: who wakes and finds nothing waits for it, and its pause begins when it has come.
+    #[test]
+    fn who_wakes_behind_a_gap_reads_what_closes_it_at_once() {
+        let read_interval = Duration::from_millis(10);
+        let mut receiver =
+            Receiver::new(ReceiverConfig { read_interval, ..ReceiverConfig::default() });
+        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        receiver.on_data(at(1), &data(0, 0), &mut |_| ());
+        read(&mut receiver, &mut Vec::new());
+        let last = receiver.last_read();
+        receiver.wake_with_arrivals(at(11));
+        receiver.on_data(at(11), &data(2_896, 0), &mut |_| ());
+        read(&mut receiver, &mut Vec::new());
+        assert_eq!(receiver.last_read(), last);
+        receiver.on_data(at(12), &data(1_448, 0), &mut |_| ());
+        assert_eq!(receiver.next_timer(), at(12));
+        read(&mut receiver, &mut Vec::new());
+        assert_eq!(receiver.pauses_until(), Some(at(22) + Duration::from_nanos(1)));
+    }
+
+    /// As in the world `kernel` in `wild-2-71`: two packets at one instant, of which the first one's reading would have let the window grow.
+    #[test]
+    fn what_arrives_at_one_instant_is_read_after_all_of_it_has() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
+        for number in 0..48 {
+            receiver.on_data(at(1), &data(number * 1_448, 0), &mut |_| ());
+        }
+        let windows = |together: bool| {
+            let (mut receiver, mut windows) = (receiver.clone(), Vec::new());
+            for number in 48..50 {
+                let data = data(number * 1_448, 2);
+                receiver.on_data_in(at(21), &data, 1, &mut |ack| windows.push(ack.window));
+                if !together {
+                    receiver.read_arrived(at(21), &mut |_| ());
+                }
+            }
+            receiver.read_arrived(at(21), &mut |_| ());
+            windows
+        };
+        let (one_by_one, together) = (windows(false), windows(true));
+        assert!(one_by_one.last() > together.last(), "{one_by_one:?} {together:?}");
     }
 
     /// Linux: `tcp_recvmsg_locked`, which frees a packet when all of it is read. As in the world `kernel` in `wild-424243-8`.
