@@ -173,3 +173,161 @@ impl Receiver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dualq_units::Bytes;
+
+    use super::*;
+    use crate::receiver::ReceiverConfig;
+    use crate::receiver::tests::data;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// One whose program has read at 1 ms, and pauses for 10.
+    fn sleeper() -> Receiver {
+        let read_interval = Duration::from_millis(10);
+        let mut receiver =
+            Receiver::new(ReceiverConfig { read_interval, ..ReceiverConfig::default() });
+        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        receiver.on_data(at(1), &data(0, 0), &mut |_| ());
+        read(&mut receiver, &mut Vec::new());
+        receiver
+    }
+
+    /// The program reads, from where it begins or goes on to where it ends.
+    fn read(receiver: &mut Receiver, acks: &mut Vec<u64>) {
+        loop {
+            receiver.on_timer(receiver.next_timer(), &mut |ack| acks.push(ack.ack));
+            if !receiver.is_reading() {
+                return;
+            }
+        }
+    }
+
+    /// Linux: `tcp_backlog_ack_defer`.
+    #[test]
+    fn what_arrives_while_a_program_reads_is_acknowledged_once() {
+        let (receiver, mut acks) = (sleeper(), Vec::new());
+        // It sleeps, with nothing to read, until 11 ms, and wakes with what comes a little before that, unless another timer must run out earlier.
+        let now = Instant::from_nanos(at(11).as_nanos() - 20_000);
+        for (wakes, expected) in [(true, vec![4_344]), (false, vec![2_896, 4_344])] {
+            let mut receiver = receiver.clone();
+            if wakes {
+                receiver.wake_with_arrivals(now);
+            }
+            for seq in [1_448, 2_896] {
+                receiver.on_data(now, &data(seq, 0), &mut |ack| acks.push(ack.ack));
+            }
+            if receiver.is_reading() {
+                read(&mut receiver, &mut acks);
+            }
+            assert_eq!(std::mem::take(&mut acks), expected);
+        }
+    }
+
+    /// As in the world `kernel` in `wild-424243-13`: who wakes and finds nothing waits for it, and its pause begins when it has come.
+    #[test]
+    fn who_wakes_behind_a_gap_reads_what_closes_it_at_once() {
+        let mut receiver = sleeper();
+        let last = receiver.last_read();
+        receiver.wake_with_arrivals(at(11));
+        receiver.on_data(at(11), &data(2_896, 0), &mut |_| ());
+        read(&mut receiver, &mut Vec::new());
+        assert_eq!(receiver.last_read(), last);
+        receiver.on_data(at(12), &data(1_448, 0), &mut |_| ());
+        assert_eq!(receiver.next_timer(), at(12));
+        read(&mut receiver, &mut Vec::new());
+        assert_eq!(receiver.pauses_until(), Some(at(22) + Duration::from_nanos(1)));
+    }
+
+    /// As in the world `kernel` in `wild-2-71`: two packets at one instant, of which the first one's reading would have let the window grow.
+    #[test]
+    fn what_arrives_at_one_instant_is_read_after_all_of_it_has() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        for number in 0..48 {
+            receiver.on_data(at(1), &data(number * 1_448, 0), &mut |_| ());
+        }
+        let windows = |together: bool| {
+            let (mut receiver, mut windows) = (receiver.clone(), Vec::new());
+            for number in 48..50 {
+                let data = data(number * 1_448, 2);
+                receiver.on_data_in(at(21), &data, 1, &mut |ack| windows.push(ack.window));
+                if !together {
+                    receiver.read_arrived(at(21), &mut |_| ());
+                }
+            }
+            receiver.read_arrived(at(21), &mut |_| ());
+            windows
+        };
+        let (one_by_one, together) = (windows(false), windows(true));
+        assert!(one_by_one.last() > together.last(), "{one_by_one:?} {together:?}");
+    }
+
+    /// Linux: `tcp_recvmsg_locked`, which frees a packet when all of it is read. As in the world `kernel` in `wild-424243-8`.
+    #[test]
+    fn where_a_call_ends_within_a_packet_its_memory_is_missing_in_the_window() {
+        let packet = |number: u64, segments: u16| Data {
+            payload: 1_448 * u32::from(segments),
+            segments,
+            ..data(number * 14_480, 0)
+        };
+        let last = |call_end| {
+            let config = ReceiverConfig { max_buffer: Bytes(1 << 20), ..ReceiverConfig::default() };
+            let mut receiver = Receiver::new(config);
+            let syn = Data { syn: true, payload: 0, ..data(0, 0) };
+            receiver.on_data(Instant::ZERO, &syn, &mut |_| ());
+            receiver.call_end = call_end;
+            let mut acks = Vec::new();
+            // The window does not grow beyond what there is room for beside a packet; then one comes that takes more.
+            for number in 0..=400 {
+                let now = Instant::from_nanos(1_000_000 * (number + 1));
+                let packet = packet(number, if number < 400 { 10 } else { 44 });
+                receiver.on_data(now, &packet, &mut |ack| acks.push((ack.ack, ack.window)));
+            }
+            (acks[399], acks[400], receiver.call_end)
+        };
+        let end = 400 * 14_480 + 63_712;
+        let (before, whole, _) = last(READ_BYTES as u64);
+        let (same, cut, call_end) = last(end - 1);
+        assert_eq!((before.1, same, whole.0), (whole.1, before, end));
+        assert_eq!((cut.0, call_end), (end, end - 1 + READ_BYTES as u64));
+        // 34 segments, of which 241 of 256 bytes of memory are payload, in whole 32nds.
+        assert_eq!(whole.1 - cut.1, 46_336);
+    }
+
+    /// Linux: `tcp_add_backlog`, `tcp_grow_window`. As in the world `kernel` in `wild-424243-61`: taken in one by one, the first of two would
+    /// still have found room to let the window grow.
+    #[test]
+    fn what_arrives_while_a_program_reads_arrives_as_one_packet() {
+        let (mut receiver, now) = (sleeper(), at(1));
+        let held = |stamps: [u32; 3]| {
+            let mut receiver = receiver.clone();
+            (receiver.read_ns, receiver.reading_until_ns) = (u64::MAX, now.as_nanos());
+            for (seq, timestamp_ms) in [1_448, 2_896, 4_344].into_iter().zip(stamps) {
+                let data = Data { timestamp_ms, ..data(seq, 0) };
+                receiver.on_data(now, &data, &mut |_| panic!("nothing is acknowledged yet"));
+            }
+            let (last, pieces) = receiver.backlog.unwrap();
+            let mut acks = Vec::new();
+            read(&mut receiver, &mut acks);
+            assert_eq!(acks, [5_792]);
+            (last.seq, last.payload, last.segments, last.mss, pieces)
+        };
+        assert_eq!(held([0, 0, 0]), (1_448, 4_344, 3, 1_448, 3));
+        // Another time stands in the header.
+        assert_eq!(held([0, 1, 1]), (2_896, 2_896, 2, 1_448, 2));
+        // Whatever they say.
+        receiver.begin_read(now);
+        let last = Data { seq: u64::MAX - 1, payload: u32::MAX, ..data(0, 0) };
+        for data in [last, Data { seq: u64::MAX, ..last }] {
+            receiver.on_data(now, &data, &mut |_| ());
+        }
+        read(&mut receiver, &mut Vec::new());
+    }
+}
