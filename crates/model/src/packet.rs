@@ -82,7 +82,7 @@ enum Content {
         ecn_flags: EcnFlags,
         options: u8,
         flags: u8,
-        /// See [`OtherWay`].
+        /// What they acknowledge: see [`OtherWay`].
         place: u32,
         window: u16,
     },
@@ -128,14 +128,35 @@ enum Content {
     TooLong(TooLong),
 }
 
-/// What the headers of a packet say of the data that go the other way on its connection, as only captures show: nothing in the model
-/// follows from it.
+/// What the headers of a packet say of the data that go the other way on its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OtherWay {
-    /// Of data, up to where those have arrived; of an acknowledgement, up to where they were sent: 32 bits of it, as a header has.
+    /// Of data, up to where those have arrived; of an acknowledgement, up to where they were sent, as only captures show: 32 bits of it,
+    /// as a header has.
     pub(crate) place: u32,
     /// Of data, how much more of those may come, as the header has it.
     pub(crate) window: u16,
+}
+
+impl OtherWay {
+    /// What `data` acknowledge with that, of the stream of a sender that knows of so many acknowledged bytes.
+    pub(crate) fn ack(self, data: &Data, acknowledged: u64, window_scale: u32) -> Ack {
+        let ahead = self.place.wrapping_sub(acknowledged as u32).cast_signed();
+        Ack {
+            ack: acknowledged.saturating_add_signed(ahead.into()),
+            window: self.window(window_scale),
+            flags: data.flags,
+            ecn: data.ecn,
+            with_data: data.payload > 0,
+            echo_ms: data.echo_ms,
+            timestamp_ms: data.timestamp_ms,
+            ..Ack::default()
+        }
+    }
+
+    pub(crate) const fn window(self, window_scale: u32) -> u64 {
+        (self.window as u64) << window_scale
+    }
 }
 
 /// What a packet was when it set out, for the host that it reaches.
@@ -268,8 +289,26 @@ impl Body {
         Self::single(ip_bytes, ack.ecn, content)
     }
 
-    /// The same with what its headers say of the other direction.
-    pub(crate) const fn with_other_way(mut self, told: OtherWay) -> Self {
+    /// These data acknowledge others, too.
+    pub(crate) fn acknowledge(&mut self, ack: &Ack, window_scale: u32) {
+        if let Content::Data { payload, ecn_flags, place, window, .. } = &mut self.content {
+            *place = ack.ack as u32;
+            *window = (ack.window >> window_scale).min(u16::MAX.into()) as u16;
+            if *payload > 0 {
+                *ecn_flags = ecn_flags.with(ack.flags);
+            }
+        }
+    }
+
+    /// The same, if it is an acknowledgement, of an end that has sent so much.
+    pub(crate) const fn of_an_end_that_sent(self, bytes: u64) -> Self {
+        if matches!(self.content, Content::Data { .. }) {
+            return self;
+        }
+        self.with_other_way(OtherWay { place: bytes as u32, window: 0 })
+    }
+
+    const fn with_other_way(mut self, told: OtherWay) -> Self {
         match &mut self.content {
             Content::Data { place, window, .. } => (*place, *window) = (told.place, told.window),
             Content::Ack { place, .. } => *place = told.place,
@@ -435,6 +474,7 @@ impl Body {
                 options,
                 push: flags & PUSH > 0,
                 syn: flags & SYN > 0,
+                fin: false,
                 cut: flags & CUT > 0,
             }),
             Content::Ack {
@@ -470,6 +510,7 @@ impl Body {
                     options,
                     push: false,
                     syn: false,
+                    fin: false,
                     cut: false,
                 };
                 Arrival::AnswerAck(empty, twice)
@@ -759,6 +800,7 @@ mod tests {
             options: 12,
             push: true,
             syn: false,
+            fin: false,
             cut: false,
         };
         let packet = |body| Packet { owner: Owner::new(7, 1), flow: 8, body };

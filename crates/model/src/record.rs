@@ -208,7 +208,7 @@ impl Record {
                     flow.data_packets += stats.segments - before.segments;
                     outcome.data_packets += stats.segments;
                 }
-                Program::Udp(_) | Program::Ask(_) => {}
+                Program::Udp(_) | Program::Ask => {}
                 Program::Request(_) | Program::Ping(_) | Program::Answer(_) => {
                     let round_trips = connection.program.round_trips();
                     let samples = round_trips.map_or_else(Vec::new, |all| all.samples.clone());

@@ -3,6 +3,7 @@
 
 pub mod cc;
 mod ecn;
+mod endpoint;
 mod max_filter;
 mod packet;
 mod rack;
@@ -15,6 +16,7 @@ mod tick;
 
 pub use cc::Algorithm;
 pub use ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle, OPTION_BYTES};
+pub use endpoint::{Endpoint, Packet};
 pub use packet::{
     Ack, COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, ETHERNET_BYTES, HEADER_BYTES, MAX_SACK_BLOCKS,
     PACKET_OVERHEAD, SYN_BYTES, SackBlock, Transmission, pieces,

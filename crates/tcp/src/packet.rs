@@ -45,7 +45,7 @@ pub const fn pieces(start: u64, end: u64) -> u64 {
 pub struct Data {
     /// The offset of the first payload byte.
     pub seq: u64,
-    /// Payload bytes.
+    /// Payload bytes, and one more with FIN, which takes a place in the stream (RFC 9293 §3.4).
     pub payload: u32,
     /// Segments in the aggregate, 1 if it is none.
     pub segments: u16,
@@ -65,6 +65,8 @@ pub struct Data {
     pub push: bool,
     /// A connection request; carries payload only with a cookie of Fast Open.
     pub syn: bool,
+    /// Nothing follows: the last of its places is no byte.
+    pub fin: bool,
     /// Cut from an aggregate on the way: its memory is its own, not the sender's.
     pub cut: bool,
 }
@@ -84,7 +86,8 @@ impl Data {
         if self.syn {
             return SYN_BYTES + self.options as u32 + self.payload + ETHERNET_BYTES;
         }
-        self.payload + self.segments as u32 * (self.header_bytes() + ETHERNET_BYTES)
+        self.payload - self.fin as u32
+            + self.segments as u32 * (self.header_bytes() + ETHERNET_BYTES)
     }
 
     /// Whether it asks for a cookie of Fast Open.
@@ -117,6 +120,7 @@ impl Data {
             first.segments = 1;
             first.payload = self.mss.into();
             first.push = false;
+            first.fin = false;
             self.seq += u64::from(self.mss);
             self.payload -= u32::from(self.mss);
             self.segments -= 1;
@@ -137,6 +141,7 @@ impl Data {
         self.mss = longest(self).max(longest(next));
         (self.payload, self.segments) = (payload, segments);
         self.push |= next.push;
+        self.fin |= next.fin;
         true
     }
 }
@@ -190,6 +195,12 @@ impl Ack {
     #[inline]
     pub fn blocks(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.block_count).min(MAX_SACK_BLOCKS)]
+    }
+
+    /// Whether it tells what data of the same end do not: it answers a SYN, or has SACK blocks.
+    #[must_use]
+    pub const fn is_said_alone(&self) -> bool {
+        self.syn || self.block_count > 0
     }
 
     /// Bytes of an answer to a SYN, of IP and TCP: beside a cookie the option of Accurate ECN has two of its three fields.

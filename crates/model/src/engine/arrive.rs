@@ -61,8 +61,12 @@ impl Simulation<'_> {
             return;
         }
         // It is looked at where it is: data and acknowledgements are large to move.
+        let other_way = packet.body.other_way();
         match &packet.body.open(&mut self.around.options) {
-            Arrival::Data(data) => self.take_data(number, data),
+            Arrival::Data(data) => match self.connections[number as usize].counterpart {
+                None => self.take_data(number, data),
+                Some(counterpart) => self.take_both(number, counterpart, data, other_way),
+            },
             Arrival::Ack(ack) => self.take_ack(number, ack),
             Arrival::AnswerAck(data, twice) => self.take_answer_ack(number, data, *twice),
             Arrival::AnswerAgain(ack) => self.take_answer_again(number, ack),
@@ -87,6 +91,41 @@ impl Simulation<'_> {
         }
     }
 
+    /// Data of a connection with data both ways: what they acknowledge comes first (Linux: `tcp_rcv_established`).
+    #[cold]
+    fn take_both(&mut self, number: u32, counterpart: u32, data: &Data, other_way: OtherWay) {
+        let now = self.now();
+        let scale = self.connections[counterpart as usize].receiver.window_scale();
+        let sender = &self.connections[counterpart as usize].sender;
+        if sender.is_established() && !data.syn {
+            let ack = other_way.ack(data, sender.acknowledged(), scale);
+            self.hear(counterpart, &ack);
+        }
+        self.take_data(number, data);
+        let connections = &mut self.connections;
+        if let Ok([this, other]) =
+            connections.get_disjoint_mut([number, counterpart].map(|it| it as usize))
+        {
+            other.sender.accept(now, &this.receiver, other_way.window(scale));
+        }
+        self.drive(counterpart);
+        self.say(number);
+    }
+
+    /// Acknowledgements leave by themselves that did not with data.
+    #[cold]
+    fn say(&mut self, number: u32) {
+        let mut unsaid = self.unsaid.extract_if(.., |(of, _)| *of == number).peekable();
+        if unsaid.peek().is_none() {
+            return;
+        }
+        let acks: Vec<Ack> = unsaid.map(|(_, ack)| ack).collect();
+        let (now, answers) = (self.now(), Answers { waits: None, ..Answers::of(self, number) });
+        let path = self.network.path(answers.direction);
+        acks.into_iter().for_each(answers.into(path, &mut self.around, &mut self.unsaid, now));
+        self.take_arrivals(answers.direction);
+    }
+
     /// Data reach their receiver.
     #[inline(always)]
     fn take_data(&mut self, number: u32, data: &Data) {
@@ -95,7 +134,7 @@ impl Simulation<'_> {
         let connection = &mut self.connections[number as usize];
         let path = self.network.path(back(connection.direction));
         let receiver = &mut connection.receiver;
-        let mut answer = answers(path, &mut self.around, now, sort);
+        let mut answer = sort.into(path, &mut self.around, &mut self.unsaid, now);
         let pieces = connection.written.pieces(data);
         receiver.on_data_in(now, data, pieces, &mut answer);
         drop(answer);
@@ -197,7 +236,7 @@ impl Simulation<'_> {
         let sort = Answers::of(self, number);
         let connection = &mut self.connections[number as usize];
         let path = self.network.path(back(connection.direction));
-        let mut answer = answers(path, &mut self.around, now, sort);
+        let mut answer = sort.into(path, &mut self.around, &mut self.unsaid, now);
         act(&mut connection.receiver, now, &mut answer);
         drop(answer);
         self.has_answered(number);
@@ -219,6 +258,7 @@ impl Simulation<'_> {
             && !self.connections[number as usize].receiver.is_reading()
         {
             self.converse(number, counterpart);
+            self.say(number);
         }
     }
 
@@ -270,6 +310,27 @@ impl Simulation<'_> {
     /// An acknowledgement reaches its sender.
     #[inline(always)]
     fn take_ack(&mut self, number: u32, ack: &Ack) {
+        self.hear(number, ack);
+        if let Some(counterpart) = self.connections[number as usize].counterpart {
+            self.tell_other_way(number, counterpart, ack);
+        }
+        self.drive(number);
+    }
+
+    /// The receiver of the same end hears of it too.
+    #[cold]
+    fn tell_other_way(&mut self, number: u32, counterpart: u32, ack: &Ack) {
+        let now = self.now();
+        let pair = [number, counterpart].map(|number| number as usize);
+        if let Ok([this, other]) = self.connections.get_disjoint_mut(pair) {
+            other.receiver.connect(now, &this.sender);
+            other.receiver.hear(ack.ecn);
+        }
+    }
+
+    /// A sender learns what it is told.
+    #[inline(always)]
+    fn hear(&mut self, number: u32, ack: &Ack) {
         let (now, moment) = (self.now(), self.moment());
         if let Some(watcher) = &mut self.around.watcher {
             let direction = back(self.connections[number as usize].direction);
@@ -289,7 +350,6 @@ impl Simulation<'_> {
             self.program_runs();
         }
         self.look_at_sender(number);
-        self.drive(number);
     }
 
     /// A program whose connection has opened writes a little later, and after those whose connections opened before: meanwhile the kernel
@@ -365,7 +425,10 @@ struct Answers {
     direction: Direction,
     /// Bytes of the program's answer that travels with them.
     answer: u8,
-    other_way: Option<OtherWay>,
+    /// What their end has sent, if there are data both ways.
+    sent: u64,
+    /// Whose they are, if they wait for data to leave with.
+    waits: Option<u32>,
 }
 
 impl Answers {
@@ -375,26 +438,30 @@ impl Answers {
         let (owner, flow) = connection.identity;
         let answer = if connection.answers { PROBE_BYTES as u8 } else { 0 };
         let direction = back(connection.direction);
-        let other_way = simulation.counterpart_in_captures(number).map(Connection::said);
-        Self { owner, flow, direction, answer, other_way }
+        let sent = |other: u32| simulation.connections[other as usize].sender.sent();
+        let sent = connection.counterpart.map_or(0, sent);
+        let waits = connection.counterpart.map(|_| number);
+        Self { owner, flow, direction, answer, sent, waits }
     }
-}
 
-/// Sends acknowledgements of a connection into a path.
-#[inline]
-fn answers<'s>(
-    path: &'s mut Path<Packet>,
-    around: &'s mut Surroundings<'_>,
-    now: Instant,
-    Answers { owner, flow, direction, answer, other_way }: Answers,
-) -> impl FnMut(Ack) {
-    move |ack| {
-        let mut body = Body::ack(&ack, answer, &mut around.options);
-        if let Some(other_way) = other_way {
-            body = body.with_other_way(other_way);
+    /// Sends acknowledgements of a connection into a path.
+    #[inline]
+    fn into<'s>(
+        self,
+        path: &'s mut Path<Packet>,
+        around: &'s mut Surroundings<'_>,
+        unsaid: &'s mut Vec<(u32, Ack)>,
+        now: Instant,
+    ) -> impl FnMut(Ack) {
+        let Self { owner, flow, direction, answer, sent, waits } = self;
+        move |ack| {
+            if let Some(number) = waits {
+                return unsaid.push((number, ack));
+            }
+            let body = Body::ack(&ack, answer, &mut around.options).of_an_end_that_sent(sent);
+            let packet = Packet { owner, flow, body };
+            around.sets_out(now, direction, &packet);
+            path.enter(now, packet, around);
         }
-        let packet = Packet { owner, flow, body };
-        around.sets_out(now, direction, &packet);
-        path.enter(now, packet, around);
     }
 }

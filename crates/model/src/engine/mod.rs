@@ -14,7 +14,7 @@ use dualq_scenario::{
     CLOCK_AT_START, Direction, Outcome, QUEUES_MADE, RTT_SAMPLE_INTERVAL, RateStep, Scenario,
     TIMER_SLACK, Watch,
 };
-use dualq_tcp::{Sender, TIMER_LATENCY, Tick};
+use dualq_tcp::{Ack, Sender, TIMER_LATENCY, Tick};
 use dualq_units::{Instant, Rate};
 
 use crate::error::Unmodelled;
@@ -22,7 +22,7 @@ use crate::host::{Connection, Delayed, Interface, Pages};
 use crate::network::{Network, Surroundings};
 use crate::options::Options;
 use crate::packet::{ADDRESSES, Outgoing, Owner, Packet};
-use crate::program::Moment;
+use crate::program::{Moment, Program};
 use crate::record::Record;
 use crate::watcher::Watcher;
 use agenda::Agenda;
@@ -69,6 +69,8 @@ pub struct Simulation<'a> {
     held: VecDeque<(Direction, Packet)>,
     /// Whose data have arrived just now, and are read when all has.
     arrived: VecDeque<u32>,
+    /// Acknowledgements that leave with data of the same end, if there are any to send.
+    unsaid: Vec<(u32, Ack)>,
     /// Those who pause after they have read.
     sleepers: Vec<u32>,
     /// The programs that write as their connections have opened, and when at the earliest; and until when the one before them does so.
@@ -123,6 +125,10 @@ impl<'a> Simulation<'a> {
                 true => (Owner::hidden(number), salt),
                 false => (Owner::new(number, connection.owner), (flow ^ salt) & ADDRESSES),
             };
+            if matches!(connection.program, Program::Ask) {
+                // It asks when the other end has opened the connection.
+                continue;
+            }
             let start_ns = begun.entry(connection.start_ns).or_insert(connection.start_ns);
             *start_ns += if connection.program.is_stream() { CONNECT_NS } else { SEND_NS };
             agenda.arm(number, Cause::Program, *start_ns);
@@ -144,6 +150,7 @@ impl<'a> Simulation<'a> {
             holds_arrivals: false,
             held: VecDeque::new(),
             arrived: VecDeque::new(),
+            unsaid: Vec::new(),
             sleepers,
             late: VecDeque::new(),
             pages: Pages::default(),
@@ -292,13 +299,6 @@ impl<'a> Simulation<'a> {
 
     fn end_ns(&self) -> u64 {
         self.scenario.duration.as_nanos() as u64
-    }
-
-    /// The connection with the data of the other direction, if there are such and anybody looks at headers.
-    #[inline]
-    fn counterpart_in_captures(&self, number: u32) -> Option<&Connection> {
-        self.around.watcher.as_ref()?;
-        Some(&self.connections[self.connections[number as usize].counterpart? as usize])
     }
 
     #[inline]

@@ -16,6 +16,21 @@ impl Simulation<'_> {
         self.drive_woken();
     }
 
+    /// What leaves acknowledges the data of the other direction, of which this is the receiver: that need not be said again.
+    #[cold]
+    fn acknowledge_with(&mut self, number: u32) {
+        let now = self.now();
+        let receiver = &mut self.connections[number as usize].receiver;
+        if receiver.is_established() {
+            let (ack, scale) = (receiver.ride(now), receiver.window_scale());
+            for outgoing in &mut self.leaving {
+                outgoing.body.acknowledge(&ack, scale);
+            }
+            self.unsaid.retain(|(of, ack)| *of != number || ack.is_said_alone());
+            self.arm_receiver(number);
+        }
+    }
+
     #[inline]
     pub(super) fn drive_woken(&mut self) {
         while let Some(number) = self.woken.pop_front() {
@@ -37,6 +52,9 @@ impl Simulation<'_> {
             // What is held back goes when more is put in, or with the queue's own timer.
             if self.leaving.is_empty() {
                 break;
+            }
+            if let Some(counterpart) = self.connections[number as usize].counterpart {
+                self.acknowledge_with(counterpart);
             }
             let more = self.release(number);
             self.release_due(self.connections[number as usize].owner);
@@ -110,10 +128,6 @@ impl Simulation<'_> {
             if !owner.is_hidden() {
                 flow |= (connection.sender.rehashes() as u32) << ADDRESS_BITS;
             }
-            let body = match self.counterpart_in_captures(number) {
-                Some(counterpart) => body.with_other_way(counterpart.heard()),
-                None => body,
-            };
             self.forward(direction, Packet { owner, flow, body });
         }
         let connection = &mut self.connections[number as usize];

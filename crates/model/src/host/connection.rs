@@ -16,8 +16,8 @@ use dualq_units::Bytes;
 use crate::host::answerer::Answerer;
 use crate::host::interface::Interface;
 use crate::host::pages::Written;
-use crate::packet::{OtherWay, Outgoing, Owner};
-use crate::program::{Answer, Ask, Bulk, Ping, Program, Request, Turn, Udp};
+use crate::packet::{Outgoing, Owner};
+use crate::program::{Answer, Bulk, Ping, Program, Request, Turn, Udp};
 use crate::record::Record;
 
 /// Figures of a connection at the end of the warm-up.
@@ -61,7 +61,7 @@ pub(crate) struct Connection {
     pub(crate) answers: bool,
     /// What it sends of its own accord, if it is by TCP.
     pub(crate) answerer: Option<Box<Answerer>>,
-    /// The connection with the data of the other direction, if there are such.
+    /// Where the data of the other direction are, if there are such: its receiver is at the end of this one's sender.
     pub(crate) counterpart: Option<u32>,
     /// When its program starts.
     pub(crate) start_ns: u64,
@@ -155,7 +155,7 @@ impl Connection {
                 reads.interval + TIMER_SLACK
             },
             fixed_buffer: reads.buffer,
-            answers: answers || matches!(program, Program::Ask(_)),
+            answers,
             tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
             ..ReceiverConfig::default()
         };
@@ -282,10 +282,11 @@ impl Connection {
         (owner, group): (usize, &ProbeGroup),
         seed: u64,
     ) -> Self {
-        let program = Program::Ask(Ask::default());
+        let program = Program::Ask;
         let sort = Sort::plain(group.cc, group.ecn);
-        let connection =
+        let mut connection =
             Self::new(scenario, interface, sort, Reads::default(), (owner, program), seed);
+        connection.sender.listen();
         Self { direction: Direction::Up, ..connection }
     }
 
@@ -320,19 +321,6 @@ impl Connection {
     /// The number by which queues and observers know it, if this is its own: with its counterpart it is one connection to them.
     pub(crate) fn known_as(&self, number: u32) -> u32 {
         self.counterpart.map_or(number, |other| other.min(number))
-    }
-
-    /// What the headers of the data say that its counterpart's sender sends.
-    pub(crate) fn heard(&self) -> OtherWay {
-        // What was offered is never taken back (Linux: `tcp_select_window`).
-        let window = self.receiver.offered().div_ceil(1 << self.receiver.window_scale());
-        let window = window.min(u16::MAX.into()) as u16;
-        OtherWay { place: self.receiver.received() as u32, window }
-    }
-
-    /// What the headers of the acknowledgements say that its counterpart's receiver sends.
-    pub(crate) const fn said(&self) -> OtherWay {
-        OtherWay { place: self.sender.sent() as u32, window: 0 }
     }
 
     /// How it is just now.

@@ -96,6 +96,7 @@ mod tests {
             options: 0,
             push: false,
             syn: false,
+            fin: false,
             cut: false,
         }
     }

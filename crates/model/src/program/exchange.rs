@@ -1,8 +1,6 @@
 //! Questions over TCP whose answers are large: what a browser does, or a client of an API.
 //!
-//! Each end has a connection of its own that carries its data, as endpoints send in one direction alone: [`Ask`] is at the end that
-//! asks, [`Answer`] at the one that answers, and which opens the connection. Both handshakes are over before the first question, so
-//! what that adds on the path are the acknowledgements of questions, which on Linux ride on the answers.
+//! The end that answers, where [`Answer`] is, opens the connection.
 
 use std::time::Duration;
 
@@ -12,21 +10,9 @@ use dualq_units::{Bytes, Instant};
 
 use crate::program::{Moment, RoundTrips, Turn};
 
-/// Asks as soon as it is its turn.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ask {
-    /// Its first turn only opens the connection.
-    opened: bool,
-}
-
-impl Ask {
-    pub(super) fn turn(&mut self, turn: &mut Turn<'_>) -> Option<u64> {
-        if self.opened {
-            turn.sender.write(PROBE_BYTES.into());
-        }
-        self.opened = true;
-        None
-    }
+/// Asks.
+pub(super) fn ask(turn: &mut Turn<'_>) {
+    turn.sender.write(PROBE_BYTES.into());
 }
 
 /// Answers each question, and knows how long that took the one who asked.

@@ -12,7 +12,7 @@ use crate::packet::Outgoing;
 use crate::record::Record;
 
 pub(crate) use bulk::Bulk;
-pub(crate) use exchange::{Answer, Ask};
+pub(crate) use exchange::Answer;
 pub(crate) use ping::Ping;
 pub(crate) use request::Request;
 pub(crate) use udp::Udp;
@@ -27,7 +27,7 @@ pub(crate) enum Program {
     /// Sends an ICMP echo request now and then, whatever is answered.
     Ping(Ping),
     /// Asks for large answers.
-    Ask(Ask),
+    Ask,
     /// Gives them.
     Answer(Answer),
     /// Sends a UDP packet at each interval, whatever the path does.
@@ -58,7 +58,10 @@ impl Program {
             Self::Bulk(bulk) => bulk.turn(turn),
             Self::Request(request) => request.turn(turn),
             Self::Ping(ping) => ping.turn(turn),
-            Self::Ask(ask) => ask.turn(turn),
+            Self::Ask => {
+                exchange::ask(turn);
+                None
+            }
             // It waits for the first question; the connection opens all the same.
             Self::Answer(_) => None,
             Self::Udp(udp) => udp.turn(turn),
@@ -71,7 +74,7 @@ impl Program {
         match self {
             Self::Bulk(bulk) => bulk.acknowledged(at, sender),
             Self::Request(request) => request.acknowledged(at, sender),
-            Self::Ping(_) | Self::Udp(_) | Self::Ask(_) | Self::Answer(_) => None,
+            Self::Ping(_) | Self::Udp(_) | Self::Ask | Self::Answer(_) => None,
         }
     }
 
@@ -102,7 +105,7 @@ impl Program {
     /// The round trips that it measured, if it does so.
     pub(crate) const fn round_trips(&self) -> Option<&RoundTrips> {
         match self {
-            Self::Bulk(_) | Self::Udp(_) | Self::Ask(_) => None,
+            Self::Bulk(_) | Self::Udp(_) | Self::Ask => None,
             Self::Answer(answer) => Some(&answer.round_trips),
             Self::Request(request) => Some(&request.round_trips),
             Self::Ping(ping) => Some(&ping.round_trips),

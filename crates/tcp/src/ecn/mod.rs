@@ -90,6 +90,13 @@ impl EcnFlags {
         self.0 & Self::CWR.0 != 0
     }
 
+    /// With what a header says too that also acknowledges: an echo, or a count in place of all else.
+    #[must_use]
+    #[inline]
+    pub const fn with(self, echo: Self) -> Self {
+        if echo.0 & COUNT != 0 { echo } else { Self(self.0 | echo.0) }
+    }
+
     /// What the later parts of an aggregate have: CWR is the first one's, a count is all parts'.
     #[must_use]
     #[inline]

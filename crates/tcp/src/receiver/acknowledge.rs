@@ -38,8 +38,12 @@ impl Receiver {
         }
     }
 
-    /// An acknowledgement waited in vain: the next one may wait longer (Linux: `tcp_delack_timer_handler`).
-    pub(super) fn lengthen_delay(&mut self) {
+    /// An acknowledgement waited in vain: the next one may wait longer, or not for what this end sends (Linux: `tcp_delack_timer_handler`).
+    pub(super) fn waited_in_vain(&mut self) {
+        if std::mem::take(&mut self.converses) {
+            self.ack_delay = self.min_ack_delay;
+            return;
+        }
         self.ack_delay = (2 * self.ack_delay).min(self.own_timeout()).min(self.max_ack_delay);
     }
 
@@ -61,6 +65,7 @@ impl Receiver {
     /// The same after something unusual (Linux: `tcp_enter_quickack_mode`).
     pub(super) fn answer_quickly(&mut self, most: u32) {
         self.hurry(most);
+        self.converses = false;
         self.ack_delay = self.min_ack_delay;
     }
 
@@ -77,7 +82,7 @@ impl Receiver {
             self.quick = 0;
         }
         if (several && self.buffer.window(self.window) >= self.window)
-            || self.quick > 0
+            || (self.quick > 0 && !self.converses)
             || self.ack_now
             || self.config.answers
         {
@@ -100,7 +105,7 @@ impl Receiver {
         let mut delay = self.ack_delay;
         let shortest = self.min_ack_delay;
         if delay > shortest {
-            let longest = if self.pushed {
+            let longest = if self.pushed || self.converses {
                 self.max_ack_delay
             } else {
                 tick.jiffies_in(UNPUSHED_ACK_DELAY_US)

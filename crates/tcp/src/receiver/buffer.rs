@@ -495,6 +495,7 @@ mod tests {
             options: 0,
             push: true,
             syn: false,
+            fin: false,
             cut: false,
         }
     }

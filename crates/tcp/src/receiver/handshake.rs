@@ -139,6 +139,7 @@ mod tests {
             options,
             push,
             syn,
+            fin: false,
             cut,
         }
     }

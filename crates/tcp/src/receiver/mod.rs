@@ -1,6 +1,7 @@
 //! The receiving endpoint: reassembly, acknowledgements, window.
 
 mod acknowledge;
+mod both_ways;
 mod buffer;
 mod handshake;
 mod reading;
@@ -90,6 +91,8 @@ pub struct Receiver {
     min_ack_delay: u32,
     max_ack_delay: u32,
     stream: Reassembly,
+    /// Where the stream ends, as FIN says; its last place is FIN's own.
+    fin: u64,
     buffer: Buffer,
     /// Bytes that came with the SYN.
     opening: u64,
@@ -113,6 +116,8 @@ pub struct Receiver {
     ack_now: bool,
     /// The sender paused after what arrived last: acknowledge when it is read.
     pushed: bool,
+    /// This end sends soon after it has received, so that acknowledgements may wait for what it sends (Linux: pingpong mode).
+    converses: bool,
     /// In jiffies; 0 before the first data.
     ack_delay: u32,
     last_arrival: u32,
@@ -166,6 +171,7 @@ impl Receiver {
             min_ack_delay: config.tick.jiffies_in(MIN_ACK_DELAY_US),
             max_ack_delay: config.tick.jiffies_in(MAX_ACK_DELAY_US),
             stream: Reassembly::default(),
+            fin: u64::MAX,
             window: buffer.initial_window(mss),
             buffer,
             opening: 0,
@@ -180,6 +186,7 @@ impl Receiver {
             scheduled: false,
             ack_now: false,
             pushed: false,
+            converses: false,
             ack_delay: 0,
             last_arrival: 0,
             handshake: Handshake::default(),
@@ -215,8 +222,14 @@ impl Receiver {
     /// Bytes received without a gap.
     #[must_use]
     #[inline]
-    pub const fn received(&self) -> u64 {
-        self.stream.next
+    pub fn received(&self) -> u64 {
+        self.stream.next.min(self.fin)
+    }
+
+    /// Whether all has come up to the end of the stream.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.stream.next > self.fin
     }
 
     /// How many bytes behind these the last acknowledgement offered to take.
@@ -354,6 +367,9 @@ impl Receiver {
             self.stats.duplicate_bytes += u64::from(data.payload);
             return self.refuse(now_ns, data, out);
         }
+        if data.fin {
+            self.fin = data.end() - 1;
+        }
         if self.ecn != EcnStyle::Accurate && data.flags.cwr() {
             self.echo = false;
             // The sender's window may be down to one packet.
@@ -480,7 +496,7 @@ impl Receiver {
             return self.answer_again(now_ns, out);
         }
         if self.ack_timer_ns <= now_ns && self.compressed == 0 {
-            self.lengthen_delay();
+            self.waited_in_vain();
         }
         if self.ack_timer_ns <= now_ns || self.compression_timer_ns <= now_ns {
             self.send(now_ns, out);
@@ -578,6 +594,7 @@ mod tests {
             options: 0,
             push: false,
             syn: false,
+            fin: false,
             cut: false,
         }
     }

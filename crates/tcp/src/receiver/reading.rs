@@ -158,7 +158,7 @@ impl Receiver {
     fn tell_of_room(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let offered = self.offered();
         let unacked = self.stream.next - self.acked;
-        let ended = self.pushed && !self.stream.has_islands();
+        let ended = self.pushed && !self.converses && !self.stream.has_islands();
         let due = unacked > u64::from(self.buffer.segment()) || ended;
         // Seldom can so much more be offered that it is worth while to look how much it is.
         let opens = || {

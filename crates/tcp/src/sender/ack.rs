@@ -255,15 +255,9 @@ impl Sender {
         if self.handshake != Handshake::SynSent || ack.ack > self.snd_nxt {
             return;
         }
-        self.handshake = Handshake::Established;
-        self.last_sent_ns = now_ns;
         self.opening_due = true;
         self.peer_timestamp_ms = ack.timestamp_ms;
         self.agree(now_ns, ack);
-        self.receive_window = ack.window.min(MAX_WINDOW);
-        self.window_end = ack.ack + self.receive_window;
-        self.see_window(self.receive_window);
-        self.timers.clear();
         let rtt_us = if self.syns_sent > 1 {
             self.config.tick.since_echo_us(now_ns, ack.echo_ms)
         } else {
@@ -274,6 +268,20 @@ impl Sender {
             // So many lost (RFC 5681 §3.1; Linux: `tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
             self.window.cwnd = 1;
         }
+        self.begin(now_ns, rtt_us, ack.ack, ack.window);
+        if self.snd_nxt > 0 {
+            self.finish_opening(now_ns, ack.ack);
+        }
+    }
+
+    /// The handshake is over, and took this end `rtt_us`; the other end takes so much behind `acked` (Linux: `tcp_init_transfer`).
+    pub(super) fn begin(&mut self, now_ns: u64, rtt_us: u64, acked: u64, window: u64) {
+        self.handshake = Handshake::Established;
+        self.last_sent_ns = now_ns;
+        self.receive_window = window.min(MAX_WINDOW);
+        self.window_end = acked + self.receive_window;
+        self.see_window(self.receive_window);
+        self.timers.clear();
         self.rtt.measure(rtt_us, 0, 0, self.config.tick);
         self.rtt.measure_min(rtt_us, now_ns, false, self.config.tick);
         // The SYN counts as a packet delivered.
@@ -284,9 +292,6 @@ impl Sender {
         let context = self.context(now_ns);
         self.control.start(&mut self.window, &context);
         self.tell_losses(now_ns);
-        if self.snd_nxt > 0 {
-            self.finish_opening(now_ns, ack.ack);
-        }
     }
 
     /// Data left with the SYN: they count as a part of it, or else are sent again at once (Linux: `tcp_rcv_fastopen_synack`).
@@ -309,24 +314,29 @@ impl Sender {
     fn agree(&mut self, now_ns: u64, ack: &Ack) {
         let sent = self.codepoint(self.needs_ecn());
         let granted = ecn::grant(self.asked_ecn(), sent, ack.flags);
-        (self.ecn, self.ecn_mangled) = (granted.style, granted.mangled);
-        match self.control.ecn_style() {
-            EcnStyle::Dctcp if self.ecn == EcnStyle::Classic => self.ecn = EcnStyle::Dctcp,
-            // Exact echoes are what the route's feature promises.
-            _ if self.config.ecn_low && self.ecn == EcnStyle::Classic => self.ecn = EcnStyle::Dctcp,
-            // No fallback to RFC 3168: its echoes are too few (RFC 9331 §4.3).
-            EcnStyle::Accurate if self.ecn != EcnStyle::Accurate => self.ecn = EcnStyle::Off,
-            _ => {}
-        }
-        if self.needs_ecn() && self.ecn == EcnStyle::Off {
-            // DCTCP and Prague without ECN are Reno (Linux: `dctcp_init`).
-            self.control = Controller::new(Algorithm::Reno);
-        }
+        self.ecn_mangled = granted.mangled;
+        self.use_ecn(granted.style);
         if self.ecn == EcnStyle::Accurate {
             self.received = Received::begin(ack.ecn, 2);
             self.received.count_handshake(ack.ecn);
             self.option_seen = ack.option.is_some();
             self.make_room_for_option(now_ns);
+        }
+    }
+
+    /// So much of ECN was agreed on.
+    pub(super) fn use_ecn(&mut self, style: EcnStyle) {
+        self.ecn = match (self.control.ecn_style(), style) {
+            (EcnStyle::Dctcp, EcnStyle::Classic) => EcnStyle::Dctcp,
+            // Exact echoes are what the route's feature promises.
+            (_, EcnStyle::Classic) if self.config.ecn_low => EcnStyle::Dctcp,
+            // No fallback to RFC 3168: its echoes are too few (RFC 9331 §4.3).
+            (EcnStyle::Accurate, style) if style != EcnStyle::Accurate => EcnStyle::Off,
+            (_, style) => style,
+        };
+        if self.needs_ecn() && self.ecn == EcnStyle::Off {
+            // DCTCP and Prague without ECN are Reno (Linux: `dctcp_init`).
+            self.control = Controller::new(Algorithm::Reno);
         }
     }
 

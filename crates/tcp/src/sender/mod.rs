@@ -4,6 +4,7 @@
 //! decides what leaves next, `new_data.rs` how much of what is new, `buffer.rs` how much there is to send, `timers.rs` what happens when nothing comes back.
 
 mod ack;
+mod both_ways;
 mod buffer;
 mod new_data;
 mod path_mtu;
@@ -126,6 +127,8 @@ pub struct SenderStats {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Handshake {
     Closed,
+    /// The other end opens.
+    Listening,
     SynSent,
     Established,
 }
@@ -183,6 +186,8 @@ pub struct Sender {
     short_end: u64,
     /// The end of what the application has written so far.
     write_end: u64,
+    /// The place of FIN, which ends the stream, if nothing follows any more.
+    fin: u64,
     buffer: SendBuffer,
     /// What the program has written up to here was pushed (Linux: `pushed_seq`).
     pushed: u64,
@@ -275,6 +280,7 @@ impl Sender {
             snd_nxt: 0,
             short_end: 0,
             write_end: 0,
+            fin: u64::MAX,
             buffer: SendBuffer::new(config.buffer, config.notsent_lowat),
             pushed: 0,
             window_end: 0,
@@ -302,9 +308,11 @@ impl Sender {
         }
     }
 
-    /// The application has `bytes` more to send; `u64::MAX` for no end.
+    /// The application has `bytes` more to send; `u64::MAX` for no end. Nothing follows what was [closed](Self::close).
     pub fn write(&mut self, bytes: u64) {
-        self.write_end = self.write_end.saturating_add(bytes);
+        if self.fin == u64::MAX {
+            self.write_end = self.write_end.saturating_add(bytes);
+        }
     }
 
     /// The host has had a cookie of Fast Open from the receiver ([`Ack::cookie`](crate::Ack::cookie)): to be told before the SYN is sent.
@@ -315,6 +323,23 @@ impl Sender {
     /// The program has nothing more to send than what it has written so far: that is in the send buffer, and still leaves.
     pub fn stop(&mut self) {
         self.write_end = self.write_end.min(self.buffer.end);
+    }
+
+    /// Nothing more is written: what is, still leaves, and FIN behind it (RFC 9293 §3.6).
+    pub fn close(&mut self) {
+        if self.write_end == u64::MAX {
+            self.stop();
+        }
+        if self.fin == u64::MAX {
+            self.fin = self.write_end;
+            self.write_end += 1;
+        }
+    }
+
+    /// Whether FIN has arrived, and so all before it.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        self.snd_una > self.fin
     }
 
     /// When the sender's timer fires: when [`on_timer`](Self::on_timer) is to be called next.
@@ -333,8 +358,8 @@ impl Sender {
 
     /// Bytes sent so far, those sent again counted once (Linux: `snd_nxt`).
     #[must_use]
-    pub const fn sent(&self) -> u64 {
-        self.snd_nxt
+    pub fn sent(&self) -> u64 {
+        self.snd_nxt.min(self.fin)
     }
 
     /// Bytes that the program has written into the send buffer so far.
@@ -347,8 +372,8 @@ impl Sender {
     /// Bytes acknowledged so far.
     #[must_use]
     #[inline]
-    pub const fn acknowledged(&self) -> u64 {
-        self.snd_una
+    pub fn acknowledged(&self) -> u64 {
+        self.snd_una.min(self.fin)
     }
 
     /// The congestion window in packets.
@@ -423,7 +448,7 @@ impl Sender {
         }
     }
 
-    /// Whether everything written is acknowledged.
+    /// Whether everything written is acknowledged, and FIN if there is one.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.snd_una == self.write_end

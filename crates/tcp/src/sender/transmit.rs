@@ -251,6 +251,7 @@ impl Sender {
             options,
             push: false,
             syn: false,
+            fin: false,
             cut: false,
         }
     }
@@ -277,7 +278,7 @@ impl Sender {
 
     fn transmit_syn(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
         let again = self.handshake == Handshake::SynSent;
-        if again && !self.syn_due {
+        if self.handshake == Handshake::Listening || (again && !self.syn_due) {
             return;
         }
         self.handshake = Handshake::SynSent;
@@ -306,6 +307,7 @@ impl Sender {
             options: options as u8,
             push: false,
             syn: true,
+            fin: false,
             cut: false,
         };
         out(Transmission { data, departure: instant(now_ns) });
@@ -429,6 +431,7 @@ impl Sender {
             // Aggregates push, to be handed on at once.
             push: pushes || segments > 1 || seq + u64::from(payload) == self.write_end,
             syn: false,
+            fin: seq + u64::from(payload) > self.fin,
             cut: false,
         };
         self.stats.segments += u64::from(segments);

@@ -1,0 +1,69 @@
+//! A receiver whose end of the connection sends data too, which acknowledge what has come.
+
+use dualq_units::{Ecn, Instant};
+
+use super::Receiver;
+use crate::ecn::{EcnStyle, Received};
+use crate::packet::Ack;
+use crate::sender::Sender;
+
+impl Receiver {
+    /// The end of `sender`, which is of the same end, has opened the connection: the answer to its SYN has come.
+    ///
+    /// Nothing happens before `sender` is established.
+    pub fn connect(&mut self, now: Instant, sender: &Sender) {
+        let Some((rtt_us, _)) = sender.rtt_us() else { return };
+        if !sender.is_established() || self.handshake.is_done() {
+            return;
+        }
+        self.handshake.rtt_us = Some(rtt_us as u64);
+        self.handshake.opened_ns = now.as_nanos();
+        self.echo_ms = sender.peer_timestamp_ms();
+        self.ecn = match (sender.ecn(), self.config.ecn) {
+            (EcnStyle::Off, _) => EcnStyle::Off,
+            (EcnStyle::Accurate, _) => EcnStyle::Accurate,
+            (_, EcnStyle::Dctcp) => EcnStyle::Dctcp,
+            _ => EcnStyle::Classic,
+        };
+        self.received = sender.counts();
+    }
+
+    /// What data say that leave this end at `now`: they acknowledge what has come, which then need not be told by itself (Linux:
+    /// `tcp_event_ack_sent`, `tcp_event_data_sent`). They tell of nothing beyond a gap and of nothing that came twice: that is left to
+    /// acknowledgements of their own, whose timers go on.
+    pub fn ride(&mut self, now: Instant) -> Ack {
+        let now_ns = now.as_nanos();
+        let since = self.config.tick.count(now_ns).wrapping_sub(self.last_arrival);
+        self.converses |= since < self.ack_delay;
+        if self.stream.has_islands() || self.duplicate.is_some() {
+            let duplicate = self.duplicate.take();
+            let ack = self.ack(now_ns, self.stream.next);
+            self.duplicate = duplicate;
+            return Ack { block_count: 0, ..ack };
+        }
+        let mut riding = Ack::default();
+        self.send(now_ns, &mut |ack| riding = ack);
+        riding
+    }
+
+    /// An acknowledgement of what this end sends has come by itself: Accurate ECN counts its field too (RFC 9768 §3.2.2).
+    pub fn hear(&mut self, ecn: Ecn) {
+        if self.ecn == EcnStyle::Accurate {
+            self.received.count(ecn, 1, 0);
+        }
+    }
+
+    /// How long it took until something came after the answer to a SYN, if it has.
+    pub(crate) const fn handshake_rtt_us(&self) -> Option<u64> {
+        self.handshake.rtt_us
+    }
+
+    pub(crate) const fn echo_ms(&self) -> u32 {
+        self.echo_ms
+    }
+
+    /// What Accurate ECN has counted.
+    pub(crate) const fn counts(&self) -> Received {
+        self.received
+    }
+}
