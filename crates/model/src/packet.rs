@@ -225,6 +225,7 @@ pub(crate) struct Outgoing {
 
 // Flags of data.
 const SYN: u8 = 1 << 0;
+const FIN: u8 = 1 << 5;
 const PUSH: u8 = 1 << 1;
 const CUT: u8 = 1 << 2;
 // Flags of acknowledgements, and the number of blocks.
@@ -242,7 +243,18 @@ impl Body {
     #[inline]
     pub(crate) const fn data(data: &Data) -> Self {
         let Data {
-            seq, payload, segments, mss, timestamp_ms, echo_ms, ecn, push, syn, cut, ..
+            seq,
+            payload,
+            segments,
+            mss,
+            timestamp_ms,
+            echo_ms,
+            ecn,
+            push,
+            syn,
+            fin,
+            cut,
+            ..
         } = *data;
         let content = Content::Data {
             seq,
@@ -252,7 +264,7 @@ impl Body {
             mss,
             ecn_flags: data.flags,
             options: data.options,
-            flags: flag(push, PUSH) | flag(syn, SYN) | flag(cut, CUT),
+            flags: flag(push, PUSH) | flag(syn, SYN) | flag(fin, FIN) | flag(cut, CUT),
             place: 0,
             window: 0,
         };
@@ -282,6 +294,7 @@ impl Body {
             ecn_flags: ack.flags,
             flags: flag(ack.dsack, DSACK)
                 | flag(ack.syn, SYN)
+                | flag(ack.fin, FIN)
                 | flag(ack.cookie, COOKIE)
                 | block_count << BLOCKS_SHIFT,
             answer,
@@ -390,7 +403,7 @@ impl Body {
     /// Payload bytes, behind the headers that it has.
     pub(crate) const fn carried(&self) -> u32 {
         match &self.content {
-            Content::Data { payload, .. } => *payload,
+            Content::Data { payload, flags, .. } => payload.saturating_sub((*flags & FIN > 0) as u32),
             Content::Ack { answer, .. } | Content::AnswerAgain { answer, .. } => *answer as u32,
             Content::AnswerAck { .. } => 0,
             Content::Echo { .. } | Content::Datagram { .. } | Content::TooLong(_) => {
@@ -399,7 +412,7 @@ impl Body {
         }
     }
 
-    /// The bytes of TCP payload, if it is data.
+    /// The places of TCP's stream that it takes, if it is data.
     #[inline]
     pub(crate) const fn data_bytes(&self) -> Option<u32> {
         if let Content::Data { payload, .. } = &self.content { Some(*payload) } else { None }
@@ -474,7 +487,7 @@ impl Body {
                 options,
                 push: flags & PUSH > 0,
                 syn: flags & SYN > 0,
-                fin: false,
+                fin: flags & FIN > 0,
                 cut: flags & CUT > 0,
             }),
             Content::Ack {
@@ -492,6 +505,7 @@ impl Body {
                     ecn,
                     syn: flags & SYN > 0,
                     cookie: flags & COOKIE > 0,
+                    fin: flags & FIN > 0,
                     with_data: answer > 0,
                     echo_ms,
                     timestamp_ms,
@@ -583,7 +597,7 @@ impl Body {
             mss: *mss,
             ecn_flags: *ecn_flags,
             options: *options,
-            flags: *flags & !PUSH,
+            flags: *flags & !(PUSH | FIN),
             place: *place,
             window: *window,
         };
@@ -716,7 +730,7 @@ impl FlowPacket for Packet {
             number: *ack,
             has_sacks: flags >> BLOCKS_SHIFT & BLOCKS > 0,
             ecn_flags: ecn_flags.bits(),
-            is_special: *answer > 0 || flags & SYN > 0,
+            is_special: *answer > 0 || flags & (SYN | FIN) > 0,
         })
     }
 }
@@ -767,6 +781,7 @@ mod tests {
             ecn: Ecn::Ect0,
             syn: false,
             cookie: false,
+            fin: true,
             with_data: false,
             echo_ms: 3,
             timestamp_ms: 4,

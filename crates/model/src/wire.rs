@@ -1,8 +1,7 @@
 //! Packets as they look on the wire: IPv4 with TCP, UDP or ICMP, without payload.
 //!
 //! Hosts have the addresses and ports that they have in the world `kernel`. Streams begin with sequence number 1, behind a SYN of
-//! number 0. Where a connection is two here, one for the data of each direction, their packets have the same ends, and tell of each
-//! other's data. As both open, that is a simultaneous open (RFC 9293 §3.5). Identifications are 0, as may be where nothing is
+//! number 0. Where there are data both ways, their packets have the same ends. Identifications are 0, as may be where nothing is
 //! fragmented (RFC 6864 §4.1). Checksums are those of a payload of zeros.
 
 use std::borrow::Cow;
@@ -60,6 +59,8 @@ struct Ends {
     both_ways: bool,
     /// The receiver's window scale option.
     scale: u32,
+    /// Whether FIN of the receiver's end has reached the sender's.
+    ended: bool,
 }
 
 /// Makes headers of packets.
@@ -113,12 +114,14 @@ impl Wire {
         let Self { ends, bytes } = self;
         bytes.clear();
         let number = packet.owner.number();
-        let ends = ends[number as usize];
+        let ends = &mut ends[number as usize];
         let (carried, other_way) = (packet.body.carried(), packet.body.other_way());
         let length = match packet.body.look(options) {
             Arrival::Data(data) => ends.data(&data, false, other_way, bytes),
             Arrival::AnswerAck(data, twice) => ends.data(&data, twice, other_way, bytes),
             Arrival::Ack(ack) | Arrival::AnswerAgain(ack) => {
+                let is_near = ends.addresses[0][1] == NEAR_RECEIVER[1];
+                ends.ended |= ack.fin && point == if is_near { Point::Near } else { Point::Far };
                 ends.ack(&ack, (carried, packet.ecn()), other_way, bytes)
             }
             Arrival::Echo(echo) => ends.echo(number, echo, carried, bytes),
@@ -162,7 +165,7 @@ impl Ends {
     ) -> Self {
         let (answers, both_ways) = (connection.answers, connection.counterpart.is_some());
         let scale = connection.receiver.window_scale();
-        Self { addresses, ports, mss, answers, both_ways, scale }
+        Self { addresses, ports, mss, answers, both_ways, scale, ended: false }
     }
 
     /// The IP header of a packet with so many bytes behind it, and what the sender of data is the target of.
@@ -235,11 +238,11 @@ impl Ends {
             (true, _) => (other_way.place.into(), other_way.window),
             // Whoever asks has had all answers before.
             (false, true) => (data.seq, IDLE_WINDOW),
-            (false, false) => (0, IDLE_WINDOW),
+            (false, false) => (self.ended.into(), IDLE_WINDOW),
         };
         let mut tcp = self.tcp(false, sequence(data.seq), window);
         tcp.acknowledgment_number = sequence(acknowledged);
-        (tcp.ack, tcp.psh) = (true, data.push && data.payload > 0);
+        (tcp.ack, tcp.fin, tcp.psh) = (true, data.fin, data.push && data.payload > 0);
         set_flags(&mut tcp, data.flags);
         let mut options = vec![TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
         if twice {
@@ -251,7 +254,8 @@ impl Ends {
         // What comes back has no payload that could be counted, or its acknowledgements tell of it.
         let first = EcnBytes::from_bytes(FIRST_COUNTERS);
         let accurate = if data.options > 0 { accurate_option(first, 0) } else { Vec::new() };
-        self.finish((false, data.ecn), tcp, (&options, &accurate), data.payload, bytes)
+        let payload = data.bytes();
+        self.finish((false, data.ecn), tcp, (&options, &accurate), payload, bytes)
     }
 
     fn ack(
@@ -285,7 +289,7 @@ impl Ends {
         };
         let mut tcp = self.tcp(true, sequence(place), window(self.scale));
         tcp.acknowledgment_number = sequence(ack.ack);
-        (tcp.ack, tcp.psh) = (true, answer > 0);
+        (tcp.ack, tcp.fin, tcp.psh) = (true, ack.fin, answer > 0);
         set_flags(&mut tcp, ack.flags);
         let mut options = vec![TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
         let edges = |block: &SackBlock| (sequence(block.start), sequence(block.end));

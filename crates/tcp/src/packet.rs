@@ -79,6 +79,13 @@ impl Data {
         self.seq.saturating_add(self.payload as u64)
     }
 
+    /// The payload without FIN.
+    #[must_use]
+    #[inline]
+    pub const fn bytes(&self) -> u32 {
+        self.payload.saturating_sub(self.fin as u32)
+    }
+
     /// Bytes on the wire, Ethernet headers included; an aggregate counts the headers of each segment.
     #[must_use]
     #[inline]
@@ -86,8 +93,7 @@ impl Data {
         if self.syn {
             return SYN_BYTES + self.options as u32 + self.payload + ETHERNET_BYTES;
         }
-        self.payload - self.fin as u32
-            + self.segments as u32 * (self.header_bytes() + ETHERNET_BYTES)
+        self.bytes() + self.segments as u32 * (self.header_bytes() + ETHERNET_BYTES)
     }
 
     /// Whether it asks for a cookie of Fast Open.
@@ -181,6 +187,8 @@ pub struct Ack {
     pub syn: bool,
     /// Whether it has a cookie of Fast Open for the next SYN.
     pub cookie: bool,
+    /// Nothing comes from this end: FIN, which takes the only place in its stream. [`Endpoint`](crate::Endpoint)s have it in their data.
+    pub fin: bool,
     /// Whether it comes with data of the other half.
     pub with_data: bool,
     /// The timestamp that is echoed, in milliseconds.

@@ -105,6 +105,7 @@ fn data(seq: u64, payload: u32) -> Data {
         push: false,
         cut: false,
         syn: false,
+        fin: false,
     }
 }
 
@@ -212,6 +213,7 @@ fn step() -> impl Strategy<Value = Step> {
                 dsack: flags & 1 != 0,
                 flags: EcnFlags::from_bits(flags >> 1),
                 syn: flags & 0b1100 == 0,
+                fin: flags & 0b11_0000 == 0,
                 cookie: flags & 0b10 != 0,
                 with_data: flags & 0b10_0000 != 0,
                 option: (flags & 0b1_0000 != 0).then(|| EcnBytes::from_bytes([flags; 9])),
@@ -238,6 +240,7 @@ fn step() -> impl Strategy<Value = Step> {
                 push: flags & 2 != 0,
                 cut: echo_ms & 1 != 0,
                 syn: flags & 0b1100 == 0,
+                fin: flags & 0b11_0000 == 0,
             })
         });
     prop_oneof![

@@ -417,6 +417,7 @@ fn acknowledgements_wait_for_the_program_while_the_window_shrinks() {
         options: 0,
         push: false,
         syn: false,
+        fin: false,
         cut: false,
     };
     let mut acks = Vec::new();
@@ -732,6 +733,7 @@ fn acknowledgements_of_slow_data_wait_for_the_round_trip_of_the_handshake() {
         push: false,
         cut: false,
         syn: false,
+        fin: false,
     };
     let mut now = Instant::ZERO + Duration::from_secs(1);
     receiver.on_data(now, &Data { syn: true, ..packet }, &mut |_| ());

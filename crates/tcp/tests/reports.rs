@@ -33,6 +33,7 @@ fn packet(number: u64, timestamp_ms: u32) -> Data {
         push: false,
         cut: false,
         syn: false,
+        fin: false,
     }
 }
 

@@ -155,6 +155,7 @@ impl Connection {
                 reads.interval + TIMER_SLACK
             },
             fixed_buffer: reads.buffer,
+            closes: matches!(program, Program::Bulk(_)),
             answers,
             tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
             ..ReceiverConfig::default()

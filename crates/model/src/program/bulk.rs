@@ -36,10 +36,17 @@ impl Bulk {
     pub(super) fn turn(&mut self, turn: &mut Turn<'_>) -> Option<u64> {
         if turn.now_ns >= self.stop_ns {
             turn.sender.stop();
+            // Before it is open it is given up.
+            if turn.sender.is_established() {
+                turn.sender.close();
+            }
             return None;
         }
         turn.sender.write(self.size);
         self.written = self.written.saturating_add(self.size);
+        if self.every.is_none() && self.size < u64::MAX {
+            turn.sender.close();
+        }
         self.under_way.push_back((self.written, turn.now_ns));
         let again = self.every.map(|every| turn.now_ns + every.as_nanos() as u64);
         again.into_iter().chain([self.stop_ns]).min().filter(|next_ns| *next_ns < u64::MAX)
@@ -49,6 +56,8 @@ impl Bulk {
     pub(super) fn acknowledged(&mut self, at: Moment, sender: &Sender) -> Option<u64> {
         while let Some((end, began_ns)) = self.under_way.front()
             && *end <= sender.acknowledged()
+            // The other end closes its side then, too, and the program learns of that.
+            && (sender.is_closed() || !sender.has_closed())
         {
             self.took_ns.push(at.now_ns - began_ns);
             self.under_way.pop_front();

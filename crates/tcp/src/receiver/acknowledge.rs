@@ -227,6 +227,7 @@ impl Receiver {
             ecn: self.ack_ecn(),
             syn: false,
             cookie: false,
+            fin: false,
             with_data: false,
             echo_ms: self.echo_ms,
             timestamp_ms: self.config.tick.millisecond(now_ns),

@@ -196,7 +196,7 @@ impl Buffer {
             return;
         }
         self.last_echo_ms = data.echo_ms;
-        if data.echo_ms == 0 || data.payload < self.segment {
+        if data.echo_ms == 0 || data.bytes() < self.segment {
             return;
         }
         let sample_ms = tick.millisecond(now_ns).saturating_sub(data.echo_ms);
@@ -330,7 +330,7 @@ impl Buffer {
     /// somebody wrote: short, or said to be it (Linux: `tcp_measure_rcv_mss`).
     #[inline(always)]
     pub(super) fn measure_segment(&mut self, data: &Data) -> bool {
-        let segment = if data.segments > 1 { data.mss.into() } else { data.payload };
+        let segment = if data.segments > 1 { data.mss.into() } else { data.bytes() };
         let before = std::mem::take(&mut self.short_segment);
         if segment < self.segment {
             let least = if data.push { SHORTEST_SEGMENT } else { SHORTEST_PEER_SEGMENT };

@@ -45,6 +45,8 @@ pub struct ReceiverConfig {
     pub fixed_buffer: Option<Bytes>,
     /// The program reads at most this often.
     pub read_interval: Duration,
+    /// Whether the program closes its side, to which nothing was ever written, as it reads the end of the stream.
+    pub closes: bool,
     /// Whether the program answers at once, so that each acknowledgement leaves with the answer.
     pub answers: bool,
     /// The coarse clock's step.
@@ -61,6 +63,7 @@ impl Default for ReceiverConfig {
             max_buffer: Bytes(64 << 20),
             fixed_buffer: None,
             read_interval: Duration::ZERO,
+            closes: false,
             answers: false,
             tick: Tick::default(),
         }
@@ -136,6 +139,9 @@ pub struct Receiver {
     reading_until_ns: u64,
     /// Whether it has begun to read and found nothing yet.
     found_nothing: bool,
+    /// Whether it has begun to read and finds nothing but the end of the stream, and whether it has closed its side for that.
+    finds_end: bool,
+    has_ended: bool,
     /// What came meanwhile, but for what was taken in since, and the pieces that it lies in.
     backlog: Option<(Data, u64)>,
     /// Whether something came meanwhile that is to be acknowledged at once.
@@ -201,6 +207,8 @@ impl Receiver {
             call_end: if config.read_interval.is_zero() { READ_BYTES as u64 } else { u64::MAX },
             reading_until_ns: u64::MAX,
             found_nothing: false,
+            finds_end: false,
+            has_ended: false,
             backlog: None,
             deferred: false,
             last_probe_answer_ns: None,
@@ -404,6 +412,8 @@ impl Receiver {
         }
         let arrival = self.stream.take(data.seq, data.end());
         self.scheduled = true;
+        // Perhaps it leaves with FIN of this end (Linux: `tcp_fin`).
+        self.converses |= self.is_closed();
         match arrival {
             Arrival::InOrder => {
                 self.take_in_order(now_ns, (data, pieces), gap_before, out);

@@ -40,12 +40,18 @@ impl Receiver {
     /// reads wait in `sk_backlog` until it has read the rest).
     pub fn begin_read(&mut self, now: Instant) {
         self.read_ns = u64::MAX;
-        if self.has_read_all() {
+        self.finds_end = self.is_at_end();
+        if self.has_read_all() && (self.has_ended || !self.finds_end) {
             // It waits for what comes, which it reads at once.
             return;
         }
         self.reading_until_ns = now.as_nanos().saturating_add(CALL_NS);
         self.buffer.read(self.stream.next, self.stream.reach());
+    }
+
+    /// Whether the end of the stream is there, and the program has read all before it.
+    fn is_at_end(&self) -> bool {
+        self.is_closed() && self.buffer.is_read(self.fin)
     }
 
     /// Whether nothing waits to be read: a program that begins to waits for what comes.
@@ -88,11 +94,13 @@ impl Receiver {
             }
             return;
         }
-        if std::mem::take(&mut self.found_nothing) && self.has_read_all() {
+        let found_nothing = std::mem::take(&mut self.found_nothing);
+        if found_nothing && self.has_read_all() {
             // It waits for what comes, or closes the gap, which it reads at once.
             self.reading_until_ns = u64::MAX;
             return;
         }
+        self.finds_end |= found_nothing && self.is_at_end();
         self.read(now_ns, out);
     }
 
@@ -140,6 +148,13 @@ impl Receiver {
         }
         self.buffer.read(self.stream.next, self.stream.reach());
         self.tell_of_room(now_ns, out);
+        // After a pause, if it makes one.
+        let finds_end = std::mem::take(&mut self.finds_end) || !self.reads_seldom();
+        if finds_end && self.is_closed() && self.config.closes && !self.has_ended {
+            self.has_ended = true;
+            // FIN acknowledges what has come.
+            self.send(now_ns, &mut |ack| out(Ack { fin: true, ..ack }));
+        }
         // It sleeps, and wakes whether there is something to read or not.
         self.read_ns = self.pauses_until().map_or(u64::MAX, Instant::as_nanos);
     }

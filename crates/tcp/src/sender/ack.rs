@@ -94,6 +94,7 @@ impl Sender {
         if !self.is_established() || ack.ack > self.snd_nxt {
             return;
         }
+        self.farewell_due |= ack.fin;
         if ack.ack < self.snd_una {
             return self.digest_overtaken(now_ns, ack);
         }
@@ -288,7 +289,12 @@ impl Sender {
         self.rate.delivered = 1;
         self.rate.delivered_at_ns = now_ns;
         self.expand_buffer();
+        // After a timeout that is the rate of a window of one, which only then is as large as always (Linux: `tcp_enter_loss`, and
+        // `tcp_init_transfer` behind `tcp_ack`).
+        let cwnd = self.window.cwnd;
+        self.window.cwnd = if self.syns_sent > 1 { 1 } else { cwnd };
         self.update_pacing_rate();
+        self.window.cwnd = cwnd;
         let context = self.context(now_ns);
         self.control.start(&mut self.window, &context);
         self.tell_losses(now_ns);

@@ -181,6 +181,19 @@ impl SendBuffer {
         room
     }
 
+    /// The stream ends, with the last packet that is not sent yet, or with one of its own, for which there is always room (Linux:
+    /// `tcp_send_fin`).
+    fn finish(&mut self, sent: u64) {
+        let is_alone = self.end == sent;
+        self.append(1, if is_alone { PACKET_OVERHEAD } else { 0 });
+        let end = self.end;
+        if is_alone {
+            self.head = Packet { end, pushes: false };
+        } else {
+            self.last_mut().end = end;
+        }
+    }
+
     /// Where the last packet begins that is not sent yet.
     fn last_start(&self, sent: u64) -> u64 {
         match self.others.len() {
@@ -269,6 +282,10 @@ impl Sender {
 
     /// The program writes a packet, the first one of a call that ends at `call_end` or another. Returns whether it could.
     pub(super) fn write_packet(&mut self, call_end: u64, first: bool) -> bool {
+        if self.buffer.end == self.fin {
+            self.buffer.finish(self.snd_nxt);
+            return true;
+        }
         let goal = self.packet_goal();
         self.buffer.write(self.write_end.min(call_end), goal, self.snd_nxt, first)
     }

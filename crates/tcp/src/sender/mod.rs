@@ -166,6 +166,8 @@ pub struct Sender {
     syn_due: bool,
     /// The answer to the SYN is to be acknowledged.
     opening_due: bool,
+    /// FIN of the other end is to be acknowledged.
+    farewell_due: bool,
     /// How far a write has come that leaves push by push, behind that acknowledgement, and whether it goes on.
     first_write: Option<Write>,
     write_due: bool,
@@ -267,6 +269,7 @@ impl Sender {
             has_cookie: false,
             syn_due: false,
             opening_due: false,
+            farewell_due: false,
             first_write: None,
             write_due: false,
             challenged_ns: None,
@@ -322,7 +325,14 @@ impl Sender {
 
     /// The program has nothing more to send than what it has written so far: that is in the send buffer, and still leaves.
     pub fn stop(&mut self) {
+        if self.buffer.end > self.fin {
+            return;
+        }
         self.write_end = self.write_end.min(self.buffer.end);
+        if self.fin < u64::MAX {
+            self.fin = self.write_end;
+            self.write_end += 1;
+        }
     }
 
     /// Nothing more is written: what is, still leaves, and FIN behind it (RFC 9293 §3.6).
@@ -334,6 +344,12 @@ impl Sender {
             self.fin = self.write_end;
             self.write_end += 1;
         }
+    }
+
+    /// Whether FIN is in the send buffer, or was: the program has closed its side.
+    #[must_use]
+    pub const fn has_closed(&self) -> bool {
+        self.buffer.end > self.fin
     }
 
     /// Whether FIN has arrived, and so all before it.

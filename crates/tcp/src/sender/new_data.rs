@@ -54,7 +54,8 @@ impl Sender {
         while self.snd_nxt < self.buffer.end {
             match self.next_new(now_ns, &mut most, push) {
                 Ok(payload) => {
-                    let segments = payload.div_ceil(self.mss);
+                    let ends = u32::from(self.snd_nxt + u64::from(payload) > self.fin);
+                    let segments = (payload - ends).div_ceil(self.mss).max(1);
                     self.send_payload(now_ns, payload, segments, out);
                     self.check_space();
                     sent += segments;
@@ -100,9 +101,16 @@ impl Sender {
         let quota = room.min(self.window.cwnd / 2).max(1).min(most);
         let mss = u64::from(self.mss);
         let whole = u64::from(quota) * mss;
-        let (end, last) = self.buffer.head(self.snd_nxt, whole);
-        let packet = Unsent { bytes: end - self.snd_nxt, last };
+        let (mut end, mut last) = self.buffer.head(self.snd_nxt, whole);
+        if end == self.fin && self.has_closed() {
+            (end, last) = self.buffer.head(self.snd_nxt, end + 1 - self.snd_nxt);
+        }
+        let ends = u64::from(end > self.fin);
+        let packet = Unsent { bytes: end - self.snd_nxt - ends, last };
         let window = self.window_end.saturating_sub(self.snd_nxt);
+        if packet.bytes == 0 {
+            return if window > 0 { Ok(1) } else { Err(Held::Otherwise) };
+        }
         if window < packet.bytes.min(mss) {
             return Err(Held::Otherwise);
         }
@@ -127,7 +135,8 @@ impl Sender {
             self.buffer.cut(self.snd_nxt + u64::from(payload));
             return Err(Held::Otherwise);
         }
-        Ok(payload)
+        // With the last byte leaves the end.
+        Ok(if u64::from(payload) == packet.bytes { payload + ends as u32 } else { payload })
     }
 
     #[inline]
@@ -196,9 +205,10 @@ impl Sender {
         let mut flags = app_limited | FIRST_OF_PACKET;
         let seq = self.snd_nxt;
         let mut rest = payload;
+        let longest = self.mss + u32::from(seq + u64::from(payload) > self.fin);
         let in_flight = self.flight_with(segments);
         while rest > 0 {
-            let part = rest.min(self.mss);
+            let part = if rest <= longest { rest } else { self.mss };
             rest -= part;
             self.snd_nxt += u64::from(part);
             self.board.push(Segment::new(self.snd_nxt, stamp, part, (flags, in_flight)));

@@ -44,12 +44,6 @@ pub(super) struct Write {
     end: u64,
 }
 
-impl Write {
-    const fn begun_at(end: u64) -> Self {
-        Self { has_written: false, is_full: false, end: end + WRITE_BYTES as u64 }
-    }
-}
-
 impl Sender {
     /// Sends what may be sent at `now`, packet by packet. To be called after every other call that changed something.
     pub fn transmit(&mut self, now: Instant, out: &mut impl FnMut(Transmission)) {
@@ -62,6 +56,10 @@ impl Sender {
         }
         if self.config.ecn_option == EcnOption::Minimum {
             self.make_room_for_option(now_ns);
+        }
+        if std::mem::take(&mut self.farewell_due) {
+            let signs = (self.empty_segment_ecn(), self.ecn_flags(false));
+            self.send_empty(now_ns, self.snd_nxt, signs, out);
         }
         if self.opening_due {
             self.opening_due = false;
@@ -138,16 +136,22 @@ impl Sender {
         let mut write = match begun {
             Some(write) if write.end > self.buffer.end => write,
             _ => {
-                self.note_pause();
-                self.restart_after_idleness(now_ns);
-                Write::begun_at(self.buffer.end)
+                if self.buffer.end != self.fin {
+                    self.note_pause();
+                    self.restart_after_idleness(now_ns);
+                }
+                self.call()
             }
         };
         while self.write_packet(write.end, !write.has_written) {
             // What is sent of the last packet makes room in it (Linux: `forced_push`).
             write.has_written = true;
-            let push = if self.buffer.end == write.end {
-                write = Write::begun_at(write.end);
+            let push = if self.has_closed() {
+                // It waits for nothing (Linux: `tcp_send_fin`).
+                self.note_push();
+                Push::Written
+            } else if self.buffer.end == write.end {
+                write = self.call();
                 self.note_push();
                 if self.corks() {
                     continue;
@@ -175,6 +179,13 @@ impl Sender {
             let has_written = !write.is_full && self.buffer.end < self.write_end;
             self.first_write = begun.map(|_| Write { has_written, is_full: true, ..write });
         }
+    }
+
+    /// Another call, which writes up to the end of the stream at most; or that which ends it.
+    fn call(&self) -> Write {
+        let end = self.buffer.end.saturating_add(WRITE_BYTES as u64);
+        let end = if self.buffer.end < self.fin { end.min(self.fin) } else { end };
+        Write { has_written: false, is_full: false, end }
     }
 
     fn note_push(&mut self) {
@@ -317,7 +328,7 @@ impl Sender {
     /// `tcp_send_syn_data`).
     fn open_fast(&mut self, now_ns: u64) -> u32 {
         let room = self.config.mtu.max(576) - PLAIN_HEADERS - OPTION_SPACE;
-        let payload = self.write_end.min(room.into()) as u32;
+        let payload = self.write_end.min(self.fin).min(room.into()) as u32;
         if payload > 0 {
             self.buffer.open(payload.into());
             self.snd_nxt = payload.into();
@@ -434,7 +445,9 @@ impl Sender {
             fin: seq + u64::from(payload) > self.fin,
             cut: false,
         };
-        self.stats.segments += u64::from(segments);
+        // FIN by itself is no segment with payload.
+        let is_alone = data.fin && payload - (segments - 1) * mss == 1;
+        self.stats.segments += u64::from(segments) - u64::from(is_alone);
         self.last_sent_ns = now_ns;
         out(Transmission { data, departure: instant(departure_ns) });
     }
