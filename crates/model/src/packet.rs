@@ -403,7 +403,9 @@ impl Body {
     /// Payload bytes, behind the headers that it has.
     pub(crate) const fn carried(&self) -> u32 {
         match &self.content {
-            Content::Data { payload, flags, .. } => payload.saturating_sub((*flags & FIN > 0) as u32),
+            Content::Data { payload, flags, .. } => {
+                payload.saturating_sub((*flags & FIN > 0) as u32)
+            }
             Content::Ack { answer, .. } | Content::AnswerAgain { answer, .. } => *answer as u32,
             Content::AnswerAck { .. } => 0,
             Content::Echo { .. } | Content::Datagram { .. } | Content::TooLong(_) => {

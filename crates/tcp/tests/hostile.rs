@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dualq_tcp::{
-    Ack, Algorithm, Data, EcnBytes, EcnFlags, EcnOption, EcnStyle, Receiver, ReceiverConfig,
-    SackBlock, Sender, SenderConfig,
+    Ack, Algorithm, Data, EcnBytes, EcnFlags, EcnOption, EcnStyle, Endpoint, Packet, Receiver,
+    ReceiverConfig, SackBlock, Sender, SenderConfig,
 };
 use dualq_units::{Ecn, Instant};
 use proptest::prelude::*;
@@ -198,6 +198,7 @@ enum Step {
     Departure(u16),
     Write(u32),
     Stop,
+    Close,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -251,6 +252,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<u16>().prop_map(Step::Departure),
         1 => any::<u32>().prop_map(Step::Write),
         1 => Just(Step::Stop),
+        1 => Just(Step::Close),
     ]
 }
 
@@ -295,6 +297,7 @@ proptest! {
                 }
                 Step::Write(bytes) => sender.write(bytes.into()),
                 Step::Stop => sender.stop(),
+                Step::Close => sender.close(),
             }
             if sender.next_timer() <= now {
                 sender.on_timer(now);
@@ -303,6 +306,55 @@ proptest! {
                 receiver.on_timer(now, &mut |_| ());
             }
             prop_assert!(sender.cwnd() >= 1);
+        }
+    }
+
+    /// The same of an end that sends and receives, whichever opened.
+    #[test]
+    fn nothing_that_a_peer_says_upsets_an_end_of_both(
+        algorithm in prop::sample::select(Algorithm::ALL.to_vec()),
+        ecn in prop::sample::select(vec![EcnStyle::Off, EcnStyle::Classic, EcnStyle::Accurate]),
+        opens in any::<bool>(),
+        steps in prop::collection::vec((step(), any::<bool>()), 1..300),
+    ) {
+        let sender = SenderConfig { algorithm, ecn, ..SenderConfig::default() };
+        let receiver = ReceiverConfig { ecn, ..ReceiverConfig::default() };
+        let mut end = match opens {
+            true => Endpoint::connect(sender, receiver),
+            false => Endpoint::listen(sender, receiver),
+        };
+        let mut now = Instant::ZERO + SECOND;
+        let mut last = None;
+        end.write(1 << 20);
+        end.transmit(now, &mut |_| ());
+        let (data, ack) = match opens {
+            true => (None, Some(Ack { syn: true, ..window(0) })),
+            false => (Some(Data { syn: true, ..data(0, 0) }), None),
+        };
+        end.on_packet(now, &Packet { data, ack, departure: now }, &mut |_| ());
+        for (step, alone) in steps {
+            match step {
+                Step::Ack(ack) => last = Some(ack),
+                Step::Data(data) => {
+                    let ack = last.take().filter(|_| !alone);
+                    let packet = Packet { data: Some(data), ack, departure: now };
+                    end.on_packet(now, &packet, &mut |_| ());
+                }
+                Step::Wait(nanos) => now = now + Duration::from_nanos(nanos.into()),
+                Step::Transmit => end.transmit(now, &mut |_| ()),
+                Step::Departure(payload) => {
+                    end.on_departure(payload.into());
+                }
+                Step::Write(bytes) => end.write(bytes.into()),
+                Step::Stop | Step::Close => end.close(),
+            }
+            if alone && let Some(ack) = last.take() {
+                end.on_packet(now, &Packet { data: None, ack: Some(ack), departure: now }, &mut |_| ());
+            }
+            if end.next_timer() <= now {
+                end.on_timer(now, &mut |_| ());
+            }
+            prop_assert!(end.sender().cwnd() >= 1);
         }
     }
 }

@@ -333,8 +333,13 @@ impl Simulation<'_> {
     fn hear(&mut self, number: u32, ack: &Ack) {
         let (now, moment) = (self.now(), self.moment());
         if let Some(watcher) = &mut self.around.watcher {
-            let direction = back(self.connections[number as usize].direction);
-            watcher.acknowledged(now, (number, direction), Kind::Ack, ack);
+            let connection = &self.connections[number as usize];
+            let direction = back(connection.direction);
+            // Data go down by the thousand that acknowledge the same question.
+            let is_new = ack.ack > connection.sender.acknowledged();
+            if is_new || !ack.with_data || !direction.is_down() {
+                watcher.acknowledged(now, (number, direction), Kind::Ack, ack);
+            }
         }
         let connection = &mut self.connections[number as usize];
         self.around.record.take_samples(connection);

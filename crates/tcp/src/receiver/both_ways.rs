@@ -12,11 +12,10 @@ impl Receiver {
     ///
     /// Nothing happens before `sender` is established.
     pub fn connect(&mut self, now: Instant, sender: &Sender) {
-        let Some((rtt_us, _)) = sender.rtt_us() else { return };
         if !sender.is_established() || self.handshake.is_done() {
             return;
         }
-        self.handshake.rtt_us = Some(rtt_us as u64);
+        self.handshake.rtt_us = Some(sender.rtt_us().map_or(0, |(srtt_us, _)| srtt_us as u64));
         self.handshake.opened_ns = now.as_nanos();
         self.echo_ms = sender.peer_timestamp_ms();
         self.ecn = match (sender.ecn(), self.config.ecn) {
