@@ -222,8 +222,8 @@ fn of_kind<'e>(events: &'e [&Value], kind: &'static str) -> impl Iterator<Item =
 fn what_connections_do() {
     let folder = Folder::with(BOTH_WAYS);
     let (scenario, log) = (folder.path("scenario.toml"), folder.path("run.sqlog"));
-    let alone = json(&["run", &scenario, "--json"]);
-    let document = json(&["run", &scenario, "--json", "--qlog", &log]);
+    let alone = json(&["run", &scenario, "--json", "--seed", "3"]);
+    let document = json(&["run", &scenario, "--json", "--seed", "3", "--qlog", &log]);
     assert_eq!(alone, document, "to look changes nothing");
     let all = records(&log);
     let (header, events) = all.split_first().unwrap();
@@ -258,7 +258,7 @@ fn what_connections_do() {
                 acked.extend(ends[0]..=ends[1]);
             }
         }
-        // The second one loses its first packets, and then waits: on real Linux too it has a tenth of what the first one has.
+        // The second one loses its first packets, and then waits: on real Linux too it has a twentieth to a tenth of what the first one has.
         assert!(sent.len() > 10 && sent.is_superset(&acked) && sent.is_superset(&lost), "{name}");
         assert_eq!(sent.last(), Some(&(sent.len() as u64)), "{name}");
         again += of("transport:packet_sent")
