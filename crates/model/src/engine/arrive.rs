@@ -61,11 +61,10 @@ impl Simulation<'_> {
             return;
         }
         // It is looked at where it is: data and acknowledgements are large to move.
-        let other_way = packet.body.other_way();
         match &packet.body.open(&mut self.around.options) {
             Arrival::Data(data) => match self.connections[number as usize].counterpart {
                 None => self.take_data(number, data),
-                Some(counterpart) => self.take_both(number, counterpart, data, other_way),
+                Some(other) => self.take_both(number, other, data, packet.body.other_way()),
             },
             Arrival::Ack(ack) => self.take_ack(number, ack),
             Arrival::AnswerAck(data, twice) => self.take_answer_ack(number, data, *twice),

@@ -412,8 +412,10 @@ impl Receiver {
         }
         let arrival = self.stream.take(data.seq, data.end());
         self.scheduled = true;
-        // Perhaps it leaves with FIN of this end (Linux: `tcp_fin`).
-        self.converses |= self.is_closed();
+        if self.is_closed() {
+            // Perhaps it leaves with FIN of this end (Linux: `tcp_fin`).
+            self.converses = true;
+        }
         match arrival {
             Arrival::InOrder => {
                 self.take_in_order(now_ns, (data, pieces), gap_before, out);

@@ -139,6 +139,7 @@ impl Receiver {
     }
 
     /// The program reads everything there is.
+    #[inline(always)]
     fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         self.read_ns = u64::MAX;
         self.reading_until_ns = u64::MAX;
@@ -148,15 +149,22 @@ impl Receiver {
         }
         self.buffer.read(self.stream.next, self.stream.reach());
         self.tell_of_room(now_ns, out);
-        // After a pause, if it makes one.
+        if self.is_closed() && self.config.closes {
+            self.end(now_ns, out);
+        }
+        // It sleeps, and wakes whether there is something to read or not.
+        self.read_ns = self.pauses_until().map_or(u64::MAX, Instant::as_nanos);
+    }
+
+    /// The program finds the end, after a pause if it makes one, and closes its side.
+    #[cold]
+    fn end(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let finds_end = std::mem::take(&mut self.finds_end) || !self.reads_seldom();
-        if finds_end && self.is_closed() && self.config.closes && !self.has_ended {
+        if finds_end && !self.has_ended {
             self.has_ended = true;
             // FIN acknowledges what has come.
             self.send(now_ns, &mut |ack| out(Ack { fin: true, ..ack }));
         }
-        // It sleeps, and wakes whether there is something to read or not.
-        self.read_ns = self.pauses_until().map_or(u64::MAX, Instant::as_nanos);
     }
 
     /// The program's call ends within what is there: so much is read, and the next call reads the rest.
@@ -169,7 +177,7 @@ impl Receiver {
     }
 
     /// Something was read: that is acknowledged, or not yet (Linux: `__tcp_cleanup_rbuf`).
-    #[inline]
+    #[inline(always)]
     fn tell_of_room(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let offered = self.offered();
         let unacked = self.stream.next - self.acked;
