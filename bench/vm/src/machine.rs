@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -281,23 +281,24 @@ impl Running {
 
     /// Runs a command in the machine, whatever its network does.
     pub fn ask(&mut self, command: &str, limit: Duration) -> Result<Said> {
+        self.answer(command, limit).map_err(|error| self.ended(error))
+    }
+
+    fn answer(&mut self, command: &str, limit: Duration) -> Result<Said> {
         self.asked += 1;
         let number = self.asked;
         let line = format!(
             "{number} {}\n",
             BASE64_STANDARD.encode(format!("export HOME=/root PATH={PATH}; cd; {command}"))
         );
-        self.agent.get_mut().write_all(line.as_bytes())?;
+        let asked = self.agent.get_mut().write_all(line.as_bytes());
+        asked.with_context(|| format!("the machine cannot be asked: {command}"))?;
         self.agent.get_ref().set_read_timeout(Some(limit.max(Duration::from_millis(1))))?;
         loop {
             let mut answer = String::new();
             let read = self.agent.read_line(&mut answer);
             let read = read.with_context(|| format!("no answer in {limit:?} to: {command}"))?;
-            ensure!(
-                read > 0,
-                "the machine is off ({}); it was asked: {command}",
-                self.child.wait()?
-            );
+            ensure!(read > 0, "the machine is off; it was asked: {command}");
             let words: Vec<&str> = answer.split_whitespace().collect();
             if let [found, status, rest @ ..] = words.as_slice()
                 && *found == number.to_string()
@@ -307,6 +308,34 @@ impl Running {
                 return Ok(Said { status: status.parse()?, text });
             }
         }
+    }
+
+    /// An error, with how QEMU ended if it did.
+    fn ended(&mut self, error: anyhow::Error) -> anyhow::Error {
+        // Its sockets close a little earlier.
+        let until = Instant::now() + Duration::from_secs(1);
+        while Instant::now() < until {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return error.context(self.death(status));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        error
+    }
+
+    /// How QEMU ended, with what it said, why its kernel panicked, and what this machine's says if it killed it.
+    fn death(&self, status: ExitStatus) -> String {
+        let read = |name| fs::read(self.machine.path(name)).unwrap_or_default();
+        let said = String::from_utf8_lossy(&read("qemu.log")).trim().to_owned();
+        let console = String::from_utf8_lossy(&read("console.log")).into_owned();
+        let log = call(&mut Command::new("dmesg")).unwrap_or_default();
+        let killed = format!("process {} (", self.child.id());
+        let panicked =
+            |line: &&str| ["Oops", "RIP", "Kernel panic"].iter().any(|word| line.contains(word));
+        let mut all = vec![said.as_str()];
+        all.extend(console.lines().filter(panicked));
+        all.extend(log.lines().filter(|line| line.contains(&killed)));
+        format!("QEMU ended ({status}): {}", all.join("\n  ").trim())
     }
 
     /// The same, of a command that has to succeed.
@@ -360,6 +389,10 @@ impl Running {
 
     /// Asks QEMU (QMP).
     pub fn monitor(&mut self, command: &str, arguments: Value) -> Result<Value> {
+        self.order(command, arguments).map_err(|error| self.ended(error))
+    }
+
+    fn order(&mut self, command: &str, arguments: Value) -> Result<Value> {
         let request = json!({"execute": command, "arguments": arguments});
         writeln!(self.monitor.get_mut(), "{request}")?;
         loop {
@@ -396,10 +429,15 @@ impl Running {
     /// Waits until the machine is off.
     pub fn wait_until_off(mut self) -> Result<Machine> {
         let until = Instant::now() + BOOT;
-        while self.child.try_wait()?.is_none() {
+        let status = loop {
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
             ensure!(Instant::now() < until, "the machine does not end");
             thread::sleep(Duration::from_millis(50));
-        }
+        };
+        // Whatever ends in the machine, QEMU ends well.
+        ensure!(status.success(), "{}", self.death(status));
         Ok(self.machine.clone())
     }
 
