@@ -267,7 +267,7 @@ pub struct Said {
 impl Running {
     fn wait_until_up(&mut self) -> Result<()> {
         let up = "test -d /run/systemd/system || { pgrep -x sshd >/dev/null || { sleep 2; exit 1; }; exit 0; }; \
-                  systemctl is-system-running --wait >/dev/null; \
+                  systemctl is-system-running --wait >/dev/null; udevadm settle; \
                   for family in -4 -6; do ip $family route show default | grep -q . || exit 1; done";
         let until = Instant::now() + BOOT;
         while Instant::now() < until {
