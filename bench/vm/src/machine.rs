@@ -84,11 +84,15 @@ impl Accelerator {
     }
 }
 
-/// One end of a cable between two machines.
+/// A second card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cable {
+pub enum Second {
+    /// At one end of a cable between two machines.
     Near,
+    /// At the other.
     Far,
+    /// With a transmit queue for each processor, at a network as the first one's. (QEMU's virtio has several only on a tap of the host's.)
+    Queues,
 }
 
 /// A machine that is off: its disk, and what is plugged in.
@@ -100,7 +104,7 @@ pub struct Machine {
     folder: PathBuf,
     /// Where the kernel that it starts is, and that one's initrd.
     kernel: PathBuf,
-    cable: Option<Cable>,
+    second: Option<Second>,
 }
 
 /// One that is on.
@@ -119,7 +123,7 @@ impl Machine {
         image: &Built,
         accelerator: Accelerator,
         folder: &Path,
-        cable: Option<Cable>,
+        second: Option<Second>,
     ) -> Result<Self> {
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder)?;
@@ -129,7 +133,7 @@ impl Machine {
                 .arg(image.folder.join("disk.qcow2"))
                 .arg(folder.join("disk.qcow2")),
         )?;
-        Self::there(image, accelerator, folder, cable)
+        Self::there(image, accelerator, folder, second)
     }
 
     /// One that is there already, with what was written to its disk.
@@ -137,11 +141,11 @@ impl Machine {
         image: &Built,
         accelerator: Accelerator,
         folder: &Path,
-        cable: Option<Cable>,
+        second: Option<Second>,
     ) -> Result<Self> {
         ensure!(folder.join("disk.qcow2").is_file(), "{} is no machine", folder.display());
         let (image, kernel) = (image.clone(), image.folder.clone());
-        Ok(Self { image, accelerator, folder: folder.to_owned(), kernel, cable })
+        Ok(Self { image, accelerator, folder: folder.to_owned(), kernel, second })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -191,12 +195,8 @@ impl Machine {
             .args(["-serial", &format!("file:{}", self.path("console.log").display())])
             .args(["-chardev", &format!("socket,id=monitor,{}", socket("monitor"))])
             .args(["-mon", "chardev=monitor,mode=control"]);
-        if let Some(end) = self.cable {
-            let shared = self.folder.with_file_name("cable");
-            let (from, to, mac) = match end {
-                Cable::Near => ("near", "far", "52:54:00:00:00:01"),
-                Cable::Far => ("far", "near", "52:54:00:00:00:02"),
-            };
+        let shared = self.folder.with_file_name("cable");
+        let mut cable = |from: &str, to: &str, last: u8| {
             let _ = fs::remove_file(format!("{}.{from}", shared.display()));
             command
                 .arg("-netdev")
@@ -205,7 +205,19 @@ impl Machine {
                     shared.display()
                 ))
                 .arg("-device")
-                .arg(format!("virtio-net-pci,netdev=cable,bus=pcie.0,addr=2,mac={mac}"));
+                .arg(format!(
+                    "virtio-net-pci,netdev=cable,bus=pcie.0,addr=2,mac=52:54:00:00:00:0{last}"
+                ));
+        };
+        match self.second {
+            Some(Second::Near) => cable("near", "far", 1),
+            Some(Second::Far) => cable("far", "near", 2),
+            Some(Second::Queues) => {
+                command
+                    .args(["-netdev", "user,id=second,net=10.0.3.0/24"])
+                    .args(["-device", "vmxnet3,netdev=second,bus=pcie.0,addr=2"]);
+            }
+            None => {}
         }
         if let Some(snapshot) = snapshot {
             command.args(["-loadvm", snapshot]);

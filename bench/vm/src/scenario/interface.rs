@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 
-use super::{Bench, READY, expect, in_force};
+use super::{Bench, READY, expect, in_force, nothing_failed};
 use crate::image::Image;
 use crate::machine::Running;
 
@@ -143,4 +143,55 @@ pub fn route(bench: &mut Bench) -> Result<String> {
         running.state()?.expect(&fresh, &format!("{name}, rolled back, down and up"))?;
     }
     Ok("networkd, NetworkManager, ifupdown: back after down and up, unbound, unplugged, configured anew, and a restart; gone after rollback".to_owned())
+}
+
+const SEVERAL: &str = "dualq plan --dev enp0s1 --dev enp0s2 --rate enp0s1=20mbit --down enp0s1=50mbit --rtt 40ms --offloads \
+     --qdisc 'enp0s1=htb rate 19mbit leaf fq_codel' --down-qdisc 'enp0s1=htb rate 47500kbit leaf fq_codel' -o /root/several.toml";
+/// That all of it is there: a queue for each transmit queue, what arrives behind an ifb, and packets that are not put together.
+const ALL_THERE: &str = "state=$(bench-state); has() { grep -q \"$1\" <<<\"$state\"; }; \
+     has '^qdisc qdisc htb .* dev enp0s1 root' && has '^qdisc qdisc mq .* dev enp0s2 root' && [ \"$(grep -c '^qdisc qdisc fq_codel .* dev enp0s2 parent' <<<\"$state\")\" = 2 ] && \
+     has '^qdisc qdisc htb .* dev dualq-ifb0 root' && has '^filter enp0s1 .*dualq-ifb0' && \
+     has '^device enp0s1 gso_max_segs' && ! has '^device enp0s1 gso_max_segs 65535' && has '^offload enp0s1 0x2b 0$' && \
+     dualq status | { ! grep -E 'drifted|as before'; }";
+
+/// A plan for two cards, one of which has several transmit queues, for what arrives, and for offloads.
+pub fn several(bench: &mut Bench) -> Result<String> {
+    let mut running = bench.with_queues()?;
+    // What the queues have by themselves would stay if it kept flows apart.
+    running.run("echo net.core.default_qdisc = pfifo_fast >/etc/sysctl.d/99-plain.conf; sync")?;
+    let mut running = running.reboot()?;
+    let fresh = running.state()?;
+    running.run(SEVERAL)?;
+    expect(&running.ssh("dualq apply several.toml")?, 0, "applied; `dualq confirm` within 60 s")?;
+    expect(&running.ssh("dualq confirm")?, 0, "confirmed")?;
+    let there = |running: &mut Running, when: &str| {
+        // udev may still be at it when the machine is up.
+        running
+            .run(&format!(
+                "for i in $(seq 20); do ({ALL_THERE}) >/dev/null && exit 0; sleep 1; done; bench-state | grep -E '^(qdisc|filter|device|offload)'; dualq status; exit 1"
+            ))
+            .with_context(|| when.to_owned())
+    };
+    there(&mut running, "after confirm")?;
+    let mut running = running.reboot()?;
+    there(&mut running, "after a restart")?;
+    for dev in ["enp0s1", "enp0s2"] {
+        running.run(&REPLUG.replace("enp0s1", dev))?;
+        running.run(AGAIN)?;
+        there(&mut running, &format!("{dev} was unplugged"))?;
+    }
+    nothing_failed(&mut running, "after a restart")?;
+    expect(&running.ssh("dualq rollback")?, 0, "all is as it was before")?;
+    // The module stays: with it all ifb would go, those of other network namespaces too.
+    running.state()?.without("module ifb").expect(&fresh, "after rollback")?;
+    for dev in ["enp0s1", "enp0s2"] {
+        running.run(&REPLUG.replace("enp0s1", dev))?;
+        running.run(AGAIN)?;
+        let when = format!("after rollback, {dev} was unplugged");
+        running.state()?.without("module ifb").expect(&fresh, &when)?;
+    }
+    let mut running = running.reboot()?;
+    running.state()?.expect(&fresh, "after rollback and a restart")?;
+    Ok("in force after a restart and with each card unplugged; after rollback, and after a restart then, all is as it was"
+        .to_owned())
 }

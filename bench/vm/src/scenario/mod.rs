@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 
 use crate::image::Image;
-use crate::machine::{Accelerator, Cable, Machine, Running, Said};
+use crate::machine::{Accelerator, Machine, Running, Said, Second};
 
 /// One of them.
 pub struct Scenario {
@@ -88,6 +88,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "route",
         "a route with an MTU, and all that takes routes away",
         interface::route,
+    ),
+    Scenario::long(
+        "several",
+        "two cards, one with several queues: what arrives, and offloads",
+        interface::several,
     ),
     Scenario::long(
         "classes",
@@ -173,11 +178,21 @@ impl Bench {
         Ok(())
     }
 
+    /// A machine with dualq and a second card, `enp0s2`, of several transmit queues.
+    pub fn with_queues(&mut self) -> Result<Running> {
+        let built = Image::Networkd.get(&self.cache)?;
+        let folder = self.work.join("queues");
+        let machine = Machine::new(&built, self.accelerator, &folder, Some(Second::Queues))?;
+        let mut running = machine.boot()?;
+        self.install(&mut running)?;
+        Ok(running)
+    }
+
     /// Two machines with a cable between them: `enp0s2`, 10.9.0.1 and 10.9.0.2.
     pub fn pair(&mut self) -> Result<(Running, Running)> {
         let built = Image::Networkd.get(&self.cache)?;
         let mut up = Vec::new();
-        for (end, name, address) in [(Cable::Near, "near", 1), (Cable::Far, "far", 2)] {
+        for (end, name, address) in [(Second::Near, "near", 1), (Second::Far, "far", 2)] {
             let folder = self.work.join(name);
             let machine = Machine::new(&built, self.accelerator, &folder, Some(end))?;
             let mut running = machine.boot()?;
