@@ -6,7 +6,8 @@ use super::{Bench, READY, expect, in_force, nothing_failed};
 use crate::image::Image;
 use crate::machine::Running;
 
-const AGAIN: &str = "for i in $(seq 150); do ip -4 route show default | grep -q enp0s1 && break; sleep 0.1; done; udevadm settle";
+/// Waits until the interface has its routes again; IPv6 has its own some seconds later.
+const AGAIN: &str = "for i in $(seq 150); do ip -4 route show default | grep -q enp0s1 && ip -6 route show default | grep -q enp0s1 && break; sleep 0.1; done; udevadm settle";
 /// A card is pulled out of its slot and put in again, as far as Linux sees.
 const REPLUG: &str =
     "echo 1 >/sys/class/net/enp0s1/device/../remove; sleep 1; echo 1 >/sys/bus/pci/rescan; sleep 1";
