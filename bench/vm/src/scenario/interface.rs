@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 
-use super::{Bench, READY, expect, in_force, nothing_failed};
+use super::{Bench, PLAN, READY, expect, in_force, nothing_failed};
 use crate::image::Image;
 use crate::machine::Running;
 
@@ -129,6 +129,96 @@ pub fn route(bench: &mut Bench) -> Result<String> {
         running.state()?.expect(&fresh, &format!("{name}, rolled back, down and up"))?;
     }
     Ok("networkd, NetworkManager, ifupdown: back after down and up, unbound, unplugged, configured anew, and a restart; gone after rollback".to_owned())
+}
+
+/// Who is called when an interface is configured: the file that a plan writes where no udev runs, and what makes them configure it anew.
+const SCRIPTS: [(Image, &str, &str); 2] = [
+    (
+        Image::NetworkManager,
+        "/etc/NetworkManager/dispatcher.d/90-dualq",
+        "nmcli connection up \"$(nmcli -g GENERAL.CONNECTION device show enp0s1)\"",
+    ),
+    (Image::Ifupdown, IF_UP, IF_DOWN_UP),
+];
+const IF_UP: &str = "/etc/network/if-up.d/dualq";
+const IF_DOWN_UP: &str = "ifdown enp0s1; ifup enp0s1";
+/// From now on no udev runs.
+const NO_UDEV: &str =
+    "systemctl stop 'systemd-udevd*.socket' systemd-udevd; rm -f /run/udev/control";
+/// At boot udev ends before the interface is configured, when it has given the card and the bench's own port their names.
+const UDEV_ENDS: &str = "cat >/usr/local/sbin/udev-ends <<'END'
+#!/bin/sh
+[ -e /run/udev/control ] || exit 0
+until [ -e /dev/virtio-ports/dualq.bench ] && [ -e /sys/class/net/enp0s1 ]; do sleep 0.2; done
+udevadm settle
+udevadm control --exit
+rm -f /run/udev/control
+END
+chmod 755 /usr/local/sbin/udev-ends
+printf 'auto lo\\niface lo inet loopback\\nauto enp0s1\\niface enp0s1 inet dhcp\\n\\tpre-up /usr/local/sbin/udev-ends\\n' >/etc/network/interfaces; sync";
+/// The queue is gone.
+const GONE: &str = "tc qdisc del dev enp0s1 root; tc qdisc show dev enp0s1 | { ! grep cake; }";
+/// That it comes back. Scripts are called some time after the interface is there.
+const COMES: &str = "for i in $(seq 150); do tc qdisc show dev enp0s1 | grep -q cake && exit 0; sleep 0.2; done; tc qdisc; exit 1";
+
+/// Plans without a rule of udev's: the queue is put back by who configures the interface, and by nobody else.
+pub fn scripts(bench: &mut Bench) -> Result<String> {
+    for (image, script, again) in SCRIPTS {
+        let name = image.name();
+        let machine = bench.ready(image)?;
+        let mut running = machine.resume(READY)?;
+        let fresh = running.state()?;
+        running.run(NO_UDEV)?;
+        planned_by(&mut running, script).context(name)?;
+        running.run(&format!("set -e; {GONE}; {again}"))?;
+        running.run(COMES).with_context(|| format!("{name}: {again}"))?;
+        in_force(&mut running, &format!("{name}: {again}"))?;
+        // Now udev runs, which the managers need for a new card, and has no rule of dualq's.
+        let mut running = running.reboot()?;
+        running.run(COMES).with_context(|| format!("{name}: restarted"))?;
+        in_force(&mut running, &format!("{name}: restarted"))?;
+        running.run(&format!("{REPLUG}; {AGAIN}"))?;
+        running.run(COMES).with_context(|| format!("{name}: unplugged"))?;
+        in_force(&mut running, &format!("{name}: unplugged"))?;
+        running.run("test ! -e /etc/udev/rules.d/90-dualq.rules")?;
+        expect(&running.ssh("dualq rollback")?, 0, "all is as it was before").context(name)?;
+        // By the number of the interface, which is another one now, dhcpcd gives routes their metrics.
+        let routeless = fresh.without("route");
+        running.state()?.without("route").expect(&routeless, &format!("{name}, rolled back"))?;
+        running.run(&format!("{REPLUG}; {AGAIN}; sleep 3"))?;
+        let when = format!("{name}, rolled back, unplugged");
+        running.state()?.without("route").expect(&routeless, &when)?;
+        running.reboot()?.state()?.expect(&fresh, &format!("{name}, rolled back, restarted"))?;
+    }
+    Ok("by NetworkManager's dispatcher and by ifupdown alone: in force when configured anew, unplugged, and after a restart; gone after rollback".to_owned())
+}
+
+/// The same where no udev runs once the interface is configured, not at boot either.
+pub fn no_udev(bench: &mut Bench) -> Result<String> {
+    let machine = bench.ready(Image::Openrc)?;
+    let mut running = machine.resume(READY)?;
+    running.run(UDEV_ENDS)?;
+    let mut running = running.reboot()?;
+    let fresh = running.state()?;
+    planned_by(&mut running, IF_UP)?;
+    running.run(&format!("set -e; {GONE}; {IF_DOWN_UP}"))?;
+    in_force(&mut running, "ifup")?;
+    let mut running = running.reboot()?;
+    running.run("! pgrep -x udevd && ! pgrep -x systemd-udevd")?;
+    in_force(&mut running, "restarted")?;
+    expect(&running.ssh("dualq rollback")?, 0, "all is as it was before")?;
+    running.state()?.expect(&fresh, "rolled back")?;
+    let mut running = running.reboot()?;
+    running.state()?.expect(&fresh, "rolled back and restarted")?;
+    Ok("by ifupdown: in force when configured anew and after a restart; gone after rollback"
+        .to_owned())
+}
+
+/// A plan that puts its queue back by this script and no other file is made, applied and confirmed.
+fn planned_by(running: &mut Running, script: &str) -> Result<()> {
+    running.run(PLAN)?;
+    running.run(&format!("grep -q {script} plan.toml && ! grep -q udev/ plan.toml"))?;
+    confirmed(running)
 }
 
 const SEVERAL: &str = "dualq plan --dev enp0s1 --dev enp0s2 --rate enp0s1=20mbit --down enp0s1=50mbit --rtt 40ms --offloads \

@@ -90,6 +90,16 @@ pub const SCENARIOS: &[Scenario] = &[
         interface::route,
     ),
     Scenario::long(
+        "scripts",
+        "no rule of udev's: NetworkManager's dispatcher, ifupdown's if-up.d",
+        interface::scripts,
+    ),
+    Scenario::long(
+        "no-udev",
+        "udev ends at boot, before ifupdown configures the interface",
+        interface::no_udev,
+    ),
+    Scenario::long(
         "several",
         "two cards, one with several queues: what arrives, and offloads",
         interface::several,
