@@ -41,14 +41,21 @@ impl Simulation<'_> {
     #[inline]
     fn drive_one(&mut self, number: u32) {
         let now = self.now();
-        let written = self.connections[number as usize].sender.written();
+        let mut writes = false;
         loop {
             let leaving = &mut self.leaving;
-            let sender = &mut self.connections[number as usize].sender;
+            let Connection { sender, written: memory, .. } = &mut self.connections[number as usize];
+            let written = sender.written();
             sender.transmit(now, &mut |transmission| {
                 let departure = transmission.departure;
                 leaving.push(Outgoing { body: Body::data(&transmission.data), departure });
             });
+            if sender.written() > written {
+                // Before it leaves: it may be where it goes at once.
+                memory.forget(sender.acknowledged());
+                memory.add(written, sender.written() - written, &mut self.pages);
+                writes = true;
+            }
             // What is held back goes when more is put in, or with the queue's own timer.
             if self.leaving.is_empty() {
                 break;
@@ -62,13 +69,8 @@ impl Simulation<'_> {
                 break;
             }
         }
-        let Connection { sender, written: memory, .. } = &mut self.connections[number as usize];
+        let sender = &self.connections[number as usize].sender;
         let (deadline, wheel) = (sender.next_timer(), sender.wheel_timer());
-        let writes = sender.written() > written;
-        if writes {
-            memory.forget(sender.acknowledged());
-            memory.add(written, sender.written() - written, &mut self.pages);
-        }
         self.agenda.arm_coarse(number, Cause::Sender, deadline.as_nanos(), wheel);
         if writes {
             self.program_runs();

@@ -143,18 +143,16 @@ impl Buffer {
         let most = if memory < max_memory { max_memory } else { buffer.payload_in(memory) };
         buffer.scale = most.max(1).ilog2().saturating_sub(WINDOW_BITS - 1).min(MOST_SCALE);
         buffer.clamp = if space > 2 * mss { (space - mss).max(2 * mss) } else { space };
-        let offered = buffer.initial_window(mss as u32);
-        buffer.threshold = offered.min(buffer.clamp);
+        buffer.threshold = buffer.initial_window(mss as u32).min(buffer.clamp);
         buffer.measured = buffer.threshold.min(INITIAL_SEGMENTS * mss);
         buffer
     }
 
-    /// The window that the answer to a SYN offers: whole segments.
-    pub(super) fn initial_window(&self, mss: u32) -> u64 {
-        let (space, mss) = (self.payload_in(self.memory), u64::from(mss));
-        let whole = if space > mss { space - space % mss } else { space };
-        // It is not scaled.
-        whole.min(u16::MAX.into())
+    /// The window before anything has come: whole segments. The answer to a SYN cannot tell more than 16 bits of it (Linux:
+    /// `tcp_select_initial_window`, `tcp_make_synack`).
+    pub(super) const fn initial_window(&self, mss: u32) -> u64 {
+        let (space, mss) = (self.payload_in(self.memory), mss as u64);
+        if space > mss { space - space % mss } else { space }
     }
 
     /// What of `memory` may be payload.
@@ -440,7 +438,7 @@ impl Buffer {
 
     /// No [window](Self::window) is wider now.
     #[inline]
-    pub(super) const fn widest_window(&self) -> u64 {
+    pub(super) fn widest_window(&self) -> u64 {
         self.scaled(self.threshold)
     }
 
@@ -458,8 +456,8 @@ impl Buffer {
 
     /// A window as the option for large windows can tell it.
     #[inline]
-    pub(super) const fn scaled(&self, window: u64) -> u64 {
-        window.next_multiple_of(1 << self.scale)
+    pub(super) fn scaled(&self, window: u64) -> u64 {
+        window.next_multiple_of(1 << self.scale).min(u64::from(u16::MAX) << self.scale)
     }
 
     /// Whether so little is free that acknowledgements should not hurry.

@@ -65,8 +65,8 @@ impl Receiver {
     fn send_answer(&mut self, now_ns: u64, cookie: bool, out: &mut impl FnMut(Ack)) {
         let mut ack = self.ack(now_ns, self.opening);
         // Windows are not scaled before both ends know by how much.
-        ack.window = self.buffer.initial_window(self.mss);
-        self.window = ack.window;
+        self.window = self.buffer.initial_window(self.mss);
+        ack.window = self.window.min(u16::MAX.into());
         ack.syn = true;
         ack.cookie = cookie;
         ack.flags = self.granted;
