@@ -88,7 +88,7 @@ fn the_model_agrees_with_bbr3() {
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
     // Which differ, and why, is in ARCHITECTURE.
-    agreement("paths", &["two-way"], &bar((20, 19), (10, 10)));
+    agreement("paths", &["two-way"], &bar((20, 18), (10, 10)));
     agreement("paths", &["steps"], &bar((20, 18), (17, 15)));
     agreement("paths", &["hops"], &bar((20, 18), (12, 12)));
     agreement("paths", &["udp"], &bar((20, 16), (17, 13)));

@@ -1,7 +1,5 @@
 //! The network: a path in each direction, and what they have around them.
 
-use std::time::Duration;
-
 use dualq_net::{Delay, Element, Environment, Lost, Path, Queue as Link};
 use dualq_qdisc::{Departure, Device, Discipline, Dropped, QdiscLine, Random, SplitMix64};
 use dualq_scenario::{
@@ -65,6 +63,7 @@ impl Network {
         if !passage.delay.is_zero() {
             down.push(Element::from(Delay::new(passage.delay + TIMER_LATENCY)));
         }
+        down.extend(extra_delays(scenario, connections, Direction::Up));
 
         let passage = link.passage(Direction::Up);
         let (mut up, up_queue) =
@@ -72,11 +71,8 @@ impl Network {
         others.extend(
             queues(&up, Direction::Up).into_iter().filter(|(_, place)| Some(*place) != up_queue),
         );
-        let delays = connections.iter().map(|connection| {
-            let group = scenario.flow.get(connection.owner);
-            passage.delay + TIMER_LATENCY + group.map_or(Duration::ZERO, |group| group.extra_rtt)
-        });
-        up.push(Element::from(Delay::of_origins(delays)));
+        up.push(Element::from(Delay::new(passage.delay + TIMER_LATENCY)));
+        up.extend(extra_delays(scenario, connections, Direction::Down));
         for element in down.iter_mut().chain(&mut up) {
             if let Element::Queue(queue) = element {
                 queue.start_clock_at(CLOCK_AT_START);
@@ -102,9 +98,7 @@ impl Network {
         around: &mut Surroundings<'_>,
     ) {
         let path = self.path(direction);
-        let elements = path.elements();
-        let ends = matches!(elements.last(), Some(Element::Delay(_)));
-        let place = elements.len() - usize::from(ends);
+        let place = first_of_last_delays(path.elements());
         path.enter_at(place, now, packet, around);
     }
 
@@ -115,7 +109,7 @@ impl Network {
             Direction::Down => &self.down,
             Direction::Up => &self.up,
         };
-        place + 1 == path.elements().len()
+        place + 1 >= path.elements().len().min(1 + first_of_last_delays(path.elements()))
     }
 
     /// The queue under test.
@@ -157,6 +151,28 @@ impl Network {
     pub(crate) fn upcoming(&self) -> Option<&Packet> {
         self.down.upcoming_of_queue(self.tested)
     }
+}
+
+/// What the last routers add to the round trips of some senders of this direction, as what comes back reaches them. The others it lets pass.
+fn extra_delays(
+    scenario: &Scenario,
+    connections: &[Connection],
+    of: Direction,
+) -> Option<Element<Packet>> {
+    let extra = |connection: &Connection| {
+        let group = scenario.flow.get(connection.owner)?;
+        let delay = Some(group.extra_rtt).filter(|extra| !extra.is_zero())?;
+        (connection.direction == of).then_some(delay + TIMER_LATENCY)
+    };
+    let delays: Vec<_> = connections.iter().map(extra).collect();
+    let any = delays.iter().any(Option::is_some);
+    any.then(|| Delay::of_origins(delays.into_iter().map(Option::unwrap_or_default)).into())
+}
+
+/// Where the delays at the end of a path begin.
+fn first_of_last_delays(elements: &[Element<Packet>]) -> usize {
+    let is_delay = |element: &&Element<Packet>| matches!(element, Element::Delay(_));
+    elements.len() - elements.iter().rev().take_while(is_delay).count()
 }
 
 /// What all parts of a simulation use: random numbers, what is written down, and what packets hold.

@@ -89,14 +89,25 @@ impl<P: Packet> Delay<P> {
         self.len() == 0
     }
 
-    /// Takes in a packet. Returns whether no other is before it in its lane: else the next one leaves when it would have.
+    /// Whether it lets this packet pass at once.
+    #[inline]
+    pub(crate) fn passes(&self, packet: &P) -> bool {
+        self.lanes[self.lane(packet)].delay_ns == 0
+    }
+
     #[inline(always)]
-    pub(crate) fn push(&mut self, now: Instant, packet: P) -> bool {
-        let lane = if self.lanes.len() > 1 {
+    fn lane(&self, packet: &P) -> usize {
+        if self.lanes.len() > 1 {
             self.lane_of.get(packet.origin() as usize).map_or(0, |lane| usize::from(*lane))
         } else {
             0
-        };
+        }
+    }
+
+    /// Takes in a packet. Returns whether no other is before it in its lane: else the next one leaves when it would have.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, now: Instant, packet: P) -> bool {
+        let lane = self.lane(&packet);
         let Lane { delay_ns, packets } = &mut self.lanes[lane];
         let at_ns = now.as_nanos().saturating_add(*delay_ns);
         let was_empty = packets.is_empty();

@@ -293,6 +293,7 @@ impl<P: Packet> Path<P> {
                     self.has_queued(place);
                     return None;
                 }
+                Element::Delay(delay) if delay.passes(&packet) => {}
                 Element::Delay(delay) => {
                     if delay.push(now, packet) {
                         let due_ns = delay.next_ns();
