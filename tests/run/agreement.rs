@@ -93,7 +93,7 @@ fn the_model_agrees_with_linux_on_paths() {
     agreement("paths", &["hops"], &bar((20, 18), (12, 12)));
     agreement("paths", &["udp"], &bar((20, 16), (17, 13)));
     agreement("paths", &["transfers"], &bar((20, 19), (12, 11)));
-    agreement("paths", &["receivers"], &bar((20, 19), (12, 12)));
+    agreement("paths", &["receivers"], &bar((20, 19), (12, 11)));
     agreement("paths", &["requests"], &bar((20, 14), (17, 13)));
 }
 
