@@ -8,6 +8,8 @@ mod error;
 mod host;
 mod network;
 mod options;
+mod other_way;
+mod owner;
 mod packet;
 mod prefetch;
 mod program;

@@ -6,6 +6,8 @@ use dualq_tcp::{Ack, Data, ETHERNET_BYTES, EcnFlags, HEADER_BYTES, PACKET_OVERHE
 use dualq_units::{Ecn, Instant};
 
 use crate::options::{AckOptions, Options, Stored};
+use crate::other_way::OtherWay;
+use crate::owner::Owner;
 
 /// A packet on its way, or an aggregate of several.
 #[derive(Debug)]
@@ -21,40 +23,6 @@ pub struct Packet {
 /// The bits of a flow that do not change.
 pub(crate) const ADDRESS_BITS: u32 = 24;
 pub(crate) const ADDRESSES: u32 = (1 << ADDRESS_BITS) - 1;
-
-/// A connection, and the host that opened it, which has a group of the scenario to itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Owner(u32);
-
-impl Owner {
-    const NUMBER_BITS: u32 = 24;
-    /// Where a tunnel hides who it is.
-    const TUNNEL: usize = 0xff;
-
-    /// Of more hosts than eight bits tell apart, some are taken for one.
-    pub(crate) const fn new(number: u32, group: usize) -> Self {
-        Self(number | ((group % Self::TUNNEL) as u32) << Self::NUMBER_BITS)
-    }
-
-    /// Inside a tunnel.
-    pub(crate) const fn hidden(number: u32) -> Self {
-        Self(number | (Self::TUNNEL as u32) << Self::NUMBER_BITS)
-    }
-
-    /// The connection's number.
-    #[inline]
-    pub(crate) const fn number(self) -> u32 {
-        self.0 & ((1 << Self::NUMBER_BITS) - 1)
-    }
-
-    const fn host(self) -> u32 {
-        self.0 >> Self::NUMBER_BITS
-    }
-
-    pub(crate) const fn is_hidden(self) -> bool {
-        self.host() == Self::TUNNEL as u32
-    }
-}
 
 /// What a packet is to its connection. What queues ask of it stands before the rest, so that they hand it on without looking
 /// inside.
@@ -126,37 +94,6 @@ enum Content {
     Datagram { number: u64, sent_ns: u64 },
     /// The ICMP message of a router that a packet was too long.
     TooLong(TooLong),
-}
-
-/// What the headers of a packet say of the data that go the other way on its connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OtherWay {
-    /// Of data, up to where those have arrived; of an acknowledgement, up to where they were sent, as only captures show: 32 bits of it,
-    /// as a header has.
-    pub(crate) place: u32,
-    /// Of data, how much more of those may come, as the header has it.
-    pub(crate) window: u16,
-}
-
-impl OtherWay {
-    /// What `data` acknowledge with that, of the stream of a sender that knows of so many acknowledged bytes.
-    pub(crate) fn ack(self, data: &Data, acknowledged: u64, window_scale: u32) -> Ack {
-        let ahead = self.place.wrapping_sub(acknowledged as u32).cast_signed();
-        Ack {
-            ack: acknowledged.saturating_add_signed(ahead.into()),
-            window: self.window(window_scale),
-            flags: data.flags,
-            ecn: data.ecn,
-            with_data: data.payload > 0,
-            echo_ms: data.echo_ms,
-            timestamp_ms: data.timestamp_ms,
-            ..Ack::default()
-        }
-    }
-
-    pub(crate) const fn window(self, window_scale: u32) -> u64 {
-        (self.window as u64) << window_scale
-    }
 }
 
 /// What a packet was when it set out, for the host that it reaches.

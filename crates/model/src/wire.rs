@@ -18,7 +18,8 @@ use etherparse::{
 
 use crate::host::Connection;
 use crate::options::Options;
-use crate::packet::{Arrival, Datagram, Echo, IP_BYTES, OtherWay, Packet, TooLong, UDP_BYTES};
+use crate::other_way::OtherWay;
+use crate::packet::{Arrival, Datagram, Echo, IP_BYTES, Packet, TooLong, UDP_BYTES};
 
 /// The receivers of what goes down and of what goes up, and a router: host 1 of networks for which no scenario has enough groups.
 const FAR_RECEIVER: [u8; 4] = [10, 2, 0, 1];

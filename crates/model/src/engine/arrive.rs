@@ -8,7 +8,9 @@ use dualq_units::{Ecn, Instant};
 use crate::engine::{Cause, Simulation};
 use crate::host::Connection;
 use crate::network::{Surroundings, back};
-use crate::packet::{Arrival, Body, Datagram, Echo, OtherWay, Outgoing, Owner, Packet, TooLong};
+use crate::other_way::OtherWay;
+use crate::owner::Owner;
+use crate::packet::{Arrival, Body, Datagram, Echo, Outgoing, Packet, TooLong};
 use crate::program::Program;
 
 /// What it takes a program to learn that its connection is open, and to write.

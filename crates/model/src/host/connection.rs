@@ -16,7 +16,8 @@ use dualq_units::Bytes;
 use crate::host::answerer::Answerer;
 use crate::host::interface::Interface;
 use crate::host::pages::Written;
-use crate::packet::{Outgoing, Owner};
+use crate::owner::Owner;
+use crate::packet::Outgoing;
 use crate::program::{Answer, Bulk, Ping, Program, Request, Turn, Udp};
 use crate::record::Record;
 
