@@ -243,7 +243,7 @@ impl Ends {
         };
         let mut tcp = self.tcp(false, sequence(data.seq), window);
         tcp.acknowledgment_number = sequence(acknowledged);
-        (tcp.ack, tcp.fin, tcp.psh) = (true, data.fin, data.push && data.payload > 0);
+        (tcp.ack, tcp.fin, tcp.psh) = (true, data.fin, data.push && data.bytes() > 0);
         set_flags(&mut tcp, data.flags);
         let mut options = vec![TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
         if twice {
