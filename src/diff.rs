@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use dualq_scenario::{Event, Overrides, ProbeKind, Scenario, Seen, Sweep};
+use dualq_worlds::World;
 use serde_json::Value;
 
 use crate::cli::check::DiffArgs;
@@ -18,15 +19,47 @@ use crate::world;
 const WORLDS: [&str; 2] = ["model", "kernel"];
 
 pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
-    let scenario = scenario(args)?;
+    let scenarios = scenarios(args)?;
     let worlds = [
         world::open(WorldName::Model, None)?,
         world::open(WorldName::Kernel, args.kernel.as_deref())?,
     ];
-    let mut both = Vec::new();
-    for (world, name) in worlds.iter().zip(WORLDS) {
+    if let [scenario] = scenarios.as_slice() {
+        let [model, kernel] = play(args, scenario, &worlds)?;
+        return print(&mut io::stdout(), &compare(args, &model, &kernel));
+    }
+    if args.events.is_some() {
+        let message = "--events keeps those of one scenario: name it with --name";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let mut alike = 0;
+    for scenario in &scenarios {
+        let [model, kernel] = play(args, scenario, &worlds)?;
+        let name = &scenario.name;
+        let parted = parting(args, &model, &kernel);
+        alike += u32::from(parted.is_none());
+        let line = match parted {
+            None => format!("{name}: the same for all of its {:?}\n", scenario.duration),
+            Some((at_ns, flow)) => {
+                format!("{name}: after {:.3} ms, in flow {flow}\n", at_ns as f64 / 1e6)
+            }
+        };
+        print(&mut io::stdout(), &line)?;
+    }
+    let all = scenarios.len();
+    print(&mut io::stdout(), &format!("{alike} of {all} scenarios have the same packets\n"))
+}
+
+/// What both worlds tell of a scenario and can be compared.
+fn play(
+    args: &DiffArgs,
+    scenario: &Scenario,
+    worlds: &[Box<dyn World>; 2],
+) -> Result<[Vec<Event>; 2], Failure> {
+    let mut both = [Vec::new(), Vec::new()];
+    for ((world, name), events) in worlds.iter().zip(WORLDS).zip(&mut both) {
         let mut seen: Vec<Event> = Vec::new();
-        world.run(&scenario, args.seed, &mut seen)?;
+        world.run(scenario, args.seed, &mut seen)?;
         if let Some(folder) = &args.events {
             let path = folder.join(format!("{name}.jsonl"));
             let written = fs::create_dir_all(folder).and_then(|()| write(&path, &seen));
@@ -40,10 +73,10 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
             Seen::Ack => !event.direction.is_down(),
             Seen::Drop | Seen::Sent | Seen::Arrive => false,
         };
-        seen.retain(|event| both_tell(event) && !is_ping(&scenario, event.flow));
-        both.push(seen);
+        seen.retain(|event| both_tell(event) && !is_ping(scenario, event.flow));
+        *events = seen;
     }
-    print(&mut io::stdout(), &compare(args, &both[0], &both[1]))
+    Ok(both)
 }
 
 /// Whether a flow of an event is a ping; probes are numbered after all flows.
@@ -61,26 +94,38 @@ fn write(path: &std::path::Path, events: &[Event]) -> io::Result<()> {
     file.flush()
 }
 
-fn scenario(args: &DiffArgs) -> Result<Scenario, Failure> {
+/// The one that is named, or all of the file.
+fn scenarios(args: &DiffArgs) -> Result<Vec<Scenario>, Failure> {
     let named = args.file.display();
     let text = fs::read_to_string(&args.file)
         .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
-    if let Some(name) = &args.name {
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let scenario = lines
-            .map(|line| line["scenario"].clone())
-            .find(|scenario| scenario["name"] == name.as_str())
-            .ok_or_else(|| Failure::Usage(format!("{named} has no scenario {name}")))?;
-        return serde_json::from_value(scenario)
-            .map_err(|error| Failure::Usage(format!("{named}: {name}: {error}")));
+    let is_reference = text.trim_start().starts_with('{');
+    let mut scenarios = Vec::new();
+    if is_reference {
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let mut line: Value = serde_json::from_str(line)
+                .map_err(|error| Failure::Usage(format!("{named}: {error}")))?;
+            let line = line["scenario"].take();
+            let name = line["name"].as_str().unwrap_or_default().to_owned();
+            if args.name.as_ref().is_some_and(|wanted| *wanted != name) {
+                continue;
+            }
+            let scenario = serde_json::from_value(line)
+                .map_err(|error| Failure::Usage(format!("{named}: {name}: {error}")))?;
+            scenarios.push(scenario);
+        }
+    } else {
+        let folder = args.file.parent().unwrap_or(Path::new(""));
+        let sweep = Sweep::parse_in(folder, &text, &Overrides::default())
+            .map_err(|error| Failure::Usage(format!("{named}: {error}")))?;
+        let first = sweep.variants().into_iter().next().map(|variant| variant.scenario);
+        scenarios.extend(first);
     }
-    let folder = args.file.parent().unwrap_or(Path::new(""));
-    let sweep = Sweep::parse_in(folder, &text, &Overrides::default())
-        .map_err(|error| Failure::Usage(format!("{named}: {error}")))?;
-    match sweep.variants().into_iter().next() {
-        Some(variant) => Ok(variant.scenario),
-        None => Err(Failure::Usage(format!("{named} has no scenario"))),
+    if scenarios.is_empty() {
+        let name = args.name.as_deref().unwrap_or("at all");
+        return Err(Failure::Usage(format!("{named} has no scenario {name}")));
     }
+    Ok(scenarios)
 }
 
 /// The events of each flow at one place.
@@ -104,26 +149,31 @@ fn same(one: &Event, other: &Event, slack_ns: u64) -> bool {
     alike(one) == alike(other) && one.at_ns.abs_diff(other.at_ns) <= slack_ns
 }
 
-fn compare<'a>(args: &DiffArgs, model: &'a [Event], kernel: &'a [Event]) -> String {
+/// When the worlds part first, and in which flow.
+fn parting(args: &DiffArgs, model: &[Event], kernel: &[Event]) -> Option<(u64, u32)> {
     let slack_ns = args.slack * 1_000;
     let (ours, theirs) = (streams(args, model), streams(args, kernel));
-    let mut text = String::new();
-    let mut first: Option<(u64, u32)> = None;
     let keys: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
-    for key in keys {
-        let of = |streams: &Streams<'a>| streams.get(key).cloned().unwrap_or_default();
-        let (own, other) = (of(&ours), of(&theirs));
-        let alike = own.iter().zip(&other).take_while(|(a, b)| same(a, b, slack_ns)).count();
+    let parted = keys.into_iter().filter_map(|key| {
+        let own = ours.get(key).map(Vec::as_slice).unwrap_or_default();
+        let other = theirs.get(key).map(Vec::as_slice).unwrap_or_default();
+        let alike = own.iter().zip(other).take_while(|(a, b)| same(a, b, slack_ns)).count();
         let parted = own.get(alike).into_iter().chain(other.get(alike)).map(|event| event.at_ns);
-        if let Some(at_ns) = parted.min() {
-            first = Some(first.map_or((at_ns, key.0), |known| known.min((at_ns, key.0))));
-        }
-    }
-    if ours.is_empty() && theirs.is_empty() {
+        Some((parted.min()?, key.0))
+    });
+    parted.min()
+}
+
+fn compare(args: &DiffArgs, model: &[Event], kernel: &[Event]) -> String {
+    let slack_ns = args.slack * 1_000;
+    let mut text = String::new();
+    if streams(args, model).is_empty() && streams(args, kernel).is_empty() {
         let flow = args.flow.map(|flow| format!(" of flow {flow}")).unwrap_or_default();
         return format!("no packets{flow} in either world after {} ms\n", args.from);
     }
-    let Some((at_ns, flow)) = first else { return "the same packets in both worlds\n".to_owned() };
+    let Some((at_ns, flow)) = parting(args, model, kernel) else {
+        return "the same packets in both worlds\n".to_owned();
+    };
     let at_ms = at_ns as f64 / 1e6;
     let _ = writeln!(text, "the worlds part after {at_ms:.3} ms, in flow {flow}");
     for (name, events) in WORLDS.iter().zip([model, kernel]) {

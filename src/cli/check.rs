@@ -85,7 +85,7 @@ pub(crate) struct DrawArgs {
 
 #[derive(Args)]
 pub(crate) struct DiffArgs {
-    /// A scenario (TOML), or a file of references (JSON lines) with --name
+    /// A scenario (TOML), or a file of references (JSON lines): one of them by --name, or all, a line each
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 

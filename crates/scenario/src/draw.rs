@@ -41,11 +41,13 @@ pub enum Class {
     Requests,
     /// Accurate ECN through queues that mark, also with receivers that grant less or leave its option out.
     Accurate,
+    /// Nothing that chance decides, and something of most other classes: two worlds can send the same packets at the same times.
+    Exact,
 }
 
 impl Class {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Dumbbell,
         Self::TwoWay,
         Self::Steps,
@@ -57,6 +59,7 @@ impl Class {
         Self::Shapers,
         Self::Requests,
         Self::Accurate,
+        Self::Exact,
     ];
 
     /// The word for it.
@@ -74,6 +77,7 @@ impl Class {
             Self::Shapers => "shapers",
             Self::Requests => "requests",
             Self::Accurate => "accurate",
+            Self::Exact => "exact",
         }
     }
 }
@@ -93,6 +97,7 @@ const MOST_BYTES: f64 = 1.5e9;
 pub fn draw(class: Class, seed: u64) -> Scenario {
     let mut dice = Dice(SplitMix64::new(seed ^ (class as u64) << 56));
     let dice = &mut dice;
+    let name = format!("{}-{seed}", class.name());
     // What does not listen is not slowed down by anything, and each packet is sent by a program.
     let rate = dice.log_uniform(1e6, if class == Class::Udp { 1e8 } else { 1e9 });
     let longest = (MOST_IN_FLIGHT * 8e3 / rate).min(300.0);
@@ -101,7 +106,7 @@ pub fn draw(class: Class, seed: u64) -> Scenario {
     let in_flight = (rate * rtt_ms / 8e3).max(15_000.0);
     let rtt = micros(rtt_ms * 1e3);
     let mut setup = Setup {
-        name: format!("{}-{seed}", class.name()),
+        name,
         duration: Duration::from_secs(seconds),
         warmup: Duration::from_secs(seconds / 4),
         link: Link {
@@ -112,11 +117,12 @@ pub fn draw(class: Class, seed: u64) -> Scenario {
                 Class::Queues => dice.other_qdisc(seed, rate, in_flight),
                 Class::Shapers => dice.shaper(seed, rate, in_flight),
                 Class::Accurate => dice.marking_qdisc(rate, in_flight),
+                Class::Exact => dice.certain_qdisc(in_flight),
                 _ => dice.qdisc(in_flight),
             }
             .parse()
             .expect("a qdisc"),
-            loss: if dice.one_in(6) { dice.loss() } else { Loss::NONE },
+            loss: if class != Class::Exact && dice.one_in(6) { dice.loss() } else { Loss::NONE },
             mtu: dice.pick(&[1500, 1500, 1500, 1280, 9000]),
             ..Link::default()
         },
@@ -139,6 +145,7 @@ pub fn draw(class: Class, seed: u64) -> Scenario {
         Class::Receivers => dice.receivers(&mut setup, in_flight),
         Class::Requests => dice.requests(&mut setup, rate),
         Class::Accurate => dice.accurate(&mut setup),
+        Class::Exact => dice.exact(&mut setup, rate, in_flight),
     }
     for group in &mut setup.flow {
         if group.cc.needs_ecn() {
@@ -303,6 +310,19 @@ impl Dice {
                     "red limit {limit} min {min} max {max} avpkt 1500 bandwidth {bandwidth} ecn"
                 )
             }
+        }
+    }
+
+    /// A discipline of the class [`Class::Exact`], for a link on which so many bytes are on their way: it draws no random numbers.
+    fn certain_qdisc(&mut self, in_flight: f64) -> String {
+        let bytes = in_flight * self.log_uniform(0.3, 6.0);
+        match self.below(8) {
+            0 | 1 => format!("bfifo limit {}", bytes as u64),
+            2 | 3 => format!("pfifo limit {}", (bytes / 1500.0).max(5.0) as u64),
+            4 => "pfifo_fast".to_owned(),
+            5 => "fq_codel".to_owned(),
+            6 => "fq".to_owned(),
+            _ => self.pick(&["codel", "codel ecn", "codel ecn ce_threshold 1ms"]).to_owned(),
         }
     }
 
@@ -537,6 +557,68 @@ impl Dice {
         }
     }
 
+    /// A few seconds of flows whose controllers draw no random numbers either.
+    fn exact(&mut self, setup: &mut Setup, rate: f64, in_flight: f64) {
+        setup.duration = Duration::from_secs(4);
+        setup.warmup = Duration::from_secs(1);
+        let up = round_rate(rate / self.pick(&[1.0, 2.0, 10.0]));
+        setup.link.up = self.one_in(4).then(|| UpLink { rate: Some(up), ..UpLink::default() });
+        setup.flow = (0..self.pick(&[1, 1, 2, 3])).map(|_| self.exact_flow(in_flight)).collect();
+        for group in &mut setup.flow {
+            if setup.link.up.is_some() && self.one_in(2) {
+                group.direction = Direction::Up;
+            }
+        }
+        setup.probe[0].kind =
+            self.pick(&[ProbeKind::Ssh, ProbeKind::Ssh, ProbeKind::Ping, ProbeKind::Request]);
+        if setup.probe[0].kind == ProbeKind::Request {
+            let bytes = self.log_uniform(1e3, (rate / 80.0).clamp(4e3, 1e6));
+            setup.probe[0].size = Some(Bytes(bytes as u64));
+        }
+    }
+
+    fn exact_flow(&mut self, in_flight: f64) -> FlowGroup {
+        let cc =
+            self.pick(&[Algorithm::Reno, Algorithm::Cubic, Algorithm::Cubic, Algorithm::Dctcp]);
+        let mut group = FlowGroup {
+            count: self.pick(&[1, 1, 1, 2, 5]),
+            ecn: self.pick(&[
+                EcnRequest::Off,
+                EcnRequest::Off,
+                EcnRequest::Classic,
+                EcnRequest::Accurate,
+            ]),
+            spacing: Duration::from_millis(self.pick(&[0, 0, 50])),
+            ..FlowGroup::of(cc)
+        };
+        if self.one_in(4) {
+            group.start = Duration::from_millis(self.below(2000).into());
+        }
+        if self.one_in(6) {
+            group.stop = Some(Duration::from_millis(u64::from(2500 + self.below(1000))));
+        }
+        if self.one_in(6) {
+            group.extra_rtt = self.millis(1.0, 100.0).0;
+        }
+        let room = Bytes((in_flight * self.log_uniform(0.5, 4.0)).clamp(20_000.0, 30e6) as u64);
+        match self.below(12) {
+            0 | 1 => group.read_interval = Some(Duration::from_millis(self.pick(&[2, 10]))),
+            2 => group.receive_buffer = Some(room),
+            3 => group.send_buffer = Some(room),
+            4 => group.notsent_lowat = Some(Bytes(self.pick(&[16_384, 131_072]))),
+            5 | 6 => {
+                let bytes = self.log_uniform(2e3, in_flight * 4.0);
+                group.size = Some(Size::Fixed(Bytes(bytes as u64)));
+                if self.one_in(2) {
+                    group.every = Some(Duration::from_secs(1));
+                    group.count = 1;
+                }
+            }
+            _ => {}
+        }
+        group
+    }
+
     fn requests(&mut self, setup: &mut Setup, rate: f64) {
         if self.one_in(3) {
             setup.flow.clear();
@@ -577,6 +659,13 @@ mod tests {
         let is_plain = |group: &FlowGroup| {
             group.arrivals.is_even() && group.size.is_none() && group.every.is_none()
         };
+        if class == Class::Exact {
+            return flow.iter().all(|group| !matches!(group.cc.name(), "bbr" | "bbr3" | "prague"))
+                && link.loss.is_none()
+                && ["pie", "red", "dualpi2", "cake", "sfq", "netem"]
+                    .iter()
+                    .all(|kind| !link.qdisc.text().contains(kind));
+        }
         let has = [
             (Class::TwoWay, up.is_some_and(|up| up.rate.is_some())),
             (Class::Steps, !link.step.is_empty()),
