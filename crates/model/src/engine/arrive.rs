@@ -5,16 +5,13 @@ use dualq_scenario::{Direction, Kind, PROBE_BYTES};
 use dualq_tcp::{Ack, Data, Receiver};
 use dualq_units::{Ecn, Instant};
 
-use crate::engine::{Cause, Simulation};
+use crate::engine::{Cause, OPENED_NS, Simulation};
 use crate::host::Connection;
 use crate::network::{Surroundings, back};
 use crate::other_way::OtherWay;
 use crate::owner::Owner;
 use crate::packet::{Arrival, Body, Datagram, Echo, Outgoing, Packet, TooLong};
 use crate::program::Program;
-
-/// What it takes a program to learn that its connection is open, and to write.
-const OPENED_NS: u64 = 2;
 
 impl Simulation<'_> {
     /// Hands over what comes out of a path now: most often nothing.

@@ -40,9 +40,14 @@ const TIMER_LATENCY_NS: u64 = TIMER_LATENCY.as_nanos() as u64;
 /// What it takes a program to open a connection, and to send what is no stream: those that begin at one instant do so one after the other.
 const CONNECT_NS: u64 = 4;
 const SEND_NS: u64 = 2;
-/// To push what is written, and once that is done to look who is next.
+/// What it takes a program to learn that its connection is open, and to write.
+const OPENED_NS: u64 = 2;
+/// To push what is written, and once that is done to turn to the next whose connection was found open.
 const PUSH_NS: u64 = 1;
-const NEXT_PROGRAM_NS: u64 = 7;
+const NEXT_PROGRAM_NS: u64 = 2;
+/// To ask for such (`epoll_wait`), and after a sleep for the other end to take the connection on, if its handshake is through by then (`accept`).
+const POLL_NS: u64 = 1;
+const ACCEPT_NS: u64 = 4;
 /// How often the smoothed round-trip times are sampled.
 const SAMPLE_NS: u64 = RTT_SAMPLE_INTERVAL.as_nanos() as u64;
 
@@ -77,6 +82,9 @@ pub struct Simulation<'a> {
     /// The programs that write as their connections have opened, and when at the earliest; and until when the one before them does so.
     late: VecDeque<(u64, u32)>,
     busy_until_ns: u64,
+    /// How many of them were found when it was last asked for such (`epoll_wait`), and whether nobody was there to write before.
+    polled: usize,
+    has_slept: bool,
     pages: Pages,
     /// The senders' interfaces: one for each group of flows, each probe and each group of UDP streams.
     interfaces: Vec<Delayed>,
@@ -156,6 +164,8 @@ impl<'a> Simulation<'a> {
             late: VecDeque::new(),
             pages: Pages::default(),
             busy_until_ns: 0,
+            polled: 0,
+            has_slept: false,
             path_mtus: vec![u32::MAX; interfaces.len()],
             know_cookies: vec![false; interfaces.len()],
             interfaces,
@@ -575,13 +585,25 @@ impl<'a> Simulation<'a> {
     #[cold]
     fn catch_up(&mut self) {
         let Some(&(_, number)) = self.late.front() else { return };
+        if self.polled == 0 {
+            self.has_slept = self.now_ns > self.busy_until_ns;
+            let ready = |&&(late_ns, _): &&(u64, u32)| late_ns + POLL_NS <= self.now_ns + OPENED_NS;
+            self.polled = self.late.iter().take_while(ready).count().max(1);
+        }
         self.connections[number as usize].sender.write_on();
         self.drive(number);
-        let goes_on = self.connections[number as usize].sender.is_in_first_write();
-        if !goes_on {
+        let Connection { sender, receiver, .. } = &self.connections[number as usize];
+        let mut takes_ns = PUSH_NS;
+        if !sender.is_in_first_write() {
             self.late.pop_front();
+            self.polled -= 1;
+            takes_ns = NEXT_PROGRAM_NS;
+            if self.polled == 0 {
+                let accepts = self.has_slept && receiver.is_established();
+                takes_ns += POLL_NS + if accepts { ACCEPT_NS } else { 0 };
+            }
         }
-        self.busy_until_ns = self.now_ns + if goes_on { PUSH_NS } else { NEXT_PROGRAM_NS };
+        self.busy_until_ns = self.now_ns + takes_ns;
     }
 
     /// The queue of an interface lets go what is due.
