@@ -54,7 +54,7 @@ enum Content {
         place: u32,
         window: u16,
     },
-    /// A TCP acknowledgement, with what few have in [`Options`], and bytes of an answer that travel with it.
+    /// A TCP acknowledgement, with what few have in [`Options`].
     Ack {
         ack: u64,
         /// All that can be told with a scale of 14 (RFC 7323 §2.3).
@@ -66,27 +66,6 @@ enum Content {
         options: Option<Stored>,
         ecn_flags: EcnFlags,
         flags: u8,
-        answer: u8,
-    },
-    /// The acknowledgement of an answer that came with an acknowledgement: nobody waits for it.
-    AnswerAck {
-        seq: u64,
-        timestamp_ms: u32,
-        echo_ms: u32,
-        mss: u16,
-        ecn_flags: EcnFlags,
-        options: u8,
-        /// The answer had come before, which a SACK block tells.
-        twice: bool,
-    },
-    /// An answer that is sent again, with what acknowledges the question.
-    AnswerAgain {
-        ack: u64,
-        window: u32,
-        echo_ms: u32,
-        timestamp_ms: u32,
-        ecn_flags: EcnFlags,
-        answer: u8,
     },
     /// An ICMP echo request or its reply.
     Echo { sent_ns: u64, number: u16, is_reply: bool },
@@ -103,10 +82,6 @@ pub(crate) enum Arrival {
     Data(Data),
     /// A TCP acknowledgement.
     Ack(Ack),
-    /// The acknowledgement of an answer: a segment without data, and whether the answer had come before.
-    AnswerAck(Data, bool),
-    /// An answer that was sent again.
-    AnswerAgain(Ack),
     /// An ICMP echo request or its reply.
     Echo(Echo),
     /// A UDP packet.
@@ -208,17 +183,13 @@ impl Body {
         Self { wire_bytes: data.wire_bytes(), segments, ecn, is_spoilt: false, content }
     }
 
-    /// An acknowledgement with so many bytes of an answer.
+    /// An acknowledgement.
     #[inline(always)]
-    pub(crate) fn ack(ack: &Ack, answer: u8, options: &mut Options) -> Self {
-        let answer = if ack.syn { 0 } else { answer };
+    pub(crate) fn ack(ack: &Ack, options: &mut Options) -> Self {
         let Ack { blocks, block_count, option, .. } = *ack;
         let ip_bytes = match ack.syn {
             true => Ack::syn_bytes(ack.cookie, option.is_some()),
-            false => {
-                let options = Ack::option_bytes(block_count, option.is_some());
-                HEADER_BYTES + options + u32::from(answer)
-            }
+            false => HEADER_BYTES + Ack::option_bytes(block_count, option.is_some()),
         };
         let has_options = block_count > 0 || option.is_some();
         let content = Content::Ack {
@@ -234,7 +205,6 @@ impl Body {
                 | flag(ack.fin, FIN)
                 | flag(ack.cookie, COOKIE)
                 | block_count << BLOCKS_SHIFT,
-            answer,
         };
         Self::single(ip_bytes, ack.ecn, content)
     }
@@ -276,26 +246,6 @@ impl Body {
         }
     }
 
-    /// A segment without data, which acknowledges an answer, if that had come before with a SACK block.
-    pub(crate) const fn answer_ack(empty: &Data, twice: bool) -> Self {
-        let Data { seq, mss, timestamp_ms, echo_ms, ecn, flags, options, .. } = *empty;
-        let ecn_flags = flags;
-        let content =
-            Content::AnswerAck { seq, timestamp_ms, echo_ms, mss, ecn_flags, options, twice };
-        let block = if twice { Ack::option_bytes(1, false) } else { 0 };
-        Self::single(empty.header_bytes() + block, ecn, content)
-    }
-
-    /// An answer of so many bytes, sent again with an acknowledgement.
-    pub(crate) fn answer_again(again: &Ack, answer: u8) -> Self {
-        let Ack { ack, window, echo_ms, timestamp_ms, flags, .. } = *again;
-        let window = window.min(u32::MAX.into()) as u32;
-        let ecn_flags = flags;
-        let content =
-            Content::AnswerAgain { ack, window, echo_ms, timestamp_ms, ecn_flags, answer };
-        Self::single(HEADER_BYTES + u32::from(answer), again.ecn, content)
-    }
-
     pub(crate) const fn echo(Echo { sent_ns, number, is_reply, ecn }: Echo) -> Self {
         Self::single(PING_BYTES, ecn, Content::Echo { sent_ns, number, is_reply })
     }
@@ -332,7 +282,7 @@ impl Body {
     const fn payload(&self) -> u32 {
         match &self.content {
             Content::Data { payload, .. } => *payload,
-            Content::Ack { answer, .. } | Content::AnswerAgain { answer, .. } => *answer as u32,
+            Content::Ack { .. } => 0,
             _ => (self.wire_bytes - ETHERNET_BYTES).saturating_sub(HEADER_BYTES),
         }
     }
@@ -343,8 +293,7 @@ impl Body {
             Content::Data { payload, flags, .. } => {
                 payload.saturating_sub((*flags & FIN > 0) as u32)
             }
-            Content::Ack { answer, .. } | Content::AnswerAgain { answer, .. } => *answer as u32,
-            Content::AnswerAck { .. } => 0,
+            Content::Ack { .. } => 0,
             Content::Echo { .. } | Content::Datagram { .. } | Content::TooLong(_) => {
                 (self.wire_bytes - ETHERNET_BYTES).saturating_sub(IP_BYTES + UDP_BYTES)
             }
@@ -360,8 +309,8 @@ impl Body {
     /// What it is.
     pub(crate) const fn kind(&self) -> Kind {
         match &self.content {
-            Content::Data { .. } | Content::AnswerAck { .. } => Kind::Data,
-            Content::Ack { .. } | Content::AnswerAgain { .. } => Kind::Ack,
+            Content::Data { .. } => Kind::Data,
+            Content::Ack { .. } => Kind::Ack,
             Content::Echo { .. } => Kind::Echo,
             Content::Datagram { .. } => Kind::Udp,
             Content::TooLong(_) => Kind::Error,
@@ -371,8 +320,8 @@ impl Body {
     /// The place in the stream, or what else tells it from others of its flow.
     pub(crate) const fn seq(&self) -> u64 {
         match &self.content {
-            Content::Data { seq, .. } | Content::AnswerAck { seq, .. } => *seq,
-            Content::Ack { ack, .. } | Content::AnswerAgain { ack, .. } => *ack,
+            Content::Data { seq, .. } => *seq,
+            Content::Ack { ack, .. } => *ack,
             Content::TooLong(_) => 0,
             Content::Echo { sent_ns, .. } => *sent_ns,
             Content::Datagram { number, .. } => *number,
@@ -429,9 +378,7 @@ impl Body {
                 fin: flags & FIN > 0,
                 cut: flags & CUT > 0,
             }),
-            Content::Ack {
-                ack, window, echo_ms, timestamp_ms, ecn_flags, flags, answer, ..
-            } => {
+            Content::Ack { ack, window, echo_ms, timestamp_ms, ecn_flags, flags, .. } => {
                 let AckOptions { blocks, accurate } = options();
                 Arrival::Ack(Ack {
                     ack,
@@ -445,39 +392,9 @@ impl Body {
                     syn: flags & SYN > 0,
                     cookie: flags & COOKIE > 0,
                     fin: flags & FIN > 0,
-                    with_data: answer > 0,
+                    with_data: false,
                     echo_ms,
                     timestamp_ms,
-                })
-            }
-            Content::AnswerAck { seq, timestamp_ms, echo_ms, mss, ecn_flags, options, twice } => {
-                let empty = Data {
-                    seq,
-                    payload: 0,
-                    segments,
-                    mss,
-                    timestamp_ms,
-                    echo_ms,
-                    ecn,
-                    flags: ecn_flags,
-                    options,
-                    push: false,
-                    syn: false,
-                    fin: false,
-                    cut: false,
-                };
-                Arrival::AnswerAck(empty, twice)
-            }
-            Content::AnswerAgain { ack, window, echo_ms, timestamp_ms, ecn_flags, .. } => {
-                Arrival::AnswerAgain(Ack {
-                    ack,
-                    window: window.into(),
-                    flags: ecn_flags,
-                    ecn,
-                    with_data: true,
-                    echo_ms,
-                    timestamp_ms,
-                    ..Ack::default()
                 })
             }
             Content::Echo { sent_ns, number, is_reply } => {
@@ -495,9 +412,7 @@ impl Body {
     pub(crate) fn copy(&self, options: &mut Options) -> Self {
         let copy = match self.look(options) {
             Arrival::Data(data) => Self::data(&data),
-            Arrival::Ack(ack) => Self::ack(&ack, self.carried() as u8, options),
-            Arrival::AnswerAck(empty, twice) => Self::answer_ack(&empty, twice),
-            Arrival::AnswerAgain(ack) => Self::answer_again(&ack, self.carried() as u8),
+            Arrival::Ack(ack) => Self::ack(&ack, options),
             Arrival::Echo(echo) => Self::echo(echo),
             Arrival::Datagram(datagram) => Self::datagram(datagram),
             Arrival::TooLong(message) => Self::too_long(message),
@@ -647,7 +562,7 @@ impl FlowPacket for Packet {
     /// All that are opened in one direction are with one host there; a tunnel has one host at each end.
     fn hosts(&self) -> [u32; 2] {
         let [opener, other] = [self.owner.host(), u32::MAX];
-        if self.is_answer() { [other, opener] } else { [opener, other] }
+        if self.is_answer() != self.owner.is_accepted() { [other, opener] } else { [opener, other] }
     }
 
     fn segments(&self) -> (u32, u32) {
@@ -661,7 +576,7 @@ impl FlowPacket for Packet {
     }
 
     fn pure_ack(&self) -> Option<PureAck> {
-        let Content::Ack { ack, ecn_flags, flags, answer, .. } = &self.body.content else {
+        let Content::Ack { ack, ecn_flags, flags, .. } = &self.body.content else {
             return None;
         };
         (!self.owner.is_hidden()).then(|| PureAck {
@@ -669,7 +584,7 @@ impl FlowPacket for Packet {
             number: *ack,
             has_sacks: flags >> BLOCKS_SHIFT & BLOCKS > 0,
             ecn_flags: ecn_flags.bits(),
-            is_special: *answer > 0 || flags & (SYN | FIN) > 0,
+            is_special: flags & (SYN | FIN) > 0,
         })
     }
 }
@@ -726,7 +641,7 @@ mod tests {
             timestamp_ms: 4,
         };
         let other_way = OtherWay { place: 11, window: 0 };
-        let body = Body::ack(&full, 0, &mut options).with_other_way(other_way);
+        let body = Body::ack(&full, &mut options).with_other_way(other_way);
         assert_eq!(body.wire_bytes(), 94);
         let (copy, lost) = (body.copy(&mut options), body.copy(&mut options));
         lost.discard(&mut options);
@@ -736,8 +651,8 @@ mod tests {
             assert_eq!(ack, full);
         }
         assert_eq!(options.len(), 0);
-        let plain = Body::ack(&Ack::default(), 48, &mut options);
-        assert_eq!((plain.wire_bytes(), options.len()), (114, 0));
+        let plain = Body::ack(&Ack::default(), &mut options);
+        assert_eq!((plain.wire_bytes(), options.len()), (66, 0));
     }
 
     #[test]

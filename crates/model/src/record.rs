@@ -141,12 +141,16 @@ impl Record {
     ) {
         let mut groups = vec![Looks::default(); self.groups];
         let mut round_trips = Vec::new();
-        for connection in connections {
+        for (number, connection) in (0..).zip(connections) {
             match &connection.program {
                 Program::Bulk(_) if connection.started => {
                     groups[connection.owner].add(&connection.look());
                 }
-                program => round_trips.extend(program.round_trips().map(|all| all.last_ns)),
+                _ if connection.is_accepted(number) => {}
+                _ => {
+                    let measured = connection.round_trips(connections);
+                    round_trips.extend(measured.map(|all| all.last_ns));
+                }
             }
         }
         let stats = queue.stats(Instant::from_nanos(now_ns));
@@ -179,7 +183,10 @@ impl Record {
             ..Outcome::default()
         };
         let mut repeated = vec![Vec::new(); scenario.flow.len()];
-        for connection in connections {
+        for (number, connection) in (0..).zip(connections) {
+            if connection.is_accepted(number) {
+                continue;
+            }
             let stats = connection.sender.stats();
             let before = &connection.at_warmup;
             let retransmits = stats.retransmissions - before.retransmissions;
@@ -208,9 +215,9 @@ impl Record {
                     flow.data_packets += stats.segments - before.segments;
                     outcome.data_packets += stats.segments;
                 }
-                Program::Udp(_) | Program::Ask => {}
-                Program::Request(_) | Program::Ping(_) | Program::Answer(_) => {
-                    let round_trips = connection.program.round_trips();
+                Program::Udp(_) => {}
+                Program::Ping(_) | Program::Ask(_) | Program::Answer(_) => {
+                    let round_trips = connection.round_trips(connections);
                     let samples = round_trips.map_or_else(Vec::new, |all| all.samples.clone());
                     let mut probe = ProbeOutcome::of_round_trips(samples, scenario.distributions);
                     probe.kernel_srtt_ms = thousandths(rtt_us.0 / 1e3);

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use dualq_qdisc::Packet as _;
-use dualq_scenario::{Headers, PROBE_BYTES, Point, Scenario};
+use dualq_scenario::{Headers, Point, Scenario};
 use dualq_tcp::{Ack, Data, EcnBytes, EcnFlags, SackBlock, WINDOW_SCALE};
 use dualq_units::{Ecn, Instant};
 use etherparse::icmpv4::DestUnreachableHeader;
@@ -54,8 +54,6 @@ struct Ends {
     ports: [u16; 2],
     /// What both offer as the largest segment.
     mss: u16,
-    /// Whether questions are answered, by as many bytes.
-    answers: bool,
     /// Whether there are data the other way, of which packets tell.
     both_ways: bool,
     /// The receiver's window scale option.
@@ -118,12 +116,11 @@ impl Wire {
         let ends = &mut ends[number as usize];
         let (carried, other_way) = (packet.body.carried(), packet.body.other_way());
         let length = match packet.body.look(options) {
-            Arrival::Data(data) => ends.data(&data, false, other_way, bytes),
-            Arrival::AnswerAck(data, twice) => ends.data(&data, twice, other_way, bytes),
-            Arrival::Ack(ack) | Arrival::AnswerAgain(ack) => {
+            Arrival::Data(data) => ends.data(&data, other_way, bytes),
+            Arrival::Ack(ack) => {
                 let is_near = ends.addresses[0][1] == NEAR_RECEIVER[1];
                 ends.ended |= ack.fin && point == if is_near { Point::Near } else { Point::Far };
-                ends.ack(&ack, (carried, packet.ecn()), other_way, bytes)
+                ends.ack(&ack, packet.ecn(), other_way, bytes)
             }
             Arrival::Echo(echo) => ends.echo(number, echo, carried, bytes),
             Arrival::Datagram(datagram) => ends.datagram(datagram, bytes),
@@ -164,9 +161,9 @@ impl Ends {
         addresses: [[u8; 4]; 2],
         ports: [u16; 2],
     ) -> Self {
-        let (answers, both_ways) = (connection.answers, connection.counterpart.is_some());
+        let both_ways = connection.counterpart.is_some();
         let scale = connection.receiver.window_scale();
-        Self { addresses, ports, mss, answers, both_ways, scale, ended: false }
+        Self { addresses, ports, mss, both_ways, scale, ended: false }
     }
 
     /// The IP header of a packet with so many bytes behind it, and what the sender of data is the target of.
@@ -220,8 +217,7 @@ impl Ends {
         [mss, SelectiveAcknowledgementPermitted, timestamp, Noop, scale]
     }
 
-    /// Data, or what acknowledges an answer, which may have come before.
-    fn data(&self, data: &Data, twice: bool, other_way: OtherWay, bytes: &mut Vec<u8>) -> u32 {
+    fn data(&self, data: &Data, other_way: OtherWay, bytes: &mut Vec<u8>) -> u32 {
         let timestamp = TcpOptionElement::Timestamp(data.timestamp_ms, data.echo_ms);
         if data.syn {
             let mut tcp = self.tcp(false, 0, IDLE_SYN_WINDOW);
@@ -235,23 +231,15 @@ impl Ends {
             let options = (&self.opening(timestamp, WINDOW_SCALE)[..], cookie);
             return self.finish((false, data.ecn), tcp, options, data.payload, bytes);
         }
-        let (acknowledged, window) = match (self.both_ways, self.answers) {
-            (true, _) => (other_way.place.into(), other_way.window),
-            // Whoever asks has had all answers before.
-            (false, true) => (data.seq, IDLE_WINDOW),
-            (false, false) => (self.ended.into(), IDLE_WINDOW),
+        let (acknowledged, window) = match self.both_ways {
+            true => (other_way.place.into(), other_way.window),
+            false => (self.ended.into(), IDLE_WINDOW),
         };
         let mut tcp = self.tcp(false, sequence(data.seq), window);
         tcp.acknowledgment_number = sequence(acknowledged);
         (tcp.ack, tcp.fin, tcp.psh) = (true, data.fin, data.push && data.bytes() > 0);
         set_flags(&mut tcp, data.flags);
-        let mut options = vec![TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
-        if twice {
-            let start = acknowledged.saturating_sub(PROBE_BYTES.into());
-            let block = (sequence(start), sequence(acknowledged));
-            options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop]);
-            options.push(TcpOptionElement::SelectiveAcknowledgement(block, [None; 3]));
-        }
+        let options = [TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
         // What comes back has no payload that could be counted, or its acknowledgements tell of it.
         let first = EcnBytes::from_bytes(FIRST_COUNTERS);
         let accurate = if data.options > 0 { accurate_option(first, 0) } else { Vec::new() };
@@ -259,13 +247,7 @@ impl Ends {
         self.finish((false, data.ecn), tcp, (&options, &accurate), payload, bytes)
     }
 
-    fn ack(
-        &self,
-        ack: &Ack,
-        (answer, ecn): (u32, Ecn),
-        other_way: OtherWay,
-        bytes: &mut Vec<u8>,
-    ) -> u32 {
+    fn ack(&self, ack: &Ack, ecn: Ecn, other_way: OtherWay, bytes: &mut Vec<u8>) -> u32 {
         let timestamp = TcpOptionElement::Timestamp(ack.timestamp_ms, ack.echo_ms);
         // Beside a cookie there is as little room as beside two blocks.
         let blocks = if ack.cookie { 2 } else { ack.block_count };
@@ -283,14 +265,9 @@ impl Ends {
             let options = (&self.opening(timestamp, self.scale)[..], &accurate[..]);
             return self.finish((true, ecn), tcp, options, 0, bytes);
         }
-        // The answer to what it acknowledges is as long as the question.
-        let place = match self.answers {
-            true => ack.ack.saturating_sub(PROBE_BYTES.into()),
-            false => other_way.place.into(),
-        };
-        let mut tcp = self.tcp(true, sequence(place), window(self.scale));
+        let mut tcp = self.tcp(true, sequence(other_way.place.into()), window(self.scale));
         tcp.acknowledgment_number = sequence(ack.ack);
-        (tcp.ack, tcp.fin, tcp.psh) = (true, ack.fin, answer > 0);
+        (tcp.ack, tcp.fin) = (true, ack.fin);
         set_flags(&mut tcp, ack.flags);
         let mut options = vec![TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
         let edges = |block: &SackBlock| (sequence(block.start), sequence(block.end));
@@ -300,7 +277,7 @@ impl Ends {
             options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop]);
             options.push(TcpOptionElement::SelectiveAcknowledgement(edges(first), others));
         }
-        self.finish((true, ecn), tcp, (&options, &accurate), answer, bytes)
+        self.finish((true, ecn), tcp, (&options, &accurate), 0, bytes)
     }
 
     fn echo(&self, number: u32, echo: Echo, payload: u32, bytes: &mut Vec<u8>) -> u32 {

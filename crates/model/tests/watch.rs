@@ -6,7 +6,8 @@ use std::time::Duration;
 use dualq_model::{simulate, simulate_watched};
 use dualq_scenario::draw::{Class, draw};
 use dualq_scenario::{
-    Change, ConnectionEvent, Event, Headers, Kind, Point, Scenario, Seen, Sweep, Wants, Watch,
+    Change, ConnectionEvent, Direction, Event, Headers, Kind, Point, Scenario, Seen, Sweep, Wants,
+    Watch,
 };
 use dualq_tcp::WINDOW_SCALE;
 use dualq_units::Rate;
@@ -222,16 +223,20 @@ impl Watch for BothWays {
 /// every segment, and nobody sends more than the other takes; whatever is lost, whichever queue lets its sender wait.
 #[test]
 fn a_connection_with_data_both_ways_is_one() {
-    for (size, loss, qdisc, gso, interval) in [
-        (3_000, "0%", "pfifo limit 1000", false, "100ms"),
-        (300_000, "0%", "pfifo limit 20", true, "1ms"),
-        (300_000, "2%", "fq_codel", true, "1ms"),
-        (20_000, "10%", "pfifo limit 1000", false, "30ms"),
+    let request = |size: u32| format!("kind = 'request', size = '{size}b'");
+    let ssh = || "kind = 'ssh'".to_owned();
+    for (kind, size, loss, qdisc, gso, interval) in [
+        (request(3_000), 3_000, "0%", "pfifo limit 1000", false, "100ms"),
+        (request(300_000), 300_000, "0%", "pfifo limit 20", true, "1ms"),
+        (request(300_000), 300_000, "2%", "fq_codel", true, "1ms"),
+        (request(20_000), 20_000, "10%", "pfifo limit 1000", false, "30ms"),
+        (ssh(), 48, "0%", "pfifo limit 1000", true, "5ms"),
+        (ssh(), 48, "10%", "pfifo limit 1000", true, "50ms"),
     ] {
         let text = format!(
             "duration = '20s'\nwarmup = '0s'\nsender = {{ gso = {gso}, qdisc = 'fq' }}\n\
              flow = [{{ cc = 'cubic', size = '1kb' }}]\n\
-             probe = [{{ kind = 'request', size = '{size}b', interval = '{interval}' }}]\n\
+             probe = [{{ {kind}, interval = '{interval}' }}]\n\
              [link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = '{qdisc}'\nloss = '{loss}'\nup.loss = '{loss}'\n"
         );
         let sweep = Sweep::parse(&text).unwrap();
@@ -250,6 +255,36 @@ fn a_connection_with_data_both_ways_is_one() {
         assert!(seen.flows.iter().all(|(flow, ..)| *flow <= 1), "{:?}", seen.flows);
         assert!(seen.told.contains(&1) && seen.told.iter().all(|flow| *flow <= 1));
     }
+}
+
+/// The questions of which a probe's sender hears that they have come.
+struct Heard(Vec<u64>);
+
+impl Watch for Heard {
+    fn wants(&self) -> Wants {
+        Wants { packets: true, headers: false, connections: false }
+    }
+
+    fn packet(&mut self, event: Event) {
+        if (event.flow, event.seen, event.direction) == (1, Seen::Ack, Direction::Up) {
+            self.0.push(event.seq / 48);
+        }
+    }
+}
+
+/// As in the world `kernel`: the first question is acknowledged at once (Linux: `tcp_in_quickack_mode`) and with its answer, the others with theirs
+/// alone, for the answering end has found that it sends soon after it has received (`inet_csk_in_pingpong_mode`).
+#[test]
+fn the_first_question_is_acknowledged_twice() {
+    let text = "duration = '1s'\nwarmup = '0s'\nflow = [{ cc = 'cubic', size = '1kb' }]\n\
+                probe = [{ kind = 'ssh', interval = '80ms' }]\n\
+                [link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 100'\n";
+    let sweep = Sweep::parse(text).unwrap();
+    let mut heard = Heard(Vec::new());
+    let outcome = simulate_watched(&sweep.variants()[0].scenario, 1, &mut heard).unwrap();
+    // The SYN first.
+    assert_eq!(heard.0, [0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assert_eq!((outcome.probe[0].n, outcome.probe[0].retransmits), (10, 0));
 }
 
 /// More than so many bytes take too long to look at.

@@ -22,8 +22,6 @@ pub use packet::{
     PACKET_OVERHEAD, SYN_BYTES, SackBlock, Transmission, pieces,
 };
 pub use rate::{LostPacket, RateSample};
-pub use receiver::{
-    MIN_ACK_DELAY, READ_BYTES, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE,
-};
+pub use receiver::{READ_BYTES, Receiver, ReceiverConfig, ReceiverStats, WINDOW_SCALE};
 pub use sender::{Pacing, Sender, SenderConfig, SenderStats, WRITE_BYTES};
 pub use tick::{TIMER_LATENCY, Tick, WheelTimer};

@@ -1,7 +1,7 @@
 //! Packets that reach a host.
 
 use dualq_net::Path;
-use dualq_scenario::{Direction, Kind, PROBE_BYTES};
+use dualq_scenario::{Direction, Kind};
 use dualq_tcp::{Ack, Data, Receiver};
 use dualq_units::{Ecn, Instant};
 
@@ -10,7 +10,7 @@ use crate::host::Connection;
 use crate::network::{Surroundings, back};
 use crate::other_way::OtherWay;
 use crate::owner::Owner;
-use crate::packet::{Arrival, Body, Datagram, Echo, Outgoing, Packet, TooLong};
+use crate::packet::{Arrival, Body, Datagram, Echo, Packet, TooLong};
 use crate::program::Program;
 
 impl Simulation<'_> {
@@ -66,8 +66,6 @@ impl Simulation<'_> {
                 Some(other) => self.take_both(number, other, data, packet.body.other_way()),
             },
             Arrival::Ack(ack) => self.take_ack(number, ack),
-            Arrival::AnswerAck(data, twice) => self.take_answer_ack(number, data, *twice),
-            Arrival::AnswerAgain(ack) => self.take_answer_again(number, ack),
             Arrival::Echo(echo) => self.take_echo(number, *echo),
             Arrival::Datagram(datagram) => self.take_datagram(number, *datagram),
             &Arrival::TooLong(TooLong { mtu, .. }) => {
@@ -142,74 +140,11 @@ impl Simulation<'_> {
             }
             return;
         }
-        if connection.answerer.is_some() {
-            self.answerer_hears(number, data);
-        }
         self.has_answered(number);
-    }
-
-    /// Whoever answers hears of a question, or that the connection opens.
-    #[cold]
-    fn answerer_hears(&mut self, number: u32, data: &Data) {
-        let now = self.now();
-        let Connection { answerer, receiver, .. } = &mut self.connections[number as usize];
-        let Some(answerer) = answerer else { return };
-        if data.syn {
-            answerer.opens(now);
-        } else {
-            answerer.hears(now, data, false);
-            answerer.answers(now, receiver.received());
-        }
-    }
-
-    /// An answer was acknowledged by itself.
-    fn take_answer_ack(&mut self, number: u32, data: &Data, twice: bool) {
-        let now = self.now();
-        if let Some(answerer) = &mut self.connections[number as usize].answerer {
-            answerer.hears(now, data, twice);
-            self.arm_receiver(number);
-        }
-    }
-
-    /// Nobody has acknowledged an answer for too long.
-    #[cold]
-    fn answerer_is_due(&mut self, number: u32) {
-        let now = self.now();
-        let connection = &mut self.connections[number as usize];
-        let Some(answerer) = &mut connection.answerer else { return };
-        let ((owner, flow), back) = (connection.identity, back(connection.direction));
-        for _ in 0..answerer.runs_out(now) {
-            connection.receiver.acknowledge(now, &mut |ack| {
-                let body = Body::answer_again(&ack, PROBE_BYTES as u8);
-                let packet = Packet { owner, flow, body };
-                self.around.sets_out(now, back, &packet);
-                self.network.path(back).enter(now, packet, &mut self.around);
-            });
-        }
-        self.has_answered(number);
-    }
-
-    /// An answer that was sent again: the first one had come, or was lost.
-    #[cold]
-    fn take_answer_again(&mut self, number: u32, ack: &Ack) {
-        let twice = ack.ack <= self.connections[number as usize].sender.acknowledged();
-        self.take_ack(number, ack);
-        if twice {
-            let now = self.now();
-            let connection = &mut self.connections[number as usize];
-            connection.program.answered_twice();
-            let body = Body::answer_ack(&connection.sender.empty_segment(now), true);
-            self.leaving.push(Outgoing { body, departure: now });
-            self.send(number);
-        }
     }
 
     /// A receiver's timer has run out, or its program wakes a little earlier than it may.
     pub(super) fn receiver_is_due(&mut self, number: u32) {
-        let answerer = self.connections[number as usize].answerer.as_ref();
-        if answerer.is_some_and(|answerer| answerer.next_timer() <= self.now()) {
-            return self.answerer_is_due(number);
-        }
         let receiver = &self.connections[number as usize].receiver;
         if receiver.is_next_to_read() && receiver.has_read_all() {
             self.begin_read(number);
@@ -264,25 +199,17 @@ impl Simulation<'_> {
     #[inline]
     fn has_read(&mut self, number: u32) {
         self.program_runs();
-        let Connection { receiver, answers, .. } = &self.connections[number as usize];
-        if *answers {
-            self.pages.skip(PROBE_BYTES.into());
-        }
+        let receiver = &self.connections[number as usize].receiver;
         if let Some(wakes) = receiver.pauses_until() {
             self.wakes_ns = self.wakes_ns.max(wakes.as_nanos());
         }
     }
 
-    /// Sets the timer of the receiving side, which whoever answers shares.
+    /// Sets the timer of the receiving side.
     #[inline(always)]
     pub(super) fn arm_receiver(&mut self, number: u32) {
-        let Connection { receiver, answerer, .. } = &self.connections[number as usize];
-        let (mut deadline, mut wheel) = (receiver.next_timer(), receiver.wheel_timer());
-        if let Some(answerer) = answerer
-            && answerer.next_timer() < deadline
-        {
-            (deadline, wheel) = (answerer.next_timer(), answerer.endpoint().wheel_timer());
-        }
+        let receiver = &self.connections[number as usize].receiver;
+        let (deadline, wheel) = (receiver.next_timer(), receiver.wheel_timer());
         self.agenda.arm_coarse(number, Cause::Receiver, deadline.as_nanos(), wheel);
     }
 
@@ -290,18 +217,19 @@ impl Simulation<'_> {
     #[cold]
     fn converse(&mut self, number: u32, counterpart: u32) {
         let moment = self.moment();
-        let connection = &mut self.connections[number as usize];
-        if let Program::Answer(answer) = &mut connection.program {
-            if let Some(next_ns) = answer.arrived(moment, &connection.receiver) {
-                self.agenda.arm(counterpart, Cause::Program, next_ns);
+        let pair = [number, counterpart].map(|it| it as usize);
+        let Ok([this, other]) = self.connections.get_disjoint_mut(pair) else { return };
+        match &mut other.program {
+            Program::Ask(ask) => {
+                if let Some(next_ns) = ask.hear(moment, &this.receiver) {
+                    self.agenda.arm(counterpart, Cause::Program, next_ns);
+                }
             }
-            return;
-        }
-        let received = connection.receiver.received();
-        let Connection { program, sender, .. } = &mut self.connections[counterpart as usize];
-        if let Program::Answer(answer) = program {
-            answer.hear(received, sender);
-            self.drive(counterpart);
+            Program::Answer(answer) => {
+                answer.hear(this.receiver.received(), &mut other.sender);
+                self.drive(counterpart);
+            }
+            Program::Bulk(_) | Program::Ping(_) | Program::Udp(_) => {}
         }
     }
 
@@ -333,7 +261,7 @@ impl Simulation<'_> {
         if let Some(watcher) = &mut self.around.watcher {
             let connection = &self.connections[number as usize];
             let direction = back(connection.direction);
-            // Data go down by the thousand that acknowledge the same question.
+            // Of answers, data go down by the thousand that acknowledge the same question.
             let is_new = ack.ack > connection.sender.acknowledged();
             if is_new || !ack.with_data || !direction.is_down() {
                 watcher.acknowledged(now, (number, direction), Kind::Ack, ack);
@@ -426,8 +354,6 @@ struct Answers {
     owner: Owner,
     flow: u32,
     direction: Direction,
-    /// Bytes of the program's answer that travels with them.
-    answer: u8,
     /// What their end has sent, if there are data both ways.
     sent: u64,
     /// Whose they are, if they wait for data to leave with.
@@ -439,12 +365,11 @@ impl Answers {
     fn of(simulation: &Simulation<'_>, number: u32) -> Self {
         let connection = &simulation.connections[number as usize];
         let (owner, flow) = connection.identity;
-        let answer = if connection.answers { PROBE_BYTES as u8 } else { 0 };
         let direction = back(connection.direction);
         let sent = |other: u32| simulation.connections[other as usize].sender.sent();
         let sent = connection.counterpart.map_or(0, sent);
         let waits = connection.counterpart.map(|_| number);
-        Self { owner, flow, direction, answer, sent, waits }
+        Self { owner, flow, direction, sent, waits }
     }
 
     /// Sends acknowledgements of a connection into a path.
@@ -456,12 +381,12 @@ impl Answers {
         unsaid: &'s mut Vec<(u32, Ack)>,
         now: Instant,
     ) -> impl FnMut(Ack) {
-        let Self { owner, flow, direction, answer, sent, waits } = self;
+        let Self { owner, flow, direction, sent, waits } = self;
         move |ack| {
             if let Some(number) = waits {
                 return unsaid.push((number, ack));
             }
-            let body = Body::ack(&ack, answer, &mut around.options).of_an_end_that_sent(sent);
+            let body = Body::ack(&ack, &mut around.options).of_an_end_that_sent(sent);
             let packet = Packet { owner, flow, body };
             around.sets_out(now, direction, &packet);
             path.enter(now, packet, around);

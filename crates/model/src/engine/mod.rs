@@ -23,7 +23,7 @@ use crate::network::{Network, Surroundings};
 use crate::options::Options;
 use crate::owner::Owner;
 use crate::packet::{ADDRESSES, Outgoing, Packet};
-use crate::program::{Moment, Program};
+use crate::program::{Moment, Turn};
 use crate::record::Record;
 use crate::watcher::Watcher;
 use agenda::Agenda;
@@ -130,14 +130,16 @@ impl<'a> Simulation<'a> {
         let mut begun = HashMap::new();
         for (number, connection) in (0..).zip(&mut connections) {
             let flow = connection.known_as(number);
-            connection.identity = match scenario.link.tunnel {
+            let (owner, flow) = match scenario.link.tunnel {
                 true => (Owner::hidden(number), salt),
                 false => (Owner::new(number, connection.owner), (flow ^ salt) & ADDRESSES),
             };
-            if matches!(connection.program, Program::Ask) {
-                // It asks when the other end has opened the connection.
+            if connection.is_accepted(number) {
+                // The other end opens it.
+                connection.identity = (owner.accepted(), flow);
                 continue;
             }
+            connection.identity = (owner, flow);
             let start_ns = begun.entry(connection.start_ns).or_insert(connection.start_ns);
             *start_ns += if connection.program.is_stream() { CONNECT_NS } else { SEND_NS };
             agenda.arm(number, Cause::Program, *start_ns);
@@ -553,11 +555,27 @@ impl<'a> Simulation<'a> {
                     self.wake_early(hard_ns, Meanwhile { arrive: false, all: true });
                     self.arm_receiver(number);
                     return self.have_run_out();
+                } else if matches!(cause, Cause::Program) {
+                    self.depart_before(hard_ns);
                 }
             }
             self.run_out(number, cause);
         }
         self.have_run_out();
+    }
+
+    /// The timer of a program has run out, and takes along those of queues that may run out a little later, up to `hard_ns`: what these let go is gone
+    /// before the program runs (Linux: `NET_TX_SOFTIRQ`, which comes before any process does).
+    fn depart_before(&mut self, hard_ns: u64) {
+        let latest_ns = hard_ns.min(self.now_ns + self.interface.slack_ns + TIMER_LATENCY_NS);
+        while let Some((deadline_ns, _, Cause::Departure)) = self.agenda.peek()
+            && deadline_ns <= latest_ns
+        {
+            if let Some((leader, _)) = self.agenda.pop() {
+                self.let_go(leader);
+                self.drive_woken();
+            }
+        }
     }
 
     /// Whoever reads has slept, and begins to, whether there is something to read or not.
@@ -590,6 +608,13 @@ impl<'a> Simulation<'a> {
             let ready = |&&(late_ns, _): &&(u64, u32)| late_ns + POLL_NS <= self.now_ns + OPENED_NS;
             self.polled = self.late.iter().take_while(ready).count().max(1);
         }
+        let Connection { program, sender, .. } = &mut self.connections[number as usize];
+        program.opened(&mut Turn {
+            now_ns: self.now_ns,
+            sender,
+            out: &mut self.leaving,
+            record: &mut self.around.record,
+        });
         self.connections[number as usize].sender.write_on();
         self.drive(number);
         let Connection { sender, receiver, .. } = &self.connections[number as usize];

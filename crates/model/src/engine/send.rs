@@ -151,7 +151,8 @@ impl Simulation<'_> {
     #[inline]
     fn forward(&mut self, direction: Direction, packet: Packet) {
         let chance = self.interface.loss;
-        if !chance.is_none() && chance.strikes(self.around.random.next_u32()) {
+        let is_lossy = !chance.is_none() && !packet.owner.is_accepted();
+        if is_lossy && chance.strikes(self.around.random.next_u32()) {
             packet.body.discard(&mut self.around.options);
             return;
         }

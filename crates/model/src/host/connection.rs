@@ -5,20 +5,19 @@ use std::time::Duration;
 use dualq_qdisc::pool::Chain;
 use dualq_scenario::summary::Look;
 use dualq_scenario::{
-    CLOCK_AT_START, CongestionControl, Direction, EcnRequest, FlowGroup, ProbeGroup, ProbeKind,
-    Scenario, TIMER_SLACK, Transfer, UdpGroup,
+    CLOCK_AT_START, CongestionControl, Direction, EcnRequest, FlowGroup, PROBE_BYTES, ProbeGroup,
+    ProbeKind, Scenario, TIMER_SLACK, Transfer, UdpGroup,
 };
 use dualq_tcp::{
-    Algorithm, EcnOption, EcnStyle, Receiver, ReceiverConfig, Sender, SenderConfig, Tick,
+    Algorithm, EcnOption, EcnStyle, Pacing, Receiver, ReceiverConfig, Sender, SenderConfig, Tick,
 };
 use dualq_units::Bytes;
 
-use crate::host::answerer::Answerer;
 use crate::host::interface::Interface;
 use crate::host::pages::Written;
 use crate::owner::Owner;
 use crate::packet::Outgoing;
-use crate::program::{Answer, Bulk, Ping, Program, Request, Turn, Udp};
+use crate::program::{Answer, Ask, Bulk, Ping, Program, RoundTrips, Turn, Udp};
 use crate::record::Record;
 
 /// Figures of a connection at the end of the warm-up.
@@ -58,10 +57,6 @@ pub(crate) struct Connection {
     pub(crate) written: Written,
     // The sending side ends here; what follows are the other side, and what is seldom needed.
     pub(crate) receiver: Receiver,
-    /// Whether the program there answers each message at once.
-    pub(crate) answers: bool,
-    /// What it sends of its own accord, if it is by TCP.
-    pub(crate) answerer: Option<Box<Answerer>>,
     /// Where the data of the other direction are, if there are such: its receiver is at the end of this one's sender.
     pub(crate) counterpart: Option<u32>,
     /// When its program starts.
@@ -69,6 +64,9 @@ pub(crate) struct Connection {
     pub(crate) started: bool,
     pub(crate) at_warmup: Marker,
 }
+
+/// An answer as long as its question, as of keystrokes.
+const SHORT_ANSWER: Bytes = Bytes(PROBE_BYTES as u64);
 
 /// How a sender sends.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +126,6 @@ impl Connection {
         (owner, program): (usize, Program),
         seed: u64,
     ) -> Self {
-        let answers = program.is_answered();
         let sender = SenderConfig {
             algorithm: sort.cc.algorithm(),
             ecn: sort.ecn.style(),
@@ -149,6 +146,9 @@ impl Connection {
             mtu: scenario.link.mtu,
             ecn: sort.granted(scenario),
             ecn_option: scenario.receiver.ecn_option,
+            // Who receives bulk data has no congestion control here.
+            ect1: matches!(program, Program::Ask(_) | Program::Answer(_))
+                && sort.cc.ecn_style() == EcnStyle::Accurate,
             fast_open: sort.fast_open,
             read_interval: if reads.interval.is_zero() {
                 Duration::ZERO
@@ -157,7 +157,6 @@ impl Connection {
             },
             fixed_buffer: reads.buffer,
             closes: matches!(program, Program::Bulk(_)),
-            answers,
             tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
             ..ReceiverConfig::default()
         };
@@ -167,8 +166,6 @@ impl Connection {
             program,
             written: Written::default(),
             owner,
-            answers,
-            answerer: None,
             counterpart: None,
             start_ns: 0,
             started: false,
@@ -183,8 +180,8 @@ impl Connection {
         }
     }
 
-    /// All connections of a scenario: first the flows, then the probes, then the streams of UDP, then the questions of those probes
-    /// whose own connection has the answers.
+    /// All connections of a scenario: first the flows, then the probes, then the streams of UDP, then the other ends of the
+    /// probes that are connections with data both ways.
     pub(crate) fn all(
         scenario: &Scenario,
         interface: Interface,
@@ -197,22 +194,22 @@ impl Connection {
                 connections.push(Self::flow(scenario, interface, group, transfer, draw()));
             }
         }
+        let mut others = Vec::new();
         for group in scenario.probe.iter().enumerate() {
-            connections.push(Self::probe(scenario, interface, group, draw()));
+            let (number, seed) = (connections.len(), draw());
+            connections.push(Self::probe(scenario, interface, group, seed));
+            if let Some(other) = Self::other_end(scenario, interface, group, !seed) {
+                others.push((number, other));
+            }
         }
         for group in scenario.udp.iter().enumerate() {
             for stream in 0..group.1.count {
                 connections.push(Self::udp(scenario, interface, group, stream));
             }
         }
-        for number in flows..flows + scenario.probe.len() {
-            if matches!(connections[number].program, Program::Answer(_)) {
-                let group = &scenario.probe[number - flows];
-                let owner = connections[number].owner;
-                let asks = Self::question(scenario, interface, (owner, group), draw());
-                connections[number].counterpart = Some(connections.len() as u32);
-                connections.push(Self { counterpart: Some(number as u32), ..asks });
-            }
+        for (number, other) in others {
+            connections[number].counterpart = Some(connections.len() as u32);
+            connections.push(Self { counterpart: Some(number as u32), ..other });
         }
         connections
     }
@@ -249,7 +246,7 @@ impl Connection {
         Self { start_ns, direction: group.direction, ..connection }
     }
 
-    /// A probe, which starts at once.
+    /// A probe, which starts at once: what opens the connection, if it is one.
     fn probe(
         scenario: &Scenario,
         interface: Interface,
@@ -258,38 +255,34 @@ impl Connection {
     ) -> Self {
         let program = match group.kind {
             ProbeKind::Ping => Program::Ping(Ping::new(group.interval)),
-            ProbeKind::Ssh => Program::Request(Request::new(group.interval + TIMER_SLACK)),
-            ProbeKind::Request => {
-                Program::Answer(Answer::new(group.answer_size(), group.interval + TIMER_SLACK))
-            }
+            ProbeKind::Ssh => Program::Ask(Ask::new(SHORT_ANSWER, group.interval + TIMER_SLACK)),
+            ProbeKind::Request => Program::Answer(Answer::new(group.answer_size())),
         };
         let owner = scenario.flow.len() + index;
         let sort = Sort::plain(group.cc, group.ecn);
-        let probe = Self::new(scenario, interface, sort, Reads::default(), (owner, program), seed);
-        let answerer = matches!(probe.program, Program::Request(_)).then(|| {
-            Box::new(Answerer::new(Sender::new(SenderConfig {
-                mtu: scenario.link.mtu,
-                pacing: interface.pacing,
-                tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
-                ..SenderConfig::default()
-            })))
-        });
-        Self { answerer, ..probe }
+        Self::new(scenario, interface, sort, Reads::default(), (owner, program), seed)
     }
 
-    /// The questions of a probe whose own connection has the answers.
-    fn question(
+    /// The end of a probe's connection that accepts it, if there is such: on a host whose interface has no queue that paces.
+    fn other_end(
         scenario: &Scenario,
         interface: Interface,
-        (owner, group): (usize, &ProbeGroup),
+        (index, group): (usize, &ProbeGroup),
         seed: u64,
-    ) -> Self {
-        let program = Program::Ask;
+    ) -> Option<Self> {
+        let program = match group.kind {
+            ProbeKind::Ping => return None,
+            ProbeKind::Ssh => Program::Answer(Answer::new(SHORT_ANSWER)),
+            ProbeKind::Request => {
+                Program::Ask(Ask::new(group.answer_size(), group.interval + TIMER_SLACK))
+            }
+        };
+        let whose = (scenario.flow.len() + index, program);
+        let interface = Interface { pacing: Pacing::OnDemand, ..interface };
         let sort = Sort::plain(group.cc, group.ecn);
-        let mut connection =
-            Self::new(scenario, interface, sort, Reads::default(), (owner, program), seed);
-        connection.sender.listen();
-        Self { direction: Direction::Up, ..connection }
+        let mut end = Self::new(scenario, interface, sort, Reads::default(), whose, seed);
+        end.sender.listen();
+        Some(Self { direction: Direction::Up, ..end })
     }
 
     /// A stream of UDP, by its number in its group. It has no use for the endpoints of TCP.
@@ -323,6 +316,17 @@ impl Connection {
     /// The number by which queues and observers know it, if this is its own: with its counterpart it is one connection to them.
     pub(crate) fn known_as(&self, number: u32) -> u32 {
         self.counterpart.map_or(number, |other| other.min(number))
+    }
+
+    /// Whether the end of its sender accepted the connection that another one, its [counterpart](Self::counterpart), opened.
+    pub(crate) fn is_accepted(&self, number: u32) -> bool {
+        self.known_as(number) != number
+    }
+
+    /// The round trips that the program of one of its ends measured, if it does so.
+    pub(crate) fn round_trips<'c>(&'c self, all: &'c [Self]) -> Option<&'c RoundTrips> {
+        let other = || all.get(self.counterpart? as usize)?.program.round_trips();
+        self.program.round_trips().or_else(other)
     }
 
     /// How it is just now.

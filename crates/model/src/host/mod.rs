@@ -1,6 +1,5 @@
 //! The hosts at both ends of the network: connections, and the interfaces of their senders.
 
-mod answerer;
 mod connection;
 mod interface;
 mod pages;

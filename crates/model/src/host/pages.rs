@@ -12,13 +12,6 @@ pub(crate) struct Pages {
     end: u64,
 }
 
-impl Pages {
-    /// So many bytes of which nobody asks later.
-    pub(crate) const fn skip(&mut self, bytes: u64) {
-        self.end += bytes;
-    }
-}
-
 /// Where what a connection has written lies: its runs of bytes between which others wrote, by where in its stream and in memory they begin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Written {

@@ -1,6 +1,6 @@
-//! Questions over TCP whose answers are large: what a browser does, or a client of an API.
+//! Questions over TCP and their answers: what is typed into a terminal, what a browser or a client of an API asks for.
 //!
-//! The end that answers, where [`Answer`] is, opens the connection.
+//! Each end of such a connection has its program: one asks, the other answers. Which of them opens the connection is not theirs to say.
 
 use std::time::Duration;
 
@@ -10,35 +10,64 @@ use dualq_units::{Bytes, Instant};
 
 use crate::program::{Moment, RoundTrips, Turn};
 
-/// Asks.
-pub(super) fn ask(turn: &mut Turn<'_>) {
-    turn.sender.write(PROBE_BYTES.into());
-}
-
-/// Answers each question, and knows how long that took the one who asked.
+/// Asks, waits for the answer, pauses, asks again, and knows how long each answer took.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
-    size: u64,
+pub(crate) struct Ask {
+    /// Bytes of an answer.
+    answer: u64,
     /// How long after an answer the next question is asked.
     pause: Duration,
-    answered: u64,
-    /// When the last question was asked, if its answer is not there.
+    /// When the question was asked whose answer is not there.
     asked_ns: Option<u64>,
-    /// Where in the stream the answer to that ends.
+    /// Where in the stream of answers that to the last question ends.
     end: u64,
     pub(super) round_trips: RoundTrips,
 }
 
-impl Answer {
-    pub(crate) fn new(Bytes(size): Bytes, pause: Duration) -> Self {
-        Self {
-            size,
-            pause,
-            answered: 0,
-            asked_ns: None,
-            end: 0,
-            round_trips: RoundTrips::default(),
+impl Ask {
+    pub(crate) fn new(Bytes(answer): Bytes, pause: Duration) -> Self {
+        Self { answer, pause, asked_ns: None, end: 0, round_trips: RoundTrips::default() }
+    }
+
+    /// Asks, once its connection is open.
+    pub(super) fn turn(&mut self, turn: &mut Turn<'_>) {
+        if turn.sender.is_established() {
+            self.asked_ns = Some(turn.now_ns);
+            self.end += self.answer;
+            turn.sender.write(PROBE_BYTES.into());
         }
+    }
+
+    /// Its connection is open: it asks for the first time, if it has not.
+    pub(super) fn begin(&mut self, turn: &mut Turn<'_>) {
+        if self.end == 0 {
+            self.turn(turn);
+        }
+    }
+
+    /// Something has reached its end of the connection. Returns when it asks next, if that is known now.
+    pub(crate) fn hear(&mut self, at: Moment, receiver: &Receiver) -> Option<u64> {
+        if self.end == 0 {
+            return receiver.is_established().then_some(at.now_ns);
+        }
+        let asked_ns = self.asked_ns.filter(|_| receiver.received() >= self.end)?;
+        self.asked_ns = None;
+        self.round_trips.record(at, asked_ns);
+        Some((Instant::from_nanos(at.now_ns) + self.pause).as_nanos())
+    }
+}
+
+/// Answers each question at once.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    /// Bytes of an answer.
+    size: u64,
+    answered: u64,
+}
+
+impl Answer {
+    pub(crate) const fn new(Bytes(size): Bytes) -> Self {
+        Self { size, answered: 0 }
     }
 
     /// So many bytes of questions have come: those that are whole are answered.
@@ -48,21 +77,5 @@ impl Answer {
             sender.write(self.size);
         }
         self.answered = self.answered.max(asked);
-    }
-
-    /// Something has reached the end that asks. Returns when the next question is asked, if that is known now.
-    pub(crate) fn arrived(&mut self, at: Moment, receiver: &Receiver) -> Option<u64> {
-        let next_ns = match self.asked_ns {
-            // The first question.
-            None if self.end == 0 && receiver.is_established() => at.now_ns,
-            Some(asked_ns) if receiver.received() >= self.end => {
-                self.round_trips.record(at, asked_ns);
-                (Instant::from_nanos(at.now_ns) + self.pause).as_nanos()
-            }
-            _ => return None,
-        };
-        self.asked_ns = Some(next_ns);
-        self.end += self.size;
-        Some(next_ns)
     }
 }

@@ -3,7 +3,6 @@
 mod bulk;
 mod exchange;
 mod ping;
-mod request;
 mod udp;
 
 use dualq_tcp::Sender;
@@ -12,9 +11,8 @@ use crate::packet::Outgoing;
 use crate::record::Record;
 
 pub(crate) use bulk::Bulk;
-pub(crate) use exchange::Answer;
+pub(crate) use exchange::{Answer, Ask};
 pub(crate) use ping::Ping;
-pub(crate) use request::Request;
 pub(crate) use udp::Udp;
 
 /// A program.
@@ -22,13 +20,11 @@ pub(crate) use udp::Udp;
 pub(crate) enum Program {
     /// Sends, to an end or for ever.
     Bulk(Bulk),
-    /// Asks, waits for the answer, pauses, asks again.
-    Request(Request),
     /// Sends an ICMP echo request now and then, whatever is answered.
     Ping(Ping),
-    /// Asks for large answers.
-    Ask,
-    /// Gives them.
+    /// Asks, waits for the answer, pauses, asks again.
+    Ask(Ask),
+    /// Answers what is asked.
     Answer(Answer),
     /// Sends a UDP packet at each interval, whatever the path does.
     Udp(Udp),
@@ -56,13 +52,12 @@ impl Program {
     pub(crate) fn turn(&mut self, turn: &mut Turn<'_>) -> Option<u64> {
         match self {
             Self::Bulk(bulk) => bulk.turn(turn),
-            Self::Request(request) => request.turn(turn),
             Self::Ping(ping) => ping.turn(turn),
-            Self::Ask => {
-                exchange::ask(turn);
+            Self::Ask(ask) => {
+                ask.turn(turn);
                 None
             }
-            // It waits for the first question; the connection opens all the same.
+            // It waits for questions; the connection opens all the same.
             Self::Answer(_) => None,
             Self::Udp(udp) => udp.turn(turn),
         }
@@ -73,15 +68,14 @@ impl Program {
     pub(crate) fn acknowledged(&mut self, at: Moment, sender: &Sender) -> Option<u64> {
         match self {
             Self::Bulk(bulk) => bulk.acknowledged(at, sender),
-            Self::Request(request) => request.acknowledged(at, sender),
-            Self::Ping(_) | Self::Udp(_) | Self::Ask | Self::Answer(_) => None,
+            Self::Ping(_) | Self::Udp(_) | Self::Ask(_) | Self::Answer(_) => None,
         }
     }
 
-    /// An answer has come twice.
-    pub(crate) const fn answered_twice(&mut self) {
-        if let Self::Request(request) = self {
-            request.answered_twice();
+    /// The connection that it opened is open.
+    pub(crate) fn opened(&mut self, turn: &mut Turn<'_>) {
+        if let Self::Ask(ask) = self {
+            ask.begin(turn);
         }
     }
 
@@ -97,17 +91,11 @@ impl Program {
         !matches!(self, Self::Ping(_) | Self::Udp(_))
     }
 
-    /// Whether the other end answers each of its messages at once, in the packets that acknowledge them.
-    pub(crate) const fn is_answered(&self) -> bool {
-        matches!(self, Self::Request(_) | Self::Ping(_))
-    }
-
     /// The round trips that it measured, if it does so.
     pub(crate) const fn round_trips(&self) -> Option<&RoundTrips> {
         match self {
-            Self::Bulk(_) | Self::Udp(_) | Self::Ask => None,
-            Self::Answer(answer) => Some(&answer.round_trips),
-            Self::Request(request) => Some(&request.round_trips),
+            Self::Bulk(_) | Self::Udp(_) | Self::Answer(_) => None,
+            Self::Ask(ask) => Some(&ask.round_trips),
             Self::Ping(ping) => Some(&ping.round_trips),
         }
     }

@@ -72,10 +72,6 @@ impl Receiver {
     /// Acknowledge now, later, or with others (Linux: `__tcp_ack_snd_check`).
     #[inline]
     pub(super) fn decide(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
-        if self.config.answers && !self.ack_now && !self.stream.has_islands() {
-            // It leaves with the answer, as soon as that is written.
-            return;
-        }
         let unacked = self.stream.next - self.acked;
         let several = unacked > u64::from(self.buffer.segment());
         if several && self.quick > 0 && self.buffer.is_tight() {
@@ -84,7 +80,6 @@ impl Receiver {
         if (several && self.buffer.window(self.window) >= self.window)
             || (self.quick > 0 && !self.converses)
             || self.ack_now
-            || self.config.answers
         {
             // Once for all that waited, when all of it has been taken in (Linux: `tcp_backlog_ack_defer`).
             if self.is_reading() {

@@ -21,8 +21,7 @@ use reassembly::{Arrival, Reassembly};
 /// Acknowledgements at once when a connection starts or something went wrong (Linux: `TCP_MAX_QUICKACKS`).
 const MAX_QUICK_ACKS: u32 = 16;
 /// The shortest and longest delay of an acknowledgement (Linux: `TCP_DELACK_MIN`, `TCP_ATO_MIN`, `TCP_DELACK_MAX`).
-pub const MIN_ACK_DELAY: Duration = Duration::from_millis(40);
-const MIN_ACK_DELAY_US: u64 = MIN_ACK_DELAY.as_micros() as u64;
+const MIN_ACK_DELAY_US: u64 = 40_000;
 const MAX_ACK_DELAY_US: u64 = 200_000;
 /// The islands that an acknowledgement tells of even where one is lost (Linux: `TCP_SACK_BLOCKS_EXPECTED`).
 const EXPECTED_ISLANDS: usize = 2;
@@ -37,6 +36,8 @@ pub struct ReceiverConfig {
     pub ecn: EcnStyle,
     /// When Accurate ECN tells its counts of bytes too, in a TCP option.
     pub ecn_option: EcnOption,
+    /// Whether this end's packets that are ECN-capable have ECT(1), because it sends too, under a congestion control for L4S.
+    pub ect1: bool,
     /// Whether cookies of TCP Fast Open are given, and data taken of SYNs that have one (RFC 7413).
     pub fast_open: bool,
     /// The most memory that the receive buffer grows to (Linux: `tcp_rmem`'s maximum).
@@ -47,8 +48,6 @@ pub struct ReceiverConfig {
     pub read_interval: Duration,
     /// Whether the program closes its side, to which nothing was ever written, as it reads the end of the stream.
     pub closes: bool,
-    /// Whether the program answers at once, so that each acknowledgement leaves with the answer.
-    pub answers: bool,
     /// The coarse clock's step.
     pub tick: Tick,
 }
@@ -59,12 +58,12 @@ impl Default for ReceiverConfig {
             mtu: 1500,
             ecn: EcnStyle::Classic,
             ecn_option: EcnOption::Full,
+            ect1: false,
             fast_open: false,
             max_buffer: Bytes(64 << 20),
             fixed_buffer: None,
             read_interval: Duration::ZERO,
             closes: false,
-            answers: false,
             tick: Tick::default(),
         }
     }
@@ -271,6 +270,7 @@ impl Receiver {
     const fn ack_ecn(&self) -> Ecn {
         match self.ecn {
             EcnStyle::Off | EcnStyle::Classic => Ecn::NotEct,
+            EcnStyle::Dctcp | EcnStyle::Accurate if self.config.ect1 => Ecn::Ect1,
             EcnStyle::Dctcp | EcnStyle::Accurate => Ecn::Ect0,
         }
     }
@@ -489,11 +489,6 @@ impl Receiver {
             self.last_probe_answer_ns = Some(now_ns);
             self.send(now_ns, out);
         }
-    }
-
-    /// An acknowledgement of all that has come leaves with something else.
-    pub fn acknowledge(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
-        self.send(now.as_nanos(), out);
     }
 
     /// A deadline of [`next_timer`](Self::next_timer) has come.

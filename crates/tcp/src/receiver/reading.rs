@@ -114,9 +114,7 @@ impl Receiver {
 
     /// The program is woken, at once or when its interval is over: it runs after all that arrives at the same instant has been taken in.
     pub(super) fn schedule_read(&mut self, now_ns: u64) {
-        if self.config.answers {
-            self.reading_until_ns = now_ns.saturating_add(CALL_NS);
-        } else if self.reads_seldom() {
+        if self.reads_seldom() {
             let next_ns = |last_ns: u64| now_ns.max(last_ns.saturating_add(self.read_interval_ns));
             self.read_ns = self.last_read_ns.map_or(now_ns, next_ns);
         }
@@ -126,7 +124,7 @@ impl Receiver {
     #[must_use]
     #[inline]
     pub const fn reads_at_once(&self) -> bool {
-        !self.config.answers && !self.reads_seldom()
+        !self.reads_seldom()
     }
 
     /// All that arrives at `now` has: a program that [reads at once](Self::reads_at_once) does (Linux: who is woken runs when the softirq
@@ -190,7 +188,7 @@ impl Receiver {
                 window > 0 && window >= 2 * offered
             }
         };
-        if (self.scheduled && (due || self.config.answers)) || opens() {
+        if (self.scheduled && due) || opens() {
             self.send(now_ns, out);
             self.last_read_ns = Some(now_ns.saturating_add(CALL_NS));
         }

@@ -240,17 +240,16 @@ impl Sender {
         self.back_window_probe_off(now_ns);
     }
 
-    /// The segment without data that acknowledges what has come, at `now`.
-    #[must_use]
-    pub fn empty_segment(&mut self, now: Instant) -> Data {
-        let (ecn, flags) = (self.empty_segment_ecn(), self.ecn_flags(false));
-        self.empty(now.as_nanos(), self.snd_nxt, (ecn, flags))
-    }
-
-    /// A segment without data.
-    fn empty(&mut self, now_ns: u64, seq: u64, (ecn, flags): (Ecn, EcnFlags)) -> Data {
+    /// Sends a segment without data.
+    fn send_empty(
+        &mut self,
+        now_ns: u64,
+        seq: u64,
+        (ecn, flags): (Ecn, EcnFlags),
+        out: &mut impl FnMut(Transmission),
+    ) {
         let options = self.take_options(now_ns);
-        Data {
+        let data = Data {
             seq,
             payload: 0,
             segments: 1,
@@ -264,18 +263,7 @@ impl Sender {
             syn: false,
             fin: false,
             cut: false,
-        }
-    }
-
-    /// Sends a segment without data.
-    fn send_empty(
-        &mut self,
-        now_ns: u64,
-        seq: u64,
-        signs: (Ecn, EcnFlags),
-        out: &mut impl FnMut(Transmission),
-    ) {
-        let data = self.empty(now_ns, seq, signs);
+        };
         out(Transmission { data, departure: instant(now_ns) });
     }
 
