@@ -12,10 +12,20 @@ pub(crate) struct Pages {
     end: u64,
 }
 
+/// Bytes of a stream that lie in memory one behind the other: where they begin and end in the stream, and where in memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    start: u64,
+    end: u64,
+    at: u64,
+}
+
 /// Where what a connection has written lies: its runs of bytes between which others wrote, by where in its stream and in memory they begin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Written {
     runs: VecDeque<(u64, u64)>,
+    /// One that a packet lay in.
+    recent: Run,
 }
 
 impl Written {
@@ -24,6 +34,7 @@ impl Written {
         let follows = |(run, at): &(u64, u64)| at + (start - run) == pages.end;
         if !self.runs.back().is_some_and(follows) {
             self.runs.push_back((start, pages.end));
+            self.recent.end = self.recent.end.min(start);
         }
         pages.end += bytes;
     }
@@ -32,21 +43,35 @@ impl Written {
     pub(crate) fn forget(&mut self, start: u64) {
         while self.runs.get(1).is_some_and(|(run, _)| *run <= start) {
             self.runs.pop_front();
+            self.recent = Run::default();
         }
     }
 
     /// The pieces of memory that a packet carries.
     #[inline]
-    pub(crate) fn pieces(&self, data: &Data) -> u64 {
-        // What comes was written not long after what is acknowledged: often in the first run, and all of it.
-        let until = self.runs.get(1).map_or(u64::MAX, |(run, _)| *run);
-        match self.runs.front() {
-            Some(run) if data.end() <= until => pieces_of(*run, data.seq, data.end()),
+    pub(crate) fn pieces(&mut self, data: &Data) -> u64 {
+        // Most packets lie in the run that the one before them lay in.
+        if self.recent.start > data.seq || data.end() > self.recent.end {
+            return self.pieces_of_others(data);
+        }
+        let Run { start, at, .. } = self.recent;
+        pieces_of((start, at), data.seq, data.end())
+    }
+
+    /// The same where they do not.
+    #[inline(never)]
+    fn pieces_of_others(&mut self, data: &Data) -> u64 {
+        let behind = self.runs.partition_point(|(run, _)| *run <= data.seq).max(1);
+        let end = self.runs.get(behind).map_or(u64::MAX, |(next, _)| *next);
+        match self.runs.get(behind - 1) {
+            Some(&(start, at)) if data.end() <= end => {
+                self.recent = Run { start, end, at };
+                pieces_of((start, at), data.seq, data.end())
+            }
             _ => self.pieces_of_several(data),
         }
     }
 
-    #[inline(never)]
     fn pieces_of_several(&self, data: &Data) -> u64 {
         let mut runs = self.runs.iter().peekable();
         let (mut from, end, mut pieces) = (data.seq, data.end(), 0);
