@@ -33,6 +33,8 @@ pub(crate) struct Network {
     tested: usize,
     /// The place of its queue in the path up, if it has one.
     up_queue: Option<usize>,
+    /// The first places of the paths down and up from which what is let go arrives.
+    arrives_from: [usize; 2],
     /// The places of other queues, in the order of their numbers.
     others: Vec<(Direction, usize)>,
 }
@@ -78,7 +80,11 @@ impl Network {
                 queue.start_clock_at(CLOCK_AT_START);
             }
         }
-        Self { down: Path::new(down), up: Path::new(up), tested, up_queue, others }
+        let arrives_from = [&down, &up].map(|elements| {
+            let delays = first_of_last_delays(elements);
+            elements.len().min(delays + 1).saturating_sub(1)
+        });
+        Self { down: Path::new(down), up: Path::new(up), tested, up_queue, arrives_from, others }
     }
 
     #[inline]
@@ -104,12 +110,12 @@ impl Network {
 
     /// Whether what that element lets go arrives.
     #[inline]
-    pub(crate) fn is_last(&self, direction: Direction, place: usize) -> bool {
-        let path = match direction {
-            Direction::Down => &self.down,
-            Direction::Up => &self.up,
-        };
-        place + 1 >= path.elements().len().min(1 + first_of_last_delays(path.elements()))
+    pub(crate) const fn is_last(&self, direction: Direction, place: usize) -> bool {
+        let [down, up] = self.arrives_from;
+        match direction {
+            Direction::Down => place >= down,
+            Direction::Up => place >= up,
+        }
     }
 
     /// The queue under test.

@@ -49,9 +49,14 @@ impl Simulation<'_> {
     /// A packet comes out of the path down.
     #[inline]
     pub(crate) fn read_receivers_ahead(&self) {
-        if self.connections.len() >= MANY
-            && let Some(packet) = self.network.upcoming()
-        {
+        if self.connections.len() >= MANY {
+            self.read_next_receiver_ahead();
+        }
+    }
+
+    #[inline(never)]
+    fn read_next_receiver_ahead(&self) {
+        if let Some(packet) = self.network.upcoming() {
             self.read_ahead(packet.owner.number(), Side::Receiver);
         }
     }
@@ -59,9 +64,13 @@ impl Simulation<'_> {
     /// A packet comes out of the path up.
     #[inline]
     pub(crate) fn read_senders_ahead(&self) {
-        if self.connections.len() < MANY {
-            return;
+        if self.connections.len() >= MANY {
+            self.read_next_senders_ahead();
         }
+    }
+
+    #[inline(never)]
+    fn read_next_senders_ahead(&self) {
         let up = &self.network.up;
         if let Some(first) = up.upcoming(0) {
             self.connections[first.owner.number() as usize].sender.read_ahead();

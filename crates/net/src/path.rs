@@ -86,10 +86,14 @@ impl<P: Packet> Path<P> {
     #[must_use]
     #[inline]
     pub const fn next_due(&self) -> Option<(Instant, usize)> {
-        if self.next_ns == u64::MAX {
-            return None;
-        }
-        Some((Instant::from_nanos(self.next_ns), self.next))
+        if self.next_ns == u64::MAX { None } else { Some(self.next_start()) }
+    }
+
+    /// The same, with [`Instant::NEVER`] if none is.
+    #[must_use]
+    #[inline]
+    pub const fn next_start(&self) -> (Instant, usize) {
+        (Instant::from_nanos(self.next_ns), self.next)
     }
 
     /// When the next of all elements but the one of [`next_due`](Self::next_due) is to be started; [`Instant::NEVER`] if none is.
@@ -129,14 +133,14 @@ impl<P: Packet> Path<P> {
         }
     }
 
-    /// A packet sets out.
-    #[inline]
+    /// A packet sets out. Inlined, as it is large to hand on.
+    #[inline(always)]
     pub fn enter(&mut self, now: Instant, packet: P, around: &mut impl Environment<P>) {
         self.enter_at(0, now, packet, around);
     }
 
     /// A packet sets out in front of the element at `place`.
-    #[inline]
+    #[inline(always)]
     pub fn enter_at(
         &mut self,
         place: usize,

@@ -14,8 +14,8 @@ use crate::packet::{Arrival, Body, Datagram, Echo, Packet, TooLong};
 use crate::program::Program;
 
 impl Simulation<'_> {
-    /// Hands over what comes out of a path now: most often nothing.
-    #[inline]
+    /// Hands over what comes out of a path now: most often nothing, which is seen before anything is made ready for more.
+    #[inline(always)]
     pub(super) fn take_arrivals(&mut self, direction: Direction) {
         while !self.network.path(direction).is_quiet() {
             self.hand_over(direction);
@@ -33,6 +33,7 @@ impl Simulation<'_> {
     }
 
     /// Hands over the next packet, if there is one.
+    #[inline(never)]
     fn hand_over(&mut self, direction: Direction) {
         let now = self.now();
         let mut out = None;
@@ -66,6 +67,15 @@ impl Simulation<'_> {
                 Some(other) => self.take_both(number, other, data, packet.body.other_way()),
             },
             Arrival::Ack(ack) => self.take_ack(number, ack),
+            seldom => self.take_seldom(number, seldom),
+        }
+    }
+
+    /// The same, of what is neither data nor their acknowledgement.
+    #[inline(never)]
+    fn take_seldom(&mut self, number: u32, arrival: &Arrival) {
+        match arrival {
+            Arrival::Data(_) | Arrival::Ack(_) => {}
             Arrival::Echo(echo) => self.take_echo(number, *echo),
             Arrival::Datagram(datagram) => self.take_datagram(number, *datagram),
             &Arrival::TooLong(TooLong { mtu, .. }) => {

@@ -7,7 +7,7 @@ mod send;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use dualq_net::Queue;
+use dualq_net::{Path, Queue};
 use dualq_qdisc::pool::Pool;
 use dualq_qdisc::{Device, Discipline, Random, SplitMix64};
 use dualq_scenario::{
@@ -355,8 +355,8 @@ impl<'a> Simulation<'a> {
         // ran out. Seldom is anything near enough.
         let slack_ns = self.interface.slack_ns.max(TIMER_SLACK_NS) + TIMER_LATENCY_NS;
         let mut hard_ns = std::mem::take(&mut self.observed).then(|| {
-            let (down_ns, _) = next_due(self.network.down.next_due());
-            let (up_ns, _) = next_due(self.network.up.next_due());
+            let (down_ns, _) = next_start(&self.network.down);
+            let (up_ns, _) = next_start(&self.network.up);
             down_ns.min(up_ns).min(self.tick_ns)
         });
         loop {
@@ -371,8 +371,8 @@ impl<'a> Simulation<'a> {
                 self.wake_early(hard_ns, Meanwhile { arrive: false, all: true });
                 agenda_ns = self.agenda.next_ns();
             }
-            let (down_ns, down) = next_due(self.network.down.next_due());
-            let (up_ns, up) = next_due(self.network.up.next_due());
+            let (down_ns, down) = next_start(&self.network.down);
+            let (up_ns, up) = next_start(&self.network.up);
             let late_ns =
                 self.late.front().map_or(u64::MAX, |(late_ns, _)| self.busy_until_ns.max(*late_ns));
             let next_ns = down_ns.min(up_ns).min(agenda_ns).min(self.tick_ns).min(late_ns);
@@ -710,6 +710,7 @@ impl Step {
 
 /// When the next element of a path is due, and which; at the end of time if none is.
 #[inline]
-fn next_due(next: Option<(Instant, usize)>) -> (u64, usize) {
-    next.map_or((u64::MAX, 0), |(due, place)| (due.as_nanos(), place))
+const fn next_start(path: &Path<Packet>) -> (u64, usize) {
+    let (due, place) = path.next_start();
+    (due.as_nanos(), place)
 }

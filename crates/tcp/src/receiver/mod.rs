@@ -321,7 +321,7 @@ impl Receiver {
 
     /// The same with data that lie in so many pieces of memory, because the sender's program has written other streams too, and before
     /// others that arrive at the same instant: [`read_arrived`](Self::read_arrived) is called after the last of them.
-    #[inline]
+    #[inline(always)]
     pub fn on_data_in(
         &mut self,
         now: Instant,
