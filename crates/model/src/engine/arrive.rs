@@ -25,7 +25,12 @@ impl Simulation<'_> {
     /// Programs that read at once do, for all has arrived that comes at this instant.
     #[inline]
     pub(super) fn read_arrived(&mut self) {
-        while let Some(number) = self.arrived.pop_front() {
+        while let Some(&number) = self.arrived.get(self.had_turn) {
+            self.had_turn += 1;
+            if self.had_turn == self.arrived.len() {
+                self.arrived.clear();
+                self.had_turn = 0;
+            }
             self.with_receiver(number, |receiver, now, mut answer| {
                 receiver.read_arrived(now, &mut answer);
             });
@@ -145,8 +150,8 @@ impl Simulation<'_> {
         receiver.on_data_in(now, data, pieces, &mut answer);
         drop(answer);
         if receiver.reads_at_once() {
-            if self.arrived.back() != Some(&number) {
-                self.arrived.push_back(number);
+            if self.arrived.last() != Some(&number) {
+                self.arrived.push(number);
             }
             return;
         }
@@ -196,10 +201,15 @@ impl Simulation<'_> {
         }
         self.arm_receiver(number);
         self.take_arrivals(back);
-        // Who reads acts when it has read.
-        if let Some(counterpart) = counterpart
-            && !self.connections[number as usize].receiver.is_reading()
-        {
+        if let Some(counterpart) = counterpart {
+            self.act_on_it(number, counterpart);
+        }
+    }
+
+    /// Who reads acts when it has read.
+    #[cold]
+    fn act_on_it(&mut self, number: u32, counterpart: u32) {
+        if !self.connections[number as usize].receiver.is_reading() {
             self.converse(number, counterpart);
             self.say(number);
         }
