@@ -84,6 +84,8 @@ pub(crate) struct Delayed {
     /// Whose timer stands for that of the interface.
     pub(crate) leader: Option<u32>,
     due: BinaryHeap<Reverse<(u64, u32)>>,
+    /// When the first of these is due, which is asked much more often than it changes.
+    first_ns: Option<u64>,
     /// When the timer wants to wake at the earliest.
     pub(crate) wakes_ns: Option<u64>,
 }
@@ -93,22 +95,24 @@ impl Delayed {
     #[inline]
     pub(crate) fn delay(&mut self, due_ns: u64, number: u32) {
         self.due.push(Reverse((due_ns, number)));
+        self.first_ns = Some(self.first_ns.map_or(due_ns, |first_ns| first_ns.min(due_ns)));
     }
 
     /// A connection whose first packet is due.
     #[inline]
     pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<u32> {
-        let Reverse((due_ns, number)) = *self.due.peek()?;
-        (due_ns <= now_ns).then(|| {
-            self.due.pop();
-            number
-        })
+        if self.first_ns? > now_ns {
+            return None;
+        }
+        let Reverse((_, number)) = self.due.pop()?;
+        self.first_ns = self.due.peek().map(|Reverse((due_ns, _))| *due_ns);
+        Some(number)
     }
 
     /// When the timer is to be set, if it is not set to about that (Linux: `qdisc_watchdog_schedule_range_ns`).
     #[inline]
     pub(crate) fn schedule(&mut self, slack_ns: u64) -> Option<u64> {
-        let Reverse((due_ns, _)) = *self.due.peek()?;
+        let due_ns = self.first_ns?;
         if self.wakes_ns.is_some_and(|wakes| (due_ns..=due_ns + slack_ns).contains(&wakes)) {
             return None;
         }

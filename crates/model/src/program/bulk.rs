@@ -14,11 +14,10 @@ pub(crate) struct Bulk {
     every: Option<Duration>,
     /// When it has nothing more to send.
     stop_ns: u64,
-    /// Where in the stream transfers end that are not acknowledged, and when they began.
-    under_way: VecDeque<(u64, u64)>,
+    /// When transfers began that are not acknowledged.
+    under_way: VecDeque<u64>,
     /// How long those took that are, in nanoseconds.
     pub(crate) took_ns: Vec<u64>,
-    written: u64,
 }
 
 impl Bulk {
@@ -29,7 +28,6 @@ impl Bulk {
             stop_ns: stop.map_or(u64::MAX, |stop| stop.as_nanos() as u64),
             under_way: VecDeque::new(),
             took_ns: Vec::new(),
-            written: 0,
         }
     }
 
@@ -43,26 +41,30 @@ impl Bulk {
             return None;
         }
         turn.sender.write(self.size);
-        self.written = self.written.saturating_add(self.size);
         if self.every.is_none() && self.size < u64::MAX {
             turn.sender.close();
         }
-        self.under_way.push_back((self.written, turn.now_ns));
+        self.under_way.push_back(turn.now_ns);
         let again = self.every.map(|every| turn.now_ns + every.as_nanos() as u64);
         again.into_iter().chain([self.stop_ns]).min().filter(|next_ns| *next_ns < u64::MAX)
     }
 
     #[inline]
     pub(super) fn acknowledged(&mut self, at: Moment, sender: &Sender) -> Option<u64> {
-        while let Some((end, began_ns)) = self.under_way.front()
-            && *end <= sender.acknowledged()
+        while self.first_end() <= sender.acknowledged()
             // The other end closes its side then, too, and the program learns of that.
             && (sender.is_closed() || !sender.has_closed())
+            && let Some(began_ns) = self.under_way.pop_front()
         {
             self.took_ns.push(at.now_ns - began_ns);
-            self.under_way.pop_front();
         }
         None
+    }
+
+    /// Where in the stream the first transfer ends that is not acknowledged.
+    #[inline]
+    const fn first_end(&self) -> u64 {
+        self.size.saturating_mul(self.took_ns.len() as u64 + 1)
     }
 
     /// The transfers that were begun: the bytes of each, and how long those took that are done.
