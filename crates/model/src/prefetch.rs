@@ -28,10 +28,11 @@ enum Side {
 /// Asks for one side of a connection from memory, without waiting.
 #[inline]
 fn ask(connection: &Connection, side: Side) {
+    const BOTH: usize = offset_of!(Connection, written);
     const RECEIVER: usize = offset_of!(Connection, receiver);
     let (from, to) = match side {
         Side::Sender => (0, RECEIVER),
-        Side::Receiver => (RECEIVER, RECEIVER + size_of_val(&connection.receiver)),
+        Side::Receiver => (BOTH, RECEIVER + size_of_val(&connection.receiver)),
     };
     let start = slice::from_ref(&connection.line_bytes);
     for line in from / CACHE_LINE..to.div_ceil(CACHE_LINE) {
@@ -80,6 +81,16 @@ impl Simulation<'_> {
         }
         if let Some(later) = up.upcoming(LATER) {
             prefetch_index(slice::from_ref(later), 0);
+        }
+    }
+
+    /// A queue of an interface lets go what is due of one connection, and of this one next.
+    #[inline]
+    pub(crate) fn read_next_due_ahead(&self, connection: Option<u32>) {
+        if self.connections.len() >= MANY
+            && let Some(connection) = connection
+        {
+            self.read_ahead(connection, Side::Sender);
         }
     }
 

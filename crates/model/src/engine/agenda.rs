@@ -213,6 +213,8 @@ impl Agenda {
     #[inline]
     pub(crate) fn read_ahead(&self, connection: u32) {
         prefetch_index(&self.deadlines, connection as usize);
+        // They take two lines of the cache; this is in the second one.
+        prefetch_index(self.deadlines[connection as usize].places.as_slice(), 0);
     }
 
     /// Whose turn it will be after so many others, and for what.

@@ -87,6 +87,7 @@ impl Simulation<'_> {
     #[inline]
     pub(super) fn release_due(&mut self, interface: usize) {
         while let Some(number) = self.interfaces[interface].take_due(self.now_ns) {
+            self.read_next_due_ahead(self.interfaces[interface].upcoming());
             self.connections[number as usize].is_delayed = false;
             if self.release(number) {
                 self.woken.push_back(number);

@@ -42,10 +42,6 @@ pub(crate) struct Connection {
     pub(crate) device: Chain,
     /// Whether that interface knows when the first of these is due.
     pub(crate) is_delayed: bool,
-    /// Which way its data go.
-    pub(crate) direction: Direction,
-    /// What queues tell its packets by.
-    pub(crate) identity: (Owner, u32),
     /// Whose it is: the number of the group of flows or, behind these, of the probe or, behind these, of the group of UDP streams.
     /// Each has an interface of its own.
     pub(crate) owner: usize,
@@ -53,12 +49,17 @@ pub(crate) struct Connection {
     pub(crate) rtt_samples: u64,
     pub(crate) program: Program,
     pub(crate) sender: Sender,
+    // What both sides need stands between them: each is asked for from memory with this.
     /// Where in memory what its program has written lies.
     pub(crate) written: Written,
-    // The sending side ends here; what follows are the other side, and what is seldom needed.
-    pub(crate) receiver: Receiver,
     /// Where the data of the other direction are, if there are such: its receiver is at the end of this one's sender.
     pub(crate) counterpart: Option<u32>,
+    /// What queues tell its packets by.
+    pub(crate) identity: (Owner, u32),
+    /// Which way its data go.
+    pub(crate) direction: Direction,
+    // The sending side ends here; what follows are the other side, and what is seldom needed.
+    pub(crate) receiver: Receiver,
     /// When its program starts.
     pub(crate) start_ns: u64,
     pub(crate) started: bool,

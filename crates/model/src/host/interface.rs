@@ -109,6 +109,12 @@ impl Delayed {
         Some(number)
     }
 
+    /// The next connection whose first packet is due, now or later.
+    #[inline]
+    pub(crate) fn upcoming(&self) -> Option<u32> {
+        self.due.peek().map(|Reverse((_, number))| *number)
+    }
+
     /// When the timer is to be set, if it is not set to about that (Linux: `qdisc_watchdog_schedule_range_ns`).
     #[inline]
     pub(crate) fn schedule(&mut self, slack_ns: u64) -> Option<u64> {
