@@ -433,7 +433,11 @@ impl Buffer {
             }
         }
         let free = free.min(self.threshold);
-        if self.scale > 0 { self.scaled(free) } else { self.whole_segments(free, full, current) }
+        if self.scale > 0 {
+            return self.scaled(free);
+        }
+        // No more can be told (Linux: `tcp_select_window`).
+        self.whole_segments(free, full, current).min(u16::MAX.into())
     }
 
     /// No [window](Self::window) is wider now.
@@ -512,6 +516,18 @@ mod tests {
             buffer.read(62_636, 0);
             assert_eq!(buffer.memory > before, grows, "{start_ns}");
         }
+    }
+
+    /// A fixed buffer of 60,974 bytes is told without a scale, though twice as much memory holds more (Linux: `tcp_select_window`).
+    #[test]
+    fn no_window_is_wider_than_sixteen_bits_tell() {
+        let mut buffer = Buffer::fixed(Bytes(60_974), 1_448);
+        assert_eq!(buffer.scale, 0);
+        buffer.threshold = u64::MAX;
+        // What packets have shown of their overhead leaves more room than that.
+        buffer.ratio = 200;
+        assert!(buffer.room() > 65_535);
+        assert_eq!(buffer.window(65_160), 65_535);
     }
 
     #[test]
