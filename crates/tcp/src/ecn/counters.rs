@@ -33,6 +33,11 @@ const OPTIONS_OF_CHANGE: u8 = 2;
 /// So often in a round trip one has it in any case (Linux: `tcp_ecn_option_beacon`).
 const BEACONS: u64 = 3;
 
+/// How many fields it takes to tell of bytes with ECT(0), CE or ECT(1): Linux writes those of ECT(1) first, then of CE, then of ECT(0) (`tcp_ecnfield_to_accecn_optfield`).
+const FIELDS_WITH: [u8; 3] = [3, 2, 1];
+/// So many there is room for beside two SACK blocks.
+const FIELDS_BESIDE_TWO: u8 = 2;
+
 /// What an AccECN option with all its fields takes of the header, padding included.
 pub const OPTION_BYTES: u32 = 12;
 
@@ -70,6 +75,8 @@ pub(crate) struct Received {
     last: Ecn,
     /// Marks that no packet has told of yet.
     pending: u32,
+    /// How many fields of the option it takes to tell of all that has come since it was last sent (Linux: `accecn_minlen`).
+    fields: u8,
     /// So many packets are to have the option (Linux: `accecn_opt_demand`), and when one last had it.
     demanded: u8,
     told_ns: u64,
@@ -77,7 +84,15 @@ pub(crate) struct Received {
 
 impl Default for Received {
     fn default() -> Self {
-        Self { ce: 0, bytes: [0; 3], last: Ecn::NotEct, pending: 0, demanded: 0, told_ns: 0 }
+        Self {
+            ce: 0,
+            bytes: [0; 3],
+            last: Ecn::NotEct,
+            pending: 0,
+            fields: 0,
+            demanded: 0,
+            told_ns: 0,
+        }
     }
 }
 
@@ -104,6 +119,9 @@ impl Received {
         if let Some(place) = place(ecn) {
             let before = self.bytes[place];
             self.bytes[place] += u64::from(payload);
+            if payload > 0 {
+                self.fields = self.fields.max(FIELDS_WITH[place]);
+            }
             if self.bytes[place] / TOLD_BYTES != before / TOLD_BYTES {
                 self.demanded = self.demanded.max(1);
             }
@@ -141,10 +159,22 @@ impl Received {
         }
     }
 
+    /// How many of `blocks` SACK blocks leave room for the option. There is none where what is to be told does not even fit in
+    /// beside two (Linux: `tcp_options_fit_accecn`).
+    pub(crate) const fn beside(&self, blocks: usize) -> Option<usize> {
+        match (blocks, self.fields) {
+            (0 | 1, _) | (2, 0..=FIELDS_BESIDE_TWO) => Some(blocks),
+            (_, 1..=FIELDS_BESIDE_TWO) => Some(2),
+            // If there is nothing to tell, the third block comes first.
+            _ => None,
+        }
+    }
+
     /// The option of a packet that leaves now.
     #[inline]
     pub(crate) fn tell(&mut self, now_ns: u64) -> EcnBytes {
         self.told_ns = now_ns;
+        self.fields = 0;
         self.demanded = self.demanded.saturating_sub(1);
         self.counts()
     }
@@ -402,6 +432,25 @@ mod tests {
         for (when, due) in [(EcnOption::Disabled, false), (EcnOption::Full, true)] {
             assert_eq!(received.is_option_due(when, now + 1_000_000_000, RTT_US), due);
         }
+    }
+
+    /// As in the world `kernel`: behind three gaps, acknowledgements of packets with ECT(0) have three SACK blocks and no option, those of
+    /// ECT(1) two blocks and an option.
+    #[test]
+    fn the_option_takes_the_place_of_a_block_only_where_it_can_tell_all() {
+        let after = |ecn| {
+            let mut received = Received::default();
+            received.count(ecn, 1, 1_436);
+            received
+        };
+        let room = |received: &Received| [1, 2, 3].map(|blocks| received.beside(blocks));
+        assert_eq!(room(&after(Ecn::Ect0)), [Some(1), None, None]);
+        assert_eq!(room(&after(Ecn::Ect1)), [Some(1), Some(2), Some(2)]);
+        let mut marked = after(Ecn::Ce);
+        assert_eq!(room(&marked), [Some(1), Some(2), Some(2)]);
+        // All has been told.
+        marked.tell(0);
+        assert_eq!(room(&marked), [Some(1), Some(2), None]);
     }
 
     /// Linux: `est_ecnfield`. Where all that came of late was alike, so is what no option tells of.

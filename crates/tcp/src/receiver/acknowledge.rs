@@ -193,14 +193,16 @@ impl Receiver {
             count = 1;
         }
         let srtt_us = self.handshake.rtt_us.unwrap_or(0);
+        if self.stream.has_islands() {
+            count += self.stream.report(&mut blocks[count..]);
+        }
         let tells = self.option_seen
             && self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
-        let option = tells.then(|| self.received.tell(now_ns));
-        if self.stream.has_islands() {
-            // What was counted needs the room of the third block.
-            let room = if option.is_some() { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
-            count += self.stream.report(&mut blocks[count..room]);
-        }
+        let room = if tells { self.received.beside(count) } else { None };
+        let option = room.map(|blocks| {
+            count = blocks;
+            self.received.tell(now_ns)
+        });
         let flags = match self.ecn {
             EcnStyle::Accurate => self.received.field(),
             _ if self.echo => EcnFlags::ECE,
