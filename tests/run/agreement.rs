@@ -39,7 +39,7 @@ fn the_model_agrees_with_linux_elsewhere() {
     agreement(
         "world-kernel",
         &["single", "several", "beside", "loss", "lan"],
-        &bar((169, 158), (67, 63)),
+        &bar((169, 160), (67, 64)),
     );
 }
 
@@ -52,10 +52,10 @@ fn the_model_agrees_with_linux_far_away() {
         "wild",
         &["wild", "again", "later", "fine"],
         &[
-            bar((160, 126), (84, 72)),
-            bar((160, 138), (84, 74)),
-            bar((200, 176), (110, 96)),
-            bar((100, 91), (51, 46)),
+            bar((160, 125), (84, 71)),
+            bar((160, 138), (84, 75)),
+            bar((200, 175), (110, 97)),
+            bar((100, 93), (51, 49)),
         ],
     );
     // Four flows through two packets' room, timeout after timeout, are the same packet by packet, and so is a flow with a probe beside it whose
@@ -88,7 +88,7 @@ fn the_model_agrees_with_bbr3() {
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
     // Which differ, and why, is in ARCHITECTURE.
-    agreement("paths", &["two-way"], &bar((20, 18), (10, 10)));
+    agreement("paths", &["two-way"], &bar((20, 18), (10, 9)));
     agreement("paths", &["steps"], &bar((20, 18), (17, 15)));
     agreement("paths", &["hops"], &bar((20, 18), (12, 12)));
     agreement("paths", &["udp"], &bar((20, 16), (17, 13)));
@@ -100,7 +100,7 @@ fn the_model_agrees_with_linux_on_paths() {
 /// And with other queue disciplines: `dualq draw queues --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_queues() {
-    agreement("queues", &["queues"], &bar((40, 36), (29, 27)));
+    agreement("queues", &["queues"], &bar((40, 37), (29, 28)));
 }
 
 /// And with Accurate ECN: `dualq draw accurate --count 40 --seed 1 --record 3`.
@@ -118,7 +118,7 @@ fn the_model_agrees_with_linux_on_shapers() {
 /// With the L4S team's Prague, which no stock kernel has.
 #[test]
 fn the_model_agrees_with_prague() {
-    let runs = agreement("prague", &["prague"], &bar((43, 43), (12, 12)));
+    let runs = agreement("prague", &["prague"], &bar((43, 42), (12, 12)));
     // Beside another flow, each gets its share: the ratio is within a quarter, but where so few runs are by chance further apart
     // (three of real Linux's at 400 Mbit/s and 10 ms have 1.14, 1.31 and 1.68).
     let (mut beside, mut near) = (0, 0);
