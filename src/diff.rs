@@ -99,12 +99,16 @@ fn scenarios(args: &DiffArgs) -> Result<Vec<Scenario>, Failure> {
     let named = args.file.display();
     let text = fs::read_to_string(&args.file)
         .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
-    let is_reference = text.trim_start().starts_with('{');
+    let lines_of_json = text.trim_start().starts_with('{')
+        || args.file.extension().is_some_and(|extension| extension == "jsonl");
     let mut scenarios = Vec::new();
-    if is_reference {
-        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+    if lines_of_json {
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.trim().is_empty() {
+                continue;
+            }
             let mut line: Value = serde_json::from_str(line)
-                .map_err(|error| Failure::Usage(format!("{named}: {error}")))?;
+                .map_err(|error| Failure::Usage(format!("{named}: line {number}: {error}")))?;
             let line = line["scenario"].take();
             let name = line["name"].as_str().unwrap_or_default().to_owned();
             if args.name.as_ref().is_some_and(|wanted| *wanted != name) {

@@ -311,3 +311,20 @@ fn the_tests_take_what_the_program_has_compiled() {
         assert!(program.len() > least);
     }
 }
+
+/// Before any kernel is asked for.
+#[test]
+fn a_file_of_scenarios_that_is_none_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drawn.jsonl");
+    let drawn = stdout(&["draw", "exact", "--count", "2"]);
+    for (text, more, wanted) in [
+        ("", &[][..], "drawn.jsonl has no scenario at all"),
+        ("\n{\"scenario\":", &[], "drawn.jsonl: line 2: EOF"),
+        (&drawn, &["--name", "exact-7"], "drawn.jsonl has no scenario exact-7"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let (said, status) = refused(folder.path(), &[&["diff", "drawn.jsonl"], more].concat());
+        assert!(said.contains(wanted) && status == Some(2), "{said}");
+    }
+}

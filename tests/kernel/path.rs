@@ -384,6 +384,21 @@ fn assert_the_same_packets(plan: &str) {
     assert!(told.starts_with("the same packets in both worlds"), "{told}");
 }
 
+/// Where chance decides nothing both worlds send the same packets at the same times, which one command says of a whole file: five flows that open together, a
+/// wide window, Accurate ECN through many losses, marks by a threshold, and probes of all kinds beside them.
+#[test]
+fn scenarios_without_chance_have_the_same_packets() {
+    if kernel().is_none() {
+        return;
+    }
+    let draw = |seed| stdout(&["draw", "exact", "--count", "1", "--seed", seed]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("exact.jsonl");
+    fs::write(&path, ["13", "24", "38", "46", "59"].map(draw).concat()).unwrap();
+    let told = stdout(&["diff", path.to_str().unwrap(), "--slack", "2"]);
+    assert!(told.ends_with("5 of 5 scenarios have the same packets\n"), "{told}");
+}
+
 /// A send buffer that a program asked for limits what is under way, as in the model. The largest is filled by calls of `send` that are shorter
 /// than it is, each of which pushes what it ends with.
 #[test]
