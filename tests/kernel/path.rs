@@ -384,6 +384,18 @@ fn assert_the_same_packets(plan: &str) {
     assert!(told.starts_with("the same packets in both worlds"), "{told}");
 }
 
+/// The last packet of an answer waits for a fuller one like any other, as nothing says that it is the last.
+#[test]
+fn the_end_of_an_answer_is_no_end_of_a_stream() {
+    if kernel().is_none() {
+        return;
+    }
+    assert_the_same_packets(
+        "duration = '250ms'\nwarmup = '50ms'\n[link]\nrate = '31mbit'\nrtt = '1192us'\nqdisc = 'pfifo_fast'\n\
+         [sender]\ngso = false\n[[probe]]\nkind = 'request'\ninterval = '100ms'\nsize = '138574b'\n",
+    );
+}
+
 /// Where chance decides nothing both worlds send the same packets at the same times, which one command says of a whole file: five flows that open together, a
 /// wide window, Accurate ECN through many losses, marks by a threshold, and probes of all kinds beside them.
 #[test]

@@ -94,7 +94,7 @@ fn the_model_agrees_with_linux_on_paths() {
     agreement("paths", &["udp"], &bar((20, 16), (17, 13)));
     agreement("paths", &["transfers"], &bar((20, 19), (12, 11)));
     agreement("paths", &["receivers"], &bar((20, 19), (12, 11)));
-    agreement("paths", &["requests"], &bar((20, 14), (17, 13)));
+    agreement("paths", &["requests"], &bar((20, 16), (17, 15)));
 }
 
 /// And with other queue disciplines: `dualq draw queues --count 40 --seed 1 --record 3`.

@@ -87,7 +87,7 @@ impl Endpoint {
             sender.on_ack(now, ack);
             receiver.connect(now, sender);
             if packet.data.is_none() {
-                receiver.hear(ack.ecn);
+                receiver.hear(ack);
             }
         }
         if let Some(data) = &packet.data {

@@ -256,21 +256,22 @@ impl Simulation<'_> {
     /// An acknowledgement reaches its sender.
     #[inline(always)]
     fn take_ack(&mut self, number: u32, ack: &Ack) {
-        self.hear(number, ack);
-        if let Some(counterpart) = self.connections[number as usize].counterpart {
-            self.tell_other_way(number, counterpart, ack);
+        match self.connections[number as usize].counterpart {
+            None => self.hear(number, ack),
+            Some(counterpart) => self.hear_both(number, counterpart, ack),
         }
         self.drive(number);
     }
 
     /// The receiver of the same end hears of it too.
     #[cold]
-    fn tell_other_way(&mut self, number: u32, counterpart: u32, ack: &Ack) {
+    fn hear_both(&mut self, number: u32, counterpart: u32, ack: &Ack) {
+        self.hear(number, ack);
         let now = self.now();
         let pair = [number, counterpart].map(|number| number as usize);
         if let Ok([this, other]) = self.connections.get_disjoint_mut(pair) {
             other.receiver.connect(now, &this.sender);
-            other.receiver.hear(ack.ecn);
+            other.receiver.hear(ack);
         }
     }
 

@@ -1,6 +1,6 @@
 //! A receiver whose end of the connection sends data too, which acknowledge what has come.
 
-use dualq_units::{Ecn, Instant};
+use dualq_units::Instant;
 
 use super::Receiver;
 use crate::ecn::{EcnStyle, Received};
@@ -45,10 +45,14 @@ impl Receiver {
         riding
     }
 
-    /// An acknowledgement of what this end sends has come by itself: Accurate ECN counts its field too (RFC 9768 §3.2.2).
-    pub fn hear(&mut self, ecn: Ecn) {
+    /// An acknowledgement of what this end sends has come by itself: Accurate ECN counts its field too (RFC 9768 §3.2.2), and the timestamp
+    /// that it echoes measures no round trip any more, though it measured none itself (Linux: `rcv_rtt_last_tsecr` in `tcp_rcv_established`).
+    pub fn hear(&mut self, ack: &Ack) {
         if self.ecn == EcnStyle::Accurate {
-            self.received.count(ecn, 1, 0);
+            self.received.count(ack.ecn, 1, 0);
+        }
+        if !ack.syn {
+            self.buffer.see_echo(ack.echo_ms);
         }
     }
 

@@ -209,6 +209,11 @@ impl Buffer {
         }
     }
 
+    /// What echoed this timestamp first measured nothing.
+    pub(super) const fn see_echo(&mut self, echo_ms: u32) {
+        self.last_echo_ms = echo_ms;
+    }
+
     /// No window's worth of data comes in less than a round trip: the least time of these counts, where a millisecond is
     /// too coarse.
     #[inline]
@@ -475,6 +480,8 @@ impl Buffer {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use dualq_units::Ecn;
 
     use super::*;
@@ -528,6 +535,19 @@ mod tests {
         buffer.ratio = 200;
         assert!(buffer.room() > 65_535);
         assert_eq!(buffer.window(65_160), 65_535);
+    }
+
+    /// A question is acknowledged by itself before its answer comes, and then the answer measures nothing; the next one does.
+    #[test]
+    fn an_echo_that_an_acknowledgement_brought_measures_nothing() {
+        let tick = Tick::new(Duration::from_millis(4)).starting_at(Duration::from_millis(500));
+        let answer = |seq, echo_ms| Data { echo_ms, ..packet(seq, 2_456) };
+        let mut buffer = Buffer::new(Bytes(1 << 20), 1_228);
+        buffer.see_echo(501);
+        buffer.measure_echo((tick, 2_400_000), &answer(0, 501), 0);
+        assert_eq!(buffer.rtt_us(), 0);
+        buffer.measure_echo((tick, 4_400_000), &answer(2_456, 502), 0);
+        assert_eq!(buffer.rtt_us(), 2_000);
     }
 
     #[test]

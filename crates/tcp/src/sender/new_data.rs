@@ -16,6 +16,8 @@ struct Unsent {
     bytes: u64,
     /// No other follows.
     last: bool,
+    /// The end of the stream leaves with it (FIN).
+    ends: bool,
 }
 
 /// How much is sent that the program has written.
@@ -106,7 +108,7 @@ impl Sender {
             (end, last) = self.buffer.head(self.snd_nxt, end + 1 - self.snd_nxt);
         }
         let ends = u64::from(end > self.fin);
-        let packet = Unsent { bytes: end - self.snd_nxt - ends, last };
+        let packet = Unsent { bytes: end - self.snd_nxt - ends, last, ends: ends > 0 };
         let window = self.window_end.saturating_sub(self.snd_nxt);
         if packet.bytes == 0 {
             return if window > 0 { Ok(1) } else { Err(Held::Otherwise) };
@@ -179,8 +181,8 @@ impl Sender {
         if by_cwnd < window && by_cwnd <= packet.bytes {
             return Err(Held::ByWindow);
         }
-        let ends = packet.last && self.buffer.end == self.write_end;
-        if ends && window > packet.bytes { Ok(()) } else { Err(Held::Otherwise) }
+        // What is only the last so far waits too.
+        if packet.ends && window > packet.bytes { Ok(()) } else { Err(Held::Otherwise) }
     }
 
     /// Packets in flight with so many more, if the congestion control wants to know that of what is lost.
