@@ -307,7 +307,11 @@ fn run_one(program: Program, niceness: u8, folder: &Path) -> io::Result<Ended> {
     let path = folder.join(program.name.replace([' ', ':'], "_") + ".txt");
     let output = File::create(&path)?;
     let mut command = Command::new("nice");
-    command.arg("-n").arg(niceness.to_string()).arg(&program.executable).args(&program.args);
+    command.arg("-n").arg(niceness.to_string());
+    if fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores_interrupts(&status)) {
+        command.args(["env", "--default-signal=INT,QUIT"]);
+    }
+    command.arg(&program.executable).args(&program.args);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
     command.env(tests_skipped::RECORD, folder.join(SKIPPED));
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
@@ -315,6 +319,14 @@ fn run_one(program: Program, niceness: u8, folder: &Path) -> io::Result<Ended> {
     let passed = command.status().map_err(why)?.success();
     let output = String::from_utf8_lossy(&fs::read(path)?).into_owned();
     Ok(Ended { program, passed, output, alone: Vec::new() })
+}
+
+/// Whether a process with such a `/proc/PID/status` ignores SIGINT, as what a script starts with `&` does. No shell that is started so may listen to it
+/// (POSIX, `trap`), and tests of Ctrl-C would wait for ever.
+fn ignores_interrupts(status: &str) -> bool {
+    const SIGINT: u64 = 1 << 1;
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap_or(0) & SIGINT > 0)
 }
 
 /// Says what failed, and what was skipped.
@@ -351,6 +363,14 @@ mod tests {
 
     fn of(message: &str) -> Option<Program> {
         program(&serde_json::from_str(message).unwrap())
+    }
+
+    #[test]
+    fn who_ignores_interrupts() {
+        let of =
+            |mask: &str| ignores_interrupts(&format!("Name:\tx\nSigIgn:\t{mask}\nSigCgt:\tff\n"));
+        assert!(of("0000000000000006") && of("0000000000000002"));
+        assert!(!of("0000000000001004") && !of("0000000000000000") && !ignores_interrupts(""));
     }
 
     #[test]
