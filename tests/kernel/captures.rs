@@ -1,5 +1,6 @@
 //! `dualq run --pcap` and `--qlog` of real Linux.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
@@ -69,4 +70,61 @@ fn who_watches_changes_nothing() {
     let alone = outcome(&[]);
     assert_eq!(alone, outcome(&["--events", &events]));
     assert_eq!(alone, outcome(&["--pcap", &capture]));
+}
+
+/// The TCP options of each packet of a capture, as (kind, length), and whether it has payload; which packets have the same does not matter.
+fn sets_of_options(capture: &str) -> BTreeSet<(bool, BTreeSet<(u8, u8)>)> {
+    const PACKET: u32 = 6;
+    let bytes = fs::read(capture).unwrap();
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let (mut at, mut sets) = (0, BTreeSet::new());
+    while at < bytes.len() {
+        // Behind an Ethernet header, if there is one.
+        let packet = &bytes[at + 28..];
+        let ip = if packet[0] >> 4 == 4 { packet } else { &packet[14..] };
+        if word(at) == PACKET && ip[9] == 6 {
+            let tcp = &ip[usize::from(ip[0] & 15) * 4..];
+            let header = usize::from(tcp[12] >> 4) * 4;
+            let headers = usize::from(ip[0] & 15) * 4 + header;
+            let has_payload = usize::from(u16::from_be_bytes([ip[2], ip[3]])) > headers;
+            let (mut rest, mut set) = (&tcp[20..header], BTreeSet::new());
+            while let Some((&kind, more)) = rest.split_first()
+                && kind > 0
+            {
+                let length = if kind == 1 { 1 } else { more[0] };
+                if kind > 1 {
+                    set.insert((kind, length));
+                }
+                rest = &rest[length.into()..];
+            }
+            sets.insert((has_payload, set));
+        }
+        at += word(at + 4) as usize;
+    }
+    sets
+}
+
+/// Accurate ECN through many losses: its option, which Linux begins with the count of ECT(1), and SACK blocks take the same room in both worlds.
+#[test]
+fn options_are_those_of_linux() {
+    if kernel().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let scenario = path("s.toml");
+    let text = "
+        duration = '2s'
+        warmup = '500ms'
+        link = { rate = '20mbit', rtt = '20ms', qdisc = 'pfifo limit 20' }
+        flow = [{ cc = 'cubic', ecn = 'accurate' }]
+    ";
+    fs::write(&scenario, text).unwrap();
+    let [model, kernel] = ["model", "kernel"].map(|world| {
+        let capture = path(world);
+        json(&["run", &scenario, "--world", world, "--json", "--pcap", &capture]);
+        sets_of_options(&capture)
+    });
+    assert!(kernel.iter().any(|(_, set)| set.contains(&(174, 11))), "{kernel:?}");
+    assert_eq!(model, kernel);
 }

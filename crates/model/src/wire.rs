@@ -36,8 +36,8 @@ const PLAIN_HEADERS: u32 = 40;
 /// What who sends data offers in return, which nobody uses: 64 KB.
 const IDLE_WINDOW: u16 = ((1 << 16) >> WINDOW_SCALE) as u16;
 const IDLE_SYN_WINDOW: u16 = 64_240;
-/// The option of Accurate ECN whose first counter is that of ECT(0), and what its counters begin with (RFC 9768 §3.2.1, §3.2.3).
-const ACCURATE_ECN: u8 = 172;
+/// The option of Accurate ECN whose first counter is that of ECT(1), as Linux writes it, and what its counters begin with (RFC 9768 §3.2.1, §3.2.3).
+const ACCURATE_ECN: u8 = 174;
 const FIRST_COUNTERS: [u8; 9] = [0, 0, 1, 0, 0, 0, 0, 0, 1];
 const NO_OPERATION: u8 = 1;
 /// The option of TCP Fast Open (RFC 7413 §4.1.1).
@@ -145,7 +145,7 @@ const fn set_flags(tcp: &mut TcpHeader, flags: EcnFlags) {
     (tcp.ns, tcp.cwr, tcp.ece) = (bits & 0b100 != 0, bits & 0b010 != 0, bits & 0b001 != 0);
 }
 
-/// The option of Accurate ECN in its first order, padded; beside two SACK blocks it has two of its fields (RFC 9768 §3.2.3).
+/// The option of Accurate ECN, padded; beside two SACK blocks it has its first two fields (RFC 9768 §3.2.3).
 fn accurate_option(counters: EcnBytes, blocks: u8) -> Vec<u8> {
     let fields = if blocks < 2 { 9 } else { 6 };
     let mut option = vec![ACCURATE_ECN, 2 + fields as u8];

@@ -46,11 +46,12 @@ pub const OPTION_BYTES: u32 = 12;
 pub struct EcnBytes([u32; 3]);
 
 impl EcnBytes {
-    /// The option's nine bytes, of the first order (RFC 9768 §3.2.3).
+    /// The option's nine bytes in its second order, as Linux writes them: of ECT(1), CE and ECT(0) (RFC 9768 §3.2.3, `AccECN1`).
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 9] {
+        let [e0, ce, e1] = self.0;
         let [[_, a, b, c], [_, d, e, f], [_, g, h, i]] =
-            [self.0[0].to_be_bytes(), self.0[1].to_be_bytes(), self.0[2].to_be_bytes()];
+            [e1.to_be_bytes(), ce.to_be_bytes(), e0.to_be_bytes()];
         [a, b, c, d, e, f, g, h, i]
     }
 
@@ -58,9 +59,9 @@ impl EcnBytes {
     #[must_use]
     pub const fn from_bytes([a, b, c, d, e, f, g, h, i]: [u8; 9]) -> Self {
         Self([
-            u32::from_be_bytes([0, a, b, c]),
-            u32::from_be_bytes([0, d, e, f]),
             u32::from_be_bytes([0, g, h, i]),
+            u32::from_be_bytes([0, d, e, f]),
+            u32::from_be_bytes([0, a, b, c]),
         ])
     }
 }
@@ -335,7 +336,7 @@ mod tests {
         received.count(Ecn::Ce, 3, 0x00ff_ffff);
         received.count(Ecn::Ect0, 1, 7);
         let bytes = received.counts().to_bytes();
-        assert_eq!(bytes, [0, 0, 8, 0xff, 0xff, 0xff, 1, 2, 4]);
+        assert_eq!(bytes, [1, 2, 4, 0xff, 0xff, 0xff, 0, 0, 8]);
         assert_eq!(EcnBytes::from_bytes(bytes), received.counts());
         assert_eq!(received.field().bits(), 0, "5 + 3 wraps");
     }
