@@ -35,7 +35,7 @@ const look = `(() => {
   boxes.forEach((one, at) => boxes.slice(at + 1).forEach((other) => {
     if (meet(one.box, other.box)) wrong.push("one over the other: " + one.text + " | " + other.text);
   }));
-  for (const text of texts) {
+  for (const text of [...texts, ...svg.querySelectorAll("tspan")]) {
     if (text.classList.contains("w")) continue;
     const found = contrast(getComputedStyle(text).fill, paper);
     if (found < 4.5) wrong.push("contrast " + found + ": " + text.textContent);

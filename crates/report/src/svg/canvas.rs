@@ -75,6 +75,15 @@ impl Canvas {
         let _ = writeln!(self.body, "<text x=\"{x}\" y=\"{y}\"{anchor}{class}>{text}</text>");
     }
 
+    /// A title, and what its figures are in behind it: one text, as how wide the first is hangs on the font that is there.
+    pub(crate) fn title(&mut self, (x, y): (f64, f64), title: &str, unit: &str) {
+        let (x, y, title, unit) = (at(x), at(y), escaped(title), escaped(unit));
+        let _ = writeln!(
+            self.body,
+            "<text x=\"{x}\" y=\"{y}\"><tspan class=\"b\">{title}</tspan><tspan class=\"s\" dx=\"8\">{unit}</tspan></text>"
+        );
+    }
+
     pub(crate) fn path(&mut self, d: &str, class: &str) {
         let _ = writeln!(self.body, "<path d=\"{d}\" class=\"{class}\"/>");
     }
@@ -105,6 +114,9 @@ impl Canvas {
         )
     }
 }
+
+/// How much wider bold letters are: those of DejaVu Sans, the widest of the fonts that pictures ask for.
+pub(crate) const BOLD: f64 = 1.15;
 
 /// How wide a text is at most. No font is at hand: these are the advances of Helvetica by kinds of letters, and a tenth more, for
 /// other sans serifs are wider.

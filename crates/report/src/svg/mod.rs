@@ -16,7 +16,7 @@ mod sweep;
 
 use std::borrow::Cow;
 
-use canvas::{Anchor, Canvas, WIDTH, fitted, wrapped};
+use canvas::{Anchor, BOLD, Canvas, WIDTH, fitted, wrapped};
 
 #[cfg(feature = "png")]
 pub use png::{Painter, PngError};
@@ -96,7 +96,7 @@ impl Caption {
             (MARGIN, 22.0),
             Anchor::Start,
             "h",
-            &fitted(&title, 15.0, WIDTH - 2.0 * MARGIN),
+            &fitted(&title, 14.0 * BOLD, WIDTH - 2.0 * MARGIN),
         );
         34.0
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::axis::{Axis, plain};
-use super::canvas::{Anchor, COLOURS, Canvas, WIDTH, at, fitted, width};
+use super::canvas::{Anchor, BOLD, COLOURS, Canvas, WIDTH, at, fitted, width};
 
 /// Beside the axes: room for the numbers on the left, and for half of the last one on the right.
 pub(crate) const LEFT: f64 = 52.0;
@@ -64,10 +64,9 @@ pub(crate) struct Plot<'a> {
 impl Plot<'_> {
     /// Draws it from `top` on, with axes of this height. Says where it ends.
     pub(crate) fn draw(&self, canvas: &mut Canvas, top: f64, height: f64) -> f64 {
-        canvas.text((LEFT - 40.0, top + 12.0), Anchor::Start, "b", self.title);
-        let beside = LEFT - 40.0 + width(self.title, 12.0) * 1.06 + 8.0;
+        let beside = LEFT - 40.0 + width(self.title, 12.0 * BOLD) + 8.0;
         let unit = fitted(self.unit, 11.0, WIDTH - 8.0 - beside);
-        canvas.text((beside, top + 12.0), Anchor::Start, "s", &unit);
+        canvas.title((LEFT - 40.0, top + 12.0), self.title, &unit);
         let (upper, lower) = (top + 22.0, top + 22.0 + height);
         let x = Axis { least: self.x.0, most: self.x.1, from: LEFT, to: RIGHT, log: self.x.2 };
         let y = Axis { least: self.y.0, most: self.y.1, from: lower, to: upper, log: self.y.2 };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::axis::plain;
 use super::bars::{LEFT, MOST_WORDS};
-use super::canvas::{Anchor, Canvas, HEAT_STEPS, WIDTH, fitted, width};
+use super::canvas::{Anchor, BOLD, Canvas, HEAT_STEPS, WIDTH, fitted, width};
 use super::plot::{Line, Look, Plot, Spread, legend};
 use super::{Caption, Picture};
 use crate::figures::{Column, Figures, Samples};
@@ -254,7 +254,7 @@ impl Map {
             (left, top + 12.0),
             Anchor::Start,
             "b",
-            &fitted(&self.title, 12.7, layout.wide),
+            &fitted(&self.title, 12.0 * BOLD, layout.wide),
         );
         self.scale(canvas, (left, top + 26.0));
         let (begins, upper) = (left + layout.words, top + HEAD);
