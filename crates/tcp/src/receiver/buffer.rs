@@ -231,12 +231,14 @@ impl Buffer {
         self.window_start_ns = now_ns;
     }
 
+    /// The connection is there: from now on it is measured what the program reads in a round trip (Linux: `tcp_init_buffer_space`).
+    pub(super) const fn open(&mut self, now_ns: u64) {
+        self.measure_start_ns = now_ns;
+    }
+
     /// A packet arrived that is kept. If there is less memory than that, the buffer grows (Linux: `tcp_clamp_window`).
     #[inline]
     pub(super) fn arrived(&mut self, now_ns: u64) {
-        if self.arrived_ns == 0 {
-            self.measure_start_ns = now_ns;
-        }
         self.arrived_ns = now_ns;
         let held = self.unread_memory + self.beyond_memory;
         if held > self.memory {
@@ -515,7 +517,7 @@ mod tests {
     fn a_round_trip_is_over_by_the_clocks_whole_microseconds() {
         for (start_ns, grows) in [(36_509_749, true), (36_509_049, false)] {
             let mut buffer = Buffer::new(Bytes(1 << 20), 8_948);
-            buffer.arrived(start_ns);
+            buffer.open(start_ns);
             buffer.rtt_eighth_us = 31_703 << 3;
             buffer.first_end = 62_636;
             buffer.arrived_ns = start_ns + 31_702_624;

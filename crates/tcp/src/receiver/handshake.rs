@@ -56,6 +56,7 @@ impl Receiver {
         }
         if self.opening > 0 {
             // The program has the connection by now.
+            self.buffer.open(now_ns);
             self.last_read_ns = Some(now_ns.saturating_add(CALL_NS));
             self.buffer.read(self.opening, 0);
         }
@@ -107,6 +108,9 @@ impl Receiver {
         };
         self.handshake.rtt_us = Some(rtt_us);
         self.handshake.opened_ns = now_ns;
+        if self.opening == 0 {
+            self.buffer.open(now_ns);
+        }
         self.ack_timer_ns = u64::MAX;
         self.ack_wheel.end();
     }
