@@ -69,7 +69,7 @@ fn play(
         }
         // A ping has no place in a stream of bytes, and only the model tells what becomes of packets elsewhere.
         let both_tell = |event: &Event| match event.seen {
-            Seen::In | Seen::Out => event.direction.is_down(),
+            Seen::In | Seen::Out => event.direction.is_down() || goes_up(scenario, event.flow),
             Seen::Ack => !event.direction.is_down(),
             Seen::Drop | Seen::Sent | Seen::Arrive => false,
         };
@@ -77,6 +77,16 @@ fn play(
         *events = seen;
     }
     Ok(both)
+}
+
+/// Whether an event's flow is one that goes up, whose data are seen at the queue of that direction.
+fn goes_up(scenario: &Scenario, flow: u32) -> bool {
+    let mut before = 0;
+    let group = scenario.flow.iter().find(|group| {
+        before += group.count;
+        flow < before
+    });
+    group.is_some_and(|group| !group.direction.is_down())
 }
 
 /// Whether a flow of an event is a ping; probes are numbered after all flows.

@@ -1,5 +1,6 @@
 //! Packets, as far as their headers, at the queues and at the router of the hosts near them. As events, for comparisons with another
-//! world, only those of flows that go down and of probes are told. A link of dualq's own tells of them itself, and of what it drops.
+//! world, those of flows that go down and of probes are told, and data that go up at the queue of that direction. A link of dualq's
+//! own tells of them itself, and of what it drops.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::clock::Began;
 use crate::headers::{Site, cut};
 use crate::live::Met;
 use crate::middle::Middle;
-use crate::network::{NEAR, Network, RECEIVER};
+use crate::network::{FAR, Host, NEAR, NEAR_RECEIVER, Network, RECEIVER};
 
 /// The headers of IP and TCP, with all options.
 pub(crate) const SNAP_BYTES: usize = 120;
@@ -106,7 +107,7 @@ impl<'a> Watcher<'a> {
             Middle::Kernel { down, up, .. } => {
                 sites.push((Site::Queue { is_router }, &down.namespace));
                 sites.extend((!is_router).then_some((Site::Router, &network.router)));
-                if let (true, Some(up)) = (wants.headers, up) {
+                if let Some(up) = up {
                     sites.push((Site::UpQueue, &up.namespace));
                 }
             }
@@ -131,11 +132,9 @@ impl<'a> Watcher<'a> {
         for (site, capture) in captures.iter_mut() {
             capture.read(|RingPacket { at, leaves, bytes }| {
                 let at = at.saturating_sub(began.real);
-                if wants.packets && *site != Site::UpQueue {
+                if wants.packets {
                     let event = connections.event(at, leaves, bytes);
-                    // Acknowledgements come back only at the senders' router, and data there a second time.
-                    let counts = |event: &Event| *site != Site::Router || event.seen == Seen::Ack;
-                    seen.extend(event.filter(counts).map(Seeing::Event));
+                    seen.extend(event.filter(|event| tells(*site, event)).map(Seeing::Event));
                 }
                 if let (true, Some((bytes, length))) = (wants.headers, cut(bytes)) {
                     for point in site.points(leaves, bytes).into_iter().flatten() {
@@ -219,6 +218,17 @@ pub(crate) fn look(info: &TcpInfo) -> Look {
     }
 }
 
+/// Whether it is told where it was seen. Acknowledgements come back only at the senders' router, data pass there a second time, and each direction has a
+/// queue of its own.
+fn tells(site: Site, event: &Event) -> bool {
+    match (event.seen, site) {
+        (Seen::Ack, site) => site != Site::UpQueue,
+        (_, Site::Queue { .. }) => event.direction.is_down(),
+        (_, Site::UpQueue) => !event.direction.is_down(),
+        (_, Site::Router) => false,
+    }
+}
+
 /// The place where a link of dualq's own is then.
 const fn point(direction: Direction, seen: LinkSeen) -> Option<Point> {
     Some(match (direction, seen) {
@@ -236,11 +246,16 @@ impl Connections {
     /// What a link of dualq's own met, as an event of those that routers see.
     fn met(&mut self, at: Duration, direction: Direction, met: &Met) -> Option<Event> {
         let leaves = match (direction, met.seen) {
-            (Direction::Down, LinkSeen::Queued | LinkSeen::Lost(_)) => false,
-            (Direction::Down, LinkSeen::Sent { .. }) | (Direction::Up, LinkSeen::Left) => true,
+            (_, LinkSeen::Queued | LinkSeen::Lost(_)) => false,
+            (_, LinkSeen::Sent { .. }) | (Direction::Up, LinkSeen::Left) => true,
             _ => return None,
         };
         let event = self.event(at, leaves, &met.bytes)?;
+        // Acknowledgements are told as they come back, and data of either direction at its own queue.
+        if (event.seen == Seen::Ack) != (met.seen == LinkSeen::Left) || event.direction != direction
+        {
+            return None;
+        }
         Some(match met.seen {
             LinkSeen::Sent { sojourn, .. } => {
                 Event { waited_ns: Some(sojourn.as_nanos() as u64), ..event }
@@ -255,27 +270,33 @@ impl Connections {
         let u32_at = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let receiver = u32::from(RECEIVER);
         let (source, target) = (u32_at(12)?, u32_at(16)?);
-        let forward = target == receiver;
-        if !(forward || (source == receiver && leaves)) {
-            return None;
-        }
-        let peer = if forward { source } else { target };
+        let (peer, net, direction, forward) = match (source, target) {
+            (source, target) if target == receiver => (source, NEAR, Direction::Down, true),
+            (source, target) if source == receiver && leaves => {
+                (target, NEAR, Direction::Up, false)
+            }
+            (source, target) if target == u32::from(NEAR_RECEIVER) => {
+                (source, FAR, Direction::Up, true)
+            }
+            _ => return None,
+        };
         // Routers have something to say as well.
-        if peer >> 16 != u32::from(NEAR) >> 16 {
+        if peer >> 16 != u32::from(net) >> 16 {
             return None;
         }
-        let group = (peer >> 8 & 0xff) as usize;
+        let way = if forward { direction } else { Direction::Down };
+        let group =
+            (peer >> 8 & 0xff).checked_sub(u32::from(Host::address(0, way)) >> 8 & 0xff)? as usize;
         let seen = match (forward, leaves) {
             (true, false) => Seen::In,
             (true, true) => Seen::Out,
             (false, _) => Seen::Ack,
         };
         let at_ns = at.as_nanos() as u64;
-        let (direction, kind) = match (forward, bytes[9]) {
-            (true, TCP) => (Direction::Down, Kind::Data),
-            (false, TCP) => (Direction::Up, Kind::Ack),
-            (true, _) => (Direction::Down, Kind::Echo),
-            (false, _) => (Direction::Up, Kind::Echo),
+        let kind = match (forward, bytes[9]) {
+            (true, TCP) => Kind::Data,
+            (false, TCP) => Kind::Ack,
+            _ => Kind::Echo,
         };
         let mut event = Event {
             at_ns,
