@@ -17,7 +17,7 @@ impl Receiver {
         }
         self.handshake.rtt_us = Some(sender.rtt_us().map_or(0, |(srtt_us, _)| srtt_us as u64));
         self.handshake.opened_ns = now.as_nanos();
-        self.buffer.open(now.as_nanos());
+        self.begin(now.as_nanos());
         self.echo_ms = sender.peer_timestamp_ms();
         self.ecn = match (sender.ecn(), self.config.ecn) {
             (EcnStyle::Off, _) => EcnStyle::Off,

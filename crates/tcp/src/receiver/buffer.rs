@@ -86,12 +86,12 @@ pub(super) struct Buffer {
     pub(super) read_end: u64,
     first_end: u64,
     measure_start_ns: u64,
-    measure_seq: u64,
+    pub(super) measure_seq: u64,
     measured: u64,
     /// When a packet arrived last.
     arrived_ns: u64,
     /// The smoothed round-trip time as the receiver sees it, in eighths of a microsecond.
-    rtt_eighth_us: u64,
+    pub(super) rtt_eighth_us: u64,
     /// The timestamp that the last measurement was taken from.
     last_echo_ms: u32,
     /// A window's worth of data ends here, and when it began.

@@ -56,7 +56,7 @@ impl Receiver {
         }
         if self.opening > 0 {
             // The program has the connection by now.
-            self.buffer.open(now_ns);
+            self.begin(now_ns);
             self.last_read_ns = Some(now_ns.saturating_add(CALL_NS));
             self.buffer.read(self.opening, 0);
         }
@@ -96,6 +96,13 @@ impl Receiver {
         }
     }
 
+    /// The connection is there: times are counted from now on (Linux: `tcp_create_openreq_child` and `tcp_finish_connect` set `lrcvtime`,
+    /// `tcp_init_buffer_space` the rest).
+    pub(super) fn begin(&mut self, now_ns: u64) {
+        self.last_arrival = self.config.tick.count(now_ns);
+        self.buffer.open(now_ns);
+    }
+
     /// Something came after the SYN, by which its answer arrived.
     #[cold]
     pub(super) fn open(&mut self, now: Instant, data: &Data) {
@@ -109,7 +116,7 @@ impl Receiver {
         self.handshake.rtt_us = Some(rtt_us);
         self.handshake.opened_ns = now_ns;
         if self.opening == 0 {
-            self.buffer.open(now_ns);
+            self.begin(now_ns);
         }
         self.ack_timer_ns = u64::MAX;
         self.ack_wheel.end();

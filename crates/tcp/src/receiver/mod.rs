@@ -122,6 +122,7 @@ pub struct Receiver {
     converses: bool,
     /// In jiffies; 0 before the first data.
     ack_delay: u32,
+    /// When data came last in order, or else when the connection opened.
     last_arrival: u32,
     handshake: Handshake,
     ack_timer_ns: u64,
@@ -621,6 +622,44 @@ mod tests {
             receiver.on_data(now, &data(0, echo_ms), &mut |_| ());
             assert_eq!(receiver.buffer.rtt_us(), expected, "{start_us}");
         }
+    }
+
+    /// Linux: `tcp_data_queue_ofo` does not count as an arrival, and its acknowledgement ends what waiting there was. As in the world `kernel` in
+    /// `exact-54`, whose first nine packets were lost.
+    #[test]
+    fn a_connection_that_begins_with_a_gap_does_not_hurry() {
+        for (gap, quick) in [(false, MAX_QUICK_ACKS), (true, 0)] {
+            // A window that does not grow.
+            let fixed_buffer = Some(Bytes(60_000));
+            let mut receiver =
+                Receiver::new(ReceiverConfig { fixed_buffer, ..ReceiverConfig::default() });
+            let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+            let syn = Data { syn: true, payload: 0, ..data(0, 0) };
+            receiver.on_data(at(1_000), &syn, &mut |_| ());
+            receiver.on_data(at(1_020), &Data { payload: 0, ..data(0, 0) }, &mut |_| ());
+            receiver.quick = 1;
+            if gap {
+                receiver.on_data(at(1_021), &data(14_480, 0), &mut |_| ());
+            }
+            receiver.adapt_delay(at(1_022).as_nanos());
+            assert_eq!(receiver.quick, quick, "{gap}");
+        }
+    }
+
+    /// Linux: `tcp_init_buffer_space`. As in the world `kernel` in `exact-10`: a queue holds the first data back, not what opens the connection.
+    #[test]
+    fn what_is_read_in_a_round_trip_counts_from_the_opening() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        let at = |us: u64| Instant::from_nanos(us * 1_000);
+        receiver.on_data(at(0), &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        receiver.on_data(at(10_000), &Data { payload: 0, ..data(0, 0) }, &mut |_| ());
+        receiver.buffer.rtt_eighth_us = 11_000 << 3;
+        // 11 ms after the opening, and 10.4 after the first data: measured by then, and not again 0.5 ms later.
+        receiver.on_data(at(10_600), &data(0, 0), &mut |_| ());
+        receiver.on_data(at(21_000), &data(1_448, 0), &mut |_| ());
+        assert_eq!(receiver.buffer.measure_seq, 2_896);
+        receiver.on_data(at(21_600), &data(2_896, 0), &mut |_| ());
+        assert_eq!(receiver.buffer.measure_seq, 2_896);
     }
 
     #[test]
