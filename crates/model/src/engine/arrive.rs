@@ -240,6 +240,14 @@ impl Simulation<'_> {
         let pair = [number, counterpart].map(|it| it as usize);
         let Ok([this, other]) = self.connections.get_disjoint_mut(pair) else { return };
         match &mut other.program {
+            // Who took the connection on asks when those have written whose connections opened before.
+            Program::Ask(ask) if !ask.has_begun() => {
+                if this.receiver.is_established()
+                    && !self.late.iter().any(|&(_, late)| late == counterpart)
+                {
+                    self.late.push_back((self.now_ns + OPENED_NS, counterpart));
+                }
+            }
             Program::Ask(ask) => {
                 if let Some(next_ns) = ask.hear(moment, &this.receiver) {
                     self.agenda.arm(counterpart, Cause::Program, next_ns);

@@ -38,18 +38,20 @@ impl Ask {
         }
     }
 
+    /// Whether it has asked for the first time.
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.end > 0
+    }
+
     /// Its connection is open: it asks for the first time, if it has not.
     pub(super) fn begin(&mut self, turn: &mut Turn<'_>) {
-        if self.end == 0 {
+        if !self.has_begun() {
             self.turn(turn);
         }
     }
 
     /// Something has reached its end of the connection. Returns when it asks next, if that is known now.
     pub(crate) fn hear(&mut self, at: Moment, receiver: &Receiver) -> Option<u64> {
-        if self.end == 0 {
-            return receiver.is_established().then_some(at.now_ns);
-        }
         let asked_ns = self.asked_ns.filter(|_| receiver.received() >= self.end)?;
         self.asked_ns = None;
         self.round_trips.record(at, asked_ns);
