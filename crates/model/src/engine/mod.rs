@@ -19,7 +19,7 @@ use dualq_units::{Instant, Rate};
 
 use crate::error::Unmodelled;
 use crate::host::{Connection, Delayed, Interface, Pages};
-use crate::network::{Network, Surroundings};
+use crate::network::{Network, Surroundings, back};
 use crate::options::Options;
 use crate::owner::Owner;
 use crate::packet::{ADDRESSES, Outgoing, Packet};
@@ -438,6 +438,8 @@ impl<'a> Simulation<'a> {
         }
         self.network.path(direction).start(place);
         self.take_arrivals(direction);
+        // Without a delay acknowledgements of what arrived do so too, before who waits for a queue sends, and before anybody reads (`NET_RX_SOFTIRQ`).
+        self.take_arrivals(back(direction));
         self.drive_woken();
         (!arrives || matches!(direction, Direction::Down)).then_some(beside_ns)
     }
