@@ -215,7 +215,7 @@ impl Receiver {
         self.acked = edge;
         Ack {
             ack: edge,
-            window: self.window,
+            window: self.buffer.told(self.window),
             blocks,
             block_count: count as u8,
             dsack: duplicate.is_some(),

@@ -443,8 +443,13 @@ impl Buffer {
         if self.scale > 0 {
             return self.scaled(free);
         }
-        // No more can be told (Linux: `tcp_select_window`).
-        self.whole_segments(free, full, current).min(u16::MAX.into())
+        self.whole_segments(free, full, current)
+    }
+
+    /// What is told of a window, which may be wider: 16 bits, scaled (Linux: `tcp_select_window`, which keeps the wider one as `rcv_wnd`).
+    #[inline]
+    pub(super) fn told(&self, window: u64) -> u64 {
+        window.min(u64::from(u16::MAX) << self.scale)
     }
 
     /// No [window](Self::window) is wider now.
@@ -465,10 +470,10 @@ impl Buffer {
         }
     }
 
-    /// A window as the option for large windows can tell it.
+    /// A window as the option for large windows can tell it, but for its [bits](Self::told).
     #[inline]
-    pub(super) fn scaled(&self, window: u64) -> u64 {
-        window.next_multiple_of(1 << self.scale).min(u64::from(u16::MAX) << self.scale)
+    pub(super) const fn scaled(&self, window: u64) -> u64 {
+        window.next_multiple_of(1 << self.scale)
     }
 
     /// Whether so little is free that acknowledgements should not hurry.
@@ -536,7 +541,9 @@ mod tests {
         // What packets have shown of their overhead leaves more room than that.
         buffer.ratio = 200;
         assert!(buffer.room() > 65_535);
-        assert_eq!(buffer.window(65_160), 65_535);
+        let window = buffer.window(65_160);
+        assert!(window > 65_535);
+        assert_eq!(buffer.told(window), 65_535);
     }
 
     /// A question is acknowledged by itself before its answer comes, and then the answer measures nothing; the next one does.
