@@ -487,12 +487,10 @@ impl<'a> Simulation<'a> {
                 self.take_timer(None);
             }
         }
-        for leader in departing {
-            self.let_go(leader);
-            // Who waits for that sends after what arrives was looked at (`NET_RX_SOFTIRQ`, `tcp_tsq_workfn`).
-            if !arrive {
-                self.drive_woken();
-            }
+        self.depart_together(&departing);
+        // Who waits for that sends after what arrives was looked at (`NET_RX_SOFTIRQ`, `tcp_tsq_workfn`).
+        if !arrive {
+            self.drive_woken();
         }
         // Until it ends nobody else begins.
         if let Some(number) = reading {
@@ -551,8 +549,16 @@ impl<'a> Simulation<'a> {
             }
             if let Some(hard_ns) = hard_ns {
                 let spare_ns = self.agenda.next_ns() - self.now_ns;
-                if matches!(cause, Cause::Departure) && spare_ns <= TIMER_SLACK_NS {
-                    self.wake_early(hard_ns, Meanwhile { arrive: true, all: false });
+                if matches!(cause, Cause::Departure) {
+                    if spare_ns <= TIMER_SLACK_NS {
+                        self.wake_early(hard_ns, Meanwhile { arrive: true, all: false });
+                    }
+                    let leaders = self.departing_with(number, hard_ns);
+                    if !leaders.is_empty() {
+                        self.depart_together(&leaders);
+                        self.drive_woken();
+                        return self.have_run_out();
+                    }
                 } else if matches!(cause, Cause::Receiver)
                     && spare_ns <= self.interface.slack_ns
                     && self.connections[number as usize].receiver.is_next_to_read()
@@ -582,6 +588,34 @@ impl<'a> Simulation<'a> {
                 self.let_go(leader);
                 self.drive_woken();
             }
+        }
+    }
+
+    /// Which queues' timers run out with that of `leader`, and it; none if no other does.
+    fn departing_with(&mut self, leader: u32, hard_ns: u64) -> Vec<u32> {
+        let latest_ns = hard_ns.min(self.now_ns + self.interface.slack_ns + TIMER_LATENCY_NS);
+        let mut leaders = Vec::new();
+        while let Some((deadline_ns, _, Cause::Departure)) = self.agenda.peek()
+            && deadline_ns <= latest_ns
+        {
+            if leaders.is_empty() {
+                leaders.push(leader);
+            }
+            leaders.extend(self.agenda.pop().map(|(leader, _)| leader));
+        }
+        leaders
+    }
+
+    /// What several queues of senders let go has left all of them before any of it is looked at where it goes (Linux: `net_tx_action`, and only then
+    /// `net_rx_action`).
+    fn depart_together(&mut self, leaders: &[u32]) {
+        let held = std::mem::replace(&mut self.holds_arrivals, true);
+        for &leader in leaders {
+            self.let_go(leader);
+        }
+        self.holds_arrivals = held;
+        if !held {
+            self.let_arrive();
         }
     }
 
