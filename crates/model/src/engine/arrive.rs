@@ -268,7 +268,36 @@ impl Simulation<'_> {
             None => self.hear(number, ack),
             Some(counterpart) => self.hear_both(number, counterpart, ack),
         }
+        if self.more_arrives() {
+            return self.drive_interrupted(number);
+        }
         self.drive(number);
+    }
+
+    /// Whether something else is due at this instant in the network.
+    #[inline]
+    pub(super) fn more_arrives(&self) -> bool {
+        let now = self.now();
+        self.network.up.next_start().0 <= now || self.network.down.next_start().0 <= now
+    }
+
+    /// A sender acts on what it was told, and its program writes when all has arrived.
+    #[inline(never)]
+    fn drive_interrupted(&mut self, number: u32) {
+        self.connections[number as usize].sender.interrupt();
+        self.drive(number);
+        let waits = self.connections[number as usize].sender.waits_to_write();
+        if waits && !self.writers.contains(&number) {
+            self.writers.push(number);
+        }
+    }
+
+    /// All has arrived that comes at this instant, and programs write that were woken.
+    #[cold]
+    pub(super) fn write_on(&mut self) {
+        for number in std::mem::take(&mut self.writers) {
+            self.drive(number);
+        }
     }
 
     /// The receiver of the same end hears of it too.

@@ -76,6 +76,8 @@ pub struct Simulation<'a> {
     /// Whose data have arrived just now, and are read when all has; and how many of these have had their turn. Mostly it is one.
     arrived: Vec<u32>,
     had_turn: usize,
+    /// Who was woken to write before all had arrived.
+    writers: Vec<u32>,
     /// Acknowledgements that leave with data of the same end, if there are any to send.
     unsaid: Vec<(u32, Ack)>,
     /// Those who pause after they have read.
@@ -163,6 +165,7 @@ impl<'a> Simulation<'a> {
             held: VecDeque::new(),
             arrived: Vec::new(),
             had_turn: 0,
+            writers: Vec::new(),
             unsaid: Vec::new(),
             sleepers,
             late: VecDeque::new(),
@@ -378,6 +381,10 @@ impl<'a> Simulation<'a> {
             let late_ns =
                 self.late.front().map_or(u64::MAX, |(late_ns, _)| self.busy_until_ns.max(*late_ns));
             let next_ns = down_ns.min(up_ns).min(agenda_ns).min(self.tick_ns).min(late_ns);
+            if !self.writers.is_empty() && down_ns.min(up_ns) > self.now_ns {
+                self.write_on();
+                continue;
+            }
             if next_ns > self.now_ns && !self.arrived.is_empty() {
                 self.read_arrived();
                 continue;

@@ -171,6 +171,9 @@ pub struct Sender {
     /// How far a write has come that leaves push by push, behind that acknowledgement, and whether it goes on.
     first_write: Option<Write>,
     write_due: bool,
+    /// The program does not run yet, and whether it was woken meanwhile.
+    is_interrupted: bool,
+    waits_to_write: bool,
     /// When one that came again was acknowledged last.
     challenged_ns: Option<u64>,
     head_due: bool,
@@ -272,6 +275,8 @@ impl Sender {
             farewell_due: false,
             first_write: None,
             write_due: false,
+            is_interrupted: false,
+            waits_to_write: false,
             challenged_ns: None,
             head_due: false,
             loss_probe_due: false,

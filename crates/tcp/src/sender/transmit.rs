@@ -49,6 +49,8 @@ impl Sender {
     pub fn transmit(&mut self, now: Instant, out: &mut impl FnMut(Transmission)) {
         let now_ns = now.as_nanos();
         let by_timer = std::mem::take(&mut self.by_timer);
+        let is_interrupted = std::mem::take(&mut self.is_interrupted);
+        self.waits_to_write = false;
         (self.leaving, self.is_writing) = (0, false);
         if !self.is_established() {
             self.transmit_syn(now_ns, out);
@@ -105,6 +107,8 @@ impl Sender {
         }
         let goes_on = begun.is_some_and(|write| write.end > self.buffer.end);
         let wakes = goes_on || self.wakes_program();
+        self.waits_to_write = is_interrupted && wakes;
+        let wakes = wakes && !is_interrupted;
         if self.leaving > 0 && self.throttled && !wakes {
             // It goes on as soon as these have left (Linux: `tcp_tsq_write`): after a program that was woken, for which a softirq gives way
             // to its thread (`handle_softirqs`, `need_resched`).
@@ -199,6 +203,18 @@ impl Sender {
         if self.opening_due {
             self.first_write = Some(Write::default());
         }
+    }
+
+    /// More arrives at this instant, before any program runs: the next [`transmit`](Self::transmit) sends, and finds nothing new written (Linux:
+    /// `net_rx_action`, in a softirq).
+    pub const fn interrupt(&mut self) {
+        self.is_interrupted = true;
+    }
+
+    /// Whether the program was [interrupted](Self::interrupt) as it would have written: `transmit` is to be called once more when all has arrived.
+    #[must_use]
+    pub const fn waits_to_write(&self) -> bool {
+        self.waits_to_write
     }
 
     /// The program goes on with its first write, which is not all done yet where [`is_in_first_write`](Self::is_in_first_write): the
