@@ -475,7 +475,12 @@ impl<'a> Simulation<'a> {
             let ends = || matches!(cause, Cause::Receiver) && receiver().is_reading();
             // What is far off is not looked at: with many connections that takes long.
             if spare_ns > slack_ns || ends() || !(reads || meanwhile.all) {
-                if anybody_pauses && !reads && !ends() && !matches!(cause, Cause::Departure) {
+                let is_behind = !reads && !ends() && !matches!(cause, Cause::Departure);
+                if meanwhile.all && is_behind {
+                    departing.extend(self.departing_behind(hard_ns));
+                    meanwhile.arrive |= !departing.is_empty();
+                }
+                if anybody_pauses && is_behind {
                     self.wake_readers_behind(hard_ns, meanwhile, &mut reading);
                 }
                 break;
@@ -503,6 +508,22 @@ impl<'a> Simulation<'a> {
         if let Some(number) = reading {
             self.arm_receiver(number);
         }
+    }
+
+    /// The same for queues of senders whose timers run out behind one of TCP's.
+    #[cold]
+    fn departing_behind(&mut self, hard_ns: u64) -> Vec<u32> {
+        let slack_ns = self.interface.slack_ns + TIMER_LATENCY_NS;
+        let wakes =
+            self.interfaces.iter().filter_map(|queue| Some((queue.wakes_ns?, queue.leader?)));
+        let is_due =
+            |&(wakes_ns, _): &(u64, u32)| wakes_ns <= self.now_ns && wakes_ns + slack_ns <= hard_ns;
+        let mut departing: Vec<_> = wakes.filter(is_due).collect();
+        departing.sort_unstable();
+        for &(_, leader) in &departing {
+            self.agenda.arm(leader, Cause::Departure, u64::MAX);
+        }
+        departing.into_iter().map(|(_, leader)| leader).collect()
     }
 
     /// Timers of TCP are not among those that run out in their order (`hrtimer_run_softirq`, `run_timer_softirq`): who reads behind one wakes.
