@@ -1,6 +1,6 @@
 //! A policer: a token bucket that drops what it has no tokens for.
 
-use dualq_units::{Bytes, Instant, Rate};
+use dualq_units::{Bytes, Instant, PacketTime, Rate};
 
 use crate::delay::nanos;
 
@@ -8,7 +8,7 @@ use crate::delay::nanos;
 /// counted as the time that they take to gather.
 #[derive(Clone, Copy, Debug)]
 pub struct Police {
-    bits_per_second: u64,
+    time: PacketTime,
     burst_ns: u64,
     tokens_ns: u64,
     updated_ns: u64,
@@ -19,8 +19,7 @@ impl Police {
     #[must_use]
     pub fn new(rate: Rate, burst: Bytes) -> Self {
         let burst_ns = nanos(rate.transmission_time(burst));
-        let bits_per_second = rate.as_bits_per_second().max(1);
-        Self { bits_per_second, burst_ns, tokens_ns: burst_ns, updated_ns: 0 }
+        Self { time: PacketTime::new(rate), burst_ns, tokens_ns: burst_ns, updated_ns: 0 }
     }
 
     /// Whether a packet of `bytes` conforms, which takes its tokens; one that does not takes nothing.
@@ -31,7 +30,7 @@ impl Police {
         let gathered_ns = now_ns.saturating_sub(self.updated_ns);
         self.tokens_ns = self.tokens_ns.saturating_add(gathered_ns).min(self.burst_ns);
         self.updated_ns = now_ns;
-        let cost_ns = u64::from(bytes) * 8_000_000_000 / self.bits_per_second;
+        let cost_ns = self.time.nanos(bytes.into());
         let rest = self.tokens_ns.checked_sub(cost_ns);
         self.tokens_ns = rest.unwrap_or(self.tokens_ns);
         rest.is_some()

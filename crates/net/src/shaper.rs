@@ -1,7 +1,7 @@
 //! The bottleneck's rate: a token bucket as `htb` has it for one class. A packet may leave while tokens are left, and
 //! may overdraw them.
 
-use dualq_units::{Bytes, Rate};
+use dualq_units::{Bytes, PacketTime, Rate};
 
 /// tc's default burst without the rate's share.
 const BURST_BYTES: u64 = 1600;
@@ -11,7 +11,7 @@ const TICK_NS: u64 = 64;
 /// Tokens, counted as the time that they take to gather.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shaper {
-    bits_per_second: u64,
+    time: PacketTime,
     burst_ns: i64,
     tokens_ns: i64,
     updated_ns: u64,
@@ -21,18 +21,17 @@ impl Shaper {
     /// A full bucket for `rate`, with tc's default burst: a packet of 1600 bytes and what the rate sends in a nanosecond,
     /// rounded up to the ticks that the kernel's packet scheduler counts in.
     pub(crate) fn new(rate: Rate) -> Self {
-        let empty = Self { bits_per_second: 1, burst_ns: 0, tokens_ns: 0, updated_ns: 0 };
+        let empty = Self { time: PacketTime::new(rate), burst_ns: 0, tokens_ns: 0, updated_ns: 0 };
         let shaper = empty.with_rate(rate);
         Self { tokens_ns: shaper.burst_ns, ..shaper }
     }
 
     /// The same with another rate. What was gathered is kept as time, and a debt too (Linux: `htb_change_class`).
     pub(crate) fn with_rate(self, rate: Rate) -> Self {
-        let bits_per_second = rate.as_bits_per_second().max(1);
-        let burst = Bytes(BURST_BYTES + bits_per_second / 8_000_000_000);
+        let burst = Bytes(BURST_BYTES + rate.as_bits_per_second() / 8_000_000_000);
         let burst_ns = rate.transmission_time(burst).as_nanos() as u64;
         let burst_ns = burst_ns.next_multiple_of(TICK_NS) as i64;
-        Self { bits_per_second, burst_ns, ..self }
+        Self { time: PacketTime::new(rate), burst_ns, ..self }
     }
 
     /// When a packet may leave that waits at `now_ns`.
@@ -53,8 +52,7 @@ impl Shaper {
     /// A packet of `bytes` leaves.
     #[inline]
     pub(crate) fn charge(&mut self, bytes: u32) {
-        let bit_nanos = u64::from(bytes) * 8_000_000_000;
-        self.tokens_ns -= (bit_nanos / self.bits_per_second) as i64;
+        self.tokens_ns -= self.time.nanos(bytes.into()) as i64;
     }
 }
 

@@ -2,22 +2,11 @@
 
 use std::time::Duration;
 
-use dualq_units::{Bytes, Instant, Rate};
+use dualq_units::{Bytes, Instant, PacketTime, Rate};
 
 /// Linux sends and shows spans in units of 64 ns.
 const TICK_SHIFT: u32 = 6;
 const TICKS_PER_MICROSECOND: f64 = 15.625;
-
-/// How long `bytes` take at `rate`, cut to the nanosecond.
-#[inline]
-pub(crate) fn cost(rate: Rate, bytes: u64) -> i64 {
-    let bits = rate.as_bits_per_second().max(1);
-    let bit_nanos = match bytes.checked_mul(8_000_000_000) {
-        Some(product) => product / bits,
-        None => (u128::from(bytes) * 8_000_000_000 / u128::from(bits)) as u64,
-    };
-    i64::try_from(bit_nanos).unwrap_or(i64::MAX)
-}
 
 /// The bytes that a span is at `rate`, computed from its ticks as tc does.
 pub(crate) fn size(rate: Rate, span: Duration) -> Bytes {
@@ -36,7 +25,7 @@ pub(crate) fn span(rate: Rate, bytes: u64) -> Option<Duration> {
 /// A bucket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bucket {
-    rate: Rate,
+    time: PacketTime,
     depth: i64,
     /// What is in it; below zero if more was taken.
     tokens: i64,
@@ -46,7 +35,7 @@ impl Bucket {
     /// A full bucket.
     pub(crate) fn new(rate: Rate, depth: Duration) -> Self {
         let depth = i64::try_from(depth.as_nanos()).unwrap_or(i64::MAX);
-        Self { rate, depth, tokens: depth }
+        Self { time: PacketTime::new(rate), depth, tokens: depth }
     }
 
     pub(crate) const fn tokens(&self) -> i64 {
@@ -62,7 +51,7 @@ impl Bucket {
     #[inline]
     pub(crate) fn after(&self, passed: Duration, bytes: u32) -> i64 {
         let passed = i64::try_from(passed.as_nanos()).unwrap_or(i64::MAX);
-        self.tokens.saturating_add(passed).min(self.depth) - cost(self.rate, bytes.into())
+        self.tokens.saturating_add(passed).min(self.depth) - self.time.nanos(bytes.into()) as i64
     }
 
     #[inline]

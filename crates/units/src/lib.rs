@@ -6,6 +6,7 @@ mod confidence;
 mod exact;
 mod instant;
 pub mod number;
+mod packet_time;
 mod rate;
 pub mod surprise;
 pub mod tc_time;
@@ -15,6 +16,7 @@ pub use confidence::student;
 pub use dualpi2::Ecn;
 pub use exact::Exact;
 pub use instant::Instant;
+pub use packet_time::PacketTime;
 pub use rate::Rate;
 
 /// A word that is not the quantity it should be.

@@ -11,10 +11,10 @@ mod show;
 use std::time::Duration;
 
 use dualpi2::Random;
-use dualq_units::{Bytes, Instant, Rate};
+use dualq_units::{Bytes, Instant, PacketTime, Rate};
 
 use self::discipline::Tbf;
-use crate::bucket::{cost, size};
+use crate::bucket::size;
 use crate::kinds::Kind;
 use crate::{Device, Discipline, FlowPacket, Spec};
 
@@ -69,7 +69,7 @@ pub struct Config {
 }
 
 fn time(rate: Rate, bytes: Bytes) -> Duration {
-    Duration::from_nanos(cost(rate, bytes.0).unsigned_abs())
+    Duration::from_nanos(PacketTime::new(rate).nanos(bytes.0))
 }
 
 impl Config {
