@@ -97,18 +97,20 @@ fn the_limit_counts_what_is_under_way() {
 
 #[test]
 fn what_arrives_goes_through_the_leaf() {
-    let mut bench = Bench::new("netem delay 10ms leaf htb rate 12112kbit burst 1514b cburst 1514b");
+    let mut bench = Bench::new("netem delay 10ms leaf htb rate 50mbit burst 1514b cburst 1514b");
+    // A byte takes 160 ns.
+    let departures = [0, 0, 1, 2].map(|packets| 10 * MILLISECOND + packets * 1514 * 160);
     for id in 0..4 {
         bench.put(0, full(id, 1));
     }
-    assert_eq!(bench.departures(0), [10, 10, 11, 12].map(|at| at * MILLISECOND));
+    assert_eq!(bench.departures(0), departures);
     assert_eq!(bench.discipline.stats(Instant::ZERO).counters.sent_packets, 4);
     // And the other way around.
-    let mut bench = Bench::new("htb rate 12112kbit burst 1514b cburst 1514b leaf netem delay 10ms");
+    let mut bench = Bench::new("htb rate 50mbit burst 1514b cburst 1514b leaf netem delay 10ms");
     for id in 0..4 {
         bench.put(0, full(id, 1));
     }
-    assert_eq!(bench.departures(0), [10, 10, 11, 12].map(|at| at * MILLISECOND));
+    assert_eq!(bench.departures(0), departures);
 }
 
 /// The delays of many packets, in milliseconds, in their order.

@@ -2,7 +2,7 @@ use dualq_qdisc::show::{self, OwnStats};
 use dualq_qdisc::{DropReason, Qdisc};
 use dualq_units::Instant;
 
-use super::{Bench, Frame, MILLISECOND, SECOND, full};
+use super::{Bench, Frame, SECOND, full};
 
 /// Bytes that leave a link without a rate between `from` and `to`, with always enough packets waiting.
 fn sent(bench: &mut Bench, from: u64, to: u64, length: u32) -> u64 {
@@ -42,20 +42,20 @@ fn rates_hold_in_the_long_run() {
 
 #[test]
 fn a_burst_leaves_at_once_and_then_the_rate_holds() {
-    let mut bench = Bench::new("tbf rate 12112kbit burst 4542b latency 500ms");
+    let mut bench = Bench::new("tbf rate 50mbit burst 4542b latency 500ms");
     for id in 0..6 {
         bench.put(0, full(id, 1));
     }
-    // Three packets fill the bucket; one takes a millisecond.
-    let millisecond = [0, 0, 0, 1, 2, 3];
-    assert_eq!(bench.departures(0), millisecond.map(|at| at * MILLISECOND));
+    // Three packets fill the bucket; a byte takes 160 ns.
+    let packet = 1514 * 160;
+    assert_eq!(bench.departures(0), [0, 0, 0, 1, 2, 3].map(|packets| packets * packet));
 
     // HTB sends while the bucket is not in debt: when one packet emptied it, a second one may still leave.
-    let mut bench = Bench::new("htb rate 12112kbit burst 1514b cburst 1514b");
+    let mut bench = Bench::new("htb rate 50mbit burst 1514b cburst 1514b");
     for id in 0..5 {
         bench.put(0, full(id, 1));
     }
-    assert_eq!(bench.departures(0), [0, 0, 1, 2, 3].map(|at| at * MILLISECOND));
+    assert_eq!(bench.departures(0), [0, 0, 1, 2, 3].map(|packets| packets * packet));
 }
 
 #[test]
