@@ -4,6 +4,7 @@ use dualq_scenario::{Direction, FlowGroup, Outcome};
 use dualq_worlds::ScenarioRuns;
 
 use crate::figures::{Samples, base_ms, group_name, lost_share};
+use crate::remarks::unanswered;
 
 /// A mean over the seeds in the first world.
 fn mean(runs: &ScenarioRuns<'_>, of: impl Fn(&Outcome) -> Option<f64>) -> Option<f64> {
@@ -149,7 +150,9 @@ pub(crate) fn sentence(runs: &ScenarioRuns<'_>) -> String {
             " while the probe is answered in {probe_ms:.2} ms, {:.2} ms above the base",
             probe_ms - base_ms(runs.scenario())
         ),
-        None if !runs.scenario().probe.is_empty() => "; the probe was never answered".to_owned(),
+        None if !runs.scenario().probe.is_empty() => {
+            format!("; the probe {}", unanswered(runs.scenario()))
+        }
         None => String::new(),
     };
     format!("{label}: {throughput:.1} Mbits/sec{probe}{}", beside(runs, "Mbits/sec"))

@@ -32,7 +32,8 @@ pub(crate) fn of(runs: &ScenarioRuns<'_>) -> Vec<String> {
         let answered =
             |outcome: &Outcome| outcome.probe.get(number).is_none_or(|probe| probe.n > 0);
         if !outcomes().any(answered) {
-            remarks.push(format!("probe {} ({}) was never answered", number + 1, probe.kind));
+            let unanswered = unanswered(scenario);
+            remarks.push(format!("probe {} ({}) {unanswered}", number + 1, probe.kind));
         }
     }
     let stalled = outcomes().map(|outcome| stalled(scenario, outcome)).max().unwrap_or(0);
@@ -45,6 +46,15 @@ pub(crate) fn of(runs: &ScenarioRuns<'_>) -> Vec<String> {
     let limits = Limit::in_words(runs.runs().iter().map(|run| &run.outcome));
     remarks.extend(limits.into_iter().map(|limit| format!("limit: {limit}")));
     remarks
+}
+
+/// What is said of a probe without answers; those that came before anything was measured do not count.
+pub(crate) fn unanswered(scenario: &Scenario) -> &'static str {
+    if scenario.warmup.is_zero() {
+        "was never answered"
+    } else {
+        "was never answered after the warm-up"
+    }
 }
 
 /// The queues of elements of the path of which a run has no figures: the bottleneck may be one of them.

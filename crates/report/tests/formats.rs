@@ -260,7 +260,7 @@ fn a_tie_has_no_best() {
     let never = table.lines().find(|line| line.starts_with("netem loss 100%"));
     assert!(!never.unwrap().contains('▏') && table.contains('█'), "{table}");
     assert!(page.contains(
-        "netem loss 100% is worst, at 0.0 Mbit/s, and the probe was never answered. Without answers"
+        "netem loss 100% is worst, at 0.0 Mbit/s, and the probe was never answered after the warm-up. Without answers"
     ));
 }
 
@@ -458,7 +458,7 @@ fn lost_pings_are_told() {
     assert!(csv::write(&Report::of(&whole)).contains("ping RTT lost"));
     // A second probe that hears nothing is no blank alone.
     let both = page("100%", &format!("{ping}\n{ping}"));
-    assert!(both.contains("probe 2 (ping) was never answered"), "{both}");
+    assert!(both.contains("probe 2 (ping) was never answered after the warm-up"), "{both}");
 }
 
 /// Documents of versions that did not count lost pings are read.

@@ -6,6 +6,7 @@ use dualq_worlds::agreement::cannot_be_told_apart;
 
 use crate::figures::{Samples, base_ms};
 use crate::rank;
+use crate::remarks::unanswered;
 use crate::report::Report;
 use crate::words::one_line;
 use crate::{Unit, html::worlds};
@@ -95,7 +96,9 @@ fn figures(runs: &ScenarioRuns<'_>) -> String {
             "with {p50:.2} ms above the base at the median and {p99:.2} ms at the 99th percentile, at {goodput:.1} Mbit/s"
         ),
         _ if runs.scenario().probe.is_empty() => format!("at {goodput:.1} Mbit/s"),
-        _ => format!("at {goodput:.1} Mbit/s, and the probe was never answered"),
+        _ => {
+            format!("at {goodput:.1} Mbit/s, and the probe {}", unanswered(runs.scenario()))
+        }
     };
     said + &rank::beside(runs, "Mbit/s")
 }
