@@ -125,7 +125,7 @@ fn scenarios(args: &DiffArgs) -> Result<Vec<Scenario>, Failure> {
                 continue;
             }
             let scenario = serde_json::from_value(line)
-                .map_err(|error| Failure::Usage(format!("{named}: {name}: {error}")))?;
+                .map_err(|error| Failure::Usage(format!("{named}: line {number}: {error}")))?;
             scenarios.push(scenario);
         }
     } else {

@@ -276,7 +276,7 @@ impl Simulation<'_> {
 
     /// Whether something else is due at this instant in the network.
     #[inline]
-    pub(super) fn more_arrives(&self) -> bool {
+    fn more_arrives(&self) -> bool {
         let now = self.now();
         self.network.up.next_start().0 <= now || self.network.down.next_start().0 <= now
     }

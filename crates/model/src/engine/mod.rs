@@ -581,8 +581,9 @@ impl<'a> Simulation<'a> {
                     if spare_ns <= TIMER_SLACK_NS {
                         self.wake_early(hard_ns, Meanwhile { arrive: true, all: false });
                     }
-                    let leaders = self.departing_with(number, hard_ns);
+                    let mut leaders = self.departures_up_to(hard_ns);
                     if !leaders.is_empty() {
+                        leaders.insert(0, number);
                         self.depart_together(&leaders);
                         self.drive_woken();
                         return self.have_run_out();
@@ -608,27 +609,19 @@ impl<'a> Simulation<'a> {
     /// The timer of a program has run out, and takes along those of queues that may run out a little later, up to `hard_ns`: what these let go is gone
     /// before the program runs (Linux: `NET_TX_SOFTIRQ`, which comes before any process does).
     fn depart_before(&mut self, hard_ns: u64) {
-        let latest_ns = hard_ns.min(self.now_ns + self.interface.slack_ns + TIMER_LATENCY_NS);
-        while let Some((deadline_ns, _, Cause::Departure)) = self.agenda.peek()
-            && deadline_ns <= latest_ns
-        {
-            if let Some((leader, _)) = self.agenda.pop() {
-                self.let_go(leader);
-                self.drive_woken();
-            }
+        for leader in self.departures_up_to(hard_ns) {
+            self.let_go(leader);
+            self.drive_woken();
         }
     }
 
-    /// Which queues' timers run out with that of `leader`, and it; none if no other does.
-    fn departing_with(&mut self, leader: u32, hard_ns: u64) -> Vec<u32> {
+    /// The queues of senders whose timers are next and run out now, as they may be late: up to `hard_ns`.
+    fn departures_up_to(&mut self, hard_ns: u64) -> Vec<u32> {
         let latest_ns = hard_ns.min(self.now_ns + self.interface.slack_ns + TIMER_LATENCY_NS);
         let mut leaders = Vec::new();
         while let Some((deadline_ns, _, Cause::Departure)) = self.agenda.peek()
             && deadline_ns <= latest_ns
         {
-            if leaders.is_empty() {
-                leaders.push(leader);
-            }
             leaders.extend(self.agenda.pop().map(|(leader, _)| leader));
         }
         leaders

@@ -651,6 +651,32 @@ mod tests {
         assert_eq!((sender.window.cwnd, sender.window.ssthresh), (10, 60));
     }
 
+    /// As in the world `kernel` in `exact-4`: two acknowledgements of one instant are both looked at before the program runs, which writes behind them.
+    #[test]
+    fn a_program_writes_when_all_has_arrived() {
+        let rtt = Duration::from_millis(30);
+        let (mut sender, sent) = open(SenderConfig::default(), rtt, 1 << 30);
+        let mut leave = sent;
+        let mut waited = 0;
+        for round in 2..12 {
+            for packet in leave.drain(..) {
+                sender.on_departure(packet.data.payload);
+            }
+            let now = Instant::ZERO + round * rtt;
+            sender.on_ack(now, &Ack { ack: sender.snd_nxt, window: 1 << 30, ..Ack::default() });
+            let end = sender.buffer.end;
+            sender.interrupt();
+            sender.transmit(now, &mut |packet| leave.push(packet));
+            assert_eq!(sender.buffer.end, end);
+            if sender.waits_to_write() {
+                sender.transmit(now, &mut |packet| leave.push(packet));
+                assert!(!sender.waits_to_write() && sender.buffer.end > end);
+                waited += 1;
+            }
+        }
+        assert!(waited > 0);
+    }
+
     fn places(sent: &[Transmission]) -> Vec<(u64, u32)> {
         let with_payload = sent.iter().filter(|packet| packet.data.payload > 0);
         with_payload.map(|packet| (packet.data.seq, packet.data.payload)).collect()
