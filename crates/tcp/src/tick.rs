@@ -214,6 +214,7 @@ impl WheelTimer {
     #[inline]
     pub(crate) const fn end(&mut self) {
         self.runs_out_ns = u64::MAX;
+        self.moves = self.moves.wrapping_add(1);
     }
 
     /// When its bucket runs out; [`Instant::NEVER`] before it is started.

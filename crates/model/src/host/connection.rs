@@ -138,6 +138,7 @@ impl Connection {
             notsent_lowat: sort.notsent_lowat,
             fast_open: sort.fast_open,
             mtu: scenario.link.mtu,
+            gso: scenario.sender.gso,
             pacing: interface.pacing,
             tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
             seed,

@@ -68,6 +68,8 @@ pub struct SenderConfig {
     pub initial_window: u32,
     /// The largest aggregate in bytes (GSO).
     pub max_gso: Bytes,
+    /// Whether the sender's interface takes aggregates: else they are cut into their segments as they leave its queue.
+    pub gso: bool,
     /// The send buffer that the program asks for (`SO_SNDBUF`), which never grows; without it, it is tuned.
     pub buffer: Option<Bytes>,
     /// The most memory that the send buffer grows to (Linux: `tcp_wmem`'s maximum).
@@ -96,6 +98,7 @@ impl Default for SenderConfig {
             mtu: 1500,
             initial_window: 10,
             max_gso: Bytes(65_536),
+            gso: true,
             buffer: None,
             max_buffer: Bytes(64 << 20),
             notsent_lowat: None,
@@ -216,6 +219,8 @@ pub struct Sender {
     /// Of these what the last call of `transmit` sent that need not wait there: it leaves when the kernel has done all that it does by itself, and
     /// at once while the program writes.
     leaving: u64,
+    /// What these hold more as segments than they did as aggregates, where the interface takes no aggregates.
+    cut_apart: u64,
     is_writing: bool,
     /// Small queues held something back.
     throttled: bool,
@@ -303,6 +308,7 @@ impl Sender {
             last_sent_ns: 0,
             queued: 0,
             leaving: 0,
+            cut_apart: 0,
             is_writing: false,
             throttled: false,
             cwnd_limited: false,

@@ -223,7 +223,7 @@ impl Sender {
         if payload < segments * self.mss {
             self.short_end = self.snd_nxt;
         }
-        self.enqueue(now_ns, departure, payload);
+        self.enqueue(now_ns, departure, (payload, segments));
         self.emit((now_ns, departure), (seq, self.mss), payload, segments, (true, pushes), out);
         self.new_data_sent(now_ns, packets_before);
     }
