@@ -118,6 +118,28 @@ impl Network {
         }
     }
 
+    /// When the next element of a path is due, which is at `due_ns` if not at `now_ns`, at which another timer runs out: then if its own was set for that
+    /// already, and is only a little late.
+    #[cold]
+    pub(crate) fn ripe_ns(
+        &self,
+        direction: Direction,
+        (due_ns, place): (u64, usize),
+        now_ns: u64,
+    ) -> u64 {
+        let path = match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        };
+        let is_ripe = due_ns <= now_ns + TIMER_LATENCY.as_nanos() as u64
+            && match path.elements().get(place) {
+                Some(Element::Delay(_)) => true,
+                Some(Element::Queue(queue)) => queue.is_ready(Instant::from_nanos(now_ns)),
+                _ => false,
+            };
+        if is_ripe { now_ns } else { due_ns }
+    }
+
     /// The queue under test.
     pub(crate) fn tested(&self) -> &Link<Packet> {
         self.down.queue(self.tested).expect("it was put there")

@@ -63,6 +63,14 @@ impl<P: Packet> Queue<P> {
         Qdisc::<P>::config(&self.discipline)
     }
 
+    /// Whether a packet may leave at `now`: the discipline has one, and the link tokens for it.
+    #[must_use]
+    pub fn is_ready(&self, now: Instant) -> bool {
+        let clock = self.clock(now);
+        self.shaper.is_ready(now.as_nanos())
+            && Qdisc::<P>::next_ready(&self.discipline, clock) <= clock
+    }
+
     /// What it has counted, and how it is at `now`.
     #[must_use]
     pub fn stats(&self, now: Instant) -> Stats {

@@ -43,6 +43,11 @@ impl Shaper {
         self.next_ns(now_ns)
     }
 
+    /// Whether a packet may leave at `now_ns`.
+    pub(crate) const fn is_ready(&self, now_ns: u64) -> bool {
+        self.tokens_ns + (now_ns - self.updated_ns) as i64 >= 0
+    }
+
     /// The same when what has gathered up to `now_ns` is counted.
     #[inline]
     pub(crate) const fn next_ns(&self, now_ns: u64) -> u64 {

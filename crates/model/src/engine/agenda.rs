@@ -173,14 +173,31 @@ impl Agenda {
         sorted.min(near)
     }
 
-    /// The next entry: when it is due, whose it is and what for.
+    /// The next deadline: when it is, whose and what for.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<(u64, u32, Cause)> {
+        while self.skip_moved() {}
+        let entry = self.first()?;
+        Some((entry.deadline_ns(), entry.connection(), entry.cause()))
+    }
+
+    /// Takes the next entry if nothing runs out there, for its deadline has moved away, and says whether it did. A coarse timer that nobody waits for any
+    /// more runs out all the same (Linux: `inet_csk_clear_xmit_timer`, which stops none), and a fine one does not (`hrtimer_try_to_cancel`).
+    #[inline]
+    pub(crate) fn skip_moved(&mut self) -> bool {
         if self.sorted.is_empty() && self.near.is_empty() {
             self.turn();
         }
-        let entry = self.first()?;
-        Some((entry.deadline_ns(), entry.connection(), entry.cause()))
+        let Some(entry) = self.first() else { return false };
+        let Deadlines { scheduled, wanted, places } = &self.deadlines[entry.connection() as usize];
+        let (cause, deadline_ns) = (entry.cause() as usize, entry.deadline_ns());
+        let runs_out = scheduled[cause] == deadline_ns
+            && (wanted[cause] <= deadline_ns
+                || places.get(cause).is_some_and(|place| place.runs_out_ns == deadline_ns));
+        if !runs_out {
+            self.pop();
+        }
+        !runs_out
     }
 
     /// The next entry of the current slot.
@@ -196,6 +213,7 @@ impl Agenda {
 
     /// Whether a coarse timer runs out at `now_ns` too.
     pub(crate) fn has_coarse_at(&mut self, now_ns: u64) -> bool {
+        while self.next_ns() == now_ns && self.skip_moved() {}
         self.next_ns() == now_ns && self.first().is_some_and(Entry::is_coarse)
     }
 
@@ -234,7 +252,7 @@ impl Agenda {
         }
     }
 
-    /// The same for an endpoint, whose coarse timer is `wheel`.
+    /// The same for an endpoint, whose coarse timer is `wheel`, which runs out whether it still waits for that or not.
     #[inline]
     pub(crate) fn arm_coarse(
         &mut self,
@@ -246,7 +264,12 @@ impl Agenda {
         if self.deadlines[connection as usize].places[cause as usize].moves != wheel.moves() {
             self.take_place(connection, cause, deadline_ns, wheel);
         }
-        self.arm(connection, cause, deadline_ns);
+        let deadlines = &mut self.deadlines[connection as usize];
+        deadlines.wanted[cause as usize] = deadline_ns;
+        let next_ns = deadline_ns.min(deadlines.places[cause as usize].runs_out_ns);
+        if next_ns < deadlines.scheduled[cause as usize] {
+            self.schedule(connection, cause, next_ns);
+        }
     }
 
     /// The coarse timer has moved.
@@ -277,9 +300,16 @@ impl Agenda {
         }
         *scheduled = u64::MAX;
         let wanted = deadlines.wanted[cause as usize];
+        let mut next_ns = wanted;
+        if let Some(Place { runs_out_ns, .. }) = deadlines.places.get_mut(cause as usize) {
+            if *runs_out_ns == entry.deadline_ns() {
+                *runs_out_ns = u64::MAX;
+            }
+            next_ns = next_ns.min(*runs_out_ns);
+        }
         if wanted > entry.deadline_ns() {
-            if wanted != u64::MAX {
-                self.schedule(connection, cause, wanted);
+            if next_ns != u64::MAX {
+                self.schedule(connection, cause, next_ns);
             }
             return None;
         }
@@ -382,6 +412,8 @@ impl Agenda {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use dualq_qdisc::{Random as _, SplitMix64};
     use dualq_tcp::Tick;
@@ -447,6 +479,35 @@ mod tests {
         agenda.arm(0, Cause::Sender, u64::MAX);
         assert_eq!((agenda.next_ns(), agenda.pop()), (4_000_000_000, None));
         assert_eq!(agenda.next_ns(), u64::MAX);
+    }
+
+    #[test]
+    fn what_runs_out_is_a_coarse_timer_or_somebody_waits_for_it() {
+        let tick = Tick::new(Duration::from_millis(10));
+        let mut agenda = Agenda::new(2);
+        let mut wheel = WheelTimer::default();
+        let at = wheel.start(tick, Instant::ZERO, 4).as_nanos();
+        agenda.arm_coarse(0, Cause::Receiver, at, &wheel);
+        // Somebody waits for something else on the way, and then for nothing.
+        agenda.arm_coarse(0, Cause::Receiver, 20, &wheel);
+        agenda.arm_coarse(0, Cause::Receiver, u64::MAX, &wheel);
+        agenda.arm(1, Cause::Departure, 50);
+        assert!(agenda.skip_moved());
+        assert!(!agenda.skip_moved());
+        assert_eq!(agenda.peek(), Some((50, 1, Cause::Departure)));
+        agenda.arm(1, Cause::Departure, u64::MAX);
+        // The coarse one stays where it is, as long as it is not set anew.
+        assert_eq!(agenda.peek(), Some((at, 0, Cause::Receiver)));
+        assert!(!agenda.skip_moved());
+        assert_eq!((agenda.pop(), agenda.peek()), (None, None));
+        agenda.arm_coarse(0, Cause::Receiver, u64::MAX, &wheel);
+        assert_eq!(agenda.peek(), None, "once");
+        let later = wheel.start(tick, Instant::ZERO, 30).as_nanos();
+        agenda.arm_coarse(0, Cause::Receiver, later, &wheel);
+        let latest = wheel.start(tick, Instant::ZERO, 60).as_nanos();
+        agenda.arm_coarse(0, Cause::Receiver, latest, &wheel);
+        assert_eq!(agenda.peek(), Some((latest, 0, Cause::Receiver)), "it was moved");
+        assert_eq!(agenda.pop(), Some((0, Cause::Receiver)));
     }
 
     /// Entries near, on the wheel and beyond it come up as a sorted list has them, while time goes on.

@@ -268,7 +268,7 @@ impl Simulation<'_> {
             None => self.hear(number, ack),
             Some(counterpart) => self.hear_both(number, counterpart, ack),
         }
-        if self.more_arrives() {
+        if self.more_arrives() || self.woke_ns == Some(self.now_ns) {
             return self.drive_interrupted(number);
         }
         self.drive(number);

@@ -57,6 +57,7 @@ pub struct Simulation<'a> {
     now_ns: u64,
     /// The kernel's coarse clock, and when it ticks next, if it does.
     tick: Tick,
+    jiffy_ns: u64,
     tick_ns: u64,
     /// Whether a timer of a program's has run out just now that only observes.
     observed: bool,
@@ -78,6 +79,9 @@ pub struct Simulation<'a> {
     had_turn: usize,
     /// Who was woken to write before all had arrived.
     writers: Vec<u32>,
+    /// When a timer last ran out, and when somebody who had paused last woke to read.
+    interrupted_ns: u64,
+    woke_ns: Option<u64>,
     /// Acknowledgements that leave with data of the same end, if there are any to send.
     unsaid: Vec<(u32, Ack)>,
     /// Those who pause after they have read.
@@ -154,6 +158,7 @@ impl<'a> Simulation<'a> {
             scenario,
             now_ns: 0,
             tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
+            jiffy_ns: scenario.tick.as_nanos() as u64,
             tick_ns: u64::MAX,
             observed: false,
             wakes_ns: 0,
@@ -166,6 +171,8 @@ impl<'a> Simulation<'a> {
             arrived: Vec::new(),
             had_turn: 0,
             writers: Vec::new(),
+            interrupted_ns: u64::MAX,
+            woke_ns: None,
             unsaid: Vec::new(),
             sleepers,
             late: VecDeque::new(),
@@ -348,7 +355,7 @@ impl<'a> Simulation<'a> {
     /// more after somebody has (Linux: `tick_nohz_idle_retain_tick`).
     #[inline]
     fn program_runs(&mut self) {
-        if self.tick_ns == u64::MAX {
+        if self.tick_ns > self.now_ns + self.jiffy_ns {
             self.tick_ns = self.tick.next(self.now()).as_nanos();
         }
     }
@@ -376,11 +383,26 @@ impl<'a> Simulation<'a> {
                 self.wake_early(hard_ns, Meanwhile { arrive: false, all: true });
                 agenda_ns = self.agenda.next_ns();
             }
-            let (down_ns, down) = next_start(&self.network.down);
-            let (up_ns, up) = next_start(&self.network.up);
+            let (mut down_ns, down) = next_start(&self.network.down);
+            let (mut up_ns, up) = next_start(&self.network.up);
             let late_ns =
                 self.late.front().map_or(u64::MAX, |(late_ns, _)| self.busy_until_ns.max(*late_ns));
-            let next_ns = down_ns.min(up_ns).min(agenda_ns).min(self.tick_ns).min(late_ns);
+            let mut next_ns = down_ns.min(up_ns).min(agenda_ns).min(self.tick_ns).min(late_ns);
+            // Seldom is an element due so soon behind something else.
+            let path_ns = down_ns.min(up_ns);
+            let now_ns = path_ns.saturating_sub(TIMER_LATENCY_NS);
+            if now_ns == next_ns || now_ns == self.now_ns {
+                if self.agenda.skip_moved() {
+                    continue;
+                }
+                if self.is_interrupt(now_ns, agenda_ns) {
+                    [down_ns, up_ns] = [
+                        self.network.ripe_ns(Direction::Down, (down_ns, down), now_ns),
+                        self.network.ripe_ns(Direction::Up, (up_ns, up), now_ns),
+                    ];
+                    next_ns = next_ns.min(down_ns).min(up_ns);
+                }
+            }
             if !self.writers.is_empty() && down_ns.min(up_ns) > self.now_ns {
                 self.write_on();
                 continue;
@@ -398,6 +420,10 @@ impl<'a> Simulation<'a> {
                 "time goes back from {} to {next_ns}",
                 self.now_ns
             );
+            // What only seems to be due lets nothing run out with it.
+            if next_ns == agenda_ns && next_ns < down_ns.min(up_ns) && self.agenda.skip_moved() {
+                continue;
+            }
             self.now_ns = next_ns;
             let is_early = |beside_ns| agenda_ns <= beside_ns && agenda_ns <= next_ns + slack_ns;
             if next_ns == down_ns {
@@ -409,11 +435,15 @@ impl<'a> Simulation<'a> {
                     self.network.up.next_due_beside().as_nanos().min(down_ns).min(self.tick_ns);
                 hard_ns = self.start(Direction::Up, up, beside_ns, is_early(beside_ns));
             } else if next_ns == agenda_ns {
+                if self.is_interrupt(next_ns, agenda_ns) {
+                    self.interrupted_ns = next_ns;
+                }
                 hard_ns = Some(down_ns.min(up_ns).min(self.tick_ns));
                 self.take_timer(hard_ns);
             } else if next_ns == late_ns {
                 self.catch_up();
             } else {
+                self.interrupted_ns = next_ns;
                 // It takes along who may wake a little later.
                 let wakes = Instant::from_nanos(self.wakes_ns);
                 self.tick_ns = match wakes > self.now() {
@@ -423,6 +453,18 @@ impl<'a> Simulation<'a> {
                 hard_ns = Some(down_ns.min(up_ns));
             }
         }
+    }
+
+    /// Whether a timer runs out at `now_ns`, of which others make use that were set for no later, though they would run out a little later by themselves (Linux:
+    /// `hrtimer_interrupt`). A program that ends what it does is none.
+    fn is_interrupt(&mut self, now_ns: u64, agenda_ns: u64) -> bool {
+        self.interrupted_ns == now_ns
+            || self.tick_ns == now_ns
+            || (agenda_ns == now_ns
+                && self.agenda.peek().is_some_and(|(_, number, cause)| {
+                    let receiver = &self.connections[number as usize].receiver;
+                    !matches!(cause, Cause::Receiver) || !receiver.is_reading()
+                }))
     }
 
     /// An element of a path is due; the next timer beside it is at `beside_ns`. Timers behind it may run out with it up to then: here before
@@ -438,6 +480,7 @@ impl<'a> Simulation<'a> {
         beside_ns: u64,
         early: bool,
     ) -> Option<u64> {
+        self.interrupted_ns = self.now_ns;
         let arrives = self.network.is_last(direction, place);
         if arrives && early {
             let all = matches!(direction, Direction::Up);
@@ -554,6 +597,7 @@ impl<'a> Simulation<'a> {
     /// Somebody who reads wakes. The first one who does while packets are about to arrive has only begun when they do.
     fn wake_reader(&mut self, number: u32, meanwhile: Meanwhile, reading: &mut Option<u32>) {
         let now = self.now();
+        self.woke_ns = Some(self.now_ns);
         let receiver = &mut self.connections[number as usize].receiver;
         if meanwhile.arrive && receiver.has_read_all() {
             receiver.wake_with_arrivals(now);
@@ -643,6 +687,7 @@ impl<'a> Simulation<'a> {
     /// Whoever reads has slept, and begins to, whether there is something to read or not.
     pub(super) fn begin_read(&mut self, number: u32) {
         let now = self.now();
+        self.woke_ns = Some(self.now_ns);
         let receiver = &mut self.connections[number as usize].receiver;
         let waits = receiver.has_read_all();
         receiver.begin_read(now);
