@@ -268,7 +268,10 @@ impl Simulation<'_> {
             None => self.hear(number, ack),
             Some(counterpart) => self.hear_both(number, counterpart, ack),
         }
-        if self.more_arrives() || self.woke_ns == Some(self.now_ns) {
+        if self.more_arrives()
+            || self.woke_ns == Some(self.now_ns)
+            || self.writers.contains(&number)
+        {
             return self.drive_interrupted(number);
         }
         self.drive(number);
@@ -281,22 +284,27 @@ impl Simulation<'_> {
         self.network.up.next_start().0 <= now || self.network.down.next_start().0 <= now
     }
 
-    /// A sender acts on what it was told, and its program writes when all has arrived.
+    /// A sender acts on what it was told. Its program writes when all has arrived, and what its small queue holds back goes on then (Linux: `TASKLET_SOFTIRQ`,
+    /// behind `NET_RX_SOFTIRQ`).
     #[inline(never)]
     fn drive_interrupted(&mut self, number: u32) {
         self.connections[number as usize].sender.interrupt();
         self.drive(number);
-        let waits = self.connections[number as usize].sender.waits_to_write();
-        if waits && !self.writers.contains(&number) {
+        if !self.writers.contains(&number) {
             self.writers.push(number);
         }
     }
 
-    /// All has arrived that comes at this instant, and programs write that were woken.
+    /// All has arrived that comes at this instant, and programs write that were woken: before what small queues held back goes on, but if the softirq that wakes
+    /// them runs while another program does (Linux: `handle_softirqs`, `need_resched`).
     #[cold]
     pub(super) fn write_on(&mut self) {
+        let writes_first = self.woke_ns != Some(self.now_ns);
         for number in std::mem::take(&mut self.writers) {
-            self.drive(number);
+            let waits = self.connections[number as usize].sender.all_has_arrived(writes_first);
+            for _ in 0..waits {
+                self.drive(number);
+            }
         }
     }
 

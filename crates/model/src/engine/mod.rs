@@ -518,12 +518,16 @@ impl<'a> Simulation<'a> {
             let ends = || matches!(cause, Cause::Receiver) && receiver().is_reading();
             // What is far off is not looked at: with many connections that takes long.
             if spare_ns > slack_ns || ends() || !(reads || meanwhile.all) {
-                let is_behind = !reads && !ends() && !matches!(cause, Cause::Departure);
-                if meanwhile.all && is_behind {
+                // A program's own timer lies before it in the same order, and has not run out.
+                let is_tcp = matches!(cause, Cause::Sender | Cause::Receiver);
+                let is_behind = is_tcp && !reads && !ends();
+                if meanwhile.all && (is_behind || ends()) {
                     departing.extend(self.departing_behind(hard_ns));
                     meanwhile.arrive |= !departing.is_empty();
                 }
-                if anybody_pauses && is_behind {
+                // Nor does a queue that lets go later keep those back that are behind it.
+                let is_passed = matches!(cause, Cause::Departure) && spare_ns <= slack_ns;
+                if anybody_pauses && (is_behind || is_passed) {
                     self.wake_readers_behind(hard_ns, meanwhile, &mut reading);
                 }
                 break;
@@ -578,8 +582,9 @@ impl<'a> Simulation<'a> {
         reading: &mut Option<u32>,
     ) {
         let slack_ns = self.interface.slack_ns + TIMER_LATENCY_NS;
-        let departures = self.interfaces.iter().filter_map(|interface| interface.wakes_ns);
-        let departs_ns = departures.map(|wakes_ns| wakes_ns + slack_ns).min().unwrap_or(u64::MAX);
+        let later = self.interfaces.iter().filter_map(|interface| interface.wakes_ns);
+        let later = later.filter(|wakes_ns| *wakes_ns > self.now_ns);
+        let departs_ns = later.map(|wakes_ns| wakes_ns + slack_ns).min().unwrap_or(u64::MAX);
         let latest_ns = hard_ns.min(departs_ns).min(self.now_ns + READER_SLACK_NS);
         loop {
             let wakes = |number: &u32| {

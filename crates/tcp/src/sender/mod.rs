@@ -177,6 +177,8 @@ pub struct Sender {
     /// The program does not run yet, and whether it was woken meanwhile.
     is_interrupted: bool,
     waits_to_write: bool,
+    /// The program writes before what a small queue held back goes on.
+    writes_first: bool,
     /// When one that came again was acknowledged last.
     challenged_ns: Option<u64>,
     head_due: bool,
@@ -221,6 +223,9 @@ pub struct Sender {
     leaving: u64,
     /// What these hold more as segments than they did as aggregates, where the interface takes no aggregates.
     cut_apart: u64,
+    /// Whether what leaves holds its memory, as more arrives, and how much has left so.
+    is_held: bool,
+    backlog: u64,
     is_writing: bool,
     /// Small queues held something back.
     throttled: bool,
@@ -282,6 +287,7 @@ impl Sender {
             write_due: false,
             is_interrupted: false,
             waits_to_write: false,
+            writes_first: false,
             challenged_ns: None,
             head_due: false,
             loss_probe_due: false,
@@ -309,6 +315,8 @@ impl Sender {
             queued: 0,
             leaving: 0,
             cut_apart: 0,
+            is_held: false,
+            backlog: 0,
             is_writing: false,
             throttled: false,
             cwnd_limited: false,

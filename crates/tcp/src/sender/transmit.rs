@@ -50,7 +50,12 @@ impl Sender {
         let now_ns = now.as_nanos();
         let by_timer = std::mem::take(&mut self.by_timer);
         let is_interrupted = std::mem::take(&mut self.is_interrupted);
+        let writes_first = std::mem::take(&mut self.writes_first);
         self.waits_to_write = false;
+        if self.is_held {
+            self.backlog += self.cut_apart;
+        }
+        self.is_held = is_interrupted;
         (self.leaving, self.cut_apart, self.is_writing) = (0, 0, false);
         if !self.is_established() {
             self.transmit_syn(now_ns, out);
@@ -102,7 +107,7 @@ impl Sender {
             return;
         }
         let begun = self.first_write;
-        if self.snd_nxt < self.buffer.end && begun.is_none() {
+        if self.snd_nxt < self.buffer.end && begun.is_none() && !writes_first {
             self.transmit_new(now_ns, Push::Pending, out);
         }
         let goes_on = begun.is_some_and(|write| write.end > self.buffer.end);
@@ -206,15 +211,18 @@ impl Sender {
     }
 
     /// More arrives at this instant, before any program runs: the next [`transmit`](Self::transmit) sends, and finds nothing new written (Linux:
-    /// `net_rx_action`, in a softirq).
+    /// `net_rx_action`, in a softirq). What leaves then holds its memory until all [has arrived](Self::all_has_arrived).
     pub const fn interrupt(&mut self) {
         self.is_interrupted = true;
     }
 
-    /// Whether the program was [interrupted](Self::interrupt) as it would have written: `transmit` is to be called once more when all has arrived.
-    #[must_use]
-    pub const fn waits_to_write(&self) -> bool {
-        self.waits_to_write
+    /// All that comes at this instant has. Returns how often [`transmit`](Self::transmit) is to be called: for what a small queue held back, for a program
+    /// that was [interrupted](Self::interrupt) as it would have written, or for both, the program first if it `writes_first`.
+    pub fn all_has_arrived(&mut self, writes_first: bool) -> u32 {
+        self.is_held = false;
+        let goes_on = std::mem::take(&mut self.backlog) > 0 && std::mem::take(&mut self.throttled);
+        self.writes_first = writes_first && self.waits_to_write && goes_on;
+        if self.writes_first { 2 } else { u32::from(self.waits_to_write || goes_on) }
     }
 
     /// The program goes on with its first write, which is not all done yet where [`is_in_first_write`](Self::is_in_first_write): the
@@ -284,10 +292,15 @@ impl Sender {
     }
 
     /// A packet of `payload` bytes has left the queue of the sender's interface. Returns whether more waited for that at any
-    /// time since the last one left: then [`transmit`](Self::transmit) is to be called (Linux: `tcp_wfree`).
+    /// time since the last one left: then [`transmit`](Self::transmit) is to be called (Linux: `tcp_wfree`), if not
+    /// [more arrives](Self::interrupt).
     #[inline]
     pub fn on_departure(&mut self, payload: u32) -> bool {
         self.queued = self.queued.saturating_sub(memory(payload));
+        if self.is_held {
+            self.backlog += memory(payload);
+            return false;
+        }
         std::mem::take(&mut self.throttled)
     }
 
@@ -369,9 +382,12 @@ impl Sender {
     #[inline]
     pub(super) fn small_queue_is_full(&mut self, payload: u32, shift: u32) -> bool {
         let limit = (2 * memory(payload)).max(self.window.pacing_rate >> PACING_SHIFT) << shift;
-        let held = self.queued + self.cut_apart;
-        let gone = if self.is_writing { self.leaving + self.cut_apart } else { 0 };
-        let full = held - gone >= limit && self.board.last_packet > self.board.first;
+        let held = if self.is_writing {
+            self.queued - self.leaving
+        } else {
+            self.queued + self.cut_apart + self.backlog
+        };
+        let full = held >= limit && self.board.last_packet > self.board.first;
         self.throttled |= full;
         full
     }
@@ -630,6 +646,38 @@ mod tests {
         }
     }
 
+    /// Linux: `tcp_wfree`, which comes when `process_backlog` has looked at all that came before.
+    #[test]
+    fn what_leaves_while_more_arrives_holds_its_memory_until_all_has() {
+        let packet = 10 * 1_448;
+        let full = |more: bool| {
+            let mut sender = Sender::new(SenderConfig { gso: false, ..SenderConfig::default() });
+            sender.handshake = Handshake::Established;
+            sender.window.pacing_rate = 1_000;
+            sender.board.last_packet = 2;
+            if more {
+                sender.interrupt();
+            }
+            sender.transmit(Instant::from_nanos(1), &mut |_| ());
+            for _ in 0..2 {
+                sender.enqueue(1, 1, (packet, 10));
+            }
+            let is_full = |sender: &mut Sender| {
+                sender.is_writing = false;
+                sender.small_queue_is_full(packet, 0)
+            };
+            assert!(is_full(&mut sender));
+            let goes_on = [packet; 2].map(|payload| sender.on_departure(payload));
+            sender.transmit(Instant::from_nanos(1), &mut |_| ());
+            let full = is_full(&mut sender);
+            let calls = sender.all_has_arrived(true);
+            assert!(!is_full(&mut sender));
+            (goes_on, full, calls)
+        };
+        assert_eq!(full(false), ([true, false], false, 0));
+        assert_eq!(full(true), ([false, false], true, 1));
+    }
+
     #[test]
     fn what_is_held_is_sent_again_next_time() {
         let mut sender = Sender::new(SenderConfig::default());
@@ -695,9 +743,9 @@ mod tests {
             sender.interrupt();
             sender.transmit(now, &mut |packet| leave.push(packet));
             assert_eq!(sender.buffer.end, end);
-            if sender.waits_to_write() {
+            if sender.all_has_arrived(true) > 0 {
                 sender.transmit(now, &mut |packet| leave.push(packet));
-                assert!(!sender.waits_to_write() && sender.buffer.end > end);
+                assert!(sender.all_has_arrived(true) == 0 && sender.buffer.end > end);
                 waited += 1;
             }
         }
