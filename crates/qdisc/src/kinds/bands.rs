@@ -26,14 +26,48 @@ pub(super) struct Bands<P, const N: usize> {
     /// Packets that each band holds.
     limit: u32,
     bands: [VecDeque<(Instant, P)>; N],
+    /// Of each band, if it lies in a ring.
+    rings: Option<[Ring; N]>,
     counters: Counters,
+}
+
+/// Places of a ring whose packets have left, and which take none yet: they are cleared several at a time, and at its end (Linux:
+/// `__ptr_ring_discard_one`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Ring {
+    /// Where the next packet lies that leaves.
+    head: u32,
+    uncleared: u32,
+}
+
+impl Ring {
+    /// Two lines of the cache of pointers are cleared at once (Linux: `__ptr_ring_set_size`).
+    const BATCH: u32 = 16;
+
+    /// A packet leaves a ring of `size`.
+    const fn leave(&mut self, size: u32) {
+        let batch = if Self::BATCH > size / 2 { 1 } else { Self::BATCH };
+        self.head += 1;
+        self.uncleared += 1;
+        if self.uncleared >= batch || self.head >= size {
+            self.uncleared = 0;
+        }
+        if self.head >= size {
+            self.head = 0;
+        }
+    }
 }
 
 impl<P: FlowPacket, const N: usize> Bands<P, N> {
     /// Empty bands of `limit` packets each.
     pub(super) fn new(config: Config, priomap: Priomap, limit: u32) -> Self {
         let bands = std::array::from_fn(|_| VecDeque::new());
-        Self { config, priomap, limit, bands, counters: Counters::ZERO }
+        Self { config, priomap, limit, bands, rings: None, counters: Counters::ZERO }
+    }
+
+    /// The same, each of which lies in a ring: what has left takes room for a little while.
+    pub(super) fn in_rings(config: Config, priomap: Priomap, size: u32) -> Self {
+        Self { rings: Some([Ring::default(); N]), ..Self::new(config, priomap, size) }
     }
 
     /// Takes over `bands` bands of other parameters. What waits in bands that are no more is gone.
@@ -67,7 +101,8 @@ impl<P: FlowPacket, const N: usize> Qdisc<P> for Bands<P, N> {
     fn enqueue(&mut self, now: Instant, packet: P, dropped: &mut dyn FnMut(Dropped<P>)) -> usize {
         let band = usize::from(self.priomap[(packet.priority() & 0xf) as usize]);
         let queue = &mut self.bands[band];
-        if queue.len() >= self.limit as usize {
+        let uncleared = self.rings.as_ref().map_or(0, |rings| rings[band].uncleared);
+        if queue.len() + uncleared as usize >= self.limit as usize {
             self.counters.drops += 1;
             dropped(Dropped { packet, band, reason: DropReason::Overlimit });
             return 0;
@@ -87,6 +122,9 @@ impl<P: FlowPacket, const N: usize> Qdisc<P> for Bands<P, N> {
         let band = self.bands.iter().position(|queue| !queue.is_empty())?;
         let (enqueued, packet) = self.bands[band].pop_front()?;
         self.counters.left(&packet);
+        if let Some(rings) = &mut self.rings {
+            rings[band].leave(self.limit);
+        }
         Some(Departure {
             packet,
             band,
@@ -115,6 +153,9 @@ impl<P: FlowPacket, const N: usize> Qdisc<P> for Bands<P, N> {
         self.counters.backlog_bytes = 0;
         for (band, queue) in self.bands.iter_mut().enumerate() {
             for (_, packet) in queue.drain(..) {
+                if let Some(rings) = &mut self.rings {
+                    rings[band].leave(self.limit);
+                }
                 dropped(Dropped { packet, band, reason: DropReason::Flushed });
             }
         }

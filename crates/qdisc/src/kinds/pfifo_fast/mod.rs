@@ -42,7 +42,7 @@ impl Kind for Options {
     ) -> Discipline<P, R> {
         let config = self.configure(device);
         let bands: Bands<P, BANDS> =
-            Bands::new(crate::Config::PfifoFast(config), PRIOMAP, config.band_limit);
+            Bands::in_rings(crate::Config::PfifoFast(config), PRIOMAP, config.band_limit);
         Discipline::boxed(bands)
     }
 }

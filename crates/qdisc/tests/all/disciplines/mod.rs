@@ -6,6 +6,7 @@ mod fq;
 mod fq_codel;
 mod fq_pie;
 mod netem;
+mod pfifo_fast;
 mod pie;
 mod prio;
 mod red;
