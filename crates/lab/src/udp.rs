@@ -203,6 +203,12 @@ fn write_packet(stream: u32, number: u64, due: Instant) -> [u8; SAID] {
     (u128::from(first) << 64 | u128::from(due.as_nanos())).to_be_bytes()
 }
 
+/// Of which stream of its group this payload is, and its number there.
+pub(crate) fn whose(payload: &[u8]) -> Option<(u32, u64)> {
+    let (stream, number, _) = read_packet(*payload.first_chunk()?);
+    Some((stream as u32, number))
+}
+
 fn read_packet(said: [u8; SAID]) -> (usize, u64, Instant) {
     let said = u128::from_be_bytes(said);
     let first = (said >> 64) as u64;

@@ -1,5 +1,5 @@
 //! Packets, as far as their headers, at the queues and at the router of the hosts near them. As events, for comparisons with another
-//! world, those of flows that go down and of probes are told, and data that go up at the queue of that direction. A link of dualq's
+//! world, those of flows that go down, of probes and of streams of UDP are told, and data that go up at the queue of that direction. A link of dualq's
 //! own tells of them itself, and of what it drops.
 
 use std::collections::HashMap;
@@ -26,6 +26,8 @@ pub(crate) const SNAP_BYTES: usize = 120;
 /// So many packets are kept at each place until they are read.
 const KEPT: usize = 1 << 18;
 const TCP: u8 = 6;
+const UDP: u8 = 17;
+const UDP_HEADER: usize = 8;
 /// Kinds of TCP's options, and the length of a SACK block.
 const END: u8 = 0;
 const PADDING: u8 = 1;
@@ -121,7 +123,11 @@ impl<'a> Watcher<'a> {
             next.push(number);
             number += group.count;
         }
-        next.extend((number..).take(scenario.probe.len()));
+        for one in scenario.probe.iter().map(|_| 1).chain(scenario.udp.iter().map(|udp| udp.count))
+        {
+            next.push(number);
+            number += one;
+        }
         let connections = Connections { streams: HashMap::new(), first: next.clone(), next };
         Ok(Self { captures, waiting: Vec::new(), connections, wants, watch })
     }
@@ -296,6 +302,7 @@ impl Connections {
         let kind = match (forward, bytes[9]) {
             (true, TCP) => Kind::Data,
             (false, TCP) => Kind::Ack,
+            (_, UDP) => Kind::Udp,
             _ => Kind::Echo,
         };
         let mut event = Event {
@@ -312,6 +319,15 @@ impl Connections {
             reason: None,
         };
         let ip_bytes = usize::from(bytes[0] & 0xf) * 4;
+        if bytes[9] == UDP {
+            let payload = bytes.get(ip_bytes + UDP_HEADER..)?;
+            let (stream, number) = crate::udp::whose(payload)?;
+            event.flow = *self.first.get(group)? + stream;
+            event.seq = number;
+            let length = u64::from(u16_at(2)?);
+            event.bytes = length.saturating_sub((ip_bytes + UDP_HEADER) as u64);
+            return Some(event);
+        }
         if bytes[9] != TCP {
             event.flow = *self.next.get(group)?;
             let length = u64::from(u16_at(2)?);

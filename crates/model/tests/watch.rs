@@ -257,6 +257,43 @@ fn a_connection_with_data_both_ways_is_one() {
     }
 }
 
+/// When what is no TCP sets out.
+struct SetsOut(Vec<(Kind, u64)>);
+
+impl Watch for SetsOut {
+    fn wants(&self) -> Wants {
+        Wants { packets: true, headers: false, connections: false }
+    }
+
+    fn packet(&mut self, event: Event) {
+        if event.seen == Seen::In && event.direction.is_down() && event.kind != Kind::Data {
+            self.0.push((event.kind, event.at_ns));
+        }
+    }
+}
+
+/// As in the world `kernel`: programs that begin at one instant do so one after the other, and what repeats does so at whole intervals from the start, not from
+/// when its turn came; but for those who begin just then.
+#[test]
+fn what_repeats_keeps_to_its_intervals() {
+    let text = "duration = '200ms'\nwarmup = '0s'\n\
+                flow = [{ cc = 'cubic', count = 2, spacing = '50ms', size = '1kb' }]\n\
+                probe = [{ kind = 'ping', interval = '30ms' }]\n\
+                udp = [{ kind = 'cbr', packet = 200, rate = '34240bit' }]\n\
+                [link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 100'\n";
+    let sweep = Sweep::parse(text).unwrap();
+    let mut seen = SetsOut(Vec::new());
+    simulate_watched(&sweep.variants()[0].scenario, 1, &mut seen).unwrap();
+    let times = |kind| {
+        let of_kind = seen.0.iter().filter(move |(its, _)| *its == kind);
+        of_kind.map(|(_, at_ns)| *at_ns).collect::<Vec<_>>()
+    };
+    let ms = |ms: u64, ns: u64| ms * 1_000_000 + ns;
+    let pings = (1..7).map(|round| ms(30 * round, 2));
+    assert_eq!(times(Kind::Echo), [6].into_iter().chain(pings).collect::<Vec<_>>());
+    assert_eq!(times(Kind::Udp), [8, ms(50, 6), ms(100, 2), ms(150, 2)]);
+}
+
 /// The questions of which a probe's sender hears that they have come.
 struct Heard(Vec<u64>);
 

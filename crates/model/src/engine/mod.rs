@@ -4,7 +4,7 @@ mod agenda;
 mod arrive;
 mod send;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use dualq_net::{Path, Queue};
@@ -23,7 +23,7 @@ use crate::network::{Network, Surroundings, back};
 use crate::options::Options;
 use crate::owner::Owner;
 use crate::packet::{ADDRESSES, Outgoing, Packet};
-use crate::program::{Moment, Turn};
+use crate::program::{Moment, SEND_NS, Turn};
 use crate::record::Record;
 use crate::watcher::Watcher;
 use agenda::Agenda;
@@ -37,9 +37,8 @@ const TIMER_SLACK_NS: u64 = TIMER_SLACK.as_nanos() as u64;
 /// So much later than it may a program wakes that pauses between reads, at the latest.
 const READER_SLACK_NS: u64 = TIMER_SLACK_NS + TIMER_LATENCY_NS;
 const TIMER_LATENCY_NS: u64 = TIMER_LATENCY.as_nanos() as u64;
-/// What it takes a program to open a connection, and to send what is no stream: those that begin at one instant do so one after the other.
+/// What it takes a program to open a connection: those that begin at one instant do so one after the other.
 const CONNECT_NS: u64 = 4;
-const SEND_NS: u64 = 2;
 /// What it takes a program to learn that its connection is open, and to write.
 const OPENED_NS: u64 = 2;
 /// To push what is written, and once that is done to turn to the next whose connection was found open.
@@ -86,6 +85,8 @@ pub struct Simulation<'a> {
     unsaid: Vec<(u32, Ack)>,
     /// Those who pause after they have read.
     sleepers: Vec<u32>,
+    /// When programs begin, and until when those of one instant do so, one after the other.
+    begun: BTreeMap<u64, u64>,
     /// The programs that write as their connections have opened, and when at the earliest; and until when the one before them does so.
     late: VecDeque<(u64, u32)>,
     busy_until_ns: u64,
@@ -134,7 +135,7 @@ impl<'a> Simulation<'a> {
         let path =
             scenario.link.rate.as_bits_per_second() << 20 ^ scenario.link.rtt.as_nanos() as u64;
         let salt = SplitMix64::new(!seed ^ path).next_u32() & ADDRESSES;
-        let mut begun = HashMap::new();
+        let mut begun = BTreeMap::new();
         for (number, connection) in (0..).zip(&mut connections) {
             let flow = connection.known_as(number);
             let (owner, flow) = match scenario.link.tunnel {
@@ -175,6 +176,7 @@ impl<'a> Simulation<'a> {
             woke_ns: None,
             unsaid: Vec::new(),
             sleepers,
+            begun,
             late: VecDeque::new(),
             pages: Pages::default(),
             busy_until_ns: 0,
@@ -774,7 +776,15 @@ impl<'a> Simulation<'a> {
                     }
                 }
                 let (out, record) = (&mut self.leaving, &mut self.around.record);
-                if let Some(next_ns) = connection.run_program(self.now_ns, out, record) {
+                if let Some(mut next_ns) = connection.run_program(self.now_ns, out, record) {
+                    // Who begins then does so before.
+                    let due_ns = next_ns.saturating_sub(SEND_NS);
+                    if !connection.program.is_stream()
+                        && let Some((_, until_ns)) = self.begun.range(..=due_ns).next_back()
+                        && *until_ns > due_ns
+                    {
+                        next_ns = until_ns + SEND_NS;
+                    }
                     self.agenda.arm(number, Cause::Program, next_ns);
                 }
                 if self.connections[number as usize].program.is_stream() {

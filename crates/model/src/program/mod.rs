@@ -15,6 +15,9 @@ pub(crate) use exchange::{Answer, Ask};
 pub(crate) use ping::Ping;
 pub(crate) use udp::Udp;
 
+/// What it takes a program to wake and to send what is no stream.
+pub(crate) const SEND_NS: u64 = 2;
+
 /// A program.
 #[derive(Clone, Debug)]
 pub(crate) enum Program {

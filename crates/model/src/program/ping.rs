@@ -4,19 +4,22 @@ use dualq_scenario::summary::Echoes;
 use dualq_units::{Ecn, Instant};
 
 use crate::packet::{Body, Echo, Outgoing};
-use crate::program::{Moment, RoundTrips, Turn};
+use crate::program::{Moment, RoundTrips, SEND_NS, Turn};
 
 /// Sends an ICMP echo request now and then, whatever is answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Ping {
     interval: Duration,
+    /// When the next one is due: so many intervals after the start, whoever else began then.
+    due: Instant,
     pub(crate) echoes: Echoes,
     pub(super) round_trips: RoundTrips,
 }
 
 impl Ping {
     pub(crate) fn new(interval: Duration) -> Self {
-        Self { interval, echoes: Echoes::default(), round_trips: RoundTrips::default() }
+        let due = Instant::from_nanos(SEND_NS);
+        Self { interval, due, echoes: Echoes::default(), round_trips: RoundTrips::default() }
     }
 
     /// What comes back tells when it was sent.
@@ -27,7 +30,8 @@ impl Ping {
         let echo = Echo { sent_ns: turn.now_ns, number, is_reply: false, ecn: Ecn::NotEct };
         let body = Body::echo(echo);
         turn.out.push(Outgoing { body, departure });
-        Some((departure + self.interval).as_nanos())
+        self.due = self.due + self.interval;
+        Some(self.due.as_nanos())
     }
 
     pub(super) fn replied(&mut self, at: Moment, sent_ns: u64) {

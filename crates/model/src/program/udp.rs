@@ -4,7 +4,7 @@ use dualq_scenario::UdpGroup;
 use dualq_units::{Ecn, Instant};
 
 use crate::packet::{Body, Datagram, Outgoing};
-use crate::program::Turn;
+use crate::program::{SEND_NS, Turn};
 
 /// Sends a UDP packet at each interval, whatever the path does.
 #[derive(Clone, Debug)]
@@ -13,6 +13,8 @@ pub(crate) struct Udp {
     pub(crate) group: usize,
     pub(crate) stream: usize,
     interval: Duration,
+    /// When the next one is due: so many intervals after the start, whoever else began then.
+    due: Instant,
     stop_ns: u64,
     ip_bytes: u32,
     ecn: Ecn,
@@ -24,13 +26,14 @@ impl Udp {
             group,
             stream: stream as usize,
             interval: udp.interval,
+            due: Instant::from_nanos(SEND_NS) + udp.start_of(stream),
             stop_ns: udp.stop.map_or(u64::MAX, |stop| stop.as_nanos() as u64),
             ip_bytes: udp.packet,
             ecn: udp.ecn,
         }
     }
 
-    pub(super) fn turn(&self, turn: &mut Turn<'_>) -> Option<u64> {
+    pub(super) fn turn(&mut self, turn: &mut Turn<'_>) -> Option<u64> {
         if turn.now_ns >= self.stop_ns {
             return None;
         }
@@ -39,6 +42,7 @@ impl Udp {
         let Self { ip_bytes, ecn, .. } = *self;
         let body = Body::datagram(Datagram { number, sent_ns: turn.now_ns, ip_bytes, ecn });
         turn.out.push(Outgoing { body, departure: now });
-        Some((now + self.interval).as_nanos())
+        self.due = self.due + self.interval;
+        Some(self.due.as_nanos())
     }
 }
