@@ -118,6 +118,17 @@ impl Network {
         }
     }
 
+    /// When the next element of a path is due, and which; at the end of time if none is.
+    #[inline]
+    pub(crate) const fn next_start(&self, direction: Direction) -> (u64, usize) {
+        let path = match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        };
+        let (due, place) = path.next_start();
+        (due.as_nanos(), place)
+    }
+
     /// When the next element of a path is due, which is at `due_ns` if not at `now_ns`, at which another timer runs out: then if its own was set for that
     /// already, and is only a little late.
     #[cold]

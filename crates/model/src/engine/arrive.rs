@@ -5,7 +5,7 @@ use dualq_scenario::{Direction, Kind};
 use dualq_tcp::{Ack, Data, Receiver};
 use dualq_units::{Ecn, Instant};
 
-use crate::engine::{Cause, OPENED_NS, Simulation};
+use crate::engine::{Cause, OPENED_NS, Simulation, TIMER_LATENCY_NS};
 use crate::host::Connection;
 use crate::network::{Surroundings, back};
 use crate::other_way::OtherWay;
@@ -277,11 +277,16 @@ impl Simulation<'_> {
         self.drive(number);
     }
 
-    /// Whether something else is due at this instant in the network.
+    /// Whether something else is due at this instant in the network, or runs out with what is.
     #[inline]
     fn more_arrives(&self) -> bool {
-        let now = self.now();
-        self.network.up.next_start().0 <= now || self.network.down.next_start().0 <= now
+        let is_due = |direction| {
+            let (due_ns, place) = self.network.next_start(direction);
+            due_ns <= self.now_ns
+                || (due_ns == self.now_ns + TIMER_LATENCY_NS
+                    && self.network.ripe_ns(direction, (due_ns, place), self.now_ns) < due_ns)
+        };
+        is_due(Direction::Up) || is_due(Direction::Down)
     }
 
     /// A sender acts on what it was told. Its program writes when all has arrived, and what its small queue holds back goes on then (Linux: `TASKLET_SOFTIRQ`,

@@ -7,7 +7,7 @@ mod send;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use dualq_net::{Path, Queue};
+use dualq_net::Queue;
 use dualq_qdisc::pool::Pool;
 use dualq_qdisc::{Device, Discipline, Random, SplitMix64};
 use dualq_scenario::{
@@ -369,8 +369,8 @@ impl<'a> Simulation<'a> {
         // ran out. Seldom is anything near enough.
         let slack_ns = self.interface.slack_ns.max(TIMER_SLACK_NS) + TIMER_LATENCY_NS;
         let mut hard_ns = std::mem::take(&mut self.observed).then(|| {
-            let (down_ns, _) = next_start(&self.network.down);
-            let (up_ns, _) = next_start(&self.network.up);
+            let (down_ns, _) = self.network.next_start(Direction::Down);
+            let (up_ns, _) = self.network.next_start(Direction::Up);
             down_ns.min(up_ns).min(self.tick_ns)
         });
         loop {
@@ -385,8 +385,8 @@ impl<'a> Simulation<'a> {
                 self.wake_early(hard_ns, Meanwhile { arrive: false, all: true });
                 agenda_ns = self.agenda.next_ns();
             }
-            let (mut down_ns, down) = next_start(&self.network.down);
-            let (mut up_ns, up) = next_start(&self.network.up);
+            let (mut down_ns, down) = self.network.next_start(Direction::Down);
+            let (mut up_ns, up) = self.network.next_start(Direction::Up);
             let late_ns =
                 self.late.front().map_or(u64::MAX, |(late_ns, _)| self.busy_until_ns.max(*late_ns));
             let mut next_ns = down_ns.min(up_ns).min(agenda_ns).min(self.tick_ns).min(late_ns);
@@ -410,8 +410,12 @@ impl<'a> Simulation<'a> {
                 continue;
             }
             if next_ns > self.now_ns && !self.arrived.is_empty() {
-                self.read_arrived();
-                continue;
+                // Who woke before all this came has its turn before.
+                let somebody_woke = self.woke_ns == Some(self.now_ns);
+                if !(somebody_woke && next_ns == agenda_ns && self.ends_reading()) {
+                    self.read_arrived();
+                    continue;
+                }
             }
             if next_ns >= end_ns {
                 self.now_ns = end_ns;
@@ -462,11 +466,15 @@ impl<'a> Simulation<'a> {
     fn is_interrupt(&mut self, now_ns: u64, agenda_ns: u64) -> bool {
         self.interrupted_ns == now_ns
             || self.tick_ns == now_ns
-            || (agenda_ns == now_ns
-                && self.agenda.peek().is_some_and(|(_, number, cause)| {
-                    let receiver = &self.connections[number as usize].receiver;
-                    !matches!(cause, Cause::Receiver) || !receiver.is_reading()
-                }))
+            || (agenda_ns == now_ns && !self.ends_reading())
+    }
+
+    /// Whether what is next on the agenda is that a program ends to read.
+    fn ends_reading(&mut self) -> bool {
+        self.agenda.peek().is_some_and(|(_, number, cause)| {
+            let receiver = &self.connections[number as usize].receiver;
+            matches!(cause, Cause::Receiver) && receiver.is_reading()
+        })
     }
 
     /// An element of a path is due; the next timer beside it is at `beside_ns`. Timers behind it may run out with it up to then: here before
@@ -500,7 +508,7 @@ impl<'a> Simulation<'a> {
     /// (Linux: `__hrtimer_run_queues`). The next timer without such a slack, of those that were set then, is due at `hard_ns`.
     #[inline]
     fn wake_early(&mut self, hard_ns: u64, mut meanwhile: Meanwhile) {
-        let (mut reading, mut departing) = (None, Vec::new());
+        let (mut awake, mut departing) = (Awake::default(), Vec::new());
         let arrive = meanwhile.arrive;
         while let Some((deadline_ns, number, cause)) = self.agenda.peek() {
             if deadline_ns > hard_ns {
@@ -530,13 +538,13 @@ impl<'a> Simulation<'a> {
                 // Nor does a queue that lets go later keep those back that are behind it.
                 let is_passed = matches!(cause, Cause::Departure) && spare_ns <= slack_ns;
                 if anybody_pauses && (is_behind || is_passed) {
-                    self.wake_readers_behind(hard_ns, meanwhile, &mut reading);
+                    self.wake_readers_behind(hard_ns, meanwhile, &mut awake);
                 }
                 break;
             }
             if reads {
                 if self.agenda.pop().is_some() {
-                    self.wake_reader(number, meanwhile, &mut reading);
+                    self.wake_reader(number, meanwhile, &mut awake);
                 }
                 self.have_run_out();
             } else if matches!(cause, Cause::Departure) {
@@ -554,7 +562,7 @@ impl<'a> Simulation<'a> {
             self.drive_woken();
         }
         // Until it ends nobody else begins.
-        if let Some(number) = reading {
+        for number in awake.finding_nothing.into_iter().chain(awake.reading) {
             self.arm_receiver(number);
         }
     }
@@ -577,12 +585,7 @@ impl<'a> Simulation<'a> {
 
     /// Timers of TCP are not among those that run out in their order (`hrtimer_run_softirq`, `run_timer_softirq`): who reads behind one wakes.
     #[cold]
-    fn wake_readers_behind(
-        &mut self,
-        hard_ns: u64,
-        meanwhile: Meanwhile,
-        reading: &mut Option<u32>,
-    ) {
+    fn wake_readers_behind(&mut self, hard_ns: u64, meanwhile: Meanwhile, awake: &mut Awake) {
         let slack_ns = self.interface.slack_ns + TIMER_LATENCY_NS;
         let later = self.interfaces.iter().filter_map(|interface| interface.wakes_ns);
         let later = later.filter(|wakes_ns| *wakes_ns > self.now_ns);
@@ -596,25 +599,25 @@ impl<'a> Simulation<'a> {
                 is_due.then_some((wakes_ns, *number))
             };
             let Some((_, number)) = self.sleepers.iter().filter_map(wakes).min() else { break };
-            self.wake_reader(number, meanwhile, reading);
+            self.wake_reader(number, meanwhile, awake);
             self.have_run_out();
         }
     }
 
     /// Somebody who reads wakes. The first one who does while packets are about to arrive has only begun when they do.
-    fn wake_reader(&mut self, number: u32, meanwhile: Meanwhile, reading: &mut Option<u32>) {
+    fn wake_reader(&mut self, number: u32, meanwhile: Meanwhile, awake: &mut Awake) {
         let now = self.now();
         self.woke_ns = Some(self.now_ns);
         let receiver = &mut self.connections[number as usize].receiver;
         if meanwhile.arrive && receiver.has_read_all() {
             receiver.wake_with_arrivals(now);
-            self.arm_receiver(number);
-        } else if !meanwhile.arrive || reading.is_some() {
+            awake.finding_nothing.push(number);
+        } else if !meanwhile.arrive || awake.reading.is_some() {
             self.holds_arrivals |= self.agenda.has_coarse_at(self.now_ns);
             self.run_out(number, Cause::Receiver);
         } else {
             self.begin_read(number);
-            *reading = Some(number);
+            awake.reading = Some(number);
         }
     }
 
@@ -797,6 +800,14 @@ impl<'a> Simulation<'a> {
     }
 }
 
+/// Those who have woken to read while packets are about to arrive.
+#[derive(Default)]
+struct Awake {
+    /// The first one for whom there was something.
+    reading: Option<u32>,
+    finding_nothing: Vec<u32>,
+}
+
 /// Who wakes early, and why.
 #[derive(Clone, Copy)]
 struct Meanwhile {
@@ -828,11 +839,4 @@ impl Step {
         all.sort_by_key(|step| step.at_ns);
         all
     }
-}
-
-/// When the next element of a path is due, and which; at the end of time if none is.
-#[inline]
-const fn next_start(path: &Path<Packet>) -> (u64, usize) {
-    let (due, place) = path.next_start();
-    (due.as_nanos(), place)
 }

@@ -364,14 +364,36 @@ impl Buffer {
         data.push
     }
 
-    /// A packet of `payload` bytes arrived: more may be offered. Returns whether it is.
+    /// A packet of `payload` bytes continued the stream: more may be offered. Returns whether it is.
     #[inline(always)]
     pub(super) fn grow_threshold(&mut self, mss: u32, payload: u32) -> bool {
+        payload >= SHORTEST_GROWING && self.raise_threshold(2 * mss, payload)
+    }
+
+    /// The same of one that left a gap, however short: part of another or, with memory of its own, alone. Then no more is offered for a short one
+    /// than there is room for in such (Linux: `tcp_grow_window`, `__tcp_grow_window`).
+    pub(super) fn grow_threshold_beyond(&mut self, mss: u32, payload: u32, joins: bool) -> bool {
+        let whole = self.payload_in(u64::from(payload) + PACKET_OVERHEAD);
+        if joins || whole <= payload.into() {
+            return self.raise_threshold(2 * mss, payload);
+        }
+        let (mut part, mut most) = (whole / 2, self.payload_in(self.max_memory) / 2);
+        while self.threshold <= most {
+            if part <= payload.into() {
+                return self.raise_threshold(2 * self.segment, payload);
+            }
+            (part, most) = (part / 2, most / 2);
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn raise_threshold(&mut self, growth: u32, payload: u32) -> bool {
         let room = self.clamp.min(self.room());
-        if payload < SHORTEST_GROWING || self.threshold >= room {
+        if self.threshold >= room {
             return false;
         }
-        let growth = 2 * u64::from(mss.max(payload));
+        let growth = u64::from(growth).max(2 * u64::from(payload));
         self.threshold = (self.threshold + growth).min(room);
         true
     }
@@ -603,6 +625,27 @@ mod tests {
         buffer.hold(&packet(0, 2_456), 1);
         buffer.join(&packet(0, 2_456), 4_912);
         assert_eq!((buffer.unread_memory, buffer.first_end), (5_808, 4_912));
+    }
+
+    /// Linux: `tcp_grow_window`. As in the world `kernel` in `exact-34`, where 16 bytes at the end of a buffer let the window grow.
+    #[test]
+    fn what_waits_behind_a_gap_lets_the_window_grow_however_short_it_is() {
+        let grown = |payload, joins: Option<bool>, threshold| {
+            let mut buffer = Buffer::new(Bytes(64 << 20), 1_448);
+            (buffer.segment, buffer.ratio) = (1_448, 158);
+            (buffer.memory, buffer.clamp, buffer.threshold) = (32 << 20, 20 << 20, threshold);
+            match joins {
+                None => buffer.grow_threshold(1_448, payload),
+                Some(joins) => buffer.grow_threshold_beyond(1_448, payload, joins),
+            };
+            buffer.threshold - threshold
+        };
+        // What continues the stream, alone and as part of another; and the same of a window that memory of so short ones would not hold.
+        let all = [None, Some(false), Some(true)];
+        assert_eq!(all.map(|joins| grown(1_448, joins, 1 << 20)), [2_896; 3]);
+        assert_eq!(all.map(|joins| grown(16, joins, 500_000)), [0, 2_896, 2_896]);
+        assert_eq!(all.map(|joins| grown(16, joins, 1 << 20)), [0, 0, 2_896]);
+        assert_eq!(all.map(|joins| grown(200, joins, 1 << 20)), [2_896; 3]);
     }
 
     /// Linux: `tcp_ooo_try_coalesce`, `tcp_ofo_queue`: behind a gap a packet becomes part of the one before it, and what fills the gap

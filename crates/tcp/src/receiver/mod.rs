@@ -429,11 +429,11 @@ impl Receiver {
                 // grow in any case after it (`tcp_data_queue_ofo`).
                 let place = self.buffer.place_beyond(data, pieces);
                 if !place.joins {
-                    self.raise_window(data.payload);
+                    self.raise_window_beyond(data.payload, false);
                 }
                 self.buffer.hold_beyond(data, place);
                 if place.joins {
-                    self.raise_window(data.payload);
+                    self.raise_window_beyond(data.payload, true);
                 }
                 self.reach_beyond(now_ns);
             }
@@ -537,6 +537,13 @@ impl Receiver {
     #[inline]
     fn raise_window(&mut self, payload: u32) {
         if self.buffer.grow_threshold(self.mss, payload) {
+            self.quick |= 1;
+        }
+    }
+
+    /// The same for a packet behind a gap, alone or as part of another.
+    fn raise_window_beyond(&mut self, payload: u32, joins: bool) {
+        if self.buffer.grow_threshold_beyond(self.mss, payload, joins) {
             self.quick |= 1;
         }
     }
