@@ -39,7 +39,7 @@ fn the_model_agrees_with_linux_elsewhere() {
     agreement(
         "world-kernel",
         &["single", "several", "beside", "loss", "lan"],
-        &bar((169, 158), (67, 63)),
+        &bar((169, 159), (67, 64)),
     );
 }
 
@@ -52,17 +52,23 @@ fn the_model_agrees_with_linux_far_away() {
         "wild",
         &["wild", "again", "later", "fine"],
         &[
-            bar((160, 125), (84, 71)),
-            bar((160, 138), (84, 75)),
-            bar((200, 174), (110, 96)),
-            bar((100, 93), (51, 49)),
+            bar((160, 127), (84, 72)),
+            bar((160, 139), (84, 77)),
+            bar((200, 177), (110, 99)),
+            bar((100, 96), (51, 48)),
         ],
     );
     // Four flows through two packets' room, timeout after timeout, are the same packet by packet, and so is a flow with a probe beside it whose
     // question waits 21.9 s for its answer, one at 2.5 Gbit/s through some 200 packets' room, whose window grows a hundred times, one at
     // 1.5 Mbit/s whose small queues hold back what its program is woken for, and one that is read in more than one call.
-    for name in ["wild-501-74", "wild-777-35", "wild-424243-17", "wild-424243-76", "wild-424243-8"]
-    {
+    for name in [
+        "wild-501-74",
+        "wild-777-35",
+        "wild-424243-17",
+        "wild-424243-76",
+        "wild-424243-8",
+        "wild-424243-33",
+    ] {
         let Some(same) = runs.iter().find(|run| run["name"] == name) else {
             assert!(!all_recordings(), "{name}");
             continue;
@@ -89,10 +95,10 @@ fn the_model_agrees_with_bbr3() {
 fn the_model_agrees_with_linux_on_paths() {
     // Which differ, and why, is in ARCHITECTURE.
     agreement("paths", &["two-way"], &bar((20, 17), (10, 8)));
-    agreement("paths", &["steps"], &bar((20, 18), (17, 15)));
-    agreement("paths", &["hops"], &bar((20, 18), (12, 12)));
+    agreement("paths", &["steps"], &bar((20, 19), (17, 16)));
+    agreement("paths", &["hops"], &bar((20, 19), (12, 12)));
     agreement("paths", &["udp"], &bar((20, 17), (17, 14)));
-    agreement("paths", &["transfers"], &bar((20, 19), (12, 11)));
+    agreement("paths", &["transfers"], &bar((20, 17), (12, 10)));
     agreement("paths", &["receivers"], &bar((20, 20), (12, 12)));
     agreement("paths", &["requests"], &bar((20, 16), (17, 14)));
 }
@@ -100,13 +106,13 @@ fn the_model_agrees_with_linux_on_paths() {
 /// And with other queue disciplines: `dualq draw queues --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_queues() {
-    agreement("queues", &["queues"], &bar((40, 36), (29, 27)));
+    agreement("queues", &["queues"], &bar((40, 35), (29, 26)));
 }
 
 /// And with Accurate ECN: `dualq draw accurate --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_accurate_ecn() {
-    agreement("accurate", &["accurate"], &bar((40, 39), (23, 22)));
+    agreement("accurate", &["accurate"], &bar((40, 38), (23, 21)));
 }
 
 /// And with shapers, paths and bands: `dualq draw shapers --count 30 --seed 1 --record 3`.
@@ -118,7 +124,7 @@ fn the_model_agrees_with_linux_on_shapers() {
 /// With the L4S team's Prague, which no stock kernel has.
 #[test]
 fn the_model_agrees_with_prague() {
-    let runs = agreement("prague", &["prague"], &bar((43, 42), (12, 12)));
+    let runs = agreement("prague", &["prague"], &bar((43, 43), (12, 12)));
     // Beside another flow, each gets its share: the ratio is within a quarter, but where so few runs are by chance further apart
     // (three of real Linux's at 400 Mbit/s and 10 ms have 1.14, 1.31 and 1.68).
     let (mut beside, mut near) = (0, 0);

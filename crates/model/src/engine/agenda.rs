@@ -118,6 +118,17 @@ const fn coarse_order(level: u8, stamp: u64) -> u64 {
     COARSE | (MOST_LEVELS - level as u64) << LEVEL_SHIFT | (MOST_STAMPS - (stamp & MOST_STAMPS))
 }
 
+/// What an entry is whose time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// The connection is to be called.
+    Due(u32, Cause),
+    /// A coarse timer runs out for which nobody waits any more.
+    RunsOut,
+    /// Nothing: the deadline has moved away.
+    Moved,
+}
+
 /// Deadlines, of which each connection has one a cause. A deadline that moves away costs nothing: the entry stays and
 /// is looked at again when it comes up, without troubling the connection.
 #[derive(Debug)]
@@ -291,19 +302,29 @@ impl Agenda {
     /// Takes the next entry, if its connection still wants to be called.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(u32, Cause)> {
-        let entry = self.take_next()?;
+        match self.take() {
+            Taken::Due(connection, cause) => Some((connection, cause)),
+            Taken::RunsOut | Taken::Moved => None,
+        }
+    }
+
+    /// Takes the next entry, and says what it is.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Taken {
+        let Some(entry) = self.take_next() else { return Taken::Moved };
         let (connection, cause) = (entry.connection(), entry.cause());
         let deadlines = &mut self.deadlines[connection as usize];
         let scheduled = &mut deadlines.scheduled[cause as usize];
         if *scheduled != entry.deadline_ns() {
-            return None;
+            return Taken::Moved;
         }
         *scheduled = u64::MAX;
         let wanted = deadlines.wanted[cause as usize];
-        let mut next_ns = wanted;
+        let (mut next_ns, mut runs_out) = (wanted, false);
         if let Some(Place { runs_out_ns, .. }) = deadlines.places.get_mut(cause as usize) {
             if *runs_out_ns == entry.deadline_ns() {
                 *runs_out_ns = u64::MAX;
+                runs_out = true;
             }
             next_ns = next_ns.min(*runs_out_ns);
         }
@@ -311,9 +332,9 @@ impl Agenda {
             if next_ns != u64::MAX {
                 self.schedule(connection, cause, next_ns);
             }
-            return None;
+            return if runs_out { Taken::RunsOut } else { Taken::Moved };
         }
-        Some((connection, cause))
+        Taken::Due(connection, cause)
     }
 
     #[inline(never)]

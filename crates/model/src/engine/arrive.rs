@@ -270,7 +270,7 @@ impl Simulation<'_> {
         }
         if self.more_arrives()
             || self.woke_ns == Some(self.now_ns)
-            || self.writers.contains(&number)
+            || (!self.writers.is_empty() && self.writers.contains(&number))
         {
             return self.drive_interrupted(number);
         }

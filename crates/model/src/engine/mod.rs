@@ -26,7 +26,7 @@ use crate::packet::{ADDRESSES, Outgoing, Packet};
 use crate::program::{Moment, SEND_NS, Turn};
 use crate::record::Record;
 use crate::watcher::Watcher;
-use agenda::Agenda;
+use agenda::{Agenda, Taken};
 
 pub(crate) use agenda::Cause;
 
@@ -426,10 +426,6 @@ impl<'a> Simulation<'a> {
                 "time goes back from {} to {next_ns}",
                 self.now_ns
             );
-            // What only seems to be due lets nothing run out with it.
-            if next_ns == agenda_ns && next_ns < down_ns.min(up_ns) && self.agenda.skip_moved() {
-                continue;
-            }
             self.now_ns = next_ns;
             let is_early = |beside_ns| agenda_ns <= beside_ns && agenda_ns <= next_ns + slack_ns;
             if next_ns == down_ns {
@@ -441,11 +437,11 @@ impl<'a> Simulation<'a> {
                     self.network.up.next_due_beside().as_nanos().min(down_ns).min(self.tick_ns);
                 hard_ns = self.start(Direction::Up, up, beside_ns, is_early(beside_ns));
             } else if next_ns == agenda_ns {
-                if self.is_interrupt(next_ns, agenda_ns) {
-                    self.interrupted_ns = next_ns;
+                let beside_ns = down_ns.min(up_ns).min(self.tick_ns);
+                // What only seems to be due lets nothing run out with it.
+                if self.take_timer(Some(beside_ns)) {
+                    hard_ns = Some(beside_ns);
                 }
-                hard_ns = Some(down_ns.min(up_ns).min(self.tick_ns));
-                self.take_timer(hard_ns);
             } else if next_ns == late_ns {
                 self.catch_up();
             } else {
@@ -621,43 +617,57 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The next timer has run out. Who may wake late and reads has begun before anything arrives that it lets go, if `hard_ns` is there: as
-    /// of [`start`](Self::start).
-    fn take_timer(&mut self, hard_ns: Option<u64>) {
+    /// The next timer has run out, unless its deadline has moved away: then nothing has. Who may wake late and reads has begun before anything arrives that it
+    /// lets go, if `hard_ns` is there: as of [`start`](Self::start).
+    fn take_timer(&mut self, hard_ns: Option<u64>) -> bool {
         self.read_timers_ahead();
-        if let Some((number, cause)) = self.agenda.pop() {
-            if matches!(cause, Cause::Sender | Cause::Receiver) {
-                self.holds_arrivals |= self.agenda.has_coarse_at(self.now_ns);
-            }
-            if let Some(hard_ns) = hard_ns {
-                let spare_ns = self.agenda.next_ns() - self.now_ns;
-                if matches!(cause, Cause::Departure) {
-                    if spare_ns <= TIMER_SLACK_NS {
-                        self.wake_early(hard_ns, Meanwhile { arrive: true, all: false });
-                    }
-                    let mut leaders = self.departures_up_to(hard_ns);
-                    if !leaders.is_empty() {
-                        leaders.insert(0, number);
-                        self.depart_together(&leaders);
-                        self.drive_woken();
-                        return self.have_run_out();
-                    }
-                } else if matches!(cause, Cause::Receiver)
-                    && spare_ns <= self.interface.slack_ns
-                    && self.connections[number as usize].receiver.is_next_to_read()
-                {
-                    // What queues of senders let go comes while who was woken first reads.
-                    self.begin_read(number);
-                    self.wake_early(hard_ns, Meanwhile { arrive: false, all: true });
-                    self.arm_receiver(number);
-                    return self.have_run_out();
-                } else if matches!(cause, Cause::Program) {
-                    self.depart_before(hard_ns);
+        match self.agenda.take() {
+            Taken::Due(number, cause) => {
+                let receiver = &self.connections[number as usize].receiver;
+                if !(matches!(cause, Cause::Receiver) && receiver.is_reading()) {
+                    self.interrupted_ns = self.now_ns;
                 }
+                self.run_timer(number, cause, hard_ns);
             }
-            self.run_out(number, cause);
+            Taken::RunsOut => self.interrupted_ns = self.now_ns,
+            Taken::Moved => return false,
         }
         self.have_run_out();
+        true
+    }
+
+    #[inline]
+    fn run_timer(&mut self, number: u32, cause: Cause, hard_ns: Option<u64>) {
+        if matches!(cause, Cause::Sender | Cause::Receiver) {
+            self.holds_arrivals |= self.agenda.has_coarse_at(self.now_ns);
+        }
+        if let Some(hard_ns) = hard_ns {
+            let spare_ns = self.agenda.next_ns() - self.now_ns;
+            if matches!(cause, Cause::Departure) {
+                if spare_ns <= TIMER_SLACK_NS {
+                    self.wake_early(hard_ns, Meanwhile { arrive: true, all: false });
+                }
+                let mut leaders = self.departures_up_to(hard_ns);
+                if !leaders.is_empty() {
+                    leaders.insert(0, number);
+                    self.depart_together(&leaders);
+                    self.drive_woken();
+                    return;
+                }
+            } else if matches!(cause, Cause::Receiver)
+                && spare_ns <= self.interface.slack_ns
+                && self.connections[number as usize].receiver.is_next_to_read()
+            {
+                // What queues of senders let go comes while who was woken first reads.
+                self.begin_read(number);
+                self.wake_early(hard_ns, Meanwhile { arrive: false, all: true });
+                self.arm_receiver(number);
+                return;
+            } else if matches!(cause, Cause::Program) {
+                self.depart_before(hard_ns);
+            }
+        }
+        self.run_out(number, cause);
     }
 
     /// The timer of a program has run out, and takes along those of queues that may run out a little later, up to `hard_ns`: what these let go is gone
