@@ -426,7 +426,7 @@ impl<'a> Simulation<'a> {
                 "time goes back from {} to {next_ns}",
                 self.now_ns
             );
-            self.now_ns = next_ns;
+            let before_ns = std::mem::replace(&mut self.now_ns, next_ns);
             let is_early = |beside_ns| agenda_ns <= beside_ns && agenda_ns <= next_ns + slack_ns;
             if next_ns == down_ns {
                 let beside_ns =
@@ -441,6 +441,8 @@ impl<'a> Simulation<'a> {
                 // What only seems to be due lets nothing run out with it.
                 if self.take_timer(Some(beside_ns)) {
                     hard_ns = Some(beside_ns);
+                } else {
+                    self.now_ns = before_ns;
                 }
             } else if next_ns == late_ns {
                 self.catch_up();
