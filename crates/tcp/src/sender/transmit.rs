@@ -52,9 +52,7 @@ impl Sender {
         let is_interrupted = std::mem::take(&mut self.is_interrupted);
         let writes_first = std::mem::take(&mut self.writes_first);
         self.waits_to_write = false;
-        if self.is_held {
-            self.backlog += self.cut_apart;
-        }
+        self.backlog = if self.is_held { self.backlog + self.cut_apart } else { 0 };
         self.is_held = is_interrupted;
         (self.leaving, self.cut_apart, self.is_writing) = (0, 0, false);
         if !self.is_established() {
