@@ -118,14 +118,17 @@ impl Network {
         }
     }
 
+    const fn of(&self, direction: Direction) -> &Path<Packet> {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
+
     /// When the next element of a path is due, and which; at the end of time if none is.
     #[inline]
     pub(crate) const fn next_start(&self, direction: Direction) -> (u64, usize) {
-        let path = match direction {
-            Direction::Down => &self.down,
-            Direction::Up => &self.up,
-        };
-        let (due, place) = path.next_start();
+        let (due, place) = self.of(direction).next_start();
         (due.as_nanos(), place)
     }
 
@@ -138,12 +141,8 @@ impl Network {
         (due_ns, place): (u64, usize),
         now_ns: u64,
     ) -> u64 {
-        let path = match direction {
-            Direction::Down => &self.down,
-            Direction::Up => &self.up,
-        };
         let is_ripe = due_ns <= now_ns + TIMER_LATENCY.as_nanos() as u64
-            && match path.elements().get(place) {
+            && match self.of(direction).elements().get(place) {
                 Some(Element::Delay(_)) => true,
                 Some(Element::Queue(queue)) => queue.is_ready(Instant::from_nanos(now_ns)),
                 _ => false,

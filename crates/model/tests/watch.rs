@@ -292,6 +292,13 @@ fn what_repeats_keeps_to_its_intervals() {
     let pings = (1..7).map(|round| ms(30 * round, 2));
     assert_eq!(times(Kind::Echo), [6].into_iter().chain(pings).collect::<Vec<_>>());
     assert_eq!(times(Kind::Udp), [8, ms(50, 6), ms(100, 2), ms(150, 2)]);
+    // So many begin at once that the next packets are due before the first have left.
+    let text = text.replace("count = 2, spacing = '50ms'", "count = 60, spacing = '0s'");
+    let text = text.replace("rate = '34240bit'", "rate = '32gbit'").replace("200ms", "1ms");
+    let sweep = Sweep::parse(&text).unwrap();
+    let mut seen = SetsOut(Vec::new());
+    simulate_watched(&sweep.variants()[0].scenario, 1, &mut seen).unwrap();
+    assert!(seen.0.len() > 10_000 && seen.0.is_sorted_by_key(|(_, at_ns)| *at_ns));
 }
 
 /// The questions of which a probe's sender hears that they have come.

@@ -31,7 +31,8 @@ impl Ping {
         let body = Body::echo(echo);
         turn.out.push(Outgoing { body, departure });
         self.due = self.due + self.interval;
-        Some(self.due.as_nanos())
+        // Who is late, as many began at once, sends as soon as it can.
+        Some(self.due.as_nanos().max(turn.now_ns))
     }
 
     pub(super) fn replied(&mut self, at: Moment, sent_ns: u64) {

@@ -43,6 +43,7 @@ impl Udp {
         let body = Body::datagram(Datagram { number, sent_ns: turn.now_ns, ip_bytes, ecn });
         turn.out.push(Outgoing { body, departure: now });
         self.due = self.due + self.interval;
-        Some(self.due.as_nanos())
+        // Who is late, as many began at once, sends as soon as it can.
+        Some(self.due.as_nanos().max(turn.now_ns))
     }
 }

@@ -10,6 +10,7 @@ mod new_data;
 mod path_mtu;
 mod recovery;
 mod show;
+mod small_queue;
 mod timers;
 mod transmit;
 
