@@ -118,6 +118,9 @@ const fn coarse_order(level: u8, stamp: u64) -> u64 {
     COARSE | (MOST_LEVELS - level as u64) << LEVEL_SHIFT | (MOST_STAMPS - (stamp & MOST_STAMPS))
 }
 
+/// Nothing is due as late as that, nor does it say that nothing is due at all.
+const UNKNOWN: u64 = u64::MAX - 1;
+
 /// What an entry is whose time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
@@ -137,6 +140,8 @@ pub(crate) struct Agenda {
     sorted: Vec<Entry>,
     /// Those that were added since, to this slot or an earlier one.
     near: BinaryHeap<Reverse<Entry>>,
+    /// When the first of both is due, which is asked much more often than it changes; [`UNKNOWN`] after a change.
+    next_ns: u64,
     current: u64,
     /// The entries of the slots behind the current one, by slot, and which slots have any.
     wheel: Vec<Vec<Entry>>,
@@ -162,6 +167,7 @@ impl Agenda {
         Self {
             sorted: Vec::new(),
             near: BinaryHeap::new(),
+            next_ns: UNKNOWN,
             current: 0,
             wheel: vec![Vec::new(); SLOTS as usize],
             occupied: [0; SLOT_WORDS],
@@ -176,12 +182,18 @@ impl Agenda {
     /// When the next entry is due; `u64::MAX` if there is none.
     #[inline]
     pub(crate) fn next_ns(&mut self) -> u64 {
+        if self.next_ns == UNKNOWN {
+            self.look();
+        }
+        self.next_ns
+    }
+
+    /// Looks when the next entry is due.
+    fn look(&mut self) {
         if self.sorted.is_empty() && self.near.is_empty() {
             self.turn();
         }
-        let sorted = self.sorted.last().map_or(u64::MAX, |entry| entry.deadline_ns());
-        let near = self.near.peek().map_or(u64::MAX, |Reverse(entry)| entry.deadline_ns());
-        sorted.min(near)
+        self.next_ns = self.first().map_or(u64::MAX, Entry::deadline_ns);
     }
 
     /// The next deadline: when it is, whose and what for.
@@ -230,6 +242,7 @@ impl Agenda {
 
     #[inline]
     fn take_next(&mut self) -> Option<Entry> {
+        self.next_ns = UNKNOWN;
         match (self.sorted.last(), self.near.peek()) {
             (Some(sorted), Some(Reverse(near))) if near < sorted => {}
             (Some(_), _) => return self.sorted.pop(),
@@ -374,6 +387,9 @@ impl Agenda {
     #[inline]
     fn file(&mut self, entry: Entry) {
         let slot = entry.slot();
+        if entry.deadline_ns() < self.next_ns {
+            self.next_ns = UNKNOWN;
+        }
         if slot <= self.current {
             self.near.push(Reverse(entry));
         } else if slot - self.current < SLOTS {
