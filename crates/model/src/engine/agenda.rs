@@ -190,37 +190,50 @@ impl Agenda {
 
     /// Looks when the next entry is due.
     fn look(&mut self) {
-        if self.sorted.is_empty() && self.near.is_empty() {
-            self.turn();
-        }
-        self.next_ns = self.first().map_or(u64::MAX, Entry::deadline_ns);
+        self.next_ns = self.next().map_or(u64::MAX, Entry::deadline_ns);
     }
 
     /// The next deadline: when it is, whose and what for.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<(u64, u32, Cause)> {
-        while self.skip_moved() {}
-        let entry = self.first()?;
-        Some((entry.deadline_ns(), entry.connection(), entry.cause()))
+        loop {
+            let entry = self.next()?;
+            if self.runs_out(entry) {
+                return Some((entry.deadline_ns(), entry.connection(), entry.cause()));
+            }
+            self.take();
+        }
     }
 
-    /// Takes the next entry if nothing runs out there, for its deadline has moved away, and says whether it did. A coarse timer that nobody waits for any
-    /// more runs out all the same (Linux: `inet_csk_clear_xmit_timer`, which stops none), and a fine one does not (`hrtimer_try_to_cancel`).
+    /// Takes the next entry if nothing runs out there, for its deadline has moved away, and says whether it did.
     #[inline]
     pub(crate) fn skip_moved(&mut self) -> bool {
+        let Some(entry) = self.next() else { return false };
+        let has_moved = !self.runs_out(entry);
+        if has_moved {
+            self.take();
+        }
+        has_moved
+    }
+
+    /// Whether something runs out where that entry is. A coarse timer that nobody waits for any more does (Linux: `inet_csk_clear_xmit_timer`, which stops
+    /// none), and a fine one does not (`hrtimer_try_to_cancel`).
+    #[inline]
+    fn runs_out(&self, entry: Entry) -> bool {
+        let Deadlines { scheduled, wanted, places } = &self.deadlines[entry.connection() as usize];
+        let (cause, deadline_ns) = (entry.cause() as usize, entry.deadline_ns());
+        scheduled[cause] == deadline_ns
+            && (wanted[cause] <= deadline_ns
+                || places.get(cause).is_some_and(|place| place.runs_out_ns == deadline_ns))
+    }
+
+    /// The next entry.
+    #[inline]
+    fn next(&mut self) -> Option<Entry> {
         if self.sorted.is_empty() && self.near.is_empty() {
             self.turn();
         }
-        let Some(entry) = self.first() else { return false };
-        let Deadlines { scheduled, wanted, places } = &self.deadlines[entry.connection() as usize];
-        let (cause, deadline_ns) = (entry.cause() as usize, entry.deadline_ns());
-        let runs_out = scheduled[cause] == deadline_ns
-            && (wanted[cause] <= deadline_ns
-                || places.get(cause).is_some_and(|place| place.runs_out_ns == deadline_ns));
-        if !runs_out {
-            self.pop();
-        }
-        !runs_out
+        self.first()
     }
 
     /// The next entry of the current slot.
@@ -436,7 +449,9 @@ impl Agenda {
         if (1..=SPARE_ENTRIES).contains(&empty.capacity()) {
             self.spare.push(empty);
         }
-        self.put_in_order();
+        if self.sorted.len() > 1 {
+            self.put_in_order();
+        }
         while let Some(Reverse(entry)) = self.far.peek()
             && entry.slot() < self.current + SLOTS
         {
