@@ -135,6 +135,7 @@ impl Endpoint {
             out(Packet { data: Some(data), ack: Some(ack), departure });
         });
         for ack in waiting.drain(..) {
+            sender.acknowledges(now);
             out(Packet { data: None, ack: Some(ack), departure: now });
         }
     }

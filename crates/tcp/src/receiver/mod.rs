@@ -403,10 +403,10 @@ impl Receiver {
             if self.echoes() {
                 self.look_at_mark(now_ns, data, out);
             }
-            // An acknowledgement has room for few islands: what waited to be told is told before there is one more, and no
-            // other is due then (Linux: `tcp_sack_new_ofo_skb`).
+            // An acknowledgement has room for few islands: what waited to be told is told before there is one more, or another one comes first, and with
+            // what that has grown by. No other is due then (Linux: `tcp_sack_new_ofo_skb`).
             told =
-                self.compressed > 0 && self.stream.rank(data.seq, data.end()) >= EXPECTED_ISLANDS;
+                self.compressed > 0 && self.stream.extend(data.seq, data.end()) >= EXPECTED_ISLANDS;
             if told {
                 self.send(now_ns, out);
             }
@@ -738,5 +738,35 @@ mod tests {
         acks = 0;
         receiver.on_timer(left, &mut |_| acks += 1);
         assert_eq!((acks, receiver.next_timer()), (1, Instant::NEVER));
+    }
+
+    /// Linux: `tcp_sack_new_ofo_skb`, by `tcp_sack_extend`.
+    #[test]
+    fn what_waited_to_be_told_is_told_with_what_the_third_island_grew_by() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        let now = Instant::ZERO + Duration::from_millis(300);
+        let mut told = Vec::new();
+        let mut arrive = |receiver: &mut Receiver, number: u64| {
+            told.clear();
+            let mut tell = |ack: Ack| told.push(ack.blocks().to_vec());
+            receiver.on_data(now, &data(number * 1_448, 0), &mut tell);
+            told.clone()
+        };
+        // Three islands, of which the last one grows; then the first one does.
+        for number in [2, 6, 10, 11, 12, 13, 14] {
+            arrive(&mut receiver, number);
+        }
+        receiver.compressed = 1;
+        let block = |from: u64, to: u64| SackBlock { start: from * 1_448, end: to * 1_448 };
+        assert_eq!(
+            arrive(&mut receiver, 3),
+            [[block(10, 15), block(6, 7), block(2, 4)]],
+            "it stands where it was"
+        );
+        assert_eq!(receiver.compressed, 0);
+        // A fourth one is not told of.
+        receiver.compressed = 1;
+        assert_eq!(arrive(&mut receiver, 20), [[block(2, 4), block(10, 15), block(6, 7)]]);
     }
 }

@@ -62,9 +62,19 @@ impl Reassembly {
     }
 
     /// The place among the reported blocks of the one that the bytes from `start` to `end` touch; their number if none does.
-    pub(super) fn rank(&self, start: u64, end: u64) -> usize {
+    fn rank(&self, start: u64, end: u64) -> usize {
         let touches = |block: &SackBlock| block.start <= end && start <= block.end;
         self.blocks[..self.block_count].iter().position(touches).unwrap_or(self.block_count)
+    }
+
+    /// The reported block that the bytes from `start` to `end` touch reaches over them, where it stands. Returns its place, or how many there are if none
+    /// does (Linux: `tcp_sack_extend`).
+    pub(super) fn extend(&mut self, start: u64, end: u64) -> usize {
+        let rank = self.rank(start, end);
+        if let Some(block) = self.blocks[..self.block_count].get_mut(rank) {
+            *block = joined(*block, SackBlock { start, end });
+        }
+        rank
     }
 
     /// Takes the bytes from `start` to `end`.

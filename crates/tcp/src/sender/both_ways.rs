@@ -33,6 +33,12 @@ impl Sender {
         self.begin(now.as_nanos(), rtt_us, 0, window);
     }
 
+    /// An acknowledgement without data leaves this end: what pacing lets leave next counts as late from now on only (Linux: `__tcp_transmit_skb`
+    /// moves `tcp_wstamp_ns` for each packet).
+    pub fn acknowledges(&mut self, now: Instant) {
+        self.departure_ns = self.departure_ns.max(now.as_nanos());
+    }
+
     /// The newest timestamp of the other end.
     pub(crate) const fn peer_timestamp_ms(&self) -> u32 {
         self.peer_timestamp_ms

@@ -249,6 +249,7 @@ impl Sender {
         (ecn, flags): (Ecn, EcnFlags),
         out: &mut impl FnMut(Transmission),
     ) {
+        self.acknowledges(instant(now_ns));
         let options = self.take_options(now_ns);
         let data = Data {
             seq,
@@ -612,6 +613,28 @@ mod tests {
             }
         }
         assert!(waited > 0);
+    }
+
+    /// As in the world `kernel` in `requests-2`: who answers acknowledges the question first.
+    #[test]
+    fn behind_an_acknowledgement_nothing_is_late() {
+        let config = SenderConfig { pacing: Pacing::ByQueue, ..SenderConfig::default() };
+        let rtt = Duration::from_millis(30);
+        let departures = |acknowledges: bool| {
+            let (mut sender, mut sent) = open(config, rtt, 1 << 30);
+            let now = Instant::ZERO + 2 * rtt;
+            for packet in sent.drain(..) {
+                sender.on_departure(packet.data.payload);
+            }
+            sender.on_ack(now, &Ack { ack: sender.snd_nxt, window: 1 << 30, ..Ack::default() });
+            if acknowledges {
+                sender.acknowledges(now);
+            }
+            let mut times = Vec::new();
+            sender.transmit(now, &mut |packet| times.push(packet.departure));
+            times[1] - times[0]
+        };
+        assert_eq!(departures(true).as_nanos().div_ceil(2), departures(false).as_nanos());
     }
 
     fn places(sent: &[Transmission]) -> Vec<(u64, u32)> {
