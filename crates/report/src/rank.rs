@@ -3,7 +3,7 @@
 use dualq_scenario::{Direction, FlowGroup, Outcome};
 use dualq_worlds::ScenarioRuns;
 
-use crate::figures::{Samples, base_ms, group_name, lost_share};
+use crate::figures::{Samples, base_ms, group_name, lost_of_udp, lost_share};
 use crate::remarks::unanswered;
 
 /// A mean over the seeds in the first world.
@@ -34,14 +34,7 @@ pub(crate) fn beside(runs: &ScenarioRuns<'_>, mbit: &str) -> String {
         let arrived = mean(runs, |outcome| Some(udp_mbit(outcome))).unwrap_or(0.0);
         words += &format!("; of UDP arrived {arrived:.1} {mbit}");
     }
-    let udp = share(&|outcome| {
-        let sum = |of: fn(&dualq_scenario::UdpOutcome) -> u64| {
-            outcome.udp.iter().map(of).fold(0, u64::saturating_add)
-        };
-        let (sent, lost) = (sum(|udp| udp.sent), sum(|udp| udp.lost));
-        (sent > 0).then(|| lost as f64 / sent as f64)
-    });
-    if let Some(lost) = udp {
+    if let Some(lost) = share(&|outcome| lost_of_udp(&outcome.udp)) {
         words += &format!("; {lost} of UDP's packets were lost");
     }
     // Where none was answered, that is said already.

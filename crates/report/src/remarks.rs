@@ -1,6 +1,6 @@
 //! What is to be said of runs that no figure tells.
 
-use dualq_scenario::{FlowGroup, FlowOutcome, Limit, Outcome, Scenario};
+use dualq_scenario::{FlowGroup, FlowOutcome, Limit, Outcome, Scenario, UdpOutcome};
 use dualq_worlds::ScenarioRuns;
 
 /// What is to be said of a scenario's runs beside its figures.
@@ -41,6 +41,7 @@ pub(crate) fn of(runs: &ScenarioRuns<'_>) -> Vec<String> {
         let flows = if stalled == 1 { "flow" } else { "flows" };
         remarks.push(format!("{stalled} {flows} made no progress"));
     }
+    remarks.extend(outcomes().find_map(open_udp));
     remarks.extend(outcomes().find_map(|outcome| unseen_queues(scenario, outcome)));
     // They are told of every world.
     let limits = Limit::in_words(runs.runs().iter().map(|run| &run.outcome));
@@ -55,6 +56,18 @@ pub(crate) fn unanswered(scenario: &Scenario) -> &'static str {
     } else {
         "was never answered after the warm-up"
     }
+}
+
+/// Says so where the end came before it was clear what became of most packets of UDP: shares of the others tell little then.
+fn open_udp(outcome: &Outcome) -> Option<String> {
+    let sum = |of: fn(&UdpOutcome) -> u64| outcome.udp.iter().map(of).fold(0, u64::saturating_add);
+    let sent = sum(|udp| udp.sent);
+    let open = sent.saturating_sub(sum(|udp| udp.received)).saturating_sub(sum(|udp| udp.lost));
+    // No more than hundredths: nearly all is not all.
+    let percent = (10_000.0 * open as f64 / sent as f64).floor() / 100.0;
+    (open > sent / 2).then(|| {
+        format!("at the end it was open whether {percent}% of UDP's packets arrive or are lost: a longer duration tells")
+    })
 }
 
 /// The queues of elements of the path of which a run has no figures: the bottleneck may be one of them.

@@ -499,3 +499,23 @@ fn queues_of_elements_have_figures_or_are_named() {
     let none = page(&run("behind = [{ delay = '1ms' }]"));
     assert!(!none.contains("alone") && !none.contains("queue behind"), "{none}");
 }
+
+/// A run hardly longer than the delay ends before it is known what becomes of most packets: that is said, and they do not count as arrived.
+#[test]
+fn packets_on_their_way_at_the_end_are_no_success() {
+    let dense = "duration = '20ms'\nwarmup = '0s'\nudp = [{ packet = 44, rate = '2gbit' }]\n\
+                 [link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo_fast'\n";
+    let page = |scenario: &str| {
+        let (sweep, seeds) = (Sweep::parse(scenario).unwrap(), Seeds::new(1, 1).unwrap());
+        let results = Results::play(&sweep, &[&Model], seeds, &|_| ControlFlow::Continue(()));
+        text::write(&Report::of(&results.unwrap()), &Style::default())
+    };
+    let short = page(dense);
+    let lost = short.split_once("% of UDP's packets were lost").expect("a queue of 1000").0;
+    let lost: f64 = lost.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(lost > 3.0, "{short}");
+    assert!(short.contains("at the end it was open whether 9"), "{short}");
+    let longer = page(&dense.replace("'20ms'\nwarmup", "'2s'\nwarmup").replace("2gbit", "200mbit"));
+    assert!(longer.contains("% of UDP's packets were lost"), "{longer}");
+    assert!(!longer.contains("it was open"), "{longer}");
+}

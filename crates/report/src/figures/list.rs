@@ -1,6 +1,7 @@
 //! Which figures there are. A new one is a line here.
 
 use std::collections::BTreeSet;
+use std::slice;
 
 use dualq_scenario::{
     Delays, Direction, FlowGroup, FlowOutcome, Outcome, ProbeKind, ProbeOutcome, QueueOutcome,
@@ -151,9 +152,7 @@ fn streams(scenarios: &[&Scenario]) -> Vec<Definition> {
             }));
         };
         add("goodput", RATE, Unit::Megabits, |udp| Some(udp.goodput_mbit));
-        add("lost", "lost", Unit::Ratio, |udp| {
-            (udp.sent > 0).then(|| udp.lost as f64 / udp.sent as f64)
-        });
+        add("lost", "lost", Unit::Ratio, |udp| lost_of_udp(slice::from_ref(udp)));
         add("delay_p50", "delay p50", Unit::Millis, |udp| udp.delay.map(|delay| delay.p50_ms));
         add("delay_p99", "delay p99", Unit::Millis, |udp| udp.delay.map(|delay| delay.p99_ms));
     }
@@ -246,6 +245,15 @@ fn probes(scenarios: &[&Scenario]) -> Vec<Definition> {
         }
     }
     figures
+}
+
+/// The share of UDP's packets that were lost, of those of which it is known: what was still on its way at the end is no success, and in
+/// runs hardly longer than the delay it is nearly all.
+pub(crate) fn lost_of_udp(groups: &[UdpOutcome]) -> Option<f64> {
+    let sum = |of: fn(&UdpOutcome) -> u64| groups.iter().map(of).fold(0, u64::saturating_add);
+    let lost = sum(|udp| udp.lost);
+    let known = lost.saturating_add(sum(|udp| udp.received));
+    (known > 0).then(|| lost as f64 / known as f64)
 }
 
 /// The share of a ping's requests that nothing answered.

@@ -105,7 +105,7 @@ pub(crate) const FIGURES: &[Meaning] = &[
         "lost",
         "udp.N.lost",
         Ratio,
-        "packets of the streams that were lost, of those that were sent",
+        "packets of the streams that were lost, of those that were lost or arrived by the end",
     ),
     figure(
         "UDP KIND",

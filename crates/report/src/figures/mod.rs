@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::thousands;
 
-pub(crate) use list::{group_name, lost_share};
+pub(crate) use list::{group_name, lost_of_udp, lost_share};
 
 pub use list::base_ms;
 pub use meaning::page;
