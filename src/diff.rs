@@ -6,12 +6,12 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use dualq_scenario::{Event, Overrides, ProbeKind, Scenario, Seen, Sweep};
+use dualq_scenario::{Direction, Event, Overrides, ProbeKind, Scenario, Seen, Sweep};
 use dualq_worlds::World;
 use serde_json::Value;
 
 use crate::cli::check::DiffArgs;
-use crate::cli::{Failure, WorldName};
+use crate::cli::{Failure, WorldName, note};
 use crate::output::{plain, print};
 use crate::world;
 
@@ -79,14 +79,17 @@ fn play(
     Ok(both)
 }
 
-/// Whether an event's flow is one that goes up, whose data are seen at the queue of that direction.
+/// Whether an event's flow, of TCP or of UDP, is one that goes up, whose data are seen at the queue of that direction.
 fn goes_up(scenario: &Scenario, flow: u32) -> bool {
+    let flows = scenario.flow.iter().map(|group| (group.count, group.direction));
+    let probes = scenario.probe.iter().map(|_| (1, Direction::Down));
+    let udp = scenario.udp.iter().map(|group| (group.count, group.direction));
     let mut before = 0;
-    let group = scenario.flow.iter().find(|group| {
-        before += group.count;
+    let group = flows.chain(probes).chain(udp).find(|(count, _)| {
+        before += count;
         flow < before
     });
-    group.is_some_and(|group| !group.direction.is_down())
+    group.is_some_and(|(_, direction)| !direction.is_down())
 }
 
 /// Whether a flow of an event is a ping; probes are numbered after all flows.
@@ -132,8 +135,20 @@ fn scenarios(args: &DiffArgs) -> Result<Vec<Scenario>, Failure> {
         let folder = args.file.parent().unwrap_or(Path::new(""));
         let sweep = Sweep::parse_in(folder, &text, &Overrides::default())
             .map_err(|error| Failure::Usage(format!("{named}: {error}")))?;
-        let first = sweep.variants().into_iter().next().map(|variant| variant.scenario);
-        scenarios.extend(first);
+        if args.name.is_some() {
+            let message = "--name is for files of references: a scenario (TOML) is one";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let variants = sweep.variants();
+        if let [first, _, ..] = variants.as_slice() {
+            let settings = first.settings.iter().map(|(what, value)| format!("{what} {value}"));
+            let settings = settings.collect::<Vec<_>>().join(", ");
+            note(&format!(
+                "{named} has {} scenarios; this is the first: {settings}",
+                variants.len()
+            ));
+        }
+        scenarios.extend(variants.into_iter().next().map(|variant| variant.scenario));
     }
     if scenarios.is_empty() {
         let name = args.name.as_deref().unwrap_or("at all");
@@ -151,7 +166,7 @@ fn streams<'a>(args: &DiffArgs, events: &'a [Event]) -> Streams<'a> {
         // Segments that carry nothing are in the model only where something hangs on them.
         let empty = event.bytes == 0 && event.seen != Seen::Ack;
         let wanted = args.flow.is_none_or(|flow| flow == event.flow);
-        if wanted && !empty && event.at_ns >= args.from * 1_000_000 {
+        if wanted && !empty && event.at_ns >= args.from.saturating_mul(1_000_000) {
             streams.entry((event.flow, event.seen as u8)).or_default().push(event);
         }
     }
@@ -165,7 +180,7 @@ fn same(one: &Event, other: &Event, slack_ns: u64) -> bool {
 
 /// When the worlds part first, and in which flow.
 fn parting(args: &DiffArgs, model: &[Event], kernel: &[Event]) -> Option<(u64, u32)> {
-    let slack_ns = args.slack * 1_000;
+    let slack_ns = args.slack.saturating_mul(1_000);
     let (ours, theirs) = (streams(args, model), streams(args, kernel));
     let keys: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
     let parted = keys.into_iter().filter_map(|key| {
@@ -179,7 +194,7 @@ fn parting(args: &DiffArgs, model: &[Event], kernel: &[Event]) -> Option<(u64, u
 }
 
 fn compare(args: &DiffArgs, model: &[Event], kernel: &[Event]) -> String {
-    let slack_ns = args.slack * 1_000;
+    let slack_ns = args.slack.saturating_mul(1_000);
     let mut text = String::new();
     if streams(args, model).is_empty() && streams(args, kernel).is_empty() {
         let flow = args.flow.map(|flow| format!(" of flow {flow}")).unwrap_or_default();
@@ -197,9 +212,9 @@ fn compare(args: &DiffArgs, model: &[Event], kernel: &[Event]) -> String {
             .iter()
             .filter(|event| args.flow.map_or(event.flow == flow, |only| event.flow == only))
             .collect();
-        let middle = wanted.partition_point(|event| event.at_ns + slack_ns < at_ns);
+        let middle = wanted.partition_point(|event| event.at_ns.saturating_add(slack_ns) < at_ns);
         let shown = &wanted[middle.saturating_sub(args.context)..];
-        for event in shown.iter().take(2 * args.context) {
+        for event in shown.iter().take(args.context.saturating_mul(2)) {
             let seen = event.seen.name();
             let Event { at_ns, flow, seq, bytes, ecn, sacks, .. } = event;
             let at_ms = *at_ns as f64 / 1e6;

@@ -384,6 +384,18 @@ fn assert_the_same_packets(plan: &str) {
     assert!(told.starts_with("the same packets in both worlds"), "{told}");
 }
 
+/// Streams of UDP that go up are compared like those that go down.
+#[test]
+fn udp_that_goes_up_has_the_same_packets() {
+    if kernel().is_none() {
+        return;
+    }
+    assert_the_same_packets(
+        "duration = '1s'\nwarmup = '0s'\nprobe = []\n[link]\nrate = '20mbit'\nrtt = '20ms'\nqdisc = 'pfifo limit 20'\n\
+         [link.up]\nrate = '2mbit'\n[[udp]]\nrate = '3mbit'\ndirection = 'up'\n",
+    );
+}
+
 /// The last packet of an answer waits for a fuller one like any other, as nothing says that it is the last.
 #[test]
 fn the_end_of_an_answer_is_no_end_of_a_stream() {
