@@ -25,12 +25,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         let text = fs::read_to_string(path)
             .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
         for (line, number) in text.lines().zip(1..) {
+            if line.trim().is_empty() {
+                continue;
+            }
             let reference: Reference = serde_json::from_str(line).map_err(|error| {
                 Failure::Run(format!("{named}: line {number}: {NO_RUN}: {error}"))
             })?;
             references.push(reference);
         }
-        if text.is_empty() {
+        if text.trim().is_empty() {
             let message = format!(
                 "{named} is empty: each of its lines is to be a scenario and what came of it"
             );

@@ -63,5 +63,13 @@ fn classes(names: &[String]) -> Result<Vec<Class>, Failure> {
             Failure::Usage(format!("unknown class {name:?}; known are {known}"))
         })
     };
-    names.iter().map(find).collect()
+    let mut classes = Vec::new();
+    for name in names {
+        let class = find(name)?;
+        // A class that is named twice would give each scenario, and each name, twice.
+        if !classes.contains(&class) {
+            classes.push(class);
+        }
+    }
+    Ok(classes)
 }

@@ -328,3 +328,23 @@ fn a_file_of_scenarios_that_is_none_is_refused_in_one_line() {
         assert!(said.contains(wanted) && status == Some(2), "{said}");
     }
 }
+
+/// Names of what is drawn are unique, and no number of them ends in a lack of memory.
+#[test]
+fn classes_are_drawn_once_and_in_numbers_that_fit() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(stdout(&["draw", "udp", "udp", "--count", "2"]).lines().count(), 2);
+    for count in ["0", "10001", "99999999999"] {
+        let (said, status) = refused(here, &["draw", "udp", "--count", count]);
+        assert!(said.contains("is not in 1..=10000") && status == Some(2), "{said}");
+    }
+    let help = stdout(&["draw", "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    for line in stdout(&["draw", "--count", "1"]).lines() {
+        let name = line.split('"').nth(5).unwrap();
+        let class = name.rsplit_once('-').unwrap().0;
+        assert!(
+            help.contains(&format!("{class}, ")) || help.contains(&format!("{class};")),
+            "{class}"
+        );
+    }
+}

@@ -58,12 +58,12 @@ pub(crate) struct CheckArgs {
 /// A command for developers.
 #[derive(Debug, Args)]
 pub(crate) struct DrawArgs {
-    /// The classes of scenarios to draw: dumbbell, two-way, steps, hops, udp, transfers, receivers, queues, shapers, requests, accurate; all if none is named
+    /// The classes of scenarios to draw: dumbbell, two-way, steps, hops, udp, transfers, receivers, queues, shapers, requests, accurate, exact; all if none is named
     #[arg(value_name = "CLASS")]
     pub(crate) classes: Vec<String>,
 
     /// How many of each class
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) count: u64,
 
     /// The seed of the first; the others follow

@@ -325,6 +325,13 @@ fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioE
     Ok(())
 }
 
+/// Whether packets of this size can make up a rate.
+pub(crate) fn check_udp_rate(rate: Rate, packet: u32) -> Result<(), ScenarioError> {
+    let of = |each| Rate::of(UdpGroup::bytes_on_the_wire(packet), each);
+    let least = Rate::from_bits_per_second(of(*INTERVALS.end()).as_bits_per_second() + 1);
+    within("udp.rate", Exact(rate), &(least..=of(SHORTEST_INTERVAL)))
+}
+
 fn check_udp(setup: &Setup) -> Result<(), ScenarioError> {
     let duration = setup.duration;
     let mut packets = 0;

@@ -70,7 +70,8 @@ impl Loss {
     /// # Errors
     /// If `word` is none.
     pub fn parse(word: &str) -> Result<Self, LossError> {
-        let number = word.trim().trim_end_matches('%');
+        let number = word.trim();
+        let number = number.strip_suffix('%').unwrap_or(number);
         match number.parse::<f64>() {
             Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Self::from_percent(percent)),
             Ok(number) if !number.is_nan() => Err(LossError::OutOfRange(word.to_owned())),

@@ -11,7 +11,7 @@ use dualq_units::{Ecn, Exact, Rate};
 use toml::de::DeValue;
 
 use crate::assignment::{Assigned, Assignment};
-use crate::bounds::{FLOWS, MTUS, SLOT_PACKETS, ScenarioError};
+use crate::bounds::{FLOWS, MTUS, SLOT_PACKETS, ScenarioError, check_udp_rate};
 use crate::congestion::CongestionControl;
 use crate::ecn::{EcnRequest, ecn_option};
 use crate::loss::Loss;
@@ -689,8 +689,15 @@ fn element(mut table: Table<'_, '_>, link_mtus: &[u32]) -> Result<Element, Sweep
 fn udp(mut table: Table<'_, '_>) -> Result<(UdpGroup, Udp), SweepError> {
     let kind: UdpKind = table.one("kind", word)?.map(|kind| kind.value).unwrap_or_default();
     let (usual, every) = kind.pattern();
-    let packet = table.one("packet", number(1..=*MTUS.end()))?;
-    let rate = values(table.list("rate", word)?);
+    let packet = table.one("packet", number(1..=*MTUS.end()))?.map_or(usual, |packet| packet.value);
+    let rate: Vec<Placed<Rate>> = table.list("rate", word)?;
+    // Told of the rate, as nobody wrote the interval that it makes.
+    for Placed { value, offset } in &rate {
+        check_udp_rate(*value, packet).map_err(|ScenarioError { key, message }| {
+            table.error(*offset, format!("{key}: {message}"))
+        })?;
+    }
+    let rate = values(rate);
     let interval = table.one("interval", word)?;
     let ecn = values(table.list("ecn", word)?);
     let count = values(table.list("count", number(1..=*FLOWS.end()))?);
@@ -706,7 +713,6 @@ fn udp(mut table: Table<'_, '_>) -> Result<(UdpGroup, Udp), SweepError> {
     if let Some(two) = two {
         return Err(two);
     }
-    let packet = packet.map_or(usual, |packet| packet.value);
     let mut group = UdpGroup { kind, packet, ..UdpGroup::default() };
     match (interval, every) {
         (Some(interval), _) => group.interval = interval.value,

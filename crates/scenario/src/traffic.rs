@@ -184,7 +184,11 @@ impl UdpGroup {
     /// The interval at which packets of this size make up `rate`, Ethernet headers included.
     #[must_use]
     pub fn interval_for(rate: Rate, packet: u32) -> Duration {
-        rate.transmission_time(Bytes(u64::from(packet + ETHERNET)))
+        rate.transmission_time(Self::bytes_on_the_wire(packet))
+    }
+
+    pub(crate) fn bytes_on_the_wire(packet: u32) -> Bytes {
+        Bytes(u64::from(packet + ETHERNET))
     }
 
     /// When the stream of a number starts.

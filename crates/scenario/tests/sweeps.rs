@@ -107,6 +107,14 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "[link]\nloss = '101%'",
             "line 2: link.loss: \"101%\" is not a loss rate, which is from 0% to 100%",
         ),
+        (
+            "[link]\nloss = '1%%'",
+            "line 2: link.loss: \"1%%\" is not a loss rate: a percentage such as 0.1%",
+        ),
+        (
+            "[[udp]]\npacket = 1486\nrate = ['1mbit', '0bit']",
+            "line 3: udp.rate: 0bit is out of bounds; give 1bit to 240Gbit",
+        ),
         ("[link]\nqdisc = []", "line 2: link.qdisc: the list is empty"),
         ("duration = ['1s', '2s']", "line 1: duration takes one value; it cannot be compared"),
         ("warmup = '40s'", "line 1: warmup: 40s of a duration of 40s leave nothing to measure"),
