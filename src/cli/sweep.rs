@@ -38,7 +38,7 @@ pub(crate) const TUNE_EXAMPLES: &str = "\
 Examples:
   The target of dualpi2 for a link:
     dualq tune narrow-vps --vary 'link.qdisc=dualpi2 target {1ms..50ms:log}' \\
-      --aim 'probe.p99 < 60ms, max goodput'
+      --vary flow.0.cc=cubic --aim 'probe.p99 < 60ms, max goodput'
 
   A shaper below the provider's, and its queue's target:
     dualq tune --aim 'min probe.p99' \\

@@ -193,3 +193,20 @@ fn a_search_says_what_it_tried_and_the_best_in_tcs_words() {
     // What passes leaves nothing.
     assert_eq!(fs::read_dir(at.path()).unwrap().count(), 0);
 }
+
+/// What the help shows can be typed.
+#[test]
+fn the_searches_in_the_help_run() {
+    let at = tempfile::tempdir().unwrap();
+    let help = well(at.path(), &["tune", "--help"]).replace("\\\n", " ");
+    let examples: Vec<&str> =
+        help.lines().map(str::trim).filter(|line| line.starts_with("dualq tune ")).collect();
+    assert_eq!(examples.len(), 2, "{help}");
+    for example in examples {
+        let words = format!("\"$DUALQ\" {} --tries 2", example.strip_prefix("dualq ").unwrap());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &words]).env("DUALQ", env!("CARGO_BIN_EXE_dualq")).current_dir(at.path());
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
