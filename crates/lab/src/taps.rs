@@ -22,8 +22,11 @@ const SAMPLES_PER_SECOND: u64 = 5000;
 const FRAME_BITS: u64 = 12_000;
 /// Knuth's multiplicative hash for 16 bits: aggregates advance the identification by many at a time, always as many.
 const HASH: u32 = 40_503;
-/// The IP header, the ports and TCP's sequence number.
-const SNAP_BYTES: usize = 28;
+/// The IP header, and TCP's up to its acknowledgement number or what a packet of UDP says of itself.
+const SNAP_BYTES: usize = 36;
+/// So many are there of every packet: those of a ping may have no more.
+const LEAST_BYTES: usize = 28;
+const UDP: u8 = 17;
 /// Of a data packet's length: IP and TCP with timestamps.
 const HEADERS: u32 = SEGMENT_HEADERS - 14;
 /// So many are kept until they are read.
@@ -53,7 +56,9 @@ struct Identity {
     source: u32,
     port: u16,
     identification: u16,
-    sequence: u32,
+    /// Of TCP its sequence number, of UDP the numbers of the stream and of the packet: identifications come again after 65,536 packets, and
+    /// then what was dropped would be taken for what leaves if the watch had no room for its arrival.
+    sequence: u64,
 }
 
 /// A packet that passed the queue.
@@ -98,11 +103,16 @@ impl Taps {
         let mut latest = Duration::ZERO;
         let Self { capture, sampling, waiting } = self;
         capture.read(|RingPacket { at, leaves, bytes }| {
-            let Some(bytes) = bytes.first_chunk() else { return };
+            if bytes.len() < LEAST_BYTES {
+                return;
+            }
+            let mut begin = [0; SNAP_BYTES];
+            let known = bytes.len().min(SNAP_BYTES);
+            begin[..known].copy_from_slice(&bytes[..known]);
             latest = at;
-            let (identity, ecn) = identify(bytes);
+            let (identity, ecn) = identify(&begin);
             if !leaves {
-                for segment in sampling.segments(identity, bytes) {
+                for segment in sampling.segments(identity, &begin) {
                     waiting.insert(segment, (at, ecn));
                 }
             } else if let Some((arrived, ecn)) = waiting.remove(&identity) {
@@ -215,7 +225,11 @@ impl Sampling {
         };
         (from..segments).step_by(every as usize).map(move |place| Identity {
             identification: first.identification.wrapping_add(place as u16),
-            sequence: first.sequence.wrapping_add(place * payload),
+            // Only TCP has aggregates.
+            sequence: match place {
+                0 => first.sequence,
+                _ => u64::from((first.sequence as u32).wrapping_add(place * payload)),
+            },
             ..first
         })
     }
@@ -224,12 +238,12 @@ impl Sampling {
 fn identify(bytes: &[u8; SNAP_BYTES]) -> (Identity, Ecn) {
     let u16_at = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
     let u32_at = |at: usize| u32::from(u16_at(at)) << 16 | u32::from(u16_at(at + 2));
-    let identity = Identity {
-        source: u32_at(12),
-        port: u16_at(20),
-        identification: u16_at(4),
-        sequence: u32_at(24),
+    let sequence = match bytes[9] {
+        UDP => u64::from(u32_at(28)) << 32 | u64::from(u32_at(32)),
+        _ => u64::from(u32_at(24)),
     };
+    let identity =
+        Identity { source: u32_at(12), port: u16_at(20), identification: u16_at(4), sequence };
     (identity, Ecn::from_bits(bytes[1]))
 }
 
@@ -273,7 +287,7 @@ mod tests {
             assert_eq!(numbers, looked_at, "{identification} {segments}");
             for found in &found {
                 let before = u32::from(found.identification - identification);
-                assert_eq!(found.sequence, before * 1448);
+                assert_eq!(found.sequence, u64::from(before) * 1448);
             }
             assert_eq!(takes(sampling, &bytes), !found.is_empty(), "{identification} {segments}");
         }
@@ -299,5 +313,9 @@ mod tests {
             sequence: 0x0102_0304,
         };
         assert_eq!(identity, expected);
+        // UDP has no such place: its packets say their numbers.
+        bytes[9] = UDP;
+        bytes[28..36].copy_from_slice(&[0, 2, 0, 0, 0, 0, 1, 7]);
+        assert_eq!(identify(&bytes).0, Identity { sequence: 2 << 48 | 0x107, ..expected });
     }
 }
