@@ -159,6 +159,8 @@ impl Sampling {
         let splits = qdisc.levels().any(|spec| match spec {
             Spec::Dualpi2(change) => change.split_gso != Some(false),
             Spec::Cake(options) => options.split_gso != Some(false),
+            // What is longer than its burst (Linux: `tbf_segment`).
+            Spec::Tbf(_) => true,
             _ => false,
         });
         if splits && scenario.sender.gso {
@@ -317,5 +319,21 @@ mod tests {
         bytes[9] = UDP;
         bytes[28..36].copy_from_slice(&[0, 2, 0, 0, 0, 0, 1, 7]);
         assert_eq!(identify(&bytes).0, Identity { sequence: 2 << 48 | 0x107, ..expected });
+    }
+
+    #[test]
+    fn queues_that_split_aggregates_are_looked_at_by_segments() {
+        let splits = |qdisc: &str| {
+            let sweep = format!("[link]\nqdisc = '{qdisc}'\nrate = '900mbit'\n");
+            let sweep = dualq_scenario::Sweep::parse(&sweep).expect("it is right");
+            let scenario = &sweep.variants()[0].scenario;
+            matches!(Sampling::of(scenario, Direction::Down), Sampling::Split { .. })
+        };
+        for qdisc in ["dualpi2", "cake", "tbf rate 800mbit burst 25k limit 1m"] {
+            assert!(splits(qdisc), "{qdisc}");
+        }
+        for qdisc in ["dualpi2 no_split_gso", "fq_codel"] {
+            assert!(!splits(qdisc), "{qdisc}");
+        }
     }
 }
