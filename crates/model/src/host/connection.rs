@@ -127,6 +127,7 @@ impl Connection {
         (owner, program): (usize, Program),
         seed: u64,
     ) -> Self {
+        let converses = matches!(program, Program::Ask(_) | Program::Answer(_));
         let sender = SenderConfig {
             algorithm: sort.cc.algorithm(),
             ecn: sort.ecn.style(),
@@ -136,6 +137,7 @@ impl Connection {
             ecn_option: sort.ecn_option,
             buffer: sort.send_buffer,
             notsent_lowat: sort.notsent_lowat,
+            nodelay: converses,
             fast_open: sort.fast_open,
             mtu: scenario.link.mtu,
             gso: scenario.sender.gso,
@@ -149,8 +151,7 @@ impl Connection {
             ecn: sort.granted(scenario),
             ecn_option: scenario.receiver.ecn_option,
             // Who receives bulk data has no congestion control here.
-            ect1: matches!(program, Program::Ask(_) | Program::Answer(_))
-                && sort.cc.ecn_style() == EcnStyle::Accurate,
+            ect1: converses && sort.cc.ecn_style() == EcnStyle::Accurate,
             fast_open: sort.fast_open,
             read_interval: if reads.interval.is_zero() {
                 Duration::ZERO

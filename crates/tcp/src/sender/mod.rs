@@ -78,6 +78,8 @@ pub struct SenderConfig {
     /// How many bytes of the send buffer may be unsent while the program writes more (`TCP_NOTSENT_LOWAT`); without it, as many as
     /// there is room for.
     pub notsent_lowat: Option<Bytes>,
+    /// Whether what a call wrote last leaves at once, though it is short and another such is under way (`TCP_NODELAY`).
+    pub nodelay: bool,
     /// Who paces.
     pub pacing: Pacing,
     /// The coarse clock's step.
@@ -103,6 +105,7 @@ impl Default for SenderConfig {
             buffer: None,
             max_buffer: Bytes(64 << 20),
             notsent_lowat: None,
+            nodelay: false,
             pacing: Pacing::OnDemand,
             tick: Tick::default(),
             seed: 1,

@@ -141,9 +141,10 @@ impl Sender {
         Ok(if u64::from(payload) == packet.bytes { payload + ends as u32 } else { payload })
     }
 
+    /// Whether one waits for that.
     #[inline]
     fn short_segment_is_out(&self) -> bool {
-        self.board.packets_out() > 0 && self.short_end > self.snd_una
+        !self.config.nodelay && self.board.packets_out() > 0 && self.short_end > self.snd_una
     }
 
     /// Waits for a fuller aggregate if the next acknowledgement is due soon (Linux: `tcp_tso_should_defer`).
@@ -306,6 +307,9 @@ mod tests {
             assert_eq!(sender.next_new(0, &mut Some(44), Push::Pending).ok(), pending, "{unsent}");
             assert_eq!(sender.next_new(0, &mut Some(44), Push::Written).ok(), Some(unsent as u32));
             sender.short_end = 0;
+            assert_eq!(sender.next_new(0, &mut Some(44), Push::Pending).ok(), Some(unsent as u32));
+            // Not with TCP_NODELAY.
+            (sender.short_end, sender.config.nodelay) = (1_448, true);
             assert_eq!(sender.next_new(0, &mut Some(44), Push::Pending).ok(), Some(unsent as u32));
         }
     }
