@@ -32,6 +32,8 @@ pub(super) struct SendBuffer {
     most_unsent: u64,
     /// Bytes of memory of all that is not acknowledged, sent or not (Linux: `sk_wmem_queued`).
     memory: u64,
+    /// The program found no room and was not woken since (Linux: `SOCK_NOSPACE`).
+    pub(super) is_awaited: bool,
     /// What the program has written up to here is in the buffer, or was.
     pub(super) end: u64,
     /// The packet that is sent next, and the ones behind it.
@@ -56,6 +58,7 @@ impl SendBuffer {
             size: asked.map_or(0, |Bytes(bytes)| (2 * bytes).max(LEAST)),
             most_unsent: most_unsent.map_or(u64::MAX, |Bytes(bytes)| bytes),
             memory: 0,
+            is_awaited: false,
             end: 0,
             head: Packet::default(),
             others: VecDeque::new(),
@@ -239,27 +242,32 @@ impl Sender {
         (PACKET.min(self.largest_window / 2) / mss).max(1) * mss
     }
 
-    /// A buffer for which the program waits grows while the window is not filled (Linux: `tcp_check_space`).
+    /// A buffer for which the program waits grows while the window is not filled, until the program is woken: from then on it is as large as
+    /// it was, until that has run and found it full again (Linux: `tcp_check_space`, `sk_stream_write_space`).
     #[inline]
     pub(super) fn check_space(&mut self) {
-        if self.buffer.end < self.write_end
-            && self.buffer.size < self.config.max_buffer.0
-            && self.board.in_flight() < self.window.cwnd
+        if !self.buffer.is_awaited {
+            return;
+        }
+        if self.buffer.size < self.config.max_buffer.0 && self.board.in_flight() < self.window.cwnd
         {
             self.expand_buffer();
         }
+        self.buffer.is_awaited = !self.buffer.is_writeable(self.snd_nxt);
     }
 
-    /// All was sent that may be: whether the program has more and is awake, or wakes for there is room.
+    /// All was sent that may be: whether the program has more and is awake, or wakes for there is room. If it runs at once it looks again whether
+    /// there is (Linux: `tcp_poll`).
     #[inline]
-    pub(super) fn wakes_program(&mut self) -> bool {
+    pub(super) fn wakes_program(&mut self, runs: bool) -> bool {
         let empty = self.board.packets_out() == 0 && self.snd_nxt == self.buffer.end;
         debug_assert!(!empty || self.buffer.memory == 0, "each packet frees what it took");
         if self.buffer.end >= self.write_end {
             return false;
         }
         self.check_space();
-        self.buffer.is_writeable(self.snd_nxt)
+        self.buffer.is_awaited |= runs && !self.buffer.is_writeable(self.snd_nxt);
+        !self.buffer.is_awaited
     }
 
     /// The program writes. If all before has left, it was the program that kept the path from being filled (Linux:
@@ -322,6 +330,28 @@ mod tests {
         };
         assert_eq!(size(None), 46_080);
         assert_eq!((size(Some(100_000)), size(Some(1))), (200_000, 4_608));
+    }
+
+    /// As in the world `kernel` in `wild-20261201-0`, whose first acknowledgement of two wakes the program (Linux: `tcp_check_space`).
+    #[test]
+    fn a_buffer_does_not_grow_while_the_program_that_was_woken_has_not_run() {
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.write(u64::MAX);
+        let buffer = SendBuffer { size: 138_240, is_awaited: true, ..SendBuffer::new(None, None) };
+        sender.buffer = SendBuffer { end: 1, ..buffer };
+        for (cwnd, memory, runs, wakes, size) in [
+            (30, 92_872, false, false, 138_240),
+            (30, 91_976, false, true, 138_240),
+            (32, 92_872, false, true, 138_240),
+            (32, 92_872, true, false, 138_240),
+            (32, 92_872, true, true, 147_456),
+            (34, 140_656, true, false, 147_456),
+            (34, 140_656, true, false, 156_672),
+        ] {
+            sender.window.cwnd = cwnd;
+            sender.buffer.memory = memory;
+            assert_eq!((sender.wakes_program(runs), sender.buffer.size), (wakes, size));
+        }
     }
 
     #[test]

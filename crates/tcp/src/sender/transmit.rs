@@ -103,7 +103,7 @@ impl Sender {
             self.transmit_new(now_ns, Push::Pending, out);
         }
         let goes_on = begun.is_some_and(|write| write.end > self.buffer.end);
-        let wakes = goes_on || self.wakes_program();
+        let wakes = goes_on || self.wakes_program(!is_interrupted);
         self.waits_to_write = is_interrupted && wakes;
         let wakes = wakes && !is_interrupted;
         if self.leaving > 0 && self.throttled && !wakes {
@@ -173,6 +173,7 @@ impl Sender {
                 return;
             }
         }
+        self.buffer.is_awaited = self.buffer.end < self.write_end;
         if write.has_written {
             self.note_push();
             self.transmit_new(now_ns, Push::Written, out);
@@ -608,8 +609,9 @@ mod tests {
             assert_eq!(sender.buffer.end, end);
             if sender.all_has_arrived(true) > 0 {
                 sender.transmit(now, &mut |packet| leave.push(packet));
-                assert!(sender.all_has_arrived(true) == 0 && sender.buffer.end > end);
-                waited += 1;
+                assert_eq!(sender.all_has_arrived(true), 0);
+                // What left after it was woken may hold so much that it finds no room.
+                waited += u32::from(sender.buffer.end > end);
             }
         }
         assert!(waited > 0);
