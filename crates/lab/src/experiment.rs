@@ -382,7 +382,7 @@ impl<'a> Experiment<'a> {
                 ready => ready.map_err(|error| LabError::system("epoll", error))?,
             };
             for event in &events[..ready] {
-                self.serve(Ready::of(event.data()))?;
+                self.serve(Ready::of(event.data()), event.events())?;
             }
         }
     }
@@ -443,7 +443,7 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    fn serve(&mut self, ready: Ready) -> Result<(), LabError> {
+    fn serve(&mut self, ready: Ready, what: EpollFlags) -> Result<(), LabError> {
         match ready {
             Ready::Timer => {
                 // Only so that it is not ready any more: the agenda is looked at in any case.
@@ -479,7 +479,8 @@ impl<'a> Experiment<'a> {
                 let sender = &mut self.senders[number];
                 sender.check_end(now)?;
                 sender.check_repeats(self.began.real)?;
-                sender.write()
+                // Who is woken for a timestamp is not woken to write: there may be room, but not so much that a program would be.
+                if what.contains(EpollFlags::EPOLLOUT) { sender.write() } else { Ok(()) }
             }
             Ready::Prober(number) => match &mut self.probers[number] {
                 Prober::Request(exchange) => exchange.answer(),

@@ -80,11 +80,12 @@ struct Sort {
     ecn_option: EcnOption,
     send_buffer: Option<Bytes>,
     notsent_lowat: Option<Bytes>,
+    nodelay: bool,
     fast_open: bool,
 }
 
 impl Sort {
-    /// One that has nothing special.
+    /// Of a program that asks or answers.
     fn plain(cc: CongestionControl, ecn: EcnRequest) -> Self {
         Self {
             cc,
@@ -95,6 +96,7 @@ impl Sort {
             ect1: false,
             send_buffer: None,
             notsent_lowat: None,
+            nodelay: true,
             fast_open: false,
         }
     }
@@ -137,7 +139,7 @@ impl Connection {
             ecn_option: sort.ecn_option,
             buffer: sort.send_buffer,
             notsent_lowat: sort.notsent_lowat,
-            nodelay: converses,
+            nodelay: sort.nodelay,
             fast_open: sort.fast_open,
             mtu: scenario.link.mtu,
             gso: scenario.sender.gso,
@@ -238,6 +240,8 @@ impl Connection {
             ect1,
             send_buffer,
             notsent_lowat,
+            // In the world `kernel` the end of a transfer that is made again waits for nothing.
+            nodelay: group.every.is_some(),
             fast_open,
         };
         let reads = Reads {
