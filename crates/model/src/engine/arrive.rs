@@ -1,11 +1,13 @@
 //! Packets that reach a host.
 
+use std::collections::VecDeque;
+
 use dualq_net::Path;
 use dualq_scenario::{Direction, Kind};
 use dualq_tcp::{Ack, Data, Receiver};
 use dualq_units::{Ecn, Instant};
 
-use crate::engine::{Cause, OPENED_NS, Simulation, TIMER_LATENCY_NS};
+use crate::engine::{Cause, Meanwhile, OPENED_NS, Simulation, TIMER_LATENCY_NS};
 use crate::host::Connection;
 use crate::network::{Surroundings, back};
 use crate::other_way::OtherWay;
@@ -91,6 +93,19 @@ impl Simulation<'_> {
                 connection.sender.reduce_mtu(now, mtu);
                 self.drive(number);
             }
+        }
+    }
+
+    /// What comes out of a path now arrives behind what runs out with it, up to `hard_ns`.
+    #[cold]
+    pub(super) fn arrive_behind(&mut self, direction: Direction, hard_ns: u64) {
+        let held = std::mem::replace(&mut self.holds_arrivals, true);
+        self.take_arrivals(direction);
+        self.holds_arrivals = held;
+        let arriving = if held { VecDeque::new() } else { std::mem::take(&mut self.held) };
+        self.wake_early(hard_ns, Meanwhile { arrive: true, all: true });
+        for (direction, mut packet) in arriving {
+            self.arrive(direction, &mut packet);
         }
     }
 

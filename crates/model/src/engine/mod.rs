@@ -480,8 +480,8 @@ impl<'a> Simulation<'a> {
     /// An element of a path is due; the next timer beside it is at `beside_ns`. Timers behind it may run out with it up to then: here before
     /// what it lets go arrives (`early`), or afterwards, up to the time that is returned.
     ///
-    /// Who reads has begun before what arrives is looked at, for `net_rx_action` waits as soon as there is somebody to run; and what
-    /// queues of senders let go is gone before acknowledgements are (`net_tx_action`). On the way down the link sends before these do.
+    /// The link has sent before these do. Who reads has begun before what arrives is looked at, for `net_rx_action` waits as soon as there is somebody to run;
+    /// and what queues of senders let go is gone before that, and so before acknowledgements of what arrives (`net_tx_action`).
     #[inline(always)]
     fn start(
         &mut self,
@@ -492,16 +492,15 @@ impl<'a> Simulation<'a> {
     ) -> Option<u64> {
         self.interrupted_ns = self.now_ns;
         let arrives = self.network.is_last(direction, place);
-        if arrives && early {
-            let all = matches!(direction, Direction::Up);
-            self.wake_early(beside_ns, Meanwhile { arrive: true, all });
-        }
         self.network.path(direction).start(place);
+        if arrives && early {
+            self.arrive_behind(direction, beside_ns);
+        }
         self.take_arrivals(direction);
         // Without a delay acknowledgements of what arrived do so too, before who waits for a queue sends, and before anybody reads (`NET_RX_SOFTIRQ`).
         self.take_arrivals(back(direction));
         self.drive_woken();
-        (!arrives || matches!(direction, Direction::Down)).then_some(beside_ns)
+        (!arrives || !early).then_some(beside_ns)
     }
 
     /// The next program whose connection has opened has its turn, or goes on: between its pushes is what is due.
