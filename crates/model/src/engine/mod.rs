@@ -491,16 +491,16 @@ impl<'a> Simulation<'a> {
         early: bool,
     ) -> Option<u64> {
         self.interrupted_ns = self.now_ns;
-        let arrives = self.network.is_last(direction, place);
         self.network.path(direction).start(place);
-        if arrives && early {
+        let arrives_behind = early && self.network.is_last(direction, place);
+        if arrives_behind {
             self.arrive_behind(direction, beside_ns);
         }
         self.take_arrivals(direction);
         // Without a delay acknowledgements of what arrived do so too, before who waits for a queue sends, and before anybody reads (`NET_RX_SOFTIRQ`).
         self.take_arrivals(back(direction));
         self.drive_woken();
-        (!arrives || !early).then_some(beside_ns)
+        (!arrives_behind).then_some(beside_ns)
     }
 
     /// The next program whose connection has opened has its turn, or goes on: between its pushes is what is due.
