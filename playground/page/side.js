@@ -152,8 +152,9 @@ function figuresOf(state, isCured, outcome) {
   const udp = (kind) => {
     const own = (outcome.udp ?? []).filter((_, at) => udpGroups(state)[at].kind === kind);
     if (!own.length) return null;
-    const [sent, lost] = [own.reduce((all, one) => all + one.sent, 0), own.reduce((all, one) => all + one.lost, 0)];
-    return { delay: Math.max(...own.map(({ delay }) => (delay ? delay.p95_ms : Infinity))), lost: sent ? lost / sent : 0 };
+    // What was still on its way at the end is neither.
+    const [lost, received] = [own.reduce((all, one) => all + one.lost, 0), own.reduce((all, one) => all + one.received, 0)];
+    return { delay: Math.max(...own.map(({ delay }) => (delay ? delay.p95_ms : Infinity))), lost: lost ? lost / (lost + received) : 0 };
   };
   // Of the transfers each way those with another congestion control, if there are any, come last.
   const other = state.mix === "none" ? -1 : groups.findLastIndex(({ direction }) => direction === (state.downloads ? "down" : "up"));

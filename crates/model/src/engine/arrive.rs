@@ -146,11 +146,10 @@ impl Simulation<'_> {
             return;
         }
         let acks: Vec<Ack> = unsaid.map(|(_, ack)| ack).collect();
+        let (now, answers) = (self.now(), Answers { waits: None, ..Answers::of(self, number) });
         if let Some(counterpart) = self.connections[number as usize].counterpart {
-            let now = self.now();
             self.connections[counterpart as usize].sender.acknowledges(now);
         }
-        let (now, answers) = (self.now(), Answers { waits: None, ..Answers::of(self, number) });
         let path = self.network.path(answers.direction);
         acks.into_iter().for_each(answers.into(path, &mut self.around, &mut self.unsaid, now));
         self.take_arrivals(answers.direction);
