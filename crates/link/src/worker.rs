@@ -24,6 +24,11 @@ const BATCH: usize = 32;
 /// So long what may leave waits for what is still to be read.
 const GATHER: Duration = Duration::from_micros(20);
 
+/// So many frames between two waits that are no longer than [`SMALL`] are many. What comes then is fetched after [`QUANTUM`], however soon it
+/// is there, as network cards moderate their interrupts: to wake for each few small packets costs as much as to move them.
+const MANY: usize = 8;
+const SMALL: usize = 2048;
+
 /// A device that has something to read for so long without a break is filled faster than its link reads: what waits in it waits for no queue of the
 /// path's. A thread that was not run for some milliseconds catches up sooner.
 const BEHIND: Duration = Duration::from_millis(10);
@@ -105,6 +110,7 @@ impl Worker {
         let (mut woke, mut may_read) = (now(), true);
         // When there was nothing more to read.
         let mut empty = woke;
+        let mut small = 0;
         loop {
             let (mut time, mut read) = (now(), 0);
             let came = self.engine.came();
@@ -112,6 +118,7 @@ impl Worker {
             self.write();
             while may_read && read < BATCH && self.from.read(&mut bytes)? {
                 read += 1;
+                small += usize::from(bytes.len() <= SMALL);
                 time = now();
                 self.engine.enter(time, &mut bytes);
                 // What may leave at once hardly waits for what is read next, and may be written together with it.
@@ -144,8 +151,13 @@ impl Worker {
                 continue;
             }
             // A fast link does not wake for each packet.
-            let until = due.max(woke + QUANTUM);
-            may_read = self.wait(until)?;
+            let mut until = due.max(woke + QUANTUM);
+            let listens = small < MANY;
+            if !listens {
+                until = until.min(time + QUANTUM);
+            }
+            may_read = self.wait(until, listens)?;
+            small = 0;
             let after = now();
             empty = after;
             if after >= until {
@@ -158,17 +170,17 @@ impl Worker {
         self.engine.write(now, |pieces| self.to.write(pieces).is_ok());
     }
 
-    /// Waits until a frame or a message comes, or until that time. Says whether it may be a frame.
-    fn wait(&self, until: Instant) -> Result<bool, Errno> {
-        let fds = [self.from.as_fd(), self.mailbox.bell.as_fd()];
+    /// Waits until a message comes, or a frame if it `listens` for that, or until that time. Says whether there may be a frame.
+    fn wait(&self, until: Instant, listens: bool) -> Result<bool, Errno> {
+        let fds = [self.mailbox.bell.as_fd(), self.from.as_fd()];
         let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-
+        let heard = if listens { &mut fds[..] } else { &mut fds[..1] };
         let timeout = (until < Instant::NEVER).then(|| {
             let rest = until - now();
             Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() }
         });
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) => Ok(!fds[0].revents().is_empty()),
+        match poll(heard, timeout.as_ref()) {
+            Ok(_) => Ok(!listens || !fds[1].revents().is_empty()),
             Err(Errno::INTR) => Ok(true),
             Err(error) => Err(error),
         }
