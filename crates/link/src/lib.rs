@@ -12,6 +12,7 @@ mod icmp;
 mod layout;
 mod packet;
 mod running;
+mod threads;
 mod tun;
 mod urgent;
 mod vnet;

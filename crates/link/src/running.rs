@@ -11,6 +11,7 @@ use dualq_units::Rate;
 use crate::LinkError;
 use crate::engine::Engine;
 use crate::figures::{DirectionSnapshot, Snapshot};
+use crate::threads::{self, Ends, Job};
 use crate::tun::Tun;
 use crate::watch::Watch;
 use crate::worker::{Mailbox, Message, Worker, now};
@@ -57,7 +58,7 @@ pub struct Link;
 
 impl Link {
     /// Starts the link between two devices: what comes from `far` takes the way `down` to `near`, what comes from `near` the way `up`. It has a
-    /// thread for each direction. Watchers are made if that is wanted.
+    /// thread of its own, and another one for the way up while there is much to do. Watchers are made if that is wanted.
     ///
     /// # Errors
     /// If the system gives no thread.
@@ -73,7 +74,8 @@ impl Link {
         let [near, far] = [near, far].map(Arc::new);
         let mut watch = watch;
         let (down_box, up_box) = (boxes()?, boxes()?);
-        let mut worker = |direction: Direction, passage: &Passage| {
+        let ends = Arc::<Ends>::default();
+        let mut job = |direction: Direction, passage: &Passage| {
             let is_down = direction.is_down();
             let seed = options.seed.wrapping_mul(2).wrapping_add(u64::from(!is_down));
             let options = Options { seed, ..*options };
@@ -86,32 +88,23 @@ impl Link {
             if to.takes_datagrams() {
                 engine.join_datagrams();
             }
-            let worker = Worker {
-                direction,
-                engine,
-                from: pick(&far, &near),
-                to,
-                mailbox: mailbox(is_down),
-                other: mailbox(!is_down),
-                behind: 0,
-            };
-            let name = format!("link {}", direction.name());
-            let thread = thread::Builder::new().name(name).spawn(move || worker.run());
-            thread.map_err(|error| system("start a thread", error))
+            let devices = [pick(&far, &near), to];
+            let mailboxes = [mailbox(is_down), mailbox(!is_down)];
+            Job::new(Worker::new(direction, engine, devices, mailboxes), Arc::clone(&ends))
         };
-        let threads = [worker(Direction::Down, down)?];
-        // If this one does not start, the other ends with its mailbox: `Running` is dropped.
-        let mut running =
-            Running { mailboxes: [down_box.clone(), up_box.clone()], threads: threads.into() };
-        running.threads.push(worker(Direction::Up, up)?);
-        Ok(running)
+        let (down, up) = (job(Direction::Down, down), job(Direction::Up, up));
+        let thread = thread::Builder::new().name("link down".to_owned());
+        let thread = thread.spawn(move || threads::work(down, up));
+        let thread = Some(thread.map_err(|error| system("start a thread", error))?);
+        Ok(Running { mailboxes: [down_box, up_box], ends, thread })
     }
 }
 
 /// A link at work. It stops when this is dropped.
 pub struct Running {
     mailboxes: [Arc<Mailbox>; 2],
-    threads: Vec<JoinHandle<DirectionSnapshot>>,
+    ends: Arc<Ends>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -162,7 +155,7 @@ impl Running {
     /// Whether both directions are at work: they are unless a device failed.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        self.threads.iter().all(|thread| !thread.is_finished())
+        ![Direction::Down, Direction::Up].into_iter().any(|direction| self.ends.has(direction))
     }
 
     fn wait<T>(&self, direction: Direction, answered: &mpsc::Receiver<T>) -> Result<T, LinkError> {
@@ -171,8 +164,7 @@ impl Running {
                 Ok(answer) => return Ok(answer),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Err(LinkError::Stopped),
                 Err(mpsc::RecvTimeoutError::Timeout) => {
-                    let thread = &self.threads[usize::from(!direction.is_down())];
-                    if thread.is_finished() {
+                    if self.ends.has(direction) {
                         return Err(LinkError::Stopped);
                     }
                 }
@@ -191,13 +183,9 @@ impl Running {
         for mailbox in &self.mailboxes {
             mailbox.put(Message::Stop);
         }
-        let broke = || DirectionSnapshot {
-            failed: Some("its thread came to no good end".to_owned()),
-            ..DirectionSnapshot::default()
-        };
-        let mut ends =
-            self.threads.drain(..).map(|thread| thread.join().unwrap_or_else(|_| broke()));
-        [ends.next().unwrap_or_default(), ends.next().unwrap_or_default()]
+        // A panic is told by the direction's end.
+        let _ = self.thread.take().map(JoinHandle::join);
+        [Direction::Down, Direction::Up].map(|direction| self.ends.take(direction))
     }
 }
 
