@@ -107,34 +107,38 @@ pub struct Gathered {
 }
 
 impl Folder {
-    /// Opens a folder to put runs into. A new one is made, as an empty one is.
+    /// A folder to put runs into. One that is not there is made when the first comes.
     ///
     /// # Errors
     /// If there are other things in it, or the system refuses.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, FolderError> {
         let path = path.into();
-        fs::create_dir_all(&path).map_err(cannot("make", &path))?;
-        let is_ours = is_ours(&path)?;
-        if !is_ours {
-            // Another process may be at the same step: what it makes is ours.
-            let ours = ["points", "plans", "parts", MARKER];
-            let entries = fs::read_dir(&path).map_err(cannot("read", &path))?;
-            let foreign =
-                entries.flatten().any(|entry| !ours.iter().any(|name| entry.file_name() == *name));
-            if foreign {
-                return Err(FolderError::Foreign(path));
-            }
-        }
-        for inside in ["points", "plans", "parts"] {
-            let inside = path.join(inside);
-            fs::create_dir_all(&inside).map_err(cannot("make", &inside))?;
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self { path }),
+            Err(error) => return Err(cannot("read", &path)(error)),
+        };
+        // Another process may be at the same step: what it makes is ours.
+        let ours = ["points", "plans", "parts", MARKER];
+        let is_foreign = |entry: fs::DirEntry| !ours.iter().any(|name| entry.file_name() == *name);
+        if !is_ours(&path)? && entries.flatten().any(is_foreign) {
+            return Err(FolderError::Foreign(path));
         }
         let folder = Self { path };
-        if !is_ours {
-            folder.write(&folder.path.join(MARKER), format!("{FIRST_LINE}\n{REST}").as_bytes())?;
-        }
         folder.sweep_parts();
         Ok(folder)
+    }
+
+    /// Makes what is not there yet.
+    fn make(&self) -> Result<(), FolderError> {
+        if is_ours(&self.path)? {
+            return Ok(());
+        }
+        for inside in ["points", "plans", "parts"] {
+            let inside = self.path.join(inside);
+            fs::create_dir_all(&inside).map_err(cannot("make", &inside))?;
+        }
+        self.write(&self.path.join(MARKER), format!("{FIRST_LINE}\n{REST}").as_bytes())
     }
 
     /// A folder that is there, to read.
@@ -177,6 +181,7 @@ impl Folder {
         let run = Run { settings: Settings::default(), ..run.clone() };
         let text = serde_json::to_vec(&run).map_err(io::Error::from);
         let text = text.map_err(cannot("write", &place))?;
+        self.make()?;
         if let Some(parent) = place.parent() {
             fs::create_dir_all(parent).map_err(cannot("make", parent))?;
         }
@@ -230,6 +235,7 @@ impl Folder {
     pub fn keep(&self, record: &Record) -> Result<(), FolderError> {
         let text = serde_json::to_vec(record).map_err(io::Error::from);
         let text = text.map_err(cannot("write", &self.path))?;
+        self.make()?;
         // The same sweep, however it was called.
         let origin = Origin { plan: record.origin.plan.clone(), ..Origin::default() };
         let alike = serde_json::to_vec(&Record { origin, ..record.clone() }).unwrap_or_default();
@@ -244,7 +250,14 @@ impl Folder {
     pub fn plans(&self) -> Result<Vec<Record>, FolderError> {
         let plans = self.path.join("plans");
         let mut found: Vec<(SystemTime, PathBuf)> = Vec::new();
-        for entry in fs::read_dir(&plans).map_err(cannot("read", &plans))?.flatten() {
+        let entries = match fs::read_dir(&plans) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(FolderError::Empty(self.path.clone()));
+            }
+            Err(error) => return Err(cannot("read", &plans)(error)),
+        };
+        for entry in entries.flatten() {
             let changed = entry.metadata().and_then(|found| found.modified());
             found.push((changed.unwrap_or(SystemTime::UNIX_EPOCH), entry.path()));
         }
