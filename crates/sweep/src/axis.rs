@@ -140,6 +140,13 @@ impl Axis {
         &self.choices
     }
 
+    /// What stands right behind each choice, such as the unit of `{10..50}mbit`.
+    pub(crate) fn units(&self) -> impl Iterator<Item = &str> {
+        self.around[1..].iter().map(|behind| {
+            behind.split_once(char::is_whitespace).map_or(behind.as_str(), |(unit, _)| unit)
+        })
+    }
+
     /// The whole value, with these in the places of the choices.
     pub(crate) fn value(&self, chosen: &[String]) -> String {
         let mut value = self.around[0].clone();
@@ -193,6 +200,10 @@ mod tests {
         assert_eq!(lists(word).len(), 3);
         assert_eq!(lists(word)[0], expected[0]);
         assert_eq!(lists(word)[2], expected[2]);
+        let units =
+            |word: &str| Axis::parse(word).unwrap().units().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(units(word), ["", "", ""]);
+        assert_eq!(units("link.qdisc=htb rate {10..50}mbit leaf pie"), ["mbit"]);
         let chosen = ["5ms", "l4s_ect", "100"].map(str::to_owned);
         let value = Axis::parse(word).unwrap().value(&chosen);
         assert_eq!(value, "dualpi2 target 5ms l4s_ect limit 100");

@@ -115,9 +115,11 @@ impl Space {
             if count > MOST_SCENARIOS {
                 return Err(SpaceError::TooMany(count));
             }
-            let settings = names.iter().zip(chosen.iter().flatten());
-            let settings: Vec<(String, String)> =
-                settings.filter_map(|(name, value)| Some((name.clone()?, value.clone()))).collect();
+            let units = self.axes().flat_map(Axis::units);
+            let settings = names.iter().zip(chosen.iter().flatten()).zip(units);
+            let settings: Vec<(String, String)> = settings
+                .filter_map(|((name, value), unit)| Some((name.clone()?, format!("{value}{unit}"))))
+                .collect();
             all.extend(variants.into_iter().map(|mut variant| {
                 variant.settings.extend(settings.iter().cloned());
                 variant
