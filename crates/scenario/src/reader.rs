@@ -243,7 +243,7 @@ pub(crate) fn without_numbers(key: &str) -> String {
 pub(crate) fn word<T: Word>(value: &DeValue<'_>) -> Result<T, String> {
     match value {
         DeValue::String(text) => T::read(text),
-        _ => Err("write it as a string, in quotes".to_owned()),
+        _ => Err("write it as a string, in quotes, with its unit if it has one".to_owned()),
     }
 }
 
