@@ -197,6 +197,7 @@ mod tests {
             command: String::new(),
             seconds,
             base_rtt_ms: 0.0,
+            cpu: 0.0,
             down,
             up: Way::default(),
             valid: true,

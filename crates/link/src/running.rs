@@ -11,7 +11,7 @@ use dualq_units::Rate;
 use crate::LinkError;
 use crate::engine::Engine;
 use crate::figures::{DirectionSnapshot, Snapshot};
-use crate::threads::{self, Ends, Job};
+use crate::threads::{self, Ends, Job, Used};
 use crate::tun::Tun;
 use crate::watch::Watch;
 use crate::worker::{Mailbox, Message, Worker, now};
@@ -92,11 +92,15 @@ impl Link {
             let mailboxes = [mailbox(is_down), mailbox(!is_down)];
             Job::new(Worker::new(direction, engine, devices, mailboxes), Arc::clone(&ends))
         };
+        let used = Used::default();
         let (down, up) = (job(Direction::Down, down), job(Direction::Up, up));
         let thread = thread::Builder::new().name("link down".to_owned());
-        let thread = thread.spawn(move || threads::work(down, up));
+        let thread = thread.spawn({
+            let used = used.clone();
+            move || threads::work(down, up, &used)
+        });
         let thread = Some(thread.map_err(|error| system("start a thread", error))?);
-        Ok(Running { mailboxes: [down_box, up_box], ends, thread })
+        Ok(Running { mailboxes: [down_box, up_box], ends, used, thread })
     }
 }
 
@@ -104,6 +108,7 @@ impl Link {
 pub struct Running {
     mailboxes: [Arc<Mailbox>; 2],
     ends: Arc<Ends>,
+    used: Used,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -122,7 +127,8 @@ impl Running {
             self.mailbox(direction).put(Message::Snapshot(answer));
             self.wait(direction, &answered)
         };
-        Ok(Snapshot { at: now(), down: ask(Direction::Down)?, up: ask(Direction::Up)? })
+        let (down, up) = (ask(Direction::Down)?, ask(Direction::Up)?);
+        Ok(Snapshot { at: now(), down, up, processor_time: self.used.so_far() })
     }
 
     /// Changes something of a direction.
@@ -176,7 +182,7 @@ impl Running {
     #[must_use]
     pub fn stop(mut self) -> Snapshot {
         let [down, up] = self.end();
-        Snapshot { at: now(), down, up }
+        Snapshot { at: now(), down, up, processor_time: self.used.so_far() }
     }
 
     fn end(&mut self) -> [DirectionSnapshot; 2] {

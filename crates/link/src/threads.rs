@@ -4,7 +4,7 @@
 //! the answer without being woken, which on a virtual machine costs more than a packet does. When there is more to do it starts the second for the way
 //! up, and takes that back once both have little to do.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 use std::{io, thread};
@@ -78,15 +78,36 @@ fn broken() -> DirectionSnapshot {
     DirectionSnapshot { failed, ..DirectionSnapshot::default() }
 }
 
-/// How busy a thread is.
+/// The time of processors that a link's threads have used, to some ten milliseconds.
+#[derive(Clone, Default)]
+pub(crate) struct Used(Arc<AtomicU64>);
+
+impl Used {
+    pub(crate) fn so_far(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// How busy the calling thread is.
 struct Load {
     since: Instant,
     waited: Duration,
+    /// What it has used that is counted.
+    counted: Duration,
+    used: Used,
 }
 
 impl Load {
-    fn new() -> Self {
-        Self { since: now(), waited: Duration::ZERO }
+    fn new(used: &Used) -> Self {
+        let used = used.clone();
+        Self { since: now(), waited: Duration::ZERO, counted: Duration::ZERO, used }
+    }
+
+    fn count(&mut self) {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let all = Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
+        let new = all.saturating_sub(std::mem::replace(&mut self.counted, all));
+        self.used.0.fetch_add(new.as_nanos() as u64, Ordering::Relaxed);
     }
 
     /// In thousandths of the time since it last said so, if that is long enough.
@@ -96,8 +117,15 @@ impl Load {
             return None;
         }
         let idle = self.waited.as_nanos() * 1000 / window.as_nanos();
-        *self = Self { since: now, waited: Duration::ZERO };
+        (self.since, self.waited) = (now, Duration::ZERO);
+        self.count();
         Some(1000_u32.saturating_sub(u32::try_from(idle).unwrap_or(1000)))
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.count();
     }
 }
 
@@ -177,11 +205,14 @@ fn wait(jobs: &[Job], waits: [Option<Wait>; 2], time: Instant) -> Result<[bool; 
 }
 
 /// Works for both directions until they have ended: for one of them by a second thread, while there is much to do.
-pub(crate) fn work(down: Job, up: Job) {
-    let _urgent = be_punctual();
+pub(crate) fn work(down: Job, up: Job, used: &Used) {
+    // The second thread is as this one is.
+    let _urgent = Urgent::new();
+    // Timers are to be as exact as they can; where that is refused they are late by 50 us more.
+    let _ = nix::sys::prctl::set_timerslack(1);
     let bell = down.worker.mailbox();
     let busy = Arc::new(AtomicU32::new(0));
-    let (mut jobs, mut load) = (vec![down, up], Load::new());
+    let (mut jobs, mut load) = (vec![down, up], Load::new(used));
     let mut second: Option<mpsc::Receiver<Job>> = None;
     loop {
         if let Some(second_has) = &second {
@@ -201,7 +232,7 @@ pub(crate) fn work(down: Job, up: Job) {
         busy.store(share, Ordering::Relaxed);
         if share >= BUSY && jobs.len() == 2 {
             // If there is no other thread to be had, this one goes on as it can.
-            if let Ok((give, given_back)) = start_second(&bell, &busy)
+            if let Ok((give, given_back)) = start_second(&bell, &busy, used)
                 && let Some(up) = jobs.pop()
             {
                 match give.send(up) {
@@ -217,13 +248,14 @@ pub(crate) fn work(down: Job, up: Job) {
 fn start_second(
     bell: &Arc<Mailbox>,
     busy: &Arc<AtomicU32>,
+    used: &Used,
 ) -> io::Result<(mpsc::Sender<Job>, mpsc::Receiver<Job>)> {
     let (give, given) = mpsc::channel();
     let (give_back, given_back) = mpsc::channel();
-    let (bell, busy) = (Arc::clone(bell), Arc::clone(busy));
+    let (bell, busy, used) = (Arc::clone(bell), Arc::clone(busy), used.clone());
     let second = move || {
         if let Ok(job) = given.recv()
-            && let Some(job) = work_alone(job, &busy)
+            && let Some(job) = work_alone(job, &busy, &used)
         {
             // The first thread waits for this one before it ends.
             let _ = give_back.send(job);
@@ -235,9 +267,8 @@ fn start_second(
 }
 
 /// Works until the job has ended, or is so little work that whoever is as `busy` as that can do it too: then it is returned.
-fn work_alone(job: Job, busy: &AtomicU32) -> Option<Job> {
-    let _urgent = be_punctual();
-    let (mut jobs, mut load) = (vec![job], Load::new());
+fn work_alone(job: Job, busy: &AtomicU32, used: &Used) -> Option<Job> {
+    let (mut jobs, mut load) = (vec![job], Load::new(used));
     let mut quiet = 0;
     while !jobs.is_empty() && quiet < QUIET_WINDOWS {
         let time = round(&mut jobs, &mut load);
@@ -247,11 +278,4 @@ fn work_alone(job: Job, busy: &AtomicU32) -> Option<Job> {
         }
     }
     jobs.pop()
-}
-
-/// Lets the calling thread wake in time.
-fn be_punctual() -> Urgent {
-    // Timers are to be as exact as they can; where that is refused they are late by 50 us more.
-    let _ = nix::sys::prctl::set_timerslack(1);
-    Urgent::new()
 }

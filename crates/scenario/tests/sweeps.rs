@@ -101,7 +101,10 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "line 2: unknown key \"link.zzz\"; known are before, behind, forward, loss, mtu, qdisc, rate, reverse, rtt, step, trace, trace_repeats, tunnel, up",
         ),
         ("[link]\nrate = '0mbit'", "line 2: link.rate: 0bit is out of bounds; give 1Kbit to 1Tbit"),
-        ("[link]\nrate = 50", "line 2: link.rate: write it as a string, in quotes, with its unit if it has one"),
+        (
+            "[link]\nrate = 50",
+            "line 2: link.rate: write it as a string, in quotes, with its unit if it has one",
+        ),
         ("[link]\nmtu = 500", "line 2: link.mtu: give a whole number from 576 to 65535"),
         (
             "[link]\nloss = '101%'",
