@@ -125,6 +125,8 @@ const PING_BYTES: u32 = 84;
 /// The header of IP, and that of UDP, which is as long as that of ICMP.
 pub(crate) const IP_BYTES: u32 = 20;
 pub(crate) const UDP_BYTES: u32 = 8;
+/// The headers of IP and TCP without options.
+const PLAIN_HEADER_BYTES: u32 = 20 + 20;
 /// An ICMP error: its own headers, and the header and first eight bytes of what it is about (RFC 792).
 const ICMP_ERROR_BYTES: u32 = 20 + 8 + 20 + 8;
 
@@ -145,6 +147,7 @@ const DSACK: u8 = 1 << 1;
 const BLOCKS: u8 = 0b11;
 const BLOCKS_SHIFT: u32 = 2;
 const COOKIE: u8 = 1 << 4;
+const RESET: u8 = 1 << 6;
 
 #[inline]
 const fn flag(is_set: bool, flag: u8) -> u8 {
@@ -189,6 +192,7 @@ impl Body {
         let Ack { blocks, block_count, option, .. } = *ack;
         let ip_bytes = match ack.syn {
             true => Ack::syn_bytes(ack.cookie, option.is_some()),
+            false if ack.reset => PLAIN_HEADER_BYTES,
             false => HEADER_BYTES + Ack::option_bytes(block_count, option.is_some()),
         };
         let has_options = block_count > 0 || option.is_some();
@@ -204,6 +208,7 @@ impl Body {
                 | flag(ack.syn, SYN)
                 | flag(ack.fin, FIN)
                 | flag(ack.cookie, COOKIE)
+                | flag(ack.reset, RESET)
                 | block_count << BLOCKS_SHIFT,
         };
         Self::single(ip_bytes, ack.ecn, content)
@@ -392,6 +397,7 @@ impl Body {
                     syn: flags & SYN > 0,
                     cookie: flags & COOKIE > 0,
                     fin: flags & FIN > 0,
+                    reset: flags & RESET > 0,
                     with_data: false,
                     echo_ms,
                     timestamp_ms,
@@ -636,6 +642,7 @@ mod tests {
             syn: false,
             cookie: false,
             fin: true,
+            reset: false,
             with_data: false,
             echo_ms: 3,
             timestamp_ms: 4,

@@ -265,6 +265,11 @@ impl Ends {
             let options = (&self.opening(timestamp, self.scale)[..], &accurate[..]);
             return self.finish((true, ecn), tcp, options, 0, bytes);
         }
+        if ack.reset {
+            let mut tcp = self.tcp(true, sequence(1), 0);
+            tcp.rst = true;
+            return self.finish((true, ecn), tcp, (&[], &[]), 0, bytes);
+        }
         let mut tcp = self.tcp(true, sequence(other_way.place.into()), window(self.scale));
         tcp.acknowledgment_number = sequence(ack.ack);
         (tcp.ack, tcp.fin) = (true, ack.fin);

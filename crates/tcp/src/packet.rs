@@ -189,6 +189,8 @@ pub struct Ack {
     pub cookie: bool,
     /// Nothing comes from this end: FIN, which takes the only place in its stream. [`Endpoint`](crate::Endpoint)s have it in their data.
     pub fin: bool,
+    /// Nobody is there any more: RST, which says nothing else.
+    pub reset: bool,
     /// Whether it comes with data of the other half.
     pub with_data: bool,
     /// The timestamp that is echoed, in milliseconds.

@@ -215,6 +215,7 @@ fn step() -> impl Strategy<Value = Step> {
                 flags: EcnFlags::from_bits(flags >> 1),
                 syn: flags & 0b1100 == 0,
                 fin: flags & 0b11_0000 == 0,
+                reset: flags & 0b111 == 0b100,
                 cookie: flags & 0b10 != 0,
                 with_data: flags & 0b10_0000 != 0,
                 option: (flags & 0b1_0000 != 0).then(|| EcnBytes::from_bytes([flags; 9])),

@@ -170,7 +170,7 @@ impl Receiver {
         }
         self.ack_now = false;
         self.pushed = false;
-        self.ack_timer_ns = u64::MAX;
+        self.ack_timer_ns = self.farewell.due_ns;
         self.compression_timer_ns = u64::MAX;
         self.compressed = 0;
         out(ack);
@@ -225,6 +225,7 @@ impl Receiver {
             syn: false,
             cookie: false,
             fin: false,
+            reset: false,
             with_data: false,
             echo_ms: self.echo_ms,
             timestamp_ms: self.config.tick.millisecond(now_ns),

@@ -3,6 +3,7 @@
 mod acknowledge;
 mod both_ways;
 mod buffer;
+mod farewell;
 mod handshake;
 mod reading;
 mod reassembly;
@@ -15,6 +16,7 @@ use crate::packet::{Ack, Data, HEADER_BYTES, INVALID_SPACING, PAWS_WINDOW_MS, Sa
 use crate::tick::{Tick, WheelTimer, instant};
 use buffer::Buffer;
 pub use buffer::WINDOW_SCALE;
+use farewell::Farewell;
 use handshake::Handshake;
 use reassembly::{Arrival, Reassembly};
 
@@ -142,6 +144,7 @@ pub struct Receiver {
     /// Whether it has begun to read and finds nothing but the end of the stream, and whether it has closed its side for that.
     finds_end: bool,
     has_ended: bool,
+    farewell: Farewell,
     /// What came meanwhile, but for what was taken in since, and the pieces that it lies in.
     backlog: Option<(Data, u64)>,
     /// Whether something came meanwhile that is to be acknowledged at once.
@@ -209,6 +212,7 @@ impl Receiver {
             found_nothing: false,
             finds_end: false,
             has_ended: false,
+            farewell: Farewell::default(),
             backlog: None,
             deferred: false,
             last_probe_answer_ns: None,
@@ -348,6 +352,9 @@ impl Receiver {
                 self.stats.answers_marked = 1;
             }
             self.count(data);
+            if self.has_ended {
+                self.hear_farewell(out);
+            }
             return;
         }
         if data.payload == 0 {
@@ -413,13 +420,12 @@ impl Receiver {
         }
         let arrival = self.stream.take(data.seq, data.end());
         self.scheduled = true;
-        if self.is_closed() {
-            // Perhaps it leaves with FIN of this end (Linux: `tcp_fin`).
-            self.converses = true;
-        }
         match arrival {
             Arrival::InOrder => {
-                self.take_in_order(now_ns, (data, pieces), gap_before, out);
+                match self.is_closed() {
+                    true => self.take_last(now_ns, (data, pieces), gap_before, out),
+                    false => self.take_in_order(now_ns, (data, pieces), gap_before, out),
+                }
                 // A filled gap is told at once (RFC 5681 §4.2).
                 self.ack_now |= gap_before && !self.stream.has_islands();
             }
@@ -476,6 +482,9 @@ impl Receiver {
 
     /// Drops it, and says at once what is expected (Linux: `tcp_send_dupack`).
     fn refuse(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
+        if self.is_gone() {
+            return self.reset(out);
+        }
         if data.seq < self.stream.next {
             self.answer_quickly(MAX_QUICK_ACKS);
             self.duplicate =
@@ -503,12 +512,33 @@ impl Receiver {
         if self.ack_timer_ns <= now_ns && !self.handshake.is_done() {
             return self.answer_again(now_ns, out);
         }
+        if self.farewell.due_ns <= now_ns && self.has_ended {
+            return self.part_again(now_ns, out);
+        }
         if self.ack_timer_ns <= now_ns && self.compressed == 0 {
             self.waited_in_vain();
         }
         if self.ack_timer_ns <= now_ns || self.compression_timer_ns <= now_ns {
             self.send(now_ns, out);
         }
+    }
+
+    /// The same of what FIN comes with, or behind it fills the last gap: to be acknowledged perhaps with FIN of this end (Linux: `tcp_fin`). FIN by itself tells
+    /// nothing of how data come, nor by its ECN field that it was sent again (`tcp_event_data_recv` is for what has a length).
+    #[cold]
+    fn take_last(
+        &mut self,
+        now_ns: u64,
+        (data, pieces): (&Data, u64),
+        gap_before: bool,
+        out: &mut impl FnMut(Ack),
+    ) {
+        if data.bytes() > 0 {
+            self.take_in_order(now_ns, (data, pieces), gap_before, out);
+        } else {
+            self.buffer.hold(data, pieces);
+        }
+        self.converses = true;
     }
 
     #[inline(always)]

@@ -161,8 +161,7 @@ impl Receiver {
         let finds_end = std::mem::take(&mut self.finds_end) || !self.reads_seldom();
         if finds_end && !self.has_ended {
             self.has_ended = true;
-            // FIN acknowledges what has come.
-            self.send(now_ns, &mut |ack| out(Ack { fin: true, ..ack }));
+            self.part(now_ns, out);
         }
     }
 

@@ -219,6 +219,10 @@ impl Sender {
     /// millisecond (Linux: `tcp_ack` at `old_ack`, `tcp_disordered_ack_check`).
     #[cold]
     fn digest_overtaken(&mut self, now_ns: u64, ack: &Ack) {
+        if ack.reset {
+            // It has closed, or there would be somebody.
+            return;
+        }
         if ack.timestamp_ms.saturating_add(PAWS_WINDOW_MS) < self.peer_timestamp_ms {
             return self.challenge(now_ns);
         }

@@ -175,6 +175,8 @@ pub struct Sender {
     opening_due: bool,
     /// FIN of the other end is to be acknowledged.
     farewell_due: bool,
+    /// It was.
+    has_parted: bool,
     /// How far a write has come that leaves push by push, behind that acknowledgement, and whether it goes on.
     first_write: Option<Write>,
     write_due: bool,
@@ -287,6 +289,7 @@ impl Sender {
             syn_due: false,
             opening_due: false,
             farewell_due: false,
+            has_parted: false,
             first_write: None,
             write_due: false,
             is_interrupted: false,

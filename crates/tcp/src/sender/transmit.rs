@@ -57,7 +57,11 @@ impl Sender {
             self.make_room_for_option(now_ns);
         }
         if std::mem::take(&mut self.farewell_due) {
-            let signs = (self.empty_segment_ecn(), self.ecn_flags(false));
+            let mut signs = (self.empty_segment_ecn(), self.ecn_flags(false));
+            if std::mem::replace(&mut self.has_parted, true) {
+                // All that is left of the connection is what answers this (Linux: `tcp_v4_timewait_ack`).
+                signs.0 = Ecn::NotEct;
+            }
             self.send_empty(now_ns, self.snd_nxt, signs, out);
         }
         if self.opening_due {
@@ -397,6 +401,10 @@ impl Sender {
         out: &mut impl FnMut(Transmission),
     ) {
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, and those with Accurate ECN.
+        // FIN by itself is no segment with payload.
+        let fin = seq + u64::from(payload) > self.fin;
+        let is_alone = fin && payload - (segments - 1) * mss == 1;
+        let new = new && !is_alone;
         let capable = self.marks_all() || (new && self.ecn == EcnStyle::Classic);
         let cwr = new && std::mem::take(&mut self.cwr_due);
         let options = self.take_options(now_ns);
@@ -413,11 +421,9 @@ impl Sender {
             // Aggregates push, to be handed on at once.
             push: pushes || segments > 1 || seq + u64::from(payload) == self.write_end,
             syn: false,
-            fin: seq + u64::from(payload) > self.fin,
+            fin,
             cut: false,
         };
-        // FIN by itself is no segment with payload.
-        let is_alone = data.fin && payload - (segments - 1) * mss == 1;
         self.stats.segments += u64::from(segments) - u64::from(is_alone);
         self.last_sent_ns = now_ns;
         out(Transmission { data, departure: instant(departure_ns) });

@@ -1,0 +1,134 @@
+//! FIN of an end that only receives, again and again until it is acknowledged; after that nobody is there.
+
+use super::{Receiver, instant};
+use crate::packet::Ack;
+use crate::rtt::{RTO_MAX_US, RTO_MIN_US};
+
+/// How far FIN of this end is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Farewell {
+    /// When it is sent again, if it is: a deadline of [`Receiver::next_timer`], in the place of acknowledgements that wait, of which there are none any more.
+    pub(super) due_ns: u64,
+    /// How often it was.
+    again: u32,
+    /// Whether it has arrived.
+    is_over: bool,
+}
+
+impl Default for Farewell {
+    fn default() -> Self {
+        Self { due_ns: u64::MAX, again: 0, is_over: false }
+    }
+}
+
+impl Receiver {
+    /// FIN leaves, and acknowledges what has come (Linux: `tcp_send_fin`).
+    #[cold]
+    pub(super) fn part(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        self.send(now_ns, &mut |ack| out(Ack { fin: true, ..ack }));
+        self.await_farewell(now_ns);
+    }
+
+    /// Nobody has acknowledged it: a tail loss probe first, then timeouts, each twice as long as the one before (Linux: `tcp_schedule_loss_probe`,
+    /// `tcp_retransmit_timer`).
+    fn await_farewell(&mut self, now_ns: u64) {
+        let tick = self.config.tick;
+        let timeout = self.own_timeout();
+        let jiffies = match (self.farewell.again, self.handshake.rtt_us) {
+            (0, Some(rtt_us)) => tick.jiffies_in(2 * rtt_us + RTO_MIN_US).min(timeout),
+            (again, _) => timeout
+                .saturating_mul(1 << again.saturating_sub(1).min(16))
+                .min(tick.jiffies_in(RTO_MAX_US)),
+        };
+        self.ack_timer_ns = self.ack_wheel.start(tick, instant(now_ns), jiffies).as_nanos();
+        self.farewell.due_ns = self.ack_timer_ns;
+    }
+
+    #[cold]
+    pub(super) fn part_again(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+        self.farewell.again += 1;
+        self.part(now_ns, out);
+    }
+
+    /// Something came that is no data after all that there was. If FIN has left, it is acknowledged by that, and whoever comes then finds nobody (Linux:
+    /// `tcp_rcv_state_process` in `TCP_LAST_ACK`).
+    #[cold]
+    pub(super) fn hear_farewell(&mut self, out: &mut impl FnMut(Ack)) {
+        if self.farewell.is_over {
+            return self.reset(out);
+        }
+        self.farewell = Farewell { is_over: true, ..Farewell::default() };
+        self.ack_timer_ns = u64::MAX;
+        self.ack_wheel.end();
+    }
+
+    /// Whether this end is gone.
+    pub(super) const fn is_gone(&self) -> bool {
+        self.farewell.is_over
+    }
+
+    /// Nobody is there (Linux: `tcp_v4_send_reset`).
+    #[cold]
+    pub(super) fn reset(&self, out: &mut impl FnMut(Ack)) {
+        out(Ack { reset: true, ..Ack::default() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dualq_units::{Ecn, Instant};
+
+    use super::*;
+    use crate::packet::Data;
+    use crate::receiver::ReceiverConfig;
+    use crate::receiver::tests::data;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// One that has sent FIN at 40 ms, 30 ms after the answer to the SYN was acknowledged that took 31, and what it sent.
+    fn parting() -> (Receiver, Vec<Ack>) {
+        let mut receiver = Receiver::new(ReceiverConfig { closes: true, ..Default::default() });
+        let mut sent = Vec::new();
+        let mut out = |ack: Ack| sent.push(ack);
+        receiver.on_data(at(0), &Data { syn: true, payload: 0, ..data(0, 0) }, &mut out);
+        receiver.on_data(at(31), &Data { payload: 0, ..data(0, 0) }, &mut out);
+        receiver.on_data(at(35), &Data { ecn: Ecn::Ect0, ..data(0, 0) }, &mut out);
+        let fin = Data { payload: 1, segments: 1, fin: true, push: true, ..data(1_448, 0) };
+        receiver.on_data(at(40), &fin, &mut out);
+        (receiver, sent)
+    }
+
+    /// As in the world `kernel` in `exact-26`, where FIN by itself is not ECN-capable, and for that is acknowledged by FIN alone.
+    #[test]
+    fn fin_that_nobody_acknowledges_is_sent_again() {
+        let (mut receiver, mut sent) = parting();
+        assert_eq!(sent.iter().filter(|ack| ack.ack == 1_449).count(), 1);
+        assert!(sent.last().is_some_and(|ack| ack.fin));
+        let mut times = Vec::new();
+        for _ in 0..4 {
+            let timer = receiver.next_timer();
+            times.push(timer.as_nanos() / 1_000_000);
+            sent.clear();
+            receiver.on_timer(timer, &mut |ack| sent.push(ack));
+            assert!(matches!(sent[..], [Ack { ack: 1_449, fin: true, .. }]));
+        }
+        // A timeout of 231 ms is 24 jiffies, and a loss probe's two round trips and 200 ms are more; timers of 63 jiffies and more wait for their bucket.
+        assert_eq!(times, [290, 540, 1_030, 2_000]);
+    }
+
+    #[test]
+    fn who_comes_when_it_was_acknowledged_finds_nobody() {
+        let (mut receiver, mut sent) = parting();
+        let farewell = Data { payload: 0, ..data(1_449, 0) };
+        sent.clear();
+        receiver.on_data(at(71), &farewell, &mut |ack| sent.push(ack));
+        assert_eq!((sent.len(), receiver.next_timer()), (0, Instant::NEVER));
+        receiver.on_data(at(72), &farewell, &mut |ack| sent.push(ack));
+        receiver.on_data(at(73), &data(0, 0), &mut |ack| sent.push(ack));
+        assert!(matches!(sent[..], [Ack { reset: true, .. }, Ack { reset: true, .. }]));
+    }
+}
