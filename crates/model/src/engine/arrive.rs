@@ -178,18 +178,22 @@ impl Simulation<'_> {
 
     /// A receiver's timer has run out, or its program wakes a little earlier than it may.
     pub(super) fn receiver_is_due(&mut self, number: u32) {
-        let receiver = &self.connections[number as usize].receiver;
-        if receiver.is_next_to_read() && receiver.has_read_all() {
+        let now = self.now();
+        let receiver = &mut self.connections[number as usize].receiver;
+        if receiver.is_reading() && self.busy_ns > self.now_ns {
+            // One after the other.
+            receiver.wait_for_turn(Instant::from_nanos(self.busy_ns));
+            return self.arm_receiver(number);
+        }
+        if receiver.next_timer() > now || (receiver.is_next_to_read() && receiver.has_read_all()) {
             self.begin_read(number);
             return self.arm_receiver(number);
         }
-        self.with_receiver(number, |receiver, now, mut answer| {
-            if receiver.next_timer() > now {
-                receiver.begin_read(now);
-            } else {
-                receiver.on_timer(now, &mut answer);
-            }
-        });
+        self.with_receiver(number, |receiver, now, mut answer| receiver.on_timer(now, &mut answer));
+        let receiver = &self.connections[number as usize].receiver;
+        if receiver.is_reading() {
+            self.busy_ns = receiver.next_timer().as_nanos();
+        }
     }
 
     #[inline]
@@ -239,6 +243,7 @@ impl Simulation<'_> {
         self.program_runs();
         let receiver = &self.connections[number as usize].receiver;
         if let Some(wakes) = receiver.pauses_until() {
+            self.busy_ns = receiver.last_read().map_or(0, Instant::as_nanos);
             self.wakes_ns = self.wakes_ns.max(wakes.as_nanos());
         }
     }

@@ -83,6 +83,8 @@ pub struct Simulation<'a> {
     /// When a timer last ran out, and when somebody who had paused last woke to read.
     interrupted_ns: u64,
     woke_ns: Option<u64>,
+    /// Until when one reads who pauses between reads: others do after that.
+    busy_ns: u64,
     /// Acknowledgements that leave with data of the same end, if there are any to send.
     unsaid: Vec<(u32, Ack)>,
     /// Those who pause after they have read.
@@ -176,6 +178,7 @@ impl<'a> Simulation<'a> {
             writers: Vec::new(),
             interrupted_ns: u64::MAX,
             woke_ns: None,
+            busy_ns: 0,
             unsaid: Vec::new(),
             sleepers,
             begun,

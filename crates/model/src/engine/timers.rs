@@ -6,9 +6,7 @@ use crate::engine::{Cause, READER_SLACK_NS, Simulation, TIMER_LATENCY_NS, TIMER_
 /// Those who have woken to read while packets are about to arrive.
 #[derive(Default)]
 struct Awake {
-    /// The first one for whom there was something.
-    reading: Option<u32>,
-    finding_nothing: Vec<u32>,
+    readers: Vec<u32>,
 }
 
 /// Who wakes early, and why.
@@ -79,7 +77,7 @@ impl Simulation<'_> {
             self.drive_woken();
         }
         // Until it ends nobody else begins.
-        for number in awake.finding_nothing.into_iter().chain(awake.reading) {
+        for number in awake.readers {
             self.arm_receiver(number);
         }
     }
@@ -110,6 +108,9 @@ impl Simulation<'_> {
         let latest_ns = hard_ns.min(departs_ns).min(self.now_ns + READER_SLACK_NS);
         loop {
             let wakes = |number: &u32| {
+                if awake.readers.contains(number) {
+                    return None;
+                }
                 let receiver = &self.connections[*number as usize].receiver;
                 let wakes_ns = receiver.next_timer().as_nanos();
                 let is_due = receiver.is_next_to_read() && wakes_ns <= latest_ns;
@@ -126,16 +127,19 @@ impl Simulation<'_> {
         let now = self.now();
         self.woke_ns = Some(self.now_ns);
         let receiver = &mut self.connections[number as usize].receiver;
-        if meanwhile.arrive && receiver.has_read_all() {
-            receiver.wake_with_arrivals(now);
-            awake.finding_nothing.push(number);
-        } else if !meanwhile.arrive || awake.reading.is_some() {
+        if !meanwhile.arrive {
             self.holds_arrivals |= self.agenda.has_coarse_at(self.now_ns);
-            self.run_out(number, Cause::Receiver);
+            return self.run_out(number, Cause::Receiver);
+        }
+        if !awake.readers.is_empty() {
+            // It runs when these have arrived, which wait for the first one alone (Linux: `lock_sock_nested`, whose `local_bh_enable` lets them).
+            receiver.wake(now);
+        } else if receiver.has_read_all() {
+            receiver.wake_with_arrivals(now);
         } else {
             self.begin_read(number);
-            awake.reading = Some(number);
         }
+        awake.readers.push(number);
     }
 
     /// The next timer has run out, unless its deadline has moved away: then nothing has. Who may wake late and reads has begun before anything arrives that it

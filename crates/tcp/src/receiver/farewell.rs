@@ -1,7 +1,7 @@
 //! FIN of an end that only receives, again and again until it is acknowledged; after that nobody is there.
 
 use super::{Receiver, instant};
-use crate::packet::Ack;
+use crate::packet::{Ack, Data};
 use crate::rtt::{RTO_MAX_US, RTO_MIN_US};
 
 /// How far FIN of this end is.
@@ -22,6 +22,24 @@ impl Default for Farewell {
 }
 
 impl Receiver {
+    /// What FIN comes with is taken in, or what fills the last gap before it: to be acknowledged perhaps with FIN of this end (Linux: `tcp_fin`). FIN by itself tells
+    /// nothing of how data come, nor by its ECN field that it was sent again (`tcp_event_data_recv` is for what has a length).
+    #[cold]
+    pub(super) fn take_last(
+        &mut self,
+        now_ns: u64,
+        (data, pieces): (&Data, u64),
+        gap_before: bool,
+        out: &mut impl FnMut(Ack),
+    ) {
+        if data.bytes() > 0 {
+            self.take_in_order(now_ns, (data, pieces), gap_before, out);
+        } else {
+            self.buffer.hold(data, pieces);
+        }
+        self.converses = true;
+    }
+
     /// FIN leaves, and acknowledges what has come (Linux: `tcp_send_fin`).
     #[cold]
     pub(super) fn part(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
@@ -81,7 +99,6 @@ mod tests {
     use dualq_units::{Ecn, Instant};
 
     use super::*;
-    use crate::packet::Data;
     use crate::receiver::ReceiverConfig;
     use crate::receiver::tests::data;
 

@@ -139,6 +139,8 @@ pub struct Receiver {
     call_end: u64,
     /// Until when a program reads that has slept, if it does: what arrives meanwhile waits.
     reading_until_ns: u64,
+    /// Whether it has woken and waits for what comes.
+    is_awake: bool,
     /// Whether it has begun to read and found nothing yet.
     found_nothing: bool,
     /// Whether it has begun to read and finds nothing but the end of the stream, and whether it has closed its side for that.
@@ -209,6 +211,7 @@ impl Receiver {
             last_read_ns: None,
             call_end: if config.read_interval.is_zero() { READ_BYTES as u64 } else { u64::MAX },
             reading_until_ns: u64::MAX,
+            is_awake: false,
             found_nothing: false,
             finds_end: false,
             has_ended: false,
@@ -521,24 +524,6 @@ impl Receiver {
         if self.ack_timer_ns <= now_ns || self.compression_timer_ns <= now_ns {
             self.send(now_ns, out);
         }
-    }
-
-    /// The same of what FIN comes with, or behind it fills the last gap: to be acknowledged perhaps with FIN of this end (Linux: `tcp_fin`). FIN by itself tells
-    /// nothing of how data come, nor by its ECN field that it was sent again (`tcp_event_data_recv` is for what has a length).
-    #[cold]
-    fn take_last(
-        &mut self,
-        now_ns: u64,
-        (data, pieces): (&Data, u64),
-        gap_before: bool,
-        out: &mut impl FnMut(Ack),
-    ) {
-        if data.bytes() > 0 {
-            self.take_in_order(now_ns, (data, pieces), gap_before, out);
-        } else {
-            self.buffer.hold(data, pieces);
-        }
-        self.converses = true;
     }
 
     #[inline(always)]

@@ -42,11 +42,23 @@ impl Receiver {
         self.read_ns = u64::MAX;
         self.finds_end = self.is_at_end();
         if self.has_read_all() && (self.has_ended || !self.finds_end) {
-            // It waits for what comes, which it reads at once.
+            // It waits for what comes, which it reads at once, also if it has woken before it had to.
+            self.is_awake = true;
             return;
         }
         self.reading_until_ns = now.as_nanos().saturating_add(CALL_NS);
         self.buffer.read(self.stream.next, self.stream.reach());
+    }
+
+    /// The program is woken, and begins to read when it is its turn: at `now`, if it is to read at all.
+    pub const fn wake(&mut self, now: Instant) {
+        self.read_ns = now.as_nanos();
+        self.is_awake = true;
+    }
+
+    /// Others run until `until`: what is to end before does then.
+    pub fn wait_for_turn(&mut self, until: Instant) {
+        self.reading_until_ns = self.reading_until_ns.max(until.as_nanos());
     }
 
     /// Whether the end of the stream is there, and the program has read all before it.
@@ -98,6 +110,7 @@ impl Receiver {
         if found_nothing && self.has_read_all() {
             // It waits for what comes, or closes the gap, which it reads at once.
             self.reading_until_ns = u64::MAX;
+            self.is_awake = true;
             return;
         }
         self.finds_end |= found_nothing && self.is_at_end();
@@ -117,7 +130,8 @@ impl Receiver {
     pub(super) fn schedule_read(&mut self, now_ns: u64) {
         if self.reads_seldom() {
             let next_ns = |last_ns: u64| now_ns.max(last_ns.saturating_add(self.read_interval_ns));
-            self.read_ns = self.last_read_ns.map_or(now_ns, next_ns);
+            let last_ns = self.last_read_ns.filter(|_| !self.is_awake);
+            self.read_ns = last_ns.map_or(now_ns, next_ns);
         }
     }
 
@@ -142,6 +156,7 @@ impl Receiver {
     fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         self.read_ns = u64::MAX;
         self.reading_until_ns = u64::MAX;
+        self.is_awake = false;
         self.last_read_ns = Some(now_ns);
         if self.stream.next >= self.call_end {
             self.end_call(now_ns, out);
@@ -266,6 +281,34 @@ mod tests {
         assert_eq!(receiver.next_timer(), at(12));
         read(&mut receiver, &mut Vec::new());
         assert_eq!(receiver.pauses_until(), Some(at(22) + Duration::from_nanos(1)));
+    }
+
+    /// Who wakes with another's timer may do so before its pause is over, and waits in its call (Linux: `hrtimer_nanosleep` with slack, then `sk_wait_data`).
+    #[test]
+    fn who_wakes_early_and_finds_nothing_reads_what_comes_at_once() {
+        let mut receiver = sleeper();
+        receiver.begin_read(Instant::from_nanos(at(11).as_nanos() - 20_000));
+        let now = Instant::from_nanos(at(11).as_nanos() - 10_000);
+        receiver.on_data(now, &data(1_448, 0), &mut |_| ());
+        assert_eq!(receiver.next_timer(), now);
+    }
+
+    /// As in the world `kernel` in `d-receivers-17`, at 272.488 ms: of two who wake with packets those of the second one arrive before it runs.
+    #[test]
+    fn who_has_woken_second_reads_when_its_packets_have_arrived_and_the_first_one_has_ended() {
+        let mut receiver = sleeper();
+        let (now, busy) = (at(12), Instant::from_nanos(at(12).as_nanos() + 2));
+        receiver.wake(now);
+        let mut acks = Vec::new();
+        for seq in [1_448, 2_896] {
+            receiver.on_data(now, &data(seq, 0), &mut |ack| acks.push(ack.ack));
+        }
+        assert_eq!(acks, [2_896, 4_344], "none waits for it");
+        receiver.on_timer(now, &mut |_| ());
+        receiver.wait_for_turn(busy);
+        assert_eq!((receiver.is_reading(), receiver.next_timer()), (true, busy));
+        read(&mut receiver, &mut acks);
+        assert_eq!(receiver.last_read(), Some(busy));
     }
 
     /// As in the world `kernel` in `wild-2-71`: two packets at one instant, of which the first one's reading would have let the window grow.
