@@ -103,7 +103,7 @@ impl Simulation<'_> {
         self.take_arrivals(direction);
         self.holds_arrivals = held;
         let arriving = if held { VecDeque::new() } else { std::mem::take(&mut self.held) };
-        self.wake_early(hard_ns, Meanwhile { arrive: true, all: true });
+        self.wake_early(hard_ns, Meanwhile { arrive: true, all: true, reader: None });
         for (direction, mut packet) in arriving {
             self.arrive(direction, &mut packet);
         }

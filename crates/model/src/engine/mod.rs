@@ -387,7 +387,7 @@ impl<'a> Simulation<'a> {
                 && agenda_ns <= hard_ns
                 && agenda_ns <= self.now_ns + slack_ns
             {
-                self.wake_early(hard_ns, Meanwhile { arrive: false, all: true });
+                self.wake_early(hard_ns, Meanwhile { arrive: false, all: true, reader: None });
                 agenda_ns = self.agenda.next_ns();
             }
             let (mut down_ns, down) = self.network.next_start(Direction::Down);

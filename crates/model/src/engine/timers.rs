@@ -16,6 +16,8 @@ pub(super) struct Meanwhile {
     pub(super) arrive: bool,
     /// Whether others than those who read wake too.
     pub(super) all: bool,
+    /// Whose timer it is, if that has begun to read.
+    pub(super) reader: Option<u32>,
 }
 
 impl Simulation<'_> {
@@ -24,6 +26,7 @@ impl Simulation<'_> {
     #[inline]
     pub(super) fn wake_early(&mut self, hard_ns: u64, mut meanwhile: Meanwhile) {
         let (mut awake, mut departing) = (Awake::default(), Vec::new());
+        awake.readers.extend(meanwhile.reader);
         let arrive = meanwhile.arrive;
         while let Some((deadline_ns, number, cause)) = self.agenda.peek() {
             if deadline_ns > hard_ns {
@@ -128,10 +131,8 @@ impl Simulation<'_> {
         self.woke_ns = Some(self.now_ns);
         let receiver = &mut self.connections[number as usize].receiver;
         if !meanwhile.arrive {
-            self.holds_arrivals |= self.agenda.has_coarse_at(self.now_ns);
-            return self.run_out(number, Cause::Receiver);
-        }
-        if !awake.readers.is_empty() {
+            self.begin_read(number);
+        } else if !awake.readers.is_empty() {
             // It runs when these have arrived, which wait for the first one alone (Linux: `lock_sock_nested`, whose `local_bh_enable` lets them).
             receiver.wake(now);
         } else if receiver.has_read_all() {
@@ -170,7 +171,8 @@ impl Simulation<'_> {
             let spare_ns = self.agenda.next_ns() - self.now_ns;
             if matches!(cause, Cause::Departure) {
                 if spare_ns <= TIMER_SLACK_NS {
-                    self.wake_early(hard_ns, Meanwhile { arrive: true, all: false });
+                    let meanwhile = Meanwhile { arrive: true, all: false, reader: None };
+                    self.wake_early(hard_ns, meanwhile);
                 }
                 let mut leaders = self.departures_up_to(hard_ns);
                 if !leaders.is_empty() {
@@ -185,9 +187,8 @@ impl Simulation<'_> {
             {
                 // What queues of senders let go comes while who was woken first reads.
                 self.begin_read(number);
-                self.wake_early(hard_ns, Meanwhile { arrive: false, all: true });
-                self.arm_receiver(number);
-                return;
+                let meanwhile = Meanwhile { arrive: false, all: true, reader: Some(number) };
+                return self.wake_early(hard_ns, meanwhile);
             } else if matches!(cause, Cause::Program) {
                 self.depart_before(hard_ns);
             }
