@@ -60,8 +60,9 @@ pub struct Simulation<'a> {
     tick: Tick,
     jiffy_ns: u64,
     tick_ns: u64,
-    /// Whether a timer of a program's has run out just now that only observes.
+    /// Whether a timer of a program's has run out just now that only observes, or changes a rate, and when the next one does.
     observed: bool,
+    observes_ns: u64,
     /// Until when somebody pauses who has read, and then runs in any case.
     wakes_ns: u64,
     pub(crate) agenda: Agenda,
@@ -166,6 +167,7 @@ impl<'a> Simulation<'a> {
             jiffy_ns: scenario.tick.as_nanos() as u64,
             tick_ns: u64::MAX,
             observed: false,
+            observes_ns: 0,
             wakes_ns: 0,
             agenda,
             interface,
@@ -257,7 +259,8 @@ impl<'a> Simulation<'a> {
                 self.take_sample();
             }
             let step_ns = self.steps.get(self.next_step).map_or(u64::MAX, |step| step.at_ns);
-            let next_ns = self.interval_end_ns.min(self.sample_ns).min(step_ns).min(until_ns);
+            self.observes_ns = self.interval_end_ns.min(self.sample_ns).min(step_ns);
+            let next_ns = self.observes_ns.min(until_ns);
             self.run_until(next_ns);
             while let Some(step) = self.steps.get(self.next_step).copied()
                 && step.at_ns == next_ns
@@ -367,6 +370,12 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// The next timer that belongs to nothing of the network, and may not run out early: the clock's, or that of whoever observes.
+    #[inline]
+    fn hard_tick_ns(&self) -> u64 {
+        self.tick_ns.min(self.observes_ns)
+    }
+
     /// Handles all that happens before `end_ns`. Of what happens at one instant, elements of the path down come first, in the order
     /// of the path, then those of the path up, then timers.
     fn run_until(&mut self, end_ns: u64) {
@@ -376,7 +385,7 @@ impl<'a> Simulation<'a> {
         let mut hard_ns = std::mem::take(&mut self.observed).then(|| {
             let (down_ns, _) = self.network.next_start(Direction::Down);
             let (up_ns, _) = self.network.next_start(Direction::Up);
-            down_ns.min(up_ns).min(self.tick_ns)
+            down_ns.min(up_ns).min(self.hard_tick_ns())
         });
         loop {
             if !self.around.too_long.is_empty() {
@@ -434,15 +443,25 @@ impl<'a> Simulation<'a> {
             let before_ns = std::mem::replace(&mut self.now_ns, next_ns);
             let is_early = |beside_ns| agenda_ns <= beside_ns && agenda_ns <= next_ns + slack_ns;
             if next_ns == down_ns {
-                let beside_ns =
-                    self.network.down.next_due_beside().as_nanos().min(up_ns).min(self.tick_ns);
+                let beside_ns = self
+                    .network
+                    .down
+                    .next_due_beside()
+                    .as_nanos()
+                    .min(up_ns)
+                    .min(self.hard_tick_ns());
                 hard_ns = self.start(Direction::Down, down, beside_ns, is_early(beside_ns));
             } else if next_ns == up_ns {
-                let beside_ns =
-                    self.network.up.next_due_beside().as_nanos().min(down_ns).min(self.tick_ns);
+                let beside_ns = self
+                    .network
+                    .up
+                    .next_due_beside()
+                    .as_nanos()
+                    .min(down_ns)
+                    .min(self.hard_tick_ns());
                 hard_ns = self.start(Direction::Up, up, beside_ns, is_early(beside_ns));
             } else if next_ns == agenda_ns {
-                let beside_ns = down_ns.min(up_ns).min(self.tick_ns);
+                let beside_ns = down_ns.min(up_ns).min(self.hard_tick_ns());
                 // What only seems to be due lets nothing run out with it.
                 if self.take_timer(Some(beside_ns)) {
                     hard_ns = Some(beside_ns);
@@ -459,7 +478,7 @@ impl<'a> Simulation<'a> {
                     true => self.tick.next(wakes).as_nanos(),
                     false => u64::MAX,
                 };
-                hard_ns = Some(down_ns.min(up_ns));
+                hard_ns = Some(down_ns.min(up_ns).min(self.observes_ns));
             }
         }
     }
