@@ -62,6 +62,8 @@ pub(super) struct Buffer {
     /// Bytes of memory, and the most that there may be.
     memory: u64,
     max_memory: u64,
+    /// The most that any connection's may grow to (Linux: `tcp_rmem`), also where this one's never grows.
+    most_of_all: u64,
     /// The share of it that is payload.
     ratio: u64,
     /// What full segments are taken to be long (Linux: `rcv_mss`), and the last one if it was shorter; else 0.
@@ -102,19 +104,21 @@ pub(super) struct Buffer {
 impl Buffer {
     /// A buffer that grows to `memory` bytes.
     pub(super) fn new(memory: Bytes, mss: u32) -> Self {
-        Self::of(INITIAL_MEMORY, memory.0.max(INITIAL_MEMORY), mss)
+        let memory = memory.0.max(INITIAL_MEMORY);
+        Self::of(INITIAL_MEMORY, (memory, memory), mss)
     }
 
-    /// A buffer of which a program asked for so many bytes, and has twice as many (Linux: `SO_RCVBUF`).
-    pub(super) fn fixed(asked: Bytes, mss: u32) -> Self {
+    /// A buffer of which a program asked for so many bytes, and has twice as many (Linux: `SO_RCVBUF`), where others grow to `most` bytes.
+    pub(super) fn fixed(asked: Bytes, most: Bytes, mss: u32) -> Self {
         let memory = asked.0.saturating_mul(2).max(SHORTEST_MEMORY);
-        Self::of(memory, memory, mss)
+        Self::of(memory, (memory, most.0), mss)
     }
 
-    fn of(memory: u64, max_memory: u64, mss: u32) -> Self {
+    fn of(memory: u64, (max_memory, most_of_all): (u64, u64), mss: u32) -> Self {
         let mut buffer = Self {
             memory,
             max_memory,
+            most_of_all,
             ratio: INITIAL_RATIO,
             segment: SHORTEST_SEGMENT.min(mss),
             short_segment: 0,
@@ -377,7 +381,7 @@ impl Buffer {
         if joins || whole <= payload.into() {
             return self.raise_threshold(2 * mss, payload);
         }
-        let (mut part, mut most) = (whole / 2, self.payload_in(self.max_memory) / 2);
+        let (mut part, mut most) = (whole / 2, self.payload_in(self.most_of_all) / 2);
         while self.threshold <= most {
             if part <= payload.into() {
                 return self.raise_threshold(2 * self.segment, payload);
@@ -557,7 +561,7 @@ mod tests {
     /// A fixed buffer of 60,974 bytes is told without a scale, though twice as much memory holds more (Linux: `tcp_select_window`).
     #[test]
     fn no_window_is_wider_than_sixteen_bits_tell() {
-        let mut buffer = Buffer::fixed(Bytes(60_974), 1_448);
+        let mut buffer = Buffer::fixed(Bytes(60_974), Bytes(64 << 20), 1_448);
         assert_eq!(buffer.scale, 0);
         buffer.threshold = u64::MAX;
         // What packets have shown of their overhead leaves more room than that.
@@ -566,6 +570,16 @@ mod tests {
         let window = buffer.window(65_160);
         assert!(window > 65_535);
         assert_eq!(buffer.told(window), 65_535);
+    }
+
+    /// Linux: `__tcp_grow_window`. As in the world `kernel` in `d-receivers-9`, at 525.66 ms: what any buffer may have counts, not what this one has.
+    #[test]
+    fn what_waits_behind_a_gap_lets_the_window_of_a_fixed_buffer_grow_too() {
+        let mut buffer = Buffer::fixed(Bytes(78_719), Bytes(64 << 20), 1_228);
+        buffer.measure_segment(&packet(0, 2_456));
+        buffer.threshold = 82_404;
+        assert!(buffer.grow_threshold_beyond(1_228, 1_228, false));
+        assert_eq!(buffer.threshold, 84_860);
     }
 
     /// A question is acknowledged by itself before its answer comes, and then the answer measures nothing; the next one does.

@@ -173,7 +173,7 @@ impl Receiver {
     pub fn new(config: ReceiverConfig) -> Self {
         let mss = config.mtu.max(576) - HEADER_BYTES;
         let buffer = match config.fixed_buffer {
-            Some(asked) => Buffer::fixed(asked, mss),
+            Some(asked) => Buffer::fixed(asked, config.max_buffer, mss),
             None => Buffer::new(config.max_buffer, mss),
         };
         Self {
