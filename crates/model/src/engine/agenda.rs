@@ -151,6 +151,8 @@ pub(crate) struct Agenda {
     /// What lies beyond the wheel.
     far: BinaryHeap<Reverse<Entry>>,
     deadlines: Vec<Deadlines>,
+    /// Of receivers that sleep, if there are any: until when, and the place of that timer among those of its instant.
+    sleeps: Vec<(u64, u64)>,
     order: u64,
     /// How many timers were put into the kernel's wheel.
     stamp: u64,
@@ -174,6 +176,7 @@ impl Agenda {
             spare: Vec::new(),
             far: BinaryHeap::new(),
             deadlines: vec![none; connections],
+            sleeps: Vec::new(),
             order: 0,
             stamp: 0,
         }
@@ -289,6 +292,31 @@ impl Agenda {
         }
     }
 
+    /// A receiver sleeps until then. Though it may want to be called sooner for something else, this timer is set now: those of one instant run out in the
+    /// order in which they were set (Linux: `timerqueue_add`).
+    pub(crate) fn sleep(&mut self, connection: u32, deadline_ns: u64) {
+        if self.sleeps.is_empty() {
+            self.sleeps = vec![(u64::MAX, 0); self.deadlines.len()];
+        }
+        let sleep = &mut self.sleeps[connection as usize];
+        if sleep.0 != deadline_ns {
+            self.order += 1;
+            *sleep = (deadline_ns, self.order);
+        }
+    }
+
+    /// The receiver has woken.
+    pub(crate) fn wake(&mut self, connection: u32) {
+        if let Some((sleeps_ns, _)) = self.sleeps.get_mut(connection as usize) {
+            *sleeps_ns = u64::MAX;
+        }
+    }
+
+    /// The place of the timer of a receiver that sleeps among those of its instant.
+    pub(crate) fn sleeps_behind(&self, connection: u32) -> u64 {
+        self.sleeps.get(connection as usize).map_or(0, |(_, order)| *order)
+    }
+
     /// The same for an endpoint, whose coarse timer is `wheel`, which runs out whether it still waits for that or not.
     #[inline]
     pub(crate) fn arm_coarse(
@@ -373,11 +401,15 @@ impl Agenda {
         self.file(Entry::new(deadline_ns, order, connection, cause));
     }
 
-    /// Its place within the instant, if what is due then is a coarse timer.
+    /// Its place within the instant, if what is due then is a coarse timer or was set before.
     #[inline]
     fn place(&self, connection: u32, cause: Cause, deadline_ns: u64) -> Option<u64> {
         let place = self.deadlines[connection as usize].places.get(cause as usize)?;
-        (place.runs_out_ns == deadline_ns).then_some(place.order)
+        if place.runs_out_ns == deadline_ns {
+            return Some(place.order);
+        }
+        let (sleeps_ns, order) = *self.sleeps.get(connection as usize)?;
+        (sleeps_ns == deadline_ns && matches!(cause, Cause::Receiver)).then_some(order)
     }
 
     /// Since entries were filed, timers may have moved away and back.
@@ -516,6 +548,25 @@ mod tests {
         start(&mut agenda, 0, 1010, 19);
         start(&mut agenda, 1, 1010, 19);
         assert_eq!(order(&mut agenda), [0, 2, 1]);
+    }
+
+    /// As in the world `kernel` in `wild-501-92`: who sleeps first wakes first, though its acknowledgements had a timer meanwhile.
+    #[test]
+    fn who_sleeps_first_wakes_first() {
+        let mut agenda = Agenda::new(3);
+        for connection in [2, 0] {
+            agenda.sleep(connection, 1000);
+        }
+        agenda.arm(2, Cause::Receiver, 500);
+        agenda.arm(0, Cause::Receiver, 1000);
+        agenda.arm(2, Cause::Receiver, 1000);
+        assert_eq!((agenda.next_ns(), agenda.pop()), (500, None));
+        assert_eq!(agenda.pop(), Some((2, Cause::Receiver)));
+        // It is awake: what it is called for then was not set when it began to sleep.
+        agenda.wake(2);
+        agenda.arm(2, Cause::Receiver, 1000);
+        assert_eq!(agenda.pop(), Some((0, Cause::Receiver)));
+        assert_eq!(agenda.pop(), Some((2, Cause::Receiver)));
     }
 
     #[test]

@@ -245,6 +245,7 @@ impl Simulation<'_> {
         if let Some(wakes) = receiver.pauses_until() {
             self.busy_ns = receiver.last_read().map_or(0, Instant::as_nanos);
             self.wakes_ns = self.wakes_ns.max(wakes.as_nanos());
+            self.agenda.sleep(number, wakes.as_nanos());
         }
     }
 

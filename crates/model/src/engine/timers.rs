@@ -117,9 +117,9 @@ impl Simulation<'_> {
                 let receiver = &self.connections[*number as usize].receiver;
                 let wakes_ns = receiver.next_timer().as_nanos();
                 let is_due = receiver.is_next_to_read() && wakes_ns <= latest_ns;
-                is_due.then_some((wakes_ns, *number))
+                is_due.then_some((wakes_ns, self.agenda.sleeps_behind(*number), *number))
             };
-            let Some((_, number)) = self.sleepers.iter().filter_map(wakes).min() else { break };
+            let Some((.., number)) = self.sleepers.iter().filter_map(wakes).min() else { break };
             self.wake_reader(number, meanwhile, awake);
             self.have_run_out();
         }
@@ -128,6 +128,7 @@ impl Simulation<'_> {
     /// Somebody who reads wakes. The first one who does while packets are about to arrive has only begun when they do.
     fn wake_reader(&mut self, number: u32, meanwhile: Meanwhile, awake: &mut Awake) {
         let now = self.now();
+        self.agenda.wake(number);
         self.woke_ns = Some(self.now_ns);
         let receiver = &mut self.connections[number as usize].receiver;
         if !meanwhile.arrive {
@@ -233,6 +234,7 @@ impl Simulation<'_> {
     /// Whoever reads has slept, and begins to, whether there is something to read or not.
     pub(super) fn begin_read(&mut self, number: u32) {
         let now = self.now();
+        self.agenda.wake(number);
         self.woke_ns = Some(self.now_ns);
         let receiver = &mut self.connections[number as usize].receiver;
         let waits = receiver.has_read_all();
