@@ -424,9 +424,13 @@ impl<'a> Simulation<'a> {
                 continue;
             }
             if next_ns > self.now_ns && !self.arrived.is_empty() {
-                // Who woke before all this came has its turn before.
+                // Who woke before all this came has its turn before, and so has a program that writes.
                 let somebody_woke = self.woke_ns == Some(self.now_ns);
-                if !(somebody_woke && next_ns == agenda_ns && self.ends_reading()) {
+                if late_ns < u64::MAX && self.has_turn() {
+                    if self.passes_on() {
+                        continue;
+                    }
+                } else if !(somebody_woke && next_ns == agenda_ns && self.ends_reading()) {
                     self.read_arrived();
                     continue;
                 }
@@ -523,6 +527,23 @@ impl<'a> Simulation<'a> {
         self.take_arrivals(back(direction));
         self.drive_woken();
         (!arrives_behind).then_some(beside_ns)
+    }
+
+    /// Whether a program whose connection has opened has its turn: those that read have theirs when it sleeps.
+    #[cold]
+    fn has_turn(&self) -> bool {
+        self.late.front().is_some_and(|(late_ns, _)| *late_ns <= self.now_ns)
+    }
+
+    /// What receivers have answered goes its way before they read. Returns whether something did.
+    #[cold]
+    fn passes_on(&mut self) -> bool {
+        let mut passes = false;
+        for direction in [Direction::Down, Direction::Up] {
+            passes |= !self.network.path(direction).is_quiet();
+            self.take_arrivals(direction);
+        }
+        passes
     }
 
     /// The next program whose connection has opened has its turn, or goes on: between its pushes is what is due.
