@@ -197,7 +197,6 @@ mod tests {
             command: String::new(),
             seconds,
             base_rtt_ms: 0.0,
-            cpu: 0.0,
             down,
             up: Way::default(),
             valid: true,

@@ -1,5 +1,6 @@
 //! What a link saw, as one document: for `--json`, for who watches, and for the block at the end.
 
+use std::fs;
 use std::time::Duration;
 
 use dualq_link::{DirectionSnapshot, QueueSnapshot, Snapshot, Times};
@@ -9,7 +10,7 @@ use dualq_scenario::summary::millis;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Threads that work so much of the time have none left.
+/// A thread that works so much of the time has none left.
 const BUSY: f64 = 0.9;
 
 /// A link at a moment.
@@ -22,8 +23,6 @@ pub(crate) struct Document {
     /// Seconds since the link began.
     pub(crate) seconds: f64,
     pub(crate) base_rtt_ms: f64,
-    /// How much of a processor the link used.
-    pub(crate) cpu: f64,
     /// From far to near, and from near to far.
     pub(crate) down: Way,
     pub(crate) up: Way,
@@ -60,6 +59,8 @@ pub(crate) struct Way {
     /// Packets that came while its thread had not read all that was there for longer than 10 ms.
     #[serde(default)]
     pub(crate) behind: u64,
+    /// How much of a processor its thread used.
+    pub(crate) cpu: f64,
     /// Why it stopped, if it did.
     pub(crate) failed: Option<String>,
     /// As `tc -j -s qdisc show` has it.
@@ -145,11 +146,13 @@ impl Document {
         command: &str,
         (passed, base_rtt): (Duration, Duration),
         settings: &[Setting; 2],
+        cpu: [Duration; 2],
     ) -> Self {
-        let cpu =
-            snapshot.processor_time.as_secs_f64() / passed.as_secs_f64().max(f64::MIN_POSITIVE);
-        let [down, up] = [&snapshot.down, &snapshot.up];
-        let (down, up) = (Way::of(down, &settings[0]), Way::of(up, &settings[1]));
+        let way = |at: usize, seen: &DirectionSnapshot| {
+            let share = cpu[at].as_secs_f64() / passed.as_secs_f64().max(f64::MIN_POSITIVE);
+            Way::of(seen, &settings[at], (share * 1e3).round() / 1e3)
+        };
+        let (down, up) = (way(0, &snapshot.down), way(1, &snapshot.up));
         let queues: f64 = [&down, &up].iter().map(|way| way.mean_queue_ms()).sum();
         let late = snapshot.too_late(base_rtt + Duration::from_secs_f64(queues / 1e3));
         let ways = [
@@ -159,7 +162,7 @@ impl Document {
         let why_not: Vec<String> = ways
             .into_iter()
             .flat_map(|(direction, way, is_behind)| {
-                let faults = way.faults(cpu, late.is_some(), is_behind).into_iter();
+                let faults = way.faults(late.is_some(), is_behind).into_iter();
                 faults.map(move |fault| format!("{direction}: {fault}"))
             })
             .chain(late.map(|late| late.to_string()))
@@ -169,7 +172,6 @@ impl Document {
             command: command.to_owned(),
             seconds: dualq_scenario::summary::thousandths(passed.as_secs_f64()),
             base_rtt_ms: millis(base_rtt.as_nanos() as f64),
-            cpu: (cpu * 1e3).round() / 1e3,
             down,
             up,
             valid: why_not.is_empty(),
@@ -183,7 +185,7 @@ fn statistics(queue: &QueueSnapshot) -> Value {
 }
 
 impl Way {
-    fn of(seen: &DirectionSnapshot, setting: &Setting) -> Self {
+    fn of(seen: &DirectionSnapshot, setting: &Setting, cpu: f64) -> Self {
         let figures = &seen.figures;
         let amount =
             |amount: dualq_link::Amount| Amount { packets: amount.packets, bytes: amount.bytes };
@@ -227,6 +229,7 @@ impl Way {
             lateness: Delay::of("", &figures.lateness),
             device_dropped: seen.device_dropped,
             behind: seen.behind,
+            cpu,
             failed: seen.failed.clone(),
             statistics: queue.map(statistics),
             text: queue.map(QueueSnapshot::text).unwrap_or_default(),
@@ -241,8 +244,8 @@ impl Way {
         sum / packets.max(1) as f64 + others
     }
 
-    /// What is of this machine and not of the path, where the link used so much of a processor, was late or not, and read too slowly or not.
-    fn faults(&self, cpu: f64, is_late: bool, is_behind: bool) -> Vec<String> {
+    /// What is of this machine and not of the path, where the link was late or not, and its thread read too slowly or not.
+    fn faults(&self, is_late: bool, is_behind: bool) -> Vec<String> {
         let mut faults = Vec::new();
         faults.extend(self.failed.clone());
         let lost = self.device_dropped + self.lost.no_room + self.lost.refused;
@@ -255,15 +258,40 @@ impl Way {
                 "more came than its thread could read, and {} packets waited before the link: this machine cannot keep {rate}",
                 self.behind
             ));
-        } else if (is_late || !faults.is_empty()) && cpu > BUSY {
+        } else if (is_late || !faults.is_empty()) && self.cpu > BUSY {
             let rate = self.rate.as_deref().unwrap_or("no rate");
             faults.push(format!(
-                "the link used {:.0} % of a processor: this machine cannot keep {rate}",
-                cpu * 100.0
+                "its thread was busy {:.0} % of the time: this machine cannot keep {rate}",
+                self.cpu * 100.0
             ));
         }
         faults
     }
+}
+
+/// The time of processors that the link's two threads have used so far. The kernel counts it in hundredths of a second.
+pub(crate) fn cpu() -> [Duration; 2] {
+    let mut used = [Duration::ZERO; 2];
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return used };
+    for task in tasks.flatten() {
+        let Ok(stat) = fs::read_to_string(task.path().join("stat")) else { continue };
+        let Some((before, rest)) = stat.rsplit_once(')') else { continue };
+        let name = before.split_once('(').map_or("", |(_, name)| name);
+        let at = match name {
+            "link down" => 0,
+            "link up" => 1,
+            _ => continue,
+        };
+        // User and system time are the 14th and 15th field of proc(5), and here the state, the 3rd, is the first.
+        let ticks: u64 = rest
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|ticks| ticks.parse::<u64>().ok())
+            .sum();
+        used[at] = Duration::from_millis(10 * ticks);
+    }
+    used
 }
 
 #[cfg(test)]
@@ -272,15 +300,16 @@ mod tests {
 
     #[test]
     fn what_devices_lose_is_no_loss_of_the_path() {
-        let lossy = Way { device_dropped: 2, rate: Some("10Gbit".to_owned()), ..Way::default() };
-        let faults = lossy.faults(0.97, false, false);
+        let lossy =
+            Way { device_dropped: 2, cpu: 0.97, rate: Some("10Gbit".to_owned()), ..Way::default() };
+        let faults = lossy.faults(false, false);
         assert!(
             faults[0].starts_with("2 packets") && faults[1].contains("cannot keep 10Gbit"),
             "{faults:?}"
         );
-        let way = Way::default();
-        assert!(way.faults(0.97, false, false).is_empty());
-        assert_eq!(way.faults(0.97, true, false).len(), 1);
+        let busy = Way { cpu: 0.97, ..Way::default() };
+        assert!(busy.faults(false, false).is_empty());
+        assert_eq!(busy.faults(true, false).len(), 1);
     }
 
     #[test]
@@ -295,7 +324,7 @@ mod tests {
         let mut document = |behind| {
             snapshot.down.behind = behind;
             let times = (Duration::from_secs(1), Duration::from_millis(50));
-            Document::of(&snapshot, "", times, &[setting.clone(), setting.clone()])
+            Document::of(&snapshot, "", times, &[setting.clone(), setting.clone()], cpu())
         };
         // A hundredth may be.
         assert!(document(100).valid);

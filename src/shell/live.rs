@@ -7,7 +7,7 @@ use dualq_link::{Change, LinkError, Running};
 use dualq_scenario::{Direction, ScenarioError, check_rate, check_rtt};
 use dualq_units::Exact;
 
-use super::document::{Document, Setting};
+use super::document::{Document, Setting, cpu};
 use super::path::{Bottleneck, Capacity, ShellPath, qdisc, rate, time};
 use crate::cli::Failure;
 use crate::cli::shell::Changes;
@@ -48,13 +48,18 @@ impl Live {
         let state = self.state();
         let running = state.running.as_ref().ok_or(LinkError::Stopped)?;
         let snapshot = running.snapshot()?;
-        Ok(self.write(&state, &snapshot))
+        Ok(self.write(&state, &snapshot, cpu()))
     }
 
-    fn write(&self, state: &State, snapshot: &dualq_link::Snapshot) -> Document {
+    fn write(
+        &self,
+        state: &State,
+        snapshot: &dualq_link::Snapshot,
+        cpu: [Duration; 2],
+    ) -> Document {
         let base_rtt: Duration = state.settings.iter().map(|setting| setting.delay).sum();
         let times = (self.began.elapsed(), base_rtt + state.elements);
-        Document::of(snapshot, &self.command, times, &state.settings)
+        Document::of(snapshot, &self.command, times, &state.settings, cpu)
     }
 
     /// Whether both directions are at work.
@@ -65,8 +70,9 @@ impl Live {
     /// Stops it, and says how it was at the end. None if it was stopped before.
     pub(crate) fn stop(&self) -> Option<Document> {
         let mut state = self.state();
+        let used = cpu();
         let snapshot = state.running.take()?.stop();
-        Some(self.write(&state, &snapshot))
+        Some(self.write(&state, &snapshot, used))
     }
 
     /// Changes the link, in all or in nothing that can be known before; says what is otherwise now.

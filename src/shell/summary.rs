@@ -14,7 +14,6 @@ pub(crate) fn text(document: &Document) -> String {
     for (title, way) in [("down, far to near", down), ("up, near to far", up)] {
         describe(&mut text, title, way, *seconds);
     }
-    let _ = writeln!(text, "The link used {:.0} % of a processor.", document.cpu * 100.0);
     let verdict = match document.why_not.as_slice() {
         [] => "The figures are those of the path.".to_owned(),
         reasons => format!("NOT VALID: {}", reasons.join("; ")),
@@ -44,7 +43,12 @@ fn describe(text: &mut String, title: &str, way: &Way, seconds: f64) {
         statistics(text, of_tc);
     }
     if way.lateness.packets > 0 {
-        let _ = writeln!(text, "  lateness of the link itself{}", percentiles(&way.lateness));
+        let _ = writeln!(
+            text,
+            "  lateness of the link itself{}; {:.0} % of a processor",
+            percentiles(&way.lateness),
+            way.cpu * 100.0
+        );
     }
 }
 

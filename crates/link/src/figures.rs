@@ -238,10 +238,7 @@ pub struct Snapshot {
     pub down: DirectionSnapshot,
     /// From the near device to the far one.
     pub up: DirectionSnapshot,
-    /// What its threads have used of processors since it began, to some ten milliseconds.
-    pub processor_time: Duration,
 }
-
 /// A link was too late for figures to be those of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLate {

@@ -12,7 +12,6 @@ mod icmp;
 mod layout;
 mod packet;
 mod running;
-mod threads;
 mod tun;
 mod urgent;
 mod vnet;

@@ -11,7 +11,6 @@ use dualq_units::Rate;
 use crate::LinkError;
 use crate::engine::Engine;
 use crate::figures::{DirectionSnapshot, Snapshot};
-use crate::threads::{self, Ends, Job, Used};
 use crate::tun::Tun;
 use crate::watch::Watch;
 use crate::worker::{Mailbox, Message, Worker, now};
@@ -58,7 +57,7 @@ pub struct Link;
 
 impl Link {
     /// Starts the link between two devices: what comes from `far` takes the way `down` to `near`, what comes from `near` the way `up`. It has a
-    /// thread of its own, and another one for the way up while there is much to do. Watchers are made if that is wanted.
+    /// thread for each direction. Watchers are made if that is wanted.
     ///
     /// # Errors
     /// If the system gives no thread.
@@ -74,8 +73,7 @@ impl Link {
         let [near, far] = [near, far].map(Arc::new);
         let mut watch = watch;
         let (down_box, up_box) = (boxes()?, boxes()?);
-        let ends = Arc::<Ends>::default();
-        let mut job = |direction: Direction, passage: &Passage| {
+        let mut worker = |direction: Direction, passage: &Passage| {
             let is_down = direction.is_down();
             let seed = options.seed.wrapping_mul(2).wrapping_add(u64::from(!is_down));
             let options = Options { seed, ..*options };
@@ -88,28 +86,32 @@ impl Link {
             if to.takes_datagrams() {
                 engine.join_datagrams();
             }
-            let devices = [pick(&far, &near), to];
-            let mailboxes = [mailbox(is_down), mailbox(!is_down)];
-            Job::new(Worker::new(direction, engine, devices, mailboxes), Arc::clone(&ends))
+            let worker = Worker {
+                direction,
+                engine,
+                from: pick(&far, &near),
+                to,
+                mailbox: mailbox(is_down),
+                other: mailbox(!is_down),
+                behind: 0,
+            };
+            let name = format!("link {}", direction.name());
+            let thread = thread::Builder::new().name(name).spawn(move || worker.run());
+            thread.map_err(|error| system("start a thread", error))
         };
-        let used = Used::default();
-        let (down, up) = (job(Direction::Down, down), job(Direction::Up, up));
-        let thread = thread::Builder::new().name("link down".to_owned());
-        let thread = thread.spawn({
-            let used = used.clone();
-            move || threads::work(down, up, &used)
-        });
-        let thread = Some(thread.map_err(|error| system("start a thread", error))?);
-        Ok(Running { mailboxes: [down_box, up_box], ends, used, thread })
+        let threads = [worker(Direction::Down, down)?];
+        // If this one does not start, the other ends with its mailbox: `Running` is dropped.
+        let mut running =
+            Running { mailboxes: [down_box.clone(), up_box.clone()], threads: threads.into() };
+        running.threads.push(worker(Direction::Up, up)?);
+        Ok(running)
     }
 }
 
 /// A link at work. It stops when this is dropped.
 pub struct Running {
     mailboxes: [Arc<Mailbox>; 2],
-    ends: Arc<Ends>,
-    used: Used,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<DirectionSnapshot>>,
 }
 
 impl Running {
@@ -127,8 +129,7 @@ impl Running {
             self.mailbox(direction).put(Message::Snapshot(answer));
             self.wait(direction, &answered)
         };
-        let (down, up) = (ask(Direction::Down)?, ask(Direction::Up)?);
-        Ok(Snapshot { at: now(), down, up, processor_time: self.used.so_far() })
+        Ok(Snapshot { at: now(), down: ask(Direction::Down)?, up: ask(Direction::Up)? })
     }
 
     /// Changes something of a direction.
@@ -161,7 +162,7 @@ impl Running {
     /// Whether both directions are at work: they are unless a device failed.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        ![Direction::Down, Direction::Up].into_iter().any(|direction| self.ends.has(direction))
+        self.threads.iter().all(|thread| !thread.is_finished())
     }
 
     fn wait<T>(&self, direction: Direction, answered: &mpsc::Receiver<T>) -> Result<T, LinkError> {
@@ -170,7 +171,8 @@ impl Running {
                 Ok(answer) => return Ok(answer),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Err(LinkError::Stopped),
                 Err(mpsc::RecvTimeoutError::Timeout) => {
-                    if self.ends.has(direction) {
+                    let thread = &self.threads[usize::from(!direction.is_down())];
+                    if thread.is_finished() {
                         return Err(LinkError::Stopped);
                     }
                 }
@@ -182,16 +184,20 @@ impl Running {
     #[must_use]
     pub fn stop(mut self) -> Snapshot {
         let [down, up] = self.end();
-        Snapshot { at: now(), down, up, processor_time: self.used.so_far() }
+        Snapshot { at: now(), down, up }
     }
 
     fn end(&mut self) -> [DirectionSnapshot; 2] {
         for mailbox in &self.mailboxes {
             mailbox.put(Message::Stop);
         }
-        // A panic is told by the direction's end.
-        let _ = self.thread.take().map(JoinHandle::join);
-        [Direction::Down, Direction::Up].map(|direction| self.ends.take(direction))
+        let broke = || DirectionSnapshot {
+            failed: Some("its thread came to no good end".to_owned()),
+            ..DirectionSnapshot::default()
+        };
+        let mut ends =
+            self.threads.drain(..).map(|thread| thread.join().unwrap_or_else(|_| broke()));
+        [ends.next().unwrap_or_default(), ends.next().unwrap_or_default()]
     }
 }
 

@@ -1,20 +1,21 @@
-//! What is done for one direction whenever there may be something to do: reading, advancing, writing. Which thread does it, `threads.rs` says.
+//! The thread of a direction: it reads, waits and writes.
 
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use dualq_scenario::Direction;
 use dualq_units::Instant;
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
 use crate::engine::{Engine, QUANTUM};
 use crate::figures::DirectionSnapshot;
 use crate::running::Change;
 use crate::tun::Tun;
+use crate::urgent::Urgent;
 use crate::{ChangeFault, LinkError};
 
 /// So many frames are read before other things have their turn.
@@ -38,7 +39,7 @@ pub(crate) fn now() -> Instant {
     Instant::from_nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// What is asked for.
+/// What a thread is asked for.
 pub(crate) enum Message {
     /// An ICMP message of the other direction's routers.
     Icmp(Vec<u8>),
@@ -46,12 +47,10 @@ pub(crate) enum Message {
     /// Whether that change could be made.
     Check(Change, mpsc::Sender<Result<(), LinkError>>),
     Snapshot(mpsc::Sender<DirectionSnapshot>),
-    /// Nothing: it only wakes the thread.
-    Wake,
     Stop,
 }
 
-/// Where a direction finds what it is asked for.
+/// Where a thread finds what it is asked for.
 pub(crate) struct Mailbox {
     messages: Mutex<Vec<Message>>,
     is_there: AtomicBool,
@@ -81,161 +80,110 @@ impl Mailbox {
     }
 }
 
-/// What a direction waits for once all has been done.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wait {
-    /// A message, or this time.
-    pub(crate) until: Instant,
-    /// Or a frame.
-    pub(crate) listens: bool,
-}
-
-/// How a direction was left.
-pub(crate) enum Turn {
-    /// There is more to do at once.
-    More,
-    /// There is nothing to do until then.
-    Waits(Wait),
-    /// It was told to stop.
-    Stopped,
-}
-
 /// One direction, at work.
 pub(crate) struct Worker {
-    direction: Direction,
-    engine: Engine,
-    from: Arc<Tun>,
-    to: Arc<Tun>,
-    mailbox: Arc<Mailbox>,
-    other: Arc<Mailbox>,
-    /// Where frames are read to.
-    bytes: Vec<u8>,
-    /// There may be a frame to read.
-    may_read: bool,
-    /// Something was written since [`has_written`](Self::has_written) was asked.
-    wrote: bool,
-    /// When it last woke for something that was due.
-    woke: Instant,
-    /// When there was nothing more to read.
-    empty: Instant,
-    /// Frames no longer than [`SMALL`] since it last waited.
-    small: usize,
+    pub(crate) direction: Direction,
+    pub(crate) engine: Engine,
+    pub(crate) from: Arc<Tun>,
+    pub(crate) to: Arc<Tun>,
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) other: Arc<Mailbox>,
     /// Packets that were read when the device had not been empty for longer than [`BEHIND`].
-    behind: u64,
+    pub(crate) behind: u64,
 }
 
 impl Worker {
-    /// `engine`, which takes what comes from one device to another. Messages of its routers go to the mailbox of the `other` direction.
-    pub(crate) fn new(
-        direction: Direction,
-        engine: Engine,
-        [from, to]: [Arc<Tun>; 2],
-        [mailbox, other]: [Arc<Mailbox>; 2],
-    ) -> Self {
-        let (bytes, now) = (engine.buffer(), now());
-        Self {
-            direction,
-            engine,
-            from,
-            to,
-            mailbox,
-            other,
-            bytes,
-            may_read: true,
-            wrote: false,
-            woke: now,
-            empty: now,
-            small: 0,
-            behind: 0,
-        }
+    /// Works until it is told to stop, or a device fails. Returns how it is then.
+    pub(crate) fn run(mut self) -> DirectionSnapshot {
+        let _urgent = Urgent::new();
+        // Timers are to be as exact as they can; where that is refused they are late by 50 us more.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let failed = self.work().err().map(|error| {
+            let name = self.from.name();
+            format!("TUN device {name}: cannot read: {}", io::Error::from(error))
+        });
+        DirectionSnapshot { failed, ..self.snapshot() }
     }
 
-    pub(crate) const fn direction(&self) -> Direction {
-        self.direction
-    }
-
-    pub(crate) fn mailbox(&self) -> Arc<Mailbox> {
-        Arc::clone(&self.mailbox)
-    }
-
-    /// What to wait for: messages, and frames.
-    pub(crate) fn fds(&self) -> [BorrowedFd<'_>; 2] {
-        [self.mailbox.bell.as_fd(), self.from.as_fd()]
-    }
-
-    /// Does what there is to do, some of it if there is much.
-    ///
-    /// # Errors
-    /// If the device cannot be read.
-    pub(crate) fn turn(&mut self) -> Result<Turn, Errno> {
-        let (mut time, mut read) = (now(), 0);
-        let came = self.engine.came();
-        self.engine.advance(time);
-        self.write();
-        while self.may_read && read < BATCH && self.from.read(&mut self.bytes)? {
-            read += 1;
-            self.small += usize::from(self.bytes.len() <= SMALL);
-            time = now();
-            self.engine.enter(time, &mut self.bytes);
-            // What may leave at once hardly waits for what is read next, and may be written together with it.
-            if self.engine.waiting_since().is_some_and(|since| time - since >= GATHER) {
-                self.write();
-            }
-        }
-        self.write();
-        if time - self.empty > BEHIND {
-            self.behind += self.engine.came() - came;
-        }
-        if read < BATCH {
-            self.empty = time;
-        }
-        for message in self.engine.take_messages() {
-            self.other.put(Message::Icmp(message));
-        }
-        for message in self.mailbox.take() {
-            if matches!(message, Message::Stop) {
-                self.engine.advance(now());
-                self.write();
-                return Ok(Turn::Stopped);
-            }
-            self.obey(message);
+    fn work(&mut self) -> Result<(), Errno> {
+        let mut bytes = self.engine.buffer();
+        let (mut woke, mut may_read) = (now(), true);
+        // When there was nothing more to read.
+        let mut empty = woke;
+        let mut small = 0;
+        loop {
+            let (mut time, mut read) = (now(), 0);
+            let came = self.engine.came();
+            self.engine.advance(time);
             self.write();
+            while may_read && read < BATCH && self.from.read(&mut bytes)? {
+                read += 1;
+                small += usize::from(bytes.len() <= SMALL);
+                time = now();
+                self.engine.enter(time, &mut bytes);
+                // What may leave at once hardly waits for what is read next, and may be written together with it.
+                if self.engine.waiting_since().is_some_and(|since| time - since >= GATHER) {
+                    self.write();
+                }
+            }
+            self.write();
+            if time - empty > BEHIND {
+                self.behind += self.engine.came() - came;
+            }
+            if read < BATCH {
+                empty = time;
+            }
+            for message in self.engine.take_messages() {
+                self.other.put(Message::Icmp(message));
+            }
+            for message in self.mailbox.take() {
+                if matches!(message, Message::Stop) {
+                    self.engine.advance(now());
+                    self.write();
+                    return Ok(());
+                }
+                self.obey(message);
+                self.write();
+            }
+            let due = self.engine.next_wake();
+            if read == BATCH || due <= time {
+                may_read = true;
+                continue;
+            }
+            // A fast link does not wake for each packet.
+            let mut until = due.max(woke + QUANTUM);
+            let listens = small < MANY;
+            if !listens {
+                until = until.min(time + QUANTUM);
+            }
+            may_read = self.wait(until, listens)?;
+            small = 0;
+            let after = now();
+            empty = after;
+            if after >= until {
+                woke = until;
+            }
         }
-        let due = self.engine.next_wake();
-        self.may_read = read == BATCH || due <= time;
-        if self.may_read {
-            return Ok(Turn::More);
-        }
-        // A fast link does not wake for each packet.
-        let until = due.max(self.woke + QUANTUM);
-        let listens = self.small < MANY;
-        let until = if listens { until } else { until.min(time + QUANTUM) };
-        Ok(Turn::Waits(Wait { until, listens }))
-    }
-
-    /// Says that it waited until `now`, and whether there may be a frame.
-    pub(crate) fn waited(&mut self, wait: Wait, now: Instant, may_read: bool) {
-        self.may_read = may_read || !wait.listens;
-        self.small = 0;
-        self.empty = now;
-        if now >= wait.until {
-            self.woke = wait.until;
-        }
-    }
-
-    /// Says that there may be a frame to read.
-    pub(crate) const fn look(&mut self) {
-        self.may_read = true;
-    }
-
-    /// Whether something was written since this was last asked. Who got it may have answered already, in the other direction.
-    pub(crate) const fn has_written(&mut self) -> bool {
-        std::mem::replace(&mut self.wrote, false)
     }
 
     fn write(&mut self) {
-        self.wrote |= self.engine.waiting_since().is_some();
         self.engine.write(now, |pieces| self.to.write(pieces).is_ok());
+    }
+
+    /// Waits until a message comes, or a frame if it `listens` for that, or until that time. Says whether there may be a frame.
+    fn wait(&self, until: Instant, listens: bool) -> Result<bool, Errno> {
+        let fds = [self.mailbox.bell.as_fd(), self.from.as_fd()];
+        let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        let heard = if listens { &mut fds[..] } else { &mut fds[..1] };
+        let timeout = (until < Instant::NEVER).then(|| {
+            let rest = until - now();
+            Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() }
+        });
+        match poll(heard, timeout.as_ref()) {
+            Ok(_) => Ok(!listens || !fds[1].revents().is_empty()),
+            Err(Errno::INTR) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     fn obey(&mut self, message: Message) {
@@ -254,7 +202,7 @@ impl Worker {
                 self.engine.advance(now());
                 let _ = answer.send(self.snapshot());
             }
-            Message::Wake | Message::Stop => {}
+            Message::Stop => {}
         }
     }
 
@@ -262,16 +210,8 @@ impl Worker {
         LinkError::Change { direction: self.direction, fault }
     }
 
-    /// How it is now.
-    pub(crate) fn snapshot(&self) -> DirectionSnapshot {
+    fn snapshot(&self) -> DirectionSnapshot {
         let device_dropped = self.from.dropped().unwrap_or(0);
         DirectionSnapshot { device_dropped, behind: self.behind, ..self.engine.snapshot() }
-    }
-
-    /// How it is now that its device cannot be read.
-    pub(crate) fn failed(&self, error: Errno) -> DirectionSnapshot {
-        let why = io::Error::from(error);
-        let failed = format!("TUN device {}: cannot read: {why}", self.from.name());
-        DirectionSnapshot { failed: Some(failed), ..self.snapshot() }
     }
 }
