@@ -39,7 +39,7 @@ fn the_model_agrees_with_linux_elsewhere() {
     agreement(
         "world-kernel",
         &["single", "several", "beside", "loss", "lan"],
-        &bar((169, 159), (67, 64)),
+        &bar((169, 160), (67, 64)),
     );
 }
 
@@ -53,9 +53,9 @@ fn the_model_agrees_with_linux_far_away() {
         &["wild", "again", "later", "fine"],
         &[
             bar((160, 131), (84, 72)),
-            bar((160, 138), (84, 76)),
-            bar((200, 180), (110, 99)),
-            bar((100, 96), (51, 48)),
+            bar((160, 136), (84, 77)),
+            bar((200, 178), (110, 99)),
+            bar((100, 97), (51, 49)),
         ],
     );
     // Four flows through two packets' room, timeout after timeout, are the same packet by packet, and so is a flow with a probe beside it whose
