@@ -305,7 +305,7 @@ impl Agenda {
         }
     }
 
-    /// The receiver has woken.
+    /// The receiver has woken before that timer ran out: what it is called for then is something else.
     pub(crate) fn wake(&mut self, connection: u32) {
         if let Some((sleeps_ns, _)) = self.sleeps.get_mut(connection as usize) {
             *sleeps_ns = u64::MAX;
@@ -313,7 +313,7 @@ impl Agenda {
     }
 
     /// The place of the timer of a receiver that sleeps among those of its instant.
-    pub(crate) fn sleeps_behind(&self, connection: u32) -> u64 {
+    pub(crate) fn place_asleep(&self, connection: u32) -> u64 {
         self.sleeps.get(connection as usize).map_or(0, |(_, order)| *order)
     }
 

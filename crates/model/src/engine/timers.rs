@@ -3,12 +3,6 @@
 use crate::engine::agenda::Taken;
 use crate::engine::{Cause, READER_SLACK_NS, Simulation, TIMER_LATENCY_NS, TIMER_SLACK_NS};
 
-/// Those who have woken to read while packets are about to arrive.
-#[derive(Default)]
-struct Awake {
-    readers: Vec<u32>,
-}
-
 /// Who wakes early, and why.
 #[derive(Clone, Copy)]
 pub(super) struct Meanwhile {
@@ -25,8 +19,9 @@ impl Simulation<'_> {
     /// (Linux: `__hrtimer_run_queues`). The next timer without such a slack, of those that were set then, is due at `hard_ns`.
     #[inline]
     pub(super) fn wake_early(&mut self, hard_ns: u64, mut meanwhile: Meanwhile) {
-        let (mut awake, mut departing) = (Awake::default(), Vec::new());
-        awake.readers.extend(meanwhile.reader);
+        // Who has woken to read, in this order.
+        let mut awake = Vec::from_iter(meanwhile.reader);
+        let mut departing = Vec::new();
         let arrive = meanwhile.arrive;
         while let Some((deadline_ns, number, cause)) = self.agenda.peek() {
             if deadline_ns > hard_ns {
@@ -80,7 +75,7 @@ impl Simulation<'_> {
             self.drive_woken();
         }
         // Until it ends nobody else begins.
-        for number in awake.readers {
+        for number in awake {
             self.arm_receiver(number);
         }
     }
@@ -103,7 +98,7 @@ impl Simulation<'_> {
 
     /// Timers of TCP are not among those that run out in their order (`hrtimer_run_softirq`, `run_timer_softirq`): who reads behind one wakes.
     #[cold]
-    fn wake_readers_behind(&mut self, hard_ns: u64, meanwhile: Meanwhile, awake: &mut Awake) {
+    fn wake_readers_behind(&mut self, hard_ns: u64, meanwhile: Meanwhile, awake: &mut Vec<u32>) {
         let slack_ns = self.interface.slack_ns + TIMER_LATENCY_NS;
         let later = self.interfaces.iter().filter_map(|interface| interface.wakes_ns);
         let later = later.filter(|wakes_ns| *wakes_ns > self.now_ns);
@@ -111,13 +106,13 @@ impl Simulation<'_> {
         let latest_ns = hard_ns.min(departs_ns).min(self.now_ns + READER_SLACK_NS);
         loop {
             let wakes = |number: &u32| {
-                if awake.readers.contains(number) {
+                if awake.contains(number) {
                     return None;
                 }
                 let receiver = &self.connections[*number as usize].receiver;
                 let wakes_ns = receiver.next_timer().as_nanos();
                 let is_due = receiver.is_next_to_read() && wakes_ns <= latest_ns;
-                is_due.then_some((wakes_ns, self.agenda.sleeps_behind(*number), *number))
+                is_due.then_some((wakes_ns, self.agenda.place_asleep(*number), *number))
             };
             let Some((.., number)) = self.sleepers.iter().filter_map(wakes).min() else { break };
             self.wake_reader(number, meanwhile, awake);
@@ -126,14 +121,14 @@ impl Simulation<'_> {
     }
 
     /// Somebody who reads wakes. The first one who does while packets are about to arrive has only begun when they do.
-    fn wake_reader(&mut self, number: u32, meanwhile: Meanwhile, awake: &mut Awake) {
+    fn wake_reader(&mut self, number: u32, meanwhile: Meanwhile, awake: &mut Vec<u32>) {
         let now = self.now();
         self.agenda.wake(number);
         self.woke_ns = Some(self.now_ns);
         let receiver = &mut self.connections[number as usize].receiver;
         if !meanwhile.arrive {
             self.begin_read(number);
-        } else if !awake.readers.is_empty() {
+        } else if !awake.is_empty() {
             // It runs when these have arrived, which wait for the first one alone (Linux: `lock_sock_nested`, whose `local_bh_enable` lets them).
             receiver.wake(now);
         } else if receiver.has_read_all() {
@@ -141,7 +136,7 @@ impl Simulation<'_> {
         } else {
             self.begin_read(number);
         }
-        awake.readers.push(number);
+        awake.push(number);
     }
 
     /// The next timer has run out, unless its deadline has moved away: then nothing has. Who may wake late and reads has begun before anything arrives that it
@@ -234,7 +229,6 @@ impl Simulation<'_> {
     /// Whoever reads has slept, and begins to, whether there is something to read or not.
     pub(super) fn begin_read(&mut self, number: u32) {
         let now = self.now();
-        self.agenda.wake(number);
         self.woke_ns = Some(self.now_ns);
         let receiver = &mut self.connections[number as usize].receiver;
         let waits = receiver.has_read_all();
