@@ -391,6 +391,10 @@ impl<'a> Simulation<'a> {
             if !self.around.too_long.is_empty() {
                 self.tell_too_long();
             }
+            // Most often nothing else happens at the instant at which data arrive.
+            if !self.arrived.is_empty() && self.is_over(slack_ns) {
+                self.read_arrived();
+            }
             let mut agenda_ns = self.agenda.next_ns();
             if let Some(hard_ns) = hard_ns
                 && agenda_ns <= hard_ns
@@ -485,6 +489,23 @@ impl<'a> Simulation<'a> {
                 hard_ns = Some(down_ns.min(up_ns).min(self.observes_ns));
             }
         }
+    }
+
+    /// Whether nothing is left that may happen at this instant, for which nobody need look closer: no timer is so near that it may run out early.
+    #[inline]
+    fn is_over(&mut self, slack_ns: u64) -> bool {
+        let paths_ns = self
+            .network
+            .next_start(Direction::Down)
+            .0
+            .min(self.network.next_start(Direction::Up).0);
+        self.agenda.next_ns() > self.now_ns + slack_ns
+            && paths_ns > self.now_ns + TIMER_LATENCY_NS
+            && self.tick_ns > self.now_ns
+            && self.woke_ns != Some(self.now_ns)
+            && self.late.is_empty()
+            && self.writers.is_empty()
+            && self.around.too_long.is_empty()
     }
 
     /// Whether a timer runs out at `now_ns`, of which others make use that were set for no later, though they would run out a little later by themselves (Linux:
