@@ -102,10 +102,14 @@ impl Simulation<'_> {
         let held = std::mem::replace(&mut self.holds_arrivals, true);
         self.take_arrivals(direction);
         self.holds_arrivals = held;
-        let arriving = if held { VecDeque::new() } else { std::mem::take(&mut self.held) };
+        let mut arriving = if held { VecDeque::new() } else { std::mem::take(&mut self.held) };
         self.wake_early(hard_ns, Meanwhile { arrive: true, all: true, reader: None });
-        for (direction, mut packet) in arriving {
+        for (direction, mut packet) in arriving.drain(..) {
             self.arrive(direction, &mut packet);
+        }
+        // Its room serves the next ones.
+        if self.held.is_empty() {
+            self.held = arriving;
         }
     }
 
@@ -329,11 +333,15 @@ impl Simulation<'_> {
     #[cold]
     pub(super) fn write_on(&mut self) {
         let writes_first = self.woke_ns != Some(self.now_ns);
-        for number in std::mem::take(&mut self.writers) {
+        let mut writers = std::mem::take(&mut self.writers);
+        for number in writers.drain(..) {
             let waits = self.connections[number as usize].sender.all_has_arrived(writes_first);
             for _ in 0..waits {
                 self.drive(number);
             }
+        }
+        if self.writers.is_empty() {
+            self.writers = writers;
         }
     }
 
