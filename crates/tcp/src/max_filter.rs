@@ -30,7 +30,10 @@ impl MaxFilter {
     pub(crate) fn update(&mut self, length: u32, time: u32, value: u32) {
         let sample = Sample { time, value };
         let [first, second, third] = &mut self.samples;
-        if value >= first.value || time.wrapping_sub(third.time) > length {
+        let age = time.wrapping_sub(first.time);
+        // Within a quarter of the window nothing is too old, and nothing moves up.
+        let is_young = age <= length / 4;
+        if value >= first.value || (!is_young && time.wrapping_sub(third.time) > length) {
             return self.reset(time, value);
         }
         if value >= second.value {
@@ -38,14 +41,16 @@ impl MaxFilter {
         } else if value >= third.value {
             *third = sample;
         }
-        let age = time.wrapping_sub(first.time);
+        if is_young {
+            return;
+        }
         if age > length {
             // The best has left the window: the others move up, and again if the next is too old as well.
             (*first, *second, *third) = (*second, *third, sample);
             if time.wrapping_sub(first.time) > length {
                 (*first, *second, *third) = (*second, *third, sample);
             }
-        } else if second.time == first.time && age > length / 4 {
+        } else if second.time == first.time {
             // A quarter of the window without a second best: take one from this part.
             (*second, *third) = (sample, sample);
         } else if third.time == second.time && age > length / 2 {

@@ -134,12 +134,15 @@ impl RateEstimator {
         }
     }
 
-    /// The sample of the [last](Self::acknowledged) acknowledgement, as far as it follows from when packets were sent and delivered.
+    /// Adds to a sample what follows from when packets were sent and delivered, up to the [last](Self::acknowledged) acknowledgement.
     #[inline]
-    pub(crate) fn sample(&self, builder: &SampleBuilder, min_rtt_us: u64) -> RateSample {
-        let Some(newest) = &builder.newest else {
-            return RateSample::default();
-        };
+    pub(crate) fn sample(
+        &self,
+        builder: &SampleBuilder,
+        min_rtt_us: u64,
+        told: RateSample,
+    ) -> RateSample {
+        let Some(newest) = &builder.newest else { return told };
         let stamp = &newest.stamp;
         let sending_us = micros_between(stamp.first_sent_ns, stamp.sent_ns);
         let acking_us = micros_between(stamp.delivered_at_ns, self.delivered_at_ns);
@@ -155,7 +158,7 @@ impl RateEstimator {
             lost: Self::lost_since(self.lost, stamp),
             interval_us: if valid { interval_us } else { 0 },
             app_limited: newest.has(APP_LIMITED),
-            ..RateSample::default()
+            ..told
         }
     }
 }

@@ -94,6 +94,16 @@ pub(crate) struct Shortened {
     pub(crate) lost: u32,
 }
 
+/// The first of the outstanding segments, as many as an acknowledgement covers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Covered {
+    pub(crate) count: u32,
+    /// How many of them begin a packet.
+    pub(crate) begun: u64,
+    /// What any of them has.
+    pub(crate) flags: u8,
+}
+
 /// Segments between the first not acknowledged and the last sent, by number.
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
@@ -225,20 +235,47 @@ impl Scoreboard {
         self.ring = ring;
     }
 
-    /// Takes the first segment off, which is acknowledged.
+    /// The first segments that end at `ack` or before.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Segment {
-        let segment = *self.get(self.first);
-        self.first += 1;
-        self.sacked_out -= u32::from(segment.has(SACKED));
-        self.lost_out -= u32::from(segment.has(LOST));
-        self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
-        self.retransmit_from = self.retransmit_from.max(self.first);
+    pub(crate) fn covered(&self, ack: u64) -> Covered {
+        let mut covered = Covered::default();
+        for number in self.first..self.next {
+            let segment = self.get(number);
+            if segment.end > ack {
+                break;
+            }
+            covered.count += 1;
+            covered.begun += u64::from(segment.has(FIRST_OF_PACKET));
+            covered.flags |= segment.flags;
+        }
+        covered
+    }
+
+    /// Takes the first segments off, at least one, which are acknowledged.
+    #[inline]
+    pub(crate) fn pop(&mut self, count: u32) {
+        let end = self.first + u64::from(count);
+        if self.sacked_out + self.lost_out + self.retrans_out > 0 {
+            self.discount(end);
+        }
+        self.first = end;
+        self.retransmit_from = self.retransmit_from.max(end);
         // A ring is walked around: its unused part would cost as much of the caches as what is in use.
         if self.ring.len() > MIN_SEGMENTS && self.packets_out() as usize <= self.ring.len() / 8 {
             self.resize((self.ring.len() / 4).max(MIN_SEGMENTS));
         }
-        segment
+    }
+
+    /// What lies before `end` is out no more.
+    #[cold]
+    #[inline(never)]
+    fn discount(&mut self, end: u64) {
+        for number in self.first..end {
+            let flags = self.get(number).flags;
+            self.sacked_out -= u32::from(flags & SACKED != 0);
+            self.lost_out -= u32::from(flags & LOST != 0);
+            self.retrans_out -= u32::from(flags & RETRANSMITTED != 0);
+        }
     }
 
     /// What was taken off last is no part of its packet any more, which begins with the next segment then (Linux: `tcp_trim_head`). Returns whether
@@ -551,7 +588,7 @@ mod tests {
             board.push(Segment::new(end, Default::default(), 1, (flags, 0)));
         }
         let mut ends = || {
-            board.pop();
+            board.pop(1);
             board.trim_head()
         };
         assert!(!ends());
@@ -575,8 +612,7 @@ mod tests {
         board.arrived_twice(&block, |segment| seen.push(segment.end));
         assert_eq!((seen, board.retrans_out, board.in_flight()), (vec![20], 0, 2));
         board.arrived_twice(&block, |_| ());
-        board.pop();
-        board.pop();
+        board.pop(2);
         assert_eq!((board.retrans_out, board.sacked_out, board.in_flight()), (0, 0, 1));
     }
 

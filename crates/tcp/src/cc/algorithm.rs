@@ -157,6 +157,19 @@ impl Algorithm {
     }
 }
 
+impl Controller {
+    /// [`increase`](CongestionControl::increase), for which ours look at little of the context: no more of it is made.
+    #[inline]
+    pub(crate) fn increase_by(
+        &mut self,
+        window: &mut Window,
+        context: impl Fn() -> Context,
+        acked: u32,
+    ) {
+        dispatch!(self, control => control.increase(window, &context(), acked));
+    }
+}
+
 impl CongestionControl for Controller {
     fn send_buffer_windows(&self) -> u32 {
         dispatch!(self, control => control.send_buffer_windows())
