@@ -140,9 +140,9 @@ impl RateEstimator {
         &self,
         builder: &SampleBuilder,
         min_rtt_us: u64,
-        told: RateSample,
+        told: &RateSample,
     ) -> RateSample {
-        let Some(newest) = &builder.newest else { return told };
+        let Some(newest) = &builder.newest else { return *told };
         let stamp = &newest.stamp;
         let sending_us = micros_between(stamp.first_sent_ns, stamp.sent_ns);
         let acking_us = micros_between(stamp.delivered_at_ns, self.delivered_at_ns);
@@ -158,7 +158,7 @@ impl RateEstimator {
             lost: Self::lost_since(self.lost, stamp),
             interval_us: if valid { interval_us } else { 0 },
             app_limited: newest.has(APP_LIMITED),
-            ..told
+            ..*told
         }
     }
 }

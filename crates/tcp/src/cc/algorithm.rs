@@ -168,6 +168,17 @@ impl Controller {
     ) {
         dispatch!(self, control => control.increase(window, &context(), acked));
     }
+
+    /// The same of [`control`](CongestionControl::control) and its sample.
+    #[inline]
+    pub(crate) fn control_by(
+        &mut self,
+        window: &mut Window,
+        context: impl Fn() -> Context,
+        sample: impl Fn() -> RateSample,
+    ) -> bool {
+        dispatch!(self, control => control.control(window, &context(), &sample()))
+    }
 }
 
 impl CongestionControl for Controller {

@@ -210,7 +210,7 @@ impl Sender {
                 ack_delayed: maybe_delayed,
                 ..RateSample::default()
             };
-            if self.is_controlled(now_ns, &builder, told) {
+            if self.is_controlled(now_ns, &builder, &told) {
                 return;
             }
         }

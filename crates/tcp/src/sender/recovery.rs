@@ -480,11 +480,12 @@ impl Sender {
         &mut self,
         now_ns: u64,
         builder: &SampleBuilder,
-        told: RateSample,
+        told: &RateSample,
     ) -> bool {
-        let sample = self.rate.sample(builder, self.rtt.min_us, told);
-        let context = self.context(now_ns);
-        let decides = self.control.control(&mut self.window, &context, &sample);
+        let (cwnd_limited, paced) = (self.is_cwnd_limited(), self.is_paced());
+        let context = || context!(self, now_ns, cwnd_limited, paced);
+        let sample = || self.rate.sample(builder, self.rtt.min_us, told);
+        let decides = self.control.control_by(&mut self.window, context, sample);
         if decides {
             if self.window.app_limited {
                 let mark = self.rate.delivered + u64::from(self.board.in_flight());
