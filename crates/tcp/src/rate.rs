@@ -123,7 +123,7 @@ impl RateEstimator {
     /// An acknowledgement that arrived at `now_ns` has told of the delivery of so many packets.
     #[inline]
     pub(crate) fn acknowledged(&mut self, builder: &SampleBuilder, now_ns: u64, acked_sacked: u32) {
-        if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
+        if self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
         if acked_sacked > 0 {
@@ -134,15 +134,12 @@ impl RateEstimator {
         }
     }
 
-    /// Adds to a sample what follows from when packets were sent and delivered, up to the [last](Self::acknowledged) acknowledgement.
+    /// The sample of the [last](Self::acknowledged) acknowledgement, as far as it follows from when packets were sent and delivered.
     #[inline]
-    pub(crate) fn sample(
-        &self,
-        builder: &SampleBuilder,
-        min_rtt_us: u64,
-        told: &RateSample,
-    ) -> RateSample {
-        let Some(newest) = &builder.newest else { return *told };
+    pub(crate) fn sample(&self, builder: &SampleBuilder, min_rtt_us: u64) -> RateSample {
+        let Some(newest) = &builder.newest else {
+            return RateSample::default();
+        };
         let stamp = &newest.stamp;
         let sending_us = micros_between(stamp.first_sent_ns, stamp.sent_ns);
         let acking_us = micros_between(stamp.delivered_at_ns, self.delivered_at_ns);
@@ -158,7 +155,7 @@ impl RateEstimator {
             lost: Self::lost_since(self.lost, stamp),
             interval_us: if valid { interval_us } else { 0 },
             app_limited: newest.has(APP_LIMITED),
-            ..*told
+            ..RateSample::default()
         }
     }
 }

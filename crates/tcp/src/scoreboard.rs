@@ -251,19 +251,26 @@ impl Scoreboard {
         covered
     }
 
-    /// Takes the first segments off, at least one, which are acknowledged.
+    /// Takes the first segments off, at least one, which are acknowledged. What is left of the packet of the last one begins with the next segment
+    /// then (Linux: `tcp_trim_head`). Returns whether nothing is left of it.
     #[inline]
-    pub(crate) fn pop(&mut self, count: u32) {
+    pub(crate) fn pop(&mut self, count: u32) -> bool {
         let end = self.first + u64::from(count);
         if self.sacked_out + self.lost_out + self.retrans_out > 0 {
             self.discount(end);
         }
         self.first = end;
-        self.retransmit_from = self.retransmit_from.max(end);
+        let mut ends = true;
+        if end < self.next {
+            let head = self.get_mut(end);
+            ends = head.has(FIRST_OF_PACKET);
+            head.flags |= FIRST_OF_PACKET;
+        }
         // A ring is walked around: its unused part would cost as much of the caches as what is in use.
         if self.ring.len() > MIN_SEGMENTS && self.packets_out() as usize <= self.ring.len() / 8 {
             self.resize((self.ring.len() / 4).max(MIN_SEGMENTS));
         }
+        ends
     }
 
     /// What lies before `end` is out no more.
@@ -276,19 +283,6 @@ impl Scoreboard {
             self.lost_out -= u32::from(flags & LOST != 0);
             self.retrans_out -= u32::from(flags & RETRANSMITTED != 0);
         }
-    }
-
-    /// What was taken off last is no part of its packet any more, which begins with the next segment then (Linux: `tcp_trim_head`). Returns whether
-    /// nothing is left of the packet.
-    #[inline]
-    pub(crate) fn trim_head(&mut self) -> bool {
-        if self.first == self.next {
-            return true;
-        }
-        let head = self.get_mut(self.first);
-        let ends = head.has(FIRST_OF_PACKET);
-        head.flags |= FIRST_OF_PACKET;
-        ends
     }
 
     /// The number of the segment that holds the byte at `offset`, which is outstanding.
@@ -587,10 +581,7 @@ mod tests {
         for (end, flags) in [(1, FIRST_OF_PACKET), (2, 0), (3, 0), (4, FIRST_OF_PACKET)] {
             board.push(Segment::new(end, Default::default(), 1, (flags, 0)));
         }
-        let mut ends = || {
-            board.pop(1);
-            board.trim_head()
-        };
+        let mut ends = || board.pop(1);
         assert!(!ends());
         assert_eq!([ends(), ends(), ends()], [false, true, true]);
     }

@@ -248,9 +248,9 @@ impl Bbr {
     }
 
     #[inline(always)]
-    fn advance_cycle(&mut self, context: &Context) {
+    fn advance_cycle(&mut self, delivered_at_us: u64) {
         self.cycle_index = (self.cycle_index + 1) % CYCLE.len();
-        self.cycle_start_us = context.delivered_at.as_nanos() / 1_000;
+        self.cycle_start_us = delivered_at_us;
     }
 
     #[inline(always)]
@@ -260,13 +260,18 @@ impl Bbr {
         let phases = CYCLE.len() as u64 - 1;
         let random = (u64::from(context.random()) * phases) >> 32;
         self.cycle_index = CYCLE.len() - 1 - random as usize;
-        self.advance_cycle(context);
+        self.advance_cycle(context.delivered_at.as_nanos() / 1_000);
     }
 
     #[inline(always)]
-    fn is_cycle_phase_over(&self, window: &Window, context: &Context, sample: &RateSample) -> bool {
-        let elapsed_us =
-            (context.delivered_at.as_nanos() / 1_000).saturating_sub(self.cycle_start_us);
+    fn is_cycle_phase_over(
+        &self,
+        window: &Window,
+        context: &Context,
+        sample: &RateSample,
+        delivered_at_us: u64,
+    ) -> bool {
+        let elapsed_us = delivered_at_us.saturating_sub(self.cycle_start_us);
         let full_length = elapsed_us > self.min_rtt_us;
         if self.pacing_gain == UNIT {
             return full_length;
@@ -565,9 +570,12 @@ impl CongestionControl for Bbr {
         self.update_bandwidth(context, sample);
         let bandwidth = self.current_bandwidth();
         let rounds = (self.round_start, EXTRA_ACKED_ROUNDS);
+        let delivered_at_us = context.delivered_at.as_nanos() / 1_000;
         self.aggregation.update(window, context, sample, bandwidth, rounds);
-        if self.mode == Mode::ProbeBandwidth && self.is_cycle_phase_over(window, context, sample) {
-            self.advance_cycle(context);
+        if self.mode == Mode::ProbeBandwidth
+            && self.is_cycle_phase_over(window, context, sample, delivered_at_us)
+        {
+            self.advance_cycle(delivered_at_us);
         }
         self.check_full_bandwidth(sample);
         self.check_drain(window, context);

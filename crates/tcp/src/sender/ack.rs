@@ -200,17 +200,18 @@ impl Sender {
         self.rate.acknowledged(&builder, now_ns, delivered);
         self.window.app_limited = false;
         if needs_samples {
-            let told = RateSample {
+            let ece = found.ece;
+            let completed = move |sample| RateSample {
                 rtt_us,
                 losses,
                 marks,
-                ece: found.ece,
+                ece,
                 acked_sacked: delivered,
                 prior_in_flight,
                 ack_delayed: maybe_delayed,
-                ..RateSample::default()
+                ..sample
             };
-            if self.is_controlled(now_ns, &builder, &told) {
+            if self.is_controlled(now_ns, &builder, completed) {
                 return;
             }
         }
@@ -532,9 +533,9 @@ impl Sender {
             self.rate.delivered_ce += u64::from(delivered);
             self.stats.ecn_echoes += u64::from(delivered);
         }
-        self.board.pop(covered.count);
-        // The first one began a packet, which has ended if the next one does.
-        self.buffer.free(bytes, covered.begun - 1 + u64::from(self.board.trim_head()));
+        let ends = self.board.pop(covered.count);
+        // The first one began a packet.
+        self.buffer.free(bytes, covered.begun - 1 + u64::from(ends));
         (covered.count, originals)
     }
 

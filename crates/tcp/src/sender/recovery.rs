@@ -474,17 +474,18 @@ impl Sender {
         }
     }
 
-    /// Whether the congestion control sets the window and the pacing rate after an acknowledgement by itself, which it has done then.
+    /// Whether the congestion control sets the window and the pacing rate after an acknowledgement by itself, which it has done then, with its
+    /// sample: `completed` adds what does not follow from when packets were sent and delivered.
     #[inline(never)]
     pub(super) fn is_controlled(
         &mut self,
         now_ns: u64,
         builder: &SampleBuilder,
-        told: &RateSample,
+        completed: impl Fn(RateSample) -> RateSample,
     ) -> bool {
         let (cwnd_limited, paced) = (self.is_cwnd_limited(), self.is_paced());
         let context = || context!(self, now_ns, cwnd_limited, paced);
-        let sample = || self.rate.sample(builder, self.rtt.min_us, told);
+        let sample = || completed(self.rate.sample(builder, self.rtt.min_us));
         let decides = self.control.control_by(&mut self.window, context, sample);
         if decides {
             if self.window.app_limited {
