@@ -158,15 +158,19 @@ impl Algorithm {
 }
 
 impl Controller {
-    /// [`increase`](CongestionControl::increase), for which ours look at little of the context: no more of it is made.
+    /// [`increase`](CongestionControl::increase), for which ours look at little of the context: no more of it is made, from the window and whether
+    /// the control insists on pacing.
     #[inline]
     pub(crate) fn increase_by(
         &mut self,
         window: &mut Window,
-        context: impl Fn() -> Context,
+        context: impl Fn(&Window, bool) -> Context,
         acked: u32,
     ) {
-        dispatch!(self, control => control.increase(window, &context(), acked));
+        dispatch!(self, control => {
+            let context = context(window, control.needs_pacing());
+            control.increase(window, &context, acked);
+        });
     }
 
     /// The same of [`control`](CongestionControl::control) and its sample.
@@ -174,10 +178,13 @@ impl Controller {
     pub(crate) fn control_by(
         &mut self,
         window: &mut Window,
-        context: impl Fn() -> Context,
+        context: impl Fn(&Window, bool) -> Context,
         sample: impl Fn() -> RateSample,
     ) -> bool {
-        dispatch!(self, control => control.control(window, &context(), &sample()))
+        dispatch!(self, control => {
+            let context = context(window, control.needs_pacing());
+            control.control(window, &context, &sample())
+        })
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Findings {
 impl Findings {
     /// Neither data, nor acknowledgement, nor window: a plain duplicate (Linux: none of `FLAG_NOT_DUP`).
     pub(super) const fn is_plain_duplicate(&self) -> bool {
-        !self.acked && !self.window_moved && !self.no_duplicate
+        !(self.acked | self.window_moved | self.no_duplicate)
     }
 
     const fn is_alert(&self) -> bool {

@@ -140,10 +140,10 @@ enum Handshake {
     Established,
 }
 
-/// What the congestion control of `$sender` may see at `$now_ns`, but for what follows from its window and from itself: these are lent already
-/// to whoever calls it and lets it be made only where something looks at it.
+/// What the congestion control of `$sender` may see at `$now_ns`. Its window and what it needs are named apart, for these are lent already to whoever
+/// calls it and has no more of this made than it looks at.
 macro_rules! context {
-    ($sender:ident, $now_ns:expr, $cwnd_limited:expr, $paced:expr) => {
+    ($sender:ident, $now_ns:expr, $window:expr, $needs_pacing:expr) => {
         $crate::cc::Context {
             now: $crate::tick::instant($now_ns),
             tick: $sender.config.tick,
@@ -164,8 +164,10 @@ macro_rules! context {
             min_rtt_us: $sender.rtt.min_us,
             snd_una: $sender.snd_una,
             snd_nxt: $sender.snd_nxt,
-            cwnd_limited: $cwnd_limited,
-            paced: $paced,
+            // In slow start the window may grow to twice what was in use, else only if it was in use.
+            cwnd_limited: $sender.cwnd_limited
+                || ($window.in_slow_start() && $window.cwnd < 2 * $sender.max_packets_out),
+            paced: $sender.config.pacing == $crate::sender::Pacing::ByQueue || $needs_pacing,
             max_gso_bytes: $sender.max_gso_bytes,
             seed: $sender.random,
         }
@@ -598,14 +600,7 @@ impl Sender {
     /// What the congestion control may see, at `now_ns`.
     #[inline]
     fn context(&self, now_ns: u64) -> Context {
-        context!(self, now_ns, self.is_cwnd_limited(), self.is_paced())
-    }
-
-    /// In slow start the window may grow to twice what was in use, else only if it was in use.
-    #[inline]
-    fn is_cwnd_limited(&self) -> bool {
-        self.cwnd_limited
-            || (self.window.in_slow_start() && self.window.cwnd < 2 * self.max_packets_out)
+        context!(self, now_ns, self.window, self.control.needs_pacing())
     }
 
     /// Whether the SYN was answered.

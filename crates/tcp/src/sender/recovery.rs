@@ -3,7 +3,7 @@
 
 use super::ack::Findings;
 use super::{Sender, context};
-use crate::cc::{CongestionControl, Event, INFINITE_SSTHRESH, State};
+use crate::cc::{CongestionControl, Event, INFINITE_SSTHRESH, State, Window};
 use crate::ecn::EcnStyle;
 use crate::rack::{DUPLICATE_THRESHOLD, View};
 use crate::rate::{LostPacket, RateEstimator, RateSample, SampleBuilder};
@@ -483,8 +483,7 @@ impl Sender {
         builder: &SampleBuilder,
         completed: impl Fn(RateSample) -> RateSample,
     ) -> bool {
-        let (cwnd_limited, paced) = (self.is_cwnd_limited(), self.is_paced());
-        let context = || context!(self, now_ns, cwnd_limited, paced);
+        let context = |window: &Window, needs_pacing| context!(self, now_ns, window, needs_pacing);
         let sample = || completed(self.rate.sample(builder, self.rtt.min_us));
         let decides = self.control.control_by(&mut self.window, context, sample);
         if decides {
@@ -502,8 +501,8 @@ impl Sender {
         if self.in_reduction() {
             self.reduce(delivered, losses, found.advanced);
         } else if found.acked || (found.sacked && self.rack.reordering > DUPLICATE_THRESHOLD) {
-            let (cwnd_limited, paced) = (self.is_cwnd_limited(), self.is_paced());
-            let context = || context!(self, found.now_ns, cwnd_limited, paced);
+            let context =
+                |window: &Window, needs_pacing| context!(self, found.now_ns, window, needs_pacing);
             self.control.increase_by(&mut self.window, context, delivered);
         }
         self.update_pacing_rate();
