@@ -11,6 +11,8 @@ struct Sample {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MaxFilter {
     samples: [Sample; 3],
+    /// Until the best is older than that, none leaves its place for its age.
+    calm: u32,
 }
 
 impl MaxFilter {
@@ -22,18 +24,36 @@ impl MaxFilter {
 
     /// Forgets everything but one value.
     pub(crate) fn reset(&mut self, time: u32, value: u32) {
-        self.samples = [Sample { time, value }; 3];
+        *self = Self { samples: [Sample { time, value }; 3], calm: 0 };
     }
 
-    /// Takes a value at `time` into a window that reaches back `length`.
+    /// Takes a value at `time` into a window that reaches back `length`, which is always the same.
     #[inline]
     pub(crate) fn update(&mut self, length: u32, time: u32, value: u32) {
+        let [first, _, third] = &self.samples;
+        if value < third.value && time.wrapping_sub(first.time) <= self.calm {
+            return;
+        }
+        self.take(length, time, value);
+    }
+
+    #[inline(never)]
+    fn take(&mut self, length: u32, time: u32, value: u32) {
+        self.replace(length, time, value);
+        let [first, second, third] = &self.samples;
+        self.calm = if second.time == first.time {
+            length / 4
+        } else if third.time == second.time {
+            length / 2
+        } else {
+            length
+        };
+    }
+
+    fn replace(&mut self, length: u32, time: u32, value: u32) {
         let sample = Sample { time, value };
         let [first, second, third] = &mut self.samples;
-        let age = time.wrapping_sub(first.time);
-        // Within a quarter of the window nothing is too old, and nothing moves up.
-        let is_young = age <= length / 4;
-        if value >= first.value || (!is_young && time.wrapping_sub(third.time) > length) {
+        if value >= first.value || time.wrapping_sub(third.time) > length {
             return self.reset(time, value);
         }
         if value >= second.value {
@@ -41,16 +61,14 @@ impl MaxFilter {
         } else if value >= third.value {
             *third = sample;
         }
-        if is_young {
-            return;
-        }
+        let age = time.wrapping_sub(first.time);
         if age > length {
             // The best has left the window: the others move up, and again if the next is too old as well.
             (*first, *second, *third) = (*second, *third, sample);
             if time.wrapping_sub(first.time) > length {
                 (*first, *second, *third) = (*second, *third, sample);
             }
-        } else if second.time == first.time {
+        } else if second.time == first.time && age > length / 4 {
             // A quarter of the window without a second best: take one from this part.
             (*second, *third) = (sample, sample);
         } else if third.time == second.time && age > length / 2 {
