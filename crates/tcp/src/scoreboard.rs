@@ -254,9 +254,9 @@ impl Scoreboard {
     /// Takes the first segments off, at least one, which are acknowledged. What is left of the packet of the last one begins with the next segment
     /// then (Linux: `tcp_trim_head`). Returns whether nothing is left of it.
     #[inline]
-    pub(crate) fn pop(&mut self, count: u32) -> bool {
-        let end = self.first + u64::from(count);
-        if self.sacked_out + self.lost_out + self.retrans_out > 0 {
+    pub(crate) fn pop(&mut self, covered: Covered) -> bool {
+        let end = self.first + u64::from(covered.count);
+        if covered.flags & (SACKED | LOST | RETRANSMITTED) != 0 {
             self.discount(end);
         }
         self.first = end;
@@ -581,7 +581,11 @@ mod tests {
         for (end, flags) in [(1, FIRST_OF_PACKET), (2, 0), (3, 0), (4, FIRST_OF_PACKET)] {
             board.push(Segment::new(end, Default::default(), 1, (flags, 0)));
         }
-        let mut ends = || board.pop(1);
+        let mut end = 0;
+        let mut ends = || {
+            end += 1;
+            board.pop(board.covered(end))
+        };
         assert!(!ends());
         assert_eq!([ends(), ends(), ends()], [false, true, true]);
     }
@@ -603,7 +607,7 @@ mod tests {
         board.arrived_twice(&block, |segment| seen.push(segment.end));
         assert_eq!((seen, board.retrans_out, board.in_flight()), (vec![20], 0, 2));
         board.arrived_twice(&block, |_| ());
-        board.pop(2);
+        board.pop(board.covered(20));
         assert_eq!((board.retrans_out, board.sacked_out, board.in_flight()), (0, 0, 1));
     }
 

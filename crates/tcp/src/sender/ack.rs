@@ -331,7 +331,7 @@ impl Sender {
     /// Data left with the SYN: they count as a part of it, or else are sent again at once (Linux: `tcp_rcv_fastopen_synack`).
     fn finish_opening(&mut self, now_ns: u64, acked: u64) {
         if acked == self.snd_nxt {
-            self.board.pop(1);
+            self.board.pop(self.board.covered(acked));
             self.buffer.free(acked, 1);
             self.snd_una = acked;
         } else {
@@ -533,7 +533,7 @@ impl Sender {
             self.rate.delivered_ce += u64::from(delivered);
             self.stats.ecn_echoes += u64::from(delivered);
         }
-        let ends = self.board.pop(covered.count);
+        let ends = self.board.pop(covered);
         // The first one began a packet.
         self.buffer.free(bytes, covered.begun - 1 + u64::from(ends));
         (covered.count, originals)
