@@ -184,6 +184,7 @@ impl Default for Bbr {
     }
 }
 
+// Where all that looks at the context and the sample is inlined, nothing else of them is written down.
 impl Bbr {
     fn max_bandwidth(&self) -> u64 {
         self.bandwidth.get().into()

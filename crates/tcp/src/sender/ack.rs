@@ -218,7 +218,7 @@ impl Sender {
         self.steer(&found, delivered, losses);
     }
 
-    /// One while nothing is under way.
+    /// One while nothing is under way. What few acknowledgements need is kept out of line: the others have the registers for themselves.
     #[cold]
     #[inline(never)]
     fn digest_idle(&mut self, ack: u64, found: &mut Findings) {
@@ -534,7 +534,7 @@ impl Sender {
             self.stats.ecn_echoes += u64::from(delivered);
         }
         let ends = self.board.pop(covered);
-        // The first one began a packet.
+        // The first one began a packet, and each other that did ended one.
         self.buffer.free(bytes, covered.begun - 1 + u64::from(ends));
         (covered.count, originals)
     }
