@@ -11,6 +11,8 @@ struct Sample {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MaxFilter {
     samples: [Sample; 3],
+    /// Until the best is older than that, none leaves its place for its age.
+    calm: u32,
 }
 
 impl MaxFilter {
@@ -22,12 +24,33 @@ impl MaxFilter {
 
     /// Forgets everything but one value.
     pub(crate) fn reset(&mut self, time: u32, value: u32) {
-        self.samples = [Sample { time, value }; 3];
+        *self = Self { samples: [Sample { time, value }; 3], calm: 0 };
     }
 
-    /// Takes a value at `time` into a window that reaches back `length`.
+    /// Takes a value at `time` into a window that reaches back `length`, which is always the same.
     #[inline]
     pub(crate) fn update(&mut self, length: u32, time: u32, value: u32) {
+        let [first, _, third] = &self.samples;
+        if value < third.value && time.wrapping_sub(first.time) <= self.calm {
+            return;
+        }
+        self.take(length, time, value);
+    }
+
+    #[inline(never)]
+    fn take(&mut self, length: u32, time: u32, value: u32) {
+        self.replace(length, time, value);
+        let [first, second, third] = &self.samples;
+        self.calm = if second.time == first.time {
+            length / 4
+        } else if third.time == second.time {
+            length / 2
+        } else {
+            length
+        };
+    }
+
+    fn replace(&mut self, length: u32, time: u32, value: u32) {
         let sample = Sample { time, value };
         let [first, second, third] = &mut self.samples;
         if value >= first.value || time.wrapping_sub(third.time) > length {

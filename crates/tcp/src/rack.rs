@@ -21,7 +21,9 @@ const WINDOW_PERSISTENCE: u8 = 16;
 pub(crate) struct Rack {
     sent_ns: u64,
     end: u64,
-    rtt_us: u64,
+    /// When the one was sent, and when it was found to have arrived, that was delivered last: it tells the round trip.
+    last_sent_ns: u64,
+    last_arrived_ns: u64,
     /// Something was delivered since the last look.
     pub(crate) advanced: bool,
     /// How many segments were seen to overtake another, and whether any was.
@@ -60,16 +62,15 @@ impl Rack {
     /// A segment was delivered.
     #[inline]
     pub(crate) fn deliver(&mut self, segment: &Segment, now_ns: u64, min_rtt_us: u64) {
-        let rtt_us = micros_between(segment.stamp.sent_ns, now_ns);
-        if segment.has(EVER_RETRANSMITTED) && rtt_us < min_rtt_us {
+        let sent_ns = segment.stamp.sent_ns;
+        if segment.has(EVER_RETRANSMITTED) && micros_between(sent_ns, now_ns) < min_rtt_us {
             // The original, not the retransmission, was delivered.
             return;
         }
         self.advanced = true;
-        self.rtt_us = rtt_us;
+        (self.last_sent_ns, self.last_arrived_ns) = (sent_ns, now_ns);
         if segment.is_newer(self.sent_ns, self.end) {
-            self.sent_ns = segment.stamp.sent_ns;
-            self.end = segment.end;
+            (self.sent_ns, self.end) = (sent_ns, segment.end);
         }
     }
 
@@ -111,6 +112,12 @@ impl Rack {
     /// A duplicate was reported: where packets are reordered, what was sent again may only have been late.
     pub(crate) fn see_duplicate(&mut self) {
         self.duplicate_seen |= self.reordering_seen;
+    }
+
+    /// Whether the reordering window stays what it is, whatever else is delivered.
+    #[inline]
+    pub(crate) const fn keeps_window(&self) -> bool {
+        !self.duplicate_seen && self.window_steps == 1
     }
 
     /// After duplicates the reordering window widens, at most once a round trip. An acknowledgement that delivers nothing
@@ -157,8 +164,9 @@ impl Rack {
 
     /// How much longer to wait for a packet sent at `sent_ns`; zero or less if it is late.
     fn remaining_us(&self, now_ns: u64, sent_ns: u64, window_us: u64) -> i64 {
+        let rtt_us = micros_between(self.last_sent_ns, self.last_arrived_ns);
         let elapsed_us = micros_between(sent_ns, now_ns);
-        (self.rtt_us + window_us) as i64 - elapsed_us as i64
+        (rtt_us + window_us) as i64 - elapsed_us as i64
     }
 
     /// Whether a packet is late enough for a timeout to deem it lost.

@@ -123,7 +123,7 @@ impl RateEstimator {
     /// An acknowledgement that arrived at `now_ns` has told of the delivery of so many packets.
     #[inline]
     pub(crate) fn acknowledged(&mut self, builder: &SampleBuilder, now_ns: u64, acked_sacked: u32) {
-        if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
+        if self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
         if acked_sacked > 0 {

@@ -50,26 +50,17 @@ impl RttEstimator {
     /// `snd_nxt` are sent.
     #[inline]
     pub(crate) fn measure(&mut self, rtt_us: u64, snd_una: u64, snd_nxt: u64, tick: Tick) {
-        let rto_min = RTO_MIN_US as i64;
         if self.srtt_eighth_us == 0 {
-            self.srtt_eighth_us = rtt_us.max(1) << 3;
-            self.deviation_quarter_us = (rtt_us << 1) as i64;
-            self.variation_us = self.deviation_quarter_us.max(rto_min);
-            self.max_deviation = self.variation_us;
-            self.round_end = snd_nxt;
+            self.begin(rtt_us, snd_nxt);
         } else {
-            let mut error = rtt_us as i64 - (self.srtt_eighth_us >> 3) as i64;
+            let error = rtt_us as i64 - (self.srtt_eighth_us >> 3) as i64;
             self.srtt_eighth_us = (self.srtt_eighth_us as i64 + error).max(1) as u64;
-            if error < 0 {
-                error = -error - (self.deviation_quarter_us >> 2);
-                // A falling RTT shall not raise the timeout as a rising one does.
-                if error > 0 {
-                    error >>= 3;
-                }
-            } else {
-                error -= self.deviation_quarter_us >> 2;
+            let mut excess = error.abs() - (self.deviation_quarter_us >> 2);
+            // A falling RTT shall not raise the timeout as a rising one does.
+            if error < 0 && excess > 0 {
+                excess >>= 3;
             }
-            self.deviation_quarter_us += error;
+            self.deviation_quarter_us += excess;
             if self.deviation_quarter_us > self.max_deviation {
                 self.max_deviation = self.deviation_quarter_us;
                 self.variation_us = self.variation_us.max(self.max_deviation);
@@ -79,11 +70,20 @@ impl RttEstimator {
                     self.variation_us -= (self.variation_us - self.max_deviation) >> 2;
                 }
                 self.round_end = snd_nxt;
-                self.max_deviation = rto_min;
+                self.max_deviation = RTO_MIN_US as i64;
             }
         }
         let timeout_us = (self.srtt_eighth_us >> 3) + self.variation_us as u64;
         self.timeout = tick.jiffies_in(timeout_us.min(RTO_MAX_US));
+    }
+
+    #[cold]
+    fn begin(&mut self, rtt_us: u64, snd_nxt: u64) {
+        self.srtt_eighth_us = rtt_us.max(1) << 3;
+        self.deviation_quarter_us = (rtt_us << 1) as i64;
+        self.variation_us = self.deviation_quarter_us.max(RTO_MIN_US as i64);
+        self.max_deviation = self.variation_us;
+        self.round_end = snd_nxt;
     }
 
     /// Takes a measurement of the newest acknowledged packet. One that may include the delay of an acknowledgement counts

@@ -94,6 +94,16 @@ pub(crate) struct Shortened {
     pub(crate) lost: u32,
 }
 
+/// The first of the outstanding segments, as many as an acknowledgement covers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Covered {
+    pub(crate) count: u32,
+    /// How many of them begin a packet.
+    pub(crate) begun: u64,
+    /// What any of them has.
+    pub(crate) flags: u8,
+}
+
 /// Segments between the first not acknowledged and the last sent, by number.
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
@@ -225,33 +235,54 @@ impl Scoreboard {
         self.ring = ring;
     }
 
-    /// Takes the first segment off, which is acknowledged.
+    /// The first segments that end at `ack` or before.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Segment {
-        let segment = *self.get(self.first);
-        self.first += 1;
-        self.sacked_out -= u32::from(segment.has(SACKED));
-        self.lost_out -= u32::from(segment.has(LOST));
-        self.retrans_out -= u32::from(segment.has(RETRANSMITTED));
-        self.retransmit_from = self.retransmit_from.max(self.first);
+    pub(crate) fn covered(&self, ack: u64) -> Covered {
+        let mut covered = Covered::default();
+        for number in self.first..self.next {
+            let segment = self.get(number);
+            if segment.end > ack {
+                break;
+            }
+            covered.count += 1;
+            covered.begun += u64::from(segment.has(FIRST_OF_PACKET));
+            covered.flags |= segment.flags;
+        }
+        covered
+    }
+
+    /// Takes the first segments off, at least one, which are acknowledged. What is left of the packet of the last one begins with the next segment
+    /// then (Linux: `tcp_trim_head`). Returns whether nothing is left of it.
+    #[inline]
+    pub(crate) fn pop(&mut self, covered: Covered) -> bool {
+        let end = self.first + u64::from(covered.count);
+        if covered.flags & (SACKED | LOST | RETRANSMITTED) != 0 {
+            self.discount(end);
+        }
+        self.first = end;
+        let mut ends = true;
+        if end < self.next {
+            let head = self.get_mut(end);
+            ends = head.has(FIRST_OF_PACKET);
+            head.flags |= FIRST_OF_PACKET;
+        }
         // A ring is walked around: its unused part would cost as much of the caches as what is in use.
         if self.ring.len() > MIN_SEGMENTS && self.packets_out() as usize <= self.ring.len() / 8 {
             self.resize((self.ring.len() / 4).max(MIN_SEGMENTS));
         }
-        segment
+        ends
     }
 
-    /// What was taken off last is no part of its packet any more, which begins with the next segment then (Linux: `tcp_trim_head`). Returns whether
-    /// nothing is left of the packet.
-    #[inline]
-    pub(crate) fn trim_head(&mut self) -> bool {
-        if self.first == self.next {
-            return true;
+    /// What lies before `end` is out no more.
+    #[cold]
+    #[inline(never)]
+    fn discount(&mut self, end: u64) {
+        for number in self.first..end {
+            let flags = self.get(number).flags;
+            self.sacked_out -= u32::from(flags & SACKED != 0);
+            self.lost_out -= u32::from(flags & LOST != 0);
+            self.retrans_out -= u32::from(flags & RETRANSMITTED != 0);
         }
-        let head = self.get_mut(self.first);
-        let ends = head.has(FIRST_OF_PACKET);
-        head.flags |= FIRST_OF_PACKET;
-        ends
     }
 
     /// The number of the segment that holds the byte at `offset`, which is outstanding.
@@ -550,9 +581,10 @@ mod tests {
         for (end, flags) in [(1, FIRST_OF_PACKET), (2, 0), (3, 0), (4, FIRST_OF_PACKET)] {
             board.push(Segment::new(end, Default::default(), 1, (flags, 0)));
         }
+        let mut end = 0;
         let mut ends = || {
-            board.pop();
-            board.trim_head()
+            end += 1;
+            board.pop(board.covered(end))
         };
         assert!(!ends());
         assert_eq!([ends(), ends(), ends()], [false, true, true]);
@@ -575,8 +607,7 @@ mod tests {
         board.arrived_twice(&block, |segment| seen.push(segment.end));
         assert_eq!((seen, board.retrans_out, board.in_flight()), (vec![20], 0, 2));
         board.arrived_twice(&block, |_| ());
-        board.pop();
-        board.pop();
+        board.pop(board.covered(20));
         assert_eq!((board.retrans_out, board.sacked_out, board.in_flight()), (0, 0, 1));
     }
 

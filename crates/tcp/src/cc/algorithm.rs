@@ -157,6 +157,37 @@ impl Algorithm {
     }
 }
 
+impl Controller {
+    /// [`increase`](CongestionControl::increase), for which ours look at little of the context: no more of it is made, from the window and whether
+    /// the control insists on pacing.
+    #[inline]
+    pub(crate) fn increase_by(
+        &mut self,
+        window: &mut Window,
+        context: impl Fn(&Window, bool) -> Context,
+        acked: u32,
+    ) {
+        dispatch!(self, control => {
+            let context = context(window, control.needs_pacing());
+            control.increase(window, &context, acked);
+        });
+    }
+
+    /// The same of [`control`](CongestionControl::control) and its sample.
+    #[inline]
+    pub(crate) fn control_by(
+        &mut self,
+        window: &mut Window,
+        context: impl Fn(&Window, bool) -> Context,
+        sample: impl Fn() -> RateSample,
+    ) -> bool {
+        dispatch!(self, control => {
+            let context = context(window, control.needs_pacing());
+            control.control(window, &context, &sample())
+        })
+    }
+}
+
 impl CongestionControl for Controller {
     fn send_buffer_windows(&self) -> u32 {
         dispatch!(self, control => control.send_buffer_windows())

@@ -139,6 +139,7 @@ struct LongTerm {
 }
 
 impl LongTerm {
+    #[inline(always)]
     fn start_interval(&mut self, context: &Context) {
         self.start_ms = context.delivered_at.as_nanos() / 1_000_000;
         self.start_delivered = context.delivered;
@@ -146,6 +147,7 @@ impl LongTerm {
         self.rounds = 0;
     }
 
+    #[inline(always)]
     fn reset(&mut self, context: &Context) {
         *self = Self::default();
         self.start_interval(context);
@@ -182,6 +184,7 @@ impl Default for Bbr {
     }
 }
 
+// Where all that looks at the context and the sample is inlined, nothing else of them is written down.
 impl Bbr {
     fn max_bandwidth(&self) -> u64 {
         self.bandwidth.get().into()
@@ -191,6 +194,7 @@ impl Bbr {
         if self.long_term.in_use { self.long_term.bandwidth } else { self.max_bandwidth() }
     }
 
+    #[inline(always)]
     fn init_pacing_rate(&mut self, window: &mut Window, context: &Context) {
         let rtt_us = if context.srtt_eighth_us > 0 {
             self.has_seen_rtt = true;
@@ -202,6 +206,7 @@ impl Bbr {
         window.pacing_rate = bytes_per_second(bandwidth, HIGH_GAIN, context.mss);
     }
 
+    #[inline(always)]
     fn set_pacing_rate(&mut self, window: &mut Window, context: &Context, gain: u64) {
         let rate = bytes_per_second(self.current_bandwidth(), gain, context.mss);
         if !self.has_seen_rtt && context.srtt_eighth_us > 0 {
@@ -237,28 +242,37 @@ impl Bbr {
     }
 
     /// What will be in the network when the newest packet has left the sender's queue.
+    #[inline(always)]
     fn in_network(&self, in_flight: u32, window: &Window, context: &Context) -> u32 {
         let gain = self.pacing_gain;
         in_network(in_flight, self.current_bandwidth(), gain, window, context)
     }
 
-    fn advance_cycle(&mut self, context: &Context) {
+    #[inline(always)]
+    fn advance_cycle(&mut self, delivered_at_us: u64) {
         self.cycle_index = (self.cycle_index + 1) % CYCLE.len();
-        self.cycle_start_us = context.delivered_at.as_nanos() / 1_000;
+        self.cycle_start_us = delivered_at_us;
     }
 
+    #[inline(always)]
     fn start_probing_bandwidth(&mut self, context: &Context) {
         self.mode = Mode::ProbeBandwidth;
         // Any phase but the draining one, so that flows do not probe together.
         let phases = CYCLE.len() as u64 - 1;
         let random = (u64::from(context.random()) * phases) >> 32;
         self.cycle_index = CYCLE.len() - 1 - random as usize;
-        self.advance_cycle(context);
+        self.advance_cycle(context.delivered_at.as_nanos() / 1_000);
     }
 
-    fn is_cycle_phase_over(&self, window: &Window, context: &Context, sample: &RateSample) -> bool {
-        let elapsed_us =
-            (context.delivered_at.as_nanos() / 1_000).saturating_sub(self.cycle_start_us);
+    #[inline(always)]
+    fn is_cycle_phase_over(
+        &self,
+        window: &Window,
+        context: &Context,
+        sample: &RateSample,
+        delivered_at_us: u64,
+    ) -> bool {
+        let elapsed_us = delivered_at_us.saturating_sub(self.cycle_start_us);
         let full_length = elapsed_us > self.min_rtt_us;
         if self.pacing_gain == UNIT {
             return full_length;
@@ -275,6 +289,7 @@ impl Bbr {
         full_length || in_network <= self.inflight(bandwidth, UNIT, window, context.mss)
     }
 
+    #[inline(always)]
     fn update_bandwidth(&mut self, context: &Context, sample: &RateSample) {
         self.round_start = false;
         let Some(delivered) = sample.delivered.filter(|_| sample.interval_us > 0) else {
@@ -294,6 +309,7 @@ impl Bbr {
         }
     }
 
+    #[inline(always)]
     fn sample_long_term(&mut self, context: &Context, losses: u32, app_limited: bool) {
         if self.long_term.in_use {
             if self.mode == Mode::ProbeBandwidth && self.round_start {
@@ -341,6 +357,7 @@ impl Bbr {
         self.end_long_term_interval(bandwidth, context);
     }
 
+    #[inline(always)]
     fn end_long_term_interval(&mut self, bandwidth: u64, context: &Context) {
         let sampler = &mut self.long_term;
         if sampler.bandwidth > 0 {
@@ -361,6 +378,7 @@ impl Bbr {
 }
 
 impl Bbr {
+    #[inline(always)]
     fn check_full_bandwidth(&mut self, sample: &RateSample) {
         if self.full_bandwidth_reached || !self.round_start || sample.app_limited {
             return;
@@ -374,6 +392,7 @@ impl Bbr {
         self.full_bandwidth_reached = self.full_bandwidth_rounds >= FULL_BW_ROUNDS;
     }
 
+    #[inline(always)]
     fn check_drain(&mut self, window: &mut Window, context: &Context) {
         let bdp = |bbr: &Self, window: &Window| {
             bbr.inflight(bbr.max_bandwidth(), UNIT, window, context.mss)
@@ -389,6 +408,7 @@ impl Bbr {
         }
     }
 
+    #[inline(always)]
     fn end_probe_rtt_if_done(&mut self, window: &mut Window, context: &Context) {
         let jiffies = context.jiffies();
         let Some(done) = self.probe_rtt_done else { return };
@@ -404,6 +424,7 @@ impl Bbr {
         }
     }
 
+    #[inline(always)]
     fn update_min_rtt(&mut self, window: &mut Window, context: &Context, sample: &RateSample) {
         let jiffies = context.jiffies();
         let window_jiffies = MIN_RTT_WINDOW_SECONDS * context.tick.hertz();
@@ -441,6 +462,7 @@ impl Bbr {
         }
     }
 
+    #[inline(always)]
     fn update_gains(&mut self) {
         (self.pacing_gain, self.cwnd_gain) = match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
@@ -453,12 +475,16 @@ impl Bbr {
 
     /// Follows the sender through recovery: packet conservation for its first round trip, the old window after it.
     /// Returns whether the window is decided by that.
+    #[inline(always)]
     fn follow_recovery(
         &mut self,
         window: &mut Window,
         context: &Context,
         sample: &RateSample,
     ) -> bool {
+        if sample.losses == 0 && context.state == self.prior_state && !self.packet_conservation {
+            return false;
+        }
         let mut cwnd = window.cwnd;
         if sample.losses > 0 {
             cwnd = cwnd.saturating_sub(sample.losses).max(1);
@@ -477,6 +503,7 @@ impl Bbr {
         self.packet_conservation
     }
 
+    #[inline(always)]
     fn set_cwnd(&mut self, window: &mut Window, context: &Context, sample: &RateSample) {
         let acked = sample.acked_sacked;
         if acked > 0 && !self.follow_recovery(window, context, sample) {
@@ -539,13 +566,17 @@ impl CongestionControl for Bbr {
         }
     }
 
+    #[inline]
     fn control(&mut self, window: &mut Window, context: &Context, sample: &RateSample) -> bool {
         self.update_bandwidth(context, sample);
         let bandwidth = self.current_bandwidth();
         let rounds = (self.round_start, EXTRA_ACKED_ROUNDS);
+        let delivered_at_us = context.delivered_at.as_nanos() / 1_000;
         self.aggregation.update(window, context, sample, bandwidth, rounds);
-        if self.mode == Mode::ProbeBandwidth && self.is_cycle_phase_over(window, context, sample) {
-            self.advance_cycle(context);
+        if self.mode == Mode::ProbeBandwidth
+            && self.is_cycle_phase_over(window, context, sample, delivered_at_us)
+        {
+            self.advance_cycle(delivered_at_us);
         }
         self.check_full_bandwidth(sample);
         self.check_drain(window, context);

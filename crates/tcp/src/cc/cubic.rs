@@ -160,15 +160,16 @@ impl Cubic {
     #[inline]
     fn update(&mut self, cwnd: u32, context: &Context, acked: u32) {
         self.acked += u64::from(acked);
-        let jiffies = context.jiffies();
+        let (jiffies, tick) = (context.jiffies(), context.tick);
         let since_update = jiffies.wrapping_sub(self.last_update);
-        if self.last_cwnd == cwnd && since_update <= context.tick.hertz() / 32 {
+        if self.last_cwnd == cwnd && since_update <= tick.hertz() / 32 {
             return;
         }
         if self.epoch_start.is_none() || since_update != 0 {
             self.last_cwnd = cwnd;
             self.last_update = jiffies;
-            self.follow_curve(cwnd, context, acked, jiffies);
+            let min_delay = tick.jiffies_in(self.min_delay_us);
+            self.follow_curve(cwnd, acked, (jiffies, min_delay), tick.hertz());
         }
         self.stay_reno_friendly(cwnd);
         // At most one packet for two acknowledged ones.
@@ -176,7 +177,13 @@ impl Cubic {
     }
 
     /// W_cubic(t + RTT) = C (t - K)³ + W_max (RFC 9438 Eq. 1).
-    fn follow_curve(&mut self, cwnd: u32, context: &Context, acked: u32, jiffies: u32) {
+    fn follow_curve(
+        &mut self,
+        cwnd: u32,
+        acked: u32,
+        (jiffies, min_delay): (u32, u32),
+        hertz: u32,
+    ) {
         let start = *self.epoch_start.get_or_insert_with(|| {
             self.acked = acked.into();
             self.reno_cwnd = cwnd;
@@ -192,9 +199,8 @@ impl Cubic {
             }
             jiffies
         });
-        let elapsed = u64::from(jiffies.wrapping_sub(start))
-            + u64::from(context.tick.jiffies_in(self.min_delay_us));
-        let time = (elapsed << TIME_BITS) / u64::from(context.tick.hertz());
+        let elapsed = u64::from(jiffies.wrapping_sub(start)) + u64::from(min_delay);
+        let time = (elapsed << TIME_BITS) / u64::from(hertz);
         let offset = time.abs_diff(self.time_to_origin.into()).min(1 << 17);
         let delta = (CUBE_SCALE * offset * offset * offset) >> (10 + 3 * TIME_BITS);
         let delta = u32::try_from(delta).unwrap_or(u32::MAX);

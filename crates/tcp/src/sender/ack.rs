@@ -7,7 +7,7 @@ use crate::cc::{Algorithm, CongestionControl, Controller, State};
 use crate::ecn::{self, EcnStyle, Progress, Received};
 use crate::packet::{Ack, INVALID_SPACING, MAX_SACK_BLOCKS, PAWS_WINDOW_MS, SackBlock};
 use crate::rate::{RateSample, SampleBuilder};
-use crate::scoreboard::{EVER_RETRANSMITTED, SACKED};
+use crate::scoreboard::{EVER_RETRANSMITTED, SACKED, Segment};
 use crate::tick::micros_between;
 
 /// The header's 16 bits with the largest scale (RFC 7323 §2.3): no acknowledgement can offer more.
@@ -29,10 +29,6 @@ pub(super) struct Findings {
     pub(super) retransmitted_acked: bool,
     /// Data sent once, before recovery began, were acknowledged.
     pub(super) original_acked: bool,
-    /// Where the first of these begins that were acknowledged cumulatively only.
-    pub(super) lowest_original: Option<u64>,
-    /// It may have waited for the receiver's timer.
-    pub(super) maybe_delayed: bool,
     /// The window changed.
     pub(super) window_moved: bool,
     /// It is no plain duplicate, whatever it says: data of the other half came along, or it was overtaken.
@@ -52,28 +48,39 @@ pub(super) struct Findings {
 impl Findings {
     /// Neither data, nor acknowledgement, nor window: a plain duplicate (Linux: none of `FLAG_NOT_DUP`).
     pub(super) const fn is_plain_duplicate(&self) -> bool {
-        !self.acked && !self.window_moved && !self.no_duplicate
+        !(self.acked | self.window_moved | self.no_duplicate)
     }
 
     const fn is_alert(&self) -> bool {
-        self.sacked || self.ece || self.duplicate
+        self.sacked | self.ece | self.duplicate
     }
 }
 
-/// Times that the round trip is measured by.
-#[derive(Clone, Copy, Debug, Default)]
-struct AckedTimes {
-    /// The oldest and the newest first transmission acknowledged cumulatively.
-    cumulative: Option<(u64, u64)>,
-    /// The same of those acknowledged selectively.
-    selective: Option<(u64, u64)>,
-    count: u32,
+/// What an acknowledgement covers of what was sent once and not acknowledged before, selectively or not.
+#[derive(Clone, Copy, Debug)]
+struct Originals {
+    /// Where the first one begins, and where it ends.
+    start: u64,
+    end: u64,
+    /// When the first one was sent and when the last: the round trip is measured by these.
+    oldest_ns: u64,
+    newest_ns: u64,
 }
 
-fn span(times: &mut Option<(u64, u64)>, sent_ns: u64) {
-    match times {
-        Some((_, newest)) => *newest = sent_ns,
-        None => *times = Some((sent_ns, sent_ns)),
+impl Originals {
+    const fn of(first: &Segment, last: &Segment) -> Self {
+        Self {
+            start: first.start(),
+            end: first.end,
+            oldest_ns: first.stamp.sent_ns,
+            newest_ns: last.stamp.sent_ns,
+        }
+    }
+
+    /// Such ones, and another.
+    fn with(them: Option<Self>, segment: &Segment) -> Self {
+        let one = Self::of(segment, segment);
+        them.map_or(one, |them| Self { newest_ns: one.newest_ns, ..them })
     }
 }
 
@@ -108,7 +115,8 @@ impl Sender {
             no_duplicate: ack.with_data,
             ..Findings::default()
         };
-        let prior_in_flight = self.board.in_flight();
+        let needs_samples = self.control.needs_samples();
+        let prior_in_flight = if needs_samples { self.board.in_flight() } else { 0 };
         let prior_packets = self.board.packets_out();
         let prior_sacked = self.board.sacked_out;
         let prior_highest_sack = self.board.highest_sack(self.snd_una);
@@ -135,40 +143,35 @@ impl Sender {
         }
 
         let mut builder = SampleBuilder::default();
-        let mut times = AckedTimes::default();
+        let mut selective = None;
         if ack.dsack {
             self.check_duplicate(ack, &mut found);
         }
         // A duplicate's block too tells of what has arrived.
         if !ack.blocks().is_empty() {
-            let (blocks, count) = self.plausible_blocks(ack.blocks());
-            if count > 0 {
-                self.take_sack((&blocks, count), &mut found, &mut builder, &mut times);
-            }
+            selective = self.take_sack(ack.blocks(), &mut found, &mut builder);
         }
         if prior_packets == 0 {
-            if found.duplicate {
-                self.alert(&mut found);
-            }
-            self.check_window_probe(now_ns);
-            self.finish_probe_if_acked(ack.ack, &found);
-            return;
+            return self.digest_idle(ack.ack, &mut found);
         }
-        self.take_cumulative(ack.ack, &mut found, &mut builder, &mut times);
-        if let Some(lowest) = found.lowest_original
-            && lowest < prior_highest_sack
+        let (count, cumulative) = self.take_cumulative(ack.ack, &mut found, &mut builder);
+        if let Some(originals) = cumulative
+            && originals.start < prior_highest_sack
         {
-            self.check_reordering(lowest);
+            self.check_reordering(originals.start);
         }
-        let prior_sample = builder.prior_delivered(self.rate.delivered);
+        let prior_sample = || builder.prior_delivered(self.rate.delivered);
         // A lone small segment: the receiver's timer may have run out.
-        found.maybe_delayed = times.count == 1
+        let maybe_delayed = count == 1
             && prior_sacked == 0
             && self.snd_una - found.prior_una < u64::from(self.mss)
-            && prior_sample + 1 == self.rate.delivered
+            && prior_sample() + 1 == self.rate.delivered
             && !found.is_alert();
-        let rtt_us = self.measure_rtt(&mut found, &times);
-        self.rack.adapt_window(prior_sample, self.rate.delivered);
+        let rtt_us = self.measure_rtt(&mut found, cumulative, selective, maybe_delayed);
+        if !self.rack.keeps_window() {
+            let prior_sample = builder.prior_delivered(self.rate.delivered);
+            self.rack.adapt_window(prior_sample, self.rate.delivered);
+        }
         let mut marks = 0;
         if self.ecn == EcnStyle::Accurate {
             let packets = (self.rate.delivered - prior_delivered) as u32;
@@ -176,8 +179,7 @@ impl Sender {
             found.ece = marks > 0;
         }
         if self.control.needs_ack_events() {
-            let context = self.context(now_ns);
-            self.control.on_ack_event(&mut self.window, &context);
+            self.tell_event(now_ns);
         }
 
         if self.recovery.probe_end.is_some() {
@@ -197,22 +199,46 @@ impl Sender {
         let losses = (self.rate.lost - prior_lost) as u32;
         self.rate.acknowledged(&builder, now_ns, delivered);
         self.window.app_limited = false;
-        if self.control.needs_samples() {
-            let sample = RateSample {
+        if needs_samples {
+            let ece = found.ece;
+            let completed = move |sample| RateSample {
                 rtt_us,
                 losses,
                 marks,
-                ece: found.ece,
+                ece,
                 acked_sacked: delivered,
                 prior_in_flight,
-                ack_delayed: found.maybe_delayed,
-                ..self.rate.sample(&builder, self.rtt.min_us)
+                ack_delayed: maybe_delayed,
+                ..sample
             };
-            if self.is_controlled(now_ns, &sample) {
+            if self.is_controlled(now_ns, &builder, completed) {
                 return;
             }
         }
         self.steer(&found, delivered, losses);
+    }
+
+    /// One while nothing is under way. What few acknowledgements need is kept out of line: the others have the registers for themselves.
+    #[cold]
+    #[inline(never)]
+    fn digest_idle(&mut self, ack: u64, found: &mut Findings) {
+        if found.duplicate {
+            self.alert(found);
+        }
+        self.check_window_probe(found.now_ns);
+        self.finish_probe_if_acked(ack, found);
+    }
+
+    #[inline(never)]
+    fn tell_event(&mut self, now_ns: u64) {
+        let context = self.context(now_ns);
+        self.control.on_ack_event(&mut self.window, &context);
+    }
+
+    #[inline(never)]
+    fn tell_rtt(&mut self, now_ns: u64, rtt_us: u64) {
+        let context = self.context(now_ns);
+        self.control.on_rtt(&mut self.window, &context, rtt_us);
     }
 
     /// One that a later one has overtaken: of it only what arrived out of order counts, and nothing at all if it is older by more than a
@@ -236,12 +262,8 @@ impl Sender {
         if ack.dsack {
             self.check_duplicate(ack, &mut found);
         }
-        let (blocks, count) = self.plausible_blocks(ack.blocks());
-        if count > 0 {
-            let (mut builder, mut times) = (SampleBuilder::default(), AckedTimes::default());
-            self.take_sack((&blocks, count), &mut found, &mut builder, &mut times);
-        }
         if !ack.blocks().is_empty() {
+            self.take_sack(ack.blocks(), &mut found, &mut SampleBuilder::default());
             self.alert(&mut found);
         }
     }
@@ -256,6 +278,8 @@ impl Sender {
     }
 
     /// The answer to the SYN: the first round trip is known.
+    #[cold]
+    #[inline(never)]
     fn establish(&mut self, now_ns: u64, ack: &Ack) {
         if self.handshake != Handshake::SynSent || ack.ack > self.snd_nxt {
             return;
@@ -307,8 +331,8 @@ impl Sender {
     /// Data left with the SYN: they count as a part of it, or else are sent again at once (Linux: `tcp_rcv_fastopen_synack`).
     fn finish_opening(&mut self, now_ns: u64, acked: u64) {
         if acked == self.snd_nxt {
-            let segment = self.board.pop();
-            self.buffer.free(segment.payload, true);
+            self.board.pop(self.board.covered(acked));
+            self.buffer.free(acked, 1);
             self.snd_una = acked;
         } else {
             self.opening_due = false;
@@ -352,6 +376,7 @@ impl Sender {
 
     /// Accurate ECN: how many packets more arrived with CE. An acknowledgement that is overtaken by a later one tells nothing
     /// (Linux: `tcp_accecn_process`).
+    #[inline(never)]
     fn count_marks(&mut self, ack: &Ack, found: &Findings, packets: u32) -> u32 {
         self.received.count(ack.ecn, 1, 0);
         let forward = found.advanced || packets > 0 || ack.timestamp_ms >= self.peer_timestamp_ms;
@@ -438,22 +463,29 @@ impl Sender {
         (plausible, count)
     }
 
+    /// Returns what of all that is acknowledged selectively was sent once.
+    #[cold]
+    #[inline(never)]
     fn take_sack(
         &mut self,
-        blocks: (&[SackBlock; MAX_SACK_BLOCKS], usize),
+        blocks: &[SackBlock],
         found: &mut Findings,
         builder: &mut SampleBuilder,
-        times: &mut AckedTimes,
-    ) {
+    ) -> Option<Originals> {
+        let (blocks, count) = self.plausible_blocks(blocks);
+        if count == 0 {
+            return None;
+        }
         let Self { board, buffer, rate, rack, rtt, recovery, stats, .. } = self;
         let mut lowest_overtaken = u64::MAX;
-        let more_packets = board.sack(blocks, |segment, overtaken| {
+        let mut originals = None;
+        let more_packets = board.sack((&blocks, count), |segment, overtaken| {
             found.sacked = true;
             if !segment.has(EVER_RETRANSMITTED) {
                 if overtaken {
                     lowest_overtaken = lowest_overtaken.min(segment.start());
                 }
-                span(&mut times.selective, segment.stamp.sent_ns);
+                originals = Some(Originals::with(originals, segment));
                 found.original_acked |= segment.end <= recovery.high_seq;
             }
             rate.delivered += 1;
@@ -466,83 +498,113 @@ impl Sender {
         if self.recovery.state != State::Loss || self.recovery.undo_marker.is_some() {
             self.check_reordering(lowest_overtaken);
         }
+        originals
     }
 
+    /// Returns how many segments are acknowledged, and what of them was sent once.
     fn take_cumulative(
         &mut self,
         ack: u64,
         found: &mut Findings,
         builder: &mut SampleBuilder,
-        times: &mut AckedTimes,
-    ) {
-        let Self { board, buffer, rate, rack, rtt, recovery, stats, config, .. } = self;
-        while board.first < board.next {
-            let segment = board.get(board.first);
-            if segment.end > ack {
-                break;
-            }
-            found.acked = true;
-            times.count += 1;
-            if segment.has(EVER_RETRANSMITTED) {
-                found.retransmitted_acked = true;
-            } else if !segment.has(SACKED) {
-                span(&mut times.cumulative, segment.stamp.sent_ns);
-                found.lowest_original.get_or_insert(segment.start());
-                found.original_acked |= segment.end <= recovery.high_seq;
-            }
-            if !segment.has(SACKED) {
-                rate.delivered += 1;
-                rate.delivered_ce += u64::from(found.ece);
-                stats.ecn_echoes += u64::from(found.ece);
-                // An echo from before the retransmission answers the original: it tells nothing of what came between.
-                let sent_ms = config.tick.millisecond(segment.stamp.sent_ns);
-                if !segment.has(EVER_RETRANSMITTED) || found.echo_ms >= sent_ms {
-                    rack.deliver(segment, found.now_ns, rtt.min_us);
-                }
-                builder.deliver(segment);
-            }
-            let payload = board.pop().payload;
-            buffer.free(payload, board.trim_head());
+    ) -> (u32, Option<Originals>) {
+        let covered = self.board.covered(ack);
+        if covered.count == 0 {
+            return (0, None);
         }
+        found.acked = true;
+        let end = self.board.first + u64::from(covered.count);
+        let (first, last) = (self.board.get(self.board.first), self.board.get(end - 1));
+        let bytes = last.end - first.start();
+        let (originals, delivered) = if covered.flags & (SACKED | EVER_RETRANSMITTED) == 0 {
+            let originals = Originals::of(first, last);
+            // They left in the order of their numbers: the last one tells what is to be known of all.
+            builder.deliver(last);
+            self.rack.deliver(last, found.now_ns, self.rtt.min_us);
+            (Some(originals), covered.count)
+        } else {
+            self.tell_apart(end, found, builder)
+        };
+        if let Some(originals) = originals {
+            found.original_acked |= originals.end <= self.recovery.high_seq;
+        }
+        self.rate.delivered += u64::from(delivered);
+        if found.ece {
+            self.rate.delivered_ce += u64::from(delivered);
+            self.stats.ecn_echoes += u64::from(delivered);
+        }
+        let ends = self.board.pop(covered);
+        // The first one began a packet, and each other that did ended one.
+        self.buffer.free(bytes, covered.begun - 1 + u64::from(ends));
+        (covered.count, originals)
+    }
+
+    /// Of what lies before `end`, all of it acknowledged now, some was acknowledged before, or sent again. Returns what the rest is, and how much
+    /// was delivered just now.
+    #[cold]
+    #[inline(never)]
+    fn tell_apart(
+        &mut self,
+        end: u64,
+        found: &mut Findings,
+        builder: &mut SampleBuilder,
+    ) -> (Option<Originals>, u32) {
+        let (mut originals, mut delivered) = (None, 0);
+        for number in self.board.first..end {
+            let segment = self.board.get(number);
+            let sent_again = segment.has(EVER_RETRANSMITTED);
+            found.retransmitted_acked |= sent_again;
+            if segment.has(SACKED) {
+                continue;
+            }
+            delivered += 1;
+            if !sent_again {
+                originals = Some(Originals::with(originals, segment));
+            }
+            // An echo from before the retransmission answers the original: it tells nothing of what came between.
+            let sent_ms = self.config.tick.millisecond(segment.stamp.sent_ns);
+            if !sent_again || found.echo_ms >= sent_ms {
+                self.rack.deliver(segment, found.now_ns, self.rtt.min_us);
+            }
+            builder.deliver(segment);
+        }
+        (originals, delivered)
     }
 
     /// Measures the round trip if this acknowledgement allows it, and returns what congestion controls are told.
-    fn measure_rtt(&mut self, found: &mut Findings, times: &AckedTimes) -> Option<u64> {
+    fn measure_rtt(
+        &mut self,
+        found: &mut Findings,
+        cumulative: Option<Originals>,
+        selective: Option<Originals>,
+        maybe_delayed: bool,
+    ) -> Option<u64> {
         let now_ns = found.now_ns;
         let since = |sent_ns: u64| micros_between(sent_ns, now_ns);
-        let cumulative = times.cumulative.filter(|_| !found.retransmitted_acked);
-        let mut oldest = cumulative.map(|(oldest, _)| since(oldest));
-        let mut newest = cumulative.map(|(_, newest)| since(newest));
-        if let Some((first, last)) = times.selective {
-            oldest = oldest.or(Some(since(first)));
-            newest = Some(since(last));
-        }
-        if oldest.is_none() && found.acked {
-            // Karn's problem is solved by timestamps.
-            oldest = Some(self.config.tick.since_echo_us(now_ns, found.echo_ms));
-            newest = oldest;
-        }
-        if let Some(rtt_us) = oldest {
-            if let Some(newest) = newest {
-                let (delayed, tick) = (found.maybe_delayed, self.config.tick);
-                self.rtt.measure_min(newest, now_ns, delayed, tick);
+        let cumulative = cumulative.filter(|_| !found.retransmitted_acked);
+        let (oldest, newest) = match (cumulative, selective) {
+            (Some(them), None) => (since(them.oldest_ns), since(them.newest_ns)),
+            (first, Some(them)) => (since(first.unwrap_or(them).oldest_ns), since(them.newest_ns)),
+            (None, None) if found.acked => {
+                // Karn's problem is solved by timestamps.
+                let rtt_us = self.config.tick.since_echo_us(now_ns, found.echo_ms);
+                (rtt_us, rtt_us)
             }
-            self.rtt.measure(rtt_us, self.snd_una, self.snd_nxt, self.config.tick);
-        }
+            (None, None) => return None,
+        };
+        self.rtt.measure_min(newest, now_ns, maybe_delayed, self.config.tick);
+        self.rtt.measure(oldest, self.snd_una, self.snd_nxt, self.config.tick);
         if found.acked {
             found.restart_timer = true;
-        } else if let (Some((first, _)), Some(_)) = (times.selective, oldest) {
+        } else if let Some(them) = selective {
             // Selectively acknowledged data were sent before the first outstanding segment, which was sent again.
             let head = self.board.get(self.board.first);
-            found.restart_timer |= since(first) > since(head.stamp.sent_ns);
+            found.restart_timer |= since(them.oldest_ns) > since(head.stamp.sent_ns);
         }
-        if let Some(rtt_us) = newest
-            && self.control.needs_rtt(&self.window, rtt_us)
-        {
-            let context = self.context(now_ns);
-            self.control.on_rtt(&mut self.window, &context, rtt_us);
+        if self.control.needs_rtt(&self.window, newest) {
+            self.tell_rtt(now_ns, newest);
         }
-        newest
+        Some(newest)
     }
 }
 

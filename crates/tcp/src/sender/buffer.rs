@@ -144,12 +144,11 @@ impl SendBuffer {
         self.memory = self.memory.wrapping_add_signed(packets * PACKET_OVERHEAD as i64);
     }
 
-    /// So many bytes are acknowledged, the last of their packet or not: the rest of one holds as much memory beside its payload as all of it
-    /// did (Linux: `tcp_trim_head`).
+    /// So many bytes are acknowledged, and with them the last ones of so many packets: the rest of one holds as much memory beside its payload as all
+    /// of it did (Linux: `tcp_trim_head`).
     #[inline]
-    pub(super) fn free(&mut self, payload: u32, last: bool) {
-        let overhead = if last { PACKET_OVERHEAD } else { 0 };
-        self.memory -= u64::from(payload) + overhead;
+    pub(super) fn free(&mut self, bytes: u64, packets: u64) {
+        self.memory -= bytes + packets * PACKET_OVERHEAD;
     }
 
     /// The program writes one packet of `goal` bytes, or what is missing of the last one, up to `write_end` at most; what lies
@@ -367,8 +366,8 @@ mod tests {
         // Then the buffer is full, also for the first byte of a packet.
         assert!(!buffer.write(u64::MAX, GOAL, 10 * MSS, true));
         for _ in 0..5 {
-            buffer.free(MSS as u32, false);
-            buffer.free(MSS as u32, true);
+            buffer.free(MSS, 0);
+            buffer.free(MSS, 1);
         }
         assert_eq!(buffer.memory, GOAL + PACKET_OVERHEAD);
         assert!(buffer.write(u64::MAX, GOAL, 10 * MSS, true));
@@ -427,8 +426,8 @@ mod tests {
         buffer.take(MSS);
         assert_eq!(buffer.memory, GOAL + 2 * PACKET_OVERHEAD);
         buffer.take(GOAL);
-        buffer.free(MSS as u32, true);
-        buffer.free((GOAL - MSS) as u32, true);
+        buffer.free(MSS, 1);
+        buffer.free(GOAL - MSS, 1);
         assert_eq!(buffer.memory, 0);
     }
 

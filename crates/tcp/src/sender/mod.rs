@@ -140,6 +140,41 @@ enum Handshake {
     Established,
 }
 
+/// What the congestion control of `$sender` may see at `$now_ns`. Its window and what it needs are named apart, for these are lent already to whoever
+/// calls it and has no more of this made than it looks at.
+macro_rules! context {
+    ($sender:ident, $now_ns:expr, $window:expr, $needs_pacing:expr) => {
+        $crate::cc::Context {
+            now: $crate::tick::instant($now_ns),
+            tick: $sender.config.tick,
+            mss: $sender.mss,
+            packet_bytes: $sender.mss + $sender.options + $crate::packet::HEADER_BYTES,
+            state: $sender.recovery.state,
+            prior_cwnd: $sender.recovery.prior_cwnd,
+            packets_in_flight: $sender.board.in_flight(),
+            delivered: $sender.rate.delivered,
+            delivered_ce: $sender.rate.delivered_ce,
+            ecn_fallback: $sender.config.ecn_fallback,
+            low_latency_ecn: $sender.config.ecn_low && $sender.ecn != $crate::cc::EcnStyle::Off,
+            lost: $sender.rate.lost,
+            delivered_at: $crate::tick::instant($sender.rate.delivered_at_ns),
+            departure: $crate::tick::instant($sender.departure_ns),
+            last_sent: $crate::tick::instant($sender.last_sent_ns),
+            srtt_eighth_us: $sender.rtt.srtt_eighth_us,
+            min_rtt_us: $sender.rtt.min_us,
+            snd_una: $sender.snd_una,
+            snd_nxt: $sender.snd_nxt,
+            // In slow start the window may grow to twice what was in use, else only if it was in use.
+            cwnd_limited: $sender.cwnd_limited
+                || ($window.in_slow_start() && $window.cwnd < 2 * $sender.max_packets_out),
+            paced: $sender.config.pacing == $crate::sender::Pacing::ByQueue || $needs_pacing,
+            max_gso_bytes: $sender.max_gso_bytes,
+            seed: $sender.random,
+        }
+    };
+}
+pub(in crate::sender) use context;
+
 /// The sending endpoint of a connection.
 #[derive(Debug)]
 pub struct Sender {
@@ -565,38 +600,7 @@ impl Sender {
     /// What the congestion control may see, at `now_ns`.
     #[inline]
     fn context(&self, now_ns: u64) -> Context {
-        Context {
-            now: instant(now_ns),
-            tick: self.config.tick,
-            mss: self.mss,
-            packet_bytes: self.mss + self.options + HEADER_BYTES,
-            state: self.recovery.state,
-            prior_cwnd: self.recovery.prior_cwnd,
-            packets_in_flight: self.board.in_flight(),
-            delivered: self.rate.delivered,
-            delivered_ce: self.rate.delivered_ce,
-            ecn_fallback: self.config.ecn_fallback,
-            low_latency_ecn: self.config.ecn_low && self.ecn != EcnStyle::Off,
-            lost: self.rate.lost,
-            delivered_at: instant(self.rate.delivered_at_ns),
-            departure: instant(self.departure_ns),
-            last_sent: instant(self.last_sent_ns),
-            srtt_eighth_us: self.rtt.srtt_eighth_us,
-            min_rtt_us: self.rtt.min_us,
-            snd_una: self.snd_una,
-            snd_nxt: self.snd_nxt,
-            cwnd_limited: self.is_cwnd_limited(),
-            paced: self.is_paced(),
-            max_gso_bytes: self.max_gso_bytes,
-            seed: self.random,
-        }
-    }
-
-    /// In slow start the window may grow to twice what was in use, else only if it was in use.
-    #[inline]
-    fn is_cwnd_limited(&self) -> bool {
-        self.cwnd_limited
-            || (self.window.in_slow_start() && self.window.cwnd < 2 * self.max_packets_out)
+        context!(self, now_ns, self.window, self.control.needs_pacing())
     }
 
     /// Whether the SYN was answered.

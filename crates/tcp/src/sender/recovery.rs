@@ -1,12 +1,12 @@
 //! The states of congestion avoidance: into and out of reduction, recovery and loss (Linux: `tcp_fastretrans_alert`), with
 //! proportional rate reduction (RFC 9937), F-RTO (RFC 5682) and the undoing of what was not needed (RFC 3522).
 
-use super::Sender;
 use super::ack::Findings;
-use crate::cc::{CongestionControl, Event, INFINITE_SSTHRESH, State};
+use super::{Sender, context};
+use crate::cc::{CongestionControl, Event, INFINITE_SSTHRESH, State, Window};
 use crate::ecn::EcnStyle;
 use crate::rack::{DUPLICATE_THRESHOLD, View};
-use crate::rate::{LostPacket, RateEstimator, RateSample};
+use crate::rate::{LostPacket, RateEstimator, RateSample, SampleBuilder};
 use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED};
 
 /// Where the sender stands.
@@ -80,6 +80,8 @@ impl Sender {
     }
 
     /// Something unusual came with an acknowledgement, or the state is unusual.
+    #[cold]
+    #[inline(never)]
     pub(super) fn alert(&mut self, found: &mut Findings) {
         if found.ece {
             self.recovery.prior_ssthresh = None;
@@ -453,6 +455,7 @@ impl Sender {
     }
 
     /// A loss probe's answer tells whether the tail was lost (RFC 8985 §7.4).
+    #[inline(never)]
     pub(super) fn finish_probe_if_acked(&mut self, ack: u64, found: &Findings) {
         let Some(end) = self.recovery.probe_end else { return };
         if ack < end {
@@ -471,10 +474,18 @@ impl Sender {
         }
     }
 
-    /// Whether the congestion control sets the window and the pacing rate after an acknowledgement by itself, which it has done then.
-    pub(super) fn is_controlled(&mut self, now_ns: u64, sample: &RateSample) -> bool {
-        let context = self.context(now_ns);
-        let decides = self.control.control(&mut self.window, &context, sample);
+    /// Whether the congestion control sets the window and the pacing rate after an acknowledgement by itself, which it has done then, with its
+    /// sample: `completed` adds what does not follow from when packets were sent and delivered.
+    #[inline(never)]
+    pub(super) fn is_controlled(
+        &mut self,
+        now_ns: u64,
+        builder: &SampleBuilder,
+        completed: impl Fn(RateSample) -> RateSample,
+    ) -> bool {
+        let context = |window: &Window, needs_pacing| context!(self, now_ns, window, needs_pacing);
+        let sample = || completed(self.rate.sample(builder, self.rtt.min_us));
+        let decides = self.control.control_by(&mut self.window, context, sample);
         if decides {
             if self.window.app_limited {
                 let mark = self.rate.delivered + u64::from(self.board.in_flight());
@@ -490,13 +501,15 @@ impl Sender {
         if self.in_reduction() {
             self.reduce(delivered, losses, found.advanced);
         } else if found.acked || (found.sacked && self.rack.reordering > DUPLICATE_THRESHOLD) {
-            let context = self.context(found.now_ns);
-            self.control.increase(&mut self.window, &context, delivered);
+            let context =
+                |window: &Window, needs_pacing| context!(self, found.now_ns, window, needs_pacing);
+            self.control.increase_by(&mut self.window, context, delivered);
         }
         self.update_pacing_rate();
     }
 
     /// Proportional rate reduction: the window sinks to the threshold as packets are delivered (RFC 9937 §5).
+    #[inline(never)]
     pub(super) fn reduce(&mut self, delivered: u32, losses: u32, advanced: bool) {
         let recovery = &mut self.recovery;
         if delivered == 0 || recovery.prior_cwnd == 0 {
