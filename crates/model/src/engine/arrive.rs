@@ -238,9 +238,17 @@ impl Simulation<'_> {
     }
 
     /// Whoever receives has read just now.
-    #[inline]
+    #[inline(always)]
     fn has_read(&mut self, number: u32) {
         self.program_runs();
+        if self.connections[number as usize].receiver.reads_seldom() {
+            self.falls_asleep(number);
+        }
+    }
+
+    /// The program sleeps until it reads again.
+    #[inline(never)]
+    fn falls_asleep(&mut self, number: u32) {
         let receiver = &self.connections[number as usize].receiver;
         if let Some(wakes) = receiver.pauses_until() {
             self.busy_ns = receiver.last_read().map_or(0, Instant::as_nanos);

@@ -1,6 +1,6 @@
 //! Acknowledgements: at once, later or with others, and what they say (Linux: `__tcp_ack_snd_check`, `tcp_event_data_recv`).
 
-use super::{MAX_QUICK_ACKS, Receiver};
+use super::{MAX_QUICK_ACKS, Moment, Receiver};
 use crate::ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
@@ -19,10 +19,9 @@ const DUPLICATES_BEFORE_COMPRESSION: u32 = 3;
 impl Receiver {
     /// How long an acknowledgement may wait follows from how often data come, in jiffies (Linux: `tcp_event_data_recv`).
     #[inline(always)]
-    pub(super) fn adapt_delay(&mut self, now_ns: u64) {
-        let now = self.config.tick.count(now_ns);
-        let gap = now.wrapping_sub(self.last_arrival);
-        self.last_arrival = now;
+    pub(super) fn adapt_delay(&mut self, jiffy: u32) {
+        let gap = jiffy.wrapping_sub(self.last_arrival);
+        self.last_arrival = jiffy;
         let shortest = self.min_ack_delay;
         if self.ack_delay == 0 {
             self.hurry(MAX_QUICK_ACKS);
@@ -71,7 +70,7 @@ impl Receiver {
 
     /// Acknowledge now, later, or with others (Linux: `__tcp_ack_snd_check`).
     #[inline]
-    pub(super) fn decide(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+    pub(super) fn decide(&mut self, at: Moment, out: &mut impl FnMut(Ack)) {
         let unacked = self.stream.next - self.acked;
         let several = unacked > u64::from(self.buffer.segment());
         if several && self.quick > 0 && self.buffer.is_tight() {
@@ -85,17 +84,17 @@ impl Receiver {
             if self.is_reading() {
                 self.deferred = true;
             } else {
-                self.send(now_ns, out);
+                self.send(at.now_ns, out);
             }
         } else if !self.stream.has_islands() {
-            self.delay(now_ns, out);
+            self.delay(at, out);
         } else {
-            self.compress(now_ns, out);
+            self.compress(at.now_ns, out);
         }
     }
 
     /// Acknowledges later (Linux: `tcp_send_delayed_ack`).
-    pub(super) fn delay(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+    fn delay(&mut self, at: Moment, out: &mut impl FnMut(Ack)) {
         let tick = self.config.tick;
         let mut delay = self.ack_delay;
         let shortest = self.min_ack_delay;
@@ -109,19 +108,19 @@ impl Receiver {
                 self.handshake.rtt_us.map_or(u32::MAX, |us| tick.jiffies_in(us).max(shortest));
             delay = delay.min(longest).min(by_rtt);
         }
-        // A tick before a sender's shortest timeout, which is as long as the longest delay (Linux: `tcp_delack_max`).
-        let delay = delay.min(self.max_ack_delay.max(2) - 1);
-        if self.ack_timer_ns != u64::MAX && self.ack_timer_ns <= tick.expiry(now_ns, delay / 4) {
-            return self.send(now_ns, out);
+        let delay = delay.min(self.longest_wait);
+        let runs = self.ack_timer_ns != u64::MAX;
+        if runs && self.ack_timer_ns <= tick.expiry_from(at.jiffy, delay / 4) {
+            return self.send(at.now_ns, out);
         }
-        let expiry_ns = tick.expiry(now_ns, delay);
+        let expiry_ns = tick.expiry_from(at.jiffy, delay);
         if expiry_ns < self.ack_timer_ns {
             self.ack_wheel.start_until(expiry_ns, delay);
             self.ack_timer_ns = expiry_ns;
         }
     }
 
-    pub(super) fn compress(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+    fn compress(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         if self.compressed >= MAX_COMPRESSED {
             return self.send(now_ns, out);
         }

@@ -87,7 +87,8 @@ pub(super) struct Buffer {
     /// What the program has read so far, and where the packet ends that it reads next.
     pub(super) read_end: u64,
     first_end: u64,
-    measure_start_ns: u64,
+    /// What is read in a round trip is measured since then, in whole microseconds of the clock.
+    measure_start_us: u64,
     pub(super) measure_seq: u64,
     measured: u64,
     /// When a packet arrived last.
@@ -132,7 +133,7 @@ impl Buffer {
             threshold: 0,
             read_end: 0,
             first_end: 0,
-            measure_start_ns: 0,
+            measure_start_us: 0,
             measure_seq: 0,
             measured: 0,
             arrived_ns: 0,
@@ -237,7 +238,7 @@ impl Buffer {
 
     /// The connection is there: from now on it is measured what the program reads in a round trip (Linux: `tcp_init_buffer_space`).
     pub(super) const fn open(&mut self, now_ns: u64) {
-        self.measure_start_ns = now_ns;
+        self.measure_start_us = now_ns / 1_000;
     }
 
     /// A packet arrived that is kept. If there is less memory than that, the buffer grows (Linux: `tcp_clamp_window`).
@@ -410,20 +411,21 @@ impl Buffer {
     /// let the buffer grow.
     #[inline]
     pub(super) fn read(&mut self, end: u64, reach: u64) {
-        let first_end = self.first_end.clamp(self.read_end, end);
-        self.read_end = end;
+        let read_end = std::mem::replace(&mut self.read_end, end);
         self.unread_memory = 0;
         self.pieces = 0;
-        let elapsed_us = micros_between(self.measure_start_ns, self.arrived_ns);
-        if self.rtt_eighth_us == 0 || elapsed_us < self.rtt_us() {
+        // The clock tells whole microseconds (Linux: `tcp_stamp_us_delta`): their product instead of a quotient for each packet.
+        let over_ns = (self.measure_start_us + self.rtt_us()) * 1_000;
+        if self.rtt_eighth_us == 0 || self.arrived_ns < over_ns {
             return;
         }
+        let first_end = self.first_end.clamp(read_end, end);
         let copied = (first_end - self.measure_seq).saturating_sub(end - first_end);
         if copied > self.measured {
             self.grow(copied, reach);
         }
         self.measure_seq = first_end;
-        self.measure_start_ns = self.arrived_ns;
+        self.measure_start_us = self.arrived_ns / 1_000;
     }
 
     /// The same where the program's call ends within the last packet, which holds all of its memory until the rest is read too.
