@@ -151,7 +151,7 @@ impl Tick {
     }
 
     /// The same of a timer that is started in the jiffy `now`, as [`since_start`](Self::since_start) counts them.
-    #[inline]
+    #[inline(always)]
     pub(crate) const fn expiry_from(self, now: u64, jiffies: u32) -> u64 {
         let initial = self.initial as u64;
         let expires = initial + now + jiffies as u64;

@@ -2,7 +2,7 @@
 
 use super::{MAX_QUICK_ACKS, Moment, Receiver};
 use crate::ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle};
-use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
+use crate::packet::Ack;
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
 use crate::tick::TIMER_LATENCY_NS;
 
@@ -69,14 +69,14 @@ impl Receiver {
     }
 
     /// Acknowledge now, later, or with others (Linux: `__tcp_ack_snd_check`).
-    #[inline]
+    #[inline(always)]
     pub(super) fn decide(&mut self, at: Moment, out: &mut impl FnMut(Ack)) {
         let unacked = self.stream.next - self.acked;
         let several = unacked > u64::from(self.buffer.segment());
         if several && self.quick > 0 && self.buffer.is_tight() {
             self.quick = 0;
         }
-        if (several && self.buffer.window(self.window) >= self.window)
+        if (several && self.buffer.offers_still(self.window))
             || (self.quick > 0 && !self.converses)
             || self.ack_now
         {
@@ -94,6 +94,7 @@ impl Receiver {
     }
 
     /// Acknowledges later (Linux: `tcp_send_delayed_ack`).
+    #[inline(always)]
     fn delay(&mut self, at: Moment, out: &mut impl FnMut(Ack)) {
         let tick = self.config.tick;
         let mut delay = self.ack_delay;
@@ -120,6 +121,7 @@ impl Receiver {
         }
     }
 
+    #[inline(never)]
     fn compress(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         if self.compressed >= MAX_COMPRESSED {
             return self.send(now_ns, out);
@@ -184,25 +186,32 @@ impl Receiver {
 
     #[inline(always)]
     pub(super) fn ack(&mut self, now_ns: u64, edge: u64) -> Ack {
-        let mut blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
+        let mut ack = Ack {
+            ack: edge,
+            ecn: self.ack_ecn(),
+            echo_ms: self.echo_ms,
+            timestamp_ms: self.config.tick.millisecond(now_ns),
+            ..Ack::default()
+        };
         let mut count = 0;
-        let duplicate = self.duplicate.take();
-        if let Some(block) = duplicate {
-            blocks[0] = block;
+        if let Some(block) = self.duplicate.take() {
+            ack.blocks[0] = block;
+            ack.dsack = true;
             count = 1;
         }
-        let srtt_us = self.handshake.rtt_us.unwrap_or(0);
         if self.stream.has_islands() {
-            count += self.stream.report(&mut blocks[count..]);
+            count += self.stream.report(&mut ack.blocks[count..]);
         }
-        let tells = self.option_seen
-            && self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
-        let room = if tells { self.received.beside(count) } else { None };
-        let option = room.map(|blocks| {
-            count = blocks;
-            self.received.tell(now_ns)
-        });
-        let flags = match self.ecn {
+        if self.option_seen {
+            let srtt_us = self.handshake.rtt_us.unwrap_or(0);
+            let is_due = self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
+            if let Some(blocks) = self.received.beside(count).filter(|_| is_due) {
+                count = blocks;
+                ack.option = Some(self.received.tell(now_ns));
+            }
+        }
+        ack.block_count = count as u8;
+        ack.flags = match self.ecn {
             EcnStyle::Accurate => self.received.field(),
             _ if self.echo => EcnFlags::ECE,
             _ => EcnFlags::NONE,
@@ -212,22 +221,7 @@ impl Receiver {
         let window = self.buffer.window(self.window);
         self.window = if window < offered { self.buffer.scaled(offered) } else { window };
         self.acked = edge;
-        Ack {
-            ack: edge,
-            window: self.buffer.told(self.window),
-            blocks,
-            block_count: count as u8,
-            dsack: duplicate.is_some(),
-            flags,
-            option,
-            ecn: self.ack_ecn(),
-            syn: false,
-            cookie: false,
-            fin: false,
-            reset: false,
-            with_data: false,
-            echo_ms: self.echo_ms,
-            timestamp_ms: self.config.tick.millisecond(now_ns),
-        }
+        ack.window = self.buffer.told(self.window);
+        ack
     }
 }

@@ -193,7 +193,7 @@ impl Buffer {
 
     /// A segment echoes the timestamp of an acknowledgement: the time since then, in whole milliseconds. Data that wait to
     /// be read would blur it, and short ones may have waited themselves.
-    #[inline]
+    #[inline(always)]
     pub(super) fn measure_echo(&mut self, (tick, now_ns): (Tick, u64), data: &Data, edge: u64) {
         if data.echo_ms == self.last_echo_ms {
             return;
@@ -342,6 +342,9 @@ impl Buffer {
     pub(super) fn measure_segment(&mut self, data: &Data) -> bool {
         let segment = if data.segments > 1 { data.mss.into() } else { data.bytes() };
         let before = std::mem::take(&mut self.short_segment);
+        if segment == self.segment {
+            return data.push;
+        }
         if segment < self.segment {
             let least = if data.push { SHORTEST_SEGMENT } else { SHORTEST_PEER_SEGMENT };
             let with_options = segment + u32::from(data.options);
@@ -354,9 +357,6 @@ impl Buffer {
                 }
             }
             return true;
-        }
-        if segment == self.segment {
-            return data.push;
         }
         self.segment = segment;
         let payload = u64::from(data.payload);
@@ -462,7 +462,7 @@ impl Buffer {
         let full = self.clamp.min(all);
         let mut free = self.room();
         if free < full / 2 {
-            free &= !((1 << self.scale) - 1);
+            free &= !(self.unit() - 1);
             if free < all / 16 || free < full.min(self.segment.into()) {
                 return 0;
             }
@@ -472,6 +472,12 @@ impl Buffer {
             return self.scaled(free);
         }
         self.whole_segments(free, full, current)
+    }
+
+    /// Whether the [window](Self::window) to offer now is no smaller than the `current` one. None is wider than what there is room for, which is seen first.
+    #[inline]
+    pub(super) fn offers_still(&self, current: u64) -> bool {
+        self.room() + self.unit() > current && self.window(current) >= current
     }
 
     /// What is told of a window, which may be wider: 16 bits, scaled (Linux: `tcp_select_window`, which keeps the wider one as `rcv_wnd`).
@@ -498,10 +504,16 @@ impl Buffer {
         }
     }
 
+    /// What windows are told in.
+    #[inline]
+    const fn unit(&self) -> u64 {
+        1 << self.scale
+    }
+
     /// A window as the option for large windows can tell it, but for its [bits](Self::told).
     #[inline]
     pub(super) const fn scaled(&self, window: u64) -> u64 {
-        window.next_multiple_of(1 << self.scale)
+        (window + (self.unit() - 1)) & !(self.unit() - 1)
     }
 
     /// Whether so little is free that acknowledgements should not hurry.

@@ -381,7 +381,7 @@ impl Receiver {
         self.take(now_ns, data, pieces, out);
     }
 
-    #[inline]
+    #[inline(never)]
     fn take(&mut self, now_ns: u64, data: &Data, pieces: u64, out: &mut impl FnMut(Ack)) {
         if self.is_overtaken(data) {
             return self.refuse(now_ns, data, out);
