@@ -153,11 +153,16 @@ impl Tick {
     /// The same of a timer that is started in the jiffy `now`, as [`since_start`](Self::since_start) counts them.
     #[inline(always)]
     pub(crate) const fn expiry_from(self, now: u64, jiffies: u32) -> u64 {
-        let initial = self.initial as u64;
-        let expires = initial + now + jiffies as u64;
-        let shift = LEVEL_SHIFT * level(jiffies);
-        let fires = ((expires >> shift) + 1) << shift;
-        (fires - initial).saturating_mul(self.nanos as u64) - self.start_ns + TIMER_LATENCY_NS
+        let level = level(jiffies);
+        let fires = if level == 0 {
+            // Each jiffy has its bucket.
+            now + jiffies as u64 + 1
+        } else {
+            let (initial, shift) = (self.initial as u64, LEVEL_SHIFT * level);
+            let expires = initial + now + jiffies as u64;
+            (((expires >> shift) + 1) << shift) - initial
+        };
+        fires.saturating_mul(self.nanos as u64) - self.start_ns + TIMER_LATENCY_NS
     }
 }
 

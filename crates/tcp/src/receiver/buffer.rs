@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use dualq_units::Bytes;
 
+use super::reassembly::Reassembly;
 use crate::packet::{Data, MAX_PIECES};
 use crate::tick::{Tick, micros_between};
 
@@ -80,7 +81,7 @@ pub(super) struct Buffer {
     beyond: VecDeque<Waiting>,
     /// The window scale option; 0 where the whole buffer can be told without.
     pub(super) scale: u32,
-    /// The window never exceeds this.
+    /// The window never exceeds this, and this never what of the whole memory may be payload (Linux: `window_clamp`).
     clamp: u64,
     /// The most that is offered: rises as data arrive.
     threshold: u64,
@@ -403,14 +404,13 @@ impl Buffer {
         true
     }
 
-    /// The program has read up to `end`; the buffer grows to twice what it reads in a round trip. `reach` bytes past the
-    /// edge wait behind a gap.
+    /// The program has read up to `end` of `stream`; the buffer grows to twice what it reads in a round trip, and by what waits behind a gap.
     ///
     /// That is looked at after each packet that is read, but with the time of the last arrival: so only after the first of
     /// several. Those that then wait behind it count as not yet read, and what a program that reads seldom finds does not
     /// let the buffer grow.
     #[inline]
-    pub(super) fn read(&mut self, end: u64, reach: u64) {
+    pub(super) fn read(&mut self, end: u64, stream: &Reassembly) {
         let read_end = std::mem::replace(&mut self.read_end, end);
         self.unread_memory = 0;
         self.pieces = 0;
@@ -422,17 +422,17 @@ impl Buffer {
         let first_end = self.first_end.clamp(read_end, end);
         let copied = (first_end - self.measure_seq).saturating_sub(end - first_end);
         if copied > self.measured {
-            self.grow(copied, reach);
+            self.grow(copied, stream.reach());
         }
         self.measure_seq = first_end;
         self.measure_start_us = self.arrived_ns / 1_000;
     }
 
     /// The same where the program's call ends within the last packet, which holds all of its memory until the rest is read too.
-    pub(super) fn read_part(&mut self, end: u64, reach: u64) {
+    pub(super) fn read_part(&mut self, end: u64, stream: &Reassembly) {
         let (memory, pieces, whole_end) = (self.unread_memory, self.pieces, self.first_end);
         let passed = whole_end.saturating_sub(self.read_end);
-        self.read(end, reach);
+        self.read(end, stream);
         let freed = if whole_end <= end { passed + PACKET_OVERHEAD } else { 0 };
         (self.unread_memory, self.pieces) = (memory.saturating_sub(freed), pieces);
     }
@@ -458,11 +458,11 @@ impl Buffer {
     /// The window to offer now, after one of `current` bytes (Linux: `__tcp_select_window`).
     #[inline]
     pub(super) fn window(&self, current: u64) -> u64 {
-        let all = self.payload_in(self.memory);
-        let full = self.clamp.min(all);
+        let full = self.clamp;
         let mut free = self.room();
         if free < full / 2 {
             free &= !(self.unit() - 1);
+            let all = self.payload_in(self.memory);
             if free < all / 16 || free < full.min(self.segment.into()) {
                 return 0;
             }
@@ -519,9 +519,7 @@ impl Buffer {
     /// Whether so little is free that acknowledgements should not hurry.
     #[inline]
     pub(super) const fn is_tight(&self) -> bool {
-        let all = self.payload_in(self.memory);
-        let full = if self.clamp < all { self.clamp } else { all };
-        self.room() < full / 2
+        self.room() < self.clamp / 2
     }
 }
 
@@ -567,7 +565,7 @@ mod tests {
             buffer.first_end = 62_636;
             buffer.arrived_ns = start_ns + 31_702_624;
             let before = buffer.memory;
-            buffer.read(62_636, 0);
+            buffer.read(62_636, &Reassembly::default());
             assert_eq!(buffer.memory > before, grows, "{start_ns}");
         }
     }

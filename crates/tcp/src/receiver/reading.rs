@@ -47,7 +47,7 @@ impl Receiver {
             return;
         }
         self.reading_until_ns = now.as_nanos().saturating_add(CALL_NS);
-        self.buffer.read(self.stream.next, self.stream.reach());
+        self.buffer.read(self.stream.next, &self.stream);
     }
 
     /// The program is woken, and begins to read when it is its turn: at `now`, if it is to read at all.
@@ -158,22 +158,25 @@ impl Receiver {
     fn read_and_sleep(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         self.reading_until_ns = u64::MAX;
         self.is_awake = false;
-        self.read(now_ns, out);
+        if self.read(now_ns, out) {
+            self.last_read_ns = Some(now_ns.saturating_add(CALL_NS));
+        }
         self.read_ns = self.pauses_until().map_or(u64::MAX, Instant::as_nanos);
     }
 
-    /// The program reads everything there is.
+    /// The program reads everything there is. Returns whether that was acknowledged.
     #[inline(always)]
-    fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+    fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) -> bool {
         self.last_read_ns = Some(now_ns);
         if self.stream.next >= self.call_end {
             self.end_call(now_ns, out);
         }
-        self.buffer.read(self.stream.next, self.stream.reach());
-        self.tell_of_room(now_ns, out);
+        self.buffer.read(self.stream.next, &self.stream);
+        let told = self.tell_of_room(now_ns, out);
         if self.is_closed() && self.config.closes {
             self.end(now_ns, out);
         }
+        told
     }
 
     /// The program finds the end, after a pause if it makes one, and closes its side.
@@ -191,13 +194,13 @@ impl Receiver {
     fn end_call(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let end = self.call_end;
         self.call_end += READ_BYTES as u64;
-        self.buffer.read_part(end, self.stream.reach());
+        self.buffer.read_part(end, &self.stream);
         self.tell_of_room(now_ns, out);
     }
 
-    /// Something was read: that is acknowledged, or not yet (Linux: `__tcp_cleanup_rbuf`).
+    /// Something was read: that is acknowledged, or not yet (Linux: `__tcp_cleanup_rbuf`). Returns whether it is.
     #[inline(always)]
-    fn tell_of_room(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+    fn tell_of_room(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) -> bool {
         let unacked = self.stream.next - self.acked;
         let ended = self.pushed && !self.converses && !self.stream.has_islands();
         let due = unacked > u64::from(self.buffer.segment()) || ended;
@@ -209,10 +212,11 @@ impl Receiver {
                 window > 0 && window >= 2 * offered
             }
         };
-        if (self.scheduled && due) || opens() {
+        let tells = (self.scheduled && due) || opens();
+        if tells {
             self.send(now_ns, out);
-            self.last_read_ns = Some(now_ns.saturating_add(CALL_NS));
         }
+        tells
     }
 }
 
