@@ -85,6 +85,8 @@ pub(super) struct Buffer {
     clamp: u64,
     /// The most that is offered: rises as data arrive.
     threshold: u64,
+    /// With so much memory in use there was no room to offer more. There is none with more than that either, as long as the buffer is what it was.
+    full_at: u64,
     /// What the program has read so far, and where the packet ends that it reads next.
     pub(super) read_end: u64,
     first_end: u64,
@@ -132,6 +134,7 @@ impl Buffer {
             scale: 0,
             clamp: 0,
             threshold: 0,
+            full_at: u64::MAX,
             read_end: 0,
             first_end: 0,
             measure_start_us: 0,
@@ -167,11 +170,16 @@ impl Buffer {
         (memory * self.ratio) >> RATIO_SHIFT
     }
 
+    /// The memory in use.
+    #[inline]
+    const fn held(&self) -> u64 {
+        self.unread_memory + self.beyond_memory + self.waiting_memory
+    }
+
     /// The payload that still fits in.
     #[inline]
     const fn room(&self) -> u64 {
-        let held = self.unread_memory + self.beyond_memory + self.waiting_memory;
-        self.payload_in(self.memory.saturating_sub(held))
+        self.payload_in(self.memory.saturating_sub(self.held()))
     }
 
     /// The longest segment so far: an acknowledgement is due after more than this.
@@ -249,6 +257,7 @@ impl Buffer {
         let held = self.unread_memory + self.beyond_memory;
         if held > self.memory {
             self.memory = held.min(self.max_memory);
+            self.full_at = u64::MAX;
         }
     }
 
@@ -364,7 +373,7 @@ impl Buffer {
         let ratio = ((payload << RATIO_SHIFT) / (payload + PACKET_OVERHEAD)).clamp(1, MAX_RATIO);
         if ratio != self.ratio {
             self.ratio = ratio;
-            self.clamp = self.payload_in(self.memory);
+            self.resize(self.memory);
             self.measured = self.measured.min(self.clamp);
         }
         data.push
@@ -395,8 +404,13 @@ impl Buffer {
 
     #[inline(always)]
     fn raise_threshold(&mut self, growth: u32, payload: u32) -> bool {
+        let held = self.held();
+        if held >= self.full_at {
+            return false;
+        }
         let room = self.clamp.min(self.room());
         if self.threshold >= room {
+            self.full_at = held;
             return false;
         }
         let growth = u64::from(growth).max(2 * u64::from(payload));
@@ -450,9 +464,15 @@ impl Buffer {
         let window = base.saturating_add(growth).saturating_add(reach);
         let memory = (window.saturating_mul(1 << RATIO_SHIFT) / self.ratio).min(self.max_memory);
         if memory > self.memory {
-            self.memory = memory;
-            self.clamp = self.payload_in(memory);
+            self.resize(memory);
         }
+    }
+
+    /// The buffer has so much memory, or a share of it is payload now as was not before.
+    const fn resize(&mut self, memory: u64) {
+        self.memory = memory;
+        self.clamp = self.payload_in(memory);
+        self.full_at = u64::MAX;
     }
 
     /// The window to offer now, after one of `current` bytes (Linux: `__tcp_select_window`).
