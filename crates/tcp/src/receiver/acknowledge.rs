@@ -2,7 +2,7 @@
 
 use super::{MAX_QUICK_ACKS, Moment, Receiver};
 use crate::ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle};
-use crate::packet::Ack;
+use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
 use crate::tick::TIMER_LATENCY_NS;
 
@@ -158,7 +158,7 @@ impl Receiver {
         if self.quick > 0 && self.buffer.is_tight() {
             self.quick = 0;
         }
-        let ack = self.ack(now_ns, edge);
+        let ack = self.without_blocks(now_ns, edge);
         if edge == self.stream.next {
             // What acknowledges nothing new does not count (Linux: `tcp_dec_quickack_mode`).
             if self.quick > 0 && self.scheduled {
@@ -174,6 +174,15 @@ impl Receiver {
         self.ack_timer_ns = self.farewell.due_ns;
         self.compression_timer_ns = u64::MAX;
         self.compressed = 0;
+        match ack.block_count {
+            0 => out(ack),
+            _ => self.send_blocks(ack, out),
+        }
+    }
+
+    #[inline(never)]
+    fn send_blocks(&mut self, mut ack: Ack, out: &mut impl FnMut(Ack)) {
+        self.tell_blocks(&mut ack.blocks);
         out(ack);
     }
 
@@ -184,34 +193,27 @@ impl Receiver {
         offers.then(|| self.received.counts())
     }
 
-    #[inline(always)]
     pub(super) fn ack(&mut self, now_ns: u64, edge: u64) -> Ack {
-        let mut ack = Ack {
-            ack: edge,
-            ecn: self.ack_ecn(),
-            echo_ms: self.echo_ms,
-            timestamp_ms: self.config.tick.millisecond(now_ns),
-            ..Ack::default()
-        };
-        let mut count = 0;
-        if let Some(block) = self.duplicate.take() {
-            ack.blocks[0] = block;
-            ack.dsack = true;
-            count = 1;
-        }
-        if self.stream.has_islands() {
-            count += self.stream.report(&mut ack.blocks[count..]);
-        }
+        let mut ack = self.without_blocks(now_ns, edge);
+        self.tell_blocks(&mut ack.blocks);
+        ack
+    }
+
+    /// An acknowledgement whose blocks, of which most have none, are still to be [told](Self::tell_blocks).
+    #[inline(always)]
+    fn without_blocks(&mut self, now_ns: u64, edge: u64) -> Ack {
+        let dsack = self.duplicate.is_some();
+        let mut count = (usize::from(dsack) + self.stream.reported()).min(MAX_SACK_BLOCKS);
+        let mut option = None;
         if self.option_seen {
             let srtt_us = self.handshake.rtt_us.unwrap_or(0);
             let is_due = self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
             if let Some(blocks) = self.received.beside(count).filter(|_| is_due) {
                 count = blocks;
-                ack.option = Some(self.received.tell(now_ns));
+                option = Some(self.received.tell(now_ns));
             }
         }
-        ack.block_count = count as u8;
-        ack.flags = match self.ecn {
+        let flags = match self.ecn {
             EcnStyle::Accurate => self.received.field(),
             _ if self.echo => EcnFlags::ECE,
             _ => EcnFlags::NONE,
@@ -221,7 +223,24 @@ impl Receiver {
         let window = self.buffer.window(self.window);
         self.window = if window < offered { self.buffer.scaled(offered) } else { window };
         self.acked = edge;
-        ack.window = self.buffer.told(self.window);
-        ack
+        Ack {
+            ack: edge,
+            window: self.buffer.told(self.window),
+            block_count: count as u8,
+            dsack,
+            flags,
+            option,
+            ecn: self.ack_ecn(),
+            echo_ms: self.echo_ms,
+            timestamp_ms: self.config.tick.millisecond(now_ns),
+            ..Ack::default()
+        }
+    }
+
+    /// What came twice, and what changed last.
+    fn tell_blocks(&mut self, blocks: &mut [SackBlock; MAX_SACK_BLOCKS]) {
+        let duplicate = self.duplicate.take();
+        blocks[0] = duplicate.unwrap_or_default();
+        self.stream.report(&mut blocks[usize::from(duplicate.is_some())..]);
     }
 }

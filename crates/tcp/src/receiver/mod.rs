@@ -357,7 +357,9 @@ impl Receiver {
         if data.syn {
             return self.answer_syn(now_ns, data, out);
         }
-        self.option_seen |= data.options > 0;
+        if data.options > 0 {
+            self.option_seen = true;
+        }
         if !self.handshake.is_done() {
             self.open(now, data);
         }
@@ -520,7 +522,7 @@ impl Receiver {
     /// in it are lost so.
     #[inline]
     const fn is_overtaken(&self, data: &Data) -> bool {
-        data.timestamp_ms < self.echo_ms.saturating_sub(PAWS_WINDOW_MS)
+        (data.timestamp_ms as u64) + (PAWS_WINDOW_MS as u64) < self.echo_ms as u64
     }
 
     /// Drops it, and says at once what is expected (Linux: `tcp_send_dupack`).

@@ -185,6 +185,11 @@ impl Reassembly {
         self.block_count = kept;
     }
 
+    /// How many blocks there are to report.
+    pub(super) const fn reported(&self) -> usize {
+        self.block_count
+    }
+
     /// Writes the blocks that changed last to `blocks`, the newest first; returns how many.
     pub(super) fn report(&self, blocks: &mut [SackBlock]) -> usize {
         let count = self.block_count.min(blocks.len());
