@@ -52,10 +52,16 @@ impl Tick {
         Self { start_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), ..self }
     }
 
+    /// What the kernel's clock shows, which wraps around after centuries.
+    #[inline]
+    const fn shows(self, now_ns: u64) -> u64 {
+        now_ns.wrapping_add(self.start_ns)
+    }
+
     /// The clock's millisecond: what timestamps tell (RFC 7323; Linux: `tcp_time_stamp_ms`).
     #[inline]
     pub(crate) const fn millisecond(self, now_ns: u64) -> u32 {
-        (now_ns.saturating_add(self.start_ns) / 1_000_000) as u32
+        (self.shows(now_ns) / 1_000_000) as u32
     }
 
     /// `nanos` divided by the length of a jiffy, rounded down: exactly, up to 2⁶³ (Granlund, Montgomery: *Division by Invariant Integers
@@ -74,8 +80,8 @@ impl Tick {
 
     /// Jiffies since the kernel started.
     #[inline]
-    const fn since_start(self, now_ns: u64) -> u64 {
-        self.divide(now_ns.saturating_add(self.start_ns))
+    pub(crate) const fn since_start(self, now_ns: u64) -> u64 {
+        self.divide(self.shows(now_ns))
     }
 
     /// The jiffy that `now_ns` lies in. Only differences of these are of use.
@@ -141,11 +147,22 @@ impl Tick {
     /// the kernel's own count.
     #[inline]
     pub(crate) const fn expiry(self, now_ns: u64, jiffies: u32) -> u64 {
-        let initial = self.initial as u64;
-        let expires = initial + self.since_start(now_ns) + jiffies as u64;
-        let shift = LEVEL_SHIFT * level(jiffies);
-        let fires = ((expires >> shift) + 1) << shift;
-        (fires - initial).saturating_mul(self.nanos as u64) - self.start_ns + TIMER_LATENCY_NS
+        self.expiry_from(self.since_start(now_ns), jiffies)
+    }
+
+    /// The same of a timer that is started in the jiffy `now`, as [`since_start`](Self::since_start) counts them.
+    #[inline(always)]
+    pub(crate) const fn expiry_from(self, now: u64, jiffies: u32) -> u64 {
+        let level = level(jiffies);
+        let fires = if level == 0 {
+            // Each jiffy has its bucket.
+            now + jiffies as u64 + 1
+        } else {
+            let (initial, shift) = (self.initial as u64, LEVEL_SHIFT * level);
+            let expires = initial + now + jiffies as u64;
+            (((expires >> shift) + 1) << shift) - initial
+        };
+        fires.saturating_mul(self.nanos as u64) - self.start_ns + TIMER_LATENCY_NS
     }
 }
 

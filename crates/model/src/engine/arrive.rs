@@ -2,16 +2,14 @@
 
 use std::collections::VecDeque;
 
-use dualq_net::Path;
 use dualq_scenario::{Direction, Kind};
 use dualq_tcp::{Ack, Data, Receiver};
 use dualq_units::{Ecn, Instant};
 
 use crate::engine::{Cause, Meanwhile, OPENED_NS, Simulation, TIMER_LATENCY_NS};
 use crate::host::Connection;
-use crate::network::{Surroundings, back};
+use crate::network::back;
 use crate::other_way::OtherWay;
-use crate::owner::Owner;
 use crate::packet::{Arrival, Body, Datagram, Echo, Packet, TooLong};
 use crate::program::Program;
 
@@ -33,9 +31,10 @@ impl Simulation<'_> {
                 self.arrived.clear();
                 self.had_turn = 0;
             }
-            self.with_receiver(number, |receiver, now, mut answer| {
-                receiver.read_arrived(now, &mut answer);
-            });
+            let (receiver, now, mut answer) = self.receiver(number);
+            receiver.read_arrived(now, &mut answer);
+            drop(answer);
+            self.has_answered(number);
         }
     }
 
@@ -150,25 +149,29 @@ impl Simulation<'_> {
             return;
         }
         let acks: Vec<Ack> = unsaid.map(|(_, ack)| ack).collect();
-        let (now, answers) = (self.now(), Answers { waits: None, ..Answers::of(self, number) });
-        if let Some(counterpart) = self.connections[number as usize].counterpart {
-            self.connections[counterpart as usize].sender.acknowledges(now);
+        let (now, mut sent) = (self.now(), 0);
+        let Connection { identity: (owner, flow), direction, counterpart, .. } =
+            self.connections[number as usize];
+        if let Some(counterpart) = counterpart {
+            let sender = &mut self.connections[counterpart as usize].sender;
+            sender.acknowledges(now);
+            sent = sender.sent();
         }
-        let path = self.network.path(answers.direction);
-        acks.into_iter().for_each(answers.into(path, &mut self.around, &mut self.unsaid, now));
-        self.take_arrivals(answers.direction);
+        let back = back(direction);
+        for ack in acks {
+            let body = Body::ack(&ack, &mut self.around.options).of_an_end_that_sent(sent);
+            let packet = Packet { owner, flow, body };
+            self.around.sets_out(now, back, &packet);
+            self.network.path(back).enter(now, packet, &mut self.around);
+        }
+        self.take_arrivals(back);
     }
 
     /// Data reach their receiver.
     #[inline(always)]
     fn take_data(&mut self, number: u32, data: &Data) {
-        let now = self.now();
-        let sort = Answers::of(self, number);
-        let connection = &mut self.connections[number as usize];
-        let path = self.network.path(back(connection.direction));
-        let receiver = &mut connection.receiver;
-        let mut answer = sort.into(path, &mut self.around, &mut self.unsaid, now);
-        let pieces = connection.written.pieces(data);
+        let pieces = self.connections[number as usize].written.pieces(data);
+        let (receiver, now, mut answer) = self.receiver(number);
         receiver.on_data_in(now, data, pieces, &mut answer);
         drop(answer);
         if receiver.reads_at_once() {
@@ -193,27 +196,33 @@ impl Simulation<'_> {
             self.begin_read(number);
             return self.arm_receiver(number);
         }
-        self.with_receiver(number, |receiver, now, mut answer| receiver.on_timer(now, &mut answer));
+        let (receiver, now, mut answer) = self.receiver(number);
+        receiver.on_timer(now, &mut answer);
+        drop(answer);
+        self.has_answered(number);
         let receiver = &self.connections[number as usize].receiver;
         if receiver.is_reading() {
             self.busy_ns = receiver.next_timer().as_nanos();
         }
     }
 
-    #[inline]
-    fn with_receiver(
-        &mut self,
-        number: u32,
-        act: impl FnOnce(&mut Receiver, Instant, &mut dyn FnMut(Ack)),
-    ) {
+    /// A connection's receiver, and what sends its acknowledgements: into the path back, or to wait for data to leave with if there are data both ways.
+    #[inline(always)]
+    fn receiver(&mut self, number: u32) -> (&mut Receiver, Instant, impl FnMut(Ack)) {
         let now = self.now();
-        let sort = Answers::of(self, number);
         let connection = &mut self.connections[number as usize];
-        let path = self.network.path(back(connection.direction));
-        let mut answer = sort.into(path, &mut self.around, &mut self.unsaid, now);
-        act(&mut connection.receiver, now, &mut answer);
-        drop(answer);
-        self.has_answered(number);
+        let Connection { identity: (owner, flow), direction, counterpart, .. } = *connection;
+        let (network, around, unsaid) = (&mut self.network, &mut self.around, &mut self.unsaid);
+        let answer = move |ack: Ack| {
+            if counterpart.is_some() {
+                return unsaid.push((number, ack));
+            }
+            let back = back(direction);
+            let packet = Packet { owner, flow, body: Body::ack(&ack, &mut around.options) };
+            around.sets_out(now, back, &packet);
+            network.path(back).enter(now, packet, around);
+        };
+        (&mut connection.receiver, now, answer)
     }
 
     /// A receiver has sent its acknowledgements.
@@ -242,9 +251,17 @@ impl Simulation<'_> {
     }
 
     /// Whoever receives has read just now.
-    #[inline]
+    #[inline(always)]
     fn has_read(&mut self, number: u32) {
         self.program_runs();
+        if self.connections[number as usize].receiver.reads_seldom() {
+            self.falls_asleep(number);
+        }
+    }
+
+    /// The program sleeps until it reads again.
+    #[inline(never)]
+    fn falls_asleep(&mut self, number: u32) {
         let receiver = &self.connections[number as usize].receiver;
         if let Some(wakes) = receiver.pauses_until() {
             self.busy_ns = receiver.last_read().map_or(0, Instant::as_nanos);
@@ -448,51 +465,5 @@ impl Simulation<'_> {
         self.around.sets_out(now, back, &packet);
         self.network.path(back).enter(now, packet, &mut self.around);
         self.take_arrivals(back);
-    }
-}
-
-/// What is the same in all acknowledgements of a connection.
-#[derive(Clone, Copy)]
-struct Answers {
-    owner: Owner,
-    flow: u32,
-    direction: Direction,
-    /// What their end has sent, if there are data both ways.
-    sent: u64,
-    /// Whose they are, if they wait for data to leave with.
-    waits: Option<u32>,
-}
-
-impl Answers {
-    #[inline]
-    fn of(simulation: &Simulation<'_>, number: u32) -> Self {
-        let connection = &simulation.connections[number as usize];
-        let (owner, flow) = connection.identity;
-        let direction = back(connection.direction);
-        let sent = |other: u32| simulation.connections[other as usize].sender.sent();
-        let sent = connection.counterpart.map_or(0, sent);
-        let waits = connection.counterpart.map(|_| number);
-        Self { owner, flow, direction, sent, waits }
-    }
-
-    /// Sends acknowledgements of a connection into a path.
-    #[inline]
-    fn into<'s>(
-        self,
-        path: &'s mut Path<Packet>,
-        around: &'s mut Surroundings<'_>,
-        unsaid: &'s mut Vec<(u32, Ack)>,
-        now: Instant,
-    ) -> impl FnMut(Ack) {
-        let Self { owner, flow, direction, sent, waits } = self;
-        move |ack| {
-            if let Some(number) = waits {
-                return unsaid.push((number, ack));
-            }
-            let body = Body::ack(&ack, &mut around.options).of_an_end_that_sent(sent);
-            let packet = Packet { owner, flow, body };
-            around.sets_out(now, direction, &packet);
-            path.enter(now, packet, around);
-        }
     }
 }

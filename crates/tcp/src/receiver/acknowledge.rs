@@ -1,6 +1,6 @@
 //! Acknowledgements: at once, later or with others, and what they say (Linux: `__tcp_ack_snd_check`, `tcp_event_data_recv`).
 
-use super::{MAX_QUICK_ACKS, Receiver};
+use super::{MAX_QUICK_ACKS, Moment, Receiver};
 use crate::ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
@@ -19,10 +19,9 @@ const DUPLICATES_BEFORE_COMPRESSION: u32 = 3;
 impl Receiver {
     /// How long an acknowledgement may wait follows from how often data come, in jiffies (Linux: `tcp_event_data_recv`).
     #[inline(always)]
-    pub(super) fn adapt_delay(&mut self, now_ns: u64) {
-        let now = self.config.tick.count(now_ns);
-        let gap = now.wrapping_sub(self.last_arrival);
-        self.last_arrival = now;
+    pub(super) fn adapt_delay(&mut self, jiffy: u32) {
+        let gap = jiffy.wrapping_sub(self.last_arrival);
+        self.last_arrival = jiffy;
         let shortest = self.min_ack_delay;
         if self.ack_delay == 0 {
             self.hurry(MAX_QUICK_ACKS);
@@ -70,14 +69,14 @@ impl Receiver {
     }
 
     /// Acknowledge now, later, or with others (Linux: `__tcp_ack_snd_check`).
-    #[inline]
-    pub(super) fn decide(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+    #[inline(always)]
+    pub(super) fn decide(&mut self, at: Moment, out: &mut impl FnMut(Ack)) {
         let unacked = self.stream.next - self.acked;
         let several = unacked > u64::from(self.buffer.segment());
         if several && self.quick > 0 && self.buffer.is_tight() {
             self.quick = 0;
         }
-        if (several && self.buffer.window(self.window) >= self.window)
+        if (several && self.buffer.offers_still(self.window))
             || (self.quick > 0 && !self.converses)
             || self.ack_now
         {
@@ -85,17 +84,18 @@ impl Receiver {
             if self.is_reading() {
                 self.deferred = true;
             } else {
-                self.send(now_ns, out);
+                self.send(at.now_ns, out);
             }
         } else if !self.stream.has_islands() {
-            self.delay(now_ns, out);
+            self.delay(at, out);
         } else {
-            self.compress(now_ns, out);
+            self.compress(at.now_ns, out);
         }
     }
 
     /// Acknowledges later (Linux: `tcp_send_delayed_ack`).
-    pub(super) fn delay(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+    #[inline(always)]
+    fn delay(&mut self, at: Moment, out: &mut impl FnMut(Ack)) {
         let tick = self.config.tick;
         let mut delay = self.ack_delay;
         let shortest = self.min_ack_delay;
@@ -109,19 +109,20 @@ impl Receiver {
                 self.handshake.rtt_us.map_or(u32::MAX, |us| tick.jiffies_in(us).max(shortest));
             delay = delay.min(longest).min(by_rtt);
         }
-        // A tick before a sender's shortest timeout, which is as long as the longest delay (Linux: `tcp_delack_max`).
-        let delay = delay.min(self.max_ack_delay.max(2) - 1);
-        if self.ack_timer_ns != u64::MAX && self.ack_timer_ns <= tick.expiry(now_ns, delay / 4) {
-            return self.send(now_ns, out);
+        let delay = delay.min(self.longest_wait);
+        let runs = self.ack_timer_ns != u64::MAX;
+        if runs && self.ack_timer_ns <= tick.expiry_from(at.jiffy, delay / 4) {
+            return self.send(at.now_ns, out);
         }
-        let expiry_ns = tick.expiry(now_ns, delay);
+        let expiry_ns = tick.expiry_from(at.jiffy, delay);
         if expiry_ns < self.ack_timer_ns {
             self.ack_wheel.start_until(expiry_ns, delay);
             self.ack_timer_ns = expiry_ns;
         }
     }
 
-    pub(super) fn compress(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
+    #[inline(never)]
+    fn compress(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         if self.compressed >= MAX_COMPRESSED {
             return self.send(now_ns, out);
         }
@@ -157,7 +158,7 @@ impl Receiver {
         if self.quick > 0 && self.buffer.is_tight() {
             self.quick = 0;
         }
-        let ack = self.ack(now_ns, edge);
+        let ack = self.without_blocks(now_ns, edge);
         if edge == self.stream.next {
             // What acknowledges nothing new does not count (Linux: `tcp_dec_quickack_mode`).
             if self.quick > 0 && self.scheduled {
@@ -173,6 +174,15 @@ impl Receiver {
         self.ack_timer_ns = self.farewell.due_ns;
         self.compression_timer_ns = u64::MAX;
         self.compressed = 0;
+        match ack.block_count {
+            0 => out(ack),
+            _ => self.send_blocks(ack, out),
+        }
+    }
+
+    #[inline(never)]
+    fn send_blocks(&mut self, mut ack: Ack, out: &mut impl FnMut(Ack)) {
+        self.tell_blocks(&mut ack.blocks);
         out(ack);
     }
 
@@ -183,26 +193,26 @@ impl Receiver {
         offers.then(|| self.received.counts())
     }
 
-    #[inline(always)]
     pub(super) fn ack(&mut self, now_ns: u64, edge: u64) -> Ack {
-        let mut blocks = [SackBlock::default(); MAX_SACK_BLOCKS];
-        let mut count = 0;
-        let duplicate = self.duplicate.take();
-        if let Some(block) = duplicate {
-            blocks[0] = block;
-            count = 1;
+        let mut ack = self.without_blocks(now_ns, edge);
+        self.tell_blocks(&mut ack.blocks);
+        ack
+    }
+
+    /// An acknowledgement whose blocks, of which most have none, are still to be [told](Self::tell_blocks).
+    #[inline(always)]
+    fn without_blocks(&mut self, now_ns: u64, edge: u64) -> Ack {
+        let dsack = self.duplicate.is_some();
+        let mut count = (usize::from(dsack) + self.stream.reported()).min(MAX_SACK_BLOCKS);
+        let mut option = None;
+        if self.option_seen {
+            let srtt_us = self.handshake.rtt_us.unwrap_or(0);
+            let is_due = self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
+            if let Some(blocks) = self.received.beside(count).filter(|_| is_due) {
+                count = blocks;
+                option = Some(self.received.tell(now_ns));
+            }
         }
-        let srtt_us = self.handshake.rtt_us.unwrap_or(0);
-        if self.stream.has_islands() {
-            count += self.stream.report(&mut blocks[count..]);
-        }
-        let tells = self.option_seen
-            && self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
-        let room = if tells { self.received.beside(count) } else { None };
-        let option = room.map(|blocks| {
-            count = blocks;
-            self.received.tell(now_ns)
-        });
         let flags = match self.ecn {
             EcnStyle::Accurate => self.received.field(),
             _ if self.echo => EcnFlags::ECE,
@@ -216,19 +226,21 @@ impl Receiver {
         Ack {
             ack: edge,
             window: self.buffer.told(self.window),
-            blocks,
             block_count: count as u8,
-            dsack: duplicate.is_some(),
+            dsack,
             flags,
             option,
             ecn: self.ack_ecn(),
-            syn: false,
-            cookie: false,
-            fin: false,
-            reset: false,
-            with_data: false,
             echo_ms: self.echo_ms,
             timestamp_ms: self.config.tick.millisecond(now_ns),
+            ..Ack::default()
         }
+    }
+
+    /// What came twice, and what changed last.
+    fn tell_blocks(&mut self, blocks: &mut [SackBlock; MAX_SACK_BLOCKS]) {
+        let duplicate = self.duplicate.take();
+        blocks[0] = duplicate.unwrap_or_default();
+        self.stream.report(&mut blocks[usize::from(duplicate.is_some())..]);
     }
 }

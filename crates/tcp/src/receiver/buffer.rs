@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use dualq_units::Bytes;
 
+use super::reassembly::Reassembly;
 use crate::packet::{Data, MAX_PIECES};
 use crate::tick::{Tick, micros_between};
 
@@ -80,14 +81,17 @@ pub(super) struct Buffer {
     beyond: VecDeque<Waiting>,
     /// The window scale option; 0 where the whole buffer can be told without.
     pub(super) scale: u32,
-    /// The window never exceeds this.
+    /// The window never exceeds this, and this never what of the whole memory may be payload (Linux: `window_clamp`).
     clamp: u64,
     /// The most that is offered: rises as data arrive.
     threshold: u64,
+    /// With so much memory in use there was no room to offer more. There is none with more than that either, as long as the buffer is what it was.
+    full_at: u64,
     /// What the program has read so far, and where the packet ends that it reads next.
     pub(super) read_end: u64,
     first_end: u64,
-    measure_start_ns: u64,
+    /// What is read in a round trip is measured since then, in whole microseconds of the clock.
+    measure_start_us: u64,
     pub(super) measure_seq: u64,
     measured: u64,
     /// When a packet arrived last.
@@ -130,9 +134,10 @@ impl Buffer {
             scale: 0,
             clamp: 0,
             threshold: 0,
+            full_at: u64::MAX,
             read_end: 0,
             first_end: 0,
-            measure_start_ns: 0,
+            measure_start_us: 0,
             measure_seq: 0,
             measured: 0,
             arrived_ns: 0,
@@ -165,11 +170,16 @@ impl Buffer {
         (memory * self.ratio) >> RATIO_SHIFT
     }
 
+    /// The memory in use.
+    #[inline]
+    const fn held(&self) -> u64 {
+        self.unread_memory + self.beyond_memory + self.waiting_memory
+    }
+
     /// The payload that still fits in.
     #[inline]
     const fn room(&self) -> u64 {
-        let held = self.unread_memory + self.beyond_memory + self.waiting_memory;
-        self.payload_in(self.memory.saturating_sub(held))
+        self.payload_in(self.memory.saturating_sub(self.held()))
     }
 
     /// The longest segment so far: an acknowledgement is due after more than this.
@@ -192,7 +202,7 @@ impl Buffer {
 
     /// A segment echoes the timestamp of an acknowledgement: the time since then, in whole milliseconds. Data that wait to
     /// be read would blur it, and short ones may have waited themselves.
-    #[inline]
+    #[inline(always)]
     pub(super) fn measure_echo(&mut self, (tick, now_ns): (Tick, u64), data: &Data, edge: u64) {
         if data.echo_ms == self.last_echo_ms {
             return;
@@ -237,7 +247,7 @@ impl Buffer {
 
     /// The connection is there: from now on it is measured what the program reads in a round trip (Linux: `tcp_init_buffer_space`).
     pub(super) const fn open(&mut self, now_ns: u64) {
-        self.measure_start_ns = now_ns;
+        self.measure_start_us = now_ns / 1_000;
     }
 
     /// A packet arrived that is kept. If there is less memory than that, the buffer grows (Linux: `tcp_clamp_window`).
@@ -247,6 +257,7 @@ impl Buffer {
         let held = self.unread_memory + self.beyond_memory;
         if held > self.memory {
             self.memory = held.min(self.max_memory);
+            self.full_at = u64::MAX;
         }
     }
 
@@ -341,6 +352,9 @@ impl Buffer {
     pub(super) fn measure_segment(&mut self, data: &Data) -> bool {
         let segment = if data.segments > 1 { data.mss.into() } else { data.bytes() };
         let before = std::mem::take(&mut self.short_segment);
+        if segment == self.segment {
+            return data.push;
+        }
         if segment < self.segment {
             let least = if data.push { SHORTEST_SEGMENT } else { SHORTEST_PEER_SEGMENT };
             let with_options = segment + u32::from(data.options);
@@ -354,15 +368,12 @@ impl Buffer {
             }
             return true;
         }
-        if segment == self.segment {
-            return data.push;
-        }
         self.segment = segment;
         let payload = u64::from(data.payload);
         let ratio = ((payload << RATIO_SHIFT) / (payload + PACKET_OVERHEAD)).clamp(1, MAX_RATIO);
         if ratio != self.ratio {
             self.ratio = ratio;
-            self.clamp = self.payload_in(self.memory);
+            self.resize(self.memory);
             self.measured = self.measured.min(self.clamp);
         }
         data.push
@@ -393,8 +404,13 @@ impl Buffer {
 
     #[inline(always)]
     fn raise_threshold(&mut self, growth: u32, payload: u32) -> bool {
+        let held = self.held();
+        if held >= self.full_at {
+            return false;
+        }
         let room = self.clamp.min(self.room());
         if self.threshold >= room {
+            self.full_at = held;
             return false;
         }
         let growth = u64::from(growth).max(2 * u64::from(payload));
@@ -402,35 +418,35 @@ impl Buffer {
         true
     }
 
-    /// The program has read up to `end`; the buffer grows to twice what it reads in a round trip. `reach` bytes past the
-    /// edge wait behind a gap.
+    /// The program has read up to `end` of `stream`; the buffer grows to twice what it reads in a round trip, and by what waits behind a gap.
     ///
     /// That is looked at after each packet that is read, but with the time of the last arrival: so only after the first of
     /// several. Those that then wait behind it count as not yet read, and what a program that reads seldom finds does not
     /// let the buffer grow.
     #[inline]
-    pub(super) fn read(&mut self, end: u64, reach: u64) {
-        let first_end = self.first_end.clamp(self.read_end, end);
-        self.read_end = end;
+    pub(super) fn read(&mut self, end: u64, stream: &Reassembly) {
+        let read_end = std::mem::replace(&mut self.read_end, end);
         self.unread_memory = 0;
         self.pieces = 0;
-        let elapsed_us = micros_between(self.measure_start_ns, self.arrived_ns);
-        if self.rtt_eighth_us == 0 || elapsed_us < self.rtt_us() {
+        // The clock tells whole microseconds (Linux: `tcp_stamp_us_delta`): their product instead of a quotient for each packet.
+        let over_ns = (self.measure_start_us + self.rtt_us()) * 1_000;
+        if self.rtt_eighth_us == 0 || self.arrived_ns < over_ns {
             return;
         }
+        let first_end = self.first_end.clamp(read_end, end);
         let copied = (first_end - self.measure_seq).saturating_sub(end - first_end);
         if copied > self.measured {
-            self.grow(copied, reach);
+            self.grow(copied, stream.reach());
         }
         self.measure_seq = first_end;
-        self.measure_start_ns = self.arrived_ns;
+        self.measure_start_us = self.arrived_ns / 1_000;
     }
 
     /// The same where the program's call ends within the last packet, which holds all of its memory until the rest is read too.
-    pub(super) fn read_part(&mut self, end: u64, reach: u64) {
+    pub(super) fn read_part(&mut self, end: u64, stream: &Reassembly) {
         let (memory, pieces, whole_end) = (self.unread_memory, self.pieces, self.first_end);
         let passed = whole_end.saturating_sub(self.read_end);
-        self.read(end, reach);
+        self.read(end, stream);
         let freed = if whole_end <= end { passed + PACKET_OVERHEAD } else { 0 };
         (self.unread_memory, self.pieces) = (memory.saturating_sub(freed), pieces);
     }
@@ -448,19 +464,25 @@ impl Buffer {
         let window = base.saturating_add(growth).saturating_add(reach);
         let memory = (window.saturating_mul(1 << RATIO_SHIFT) / self.ratio).min(self.max_memory);
         if memory > self.memory {
-            self.memory = memory;
-            self.clamp = self.payload_in(memory);
+            self.resize(memory);
         }
+    }
+
+    /// The buffer has so much memory, or a share of it is payload now as was not before.
+    const fn resize(&mut self, memory: u64) {
+        self.memory = memory;
+        self.clamp = self.payload_in(memory);
+        self.full_at = u64::MAX;
     }
 
     /// The window to offer now, after one of `current` bytes (Linux: `__tcp_select_window`).
     #[inline]
     pub(super) fn window(&self, current: u64) -> u64 {
-        let all = self.payload_in(self.memory);
-        let full = self.clamp.min(all);
+        let full = self.clamp;
         let mut free = self.room();
         if free < full / 2 {
-            free &= !((1 << self.scale) - 1);
+            free &= !(self.unit() - 1);
+            let all = self.payload_in(self.memory);
             if free < all / 16 || free < full.min(self.segment.into()) {
                 return 0;
             }
@@ -470,6 +492,12 @@ impl Buffer {
             return self.scaled(free);
         }
         self.whole_segments(free, full, current)
+    }
+
+    /// Whether the [window](Self::window) to offer now is no smaller than the `current` one. None is wider than what there is room for, which is seen first.
+    #[inline]
+    pub(super) fn offers_still(&self, current: u64) -> bool {
+        self.room() + self.unit() > current && self.window(current) >= current
     }
 
     /// What is told of a window, which may be wider: 16 bits, scaled (Linux: `tcp_select_window`, which keeps the wider one as `rcv_wnd`).
@@ -496,18 +524,22 @@ impl Buffer {
         }
     }
 
+    /// What windows are told in.
+    #[inline]
+    const fn unit(&self) -> u64 {
+        1 << self.scale
+    }
+
     /// A window as the option for large windows can tell it, but for its [bits](Self::told).
     #[inline]
     pub(super) const fn scaled(&self, window: u64) -> u64 {
-        window.next_multiple_of(1 << self.scale)
+        (window + (self.unit() - 1)) & !(self.unit() - 1)
     }
 
     /// Whether so little is free that acknowledgements should not hurry.
     #[inline]
     pub(super) const fn is_tight(&self) -> bool {
-        let all = self.payload_in(self.memory);
-        let full = if self.clamp < all { self.clamp } else { all };
-        self.room() < full / 2
+        self.room() < self.clamp / 2
     }
 }
 
@@ -553,7 +585,7 @@ mod tests {
             buffer.first_end = 62_636;
             buffer.arrived_ns = start_ns + 31_702_624;
             let before = buffer.memory;
-            buffer.read(62_636, 0);
+            buffer.read(62_636, &Reassembly::default());
             assert_eq!(buffer.memory > before, grows, "{start_ns}");
         }
     }

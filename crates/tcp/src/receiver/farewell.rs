@@ -1,6 +1,6 @@
 //! FIN of an end that only receives, again and again until it is acknowledged; after that nobody is there.
 
-use super::{Receiver, instant};
+use super::{Moment, Receiver, instant};
 use crate::packet::{Ack, Data};
 use crate::rtt::{RTO_MAX_US, RTO_MIN_US};
 
@@ -27,13 +27,13 @@ impl Receiver {
     #[cold]
     pub(super) fn take_last(
         &mut self,
-        now_ns: u64,
+        at: Moment,
         (data, pieces): (&Data, u64),
         gap_before: bool,
         out: &mut impl FnMut(Ack),
     ) {
         if data.bytes() > 0 {
-            self.take_in_order(now_ns, (data, pieces), gap_before, out);
+            self.take_in_order(at, (data, pieces), gap_before, out);
         } else {
             self.buffer.hold(data, pieces);
         }

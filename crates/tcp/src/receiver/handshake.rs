@@ -58,7 +58,7 @@ impl Receiver {
             // The program has the connection by now.
             self.begin(now_ns);
             self.last_read_ns = Some(now_ns.saturating_add(CALL_NS));
-            self.buffer.read(self.opening, 0);
+            self.buffer.read(self.opening, &self.stream);
         }
     }
 

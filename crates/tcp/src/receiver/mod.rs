@@ -5,6 +5,7 @@ mod both_ways;
 mod buffer;
 mod farewell;
 mod handshake;
+mod marks;
 mod reading;
 mod reassembly;
 
@@ -71,6 +72,13 @@ impl Default for ReceiverConfig {
     }
 }
 
+/// A time, and the jiffy that it lies in, as [`Tick::since_start`] counts them: that is worked out once for all that a packet brings about.
+#[derive(Clone, Copy)]
+struct Moment {
+    now_ns: u64,
+    jiffy: u64,
+}
+
 /// Counters of a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStats {
@@ -94,6 +102,9 @@ pub struct Receiver {
     /// The shortest and longest delay of an acknowledgement in jiffies.
     min_ack_delay: u32,
     max_ack_delay: u32,
+    /// No acknowledgement waits longer in the end: a tick less than a sender's shortest timeout, which is as long as the longest delay (Linux:
+    /// `tcp_delack_max`).
+    longest_wait: u32,
     stream: Reassembly,
     /// Where the stream ends, as FIN says; its last place is FIN's own.
     fin: u64,
@@ -176,11 +187,13 @@ impl Receiver {
             Some(asked) => Buffer::fixed(asked, config.max_buffer, mss),
             None => Buffer::new(config.max_buffer, mss),
         };
+        let max_ack_delay = config.tick.jiffies_in(MAX_ACK_DELAY_US);
         Self {
             mss,
             read_interval_ns: u64::try_from(config.read_interval.as_nanos()).unwrap_or(u64::MAX),
             min_ack_delay: config.tick.jiffies_in(MIN_ACK_DELAY_US),
-            max_ack_delay: config.tick.jiffies_in(MAX_ACK_DELAY_US),
+            max_ack_delay,
+            longest_wait: max_ack_delay.max(2) - 1,
             stream: Reassembly::default(),
             fin: u64::MAX,
             window: buffer.initial_window(mss),
@@ -273,16 +286,6 @@ impl Receiver {
         self.received.bytes()
     }
 
-    /// The ECN field of an acknowledgement (Linux: `tcp_ecn_send`).
-    #[inline]
-    const fn ack_ecn(&self) -> Ecn {
-        match self.ecn {
-            EcnStyle::Off | EcnStyle::Classic => Ecn::NotEct,
-            EcnStyle::Dctcp | EcnStyle::Accurate if self.config.ect1 => Ecn::Ect1,
-            EcnStyle::Dctcp | EcnStyle::Accurate => Ecn::Ect0,
-        }
-    }
-
     /// The counters.
     #[must_use]
     #[inline]
@@ -345,7 +348,9 @@ impl Receiver {
         if data.syn {
             return self.answer_syn(now_ns, data, out);
         }
-        self.option_seen |= data.options > 0;
+        if data.options > 0 {
+            self.option_seen = true;
+        }
         if !self.handshake.is_done() {
             self.open(now, data);
         }
@@ -369,7 +374,7 @@ impl Receiver {
         self.take(now_ns, data, pieces, out);
     }
 
-    #[inline]
+    #[inline(never)]
     fn take(&mut self, now_ns: u64, data: &Data, pieces: u64, out: &mut impl FnMut(Ack)) {
         if self.is_overtaken(data) {
             return self.refuse(now_ns, data, out);
@@ -400,16 +405,38 @@ impl Receiver {
         // Behind a gap too (Linux: `tcp_rcv_established`).
         self.buffer.measure_echo((self.config.tick, now_ns), data, self.stream.next);
         self.buffer.arrived(now_ns);
-        let gap_before = self.stream.has_islands();
-        let beyond = data.seq > self.stream.next;
-        // It is told with what is sent before other data arrive, or not at all (Linux: `tcp_data_queue`).
-        if gap_before || data.seq < self.stream.next {
-            self.duplicate = self.stream.overlap(data.seq, data.end());
-        } else if self.duplicate.is_some() {
+        let at = Moment { now_ns, jiffy: self.config.tick.since_start(now_ns) };
+        let told = if self.stream.is_next(data.seq) {
             self.duplicate = None;
+            self.stream.reach_to(data.end());
+            self.scheduled = true;
+            self.go_on(at, (data, pieces), false, out);
+            false
+        } else {
+            self.take_astray(at, (data, pieces), out)
+        };
+        if !told {
+            self.decide(at, out);
         }
+        if self.reads_seldom() {
+            self.schedule_read(now_ns);
+        }
+    }
+
+    /// Takes what is not just the next of a stream without gaps. Returns whether it was told already what came.
+    #[inline(never)]
+    fn take_astray(
+        &mut self,
+        at: Moment,
+        (data, pieces): (&Data, u64),
+        out: &mut impl FnMut(Ack),
+    ) -> bool {
+        let now_ns = at.now_ns;
+        let gap_before = self.stream.has_islands();
+        // It is told with what is sent before other data arrive, or not at all (Linux: `tcp_data_queue`).
+        self.duplicate = self.stream.overlap(data.seq, data.end());
         let mut told = false;
-        if beyond {
+        if data.seq > self.stream.next {
             if self.echoes() {
                 self.look_at_mark(now_ns, data, out);
             }
@@ -425,10 +452,7 @@ impl Receiver {
         self.scheduled = true;
         match arrival {
             Arrival::InOrder => {
-                match self.is_closed() {
-                    true => self.take_last(now_ns, (data, pieces), gap_before, out),
-                    false => self.take_in_order(now_ns, (data, pieces), gap_before, out),
-                }
+                self.go_on(at, (data, pieces), gap_before, out);
                 // A filled gap is told at once (RFC 5681 §4.2).
                 self.ack_now |= gap_before && !self.stream.has_islands();
             }
@@ -458,12 +482,21 @@ impl Receiver {
                 }
             }
         }
-        if !told {
-            self.decide(now_ns, out);
-        }
-        if !self.buffer.is_read(self.stream.next) && self.read_ns == u64::MAX && !self.is_reading()
-        {
-            self.schedule_read(now_ns);
+        told
+    }
+
+    /// The stream's edge has moved.
+    #[inline(always)]
+    fn go_on(
+        &mut self,
+        at: Moment,
+        (data, pieces): (&Data, u64),
+        gap_before: bool,
+        out: &mut impl FnMut(Ack),
+    ) {
+        match self.is_closed() {
+            true => self.take_last(at, (data, pieces), gap_before, out),
+            false => self.take_in_order(at, (data, pieces), gap_before, out),
         }
     }
 
@@ -480,7 +513,7 @@ impl Receiver {
     /// in it are lost so.
     #[inline]
     const fn is_overtaken(&self, data: &Data) -> bool {
-        self.echo_ms > 0 && data.timestamp_ms.saturating_add(PAWS_WINDOW_MS) < self.echo_ms
+        (data.timestamp_ms as u64) + (PAWS_WINDOW_MS as u64) < self.echo_ms as u64
     }
 
     /// Drops it, and says at once what is expected (Linux: `tcp_send_dupack`).
@@ -529,15 +562,16 @@ impl Receiver {
     #[inline(always)]
     fn take_in_order(
         &mut self,
-        now_ns: u64,
+        at: Moment,
         (data, pieces): (&Data, u64),
         gap_before: bool,
         out: &mut impl FnMut(Ack),
     ) {
+        let now_ns = at.now_ns;
         // What this packet joins is not counted yet (Linux: `tcp_ofo_queue` comes after `tcp_event_data_recv`).
         self.pushed |= self.buffer.hold(data, pieces);
         self.buffer.measure_window(now_ns, data.end(), self.window);
-        self.adapt_delay(now_ns);
+        self.adapt_delay(at.jiffy as u32);
         // Behind that, so that a mark on the first data does not end what these begin.
         if self.echoes() {
             self.look_at_mark(now_ns, data, out);
@@ -561,49 +595,6 @@ impl Receiver {
         if self.buffer.grow_threshold_beyond(self.mss, payload, joins) {
             self.quick |= 1;
         }
-    }
-
-    /// Whether marks are echoed rather than counted.
-    #[inline]
-    const fn echoes(&self) -> bool {
-        matches!(self.ecn, EcnStyle::Classic | EcnStyle::Dctcp)
-    }
-
-    /// Accurate ECN: counts what arrives, payload or none (RFC 9768 §3.2.2; Linux: `tcp_ecn_received_counters`).
-    #[inline]
-    fn count(&mut self, data: &Data) {
-        if self.ecn == EcnStyle::Accurate {
-            let packets = u32::from(data.segments);
-            self.ack_now |= self.received.count(data.ecn, packets, data.payload);
-            self.stats.ce_segments += u64::from(data.ecn == Ecn::Ce) * u64::from(packets);
-        }
-    }
-
-    /// ECN: what to echo (RFC 3168 §6.1.3; RFC 8257 §3.2).
-    fn look_at_mark(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
-        let marked = data.ecn == Ecn::Ce;
-        self.stats.ce_segments += u64::from(marked) * u64::from(data.segments);
-        if self.ecn == EcnStyle::Dctcp {
-            if data.ecn.is_capable() {
-                if marked != self.ce_state {
-                    if self.ack_timer_ns != u64::MAX {
-                        self.echo = self.ce_state;
-                        self.send_up_to(now_ns, self.ce_prior, out);
-                    }
-                    self.ack_now = true;
-                }
-                self.ce_prior = self.stream.next;
-                self.ce_state = marked;
-                self.echo = marked;
-            }
-        } else if marked && !self.echo {
-            self.answer_quickly(2);
-            self.echo = true;
-        } else if !data.ecn.is_capable() && self.ecn_seen {
-            // A retransmission, perhaps: the sender waits for news.
-            self.answer_quickly(2);
-        }
-        self.ecn_seen |= data.ecn.is_capable();
     }
 }
 
@@ -663,7 +654,7 @@ mod tests {
             if gap {
                 receiver.on_data(at(1_021), &data(14_480, 0), &mut |_| ());
             }
-            receiver.adapt_delay(at(1_022).as_nanos());
+            receiver.adapt_delay(Tick::default().count(at(1_022).as_nanos()));
             assert_eq!(receiver.quick, quick, "{gap}");
         }
     }

@@ -47,7 +47,7 @@ impl Receiver {
             return;
         }
         self.reading_until_ns = now.as_nanos().saturating_add(CALL_NS);
-        self.buffer.read(self.stream.next, self.stream.reach());
+        self.buffer.read(self.stream.next, &self.stream);
     }
 
     /// The program is woken, and begins to read when it is its turn: at `now`, if it is to read at all.
@@ -114,7 +114,7 @@ impl Receiver {
             return;
         }
         self.finds_end |= found_nothing && self.is_at_end();
-        self.read(now_ns, out);
+        self.read_and_sleep(now_ns, out);
     }
 
     /// The program wakes with a timer that also lets packets arrive: it has begun to read before they are taken in, though there is nothing to
@@ -126,13 +126,16 @@ impl Receiver {
         self.found_nothing = true;
     }
 
-    /// The program is woken, at once or when its interval is over: it runs after all that arrives at the same instant has been taken in.
+    /// A program that pauses is woken if there is something to read, at once or when its interval is over: it runs after all that arrives at the same
+    /// instant has been taken in.
+    #[inline(never)]
     pub(super) fn schedule_read(&mut self, now_ns: u64) {
-        if self.reads_seldom() {
-            let next_ns = |last_ns: u64| now_ns.max(last_ns.saturating_add(self.read_interval_ns));
-            let last_ns = self.last_read_ns.filter(|_| !self.is_awake);
-            self.read_ns = last_ns.map_or(now_ns, next_ns);
+        if self.has_read_all() || self.read_ns != u64::MAX || self.is_reading() {
+            return;
         }
+        let next_ns = |last_ns: u64| now_ns.max(last_ns.saturating_add(self.read_interval_ns));
+        let last_ns = self.last_read_ns.filter(|_| !self.is_awake);
+        self.read_ns = last_ns.map_or(now_ns, next_ns);
     }
 
     /// Whether the program reads as soon as packets have arrived, and does nothing else.
@@ -151,23 +154,29 @@ impl Receiver {
         }
     }
 
-    /// The program reads everything there is.
-    #[inline(always)]
-    fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
-        self.read_ns = u64::MAX;
+    /// A program that pauses has read everything there is, and sleeps: it wakes whether there is something to read or not.
+    fn read_and_sleep(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         self.reading_until_ns = u64::MAX;
         self.is_awake = false;
+        if self.read(now_ns, out) {
+            self.last_read_ns = Some(now_ns.saturating_add(CALL_NS));
+        }
+        self.read_ns = self.pauses_until().map_or(u64::MAX, Instant::as_nanos);
+    }
+
+    /// The program reads everything there is. Returns whether that was acknowledged.
+    #[inline(always)]
+    fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) -> bool {
         self.last_read_ns = Some(now_ns);
         if self.stream.next >= self.call_end {
             self.end_call(now_ns, out);
         }
-        self.buffer.read(self.stream.next, self.stream.reach());
-        self.tell_of_room(now_ns, out);
+        self.buffer.read(self.stream.next, &self.stream);
+        let told = self.tell_of_room(now_ns, out);
         if self.is_closed() && self.config.closes {
             self.end(now_ns, out);
         }
-        // It sleeps, and wakes whether there is something to read or not.
-        self.read_ns = self.pauses_until().map_or(u64::MAX, Instant::as_nanos);
+        told
     }
 
     /// The program finds the end, after a pause if it makes one, and closes its side.
@@ -185,28 +194,29 @@ impl Receiver {
     fn end_call(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         let end = self.call_end;
         self.call_end += READ_BYTES as u64;
-        self.buffer.read_part(end, self.stream.reach());
+        self.buffer.read_part(end, &self.stream);
         self.tell_of_room(now_ns, out);
     }
 
-    /// Something was read: that is acknowledged, or not yet (Linux: `__tcp_cleanup_rbuf`).
+    /// Something was read: that is acknowledged, or not yet (Linux: `__tcp_cleanup_rbuf`). Returns whether it is.
     #[inline(always)]
-    fn tell_of_room(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
-        let offered = self.offered();
+    fn tell_of_room(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) -> bool {
         let unacked = self.stream.next - self.acked;
         let ended = self.pushed && !self.converses && !self.stream.has_islands();
         let due = unacked > u64::from(self.buffer.segment()) || ended;
         // Seldom can so much more be offered that it is worth while to look how much it is.
         let opens = || {
+            let offered = self.offered();
             2 * offered <= self.buffer.widest_window() && {
                 let window = self.buffer.window(self.window);
                 window > 0 && window >= 2 * offered
             }
         };
-        if (self.scheduled && due) || opens() {
+        let tells = (self.scheduled && due) || opens();
+        if tells {
             self.send(now_ns, out);
-            self.last_read_ns = Some(now_ns.saturating_add(CALL_NS));
         }
+        tells
     }
 }
 

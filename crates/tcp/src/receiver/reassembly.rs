@@ -38,6 +38,18 @@ impl Reassembly {
         !self.islands.is_empty()
     }
 
+    /// Whether what begins at `start` continues a stream without gaps, and nothing of it has come before.
+    #[inline]
+    pub(super) fn is_next(&self, start: u64) -> bool {
+        start == self.next && !self.has_islands()
+    }
+
+    /// It does, and ends at `end`.
+    #[inline]
+    pub(super) const fn reach_to(&mut self, end: u64) {
+        self.next = end;
+    }
+
     /// How far beyond the stream's edge the last island reaches.
     pub(super) fn reach(&self) -> u64 {
         self.islands.back().map_or(0, |island| island.end - self.next)
@@ -78,13 +90,12 @@ impl Reassembly {
     }
 
     /// Takes the bytes from `start` to `end`.
-    #[inline]
     pub(super) fn take(&mut self, start: u64, end: u64) -> Arrival {
         if end <= self.next {
             return Arrival::Old;
         }
         if start <= self.next {
-            self.next = end;
+            self.reach_to(end);
             if !self.islands.is_empty() {
                 self.absorb();
             }
@@ -172,6 +183,11 @@ impl Reassembly {
             }
         }
         self.block_count = kept;
+    }
+
+    /// How many blocks there are to report.
+    pub(super) const fn reported(&self) -> usize {
+        self.block_count
     }
 
     /// Writes the blocks that changed last to `blocks`, the newest first; returns how many.
