@@ -245,15 +245,19 @@ impl Sender {
     /// A buffer for which the program waits grows while the window is not filled, until the program is woken: from then on it is as large as
     /// it was, until that has run and found it full again (Linux: `tcp_check_space`, `sk_stream_write_space`).
     #[inline]
-    pub(super) fn check_space(&mut self) {
-        if !self.buffer.is_awaited {
-            return;
-        }
-        if self.buffer.size < self.config.max_buffer.0 && self.board.in_flight() < self.window.cwnd
+    pub(super) fn check_space(&mut self, in_flight: u32) {
+        self.expand_awaited(in_flight);
+        self.buffer.is_awaited &= !self.buffer.is_writeable(self.snd_nxt);
+    }
+
+    #[inline]
+    fn expand_awaited(&mut self, in_flight: u32) {
+        if self.buffer.is_awaited
+            && self.buffer.size < self.config.max_buffer.0
+            && in_flight < self.window.cwnd
         {
             self.expand_buffer();
         }
-        self.buffer.is_awaited = !self.buffer.is_writeable(self.snd_nxt);
     }
 
     /// All was sent that may be: whether the program has more and is awake, or wakes for there is room. If it runs at once it looks again whether
@@ -265,8 +269,9 @@ impl Sender {
         if self.buffer.end >= self.write_end {
             return false;
         }
-        self.check_space();
-        self.buffer.is_awaited |= runs && !self.buffer.is_writeable(self.snd_nxt);
+        self.expand_awaited(self.board.in_flight());
+        let is_full = !self.buffer.is_writeable(self.snd_nxt);
+        self.buffer.is_awaited = is_full && (runs || self.buffer.is_awaited);
         !self.buffer.is_awaited
     }
 

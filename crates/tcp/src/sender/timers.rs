@@ -3,7 +3,7 @@
 
 use dualq_units::Instant;
 
-use super::Sender;
+use super::{BY_TIMER, HEAD_DUE, LOSS_PROBE_DUE, LOST_DUE, Sender, WINDOW_PROBE_DUE};
 use crate::cc::{CongestionControl, State};
 use crate::rtt::{RTO_MAX_US, RTO_MIN_US};
 use crate::tick::{WheelTimer, instant};
@@ -76,7 +76,10 @@ impl Sender {
         let kind = self.timers.kind;
         self.timers.clear();
         // What pacing held back goes out at this instant anyway; after a timeout the head fills the window, and nothing needs to be kept back.
-        self.by_timer = !paces && matches!(kind, Kind::LossProbe | Kind::Reordering);
+        self.due &= !BY_TIMER;
+        if !paces && matches!(kind, Kind::LossProbe | Kind::Reordering) {
+            self.due |= BY_TIMER;
+        }
         match kind {
             Kind::None => {}
             Kind::Handshake => {
@@ -86,8 +89,8 @@ impl Sender {
                 self.syn_due = true;
             }
             Kind::Retransmission => self.on_timeout(now_ns),
-            Kind::LossProbe => self.loss_probe_due = true,
-            Kind::WindowProbe => self.window_probe_due = true,
+            Kind::LossProbe => self.due |= LOSS_PROBE_DUE,
+            Kind::WindowProbe => self.due |= WINDOW_PROBE_DUE,
             Kind::Reordering => self.on_reordering_timeout(now_ns),
         }
     }
@@ -226,7 +229,7 @@ impl Sender {
         self.enter_loss(now_ns);
         self.recovery.timeouts_in_row += 1;
         self.rtt.back_off(self.config.tick);
-        self.head_due = true;
+        self.due |= HEAD_DUE;
         self.start_timer(now_ns, Kind::Retransmission, self.rtt.timeout);
     }
 
@@ -241,13 +244,15 @@ impl Sender {
                 self.reduce(1, 0, false);
             }
         }
-        self.timer_due = true;
+        self.due |= LOST_DUE;
     }
 
     /// What the reordering timer found lost is sent again, as far as it may be: if the head is not, its time goes on.
     #[inline]
     pub(super) fn after_reordering_timeout(&mut self, now_ns: u64) {
-        if std::mem::take(&mut self.timer_due) && self.timers.kind != Kind::Retransmission {
+        let was_due = self.due & LOST_DUE > 0;
+        self.due &= !LOST_DUE;
+        if was_due && self.timers.kind != Kind::Retransmission {
             self.resume_retransmission_timer(now_ns);
         }
     }
