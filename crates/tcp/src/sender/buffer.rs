@@ -28,6 +28,8 @@ const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 pub(super) struct SendBuffer {
     /// The most bytes of memory, but for the last packet.
     size: u64,
+    /// The window and the length of segments for which it was found large enough last: it is for smaller ones too.
+    expanded_for: (u32, u32),
     /// The most bytes that are unsent, but for the last packet (`TCP_NOTSENT_LOWAT`).
     most_unsent: u64,
     /// Bytes of memory of all that is not acknowledged, sent or not (Linux: `sk_wmem_queued`).
@@ -56,6 +58,7 @@ impl SendBuffer {
     pub(super) fn new(asked: Option<Bytes>, most_unsent: Option<Bytes>) -> Self {
         Self {
             size: asked.map_or(0, |Bytes(bytes)| (2 * bytes).max(LEAST)),
+            expanded_for: (0, 0),
             most_unsent: most_unsent.map_or(u64::MAX, |Bytes(bytes)| bytes),
             memory: 0,
             is_awaited: false,
@@ -222,17 +225,25 @@ impl SendBuffer {
 }
 
 impl Sender {
+    #[inline(never)]
     pub(super) fn expand_buffer(&mut self) {
         // The program asked for its size (Linux: `SOCK_SNDBUF_LOCK`).
         if self.config.buffer.is_some() {
             return;
         }
+        self.buffer.expanded_for = (self.wanted_window(), self.mss);
         let mss = u64::from(self.mss);
         let segment =
             (mss + OPTIONS + HEADER_ROOM + SHARED_INFO).next_power_of_two() + SOCKET_BUFFER;
-        let segments = self.window.cwnd.max(MIN_SEGMENTS).max(self.rack.reordering + 1);
+        let segments = self.wanted_window().max(MIN_SEGMENTS);
         let wanted = u64::from(self.control.send_buffer_windows()) * u64::from(segments) * segment;
         self.buffer.size = self.buffer.size.max(wanted.min(self.config.max_buffer.0));
+    }
+
+    /// The segments of a window, for a few of which there is to be room.
+    #[inline]
+    fn wanted_window(&self) -> u32 {
+        self.window.cwnd.max(self.rack.reordering + 1)
     }
 
     /// How long packets of the send buffer get: no longer than half of the largest window that was offered (Linux:
@@ -245,16 +256,17 @@ impl Sender {
     /// A buffer for which the program waits grows while the window is not filled, until the program is woken: from then on it is as large as
     /// it was, until that has run and found it full again (Linux: `tcp_check_space`, `sk_stream_write_space`).
     #[inline]
-    pub(super) fn check_space(&mut self, in_flight: u32) {
-        self.expand_awaited(in_flight);
+    pub(super) fn check_space(&mut self) {
+        self.expand_awaited();
         self.buffer.is_awaited &= !self.buffer.is_writeable(self.snd_nxt);
     }
 
     #[inline]
-    fn expand_awaited(&mut self, in_flight: u32) {
+    fn expand_awaited(&mut self) {
+        let (window, mss) = self.buffer.expanded_for;
         if self.buffer.is_awaited
-            && self.buffer.size < self.config.max_buffer.0
-            && in_flight < self.window.cwnd
+            && (self.wanted_window() > window || self.mss > mss)
+            && self.board.in_flight() < self.window.cwnd
         {
             self.expand_buffer();
         }
@@ -269,7 +281,7 @@ impl Sender {
         if self.buffer.end >= self.write_end {
             return false;
         }
-        self.expand_awaited(self.board.in_flight());
+        self.expand_awaited();
         let is_full = !self.buffer.is_writeable(self.snd_nxt);
         self.buffer.is_awaited = is_full && (runs || self.buffer.is_awaited);
         !self.buffer.is_awaited

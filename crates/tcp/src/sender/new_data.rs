@@ -48,13 +48,13 @@ impl Sender {
         push: Push,
         out: &mut impl FnMut(Transmission),
     ) -> bool {
-        // What an aggregate may have is asked once, as the first packet is about to leave.
-        let mut most = None;
+        // What an aggregate may have is asked once, before the first packet leaves.
+        let most = self.gso_segments();
         let mut sent = 0;
         let mut limited = false;
         let mut in_flight = self.board.in_flight();
         while self.snd_nxt < self.buffer.end {
-            match self.next_new(now_ns, in_flight, &mut most, push) {
+            match self.next_new(now_ns, in_flight, most, push) {
                 Ok(payload) => {
                     let ends = u32::from(self.snd_nxt + u64::from(payload) > self.fin);
                     let segments = (payload - ends).saturating_sub(1) / self.mss + 1;
@@ -62,7 +62,7 @@ impl Sender {
                     sent += segments;
                     in_flight += segments;
                     debug_assert_eq!(in_flight, self.board.in_flight());
-                    self.check_space(in_flight);
+                    self.check_space();
                     if matches!(push, Push::One | Push::Probe) {
                         break;
                     }
@@ -96,7 +96,7 @@ impl Sender {
         &mut self,
         now_ns: u64,
         in_flight: u32,
-        most: &mut Option<u32>,
+        most: u32,
         push: Push,
     ) -> Result<u32, Held> {
         if self.must_wait(now_ns) {
@@ -106,20 +106,22 @@ impl Sender {
         if room == 0 && push != Push::Probe {
             return Err(Held::ByWindow);
         }
-        let most = *most.get_or_insert_with(|| self.gso_segments());
         let quota = room.min(self.window.cwnd / 2).max(1).min(most);
         let mss = u64::from(self.mss);
         let whole = u64::from(quota) * mss;
         let (mut end, mut last) = self.buffer.head(self.snd_nxt, whole);
-        if end == self.fin && self.has_closed() {
-            (end, last) = self.buffer.head(self.snd_nxt, end + 1 - self.snd_nxt);
-        }
-        let ends = u64::from(end > self.fin);
-        let packet = Unsent { bytes: end - self.snd_nxt - ends, last, ends: ends > 0 };
         let window = self.window_end.saturating_sub(self.snd_nxt);
-        if packet.bytes == 0 {
-            return if window > 0 { Ok(1) } else { Err(Held::Otherwise) };
+        let mut ends = 0;
+        if end >= self.fin {
+            if self.has_closed() {
+                (end, last) = self.buffer.head(self.snd_nxt, self.fin + 1 - self.snd_nxt);
+            }
+            ends = u64::from(end > self.fin);
+            if self.snd_nxt == self.fin {
+                return if window > 0 { Ok(1) } else { Err(Held::Otherwise) };
+            }
         }
+        let packet = Unsent { bytes: end - self.snd_nxt - ends, last, ends: ends > 0 };
         if window < packet.bytes.min(mss) {
             return Err(Held::Otherwise);
         }
@@ -308,26 +310,13 @@ mod tests {
         for (unsent, pending) in [(500, None), (1_448 + 500, Some(1_448)), (1_448, Some(1_448))] {
             let mut sender = under_way(3, unsent);
             sender.short_end = 1_448;
-            assert_eq!(
-                sender.next_new(0, 3, &mut Some(44), Push::Pending).ok(),
-                pending,
-                "{unsent}"
-            );
-            assert_eq!(
-                sender.next_new(0, 3, &mut Some(44), Push::Written).ok(),
-                Some(unsent as u32)
-            );
+            assert_eq!(sender.next_new(0, 3, 44, Push::Pending).ok(), pending, "{unsent}");
+            assert_eq!(sender.next_new(0, 3, 44, Push::Written).ok(), Some(unsent as u32));
             sender.short_end = 0;
-            assert_eq!(
-                sender.next_new(0, 3, &mut Some(44), Push::Pending).ok(),
-                Some(unsent as u32)
-            );
+            assert_eq!(sender.next_new(0, 3, 44, Push::Pending).ok(), Some(unsent as u32));
             // Not with TCP_NODELAY.
             (sender.short_end, sender.config.nodelay) = (1_448, true);
-            assert_eq!(
-                sender.next_new(0, 3, &mut Some(44), Push::Pending).ok(),
-                Some(unsent as u32)
-            );
+            assert_eq!(sender.next_new(0, 3, 44, Push::Pending).ok(), Some(unsent as u32));
         }
     }
 

@@ -103,7 +103,7 @@ impl Sender {
     }
 
     fn start_timer(&mut self, now_ns: u64, kind: Kind, jiffies: u32) {
-        let jiffies = jiffies.max(1);
+        debug_assert!(jiffies > 0, "it waits");
         self.timers.kind = kind;
         self.timers.deadline_ns =
             self.timers.wheel.start(self.config.tick, instant(now_ns), jiffies).as_nanos();
@@ -210,13 +210,13 @@ impl Sender {
         }
         let margin_us = if self.board.packets_out() == 1 { RTO_MIN_US } else { TIMEOUT_MARGIN_US };
         let probe_us = (self.rtt.srtt_eighth_us >> 2) + margin_us;
-        let timeout_us = if timeout_restarts {
-            self.config.tick.micros_in(self.rtt.timeout) as i64
+        let tick = self.config.tick;
+        let jiffies = if timeout_restarts {
+            tick.jiffies_in(probe_us).min(self.rtt.timeout)
         } else {
-            self.until_timeout_us(now_ns)
+            let rest_us = self.until_timeout_us(now_ns);
+            tick.jiffies_in(if rest_us > 0 { probe_us.min(rest_us as u64) } else { probe_us })
         };
-        let delay_us = if timeout_us > 0 { probe_us.min(timeout_us as u64) } else { probe_us };
-        let jiffies = self.config.tick.jiffies_in(delay_us);
         self.start_paced_timer(now_ns, Kind::LossProbe, jiffies);
         true
     }
