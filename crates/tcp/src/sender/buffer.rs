@@ -84,17 +84,23 @@ impl SendBuffer {
     /// `from` on, of what the next packet holds (Linux: `tcp_grow_skb`).
     #[inline]
     pub(super) fn head(&mut self, from: u64, wanted: u64) -> (u64, bool) {
-        if self.head.end - from < wanted
-            && let Some(&next) = self.others.front()
-        {
-            self.head.end = next.end.min(from + wanted);
+        if self.head.end - from < wanted {
+            self.lengthen_head(from + wanted);
+        }
+        (self.head.end, self.is_last())
+    }
+
+    /// The packet that is sent next is to end at `end`, as far as the next one reaches.
+    #[inline(never)]
+    fn lengthen_head(&mut self, end: u64) {
+        if let Some(&next) = self.others.front() {
+            self.head.end = next.end.min(end);
             if self.head.end == next.end {
                 self.head.pushes |= next.pushes;
                 self.others.pop_front();
                 self.memory -= PACKET_OVERHEAD;
             }
         }
-        (self.head.end, self.is_last())
     }
 
     /// Whether no packet follows the one that is sent next.
@@ -109,12 +115,18 @@ impl SendBuffer {
     }
 
     /// What is sent next ends at `end`: it is a packet of its own from now on, though it waits.
+    #[inline]
     pub(super) fn cut(&mut self, end: u64) {
         if end < self.head.end {
-            self.others.push_front(self.head);
-            self.head = Packet { end, pushes: false };
-            self.memory += PACKET_OVERHEAD;
+            self.cut_head(end);
         }
+    }
+
+    #[inline(never)]
+    fn cut_head(&mut self, end: u64) {
+        self.others.push_front(self.head);
+        self.head = Packet { end, pushes: false };
+        self.memory += PACKET_OVERHEAD;
     }
 
     /// What ends at `end` is sent, as a packet of its own. Returns whether the program paused there.

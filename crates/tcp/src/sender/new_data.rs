@@ -42,7 +42,18 @@ enum Held {
 
 impl Sender {
     /// Sends what has not been sent before, as far as it may be. Returns whether anything was.
+    #[inline(never)]
     pub(super) fn transmit_new(
+        &mut self,
+        now_ns: u64,
+        push: Push,
+        out: &mut impl FnMut(Transmission),
+    ) -> bool {
+        self.transmit_pending(now_ns, push, out)
+    }
+
+    #[inline(always)]
+    pub(super) fn transmit_pending(
         &mut self,
         now_ns: u64,
         push: Push,

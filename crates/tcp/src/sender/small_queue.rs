@@ -53,7 +53,9 @@ impl Sender {
             self.queued + self.cut_apart + self.backlog
         };
         let full = held >= limit && self.board.last_packet > self.board.first;
-        self.throttled |= full;
+        if full {
+            self.throttled = true;
+        }
         full
     }
 

@@ -43,6 +43,7 @@ pub(super) struct Write {
 
 impl Sender {
     /// Sends what may be sent at `now`, packet by packet. To be called after every other call that changed something.
+    #[inline(never)]
     pub fn transmit(&mut self, now: Instant, out: &mut impl FnMut(Transmission)) {
         let now_ns = now.as_nanos();
         let is_interrupted = std::mem::take(&mut self.is_interrupted);
@@ -84,7 +85,7 @@ impl Sender {
             }
         }
         if self.snd_nxt < self.buffer.end && self.first_write.is_none() && !writes_first {
-            self.transmit_new(now_ns, Push::Pending, out);
+            self.transmit_pending(now_ns, Push::Pending, out);
         }
         let goes_on = self.first_write.as_ref().is_some_and(|write| write.end > self.buffer.end);
         let wakes = goes_on || self.wakes_program(!is_interrupted);
