@@ -134,7 +134,14 @@ impl SendBuffer {
     pub(super) fn take(&mut self, end: u64) -> bool {
         if end < self.head.end {
             self.memory += PACKET_OVERHEAD;
+            return false;
         }
+        self.take_whole(end)
+    }
+
+    /// The same of all of the packet that is sent next, and of what was put into it since.
+    #[inline(never)]
+    fn take_whole(&mut self, end: u64) -> bool {
         let mut pushes = false;
         while self.head.end <= end {
             pushes = self.head.pushes;

@@ -114,6 +114,7 @@ impl Sender {
     }
 
     /// There is something to send, nothing under way, and no room: ask now and then (Linux: `tcp_check_probe_timer`).
+    #[inline(never)]
     pub(super) fn await_window(&mut self, now_ns: u64) {
         if self.timers.kind == Kind::None {
             self.recovery.window_probe_doublings = 0;
@@ -197,7 +198,9 @@ impl Sender {
 
     /// New data were sent while `packets_before` were outstanding.
     pub(super) fn new_data_sent(&mut self, now_ns: u64, packets_before: u32) {
-        if packets_before == 0 || self.timers.kind == Kind::LossProbe {
+        if self.timers.kind == Kind::LossProbe {
+            self.resume_retransmission_timer(now_ns);
+        } else if packets_before == 0 {
             self.restart_retransmission_timer(now_ns);
         }
     }

@@ -243,6 +243,7 @@ impl Sender {
 
     /// Asks whether the receiver's window has opened (RFC 9293 §3.8.6.1): with what fits in, else with an empty segment of
     /// what was acknowledged before, which the receiver answers.
+    #[inline(never)]
     fn probe_window(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
         if self.board.packets_out() > 0 || self.snd_nxt == self.buffer.end {
             return;
@@ -443,6 +444,7 @@ impl Sender {
     }
 
     /// The ECN field, flags and bytes of options of a packet that leaves now, where ECN was agreed on.
+    #[inline(never)]
     fn take_signs(&mut self, now_ns: u64, new: bool) -> (Ecn, EcnFlags, u8) {
         // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, and those with Accurate ECN.
         let capable = self.marks_all() || (new && self.ecn == EcnStyle::Classic);
@@ -538,6 +540,7 @@ impl Sender {
         (count, departure)
     }
 
+    #[inline(never)]
     fn transmit_lost(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
         let mut head_sent = false;
         while let Some(number) = self.board.next_lost() {
