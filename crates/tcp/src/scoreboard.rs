@@ -56,7 +56,8 @@ impl Segment {
         payload: u32,
         (flags, in_flight): (u8, u32),
     ) -> Self {
-        let [low, middle, high, _] = in_flight.to_le_bytes();
+        // All four are written at once.
+        let [flags, low, middle, high] = (flags as u32 | in_flight << 8).to_le_bytes();
         Self { end, stamp, payload, flags, in_flight: [low, middle, high] }
     }
 

@@ -276,8 +276,10 @@ impl Sender {
     /// it was, until that has run and found it full again (Linux: `tcp_check_space`, `sk_stream_write_space`).
     #[inline]
     pub(super) fn check_space(&mut self) {
-        self.expand_awaited();
-        self.buffer.is_awaited &= !self.buffer.is_writeable(self.snd_nxt);
+        if self.buffer.is_awaited {
+            self.expand_awaited();
+            self.buffer.is_awaited = !self.buffer.is_writeable(self.snd_nxt);
+        }
     }
 
     #[inline]

@@ -49,11 +49,12 @@ impl Sender {
         push: Push,
         out: &mut impl FnMut(Transmission),
     ) -> bool {
-        self.transmit_pending(now_ns, push, out)
+        self.transmit_new_here(now_ns, push, out)
     }
 
+    /// The same without a call: for where it is done with each acknowledgement.
     #[inline(always)]
-    pub(super) fn transmit_pending(
+    pub(super) fn transmit_new_here(
         &mut self,
         now_ns: u64,
         push: Push,
@@ -205,7 +206,7 @@ impl Sender {
         if packet.ends && window > packet.bytes { Ok(()) } else { Err(Held::Otherwise) }
     }
 
-    /// Packets in flight with so many more, if the congestion control wants to know that of what is lost.
+    /// So many packets in flight and so many more, if the congestion control wants to know that of what is lost.
     #[inline]
     pub(super) fn flight_with(&self, in_flight: u32, more: u32) -> u32 {
         if self.control.needs_losses() { in_flight + more } else { 0 }

@@ -98,8 +98,11 @@ impl Sender {
     /// What pacing holds back is not late: a timer that waits for its acknowledgement has the whole jiffies of that on top
     /// (Linux: `tcp_pacing_delay`).
     fn start_paced_timer(&mut self, now_ns: u64, kind: Kind, jiffies: u32) {
-        let held_ns = self.departure_ns.saturating_sub(now_ns);
-        self.start_timer(now_ns, kind, jiffies + self.config.tick.whole_jiffies_in(held_ns));
+        let held = match self.departure_ns.checked_sub(now_ns) {
+            Some(held_ns) => self.config.tick.whole_jiffies_in(held_ns),
+            None => 0,
+        };
+        self.start_timer(now_ns, kind, jiffies + held);
     }
 
     fn start_timer(&mut self, now_ns: u64, kind: Kind, jiffies: u32) {

@@ -85,7 +85,7 @@ impl Sender {
             }
         }
         if self.snd_nxt < self.buffer.end && self.first_write.is_none() && !writes_first {
-            self.transmit_pending(now_ns, Push::Pending, out);
+            self.transmit_new_here(now_ns, Push::Pending, out);
         }
         let goes_on = self.first_write.as_ref().is_some_and(|write| write.end > self.buffer.end);
         let wakes = goes_on || self.wakes_program(!is_interrupted);
