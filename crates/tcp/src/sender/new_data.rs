@@ -65,12 +65,16 @@ impl Sender {
         let mut sent = 0;
         let mut limited = false;
         let mut in_flight = self.board.in_flight();
+        let mut first = (self.board.packets_out(), 0);
         while self.snd_nxt < self.buffer.end {
             match self.next_new(now_ns, in_flight, most, push) {
                 Ok(payload) => {
                     let ends = u32::from(self.snd_nxt + u64::from(payload) > self.fin);
                     let segments = (payload - ends).saturating_sub(1) / self.mss + 1;
                     self.send_payload(now_ns, in_flight, payload, segments, out);
+                    if sent == 0 {
+                        first.1 = self.departure_ns;
+                    }
                     sent += segments;
                     in_flight += segments;
                     debug_assert_eq!(in_flight, self.board.in_flight());
@@ -93,9 +97,7 @@ impl Sender {
             if self.in_reduction() {
                 self.recovery.prr_out += sent;
             }
-            if push != Push::Probe {
-                self.schedule_loss_probe(now_ns, false);
-            }
+            self.new_data_sent(now_ns, first, push == Push::Probe);
         }
         sent > 0
     }
@@ -224,8 +226,7 @@ impl Sender {
     ) {
         self.note_start(now_ns, in_flight);
         let departure = self.schedule_departure(now_ns, payload, segments);
-        let packets_before = self.board.packets_out();
-        let stamp = self.rate.stamp(departure, packets_before);
+        let stamp = self.rate.stamp(departure, self.board.packets_out());
         let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
         let flags = (app_limited | FIRST_OF_PACKET, self.flight_with(in_flight, segments));
         let seq = self.snd_nxt;
@@ -244,7 +245,6 @@ impl Sender {
         }
         self.enqueue(now_ns, departure, (payload, segments));
         self.emit((now_ns, departure), (seq, self.mss), payload, segments, (true, pushes), out);
-        self.new_data_sent(now_ns, packets_before);
     }
 
     /// Remembers how much of the window was in use in this round trip (Linux: `tcp_cwnd_validate`).

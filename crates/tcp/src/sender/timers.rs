@@ -97,8 +97,9 @@ impl Sender {
 
     /// What pacing holds back is not late: a timer that waits for its acknowledgement has the whole jiffies of that on top
     /// (Linux: `tcp_pacing_delay`).
-    fn start_paced_timer(&mut self, now_ns: u64, kind: Kind, jiffies: u32) {
-        let held = match self.departure_ns.checked_sub(now_ns) {
+    #[inline(always)]
+    fn start_paced_timer(&mut self, now_ns: u64, departure_ns: u64, kind: Kind, jiffies: u32) {
+        let held = match departure_ns.checked_sub(now_ns) {
             Some(held_ns) => self.config.tick.whole_jiffies_in(held_ns),
             None => 0,
         };
@@ -135,7 +136,12 @@ impl Sender {
         let tick = self.config.tick;
         let base = self.rtt.timeout.max(tick.jiffies_in(RTO_MIN_US));
         let jiffies = base.saturating_mul(1 << self.recovery.window_probe_doublings);
-        self.start_paced_timer(now_ns, Kind::WindowProbe, jiffies.min(tick.jiffies_in(RTO_MAX_US)));
+        self.start_paced_timer(
+            now_ns,
+            self.departure_ns,
+            Kind::WindowProbe,
+            jiffies.min(tick.jiffies_in(RTO_MAX_US)),
+        );
     }
 
     /// An acknowledgement while nothing is under way: has the window opened (Linux: `tcp_ack_probe`)?
@@ -165,30 +171,45 @@ impl Sender {
 
     /// Starts the retransmission timer anew. After a probe or reordering timer only the rest of the time counts.
     pub(super) fn restart_retransmission_timer(&mut self, now_ns: u64) {
+        self.restart_behind(now_ns, self.departure_ns);
+    }
+
+    /// The same where pacing holds back what follows until `departure_ns`.
+    #[inline(always)]
+    fn restart_behind(&mut self, now_ns: u64, departure_ns: u64) {
         if self.board.packets_out() == 0 {
             self.timers.clear();
-            return;
+        } else if matches!(self.timers.kind, Kind::LossProbe | Kind::Reordering) {
+            self.resume_behind(now_ns, departure_ns);
+        } else {
+            self.start_paced_timer(now_ns, departure_ns, Kind::Retransmission, self.rtt.timeout);
         }
-        if matches!(self.timers.kind, Kind::LossProbe | Kind::Reordering) {
-            return self.resume_retransmission_timer(now_ns);
-        }
-        self.start_paced_timer(now_ns, Kind::Retransmission, self.rtt.timeout);
     }
 
     /// The same for what is left of the time since the first outstanding segment was sent.
     pub(super) fn resume_retransmission_timer(&mut self, now_ns: u64) {
         if self.board.packets_out() == 0 {
             self.timers.clear();
-            return;
+        } else {
+            self.resume_behind(now_ns, self.departure_ns);
         }
+    }
+
+    #[inline(always)]
+    fn resume_behind(&mut self, now_ns: u64, departure_ns: u64) {
         let rest_us = self.until_timeout_us(now_ns).max(1);
         let jiffies = self.config.tick.jiffies_in(rest_us as u64);
-        self.start_paced_timer(now_ns, Kind::Retransmission, jiffies);
+        self.start_paced_timer(now_ns, departure_ns, Kind::Retransmission, jiffies);
     }
 
     pub(super) fn retransmitted_head(&mut self, now_ns: u64) {
         if self.timers.kind != Kind::Reordering {
-            self.start_paced_timer(now_ns, Kind::Retransmission, self.rtt.timeout);
+            self.start_paced_timer(
+                now_ns,
+                self.departure_ns,
+                Kind::Retransmission,
+                self.rtt.timeout,
+            );
         }
     }
 
@@ -199,17 +220,26 @@ impl Sender {
         }
     }
 
-    /// New data were sent while `packets_before` were outstanding.
-    pub(super) fn new_data_sent(&mut self, now_ns: u64, packets_before: u32) {
-        if self.timers.kind == Kind::LossProbe {
-            self.resume_retransmission_timer(now_ns);
-        } else if packets_before == 0 {
-            self.restart_retransmission_timer(now_ns);
+    /// New data were sent, of which the first packet found `packets_before` outstanding and was paced by `departure_ns`. The loss probe's timer
+    /// takes the other's place at once, unless this was one.
+    #[inline(never)]
+    pub(super) fn new_data_sent(
+        &mut self,
+        now_ns: u64,
+        (packets_before, departure_ns): (u32, u64),
+        is_probe: bool,
+    ) {
+        if packets_before == 0 || self.timers.kind == Kind::LossProbe {
+            self.restart_behind(now_ns, departure_ns);
+        }
+        if !is_probe {
+            self.schedule_loss_probe(now_ns, false);
         }
     }
 
     /// Two round trips without an answer call for a probe (RFC 8985 §7.2).
-    pub(super) fn schedule_loss_probe(&mut self, now_ns: u64, timeout_restarts: bool) -> bool {
+    #[inline(always)]
+    fn schedule_loss_probe(&mut self, now_ns: u64, timeout_restarts: bool) -> bool {
         let calm = matches!(self.recovery.state, State::Open | State::Cwr);
         if !calm || self.board.packets_out() == 0 {
             return false;
@@ -223,7 +253,7 @@ impl Sender {
             let rest_us = self.until_timeout_us(now_ns);
             tick.jiffies_in(if rest_us > 0 { probe_us.min(rest_us as u64) } else { probe_us })
         };
-        self.start_paced_timer(now_ns, Kind::LossProbe, jiffies);
+        self.start_paced_timer(now_ns, self.departure_ns, Kind::LossProbe, jiffies);
         true
     }
 
@@ -290,7 +320,7 @@ mod tests {
         let mut fires = |departure_ns, paced: bool| {
             sender.departure_ns = departure_ns;
             if paced {
-                sender.start_paced_timer(0, Kind::LossProbe, 5);
+                sender.start_paced_timer(0, departure_ns, Kind::LossProbe, 5);
             } else {
                 sender.start_timer(0, Kind::Reordering, 5);
             }

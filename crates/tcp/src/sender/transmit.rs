@@ -252,6 +252,7 @@ impl Sender {
         if window > 0 {
             let payload = window.min(u64::from(self.mss)).min(self.buffer.end - self.snd_nxt);
             self.send_payload(now_ns, 0, payload as u32, 1, out);
+            self.restart_retransmission_timer(now_ns);
             return;
         }
         self.stats.window_probes += 1;
