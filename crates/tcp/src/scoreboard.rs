@@ -56,7 +56,8 @@ impl Segment {
         payload: u32,
         (flags, in_flight): (u8, u32),
     ) -> Self {
-        let [low, middle, high, _] = in_flight.to_le_bytes();
+        // All four are written at once.
+        let [flags, low, middle, high] = (flags as u32 | in_flight << 8).to_le_bytes();
         Self { end, stamp, payload, flags, in_flight: [low, middle, high] }
     }
 
@@ -222,6 +223,33 @@ impl Scoreboard {
             self.last_packet = number;
         }
         *self.get_mut(number) = segment;
+    }
+
+    /// Appends a packet of so many new segments, of which `first` is the first; the others are as long, but for the last, which has `last`
+    /// bytes.
+    #[inline]
+    pub(crate) fn push_packet(&mut self, first: Segment, segments: u32, last: u32) {
+        while self.packets_out() as usize + segments as usize > self.ring.len() {
+            self.resize((self.ring.len() * 2).max(MIN_SEGMENTS));
+        }
+        self.last_packet = self.next;
+        self.next += u64::from(segments);
+        let mask = self.ring.len() - 1;
+        let place = self.last_packet as usize & mask;
+        self.ring[place] = first;
+        let mut end = first.end;
+        for number in self.last_packet + 1..self.next {
+            end += u64::from(first.payload);
+            let segment = number as usize & mask;
+            self.ring[segment] = self.ring[place];
+            self.ring[segment].end = end;
+            self.ring[segment].flags = first.flags & !FIRST_OF_PACKET;
+        }
+        if segments > 1 {
+            let segment = self.get_mut(self.next - 1);
+            segment.end = end - u64::from(first.payload) + u64::from(last);
+            segment.payload = last;
+        }
     }
 
     /// Moves what is outstanding to a ring of `size` segments.

@@ -2,7 +2,7 @@
 
 use dualq_units::Instant;
 
-use super::{Handshake, Sender};
+use super::{FAREWELL_DUE, Handshake, OPENING_DUE, Sender};
 use crate::cc::{Algorithm, CongestionControl, Controller, State};
 use crate::ecn::{self, EcnStyle, Progress, Received};
 use crate::packet::{Ack, INVALID_SPACING, MAX_SACK_BLOCKS, PAWS_WINDOW_MS, SackBlock};
@@ -101,7 +101,9 @@ impl Sender {
         if !self.is_established() || ack.ack > self.snd_nxt {
             return;
         }
-        self.farewell_due |= ack.fin;
+        if ack.fin {
+            self.due |= FAREWELL_DUE;
+        }
         if ack.ack < self.snd_una {
             return self.digest_overtaken(now_ns, ack);
         }
@@ -273,7 +275,7 @@ impl Sender {
     fn challenge(&mut self, now_ns: u64) {
         if !self.config.tick.is_within(self.challenged_ns, now_ns, INVALID_SPACING) {
             self.challenged_ns = Some(now_ns);
-            self.opening_due = true;
+            self.due |= OPENING_DUE;
         }
     }
 
@@ -284,7 +286,7 @@ impl Sender {
         if self.handshake != Handshake::SynSent || ack.ack > self.snd_nxt {
             return;
         }
-        self.opening_due = true;
+        self.due |= OPENING_DUE;
         self.peer_timestamp_ms = ack.timestamp_ms;
         self.agree(now_ns, ack);
         let rtt_us = if self.syns_sent > 1 {
@@ -335,7 +337,7 @@ impl Sender {
             self.buffer.free(acked, 1);
             self.snd_una = acked;
         } else {
-            self.opening_due = false;
+            self.due &= !OPENING_DUE;
             self.shorten();
             for number in self.board.first..self.board.next {
                 self.rate.lost += u64::from(self.board.mark_lost(number));

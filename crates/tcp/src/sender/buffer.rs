@@ -28,6 +28,8 @@ const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 pub(super) struct SendBuffer {
     /// The most bytes of memory, but for the last packet.
     size: u64,
+    /// The window and the length of segments for which it was found large enough last: it is for smaller ones too.
+    expanded_for: (u32, u32),
     /// The most bytes that are unsent, but for the last packet (`TCP_NOTSENT_LOWAT`).
     most_unsent: u64,
     /// Bytes of memory of all that is not acknowledged, sent or not (Linux: `sk_wmem_queued`).
@@ -56,6 +58,7 @@ impl SendBuffer {
     pub(super) fn new(asked: Option<Bytes>, most_unsent: Option<Bytes>) -> Self {
         Self {
             size: asked.map_or(0, |Bytes(bytes)| (2 * bytes).max(LEAST)),
+            expanded_for: (0, 0),
             most_unsent: most_unsent.map_or(u64::MAX, |Bytes(bytes)| bytes),
             memory: 0,
             is_awaited: false,
@@ -81,17 +84,23 @@ impl SendBuffer {
     /// `from` on, of what the next packet holds (Linux: `tcp_grow_skb`).
     #[inline]
     pub(super) fn head(&mut self, from: u64, wanted: u64) -> (u64, bool) {
-        if self.head.end - from < wanted
-            && let Some(&next) = self.others.front()
-        {
-            self.head.end = next.end.min(from + wanted);
+        if self.head.end - from < wanted {
+            self.lengthen_head(from + wanted);
+        }
+        (self.head.end, self.is_last())
+    }
+
+    /// The packet that is sent next is to end at `end`, as far as the next one reaches.
+    #[inline(never)]
+    fn lengthen_head(&mut self, end: u64) {
+        if let Some(&next) = self.others.front() {
+            self.head.end = next.end.min(end);
             if self.head.end == next.end {
                 self.head.pushes |= next.pushes;
                 self.others.pop_front();
                 self.memory -= PACKET_OVERHEAD;
             }
         }
-        (self.head.end, self.is_last())
     }
 
     /// Whether no packet follows the one that is sent next.
@@ -106,12 +115,18 @@ impl SendBuffer {
     }
 
     /// What is sent next ends at `end`: it is a packet of its own from now on, though it waits.
+    #[inline]
     pub(super) fn cut(&mut self, end: u64) {
         if end < self.head.end {
-            self.others.push_front(self.head);
-            self.head = Packet { end, pushes: false };
-            self.memory += PACKET_OVERHEAD;
+            self.cut_head(end);
         }
+    }
+
+    #[inline(never)]
+    fn cut_head(&mut self, end: u64) {
+        self.others.push_front(self.head);
+        self.head = Packet { end, pushes: false };
+        self.memory += PACKET_OVERHEAD;
     }
 
     /// What ends at `end` is sent, as a packet of its own. Returns whether the program paused there.
@@ -119,7 +134,14 @@ impl SendBuffer {
     pub(super) fn take(&mut self, end: u64) -> bool {
         if end < self.head.end {
             self.memory += PACKET_OVERHEAD;
+            return false;
         }
+        self.take_whole(end)
+    }
+
+    /// The same of all of the packet that is sent next, and of what was put into it since.
+    #[inline(never)]
+    fn take_whole(&mut self, end: u64) -> bool {
         let mut pushes = false;
         while self.head.end <= end {
             pushes = self.head.pushes;
@@ -221,17 +243,25 @@ impl SendBuffer {
 }
 
 impl Sender {
+    #[inline(never)]
     pub(super) fn expand_buffer(&mut self) {
         // The program asked for its size (Linux: `SOCK_SNDBUF_LOCK`).
         if self.config.buffer.is_some() {
             return;
         }
+        self.buffer.expanded_for = (self.wanted_window(), self.mss);
         let mss = u64::from(self.mss);
         let segment =
             (mss + OPTIONS + HEADER_ROOM + SHARED_INFO).next_power_of_two() + SOCKET_BUFFER;
-        let segments = self.window.cwnd.max(MIN_SEGMENTS).max(self.rack.reordering + 1);
+        let segments = self.wanted_window().max(MIN_SEGMENTS);
         let wanted = u64::from(self.control.send_buffer_windows()) * u64::from(segments) * segment;
         self.buffer.size = self.buffer.size.max(wanted.min(self.config.max_buffer.0));
+    }
+
+    /// The segments of a window, for a few of which there is to be room.
+    #[inline]
+    fn wanted_window(&self) -> u32 {
+        self.window.cwnd.max(self.rack.reordering + 1)
     }
 
     /// How long packets of the send buffer get: no longer than half of the largest window that was offered (Linux:
@@ -245,14 +275,21 @@ impl Sender {
     /// it was, until that has run and found it full again (Linux: `tcp_check_space`, `sk_stream_write_space`).
     #[inline]
     pub(super) fn check_space(&mut self) {
-        if !self.buffer.is_awaited {
-            return;
+        if self.buffer.is_awaited {
+            self.expand_awaited();
+            self.buffer.is_awaited = !self.buffer.is_writeable(self.snd_nxt);
         }
-        if self.buffer.size < self.config.max_buffer.0 && self.board.in_flight() < self.window.cwnd
+    }
+
+    #[inline]
+    fn expand_awaited(&mut self) {
+        let (window, mss) = self.buffer.expanded_for;
+        if self.buffer.is_awaited
+            && (self.wanted_window() > window || self.mss > mss)
+            && self.board.in_flight() < self.window.cwnd
         {
             self.expand_buffer();
         }
-        self.buffer.is_awaited = !self.buffer.is_writeable(self.snd_nxt);
     }
 
     /// All was sent that may be: whether the program has more and is awake, or wakes for there is room. If it runs at once it looks again whether
@@ -264,8 +301,9 @@ impl Sender {
         if self.buffer.end >= self.write_end {
             return false;
         }
-        self.check_space();
-        self.buffer.is_awaited |= runs && !self.buffer.is_writeable(self.snd_nxt);
+        self.expand_awaited();
+        let is_full = !self.buffer.is_writeable(self.snd_nxt);
+        self.buffer.is_awaited = is_full && (runs || self.buffer.is_awaited);
         !self.buffer.is_awaited
     }
 

@@ -175,6 +175,19 @@ macro_rules! context {
 }
 pub(in crate::sender) use context;
 
+// What is due.
+/// The answer to the SYN is to be acknowledged.
+const OPENING_DUE: u8 = 1;
+/// FIN of the other end is.
+const FAREWELL_DUE: u8 = 2;
+const HEAD_DUE: u8 = 4;
+const LOSS_PROBE_DUE: u8 = 8;
+const WINDOW_PROBE_DUE: u8 = 16;
+/// The reordering timer has run out, and what it found is not yet sent again.
+const LOST_DUE: u8 = 32;
+/// It was a timer for what may be lost, and the next `transmit` sends nothing new.
+const BY_TIMER: u8 = 64;
+
 /// The sending endpoint of a connection.
 #[derive(Debug)]
 pub struct Sender {
@@ -204,13 +217,11 @@ pub struct Sender {
     first_syn_ns: u64,
     /// The host knows a cookie of the receiver.
     has_cookie: bool,
-    /// What a timer has called for and `transmit` has not sent yet.
+    /// A timer has called for it and `transmit` has not sent it yet.
     syn_due: bool,
-    /// The answer to the SYN is to be acknowledged.
-    opening_due: bool,
-    /// FIN of the other end is to be acknowledged.
-    farewell_due: bool,
-    /// It was.
+    /// What else the next `transmit` has to do before new data, and after that: nothing, mostly.
+    due: u8,
+    /// FIN of the other end was acknowledged.
     has_parted: bool,
     /// How far a write has come that leaves push by push, behind that acknowledgement, and whether it goes on.
     first_write: Option<Write>,
@@ -222,13 +233,6 @@ pub struct Sender {
     writes_first: bool,
     /// When one that came again was acknowledged last.
     challenged_ns: Option<u64>,
-    head_due: bool,
-    loss_probe_due: bool,
-    window_probe_due: bool,
-    /// It was a timer for what may be lost, and the next `transmit` sends nothing new.
-    by_timer: bool,
-    /// The reordering timer has run out, and what it found is not yet sent again.
-    timer_due: bool,
 
     board: Scoreboard,
     snd_una: u64,
@@ -322,8 +326,7 @@ impl Sender {
             first_syn_ns: 0,
             has_cookie: false,
             syn_due: false,
-            opening_due: false,
-            farewell_due: false,
+            due: 0,
             has_parted: false,
             first_write: None,
             write_due: false,
@@ -331,11 +334,6 @@ impl Sender {
             waits_to_write: false,
             writes_first: false,
             challenged_ns: None,
-            head_due: false,
-            loss_probe_due: false,
-            window_probe_due: false,
-            by_timer: false,
-            timer_due: false,
             board: Scoreboard::new(),
             snd_una: 0,
             snd_nxt: 0,
@@ -518,10 +516,12 @@ impl Sender {
     /// The ECN field of what is ECN-capable, or not.
     #[inline]
     fn codepoint(&self, capable: bool) -> Ecn {
-        match (capable, self.config.ect1 || self.control.ecn_style() == EcnStyle::Accurate) {
-            (false, _) => Ecn::NotEct,
-            (true, false) => Ecn::Ect0,
-            (true, true) => Ecn::Ect1,
+        if !capable {
+            Ecn::NotEct
+        } else if self.config.ect1 || self.control.ecn_style() == EcnStyle::Accurate {
+            Ecn::Ect1
+        } else {
+            Ecn::Ect0
         }
     }
 
@@ -631,7 +631,7 @@ impl Sender {
 
     /// Segments that are made now have room for the option of Accurate ECN, if a packet has it that leaves now (Linux:
     /// `tcp_current_mss`).
-    #[inline]
+    #[inline(never)]
     fn make_room_for_option(&mut self, now_ns: u64) {
         let due = self.option_seen
             && self.received.is_option_due(
@@ -645,7 +645,6 @@ impl Sender {
     }
 
     /// The bytes of options of a packet that leaves now.
-    #[inline]
     fn take_options(&mut self, now_ns: u64) -> u8 {
         let srtt_us = self.rtt.srtt_eighth_us / 8;
         if !self.option_seen

@@ -33,46 +33,63 @@ pub(super) enum Push {
     Probe,
 }
 
-/// How far sending new data got.
+/// What new data wait for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
-    No,
     ByWindow,
     Otherwise,
 }
 
 impl Sender {
     /// Sends what has not been sent before, as far as it may be. Returns whether anything was.
+    #[inline(never)]
     pub(super) fn transmit_new(
         &mut self,
         now_ns: u64,
         push: Push,
         out: &mut impl FnMut(Transmission),
     ) -> bool {
-        // What an aggregate may have is asked once, as the first packet is about to leave.
-        let mut most = None;
+        self.transmit_new_here(now_ns, push, out)
+    }
+
+    /// The same without a call: for where it is done with each acknowledgement.
+    #[inline(always)]
+    pub(super) fn transmit_new_here(
+        &mut self,
+        now_ns: u64,
+        push: Push,
+        out: &mut impl FnMut(Transmission),
+    ) -> bool {
+        // What an aggregate may have is asked once, before the first packet leaves.
+        let most = self.gso_segments();
         let mut sent = 0;
-        let mut held = Held::No;
+        let mut limited = false;
+        let mut in_flight = self.board.in_flight();
+        let mut first = (self.board.packets_out(), 0);
         while self.snd_nxt < self.buffer.end {
-            match self.next_new(now_ns, &mut most, push) {
+            match self.next_new(now_ns, in_flight, most, push) {
                 Ok(payload) => {
                     let ends = u32::from(self.snd_nxt + u64::from(payload) > self.fin);
-                    let segments = (payload - ends).div_ceil(self.mss).max(1);
-                    self.send_payload(now_ns, payload, segments, out);
-                    self.check_space();
+                    let segments = (payload - ends).saturating_sub(1) / self.mss + 1;
+                    self.send_payload(now_ns, in_flight, payload, segments, out);
+                    if sent == 0 {
+                        first.1 = self.departure_ns;
+                    }
                     sent += segments;
+                    in_flight += segments;
+                    debug_assert_eq!(in_flight, self.board.in_flight());
+                    self.check_space();
                     if matches!(push, Push::One | Push::Probe) {
                         break;
                     }
                 }
                 Err(reason) => {
-                    held = reason;
+                    limited = reason == Held::ByWindow;
                     break;
                 }
             }
         }
-        let in_flight = self.board.in_flight();
-        let limited = held == Held::ByWindow || in_flight >= self.window.cwnd;
+        limited |= in_flight >= self.window.cwnd;
         if sent > 0 || limited {
             self.validate_window(limited);
         }
@@ -80,9 +97,7 @@ impl Sender {
             if self.in_reduction() {
                 self.recovery.prr_out += sent;
             }
-            if push != Push::Probe {
-                self.schedule_loss_probe(now_ns, false);
-            }
+            self.new_data_sent(now_ns, first, push == Push::Probe);
         }
         sent > 0
     }
@@ -91,28 +106,36 @@ impl Sender {
     /// within a segment, its first part goes too if no short one is under way (Nagle's rule after Minshall; Linux: `tcp_nagle_test`,
     /// `tcp_mss_split_point`).
     #[inline(always)]
-    fn next_new(&mut self, now_ns: u64, most: &mut Option<u32>, push: Push) -> Result<u32, Held> {
+    fn next_new(
+        &mut self,
+        now_ns: u64,
+        in_flight: u32,
+        most: u32,
+        push: Push,
+    ) -> Result<u32, Held> {
         if self.must_wait(now_ns) {
             return Err(Held::Otherwise);
         }
-        let room = self.window.cwnd.saturating_sub(self.board.in_flight());
+        let room = self.window.cwnd.saturating_sub(in_flight);
         if room == 0 && push != Push::Probe {
             return Err(Held::ByWindow);
         }
-        let most = *most.get_or_insert_with(|| self.gso_segments());
         let quota = room.min(self.window.cwnd / 2).max(1).min(most);
         let mss = u64::from(self.mss);
         let whole = u64::from(quota) * mss;
         let (mut end, mut last) = self.buffer.head(self.snd_nxt, whole);
-        if end == self.fin && self.has_closed() {
-            (end, last) = self.buffer.head(self.snd_nxt, end + 1 - self.snd_nxt);
-        }
-        let ends = u64::from(end > self.fin);
-        let packet = Unsent { bytes: end - self.snd_nxt - ends, last, ends: ends > 0 };
         let window = self.window_end.saturating_sub(self.snd_nxt);
-        if packet.bytes == 0 {
-            return if window > 0 { Ok(1) } else { Err(Held::Otherwise) };
+        let mut ends = 0;
+        if end >= self.fin {
+            if self.has_closed() {
+                (end, last) = self.buffer.head(self.snd_nxt, self.fin + 1 - self.snd_nxt);
+            }
+            ends = u64::from(end > self.fin);
+            if self.snd_nxt == self.fin {
+                return if window > 0 { Ok(1) } else { Err(Held::Otherwise) };
+            }
         }
+        let packet = Unsent { bytes: end - self.snd_nxt - ends, last, ends: ends > 0 };
         if window < packet.bytes.min(mss) {
             return Err(Held::Otherwise);
         }
@@ -157,10 +180,6 @@ impl Sender {
         packet: Unsent,
         most: u32,
     ) -> Result<(), Held> {
-        let idle = now_ns > self.departure_ns.saturating_add(MILLISECOND_NS);
-        if self.recovery.state >= State::Recovery || idle || self.board.packets_out() == 0 {
-            return Ok(());
-        }
         let mss = u64::from(self.mss);
         let by_cwnd = u64::from(room) * mss;
         let limit = window.min(by_cwnd);
@@ -173,10 +192,13 @@ impl Sender {
         if limit >= u64::from(most) * mss || limit >= chunk {
             return Ok(());
         }
+        let idle = now_ns > self.departure_ns + MILLISECOND_NS;
+        if self.recovery.state >= State::Recovery || idle || self.board.packets_out() == 0 {
+            return Ok(());
+        }
         let srtt_ns = self.rtt.srtt_eighth_us * 125;
         let head = self.board.get(self.board.first).stamp.sent_ns;
-        let ack_due = head.saturating_add(srtt_ns);
-        if ack_due.saturating_sub(now_ns) > (srtt_ns / 2).min(MILLISECOND_NS) {
+        if head + srtt_ns > now_ns + (srtt_ns / 2).min(MILLISECOND_NS) {
             return Ok(());
         }
         if by_cwnd < window && by_cwnd <= packet.bytes {
@@ -186,47 +208,43 @@ impl Sender {
         if packet.ends && window > packet.bytes { Ok(()) } else { Err(Held::Otherwise) }
     }
 
-    /// Packets in flight with so many more, if the congestion control wants to know that of what is lost.
+    /// So many packets in flight and so many more, if the congestion control wants to know that of what is lost.
     #[inline]
-    pub(super) fn flight_with(&self, more: u32) -> u32 {
-        if self.control.needs_losses() { self.board.in_flight() + more } else { 0 }
+    pub(super) fn flight_with(&self, in_flight: u32, more: u32) -> u32 {
+        if self.control.needs_losses() { in_flight + more } else { 0 }
     }
 
+    /// Sends a packet of new data while `in_flight` packets are.
     #[inline(always)]
     pub(super) fn send_payload(
         &mut self,
         now_ns: u64,
+        in_flight: u32,
         payload: u32,
         segments: u32,
         out: &mut impl FnMut(Transmission),
     ) {
-        self.note_start(now_ns);
+        self.note_start(now_ns, in_flight);
         let departure = self.schedule_departure(now_ns, payload, segments);
-        let packets_before = self.board.packets_out();
-        let stamp = self.rate.stamp(departure, packets_before);
+        let stamp = self.rate.stamp(departure, self.board.packets_out());
         let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
-        let mut flags = app_limited | FIRST_OF_PACKET;
+        let flags = (app_limited | FIRST_OF_PACKET, self.flight_with(in_flight, segments));
         let seq = self.snd_nxt;
-        let mut rest = payload;
-        let longest = self.mss + u32::from(seq + u64::from(payload) > self.fin);
-        let in_flight = self.flight_with(segments);
-        while rest > 0 {
-            let part = if rest <= longest { rest } else { self.mss };
-            rest -= part;
-            self.snd_nxt += u64::from(part);
-            self.board.push(Segment::new(self.snd_nxt, stamp, part, (flags, in_flight)));
-            flags = app_limited;
-        }
+        // The last segment has what is left, and the end of the stream.
+        let last = payload - (segments - 1) * self.mss;
+        let first = if segments > 1 { self.mss } else { last };
+        let first = Segment::new(seq + u64::from(first), stamp, first, flags);
+        self.board.push_packet(first, segments, last);
+        self.snd_nxt += u64::from(payload);
         let pushes = self.buffer.take(self.snd_nxt);
         if pushes && let Some(last) = self.board.next.checked_sub(1) {
             self.board.get_mut(last).flags |= PUSHES;
         }
-        if payload < segments * self.mss {
+        if last < self.mss {
             self.short_end = self.snd_nxt;
         }
         self.enqueue(now_ns, departure, (payload, segments));
         self.emit((now_ns, departure), (seq, self.mss), payload, segments, (true, pushes), out);
-        self.new_data_sent(now_ns, packets_before);
     }
 
     /// Remembers how much of the window was in use in this round trip (Linux: `tcp_cwnd_validate`).
@@ -304,13 +322,13 @@ mod tests {
         for (unsent, pending) in [(500, None), (1_448 + 500, Some(1_448)), (1_448, Some(1_448))] {
             let mut sender = under_way(3, unsent);
             sender.short_end = 1_448;
-            assert_eq!(sender.next_new(0, &mut Some(44), Push::Pending).ok(), pending, "{unsent}");
-            assert_eq!(sender.next_new(0, &mut Some(44), Push::Written).ok(), Some(unsent as u32));
+            assert_eq!(sender.next_new(0, 3, 44, Push::Pending).ok(), pending, "{unsent}");
+            assert_eq!(sender.next_new(0, 3, 44, Push::Written).ok(), Some(unsent as u32));
             sender.short_end = 0;
-            assert_eq!(sender.next_new(0, &mut Some(44), Push::Pending).ok(), Some(unsent as u32));
+            assert_eq!(sender.next_new(0, 3, 44, Push::Pending).ok(), Some(unsent as u32));
             // Not with TCP_NODELAY.
             (sender.short_end, sender.config.nodelay) = (1_448, true);
-            assert_eq!(sender.next_new(0, &mut Some(44), Push::Pending).ok(), Some(unsent as u32));
+            assert_eq!(sender.next_new(0, 3, 44, Push::Pending).ok(), Some(unsent as u32));
         }
     }
 

@@ -4,10 +4,10 @@
 use super::Sender;
 use super::transmit::{PACING_SHIFT, PACKET_OVERHEAD};
 
-/// Kernel memory that a packet holds; what carries no payload counts for nothing (Linux: `skb_set_tcp_pure_ack`).
+/// Kernel memory that a packet with payload holds.
 #[inline]
 const fn memory(payload: u32) -> u64 {
-    if payload == 0 { 0 } else { payload as u64 + PACKET_OVERHEAD }
+    payload as u64 + PACKET_OVERHEAD
 }
 
 impl Sender {
@@ -31,9 +31,11 @@ impl Sender {
     /// [more arrives](Self::interrupt).
     #[inline]
     pub fn on_departure(&mut self, payload: u32) -> bool {
-        self.queued = self.queued.saturating_sub(memory(payload));
+        // What carries no payload counts for nothing (Linux: `skb_set_tcp_pure_ack`).
+        let memory = if payload > 0 { memory(payload) } else { 0 };
+        self.queued = self.queued.saturating_sub(memory);
         if self.is_held {
-            self.backlog += memory(payload);
+            self.backlog += memory;
             return false;
         }
         std::mem::take(&mut self.throttled)
@@ -51,7 +53,9 @@ impl Sender {
             self.queued + self.cut_apart + self.backlog
         };
         let full = held >= limit && self.board.last_packet > self.board.first;
-        self.throttled |= full;
+        if full {
+            self.throttled = true;
+        }
         full
     }
 

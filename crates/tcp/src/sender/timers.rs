@@ -3,7 +3,7 @@
 
 use dualq_units::Instant;
 
-use super::Sender;
+use super::{BY_TIMER, HEAD_DUE, LOSS_PROBE_DUE, LOST_DUE, Sender, WINDOW_PROBE_DUE};
 use crate::cc::{CongestionControl, State};
 use crate::rtt::{RTO_MAX_US, RTO_MIN_US};
 use crate::tick::{WheelTimer, instant};
@@ -76,7 +76,10 @@ impl Sender {
         let kind = self.timers.kind;
         self.timers.clear();
         // What pacing held back goes out at this instant anyway; after a timeout the head fills the window, and nothing needs to be kept back.
-        self.by_timer = !paces && matches!(kind, Kind::LossProbe | Kind::Reordering);
+        self.due &= !BY_TIMER;
+        if !paces && matches!(kind, Kind::LossProbe | Kind::Reordering) {
+            self.due |= BY_TIMER;
+        }
         match kind {
             Kind::None => {}
             Kind::Handshake => {
@@ -86,21 +89,25 @@ impl Sender {
                 self.syn_due = true;
             }
             Kind::Retransmission => self.on_timeout(now_ns),
-            Kind::LossProbe => self.loss_probe_due = true,
-            Kind::WindowProbe => self.window_probe_due = true,
+            Kind::LossProbe => self.due |= LOSS_PROBE_DUE,
+            Kind::WindowProbe => self.due |= WINDOW_PROBE_DUE,
             Kind::Reordering => self.on_reordering_timeout(now_ns),
         }
     }
 
     /// What pacing holds back is not late: a timer that waits for its acknowledgement has the whole jiffies of that on top
     /// (Linux: `tcp_pacing_delay`).
-    fn start_paced_timer(&mut self, now_ns: u64, kind: Kind, jiffies: u32) {
-        let held_ns = self.departure_ns.saturating_sub(now_ns);
-        self.start_timer(now_ns, kind, jiffies + self.config.tick.whole_jiffies_in(held_ns));
+    #[inline(always)]
+    fn start_paced_timer(&mut self, now_ns: u64, departure_ns: u64, kind: Kind, jiffies: u32) {
+        let held = match departure_ns.checked_sub(now_ns) {
+            Some(held_ns) => self.config.tick.whole_jiffies_in(held_ns),
+            None => 0,
+        };
+        self.start_timer(now_ns, kind, jiffies + held);
     }
 
     fn start_timer(&mut self, now_ns: u64, kind: Kind, jiffies: u32) {
-        let jiffies = jiffies.max(1);
+        debug_assert!(jiffies > 0, "it waits");
         self.timers.kind = kind;
         self.timers.deadline_ns =
             self.timers.wheel.start(self.config.tick, instant(now_ns), jiffies).as_nanos();
@@ -111,6 +118,7 @@ impl Sender {
     }
 
     /// There is something to send, nothing under way, and no room: ask now and then (Linux: `tcp_check_probe_timer`).
+    #[inline(never)]
     pub(super) fn await_window(&mut self, now_ns: u64) {
         if self.timers.kind == Kind::None {
             self.recovery.window_probe_doublings = 0;
@@ -128,7 +136,12 @@ impl Sender {
         let tick = self.config.tick;
         let base = self.rtt.timeout.max(tick.jiffies_in(RTO_MIN_US));
         let jiffies = base.saturating_mul(1 << self.recovery.window_probe_doublings);
-        self.start_paced_timer(now_ns, Kind::WindowProbe, jiffies.min(tick.jiffies_in(RTO_MAX_US)));
+        self.start_paced_timer(
+            now_ns,
+            self.departure_ns,
+            Kind::WindowProbe,
+            jiffies.min(tick.jiffies_in(RTO_MAX_US)),
+        );
     }
 
     /// An acknowledgement while nothing is under way: has the window opened (Linux: `tcp_ack_probe`)?
@@ -158,30 +171,45 @@ impl Sender {
 
     /// Starts the retransmission timer anew. After a probe or reordering timer only the rest of the time counts.
     pub(super) fn restart_retransmission_timer(&mut self, now_ns: u64) {
+        self.restart_behind(now_ns, self.departure_ns);
+    }
+
+    /// The same where pacing holds back what follows until `departure_ns`.
+    #[inline(always)]
+    fn restart_behind(&mut self, now_ns: u64, departure_ns: u64) {
         if self.board.packets_out() == 0 {
             self.timers.clear();
-            return;
+        } else if matches!(self.timers.kind, Kind::LossProbe | Kind::Reordering) {
+            self.resume_behind(now_ns, departure_ns);
+        } else {
+            self.start_paced_timer(now_ns, departure_ns, Kind::Retransmission, self.rtt.timeout);
         }
-        if matches!(self.timers.kind, Kind::LossProbe | Kind::Reordering) {
-            return self.resume_retransmission_timer(now_ns);
-        }
-        self.start_paced_timer(now_ns, Kind::Retransmission, self.rtt.timeout);
     }
 
     /// The same for what is left of the time since the first outstanding segment was sent.
     pub(super) fn resume_retransmission_timer(&mut self, now_ns: u64) {
         if self.board.packets_out() == 0 {
             self.timers.clear();
-            return;
+        } else {
+            self.resume_behind(now_ns, self.departure_ns);
         }
+    }
+
+    #[inline(always)]
+    fn resume_behind(&mut self, now_ns: u64, departure_ns: u64) {
         let rest_us = self.until_timeout_us(now_ns).max(1);
         let jiffies = self.config.tick.jiffies_in(rest_us as u64);
-        self.start_paced_timer(now_ns, Kind::Retransmission, jiffies);
+        self.start_paced_timer(now_ns, departure_ns, Kind::Retransmission, jiffies);
     }
 
     pub(super) fn retransmitted_head(&mut self, now_ns: u64) {
         if self.timers.kind != Kind::Reordering {
-            self.start_paced_timer(now_ns, Kind::Retransmission, self.rtt.timeout);
+            self.start_paced_timer(
+                now_ns,
+                self.departure_ns,
+                Kind::Retransmission,
+                self.rtt.timeout,
+            );
         }
     }
 
@@ -192,29 +220,40 @@ impl Sender {
         }
     }
 
-    /// New data were sent while `packets_before` were outstanding.
-    pub(super) fn new_data_sent(&mut self, now_ns: u64, packets_before: u32) {
+    /// New data were sent, of which the first packet found `packets_before` outstanding and was paced by `departure_ns`. The loss probe's timer
+    /// takes the other's place at once, unless this was one.
+    #[inline(never)]
+    pub(super) fn new_data_sent(
+        &mut self,
+        now_ns: u64,
+        (packets_before, departure_ns): (u32, u64),
+        is_probe: bool,
+    ) {
         if packets_before == 0 || self.timers.kind == Kind::LossProbe {
-            self.restart_retransmission_timer(now_ns);
+            self.restart_behind(now_ns, departure_ns);
+        }
+        if !is_probe {
+            self.schedule_loss_probe(now_ns, false);
         }
     }
 
     /// Two round trips without an answer call for a probe (RFC 8985 §7.2).
-    pub(super) fn schedule_loss_probe(&mut self, now_ns: u64, timeout_restarts: bool) -> bool {
+    #[inline(always)]
+    fn schedule_loss_probe(&mut self, now_ns: u64, timeout_restarts: bool) -> bool {
         let calm = matches!(self.recovery.state, State::Open | State::Cwr);
         if !calm || self.board.packets_out() == 0 {
             return false;
         }
         let margin_us = if self.board.packets_out() == 1 { RTO_MIN_US } else { TIMEOUT_MARGIN_US };
         let probe_us = (self.rtt.srtt_eighth_us >> 2) + margin_us;
-        let timeout_us = if timeout_restarts {
-            self.config.tick.micros_in(self.rtt.timeout) as i64
+        let tick = self.config.tick;
+        let jiffies = if timeout_restarts {
+            tick.jiffies_in(probe_us).min(self.rtt.timeout)
         } else {
-            self.until_timeout_us(now_ns)
+            let rest_us = self.until_timeout_us(now_ns);
+            tick.jiffies_in(if rest_us > 0 { probe_us.min(rest_us as u64) } else { probe_us })
         };
-        let delay_us = if timeout_us > 0 { probe_us.min(timeout_us as u64) } else { probe_us };
-        let jiffies = self.config.tick.jiffies_in(delay_us);
-        self.start_paced_timer(now_ns, Kind::LossProbe, jiffies);
+        self.start_paced_timer(now_ns, self.departure_ns, Kind::LossProbe, jiffies);
         true
     }
 
@@ -226,7 +265,7 @@ impl Sender {
         self.enter_loss(now_ns);
         self.recovery.timeouts_in_row += 1;
         self.rtt.back_off(self.config.tick);
-        self.head_due = true;
+        self.due |= HEAD_DUE;
         self.start_timer(now_ns, Kind::Retransmission, self.rtt.timeout);
     }
 
@@ -241,13 +280,15 @@ impl Sender {
                 self.reduce(1, 0, false);
             }
         }
-        self.timer_due = true;
+        self.due |= LOST_DUE;
     }
 
     /// What the reordering timer found lost is sent again, as far as it may be: if the head is not, its time goes on.
     #[inline]
     pub(super) fn after_reordering_timeout(&mut self, now_ns: u64) {
-        if std::mem::take(&mut self.timer_due) && self.timers.kind != Kind::Retransmission {
+        let was_due = self.due & LOST_DUE > 0;
+        self.due &= !LOST_DUE;
+        if was_due && self.timers.kind != Kind::Retransmission {
             self.resume_retransmission_timer(now_ns);
         }
     }
@@ -279,7 +320,7 @@ mod tests {
         let mut fires = |departure_ns, paced: bool| {
             sender.departure_ns = departure_ns;
             if paced {
-                sender.start_paced_timer(0, Kind::LossProbe, 5);
+                sender.start_paced_timer(0, departure_ns, Kind::LossProbe, 5);
             } else {
                 sender.start_timer(0, Kind::Reordering, 5);
             }

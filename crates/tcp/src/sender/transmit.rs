@@ -4,7 +4,10 @@
 use dualq_units::{Ecn, Instant};
 
 use super::new_data::Push;
-use super::{Handshake, Pacing, Sender, WRITE_BYTES};
+use super::{
+    BY_TIMER, FAREWELL_DUE, HEAD_DUE, Handshake, LOSS_PROBE_DUE, OPENING_DUE, Pacing, Sender,
+    WINDOW_PROBE_DUE, WRITE_BYTES,
+};
 use crate::cc::{CongestionControl, Event, State, Window};
 use crate::ecn::{EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, Transmission};
@@ -40,9 +43,9 @@ pub(super) struct Write {
 
 impl Sender {
     /// Sends what may be sent at `now`, packet by packet. To be called after every other call that changed something.
+    #[inline(never)]
     pub fn transmit(&mut self, now: Instant, out: &mut impl FnMut(Transmission)) {
         let now_ns = now.as_nanos();
-        let by_timer = std::mem::take(&mut self.by_timer);
         let is_interrupted = std::mem::take(&mut self.is_interrupted);
         let writes_first = std::mem::take(&mut self.writes_first);
         self.waits_to_write = false;
@@ -56,34 +59,11 @@ impl Sender {
         if self.config.ecn_option == EcnOption::Minimum {
             self.make_room_for_option(now_ns);
         }
-        if std::mem::take(&mut self.farewell_due) {
-            let mut signs = (self.empty_segment_ecn(), self.ecn_flags(false));
-            if std::mem::replace(&mut self.has_parted, true) {
-                // All that is left of the connection is what answers this (Linux: `tcp_v4_timewait_ack`).
-                signs.0 = Ecn::NotEct;
-            }
-            self.send_empty(now_ns, self.snd_nxt, signs, out);
-        }
-        if self.opening_due {
-            self.opening_due = false;
-            let ecn = self.empty_segment_ecn();
-            let flags = self.opening_flags();
-            self.send_empty(now_ns, self.snd_nxt, (ecn, flags), out);
-        }
-        // Who writes has the connection for itself.
-        if self.first_write.is_some() && !std::mem::take(&mut self.write_due) {
+        let due = self.due;
+        if (due > 0 || self.first_write.is_some()) && !self.transmit_due(now_ns, out) {
             return;
         }
-        if self.head_due {
-            self.head_due = false;
-            if self.board.packets_out() > 0 && !self.board.get(self.board.first).has(SACKED) {
-                self.retransmit(now_ns, self.board.first, 1, out);
-            }
-        }
-        if self.loss_probe_due {
-            self.loss_probe_due = false;
-            self.probe(now_ns, out);
-        }
+        let by_timer = due & BY_TIMER > 0;
         if self.recovery.new_data_first && !by_timer {
             self.transmit_new(now_ns, Push::Pending, out);
             if self.snd_nxt > self.recovery.high_seq {
@@ -97,16 +77,17 @@ impl Sender {
         if self.board.lost_out > self.board.retrans_out && !held {
             self.transmit_lost(now_ns, out);
         }
-        self.after_reordering_timeout(now_ns);
-        // A timer calls for what is lost, or for a probe, and wakes no program (Linux: `tcp_send_loss_probe`, `tcp_rack_reo_timeout`).
-        if by_timer {
-            return;
+        if due > 0 {
+            self.after_reordering_timeout(now_ns);
+            // A timer calls for what is lost, or for a probe, and wakes no program (Linux: `tcp_send_loss_probe`, `tcp_rack_reo_timeout`).
+            if by_timer {
+                return;
+            }
         }
-        let begun = self.first_write;
-        if self.snd_nxt < self.buffer.end && begun.is_none() && !writes_first {
-            self.transmit_new(now_ns, Push::Pending, out);
+        if self.snd_nxt < self.buffer.end && self.first_write.is_none() && !writes_first {
+            self.transmit_new_here(now_ns, Push::Pending, out);
         }
-        let goes_on = begun.is_some_and(|write| write.end > self.buffer.end);
+        let goes_on = self.first_write.as_ref().is_some_and(|write| write.end > self.buffer.end);
         let wakes = goes_on || self.wakes_program(!is_interrupted);
         self.waits_to_write = is_interrupted && wakes;
         let wakes = wakes && !is_interrupted;
@@ -116,12 +97,13 @@ impl Sender {
             return;
         }
         self.is_writing = true;
-        self.first_write = None;
         if wakes {
-            self.write_and_push(now_ns, begun, out);
+            self.write_and_push(now_ns, out);
+        } else {
+            self.first_write = None;
         }
-        if self.window_probe_due {
-            self.window_probe_due = false;
+        if due & WINDOW_PROBE_DUE > 0 {
+            self.due &= !WINDOW_PROBE_DUE;
             self.probe_window(now_ns, out);
         }
         if self.board.packets_out() == 0 && self.snd_nxt < self.buffer.end {
@@ -129,15 +111,46 @@ impl Sender {
         }
     }
 
-    /// The program writes as much as there is room for, and pushes what it has written now and then. A write that has `begun` makes one push, and
+    /// Sends what is due before new data: answers without any, and what timers have called for. Returns whether the rest may follow.
+    #[inline(never)]
+    fn transmit_due(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) -> bool {
+        let due = self.due;
+        self.due &= !(FAREWELL_DUE | OPENING_DUE | BY_TIMER);
+        if due & FAREWELL_DUE > 0 {
+            let mut signs = (self.empty_segment_ecn(), self.ecn_flags(false));
+            if std::mem::replace(&mut self.has_parted, true) {
+                // All that is left of the connection is what answers this (Linux: `tcp_v4_timewait_ack`).
+                signs.0 = Ecn::NotEct;
+            }
+            self.send_empty(now_ns, self.snd_nxt, signs, out);
+        }
+        if due & OPENING_DUE > 0 {
+            let ecn = self.empty_segment_ecn();
+            let flags = self.opening_flags();
+            self.send_empty(now_ns, self.snd_nxt, (ecn, flags), out);
+        }
+        // Who writes has the connection for itself.
+        if self.first_write.is_some() && !std::mem::take(&mut self.write_due) {
+            return false;
+        }
+        self.due &= !(HEAD_DUE | LOSS_PROBE_DUE);
+        if due & HEAD_DUE > 0
+            && self.board.packets_out() > 0
+            && !self.board.get(self.board.first).has(SACKED)
+        {
+            self.retransmit(now_ns, self.board.first, 1, out);
+        }
+        if due & LOSS_PROBE_DUE > 0 {
+            self.probe(now_ns, out);
+        }
+        true
+    }
+
+    /// The program writes as much as there is room for, and pushes what it has written now and then. A write that has begun makes one push, and
     /// goes on with the next call (Linux: `tcp_sendmsg_locked`).
-    #[inline(always)]
-    fn write_and_push(
-        &mut self,
-        now_ns: u64,
-        begun: Option<Write>,
-        out: &mut impl FnMut(Transmission),
-    ) {
+    #[inline(never)]
+    fn write_and_push(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
+        let begun = self.first_write.take();
         let mut write = match begun {
             Some(write) if write.end > self.buffer.end => write,
             _ => {
@@ -202,7 +215,7 @@ impl Sender {
     /// The answer to the SYN has come while the program does something else: the next [`transmit`](Self::transmit) acknowledges it, and
     /// only those after [`write_on`](Self::write_on) find what the program writes.
     pub fn write_later(&mut self) {
-        if self.opening_due {
+        if self.due & OPENING_DUE > 0 {
             self.first_write = Some(Write::default());
         }
     }
@@ -230,6 +243,7 @@ impl Sender {
 
     /// Asks whether the receiver's window has opened (RFC 9293 §3.8.6.1): with what fits in, else with an empty segment of
     /// what was acknowledged before, which the receiver answers.
+    #[inline(never)]
     fn probe_window(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
         if self.board.packets_out() > 0 || self.snd_nxt == self.buffer.end {
             return;
@@ -237,7 +251,8 @@ impl Sender {
         let window = self.window_end.saturating_sub(self.snd_nxt);
         if window > 0 {
             let payload = window.min(u64::from(self.mss)).min(self.buffer.end - self.snd_nxt);
-            self.send_payload(now_ns, payload as u32, 1, out);
+            self.send_payload(now_ns, 0, payload as u32, 1, out);
+            self.restart_retransmission_timer(now_ns);
             return;
         }
         self.stats.window_probes += 1;
@@ -274,6 +289,7 @@ impl Sender {
         out(Transmission { data, departure: instant(now_ns) });
     }
 
+    #[inline(never)]
     fn transmit_syn(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
         let again = self.handshake == Handshake::SynSent;
         if self.handshake == Handshake::Listening || (again && !self.syn_due) {
@@ -320,8 +336,7 @@ impl Sender {
             self.buffer.open(payload.into());
             self.snd_nxt = payload.into();
             let stamp = self.rate.stamp(now_ns, 0);
-            let in_flight = self.flight_with(1);
-            let flags = (FIRST_OF_PACKET, in_flight);
+            let flags = (FIRST_OF_PACKET, self.flight_with(0, 1));
             self.board.push(Segment::new(self.snd_nxt, stamp, payload, flags));
             self.enqueue(now_ns, now_ns, (payload, 1));
             self.stats.segments += 1;
@@ -333,23 +348,24 @@ impl Sender {
     #[inline(always)]
     pub(super) fn gso_segments(&self) -> u32 {
         let max_bytes = u64::from(self.max_gso_bytes);
+        let most_bytes = self.max_gso_bytes.min(65_535);
+        if let Some(segments) = self.control.gso_segments() {
+            return segments.clamp(1, MAX_GSO_SEGMENTS.min((most_bytes / self.mss).max(1)));
+        }
         let mut bytes = self.window.pacing_rate >> PACING_SHIFT;
         let shortness = self.rtt.min_us >> GSO_RTT_SHIFT;
         if shortness < 32 {
-            bytes = bytes.saturating_add(max_bytes >> shortness);
+            bytes += max_bytes >> shortness;
         }
-        let most = ((max_bytes.min(65_535) / u64::from(self.mss)) as u32).max(1);
-        if let Some(segments) = self.control.gso_segments() {
-            return segments.clamp(1, MAX_GSO_SEGMENTS.min(most));
-        }
-        let segments = (bytes.min(max_bytes) / u64::from(self.mss)) as u32;
-        segments.max(self.control.min_gso_segments(&self.window)).min(most)
+        let segments = bytes.min(most_bytes.into()) as u32 / self.mss;
+        let least = self.control.min_gso_segments(&self.window);
+        if segments >= least { segments } else { least.min((most_bytes / self.mss).max(1)) }
     }
 
     /// Something with payload is about to leave (Linux: `tcp_event_data_sent`).
     #[inline]
-    pub(super) fn note_start(&mut self, now_ns: u64) {
-        if self.board.in_flight() == 0 {
+    pub(super) fn note_start(&mut self, now_ns: u64, in_flight: u32) {
+        if in_flight == 0 {
             self.start_flight(now_ns);
         }
     }
@@ -365,8 +381,8 @@ impl Sender {
     /// Whether TCP's own pacing says to wait; sets its timer then.
     #[inline]
     pub(super) fn must_wait(&mut self, now_ns: u64) -> bool {
-        let own_pacing = self.config.pacing == Pacing::OnDemand && self.control.needs_pacing();
-        if !own_pacing || self.departure_ns <= now_ns {
+        let is_early = self.departure_ns > now_ns;
+        if !is_early || self.config.pacing != Pacing::OnDemand || !self.control.needs_pacing() {
             return false;
         }
         self.timers.wake_pacing(self.departure_ns);
@@ -400,14 +416,13 @@ impl Sender {
         (new, pushes): (bool, bool),
         out: &mut impl FnMut(Transmission),
     ) {
-        // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, and those with Accurate ECN.
-        // FIN by itself is no segment with payload.
         let fin = seq + u64::from(payload) > self.fin;
+        // FIN by itself is no segment with payload.
         let is_alone = fin && payload - (segments - 1) * mss == 1;
-        let new = new && !is_alone;
-        let capable = self.marks_all() || (new && self.ecn == EcnStyle::Classic);
-        let cwr = new && std::mem::take(&mut self.cwr_due);
-        let options = self.take_options(now_ns);
+        let (ecn, flags, options) = match self.ecn {
+            EcnStyle::Off => (Ecn::NotEct, EcnFlags::NONE, 0),
+            _ => self.take_signs(now_ns, new && !is_alone),
+        };
         let data = Data {
             seq,
             payload,
@@ -415,8 +430,8 @@ impl Sender {
             mss: mss as u16,
             timestamp_ms: self.config.tick.millisecond(departure_ns),
             echo_ms: self.peer_timestamp_ms,
-            ecn: self.codepoint(capable),
-            flags: self.ecn_flags(cwr),
+            ecn,
+            flags,
             options,
             // Aggregates push, to be handed on at once.
             push: pushes || segments > 1 || seq + u64::from(payload) == self.write_end,
@@ -427,6 +442,16 @@ impl Sender {
         self.stats.segments += u64::from(segments) - u64::from(is_alone);
         self.last_sent_ns = now_ns;
         out(Transmission { data, departure: instant(departure_ns) });
+    }
+
+    /// The ECN field, flags and bytes of options of a packet that leaves now, where ECN was agreed on.
+    #[inline(never)]
+    fn take_signs(&mut self, now_ns: u64, new: bool) -> (Ecn, EcnFlags, u8) {
+        // RFC 3168 §6.1.5: retransmissions are not ECN-capable; DCTCP's are, and those with Accurate ECN.
+        let capable = self.marks_all() || (new && self.ecn == EcnStyle::Classic);
+        let cwr = new && std::mem::take(&mut self.cwr_due);
+        let options = self.take_options(now_ns);
+        (self.codepoint(capable), self.ecn_flags(cwr), options)
     }
 
     /// The program writes after nothing was under way for longer than the retransmission timeout: what the window says of the path
@@ -492,11 +517,12 @@ impl Sender {
         let start = self.board.get(number).start();
         let (payload, pushes) =
             ((self.board.get(end - 1).end - start) as u32, self.board.get(end - 1).has(PUSHES));
-        self.note_start(now_ns);
+        let in_flight = self.board.in_flight();
+        self.note_start(now_ns, in_flight);
         let departure = self.schedule_departure(now_ns, payload, count);
         let stamp = self.rate.stamp(departure, self.board.packets_out());
         let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
-        let in_flight = self.flight_with(count);
+        let in_flight = self.flight_with(in_flight, count);
         for offset in 0..u64::from(count) {
             let segment = self.board.get_mut(number + offset);
             segment.stamp = stamp;
@@ -515,6 +541,7 @@ impl Sender {
         (count, departure)
     }
 
+    #[inline(never)]
     fn transmit_lost(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
         let mut head_sent = false;
         while let Some(number) = self.board.next_lost() {
