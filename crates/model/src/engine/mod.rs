@@ -494,18 +494,13 @@ impl<'a> Simulation<'a> {
     /// Whether nothing is left that may happen at this instant, for which nobody need look closer: no timer is so near that it may run out early.
     #[inline]
     fn is_over(&mut self, slack_ns: u64) -> bool {
-        let paths_ns = self
-            .network
-            .next_start(Direction::Down)
-            .0
-            .min(self.network.next_start(Direction::Up).0);
+        let due = [Direction::Down, Direction::Up].map(|path| self.network.next_start(path).0);
         self.agenda.next_ns() > self.now_ns + slack_ns
-            && paths_ns > self.now_ns + TIMER_LATENCY_NS
+            && due.iter().all(|due_ns| *due_ns > self.now_ns + TIMER_LATENCY_NS)
             && self.tick_ns > self.now_ns
             && self.woke_ns != Some(self.now_ns)
             && self.late.is_empty()
             && self.writers.is_empty()
-            && self.around.too_long.is_empty()
     }
 
     /// Whether a timer runs out at `now_ns`, of which others make use that were set for no later, though they would run out a little later by themselves (Linux:
