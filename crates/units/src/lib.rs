@@ -4,6 +4,7 @@
 mod bytes;
 mod confidence;
 mod exact;
+pub mod hint;
 mod instant;
 pub mod number;
 mod packet_time;
