@@ -7,6 +7,7 @@ use dualq_scenario::{
 };
 use dualq_tcp::TIMER_LATENCY;
 use dualq_units::Instant;
+use dualq_units::hint::cold_path;
 
 use crate::host::Connection;
 use crate::options::Options;
@@ -228,6 +229,7 @@ impl Surroundings<'_> {
     #[inline]
     pub(crate) fn sets_out(&mut self, now: Instant, direction: Direction, packet: &Packet) {
         if let Some(watcher) = &mut self.watcher {
+            cold_path();
             watcher.sets_out(now, direction, packet, &self.options);
         }
     }
@@ -236,6 +238,7 @@ impl Surroundings<'_> {
     #[inline]
     pub(crate) fn comes_in(&mut self, now: Instant, direction: Direction, packet: &Packet) {
         if let Some(watcher) = &mut self.watcher {
+            cold_path();
             watcher.comes_in(now, direction, packet, &self.options);
         }
     }
@@ -291,6 +294,7 @@ impl Environment<Packet> for Surroundings<'_> {
         if let Some(watcher) = &mut self.watcher
             && let Some(direction) = direction(queue)
         {
+            cold_path();
             watcher.arrived(now, direction, packet, &self.options);
         }
     }
@@ -300,6 +304,7 @@ impl Environment<Packet> for Surroundings<'_> {
         if let Some(watcher) = &mut self.watcher
             && let Some(direction) = direction(queue)
         {
+            cold_path();
             watcher.departed(now, direction, departure, &self.options);
         }
         self.record.departed(queue, now.as_nanos(), departure);
@@ -310,6 +315,7 @@ impl Environment<Packet> for Surroundings<'_> {
         if let Some(watcher) = &mut self.watcher
             && let Some(direction) = direction(queue)
         {
+            cold_path();
             watcher.dropped(now, direction, dropped);
         }
     }

@@ -30,6 +30,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    #[cold]
     pub(crate) fn store(&mut self, options: AckOptions) -> Stored {
         if let Some(stored) = self.free.pop() {
             self.places[stored.place()] = options;
@@ -39,6 +40,7 @@ impl Options {
         Stored(NonZeroU32::MIN.saturating_add((self.places.len() - 1) as u32))
     }
 
+    #[cold]
     pub(crate) fn take(&mut self, stored: Stored) -> AckOptions {
         let options = self.places[stored.place()];
         self.free.push(stored);

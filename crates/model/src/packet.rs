@@ -3,6 +3,7 @@
 use dualq_qdisc::{FlowPacket, PureAck};
 use dualq_scenario::Kind;
 use dualq_tcp::{Ack, Data, ETHERNET_BYTES, EcnFlags, HEADER_BYTES, PACKET_OVERHEAD};
+use dualq_units::hint::{cold_path, unlikely};
 use dualq_units::{Ecn, Instant};
 
 use crate::options::{AckOptions, Options, Stored};
@@ -191,8 +192,11 @@ impl Body {
     pub(crate) fn ack(ack: &Ack, options: &mut Options) -> Self {
         let Ack { blocks, block_count, option, .. } = *ack;
         let ip_bytes = match ack.syn {
-            true => Ack::syn_bytes(ack.cookie, option.is_some()),
-            false if ack.reset => PLAIN_HEADER_BYTES,
+            true => {
+                cold_path();
+                Ack::syn_bytes(ack.cookie, option.is_some())
+            }
+            false if unlikely(ack.reset) => PLAIN_HEADER_BYTES,
             false => HEADER_BYTES + Ack::option_bytes(block_count, option.is_some()),
         };
         let has_options = block_count > 0 || option.is_some();

@@ -90,16 +90,25 @@ impl Simulation<'_> {
         if self.connections.len() >= MANY
             && let Some(connection) = connection
         {
-            self.read_ahead(connection, Side::Sender);
+            self.read_sender_ahead(connection);
         }
+    }
+
+    #[inline(never)]
+    fn read_sender_ahead(&self, connection: u32) {
+        self.read_ahead(connection, Side::Sender);
     }
 
     /// A timer runs out.
     #[inline]
     pub(crate) fn read_timers_ahead(&self) {
-        if self.connections.len() < MANY {
-            return;
+        if self.connections.len() >= MANY {
+            self.read_next_timers_ahead();
         }
+    }
+
+    #[inline(never)]
+    fn read_next_timers_ahead(&self) {
         if let Some((second, Cause::Departure)) = self.agenda.upcoming(1) {
             self.waiting.read_ahead(&self.connections[second as usize].device);
         }

@@ -15,6 +15,7 @@ use dualq_scenario::{
 };
 use dualq_tcp::EcnStyle;
 use dualq_units::Instant;
+use dualq_units::hint::unlikely;
 
 use crate::host::Connection;
 use crate::packet::Packet;
@@ -119,7 +120,7 @@ impl Record {
     #[inline]
     pub(crate) fn take_samples(&mut self, connection: &mut Connection) {
         let due = self.rtt_samples - connection.rtt_samples;
-        if due > 0 {
+        if unlikely(due > 0) {
             connection.rtt_samples = self.rtt_samples;
             if let Some((srtt_us, _)) = connection.sender.rtt_us() {
                 self.rtts[connection.owner].record(srtt_us as u64, due);

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use dualq_scenario::{Direction, Kind};
 use dualq_tcp::{Ack, Data, Receiver};
+use dualq_units::hint::{cold_path, unlikely};
 use dualq_units::{Ecn, Instant};
 
 use crate::engine::{Cause, Meanwhile, OPENED_NS, Simulation, TIMER_LATENCY_NS};
@@ -61,7 +62,7 @@ impl Simulation<'_> {
     fn arrive(&mut self, direction: Direction, packet: &mut Packet) {
         let number = packet.owner.number();
         self.around.comes_in(self.now(), direction, packet);
-        if packet.body.is_spoilt() {
+        if unlikely(packet.body.is_spoilt()) {
             // Its checksum is wrong, and nobody is told.
             packet.body.open(&mut self.around.options);
             return;
@@ -73,7 +74,10 @@ impl Simulation<'_> {
                 Some(other) => self.take_both(number, other, data, packet.body.other_way()),
             },
             Arrival::Ack(ack) => self.take_ack(number, ack),
-            seldom => self.take_seldom(number, seldom),
+            seldom => {
+                cold_path();
+                self.take_seldom(number, seldom);
+            }
         }
     }
 
@@ -114,6 +118,7 @@ impl Simulation<'_> {
 
     /// What was held arrives.
     #[cold]
+    #[inline(never)]
     pub(super) fn let_arrive(&mut self) {
         while let Some((direction, mut packet)) = self.held.pop_front() {
             self.arrive(direction, &mut packet);
@@ -187,12 +192,14 @@ impl Simulation<'_> {
     pub(super) fn receiver_is_due(&mut self, number: u32) {
         let now = self.now();
         let receiver = &mut self.connections[number as usize].receiver;
-        if receiver.is_reading() && self.busy_ns > self.now_ns {
+        if unlikely(receiver.is_reading() && self.busy_ns > self.now_ns) {
             // One after the other.
             receiver.wait_for_turn(Instant::from_nanos(self.busy_ns));
             return self.arm_receiver(number);
         }
-        if receiver.next_timer() > now || (receiver.is_next_to_read() && receiver.has_read_all()) {
+        let is_woken =
+            receiver.next_timer() > now || (receiver.is_next_to_read() && receiver.has_read_all());
+        if unlikely(is_woken) {
             self.begin_read(number);
             return self.arm_receiver(number);
         }
@@ -201,7 +208,7 @@ impl Simulation<'_> {
         drop(answer);
         self.has_answered(number);
         let receiver = &self.connections[number as usize].receiver;
-        if receiver.is_reading() {
+        if unlikely(receiver.is_reading()) {
             self.busy_ns = receiver.next_timer().as_nanos();
         }
     }
@@ -214,7 +221,7 @@ impl Simulation<'_> {
         let Connection { identity: (owner, flow), direction, counterpart, .. } = *connection;
         let (network, around, unsaid) = (&mut self.network, &mut self.around, &mut self.unsaid);
         let answer = move |ack: Ack| {
-            if counterpart.is_some() {
+            if unlikely(counterpart.is_some()) {
                 return unsaid.push((number, ack));
             }
             let back = back(direction);
@@ -254,7 +261,7 @@ impl Simulation<'_> {
     #[inline(always)]
     fn has_read(&mut self, number: u32) {
         self.program_runs();
-        if self.connections[number as usize].receiver.reads_seldom() {
+        if unlikely(self.connections[number as usize].receiver.reads_seldom()) {
             self.falls_asleep(number);
         }
     }
@@ -379,6 +386,7 @@ impl Simulation<'_> {
     fn hear(&mut self, number: u32, ack: &Ack) {
         let (now, moment) = (self.now(), self.moment());
         if let Some(watcher) = &mut self.around.watcher {
+            cold_path();
             let connection = &self.connections[number as usize];
             let direction = back(connection.direction);
             // Of answers, data go down by the thousand that acknowledge the same question.
@@ -415,6 +423,7 @@ impl Simulation<'_> {
     #[inline]
     pub(super) fn look_at_sender(&mut self, number: u32) {
         if let Some(watcher) = &mut self.around.watcher {
+            cold_path();
             let now = Instant::from_nanos(self.now_ns);
             watcher.look(now, number, &self.connections[number as usize]);
         }

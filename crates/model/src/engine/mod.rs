@@ -16,6 +16,7 @@ use dualq_scenario::{
     TIMER_SLACK, Watch,
 };
 use dualq_tcp::{Ack, Sender, TIMER_LATENCY, Tick};
+use dualq_units::hint::{cold_path, unlikely};
 use dualq_units::{Instant, Rate};
 
 use crate::error::Unmodelled;
@@ -365,7 +366,7 @@ impl<'a> Simulation<'a> {
     /// more after somebody has (Linux: `tick_nohz_idle_retain_tick`).
     #[inline]
     fn program_runs(&mut self) {
-        if self.tick_ns > self.now_ns + self.jiffy_ns {
+        if unlikely(self.tick_ns > self.now_ns + self.jiffy_ns) {
             self.tick_ns = self.tick.next(self.now()).as_nanos();
         }
     }
@@ -400,6 +401,7 @@ impl<'a> Simulation<'a> {
                 && agenda_ns <= hard_ns
                 && agenda_ns <= self.now_ns + slack_ns
             {
+                cold_path();
                 self.wake_early(hard_ns, Meanwhile { arrive: false, all: true, reader: None });
                 agenda_ns = self.agenda.next_ns();
             }
@@ -411,7 +413,7 @@ impl<'a> Simulation<'a> {
             // Seldom is an element due so soon behind something else.
             let path_ns = down_ns.min(up_ns);
             let now_ns = path_ns.saturating_sub(TIMER_LATENCY_NS);
-            if now_ns == next_ns || now_ns == self.now_ns {
+            if unlikely(now_ns == next_ns || now_ns == self.now_ns) {
                 if self.agenda.skip_moved() {
                     continue;
                 }
@@ -423,11 +425,11 @@ impl<'a> Simulation<'a> {
                     next_ns = next_ns.min(down_ns).min(up_ns);
                 }
             }
-            if !self.writers.is_empty() && down_ns.min(up_ns) > self.now_ns {
+            if unlikely(!self.writers.is_empty()) && down_ns.min(up_ns) > self.now_ns {
                 self.write_on();
                 continue;
             }
-            if next_ns > self.now_ns && !self.arrived.is_empty() {
+            if unlikely(next_ns > self.now_ns && !self.arrived.is_empty()) {
                 // Who woke before all this came has its turn before, and so has a program that writes.
                 let somebody_woke = self.woke_ns == Some(self.now_ns);
                 if late_ns < u64::MAX && self.has_turn() {
@@ -477,8 +479,10 @@ impl<'a> Simulation<'a> {
                     self.now_ns = before_ns;
                 }
             } else if next_ns == late_ns {
+                cold_path();
                 self.catch_up();
             } else {
+                cold_path();
                 self.interrupted_ns = next_ns;
                 // It takes along who may wake a little later.
                 let wakes = Instant::from_nanos(self.wakes_ns);
@@ -614,34 +618,39 @@ impl<'a> Simulation<'a> {
                 self.let_go(number);
                 self.drive_woken();
             }
-            Cause::Program => {
-                self.program_runs();
-                let connection = &mut self.connections[number as usize];
-                if !connection.started {
-                    // Whoever begins knows the route that others of the host have found (Linux: `fnhe_pmtu`).
-                    connection.sender.reduce_mtu(now, self.path_mtus[connection.owner]);
-                    if self.know_cookies[connection.owner] {
-                        connection.sender.know_cookie();
-                    }
-                }
-                let (out, record) = (&mut self.leaving, &mut self.around.record);
-                if let Some(mut next_ns) = connection.run_program(self.now_ns, out, record) {
-                    // Who begins then does so before.
-                    let due_ns = next_ns.saturating_sub(SEND_NS);
-                    if !connection.program.is_stream()
-                        && let Some((_, until_ns)) = self.begun.range(..=due_ns).next_back()
-                        && *until_ns > due_ns
-                    {
-                        next_ns = until_ns + SEND_NS;
-                    }
-                    self.agenda.arm(number, Cause::Program, next_ns);
-                }
-                if self.connections[number as usize].program.is_stream() {
-                    self.drive(number);
-                } else {
-                    self.send(number);
-                }
+            Cause::Program => self.run_program(number),
+        }
+    }
+
+    /// A program has its turn.
+    #[cold]
+    fn run_program(&mut self, number: u32) {
+        let now = self.now();
+        self.program_runs();
+        let connection = &mut self.connections[number as usize];
+        if !connection.started {
+            // Whoever begins knows the route that others of the host have found (Linux: `fnhe_pmtu`).
+            connection.sender.reduce_mtu(now, self.path_mtus[connection.owner]);
+            if self.know_cookies[connection.owner] {
+                connection.sender.know_cookie();
             }
+        }
+        let (out, record) = (&mut self.leaving, &mut self.around.record);
+        if let Some(mut next_ns) = connection.run_program(self.now_ns, out, record) {
+            // Who begins then does so before.
+            let due_ns = next_ns.saturating_sub(SEND_NS);
+            if !connection.program.is_stream()
+                && let Some((_, until_ns)) = self.begun.range(..=due_ns).next_back()
+                && *until_ns > due_ns
+            {
+                next_ns = until_ns + SEND_NS;
+            }
+            self.agenda.arm(number, Cause::Program, next_ns);
+        }
+        if self.connections[number as usize].program.is_stream() {
+            self.drive(number);
+        } else {
+            self.send(number);
         }
     }
 }

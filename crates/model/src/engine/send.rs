@@ -3,6 +3,7 @@
 use dualq_qdisc::{Packet as _, Random};
 use dualq_scenario::Direction;
 use dualq_tcp::Pacing;
+use dualq_units::hint::unlikely;
 
 use crate::engine::{Cause, Simulation, TIMER_LATENCY_NS};
 use crate::host::Connection;
@@ -52,8 +53,7 @@ impl Simulation<'_> {
             });
             if sender.written() > written {
                 // Before it leaves: it may be where it goes at once.
-                memory.forget(sender.acknowledged());
-                memory.add(written, sender.written() - written, &mut self.pages);
+                memory.write(written..sender.written(), sender.acknowledged(), &mut self.pages);
                 writes = true;
             }
             // What is held back goes when more is put in, or with the queue's own timer.
@@ -153,7 +153,7 @@ impl Simulation<'_> {
     fn forward(&mut self, direction: Direction, packet: Packet) {
         let chance = self.interface.loss;
         let is_lossy = !chance.is_none() && !packet.owner.is_accepted();
-        if is_lossy && chance.strikes(self.around.random.next_u32()) {
+        if unlikely(is_lossy) && chance.strikes(self.around.random.next_u32()) {
             packet.body.discard(&mut self.around.options);
             return;
         }

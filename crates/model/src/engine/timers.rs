@@ -1,6 +1,8 @@
 //! Timers that run out, those that do with them, and who wakes by that (Linux: `hrtimer_interrupt`, `handle_softirqs`).
 
 use crate::engine::agenda::Taken;
+use dualq_units::hint::{cold_path, unlikely};
+
 use crate::engine::{Cause, READER_SLACK_NS, Simulation, TIMER_LATENCY_NS, TIMER_SLACK_NS};
 
 /// Who wakes early, and why.
@@ -44,18 +46,19 @@ impl Simulation<'_> {
                 // A program's own timer lies before it in the same order, and has not run out.
                 let is_tcp = matches!(cause, Cause::Sender | Cause::Receiver);
                 let is_behind = is_tcp && !reads && !ends();
-                if meanwhile.all && (is_behind || ends()) {
+                if meanwhile.all && unlikely(is_behind || ends()) {
                     departing.extend(self.departing_behind(hard_ns));
                     meanwhile.arrive |= !departing.is_empty();
                 }
                 // Nor does a queue that lets go later keep those back that are behind it.
                 let is_passed = matches!(cause, Cause::Departure) && spare_ns <= slack_ns;
-                if anybody_pauses && (is_behind || is_passed) {
+                if unlikely(anybody_pauses) && (is_behind || is_passed) {
                     self.wake_readers_behind(hard_ns, meanwhile, &mut awake);
                 }
                 break;
             }
             if reads {
+                cold_path();
                 if self.agenda.pop().is_some() {
                     self.wake_reader(number, meanwhile, &mut awake);
                 }
@@ -171,7 +174,7 @@ impl Simulation<'_> {
                     self.wake_early(hard_ns, meanwhile);
                 }
                 let mut leaders = self.departures_up_to(hard_ns);
-                if !leaders.is_empty() {
+                if unlikely(!leaders.is_empty()) {
                     leaders.insert(0, number);
                     self.depart_together(&leaders);
                     self.drive_woken();
@@ -181,11 +184,13 @@ impl Simulation<'_> {
                 && spare_ns <= self.interface.slack_ns
                 && self.connections[number as usize].receiver.is_next_to_read()
             {
+                cold_path();
                 // What queues of senders let go comes while who was woken first reads.
                 self.begin_read(number);
                 let meanwhile = Meanwhile { arrive: false, all: true, reader: Some(number) };
                 return self.wake_early(hard_ns, meanwhile);
             } else if matches!(cause, Cause::Program) {
+                cold_path();
                 self.depart_before(hard_ns);
             }
         }
@@ -242,7 +247,7 @@ impl Simulation<'_> {
     /// afterwards, in its order (`TIMER_SOFTIRQ`, `NET_RX_SOFTIRQ`).
     #[inline]
     pub(super) fn have_run_out(&mut self) {
-        if self.holds_arrivals && !self.agenda.has_coarse_at(self.now_ns) {
+        if unlikely(self.holds_arrivals) && !self.agenda.has_coarse_at(self.now_ns) {
             self.let_arrive();
             self.holds_arrivals = false;
         }

@@ -2,6 +2,7 @@
 //! packets of many are kept as one at the receiver less often.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use dualq_tcp::Data;
 
@@ -29,8 +30,15 @@ pub(crate) struct Written {
 }
 
 impl Written {
+    /// These places in the stream were written; those before `acknowledged` are not asked for any more.
+    #[inline(never)]
+    pub(crate) fn write(&mut self, places: Range<u64>, acknowledged: u64, pages: &mut Pages) {
+        self.forget(acknowledged);
+        self.add(places.start, places.end - places.start, pages);
+    }
+
     /// So many bytes were written from `start` on.
-    pub(crate) fn add(&mut self, start: u64, bytes: u64, pages: &mut Pages) {
+    fn add(&mut self, start: u64, bytes: u64, pages: &mut Pages) {
         let follows = |(run, at): &(u64, u64)| at + (start - run) == pages.end;
         if !self.runs.back().is_some_and(follows) {
             self.runs.push_back((start, pages.end));
@@ -40,7 +48,7 @@ impl Written {
     }
 
     /// Nobody asks for what lies before `start` any more.
-    pub(crate) fn forget(&mut self, start: u64) {
+    fn forget(&mut self, start: u64) {
         while self.runs.get(1).is_some_and(|(run, _)| *run <= start) {
             self.runs.pop_front();
             self.recent = Run::default();

@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use dualq_tcp::Sender;
+use dualq_units::hint::unlikely;
 
 use crate::program::{Moment, Turn};
 
@@ -51,7 +52,7 @@ impl Bulk {
 
     #[inline]
     pub(super) fn acknowledged(&mut self, at: Moment, sender: &Sender) -> Option<u64> {
-        while self.first_end() <= sender.acknowledged()
+        while unlikely(self.first_end() <= sender.acknowledged())
             // The other end closes its side then, too, and the program learns of that.
             && (sender.is_closed() || !sender.has_closed())
             && let Some(began_ns) = self.under_way.pop_front()
