@@ -108,7 +108,7 @@ impl Simulation<'_> {
         let mut arriving = if held { VecDeque::new() } else { std::mem::take(&mut self.held) };
         self.wake_early(hard_ns, Meanwhile { arrive: true, all: true, reader: None });
         for (direction, mut packet) in arriving.drain(..) {
-            self.arrive(direction, &mut packet);
+            self.arrive_held(direction, &mut packet);
         }
         // Its room serves the next ones.
         if self.held.is_empty() {
@@ -121,8 +121,14 @@ impl Simulation<'_> {
     #[inline(never)]
     pub(super) fn let_arrive(&mut self) {
         while let Some((direction, mut packet)) = self.held.pop_front() {
-            self.arrive(direction, &mut packet);
+            self.arrive_held(direction, &mut packet);
         }
+    }
+
+    /// What was held arrives, out of the way of what was not.
+    #[inline(never)]
+    fn arrive_held(&mut self, direction: Direction, packet: &mut Packet) {
+        self.arrive(direction, packet);
     }
 
     /// Data of a connection with data both ways: what they acknowledge comes first (Linux: `tcp_rcv_established`).
