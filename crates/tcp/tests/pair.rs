@@ -73,11 +73,11 @@ impl Pair {
         network: Network,
         seed: u64,
     ) -> Self {
-        let sender = SenderConfig { algorithm, ecn: asked, seed, ..SenderConfig::default() };
+        let sender = SenderConfig { algorithm, ecn: asked, ..SenderConfig::default() };
         let receiver = ReceiverConfig { ecn: granted, ..ReceiverConfig::default() };
         Self {
             network,
-            sender: Sender::new(sender),
+            sender: Sender::new(sender).with_seed(seed),
             receiver: Receiver::new(receiver),
             device: VecDeque::new(),
             forward: VecDeque::new(),

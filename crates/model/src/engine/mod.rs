@@ -102,6 +102,10 @@ pub struct Simulation<'a> {
     pages: Pages,
     /// The senders' interfaces: one for each group of flows, each probe and each group of UDP streams.
     interfaces: Vec<Delayed>,
+    /// When the timers of these want to wake at the earliest; those that are not set at the end of time.
+    departs_ns: Vec<u64>,
+    /// Whose queues let go together, while they are gathered.
+    departing: Vec<u32>,
     /// The longest IP packets that the hosts of these interfaces were told of; routes are shared by all connections of a host.
     path_mtus: Vec<u32>,
     /// Whether these hosts know a cookie of Fast Open of their receiver.
@@ -190,6 +194,8 @@ impl<'a> Simulation<'a> {
             busy_until_ns: 0,
             polled: 0,
             has_slept: false,
+            departs_ns: vec![u64::MAX; interfaces.len()],
+            departing: Vec::new(),
             path_mtus: vec![u32::MAX; interfaces.len()],
             know_cookies: vec![false; interfaces.len()],
             interfaces,
@@ -601,7 +607,7 @@ impl<'a> Simulation<'a> {
     /// The queue of an interface lets go what is due.
     fn let_go(&mut self, leader: u32) {
         let interface = self.connections[leader as usize].owner;
-        self.interfaces[interface].wakes_ns = None;
+        self.departs_ns[interface] = u64::MAX;
         self.release_due(interface);
     }
 

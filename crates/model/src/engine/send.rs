@@ -94,8 +94,11 @@ impl Simulation<'_> {
             }
         }
         let slack_ns = self.interface.slack_ns;
-        let interface = &mut self.interfaces[interface];
-        if let (Some(wakes_ns), Some(leader)) = (interface.schedule(slack_ns), interface.leader) {
+        let (queue, departs_ns) = (&self.interfaces[interface], &mut self.departs_ns[interface]);
+        if let (Some(wakes_ns), Some(leader)) =
+            (queue.schedule(*departs_ns, slack_ns), queue.leader)
+        {
+            *departs_ns = wakes_ns;
             self.agenda.arm(leader, Cause::Departure, wakes_ns + slack_ns + TIMER_LATENCY_NS);
         }
     }

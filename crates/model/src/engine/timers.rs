@@ -23,7 +23,7 @@ impl Simulation<'_> {
     pub(super) fn wake_early(&mut self, hard_ns: u64, mut meanwhile: Meanwhile) {
         // Who has woken to read, in this order.
         let mut awake = Vec::from_iter(meanwhile.reader);
-        let mut departing = Vec::new();
+        let mut departing = std::mem::take(&mut self.departing);
         let arrive = meanwhile.arrive;
         while let Some((deadline_ns, number, cause)) = self.agenda.peek() {
             if deadline_ns > hard_ns {
@@ -73,6 +73,8 @@ impl Simulation<'_> {
             }
         }
         self.depart_together(&departing);
+        departing.clear();
+        self.departing = departing;
         // Who waits for that sends after what arrives was looked at (`NET_RX_SOFTIRQ`, `tcp_tsq_workfn`).
         if !arrive {
             self.drive_woken();
@@ -87,11 +89,10 @@ impl Simulation<'_> {
     #[cold]
     pub(super) fn departing_behind(&mut self, hard_ns: u64) -> Vec<u32> {
         let slack_ns = self.interface.slack_ns + TIMER_LATENCY_NS;
-        let wakes =
-            self.interfaces.iter().filter_map(|queue| Some((queue.wakes_ns?, queue.leader?)));
-        let is_due =
-            |&(wakes_ns, _): &(u64, u32)| wakes_ns <= self.now_ns && wakes_ns + slack_ns <= hard_ns;
-        let mut departing: Vec<_> = wakes.filter(is_due).collect();
+        let latest_ns = self.now_ns.min(hard_ns.saturating_sub(slack_ns));
+        let due = self.departs_ns.iter().zip(&self.interfaces).filter(|(it, _)| **it <= latest_ns);
+        let mut departing: Vec<_> =
+            due.filter_map(|(wakes_ns, queue)| Some((*wakes_ns, queue.leader?))).collect();
         departing.sort_unstable();
         for &(_, leader) in &departing {
             self.agenda.arm(leader, Cause::Departure, u64::MAX);
@@ -103,9 +104,8 @@ impl Simulation<'_> {
     #[cold]
     fn wake_readers_behind(&mut self, hard_ns: u64, meanwhile: Meanwhile, awake: &mut Vec<u32>) {
         let slack_ns = self.interface.slack_ns + TIMER_LATENCY_NS;
-        let later = self.interfaces.iter().filter_map(|interface| interface.wakes_ns);
-        let later = later.filter(|wakes_ns| *wakes_ns > self.now_ns);
-        let departs_ns = later.map(|wakes_ns| wakes_ns + slack_ns).min().unwrap_or(u64::MAX);
+        let later = self.departs_ns.iter().filter(|wakes_ns| **wakes_ns > self.now_ns).min();
+        let departs_ns = later.map_or(u64::MAX, |wakes_ns| wakes_ns.saturating_add(slack_ns));
         let latest_ns = hard_ns.min(departs_ns).min(self.now_ns + READER_SLACK_NS);
         loop {
             let wakes = |number: &u32| {

@@ -1,5 +1,6 @@
 //! One connection: its two endpoints, its program and what waits in the queue of its sender's interface.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use dualq_qdisc::pool::Chain;
@@ -120,16 +121,22 @@ struct Reads {
     buffer: Option<Bytes>,
 }
 
-impl Connection {
+/// What the connections of a group are made of.
+#[derive(Clone, Debug)]
+struct Ends {
+    sender: Arc<SenderConfig>,
+    receiver: Arc<ReceiverConfig>,
+}
+
+impl Ends {
+    /// Of those whose programs converse, or else send in one direction.
     fn new(
         scenario: &Scenario,
         interface: Interface,
         sort: Sort,
         reads: Reads,
-        (owner, program): (usize, Program),
-        seed: u64,
+        converses: bool,
     ) -> Self {
-        let converses = matches!(program, Program::Ask(_) | Program::Answer(_));
         let sender = SenderConfig {
             algorithm: sort.cc.algorithm(),
             ecn: sort.ecn.style(),
@@ -145,7 +152,6 @@ impl Connection {
             gso: scenario.sender.gso,
             pacing: interface.pacing,
             tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
-            seed,
             ..SenderConfig::default()
         };
         let receiver = ReceiverConfig {
@@ -161,13 +167,56 @@ impl Connection {
                 reads.interval + TIMER_SLACK
             },
             fixed_buffer: reads.buffer,
-            closes: matches!(program, Program::Bulk(_)),
+            closes: !converses,
             tick: Tick::new(scenario.tick).starting_at(CLOCK_AT_START),
             ..ReceiverConfig::default()
         };
+        Self { sender: sender.into(), receiver: receiver.into() }
+    }
+
+    /// Of the flows of a group.
+    fn of_flows(scenario: &Scenario, interface: Interface, group: &FlowGroup) -> Self {
+        let FlowGroup { cc, ecn, ecn_low, ecn_fallback, ecn_option, ect1, .. } = *group;
+        let FlowGroup { send_buffer, notsent_lowat, fast_open, .. } = *group;
+        let sort = Sort {
+            cc,
+            ecn,
+            ecn_low,
+            ecn_fallback,
+            ecn_option,
+            ect1,
+            send_buffer,
+            notsent_lowat,
+            // In the world `kernel` the end of a transfer that is made again waits for nothing.
+            nodelay: group.every.is_some(),
+            fast_open,
+        };
+        let reads = Reads {
+            interval: group.read_interval.unwrap_or(scenario.receiver.read_interval),
+            buffer: group.receive_buffer,
+        };
+        Self::new(scenario, interface, sort, reads, false)
+    }
+
+    /// Of the two ends of a probe.
+    fn of_probe(scenario: &Scenario, interface: Interface, group: &ProbeGroup) -> Self {
+        let sort = Sort::plain(group.cc, group.ecn);
+        let converses = !matches!(group.kind, ProbeKind::Ping);
+        Self::new(scenario, interface, sort, Reads::default(), converses)
+    }
+
+    /// Of streams of UDP, which have no use for the endpoints of TCP.
+    fn of_streams(scenario: &Scenario, interface: Interface) -> Self {
+        let sort = Sort::plain(Algorithm::Cubic.into(), EcnRequest::Off);
+        Self::new(scenario, interface, sort, Reads::default(), false)
+    }
+}
+
+impl Connection {
+    fn new(ends: &Ends, (owner, program): (usize, Program), seed: u64) -> Self {
         Self {
-            sender: Sender::new(sender),
-            receiver: Receiver::new(receiver),
+            sender: Sender::new(Arc::clone(&ends.sender)).with_seed(seed),
+            receiver: Receiver::new(Arc::clone(&ends.receiver)),
             program,
             written: Written::default(),
             owner,
@@ -195,8 +244,9 @@ impl Connection {
         let flows = scenario.flow.iter().map(|group| group.count as usize).sum::<usize>();
         let mut connections = Vec::with_capacity(flows + scenario.probe.len());
         for group in scenario.flow.iter().enumerate() {
+            let ends = Ends::of_flows(scenario, interface, group.1);
             for transfer in group.1.transfers(group.0) {
-                connections.push(Self::flow(scenario, interface, group, transfer, draw()));
+                connections.push(Self::flow(&ends, group, transfer, draw()));
             }
         }
         let mut others = Vec::new();
@@ -208,8 +258,9 @@ impl Connection {
             }
         }
         for group in scenario.udp.iter().enumerate() {
+            let ends = Ends::of_streams(scenario, interface);
             for stream in 0..group.1.count {
-                connections.push(Self::udp(scenario, interface, group, stream));
+                connections.push(Self::udp(&ends, scenario, group, stream));
             }
         }
         for (number, other) in others {
@@ -221,34 +272,14 @@ impl Connection {
 
     /// A flow of `group`.
     fn flow(
-        scenario: &Scenario,
-        interface: Interface,
+        ends: &Ends,
         (index, group): (usize, &FlowGroup),
         transfer: Transfer,
         seed: u64,
     ) -> Self {
         let size = transfer.size.map_or(u64::MAX, |Bytes(bytes)| bytes);
         let program = Program::Bulk(Bulk::new(size, group.every, group.stop));
-        let FlowGroup { cc, ecn, ecn_low, ecn_fallback, ecn_option, ect1, .. } = *group;
-        let FlowGroup { send_buffer, notsent_lowat, fast_open, .. } = *group;
-        let sort = Sort {
-            cc,
-            ecn,
-            ecn_low,
-            ecn_fallback,
-            ecn_option,
-            ect1,
-            send_buffer,
-            notsent_lowat,
-            // In the world `kernel` the end of a transfer that is made again waits for nothing.
-            nodelay: group.every.is_some(),
-            fast_open,
-        };
-        let reads = Reads {
-            interval: group.read_interval.unwrap_or(scenario.receiver.read_interval),
-            buffer: group.receive_buffer,
-        };
-        let connection = Self::new(scenario, interface, sort, reads, (index, program), seed);
+        let connection = Self::new(ends, (index, program), seed);
         let start_ns = transfer.start.as_nanos() as u64;
         Self { start_ns, direction: group.direction, ..connection }
     }
@@ -265,9 +296,8 @@ impl Connection {
             ProbeKind::Ssh => Program::Ask(Ask::new(SHORT_ANSWER, group.interval + TIMER_SLACK)),
             ProbeKind::Request => Program::Answer(Answer::new(group.answer_size())),
         };
-        let owner = scenario.flow.len() + index;
-        let sort = Sort::plain(group.cc, group.ecn);
-        Self::new(scenario, interface, sort, Reads::default(), (owner, program), seed)
+        let ends = Ends::of_probe(scenario, interface, group);
+        Self::new(&ends, (scenario.flow.len() + index, program), seed)
     }
 
     /// The end of a probe's connection that accepts it, if there is such: on a host whose interface has no queue that paces.
@@ -286,24 +316,21 @@ impl Connection {
         };
         let whose = (scenario.flow.len() + index, program);
         let interface = Interface { pacing: Pacing::OnDemand, ..interface };
-        let sort = Sort::plain(group.cc, group.ecn);
-        let mut end = Self::new(scenario, interface, sort, Reads::default(), whose, seed);
+        let mut end = Self::new(&Ends::of_probe(scenario, interface, group), whose, seed);
         end.sender.listen();
         Some(Self { direction: Direction::Up, ..end })
     }
 
-    /// A stream of UDP, by its number in its group. It has no use for the endpoints of TCP.
+    /// A stream of UDP, by its number in its group.
     fn udp(
+        ends: &Ends,
         scenario: &Scenario,
-        interface: Interface,
         (index, group): (usize, &UdpGroup),
         stream: u32,
     ) -> Self {
         let program = Program::Udp(Udp::new((index, group), stream));
         let owner = scenario.flow.len() + scenario.probe.len() + index;
-        let sort = Sort::plain(Algorithm::Cubic.into(), EcnRequest::Off);
-        let connection =
-            Self::new(scenario, interface, sort, Reads::default(), (owner, program), 0);
+        let connection = Self::new(ends, (owner, program), 0);
         let start_ns = group.start_of(stream).as_nanos() as u64;
         Self { start_ns, direction: group.direction, ..connection }
     }

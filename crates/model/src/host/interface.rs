@@ -86,8 +86,6 @@ pub(crate) struct Delayed {
     due: BinaryHeap<Reverse<(u64, u32)>>,
     /// When the first of these is due, which is asked much more often than it changes.
     first_ns: Option<u64>,
-    /// When the timer wants to wake at the earliest.
-    pub(crate) wakes_ns: Option<u64>,
 }
 
 impl Delayed {
@@ -115,15 +113,11 @@ impl Delayed {
         self.due.peek().map(|Reverse((_, number))| *number)
     }
 
-    /// When the timer is to be set, if it is not set to about that (Linux: `qdisc_watchdog_schedule_range_ns`).
+    /// When the timer is to be set, unless it is set to about that: to `wakes_ns`, or to the end of time for not at all (Linux:
+    /// `qdisc_watchdog_schedule_range_ns`).
     #[inline]
-    pub(crate) fn schedule(&mut self, slack_ns: u64) -> Option<u64> {
-        let due_ns = self.first_ns?;
-        if self.wakes_ns.is_some_and(|wakes| (due_ns..=due_ns + slack_ns).contains(&wakes)) {
-            return None;
-        }
-        self.wakes_ns = Some(due_ns);
-        self.wakes_ns
+    pub(crate) fn schedule(&self, wakes_ns: u64, slack_ns: u64) -> Option<u64> {
+        self.first_ns.filter(|due_ns| !(*due_ns..=due_ns + slack_ns).contains(&wakes_ns))
     }
 }
 
@@ -134,16 +128,16 @@ mod tests {
     #[test]
     fn an_interfaces_timer_is_set_anew_only_for_what_is_due_earlier_than_its_slack_allows() {
         let mut delayed = Delayed::default();
-        assert_eq!(delayed.schedule(10), None);
+        assert_eq!(delayed.schedule(u64::MAX, 10), None);
         delayed.delay(100, 1);
-        assert_eq!((delayed.schedule(10), delayed.schedule(10)), (Some(100), None));
+        assert_eq!([u64::MAX, 100].map(|it| delayed.schedule(it, 10)), [Some(100), None]);
         delayed.delay(90, 2);
-        assert_eq!(delayed.schedule(10), None);
+        assert_eq!(delayed.schedule(100, 10), None);
         delayed.delay(89, 3);
-        assert_eq!(delayed.schedule(10), Some(89));
+        assert_eq!(delayed.schedule(100, 10), Some(89));
         // All go that are due, the earliest first.
         assert_eq!((delayed.take_due(88), delayed.take_due(95)), (None, Some(3)));
         assert_eq!((delayed.take_due(95), delayed.take_due(95)), (Some(2), None));
-        assert_eq!(delayed.schedule(10), Some(100));
+        assert_eq!(delayed.schedule(89, 10), Some(100));
     }
 }

@@ -51,7 +51,7 @@ static FOREIGN: RwLock<Vec<Foreign>> = RwLock::new(Vec::new());
 pub struct NameTaken(pub &'static str);
 
 macro_rules! algorithms {
-    ($($Kind:ident $module:ident $name:literal $what:literal,)*) => {
+    ($($Kind:ident $module:ident $name:literal ($Held:ty) $what:literal,)*) => {
         /// The congestion controls there are, by the kernel's names.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Algorithm {
@@ -83,19 +83,19 @@ macro_rules! algorithms {
             }
         }
 
-        /// A congestion control of any kind, ours without a pointer.
+        /// A congestion control of any kind, ours without a pointer but for the large ones: all connections have room for what is held here.
         // With a tag of its own, which takes less to look at than one in the unused values of a field.
         #[repr(u8)]
         #[derive(Debug)]
         pub(crate) enum Controller {
-            $($Kind($Kind),)*
+            $($Kind($Held),)*
             Foreign(Box<dyn CongestionControl>),
         }
 
         impl Controller {
             pub(crate) fn new(algorithm: Algorithm) -> Self {
                 match algorithm {
-                    $(Algorithm::$Kind => Self::$Kind($Kind::default()),)*
+                    $(Algorithm::$Kind => Self::$Kind(<$Held>::default()),)*
                     Algorithm::Foreign(foreign) => Self::Foreign((foreign.make)()),
                 }
             }
@@ -113,12 +113,12 @@ macro_rules! algorithms {
 }
 
 algorithms! {
-    Reno reno "reno" "NewReno (RFC 5681, RFC 6582).",
-    Cubic cubic "cubic" "CUBIC (RFC 9438).",
-    Dctcp dctcp "dctcp" "DCTCP (RFC 8257).",
-    Bbr bbr "bbr" "BBR version 1.",
-    Bbr3 bbr3 "bbr3" "BBR version 3 (draft-ietf-ccwg-bbr).",
-    Prague prague "prague" "TCP Prague (draft-briscoe-iccrg-prague-congestion-control).",
+    Reno reno "reno" (Reno) "NewReno (RFC 5681, RFC 6582).",
+    Cubic cubic "cubic" (Cubic) "CUBIC (RFC 9438).",
+    Dctcp dctcp "dctcp" (Dctcp) "DCTCP (RFC 8257).",
+    Bbr bbr "bbr" (Box<Bbr>) "BBR version 1.",
+    Bbr3 bbr3 "bbr3" (Box<Bbr3>) "BBR version 3 (draft-ietf-ccwg-bbr).",
+    Prague prague "prague" (Prague) "TCP Prague (draft-briscoe-iccrg-prague-congestion-control).",
 }
 
 impl Algorithm {

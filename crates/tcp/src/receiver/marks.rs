@@ -9,7 +9,7 @@ use crate::packet::{Ack, Data};
 impl Receiver {
     /// The ECN field of an acknowledgement (Linux: `tcp_ecn_send`).
     #[inline]
-    pub(super) const fn ack_ecn(&self) -> Ecn {
+    pub(super) fn ack_ecn(&self) -> Ecn {
         match self.ecn {
             EcnStyle::Off | EcnStyle::Classic => Ecn::NotEct,
             EcnStyle::Dctcp | EcnStyle::Accurate if self.config.ect1 => Ecn::Ect1,

@@ -10,6 +10,7 @@ mod reading;
 mod reassembly;
 
 use dualq_units::{Bytes, Ecn, Instant};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ecn::{self, EcnFlags, EcnOption, EcnStyle, Received};
@@ -95,7 +96,8 @@ pub struct ReceiverStats {
 /// The receiving endpoint of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    config: ReceiverConfig,
+    /// Shared by those that are made of the same.
+    config: Arc<ReceiverConfig>,
     mss: u32,
     /// The program reads at most this often.
     read_interval_ns: u64,
@@ -181,7 +183,8 @@ pub const READ_BYTES: usize = 256 << 20;
 impl Receiver {
     /// A receiver that waits for a SYN.
     #[must_use]
-    pub fn new(config: ReceiverConfig) -> Self {
+    pub fn new(config: impl Into<Arc<ReceiverConfig>>) -> Self {
+        let config = config.into();
         let mss = config.mtu.max(576) - HEADER_BYTES;
         let buffer = match config.fixed_buffer {
             Some(asked) => Buffer::fixed(asked, config.max_buffer, mss),

@@ -14,6 +14,8 @@ mod small_queue;
 mod timers;
 mod transmit;
 
+use std::sync::Arc;
+
 use dualq_units::{Bytes, Ecn, Instant};
 
 use crate::cc::{
@@ -84,8 +86,6 @@ pub struct SenderConfig {
     pub pacing: Pacing,
     /// The coarse clock's step.
     pub tick: Tick,
-    /// What random choices follow from.
-    pub seed: u64,
 }
 
 impl Default for SenderConfig {
@@ -108,7 +108,6 @@ impl Default for SenderConfig {
             nodelay: false,
             pacing: Pacing::OnDemand,
             tick: Tick::default(),
-            seed: 1,
         }
     }
 }
@@ -191,9 +190,12 @@ const BY_TIMER: u8 = 64;
 /// The sending endpoint of a connection.
 #[derive(Debug)]
 pub struct Sender {
-    config: SenderConfig,
+    /// Shared by those that are made of the same, for what each of thousands of connections takes is asked for from memory again and again.
+    config: Arc<SenderConfig>,
     /// The longest aggregate, in bytes of payload (Linux: `sk_dst_gso_max_size`).
     max_gso_bytes: u32,
+    /// What is known of the path's MTU.
+    path_mtu: u32,
     mss: u32,
     /// Bytes that TCP options take of it beside the timestamps.
     options: u32,
@@ -299,11 +301,13 @@ impl Sender {
 
     /// A connection that is not yet open.
     #[must_use]
-    pub fn new(config: SenderConfig) -> Self {
+    pub fn new(config: impl Into<Arc<SenderConfig>>) -> Self {
+        let config = config.into();
         let control = Controller::new(config.algorithm);
         let max_gso_bytes = config.max_gso.0.saturating_sub(HEADER_ROOM + 1);
         Self {
             max_gso_bytes: u32::try_from(max_gso_bytes).unwrap_or(u32::MAX),
+            path_mtu: config.mtu,
             mss: config.mtu.max(576) - HEADER_BYTES,
             window: Window {
                 cwnd: config.initial_window.max(1),
@@ -364,10 +368,16 @@ impl Sender {
             cwnd_usage_seq: 0,
             duplicates: 0,
             peer_timestamp_ms: 0,
-            random: config.seed,
+            random: 1,
             stats: SenderStats::default(),
             config,
         }
+    }
+
+    /// The same whose random choices follow from `seed`.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { random: seed, ..self }
     }
 
     /// The application has `bytes` more to send; `u64::MAX` for no end. Nothing follows what was [closed](Self::close).
@@ -492,7 +502,7 @@ impl Sender {
 
     /// Whether Reno runs in place of what was configured, because the other end lacks the ECN that this needs.
     #[must_use]
-    pub const fn is_fallback(&self) -> bool {
+    pub fn is_fallback(&self) -> bool {
         matches!(self.control, Controller::Reno(_))
             && !matches!(self.config.algorithm, Algorithm::Reno)
     }
@@ -556,7 +566,7 @@ impl Sender {
 
     /// The coarse clock's step.
     #[must_use]
-    pub const fn tick(&self) -> Tick {
+    pub fn tick(&self) -> Tick {
         self.config.tick
     }
 

@@ -292,6 +292,7 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use dualq_units::Instant;
@@ -327,7 +328,8 @@ mod tests {
             sender.short_end = 0;
             assert_eq!(sender.next_new(0, 3, 44, Push::Pending).ok(), Some(unsent as u32));
             // Not with TCP_NODELAY.
-            (sender.short_end, sender.config.nodelay) = (1_448, true);
+            sender.short_end = 1_448;
+            sender.config = Arc::new(SenderConfig { nodelay: true, ..*sender.config });
             assert_eq!(sender.next_new(0, 3, 44, Push::Pending).ok(), Some(unsent as u32));
         }
     }

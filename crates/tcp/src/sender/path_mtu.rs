@@ -13,8 +13,8 @@ impl Sender {
     /// A router has no way on for IP packets longer than `mtu` bytes: segments are shorter from now on, and those under way that
     /// are longer are sent again. [`transmit`](Self::transmit) is to be called then.
     pub fn reduce_mtu(&mut self, now: Instant, mtu: u32) {
-        self.config.mtu = self.config.mtu.min(mtu.max(MIN_PATH_MTU));
-        let mss = self.config.mtu - HEADER_BYTES - self.options;
+        self.path_mtu = self.path_mtu.min(mtu.max(MIN_PATH_MTU));
+        let mss = self.path_mtu - HEADER_BYTES - self.options;
         if mss >= self.mss {
             return;
         }
@@ -55,7 +55,7 @@ impl Sender {
         // A control with a wish of its own has it anew with each acknowledgement.
         let whole = match self.control.packet_bytes() {
             Some(_) => self.mss,
-            None => self.config.mtu.max(576) - HEADER_BYTES - self.options,
+            None => self.path_mtu.max(576) - HEADER_BYTES - self.options,
         };
         self.mss = self.within_half_window(whole);
     }
@@ -70,7 +70,7 @@ impl Sender {
     #[inline]
     pub(super) fn resize_packets(&mut self) {
         if let Some(bytes) = self.control.packet_bytes() {
-            let whole = bytes.min(self.config.mtu.max(576));
+            let whole = bytes.min(self.path_mtu.max(576));
             self.mss = self.within_half_window(whole.saturating_sub(HEADER_BYTES + self.options));
         }
     }

@@ -330,7 +330,7 @@ impl Sender {
     /// How much of the first data leaves with the SYN: what fits in beside all options that there can be (Linux:
     /// `tcp_send_syn_data`).
     fn open_fast(&mut self, now_ns: u64) -> u32 {
-        let room = self.config.mtu.max(576) - PLAIN_HEADERS - OPTION_SPACE;
+        let room = self.path_mtu.max(576) - PLAIN_HEADERS - OPTION_SPACE;
         let payload = self.write_end.min(self.fin).min(room.into()) as u32;
         if payload > 0 {
             self.buffer.open(payload.into());
