@@ -23,11 +23,19 @@ impl Receiver {
         let gap = jiffy.wrapping_sub(self.last_arrival);
         self.last_arrival = jiffy;
         let shortest = self.min_ack_delay;
+        if self.ack_delay > 0 && gap <= shortest / 2 {
+            self.ack_delay = self.ack_delay / 2 + shortest / 2;
+        } else {
+            self.adapt_delay_after(gap);
+        }
+    }
+
+    /// The same after a pause, or of the first data.
+    #[cold]
+    fn adapt_delay_after(&mut self, gap: u32) {
         if self.ack_delay == 0 {
             self.hurry(MAX_QUICK_ACKS);
-            self.ack_delay = shortest;
-        } else if gap <= shortest / 2 {
-            self.ack_delay = self.ack_delay / 2 + shortest / 2;
+            self.ack_delay = self.min_ack_delay;
         } else if gap < self.ack_delay {
             let delay = self.ack_delay / 2 + gap;
             self.ack_delay = delay.min(self.own_timeout()).min(self.max_ack_delay);
@@ -98,16 +106,8 @@ impl Receiver {
     fn delay(&mut self, at: Moment, out: &mut impl FnMut(Ack)) {
         let tick = self.config.tick;
         let mut delay = self.ack_delay;
-        let shortest = self.min_ack_delay;
-        if delay > shortest {
-            let longest = if self.pushed || self.converses {
-                self.max_ack_delay
-            } else {
-                tick.jiffies_in(UNPUSHED_ACK_DELAY_US)
-            };
-            let by_rtt =
-                self.handshake.rtt_us.map_or(u32::MAX, |us| tick.jiffies_in(us).max(shortest));
-            delay = delay.min(longest).min(by_rtt);
+        if delay > self.min_ack_delay {
+            delay = self.shortened(delay);
         }
         let delay = delay.min(self.longest_wait);
         let runs = self.ack_timer_ns != u64::MAX;
@@ -119,6 +119,22 @@ impl Receiver {
             self.ack_wheel.start_until(expiry_ns, delay);
             self.ack_timer_ns = expiry_ns;
         }
+    }
+
+    /// Where data come seldom.
+    #[cold]
+    fn shortened(&self, delay: u32) -> u32 {
+        let tick = self.config.tick;
+        let longest = if self.pushed || self.converses {
+            self.max_ack_delay
+        } else {
+            tick.jiffies_in(UNPUSHED_ACK_DELAY_US)
+        };
+        let by_rtt = self
+            .handshake
+            .rtt_us
+            .map_or(u32::MAX, |us| tick.jiffies_in(us).max(self.min_ack_delay));
+        delay.min(longest).min(by_rtt)
     }
 
     #[inline(never)]

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use dualq_units::Bytes;
+use dualq_units::hint::unlikely;
 
 use super::reassembly::Reassembly;
 use crate::packet::{Data, MAX_PIECES};
@@ -232,9 +233,14 @@ impl Buffer {
     /// too coarse.
     #[inline]
     pub(super) fn measure_window(&mut self, now_ns: u64, edge: u64, window: u64) {
-        if edge < self.window_seq {
-            return;
+        if edge >= self.window_seq {
+            self.window_has_come(now_ns, edge, window);
         }
+    }
+
+    /// Once in a window.
+    #[cold]
+    fn window_has_come(&mut self, now_ns: u64, edge: u64, window: u64) {
         if self.window_seq > 0 {
             let sample_us = micros_between(self.window_start_ns, now_ns).max(1);
             if self.rtt_eighth_us == 0 || sample_us << 3 < self.rtt_eighth_us {
@@ -255,7 +261,7 @@ impl Buffer {
     pub(super) fn arrived(&mut self, now_ns: u64) {
         self.arrived_ns = now_ns;
         let held = self.unread_memory + self.beyond_memory;
-        if held > self.memory {
+        if unlikely(held > self.memory) {
             self.memory = held.min(self.max_memory);
             self.full_at = u64::MAX;
         }
@@ -355,6 +361,12 @@ impl Buffer {
         if segment == self.segment {
             return data.push;
         }
+        self.measure_other_segment(data, segment, before)
+    }
+
+    /// The same of one that is not as long as others.
+    #[cold]
+    fn measure_other_segment(&mut self, data: &Data, segment: u32, before: u32) -> bool {
         if segment < self.segment {
             let least = if data.push { SHORTEST_SEGMENT } else { SHORTEST_PEER_SEGMENT };
             let with_options = segment + u32::from(data.options);
@@ -409,7 +421,7 @@ impl Buffer {
             return false;
         }
         let room = self.clamp.min(self.room());
-        if self.threshold >= room {
+        if unlikely(self.threshold >= room) {
             self.full_at = held;
             return false;
         }
@@ -435,7 +447,7 @@ impl Buffer {
         }
         let first_end = self.first_end.clamp(read_end, end);
         let copied = (first_end - self.measure_seq).saturating_sub(end - first_end);
-        if copied > self.measured {
+        if unlikely(copied > self.measured) {
             self.grow(copied, stream.reach());
         }
         self.measure_seq = first_end;
@@ -480,7 +492,7 @@ impl Buffer {
     pub(super) fn window(&self, current: u64) -> u64 {
         let full = self.clamp;
         let mut free = self.room();
-        if free < full / 2 {
+        if unlikely(free < full / 2) {
             free &= !(self.unit() - 1);
             let all = self.payload_in(self.memory);
             if free < all / 16 || free < full.min(self.segment.into()) {
@@ -513,6 +525,7 @@ impl Buffer {
     }
 
     /// A window that is not scaled is a multiple of the peer's segments, and stays what it is while that is near.
+    #[cold]
     fn whole_segments(&self, free: u64, full: u64, current: u64) -> u64 {
         let segment = full.min(self.segment.into()).max(1);
         if current + segment <= free || current > free {

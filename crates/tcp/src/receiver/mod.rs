@@ -9,6 +9,7 @@ mod marks;
 mod reading;
 mod reassembly;
 
+use dualq_units::hint::unlikely;
 use dualq_units::{Bytes, Ecn, Instant};
 use std::time::Duration;
 
@@ -341,57 +342,67 @@ impl Receiver {
         out: &mut impl FnMut(Ack),
     ) {
         let now_ns = now.as_nanos();
-        if data.syn && (self.stream.next > self.opening || self.stream.has_islands()) {
-            // An old one, overtaken by data: answered as what is out of the window (RFC 9293 §3.10.7.4).
-            return self.answer_window_probe(now_ns, out);
-        }
-        if data.syn {
-            return self.answer_syn(now_ns, data, out);
+        if unlikely(data.syn) {
+            return self.take_syn(now_ns, data, out);
         }
         if data.options > 0 {
             self.option_seen = true;
         }
-        if !self.handshake.is_done() {
+        if unlikely(!self.handshake.is_done()) {
             self.open(now, data);
         }
-        if data.payload == 0 && data.seq >= self.stream.next {
-            // An acknowledgement: of the answer to the SYN, for one.
-            if self.ecn == EcnStyle::Accurate && data.flags == ecn::third_ace(Ecn::Ce) {
-                self.stats.answers_marked = 1;
-            }
-            self.count(data);
-            if self.has_ended {
-                self.hear_farewell(out);
-            }
-            return;
+        if unlikely(data.payload == 0) {
+            return self.take_empty(now_ns, data, out);
         }
-        if data.payload == 0 {
-            return self.answer_window_probe(now_ns, out);
-        }
-        if self.is_reading() {
+        if unlikely(self.is_reading()) {
             return self.put_off(now_ns, data, pieces, out);
         }
         self.take(now_ns, data, pieces, out);
     }
 
+    #[cold]
+    fn take_syn(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
+        if self.stream.next > self.opening || self.stream.has_islands() {
+            // An old one, overtaken by data: answered as what is out of the window (RFC 9293 §3.10.7.4).
+            return self.answer_window_probe(now_ns, out);
+        }
+        self.answer_syn(now_ns, data, out);
+    }
+
+    /// Nothing is in it.
+    #[cold]
+    fn take_empty(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
+        if data.seq < self.stream.next {
+            return self.answer_window_probe(now_ns, out);
+        }
+        // An acknowledgement: of the answer to the SYN, for one.
+        if self.ecn == EcnStyle::Accurate && data.flags == ecn::third_ace(Ecn::Ce) {
+            self.stats.answers_marked = 1;
+        }
+        self.count(data);
+        if self.has_ended {
+            self.hear_farewell(out);
+        }
+    }
+
     #[inline(never)]
     fn take(&mut self, now_ns: u64, data: &Data, pieces: u64, out: &mut impl FnMut(Ack)) {
-        if self.is_overtaken(data) {
+        if unlikely(self.is_overtaken(data)) {
             return self.refuse(now_ns, data, out);
         }
-        if data.end() > self.acked + self.window {
+        if unlikely(data.end() > self.acked + self.window) {
             // Beyond what was offered: dropped, and told what is expected (RFC 9293 §3.10.7.4).
             return self.answer_window_probe(now_ns, out);
         }
         self.stats.segments += u64::from(data.segments);
         self.count(data);
-        if data.end() < self.acked {
+        if unlikely(data.end() < self.acked) {
             // All of it was acknowledged before. Its time says nothing of when the stream's edge moved: what was sent before it
             // and comes later is not overtaken by it (Linux: `tcp_sequence`, before `tcp_replace_ts_recent`).
             self.stats.duplicate_bytes += u64::from(data.payload);
             return self.refuse(now_ns, data, out);
         }
-        if data.fin {
+        if unlikely(data.fin) {
             self.fin = data.end() - 1;
         }
         if self.ecn != EcnStyle::Accurate && data.flags.cwr() {
@@ -494,10 +505,10 @@ impl Receiver {
         gap_before: bool,
         out: &mut impl FnMut(Ack),
     ) {
-        match self.is_closed() {
-            true => self.take_last(at, (data, pieces), gap_before, out),
-            false => self.take_in_order(at, (data, pieces), gap_before, out),
+        if unlikely(self.is_closed()) {
+            return self.take_last(at, (data, pieces), gap_before, out);
         }
+        self.take_in_order(at, (data, pieces), gap_before, out);
     }
 
     /// The buffer grows by what lies beyond a gap, but not before the program has the connection: it runs when all is taken in that
@@ -517,6 +528,7 @@ impl Receiver {
     }
 
     /// Drops it, and says at once what is expected (Linux: `tcp_send_dupack`).
+    #[cold]
     fn refuse(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
         if self.is_gone() {
             return self.reset(out);
@@ -530,6 +542,7 @@ impl Receiver {
     }
 
     /// The sender asks whether the window has opened.
+    #[cold]
     fn answer_window_probe(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         if !self.config.tick.is_within(self.last_probe_answer_ns, now_ns, INVALID_SPACING) {
             self.last_probe_answer_ns = Some(now_ns);

@@ -5,6 +5,7 @@ use super::{READ_BYTES, Receiver};
 use crate::packet::{Ack, Data, MAX_PIECES};
 use crate::tick::instant;
 use dualq_units::Instant;
+use dualq_units::hint::unlikely;
 
 /// What a program takes to read what lies there in one piece, to look at what came meanwhile, and to send an acknowledgement, however little: which of two
 /// is first hangs on it where one follows from the other a round trip earlier.
@@ -13,6 +14,7 @@ pub(super) const CALL_NS: u64 = 1;
 impl Receiver {
     /// It waits until the program has read: as one with what waits there already, or behind it, for which that is taken in now (Linux:
     /// `tcp_add_backlog`).
+    #[cold]
     pub(super) fn put_off(
         &mut self,
         now_ns: u64,
@@ -168,12 +170,12 @@ impl Receiver {
     #[inline(always)]
     fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) -> bool {
         self.last_read_ns = Some(now_ns);
-        if self.stream.next >= self.call_end {
+        if unlikely(self.stream.next >= self.call_end) {
             self.end_call(now_ns, out);
         }
         self.buffer.read(self.stream.next, &self.stream);
         let told = self.tell_of_room(now_ns, out);
-        if self.is_closed() && self.config.closes {
+        if unlikely(self.is_closed()) && self.config.closes {
             self.end(now_ns, out);
         }
         told
