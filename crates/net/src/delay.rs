@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use dualq_units::Instant;
+use dualq_units::hint::unlikely;
 
 use crate::packet::Packet;
 
@@ -97,7 +98,7 @@ impl<P: Packet> Delay<P> {
 
     #[inline(always)]
     fn lane(&self, packet: &P) -> usize {
-        if self.lanes.len() > 1 {
+        if unlikely(self.lanes.len() > 1) {
             self.lane_of.get(packet.origin() as usize).map_or(0, |lane| usize::from(*lane))
         } else {
             0
@@ -130,10 +131,15 @@ impl<P: Packet> Delay<P> {
         if let Some((_, packet)) = self.lanes[self.first].packets.pop_front() {
             *out = Some(packet);
         }
-        if self.lanes.len() > 1 {
-            let next = (0..self.lanes.len()).min_by_key(|lane| self.lanes[*lane].next_ns());
-            self.first = next.unwrap_or(0);
+        if unlikely(self.lanes.len() > 1) {
+            self.find_first();
         }
+    }
+
+    #[inline(never)]
+    fn find_first(&mut self) {
+        let next = (0..self.lanes.len()).min_by_key(|lane| self.lanes[*lane].next_ns());
+        self.first = next.unwrap_or(0);
     }
 
     /// One that leaves soon: so many after the next one, if only those of its lane count.

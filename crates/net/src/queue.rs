@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dualq_qdisc::show::Stats;
 use dualq_qdisc::{ChangeError, Config, Departure, Discipline, Dropped, Qdisc, Spec};
+use dualq_units::hint::cold_path;
 use dualq_units::{Instant, Rate};
 
 use crate::environment::{Environment, Lost};
@@ -160,6 +161,7 @@ impl<P: Packet> Queue<P> {
             lose(observed, now, dropped, losses);
         });
         let Some(departure) = departure else {
+            cold_path();
             return Some(match self.discipline.next_ready(clock) {
                 Instant::NEVER => Instant::NEVER,
                 ready => Instant::from_nanos(ready.as_nanos().saturating_sub(self.clock_ns)),
