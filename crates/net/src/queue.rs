@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use dualq_qdisc::show::Stats;
 use dualq_qdisc::{ChangeError, Config, Departure, Discipline, Dropped, Qdisc, Spec};
-use dualq_units::hint::cold_path;
 use dualq_units::{Instant, Rate};
 
 use crate::environment::{Environment, Lost};
@@ -161,11 +160,7 @@ impl<P: Packet> Queue<P> {
             lose(observed, now, dropped, losses);
         });
         let Some(departure) = departure else {
-            cold_path();
-            return Some(match self.discipline.next_ready(clock) {
-                Instant::NEVER => Instant::NEVER,
-                ready => Instant::from_nanos(ready.as_nanos().saturating_sub(self.clock_ns)),
-            });
+            return Some(self.next_ready(clock));
         };
         self.shaper.charge(departure.packet.length());
         if let Some(number) = self.observed {
@@ -178,6 +173,15 @@ impl<P: Packet> Queue<P> {
         // Seldom are there tokens for another one.
         let ready_ns = self.shaper.next_ns(now_ns);
         (ready_ns > now_ns).then(|| Instant::from_nanos(ready_ns + TIMER_LATENCY_NS))
+    }
+
+    /// When the discipline may have a packet that has none now, though it was asked for one.
+    #[cold]
+    fn next_ready(&self, clock: Instant) -> Instant {
+        match self.discipline.next_ready(clock) {
+            Instant::NEVER => Instant::NEVER,
+            ready => Instant::from_nanos(ready.as_nanos().saturating_sub(self.clock_ns)),
+        }
     }
 
     /// A packet that will probably leave soon.

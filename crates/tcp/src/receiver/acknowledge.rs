@@ -5,6 +5,7 @@ use crate::ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
 use crate::tick::TIMER_LATENCY_NS;
+use dualq_units::hint::unlikely;
 
 /// The longest delay where no write seems to have ended, before what is known of the round trip shortens it.
 const UNPUSHED_ACK_DELAY_US: u64 = 500_000;
@@ -81,7 +82,7 @@ impl Receiver {
     pub(super) fn decide(&mut self, at: Moment, out: &mut impl FnMut(Ack)) {
         let unacked = self.stream.next - self.acked;
         let several = unacked > u64::from(self.buffer.segment());
-        if several && self.quick > 0 && self.buffer.is_tight() {
+        if several && unlikely(self.quick > 0) && self.buffer.is_tight() {
             self.quick = 0;
         }
         if (several && self.buffer.offers_still(self.window))
@@ -89,7 +90,7 @@ impl Receiver {
             || self.ack_now
         {
             // Once for all that waited, when all of it has been taken in (Linux: `tcp_backlog_ack_defer`).
-            if self.is_reading() {
+            if unlikely(self.is_reading()) {
                 self.deferred = true;
             } else {
                 self.send(at.now_ns, out);
@@ -106,7 +107,7 @@ impl Receiver {
     fn delay(&mut self, at: Moment, out: &mut impl FnMut(Ack)) {
         let tick = self.config.tick;
         let mut delay = self.ack_delay;
-        if delay > self.min_ack_delay {
+        if unlikely(delay > self.min_ack_delay) {
             delay = self.shortened(delay);
         }
         let delay = delay.min(self.longest_wait);
@@ -171,13 +172,13 @@ impl Receiver {
     }
 
     pub(super) fn send_up_to(&mut self, now_ns: u64, edge: u64, out: &mut impl FnMut(Ack)) {
-        if self.quick > 0 && self.buffer.is_tight() {
+        if unlikely(self.quick > 0) && self.buffer.is_tight() {
             self.quick = 0;
         }
         let ack = self.without_blocks(now_ns, edge);
         if edge == self.stream.next {
             // What acknowledges nothing new does not count (Linux: `tcp_dec_quickack_mode`).
-            if self.quick > 0 && self.scheduled {
+            if unlikely(self.quick > 0) && self.scheduled {
                 self.quick -= 1;
                 if self.quick == 0 {
                     self.ack_delay = self.min_ack_delay;
@@ -222,12 +223,7 @@ impl Receiver {
         let mut count = (usize::from(dsack) + self.stream.reported()).min(MAX_SACK_BLOCKS);
         let mut option = None;
         if self.option_seen {
-            let srtt_us = self.handshake.rtt_us.unwrap_or(0);
-            let is_due = self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
-            if let Some(blocks) = self.received.beside(count).filter(|_| is_due) {
-                count = blocks;
-                option = Some(self.received.tell(now_ns));
-            }
+            (count, option) = self.tell_option(now_ns, count);
         }
         let flags = match self.ecn {
             EcnStyle::Accurate => self.received.field(),
@@ -250,6 +246,17 @@ impl Receiver {
             echo_ms: self.echo_ms,
             timestamp_ms: self.config.tick.millisecond(now_ns),
             ..Ack::default()
+        }
+    }
+
+    /// The option of Accurate ECN, if it is due and leaves room for blocks, of which there are as many as are told then.
+    #[inline(never)]
+    fn tell_option(&mut self, now_ns: u64, blocks: usize) -> (usize, Option<EcnBytes>) {
+        let srtt_us = self.handshake.rtt_us.unwrap_or(0);
+        let is_due = self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
+        match self.received.beside(blocks).filter(|_| is_due) {
+            Some(blocks) => (blocks, Some(self.received.tell(now_ns))),
+            None => (blocks, None),
         }
     }
 

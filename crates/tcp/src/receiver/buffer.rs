@@ -315,7 +315,11 @@ impl Buffer {
 
     /// Where a packet is to wait that left a gap.
     pub(super) fn place_beyond(&self, data: &Data, pieces: u64) -> PlaceBeyond {
-        let index = self.beyond.partition_point(|waiting| waiting.start < data.seq);
+        let index = match self.beyond.back() {
+            // Mostly it is behind all others.
+            Some(last) if last.start < data.seq => self.beyond.len(),
+            _ => self.beyond.partition_point(|waiting| waiting.start < data.seq),
+        };
         let before = index.checked_sub(1).and_then(|before| self.beyond.get(before));
         let joins = before
             .is_some_and(|before| before.end == data.seq && before.pieces + pieces <= MAX_PIECES);

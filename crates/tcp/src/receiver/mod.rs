@@ -405,7 +405,7 @@ impl Receiver {
         if unlikely(data.fin) {
             self.fin = data.end() - 1;
         }
-        if self.ecn != EcnStyle::Accurate && data.flags.cwr() {
+        if data.flags.cwr() && self.ecn != EcnStyle::Accurate {
             self.echo = false;
             // The sender's window may be down to one packet.
             self.ack_now = true;
@@ -429,7 +429,7 @@ impl Receiver {
         if !told {
             self.decide(at, out);
         }
-        if self.reads_seldom() {
+        if unlikely(self.reads_seldom()) {
             self.schedule_read(now_ns);
         }
     }
@@ -462,11 +462,7 @@ impl Receiver {
         let arrival = self.stream.take(data.seq, data.end());
         self.scheduled = true;
         match arrival {
-            Arrival::InOrder => {
-                self.go_on(at, (data, pieces), gap_before, out);
-                // A filled gap is told at once (RFC 5681 §4.2).
-                self.ack_now |= gap_before && !self.stream.has_islands();
-            }
+            Arrival::InOrder => self.fill_gap(at, (data, pieces), gap_before, out),
             Arrival::Beyond => {
                 self.buffer.measure_segment(data);
                 // What it takes of the buffer counts only after this, unless it becomes part of another packet, and lets the buffer
@@ -494,6 +490,20 @@ impl Receiver {
             }
         }
         told
+    }
+
+    /// The stream's edge has moved, perhaps up to what waited behind a gap.
+    #[inline(never)]
+    fn fill_gap(
+        &mut self,
+        at: Moment,
+        (data, pieces): (&Data, u64),
+        gap_before: bool,
+        out: &mut impl FnMut(Ack),
+    ) {
+        self.go_on(at, (data, pieces), gap_before, out);
+        // A filled gap is told at once (RFC 5681 §4.2).
+        self.ack_now |= gap_before && !self.stream.has_islands();
     }
 
     /// The stream's edge has moved.
@@ -551,6 +561,7 @@ impl Receiver {
     }
 
     /// A deadline of [`next_timer`](Self::next_timer) has come.
+    #[inline(never)]
     pub fn on_timer(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
         let now_ns = now.as_nanos();
         if self.reading_until_ns <= now_ns {

@@ -40,6 +40,7 @@ impl Receiver {
     /// The program begins to read what is there: if [`is_next_to_read`](Self::is_next_to_read). It ends as what
     /// [`next_timer`](Self::next_timer) tells has come, and reads what has arrived meanwhile too (Linux: packets that come while a program
     /// reads wait in `sk_backlog` until it has read the rest).
+    #[cold]
     pub fn begin_read(&mut self, now: Instant) {
         self.read_ns = u64::MAX;
         self.finds_end = self.is_at_end();

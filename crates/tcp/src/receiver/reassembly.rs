@@ -57,6 +57,10 @@ impl Reassembly {
 
     /// What of the bytes from `start` to `end` has arrived before: the first run of them (Linux: `tcp_dsack_extend`).
     pub(super) fn overlap(&self, start: u64, end: u64) -> Option<SackBlock> {
+        // Mostly it is behind all that has.
+        if start >= self.next && self.islands.back().is_none_or(|last| last.end <= start) {
+            return None;
+        }
         let mut found: Option<SackBlock> = None;
         if start < self.next {
             found = Some(SackBlock { start, end: end.min(self.next) });
@@ -120,11 +124,19 @@ impl Reassembly {
     fn take_beyond(&mut self, start: u64, end: u64) -> Arrival {
         self.note(start, end);
         // Mostly the last island grows.
-        let index = match self.islands.back_mut() {
-            Some(last) if last.end == start => {
-                last.end = end;
-                return Arrival::Beyond;
-            }
+        if let Some(last) = self.islands.back_mut()
+            && last.end == start
+        {
+            last.end = end;
+            return Arrival::Beyond;
+        }
+        self.take_into_islands(start, end)
+    }
+
+    /// They make another island, grow one before the last, or fill a gap between two.
+    #[cold]
+    fn take_into_islands(&mut self, start: u64, end: u64) -> Arrival {
+        let index = match self.islands.back() {
             Some(last) if last.end < start => self.islands.len(),
             None => 0,
             _ => self.islands.partition_point(|island| island.end < start),
