@@ -275,8 +275,7 @@ impl<P: Packet> Path<P> {
                 }
             }
             Element::Delay(delay) => {
-                delay.pop(out);
-                let due_ns = delay.next_ns();
+                let due_ns = delay.pop(out);
                 self.set_due(place, due_ns);
                 self.active &= rest;
             }

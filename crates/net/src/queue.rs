@@ -149,8 +149,7 @@ impl<P: Packet> Queue<P> {
         around: &mut impl Environment<P>,
     ) -> Option<Instant> {
         let now_ns = now.as_nanos();
-        let ready_ns = self.shaper.ready_ns(now_ns);
-        if ready_ns > now_ns {
+        if let Some(ready_ns) = self.shaper.busy_until(now_ns) {
             return Some(Instant::from_nanos(ready_ns + TIMER_LATENCY_NS));
         }
         self.update(now);
@@ -171,8 +170,8 @@ impl<P: Packet> Queue<P> {
             return Some(Instant::NEVER);
         }
         // Seldom are there tokens for another one.
-        let ready_ns = self.shaper.next_ns(now_ns);
-        (ready_ns > now_ns).then(|| Instant::from_nanos(ready_ns + TIMER_LATENCY_NS))
+        let ready_ns = self.shaper.still_busy_until(now_ns)?;
+        Some(Instant::from_nanos(ready_ns + TIMER_LATENCY_NS))
     }
 
     /// When the discipline may have a packet that has none now, though it was asked for one.
