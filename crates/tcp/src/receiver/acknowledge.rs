@@ -95,10 +95,10 @@ impl Receiver {
             } else {
                 self.send(at.now_ns, out);
             }
-        } else if !self.stream.has_islands() {
-            self.delay(at, out);
-        } else {
+        } else if unlikely(self.stream.has_islands()) {
             self.compress(at.now_ns, out);
+        } else {
+            self.delay(at, out);
         }
     }
 

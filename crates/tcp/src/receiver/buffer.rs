@@ -421,11 +421,11 @@ impl Buffer {
     #[inline(always)]
     fn raise_threshold(&mut self, growth: u32, payload: u32) -> bool {
         let held = self.held();
-        if held >= self.full_at {
+        if !unlikely(held < self.full_at) {
             return false;
         }
         let room = self.clamp.min(self.room());
-        if unlikely(self.threshold >= room) {
+        if self.threshold >= room {
             self.full_at = held;
             return false;
         }
