@@ -59,51 +59,55 @@ pub(super) struct PlaceBeyond {
 }
 
 /// Space for data that have arrived and are not yet read.
+// In the order in which it is written, as [`Receiver`](super::Receiver) is.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
-    /// Bytes of memory, and the most that there may be.
-    memory: u64,
-    max_memory: u64,
-    /// The most that any connection's may grow to (Linux: `tcp_rmem`), also where this one's never grows.
-    most_of_all: u64,
-    /// The share of it that is payload.
-    ratio: u64,
-    /// What full segments are taken to be long (Linux: `rcv_mss`), and the last one if it was shorter; else 0.
-    segment: u32,
-    short_segment: u32,
     /// Memory of what waits to be read, and of what waits behind a gap.
     unread_memory: u64,
     beyond_memory: u64,
     /// Of what waits until a program has read, and still counts while it is taken in (Linux: `sk_backlog.len`, which `tcp_space` subtracts).
     pub(super) waiting_memory: u64,
-    /// Pieces in the last packet that waits to be read; 0 if nothing can be added to it.
-    pieces: u64,
-    /// What waits behind a gap, in the order of the stream.
-    beyond: VecDeque<Waiting>,
+    /// Bytes of memory.
+    memory: u64,
+    /// What the program has read so far.
+    pub(super) read_end: u64,
+    /// What full segments are taken to be long (Linux: `rcv_mss`), and the last one if it was shorter; else 0.
+    segment: u32,
+    short_segment: u32,
+    /// The timestamp that the last measurement was taken from.
+    last_echo_ms: u32,
     /// The window scale option; 0 where the whole buffer can be told without.
     pub(super) scale: u32,
-    /// The window never exceeds this, and this never what of the whole memory may be payload (Linux: `window_clamp`).
-    clamp: u64,
-    /// The most that is offered: rises as data arrive.
-    threshold: u64,
+    /// Pieces in the last packet that waits to be read; 0 if nothing can be added to it.
+    pieces: u64,
+    /// The smoothed round-trip time as the receiver sees it, in eighths of a microsecond.
+    pub(super) rtt_eighth_us: u64,
+    /// Where the packet ends that the program reads next.
+    first_end: u64,
+    /// The share of memory that is payload.
+    ratio: u64,
     /// With so much memory in use there was no room to offer more. There is none with more than that either, as long as the buffer is what it was.
     full_at: u64,
-    /// What the program has read so far, and where the packet ends that it reads next.
-    pub(super) read_end: u64,
-    first_end: u64,
+    /// The most that is offered: rises as data arrive.
+    threshold: u64,
+    /// The window never exceeds this, and this never what of the whole memory may be payload (Linux: `window_clamp`).
+    clamp: u64,
+    /// When a packet arrived last.
+    arrived_ns: u64,
+    /// A window's worth of data ends here, and when it began.
+    window_seq: u64,
     /// What is read in a round trip is measured since then, in whole microseconds of the clock.
     measure_start_us: u64,
     pub(super) measure_seq: u64,
     measured: u64,
-    /// When a packet arrived last.
-    arrived_ns: u64,
-    /// The smoothed round-trip time as the receiver sees it, in eighths of a microsecond.
-    pub(super) rtt_eighth_us: u64,
-    /// The timestamp that the last measurement was taken from.
-    last_echo_ms: u32,
-    /// A window's worth of data ends here, and when it began.
-    window_seq: u64,
     window_start_ns: u64,
+    /// The most memory that there may be.
+    max_memory: u64,
+    /// The most that any connection's may grow to (Linux: `tcp_rmem`), also where this one's never grows.
+    most_of_all: u64,
+    /// What waits behind a gap, in the order of the stream.
+    beyond: VecDeque<Waiting>,
 }
 
 impl Buffer {

@@ -94,39 +94,24 @@ pub struct ReceiverStats {
 }
 
 /// The receiving endpoint of a connection.
+// In the order in which it is written: what each packet needs comes first, within the 128 bytes that the shortest instructions reach.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    config: ReceiverConfig,
-    mss: u32,
-    /// The program reads at most this often.
-    read_interval_ns: u64,
-    /// The shortest and longest delay of an acknowledgement in jiffies.
-    min_ack_delay: u32,
-    max_ack_delay: u32,
-    /// No acknowledgement waits longer in the end: a tick less than a sender's shortest timeout, which is as long as the longest delay (Linux:
-    /// `tcp_delack_max`).
-    longest_wait: u32,
-    stream: Reassembly,
-    /// Where the stream ends, as FIN says; its last place is FIN's own.
-    fin: u64,
-    buffer: Buffer,
-    /// Bytes that came with the SYN.
-    opening: u64,
-    /// What was granted, and the flags of the answer that said so.
-    ecn: EcnStyle,
-    granted: EcnFlags,
-    /// What arrived, by ECN fields, and whether the sender knows the option that tells of it.
-    received: Received,
-    option_seen: bool,
-
     /// The stream's edge and the window in the last acknowledgement.
     acked: u64,
     window: u64,
+    ack_timer_ns: u64,
     echo_ms: u32,
-    /// A duplicate to be reported.
-    duplicate: Option<SackBlock>,
-
+    /// In jiffies; 0 before the first data.
+    ack_delay: u32,
+    /// The shortest delay of an acknowledgement in jiffies.
+    min_ack_delay: u32,
+    /// When data came last in order, or else when the connection opened.
+    last_arrival: u32,
     quick: u32,
+    /// What was granted.
+    ecn: EcnStyle,
     /// Whether data have come since the last acknowledgement.
     scheduled: bool,
     ack_now: bool,
@@ -134,23 +119,46 @@ pub struct Receiver {
     pushed: bool,
     /// This end sends soon after it has received, so that acknowledgements may wait for what it sends (Linux: pingpong mode).
     converses: bool,
-    /// In jiffies; 0 before the first data.
-    ack_delay: u32,
-    /// When data came last in order, or else when the connection opened.
-    last_arrival: u32,
-    handshake: Handshake,
-    ack_timer_ns: u64,
-    ack_wheel: WheelTimer,
-    compression_timer_ns: u64,
-    compressed: u32,
-    duplicates: u32,
-    compressed_at: u64,
-    read_ns: u64,
-    last_read_ns: Option<u64>,
-    /// Where in the stream the call ends that a program reads with; one that pauses reads no more than there is.
-    call_end: u64,
+    /// Whether the sender knows the option of Accurate ECN.
+    option_seen: bool,
+    /// ECE is to be set.
+    echo: bool,
+    buffer: Buffer,
+
+    stream: Reassembly,
+    /// Where the stream ends, as FIN says; its last place is FIN's own.
+    fin: u64,
+    /// A duplicate to be reported.
+    duplicate: Option<SackBlock>,
     /// Until when a program reads that has slept, if it does: what arrives meanwhile waits.
     reading_until_ns: u64,
+    /// Where in the stream the call ends that a program reads with; one that pauses reads no more than there is.
+    call_end: u64,
+    /// The program reads at most this often.
+    read_interval_ns: u64,
+    read_ns: u64,
+    last_read_ns: Option<u64>,
+    compression_timer_ns: u64,
+    compressed: u32,
+    /// No acknowledgement waits longer in the end: a tick less than a sender's shortest timeout, which is as long as the longest delay (Linux:
+    /// `tcp_delack_max`).
+    longest_wait: u32,
+    ack_wheel: WheelTimer,
+    stats: ReceiverStats,
+    handshake: Handshake,
+    config: ReceiverConfig,
+
+    mss: u32,
+    /// The longest delay of an acknowledgement in jiffies.
+    max_ack_delay: u32,
+    /// Bytes that came with the SYN.
+    opening: u64,
+    /// The flags of the answer to the SYN, which say what was granted.
+    granted: EcnFlags,
+    /// What arrived, by ECN fields.
+    received: Received,
+    duplicates: u32,
+    compressed_at: u64,
     /// Whether it has woken and waits for what comes.
     is_awake: bool,
     /// Whether it has begun to read and found nothing yet.
@@ -164,15 +172,10 @@ pub struct Receiver {
     /// Whether something came meanwhile that is to be acknowledged at once.
     deferred: bool,
     last_probe_answer_ns: Option<u64>,
-
-    /// ECE is to be set.
-    echo: bool,
     ecn_seen: bool,
     /// DCTCP: the last packet was marked, and where the stream's edge was with it.
     ce_state: bool,
     ce_prior: u64,
-
-    stats: ReceiverStats,
 }
 
 /// As much as a program that reads all there is takes with each call, in every world. As many as there can be, for where a call ends within a
