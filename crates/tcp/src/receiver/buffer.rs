@@ -450,12 +450,17 @@ impl Buffer {
         self.pieces = 0;
         // The clock tells whole microseconds (Linux: `tcp_stamp_us_delta`): their product instead of a quotient for each packet.
         let over_ns = (self.measure_start_us + self.rtt_us()) * 1_000;
-        if self.rtt_eighth_us == 0 || self.arrived_ns < over_ns {
-            return;
+        if self.rtt_eighth_us > 0 && self.arrived_ns >= over_ns {
+            self.round_trip_is_over(read_end, end, stream);
         }
+    }
+
+    /// Once in a round trip.
+    #[cold]
+    fn round_trip_is_over(&mut self, read_end: u64, end: u64, stream: &Reassembly) {
         let first_end = self.first_end.clamp(read_end, end);
         let copied = (first_end - self.measure_seq).saturating_sub(end - first_end);
-        if unlikely(copied > self.measured) {
+        if copied > self.measured {
             self.grow(copied, stream.reach());
         }
         self.measure_seq = first_end;

@@ -210,7 +210,7 @@ impl Receiver {
         // Seldom can so much more be offered that it is worth while to look how much it is.
         let opens = || {
             let offered = self.offered();
-            2 * offered <= self.buffer.widest_window() && {
+            unlikely(2 * offered <= self.buffer.widest_window()) && {
                 let window = self.buffer.window(self.window);
                 window > 0 && window >= 2 * offered
             }
