@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use dualq_units::Instant;
+use dualq_units::hint::unlikely;
 
 use crate::packet::Packet;
 
@@ -97,7 +98,7 @@ impl<P: Packet> Delay<P> {
 
     #[inline(always)]
     fn lane(&self, packet: &P) -> usize {
-        if self.lanes.len() > 1 {
+        if unlikely(self.lanes.len() > 1) {
             self.lane_of.get(packet.origin() as usize).map_or(0, |lane| usize::from(*lane))
         } else {
             0
@@ -124,16 +125,23 @@ impl<P: Packet> Delay<P> {
         self.lanes[self.first].next_ns()
     }
 
-    /// The next packet, if there is one, goes to `out`.
+    /// The next packet, if there is one, goes to `out`. Returns when the one behind it leaves.
     #[inline]
-    pub(crate) fn pop(&mut self, out: &mut Option<P>) {
-        if let Some((_, packet)) = self.lanes[self.first].packets.pop_front() {
+    pub(crate) fn pop(&mut self, out: &mut Option<P>) -> u64 {
+        let lane = &mut self.lanes[self.first];
+        if let Some((_, packet)) = lane.packets.pop_front() {
             *out = Some(packet);
         }
-        if self.lanes.len() > 1 {
-            let next = (0..self.lanes.len()).min_by_key(|lane| self.lanes[*lane].next_ns());
-            self.first = next.unwrap_or(0);
-        }
+        let next_ns = lane.next_ns();
+        if unlikely(self.lanes.len() > 1) { self.find_first() } else { next_ns }
+    }
+
+    /// Finds the lane from which the next packet leaves, and when it does.
+    #[inline(never)]
+    fn find_first(&mut self) -> u64 {
+        let next = (0..self.lanes.len()).min_by_key(|lane| self.lanes[*lane].next_ns());
+        self.first = next.unwrap_or(0);
+        self.next_ns()
     }
 
     /// One that leaves soon: so many after the next one, if only those of its lane count.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use dualq_units::Instant;
+use dualq_units::hint::unlikely;
 
 use crate::element::Element;
 use crate::environment::{Environment, Lost};
@@ -122,6 +123,12 @@ impl<P: Packet> Path<P> {
             self.next_ns = due_ns;
             return;
         }
+        self.find_next();
+    }
+
+    /// Which of several is due next.
+    #[inline(never)]
+    fn find_next(&mut self) {
         (self.next_ns, self.next, self.second_ns) = (u64::MAX, 0, u64::MAX);
         for (place, due_ns) in (0..).zip(&self.due) {
             if *due_ns < self.next_ns {
@@ -160,11 +167,21 @@ impl<P: Packet> Path<P> {
                     self.set_due(place, due_ns);
                 }
             }
-            _ => {
-                if let Some(packet) = self.pass(place, now, packet, around) {
-                    self.beside.push_back((self.elements.len(), packet));
-                }
-            }
+            _ => self.enter_seldom(place, now, packet, around),
+        }
+    }
+
+    /// The same, of what most paths do not begin with.
+    #[cold]
+    fn enter_seldom(
+        &mut self,
+        place: usize,
+        now: Instant,
+        packet: P,
+        around: &mut impl Environment<P>,
+    ) {
+        if let Some(packet) = self.pass(place, now, packet, around) {
+            self.beside.push_back((self.elements.len(), packet));
         }
     }
 
@@ -202,10 +219,8 @@ impl<P: Packet> Path<P> {
     pub fn put_out(&mut self, now: Instant, out: &mut Option<P>, around: &mut impl Environment<P>) {
         *out = None;
         while out.is_none() {
-            if !self.beside.is_empty()
-                && let Some((place, packet)) = self.beside.pop_front()
-            {
-                *out = self.pass(place, now, packet, around);
+            if unlikely(!self.beside.is_empty()) {
+                *out = self.take_beside(now, around);
                 continue;
             }
             // Most calls find nothing.
@@ -220,6 +235,13 @@ impl<P: Packet> Path<P> {
                 *out = self.take_on(place, now, around);
             }
         }
+    }
+
+    /// The next part or copy of a packet, if it passes all before it.
+    #[cold]
+    fn take_beside(&mut self, now: Instant, around: &mut impl Environment<P>) -> Option<P> {
+        let (place, packet) = self.beside.pop_front()?;
+        self.pass(place, now, packet, around)
     }
 
     /// The next packet of the element at `place`, if it passes all behind it as well: out of the way of what most paths do.
@@ -253,8 +275,7 @@ impl<P: Packet> Path<P> {
                 }
             }
             Element::Delay(delay) => {
-                delay.pop(out);
-                let due_ns = delay.next_ns();
+                let due_ns = delay.pop(out);
                 self.set_due(place, due_ns);
                 self.active &= rest;
             }
@@ -263,7 +284,7 @@ impl<P: Packet> Path<P> {
     }
 
     /// The same, of what most paths do not have.
-    #[inline(never)]
+    #[cold]
     fn take_seldom(
         &mut self,
         place: usize,

@@ -149,8 +149,7 @@ impl<P: Packet> Queue<P> {
         around: &mut impl Environment<P>,
     ) -> Option<Instant> {
         let now_ns = now.as_nanos();
-        let ready_ns = self.shaper.ready_ns(now_ns);
-        if ready_ns > now_ns {
+        if let Some(ready_ns) = self.shaper.busy_until(now_ns) {
             return Some(Instant::from_nanos(ready_ns + TIMER_LATENCY_NS));
         }
         self.update(now);
@@ -160,10 +159,7 @@ impl<P: Packet> Queue<P> {
             lose(observed, now, dropped, losses);
         });
         let Some(departure) = departure else {
-            return Some(match self.discipline.next_ready(clock) {
-                Instant::NEVER => Instant::NEVER,
-                ready => Instant::from_nanos(ready.as_nanos().saturating_sub(self.clock_ns)),
-            });
+            return Some(self.next_ready(clock));
         };
         self.shaper.charge(departure.packet.length());
         if let Some(number) = self.observed {
@@ -174,8 +170,17 @@ impl<P: Packet> Queue<P> {
             return Some(Instant::NEVER);
         }
         // Seldom are there tokens for another one.
-        let ready_ns = self.shaper.next_ns(now_ns);
-        (ready_ns > now_ns).then(|| Instant::from_nanos(ready_ns + TIMER_LATENCY_NS))
+        let ready_ns = self.shaper.still_busy_until(now_ns)?;
+        Some(Instant::from_nanos(ready_ns + TIMER_LATENCY_NS))
+    }
+
+    /// When the discipline may have a packet that has none now, though it was asked for one.
+    #[cold]
+    fn next_ready(&self, clock: Instant) -> Instant {
+        match self.discipline.next_ready(clock) {
+            Instant::NEVER => Instant::NEVER,
+            ready => Instant::from_nanos(ready.as_nanos().saturating_sub(self.clock_ns)),
+        }
     }
 
     /// A packet that will probably leave soon.

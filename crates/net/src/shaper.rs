@@ -34,13 +34,13 @@ impl Shaper {
         Self { time: PacketTime::new(rate), burst_ns, ..self }
     }
 
-    /// When a packet may leave that waits at `now_ns`.
+    /// When a packet may leave that may not at `now_ns`.
     #[inline]
-    pub(crate) fn ready_ns(&mut self, now_ns: u64) -> u64 {
+    pub(crate) fn busy_until(&mut self, now_ns: u64) -> Option<u64> {
         let gathered = self.tokens_ns + (now_ns - self.updated_ns) as i64;
         self.tokens_ns = gathered.min(self.burst_ns);
         self.updated_ns = now_ns;
-        self.next_ns(now_ns)
+        self.still_busy_until(now_ns)
     }
 
     /// Whether a packet may leave at `now_ns`.
@@ -50,8 +50,8 @@ impl Shaper {
 
     /// The same when what has gathered up to `now_ns` is counted.
     #[inline]
-    pub(crate) const fn next_ns(&self, now_ns: u64) -> u64 {
-        if self.tokens_ns >= 0 { now_ns } else { now_ns + self.tokens_ns.unsigned_abs() }
+    pub(crate) const fn still_busy_until(&self, now_ns: u64) -> Option<u64> {
+        if self.tokens_ns < 0 { Some(now_ns + self.tokens_ns.unsigned_abs()) } else { None }
     }
 
     /// A packet of `bytes` leaves.
@@ -79,7 +79,7 @@ mod tests {
         let mut departures = Vec::new();
         let mut now = 0;
         for _ in 0..5 {
-            now = shaper.ready_ns(now);
+            now = shaper.busy_until(now).unwrap_or(now);
             shaper.charge(1514);
             departures.push(now);
         }

@@ -71,16 +71,21 @@ impl<T> Pool<T> {
     /// Inlined: handed on by way of memory, an item that was just made would be waited for.
     #[inline(always)]
     fn store(&mut self, item: T) -> u32 {
-        let slot = Slot { item: Some(item), next: NOWHERE, previous: NOWHERE };
         if self.free == NOWHERE {
-            self.slots.push(slot);
-            return (self.slots.len() - 1) as u32;
+            self.grow();
         }
         let place = self.free;
         let empty = &mut self.slots[place as usize];
         self.free = empty.next;
-        *empty = slot;
+        *empty = Slot { item: Some(item), next: NOWHERE, previous: NOWHERE };
         place
+    }
+
+    /// A slot that is free.
+    #[cold]
+    fn grow(&mut self) {
+        self.free = self.slots.len() as u32;
+        self.slots.push(Slot { item: None, next: NOWHERE, previous: NOWHERE });
     }
 
     /// Appends `item`.

@@ -153,14 +153,11 @@ impl Tick {
     /// The same of a timer that is started in the jiffy `now`, as [`since_start`](Self::since_start) counts them.
     #[inline(always)]
     pub(crate) const fn expiry_from(self, now: u64, jiffies: u32) -> u64 {
-        let level = level(jiffies);
-        let fires = if level == 0 {
+        let fires = if jiffies < FIRST_LEVEL_JIFFIES {
             // Each jiffy has its bucket.
             now + jiffies as u64 + 1
         } else {
-            let (initial, shift) = (self.initial as u64, LEVEL_SHIFT * level);
-            let expires = initial + now + jiffies as u64;
-            (((expires >> shift) + 1) << shift) - initial
+            fires_on_higher_level(self.initial as u64, now, jiffies)
         };
         fires.saturating_mul(self.nanos as u64) - self.start_ns + TIMER_LATENCY_NS
     }
@@ -178,19 +175,29 @@ pub(crate) const fn micros_between(earlier_ns: u64, later_ns: u64) -> u64 {
 }
 
 /// The first bucket of a jiffy each reaches so far, and each further level eight times as far (Linux: `LVL_START`, `LVL_CLK_SHIFT`).
-const FIRST_LEVEL_JIFFIES: u64 = 63;
+const FIRST_LEVEL_JIFFIES: u32 = 63;
 const LEVEL_SHIFT: u32 = 3;
 const MOST_LEVELS: u32 = 8;
 
 /// The level of the timer wheel that a timer of `jiffies` is put in.
 #[inline]
 const fn level(jiffies: u32) -> u32 {
-    let (mut level, mut reach) = (0, FIRST_LEVEL_JIFFIES);
-    while jiffies as u64 >= reach && level < MOST_LEVELS {
-        level += 1;
-        reach <<= LEVEL_SHIFT;
-    }
-    level
+    if jiffies < FIRST_LEVEL_JIFFIES { 0 } else { higher_level(jiffies) }
+}
+
+/// The same of one that is not put in the first. Few are: out of the way of those.
+#[cold]
+const fn higher_level(jiffies: u32) -> u32 {
+    let level = (jiffies / FIRST_LEVEL_JIFFIES).ilog2() / LEVEL_SHIFT + 1;
+    if level < MOST_LEVELS { level } else { MOST_LEVELS }
+}
+
+/// The jiffy in which such a timer fires, counted as the jiffy `now` in which it is started.
+#[cold]
+const fn fires_on_higher_level(initial: u64, now: u64, jiffies: u32) -> u64 {
+    let shift = LEVEL_SHIFT * higher_level(jiffies);
+    let expires = initial + now + jiffies as u64;
+    (((expires >> shift) + 1) << shift) - initial
 }
 
 /// Where a timer lies in the kernel's wheel, which decides who comes first of several that run out together. A timer that is stopped
@@ -300,6 +307,15 @@ mod tests {
         assert_eq!(tick.expiry(0, 4), 49_888_001);
         assert_eq!(tick.expiry(9_887_999, 4), 49_888_001);
         assert_eq!(tick.expiry(9_888_000, 4), 59_888_001);
+    }
+
+    #[test]
+    fn each_level_reaches_eight_times_as_far_as_the_one_before() {
+        for (number, reach) in (0..MOST_LEVELS).zip([63, 504, 4_032, 32_256, 258_048, 2_064_384]) {
+            assert_eq!((level(reach - 1), level(reach)), (number, number + 1));
+        }
+        assert_eq!((level(0), level(132_120_575), level(132_120_576)), (0, 7, 8));
+        assert_eq!((level(1_056_964_608), level(u32::MAX)), (8, 8));
     }
 
     #[test]

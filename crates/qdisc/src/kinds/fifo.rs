@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use dualq_units::hint::unlikely;
 use dualq_units::{Bytes, Instant};
 
 use super::{Grammar, bfifo, pfifo};
@@ -44,7 +45,7 @@ impl<P: FlowPacket> Qdisc<P> for Fifo<P> {
             FifoLimit::Packets(limit) => self.queue.len() < limit as usize,
             FifoLimit::Bytes(limit) => backlog_bytes <= limit.0,
         };
-        if !fits {
+        if unlikely(!fits) {
             self.counters.drops += 1;
             dropped(Dropped { packet, band: 0, reason: DropReason::Overlimit });
             return 0;

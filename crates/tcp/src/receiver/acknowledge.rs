@@ -5,6 +5,7 @@ use crate::ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
 use crate::tick::TIMER_LATENCY_NS;
+use dualq_units::hint::unlikely;
 
 /// The longest delay where no write seems to have ended, before what is known of the round trip shortens it.
 const UNPUSHED_ACK_DELAY_US: u64 = 500_000;
@@ -23,11 +24,19 @@ impl Receiver {
         let gap = jiffy.wrapping_sub(self.last_arrival);
         self.last_arrival = jiffy;
         let shortest = self.min_ack_delay;
+        if self.ack_delay > 0 && gap <= shortest / 2 {
+            self.ack_delay = self.ack_delay / 2 + shortest / 2;
+        } else {
+            self.adapt_delay_after(gap);
+        }
+    }
+
+    /// The same after a pause, or of the first data.
+    #[cold]
+    fn adapt_delay_after(&mut self, gap: u32) {
         if self.ack_delay == 0 {
             self.hurry(MAX_QUICK_ACKS);
-            self.ack_delay = shortest;
-        } else if gap <= shortest / 2 {
-            self.ack_delay = self.ack_delay / 2 + shortest / 2;
+            self.ack_delay = self.min_ack_delay;
         } else if gap < self.ack_delay {
             let delay = self.ack_delay / 2 + gap;
             self.ack_delay = delay.min(self.own_timeout()).min(self.max_ack_delay);
@@ -73,7 +82,7 @@ impl Receiver {
     pub(super) fn decide(&mut self, at: Moment, out: &mut impl FnMut(Ack)) {
         let unacked = self.stream.next - self.acked;
         let several = unacked > u64::from(self.buffer.segment());
-        if several && self.quick > 0 && self.buffer.is_tight() {
+        if several && unlikely(self.quick > 0) && self.buffer.is_tight() {
             self.quick = 0;
         }
         if (several && self.buffer.offers_still(self.window))
@@ -81,15 +90,15 @@ impl Receiver {
             || self.ack_now
         {
             // Once for all that waited, when all of it has been taken in (Linux: `tcp_backlog_ack_defer`).
-            if self.is_reading() {
+            if unlikely(self.is_reading()) {
                 self.deferred = true;
             } else {
                 self.send(at.now_ns, out);
             }
-        } else if !self.stream.has_islands() {
-            self.delay(at, out);
-        } else {
+        } else if unlikely(self.stream.has_islands()) {
             self.compress(at.now_ns, out);
+        } else {
+            self.delay(at, out);
         }
     }
 
@@ -98,16 +107,8 @@ impl Receiver {
     fn delay(&mut self, at: Moment, out: &mut impl FnMut(Ack)) {
         let tick = self.config.tick;
         let mut delay = self.ack_delay;
-        let shortest = self.min_ack_delay;
-        if delay > shortest {
-            let longest = if self.pushed || self.converses {
-                self.max_ack_delay
-            } else {
-                tick.jiffies_in(UNPUSHED_ACK_DELAY_US)
-            };
-            let by_rtt =
-                self.handshake.rtt_us.map_or(u32::MAX, |us| tick.jiffies_in(us).max(shortest));
-            delay = delay.min(longest).min(by_rtt);
+        if unlikely(delay > self.min_ack_delay) {
+            delay = self.shortened(delay);
         }
         let delay = delay.min(self.longest_wait);
         let runs = self.ack_timer_ns != u64::MAX;
@@ -119,6 +120,22 @@ impl Receiver {
             self.ack_wheel.start_until(expiry_ns, delay);
             self.ack_timer_ns = expiry_ns;
         }
+    }
+
+    /// Where data come seldom.
+    #[cold]
+    fn shortened(&self, delay: u32) -> u32 {
+        let tick = self.config.tick;
+        let longest = if self.pushed || self.converses {
+            self.max_ack_delay
+        } else {
+            tick.jiffies_in(UNPUSHED_ACK_DELAY_US)
+        };
+        let by_rtt = self
+            .handshake
+            .rtt_us
+            .map_or(u32::MAX, |us| tick.jiffies_in(us).max(self.min_ack_delay));
+        delay.min(longest).min(by_rtt)
     }
 
     #[inline(never)]
@@ -155,13 +172,13 @@ impl Receiver {
     }
 
     pub(super) fn send_up_to(&mut self, now_ns: u64, edge: u64, out: &mut impl FnMut(Ack)) {
-        if self.quick > 0 && self.buffer.is_tight() {
+        if unlikely(self.quick > 0) && self.buffer.is_tight() {
             self.quick = 0;
         }
         let ack = self.without_blocks(now_ns, edge);
         if edge == self.stream.next {
             // What acknowledges nothing new does not count (Linux: `tcp_dec_quickack_mode`).
-            if self.quick > 0 && self.scheduled {
+            if unlikely(self.quick > 0) && self.scheduled {
                 self.quick -= 1;
                 if self.quick == 0 {
                     self.ack_delay = self.min_ack_delay;
@@ -206,12 +223,7 @@ impl Receiver {
         let mut count = (usize::from(dsack) + self.stream.reported()).min(MAX_SACK_BLOCKS);
         let mut option = None;
         if self.option_seen {
-            let srtt_us = self.handshake.rtt_us.unwrap_or(0);
-            let is_due = self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
-            if let Some(blocks) = self.received.beside(count).filter(|_| is_due) {
-                count = blocks;
-                option = Some(self.received.tell(now_ns));
-            }
+            (count, option) = self.tell_option(now_ns, count);
         }
         let flags = match self.ecn {
             EcnStyle::Accurate => self.received.field(),
@@ -234,6 +246,17 @@ impl Receiver {
             echo_ms: self.echo_ms,
             timestamp_ms: self.config.tick.millisecond(now_ns),
             ..Ack::default()
+        }
+    }
+
+    /// The option of Accurate ECN, if it is due and leaves room for blocks, of which there are as many as are told then.
+    #[inline(never)]
+    fn tell_option(&mut self, now_ns: u64, blocks: usize) -> (usize, Option<EcnBytes>) {
+        let srtt_us = self.handshake.rtt_us.unwrap_or(0);
+        let is_due = self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us);
+        match self.received.beside(blocks).filter(|_| is_due) {
+            Some(blocks) => (blocks, Some(self.received.tell(now_ns))),
+            None => (blocks, None),
         }
     }
 

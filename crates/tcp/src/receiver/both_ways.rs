@@ -36,14 +36,19 @@ impl Receiver {
         let since = self.config.tick.count(now_ns).wrapping_sub(self.last_arrival);
         self.converses |= since < self.ack_delay;
         if self.stream.has_islands() || self.duplicate.is_some() {
-            let duplicate = self.duplicate.take();
-            let ack = self.ack(now_ns, self.stream.next);
-            self.duplicate = duplicate;
-            return Ack { block_count: 0, ..ack };
+            return self.ride_past_gap(now_ns);
         }
         let mut riding = Ack::default();
         self.send(now_ns, &mut |ack| riding = ack);
         riding
+    }
+
+    #[cold]
+    fn ride_past_gap(&mut self, now_ns: u64) -> Ack {
+        let duplicate = self.duplicate.take();
+        let ack = self.ack(now_ns, self.stream.next);
+        self.duplicate = duplicate;
+        Ack { block_count: 0, ..ack }
     }
 
     /// An acknowledgement of what this end sends has come by itself: Accurate ECN counts its field too (RFC 9768 §3.2.2), and the timestamp

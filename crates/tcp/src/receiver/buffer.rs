@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use dualq_units::Bytes;
+use dualq_units::hint::unlikely;
 
 use super::reassembly::Reassembly;
 use crate::packet::{Data, MAX_PIECES};
@@ -58,51 +59,55 @@ pub(super) struct PlaceBeyond {
 }
 
 /// Space for data that have arrived and are not yet read.
+// In the order in which it is written, as [`Receiver`](super::Receiver) is.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
-    /// Bytes of memory, and the most that there may be.
-    memory: u64,
-    max_memory: u64,
-    /// The most that any connection's may grow to (Linux: `tcp_rmem`), also where this one's never grows.
-    most_of_all: u64,
-    /// The share of it that is payload.
-    ratio: u64,
-    /// What full segments are taken to be long (Linux: `rcv_mss`), and the last one if it was shorter; else 0.
-    segment: u32,
-    short_segment: u32,
     /// Memory of what waits to be read, and of what waits behind a gap.
     unread_memory: u64,
     beyond_memory: u64,
     /// Of what waits until a program has read, and still counts while it is taken in (Linux: `sk_backlog.len`, which `tcp_space` subtracts).
     pub(super) waiting_memory: u64,
-    /// Pieces in the last packet that waits to be read; 0 if nothing can be added to it.
-    pieces: u64,
-    /// What waits behind a gap, in the order of the stream.
-    beyond: VecDeque<Waiting>,
+    /// Bytes of memory.
+    memory: u64,
+    /// What the program has read so far.
+    pub(super) read_end: u64,
+    /// What full segments are taken to be long (Linux: `rcv_mss`), and the last one if it was shorter; else 0.
+    segment: u32,
+    short_segment: u32,
+    /// The timestamp that the last measurement was taken from.
+    last_echo_ms: u32,
     /// The window scale option; 0 where the whole buffer can be told without.
     pub(super) scale: u32,
-    /// The window never exceeds this, and this never what of the whole memory may be payload (Linux: `window_clamp`).
-    clamp: u64,
-    /// The most that is offered: rises as data arrive.
-    threshold: u64,
+    /// Pieces in the last packet that waits to be read; 0 if nothing can be added to it.
+    pieces: u64,
+    /// The smoothed round-trip time as the receiver sees it, in eighths of a microsecond.
+    pub(super) rtt_eighth_us: u64,
+    /// Where the packet ends that the program reads next.
+    first_end: u64,
+    /// The share of memory that is payload.
+    ratio: u64,
     /// With so much memory in use there was no room to offer more. There is none with more than that either, as long as the buffer is what it was.
     full_at: u64,
-    /// What the program has read so far, and where the packet ends that it reads next.
-    pub(super) read_end: u64,
-    first_end: u64,
+    /// The most that is offered: rises as data arrive.
+    threshold: u64,
+    /// The window never exceeds this, and this never what of the whole memory may be payload (Linux: `window_clamp`).
+    clamp: u64,
+    /// When a packet arrived last.
+    arrived_ns: u64,
+    /// A window's worth of data ends here, and when it began.
+    window_seq: u64,
     /// What is read in a round trip is measured since then, in whole microseconds of the clock.
     measure_start_us: u64,
     pub(super) measure_seq: u64,
     measured: u64,
-    /// When a packet arrived last.
-    arrived_ns: u64,
-    /// The smoothed round-trip time as the receiver sees it, in eighths of a microsecond.
-    pub(super) rtt_eighth_us: u64,
-    /// The timestamp that the last measurement was taken from.
-    last_echo_ms: u32,
-    /// A window's worth of data ends here, and when it began.
-    window_seq: u64,
     window_start_ns: u64,
+    /// The most memory that there may be.
+    max_memory: u64,
+    /// The most that any connection's may grow to (Linux: `tcp_rmem`), also where this one's never grows.
+    most_of_all: u64,
+    /// What waits behind a gap, in the order of the stream.
+    beyond: VecDeque<Waiting>,
 }
 
 impl Buffer {
@@ -232,9 +237,14 @@ impl Buffer {
     /// too coarse.
     #[inline]
     pub(super) fn measure_window(&mut self, now_ns: u64, edge: u64, window: u64) {
-        if edge < self.window_seq {
-            return;
+        if edge >= self.window_seq {
+            self.window_has_come(now_ns, edge, window);
         }
+    }
+
+    /// Once in a window.
+    #[cold]
+    fn window_has_come(&mut self, now_ns: u64, edge: u64, window: u64) {
         if self.window_seq > 0 {
             let sample_us = micros_between(self.window_start_ns, now_ns).max(1);
             if self.rtt_eighth_us == 0 || sample_us << 3 < self.rtt_eighth_us {
@@ -255,7 +265,7 @@ impl Buffer {
     pub(super) fn arrived(&mut self, now_ns: u64) {
         self.arrived_ns = now_ns;
         let held = self.unread_memory + self.beyond_memory;
-        if held > self.memory {
+        if unlikely(held > self.memory) {
             self.memory = held.min(self.max_memory);
             self.full_at = u64::MAX;
         }
@@ -309,7 +319,11 @@ impl Buffer {
 
     /// Where a packet is to wait that left a gap.
     pub(super) fn place_beyond(&self, data: &Data, pieces: u64) -> PlaceBeyond {
-        let index = self.beyond.partition_point(|waiting| waiting.start < data.seq);
+        let index = match self.beyond.back() {
+            // Mostly it is behind all others.
+            Some(last) if last.start < data.seq => self.beyond.len(),
+            _ => self.beyond.partition_point(|waiting| waiting.start < data.seq),
+        };
         let before = index.checked_sub(1).and_then(|before| self.beyond.get(before));
         let joins = before
             .is_some_and(|before| before.end == data.seq && before.pieces + pieces <= MAX_PIECES);
@@ -355,6 +369,12 @@ impl Buffer {
         if segment == self.segment {
             return data.push;
         }
+        self.measure_other_segment(data, segment, before)
+    }
+
+    /// The same of one that is not as long as others.
+    #[cold]
+    fn measure_other_segment(&mut self, data: &Data, segment: u32, before: u32) -> bool {
         if segment < self.segment {
             let least = if data.push { SHORTEST_SEGMENT } else { SHORTEST_PEER_SEGMENT };
             let with_options = segment + u32::from(data.options);
@@ -405,7 +425,7 @@ impl Buffer {
     #[inline(always)]
     fn raise_threshold(&mut self, growth: u32, payload: u32) -> bool {
         let held = self.held();
-        if held >= self.full_at {
+        if !unlikely(held < self.full_at) {
             return false;
         }
         let room = self.clamp.min(self.room());
@@ -430,9 +450,14 @@ impl Buffer {
         self.pieces = 0;
         // The clock tells whole microseconds (Linux: `tcp_stamp_us_delta`): their product instead of a quotient for each packet.
         let over_ns = (self.measure_start_us + self.rtt_us()) * 1_000;
-        if self.rtt_eighth_us == 0 || self.arrived_ns < over_ns {
-            return;
+        if self.rtt_eighth_us > 0 && self.arrived_ns >= over_ns {
+            self.round_trip_is_over(read_end, end, stream);
         }
+    }
+
+    /// Once in a round trip.
+    #[cold]
+    fn round_trip_is_over(&mut self, read_end: u64, end: u64, stream: &Reassembly) {
         let first_end = self.first_end.clamp(read_end, end);
         let copied = (first_end - self.measure_seq).saturating_sub(end - first_end);
         if copied > self.measured {
@@ -480,7 +505,7 @@ impl Buffer {
     pub(super) fn window(&self, current: u64) -> u64 {
         let full = self.clamp;
         let mut free = self.room();
-        if free < full / 2 {
+        if unlikely(free < full / 2) {
             free &= !(self.unit() - 1);
             let all = self.payload_in(self.memory);
             if free < all / 16 || free < full.min(self.segment.into()) {
@@ -513,6 +538,7 @@ impl Buffer {
     }
 
     /// A window that is not scaled is a multiple of the peer's segments, and stays what it is while that is near.
+    #[cold]
     fn whole_segments(&self, free: u64, full: u64, current: u64) -> u64 {
         let segment = full.min(self.segment.into()).max(1);
         if current + segment <= free || current > free {

@@ -27,10 +27,15 @@ impl Receiver {
     #[inline]
     pub(super) fn count(&mut self, data: &Data) {
         if self.ecn == EcnStyle::Accurate {
-            let packets = u32::from(data.segments);
-            self.ack_now |= self.received.count(data.ecn, packets, data.payload);
-            self.stats.ce_segments += u64::from(data.ecn == Ecn::Ce) * u64::from(packets);
+            self.count_accurately(data);
         }
+    }
+
+    #[inline(never)]
+    fn count_accurately(&mut self, data: &Data) {
+        let packets = u32::from(data.segments);
+        self.ack_now |= self.received.count(data.ecn, packets, data.payload);
+        self.stats.ce_segments += u64::from(data.ecn == Ecn::Ce) * u64::from(packets);
     }
 
     /// ECN: what to echo (RFC 3168 §6.1.3; RFC 8257 §3.2).

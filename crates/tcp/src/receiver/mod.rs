@@ -9,9 +9,11 @@ mod marks;
 mod reading;
 mod reassembly;
 
-use dualq_units::{Bytes, Ecn, Instant};
 use std::sync::Arc;
 use std::time::Duration;
+
+use dualq_units::hint::unlikely;
+use dualq_units::{Bytes, Ecn, Instant};
 
 use crate::ecn::{self, EcnFlags, EcnOption, EcnStyle, Received};
 use crate::packet::{Ack, Data, HEADER_BYTES, INVALID_SPACING, PAWS_WINDOW_MS, SackBlock, pieces};
@@ -94,40 +96,24 @@ pub struct ReceiverStats {
 }
 
 /// The receiving endpoint of a connection.
+// In the order in which it is written: what each packet needs comes first, within the 128 bytes that the shortest instructions reach.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// Shared by those that are made of the same.
-    config: Arc<ReceiverConfig>,
-    mss: u32,
-    /// The program reads at most this often.
-    read_interval_ns: u64,
-    /// The shortest and longest delay of an acknowledgement in jiffies.
-    min_ack_delay: u32,
-    max_ack_delay: u32,
-    /// No acknowledgement waits longer in the end: a tick less than a sender's shortest timeout, which is as long as the longest delay (Linux:
-    /// `tcp_delack_max`).
-    longest_wait: u32,
-    stream: Reassembly,
-    /// Where the stream ends, as FIN says; its last place is FIN's own.
-    fin: u64,
-    buffer: Buffer,
-    /// Bytes that came with the SYN.
-    opening: u64,
-    /// What was granted, and the flags of the answer that said so.
-    ecn: EcnStyle,
-    granted: EcnFlags,
-    /// What arrived, by ECN fields, and whether the sender knows the option that tells of it.
-    received: Received,
-    option_seen: bool,
-
     /// The stream's edge and the window in the last acknowledgement.
     acked: u64,
     window: u64,
+    ack_timer_ns: u64,
     echo_ms: u32,
-    /// A duplicate to be reported.
-    duplicate: Option<SackBlock>,
-
+    /// In jiffies; 0 before the first data.
+    ack_delay: u32,
+    /// The shortest delay of an acknowledgement in jiffies.
+    min_ack_delay: u32,
+    /// When data came last in order, or else when the connection opened.
+    last_arrival: u32,
     quick: u32,
+    /// What was granted.
+    ecn: EcnStyle,
     /// Whether data have come since the last acknowledgement.
     scheduled: bool,
     ack_now: bool,
@@ -135,23 +121,46 @@ pub struct Receiver {
     pushed: bool,
     /// This end sends soon after it has received, so that acknowledgements may wait for what it sends (Linux: pingpong mode).
     converses: bool,
-    /// In jiffies; 0 before the first data.
-    ack_delay: u32,
-    /// When data came last in order, or else when the connection opened.
-    last_arrival: u32,
-    handshake: Handshake,
-    ack_timer_ns: u64,
-    ack_wheel: WheelTimer,
-    compression_timer_ns: u64,
-    compressed: u32,
-    duplicates: u32,
-    compressed_at: u64,
-    read_ns: u64,
-    last_read_ns: Option<u64>,
-    /// Where in the stream the call ends that a program reads with; one that pauses reads no more than there is.
-    call_end: u64,
+    /// Whether the sender knows the option of Accurate ECN.
+    option_seen: bool,
+    /// ECE is to be set.
+    echo: bool,
+    buffer: Buffer,
+
+    stream: Reassembly,
+    /// Where the stream ends, as FIN says; its last place is FIN's own.
+    fin: u64,
+    /// A duplicate to be reported.
+    duplicate: Option<SackBlock>,
     /// Until when a program reads that has slept, if it does: what arrives meanwhile waits.
     reading_until_ns: u64,
+    /// Where in the stream the call ends that a program reads with; one that pauses reads no more than there is.
+    call_end: u64,
+    /// The program reads at most this often.
+    read_interval_ns: u64,
+    read_ns: u64,
+    last_read_ns: Option<u64>,
+    compression_timer_ns: u64,
+    compressed: u32,
+    /// No acknowledgement waits longer in the end: a tick less than a sender's shortest timeout, which is as long as the longest delay (Linux:
+    /// `tcp_delack_max`).
+    longest_wait: u32,
+    ack_wheel: WheelTimer,
+    stats: ReceiverStats,
+    handshake: Handshake,
+    config: Arc<ReceiverConfig>,
+
+    mss: u32,
+    /// The longest delay of an acknowledgement in jiffies.
+    max_ack_delay: u32,
+    /// Bytes that came with the SYN.
+    opening: u64,
+    /// The flags of the answer to the SYN, which say what was granted.
+    granted: EcnFlags,
+    /// What arrived, by ECN fields.
+    received: Received,
+    duplicates: u32,
+    compressed_at: u64,
     /// Whether it has woken and waits for what comes.
     is_awake: bool,
     /// Whether it has begun to read and found nothing yet.
@@ -165,15 +174,10 @@ pub struct Receiver {
     /// Whether something came meanwhile that is to be acknowledged at once.
     deferred: bool,
     last_probe_answer_ns: Option<u64>,
-
-    /// ECE is to be set.
-    echo: bool,
     ecn_seen: bool,
     /// DCTCP: the last packet was marked, and where the stream's edge was with it.
     ce_state: bool,
     ce_prior: u64,
-
-    stats: ReceiverStats,
 }
 
 /// As much as a program that reads all there is takes with each call, in every world. As many as there can be, for where a call ends within a
@@ -344,60 +348,70 @@ impl Receiver {
         out: &mut impl FnMut(Ack),
     ) {
         let now_ns = now.as_nanos();
-        if data.syn && (self.stream.next > self.opening || self.stream.has_islands()) {
-            // An old one, overtaken by data: answered as what is out of the window (RFC 9293 §3.10.7.4).
-            return self.answer_window_probe(now_ns, out);
-        }
-        if data.syn {
-            return self.answer_syn(now_ns, data, out);
+        if unlikely(data.syn) {
+            return self.take_syn(now_ns, data, out);
         }
         if data.options > 0 {
             self.option_seen = true;
         }
-        if !self.handshake.is_done() {
+        if unlikely(!self.handshake.is_done()) {
             self.open(now, data);
         }
-        if data.payload == 0 && data.seq >= self.stream.next {
-            // An acknowledgement: of the answer to the SYN, for one.
-            if self.ecn == EcnStyle::Accurate && data.flags == ecn::third_ace(Ecn::Ce) {
-                self.stats.answers_marked = 1;
-            }
-            self.count(data);
-            if self.has_ended {
-                self.hear_farewell(out);
-            }
-            return;
+        if unlikely(data.payload == 0) {
+            return self.take_empty(now_ns, data, out);
         }
-        if data.payload == 0 {
-            return self.answer_window_probe(now_ns, out);
-        }
-        if self.is_reading() {
+        if unlikely(self.is_reading()) {
             return self.put_off(now_ns, data, pieces, out);
         }
         self.take(now_ns, data, pieces, out);
     }
 
+    #[cold]
+    fn take_syn(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
+        if self.stream.next > self.opening || self.stream.has_islands() {
+            // An old one, overtaken by data: answered as what is out of the window (RFC 9293 §3.10.7.4).
+            return self.answer_window_probe(now_ns, out);
+        }
+        self.answer_syn(now_ns, data, out);
+    }
+
+    /// Nothing is in it.
+    #[cold]
+    fn take_empty(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
+        if data.seq < self.stream.next {
+            return self.answer_window_probe(now_ns, out);
+        }
+        // An acknowledgement: of the answer to the SYN, for one.
+        if self.ecn == EcnStyle::Accurate && data.flags == ecn::third_ace(Ecn::Ce) {
+            self.stats.answers_marked = 1;
+        }
+        self.count(data);
+        if self.has_ended {
+            self.hear_farewell(out);
+        }
+    }
+
     #[inline(never)]
     fn take(&mut self, now_ns: u64, data: &Data, pieces: u64, out: &mut impl FnMut(Ack)) {
-        if self.is_overtaken(data) {
+        if unlikely(self.is_overtaken(data)) {
             return self.refuse(now_ns, data, out);
         }
-        if data.end() > self.acked + self.window {
+        if unlikely(data.end() > self.acked + self.window) {
             // Beyond what was offered: dropped, and told what is expected (RFC 9293 §3.10.7.4).
             return self.answer_window_probe(now_ns, out);
         }
         self.stats.segments += u64::from(data.segments);
         self.count(data);
-        if data.end() < self.acked {
+        if unlikely(data.end() < self.acked) {
             // All of it was acknowledged before. Its time says nothing of when the stream's edge moved: what was sent before it
             // and comes later is not overtaken by it (Linux: `tcp_sequence`, before `tcp_replace_ts_recent`).
             self.stats.duplicate_bytes += u64::from(data.payload);
             return self.refuse(now_ns, data, out);
         }
-        if data.fin {
+        if unlikely(data.fin) {
             self.fin = data.end() - 1;
         }
-        if self.ecn != EcnStyle::Accurate && data.flags.cwr() {
+        if data.flags.cwr() && self.ecn != EcnStyle::Accurate {
             self.echo = false;
             // The sender's window may be down to one packet.
             self.ack_now = true;
@@ -421,7 +435,7 @@ impl Receiver {
         if !told {
             self.decide(at, out);
         }
-        if self.reads_seldom() {
+        if unlikely(self.reads_seldom()) {
             self.schedule_read(now_ns);
         }
     }
@@ -454,11 +468,7 @@ impl Receiver {
         let arrival = self.stream.take(data.seq, data.end());
         self.scheduled = true;
         match arrival {
-            Arrival::InOrder => {
-                self.go_on(at, (data, pieces), gap_before, out);
-                // A filled gap is told at once (RFC 5681 §4.2).
-                self.ack_now |= gap_before && !self.stream.has_islands();
-            }
+            Arrival::InOrder => self.fill_gap(at, (data, pieces), gap_before, out),
             Arrival::Beyond => {
                 self.buffer.measure_segment(data);
                 // What it takes of the buffer counts only after this, unless it becomes part of another packet, and lets the buffer
@@ -488,6 +498,20 @@ impl Receiver {
         told
     }
 
+    /// The stream's edge has moved, perhaps up to what waited behind a gap.
+    #[inline(never)]
+    fn fill_gap(
+        &mut self,
+        at: Moment,
+        (data, pieces): (&Data, u64),
+        gap_before: bool,
+        out: &mut impl FnMut(Ack),
+    ) {
+        self.go_on(at, (data, pieces), gap_before, out);
+        // A filled gap is told at once (RFC 5681 §4.2).
+        self.ack_now |= gap_before && !self.stream.has_islands();
+    }
+
     /// The stream's edge has moved.
     #[inline(always)]
     fn go_on(
@@ -497,10 +521,10 @@ impl Receiver {
         gap_before: bool,
         out: &mut impl FnMut(Ack),
     ) {
-        match self.is_closed() {
-            true => self.take_last(at, (data, pieces), gap_before, out),
-            false => self.take_in_order(at, (data, pieces), gap_before, out),
+        if unlikely(self.is_closed()) {
+            return self.take_last(at, (data, pieces), gap_before, out);
         }
+        self.take_in_order(at, (data, pieces), gap_before, out);
     }
 
     /// The buffer grows by what lies beyond a gap, but not before the program has the connection: it runs when all is taken in that
@@ -520,6 +544,7 @@ impl Receiver {
     }
 
     /// Drops it, and says at once what is expected (Linux: `tcp_send_dupack`).
+    #[cold]
     fn refuse(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
         if self.is_gone() {
             return self.reset(out);
@@ -533,6 +558,7 @@ impl Receiver {
     }
 
     /// The sender asks whether the window has opened.
+    #[cold]
     fn answer_window_probe(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
         if !self.config.tick.is_within(self.last_probe_answer_ns, now_ns, INVALID_SPACING) {
             self.last_probe_answer_ns = Some(now_ns);
@@ -541,6 +567,7 @@ impl Receiver {
     }
 
     /// A deadline of [`next_timer`](Self::next_timer) has come.
+    #[inline(never)]
     pub fn on_timer(&mut self, now: Instant, out: &mut impl FnMut(Ack)) {
         let now_ns = now.as_nanos();
         if self.reading_until_ns <= now_ns {

@@ -5,6 +5,7 @@ use super::{READ_BYTES, Receiver};
 use crate::packet::{Ack, Data, MAX_PIECES};
 use crate::tick::instant;
 use dualq_units::Instant;
+use dualq_units::hint::unlikely;
 
 /// What a program takes to read what lies there in one piece, to look at what came meanwhile, and to send an acknowledgement, however little: which of two
 /// is first hangs on it where one follows from the other a round trip earlier.
@@ -13,6 +14,7 @@ pub(super) const CALL_NS: u64 = 1;
 impl Receiver {
     /// It waits until the program has read: as one with what waits there already, or behind it, for which that is taken in now (Linux:
     /// `tcp_add_backlog`).
+    #[cold]
     pub(super) fn put_off(
         &mut self,
         now_ns: u64,
@@ -38,6 +40,7 @@ impl Receiver {
     /// The program begins to read what is there: if [`is_next_to_read`](Self::is_next_to_read). It ends as what
     /// [`next_timer`](Self::next_timer) tells has come, and reads what has arrived meanwhile too (Linux: packets that come while a program
     /// reads wait in `sk_backlog` until it has read the rest).
+    #[cold]
     pub fn begin_read(&mut self, now: Instant) {
         self.read_ns = u64::MAX;
         self.finds_end = self.is_at_end();
@@ -168,12 +171,12 @@ impl Receiver {
     #[inline(always)]
     fn read(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) -> bool {
         self.last_read_ns = Some(now_ns);
-        if self.stream.next >= self.call_end {
+        if unlikely(self.stream.next >= self.call_end) {
             self.end_call(now_ns, out);
         }
         self.buffer.read(self.stream.next, &self.stream);
         let told = self.tell_of_room(now_ns, out);
-        if self.is_closed() && self.config.closes {
+        if unlikely(self.is_closed()) && self.config.closes {
             self.end(now_ns, out);
         }
         told
@@ -207,7 +210,7 @@ impl Receiver {
         // Seldom can so much more be offered that it is worth while to look how much it is.
         let opens = || {
             let offered = self.offered();
-            2 * offered <= self.buffer.widest_window() && {
+            unlikely(2 * offered <= self.buffer.widest_window()) && {
                 let window = self.buffer.window(self.window);
                 window > 0 && window >= 2 * offered
             }

@@ -57,6 +57,10 @@ impl Reassembly {
 
     /// What of the bytes from `start` to `end` has arrived before: the first run of them (Linux: `tcp_dsack_extend`).
     pub(super) fn overlap(&self, start: u64, end: u64) -> Option<SackBlock> {
+        // Mostly it is behind all that has.
+        if start >= self.next && self.islands.back().is_none_or(|last| last.end <= start) {
+            return None;
+        }
         let mut found: Option<SackBlock> = None;
         if start < self.next {
             found = Some(SackBlock { start, end: end.min(self.next) });
@@ -75,7 +79,7 @@ impl Reassembly {
 
     /// The place among the reported blocks of the one that the bytes from `start` to `end` touch; their number if none does.
     fn rank(&self, start: u64, end: u64) -> usize {
-        let touches = |block: &SackBlock| block.start <= end && start <= block.end;
+        let touches = |block: &SackBlock| touch(*block, SackBlock { start, end });
         self.blocks[..self.block_count].iter().position(touches).unwrap_or(self.block_count)
     }
 
@@ -120,11 +124,19 @@ impl Reassembly {
     fn take_beyond(&mut self, start: u64, end: u64) -> Arrival {
         self.note(start, end);
         // Mostly the last island grows.
-        let index = match self.islands.back_mut() {
-            Some(last) if last.end == start => {
-                last.end = end;
-                return Arrival::Beyond;
-            }
+        if let Some(last) = self.islands.back_mut()
+            && last.end == start
+        {
+            last.end = end;
+            return Arrival::Beyond;
+        }
+        self.take_into_islands(start, end)
+    }
+
+    /// They make another island, grow one before the last, or fill a gap between two.
+    #[cold]
+    fn take_into_islands(&mut self, start: u64, end: u64) -> Arrival {
+        let index = match self.islands.back() {
             Some(last) if last.end < start => self.islands.len(),
             None => 0,
             _ => self.islands.partition_point(|island| island.end < start),
@@ -151,8 +163,29 @@ impl Reassembly {
     /// Puts the block that the bytes from `start` to `end` touch, or a new one, before the others (Linux:
     /// `tcp_sack_new_ofo_skb`).
     fn note(&mut self, start: u64, end: u64) {
-        let rank = self.rank(start, end);
-        let mut block = SackBlock { start, end };
+        let block = SackBlock { start, end };
+        // Mostly that is the first one already.
+        if self.block_count > 0 && touch(self.blocks[0], block) {
+            self.blocks[0] = joined(block, self.blocks[0]);
+        } else {
+            self.put_first(block);
+        }
+        // Linux `tcp_sack_maybe_coalesce`: what the first one reaches now is part of it.
+        let mut first = self.blocks[0];
+        self.forget(1, |block| {
+            let reached = touch(*block, first);
+            if reached {
+                first = joined(first, *block);
+            }
+            reached
+        });
+        self.blocks[0] = first;
+    }
+
+    /// The same of another one than the first.
+    #[cold]
+    fn put_first(&mut self, mut block: SackBlock) {
+        let rank = self.rank(block.start, block.end);
         if rank < self.block_count {
             block = joined(block, self.blocks[rank]);
         } else {
@@ -161,16 +194,6 @@ impl Reassembly {
         let moved = rank.min(REPORTED - 1);
         self.blocks.copy_within(..moved, 1);
         self.blocks[0] = block;
-        // Linux `tcp_sack_maybe_coalesce`: what the first one reaches now is part of it.
-        let mut first = block;
-        self.forget(1, |block| {
-            let reached = block.start <= first.end && first.start <= block.end;
-            if reached {
-                first = joined(first, *block);
-            }
-            reached
-        });
-        self.blocks[0] = first;
     }
 
     /// Takes the blocks from the place `from` on that are `gone` out of the report.
@@ -196,6 +219,10 @@ impl Reassembly {
         blocks[..count].copy_from_slice(&self.blocks[..count]);
         count
     }
+}
+
+const fn touch(one: SackBlock, other: SackBlock) -> bool {
+    one.start <= other.end && other.start <= one.end
 }
 
 fn joined(one: SackBlock, other: SackBlock) -> SackBlock {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dualpi2::Random;
 use dualq_units::Instant;
+use dualq_units::hint::unlikely;
 
 use super::{CERTAIN, Config, DELAY_SHIFT};
 
@@ -60,7 +61,7 @@ impl Controller {
         {
             return false;
         }
-        let probability = if config.bytemode && length <= mtu {
+        let probability = if unlikely(config.bytemode) && length <= mtu {
             u64::from(length) * (self.probability / u64::from(mtu))
         } else {
             self.probability

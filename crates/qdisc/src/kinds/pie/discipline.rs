@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dualpi2::Random;
 use dualq_units::Instant;
+use dualq_units::hint::unlikely;
 
 use super::controller::{Controller, ECN_THRESHOLD, FIRST_UPDATE};
 use super::{Config, Options, Stats, TICK, TICK_US};
@@ -79,7 +80,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Pie<P, R> {
             && config.ecn
             && controller.probability <= ECN_THRESHOLD
             && packet.ecn().is_capable();
-        if is_full || (hit && !marks) {
+        if unlikely(is_full || (hit && !marks)) {
             stats.overlimit += u64::from(is_full);
             stats.dropped += 1;
             controller.accumulated = 0;
