@@ -4,6 +4,7 @@
 use std::mem::offset_of;
 use std::slice;
 
+use dualq_tcp::{Receiver, Sender};
 use prefetch_index::prefetch_index;
 
 use crate::engine::{Cause, Simulation};
@@ -25,18 +26,23 @@ enum Side {
     Receiver,
 }
 
-/// Asks for one side of a connection from memory, without waiting.
+/// Asks for what is mostly needed of one side of a connection from memory, without waiting.
 #[inline]
 fn ask(connection: &Connection, side: Side) {
     const BOTH: usize = offset_of!(Connection, written);
     const RECEIVER: usize = offset_of!(Connection, receiver);
-    let (from, to) = match side {
-        Side::Sender => (0, RECEIVER),
-        Side::Receiver => (BOTH, RECEIVER + size_of_val(&connection.receiver)),
-    };
     let start = slice::from_ref(&connection.line_bytes);
-    for line in from / CACHE_LINE..to.div_ceil(CACHE_LINE) {
-        prefetch_index(start, line * (CACHE_LINE / size_of::<u64>()));
+    let read = |from: usize, to: usize| {
+        for line in from / CACHE_LINE..to.div_ceil(CACHE_LINE) {
+            prefetch_index(start, line * (CACHE_LINE / size_of::<u64>()));
+        }
+    };
+    match side {
+        Side::Sender => {
+            read(0, offset_of!(Connection, sender) + Sender::NEAR_BYTES);
+            read(BOTH, RECEIVER);
+        }
+        Side::Receiver => read(BOTH, RECEIVER + Receiver::NEAR_BYTES),
     }
 }
 

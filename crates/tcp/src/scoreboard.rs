@@ -106,9 +106,10 @@ pub(crate) struct Covered {
 }
 
 /// Segments between the first not acknowledged and the last sent, by number.
+// In the order in which it is written, as [`Sender`](crate::Sender) is.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
-    ring: Vec<Segment>,
     /// The number of the first outstanding segment.
     pub(crate) first: u64,
     /// The number that the next new segment gets.
@@ -116,10 +117,11 @@ pub(crate) struct Scoreboard {
     pub(crate) sacked_out: u32,
     pub(crate) lost_out: u32,
     pub(crate) retrans_out: u32,
-    /// Below this number nothing waits to be retransmitted.
-    pub(crate) retransmit_from: u64,
+    ring: Vec<Segment>,
     /// Where the newest packet begins.
     pub(crate) last_packet: u64,
+    /// Below this number nothing waits to be retransmitted.
+    pub(crate) retransmit_from: u64,
     /// One more than the number of the highest selectively acknowledged segment.
     pub(crate) sack_end: u64,
     /// What the last acknowledgement's blocks said: no need to look at that again.

@@ -9,6 +9,7 @@ mod marks;
 mod reading;
 mod reassembly;
 
+use std::mem::offset_of;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -185,6 +186,9 @@ pub struct Receiver {
 pub const READ_BYTES: usize = 256 << 20;
 
 impl Receiver {
+    /// The bytes from its beginning that most packets need.
+    pub const NEAR_BYTES: usize = offset_of!(Self, mss);
+
     /// A receiver that waits for a SYN.
     #[must_use]
     pub fn new(config: impl Into<Arc<ReceiverConfig>>) -> Self {

@@ -14,6 +14,7 @@ mod small_queue;
 mod timers;
 mod transmit;
 
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use dualq_units::{Bytes, Ecn, Instant};
@@ -188,79 +189,67 @@ const LOST_DUE: u8 = 32;
 const BY_TIMER: u8 = 64;
 
 /// The sending endpoint of a connection.
+// In the order in which it is written: what most packets need comes first, what is needed most within the 128 bytes that the shortest instructions reach.
+#[repr(C)]
 #[derive(Debug)]
 pub struct Sender {
-    /// Shared by those that are made of the same, for what each of thousands of connections takes is asked for from memory again and again.
-    config: Arc<SenderConfig>,
-    /// The longest aggregate, in bytes of payload (Linux: `sk_dst_gso_max_size`).
-    max_gso_bytes: u32,
-    /// What is known of the path's MTU.
-    path_mtu: u32,
-    mss: u32,
-    /// Bytes that TCP options take of it beside the timestamps.
-    options: u32,
-    /// The receiver knows the option of Accurate ECN.
-    option_seen: bool,
-    window: Window,
-    control: Controller,
+    /// What else the next `transmit` has to do before new data, and after that: nothing, mostly.
+    due: u8,
+    /// A timer has called for it and `transmit` has not sent it yet.
+    syn_due: bool,
+    handshake: Handshake,
     /// What was agreed on.
     ecn: EcnStyle,
     /// The ECN field is changed on the way: no packet is ECN-capable.
     ecn_mangled: bool,
-    /// What arrived by ECN fields, and what is known of what was sent.
-    received: Received,
-    delivered: Delivered,
-    syns_sent: u32,
     /// CWR is due on the next new packet.
     cwr_due: bool,
-    handshake: Handshake,
-    /// When the last SYN was sent, and the first one.
-    syn_sent_ns: u64,
-    first_syn_ns: u64,
-    /// The host knows a cookie of the receiver.
-    has_cookie: bool,
-    /// A timer has called for it and `transmit` has not sent it yet.
-    syn_due: bool,
-    /// What else the next `transmit` has to do before new data, and after that: nothing, mostly.
-    due: u8,
+    /// The receiver knows the option of Accurate ECN.
+    option_seen: bool,
     /// FIN of the other end was acknowledged.
     has_parted: bool,
-    /// How far a write has come that leaves push by push, behind that acknowledgement, and whether it goes on.
-    first_write: Option<Write>,
+    /// Whether a write that leaves push by push goes on.
     write_due: bool,
     /// The program does not run yet, and whether it was woken meanwhile.
     is_interrupted: bool,
     waits_to_write: bool,
     /// The program writes before what a small queue held back goes on.
     writes_first: bool,
-    /// When one that came again was acknowledged last.
-    challenged_ns: Option<u64>,
-
-    board: Scoreboard,
+    is_writing: bool,
+    /// Whether what leaves holds its memory, as more arrives.
+    is_held: bool,
+    /// Small queues held something back.
+    throttled: bool,
+    cwnd_limited: bool,
+    mss: u32,
+    /// Bytes that TCP options take of it beside the timestamps.
+    options: u32,
     snd_una: u64,
     snd_nxt: u64,
-    /// Where the last segment ends that was shorter than the others.
-    short_end: u64,
+    /// Shared by those that are made of the same, for what each of thousands of connections takes is asked for from memory again and again.
+    config: Arc<SenderConfig>,
+    /// The newest packet's departure, to which pacing adds.
+    departure_ns: u64,
+    window: Window,
+    board: Scoreboard,
+
+    recovery: Recovery,
+    timers: Timers,
+    control: Controller,
+    rtt: RttEstimator,
+    rate: RateEstimator,
+    /// How far a write has come that leaves push by push, behind that acknowledgement.
+    first_write: Option<Write>,
+    buffer: SendBuffer,
     /// The end of what the application has written so far.
     write_end: u64,
     /// The place of FIN, which ends the stream, if nothing follows any more.
     fin: u64,
-    buffer: SendBuffer,
-    /// What the program has written up to here was pushed (Linux: `pushed_seq`).
-    pushed: u64,
     /// The receiver takes bytes up to here.
     window_end: u64,
     receive_window: u64,
     /// The largest that was offered.
     largest_window: u64,
-
-    rtt: RttEstimator,
-    rate: RateEstimator,
-    rack: Rack,
-    recovery: Recovery,
-    timers: Timers,
-    /// The newest packet's departure, to which pacing adds.
-    departure_ns: u64,
     /// When payload was last sent (Linux: `lsndtime`).
     last_sent_ns: u64,
     /// Bytes of memory in the queue of the sender's own interface (TCP small queues).
@@ -270,25 +259,44 @@ pub struct Sender {
     leaving: u64,
     /// What these hold more as segments than they did as aggregates, where the interface takes no aggregates.
     cut_apart: u64,
-    /// Whether what leaves holds its memory, as more arrives, and how much has left so.
-    is_held: bool,
+    /// How much has left that holds its memory.
     backlog: u64,
-    is_writing: bool,
-    /// Small queues held something back.
-    throttled: bool,
-
-    cwnd_limited: bool,
-    max_packets_out: u32,
     cwnd_usage_seq: u64,
-    /// Segments that the receiver reported as duplicates.
-    duplicates: u64,
+    max_packets_out: u32,
     /// The receiver's newest timestamp.
     peer_timestamp_ms: u32,
+    /// The longest aggregate, in bytes of payload (Linux: `sk_dst_gso_max_size`).
+    max_gso_bytes: u32,
+    rack: Rack,
     random: u64,
     stats: SenderStats,
+
+    // What follows is seldom needed.
+    /// What is known of what arrived of what was sent, by ECN fields, and what arrived here.
+    delivered: Delivered,
+    received: Received,
+    /// What the program has written up to here was pushed (Linux: `pushed_seq`).
+    pushed: u64,
+    /// Where the last segment ends that was shorter than the others.
+    short_end: u64,
+    /// When the last SYN was sent, and the first one.
+    syn_sent_ns: u64,
+    first_syn_ns: u64,
+    syns_sent: u32,
+    /// What is known of the path's MTU.
+    path_mtu: u32,
+    /// The host knows a cookie of the receiver.
+    has_cookie: bool,
+    /// When one that came again was acknowledged last.
+    challenged_ns: Option<u64>,
+    /// Segments that the receiver reported as duplicates.
+    duplicates: u64,
 }
 
 impl Sender {
+    /// The bytes from its beginning that most packets need.
+    pub const NEAR_BYTES: usize = offset_of!(Self, delivered);
+
     /// Asks for the memory behind this structure that the next acknowledgement needs: for whoever has thousands of connections
     /// and knows which is next. It changes nothing but how long that takes.
     #[inline]
