@@ -2,6 +2,7 @@
 
 use super::{Context, Window};
 use crate::rate::RateSample;
+use dualq_units::hint::unlikely;
 
 /// Bandwidths are packets per microsecond times 2²⁴.
 pub(super) const BW_SCALE: u32 = 24;
@@ -31,7 +32,7 @@ pub(super) fn bytes_per_second(bandwidth: u64, gain: u64, mss: u32) -> u64 {
 /// The bandwidth-delay product times `gain`, in packets.
 #[inline]
 pub(super) fn bdp(bandwidth: u64, min_rtt_us: u64, gain: u64) -> u32 {
-    if min_rtt_us == u64::MAX {
+    if unlikely(min_rtt_us == u64::MAX) {
         return INITIAL_CWND;
     }
     let product = bandwidth.saturating_mul(min_rtt_us);
@@ -95,7 +96,9 @@ impl Aggregation {
         bandwidth: u64,
         (round_start, rounds): (bool, u32),
     ) {
-        if sample.acked_sacked == 0 || sample.delivered.is_none() || sample.interval_us == 0 {
+        if unlikely(
+            sample.acked_sacked == 0 || sample.delivered.is_none() || sample.interval_us == 0,
+        ) {
             return;
         }
         if round_start {

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use dualq_units::Bytes;
+use dualq_units::hint::unlikely;
 
 use super::{HEADER_ROOM, Sender};
 use crate::cc::CongestionControl;
@@ -285,7 +286,7 @@ impl Sender {
     fn expand_awaited(&mut self) {
         let (window, mss) = self.buffer.expanded_for;
         if self.buffer.is_awaited
-            && (self.wanted_window() > window || self.mss > mss)
+            && unlikely(self.wanted_window() > window || self.mss > mss)
             && self.board.in_flight() < self.window.cwnd
         {
             self.expand_buffer();
@@ -298,7 +299,7 @@ impl Sender {
     pub(super) fn wakes_program(&mut self, runs: bool) -> bool {
         let empty = self.board.packets_out() == 0 && self.snd_nxt == self.buffer.end;
         debug_assert!(!empty || self.buffer.memory == 0, "each packet frees what it took");
-        if self.buffer.end >= self.write_end {
+        if unlikely(self.buffer.end >= self.write_end) {
             return false;
         }
         self.expand_awaited();

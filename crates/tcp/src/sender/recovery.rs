@@ -8,6 +8,7 @@ use crate::ecn::EcnStyle;
 use crate::rack::{DUPLICATE_THRESHOLD, View};
 use crate::rate::{LostPacket, RateEstimator, RateSample, SampleBuilder};
 use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED};
+use dualq_units::hint::unlikely;
 
 /// Where the sender stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -352,7 +353,7 @@ impl Sender {
     /// The byte at `offset`, never sent again, has arrived: did later ones arrive before it?
     pub(super) fn check_reordering(&mut self, offset: u64) {
         let highest = self.board.highest_sack(self.snd_una);
-        if offset < highest {
+        if unlikely(offset < highest) {
             self.rack.see_reordering(highest - offset, self.mss);
         }
     }
@@ -487,7 +488,7 @@ impl Sender {
         let sample = || completed(self.rate.sample(builder, self.rtt.min_us));
         let decides = self.control.control_by(&mut self.window, context, sample);
         if decides {
-            if self.window.app_limited {
+            if unlikely(self.window.app_limited) {
                 let mark = self.rate.delivered + u64::from(self.board.in_flight());
                 self.rate.app_limited_until = mark.max(1);
             }

@@ -2,6 +2,7 @@
 //! (RFC 8985 §7 and §6.2, step 5).
 
 use dualq_units::Instant;
+use dualq_units::hint::unlikely;
 
 use super::{BY_TIMER, HEAD_DUE, LOSS_PROBE_DUE, LOST_DUE, Sender, WINDOW_PROBE_DUE};
 use crate::cc::{CongestionControl, State};
@@ -215,7 +216,7 @@ impl Sender {
 
     /// After progress: a loss probe if one makes sense, else the retransmission timer.
     pub(super) fn restart_timer(&mut self, now_ns: u64) {
-        if !self.schedule_loss_probe(now_ns, true) {
+        if unlikely(!self.schedule_loss_probe(now_ns, true)) {
             self.restart_retransmission_timer(now_ns);
         }
     }

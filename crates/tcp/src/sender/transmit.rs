@@ -1,6 +1,7 @@
 //! What leaves next: the handshake, retransmissions, new data in aggregates (Linux: `tcp_write_xmit`,
 //! `tcp_xmit_retransmit_queue`).
 
+use dualq_units::hint::unlikely;
 use dualq_units::{Ecn, Instant};
 
 use super::new_data::Push;
@@ -52,19 +53,19 @@ impl Sender {
         self.backlog = if self.is_held { self.backlog + self.cut_apart } else { 0 };
         self.is_held = is_interrupted;
         (self.leaving, self.cut_apart, self.is_writing) = (0, 0, false);
-        if !self.is_established() {
+        if unlikely(!self.is_established()) {
             self.transmit_syn(now_ns, out);
             return;
         }
-        if self.config.ecn_option == EcnOption::Minimum {
+        if unlikely(self.config.ecn_option == EcnOption::Minimum) {
             self.make_room_for_option(now_ns);
         }
         let due = self.due;
-        if (due > 0 || self.first_write.is_some()) && !self.transmit_due(now_ns, out) {
+        if unlikely(due > 0 || self.first_write.is_some()) && !self.transmit_due(now_ns, out) {
             return;
         }
         let by_timer = due & BY_TIMER > 0;
-        if self.recovery.new_data_first && !by_timer {
+        if unlikely(self.recovery.new_data_first) && !by_timer {
             self.transmit_new(now_ns, Push::Pending, out);
             if self.snd_nxt > self.recovery.high_seq {
                 self.after_reordering_timeout(now_ns);
@@ -74,10 +75,10 @@ impl Sender {
             self.recovery.doubtful_timeout = false;
         }
         let held = std::mem::take(&mut self.recovery.held);
-        if self.board.lost_out > self.board.retrans_out && !held {
+        if unlikely(self.board.lost_out > self.board.retrans_out) && !held {
             self.transmit_lost(now_ns, out);
         }
-        if due > 0 {
+        if unlikely(due > 0) {
             self.after_reordering_timeout(now_ns);
             // A timer calls for what is lost, or for a probe, and wakes no program (Linux: `tcp_send_loss_probe`, `tcp_rack_reo_timeout`).
             if by_timer {
@@ -87,7 +88,8 @@ impl Sender {
         if self.snd_nxt < self.buffer.end && self.first_write.is_none() && !writes_first {
             self.transmit_new_here(now_ns, Push::Pending, out);
         }
-        let goes_on = self.first_write.as_ref().is_some_and(|write| write.end > self.buffer.end);
+        let goes_on =
+            self.first_write.as_ref().is_some_and(|write| unlikely(write.end > self.buffer.end));
         let wakes = goes_on || self.wakes_program(!is_interrupted);
         self.waits_to_write = is_interrupted && wakes;
         let wakes = wakes && !is_interrupted;
@@ -102,11 +104,11 @@ impl Sender {
         } else {
             self.first_write = None;
         }
-        if due & WINDOW_PROBE_DUE > 0 {
+        if unlikely(due & WINDOW_PROBE_DUE > 0) {
             self.due &= !WINDOW_PROBE_DUE;
             self.probe_window(now_ns, out);
         }
-        if self.board.packets_out() == 0 && self.snd_nxt < self.buffer.end {
+        if unlikely(self.board.packets_out() == 0) && self.snd_nxt < self.buffer.end {
             self.await_window(now_ns);
         }
     }
@@ -365,7 +367,7 @@ impl Sender {
     /// Something with payload is about to leave (Linux: `tcp_event_data_sent`).
     #[inline]
     pub(super) fn note_start(&mut self, now_ns: u64, in_flight: u32) {
-        if in_flight == 0 {
+        if unlikely(in_flight == 0) {
             self.start_flight(now_ns);
         }
     }
