@@ -8,6 +8,7 @@ use crate::scoreboard::{
     EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, SETTLED, Scoreboard, Segment,
 };
 use crate::tick::micros_between;
+use dualq_units::hint::unlikely;
 
 /// Segments that may overtake one another before a loss is assumed (RFC 5681: three duplicate ACKs), and how many at most
 /// where they are seen to (Linux: `tcp_reordering`, `tcp_max_reordering`).
@@ -63,7 +64,8 @@ impl Rack {
     #[inline]
     pub(crate) fn deliver(&mut self, segment: &Segment, now_ns: u64, min_rtt_us: u64) {
         let sent_ns = segment.stamp.sent_ns;
-        if segment.has(EVER_RETRANSMITTED) && micros_between(sent_ns, now_ns) < min_rtt_us {
+        if unlikely(segment.has(EVER_RETRANSMITTED)) && micros_between(sent_ns, now_ns) < min_rtt_us
+        {
             // The original, not the retransmission, was delivered.
             return;
         }

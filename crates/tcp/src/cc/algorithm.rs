@@ -10,6 +10,7 @@ use super::{
     Window, bbr, bbr3, cubic, dctcp, prague, reno,
 };
 use crate::rate::{LostPacket, RateSample};
+use dualq_units::hint::cold_path;
 
 /// A congestion control of another crate: its name, and what makes one.
 #[derive(Clone, Copy)]
@@ -99,6 +100,19 @@ macro_rules! algorithms {
                     Algorithm::Foreign(foreign) => Self::Foreign((foreign.make)()),
                 }
             }
+        }
+
+        /// What most controls say without looking at themselves: those of other crates are asked behind that.
+        macro_rules! ask {
+            ($self:ident, $control:ident => $call:expr) => {
+                match $self {
+                    $(Controller::$Kind($control) => $call,)*
+                    Controller::Foreign($control) => {
+                        cold_path();
+                        $call
+                    }
+                }
+            };
         }
 
         macro_rules! dispatch {
@@ -248,12 +262,12 @@ impl CongestionControl for Controller {
 
     #[inline]
     fn gso_segments(&self) -> Option<u32> {
-        dispatch!(self, control => control.gso_segments())
+        ask!(self, control => control.gso_segments())
     }
 
     #[inline]
     fn packet_bytes(&self) -> Option<u32> {
-        dispatch!(self, control => control.packet_bytes())
+        ask!(self, control => control.packet_bytes())
     }
 
     #[inline]
@@ -263,7 +277,7 @@ impl CongestionControl for Controller {
 
     #[inline]
     fn needs_ack_events(&self) -> bool {
-        dispatch!(self, control => control.needs_ack_events())
+        ask!(self, control => control.needs_ack_events())
     }
 
     #[inline]
@@ -273,17 +287,17 @@ impl CongestionControl for Controller {
 
     #[inline]
     fn needs_samples(&self) -> bool {
-        dispatch!(self, control => control.needs_samples())
+        ask!(self, control => control.needs_samples())
     }
 
     #[inline]
     fn needs_losses(&self) -> bool {
-        dispatch!(self, control => control.needs_losses())
+        ask!(self, control => control.needs_losses())
     }
 
     #[inline]
     fn needs_pacing(&self) -> bool {
-        dispatch!(self, control => control.needs_pacing())
+        ask!(self, control => control.needs_pacing())
     }
 
     fn phase(&self) -> Option<&'static str> {

@@ -349,11 +349,11 @@ impl Sender {
     /// Segments that an aggregate may have.
     #[inline(always)]
     pub(super) fn gso_segments(&self) -> u32 {
+        if let Some(segments) = self.control.gso_segments() {
+            return self.gso_segments_within_limits(segments);
+        }
         let max_bytes = u64::from(self.max_gso_bytes);
         let most_bytes = self.max_gso_bytes.min(65_535);
-        if let Some(segments) = self.control.gso_segments() {
-            return segments.clamp(1, MAX_GSO_SEGMENTS.min((most_bytes / self.mss).max(1)));
-        }
         let mut bytes = self.window.pacing_rate >> PACING_SHIFT;
         let shortness = self.rtt.min_us >> GSO_RTT_SHIFT;
         if shortness < 32 {
@@ -362,6 +362,13 @@ impl Sender {
         let segments = bytes.min(most_bytes.into()) as u32 / self.mss;
         let least = self.control.min_gso_segments(&self.window);
         if segments >= least { segments } else { least.min((most_bytes / self.mss).max(1)) }
+    }
+
+    /// The same if the congestion control wants so many.
+    #[inline(never)]
+    fn gso_segments_within_limits(&self, segments: u32) -> u32 {
+        let most_bytes = self.max_gso_bytes.min(65_535);
+        segments.clamp(1, MAX_GSO_SEGMENTS.min((most_bytes / self.mss).max(1)))
     }
 
     /// Something with payload is about to leave (Linux: `tcp_event_data_sent`).
