@@ -175,7 +175,7 @@ impl Sender {
         if self.board.packets_out() == 0 {
             self.timers.clear();
         } else {
-            let rest_us = self.until_timeout_us(now_ns);
+            let rest_us = |sender: &Self| sender.until_timeout_us(now_ns);
             self.restart_behind(now_ns, self.departure_ns, rest_us);
         }
     }
@@ -183,9 +183,14 @@ impl Sender {
     /// The same where pacing holds back what follows until `departure_ns`, and `rest_us` are left [of the
     /// timeout](Self::until_timeout_us).
     #[inline(always)]
-    fn restart_behind(&mut self, now_ns: u64, departure_ns: u64, rest_us: i64) {
+    fn restart_behind(
+        &mut self,
+        now_ns: u64,
+        departure_ns: u64,
+        rest_us: impl FnOnce(&Self) -> i64,
+    ) {
         if matches!(self.timers.kind, Kind::LossProbe | Kind::Reordering) {
-            self.resume_behind(now_ns, departure_ns, rest_us);
+            self.resume_behind(now_ns, departure_ns, rest_us(self));
         } else {
             self.start_paced_timer(now_ns, departure_ns, Kind::Retransmission, self.rtt.timeout);
         }
@@ -236,7 +241,7 @@ impl Sender {
     ) {
         let rest_us = self.until_timeout_us(now_ns);
         if packets_before == 0 || self.timers.kind == Kind::LossProbe {
-            self.restart_behind(now_ns, departure_ns, rest_us);
+            self.restart_behind(now_ns, departure_ns, |_| rest_us);
         }
         if !is_probe {
             self.schedule_loss_probe(now_ns, Some(rest_us));
