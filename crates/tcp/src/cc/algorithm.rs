@@ -257,7 +257,7 @@ impl CongestionControl for Controller {
 
     #[inline]
     fn min_gso_segments(&self, window: &Window) -> u32 {
-        dispatch!(self, control => control.min_gso_segments(window))
+        ask!(self, control => control.min_gso_segments(window))
     }
 
     #[inline]
@@ -282,7 +282,7 @@ impl CongestionControl for Controller {
 
     #[inline]
     fn needs_rtt(&self, window: &Window, rtt_us: u64) -> bool {
-        dispatch!(self, control => control.needs_rtt(window, rtt_us))
+        ask!(self, control => control.needs_rtt(window, rtt_us))
     }
 
     #[inline]

@@ -177,6 +177,7 @@ impl Cubic {
     }
 
     /// W_cubic(t + RTT) = C (t - K)³ + W_max (RFC 9438 Eq. 1).
+    #[inline(never)]
     fn follow_curve(
         &mut self,
         cwnd: u32,

@@ -391,11 +391,17 @@ impl Sender {
     #[inline]
     pub(super) fn must_wait(&mut self, now_ns: u64) -> bool {
         let is_early = self.departure_ns > now_ns;
-        if !is_early || self.config.pacing != Pacing::OnDemand || !self.control.needs_pacing() {
-            return false;
+        is_early && self.config.pacing == Pacing::OnDemand && self.waits_for_own_timer()
+    }
+
+    /// The same of what is too early, if nobody else paces.
+    #[inline(never)]
+    fn waits_for_own_timer(&mut self) -> bool {
+        let waits = self.control.needs_pacing();
+        if waits {
+            self.timers.wake_pacing(self.departure_ns);
         }
-        self.timers.wake_pacing(self.departure_ns);
-        true
+        waits
     }
 
     /// When a packet of `payload` bytes departs, and the bookkeeping of pacing.
