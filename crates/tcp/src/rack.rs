@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
+use dualq_units::hint::unlikely;
 use prefetch_index::prefetch_index;
 
 use crate::scoreboard::{
     EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED, SETTLED, Scoreboard, Segment,
 };
 use crate::tick::micros_between;
-use dualq_units::hint::unlikely;
 
 /// Segments that may overtake one another before a loss is assumed (RFC 5681: three duplicate ACKs), and how many at most
 /// where they are seen to (Linux: `tcp_reordering`, `tcp_max_reordering`).

@@ -1,9 +1,10 @@
 //! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-02): how fast the network delivered what one
 //! acknowledgement covers.
 
+use dualq_units::hint::unlikely;
+
 use crate::scoreboard::{APP_LIMITED, Segment};
 use crate::tick::micros_between;
-use dualq_units::hint::unlikely;
 
 /// What one acknowledgement tells of the delivery rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,13 +4,14 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{PoisonError, RwLock};
 
+use dualq_units::hint::cold_path;
+
 use super::about::About;
 use super::{
     Bbr, Bbr3, CongestionControl, Context, Cubic, Dctcp, EcnStyle, Event, Prague, Reno, State,
     Window, bbr, bbr3, cubic, dctcp, prague, reno,
 };
 use crate::rate::{LostPacket, RateSample};
-use dualq_units::hint::cold_path;
 
 /// A congestion control of another crate: its name, and what makes one.
 #[derive(Clone, Copy)]

@@ -1,8 +1,9 @@
 //! What both versions of BBR have: bandwidths and gains in the integer units of Linux's `tcp_bbr.c`, and what follows from them.
 
+use dualq_units::hint::unlikely;
+
 use super::{Context, Window};
 use crate::rate::RateSample;
-use dualq_units::hint::unlikely;
 
 /// Bandwidths are packets per microsecond times 2²⁴.
 pub(super) const BW_SCALE: u32 = 24;

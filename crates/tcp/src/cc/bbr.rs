@@ -5,6 +5,8 @@
 //! gain 2; bandwidth's maximum over 10 round trips, the smallest RTT over 10 s, 200 ms at 4 packets to probe it; pacing
 //! 1 % below the estimate. Long-term sampling for policers and the allowance for aggregated ACKs are in.
 
+use dualq_units::hint::{cold_path, unlikely};
+
 use super::about::{About, Constant, share};
 use super::bandwidth::{
     Aggregation, BW_UNIT, INITIAL_CWND, UNIT, bdp, bytes_per_second, gso_segments_goal, in_network,
@@ -13,7 +15,6 @@ use super::bandwidth::{
 use super::{CongestionControl, Context, Event, INFINITE_SSTHRESH, State, Window};
 use crate::max_filter::MaxFilter;
 use crate::rate::RateSample;
-use dualq_units::hint::{cold_path, unlikely};
 
 /// 2 / ln 2, enough to double the rate each round trip.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
@@ -321,7 +322,7 @@ impl Bbr {
     /// The same with a loss, or after one.
     #[inline(always)]
     fn look_for_policer(&mut self, context: &Context, losses: u32, app_limited: bool) {
-        if self.long_term.in_use {
+        if unlikely(self.long_term.in_use) {
             if self.mode == Mode::ProbeBandwidth && self.round_start {
                 self.long_term.rounds += 1;
                 if self.long_term.rounds >= LONG_TERM_MAX_ROUNDS {
@@ -336,18 +337,12 @@ impl Bbr {
             sampler.start_interval(context);
             sampler.sampling = true;
         }
-        if app_limited {
-            return sampler.reset(context);
-        }
         sampler.rounds += u32::from(self.round_start);
-        if sampler.rounds < LONG_TERM_MIN_ROUNDS {
-            return;
-        }
-        if sampler.rounds > 4 * LONG_TERM_MIN_ROUNDS {
+        if unlikely(app_limited || sampler.rounds > 4 * LONG_TERM_MIN_ROUNDS) {
             return sampler.reset(context);
         }
         // An interval ends with a loss, when the policer's bucket is empty.
-        if losses == 0 {
+        if !unlikely(sampler.rounds >= LONG_TERM_MIN_ROUNDS && losses > 0) {
             return;
         }
         let lost = context.lost - sampler.start_lost;

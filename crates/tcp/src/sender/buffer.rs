@@ -147,7 +147,7 @@ impl SendBuffer {
         while self.head.end <= end {
             pushes = self.head.pushes;
             let Some(next) = self.others.pop_front() else { break };
-            if next.end <= end {
+            if unlikely(next.end <= end) {
                 // It went into the packet before it.
                 self.memory -= PACKET_OVERHEAD;
             }
@@ -208,6 +208,7 @@ impl SendBuffer {
 
     /// The stream ends, with the last packet that is not sent yet, or with one of its own, for which there is always room (Linux:
     /// `tcp_send_fin`).
+    #[cold]
     fn finish(&mut self, sent: u64) {
         let is_alone = self.end == sent;
         self.append(1, if is_alone { PACKET_OVERHEAD } else { 0 });

@@ -1,6 +1,8 @@
 //! The states of congestion avoidance: into and out of reduction, recovery and loss (Linux: `tcp_fastretrans_alert`), with
 //! proportional rate reduction (RFC 9937), F-RTO (RFC 5682) and the undoing of what was not needed (RFC 3522).
 
+use dualq_units::hint::unlikely;
+
 use super::ack::Findings;
 use super::{Sender, context};
 use crate::cc::{CongestionControl, Event, INFINITE_SSTHRESH, State, Window};
@@ -8,7 +10,6 @@ use crate::ecn::EcnStyle;
 use crate::rack::{DUPLICATE_THRESHOLD, View};
 use crate::rate::{LostPacket, RateEstimator, RateSample, SampleBuilder};
 use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED};
-use dualq_units::hint::unlikely;
 
 /// Where the sender stands.
 #[derive(Clone, Copy, Debug, Default)]
