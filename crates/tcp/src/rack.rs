@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use dualq_units::hint::unlikely;
 use prefetch_index::prefetch_index;
 
 use crate::scoreboard::{
@@ -63,7 +64,8 @@ impl Rack {
     #[inline]
     pub(crate) fn deliver(&mut self, segment: &Segment, now_ns: u64, min_rtt_us: u64) {
         let sent_ns = segment.stamp.sent_ns;
-        if segment.has(EVER_RETRANSMITTED) && micros_between(sent_ns, now_ns) < min_rtt_us {
+        if unlikely(segment.has(EVER_RETRANSMITTED)) && micros_between(sent_ns, now_ns) < min_rtt_us
+        {
             // The original, not the retransmission, was delivered.
             return;
         }

@@ -1,6 +1,8 @@
 //! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation-02): how fast the network delivered what one
 //! acknowledgement covers.
 
+use dualq_units::hint::unlikely;
+
 use crate::scoreboard::{APP_LIMITED, Segment};
 use crate::tick::micros_between;
 
@@ -95,7 +97,7 @@ impl RateEstimator {
     /// The stamp of a packet that is sent at `sent_ns` while `packets_out` packets are outstanding.
     #[inline]
     pub(crate) fn stamp(&mut self, sent_ns: u64, packets_out: u32) -> SendStamp {
-        if packets_out == 0 {
+        if unlikely(packets_out == 0) {
             self.first_sent_ns = sent_ns;
             self.delivered_at_ns = sent_ns;
         }

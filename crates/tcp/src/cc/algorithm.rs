@@ -4,6 +4,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{PoisonError, RwLock};
 
+use dualq_units::hint::cold_path;
+
 use super::about::About;
 use super::{
     Bbr, Bbr3, CongestionControl, Context, Cubic, Dctcp, EcnStyle, Event, Prague, Reno, State,
@@ -99,6 +101,19 @@ macro_rules! algorithms {
                     Algorithm::Foreign(foreign) => Self::Foreign((foreign.make)()),
                 }
             }
+        }
+
+        /// What most controls say without looking at themselves: those of other crates are asked behind that.
+        macro_rules! ask {
+            ($self:ident, $control:ident => $call:expr) => {
+                match $self {
+                    $(Controller::$Kind($control) => $call,)*
+                    Controller::Foreign($control) => {
+                        cold_path();
+                        $call
+                    }
+                }
+            };
         }
 
         macro_rules! dispatch {
@@ -243,17 +258,17 @@ impl CongestionControl for Controller {
 
     #[inline]
     fn min_gso_segments(&self, window: &Window) -> u32 {
-        dispatch!(self, control => control.min_gso_segments(window))
+        ask!(self, control => control.min_gso_segments(window))
     }
 
     #[inline]
     fn gso_segments(&self) -> Option<u32> {
-        dispatch!(self, control => control.gso_segments())
+        ask!(self, control => control.gso_segments())
     }
 
     #[inline]
     fn packet_bytes(&self) -> Option<u32> {
-        dispatch!(self, control => control.packet_bytes())
+        ask!(self, control => control.packet_bytes())
     }
 
     #[inline]
@@ -263,27 +278,27 @@ impl CongestionControl for Controller {
 
     #[inline]
     fn needs_ack_events(&self) -> bool {
-        dispatch!(self, control => control.needs_ack_events())
+        ask!(self, control => control.needs_ack_events())
     }
 
     #[inline]
     fn needs_rtt(&self, window: &Window, rtt_us: u64) -> bool {
-        dispatch!(self, control => control.needs_rtt(window, rtt_us))
+        ask!(self, control => control.needs_rtt(window, rtt_us))
     }
 
     #[inline]
     fn needs_samples(&self) -> bool {
-        dispatch!(self, control => control.needs_samples())
+        ask!(self, control => control.needs_samples())
     }
 
     #[inline]
     fn needs_losses(&self) -> bool {
-        dispatch!(self, control => control.needs_losses())
+        ask!(self, control => control.needs_losses())
     }
 
     #[inline]
     fn needs_pacing(&self) -> bool {
-        dispatch!(self, control => control.needs_pacing())
+        ask!(self, control => control.needs_pacing())
     }
 
     fn phase(&self) -> Option<&'static str> {

@@ -1,5 +1,7 @@
 //! What both versions of BBR have: bandwidths and gains in the integer units of Linux's `tcp_bbr.c`, and what follows from them.
 
+use dualq_units::hint::unlikely;
+
 use super::{Context, Window};
 use crate::rate::RateSample;
 
@@ -31,7 +33,7 @@ pub(super) fn bytes_per_second(bandwidth: u64, gain: u64, mss: u32) -> u64 {
 /// The bandwidth-delay product times `gain`, in packets.
 #[inline]
 pub(super) fn bdp(bandwidth: u64, min_rtt_us: u64, gain: u64) -> u32 {
-    if min_rtt_us == u64::MAX {
+    if unlikely(min_rtt_us == u64::MAX) {
         return INITIAL_CWND;
     }
     let product = bandwidth.saturating_mul(min_rtt_us);
@@ -95,7 +97,9 @@ impl Aggregation {
         bandwidth: u64,
         (round_start, rounds): (bool, u32),
     ) {
-        if sample.acked_sacked == 0 || sample.delivered.is_none() || sample.interval_us == 0 {
+        if unlikely(
+            sample.acked_sacked == 0 || sample.delivered.is_none() || sample.interval_us == 0,
+        ) {
             return;
         }
         if round_start {

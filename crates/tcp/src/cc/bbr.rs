@@ -5,6 +5,8 @@
 //! gain 2; bandwidth's maximum over 10 round trips, the smallest RTT over 10 s, 200 ms at 4 packets to probe it; pacing
 //! 1 % below the estimate. Long-term sampling for policers and the allowance for aggregated ACKs are in.
 
+use dualq_units::hint::{cold_path, unlikely};
+
 use super::about::{About, Constant, share};
 use super::bandwidth::{
     Aggregation, BW_UNIT, INITIAL_CWND, UNIT, bdp, bytes_per_second, gso_segments_goal, in_network,
@@ -209,7 +211,7 @@ impl Bbr {
     #[inline(always)]
     fn set_pacing_rate(&mut self, window: &mut Window, context: &Context, gain: u64) {
         let rate = bytes_per_second(self.current_bandwidth(), gain, context.mss);
-        if !self.has_seen_rtt && context.srtt_eighth_us > 0 {
+        if unlikely(!self.has_seen_rtt && context.srtt_eighth_us > 0) {
             self.init_pacing_rate(window, context);
         }
         if self.full_bandwidth_reached || rate > window.pacing_rate {
@@ -293,6 +295,7 @@ impl Bbr {
     fn update_bandwidth(&mut self, context: &Context, sample: &RateSample) {
         self.round_start = false;
         let Some(delivered) = sample.delivered.filter(|_| sample.interval_us > 0) else {
+            cold_path();
             return;
         };
         if sample.prior_delivered >= self.next_round_delivered {
@@ -311,7 +314,15 @@ impl Bbr {
 
     #[inline(always)]
     fn sample_long_term(&mut self, context: &Context, losses: u32, app_limited: bool) {
-        if self.long_term.in_use {
+        if unlikely(self.long_term.in_use || self.long_term.sampling || losses > 0) {
+            self.look_for_policer(context, losses, app_limited);
+        }
+    }
+
+    /// The same with a loss, or after one.
+    #[inline(always)]
+    fn look_for_policer(&mut self, context: &Context, losses: u32, app_limited: bool) {
+        if unlikely(self.long_term.in_use) {
             if self.mode == Mode::ProbeBandwidth && self.round_start {
                 self.long_term.rounds += 1;
                 if self.long_term.rounds >= LONG_TERM_MAX_ROUNDS {
@@ -323,24 +334,15 @@ impl Bbr {
         }
         let sampler = &mut self.long_term;
         if !sampler.sampling {
-            if losses == 0 {
-                return;
-            }
             sampler.start_interval(context);
             sampler.sampling = true;
         }
-        if app_limited {
-            return sampler.reset(context);
-        }
         sampler.rounds += u32::from(self.round_start);
-        if sampler.rounds < LONG_TERM_MIN_ROUNDS {
-            return;
-        }
-        if sampler.rounds > 4 * LONG_TERM_MIN_ROUNDS {
+        if unlikely(app_limited || sampler.rounds > 4 * LONG_TERM_MIN_ROUNDS) {
             return sampler.reset(context);
         }
         // An interval ends with a loss, when the policer's bucket is empty.
-        if losses == 0 {
+        if !unlikely(sampler.rounds >= LONG_TERM_MIN_ROUNDS && losses > 0) {
             return;
         }
         let lost = context.lost - sampler.start_lost;
@@ -380,7 +382,7 @@ impl Bbr {
 impl Bbr {
     #[inline(always)]
     fn check_full_bandwidth(&mut self, sample: &RateSample) {
-        if self.full_bandwidth_reached || !self.round_start || sample.app_limited {
+        if !unlikely(!self.full_bandwidth_reached && self.round_start && !sample.app_limited) {
             return;
         }
         if self.max_bandwidth() >= (self.full_bandwidth * FULL_BW_GROWTH) >> 8 {
@@ -397,11 +399,11 @@ impl Bbr {
         let bdp = |bbr: &Self, window: &Window| {
             bbr.inflight(bbr.max_bandwidth(), UNIT, window, context.mss)
         };
-        if self.mode == Mode::Startup && self.full_bandwidth_reached {
+        if unlikely(self.mode == Mode::Startup && self.full_bandwidth_reached) {
             self.mode = Mode::Drain;
             window.ssthresh = bdp(self, window);
         }
-        if self.mode == Mode::Drain
+        if unlikely(self.mode == Mode::Drain)
             && self.in_network(context.packets_in_flight, window, context) <= bdp(self, window)
         {
             self.start_probing_bandwidth(context);
@@ -430,18 +432,18 @@ impl Bbr {
         let window_jiffies = MIN_RTT_WINDOW_SECONDS * context.tick.hertz();
         let expired = jiffies.wrapping_sub(self.min_rtt_jiffies) as i32 > window_jiffies as i32;
         if let Some(rtt_us) = sample.rtt_us
-            && (rtt_us < self.min_rtt_us || (expired && !sample.ack_delayed))
+            && unlikely(rtt_us < self.min_rtt_us || (expired && !sample.ack_delayed))
         {
             self.min_rtt_us = rtt_us;
             self.min_rtt_jiffies = jiffies;
         }
-        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+        if unlikely(expired) && !self.idle_restart && self.mode != Mode::ProbeRtt {
             // In this order, so that the largest window ever saved is the one to return to.
             self.mode = Mode::ProbeRtt;
             self.save_cwnd(window);
             self.probe_rtt_done = None;
         }
-        if self.mode == Mode::ProbeRtt {
+        if unlikely(self.mode == Mode::ProbeRtt) {
             window.app_limited = true;
             if self.probe_rtt_done.is_none() {
                 if context.packets_in_flight <= MIN_CWND {
@@ -482,7 +484,9 @@ impl Bbr {
         context: &Context,
         sample: &RateSample,
     ) -> bool {
-        if sample.losses == 0 && context.state == self.prior_state && !self.packet_conservation {
+        if !unlikely(
+            sample.losses > 0 || context.state != self.prior_state || self.packet_conservation,
+        ) {
             return false;
         }
         let mut cwnd = window.cwnd;
@@ -521,7 +525,7 @@ impl Bbr {
             }
             window.cwnd = cwnd.max(MIN_CWND);
         }
-        if self.mode == Mode::ProbeRtt {
+        if unlikely(self.mode == Mode::ProbeRtt) {
             window.cwnd = window.cwnd.min(MIN_CWND);
         }
     }

@@ -177,6 +177,7 @@ impl Cubic {
     }
 
     /// W_cubic(t + RTT) = C (t - K)³ + W_max (RFC 9438 Eq. 1).
+    #[inline(never)]
     fn follow_curve(
         &mut self,
         cwnd: u32,
@@ -184,21 +185,10 @@ impl Cubic {
         (jiffies, min_delay): (u32, u32),
         hertz: u32,
     ) {
-        let start = *self.epoch_start.get_or_insert_with(|| {
-            self.acked = acked.into();
-            self.reno_cwnd = cwnd;
-            if self.last_max_cwnd <= cwnd {
-                self.time_to_origin = 0;
-                self.origin = cwnd;
-            } else {
-                // K = cbrt((W_max - cwnd) / C) (RFC 9438 Eq. 2)
-                let cube = (1_u64 << (10 + 3 * TIME_BITS)) / CUBE_SCALE
-                    * u64::from(self.last_max_cwnd - cwnd);
-                self.time_to_origin = cube_root(cube);
-                self.origin = self.last_max_cwnd;
-            }
-            jiffies
-        });
+        let start = match self.epoch_start {
+            Some(start) => start,
+            None => self.begin_epoch(cwnd, acked, jiffies),
+        };
         let elapsed = u64::from(jiffies.wrapping_sub(start)) + u64::from(min_delay);
         let time = (elapsed << TIME_BITS) / u64::from(hertz);
         let offset = time.abs_diff(self.time_to_origin.into()).min(1 << 17);
@@ -214,6 +204,25 @@ impl Cubic {
         if self.last_max_cwnd == 0 {
             self.per_packet = self.per_packet.min(20);
         }
+    }
+
+    /// The window grows anew. Returns when it begins to.
+    #[cold]
+    fn begin_epoch(&mut self, cwnd: u32, acked: u32, jiffies: u32) -> u32 {
+        self.epoch_start = Some(jiffies);
+        self.acked = acked.into();
+        self.reno_cwnd = cwnd;
+        if self.last_max_cwnd <= cwnd {
+            self.time_to_origin = 0;
+            self.origin = cwnd;
+        } else {
+            // K = cbrt((W_max - cwnd) / C) (RFC 9438 Eq. 2)
+            let cube =
+                (1_u64 << (10 + 3 * TIME_BITS)) / CUBE_SCALE * u64::from(self.last_max_cwnd - cwnd);
+            self.time_to_origin = cube_root(cube);
+            self.origin = self.last_max_cwnd;
+        }
+        jiffies
     }
 
     /// W_est (RFC 9438 Eq. 4): never slower than Reno would be.

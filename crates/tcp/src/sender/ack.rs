@@ -1,6 +1,7 @@
 //! Digesting acknowledgements (Linux: `tcp_ack` and what it calls).
 
 use dualq_units::Instant;
+use dualq_units::hint::{cold_path, unlikely};
 
 use super::{FAREWELL_DUE, Handshake, OPENING_DUE, Sender};
 use crate::cc::{Algorithm, CongestionControl, Controller, State};
@@ -90,7 +91,7 @@ impl Sender {
     pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
         let now_ns = now.as_nanos();
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        if ack.syn {
+        if unlikely(ack.syn) {
             if self.is_established() {
                 self.challenge(now_ns);
             } else {
@@ -98,10 +99,10 @@ impl Sender {
             }
             return;
         }
-        if !self.is_established() || ack.ack > self.snd_nxt {
+        if unlikely(!self.is_established() || ack.ack > self.snd_nxt) {
             return;
         }
-        if ack.fin {
+        if unlikely(ack.fin) {
             self.due |= FAREWELL_DUE;
         }
         if ack.ack < self.snd_una {
@@ -139,14 +140,14 @@ impl Sender {
             self.receive_window = window;
             self.see_window(window);
             // What waited for the window has waited for long, perhaps (Linux: `tcp_ack_update_window`).
-            if prior_packets == 0 && self.snd_nxt < self.buffer.end {
+            if unlikely(prior_packets == 0) && self.snd_nxt < self.buffer.end {
                 self.restart_after_idleness(now_ns);
             }
         }
 
         let mut builder = SampleBuilder::default();
         let mut selective = None;
-        if ack.dsack {
+        if unlikely(ack.dsack) {
             self.check_duplicate(ack, &mut found);
         }
         // A duplicate's block too tells of what has arrived.
@@ -158,7 +159,7 @@ impl Sender {
         }
         let (count, cumulative) = self.take_cumulative(ack.ack, &mut found, &mut builder);
         if let Some(originals) = cumulative
-            && originals.start < prior_highest_sack
+            && unlikely(originals.start < prior_highest_sack)
         {
             self.check_reordering(originals.start);
         }
@@ -170,7 +171,7 @@ impl Sender {
             && prior_sample() + 1 == self.rate.delivered
             && !found.is_alert();
         let rtt_us = self.measure_rtt(&mut found, cumulative, selective, maybe_delayed);
-        if !self.rack.keeps_window() {
+        if unlikely(!self.rack.keeps_window()) {
             let prior_sample = builder.prior_delivered(self.rate.delivered);
             self.rack.adapt_window(prior_sample, self.rate.delivered);
         }
@@ -184,7 +185,7 @@ impl Sender {
             self.tell_event(now_ns);
         }
 
-        if self.recovery.probe_end.is_some() {
+        if unlikely(self.recovery.probe_end.is_some()) {
             self.finish_probe_if_acked(ack.ack, &found);
         }
         self.recovery.new_data_first = false;
@@ -511,7 +512,7 @@ impl Sender {
         builder: &mut SampleBuilder,
     ) -> (u32, Option<Originals>) {
         let covered = self.board.covered(ack);
-        if covered.count == 0 {
+        if unlikely(covered.count == 0) {
             return (0, None);
         }
         found.acked = true;
@@ -586,13 +587,20 @@ impl Sender {
         let cumulative = cumulative.filter(|_| !found.retransmitted_acked);
         let (oldest, newest) = match (cumulative, selective) {
             (Some(them), None) => (since(them.oldest_ns), since(them.newest_ns)),
-            (first, Some(them)) => (since(first.unwrap_or(them).oldest_ns), since(them.newest_ns)),
+            (first, Some(them)) => {
+                cold_path();
+                (since(first.unwrap_or(them).oldest_ns), since(them.newest_ns))
+            }
             (None, None) if found.acked => {
+                cold_path();
                 // Karn's problem is solved by timestamps.
                 let rtt_us = self.config.tick.since_echo_us(now_ns, found.echo_ms);
                 (rtt_us, rtt_us)
             }
-            (None, None) => return None,
+            (None, None) => {
+                cold_path();
+                return None;
+            }
         };
         self.rtt.measure_min(newest, now_ns, maybe_delayed, self.config.tick);
         self.rtt.measure(oldest, self.snd_una, self.snd_nxt, self.config.tick);

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use dualq_units::Bytes;
+use dualq_units::hint::unlikely;
 
 use super::{HEADER_ROOM, Sender};
 use crate::cc::CongestionControl;
@@ -146,7 +147,7 @@ impl SendBuffer {
         while self.head.end <= end {
             pushes = self.head.pushes;
             let Some(next) = self.others.pop_front() else { break };
-            if next.end <= end {
+            if unlikely(next.end <= end) {
                 // It went into the packet before it.
                 self.memory -= PACKET_OVERHEAD;
             }
@@ -207,6 +208,7 @@ impl SendBuffer {
 
     /// The stream ends, with the last packet that is not sent yet, or with one of its own, for which there is always room (Linux:
     /// `tcp_send_fin`).
+    #[cold]
     fn finish(&mut self, sent: u64) {
         let is_alone = self.end == sent;
         self.append(1, if is_alone { PACKET_OVERHEAD } else { 0 });
@@ -285,7 +287,7 @@ impl Sender {
     fn expand_awaited(&mut self) {
         let (window, mss) = self.buffer.expanded_for;
         if self.buffer.is_awaited
-            && (self.wanted_window() > window || self.mss > mss)
+            && unlikely(self.wanted_window() > window || self.mss > mss)
             && self.board.in_flight() < self.window.cwnd
         {
             self.expand_buffer();
@@ -298,7 +300,7 @@ impl Sender {
     pub(super) fn wakes_program(&mut self, runs: bool) -> bool {
         let empty = self.board.packets_out() == 0 && self.snd_nxt == self.buffer.end;
         debug_assert!(!empty || self.buffer.memory == 0, "each packet frees what it took");
-        if self.buffer.end >= self.write_end {
+        if unlikely(self.buffer.end >= self.write_end) {
             return false;
         }
         self.expand_awaited();

@@ -1,6 +1,8 @@
 //! New data: how much of what the program has written leaves next, and what waits for more (Linux: `tcp_write_xmit`); and the tail loss
 //! probe, which is new data too if there are any.
 
+use dualq_units::hint::unlikely;
+
 use super::Sender;
 use super::transmit::MILLISECOND_NS;
 use crate::cc::{CongestionControl, State};
@@ -126,7 +128,7 @@ impl Sender {
         let (mut end, mut last) = self.buffer.head(self.snd_nxt, whole);
         let window = self.window_end.saturating_sub(self.snd_nxt);
         let mut ends = 0;
-        if end >= self.fin {
+        if unlikely(end >= self.fin) {
             if self.has_closed() {
                 (end, last) = self.buffer.head(self.snd_nxt, self.fin + 1 - self.snd_nxt);
             }
@@ -237,10 +239,12 @@ impl Sender {
         self.board.push_packet(first, segments, last);
         self.snd_nxt += u64::from(payload);
         let pushes = self.buffer.take(self.snd_nxt);
-        if pushes && let Some(last) = self.board.next.checked_sub(1) {
+        if unlikely(pushes)
+            && let Some(last) = self.board.next.checked_sub(1)
+        {
             self.board.get_mut(last).flags |= PUSHES;
         }
-        if last < self.mss {
+        if unlikely(last < self.mss) {
             self.short_end = self.snd_nxt;
         }
         self.enqueue(now_ns, departure, (payload, segments));

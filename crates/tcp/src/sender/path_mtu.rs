@@ -47,10 +47,15 @@ const SMALL_WINDOW: u64 = 536;
 impl Sender {
     /// The receiver has offered a window. A segment is no longer than half of the largest one, so that two fit in (Linux:
     /// `tcp_bound_to_half_wnd`).
+    #[inline]
     pub(super) fn see_window(&mut self, window: u64) {
-        if window <= self.largest_window {
-            return;
+        if window > self.largest_window {
+            self.see_largest_window(window);
         }
+    }
+
+    #[cold]
+    fn see_largest_window(&mut self, window: u64) {
         self.largest_window = window;
         // A control with a wish of its own has it anew with each acknowledgement.
         let whole = match self.control.packet_bytes() {
@@ -70,9 +75,14 @@ impl Sender {
     #[inline]
     pub(super) fn resize_packets(&mut self) {
         if let Some(bytes) = self.control.packet_bytes() {
-            let whole = bytes.min(self.path_mtu.max(576));
-            self.mss = self.within_half_window(whole.saturating_sub(HEADER_BYTES + self.options));
+            self.resize_to(bytes);
         }
+    }
+
+    #[inline(never)]
+    fn resize_to(&mut self, bytes: u32) {
+        let whole = bytes.min(self.path_mtu.max(576));
+        self.mss = self.within_half_window(whole.saturating_sub(HEADER_BYTES + self.options));
     }
 }
 

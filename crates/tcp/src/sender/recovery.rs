@@ -1,6 +1,8 @@
 //! The states of congestion avoidance: into and out of reduction, recovery and loss (Linux: `tcp_fastretrans_alert`), with
 //! proportional rate reduction (RFC 9937), F-RTO (RFC 5682) and the undoing of what was not needed (RFC 3522).
 
+use dualq_units::hint::unlikely;
+
 use super::ack::Findings;
 use super::{Sender, context};
 use crate::cc::{CongestionControl, Event, INFINITE_SSTHRESH, State, Window};
@@ -354,7 +356,7 @@ impl Sender {
     /// The byte at `offset`, never sent again, has arrived: did later ones arrive before it?
     pub(super) fn check_reordering(&mut self, offset: u64) {
         let highest = self.board.highest_sack(self.snd_una);
-        if offset < highest {
+        if unlikely(offset < highest) {
             self.rack.see_reordering(highest - offset, self.mss);
         }
     }
@@ -489,7 +491,7 @@ impl Sender {
         let sample = || completed(self.rate.sample(builder, self.rtt.min_us));
         let decides = self.control.control_by(&mut self.window, context, sample);
         if decides {
-            if self.window.app_limited {
+            if unlikely(self.window.app_limited) {
                 let mark = self.rate.delivered + u64::from(self.board.in_flight());
                 self.rate.app_limited_until = mark.max(1);
             }

@@ -2,6 +2,7 @@
 //! (RFC 8985 §7 and §6.2, step 5).
 
 use dualq_units::Instant;
+use dualq_units::hint::unlikely;
 
 use super::{BY_TIMER, HEAD_DUE, LOSS_PROBE_DUE, LOST_DUE, Sender, WINDOW_PROBE_DUE};
 use crate::cc::{CongestionControl, State};
@@ -171,16 +172,25 @@ impl Sender {
 
     /// Starts the retransmission timer anew. After a probe or reordering timer only the rest of the time counts.
     pub(super) fn restart_retransmission_timer(&mut self, now_ns: u64) {
-        self.restart_behind(now_ns, self.departure_ns);
-    }
-
-    /// The same where pacing holds back what follows until `departure_ns`.
-    #[inline(always)]
-    fn restart_behind(&mut self, now_ns: u64, departure_ns: u64) {
         if self.board.packets_out() == 0 {
             self.timers.clear();
-        } else if matches!(self.timers.kind, Kind::LossProbe | Kind::Reordering) {
-            self.resume_behind(now_ns, departure_ns);
+        } else {
+            let rest_us = |sender: &Self| sender.until_timeout_us(now_ns);
+            self.restart_behind(now_ns, self.departure_ns, rest_us);
+        }
+    }
+
+    /// The same where pacing holds back what follows until `departure_ns`, and `rest_us` are left [of the
+    /// timeout](Self::until_timeout_us).
+    #[inline(always)]
+    fn restart_behind(
+        &mut self,
+        now_ns: u64,
+        departure_ns: u64,
+        rest_us: impl FnOnce(&Self) -> i64,
+    ) {
+        if matches!(self.timers.kind, Kind::LossProbe | Kind::Reordering) {
+            self.resume_behind(now_ns, departure_ns, rest_us(self));
         } else {
             self.start_paced_timer(now_ns, departure_ns, Kind::Retransmission, self.rtt.timeout);
         }
@@ -191,14 +201,14 @@ impl Sender {
         if self.board.packets_out() == 0 {
             self.timers.clear();
         } else {
-            self.resume_behind(now_ns, self.departure_ns);
+            let rest_us = self.until_timeout_us(now_ns);
+            self.resume_behind(now_ns, self.departure_ns, rest_us);
         }
     }
 
     #[inline(always)]
-    fn resume_behind(&mut self, now_ns: u64, departure_ns: u64) {
-        let rest_us = self.until_timeout_us(now_ns).max(1);
-        let jiffies = self.config.tick.jiffies_in(rest_us as u64);
+    fn resume_behind(&mut self, now_ns: u64, departure_ns: u64, rest_us: i64) {
+        let jiffies = self.config.tick.jiffies_in(rest_us.max(1) as u64);
         self.start_paced_timer(now_ns, departure_ns, Kind::Retransmission, jiffies);
     }
 
@@ -215,7 +225,7 @@ impl Sender {
 
     /// After progress: a loss probe if one makes sense, else the retransmission timer.
     pub(super) fn restart_timer(&mut self, now_ns: u64) {
-        if !self.schedule_loss_probe(now_ns, true) {
+        if unlikely(!self.schedule_loss_probe(now_ns, None)) {
             self.restart_retransmission_timer(now_ns);
         }
     }
@@ -229,17 +239,18 @@ impl Sender {
         (packets_before, departure_ns): (u32, u64),
         is_probe: bool,
     ) {
+        let rest_us = self.until_timeout_us(now_ns);
         if packets_before == 0 || self.timers.kind == Kind::LossProbe {
-            self.restart_behind(now_ns, departure_ns);
+            self.restart_behind(now_ns, departure_ns, |_| rest_us);
         }
         if !is_probe {
-            self.schedule_loss_probe(now_ns, false);
+            self.schedule_loss_probe(now_ns, Some(rest_us));
         }
     }
 
-    /// Two round trips without an answer call for a probe (RFC 8985 §7.2).
+    /// Two round trips without an answer call for a probe (RFC 8985 §7.2), of a timeout of which `rest_us` are left if it does not begin anew.
     #[inline(always)]
-    fn schedule_loss_probe(&mut self, now_ns: u64, timeout_restarts: bool) -> bool {
+    fn schedule_loss_probe(&mut self, now_ns: u64, rest_us: Option<i64>) -> bool {
         let calm = matches!(self.recovery.state, State::Open | State::Cwr);
         if !calm || self.board.packets_out() == 0 {
             return false;
@@ -247,11 +258,10 @@ impl Sender {
         let margin_us = if self.board.packets_out() == 1 { RTO_MIN_US } else { TIMEOUT_MARGIN_US };
         let probe_us = (self.rtt.srtt_eighth_us >> 2) + margin_us;
         let tick = self.config.tick;
-        let jiffies = if timeout_restarts {
-            tick.jiffies_in(probe_us).min(self.rtt.timeout)
-        } else {
-            let rest_us = self.until_timeout_us(now_ns);
-            tick.jiffies_in(if rest_us > 0 { probe_us.min(rest_us as u64) } else { probe_us })
+        let jiffies = match rest_us {
+            None => tick.jiffies_in(probe_us).min(self.rtt.timeout),
+            Some(rest_us) if rest_us > 0 => tick.jiffies_in(probe_us.min(rest_us as u64)),
+            Some(_) => tick.jiffies_in(probe_us),
         };
         self.start_paced_timer(now_ns, self.departure_ns, Kind::LossProbe, jiffies);
         true

@@ -1,6 +1,7 @@
 //! What leaves next: the handshake, retransmissions, new data in aggregates (Linux: `tcp_write_xmit`,
 //! `tcp_xmit_retransmit_queue`).
 
+use dualq_units::hint::unlikely;
 use dualq_units::{Ecn, Instant};
 
 use super::new_data::Push;
@@ -52,19 +53,19 @@ impl Sender {
         self.backlog = if self.is_held { self.backlog + self.cut_apart } else { 0 };
         self.is_held = is_interrupted;
         (self.leaving, self.cut_apart, self.is_writing) = (0, 0, false);
-        if !self.is_established() {
+        if unlikely(!self.is_established()) {
             self.transmit_syn(now_ns, out);
             return;
         }
-        if self.config.ecn_option == EcnOption::Minimum {
+        if unlikely(self.config.ecn_option == EcnOption::Minimum) {
             self.make_room_for_option(now_ns);
         }
         let due = self.due;
-        if (due > 0 || self.first_write.is_some()) && !self.transmit_due(now_ns, out) {
+        if unlikely(due > 0 || self.first_write.is_some()) && !self.transmit_due(now_ns, out) {
             return;
         }
         let by_timer = due & BY_TIMER > 0;
-        if self.recovery.new_data_first && !by_timer {
+        if unlikely(self.recovery.new_data_first) && !by_timer {
             self.transmit_new(now_ns, Push::Pending, out);
             if self.snd_nxt > self.recovery.high_seq {
                 self.after_reordering_timeout(now_ns);
@@ -74,10 +75,10 @@ impl Sender {
             self.recovery.doubtful_timeout = false;
         }
         let held = std::mem::take(&mut self.recovery.held);
-        if self.board.lost_out > self.board.retrans_out && !held {
+        if unlikely(self.board.lost_out > self.board.retrans_out) && !held {
             self.transmit_lost(now_ns, out);
         }
-        if due > 0 {
+        if unlikely(due > 0) {
             self.after_reordering_timeout(now_ns);
             // A timer calls for what is lost, or for a probe, and wakes no program (Linux: `tcp_send_loss_probe`, `tcp_rack_reo_timeout`).
             if by_timer {
@@ -87,7 +88,8 @@ impl Sender {
         if self.snd_nxt < self.buffer.end && self.first_write.is_none() && !writes_first {
             self.transmit_new_here(now_ns, Push::Pending, out);
         }
-        let goes_on = self.first_write.as_ref().is_some_and(|write| write.end > self.buffer.end);
+        let goes_on =
+            self.first_write.as_ref().is_some_and(|write| unlikely(write.end > self.buffer.end));
         let wakes = goes_on || self.wakes_program(!is_interrupted);
         self.waits_to_write = is_interrupted && wakes;
         let wakes = wakes && !is_interrupted;
@@ -102,11 +104,11 @@ impl Sender {
         } else {
             self.first_write = None;
         }
-        if due & WINDOW_PROBE_DUE > 0 {
+        if unlikely(due & WINDOW_PROBE_DUE > 0) {
             self.due &= !WINDOW_PROBE_DUE;
             self.probe_window(now_ns, out);
         }
-        if self.board.packets_out() == 0 && self.snd_nxt < self.buffer.end {
+        if unlikely(self.board.packets_out() == 0) && self.snd_nxt < self.buffer.end {
             self.await_window(now_ns);
         }
     }
@@ -347,11 +349,11 @@ impl Sender {
     /// Segments that an aggregate may have.
     #[inline(always)]
     pub(super) fn gso_segments(&self) -> u32 {
+        if let Some(segments) = self.control.gso_segments() {
+            return self.gso_segments_within_limits(segments);
+        }
         let max_bytes = u64::from(self.max_gso_bytes);
         let most_bytes = self.max_gso_bytes.min(65_535);
-        if let Some(segments) = self.control.gso_segments() {
-            return segments.clamp(1, MAX_GSO_SEGMENTS.min((most_bytes / self.mss).max(1)));
-        }
         let mut bytes = self.window.pacing_rate >> PACING_SHIFT;
         let shortness = self.rtt.min_us >> GSO_RTT_SHIFT;
         if shortness < 32 {
@@ -362,10 +364,17 @@ impl Sender {
         if segments >= least { segments } else { least.min((most_bytes / self.mss).max(1)) }
     }
 
+    /// The same if the congestion control wants so many.
+    #[inline(never)]
+    fn gso_segments_within_limits(&self, segments: u32) -> u32 {
+        let most_bytes = self.max_gso_bytes.min(65_535);
+        segments.clamp(1, MAX_GSO_SEGMENTS.min((most_bytes / self.mss).max(1)))
+    }
+
     /// Something with payload is about to leave (Linux: `tcp_event_data_sent`).
     #[inline]
     pub(super) fn note_start(&mut self, now_ns: u64, in_flight: u32) {
-        if in_flight == 0 {
+        if unlikely(in_flight == 0) {
             self.start_flight(now_ns);
         }
     }
@@ -382,11 +391,17 @@ impl Sender {
     #[inline]
     pub(super) fn must_wait(&mut self, now_ns: u64) -> bool {
         let is_early = self.departure_ns > now_ns;
-        if !is_early || self.config.pacing != Pacing::OnDemand || !self.control.needs_pacing() {
-            return false;
+        is_early && self.config.pacing == Pacing::OnDemand && self.waits_for_own_timer()
+    }
+
+    /// The same of what is too early, if nobody else paces.
+    #[inline(never)]
+    fn waits_for_own_timer(&mut self) -> bool {
+        let waits = self.control.needs_pacing();
+        if waits {
+            self.timers.wake_pacing(self.departure_ns);
         }
-        self.timers.wake_pacing(self.departure_ns);
-        true
+        waits
     }
 
     /// When a packet of `payload` bytes departs, and the bookkeeping of pacing.
