@@ -5,7 +5,7 @@
 //! gain 2; bandwidth's maximum over 10 round trips, the smallest RTT over 10 s, 200 ms at 4 packets to probe it; pacing
 //! 1 % below the estimate. Long-term sampling for policers and the allowance for aggregated ACKs are in.
 
-use dualq_units::hint::{cold_path, unlikely};
+use dualq_units::hint::{cold_path, likely, unlikely};
 
 use super::about::{About, Constant, share};
 use super::bandwidth::{
@@ -342,7 +342,7 @@ impl Bbr {
             return sampler.reset(context);
         }
         // An interval ends with a loss, when the policer's bucket is empty.
-        if !unlikely(sampler.rounds >= LONG_TERM_MIN_ROUNDS && losses > 0) {
+        if likely(sampler.rounds < LONG_TERM_MIN_ROUNDS || losses == 0) {
             return;
         }
         let lost = context.lost - sampler.start_lost;
@@ -382,7 +382,7 @@ impl Bbr {
 impl Bbr {
     #[inline(always)]
     fn check_full_bandwidth(&mut self, sample: &RateSample) {
-        if !unlikely(!self.full_bandwidth_reached && self.round_start && !sample.app_limited) {
+        if likely(self.full_bandwidth_reached || !self.round_start || sample.app_limited) {
             return;
         }
         if self.max_bandwidth() >= (self.full_bandwidth * FULL_BW_GROWTH) >> 8 {
@@ -484,9 +484,8 @@ impl Bbr {
         context: &Context,
         sample: &RateSample,
     ) -> bool {
-        if !unlikely(
-            sample.losses > 0 || context.state != self.prior_state || self.packet_conservation,
-        ) {
+        let is_calm = sample.losses == 0 && context.state == self.prior_state;
+        if likely(is_calm && !self.packet_conservation) {
             return false;
         }
         let mut cwnd = window.cwnd;

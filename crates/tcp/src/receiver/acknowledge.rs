@@ -1,11 +1,12 @@
 //! Acknowledgements: at once, later or with others, and what they say (Linux: `__tcp_ack_snd_check`, `tcp_event_data_recv`).
 
+use dualq_units::hint::unlikely;
+
 use super::{MAX_QUICK_ACKS, Moment, Receiver};
 use crate::ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
 use crate::tick::TIMER_LATENCY_NS;
-use dualq_units::hint::unlikely;
 
 /// The longest delay where no write seems to have ended, before what is known of the round trip shortens it.
 const UNPUSHED_ACK_DELAY_US: u64 = 500_000;

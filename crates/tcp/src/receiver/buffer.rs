@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use dualq_units::Bytes;
-use dualq_units::hint::unlikely;
+use dualq_units::hint::{likely, unlikely};
 
 use super::reassembly::Reassembly;
 use crate::packet::{Data, MAX_PIECES};
@@ -425,7 +425,7 @@ impl Buffer {
     #[inline(always)]
     fn raise_threshold(&mut self, growth: u32, payload: u32) -> bool {
         let held = self.held();
-        if !unlikely(held < self.full_at) {
+        if likely(held >= self.full_at) {
             return false;
         }
         let room = self.clamp.min(self.room());
