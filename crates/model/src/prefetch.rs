@@ -29,7 +29,9 @@ enum Side {
 /// Asks for what is mostly needed of one side of a connection from memory, without waiting.
 #[inline]
 fn ask(connection: &Connection, side: Side) {
-    const BOTH: usize = offset_of!(Connection, written);
+    // What is behind the beginning of the program is seldom needed, and so are runs of what was written, before what is known of the most recent one.
+    const SENDER: usize = offset_of!(Connection, sender);
+    const BOTH: usize = offset_of!(Connection, counterpart);
     const RECEIVER: usize = offset_of!(Connection, receiver);
     let start = slice::from_ref(&connection.line_bytes);
     let read = |from: usize, to: usize| {
@@ -39,7 +41,8 @@ fn ask(connection: &Connection, side: Side) {
     };
     match side {
         Side::Sender => {
-            read(0, offset_of!(Connection, sender) + Sender::NEAR_BYTES);
+            read(0, CACHE_LINE);
+            read(SENDER, SENDER + Sender::NEAR_BYTES);
             read(BOTH, RECEIVER);
         }
         Side::Receiver => read(BOTH, RECEIVER + Receiver::NEAR_BYTES),

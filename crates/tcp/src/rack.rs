@@ -18,6 +18,8 @@ const MAX_REORDERING: u32 = 300;
 const WINDOW_PERSISTENCE: u8 = 16;
 
 /// RACK's state: the newest delivered packet, and what was sent in the order of sending.
+// In the order in which it is written, as [`Sender`](crate::Sender) is: what each acknowledgement needs, then what those need that tell of gaps.
+#[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     sent_ns: u64,
@@ -25,25 +27,25 @@ pub(crate) struct Rack {
     /// When the one was sent, and when it was found to have arrived, that was delivered last: it tells the round trip.
     last_sent_ns: u64,
     last_arrived_ns: u64,
-    /// Something was delivered since the last look.
-    pub(crate) advanced: bool,
     /// How many segments were seen to overtake another, and whether any was.
     pub(crate) reordering: u32,
-    reordering_seen: bool,
-    /// A duplicate was reported, and the reordering window not widened yet.
-    duplicate_seen: bool,
     /// The reordering window, in quarters of the smallest RTT.
     window_steps: u32,
     window_persistence: u8,
-    window_changed_at: u64,
+    /// Something was delivered since the last look.
+    pub(crate) advanced: bool,
+    reordering_seen: bool,
+    /// A duplicate was reported, and the reordering window not widened yet.
+    duplicate_seen: bool,
     /// First transmissions below this number are settled.
     cursor: u64,
+    /// Retransmissions, by number and time.
+    retransmissions: VecDeque<(u64, u64)>,
+    window_changed_at: u64,
     /// First transmissions below this number were sent before what was delivered last, and the last of them that may be late is that one. Kept
     /// while some may be.
     sent_before: u64,
     last_waiting: u64,
-    /// Retransmissions, by number and time.
-    retransmissions: VecDeque<(u64, u64)>,
 }
 
 /// What [`Rack::detect`] needs to know of the sender.

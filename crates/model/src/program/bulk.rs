@@ -7,8 +7,12 @@ use dualq_units::hint::unlikely;
 use crate::program::{Moment, Turn};
 
 /// Sends, to an end or for ever, once or again and again.
+// In the order in which it is written: what each acknowledgement is compared with lies beside what else of the connection that needs.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct Bulk {
+    /// Where in the stream the first transfer ends that is not acknowledged.
+    first_end: u64,
     /// Bytes that it has to send at a time.
     size: u64,
     /// How long after one time the next begins.
@@ -24,6 +28,7 @@ pub(crate) struct Bulk {
 impl Bulk {
     pub(crate) fn new(size: u64, every: Option<Duration>, stop: Option<Duration>) -> Self {
         Self {
+            first_end: size,
             size,
             every,
             stop_ns: stop.map_or(u64::MAX, |stop| stop.as_nanos() as u64),
@@ -52,20 +57,15 @@ impl Bulk {
 
     #[inline]
     pub(super) fn acknowledged(&mut self, at: Moment, sender: &Sender) -> Option<u64> {
-        while unlikely(self.first_end() <= sender.acknowledged())
+        while unlikely(self.first_end <= sender.acknowledged())
             // The other end closes its side then, too, and the program learns of that.
             && (sender.is_closed() || !sender.has_closed())
             && let Some(began_ns) = self.under_way.pop_front()
         {
             self.took_ns.push(at.now_ns - began_ns);
+            self.first_end = self.first_end.saturating_add(self.size);
         }
         None
-    }
-
-    /// Where in the stream the first transfer ends that is not acknowledged.
-    #[inline]
-    const fn first_end(&self) -> u64 {
-        self.size.saturating_mul(self.took_ns.len() as u64 + 1)
     }
 
     /// The transfers that were begun: the bytes of each, and how long those took that are done.

@@ -66,28 +66,31 @@ pub(super) const ABOUT: About = About {
 };
 
 /// CUBIC's state. Windows in packets, times of epochs in jiffies, delays in microseconds.
+// In the order in which it is written: what most acknowledgements need comes first.
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Cubic {
-    /// Acknowledged packets per packet of growth.
-    per_packet: u32,
-    /// W_max: the window before the last reduction.
-    last_max_cwnd: u32,
+    min_delay_us: u64,
+    /// When the epoch began; `None` right after a reduction.
+    epoch_start: Option<u32>,
     last_cwnd: u32,
     last_update: u32,
+    /// Acknowledged packets per packet of growth.
+    per_packet: u32,
+    /// W_est: what Reno's window would be.
+    reno_cwnd: u32,
+    /// Packets acknowledged that the Reno-friendly window has not counted yet.
+    acked: u64,
     /// The plateau of the cubic function.
     origin: u32,
     /// K: from the epoch's start to the plateau, in 1/1024 s.
     time_to_origin: u32,
-    min_delay_us: u64,
-    /// When the epoch began; `None` right after a reduction.
-    epoch_start: Option<u32>,
-    /// Packets acknowledged that the Reno-friendly window has not counted yet.
-    acked: u64,
-    /// W_est: what Reno's window would be.
-    reno_cwnd: u32,
+    /// W_max: the window before the last reduction.
+    last_max_cwnd: u32,
     hystart: HyStart,
 }
 
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct HyStart {
     found: bool,
@@ -247,7 +250,7 @@ impl Cubic {
     /// Whether HyStart looks for the end of slow start.
     #[inline]
     const fn looks(&self, window: &Window) -> bool {
-        !self.hystart.found && window.in_slow_start()
+        window.in_slow_start() && !self.hystart.found
     }
 
     fn look_for_slow_start_exit(&mut self, window: &mut Window, context: &Context, rtt_us: u64) {

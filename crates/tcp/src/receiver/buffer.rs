@@ -100,12 +100,12 @@ pub(super) struct Buffer {
     /// What is read in a round trip is measured since then, in whole microseconds of the clock.
     measure_start_us: u64,
     pub(super) measure_seq: u64,
-    measured: u64,
     window_start_ns: u64,
-    /// The most memory that there may be.
-    max_memory: u64,
     /// The most that any connection's may grow to (Linux: `tcp_rmem`), also where this one's never grows.
     most_of_all: u64,
+    measured: u64,
+    /// The most memory that there may be.
+    max_memory: u64,
     /// What waits behind a gap, in the order of the stream.
     beyond: VecDeque<Waiting>,
 }

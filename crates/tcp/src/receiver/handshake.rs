@@ -12,17 +12,19 @@ use dualq_units::{Ecn, Instant};
 const MAX_RETRIES: u32 = 5;
 
 /// How far a handshake is.
+// In the order in which it is written, as [`Receiver`] is.
+#[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Handshake {
+    /// How long it took until something came after the answer: all that this side knows of the round trip but for
+    /// [`Buffer::rtt_us`](super::Buffer::rtt_us), as it sends no data itself (Linux: `srtt_us` of its socket).
+    pub(super) rtt_us: Option<u64>,
+    pub(super) opened_ns: u64,
     /// When the SYN was answered, and how often since then.
     answered_ns: u64,
     answers: u32,
     /// How often nothing came for too long.
     timeouts: u32,
-    /// How long it took until something came after the answer: all that this side knows of the round trip but for
-    /// [`Buffer::rtt_us`](super::Buffer::rtt_us), as it sends no data itself (Linux: `srtt_us` of its socket).
-    pub(super) rtt_us: Option<u64>,
-    pub(super) opened_ns: u64,
 }
 
 impl Handshake {

@@ -129,11 +129,10 @@ pub struct Receiver {
     echo: bool,
     buffer: Buffer,
 
+    // What only gaps need of the buffer and of this lies between the rest of both.
     stream: Reassembly,
     /// Where the stream ends, as FIN says; its last place is FIN's own.
     fin: u64,
-    /// A duplicate to be reported.
-    duplicate: Option<SackBlock>,
     /// Until when a program reads that has slept, if it does: what arrives meanwhile waits.
     reading_until_ns: u64,
     /// Where in the stream the call ends that a program reads with; one that pauses reads no more than there is.
@@ -148,9 +147,12 @@ pub struct Receiver {
     /// `tcp_delack_max`).
     longest_wait: u32,
     ack_wheel: WheelTimer,
+    config: Arc<ReceiverConfig>,
+    farewell: Farewell,
+    /// A duplicate to be reported.
+    duplicate: Option<SackBlock>,
     stats: ReceiverStats,
     handshake: Handshake,
-    config: Arc<ReceiverConfig>,
 
     mss: u32,
     /// The longest delay of an acknowledgement in jiffies.
@@ -170,7 +172,6 @@ pub struct Receiver {
     /// Whether it has begun to read and finds nothing but the end of the stream, and whether it has closed its side for that.
     finds_end: bool,
     has_ended: bool,
-    farewell: Farewell,
     /// What came meanwhile, but for what was taken in since, and the pieces that it lies in.
     backlog: Option<(Data, u64)>,
     /// Whether something came meanwhile that is to be acknowledged at once.

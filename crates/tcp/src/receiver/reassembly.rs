@@ -21,14 +21,16 @@ pub(super) enum Arrival {
 }
 
 /// The stream as received so far.
+// In the order in which it is written, as [`Receiver`](super::Receiver) is: behind what only gaps need of the buffer comes what only they need of this.
+#[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reassembly {
-    /// Everything before this offset has arrived.
-    pub(super) next: u64,
-    islands: VecDeque<SackBlock>,
     /// What is reported, the newest first (Linux: `selective_acks`). A block grows by what arrives and by what stands beside
     /// it here, not by an island that was forgotten: it can be less than its island, and two blocks can be of one.
     blocks: [SackBlock; REPORTED],
+    islands: VecDeque<SackBlock>,
+    /// Everything before this offset has arrived.
+    pub(super) next: u64,
     block_count: usize,
 }
 

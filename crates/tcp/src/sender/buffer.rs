@@ -25,23 +25,26 @@ const PACKET_OVERHEAD: u64 = crate::PACKET_OVERHEAD as u64;
 
 /// The send buffer. The program sleeps while it is full, and writes again when a third of it is free; and also while too much of it is
 /// unsent, until half as much is.
+// In the order in which it is written, as [`Sender`] is: behind what is seldom needed of that.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub(super) struct SendBuffer {
+    /// The most bytes that are unsent, but for the last packet (`TCP_NOTSENT_LOWAT`).
+    most_unsent: u64,
+    /// The packets behind the one that is sent next.
+    others: VecDeque<Packet>,
+    /// The packet that is sent next.
+    head: Packet,
     /// The most bytes of memory, but for the last packet.
     size: u64,
     /// The window and the length of segments for which it was found large enough last: it is for smaller ones too.
     expanded_for: (u32, u32),
-    /// The most bytes that are unsent, but for the last packet (`TCP_NOTSENT_LOWAT`).
-    most_unsent: u64,
     /// Bytes of memory of all that is not acknowledged, sent or not (Linux: `sk_wmem_queued`).
     memory: u64,
-    /// The program found no room and was not woken since (Linux: `SOCK_NOSPACE`).
-    pub(super) is_awaited: bool,
     /// What the program has written up to here is in the buffer, or was.
     pub(super) end: u64,
-    /// The packet that is sent next, and the ones behind it.
-    head: Packet,
-    others: VecDeque<Packet>,
+    /// The program found no room and was not woken since (Linux: `SOCK_NOSPACE`).
+    pub(super) is_awaited: bool,
 }
 
 /// A packet that is not sent yet.

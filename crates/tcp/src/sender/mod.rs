@@ -231,16 +231,15 @@ pub struct Sender {
     /// The newest packet's departure, to which pacing adds.
     departure_ns: u64,
     window: Window,
+    // What only losses need of the one and of the other lies between these.
     board: Scoreboard,
-
     recovery: Recovery,
+
     timers: Timers,
-    control: Controller,
     rtt: RttEstimator,
     rate: RateEstimator,
     /// How far a write has come that leaves push by push, behind that acknowledgement.
     first_write: Option<Write>,
-    buffer: SendBuffer,
     /// The end of what the application has written so far.
     write_end: u64,
     /// The place of FIN, which ends the stream, if nothing follows any more.
@@ -248,8 +247,6 @@ pub struct Sender {
     /// The receiver takes bytes up to here.
     window_end: u64,
     receive_window: u64,
-    /// The largest that was offered.
-    largest_window: u64,
     /// When payload was last sent (Linux: `lsndtime`).
     last_sent_ns: u64,
     /// Bytes of memory in the queue of the sender's own interface (TCP small queues).
@@ -267,11 +264,17 @@ pub struct Sender {
     peer_timestamp_ms: u32,
     /// The longest aggregate, in bytes of payload (Linux: `sk_dst_gso_max_size`).
     max_gso_bytes: u32,
-    rack: Rack,
+    syns_sent: u32,
     random: u64,
     stats: SenderStats,
+    // So do these.
+    rack: Rack,
+    buffer: SendBuffer,
+    control: Controller,
 
     // What follows is seldom needed.
+    /// The largest window that was offered.
+    largest_window: u64,
     /// What is known of what arrived of what was sent, by ECN fields, and what arrived here.
     delivered: Delivered,
     received: Received,
@@ -282,7 +285,6 @@ pub struct Sender {
     /// When the last SYN was sent, and the first one.
     syn_sent_ns: u64,
     first_syn_ns: u64,
-    syns_sent: u32,
     /// What is known of the path's MTU.
     path_mtu: u32,
     /// The host knows a cookie of the receiver.
@@ -294,8 +296,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// The bytes from its beginning that most packets need.
-    pub const NEAR_BYTES: usize = offset_of!(Self, delivered);
+    /// The bytes from its beginning that most packets need: of the congestion control these are the first.
+    pub const NEAR_BYTES: usize = offset_of!(Self, control) + 64;
 
     /// Asks for the memory behind this structure that the next acknowledgement needs: for whoever has thousands of connections
     /// and knows which is next. It changes nothing but how long that takes.

@@ -12,10 +12,26 @@ use crate::rate::{LostPacket, RateEstimator, RateSample, SampleBuilder};
 use crate::scoreboard::{APP_LIMITED, EVER_RETRANSMITTED};
 
 /// Where the sender stands.
-// In the order in which it is written, as [`Sender`](super::Sender) is.
+// In the order in which it is written, as [`Sender`](super::Sender) is: behind what only losses need of the scoreboard comes what only they need of this.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Recovery {
+    /// Where recovery began, if it may be undone.
+    pub(super) undo_marker: Option<u64>,
+    /// Retransmissions that no duplicate was reported for; `None` if there was none.
+    pub(super) undo_retransmissions: Option<u32>,
+    /// When recovery's first retransmission was sent, in milliseconds.
+    pub(super) first_retransmission_ms: Option<u32>,
+    /// The threshold to return to; `None` if there is no way back.
+    prior_ssthresh: Option<u32>,
+    /// The window before the reduction.
+    pub(super) prior_cwnd: u32,
+    prr_delivered: u32,
+    pub(super) prr_out: u32,
+    /// Timeouts since the last progress.
+    pub(super) timeouts_in_row: u32,
+    /// The state ends when this byte is acknowledged.
+    pub(super) high_seq: u64,
     pub(super) state: State,
     /// The timeout may have been spurious (F-RTO).
     pub(super) doubtful_timeout: bool,
@@ -27,24 +43,8 @@ pub(super) struct Recovery {
     pub(super) held: bool,
     /// F-RTO wants new data before retransmissions.
     pub(super) new_data_first: bool,
-    /// The window before the reduction.
-    pub(super) prior_cwnd: u32,
-    /// The state ends when this byte is acknowledged.
-    pub(super) high_seq: u64,
-    /// Timeouts since the last progress.
-    pub(super) timeouts_in_row: u32,
-    prr_delivered: u32,
-    pub(super) prr_out: u32,
     /// Where the data ended when a loss probe was sent.
     pub(super) probe_end: Option<u64>,
-    /// Where recovery began, if it may be undone.
-    pub(super) undo_marker: Option<u64>,
-    /// Retransmissions that no duplicate was reported for; `None` if there was none.
-    pub(super) undo_retransmissions: Option<u32>,
-    /// When recovery's first retransmission was sent, in milliseconds.
-    pub(super) first_retransmission_ms: Option<u32>,
-    /// The threshold to return to; `None` if there is no way back.
-    prior_ssthresh: Option<u32>,
 }
 
 impl Recovery {
