@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use dualq_tcp::{EcnBytes, MAX_SACK_BLOCKS, SackBlock};
+use prefetch_index::prefetch_index;
 
 /// What one acknowledgement has beside its timestamps.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,6 +46,12 @@ impl Options {
         let options = self.places[stored.place()];
         self.free.push(stored);
         options
+    }
+
+    /// Asks for them from memory, for somebody who takes them soon.
+    #[inline]
+    pub(crate) fn read_ahead(&self, stored: &Stored) {
+        prefetch_index(&self.places, stored.place());
     }
 
     pub(crate) fn get(&self, stored: &Stored) -> AckOptions {

@@ -337,6 +337,15 @@ impl Body {
         }
     }
 
+    /// Where options of it are stored, if it has any.
+    #[inline]
+    pub(crate) const fn stored(&self) -> Option<&Stored> {
+        match &self.content {
+            Content::Ack { options, .. } => options.as_ref(),
+            _ => None,
+        }
+    }
+
     /// What it was made of. Its options are not stored any more.
     #[inline]
     pub(crate) fn open(&mut self, options: &mut Options) -> Arrival {
@@ -349,10 +358,7 @@ impl Body {
 
     /// The same, and its options stay where they are.
     pub(crate) fn look(&self, options: &Options) -> Arrival {
-        let stored = match &self.content {
-            Content::Ack { options, .. } => options.as_ref(),
-            _ => None,
-        };
+        let stored = self.stored();
         self.arrival(|| stored.map_or_else(AckOptions::default, |stored| options.get(stored)))
     }
 

@@ -87,6 +87,9 @@ impl Simulation<'_> {
         }
         if let Some(second) = up.upcoming(1) {
             self.read_ahead(second.owner.number(), Side::Sender);
+            if let Some(stored) = second.body.stored() {
+                self.around.options.read_ahead(stored);
+            }
         }
         if let Some(later) = up.upcoming(LATER) {
             prefetch_index(slice::from_ref(later), 0);

@@ -113,7 +113,7 @@ pub struct Simulation<'a> {
     /// Senders that wait for what has left their interface's queue.
     woken: VecDeque<u32>,
     pub(crate) network: Network,
-    around: Surroundings<'a>,
+    pub(crate) around: Surroundings<'a>,
     warmup_ns: u64,
     /// When the smoothed round-trip times are next sampled.
     sample_ns: u64,

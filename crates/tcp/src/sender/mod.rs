@@ -247,6 +247,8 @@ pub struct Sender {
     /// The receiver takes bytes up to here.
     window_end: u64,
     receive_window: u64,
+    /// The largest that was offered.
+    largest_window: u64,
     /// When payload was last sent (Linux: `lsndtime`).
     last_sent_ns: u64,
     /// Bytes of memory in the queue of the sender's own interface (TCP small queues).
@@ -273,8 +275,6 @@ pub struct Sender {
     control: Controller,
 
     // What follows is seldom needed.
-    /// The largest window that was offered.
-    largest_window: u64,
     /// What is known of what arrived of what was sent, by ECN fields, and what arrived here.
     delivered: Delivered,
     received: Received,
