@@ -3,8 +3,10 @@
 mod show;
 pub(crate) mod tune;
 
+use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::available_parallelism;
 
 use dualq_report::{Report, html};
 use dualq_sweep::{
@@ -79,10 +81,12 @@ fn worlds(names: &[WorldName], kernel: Option<&str>) -> Result<Vec<Box<dyn World
     names.iter().map(|name| world::open(*name, kernel)).collect()
 }
 
-/// So many threads at once: to be called before any work.
+/// So many threads at once: to be called before any work. No more than there are cores: what computes gains nothing by them, and tens of
+/// thousands bring the machine to a halt.
 fn use_cores(jobs: Option<u16>) -> Result<(), Failure> {
     let Some(jobs) = jobs else { return Ok(()) };
-    let pool = rayon_core::ThreadPoolBuilder::new().num_threads(jobs.into()).build_global();
+    let threads = available_parallelism().map_or(1, NonZero::get).min(jobs.into());
+    let pool = rayon_core::ThreadPoolBuilder::new().num_threads(threads).build_global();
     pool.map_err(|error| Failure::Run(format!("--jobs {jobs}: {error}")))
 }
 

@@ -66,7 +66,7 @@ pub(crate) struct SpaceArgs {
     #[arg(long, value_name = "VERSION")]
     pub(crate) kernel: Option<String>,
 
-    /// Compute on so many cores at once [default: all]
+    /// Compute on so many cores at once, or on all, if there are fewer [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
 

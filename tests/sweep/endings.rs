@@ -86,6 +86,22 @@ fn an_interrupt_says_how_far_it_is_and_how_to_go_on() {
     assert!(well(at.path(), &many("out")).contains(&format!("{there} were there;")));
 }
 
+/// A hundred are enough to tell, and harm no machine if it did start them.
+#[test]
+fn no_more_threads_than_cores_are_started() {
+    let at = tempfile::tempdir().unwrap();
+    let mut child = begun(at.path(), &[&many("out")[..], &["--jobs", "100"]].concat());
+    wait_for(&at.path().join("out"), 1);
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let threads = status.lines().find_map(|line| line.strip_prefix("Threads:")).unwrap();
+    let threads: usize = threads.trim().parse().unwrap();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    // Beside those that compute: the first one, that of signals, and that of the progress bar.
+    assert!(threads <= cores + 8, "{threads} threads on {cores} cores");
+}
+
 #[test]
 fn two_processes_share_a_folder() {
     let at = tempfile::tempdir().unwrap();
