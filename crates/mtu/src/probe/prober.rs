@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -122,6 +122,19 @@ impl Prober {
 
     pub(super) const fn host(&self) -> IpAddr {
         self.to.ip()
+    }
+
+    /// The address that this machine sends from. From the same one its kernel says that it has found nobody to give a packet to.
+    pub(super) fn own(&self) -> Option<IpAddr> {
+        let any = match self.to {
+            SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let mut to = self.to;
+        to.set_port(FIRST_PORT);
+        let socket = UdpSocket::bind((any, 0)).ok()?;
+        socket.connect(to).ok()?;
+        Some(socket.local_addr().ok()?.ip())
     }
 
     /// Sends a packet.
