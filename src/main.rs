@@ -11,6 +11,7 @@ mod examples;
 mod explain;
 mod help;
 mod history;
+mod input;
 mod interrupt;
 mod kernel;
 mod live;

@@ -2,7 +2,6 @@
 
 mod scenario;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +14,7 @@ use dualq_units::{Bytes, Rate, tc_time};
 
 use crate::cli::measure::{MeasureArgs, Way};
 use crate::cli::{self, Failure, note_units};
+use crate::input;
 use crate::output::{Named, keep_apart, plain, print, text_width};
 use crate::progress::Stages;
 use crate::report;
@@ -157,7 +157,7 @@ pub(crate) fn stored(path: &Path) -> Result<Measurement, Failure> {
     let name = path.display();
     let cannot =
         |error: &io::Error| Failure::Run(format!("--from: cannot read {name}: {}", plain(error)));
-    let text = fs::read_to_string(path).map_err(|error| cannot(&error))?;
+    let text = input::text(path, input::LONGEST).map_err(|error| cannot(&error))?;
     if text.trim().is_empty() {
         return Err(Failure::Run(format!(
             "--from {name}: it is empty; `dualq measure --json` prints what it is to have"
@@ -175,10 +175,13 @@ pub(crate) fn stored(path: &Path) -> Result<Measurement, Failure> {
     }
 }
 
+/// A line of 64 digits, and room for blanks around it.
+const LONGEST_TOKEN: u64 = 4096;
+
 /// The token in a file.
 pub(crate) fn token(path: &Path) -> Result<Token, Failure> {
     let name = path.display();
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = input::text(path, LONGEST_TOKEN).map_err(|error| {
         Failure::Run(format!("--token-file: cannot read {name}: {}", plain(&error)))
     })?;
     text.parse().map_err(|error| Failure::Run(format!("--token-file {name}: {error}")))

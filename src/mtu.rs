@@ -115,6 +115,12 @@ fn resolve(args: &MtuArgs) -> Result<Vec<SocketAddr>, Failure> {
             Failure::Run(format!("cannot find the host {bare}: {reason}"))
         })?
         .collect();
+    let is_scopeless = |address: &SocketAddr| matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0);
+    if addresses.iter().any(is_scopeless) {
+        return Err(Failure::Usage(format!(
+            "HOST {bare}: every interface has addresses of this kind: say which, such as {bare}%eth0"
+        )));
+    }
     let first = |wanted: bool, v4: bool| {
         addresses.iter().find(|address| wanted && address.is_ipv4() == v4).copied()
     };

@@ -1,6 +1,5 @@
 //! `dualq plan`: from a machine's facts and its user's requirements to a file of changes.
 
-use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
@@ -17,6 +16,7 @@ use dualq_worlds::Model;
 
 use crate::cli::plan::PlanArgs;
 use crate::cli::{Failure, WorldName, note_units};
+use crate::input;
 use crate::output::{Output, plain, print, print_marked, text_width};
 use crate::predict::{self, Prediction};
 use crate::world;
@@ -27,6 +27,10 @@ const LEAST_RATE: u64 = 1_000;
 
 pub(crate) fn run(args: &PlanArgs) -> Result<(), Failure> {
     // What is wrong with the arguments is told before anything is read.
+    if args.json && args.output.as_deref() == Some(Path::new("-")) {
+        let both = "--json and -o - both take standard output: give the plan a file";
+        return Err(Failure::Usage(both.to_owned()));
+    }
     let mut requirements = requirements(args)?;
     let rates = args.rate.iter().map(|word| scope(word).1.to_owned()).collect::<Vec<_>>();
     note_units(&rates, args.rtt.iter().map(|rtt| ("--rtt", rtt)));
@@ -337,7 +341,8 @@ pub(crate) fn state(folder: Option<&Path>) -> Result<Option<String>, Failure> {
 pub(crate) fn write(path: &Path, plan: &Plan) -> Result<(), Failure> {
     let name = path.display();
     if path.is_file() {
-        let is_plan = fs::read_to_string(path).is_ok_and(|text| Plan::read(&text).is_ok());
+        let is_plan =
+            input::text(path, Plan::LONGEST as u64).is_ok_and(|text| Plan::read(&text).is_ok());
         if !is_plan {
             return Err(Failure::Run(format!(
                 "{name} is there and is no plan: it is left as it is"

@@ -5,7 +5,6 @@ mod files;
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,6 +19,7 @@ use dualq_worlds::{Origin, Results, Seeds, World, WorldError};
 use crate::cli::run::RunArgs;
 use crate::cli::{Failure, note, note_qdiscs, note_units};
 use crate::examples;
+use crate::input;
 use crate::output::{self, plain, print, print_as_it_is};
 use crate::progress::Steps;
 use crate::watched::{self, Watched};
@@ -329,10 +329,7 @@ pub(crate) fn read(path: Option<&Path>) -> Result<Source, Failure> {
         true => "standard input".to_owned(),
         false => path.display().to_string(),
     };
-    let read = match path == Path::new("-") {
-        true => io::read_to_string(io::stdin()),
-        false => fs::read_to_string(path),
-    };
+    let read = input::text_or_stdin(path, input::LONGEST);
     let mut shipped = BTreeMap::new();
     // A file goes before what is shipped under its name.
     let text = match (read, path.to_str().and_then(examples::find)) {

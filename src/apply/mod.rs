@@ -36,7 +36,9 @@ pub(crate) fn apply(args: &ApplyArgs) -> Result<(), Failure> {
     let plan = read(&args.plan)?;
     // Before there are threads.
     let signals = args.verify.as_ref().map(|_| verify::take_signals()).transpose()?;
-    if !args.dry_run {
+    if args.dry_run {
+        privileges::check_reading("apply --dry-run", &args.state.state)?;
+    } else {
         privileges::check("apply")?;
     }
     let mut host = host(&args.state)?;
@@ -177,7 +179,7 @@ fn rolled_back(record: &Record) -> Result<(), Failure> {
 }
 
 pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
-    privileges::check_reading(&args.state.state)?;
+    privileges::check_reading("status", &args.state.state)?;
     let mut host = host(&args.state)?;
     let redraw = args.watch && io::stdout().is_terminal();
     loop {

@@ -21,10 +21,10 @@ pub(crate) fn check(command: &str) -> Result<(), Failure> {
 }
 
 /// Says so if the records are somebody else's.
-pub(crate) fn check_reading(state: &Path) -> Result<(), Failure> {
+pub(crate) fn check_reading(command: &str, state: &Path) -> Result<(), Failure> {
     match fs::read_dir(state) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Failure::Run(
-            format!("dualq status reads {}, which takes root: {}", state.display(), as_root()),
+            format!("dualq {command} reads {}, which takes root: {}", state.display(), as_root()),
         )),
         _ => Ok(()),
     }

@@ -1,6 +1,5 @@
 //! The path that a shell's link has, from the arguments.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use dualq_units::{Exact, Rate, tc_time};
 
 use crate::cli::shell::OpenArgs;
 use crate::cli::{Failure, note, note_units};
+use crate::input;
 use crate::output::plain;
 use crate::run::{self, Source};
 
@@ -305,7 +305,7 @@ fn put(link: &mut Link, direction: Direction, given: &Bottleneck) {
 /// Gives a direction the rates of a trace.
 fn play(link: &mut Link, direction: Direction, option: &str, file: &Path) -> Result<(), Failure> {
     let named = file.display();
-    let text = fs::read_to_string(file)
+    let text = input::text(file, input::LONGEST)
         .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
     let trace =
         Trace::read(&text).map_err(|error| Failure::Usage(format!("{option} {named}: {error}")))?;

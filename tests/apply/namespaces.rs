@@ -369,6 +369,7 @@ fn others_than_root_are_told_what_it_takes() {
         (&["confirm"], changes),
         (&["rollback"], changes),
         (&["status"], "takes root: "),
+        (&["apply", "--dry-run", "plan.toml"], "takes root: "),
     ] {
         let state = room.path("state");
         let output = Command::new(&program)

@@ -431,6 +431,17 @@ fn a_host_that_is_not_there() {
     let said = text(&output.stdout);
     assert!(said.contains("The host does not answer at all, to packets of any size"), "{said}");
     assert!(!said.contains("vanish"), "{said}");
+    // The router in front of it says so, and is the last hop, once.
+    assert!(said.contains("10.9.2.2 says that it cannot be reached"), "{said}");
+    assert!(said.contains("  hop 2 ") && !said.contains("  hop 3 "), "{said}");
+
+    // A neighbour that is not there: no router says so, and this machine is no hop on the way.
+    let output = network.dualq(&["10.9.1.99", "--timeout", "200ms"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    let here = "this machine itself says that it cannot be reached, as where nobody on a0 answers for the address 10.9.1.99";
+    assert!(said.contains(here), "{said}");
+    assert!(!said.contains("  hop "), "{said}");
 
     // No way at all is one line.
     network.ip("a", "route del default");
@@ -495,6 +506,7 @@ fn nonsense_is_one_line() {
         &["127.0.0.1", "-o", "plan.toml", "--state", "records"],
         &["127.0.0.1", "-o", "plan.toml", "--state", "/a b;reboot"],
         &["127.0.0.1", "-o", "-", "--json"],
+        &["fe80::1"],
     ] {
         let output = command(DUALQ, args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}");

@@ -83,6 +83,11 @@ fn no_answer(survey: &Survey) -> String {
         Method::Unable(_) => None,
     });
     let how_far = match (rejected, last) {
+        (Some(_), _) if survey.is_rejected_here => format!(
+            "; this machine itself says that it cannot be reached, as where nobody on {} answers for the address {}",
+            survey.local.interface,
+            survey.local.gateway.unwrap_or(survey.host)
+        ),
         (Some(by), _) => format!("; {by} says that it cannot be reached"),
         (None, Some(hop)) => format!("; the last that answers is {}", name(hop)),
         (None, None) => "; no router on the way answers either".to_owned(),

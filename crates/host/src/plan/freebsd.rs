@@ -6,6 +6,7 @@ use super::sysctls::Path;
 use super::{Change, FORMAT, Plan, PlanError, Profile, Requirements, StaticRoute, What};
 use crate::Facts;
 use crate::facts::{Availability, Os};
+use crate::margin::below;
 
 pub(super) const MAX_SOCKBUF: &str = "kern.ipc.maxsockbuf";
 const ALGORITHM: &str = "net.inet.tcp.cc.algorithm";
@@ -275,11 +276,12 @@ fn shaper(requirements: &Requirements) -> String {
     let Some(rate) = requirements.rate else {
         return "without --rate nothing is said of a shaper: the queue is wherever the bottleneck is".to_owned();
     };
-    let bits = rate.as_bits_per_second();
+    // Of the bottleneck's own rate the queue would stay there, as on Linux.
+    let bits = below(rate).as_bits_per_second();
     let bandwidth = if bits.is_multiple_of(1_000_000) {
         format!("{}Mbit/s", bits / 1_000_000)
     } else {
-        format!("{}Kbit/s", bits.div_ceil(1000))
+        format!("{}Kbit/s", (bits / 1000).max(1))
     };
     let dev = requirements.dev.as_deref().unwrap_or("IFACE");
     format!(

@@ -57,24 +57,31 @@ pub(super) fn trace(
     large: u16,
     tick: &mut dyn FnMut(u8),
 ) -> Result<Trace, MtuError> {
+    let own = prober.own();
     let mut hops: Vec<Hop> = Vec::new();
     for first in (1..=MOST_HOPS).step_by(WINDOW.into()) {
         tick(first);
         let numbers: Vec<u8> = (first..first + WINDOW).filter(|n| *n <= MOST_HOPS).collect();
         let responses = responses(&ask(prober, SMALLEST, &numbers, &[0])?);
+        let mut is_end = responses.is_empty();
         for number in &numbers {
-            let (by, is_host) = match responses.get(number) {
-                Some(Response::Expired(by) | Response::Rejected(by)) => (Some(*by), false),
-                Some(Response::Reached) => (Some(prober.host()), true),
-                Some(Response::TooBig { .. }) | None => (None, false),
+            let (by, is_host, is_last) = match responses.get(number) {
+                Some(Response::Expired(by)) => (Some(*by), false, false),
+                // Packets with more hops to live are rejected by the same. This machine itself is no hop.
+                Some(Response::Rejected(by)) => {
+                    (Some(*by).filter(|_| own != Some(*by)), false, true)
+                }
+                Some(Response::Reached) => (Some(prober.host()), true, true),
+                Some(Response::TooBig { .. }) | None => (None, false, false),
             };
             let hop = Hop { number: *number, by, is_host, large_arrives: None, refuses: false };
             hops.push(hop);
-            if is_host {
+            if is_last {
+                is_end = true;
                 break;
             }
         }
-        if responses.is_empty() || hops.last().is_some_and(|hop| hop.is_host) {
+        if is_end {
             break;
         }
     }

@@ -87,6 +87,9 @@ pub struct Survey {
     pub udp: Method,
     /// TCP.
     pub tcp: Tcp,
+    /// Whether it is this machine itself that says that the host cannot be reached, and no router: nobody answered for the address of
+    /// the next hop, say.
+    pub is_rejected_here: bool,
     /// The hops, if there was a reason to ask them.
     pub trace: Option<Trace>,
     /// What it means.
@@ -191,8 +194,13 @@ pub fn survey(
         let large = largest.map_or(local.mtu, |largest| local.mtu.max(largest + 1));
         Some(hops::trace(prober, large, &mut |hop| tick(Stage::Hop(hop)))?)
     };
+    let own = datagrams.own();
+    let is_rejected_here = own.is_some()
+        && [&echo, &udp].into_iter().any(
+            |method| matches!(method, Method::Used { rejected_by, .. } if *rejected_by == own),
+        );
     let verdict = judge(local.mtu, [echo.found(), udp.found()], &tcp_evidence(&tcp));
-    Ok(Survey { host: to.ip(), local, echo, udp, tcp, trace, verdict })
+    Ok(Survey { host: to.ip(), local, echo, udp, tcp, is_rejected_here, trace, verdict })
 }
 
 /// The largest segment that arrived, and the smallest that did not.
