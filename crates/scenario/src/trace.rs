@@ -44,7 +44,10 @@ pub(crate) fn in_folder(folder: &Path) -> impl Fn(&str) -> io::Result<String> {
             return Err(io::Error::other("it is no file"));
         }
         let mut contents = String::new();
-        File::open(path)?.take(MOST_BYTES).read_to_string(&mut contents)?;
+        let read = File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut contents)?;
+        if read as u64 > MOST_BYTES {
+            return Err(io::Error::other(format!("it is longer than {} MiB", MOST_BYTES >> 20)));
+        }
         Ok(contents)
     }
 }

@@ -449,6 +449,11 @@ fn traces_become_steps() {
     );
     let error = parse("[link]\ntrace = '.'", &Overrides::default()).unwrap_err().to_string();
     assert_eq!(error, "line 2: trace \".\": it is no file");
+    // A hole takes no room.
+    let long = fs::File::create(folder.path().join("long.trace")).unwrap();
+    long.set_len((100 << 20) + 1).unwrap();
+    let error = parse("[link]\ntrace = 'long.trace'", &Overrides::default()).unwrap_err();
+    assert_eq!(error.to_string(), "line 2: trace \"long.trace\": it is longer than 100 MiB");
     let pipe = folder.path().join("pipe");
     if Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()) {
         let error = parse("[link]\ntrace = 'pipe'", &Overrides::default()).unwrap_err();
