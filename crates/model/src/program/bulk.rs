@@ -11,7 +11,7 @@ use crate::program::{Moment, Turn};
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub(crate) struct Bulk {
-    /// Where in the stream the first transfer ends that is not acknowledged.
+    /// Where in the stream the first transfer ends that is not acknowledged: kept, as each acknowledgement asks for it.
     first_end: u64,
     /// Bytes that it has to send at a time.
     size: u64,

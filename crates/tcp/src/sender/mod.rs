@@ -296,7 +296,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// The bytes from its beginning that most packets need: of the congestion control these are the first.
+    /// The bytes from its beginning that most packets need: of the congestion control they are in the first line of the cache.
     pub const NEAR_BYTES: usize = offset_of!(Self, control) + 64;
 
     /// Asks for the memory behind this structure that the next acknowledgement needs: for whoever has thousands of connections

@@ -30,10 +30,10 @@ enum Kind {
 /// One coarse timer with a purpose, and the fine one of TCP's own pacing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timers {
+    kind: Kind,
     deadline_ns: u64,
     pub(super) wheel: WheelTimer,
     pacing_ns: u64,
-    kind: Kind,
 }
 
 impl Default for Timers {
