@@ -32,7 +32,8 @@ fn build(args: &BuildArgs) -> Result<(), Failure> {
     let request = Request {
         source: args.source.clone(),
         version: args.version.clone(),
-        jobs: args.jobs.unwrap_or(cpus),
+        // Compilers gain nothing by more, and thousands at once take all memory.
+        jobs: args.jobs.map_or(cpus, |jobs| jobs.min(cpus)),
     };
     let interrupt = Interrupt::default();
     raise_on_ctrl_c(&interrupt);

@@ -85,7 +85,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "V", value_parser = version)]
     pub(crate) version: Option<String>,
 
-    /// How many compilers run at once [default: as many as there are CPUs]
+    /// Run so many compilers at once, or one for each CPU, if there are fewer [default: one for each CPU]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
 
