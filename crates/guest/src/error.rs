@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
     /// It could not be started.
-    #[error("cannot start {}: {error}", kernel.display())]
+    #[error("cannot start {}: {}", kernel.display(), plain(.error))]
     Start {
         /// The kernel's executable.
         kernel: PathBuf,
@@ -14,7 +14,7 @@ pub enum GuestError {
         error: io::Error,
     },
     /// Its folder could not be used.
-    #[error("cannot use the guest's folder {}: {error}", folder.display())]
+    #[error("cannot use the guest's folder {}: {}", folder.display(), plain(.error))]
     Folder {
         /// The folder.
         folder: PathBuf,
@@ -46,4 +46,10 @@ pub enum GuestError {
     /// Its init says that something went wrong.
     #[error("{0}")]
     Failed(String),
+}
+
+/// An error in the system's words, without the number that the library puts behind them.
+fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

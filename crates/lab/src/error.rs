@@ -20,7 +20,7 @@ pub enum LabError {
     #[error("interrupted")]
     Interrupted,
     /// The kernel refused something else.
-    #[error("{what}: {error}")]
+    #[error("{what}: {}", plain(.error.as_ref()))]
     System {
         /// What was asked.
         what: String,
@@ -39,4 +39,10 @@ impl LabError {
     ) -> Self {
         Self::System { what: what.into(), error: error.into() }
     }
+}
+
+/// An error in the system's words, without the number that the library puts behind them.
+fn plain(error: &dyn Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

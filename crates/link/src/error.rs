@@ -15,21 +15,24 @@ pub enum LinkError {
     NoTun,
     /// The node may not be opened.
     #[error(
-        "/dev/net/tun may not be opened: {0}; as root, `chmod 0666 /dev/net/tun`, as most distributions have it, or run as root"
+        "/dev/net/tun may not be opened: {}; as root, `chmod 0666 /dev/net/tun`, as most distributions have it, or run as root",
+        plain(.0)
     )]
     MayNotOpen(io::Error),
     /// `/dev/net/tun` is something else.
     #[error(
-        "/dev/net/tun is not the kernel's TUN: {0}; as root, `rm /dev/net/tun && mknod -m 0666 /dev/net/tun c 10 200`"
+        "/dev/net/tun is not the kernel's TUN: {}; as root, `rm /dev/net/tun && mknod -m 0666 /dev/net/tun c 10 200`",
+        plain(.0)
     )]
     NotTun(io::Error),
     /// No device may be made in this network namespace.
     #[error(
-        "no TUN device may be made here: {0}; this takes root, or CAP_NET_ADMIN in a network namespace of one's own"
+        "no TUN device may be made here: {}; this takes root, or CAP_NET_ADMIN in a network namespace of one's own",
+        plain(.0)
     )]
     MayNotMake(io::Error),
     /// The kernel refuses something about a device.
-    #[error("TUN device {name}: cannot {what}: {error}")]
+    #[error("TUN device {name}: cannot {what}: {}", plain(.error))]
     Device {
         /// The device.
         name: String,
@@ -45,7 +48,7 @@ pub enum LinkError {
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
     /// The system refuses something.
-    #[error("cannot {what}: {error}")]
+    #[error("cannot {what}: {}", plain(.error))]
     System {
         /// What was asked for.
         what: &'static str,
@@ -76,4 +79,10 @@ pub enum ChangeFault {
         "a change of dualpi2 needs an option that says something, such as target 5ms; a limit or memlimit of 0 says nothing"
     )]
     NothingGiven,
+}
+
+/// An error in the system's words, without the number that the library puts behind them.
+fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

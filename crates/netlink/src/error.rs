@@ -9,10 +9,10 @@ use crate::channel::Failure;
 #[non_exhaustive]
 pub enum NetlinkError {
     /// No socket could be had.
-    #[error("cannot open a netlink socket: {0}")]
+    #[error("cannot open a netlink socket: {}", plain(.0))]
     Open(#[source] io::Error),
     /// The socket failed.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {}", plain(.source))]
     Socket {
         /// What was asked for.
         what: String,
@@ -106,4 +106,10 @@ impl Failure {
             }
         }
     }
+}
+
+/// An error in the system's words, without the number that the library puts behind them.
+fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

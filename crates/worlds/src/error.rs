@@ -25,7 +25,7 @@ pub enum WorldError {
     },
     #[cfg(feature = "linux")]
     /// What was seen of the packets cannot be read.
-    #[error("{scenario}: {file}: {error}")]
+    #[error("{scenario}: {file}: {}", plain(.error))]
     Events {
         /// The scenario's name.
         scenario: String,

@@ -85,7 +85,7 @@ impl MeasureError {
 }
 
 /// An error in the system's words, without the number that the library puts behind them.
-pub(super) fn plain(error: &io::Error) -> String {
+pub(crate) fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -2,7 +2,7 @@
 
 mod board;
 mod ecn;
-mod error;
+pub(crate) mod error;
 mod far;
 mod handshakes;
 mod local;

@@ -10,6 +10,7 @@ use rustix::net::sockopt::{
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::client::error::plain;
 use crate::datagrams::tell_all;
 
 /// As many as can arrive at once without being turned away.
@@ -25,7 +26,7 @@ pub enum ServeError {
     #[error("it was not started with a listening TCP socket and a UDP socket (LISTEN_FDS)")]
     NotActivated,
     /// The system does not let it.
-    #[error("cannot serve: {0}")]
+    #[error("cannot serve: {}", plain(.0))]
     System(#[from] io::Error),
 }
 
@@ -48,9 +49,7 @@ pub(super) fn bound(addresses: &[SocketAddr]) -> Result<Sockets, ServeError> {
             }
             Err(error) if lacks_family(&error, *address) && addresses.len() > 1 => {}
             Err(error) => {
-                let text = error.to_string();
-                let reason = text.split(" (os error").next().unwrap_or(&text).to_owned();
-                return Err(ServeError::Listen(*address, reason));
+                return Err(ServeError::Listen(*address, plain(&error)));
             }
         }
     }

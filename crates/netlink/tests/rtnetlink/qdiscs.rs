@@ -329,7 +329,7 @@ fn refusals_say_what_was_asked_for_where_and_why() {
             netlink.add_route(&Route::via(([10, 9, 0, 0], 16), [10, 0, 0, 2])),
             "cannot add route to 10.9.0.0/16 via 10.0.0.2: Nexthop has invalid gateway",
         );
-        says(netlink.set_up(99), "cannot set device 99 up: No such device (os error 19)");
+        says(netlink.set_up(99), "cannot set device 99 up: No such device");
         let shaped = spec("tbf rate 10mbit burst 10kb latency 50ms leaf pfifo");
         says(
             netlink.add_qdisc(&Place { handle: Handle::UNSPECIFIED, ..place }, &shaped),
