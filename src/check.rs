@@ -1,6 +1,5 @@
 //! `dualq check`: what a world makes of reference scenarios, beside what real Linux did with them.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use dualq_worlds::agreement::{Reference, Verdict, compare, count_different};
 
 use crate::cli::check::CheckArgs;
 use crate::cli::{Failure, WorldName};
+use crate::input::{self, LONGEST_RESULT};
 use crate::output::{Named, keep_apart, plain, print};
 use crate::pictures::Pictures;
 use crate::progress::Steps;
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let mut references = Vec::new();
     for path in &args.files {
         let named = path.display();
-        let text = fs::read_to_string(path)
+        let text = input::text(path, LONGEST_RESULT)
             .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
         for (line, number) in text.lines().zip(1..) {
             if line.trim().is_empty() {
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         }
         Some(world::open(WorldName::Kernel, args.kernel.as_deref())?)
     } else {
-        world::is_kernel_used(args.kernel.as_deref(), &[args.world])?;
+        world::make_sense(args.kernel.as_deref(), &[args.world])?;
         None
     };
     if args.report.as_deref() == Some(Path::new("-")) {

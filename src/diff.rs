@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::cli::check::DiffArgs;
 use crate::cli::{Failure, WorldName, note};
+use crate::input::{self, LONGEST_RESULT};
 use crate::output::{plain, print};
 use crate::world;
 
@@ -110,7 +111,7 @@ fn write(path: &std::path::Path, events: &[Event]) -> io::Result<()> {
 /// The one that is named, or all of the file.
 fn scenarios(args: &DiffArgs) -> Result<Vec<Scenario>, Failure> {
     let named = args.file.display();
-    let text = fs::read_to_string(&args.file)
+    let text = input::text(&args.file, LONGEST_RESULT)
         .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
     let lines_of_json = text.trim_start().starts_with('{')
         || args.file.extension().is_some_and(|extension| extension == "jsonl");

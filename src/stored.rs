@@ -1,7 +1,5 @@
 //! `dualq report`: stored documents, and a page of them.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use dualq_report::svg::Picture;
@@ -11,6 +9,7 @@ use dualq_worlds::Results;
 
 use crate::cli::report::ReportArgs;
 use crate::cli::{Failure, note};
+use crate::input::{LONGEST_RESULT, text_or_stdin};
 use crate::output::{Named, keep_apart, plain};
 use crate::pictures::{self, Pictures};
 use crate::run::{PROGRAM, apart, name_by_settings};
@@ -73,12 +72,12 @@ fn read(path: &Path) -> Result<Stored, Failure> {
     if path.is_dir() {
         return Ok(Stored::Folder(Folder::read(path)?));
     }
-    let (read, named) = match path == Path::new("-") {
-        true => (io::read_to_string(io::stdin()), "standard input".to_owned()),
-        false => (fs::read_to_string(path), path.display().to_string()),
+    let named = match path == Path::new("-") {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
     };
-    let text =
-        read.map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
+    let text = text_or_stdin(path, LONGEST_RESULT)
+        .map_err(|error| Failure::Run(format!("cannot read {named}: {}", plain(&error))))?;
     if text.trim().is_empty() {
         return Err(Failure::Run(format!(
             "{named} is empty; `dualq run SCENARIO --save DIR` writes results that can be shown"

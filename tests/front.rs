@@ -126,7 +126,7 @@ fn words_are_found_whole() {
 #[test]
 fn typing_errors_have_an_answer() {
     let here = Path::new(".");
-    let answers: [(&[&str], &str, i32); 25] = [
+    let answers: [(&[&str], &str, i32); 28] = [
         (&["help", "buferbloated"], "no command is called \"buferbloated\"", 2),
         (&["examples", "narow-vps"], "did you mean \"narrow-vps\"?", 2),
         (&["run", "narow-vps"], "did you mean \"narrow-vps\"?", 1),
@@ -152,6 +152,9 @@ fn typing_errors_have_an_answer() {
             "/dev/null is empty; `dualq run SCENARIO --save DIR`",
             1,
         ),
+        (&["report", "/dev/zero", "-o", "x.html"], "cannot read /dev/zero: it is no text", 1),
+        (&["check", "/dev/zero"], "cannot read /dev/zero: it is no text", 1),
+        (&["diff", "/dev/zero"], "cannot read /dev/zero: it is no text", 1),
         (
             &["sweep", "--show", "--folder", "nowhere"],
             "--folder nowhere: there is no such folder",

@@ -254,7 +254,7 @@ fn what_cannot_be_is_refused_in_one_line() {
     refused(of_one(&["--dev", "ens4", "--from", nothing]), 2, "the plan is for several interfaces");
     refused(of_debian(&["--aim", "speed"]), 2, "latency");
     refused(of_debian(&["--json", "-o", "-"]), 2, "both take standard output");
-    refused(of_debian(&["--from", "/dev/zero"]), 1, "cannot read /dev/zero: it is longer than");
+    refused(of_debian(&["--from", "/dev/zero"]), 1, "cannot read /dev/zero: it is no text");
 }
 
 /// What `-o` writes is whole, is a plan, and takes the place of nothing but a plan.

@@ -2,13 +2,13 @@
 
 use std::env;
 use std::fmt::Display;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use dualq_report::html::Engine;
 
 use super::Failure;
+use crate::input::{self, LONGEST};
 use crate::output::plain;
 use crate::run::PROGRAM;
 
@@ -34,7 +34,7 @@ impl InteractiveArgs {
         let path = given.clone().map_or_else(installed, Ok)?;
         let wrong =
             |why: &dyn Display| Failure::Usage(format!("--interactive={}: {why}", path.display()));
-        let module = fs::read(&path).map_err(|error| wrong(&plain(&error)))?;
+        let module = input::bytes(&path, LONGEST).map_err(|error| wrong(&plain(&error)))?;
         Engine::read(&module, PROGRAM).map(Some).map_err(|error| wrong(&error))
     }
 }
