@@ -32,7 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let open = |name: &_| world::open(*name, args.kernel.as_deref());
     let worlds: Vec<Box<dyn World>> = args.world.iter().map(open).collect::<Result<_, _>>()?;
     let worlds: Vec<&dyn World> = worlds.iter().map(AsRef::as_ref).collect();
-    world::is_kernel_used(args.kernel.as_deref(), &args.world)?;
+    world::make_sense(args.kernel.as_deref(), &args.world)?;
     let seeds = seeds(args.seed, args.seeds)?;
     let total = check(args, &inputs, &worlds)?;
     // What cannot be written is said before anything runs.

@@ -77,7 +77,7 @@ impl<'a> Input<'a> {
 
 /// The worlds by their names, ready to be used.
 fn worlds(names: &[WorldName], kernel: Option<&str>) -> Result<Vec<Box<dyn World>>, Failure> {
-    world::is_kernel_used(kernel, names)?;
+    world::make_sense(kernel, names)?;
     names.iter().map(|name| world::open(*name, kernel)).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use std::env;
 
+use clap::ValueEnum as _;
 use dualq_kernel::{KernelError, Store};
 use dualq_worlds::{Kernel, Live, Model, World, WorldError};
 
@@ -26,8 +27,16 @@ pub(crate) fn prepare(worlds: &[WorldName]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a version that no world asks for, rather than running something else without a word.
-pub(crate) fn is_kernel_used(version: Option<&str>, worlds: &[WorldName]) -> Result<(), Failure> {
+/// Refuses a world that is asked for twice, as it would be set beside itself, and a version that no world asks for, rather than running
+/// something else without a word.
+pub(crate) fn make_sense(version: Option<&str>, worlds: &[WorldName]) -> Result<(), Failure> {
+    if let Some(twice) = (1..worlds.len()).find(|at| worlds[..*at].contains(&worlds[*at])) {
+        let name = worlds[twice].to_possible_value();
+        let name = name.as_ref().map_or("one", |name| name.get_name());
+        return Err(Failure::Usage(format!(
+            "--world: {name} is given twice; give each world once"
+        )));
+    }
     match version {
         Some(version) if !worlds.contains(&WorldName::Kernel) => {
             let hint = if worlds.contains(&WorldName::Live) {

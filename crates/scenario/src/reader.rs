@@ -10,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::bounds::whole_number;
+use crate::sweep::MOST_VARIANTS;
 use crate::words::{Word, nearest};
 
 /// What is wrong with a sweep, and where.
@@ -53,6 +54,18 @@ pub(crate) type Lines = BTreeMap<String, usize>;
 pub(crate) struct Placed<T> {
     pub(crate) value: T,
     pub(crate) offset: usize,
+}
+
+/// Where the first of these is that was there before: its scenarios would be the same ones, and their rows could not be told apart. Lists of
+/// more than a file may have are refused elsewhere, by their number.
+pub(crate) fn again<T>(values: &[T], same: impl Fn(&T, &T) -> bool) -> Option<usize> {
+    let is_again = |at: &usize| values[..*at].iter().any(|before| same(before, &values[*at]));
+    (1..values.len().min(MOST_VARIANTS)).find(is_again)
+}
+
+/// What is said of it.
+pub(crate) fn given_twice(text: &str) -> String {
+    format!("{text} is given twice; give each value of a list once")
 }
 
 /// A table that knows its name and which of its keys were asked for.
@@ -148,13 +161,29 @@ impl<'a, 'i> Table<'a, 'i> {
         Ok(tables)
     }
 
-    /// A value, or a list of them to compare; empty if the key is not there.
-    pub(crate) fn list<T>(
+    /// A value, or a list of them to compare, each of which is another one; empty if the key is not there.
+    pub(crate) fn list<T: PartialEq>(
         &mut self,
         key: &'static str,
         read: impl Fn(&DeValue<'i>) -> Result<T, String>,
     ) -> Result<Vec<Placed<T>>, SweepError> {
-        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let (values, texts) = self.entries(key, read)?;
+        match again(&values, |one, other| one.value == other.value) {
+            Some(at) => {
+                let message = given_twice(texts[at]);
+                Err(self.error(values[at].offset, format!("{}: {message}", self.path(key))))
+            }
+            None => Ok(values),
+        }
+    }
+
+    /// The values of a list, or the one that is there, with their texts.
+    fn entries<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&DeValue<'i>) -> Result<T, String>,
+    ) -> Result<(Vec<Placed<T>>, Vec<&'i str>), SweepError> {
+        let Some(value) = self.get(key) else { return Ok(Default::default()) };
         let entries: Vec<&Spanned<DeValue<'i>>> = match value.get_ref() {
             DeValue::Array(entries) if entries.is_empty() => {
                 let message = format!("{}: the list is empty", self.path(key));
@@ -170,7 +199,10 @@ impl<'a, 'i> Table<'a, 'i> {
                 Err(message) => Err(self.error(offset, format!("{}: {message}", self.path(key)))),
             }
         };
-        entries.iter().map(read).collect()
+        let values = entries.iter().map(read).collect::<Result<_, _>>()?;
+        let text =
+            |entry: &&Spanned<DeValue<'i>>| self.source.get(entry.span()).unwrap_or("a value");
+        Ok((values, entries.iter().map(text).collect()))
     }
 
     /// A value that cannot be compared.
@@ -179,7 +211,7 @@ impl<'a, 'i> Table<'a, 'i> {
         key: &'static str,
         read: impl Fn(&DeValue<'i>) -> Result<T, String>,
     ) -> Result<Option<Placed<T>>, SweepError> {
-        let mut values = self.list(key, read)?;
+        let (mut values, _) = self.entries(key, read)?;
         if let Some(second) = values.get(1) {
             let message = format!("{} takes one value; it cannot be compared", self.path(key));
             return Err(self.error(second.offset, message));

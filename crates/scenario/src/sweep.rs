@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use crate::ecn::{EcnRequest, ecn_option};
 use crate::loss::Loss;
 use crate::path::{Element, Fields, UpLink};
 use crate::reader::{
-    Lines, Placed, SweepError, Table, boolean, number, parse, text, without_numbers, word,
+    Lines, Placed, SweepError, Table, again, boolean, given_twice, number, parse, text,
+    without_numbers, word,
 };
 use crate::scenario::{FlowGroup, ProbeGroup, RateStep, Scenario, Setup};
 use crate::sizes::{Distribution, Size};
@@ -129,7 +131,7 @@ pub struct Variant {
 }
 
 /// More would hardly be meant, and never be read.
-const MOST_VARIANTS: usize = 10_000;
+pub(crate) const MOST_VARIANTS: usize = 10_000;
 
 impl Default for Sweep {
     /// The sweep that an empty file is.
@@ -521,7 +523,7 @@ impl Flows {
 }
 
 /// Puts the words of an option in the place of what the file says.
-fn put_all<T: Word>(
+fn put_all<T: Word + PartialEq>(
     options: &mut Vec<(&'static str, &'static str)>,
     (option, key): (&'static str, &'static str),
     words: &[String],
@@ -530,6 +532,9 @@ fn put_all<T: Word>(
     if !words.is_empty() {
         let read = |word: &String| T::read(word).map_err(|m| SweepError::of_option(option, m));
         *into = words.iter().map(read).collect::<Result<_, _>>()?;
+        if let Some(at) = again(into, PartialEq::eq) {
+            return Err(SweepError::of_option(option, given_twice(&words[at])));
+        }
         options.push((option, key));
     }
     Ok(())
@@ -615,8 +620,14 @@ fn read_file<T, E: std::fmt::Display>(
     read: impl Fn(&str) -> Result<T, E>,
 ) -> Result<T, SweepError> {
     let wrong = |what: String| table.error(offset, format!("{key} {name:?}: {what}"));
-    let contents = files(name).map_err(|error| wrong(error.to_string()))?;
+    let contents = files(name).map_err(|error| wrong(plain(&error)))?;
     read(&contents).map_err(|error| wrong(error.to_string()))
+}
+
+/// An error in the system's words, without the number that the library puts behind them.
+fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 fn up_link(

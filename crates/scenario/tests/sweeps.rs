@@ -179,7 +179,7 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ("[link]\ntrace_repeats = true", "line 2: trace_repeats needs a trace = \"FILE\""),
         (
             "[link]\ntrace = 'no/such.trace'",
-            "line 2: trace \"no/such.trace\": No such file or directory (os error 2)",
+            "line 2: trace \"no/such.trace\": No such file or directory",
         ),
         (
             "[[link.behind]]\ndelay = '5ms'\nloss = '1%'",
@@ -260,6 +260,14 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ),
         ("flow = 3", "line 1: flow must be an array of tables, [[flow]]"),
         ("[link]\nmtu = 1500\nmtu = 1400", "line 3: mtu is given twice"),
+        (
+            "[link]\nrate = ['1gbit',\n'1000mbit']",
+            "line 3: link.rate: '1000mbit' is given twice; give each value of a list once",
+        ),
+        (
+            "[[flow]]\ncc = 'cubic'\ncount = [1, 2, 1]",
+            "line 3: flow.count: 1 is given twice; give each value of a list once",
+        ),
         (
             "probe = []\nflow = []",
             "line 2: nothing is sent: give a [[flow]], a [[udp]] or a [[probe]]",
@@ -487,7 +495,7 @@ fn files_of_sizes_become_distributions() {
             "sizes = 'broken.cdf'",
             "sizes \"broken.cdf\": line 2: a line has a size in bytes and the share of transfers that are no larger, such as 10000 0.25",
         ),
-        ("sizes = 'none.cdf'", "sizes \"none.cdf\": No such file or directory (os error 2)"),
+        ("sizes = 'none.cdf'", "sizes \"none.cdf\": No such file or directory"),
         ("size = '1kb'\nsizes = 'mail.cdf'", "give either a size, or sizes = \"FILE\""),
     ] {
         let error = parse(&format!("[[flow]]\ncc = 'cubic'\n{key}")).unwrap_err().to_string();

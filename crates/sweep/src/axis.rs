@@ -1,5 +1,7 @@
 //! What varies: a key of the scenario file, and the values that it has.
 
+use std::collections::HashSet;
+
 use crate::range::Range;
 
 /// A key with its values: `link.rate=10mbit,50mbit`, `link.rtt=5ms..200ms:log`, `link.qdisc=dualpi2 target {1ms..50ms}`.
@@ -49,6 +51,21 @@ impl Values {
             }
             Self::Range(range) => range.at(share),
         }
+    }
+
+    /// The value with this number, of a list.
+    pub(crate) fn numbered(&self, number: usize) -> String {
+        match self {
+            Self::List(values) => values[number].clone(),
+            Self::Range(range) => range.at(0.0),
+        }
+    }
+
+    /// The first value of a list that was there before: nothing would tell its scenarios from those.
+    pub(crate) fn again(&self) -> Option<&str> {
+        let Self::List(values) = self else { return None };
+        let mut there = HashSet::new();
+        values.iter().map(String::as_str).find(|value| !there.insert(*value))
     }
 
     pub(crate) fn is_fixed(&self) -> bool {

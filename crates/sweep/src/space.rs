@@ -1,6 +1,6 @@
 //! The scenarios of a sweep: all combinations of values, or samples of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use dualq_scenario::{Assignment, Overrides, Sweep, SweepError, Variant};
@@ -208,7 +208,7 @@ impl Space {
         for choice in self.vary.iter().flat_map(Axis::choices) {
             let Some(values) = choice.values.count() else {
                 let message = format!(
-                    "{}: a range has no end of values; draw a sample of it (--latin 20), or give a list",
+                    "{}: a range has no end of values; draw a sample of it (--latin 20, in Python sample=20), or give a list",
                     choice.name
                 );
                 return Err(AxisError(message).into());
@@ -220,10 +220,6 @@ impl Space {
         if count > MOST_SCENARIOS {
             return Err(SpaceError::TooMany(count));
         }
-        let list = |values: &Values, number: usize| match values {
-            Values::List(values) => values[number].clone(),
-            Values::Range(range) => range.at(0.0),
-        };
         let sample = |number: usize| -> Chosen {
             // As the digits of the number, the last the fastest.
             let mut rest = number / together;
@@ -232,14 +228,14 @@ impl Space {
                 let mut chosen = Vec::new();
                 for choice in axis.choices().iter().rev() {
                     let values = choice.values.count().unwrap_or(1);
-                    chosen.insert(0, list(&choice.values, rest % values));
+                    chosen.insert(0, choice.values.numbered(rest % values));
                     rest /= values;
                 }
                 vary.insert(0, chosen);
             }
             let zip = self.zip.iter().map(|axis| {
                 let choices = axis.choices().iter();
-                choices.map(|choice| list(&choice.values, number % together)).collect()
+                choices.map(|choice| choice.values.numbered(number % together)).collect()
             });
             vary.into_iter().chain(zip).collect()
         };
@@ -257,6 +253,13 @@ impl Space {
         let keys: Vec<&str> = self.axes().map(Axis::key).collect();
         if let Some(twice) = (1..keys.len()).find(|at| keys[..*at].contains(&keys[*at])) {
             return Err(AxisError(format!("{} is given twice", keys[twice])));
+        }
+        for axis in &self.vary {
+            if let Some(value) = axis.choices().iter().find_map(|choice| choice.values.again()) {
+                let key = axis.key();
+                let message = format!("{key}: {value} is given twice; give each value once");
+                return Err(AxisError(message));
+            }
         }
         let together = self.together();
         for axis in &self.zip {
@@ -279,7 +282,20 @@ impl Space {
                 }
             }
         }
-        Ok(())
+        // Here one value may stand beside several of another key.
+        let mut steps = HashSet::new();
+        let step = |number: usize| -> Vec<String> {
+            let choices = self.zip.iter().flat_map(Axis::choices);
+            choices.map(|choice| choice.values.numbered(number)).collect()
+        };
+        match (0..together).find(|number| !steps.insert(step(*number))) {
+            Some(again) if !self.zip.is_empty() => Err(AxisError(format!(
+                "{}: {} is given twice with the same values beside it; give each step once",
+                self.zip[0].key(),
+                step(again)[0]
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -75,9 +75,18 @@ fn what_makes_no_sense_is_told() {
     let many = Sampling::Latin { count: 100_001, seed: 1 };
     let thousand = (1..=1000).map(|count| count.to_string()).collect::<Vec<_>>().join(",");
     let (flows, mtus) = (format!("flow.0.count={thousand}"), format!("probe.0.size={thousand}"));
-    let wrong: [(Space, &str); 9] = [
+    let wrong: [(Space, &str); 12] = [
         (space(&["link.rate=1mbit..9mbit"], &[], all()), "link.rate: a range has no end of values"),
         (space(&["link.rate=5mbit", "link.rate=6mbit"], &[], all()), "link.rate is given twice"),
+        (space(&["link.rate=5mbit, 5mbit"], &[], all()), "link.rate: 5mbit is given twice; give"),
+        (
+            space(&["link.qdisc=dualpi2 target {5ms,9ms,5ms}"], &[], all()),
+            "link.qdisc: 5ms is given twice; give each value once",
+        ),
+        (
+            space(&[], &["link.rate=1mbit,2mbit,1mbit", "link.rtt=1ms,1ms,1ms"], all()),
+            "link.rate: 1mbit is given twice with the same values beside it",
+        ),
         (space(&["link.rate=5mbot"], &[], all()), "link.rate=5mbot: link.rate: "),
         (space(&["flow.3.cc=bbr"], &[], all()), "flow.3.cc=bbr: flow.3: there are 0 of flow"),
         (
@@ -92,6 +101,13 @@ fn what_makes_no_sense_is_told() {
     for (space, expected) in wrong {
         assert!(error(&space).starts_with(expected), "{}", error(&space));
     }
+}
+
+/// Together, a value may come again beside another one.
+#[test]
+fn what_varies_together_may_come_again() {
+    let space = space(&[], &["link.rate=1mbit,1mbit", "link.rtt=1ms,2ms"], Sampling::All);
+    assert_eq!(space.scenarios().unwrap().len(), 2);
 }
 
 #[test]
