@@ -131,12 +131,13 @@ impl Folder {
 
     /// Makes what is not there yet.
     fn make(&self) -> Result<(), FolderError> {
-        if is_ours(&self.path)? {
-            return Ok(());
-        }
+        // A copy may lack those that were empty: object stores and git keep none.
         for inside in ["points", "plans", "parts"] {
             let inside = self.path.join(inside);
             fs::create_dir_all(&inside).map_err(cannot("make", &inside))?;
+        }
+        if is_ours(&self.path)? {
+            return Ok(());
         }
         self.write(&self.path.join(MARKER), format!("{FIRST_LINE}\n{REST}").as_bytes())
     }

@@ -26,6 +26,21 @@ fn run(point: &Point<'_>) -> Run {
     }
 }
 
+/// What git and object stores make of it, which keep no empty folders.
+#[test]
+fn a_copy_without_its_empty_folders_is_the_same() {
+    let at = tempfile::tempdir().unwrap();
+    let plan = plan("link.rtt=10ms,20ms", 1);
+    let folder = filled(at.path(), &plan);
+    fs::remove_dir(at.path().join("parts")).unwrap();
+    let folder = Folder::open(folder.path()).unwrap();
+    let point = plan.points().next().unwrap();
+    folder.put(&point.key, &run(&point)).unwrap();
+    fs::remove_dir_all(at.path().join("plans")).unwrap();
+    folder.keep(plan.record()).unwrap();
+    assert_eq!(folder.plans().unwrap().len(), 1);
+}
+
 fn filled(path: &Path, plan: &Plan) -> Folder {
     let folder = Folder::open(path).unwrap();
     folder.keep(plan.record()).unwrap();
