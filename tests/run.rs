@@ -571,6 +571,11 @@ fn bad_input() {
             [option("--cc", "bbr"), vec!["--cc".into(), "bbr".into()]].concat(),
             "--cc: bbr is given twice; give",
         ),
+        (
+            2,
+            option("--world", "model,model"),
+            "--world: model is given twice; give each world once",
+        ),
         (2, option("--rate", "0"), "--rate: 0bit is out of bounds; give 1Kbit to 1Tbit"),
         (2, option("--duration", "-1s"), "--duration: \"-1s\" is not a time"),
         (2, option("--rtt", "-5ms"), "--rtt: \"-5ms\" is not a time"),
