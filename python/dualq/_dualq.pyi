@@ -1,7 +1,7 @@
 """What is written in Rust."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, final
+from typing import Any, Final, final, overload
 
 from typing_extensions import Self
 
@@ -69,7 +69,10 @@ class Results:
     @property
     def seeds(self) -> range: ...
     def __len__(self) -> int: ...
+    @overload
     def __getitem__(self, index: int, /) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> list[Run]: ...
     def __iter__(self) -> Iterator[Run]: ...
     def text(self, width: int | None = None) -> str:
         """The table that `dualq run` prints, which `print(results)` does too."""

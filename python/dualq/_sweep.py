@@ -10,17 +10,27 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from itertools import islice
+from operator import index
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, Union
+from types import NoneType
+from typing import Any, Literal, Protocol, TypeAlias, Union
 
 from . import _dualq
 from ._dualq import Plan, Results, play
-from ._errors import Error, RunError
-from ._run import _seeds
+from ._errors import Error, RunError, ScenarioError
+from ._run import _seed, _seeds
 from .scenario import Like, _source, _value
 
-Values: TypeAlias = Union[str, int, float, bool, Sequence[Union[str, int, float, bool]]]
-"""What an axis has: a list, or in a word a range (`"1mbit..1gbit:log"`) or a part of a value (`"dualpi2 target {1ms..50ms}"`)."""
+
+
+class _Array(Protocol):
+    """What numpy and pandas have."""
+
+    def tolist(self) -> Any: ...
+
+
+Values: TypeAlias = Union[str, int, float, bool, Sequence[Union[str, int, float, bool]], _Array]
+"""What an axis has: a list or an array, or in a word a range (`"1mbit..1gbit:log"`) or a part of a value (`"dualpi2 target {1ms..50ms}"`)."""
 
 _IN_FLIGHT = 2
 """Chunks for each worker: one that it plays, and one that waits for it."""
@@ -104,18 +114,22 @@ class _Store:
 def _axes(axes: Mapping[str, Values] | None) -> list[str]:
     """As the command line writes them: `link.rate=10mbit,50mbit`."""
 
-    def value(one: Any) -> str:
-        if isinstance(one, str):
-            # A comma of the value's own.
-            return _value("", one) if "," in one else one
-        return _value("", one)
+    def value(key: str, one: Any) -> str:
+        # A comma of the value's own is none of the list.
+        return one if isinstance(one, str) and "," not in one else _value(key, one)
 
-    def words(values: Values) -> str:
-        if isinstance(values, (list, tuple)):
-            return ",".join(value(one) for one in values)
-        return values if isinstance(values, str) else value(values)
+    def words(key: str, values: Any) -> str:
+        # Arrays of numpy and columns of pandas.
+        if hasattr(values, "tolist"):
+            values = values.tolist()
+        if isinstance(values, (list, tuple, range)):
+            values = [one.item() if hasattr(one, "item") else one for one in values]
+            return ",".join(value(key, one) for one in values)
+        return values if isinstance(values, str) else value(key, values)
 
-    return [f"{key}={words(values)}" for key, values in (axes or {}).items()]
+    if not isinstance(axes, (Mapping, NoneType)):
+        raise TypeError(f"{axes!r} does not say what varies: give a dict of keys with their values, such as {{'link.rate': ['10mbit', '50mbit']}}")
+    return [f"{key}={words(key, values)}" for key, values in (axes or {}).items()]
 
 
 def sweep(
@@ -146,9 +160,13 @@ def sweep(
     Whatever ends it, the same call goes on where it stopped.
     """
     source = _source(scenario)
+    if sampling not in ("latin", "random"):
+        raise ScenarioError(f"sampling is {sampling!r}: give 'latin' or 'random'")
+    if sample is not None and index(sample) < 1:
+        raise ScenarioError(f"sample is {sample}: give 1 or more")
     with ExitStack() as closing:
         store = _Store(folder, closing)
-        draw = None if sample is None else (sample, sample_seed, sampling == "latin")
+        draw = None if sample is None else (sample, _seed(sample_seed), sampling == "latin")
         plan = Plan(source, _axes(vary), _axes(zip), draw, _seeds(seeds), distributions, store.local)
         store.send_plan()
         missing = plan.missing()

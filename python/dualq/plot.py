@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._dualq import Results, Run
+from ._figures import Figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -158,14 +159,22 @@ def distribution(
     return axes
 
 
+def _figures(results: Results, group: str | None, name: str) -> list[Figure]:
+    """Those of this name, of each scenario in each world."""
+    figures = results.figures()
+    found = [one for one in figures if one.name == name and group in (None, one.group)]
+    if not found:
+        known = dict.fromkeys(f"{one.group!r} {one.name!r}" for one in figures)
+        asked = f"{name!r}" if group is None else f"{group!r} {name!r}"
+        raise ValueError(f"no figure is called {asked}; there are {', '.join(known)}")
+    return found
+
+
 def comparison(results: Results, group: str | None = None, name: str = "mean", *, axes: Axes | None = None) -> Axes:
     """A figure of the table as bars, a bar for each scenario in each world, with the deviation from seed to seed. `group` and `name` are
     those of `results.figures()`; without a group it is the first that has the name."""
     axes = _axes(axes)
-    figures = [one for one in results.figures() if one.name == name and group in (None, one.group)]
-    if not figures:
-        known = dict.fromkeys(f"{one.group} {one.name}" for one in results.figures())
-        raise ValueError(f"no figure {group or ''} {name}; there are {', '.join(known)}")
+    figures = _figures(results, group, name)
     figures = [one for one in figures if one.group == figures[0].group]
     worlds = {one.world for one in figures}
     labels = [", ".join([*one.settings.values(), *([one.world] if len(worlds) > 1 else [])]) or one.world for one in figures]
@@ -186,8 +195,8 @@ def heat(results: Results, group: str, name: str, *, axes: Axes | None = None) -
     import matplotlib.colors
 
     axes = _axes(axes)
-    figures = [one for one in results.figures() if (one.group, one.name) == (group, name)]
-    varied = list(figures[0].settings) if figures else []
+    figures = _figures(results, group, name)
+    varied = list(figures[0].settings)
     if len(varied) != 2:
         raise ValueError(f"a map is of two settings that vary, and these are {len(varied)}: {', '.join(varied)}")
     down, across = (list(dict.fromkeys(one.settings[key] for one in figures)) for key in varied)

@@ -250,6 +250,12 @@ def _word(text: str) -> str:
     return f'"{"".join(plain)}"'
 
 
+def _a(value: Any) -> str:
+    """What kind of thing it is, in words."""
+    name = type(value).__name__
+    return "None" if value is None else f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"
+
+
 def _value(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -263,7 +269,7 @@ def _value(key: str, value: Any) -> str:
         return "{ " + ", ".join(f"{_word(k)} = {_value(k, v)}" for k, v in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(_value(key, one) for one in value) + "]"
-    raise TypeError(f"{key}: a {type(value).__name__} has no place in a scenario; give text, a number, True or False, a list or a dict")
+    raise TypeError(f"{key}: {_a(value)} has no place in a scenario; give text, a number, True or False, a list or a dict")
 
 
 def _toml(scenario: Mapping[str, Any]) -> str:
@@ -298,4 +304,4 @@ def _source(scenario: Like | None) -> _Source:
     if isinstance(scenario, os.PathLike):
         path = Path(scenario)
         return _Source(path.read_text(encoding="utf-8"), f"{path}: ", str(path.parent))
-    raise TypeError(f"a {type(scenario).__name__} is no scenario; give a dualq.Scenario, a dict, TOML or a Path")
+    raise TypeError(f"{_a(scenario)} is no scenario; give a dualq.Scenario, a dict, TOML or a Path")

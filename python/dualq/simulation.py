@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import NoneType
 from typing import Protocol, runtime_checkable
 
 from . import _dualq
 from ._dualq import ConnectionEvent, Flow, PacketEvent, QueueNow
-from ._run import _options
+from ._run import _options, _seed
 from .extend import Queue, _traits
 from .outcome import Outcome
 from .scenario import Like, _source
@@ -55,10 +56,12 @@ class Simulation:
         packets, connections = isinstance(observer, PacketObserver), isinstance(observer, ConnectionObserver)
         if observer is not None and not (packets or connections):
             raise TypeError(f"{observer!r} observes nothing: give it a method packet(event) or connection(event)")
+        if not isinstance(queue, (Queue, NoneType)):
+            raise TypeError(f"{queue!r} is no object of a class that is derived from dualq.Queue")
         self._inner = _dualq.Simulation(
             _source(scenario),
             options,
-            seed,
+            _seed(seed),
             None if queue is None else (queue, _traits(queue)),
             None if observer is None else (observer, packets, connections),
         )

@@ -11,7 +11,7 @@ use dualq_qdisc::{
     Packet as _, Qdisc, Spec,
 };
 use dualq_units::Instant;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::interrupt::Stop;
@@ -101,6 +101,11 @@ fn lasting(name: &str) -> &'static str {
     leaked
 }
 
+/// Of an answer that is none.
+fn wrong(answer: &Bound<'_, PyAny>, method: &str, right: &str) -> PyErr {
+    PyTypeError::new_err(format!("{method} returned {answer:?}: {right}"))
+}
+
 fn seconds(time: Instant) -> f64 {
     time.as_nanos() as f64 / 1e9
 }
@@ -168,7 +173,11 @@ impl Queue {
         self.counters.backlog_packets += 1;
         self.counters.backlog_bytes += u64::from(length);
         let taken = self.call(|object| {
-            object.call_method1("enqueue", (shown, seconds(now)))?.extract::<bool>()
+            let taken = object.call_method1("enqueue", (shown, seconds(now)))?;
+            taken.extract::<bool>().map_err(|_| {
+                let what = "give True if it took the packet, False if that is dropped";
+                wrong(&taken, "enqueue", what)
+            })
         });
         if taken != Some(true)
             && let Some((_, packet)) = self.waiting.remove(&number)
@@ -190,7 +199,9 @@ impl Queue {
         }
         let chosen = self.call(|object| {
             let chosen = object.call_method1("dequeue", (seconds(now),))?;
-            let chosen = chosen.extract::<Option<PyRef<'_, Packet>>>()?;
+            let chosen = chosen
+                .extract::<Option<PyRef<'_, Packet>>>()
+                .map_err(|_| wrong(&chosen, "dequeue", "give a packet of this queue, or None"))?;
             Ok(chosen.map(|packet| (packet.number, packet.ecn)))
         });
         self.let_go(dropped);

@@ -6,7 +6,7 @@ use dualq_report::{Report, Style, columns, csv, html, json, svg, text};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyIterator, PyList, PyString};
+use pyo3::types::{PyDict, PyIterator, PyList, PySlice, PyString};
 
 use crate::PROGRAM;
 use crate::table::Table;
@@ -22,6 +22,16 @@ impl Results {
 
     fn run(&self, number: usize) -> Run {
         Run { results: Arc::clone(&self.0), number, outcome: PyOnceLock::new() }
+    }
+
+    fn at(&self, index: isize) -> PyResult<Run> {
+        let count = self.0.runs().len();
+        let number = if index < 0 { index.checked_add_unsigned(count) } else { Some(index) };
+        let number = number.and_then(|number| usize::try_from(number).ok());
+        match number.filter(|number| *number < count) {
+            Some(number) => Ok(self.run(number)),
+            None => Err(PyIndexError::new_err(format!("there are {count} runs"))),
+        }
     }
 
     fn report(&self) -> Report<'_> {
@@ -69,14 +79,16 @@ impl Results {
         self.0.runs().len()
     }
 
-    fn __getitem__(&self, index: isize) -> PyResult<Run> {
-        let count = self.0.runs().len();
-        let number = if index < 0 { index.checked_add_unsigned(count) } else { Some(index) };
-        let number = number.and_then(|number| usize::try_from(number).ok());
-        match number.filter(|number| *number < count) {
-            Some(number) => Ok(self.run(number)),
-            None => Err(PyIndexError::new_err(format!("there are {count} runs"))),
-        }
+    /// A run, or those of a slice as a list.
+    fn __getitem__<'py>(&self, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = index.py();
+        let Ok(slice) = index.cast::<PySlice>() else {
+            return Ok(Bound::new(py, self.at(index.extract()?)?)?.into_any());
+        };
+        let numbers = py.import("builtins")?.getattr("range")?.call1((self.0.runs().len(),))?;
+        let numbers: Vec<usize> = numbers.get_item(slice)?.extract()?;
+        let runs: Vec<Run> = numbers.into_iter().map(|number| self.run(number)).collect();
+        Ok(PyList::new(py, runs)?.into_any())
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {

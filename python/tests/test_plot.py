@@ -56,7 +56,7 @@ def test_comparison(results: dualq.Results) -> None:
     assert [bar.get_width() for bar in axes.patches] == means and len(means) == 4
     assert axes.get_xlabel() == "ssh RTT p99 (ms)"
     assert [label.get_text() for label in axes.get_yticklabels()][0] == "5Mbit, pfifo"
-    with pytest.raises(ValueError, match="there are goodput Mbits/sec, "):
+    with pytest.raises(ValueError, match="no figure is called 'nope' 'p99'; there are 'goodput' 'Mbits/sec', "):
         dualq.plot.comparison(results, "nope", "p99")
 
 
@@ -65,6 +65,8 @@ def test_heat(results: dualq.Results) -> None:
     cells = axes.get_images()[0].get_array()
     assert cells.shape == (2, 2) and not math.isnan(float(cells.sum()))
     assert (axes.get_ylabel(), axes.get_xlabel()) == ("rate", "qdisc")
+    with pytest.raises(ValueError, match="no figure is called 'ssh RTT' 'p98'; there are 'goodput' "):
+        dualq.plot.heat(results, "ssh RTT", "p98")
     with pytest.raises(ValueError, match="a map is of two settings"):
         dualq.plot.heat(dualq.run(), "ssh RTT", "mean")
 

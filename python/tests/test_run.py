@@ -61,6 +61,7 @@ def test_lists_are_combinations_and_seeds_are_repetitions() -> None:
         ({"qdisc": kind}, seed) for kind in ("pfifo", "fq_codel") for seed in (3, 4)
     ]
     assert (results.worlds, results.seeds, len(results)) == (["model"], range(3, 5), 4)
+    assert [run.seed for run in results[1::-1]] == [4, 3] and results[9:] == []
     pfifo, fq_codel = results[0].outcome, results[-1].outcome
     assert pfifo.probe[0].p99_ms > 2 * fq_codel.probe[0].p99_ms
     assert results[0].scenario["link"]["rtt"] == "20ms"
@@ -165,8 +166,18 @@ def test_bad_arguments() -> None:
         dualq.run("scenario")
     with pytest.raises(TypeError, match="a set has no place in a scenario"):
         dualq.run({"link": {"rate": {1}}})
-    with pytest.raises(dualq.ScenarioError, match="seeds"):
-        dualq.run(SHORT, seeds=0)
+    # What is no number that Rust has, and what would take all memory.
+    for seeds in (0, -1, 10**9, 10**30, range(10**30, 10**30 + 1), range(-3, 2)):
+        with pytest.raises(dualq.ScenarioError, match="^seeds? .+ give "):
+            dualq.run(SHORT, seeds=seeds)
+    with pytest.raises(dualq.ScenarioError, match="threads is 0: give 1 or more"):
+        dualq.run(SHORT, threads=0)
+    with pytest.raises(TypeError, match=r"rate is \[50\]: give text"):
+        dualq.run(SHORT, rate=[50])  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="duration is 1: give a time as text"):
+        dualq.run(SHORT, duration=1)  # type: ignore[call-overload]
+    with pytest.raises(dualq.ScenarioError, match="qdisc: pie is given twice"):
+        dualq.run(SHORT, qdisc=["pie", "fq", "pie"])
     with pytest.raises(ValueError, match="not a document of dualq run"):
         dualq.Results.from_json("{}")
 

@@ -196,7 +196,8 @@ def test_a_queue_that_holds_packets_back_and_has_a_timer() -> None:
 @pytest.mark.parametrize(
     ("answers", "said"),
     [
-        ({"enqueue": lambda self, packet, now_s: None}, "bool"),
+        ({"enqueue": lambda self, packet, now_s: None}, "enqueue returned None: give True if it took the packet"),
+        ({"dequeue": lambda self, now_s: 5}, "dequeue returned 5: give a packet of this queue, or None"),
         ({"dequeue": lambda self, now_s: None}, "dequeue returned None though 1 packets wait"),
         ({"dequeue": lambda self, now_s: self.packets[0]}, "a packet that is not in this queue"),
         ({"dequeue": lambda self, now_s: 1 // 0}, "division"),
@@ -205,6 +206,14 @@ def test_a_queue_that_holds_packets_back_and_has_a_timer() -> None:
 def test_queues_that_do_wrong_are_told(answers: dict[str, Any], said: str) -> None:
     with pytest.raises((TypeError, ValueError, ZeroDivisionError), match=said):
         dualq.Simulation(with_cc("cubic"), queue=type("Wrong", (Fifo,), answers)()).finish()
+
+
+def test_a_queue_is_an_object_of_its_class() -> None:
+    for queue in (Fifo, 5):
+        with pytest.raises(TypeError, match="is no object of a class that is derived from dualq.Queue"):
+            dualq.Simulation(SCENARIO, queue=queue)  # type: ignore[arg-type]
+    with pytest.raises(dualq.ScenarioError, match="seed -1: give a whole number from 0 to"):
+        dualq.Simulation(SCENARIO, seed=-1)
 
 
 def test_observers_see_packets_and_connections() -> None:

@@ -73,8 +73,23 @@ def test_samples_and_parts_of_values(tmp_path: Path) -> None:
         dualq.sweep(BASE, {"link.rate": "1mbit..10mbit"}, folder=tmp_path / "t")
     with pytest.raises(dualq.ScenarioError, match="nope"):
         dualq.sweep(BASE, {"link.nope": ["1"]}, folder=tmp_path / "t")
+    with pytest.raises(dualq.ScenarioError, match="sampling is 'sobol': give 'latin' or 'random'"):
+        dualq.sweep(BASE, VARY, folder=tmp_path / "t", sample=2, sampling="sobol")  # type: ignore[arg-type]
+    with pytest.raises(dualq.ScenarioError, match="sample is -1: give 1 or more"):
+        dualq.sweep(BASE, VARY, folder=tmp_path / "t", sample=-1)
+    with pytest.raises(TypeError, match="link.rate: None has no place in a scenario"):
+        dualq.sweep(BASE, {"link.rate": None}, folder=tmp_path / "t")  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match="does not say what varies: give a dict"):
+        dualq.sweep(BASE, ["link.rate=5mbit"], folder=tmp_path / "t")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="runs nothing that is known here"):
         dualq.sweep(BASE, VARY, folder=tmp_path / "t", executor=3)
+
+
+def test_values_may_be_of_a_range_or_an_array(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    for values in (range(1, 3), numpy.arange(1, 3), list(numpy.arange(1, 3))):
+        results = dualq.sweep(BASE, {"flow.0.count": values}, folder=tmp_path / "s")
+        assert [run.settings for run in results] == [{"flow.0.count": "1"}, {"flow.0.count": "2"}]
 
 
 def test_what_is_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,15 +189,17 @@ def test_folders_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stor
     files.rm(names[0])
     again = dualq.sweep(BASE, VARY, folder=folder, seeds=2)
     assert sum(chunks) == 9 and figures(again) == figures(results)
+    # Another sweep, of which nothing was kept yet: the copy here lacks folders in which there was no file.
+    assert len(dualq.sweep(BASE, {"link.rate": ["7mbit"]}, folder=folder)) == 1 and sum(chunks) == 10
     # What others did meanwhile is seen, also where nothing was missing before.
     dualq.sweep(BASE, VARY, folder=folder, seeds=2)
     files.rm(names[1])
     assert figures(dualq.sweep(BASE, VARY, folder=folder, seeds=2)) == figures(results)
-    assert sum(chunks) == 10
+    assert sum(chunks) == 11
     # The same folder here is one of `dualq sweep`.
     files.get(folder, str(tmp_path / "here"), recursive=True)
     assert figures(dualq.sweep(BASE, VARY, folder=tmp_path / "here", seeds=2)) == figures(results)
-    assert sum(chunks) == 10
+    assert sum(chunks) == 11
 
 
 def test_dask_plays_and_a_worker_may_be_killed(tmp_path: Path) -> None:
