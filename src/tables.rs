@@ -26,6 +26,13 @@ fn is_built_in() -> Result<(), Failure> {
     Err(Failure::Usage(message.to_owned()))
 }
 
+/// Whether a file is meant: standard output, what is there and is no folder, and what is not there and has an ending. Any other folder is
+/// made, as those of `--save` and `--svg` are.
+fn is_file(path: &Path) -> bool {
+    let is_named_as_one = path == Path::new("-") || path.extension().is_some();
+    if path.exists() { !path.is_dir() } else { is_named_as_one }
+}
+
 #[cfg(feature = "parquet")]
 fn summary(report: &Report<'_>) -> Result<Vec<u8>, Failure> {
     dualq_report::parquet::summary(report)
@@ -51,13 +58,13 @@ impl Tables {
     pub(crate) fn open(path: Option<&Path>, documents: usize) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self::None) };
         is_built_in()?;
-        if path.is_dir() {
+        if !is_file(path) {
             return Folder::open(path).map(Self::Folder);
         }
         if documents != 1 {
             let path = path.display();
             return Err(Failure::Usage(format!(
-                "--parquet {path}: a file takes the figures of one scenario file, and these are {documents}: give a folder that is there"
+                "--parquet {path}: a file takes the figures of one scenario file, and these are {documents}: give a folder"
             )));
         }
         Named::open(path).map(Self::File)

@@ -141,7 +141,7 @@ fn what_check_and_replay_find_is_shown_at_once_or_later() {
         assert_eq!(table.matches("<tr").count(), rows + 1, "{name}");
     }
     assert!(
-        failure(2, &["report", path(&document), path(&document), "-o", "x"]).contains("one by one")
+        failure(2, &["report", path(&document), "README.md", "-o", "x"]).contains("one by one")
     );
 
     let capture = ["replay", "examples/captures/two-hosts.pcap", "--rate", "20mbit"];
@@ -325,6 +325,12 @@ fn pyarrow_reads_the_tables() {
     let run = ["run", "scenarios/rrul.toml", "--duration", "4s", "--seeds", "2", "--quiet"];
     let one = folder.path().join("one.parquet");
     well(&[&run[..], &["--parquet", at, "--save", at]].concat());
+    // A folder that is not there is made.
+    let made = folder.path().join("made");
+    well(&[&run[..], &["--parquet", path(&made)]].concat());
+    assert_eq!(names(&made), ["rrul-series.parquet", "rrul.parquet"]);
+    let said = failure(2, &[&LONG[..], &["--parquet", "-"]].concat());
+    assert!(said.contains("leaves no room for the table: add --quiet"), "{said}");
     well(&[&run[..], &["--parquet", path(&one)]].concat());
     let script = folder.path().join("read.py");
     fs::write(&script, READ).unwrap();

@@ -120,7 +120,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) pictures: PictureArgs,
 
-    /// Write tables for data frames into the folder DIR, as Parquet: the figures of each run, and the series; into a FILE the figures alone.
+    /// Write tables for data frames into the folder DIR, as Parquet: the figures of each run, and the series; into a FILE, whose name has an ending, the figures
+    /// alone.
     /// Needs a dualq that was built with `--features parquet`
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) parquet: Option<PathBuf>,

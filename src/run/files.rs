@@ -52,9 +52,10 @@ pub(super) fn check(args: &RunArgs, runs: usize, read: &[(&str, &Path)]) -> Resu
     ];
     keep_apart(read, &written)?;
     let stdout = Path::new("-");
-    if [&args.report, &args.flent].into_iter().flatten().any(|path| path == stdout) && !args.quiet {
+    let whole = [&args.report, &args.flent, &args.parquet];
+    if whole.into_iter().flatten().any(|path| path == stdout) && !args.quiet {
         return Err(Failure::Usage(
-            "a report or flent file on standard output leaves no room for the table: add --quiet, or give a file".to_owned(),
+            "a report, flent or Parquet file on standard output leaves no room for the table: add --quiet, or give a file".to_owned(),
         ));
     }
     Ok(())
