@@ -19,6 +19,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let read_from: Vec<_> = args.results.iter().map(|path| ("a result", path.as_path())).collect();
     let written = [("--output", args.output.as_ref()), ("--parquet", args.parquet.as_ref())];
     keep_apart(&read_from, &written)?;
+    let again = |at: &usize| args.results[..*at].contains(&args.results[*at]);
+    if let Some(twice) = (1..args.results.len()).find(again) {
+        let path = args.results[twice].display();
+        return Err(Failure::Usage(format!("{path} is given twice; give each result once")));
+    }
     let stored: Vec<Stored> =
         args.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
     for (one, path) in stored.iter().zip(&args.results) {

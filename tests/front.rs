@@ -126,7 +126,7 @@ fn words_are_found_whole() {
 #[test]
 fn typing_errors_have_an_answer() {
     let here = Path::new(".");
-    let answers: [(&[&str], &str, i32); 28] = [
+    let answers: [(&[&str], &str, i32); 29] = [
         (&["help", "buferbloated"], "no command is called \"buferbloated\"", 2),
         (&["examples", "narow-vps"], "did you mean \"narrow-vps\"?", 2),
         (&["run", "narow-vps"], "did you mean \"narrow-vps\"?", 1),
@@ -153,6 +153,7 @@ fn typing_errors_have_an_answer() {
             1,
         ),
         (&["report", "/dev/zero", "-o", "x.html"], "cannot read /dev/zero: it is no text", 1),
+        (&["report", "-", "-", "-o", "x.html"], "- is given twice; give each result once", 2),
         (&["check", "/dev/zero"], "cannot read /dev/zero: it is no text", 1),
         (&["diff", "/dev/zero"], "cannot read /dev/zero: it is no text", 1),
         (

@@ -124,7 +124,7 @@ fn bad_input_is_one_line_and_what_was_there_stays() {
         said
     };
     let newer = report(&document.replacen("\"version\": 1", "\"version\": 2", 1));
-    assert!(newer.contains("version 2 of the document is not known, 1 is"), "{newer}");
+    assert!(newer.contains("the document has version 2, and this dualq reads 1"), "{newer}");
     let cut = report(&document[..document.len() / 2]);
     assert!(cut.contains("bad.json: not a result of dualq run --json: EOF"), "{cut}");
     let tampered = report(&document.replacen("\"rate\": \"5Mbit\"", "\"rate\": \"-5Mbit\"", 1));

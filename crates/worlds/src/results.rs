@@ -389,7 +389,7 @@ impl TryFrom<u32> for Version {
     fn try_from(version: u32) -> Result<Self, String> {
         match version {
             VERSION => Ok(Self),
-            _ => Err(format!("version {version} of the document is not known, {VERSION} is")),
+            _ => Err(format!("the document has version {version}, and this dualq reads {VERSION}")),
         }
     }
 }
@@ -519,7 +519,7 @@ mod tests {
         let none = read(&|d| d["seeds"]["count"] = json!(0)).unwrap_err();
         assert_eq!(none, "seeds: 0 seeds: there are not so many from 3 on, or it is none");
         let version = read(&|d| d["version"] = json!(2)).unwrap_err();
-        assert_eq!(version, "version 2 of the document is not known, 1 is");
+        assert_eq!(version, "the document has version 2, and this dualq reads 1");
         assert!(read(&|d| d["command"] = json!("check")).is_err());
         let short = |d: &mut Value| {
             drop(d["runs"][1]["outcome"]["series"]["cwnd"][0].as_array_mut().unwrap().pop());
