@@ -123,7 +123,6 @@ def _axes(axes: Mapping[str, Values] | None) -> list[str]:
         if hasattr(values, "tolist"):
             values = values.tolist()
         if isinstance(values, (list, tuple, range)):
-            values = [one.item() if hasattr(one, "item") else one for one in values]
             return ",".join(value(key, one) for one in values)
         return values if isinstance(values, str) else value(key, values)
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, Union
+
+from ._errors import ScenarioError
 
 T = TypeVar("T")
 
@@ -259,8 +262,11 @@ def _a(value: Any) -> str:
 def _value(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
+    # Those of numpy too, which call themselves otherwise than TOML does.
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, float):
+        return repr(float(value))
     if isinstance(value, str):
         return _word(value)
     if isinstance(value, os.PathLike):
@@ -303,5 +309,8 @@ def _source(scenario: Like | None) -> _Source:
         return _Source(scenario, "", "")
     if isinstance(scenario, os.PathLike):
         path = Path(scenario)
-        return _Source(path.read_text(encoding="utf-8"), f"{path}: ", str(path.parent))
+        try:
+            return _Source(path.read_text(encoding="utf-8"), f"{path}: ", str(path.parent))
+        except UnicodeDecodeError as error:
+            raise ScenarioError(f"{path}: a scenario is text in UTF-8") from error
     raise TypeError(f"{_a(scenario)} is no scenario; give a dualq.Scenario, a dict, TOML or a Path")

@@ -38,6 +38,17 @@ def test_a_file_names_its_files_relative_to_itself(tmp_path: Path) -> None:
         dualq.run(file)
 
 
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    flow = {"cc": "cubic", "count": numpy.int64(2)}
+    assert dualq.run({**SHORT, "flow": [flow]})[0].scenario["flow"][0]["count"] == 2
+    with pytest.raises(dualq.ScenarioError, match="flow.count: give a whole number"):
+        dualq.run({**SHORT, "flow": [{**flow, "count": numpy.float64(1.5)}]})
+    (tmp_path / "latin.toml").write_bytes(b"name = '\xe9'")
+    with pytest.raises(dualq.ScenarioError, match=r"latin\.toml: a scenario is text in UTF-8"):
+        dualq.run(tmp_path / "latin.toml")
+
+
 def test_every_key_of_the_documented_file_is_a_field() -> None:
     page = Path(__file__).parents[2] / "docs/scenario.md"
     table = page.read_text().split("| key | default |")[1].split("\n\n")[0]
