@@ -97,7 +97,7 @@ impl Failure {
             Self::Socket(source) => NetlinkError::Socket { what, source },
             Self::Malformed => NetlinkError::Malformed { what },
             Self::Refused { errno, message } => {
-                let words = || io::Error::from_raw_os_error(errno).to_string();
+                let words = || plain(&io::Error::from_raw_os_error(errno));
                 let message = message.unwrap_or_else(words);
                 match errno {
                     EPERM => NetlinkError::NotPermitted { what, message },
