@@ -22,7 +22,7 @@ const fn bar(all: (usize, usize), soon: (usize, usize)) -> Bar {
 }
 
 /// The agreement with real Linux that was reached. Whoever betters the model raises the bar; where packets prove a change right, and by chance
-/// fewer recordings agree, the bar is what was measured with it (ARCHITECTURE tells of each).
+/// fewer recordings agree, the bar is what was measured with it (`docs/agreement.md`).
 #[test]
 fn the_model_agrees_with_linux() {
     // Five seeds are some two scenarios more or less.
@@ -43,7 +43,7 @@ fn the_model_agrees_with_linux_elsewhere() {
     );
 }
 
-/// And far from all of these, drawn at random. What differs is in ARCHITECTURE.
+/// And far from all of these, drawn at random. What differs is in `docs/agreement.md`.
 #[test]
 fn the_model_agrees_with_linux_far_away() {
     // The same ones twice, the second time recorded without what distorted the first recording; others, drawn later; and others again, in a guest
@@ -94,7 +94,7 @@ fn the_model_agrees_with_bbr3() {
 /// And with paths of other forms, by class: `dualq draw CLASS --count 20 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_paths() {
-    // Which differ, and why, is in ARCHITECTURE.
+    // What differs is in `docs/agreement.md`.
     agreement("paths", &["two-way"], &bar((20, 17), (10, 8)));
     agreement("paths", &["steps"], &bar((20, 20), (17, 17)));
     agreement("paths", &["hops"], &bar((20, 19), (12, 12)));
@@ -207,7 +207,7 @@ fn agreements(folder: &str, files: &[&str], parts: &[Bar]) -> Vec<Value> {
             (goodput["model"].as_f64().unwrap(), goodput["kernel"].as_f64().unwrap());
         // Where real Linux itself goes from 297 to 836 Mbit/s with the seed (wild-2-102), means say little: there the spread counts.
         let near = model <= 2.0 * kernel && kernel <= 2.0 * model;
-        // Two BBR flows and a program that reads every 10 ms, and when PIE first drops at 1 Gbit/s: open, see ARCHITECTURE.
+        // Two BBR flows and a program that reads every 10 ms, and when PIE first drops at 1 Gbit/s: open, see `docs/agreement.md`.
         let open = (folder == "wild" && run["name"] == "wild-2-102")
             || (folder == "paths" && run["name"] == "requests-6");
         assert!(near || open || goodput["agrees"] == true, "{}: {model} and {kernel}", run["name"]);
