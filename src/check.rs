@@ -4,12 +4,13 @@ use std::io;
 use std::path::Path;
 
 use dualq_report::agreement::{Document, json, text};
+use dualq_units::plain;
 use dualq_worlds::agreement::{Reference, Verdict, compare, count_different};
 
 use crate::cli::check::CheckArgs;
 use crate::cli::{Failure, WorldName};
 use crate::input::{self, LONGEST_RESULT};
-use crate::output::{Named, keep_apart, plain, print};
+use crate::output::{Named, keep_apart, print};
 use crate::pictures::Pictures;
 use crate::progress::Steps;
 use crate::run::{PROGRAM, origin};

@@ -7,13 +7,14 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use dualq_scenario::{Direction, Event, Overrides, ProbeKind, Scenario, Seen, Sweep};
+use dualq_units::plain;
 use dualq_worlds::World;
 use serde_json::Value;
 
 use crate::cli::check::DiffArgs;
 use crate::cli::{Failure, WorldName, note};
 use crate::input::{self, LONGEST_RESULT};
-use crate::output::{plain, print};
+use crate::output::print;
 use crate::world;
 
 /// The names of the two worlds, in the order of their events.

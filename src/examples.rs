@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use dualq_qdisc::grammar::did_you_mean;
+use dualq_units::plain;
 use serde_json::json;
 
 use crate::cli::Failure;
-use crate::output::{Output, plain, print, text_width};
+use crate::output::{Output, print, text_width};
 use crate::report;
 
 pub(crate) const EXAMPLES: &str = "\

@@ -8,11 +8,12 @@ use std::thread;
 
 use dualq_kernel::{Built, Event, Interrupt, Kernel, KernelError, Request, Store};
 use dualq_report::words::printable;
+use dualq_units::plain;
 use dualq_worlds::kernel::Command;
 
 use crate::cli::kernel::{BuildArgs, ExecArgs, KernelCommand, ListArgs, RemoveArgs};
 use crate::cli::{Failure, note};
-use crate::output::{plain, print};
+use crate::output::print;
 use crate::progress::Stages;
 use crate::report;
 use crate::world;

@@ -10,12 +10,12 @@ use dualq_measure::{
     Direction, Family, Far, MeasureError, Measurement, Options, Progress, Token, Url,
 };
 use dualq_report::measured;
-use dualq_units::{Bytes, Rate, tc_time};
+use dualq_units::{Bytes, Rate, plain, tc_time};
 
 use crate::cli::measure::{MeasureArgs, Way};
 use crate::cli::{self, Failure, note_units};
 use crate::input;
-use crate::output::{Named, keep_apart, plain, print, text_width};
+use crate::output::{Named, keep_apart, print, text_width};
 use crate::progress::Stages;
 use crate::report;
 use crate::run::PROGRAM;

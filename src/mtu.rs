@@ -10,11 +10,11 @@ use std::time::Duration;
 use dualq_mtu::MtuError;
 use dualq_mtu::probe::{self, Local, Options, Stage, Survey};
 use dualq_netlink::{Netlink, NetlinkError};
-use dualq_units::tc_time;
+use dualq_units::{plain, tc_time};
 
 use crate::cli::mtu::MtuArgs;
 use crate::cli::{self, Failure, note};
-use crate::output::{plain, print};
+use crate::output::print;
 use crate::progress::Spinner;
 use crate::report;
 

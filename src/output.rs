@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use dualq_report::words::{marked, printable};
+use dualq_units::plain;
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use tempfile::NamedTempFile;
 
@@ -321,10 +322,4 @@ pub(crate) fn draws() -> bool {
     });
     let plain = set("TERM").is_none_or(|terminal| terminal == "dumb" || terminal == "linux");
     is_unicode && !plain && io::stdout().is_terminal()
-}
-
-/// An error in the system's words, without the number that the library puts behind them.
-pub(crate) fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

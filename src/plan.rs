@@ -11,13 +11,13 @@ use dualq_host::plan::{
 use dualq_host::{Facts, Plan};
 use dualq_measure::{Bottleneck, Direction};
 use dualq_scenario::check_rate;
-use dualq_units::{Rate, tc_time};
+use dualq_units::{Rate, plain, tc_time};
 use dualq_worlds::Model;
 
 use crate::cli::plan::PlanArgs;
 use crate::cli::{Failure, WorldName, note_units};
 use crate::input;
-use crate::output::{Output, plain, print, print_marked, text_width};
+use crate::output::{Output, print, print_marked, text_width};
 use crate::predict::{self, Prediction};
 use crate::world;
 use crate::{doctor, report};

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use dualq_host::Facts;
 use dualq_host::recipe::{Link, Recipe, check};
-use dualq_units::{Rate, tc_time};
+use dualq_units::{Rate, plain, tc_time};
 
 use crate::cli::Failure;
 use crate::cli::recipe::RecipeArgs;
-use crate::output::{plain, print, text_width};
+use crate::output::{print, text_width};
 use crate::report;
 
 /// More than any text that people write.

@@ -12,13 +12,13 @@ use dualq_qdisc::{Spec, grammar};
 use dualq_replay::trace::{self, Arrivals, TraceError};
 use dualq_replay::{EventLog, Outcome, Replay, Settings};
 use dualq_report::replayed::Document;
-use dualq_units::{Bytes, Instant, Rate};
+use dualq_units::{Bytes, Instant, Rate, plain};
 use dualq_worlds::Origin;
 
 use crate::cli::replay::ReplayArgs;
 use crate::cli::{Failure, note, note_units};
 use crate::live::Live;
-use crate::output::{Named, Output, keep_apart, plain, print};
+use crate::output::{Named, Output, keep_apart, print};
 use crate::pictures::Pictures;
 use crate::progress::{Counted, Progress};
 use crate::report;

@@ -14,13 +14,14 @@ use dualq_report::{Report, Style, csv, json, text};
 use dualq_scenario::{
     Direction, EcnRequest, EcnStyle, Element, FlowGroup, Overrides, Scenario, Sweep, Variant,
 };
+use dualq_units::plain;
 use dualq_worlds::{Origin, Results, Seeds, World, WorldError};
 
 use crate::cli::run::RunArgs;
 use crate::cli::{Failure, note, note_qdiscs, note_units};
 use crate::examples;
 use crate::input;
-use crate::output::{self, plain, print, print_as_it_is};
+use crate::output::{self, print, print_as_it_is};
 use crate::progress::Steps;
 use crate::watched::{self, Watched};
 use crate::world;

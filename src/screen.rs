@@ -4,11 +4,11 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use dualq_units::plain;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 use crate::cli::Failure;
-use crate::output::plain;
 
 /// Keys that end what is shown.
 pub(crate) const CTRL_C: u8 = 3;
@@ -35,7 +35,7 @@ impl Screen {
 
     pub(crate) fn take() -> Result<Self, Failure> {
         let failed = |error: rustix::io::Errno| {
-            Failure::Run(format!("cannot use the terminal: {}", plain(&error.into())))
+            Failure::Run(format!("cannot use the terminal: {}", plain(&error)))
         };
         let before = tcgetattr(io::stdin()).map_err(failed)?;
         let mut raw = before.clone();

@@ -9,11 +9,12 @@ use std::path::Path;
 use dualq_measure::Token;
 use dualq_measure::protocol::PORT;
 use dualq_measure::server::{Held, Network, ServeError, Server, Settings};
+use dualq_units::plain;
 
 use crate::cli::measure::{ServeArgs, Unit};
 use crate::cli::{Failure, note, note_units};
 use crate::measure::{read_rate, read_time, token};
-use crate::output::{plain, print};
+use crate::output::print;
 
 const SERVICE: &str = include_str!("serve/dualq-serve.service");
 const SOCKET: &str = include_str!("serve/dualq-serve.socket");

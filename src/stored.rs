@@ -5,12 +5,13 @@ use std::path::Path;
 use dualq_report::svg::Picture;
 use dualq_report::{Report, agreement, html, replayed};
 use dualq_sweep::Folder;
+use dualq_units::plain;
 use dualq_worlds::Results;
 
 use crate::cli::report::ReportArgs;
 use crate::cli::{Failure, note};
 use crate::input::{LONGEST_RESULT, text_or_stdin};
-use crate::output::{Named, keep_apart, plain};
+use crate::output::{Named, keep_apart};
 use crate::pictures::{self, Pictures};
 use crate::run::{PROGRAM, apart, name_by_settings};
 use crate::tables::Tables;

@@ -11,11 +11,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use dualq_scenario::{ConnectionEvent, Event, Headers, Outcome, Scenario, Wants};
+use dualq_units::plain;
 use dualq_worlds::{Observer, World, WorldError};
 
 use crate::cli::Failure;
 use crate::cli::run::RunArgs;
-use crate::output::{Output, plain};
+use crate::output::Output;
 use events::EventList;
 use pcap::Capture;
 use qlog::ConnectionLog;

@@ -4,11 +4,11 @@ use std::env;
 
 use clap::ValueEnum as _;
 use dualq_kernel::{KernelError, Store};
+use dualq_units::plain;
 use dualq_worlds::{Kernel, Live, Model, World, WorldError};
 
 use crate::cli::{Failure, WorldName, note};
 use crate::interrupt;
-use crate::output::plain;
 
 /// Makes sure that what the world needs is there; `version` chooses among the kernels.
 pub(crate) fn open(name: WorldName, version: Option<&str>) -> Result<Box<dyn World>, Failure> {

@@ -16,6 +16,7 @@ use dualq_host::plan::{At, Part, What};
 use dualq_host::{Plan, Root};
 use dualq_netlink::Netlink;
 use dualq_report::words::printable;
+use dualq_units::plain;
 
 use background::Duty;
 
@@ -24,7 +25,7 @@ use crate::cli::apply::{
     WatchOverArgs,
 };
 use crate::cli::{Failure, note};
-use crate::output::{plain, print};
+use crate::output::print;
 use crate::{report, verify};
 
 /// How often `dualq status --watch` looks.

@@ -13,9 +13,10 @@ use dualq_kernel::Store;
 use dualq_qdisc::about::Explained;
 use dualq_qdisc::grammar::KINDS;
 use dualq_tcp::Algorithm;
+use dualq_units::plain;
 
 use super::Failure;
-use crate::output::{plain, print};
+use crate::output::print;
 use crate::{examples, help};
 
 pub(crate) const EXAMPLES: &str = "\

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use dualq_report::html::Engine;
+use dualq_units::plain;
 
 use super::Failure;
 use crate::input::{self, LONGEST};
-use crate::output::plain;
 use crate::run::PROGRAM;
 
 /// What the engine's file is called.

@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use clap::{Args, Command, CommandFactory as _};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
+use dualq_units::plain;
 
 use super::{Failure, front};
-use crate::output::{plain, print};
+use crate::output::print;
 use crate::run::PROGRAM;
 
 pub(crate) const EXAMPLES: &str = "\

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use dualq_units::plain;
 use serde::{Deserialize, Serialize};
 
 use super::document::Document;
 use super::live::Live;
 use crate::cli::Failure;
 use crate::cli::shell::Changes;
-use crate::output::plain;
 
 /// Tells the programs in a shell which it is.
 pub(crate) const VARIABLE: &str = "DUALQ_SHELL";

@@ -10,11 +10,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dualq_namespace::{Addresses, Ends, Namespace};
+use dualq_units::plain;
 use rustix::fs::MemfdFlags;
 
 use super::{keeper, until};
 use crate::cli::Failure;
-use crate::output::plain;
 
 const PASTA: &str = "pasta";
 /// What the far end's way out is called.

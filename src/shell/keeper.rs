@@ -11,6 +11,7 @@ use std::process::{Child, Command, ExitStatus, id};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dualq_units::plain;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
@@ -20,7 +21,6 @@ use rustix::process::{
 
 use crate::cli::Failure;
 use crate::cli::shell::KeepArgs;
-use crate::output::plain;
 use crate::signals::{Came, Signals};
 
 /// How long a command that is told to end has before it is told that its terminal is gone, which ends interactive shells too, and how
@@ -57,7 +57,7 @@ pub(crate) fn of(command: &Command, forget: Option<&Path>) -> Command {
 pub(crate) fn adopt() -> Result<(), Failure> {
     // Any number but none says yes.
     set_child_subreaper(Pid::from_raw(1))
-        .map_err(|error| Failure::Run(format!("cannot adopt processes: {}", plain(&error.into()))))
+        .map_err(|error| Failure::Run(format!("cannot adopt processes: {}", plain(&error))))
 }
 
 /// The keeper itself, or what it starts as its command.

@@ -10,12 +10,12 @@ use std::thread::{self, JoinHandle};
 
 use dualq_link::{Packet, Seen, Watch};
 use dualq_scenario::{Direction, Event, Headers, Kind, Point, Scenario, Seen as EventSeen};
-use dualq_units::Instant;
+use dualq_units::{Instant, plain};
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
 use crate::cli::Failure;
 use crate::cli::shell::OpenArgs;
-use crate::output::{Output, keep_apart, plain};
+use crate::output::{Output, keep_apart};
 use crate::watched::{self, Form};
 
 /// So much of a packet has all its headers.

@@ -23,12 +23,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dualq_namespace::{End, NamespaceError};
+use dualq_units::plain;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::cli::shell::{OpenArgs, SetArgs, ShellAction, ShellArgs, WatchArgs};
 use crate::cli::{Failure, note, note_qdiscs};
-use crate::output::{Output, plain, print, print_as_it_is};
+use crate::output::{Output, print, print_as_it_is};
 use crate::signals::{Came, Signals};
 use control::{Remote, Socket, VARIABLE};
 use display::Below;

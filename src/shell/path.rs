@@ -7,12 +7,11 @@ use dualq_qdisc::QdiscLine;
 use dualq_scenario::{
     Direction, Link, Loss, Overrides, Passage, Scenario, Setup, Sweep, Trace, UpLink,
 };
-use dualq_units::{Exact, Rate, tc_time};
+use dualq_units::{Exact, Rate, plain, tc_time};
 
 use crate::cli::shell::OpenArgs;
 use crate::cli::{Failure, note, note_units};
 use crate::input;
-use crate::output::plain;
 use crate::run::{self, Source};
 
 /// For so long traces are played over and over, and rates change; what the last of them is then stays. A week would be ten million

@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 use dualq_link::{Link, Options, Running, Tun, TunOptions};
 use dualq_namespace::{End, Ends};
 use dualq_scenario::{Direction, Scenario};
+use dualq_units::plain;
 
 use super::log::Log;
 use super::path::ShellPath;
 use super::{keeper, until};
 use crate::cli::{Failure, note};
-use crate::output::plain;
 use crate::watched::Form;
 
 /// What the devices are called, each in its namespace.

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use dualq_report::sort_values;
 use dualq_sweep::{Aim, Folder, PlanError, PlayError, Search, Step, Try, TuneError, Tuned, best};
+use dualq_units::plain;
 use dualq_worlds::Progress;
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use super::{Input, use_cores, worlds};
 use crate::cli::sweep::TuneArgs;
 use crate::cli::{Failure, WorldName, note_qdiscs};
 use crate::interrupt::{Leftover, StopsWork};
-use crate::output::{plain, print};
+use crate::output::print;
 use crate::progress::Spinner;
 use crate::run::seeds;
 use crate::world;

@@ -10,14 +10,14 @@ use dualq_host::Plan;
 use dualq_host::apply::{Already, Host, Prepared, Record, Rollback, Store};
 use dualq_host::plan::Aim;
 use dualq_qdisc::QdiscLine;
-use dualq_units::Bytes;
+use dualq_units::{Bytes, plain};
 use dualq_verify::{Figures, Judgement, MOST_ROUNDS, Round, Verdict};
 use serde::Serialize;
 
 use crate::apply::{self, privileges};
 use crate::cli::verify::{HowArgs, VerifyArgs};
 use crate::cli::{Failure, note};
-use crate::output::{plain, print};
+use crate::output::print;
 use crate::progress::Stages;
 use crate::signals::Signals;
 use crate::{doctor, report};

@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use dualq_netlink::{Netlink, NetlinkError};
+use dualq_units::plain;
 use dualq_watch::{Endpoint, Figures, Look, Metrics, Watcher};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cli::watch::{Target, WatchArgs};
 use crate::cli::{Failure, note};
-use crate::output::{Named, plain, print, width};
+use crate::output::{Named, print, width};
 use crate::screen::{CTRL_C, CTRL_D, Screen};
 use crate::signals::Signals;
 use display::Display;

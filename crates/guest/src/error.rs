@@ -2,6 +2,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dualq_units::plain;
+
 /// Why a guest came to no good end.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
@@ -46,10 +48,4 @@ pub enum GuestError {
     /// Its init says that something went wrong.
     #[error("{0}")]
     Failed(String),
-}
-
-/// An error in the system's words, without the number that the library puts behind them.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

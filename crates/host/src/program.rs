@@ -21,7 +21,7 @@ pub enum NotInstalled {
     #[error("{0} is no absolute path")]
     Relative(PathBuf),
     /// Nothing can be known of it, or of a folder above it.
-    #[error("{path}: {why}", why = crate::plain(.error))]
+    #[error("{path}: {why}", why = dualq_units::plain(.error))]
     Unknown {
         /// The file or folder.
         path: PathBuf,

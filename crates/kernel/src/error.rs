@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use dualq_units::plain;
+
 /// Why there is no kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
@@ -112,10 +114,4 @@ impl KernelError {
 
 fn hint(install: Option<&str>) -> String {
     install.map_or(String::new(), |command| format!("; install: {command}"))
-}
-
-/// An error in the system's words, without the number that the library puts behind them.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -3,6 +3,7 @@ use std::error::Error;
 use dualq_link::LinkError;
 use dualq_namespace::NamespaceError;
 use dualq_netlink::NetlinkError;
+use dualq_units::plain;
 
 /// Why a scenario could not be run on this kernel.
 #[derive(Debug, thiserror::Error)]
@@ -39,10 +40,4 @@ impl LabError {
     ) -> Self {
         Self::System { what: what.into(), error: error.into() }
     }
-}
-
-/// An error in the system's words, without the number that the library puts behind them.
-fn plain(error: &dyn Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -2,6 +2,7 @@ use std::io;
 
 use dualq_netlink::NetlinkError;
 use dualq_scenario::Direction;
+use dualq_units::plain;
 
 /// Why there is no link, or why something about it cannot be had. The text is one line that says what would help.
 #[derive(Debug, thiserror::Error)]
@@ -79,10 +80,4 @@ pub enum ChangeFault {
         "a change of dualpi2 needs an option that says something, such as target 5ms; a limit or memlimit of 0 says nothing"
     )]
     NothingGiven,
-}
-
-/// An error in the system's words, without the number that the library puts behind them.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dualq_host::building::OLDEST_SOURCE;
 use dualq_kernel::KernelError;
+use dualq_units::plain;
 
 /// Why there is no module, or why it is not installed.
 #[derive(Debug, thiserror::Error)]
@@ -138,10 +139,4 @@ impl ModuleError {
         let path = path.to_owned();
         move |cause| Self::File { doing, path, cause }
     }
-}
-
-/// An error in the system's words, without the number that the library puts behind them.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -36,7 +36,7 @@ pub enum MtuError {
 #[cfg(all(target_os = "linux", feature = "probe"))]
 impl MtuError {
     pub(crate) fn send(host: IpAddr, error: &io::Error) -> Self {
-        let reason = plain(error);
+        let reason = dualq_units::plain(error);
         match error.kind() {
             io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
                 Self::NoRoute { host, reason }
@@ -45,11 +45,4 @@ impl MtuError {
             _ => Self::Send { host, reason },
         }
     }
-}
-
-#[cfg(all(target_os = "linux", feature = "probe"))]
-/// An error in the system's words, without the number that the library puts behind them.
-pub(crate) fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

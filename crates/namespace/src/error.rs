@@ -1,6 +1,7 @@
 use std::io;
 
 use dualq_netlink::NetlinkError;
+use dualq_units::plain;
 
 /// Why there is no namespace. The text is one line.
 #[derive(Debug, thiserror::Error)]
@@ -9,7 +10,7 @@ pub enum NamespaceError {
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
     /// The kernel refused something else.
-    #[error("cannot {what}: {}", without_number(error))]
+    #[error("cannot {what}: {}", plain(error))]
     System {
         /// What was asked.
         what: String,
@@ -33,10 +34,4 @@ impl NamespaceError {
     pub(crate) fn system(what: impl Into<String>, error: impl Into<io::Error>) -> Self {
         Self::System { what: what.into(), error: error.into() }
     }
-}
-
-/// An error in the system's words, without the number that the library puts behind them.
-fn without_number(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use dualq_units::plain;
+
 use crate::channel::Failure;
 
 /// Why the kernel did not do what it was asked for. The text is one line that says what that was, and on which device.
@@ -106,10 +108,4 @@ impl Failure {
             }
         }
     }
-}
-
-/// An error in the system's words, without the number that the library puts behind them.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -2,13 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use dualq_mtu::overhead::Encapsulation;
 use dualq_qdisc::QdiscLine;
-use dualq_units::{Ecn, Exact, Rate};
+use dualq_units::{Ecn, Exact, Rate, plain};
 use toml::de::DeValue;
 
 use crate::assignment::{Assigned, Assignment};
@@ -622,12 +621,6 @@ fn read_file<T, E: std::fmt::Display>(
     let wrong = |what: String| table.error(offset, format!("{key} {name:?}: {what}"));
     let contents = files(name).map_err(|error| wrong(plain(&error)))?;
     read(&contents).map_err(|error| wrong(error.to_string()))
-}
-
-/// An error in the system's words, without the number that the library puts behind them.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 fn up_link(

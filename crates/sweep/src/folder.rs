@@ -79,17 +79,10 @@ pub enum FolderError {
     },
 }
 
-/// An error in the system's words, without the number that the library puts behind them.
+/// An error in the system's words. A library names the file too, which is told already.
 fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    // A library names the file too, which is told already.
-    text.split(" (os error")
-        .next()
-        .unwrap_or(&text)
-        .split(" at path ")
-        .next()
-        .unwrap_or(&text)
-        .to_owned()
+    let text = dualq_units::plain(error);
+    text.split(" at path ").next().unwrap_or(&text).to_owned()
 }
 
 fn cannot(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError {

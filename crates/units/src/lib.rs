@@ -8,6 +8,7 @@ pub mod hint;
 mod instant;
 pub mod number;
 mod packet_time;
+mod plain;
 mod rate;
 pub mod surprise;
 pub mod tc_time;
@@ -18,6 +19,7 @@ pub use dualpi2::Ecn;
 pub use exact::Exact;
 pub use instant::Instant;
 pub use packet_time::PacketTime;
+pub use plain::plain;
 pub use rate::Rate;
 
 /// A word that is not the quantity it should be.

@@ -1,4 +1,6 @@
 #[cfg(feature = "linux")]
+#[cfg(feature = "linux")]
+use dualq_units::plain;
 use std::io;
 
 #[cfg(feature = "linux")]
@@ -50,11 +52,4 @@ pub struct NotSoMany {
     pub first: u64,
     /// How many.
     pub count: u64,
-}
-
-#[cfg(feature = "linux")]
-/// An error in the system's words, without the number that the library puts behind them.
-fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -5,9 +5,9 @@ use std::io;
 use std::time::Duration;
 
 use dualq_netlink::NetlinkError;
+use dualq_units::plain;
 
 use super::Difference;
-use crate::plain;
 use crate::plan::ClassId;
 
 /// Why nothing was done, or why it was taken back.

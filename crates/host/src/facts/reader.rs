@@ -99,8 +99,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn unread(&mut self, what: &str, why: &str) {
-        let why = why.split(" (os error").next().unwrap_or(why);
-        self.unread.push(format!("{what}: {why}"));
+        self.unread.push(format!("{what}: {}", dualq_units::plain(&why)));
     }
 }
 

@@ -15,7 +15,7 @@ const MOST: u64 = 4 << 20;
 #[non_exhaustive]
 pub enum FactsError {
     /// The file cannot be read.
-    #[error("cannot read {file}: {}", crate::plain(.source))]
+    #[error("cannot read {file}: {}", dualq_units::plain(.source))]
     File {
         /// The file.
         file: String,

@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use dualq_units::plain;
+
 use crate::measurement::Server;
 
 /// Why there is no measurement.
@@ -82,10 +84,4 @@ impl MeasureError {
     pub(super) fn here(what: &str, error: &io::Error) -> Self {
         Self::Here { what: what.to_owned(), reason: plain(error) }
     }
-}
-
-/// An error in the system's words, without the number that the library puts behind them.
-pub(crate) fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

@@ -8,10 +8,11 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dualq_units::plain;
 use etherparse::{TcpHeader, TcpOptionElement};
 use socket2::{Domain, Protocol, SockFilter, Socket, Type};
 
-use super::error::{MeasureError, plain};
+use super::error::MeasureError;
 use super::far::FarEnd;
 use crate::datagrams::{receive, send, tell_all};
 use crate::figures::{Codepoint, Crossing, Handshake, HandshakeEcn, Opener, TcpEcn};

@@ -6,10 +6,11 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dualq_units::plain;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::board::{Board, locked};
-use super::error::{MeasureError, plain};
+use super::error::MeasureError;
 use super::far::{self, FarEnd};
 use crate::datagrams::{receive, send, tell_all};
 use crate::measurement::{Loss, Method};

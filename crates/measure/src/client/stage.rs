@@ -405,7 +405,7 @@ fn run_flow(
                 return Err(far.nonsense(&format!("a flow of {way} has what no flow has")));
             }
             Err(error) => {
-                let reason = super::error::plain(&error);
+                let reason = dualq_units::plain(&error);
                 return Err(far.vanished(format!("a flow of {way} broke: {reason}")));
             }
         }

@@ -4,13 +4,13 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd as _;
 
+use dualq_units::plain;
 use listenfd::ListenFd;
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::client::error::plain;
 use crate::datagrams::tell_all;
 
 /// As many as can arrive at once without being turned away.

@@ -86,7 +86,7 @@ impl Prober {
                 range.join(" ")
             )
         } else {
-            format!("no socket for ICMP echo: {}", crate::error::plain(&unprivileged))
+            format!("no socket for ICMP echo: {}", dualq_units::plain(&unprivileged))
         })
     }
 

@@ -6,12 +6,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use dualq_units::plain;
 use httparse::{EMPTY_HEADER, Response, Status};
 
 use super::{Beginning, FarEnd, Opened, PATIENCE, connect, harmless};
 use crate::client::Options;
 use crate::client::board::Track;
-use crate::client::error::{MeasureError, plain};
+use crate::client::error::MeasureError;
 use crate::measurement::Server;
 
 /// No head is longer.

@@ -12,13 +12,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dualq_socket::TcpInfo;
+use dualq_units::plain;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{FarEnd, Opened, PATIENCE, Stage, connect, harmless};
 use crate::client::Options;
 use crate::client::board::{Board, Track, locked};
-use crate::client::error::{MeasureError, plain};
+use crate::client::error::MeasureError;
 use crate::measurement::{Direction, Server};
 use crate::protocol::FlowReport;
 use crate::token::random;

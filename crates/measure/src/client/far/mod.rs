@@ -11,7 +11,7 @@ use dualq_socket::TcpInfo;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::board::{Board, Track};
-use super::error::{self, MeasureError};
+use super::error::MeasureError;
 use super::{Family, Far, Options};
 use crate::measurement::{Direction, Server};
 use crate::protocol::{ArrivedSyn, Cookie, FlowReport};
@@ -143,7 +143,7 @@ pub(super) fn reach(options: &Options) -> Result<Box<dyn FarEnd + '_>, MeasureEr
     let bare = options.host.trim_start_matches('[').trim_end_matches(']');
     let unknown = |reason: String| MeasureError::Unknown { host: bare.to_owned(), reason };
     let found = (bare, options.port).to_socket_addrs().map_err(|error| {
-        let reason = error::plain(&error);
+        let reason = dualq_units::plain(&error);
         unknown(reason.rsplit(": ").next().unwrap_or_default().to_owned())
     })?;
     let wanted = |address: &SocketAddr| match options.family {
@@ -187,7 +187,7 @@ fn connect(
     socket.connect_timeout(&address.into(), PATIENCE).map_err(|error| {
         let reason = match error.kind() {
             std::io::ErrorKind::TimedOut => format!("no answer within {} s", PATIENCE.as_secs()),
-            _ => error::plain(&error),
+            _ => dualq_units::plain(&error),
         };
         MeasureError::Unreachable { address, reason, server }
     })?;
@@ -204,7 +204,7 @@ fn no_control(cc: &str, error: &std::io::Error) -> MeasureError {
         std::io::ErrorKind::PermissionDenied => {
             "only root may use it; see net.ipv4.tcp_allowed_congestion_control".to_owned()
         }
-        _ => error::plain(error),
+        _ => dualq_units::plain(error),
     };
     MeasureError::Here { what: format!("cannot use the congestion control {cc}"), reason }
 }
