@@ -10,11 +10,15 @@ use crate::host::Connection;
 use crate::packet::{ADDRESS_BITS, Body, Outgoing, Packet};
 
 impl Simulation<'_> {
-    /// Lets a sender send, and its interface's queue let go what is due.
+    /// Lets a sender send, and its interface's queue let go what is due. If others wait for what has left to be looked at, they and who waits by this go on when
+    /// all has arrived that comes at this instant (Linux: `TASKLET_SOFTIRQ`, behind `NET_RX_SOFTIRQ`).
     #[inline]
     pub(super) fn drive(&mut self, number: u32) {
+        let others_wait = !self.woken.is_empty();
         self.drive_one(number);
-        self.drive_woken();
+        if !others_wait {
+            self.drive_woken();
+        }
     }
 
     /// What leaves acknowledges the data of the other direction, of which this is the receiver: that need not be said again.

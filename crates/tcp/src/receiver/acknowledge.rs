@@ -231,11 +231,11 @@ impl Receiver {
             _ if self.echo => EcnFlags::ECE,
             _ => EcnFlags::NONE,
         };
-        // What was offered is never taken back.
-        let offered = (self.acked + self.window).saturating_sub(edge);
+        // What was offered is never taken back. It counts from where the stream is now, though less may be acknowledged (Linux: `tcp_select_window`).
+        let offered = self.offered();
         let window = self.buffer.window(self.window);
         self.window = if window < offered { self.buffer.scaled(offered) } else { window };
-        self.acked = edge;
+        self.acked = self.stream.next;
         Ack {
             ack: edge,
             window: self.buffer.told(self.window),

@@ -65,3 +65,42 @@ impl Receiver {
         self.ecn_seen |= data.ecn.is_capable();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dualq_units::Instant;
+
+    use super::*;
+    use crate::ecn::EcnFlags;
+    use crate::receiver::ReceiverConfig;
+    use crate::receiver::tests::data;
+
+    /// As in the world `kernel`: of a program that pauses, what was acknowledged late for a mark offers no more than what the mark itself is acknowledged with, for
+    /// both are in the buffer by then (Linux: `dctcp_ece_ack_update` comes after `tcp_queue_rcv`).
+    #[test]
+    fn what_a_mark_finds_waiting_is_acknowledged_with_the_window_behind_it() {
+        let mut receiver = Receiver::new(ReceiverConfig {
+            ecn: EcnStyle::Dctcp,
+            read_interval: Duration::from_millis(10),
+            ..ReceiverConfig::default()
+        });
+        let syn = Data { syn: true, payload: 0, flags: EcnFlags::ASKS_CLASSIC, ..data(0, 0) };
+        receiver.on_data(Instant::ZERO, &syn, &mut |_| ());
+        let pair =
+            |number: u64, ecn| Data { ecn, payload: 2_896, segments: 2, ..data(2_896 * number, 0) };
+        let mut acks = Vec::new();
+        for number in 0..25 {
+            let now = Instant::ZERO + Duration::from_micros(1_000 + number);
+            receiver.on_data(now, &pair(number, Ecn::Ect0), &mut |_| ());
+        }
+        let now = Instant::ZERO + Duration::from_micros(1_100);
+        let marked = pair(25, Ecn::Ce);
+        receiver.on_data(now, &marked, &mut |ack| acks.push((ack.ack, ack.window, ack.flags)));
+        let [(before, window, none), (all, same, echo)] = acks[..] else { panic!("{acks:?}") };
+        assert_eq!([before, all], [2_896 * 25, 2_896 * 26]);
+        assert_eq!(window, same);
+        assert_eq!([none, echo], [EcnFlags::NONE, EcnFlags::ECE]);
+    }
+}
