@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use dualq_qdisc::Packet as _;
 use dualq_scenario::{Headers, Point, Scenario};
-use dualq_tcp::{Ack, Data, EcnBytes, EcnFlags, SackBlock, WINDOW_SCALE};
+use dualq_tcp::{Ack, Control, Data, EcnBytes, EcnFlags, SackBlock, WINDOW_SCALE};
 use dualq_units::{Ecn, Instant};
 use etherparse::icmpv4::DestUnreachableHeader;
 use etherparse::{
@@ -119,7 +119,8 @@ impl Wire {
             Arrival::Data(data) => ends.data(&data, other_way, bytes),
             Arrival::Ack(ack) => {
                 let is_near = ends.addresses[0][1] == NEAR_RECEIVER[1];
-                ends.ended |= ack.fin && point == if is_near { Point::Near } else { Point::Far };
+                ends.ended |= ack.has(Control::FIN)
+                    && point == if is_near { Point::Near } else { Point::Far };
                 ends.ack(&ack, packet.ecn(), other_way, bytes)
             }
             Arrival::Echo(echo) => ends.echo(number, echo, carried, bytes),
@@ -219,7 +220,7 @@ impl Ends {
 
     fn data(&self, data: &Data, other_way: OtherWay, bytes: &mut Vec<u8>) -> u32 {
         let timestamp = TcpOptionElement::Timestamp(data.timestamp_ms, data.echo_ms);
-        if data.syn {
+        if data.has(Control::SYN) {
             let mut tcp = self.tcp(false, 0, IDLE_SYN_WINDOW);
             tcp.syn = true;
             set_flags(&mut tcp, data.flags);
@@ -237,7 +238,8 @@ impl Ends {
         };
         let mut tcp = self.tcp(false, sequence(data.seq), window);
         tcp.acknowledgment_number = sequence(acknowledged);
-        (tcp.ack, tcp.fin, tcp.psh) = (true, data.fin, data.push && data.bytes() > 0);
+        (tcp.ack, tcp.fin, tcp.psh) =
+            (true, data.has(Control::FIN), data.has(Control::PUSH) && data.bytes() > 0);
         set_flags(&mut tcp, data.flags);
         let options = [TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
         // What comes back has no payload that could be counted, or its acknowledgements tell of it.
@@ -250,14 +252,14 @@ impl Ends {
     fn ack(&self, ack: &Ack, ecn: Ecn, other_way: OtherWay, bytes: &mut Vec<u8>) -> u32 {
         let timestamp = TcpOptionElement::Timestamp(ack.timestamp_ms, ack.echo_ms);
         // Beside a cookie there is as little room as beside two blocks.
-        let blocks = if ack.cookie { 2 } else { ack.block_count };
+        let blocks = if ack.has(Control::COOKIE) { 2 } else { ack.block_count };
         let accurate = ack.option.map(|option| accurate_option(option, blocks));
         let mut accurate = accurate.unwrap_or_default();
         let window = |scale: u32| (ack.window >> scale).min(u16::MAX.into()) as u16;
-        if ack.syn {
+        if ack.has(Control::SYN) {
             let mut tcp = self.tcp(true, 0, window(0));
             tcp.acknowledgment_number = sequence(ack.ack);
-            if ack.cookie {
+            if ack.has(Control::COOKIE) {
                 accurate.splice(0..0, HAS_COOKIE.iter().copied());
             }
             (tcp.syn, tcp.ack) = (true, true);
@@ -265,14 +267,14 @@ impl Ends {
             let options = (&self.opening(timestamp, self.scale)[..], &accurate[..]);
             return self.finish((true, ecn), tcp, options, 0, bytes);
         }
-        if ack.reset {
+        if ack.has(Control::RESET) {
             let mut tcp = self.tcp(true, sequence(1), 0);
             tcp.rst = true;
             return self.finish((true, ecn), tcp, (&[], &[]), 0, bytes);
         }
         let mut tcp = self.tcp(true, sequence(other_way.place.into()), window(self.scale));
         tcp.acknowledgment_number = sequence(ack.ack);
-        (tcp.ack, tcp.fin) = (true, ack.fin);
+        (tcp.ack, tcp.fin) = (true, ack.has(Control::FIN));
         set_flags(&mut tcp, ack.flags);
         let mut options = vec![TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
         let edges = |block: &SackBlock| (sequence(block.start), sequence(block.end));

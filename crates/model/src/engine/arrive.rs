@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use dualq_scenario::{Direction, Kind};
-use dualq_tcp::{Ack, Data, Receiver};
+use dualq_tcp::{Ack, Control, Data, Receiver};
 use dualq_units::hint::{cold_path, unlikely};
 use dualq_units::{Ecn, Instant};
 
@@ -137,7 +137,7 @@ impl Simulation<'_> {
         let now = self.now();
         let scale = self.connections[counterpart as usize].receiver.window_scale();
         let sender = &self.connections[counterpart as usize].sender;
-        if sender.is_established() && !data.syn {
+        if sender.is_established() && !data.has(Control::SYN) {
             let ack = other_way.ack(data, sender.acknowledged(), scale);
             self.hear(counterpart, &ack);
         }
@@ -397,14 +397,14 @@ impl Simulation<'_> {
             let direction = back(connection.direction);
             // Of answers, data go down by the thousand that acknowledge the same question.
             let is_new = ack.ack > connection.sender.acknowledged();
-            if is_new || !ack.with_data || !direction.is_down() {
+            if is_new || !ack.has(Control::WITH_DATA) || !direction.is_down() {
                 watcher.acknowledged(now, (number, direction), Kind::Ack, ack);
             }
         }
         let connection = &mut self.connections[number as usize];
         self.around.record.take_samples(connection);
-        self.know_cookies[connection.owner] |= ack.cookie;
-        let opens = ack.syn && !connection.sender.is_established();
+        self.know_cookies[connection.owner] |= ack.has(Control::COOKIE);
+        let opens = ack.has(Control::SYN) && !connection.sender.is_established();
         connection.sender.on_ack(now, ack);
         if opens {
             self.opens(number);
