@@ -315,25 +315,25 @@ impl Body {
     }
 
     /// What it was made of. Its options are not stored any more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open(&mut self, options: &mut Options) -> Arrival {
         let stored = match &mut self.content {
             Content::Ack { options, .. } => options.take(),
             _ => None,
         };
-        self.arrival(|| stored.map_or_else(AckOptions::default, |stored| options.take(stored)))
+        self.arrival(|| stored.map(|stored| options.take(stored)))
     }
 
     /// The same, and its options stay where they are.
     pub(crate) fn look(&self, options: &Options) -> Arrival {
         let stored = self.stored();
-        self.arrival(|| stored.map_or_else(AckOptions::default, |stored| options.get(stored)))
+        self.arrival(|| stored.map(|stored| options.get(stored)))
     }
 
     /// The same with options that are looked for only if there may be some.
-    #[inline]
-    fn arrival(&self, options: impl FnOnce() -> AckOptions) -> Arrival {
-        let Self { wire_bytes, segments, ecn, content, .. } = self;
+    #[inline(always)]
+    fn arrival(&self, options: impl FnOnce() -> Option<AckOptions>) -> Arrival {
+        let Self { segments, ecn, content, .. } = self;
         let (segments, ecn) = (*segments, *ecn);
         match *content {
             Content::Data {
@@ -368,28 +368,40 @@ impl Body {
                 blocks: block_count,
                 ..
             } => {
-                let AckOptions { blocks, accurate } = options();
-                Arrival::Ack(Ack {
+                let mut opened = Ack {
                     ack,
                     window: window.into(),
-                    blocks,
                     block_count,
                     flags: ecn_flags,
-                    option: accurate,
                     ecn,
                     control,
                     echo_ms,
                     timestamp_ms,
-                })
+                    ..Ack::default()
+                };
+                if let Some(AckOptions { blocks, accurate }) = options() {
+                    (opened.blocks, opened.option) = (blocks, accurate);
+                }
+                Arrival::Ack(opened)
             }
+            _ => self.seldom_arrival(),
+        }
+    }
+
+    /// The same of what is neither data nor their acknowledgement.
+    #[cold]
+    fn seldom_arrival(&self) -> Arrival {
+        let Self { wire_bytes, ecn, .. } = *self;
+        match self.content {
             Content::Echo { sent_ns, number, is_reply } => {
                 Arrival::Echo(Echo { sent_ns, number, is_reply, ecn })
             }
             Content::Datagram { number, sent_ns } => {
-                let ip_bytes = *wire_bytes - ETHERNET_BYTES;
+                let ip_bytes = wire_bytes - ETHERNET_BYTES;
                 Arrival::Datagram(Datagram { number, sent_ns, ip_bytes, ecn })
             }
             Content::TooLong(message) => Arrival::TooLong(message),
+            Content::Data { .. } | Content::Ack { .. } => unreachable!("these are often there"),
         }
     }
 

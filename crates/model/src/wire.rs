@@ -77,7 +77,7 @@ impl Wire {
         let mss = scenario.link.mtu.saturating_sub(PLAIN_HEADERS) as u16;
         let mut all: Vec<Ends> = Vec::with_capacity(connections.len());
         for connection in connections {
-            let other = connection.counterpart.and_then(|other| all.get(other as usize));
+            let other = connection.route.counterpart.and_then(|other| all.get(other as usize));
             // The other direction of a connection that is there already.
             if let Some(&Ends { addresses: [to, from], ports: [target, source], .. }) = other {
                 let ends = Ends::of(connection, mss, [from, to], [source, target]);
@@ -87,7 +87,7 @@ impl Wire {
             let owner = connection.owner;
             let number = within[owner];
             within[owner] += 1;
-            let [sender, receiver] = match connection.direction.is_down() {
+            let [sender, receiver] = match connection.route.direction.is_down() {
                 true => [[10, 1, owner as u8, 1], FAR_RECEIVER],
                 false => [[10, 2, owner as u8 + 1, 1], NEAR_RECEIVER],
             };
@@ -162,7 +162,7 @@ impl Ends {
         addresses: [[u8; 4]; 2],
         ports: [u16; 2],
     ) -> Self {
-        let both_ways = connection.counterpart.is_some();
+        let both_ways = connection.route.counterpart.is_some();
         let scale = connection.receiver.window_scale();
         Self { addresses, ports, mss, both_ways, scale, ended: false }
     }

@@ -27,7 +27,7 @@ impl Simulation<'_> {
             for outgoing in &mut self.leaving {
                 outgoing.body.acknowledge(&ack, scale);
             }
-            self.unsaid.retain(|(of, ack)| *of != number || ack.is_said_alone());
+            self.around.unsaid.retain(|(of, ack)| *of != number || ack.is_said_alone());
             self.arm_receiver(number);
         }
     }
@@ -60,7 +60,7 @@ impl Simulation<'_> {
             if self.leaving.is_empty() {
                 break;
             }
-            if let Some(counterpart) = self.connections[number as usize].counterpart {
+            if let Some(counterpart) = self.connections[number as usize].route.counterpart {
                 self.acknowledge_with(counterpart);
             }
             let more = self.release(number);
@@ -130,7 +130,8 @@ impl Simulation<'_> {
             if let Some(payload) = body.data_bytes() {
                 more |= connection.sender.on_departure(payload);
             }
-            let ((owner, mut flow), direction) = (connection.identity, connection.direction);
+            let ((owner, mut flow), direction) =
+                (connection.route.identity, connection.route.direction);
             if !owner.is_hidden() {
                 flow |= (connection.sender.rehashes() as u32) << ADDRESS_BITS;
             }
