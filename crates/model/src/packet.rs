@@ -490,15 +490,11 @@ impl Packet {
 
     /// Takes the aggregate apart, if it is one.
     #[inline]
-    pub(crate) fn segments(self, segment: &mut impl FnMut(Self)) {
-        if self.body.segments <= 1 {
-            return segment(self);
+    pub(crate) fn segments(mut self, segment: &mut impl FnMut(Self)) {
+        while let Some(body) = self.body.split_first() {
+            segment(Self { body, ..self });
         }
-        let Self { owner, flow, mut body } = self;
-        while let Some(first) = body.split_first() {
-            segment(Self { owner, flow, body: first });
-        }
-        segment(Self { owner, flow, body });
+        segment(self);
     }
 }
 

@@ -17,7 +17,7 @@ use dualq_units::Bytes;
 use crate::host::interface::Interface;
 use crate::host::pages::Written;
 use crate::owner::Owner;
-use crate::packet::Outgoing;
+use crate::packet::{Body, Outgoing};
 use crate::program::{Answer, Ask, Bulk, Ping, Program, RoundTrips, Turn, Udp};
 use crate::record::Record;
 
@@ -360,6 +360,13 @@ impl Connection {
     ) -> Option<u64> {
         self.started = true;
         self.program.turn(&mut Turn { now_ns, sender: &mut self.sender, out, record })
+    }
+
+    /// A packet leaves the queue of its sender's interface. Returns whether the sender waits for that.
+    #[inline]
+    pub(crate) fn departs(&mut self, body: &Body) -> bool {
+        self.line_bytes += u64::from(body.wire_bytes());
+        body.data_bytes().is_some_and(|bytes| self.sender.on_departure(bytes))
     }
 
     /// The number by which queues and observers know it, if this is its own: with its counterpart it is one connection to them.
