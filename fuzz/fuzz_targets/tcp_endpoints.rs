@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use dualq_tcp::{
-    Ack, Algorithm, Data, EcnBytes, EcnFlags, EcnOption, EcnStyle, Receiver, ReceiverConfig,
-    SackBlock, Sender, SenderConfig,
+    Ack, Algorithm, Control, Data, EcnBytes, EcnFlags, EcnOption, EcnStyle, Receiver,
+    ReceiverConfig, SackBlock, Sender, SenderConfig,
 };
 use dualq_units::{Ecn, Instant};
 use libfuzzer_sys::fuzz_target;
@@ -96,7 +96,7 @@ fuzz_target!(|input: Input| {
         now = now + Duration::from_millis(10);
         let bits = if ecn == EcnStyle::Accurate { 0b011 } else { 0b001 };
         let flags = EcnFlags::from_bits(bits);
-        let answer = Ack { syn: true, flags, window: 1 << 20, ..Ack::default() };
+        let answer = Ack { control: Control::SYN, flags, window: 1 << 20, ..Ack::default() };
         sender.on_ack(now, &answer);
     }
     for step in input.steps {
@@ -112,13 +112,17 @@ fuzz_target!(|input: Input| {
                     window: window.get(),
                     blocks: blocks.map(block),
                     block_count,
-                    dsack: flags & 1 != 0,
                     flags: EcnFlags::from_bits(flags >> 1),
-                    syn: flags & 0b1100 == 0,
-                    fin: flags & 0b11_0000 == 0,
-                    reset: flags & 0b111 == 0b100,
-                    cookie: flags & 0b10 != 0,
-                    with_data: flags & 0b10_0000 != 0,
+                    control: [
+                        Control::DSACK.when(flags & 1 != 0),
+                        Control::SYN.when(flags & 0b1100 == 0),
+                        Control::FIN.when(flags & 0b11_0000 == 0),
+                        Control::RESET.when(flags & 0b111 == 0b100),
+                        Control::COOKIE.when(flags & 0b10 != 0),
+                        Control::WITH_DATA.when(flags & 0b10_0000 != 0),
+                    ]
+                    .into_iter()
+                    .fold(Control::NONE, Control::with),
                     option: (flags & 0b1_0000 != 0).then(|| EcnBytes::from_bytes([flags; 9])),
                     ecn: Ecn::from_bits(flags >> 5),
                     echo_ms,
@@ -141,10 +145,14 @@ fuzz_target!(|input: Input| {
                     flags: EcnFlags::from_bits(flags),
                     // Few numbers mean something in a SYN.
                     options: if flags & 0b1100 == 0 { (flags & 0b11) * 4 } else { flags },
-                    push: flags & 2 != 0,
-                    syn: flags & 0b1100 == 0,
-                    fin: flags & 0b11_0000 == 0,
-                    cut: flags & 0b1_0000 != 0,
+                    control: [
+                        Control::PUSH.when(flags & 2 != 0),
+                        Control::SYN.when(flags & 0b1100 == 0),
+                        Control::FIN.when(flags & 0b11_0000 == 0),
+                        Control::CUT.when(flags & 0b1_0000 != 0),
+                    ]
+                    .into_iter()
+                    .fold(Control::NONE, Control::with),
                 };
                 receiver.on_data(now, &data, &mut |ack| assert!(ack.blocks().len() <= 3));
             }

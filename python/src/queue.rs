@@ -219,7 +219,7 @@ impl Queue {
                     let departure = Departure {
                         packet,
                         band: 0,
-                        sojourn: Duration::ZERO,
+                        sojourn_ns: 0,
                         marked_by_probability: is_marked,
                         marked_by_step: false,
                     };
@@ -286,7 +286,7 @@ impl Qdisc<model::Packet> for Queue {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += length;
         self.marks += u64::from(departure.marked_by_probability);
-        Some(Departure { sojourn: now - arrived, ..departure })
+        Some(Departure { sojourn_ns: now.nanos_since(arrived), ..departure })
     }
 
     fn peek(&mut self, now: Instant, dropped: &mut Losing<'_>) -> Option<&model::Packet> {

@@ -120,21 +120,22 @@ impl Environment<Packet> for Surroundings {
 
     #[inline]
     fn departed(&mut self, queue: usize, now: Instant, departure: &Departure<Packet>) {
-        let Departure { packet, band, sojourn, .. } = departure;
+        let Departure { packet, band, sojourn_ns, .. } = departure;
+        let sojourn = departure.sojourn();
         if let Some(number) = queue.checked_sub(OTHERS) {
-            self.figures.others[number].record_all(*sojourn, packet.segment_count());
+            self.figures.others[number].record_all(sojourn, packet.segment_count());
             if let Some(watch) = &mut self.watch {
-                watch.packet(now, Seen::Passed { number, sojourn: *sojourn }, packet);
+                watch.packet(now, Seen::Passed { number, sojourn }, packet);
             }
             return;
         }
         if let Some(band) = self.figures.bands.get_mut(*band) {
-            band.delays.record(*sojourn);
+            band.delays.record(sojourn);
         }
-        self.figures.delays.record(sojourn.as_nanos() as u64, packet.ecn());
+        self.figures.delays.record(*sojourn_ns, packet.ecn());
         if let Some(watch) = &mut self.watch {
             let marked = departure.marked_by_probability || departure.marked_by_step;
-            watch.packet(now, Seen::Sent { sojourn: *sojourn, marked }, packet);
+            watch.packet(now, Seen::Sent { sojourn, marked }, packet);
         }
     }
 

@@ -5,7 +5,7 @@ use dualq_qdisc::{Departure, Device, Discipline, Dropped, QdiscLine, Random, Spl
 use dualq_scenario::{
     CLOCK_AT_START, Direction, OTHER_QUEUES, QUEUES_MADE, Scenario, TESTED_QUEUE, UP_QUEUE, Which,
 };
-use dualq_tcp::TIMER_LATENCY;
+use dualq_tcp::{Ack, TIMER_LATENCY};
 use dualq_units::Instant;
 use dualq_units::hint::cold_path;
 
@@ -201,7 +201,7 @@ fn extra_delays(
     let extra = |connection: &Connection| {
         let group = scenario.flow.get(connection.owner)?;
         let delay = Some(group.extra_rtt).filter(|extra| !extra.is_zero())?;
-        (connection.direction == of).then_some(delay + TIMER_LATENCY)
+        (connection.route.direction == of).then_some(delay + TIMER_LATENCY)
     };
     let delays: Vec<_> = connections.iter().map(extra).collect();
     let any = delays.iter().any(Option::is_some);
@@ -219,6 +219,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) random: SplitMix64,
     pub(crate) record: Record,
     pub(crate) options: Options,
+    /// Acknowledgements that leave with data of the same end, if there are any to send.
+    pub(crate) unsaid: Vec<(u32, Ack)>,
     /// Connections that are to hear that a packet was too long.
     pub(crate) too_long: Vec<(u32, TooLong)>,
     pub(crate) watcher: Option<Box<Watcher<'a>>>,

@@ -1,6 +1,6 @@
 //! Data both ways on one connection: what a packet of one direction says of the other.
 
-use dualq_tcp::{Ack, Data};
+use dualq_tcp::{Ack, Control, Data};
 
 /// What the headers of a packet say of the data that go the other way on its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl OtherWay {
             window: self.window(window_scale),
             flags: data.flags,
             ecn: data.ecn,
-            with_data: data.payload > 0,
+            control: Control::WITH_DATA.when(data.payload > 0),
             echo_ms: data.echo_ms,
             timestamp_ms: data.timestamp_ms,
             ..Ack::default()

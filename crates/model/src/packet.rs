@@ -2,7 +2,7 @@
 
 use dualq_qdisc::{FlowPacket, PureAck};
 use dualq_scenario::Kind;
-use dualq_tcp::{Ack, Data, ETHERNET_BYTES, EcnFlags, HEADER_BYTES, PACKET_OVERHEAD};
+use dualq_tcp::{Ack, Control, Data, ETHERNET_BYTES, EcnFlags, HEADER_BYTES, PACKET_OVERHEAD};
 use dualq_units::hint::{cold_path, unlikely};
 use dualq_units::{Ecn, Instant};
 
@@ -50,7 +50,7 @@ enum Content {
         mss: u16,
         ecn_flags: EcnFlags,
         options: u8,
-        flags: u8,
+        control: Control,
         /// What they acknowledge: see [`OtherWay`].
         place: u32,
         window: u16,
@@ -66,7 +66,9 @@ enum Content {
         timestamp_ms: u32,
         options: Option<Stored>,
         ecn_flags: EcnFlags,
-        flags: u8,
+        control: Control,
+        /// How many SACK blocks are among the options.
+        blocks: u8,
     },
     /// An ICMP echo request or its reply.
     Echo { sent_ns: u64, number: u16, is_reply: bool },
@@ -138,40 +140,10 @@ pub(crate) struct Outgoing {
     pub(crate) departure: Instant,
 }
 
-// Flags of data.
-const SYN: u8 = 1 << 0;
-const FIN: u8 = 1 << 5;
-const PUSH: u8 = 1 << 1;
-const CUT: u8 = 1 << 2;
-// Flags of acknowledgements, and the number of blocks.
-const DSACK: u8 = 1 << 1;
-const BLOCKS: u8 = 0b11;
-const BLOCKS_SHIFT: u32 = 2;
-const COOKIE: u8 = 1 << 4;
-const RESET: u8 = 1 << 6;
-
-#[inline]
-const fn flag(is_set: bool, flag: u8) -> u8 {
-    if is_set { flag } else { 0 }
-}
-
 impl Body {
     #[inline]
     pub(crate) const fn data(data: &Data) -> Self {
-        let Data {
-            seq,
-            payload,
-            segments,
-            mss,
-            timestamp_ms,
-            echo_ms,
-            ecn,
-            push,
-            syn,
-            fin,
-            cut,
-            ..
-        } = *data;
+        let Data { seq, payload, segments, mss, timestamp_ms, echo_ms, ecn, control, .. } = *data;
         let content = Content::Data {
             seq,
             payload,
@@ -180,7 +152,7 @@ impl Body {
             mss,
             ecn_flags: data.flags,
             options: data.options,
-            flags: flag(push, PUSH) | flag(syn, SYN) | flag(fin, FIN) | flag(cut, CUT),
+            control,
             place: 0,
             window: 0,
         };
@@ -190,13 +162,13 @@ impl Body {
     /// An acknowledgement.
     #[inline(always)]
     pub(crate) fn ack(ack: &Ack, options: &mut Options) -> Self {
-        let Ack { blocks, block_count, option, .. } = *ack;
-        let ip_bytes = match ack.syn {
+        let Ack { blocks, block_count, option, control, .. } = *ack;
+        let ip_bytes = match ack.has(Control::SYN) {
             true => {
                 cold_path();
-                Ack::syn_bytes(ack.cookie, option.is_some())
+                Ack::syn_bytes(ack.has(Control::COOKIE), option.is_some())
             }
-            false if unlikely(ack.reset) => PLAIN_HEADER_BYTES,
+            false if unlikely(ack.has(Control::RESET)) => PLAIN_HEADER_BYTES,
             false => HEADER_BYTES + Ack::option_bytes(block_count, option.is_some()),
         };
         let has_options = block_count > 0 || option.is_some();
@@ -208,12 +180,8 @@ impl Body {
             timestamp_ms: ack.timestamp_ms,
             options: has_options.then(|| options.store(AckOptions { blocks, accurate: option })),
             ecn_flags: ack.flags,
-            flags: flag(ack.dsack, DSACK)
-                | flag(ack.syn, SYN)
-                | flag(ack.fin, FIN)
-                | flag(ack.cookie, COOKIE)
-                | flag(ack.reset, RESET)
-                | block_count << BLOCKS_SHIFT,
+            control,
+            blocks: block_count,
         };
         Self::single(ip_bytes, ack.ecn, content)
     }
@@ -299,8 +267,8 @@ impl Body {
     /// Payload bytes, behind the headers that it has.
     pub(crate) const fn carried(&self) -> u32 {
         match &self.content {
-            Content::Data { payload, flags, .. } => {
-                payload.saturating_sub((*flags & FIN > 0) as u32)
+            Content::Data { payload, control, .. } => {
+                payload.saturating_sub(control.has(Control::FIN) as u32)
             }
             Content::Ack { .. } => 0,
             Content::Echo { .. } | Content::Datagram { .. } | Content::TooLong(_) => {
@@ -347,25 +315,25 @@ impl Body {
     }
 
     /// What it was made of. Its options are not stored any more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open(&mut self, options: &mut Options) -> Arrival {
         let stored = match &mut self.content {
             Content::Ack { options, .. } => options.take(),
             _ => None,
         };
-        self.arrival(|| stored.map_or_else(AckOptions::default, |stored| options.take(stored)))
+        self.arrival(|| stored.map(|stored| options.take(stored)))
     }
 
     /// The same, and its options stay where they are.
     pub(crate) fn look(&self, options: &Options) -> Arrival {
         let stored = self.stored();
-        self.arrival(|| stored.map_or_else(AckOptions::default, |stored| options.get(stored)))
+        self.arrival(|| stored.map(|stored| options.get(stored)))
     }
 
     /// The same with options that are looked for only if there may be some.
-    #[inline]
-    fn arrival(&self, options: impl FnOnce() -> AckOptions) -> Arrival {
-        let Self { wire_bytes, segments, ecn, content, .. } = self;
+    #[inline(always)]
+    fn arrival(&self, options: impl FnOnce() -> Option<AckOptions>) -> Arrival {
+        let Self { segments, ecn, content, .. } = self;
         let (segments, ecn) = (*segments, *ecn);
         match *content {
             Content::Data {
@@ -376,7 +344,7 @@ impl Body {
                 mss,
                 ecn_flags,
                 options,
-                flags,
+                control,
                 ..
             } => Arrival::Data(Data {
                 seq,
@@ -388,39 +356,52 @@ impl Body {
                 ecn,
                 flags: ecn_flags,
                 options,
-                push: flags & PUSH > 0,
-                syn: flags & SYN > 0,
-                fin: flags & FIN > 0,
-                cut: flags & CUT > 0,
+                control,
             }),
-            Content::Ack { ack, window, echo_ms, timestamp_ms, ecn_flags, flags, .. } => {
-                let AckOptions { blocks, accurate } = options();
-                Arrival::Ack(Ack {
+            Content::Ack {
+                ack,
+                window,
+                echo_ms,
+                timestamp_ms,
+                ecn_flags,
+                control,
+                blocks: block_count,
+                ..
+            } => {
+                let mut opened = Ack {
                     ack,
                     window: window.into(),
-                    blocks,
-                    block_count: flags >> BLOCKS_SHIFT & BLOCKS,
-                    dsack: flags & DSACK > 0,
+                    block_count,
                     flags: ecn_flags,
-                    option: accurate,
                     ecn,
-                    syn: flags & SYN > 0,
-                    cookie: flags & COOKIE > 0,
-                    fin: flags & FIN > 0,
-                    reset: flags & RESET > 0,
-                    with_data: false,
+                    control,
                     echo_ms,
                     timestamp_ms,
-                })
+                    ..Ack::default()
+                };
+                if let Some(AckOptions { blocks, accurate }) = options() {
+                    (opened.blocks, opened.option) = (blocks, accurate);
+                }
+                Arrival::Ack(opened)
             }
+            _ => self.seldom_arrival(),
+        }
+    }
+
+    /// The same of what is neither data nor their acknowledgement.
+    #[cold]
+    fn seldom_arrival(&self) -> Arrival {
+        let Self { wire_bytes, ecn, .. } = *self;
+        match self.content {
             Content::Echo { sent_ns, number, is_reply } => {
                 Arrival::Echo(Echo { sent_ns, number, is_reply, ecn })
             }
             Content::Datagram { number, sent_ns } => {
-                let ip_bytes = *wire_bytes - ETHERNET_BYTES;
+                let ip_bytes = wire_bytes - ETHERNET_BYTES;
                 Arrival::Datagram(Datagram { number, sent_ns, ip_bytes, ecn })
             }
             Content::TooLong(message) => Arrival::TooLong(message),
+            Content::Data { .. } | Content::Ack { .. } => unreachable!("these are often there"),
         }
     }
 
@@ -447,7 +428,7 @@ impl Body {
             mss,
             ecn_flags,
             options,
-            flags,
+            control,
             place,
             window,
         } = &mut self.content
@@ -457,7 +438,7 @@ impl Body {
         if self.segments <= 1 {
             return None;
         }
-        *flags |= CUT;
+        *control = control.with(Control::CUT);
         let length = u32::from(*mss);
         let content = Content::Data {
             seq: *seq,
@@ -467,7 +448,7 @@ impl Body {
             mss: *mss,
             ecn_flags: *ecn_flags,
             options: *options,
-            flags: *flags & !(PUSH | FIN),
+            control: control.without(Control::PUSH.with(Control::FIN)),
             place: *place,
             window: *window,
         };
@@ -509,15 +490,11 @@ impl Packet {
 
     /// Takes the aggregate apart, if it is one.
     #[inline]
-    pub(crate) fn segments(self, segment: &mut impl FnMut(Self)) {
-        if self.body.segments <= 1 {
-            return segment(self);
+    pub(crate) fn segments(mut self, segment: &mut impl FnMut(Self)) {
+        while let Some(body) = self.body.split_first() {
+            segment(Self { body, ..self });
         }
-        let Self { owner, flow, mut body } = self;
-        while let Some(first) = body.split_first() {
-            segment(Self { owner, flow, body: first });
-        }
-        segment(Self { owner, flow, body });
+        segment(self);
     }
 }
 
@@ -592,15 +569,15 @@ impl FlowPacket for Packet {
     }
 
     fn pure_ack(&self) -> Option<PureAck> {
-        let Content::Ack { ack, ecn_flags, flags, .. } = &self.body.content else {
+        let Content::Ack { ack, ecn_flags, control, blocks, .. } = &self.body.content else {
             return None;
         };
         (!self.owner.is_hidden()).then(|| PureAck {
             connection: self.owner.number(),
             number: *ack,
-            has_sacks: flags >> BLOCKS_SHIFT & BLOCKS > 0,
+            has_sacks: *blocks > 0,
             ecn_flags: ecn_flags.bits(),
-            is_special: flags & (SYN | FIN) > 0,
+            is_special: control.has(Control::SYN.with(Control::FIN)),
         })
     }
 }
@@ -645,15 +622,10 @@ mod tests {
             window: 7,
             blocks: [block(20), block(40), SackBlock::default()],
             block_count: 2,
-            dsack: true,
             flags: EcnFlags::from_bits(0b101),
             option: Some(EcnBytes::from_bytes([1, 2, 3, 4, 5, 6, 7, 8, 9])),
             ecn: Ecn::Ect0,
-            syn: false,
-            cookie: false,
-            fin: true,
-            reset: false,
-            with_data: false,
+            control: Control::DSACK.with(Control::FIN),
             echo_ms: 3,
             timestamp_ms: 4,
         };
@@ -684,10 +656,7 @@ mod tests {
             ecn: Ecn::Ect0,
             flags: EcnFlags::CWR,
             options: 12,
-            push: true,
-            syn: false,
-            fin: false,
-            cut: false,
+            control: Control::PUSH,
         };
         let packet = |body| Packet { owner: Owner::new(7, 1), flow: 8, body };
         let other_way = OtherWay { place: 9, window: 10 };

@@ -31,7 +31,7 @@ enum Side {
 fn ask(connection: &Connection, side: Side) {
     // What is behind the beginning of the program is seldom needed, and so are runs of what was written, before what is known of the most recent one.
     const SENDER: usize = offset_of!(Connection, sender);
-    const BOTH: usize = offset_of!(Connection, counterpart);
+    const BOTH: usize = offset_of!(Connection, route);
     const RECEIVER: usize = offset_of!(Connection, receiver);
     let start = slice::from_ref(&connection.line_bytes);
     let read = |from: usize, to: usize| {

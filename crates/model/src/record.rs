@@ -85,7 +85,7 @@ impl Record {
     #[inline]
     pub(crate) fn departed(&mut self, number: usize, now_ns: u64, departure: &Departure<Packet>) {
         let packet = &departure.packet;
-        let waited_ns = nanos(departure.sojourn);
+        let waited_ns = departure.sojourn_ns;
         // As the kernel counts them: an aggregate by its segments.
         let queue = &mut self.queues[number];
         queue.counted.sent_packets += u64::from(packet.body.segments());

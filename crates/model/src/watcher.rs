@@ -102,7 +102,7 @@ impl<'a> Watcher<'a> {
         options: &Options,
     ) {
         let packet = &departure.packet;
-        let waited_ns = u64::try_from(departure.sojourn.as_nanos()).ok();
+        let waited_ns = Some(departure.sojourn_ns);
         self.tell(Event { waited_ns, ..self.event(now, (Seen::Out, direction), packet) });
         let point = if direction.is_down() { Point::Out } else { Point::UpOut };
         self.capture(now, point, packet, options);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use dualq_qdisc::Packet as _;
 use dualq_scenario::{Headers, Point, Scenario};
-use dualq_tcp::{Ack, Data, EcnBytes, EcnFlags, SackBlock, WINDOW_SCALE};
+use dualq_tcp::{Ack, Control, Data, EcnBytes, EcnFlags, SackBlock, WINDOW_SCALE};
 use dualq_units::{Ecn, Instant};
 use etherparse::icmpv4::DestUnreachableHeader;
 use etherparse::{
@@ -77,7 +77,7 @@ impl Wire {
         let mss = scenario.link.mtu.saturating_sub(PLAIN_HEADERS) as u16;
         let mut all: Vec<Ends> = Vec::with_capacity(connections.len());
         for connection in connections {
-            let other = connection.counterpart.and_then(|other| all.get(other as usize));
+            let other = connection.route.counterpart.and_then(|other| all.get(other as usize));
             // The other direction of a connection that is there already.
             if let Some(&Ends { addresses: [to, from], ports: [target, source], .. }) = other {
                 let ends = Ends::of(connection, mss, [from, to], [source, target]);
@@ -87,7 +87,7 @@ impl Wire {
             let owner = connection.owner;
             let number = within[owner];
             within[owner] += 1;
-            let [sender, receiver] = match connection.direction.is_down() {
+            let [sender, receiver] = match connection.route.direction.is_down() {
                 true => [[10, 1, owner as u8, 1], FAR_RECEIVER],
                 false => [[10, 2, owner as u8 + 1, 1], NEAR_RECEIVER],
             };
@@ -119,7 +119,8 @@ impl Wire {
             Arrival::Data(data) => ends.data(&data, other_way, bytes),
             Arrival::Ack(ack) => {
                 let is_near = ends.addresses[0][1] == NEAR_RECEIVER[1];
-                ends.ended |= ack.fin && point == if is_near { Point::Near } else { Point::Far };
+                ends.ended |= ack.has(Control::FIN)
+                    && point == if is_near { Point::Near } else { Point::Far };
                 ends.ack(&ack, packet.ecn(), other_way, bytes)
             }
             Arrival::Echo(echo) => ends.echo(number, echo, carried, bytes),
@@ -161,7 +162,7 @@ impl Ends {
         addresses: [[u8; 4]; 2],
         ports: [u16; 2],
     ) -> Self {
-        let both_ways = connection.counterpart.is_some();
+        let both_ways = connection.route.counterpart.is_some();
         let scale = connection.receiver.window_scale();
         Self { addresses, ports, mss, both_ways, scale, ended: false }
     }
@@ -219,7 +220,7 @@ impl Ends {
 
     fn data(&self, data: &Data, other_way: OtherWay, bytes: &mut Vec<u8>) -> u32 {
         let timestamp = TcpOptionElement::Timestamp(data.timestamp_ms, data.echo_ms);
-        if data.syn {
+        if data.has(Control::SYN) {
             let mut tcp = self.tcp(false, 0, IDLE_SYN_WINDOW);
             tcp.syn = true;
             set_flags(&mut tcp, data.flags);
@@ -237,7 +238,8 @@ impl Ends {
         };
         let mut tcp = self.tcp(false, sequence(data.seq), window);
         tcp.acknowledgment_number = sequence(acknowledged);
-        (tcp.ack, tcp.fin, tcp.psh) = (true, data.fin, data.push && data.bytes() > 0);
+        (tcp.ack, tcp.fin, tcp.psh) =
+            (true, data.has(Control::FIN), data.has(Control::PUSH) && data.bytes() > 0);
         set_flags(&mut tcp, data.flags);
         let options = [TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
         // What comes back has no payload that could be counted, or its acknowledgements tell of it.
@@ -250,14 +252,14 @@ impl Ends {
     fn ack(&self, ack: &Ack, ecn: Ecn, other_way: OtherWay, bytes: &mut Vec<u8>) -> u32 {
         let timestamp = TcpOptionElement::Timestamp(ack.timestamp_ms, ack.echo_ms);
         // Beside a cookie there is as little room as beside two blocks.
-        let blocks = if ack.cookie { 2 } else { ack.block_count };
+        let blocks = if ack.has(Control::COOKIE) { 2 } else { ack.block_count };
         let accurate = ack.option.map(|option| accurate_option(option, blocks));
         let mut accurate = accurate.unwrap_or_default();
         let window = |scale: u32| (ack.window >> scale).min(u16::MAX.into()) as u16;
-        if ack.syn {
+        if ack.has(Control::SYN) {
             let mut tcp = self.tcp(true, 0, window(0));
             tcp.acknowledgment_number = sequence(ack.ack);
-            if ack.cookie {
+            if ack.has(Control::COOKIE) {
                 accurate.splice(0..0, HAS_COOKIE.iter().copied());
             }
             (tcp.syn, tcp.ack) = (true, true);
@@ -265,14 +267,14 @@ impl Ends {
             let options = (&self.opening(timestamp, self.scale)[..], &accurate[..]);
             return self.finish((true, ecn), tcp, options, 0, bytes);
         }
-        if ack.reset {
+        if ack.has(Control::RESET) {
             let mut tcp = self.tcp(true, sequence(1), 0);
             tcp.rst = true;
             return self.finish((true, ecn), tcp, (&[], &[]), 0, bytes);
         }
         let mut tcp = self.tcp(true, sequence(other_way.place.into()), window(self.scale));
         tcp.acknowledgment_number = sequence(ack.ack);
-        (tcp.ack, tcp.fin) = (true, ack.fin);
+        (tcp.ack, tcp.fin) = (true, ack.has(Control::FIN));
         set_flags(&mut tcp, ack.flags);
         let mut options = vec![TcpOptionElement::Noop, TcpOptionElement::Noop, timestamp];
         let edges = |block: &SackBlock| (sequence(block.start), sequence(block.end));

@@ -74,11 +74,11 @@ impl Qdisc<Packet> for Stack {
         self.counters.backlog_bytes -= length;
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += length;
-        let sojourn = now - enqueued;
+        let sojourn_ns = now.nanos_since(enqueued);
         Some(Departure {
             packet,
             band: 0,
-            sojourn,
+            sojourn_ns,
             marked_by_probability: false,
             marked_by_step: false,
         })

@@ -14,12 +14,21 @@ pub struct Departure<P> {
     pub packet: P,
     /// Which of [`Qdisc::bands`] it waited in.
     pub band: usize,
-    /// How long it waited.
-    pub sojourn: Duration,
+    /// How long it waited, in nanoseconds.
+    pub sojourn_ns: u64,
     /// Marked by a probability.
     pub marked_by_probability: bool,
     /// Marked by a step.
     pub marked_by_step: bool,
+}
+
+impl<P> Departure<P> {
+    /// How long it waited.
+    #[must_use]
+    #[inline]
+    pub const fn sojourn(&self) -> Duration {
+        Duration::from_nanos(self.sojourn_ns)
+    }
 }
 
 /// A packet that is lost.

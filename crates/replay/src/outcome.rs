@@ -172,7 +172,7 @@ impl BandOutcome {
         self.ce_out += u64::from(departure.packet.ecn == Ecn::Ce);
         self.marked_by_probability += u64::from(departure.marked_by_probability);
         self.marked_by_step += u64::from(departure.marked_by_step);
-        let nanos = u64::try_from(departure.sojourn.as_nanos()).unwrap_or(u64::MAX);
+        let nanos = departure.sojourn_ns;
         self.shortest_ns = self.shortest_ns.min(nanos);
         self.longest_ns = self.longest_ns.max(nanos);
         self.delays.saturating_record(nanos);

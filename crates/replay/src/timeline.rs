@@ -45,7 +45,7 @@ impl Default for Timeline {
 impl Interval {
     pub(crate) fn departed(&mut self, departure: &Departure<Tracked>) {
         let marked = departure.marked_by_probability || departure.marked_by_step;
-        let delay = departure.sojourn;
+        let delay = departure.sojourn();
         self.join(&Self {
             bytes_in: 0,
             bytes_out: u64::from(departure.packet.length),

@@ -2,6 +2,7 @@
 
 use dualq_units::Instant;
 
+use crate::control::Control;
 use crate::packet::{Ack, Data};
 use crate::receiver::{Receiver, ReceiverConfig};
 use crate::sender::{Sender, SenderConfig};
@@ -122,7 +123,7 @@ impl Endpoint {
         let Self { sender, receiver, waiting } = self;
         sender.transmit(now, &mut |sent| {
             let (mut data, departure) = (sent.data, sent.departure);
-            if data.syn {
+            if data.has(Control::SYN) {
                 return out(Packet { data: Some(data), ack: None, departure });
             }
             let ack = receiver.ride(now);
@@ -131,7 +132,8 @@ impl Endpoint {
             if data.payload > 0 {
                 data.flags = data.flags.with(ack.flags);
             }
-            let ack = Ack { flags: data.flags, ecn: data.ecn, with_data: data.payload > 0, ..ack };
+            let control = ack.control.with(Control::WITH_DATA.when(data.payload > 0));
+            let ack = Ack { flags: data.flags, ecn: data.ecn, control, ..ack };
             out(Packet { data: Some(data), ack: Some(ack), departure });
         });
         for ack in waiting.drain(..) {
@@ -252,7 +254,7 @@ mod tests {
             }
             let fins = |end: usize| {
                 let of_it = pair.sent.iter().filter(|(from, _)| *from == end);
-                of_it.filter(|(_, it)| it.data.is_some_and(|data| data.fin)).count()
+                of_it.filter(|(_, it)| it.data.is_some_and(|data| data.has(Control::FIN))).count()
             };
             assert!(fins(0) >= 1 && fins(1) >= 1);
             if lost == 0 {
@@ -281,8 +283,16 @@ mod tests {
             assert_eq!(said.0, 1_000_001);
         }
         // One SYN, its answer, and what acknowledges that.
-        let syns = pair.sent.iter().filter(|(_, it)| it.data.is_some_and(|it| it.syn)).count();
-        let answers = pair.sent.iter().filter(|(_, it)| it.ack.is_some_and(|it| it.syn)).count();
+        let syns = pair
+            .sent
+            .iter()
+            .filter(|(_, it)| it.data.is_some_and(|it| it.has(Control::SYN)))
+            .count();
+        let answers = pair
+            .sent
+            .iter()
+            .filter(|(_, it)| it.ack.is_some_and(|it| it.has(Control::SYN)))
+            .count();
         assert_eq!((syns, answers), (1, 1));
     }
 
@@ -300,7 +310,7 @@ mod tests {
         pair.ends[1].transmit(asked, &mut |packet| packets.push(packet));
         assert_eq!(packets.len(), 1);
         let (data, ack) = (packets[0].data.unwrap(), packets[0].ack.unwrap());
-        assert_eq!((data.payload, ack.ack, ack.with_data), (200, 100, true));
+        assert_eq!((data.payload, ack.ack, ack.has(Control::WITH_DATA)), (200, 100, true));
         pair.send(1, packets, 0);
         pair.run(0);
         assert_eq!(pair.received(), [200, 100]);

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cc;
+mod control;
 mod ecn;
 mod endpoint;
 mod max_filter;
@@ -15,6 +16,7 @@ mod sender;
 mod tick;
 
 pub use cc::Algorithm;
+pub use control::Control;
 pub use ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle, OPTION_BYTES};
 pub use endpoint::{Endpoint, Packet};
 pub use packet::{

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dualq_units::{Ecn, Instant};
 
+use crate::control::Control;
 use crate::ecn::{EcnBytes, EcnFlags, OPTION_BYTES};
 
 /// So much older may a packet be than what came last (Linux: `TCP_PAWS_WINDOW`).
@@ -61,17 +62,18 @@ pub struct Data {
     pub flags: EcnFlags,
     /// Bytes that TCP options take of each header beside the timestamps: those of Accurate ECN, or of Fast Open in a SYN.
     pub options: u8,
-    /// The PSH flag: nothing follows for now.
-    pub push: bool,
-    /// A connection request; carries payload only with a cookie of Fast Open.
-    pub syn: bool,
-    /// Nothing follows: the last of its places is no byte.
-    pub fin: bool,
-    /// Cut from an aggregate on the way: its memory is its own, not the sender's.
-    pub cut: bool,
+    /// SYN, FIN, PSH, and whether it was cut from an aggregate. With SYN it carries payload only with a cookie of Fast Open.
+    pub control: Control,
 }
 
 impl Data {
+    /// Whether it has this bit, or one of these.
+    #[must_use]
+    #[inline]
+    pub const fn has(&self, control: Control) -> bool {
+        self.control.has(control)
+    }
+
     /// The offset after the last payload byte.
     #[must_use]
     #[inline]
@@ -83,14 +85,14 @@ impl Data {
     #[must_use]
     #[inline]
     pub const fn bytes(&self) -> u32 {
-        self.payload.saturating_sub(self.fin as u32)
+        self.payload.saturating_sub(self.has(Control::FIN) as u32)
     }
 
     /// Bytes on the wire, Ethernet headers included; an aggregate counts the headers of each segment.
     #[must_use]
     #[inline]
     pub const fn wire_bytes(&self) -> u32 {
-        if self.syn {
+        if self.has(Control::SYN) {
             return SYN_BYTES + self.options as u32 + self.payload + ETHERNET_BYTES;
         }
         self.bytes() + self.segments as u32 * (self.header_bytes() + ETHERNET_BYTES)
@@ -99,13 +101,13 @@ impl Data {
     /// Whether it asks for a cookie of Fast Open.
     #[must_use]
     pub const fn asks_for_cookie(&self) -> bool {
-        self.syn && self.options as u32 == COOKIE_REQUEST_BYTES
+        self.has(Control::SYN) && self.options as u32 == COOKIE_REQUEST_BYTES
     }
 
     /// Whether it has one.
     #[must_use]
     pub const fn has_cookie(&self) -> bool {
-        self.syn && self.options as u32 == COOKIE_BYTES
+        self.has(Control::SYN) && self.options as u32 == COOKIE_BYTES
     }
 
     /// Bytes of each segment's headers, of IP and TCP.
@@ -121,12 +123,10 @@ impl Data {
     pub fn split_first(&mut self) -> Self {
         let mut first = *self;
         if self.segments > 1 {
-            self.cut = true;
-            first.cut = true;
+            self.control = self.control.with(Control::CUT);
+            first.control = self.control.without(Control::PUSH.with(Control::FIN));
             first.segments = 1;
             first.payload = self.mss.into();
-            first.push = false;
-            first.fin = false;
             self.seq += u64::from(self.mss);
             self.payload -= u32::from(self.mss);
             self.segments -= 1;
@@ -146,8 +146,7 @@ impl Data {
         let longest = |it: &Self| if it.segments > 1 { it.mss } else { it.payload as u16 };
         self.mss = longest(self).max(longest(next));
         (self.payload, self.segments) = (payload, segments);
-        self.push |= next.push;
-        self.fin |= next.fin;
+        self.control = self.control.with(next.control.without(Control::CUT));
         true
     }
 }
@@ -175,24 +174,15 @@ pub struct Ack {
     pub blocks: [SackBlock; MAX_SACK_BLOCKS],
     /// How many blocks there are.
     pub block_count: u8,
-    /// Whether the first block tells of a duplicate (RFC 2883).
-    pub dsack: bool,
     /// The flags AE, CWR and ECE: an echo (RFC 3168 §6.1, or DCTCP's exact one), or a count (RFC 9768 §3.2.2).
     pub flags: EcnFlags,
     /// The option of Accurate ECN, if it has one.
     pub option: Option<EcnBytes>,
     /// The IP header's ECN field.
     pub ecn: Ecn,
-    /// Whether this answers a SYN.
-    pub syn: bool,
-    /// Whether it has a cookie of Fast Open for the next SYN.
-    pub cookie: bool,
-    /// Nothing comes from this end: FIN, which takes the only place in its stream. [`Endpoint`](crate::Endpoint)s have it in their data.
-    pub fin: bool,
-    /// Nobody is there any more: RST, which says nothing else.
-    pub reset: bool,
-    /// Whether it comes with data of the other half.
-    pub with_data: bool,
+    /// SYN where it answers one, FIN if nothing comes from this end, which [`Endpoint`](crate::Endpoint)s have in their data, RST, and whether it has a
+    /// duplicate's block, a cookie, and data beside it.
+    pub control: Control,
     /// The timestamp that is echoed, in milliseconds.
     pub echo_ms: u32,
     /// The timestamp option's value, in milliseconds.
@@ -200,6 +190,13 @@ pub struct Ack {
 }
 
 impl Ack {
+    /// Whether it has this bit, or one of these.
+    #[must_use]
+    #[inline]
+    pub const fn has(&self, control: Control) -> bool {
+        self.control.has(control)
+    }
+
     /// The SACK blocks, a duplicate's included.
     #[must_use]
     #[inline]
@@ -210,7 +207,7 @@ impl Ack {
     /// Whether it tells what data of the same end do not: it answers a SYN, or has SACK blocks.
     #[must_use]
     pub const fn is_said_alone(&self) -> bool {
-        self.syn || self.block_count > 0
+        self.has(Control::SYN) || self.block_count > 0
     }
 
     /// Bytes of an answer to a SYN, of IP and TCP: beside a cookie the option of Accurate ECN has two of its three fields.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dualq_tcp::{
-    Ack, COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, ETHERNET_BYTES, EcnStyle, Receiver,
+    Ack, COOKIE_BYTES, COOKIE_REQUEST_BYTES, Control, Data, ETHERNET_BYTES, EcnStyle, Receiver,
     ReceiverConfig, SYN_BYTES, Sender, SenderConfig,
 };
 use dualq_units::Instant;
@@ -77,7 +77,7 @@ fn the_first_connection_asks_for_a_cookie() {
         assert!(syn[0].asks_for_cookie() && syn[0].payload == 0);
         assert_eq!(syn[0].wire_bytes(), SYN_BYTES + COOKIE_REQUEST_BYTES + ETHERNET_BYTES);
         let answers = ends.arrive(&syn);
-        assert_eq!((answers[0].cookie, answers[0].ack), (grants, 0));
+        assert_eq!((answers[0].has(Control::COOKIE), answers[0].ack), (grants, 0));
         let data = ends.acknowledge(&answers);
         assert_eq!(data.iter().map(|data| data.payload).sum::<u32>(), 5_000);
     }
@@ -100,7 +100,7 @@ fn with_a_cookie_the_first_data_leave_with_the_syn() {
     assert_eq!(syn[0].payload, IN_SYN);
     assert_eq!(syn[0].wire_bytes(), SYN_BYTES + COOKIE_BYTES + IN_SYN + ETHERNET_BYTES);
     let answers = ends.arrive(&syn);
-    assert_eq!((answers[0].ack, answers[0].cookie), (IN_SYN.into(), false));
+    assert_eq!((answers[0].ack, answers[0].has(Control::COOKIE)), (IN_SYN.into(), false));
     let data = ends.acknowledge(&answers);
     assert_eq!((data[1].seq, ends.sender.stats().retransmissions), (IN_SYN.into(), 0));
     assert_eq!(data.iter().map(|data| data.payload).sum::<u32>(), 14_480, "ten segments");
@@ -118,7 +118,7 @@ fn what_is_not_taken_is_sent_again_at_once() {
     let answers = ends.arrive(&syn);
     assert_eq!((answers[0].ack, ends.receiver.received()), (0, 0));
     let again = ends.acknowledge(&answers);
-    assert_eq!((again[0].seq, again[0].payload, again[0].syn), (0, 1_000, false));
+    assert_eq!((again[0].seq, again[0].payload, again[0].has(Control::SYN)), (0, 1_000, false));
     assert_eq!((ends.sender.stats().retransmissions, ends.sender.ssthresh()), (1, None));
     let acks = ends.arrive(&again);
     ends.acknowledge(&acks);
@@ -136,7 +136,7 @@ fn a_lost_syn_or_answer_costs_a_timeout() {
         }
         let again = ends.time_out();
         assert_eq!(
-            (again.len(), again[0].syn, again[0].payload, again[0].options),
+            (again.len(), again[0].has(Control::SYN), again[0].payload, again[0].options),
             (1, true, 0, 0)
         );
         let answers = ends.arrive(&again);
@@ -168,7 +168,7 @@ fn a_syn_that_is_too_long_is_sent_without_data() {
     ends.now = ends.now + ONE_WAY;
     ends.sender.reduce_mtu(ends.now, 1_252);
     let syn = ends.sent();
-    assert!(syn[0].syn && syn[0].payload == 0);
+    assert!(syn[0].has(Control::SYN) && syn[0].payload == 0);
     let answers = ends.arrive(&syn);
     let data = ends.acknowledge(&answers);
     assert_eq!((data[0].seq, data.iter().map(|data| data.payload).sum::<u32>()), (0, 3_000));

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dualq_tcp::{
-    Ack, Algorithm, Data, EcnBytes, EcnFlags, EcnOption, EcnStyle, Endpoint, Packet, Receiver,
-    ReceiverConfig, SackBlock, Sender, SenderConfig,
+    Ack, Algorithm, Control, Data, EcnBytes, EcnFlags, EcnOption, EcnStyle, Endpoint, Packet,
+    Receiver, ReceiverConfig, SackBlock, Sender, SenderConfig,
 };
 use dualq_units::{Ecn, Instant};
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ fn sending(ecn: bool) -> (Sender, Instant) {
     let start = Instant::ZERO + SECOND;
     send(&mut sender, start);
     let open = start + Duration::from_millis(40);
-    sender.on_ack(open, &Ack { syn: true, flags, ..window(0) });
+    sender.on_ack(open, &Ack { control: Control::SYN, flags, ..window(0) });
     let sent = send(&mut sender, open);
     assert_eq!(sent.iter().map(|data| u64::from(data.payload)).sum::<u64>(), 10 * MSS);
     (sender, open + Duration::from_millis(40))
@@ -56,11 +56,12 @@ fn a_window_that_reaches_past_all_numbers_is_only_large() {
 fn blocks_that_cannot_be_true_are_ignored() {
     let sacked = |block: (u64, u64), dsack: bool| {
         let (mut sender, now) = sending(true);
+        let control = Control::DSACK.when(dsack);
         let first = SackBlock { start: block.0, end: block.1 };
         let blocks = [first, SackBlock::default(), SackBlock::default()];
         sender.on_ack(
             now,
-            &Ack { blocks, block_count: 1, dsack, flags: EcnFlags::ECE, ..window(MSS) },
+            &Ack { blocks, block_count: 1, control, flags: EcnFlags::ECE, ..window(MSS) },
         );
         // One segment is acknowledged cumulatively, the others are the block's.
         sender.stats().ecn_echoes - 1
@@ -102,10 +103,7 @@ fn data(seq: u64, payload: u32) -> Data {
         ecn: Ecn::Ect0,
         flags: EcnFlags::NONE,
         options: 0,
-        push: false,
-        cut: false,
-        syn: false,
-        fin: false,
+        control: Control::NONE,
     }
 }
 
@@ -114,7 +112,7 @@ fn data_beyond_the_window_are_dropped_and_answered() {
     let mut receiver = Receiver::new(ReceiverConfig::default());
     let mut acks = Vec::new();
     let now = Instant::ZERO + SECOND;
-    receiver.on_data(now, &Data { syn: true, ..data(0, 0) }, &mut |ack| acks.push(ack));
+    receiver.on_data(now, &Data { control: Control::SYN, ..data(0, 0) }, &mut |ack| acks.push(ack));
     receiver.on_data(now, &data(u64::MAX - 10, 100), &mut |ack| acks.push(ack));
     // The answer offers more than the SYN's: windows are scaled from then on.
     let window = acks[1].window;
@@ -134,7 +132,7 @@ fn an_old_syn_takes_nothing_back() {
     let mut receiver = Receiver::new(ReceiverConfig::default());
     let mut offered = 0;
     let mut now = Instant::ZERO + SECOND;
-    let syn = Data { syn: true, ..data(0, 0) };
+    let syn = Data { control: Control::SYN, ..data(0, 0) };
     receiver.on_data(now, &syn, &mut |ack| offered = ack.window);
     let mut next = 0;
     while next < 200_000 {
@@ -147,7 +145,7 @@ fn an_old_syn_takes_nothing_back() {
     }
     let mut answers = Vec::new();
     receiver.on_data(now, &syn, &mut |ack| answers.push(ack));
-    assert!(answers.iter().all(|ack| !ack.syn && ack.ack == 200_000), "{answers:?}");
+    assert!(answers.iter().all(|ack| !ack.has(Control::SYN) && ack.ack == 200_000), "{answers:?}");
     assert!(offered > 210_000, "{offered}");
     receiver.on_data(now, &data(200_000, 1000), &mut |_| ());
     assert_eq!(receiver.received(), 201_000);
@@ -160,7 +158,7 @@ fn a_program_that_slept_reads_all_that_arrives_at_one_instant() {
     let read_interval = Duration::from_millis(2);
     let mut receiver = Receiver::new(ReceiverConfig { read_interval, ..ReceiverConfig::default() });
     let mut now = Instant::ZERO + SECOND;
-    receiver.on_data(now, &Data { syn: true, ..data(0, 0) }, &mut |_| ());
+    receiver.on_data(now, &Data { control: Control::SYN, ..data(0, 0) }, &mut |_| ());
     for round in 0..3 {
         now = now + Duration::from_millis(30);
         for packet in 0..2 {
@@ -211,13 +209,17 @@ fn step() -> impl Strategy<Value = Step> {
                 window,
                 blocks: blocks.map(|(start, end)| SackBlock { start, end }),
                 block_count,
-                dsack: flags & 1 != 0,
                 flags: EcnFlags::from_bits(flags >> 1),
-                syn: flags & 0b1100 == 0,
-                fin: flags & 0b11_0000 == 0,
-                reset: flags & 0b111 == 0b100,
-                cookie: flags & 0b10 != 0,
-                with_data: flags & 0b10_0000 != 0,
+                control: [
+                    Control::DSACK.when(flags & 1 != 0),
+                    Control::SYN.when(flags & 0b1100 == 0),
+                    Control::FIN.when(flags & 0b11_0000 == 0),
+                    Control::RESET.when(flags & 0b111 == 0b100),
+                    Control::COOKIE.when(flags & 0b10 != 0),
+                    Control::WITH_DATA.when(flags & 0b10_0000 != 0),
+                ]
+                .into_iter()
+                .fold(Control::NONE, Control::with),
                 option: (flags & 0b1_0000 != 0).then(|| EcnBytes::from_bytes([flags; 9])),
                 ecn: Ecn::from_bits(flags >> 5),
                 echo_ms,
@@ -239,10 +241,14 @@ fn step() -> impl Strategy<Value = Step> {
                 flags: EcnFlags::from_bits(flags),
                 // Few numbers mean something in a SYN.
                 options: if flags & 0b1100 == 0 { (flags & 0b11) * 4 } else { flags },
-                push: flags & 2 != 0,
-                cut: echo_ms & 1 != 0,
-                syn: flags & 0b1100 == 0,
-                fin: flags & 0b11_0000 == 0,
+                control: [
+                    Control::PUSH.when(flags & 2 != 0),
+                    Control::CUT.when(echo_ms & 1 != 0),
+                    Control::SYN.when(flags & 0b1100 == 0),
+                    Control::FIN.when(flags & 0b11_0000 == 0),
+                ]
+                .into_iter()
+                .fold(Control::NONE, Control::with),
             })
         });
     prop_oneof![
@@ -284,8 +290,8 @@ proptest! {
                 true => (EcnFlags::ASKS_ACCURATE, EcnFlags::from_bits(0b011)),
                 false => (EcnFlags::ASKS_CLASSIC, EcnFlags::ECE),
             };
-            sender.on_ack(now, &Ack { syn: true, flags: grants, ..window(0) });
-            receiver.on_data(now, &Data { syn: true, flags: asks, ..data(0, 0) }, &mut |_| ());
+            sender.on_ack(now, &Ack { control: Control::SYN, flags: grants, ..window(0) });
+            receiver.on_data(now, &Data { control: Control::SYN, flags: asks, ..data(0, 0) }, &mut |_| ());
         }
         for step in steps {
             match step {
@@ -329,8 +335,8 @@ proptest! {
         end.write(1 << 20);
         end.transmit(now, &mut |_| ());
         let (data, ack) = match opens {
-            true => (None, Some(Ack { syn: true, ..window(0) })),
-            false => (Some(Data { syn: true, ..data(0, 0) }), None),
+            true => (None, Some(Ack { control: Control::SYN, ..window(0) })),
+            false => (Some(Data { control: Control::SYN, ..data(0, 0) }), None),
         };
         end.on_packet(now, &Packet { data, ack, departure: now }, &mut |_| ());
         for (step, alone) in steps {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use dualq_tcp::{
-    Ack, Algorithm, Data, EcnFlags, EcnStyle, OPTION_BYTES, Pacing, Receiver, ReceiverConfig,
-    SackBlock, Sender, SenderConfig, TIMER_LATENCY, Transmission,
+    Ack, Algorithm, Control, Data, EcnFlags, EcnStyle, OPTION_BYTES, Pacing, Receiver,
+    ReceiverConfig, SackBlock, Sender, SenderConfig, TIMER_LATENCY, Transmission,
 };
 use dualq_units::{Bytes, Ecn, Instant};
 use proptest::prelude::*;
@@ -250,15 +250,18 @@ fn whoever_must_ask_again_does_without_ecn() {
         sender.write(100_000);
         let ecn = if algorithm == Algorithm::Dctcp { Ecn::Ect0 } else { Ecn::NotEct };
         let first = sent(&mut sender, Instant::ZERO)[0];
-        assert_eq!((first.syn, first.flags, first.ecn), (true, EcnFlags::ASKS_CLASSIC, ecn));
+        assert_eq!(
+            (first.has(Control::SYN), first.flags, first.ecn),
+            (true, EcnFlags::ASKS_CLASSIC, ecn)
+        );
         // It is lost.
         let later = sender.next_timer();
         sender.on_timer(later);
         let again = sent(&mut sender, later)[0];
-        assert_eq!((again.syn, again.flags, again.ecn), (true, EcnFlags::NONE, ecn));
+        assert_eq!((again.has(Control::SYN), again.flags, again.ecn), (true, EcnFlags::NONE, ecn));
         let mut answers = Vec::new();
         receiver.on_data(later, &again, &mut |ack| answers.push(ack));
-        assert_eq!((answers[0].syn, answers[0].flags), (true, EcnFlags::NONE));
+        assert_eq!((answers[0].has(Control::SYN), answers[0].flags), (true, EcnFlags::NONE));
         sender.on_ack(later + Duration::from_millis(20), &answers[0]);
         let data = sent(&mut sender, later + Duration::from_millis(20));
         assert!(!data.is_empty() && data.iter().all(|data| data.ecn == Ecn::NotEct), "{data:?}");
@@ -415,10 +418,7 @@ fn acknowledgements_wait_for_the_program_while_the_window_shrinks() {
         ecn: Ecn::NotEct,
         flags: EcnFlags::NONE,
         options: 0,
-        push: false,
-        syn: false,
-        fin: false,
-        cut: false,
+        control: Control::NONE,
     };
     let mut acks = Vec::new();
     for number in 0..40 {
@@ -474,7 +474,10 @@ fn what_was_sent_apart_is_sent_again_apart() {
         ..Ack::default()
     };
     send(&mut sender, 0);
-    sender.on_ack(Instant::ZERO + Duration::from_millis(1), &Ack { syn: true, ..ack(0, 0) });
+    sender.on_ack(
+        Instant::ZERO + Duration::from_millis(1),
+        &Ack { control: Control::SYN, ..ack(0, 0) },
+    );
     assert_eq!(send(&mut sender, 1), [(0, 0), (0, 5), (5, 5)]);
     // Everything is lost. The loss probe is a packet of its own, and so is the first segment after the timeout.
     let timeout = |sender: &mut Sender| {
@@ -701,7 +704,7 @@ fn lost_packets_are_not_put_together() {
         sender.on_ack(now, ack);
         sent(sender, now)
     };
-    step(&mut sender, &Ack { syn: true, ..window(0) });
+    step(&mut sender, &Ack { control: Control::SYN, ..window(0) });
     step(&mut sender, &window(10));
     assert_eq!(step(&mut sender, &window(30)), [(30, 20), (50, 5), (55, 15)]);
     // Only the last ten segments arrive.
@@ -730,13 +733,10 @@ fn acknowledgements_of_slow_data_wait_for_the_round_trip_of_the_handshake() {
         ecn: Ecn::NotEct,
         flags: EcnFlags::NONE,
         options: 0,
-        push: false,
-        cut: false,
-        syn: false,
-        fin: false,
+        control: Control::NONE,
     };
     let mut now = Instant::ZERO + Duration::from_secs(1);
-    receiver.on_data(now, &Data { syn: true, ..packet }, &mut |_| ());
+    receiver.on_data(now, &Data { control: Control::SYN, ..packet }, &mut |_| ());
     now = now + Duration::from_millis(10);
     receiver.on_data(now, &packet, &mut |_| ());
     let mut delayed = 0;

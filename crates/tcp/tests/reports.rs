@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dualq_tcp::{
-    Ack, Algorithm, Data, EcnFlags, EcnStyle, Receiver, ReceiverConfig, SackBlock, Sender,
+    Ack, Algorithm, Control, Data, EcnFlags, EcnStyle, Receiver, ReceiverConfig, SackBlock, Sender,
     SenderConfig,
 };
 use dualq_units::{Bytes, Ecn, Instant};
@@ -30,10 +30,7 @@ fn packet(number: u64, timestamp_ms: u32) -> Data {
         ecn: Ecn::NotEct,
         flags: EcnFlags::NONE,
         options: 0,
-        push: false,
-        cut: false,
-        syn: false,
-        fin: false,
+        control: Control::NONE,
     }
 }
 
@@ -43,7 +40,7 @@ struct Listener(Receiver);
 impl Listener {
     fn new() -> Self {
         let mut receiver = Receiver::new(ReceiverConfig::default());
-        let syn = Data { syn: true, payload: 0, ..packet(0, 1_000) };
+        let syn = Data { control: Control::SYN, payload: 0, ..packet(0, 1_000) };
         receiver.on_data(ms(1_000), &syn, &mut |_| ());
         receiver.on_data(ms(1_010), &packet(0, 1_010), &mut |_| ());
         Self(receiver)
@@ -78,7 +75,8 @@ fn a_mark_on_the_first_data_leaves_the_first_acknowledgements_quick() {
         let config = ReceiverConfig { ecn: ecn_style, fixed_buffer, ..ReceiverConfig::default() };
         let mut listener = Listener(Receiver::new(config));
         let flags = EcnFlags::ASKS_CLASSIC;
-        listener.hear(ms(100), &Data { syn: true, payload: 0, flags, ..packet(0, 100) });
+        listener
+            .hear(ms(100), &Data { control: Control::SYN, payload: 0, flags, ..packet(0, 100) });
         quick(&mut listener, 111, 0, ecn)
     });
     assert_eq!(marked, unmarked);
@@ -111,7 +109,7 @@ fn what_is_overtaken_by_two_milliseconds_is_refused() {
     assert_eq!((said.len(), said[0].ack, said[0].blocks().len()), (1, 5 * MSS, 0), "at once");
     assert_eq!(listener.0.received(), 5 * MSS);
     let said = listener.hear(ms(1_031), &packet(2, 1_028));
-    assert!(said[0].dsack && told(&said[0]) == [(2, 3)]);
+    assert!(said[0].has(Control::DSACK) && told(&said[0]) == [(2, 3)]);
     listener.hear(ms(1_032), &packet(5, 1_029));
     assert_eq!(listener.0.received(), 6 * MSS, "one millisecond is nothing");
     let said = listener.hear(ms(1_033), &packet(7, 1_033));
@@ -128,7 +126,7 @@ fn what_is_all_old_overtakes_nothing() {
     }
     let said = listener.hear(ms(1_030), &packet(2, 1_029));
     assert_eq!((said.len(), said[0].ack), (1, 5 * MSS));
-    assert!(said[0].dsack && told(&said[0]) == [(2, 3)]);
+    assert!(said[0].has(Control::DSACK) && told(&said[0]) == [(2, 3)]);
     for number in 5..8 {
         listener.hear(ms(1_031), &packet(number, 1_021));
     }
@@ -149,14 +147,14 @@ fn a_duplicate_is_told_at_once_or_not_at_all() {
     let mut said = listener.hear(ms(1_030), &packet(42, 1_030));
     listener.0.on_timer(ms(1_040), &mut |ack| said.push(ack));
     assert_eq!(said.len(), 1);
-    assert!(!said[0].dsack && told(&said[0]) == [(2, 43)], "{said:?}");
+    assert!(!said[0].has(Control::DSACK) && told(&said[0]) == [(2, 43)], "{said:?}");
     // With nothing after it, it is told.
     listener.hear(ms(1_050), &packet(10, 1_050));
     listener.0.on_timer(ms(1_060), &mut |ack| said.push(ack));
-    assert!(said[1].dsack && told(&said[1]) == [(10, 11), (2, 43)], "{said:?}");
+    assert!(said[1].has(Control::DSACK) && told(&said[1]) == [(10, 11), (2, 43)], "{said:?}");
     // Of the stream itself always.
     let said = listener.hear(ms(1_070), &packet(0, 1_070));
-    assert!(said[0].dsack && told(&said[0]) == [(0, 1), (2, 43)], "{said:?}");
+    assert!(said[0].has(Control::DSACK) && told(&said[0]) == [(0, 1), (2, 43)], "{said:?}");
 }
 
 /// Linux: `tcp_sack_new_ofo_skb` with `TCP_SACK_BLOCKS_EXPECTED`.
@@ -182,11 +180,12 @@ fn ack(edge: u64) -> Ack {
 }
 
 fn blocks(ack: Ack, numbers: &[(u64, u64)], dsack: bool) -> Ack {
+    let control = Control::DSACK.when(dsack);
     let mut blocks = [SackBlock::default(); 3];
     for (block, (start, end)) in blocks.iter_mut().zip(numbers) {
         *block = SackBlock { start: start * MSS, end: end * MSS };
     }
-    Ack { blocks, block_count: numbers.len() as u8, dsack, ..ack }
+    Ack { blocks, block_count: numbers.len() as u8, control, ..ack }
 }
 
 /// A sender, its clock, and the segments that it sends in answer to each acknowledgement.
@@ -202,7 +201,7 @@ impl Speaker {
         let mut speaker = Self { sender, now: ms(1_000) };
         speaker.sent();
         let flags = if config.ecn == EcnStyle::Off { EcnFlags::NONE } else { EcnFlags::ECE };
-        speaker.answer(20, &Ack { syn: true, flags, ..ack(0) });
+        speaker.answer(20, &Ack { control: Control::SYN, flags, ..ack(0) });
         speaker
     }
 
@@ -275,7 +274,7 @@ fn offered_by_a_slow_reader(reads_meanwhile: bool) -> u64 {
     let read_interval = Duration::from_millis(10);
     let mut listener =
         Listener(Receiver::new(ReceiverConfig { read_interval, ..ReceiverConfig::default() }));
-    let syn = Data { syn: true, payload: 0, ..packet(0, 1_000) };
+    let syn = Data { control: Control::SYN, payload: 0, ..packet(0, 1_000) };
     listener.hear(ms(0), &syn);
     let echo = |number, echo_ms| Data { echo_ms, ..packet(number, 1_000 + echo_ms) };
     let mut number = 0;

@@ -24,6 +24,13 @@ impl Instant {
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
+
+    /// Nanoseconds since `earlier`; none if that is later.
+    #[must_use]
+    #[inline]
+    pub const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
 }
 
 impl Add<Duration> for Instant {
@@ -45,7 +52,7 @@ impl Sub for Instant {
     /// The span since `earlier`; none if that is later.
     #[inline]
     fn sub(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        Duration::from_nanos(self.nanos_since(earlier))
     }
 }
 

@@ -132,7 +132,7 @@ impl Environment<Datagram> for Around {
 
     fn departed(&mut self, queue: usize, now: Instant, departure: &Departure<Datagram>) {
         if queue == UNDER_TEST && now >= self.from {
-            self.waits.push(departure.sojourn);
+            self.waits.push(departure.sojourn());
         }
     }
 }

@@ -318,7 +318,7 @@ impl Agenda {
     }
 
     /// The same for an endpoint, whose coarse timer is `wheel`, which runs out whether it still waits for that or not.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arm_coarse(
         &mut self,
         connection: u32,
@@ -338,7 +338,7 @@ impl Agenda {
     }
 
     /// The coarse timer has moved.
-    #[inline(never)]
+    #[inline(always)]
     fn take_place(&mut self, connection: u32, cause: Cause, deadline_ns: u64, wheel: &WheelTimer) {
         let deadlines = &mut self.deadlines[connection as usize];
         self.stamp += 1;

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use dualq_scenario::{Direction, Kind};
-use dualq_tcp::{Ack, Data, Receiver};
+use dualq_tcp::{Ack, Control, Data, Receiver};
 use dualq_units::hint::{cold_path, unlikely};
 use dualq_units::{Ecn, Instant};
 
 use crate::engine::{Cause, Meanwhile, OPENED_NS, Simulation, TIMER_LATENCY_NS};
-use crate::host::Connection;
+use crate::host::{Connection, Route};
 use crate::network::back;
 use crate::other_way::OtherWay;
 use crate::packet::{Arrival, Body, Datagram, Echo, Packet, TooLong};
@@ -69,7 +69,7 @@ impl Simulation<'_> {
         }
         // It is looked at where it is: data and acknowledgements are large to move.
         match &packet.body.open(&mut self.around.options) {
-            Arrival::Data(data) => match self.connections[number as usize].counterpart {
+            Arrival::Data(data) => match self.connections[number as usize].route.counterpart {
                 None => self.take_data(number, data),
                 Some(other) => self.take_both(number, other, data, packet.body.other_way()),
             },
@@ -137,7 +137,7 @@ impl Simulation<'_> {
         let now = self.now();
         let scale = self.connections[counterpart as usize].receiver.window_scale();
         let sender = &self.connections[counterpart as usize].sender;
-        if sender.is_established() && !data.syn {
+        if sender.is_established() && !data.has(Control::SYN) {
             let ack = other_way.ack(data, sender.acknowledged(), scale);
             self.hear(counterpart, &ack);
         }
@@ -155,14 +155,14 @@ impl Simulation<'_> {
     /// Acknowledgements leave by themselves that did not with data.
     #[cold]
     fn say(&mut self, number: u32) {
-        let mut unsaid = self.unsaid.extract_if(.., |(of, _)| *of == number).peekable();
+        let mut unsaid = self.around.unsaid.extract_if(.., |(of, _)| *of == number).peekable();
         if unsaid.peek().is_none() {
             return;
         }
         let acks: Vec<Ack> = unsaid.map(|(_, ack)| ack).collect();
         let (now, mut sent) = (self.now(), 0);
-        let Connection { identity: (owner, flow), direction, counterpart, .. } =
-            self.connections[number as usize];
+        let Route { identity: (owner, flow), direction, counterpart } =
+            self.connections[number as usize].route;
         if let Some(counterpart) = counterpart {
             let sender = &mut self.connections[counterpart as usize].sender;
             sender.acknowledges(now);
@@ -224,11 +224,11 @@ impl Simulation<'_> {
     fn receiver(&mut self, number: u32) -> (&mut Receiver, Instant, impl FnMut(Ack)) {
         let now = self.now();
         let connection = &mut self.connections[number as usize];
-        let Connection { identity: (owner, flow), direction, counterpart, .. } = *connection;
-        let (network, around, unsaid) = (&mut self.network, &mut self.around, &mut self.unsaid);
+        let (route, network, around) = (&connection.route, &mut self.network, &mut self.around);
         let answer = move |ack: Ack| {
+            let Route { identity: (owner, flow), direction, counterpart } = *route;
             if unlikely(counterpart.is_some()) {
-                return unsaid.push((number, ack));
+                return around.unsaid.push((owner.number(), ack));
             }
             let back = back(direction);
             let packet = Packet { owner, flow, body: Body::ack(&ack, &mut around.options) };
@@ -241,9 +241,8 @@ impl Simulation<'_> {
     /// A receiver has sent its acknowledgements.
     #[inline(always)]
     fn has_answered(&mut self, number: u32) {
-        let Connection { direction, counterpart, receiver, .. } =
-            &self.connections[number as usize];
-        let (back, counterpart) = (back(*direction), *counterpart);
+        let Connection { route, receiver, .. } = &self.connections[number as usize];
+        let (back, counterpart) = (back(route.direction), route.counterpart);
         if receiver.last_read() >= Some(self.now()) {
             self.has_read(number);
         }
@@ -322,7 +321,7 @@ impl Simulation<'_> {
     /// An acknowledgement reaches its sender.
     #[inline(always)]
     fn take_ack(&mut self, number: u32, ack: &Ack) {
-        match self.connections[number as usize].counterpart {
+        match self.connections[number as usize].route.counterpart {
             None => self.hear(number, ack),
             Some(counterpart) => self.hear_both(number, counterpart, ack),
         }
@@ -394,17 +393,17 @@ impl Simulation<'_> {
         if let Some(watcher) = &mut self.around.watcher {
             cold_path();
             let connection = &self.connections[number as usize];
-            let direction = back(connection.direction);
+            let direction = back(connection.route.direction);
             // Of answers, data go down by the thousand that acknowledge the same question.
             let is_new = ack.ack > connection.sender.acknowledged();
-            if is_new || !ack.with_data || !direction.is_down() {
+            if is_new || !ack.has(Control::WITH_DATA) || !direction.is_down() {
                 watcher.acknowledged(now, (number, direction), Kind::Ack, ack);
             }
         }
         let connection = &mut self.connections[number as usize];
         self.around.record.take_samples(connection);
-        self.know_cookies[connection.owner] |= ack.cookie;
-        let opens = ack.syn && !connection.sender.is_established();
+        self.know_cookies[connection.owner] |= ack.has(Control::COOKIE);
+        let opens = ack.has(Control::SYN) && !connection.sender.is_established();
         connection.sender.on_ack(now, ack);
         if opens {
             self.opens(number);
@@ -450,8 +449,9 @@ impl Simulation<'_> {
     pub(super) fn tell_too_long(&mut self) {
         let now = self.now();
         for (connection, message) in std::mem::take(&mut self.around.too_long) {
-            let Connection { identity, direction, .. } = &self.connections[connection as usize];
-            let ((owner, flow), back) = (*identity, back(*direction));
+            let Route { identity: (owner, flow), direction, .. } =
+                self.connections[connection as usize].route;
+            let back = back(direction);
             let packet = Packet { owner, flow, body: Body::too_long(message) };
             self.around.sets_out(now, back, &packet);
             self.network.enter_delay(back, now, packet, &mut self.around);
@@ -463,18 +463,18 @@ impl Simulation<'_> {
     fn take_echo(&mut self, number: u32, echo: Echo) {
         let (now, moment) = (self.now(), self.moment());
         let connection = &mut self.connections[number as usize];
-        let (owner, flow) = connection.identity;
+        let (owner, flow) = connection.route.identity;
         if echo.is_reply {
             connection.program.replied(moment, echo.sent_ns);
             self.program_runs();
             if let Some(watcher) = &mut self.around.watcher {
-                let direction = back(self.connections[number as usize].direction);
+                let direction = back(self.connections[number as usize].route.direction);
                 let ack = Ack { ack: echo.sent_ns, ..Ack::default() };
                 watcher.acknowledged(now, (number, direction), Kind::Echo, &ack);
             }
             return;
         }
-        let back = back(connection.direction);
+        let back = back(connection.route.direction);
         let body = Body::echo(Echo { is_reply: true, ..echo });
         let packet = Packet { owner, flow, body };
         self.around.sets_out(now, back, &packet);

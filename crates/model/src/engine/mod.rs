@@ -15,7 +15,7 @@ use dualq_scenario::{
     CLOCK_AT_START, Direction, Outcome, QUEUES_MADE, RTT_SAMPLE_INTERVAL, RateStep, Scenario,
     TIMER_SLACK, Watch,
 };
-use dualq_tcp::{Ack, Sender, TIMER_LATENCY, Tick};
+use dualq_tcp::{Sender, TIMER_LATENCY, Tick};
 use dualq_units::hint::{cold_path, unlikely};
 use dualq_units::{Instant, Rate};
 
@@ -87,8 +87,6 @@ pub struct Simulation<'a> {
     woke_ns: Option<u64>,
     /// Until when one reads who pauses between reads: others do after that.
     busy_ns: u64,
-    /// Acknowledgements that leave with data of the same end, if there are any to send.
-    unsaid: Vec<(u32, Ack)>,
     /// Those who pause after they have read.
     sleepers: Vec<u32>,
     /// When programs begin, and until when those of one instant do so, one after the other.
@@ -154,10 +152,10 @@ impl<'a> Simulation<'a> {
             };
             if connection.is_accepted(number) {
                 // The other end opens it.
-                connection.identity = (owner.accepted(), flow);
+                connection.route.identity = (owner.accepted(), flow);
                 continue;
             }
-            connection.identity = (owner, flow);
+            connection.route.identity = (owner, flow);
             let start_ns = begun.entry(connection.start_ns).or_insert(connection.start_ns);
             *start_ns += if connection.program.is_stream() { CONNECT_NS } else { SEND_NS };
             agenda.arm(number, Cause::Program, *start_ns);
@@ -186,7 +184,6 @@ impl<'a> Simulation<'a> {
             interrupted_ns: u64::MAX,
             woke_ns: None,
             busy_ns: 0,
-            unsaid: Vec::new(),
             sleepers,
             begun,
             late: VecDeque::new(),
@@ -206,6 +203,7 @@ impl<'a> Simulation<'a> {
                 random,
                 record: Record::new(scenario),
                 options: Options::default(),
+                unsaid: Vec::new(),
                 too_long: Vec::new(),
                 watcher: None,
             },

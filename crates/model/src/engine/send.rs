@@ -1,12 +1,11 @@
 //! Packets that leave a sender: through the queue of its interface into the network.
 
-use dualq_qdisc::{Packet as _, Random};
+use dualq_qdisc::Random;
 use dualq_scenario::Direction;
-use dualq_tcp::Pacing;
 use dualq_units::hint::unlikely;
 
 use crate::engine::{Cause, Simulation, TIMER_LATENCY_NS};
-use crate::host::Connection;
+use crate::host::{Connection, Route};
 use crate::packet::{ADDRESS_BITS, Body, Outgoing, Packet};
 
 impl Simulation<'_> {
@@ -31,7 +30,7 @@ impl Simulation<'_> {
             for outgoing in &mut self.leaving {
                 outgoing.body.acknowledge(&ack, scale);
             }
-            self.unsaid.retain(|(of, ack)| *of != number || ack.is_said_alone());
+            self.around.unsaid.retain(|(of, ack)| *of != number || ack.is_said_alone());
             self.arm_receiver(number);
         }
     }
@@ -64,7 +63,7 @@ impl Simulation<'_> {
             if self.leaving.is_empty() {
                 break;
             }
-            if let Some(counterpart) = self.connections[number as usize].counterpart {
+            if let Some(counterpart) = self.connections[number as usize].route.counterpart {
                 self.acknowledge_with(counterpart);
             }
             let more = self.release(number);
@@ -88,14 +87,10 @@ impl Simulation<'_> {
     }
 
     /// The queue of an interface lets go what is due of all connections, and sets its timer (Linux: `fq_dequeue`).
-    #[inline]
+    #[inline(always)]
     pub(super) fn release_due(&mut self, interface: usize) {
-        while let Some(number) = self.interfaces[interface].take_due(self.now_ns) {
-            self.read_next_due_ahead(self.interfaces[interface].upcoming());
-            self.connections[number as usize].is_delayed = false;
-            if self.release(number) {
-                self.woken.push_back(number);
-            }
+        if self.interfaces[interface].is_due(self.now_ns) {
+            self.release_delayed(interface);
         }
         let slack_ns = self.interface.slack_ns;
         let (queue, departs_ns) = (&self.interfaces[interface], &mut self.departs_ns[interface]);
@@ -107,38 +102,40 @@ impl Simulation<'_> {
         }
     }
 
-    /// The queue of a sender's interface lets go what is due of this connection. Returns whether the sender waits for that.
+    /// What is due of those that the queue of an interface holds back.
+    #[inline(never)]
+    fn release_delayed(&mut self, interface: usize) {
+        while let Some(number) = self.interfaces[interface].take_due(self.now_ns) {
+            self.read_next_due_ahead(self.interfaces[interface].upcoming());
+            self.connections[number as usize].is_delayed = false;
+            if self.release_waiting(number) {
+                self.woken.push_back(number);
+            }
+        }
+    }
+
+    /// The queue of a sender's interface lets go what is due of this connection, and takes in the rest of what leaves the sender just now. Returns whether the
+    /// sender waits for that.
     #[inline]
     fn release(&mut self, number: u32) -> bool {
-        let mut more = false;
+        let waits = !self.connections[number as usize].device.is_empty();
+        let mut more = waits && self.release_behind_others(number);
         let mut leaving = std::mem::take(&mut self.leaving);
         let mut passing = leaving.drain(..);
         // Most packets pass the queue without waiting.
-        loop {
+        while let Some(Outgoing { body, departure }) = passing.as_slice().first()
+            && !self.interface.holds(*departure, self.now_ns)
+        {
             let connection = &mut self.connections[number as usize];
-            let waits = !connection.device.is_empty();
-            let departure = if waits {
-                self.waiting.first(&connection.device).map(|outgoing| outgoing.departure)
-            } else {
-                passing.as_slice().first().map(|outgoing| outgoing.departure)
-            };
-            let Some(departure) = departure else { break };
-            // Only fq honours departure times.
-            if self.interface.pacing == Pacing::ByQueue && departure.as_nanos() > self.now_ns {
+            if !connection.device.is_empty() {
                 break;
             }
-            let outgoing =
-                if waits { self.waiting.pop(&mut connection.device) } else { passing.next() };
-            let Some(Outgoing { body, .. }) = outgoing else { break };
-            connection.line_bytes += u64::from(body.wire_bytes());
-            if let Some(payload) = body.data_bytes() {
-                more |= connection.sender.on_departure(payload);
+            // It is looked at where it lies: what is looked at on its way is moved piece by piece.
+            more |= connection.departs(body);
+            let cuts = !self.scenario.sender.gso && body.segments() > 1;
+            if let Some(Outgoing { body, .. }) = passing.next() {
+                self.forward(number, body, cuts);
             }
-            let ((owner, mut flow), direction) = (connection.identity, connection.direction);
-            if !owner.is_hidden() {
-                flow |= (connection.sender.rehashes() as u32) << ADDRESS_BITS;
-            }
-            self.forward(direction, Packet { owner, flow, body });
         }
         let connection = &mut self.connections[number as usize];
         for outgoing in passing.by_ref() {
@@ -146,29 +143,74 @@ impl Simulation<'_> {
         }
         drop(passing);
         self.leaving = leaving;
+        self.delay(number);
+        more
+    }
+
+    /// The same where something waits already, which few packets find.
+    #[inline(never)]
+    fn release_behind_others(&mut self, number: u32) -> bool {
+        self.release_waiting(number)
+    }
+
+    /// The same of what waits in that queue.
+    #[inline(always)]
+    fn release_waiting(&mut self, number: u32) -> bool {
+        let mut more = false;
+        loop {
+            let connection = &mut self.connections[number as usize];
+            let Some(Outgoing { body, departure }) = self.waiting.first(&connection.device) else {
+                break;
+            };
+            if self.interface.holds(*departure, self.now_ns) {
+                break;
+            }
+            more |= connection.departs(body);
+            let cuts = !self.scenario.sender.gso && body.segments() > 1;
+            if let Some(Outgoing { body, .. }) = self.waiting.pop(&mut connection.device) {
+                self.forward(number, body, cuts);
+            }
+        }
+        self.delay(number);
+        more
+    }
+
+    /// What a connection has waiting waits for the timer of the interface, if it does not yet.
+    #[inline(always)]
+    fn delay(&mut self, number: u32) {
+        let connection = &mut self.connections[number as usize];
         if !connection.is_delayed
             && let Some(front) = self.waiting.first(&connection.device)
         {
             connection.is_delayed = true;
             self.interfaces[connection.owner].delay(front.departure.as_nanos(), number);
         }
-        more
     }
 
-    /// A packet leaves its sender for the network.
-    #[inline]
-    fn forward(&mut self, direction: Direction, packet: Packet) {
+    /// A packet leaves its sender for the network, in its segments if the sender `cuts` it.
+    #[inline(always)]
+    fn forward(&mut self, number: u32, body: Body, cuts: bool) {
+        let connection = &self.connections[number as usize];
+        let Route { identity: (owner, mut flow), direction, .. } = connection.route;
+        if !owner.is_hidden() {
+            flow |= (connection.sender.rehashes() as u32) << ADDRESS_BITS;
+        }
+        let packet = Packet { owner, flow, body };
         let chance = self.interface.loss;
-        let is_lossy = !chance.is_none() && !packet.owner.is_accepted();
+        let is_lossy = !chance.is_none() && !owner.is_accepted();
         if unlikely(is_lossy) && chance.strikes(self.around.random.next_u32()) {
             packet.body.discard(&mut self.around.options);
-            return;
-        }
-        if self.scenario.sender.gso || !packet.is_gso() {
-            self.enter(direction, packet);
+        } else if cuts {
+            self.enter_cut(direction, packet);
         } else {
-            packet.segments(&mut |segment| self.enter(direction, segment));
+            self.enter(direction, packet);
         }
+    }
+
+    /// The same of an aggregate that is cut: by itself, so that others need not be in pieces.
+    #[inline(never)]
+    fn enter_cut(&mut self, direction: Direction, packet: Packet) {
+        packet.segments(&mut |segment| self.enter(direction, segment));
     }
 
     #[inline]

@@ -17,7 +17,7 @@ use dualq_units::Bytes;
 use crate::host::interface::Interface;
 use crate::host::pages::Written;
 use crate::owner::Owner;
-use crate::packet::Outgoing;
+use crate::packet::{Body, Outgoing};
 use crate::program::{Answer, Ask, Bulk, Ping, Program, RoundTrips, Turn, Udp};
 use crate::record::Record;
 
@@ -31,6 +31,18 @@ pub(crate) struct Marker {
     pub(crate) retransmissions: u64,
     pub(crate) timeouts: u64,
     pub(crate) ce_segments: u64,
+}
+
+/// Where the packets of a connection go, and by what they are known.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Route {
+    /// Where the data of the other direction are, if there are such: its receiver is at the end of this one's sender.
+    pub(crate) counterpart: Option<u32>,
+    /// What queues tell its packets by.
+    pub(crate) identity: (Owner, u32),
+    /// Which way its data go.
+    pub(crate) direction: Direction,
 }
 
 /// A connection's endpoints and surroundings.
@@ -53,12 +65,7 @@ pub(crate) struct Connection {
     // What both sides need stands between them: each is asked for from memory with this.
     /// Where in memory what its program has written lies.
     pub(crate) written: Written,
-    /// Where the data of the other direction are, if there are such: its receiver is at the end of this one's sender.
-    pub(crate) counterpart: Option<u32>,
-    /// What queues tell its packets by.
-    pub(crate) identity: (Owner, u32),
-    /// Which way its data go.
-    pub(crate) direction: Direction,
+    pub(crate) route: Route,
     // The sending side ends here; what follows are the other side, and what is seldom needed.
     pub(crate) receiver: Receiver,
     /// When its program starts.
@@ -220,18 +227,25 @@ impl Connection {
             program,
             written: Written::default(),
             owner,
-            counterpart: None,
+            route: Route {
+                counterpart: None,
+                // Until all connections are numbered.
+                identity: (Owner::hidden(0), 0),
+                direction: Direction::Down,
+            },
             start_ns: 0,
             started: false,
             device: Chain::EMPTY,
             is_delayed: false,
-            direction: Direction::Down,
-            // Until all connections are numbered.
-            identity: (Owner::hidden(0), 0),
             line_bytes: 0,
             rtt_samples: 0,
             at_warmup: Marker::default(),
         }
+    }
+
+    /// The same with data that go this way.
+    fn going(self, direction: Direction) -> Self {
+        Self { route: Route { direction, ..self.route }, ..self }
     }
 
     /// All connections of a scenario: first the flows, then the probes, then the streams of UDP, then the other ends of the
@@ -264,8 +278,9 @@ impl Connection {
             }
         }
         for (number, other) in others {
-            connections[number].counterpart = Some(connections.len() as u32);
-            connections.push(Self { counterpart: Some(number as u32), ..other });
+            connections[number].route.counterpart = Some(connections.len() as u32);
+            let route = Route { counterpart: Some(number as u32), ..other.route };
+            connections.push(Self { route, ..other });
         }
         connections
     }
@@ -281,7 +296,7 @@ impl Connection {
         let program = Program::Bulk(Bulk::new(size, group.every, group.stop));
         let connection = Self::new(ends, (index, program), seed);
         let start_ns = transfer.start.as_nanos() as u64;
-        Self { start_ns, direction: group.direction, ..connection }
+        Self { start_ns, ..connection }.going(group.direction)
     }
 
     /// A probe, which starts at once: what opens the connection, if it is one.
@@ -318,7 +333,7 @@ impl Connection {
         let interface = Interface { pacing: Pacing::OnDemand, ..interface };
         let mut end = Self::new(&Ends::of_probe(scenario, interface, group), whose, seed);
         end.sender.listen();
-        Some(Self { direction: Direction::Up, ..end })
+        Some(end.going(Direction::Up))
     }
 
     /// A stream of UDP, by its number in its group.
@@ -332,7 +347,7 @@ impl Connection {
         let owner = scenario.flow.len() + scenario.probe.len() + index;
         let connection = Self::new(ends, (owner, program), 0);
         let start_ns = group.start_of(stream).as_nanos() as u64;
-        Self { start_ns, direction: group.direction, ..connection }
+        Self { start_ns, ..connection }.going(group.direction)
     }
 
     /// The program's turn: the first time it starts. Returns when it is its turn again, if that is known. What is no data of TCP
@@ -347,19 +362,26 @@ impl Connection {
         self.program.turn(&mut Turn { now_ns, sender: &mut self.sender, out, record })
     }
 
-    /// The number by which queues and observers know it, if this is its own: with its counterpart it is one connection to them.
-    pub(crate) fn known_as(&self, number: u32) -> u32 {
-        self.counterpart.map_or(number, |other| other.min(number))
+    /// A packet leaves the queue of its sender's interface. Returns whether the sender waits for that.
+    #[inline]
+    pub(crate) fn departs(&mut self, body: &Body) -> bool {
+        self.line_bytes += u64::from(body.wire_bytes());
+        body.data_bytes().is_some_and(|bytes| self.sender.on_departure(bytes))
     }
 
-    /// Whether the end of its sender accepted the connection that another one, its [counterpart](Self::counterpart), opened.
+    /// The number by which queues and observers know it, if this is its own: with its counterpart it is one connection to them.
+    pub(crate) fn known_as(&self, number: u32) -> u32 {
+        self.route.counterpart.map_or(number, |other| other.min(number))
+    }
+
+    /// Whether the end of its sender accepted the connection that another one, its [counterpart](Route::counterpart), opened.
     pub(crate) fn is_accepted(&self, number: u32) -> bool {
         self.known_as(number) != number
     }
 
     /// The round trips that the program of one of its ends measured, if it does so.
     pub(crate) fn round_trips<'c>(&'c self, all: &'c [Self]) -> Option<&'c RoundTrips> {
-        let other = || all.get(self.counterpart? as usize)?.program.round_trips();
+        let other = || all.get(self.route.counterpart? as usize)?.program.round_trips();
         self.program.round_trips().or_else(other)
     }
 

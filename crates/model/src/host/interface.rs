@@ -8,6 +8,7 @@ use dualq_qdisc::kinds::{fq, netem};
 use dualq_qdisc::{QdiscLine, Spec};
 use dualq_scenario::Loss;
 use dualq_tcp::Pacing;
+use dualq_units::Instant;
 
 use crate::error::Unmodelled;
 
@@ -22,6 +23,12 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
+    /// Whether its queue holds back what is to depart then: only fq honours departure times.
+    #[inline]
+    pub(crate) fn holds(&self, departure: Instant, now_ns: u64) -> bool {
+        self.pacing == Pacing::ByQueue && departure.as_nanos() > now_ns
+    }
+
     /// The device that `line` describes: `fq`, a FIFO, or `netem` with a loss rate.
     ///
     /// A sender's interface is as fast as need be, so that nothing waits there but for its departure time. How long a FIFO
@@ -96,10 +103,16 @@ impl Delayed {
         self.first_ns = Some(self.first_ns.map_or(due_ns, |first_ns| first_ns.min(due_ns)));
     }
 
+    /// Whether there is a connection whose first packet is due.
+    #[inline]
+    pub(crate) fn is_due(&self, now_ns: u64) -> bool {
+        self.first_ns.is_some_and(|first_ns| first_ns <= now_ns)
+    }
+
     /// A connection whose first packet is due.
     #[inline]
     pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<u32> {
-        if self.first_ns? > now_ns {
+        if !self.is_due(now_ns) {
             return None;
         }
         let Reverse((_, number)) = self.due.pop()?;

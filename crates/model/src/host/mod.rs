@@ -4,6 +4,6 @@ mod connection;
 mod interface;
 mod pages;
 
-pub(crate) use connection::Connection;
+pub(crate) use connection::{Connection, Route};
 pub(crate) use interface::{Delayed, Interface};
 pub(crate) use pages::Pages;

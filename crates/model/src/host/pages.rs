@@ -104,7 +104,7 @@ const fn pieces_of((run, at): (u64, u64), from: u64, to: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use dualq_tcp::EcnFlags;
+    use dualq_tcp::{Control, EcnFlags};
     use dualq_units::Ecn;
 
     use super::*;
@@ -120,10 +120,7 @@ mod tests {
             ecn: Ecn::NotEct,
             flags: EcnFlags::NONE,
             options: 0,
-            push: false,
-            syn: false,
-            fin: false,
-            cut: false,
+            control: Control::NONE,
         }
     }
 

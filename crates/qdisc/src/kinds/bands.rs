@@ -128,7 +128,7 @@ impl<P: FlowPacket, const N: usize> Qdisc<P> for Bands<P, N> {
         Some(Departure {
             packet,
             band,
-            sojourn: now - enqueued,
+            sojourn_ns: now.nanos_since(enqueued),
             marked_by_probability: false,
             marked_by_step: false,
         })

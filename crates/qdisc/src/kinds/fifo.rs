@@ -67,7 +67,7 @@ impl<P: FlowPacket> Qdisc<P> for Fifo<P> {
         Some(Departure {
             packet,
             band: 0,
-            sojourn: now - enqueued,
+            sojourn_ns: now.nanos_since(enqueued),
             marked_by_probability: false,
             marked_by_step: false,
         })

@@ -3,6 +3,7 @@
 use dualq_units::hint::unlikely;
 
 use super::{MAX_QUICK_ACKS, Moment, Receiver};
+use crate::control::Control;
 use crate::ecn::{EcnBytes, EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{Ack, MAX_SACK_BLOCKS, SackBlock};
 use crate::rtt::{RTO_INITIAL_US, RTO_MIN_US};
@@ -240,7 +241,7 @@ impl Receiver {
             ack: edge,
             window: self.buffer.told(self.window),
             block_count: count as u8,
-            dsack,
+            control: Control::DSACK.when(dsack),
             flags,
             option,
             ecn: self.ack_ecn(),

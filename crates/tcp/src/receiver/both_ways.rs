@@ -3,6 +3,7 @@
 use dualq_units::Instant;
 
 use super::Receiver;
+use crate::control::Control;
 use crate::ecn::{EcnStyle, Received};
 use crate::packet::Ack;
 use crate::sender::Sender;
@@ -57,7 +58,7 @@ impl Receiver {
         if self.ecn == EcnStyle::Accurate {
             self.received.count(ack.ecn, 1, 0);
         }
-        if !ack.syn {
+        if !ack.has(Control::SYN) {
             self.buffer.see_echo(ack.echo_ms);
         }
     }

@@ -10,6 +10,7 @@ use dualq_units::Bytes;
 use dualq_units::hint::{likely, unlikely};
 
 use super::reassembly::Reassembly;
+use crate::control::Control;
 use crate::packet::{Data, MAX_PIECES};
 use crate::tick::{Tick, micros_between};
 
@@ -367,7 +368,7 @@ impl Buffer {
         let segment = if data.segments > 1 { data.mss.into() } else { data.bytes() };
         let before = std::mem::take(&mut self.short_segment);
         if segment == self.segment {
-            return data.push;
+            return data.has(Control::PUSH);
         }
         self.measure_other_segment(data, segment, before)
     }
@@ -376,7 +377,8 @@ impl Buffer {
     #[cold]
     fn measure_other_segment(&mut self, data: &Data, segment: u32, before: u32) -> bool {
         if segment < self.segment {
-            let least = if data.push { SHORTEST_SEGMENT } else { SHORTEST_PEER_SEGMENT };
+            let least =
+                if data.has(Control::PUSH) { SHORTEST_SEGMENT } else { SHORTEST_PEER_SEGMENT };
             let with_options = segment + u32::from(data.options);
             // Both sides have the TCP header, this one with its timestamps.
             if with_options + TIMESTAMPS >= least {
@@ -396,7 +398,7 @@ impl Buffer {
             self.resize(self.memory);
             self.measured = self.measured.min(self.clamp);
         }
-        data.push
+        data.has(Control::PUSH)
     }
 
     /// A packet of `payload` bytes continued the stream: more may be offered. Returns whether it is.
@@ -593,10 +595,7 @@ mod tests {
             ecn: Ecn::NotEct,
             flags: crate::EcnFlags::NONE,
             options: 0,
-            push: true,
-            syn: false,
-            fin: false,
-            cut: false,
+            control: Control::PUSH,
         }
     }
 

@@ -1,6 +1,7 @@
 //! FIN of an end that only receives, again and again until it is acknowledged; after that nobody is there.
 
 use super::{Moment, Receiver, instant};
+use crate::control::Control;
 use crate::packet::{Ack, Data};
 use crate::rtt::{RTO_MAX_US, RTO_MIN_US};
 
@@ -43,7 +44,7 @@ impl Receiver {
     /// FIN leaves, and acknowledges what has come (Linux: `tcp_send_fin`).
     #[cold]
     pub(super) fn part(&mut self, now_ns: u64, out: &mut impl FnMut(Ack)) {
-        self.send(now_ns, &mut |ack| out(Ack { fin: true, ..ack }));
+        self.send(now_ns, &mut |ack| out(Ack { control: ack.control.with(Control::FIN), ..ack }));
         self.await_farewell(now_ns);
     }
 
@@ -88,7 +89,7 @@ impl Receiver {
     /// Nobody is there (Linux: `tcp_v4_send_reset`).
     #[cold]
     pub(super) fn reset(&self, out: &mut impl FnMut(Ack)) {
-        out(Ack { reset: true, ..Ack::default() });
+        out(Ack { control: Control::RESET, ..Ack::default() });
     }
 }
 
@@ -111,10 +112,15 @@ mod tests {
         let mut receiver = Receiver::new(ReceiverConfig { closes: true, ..Default::default() });
         let mut sent = Vec::new();
         let mut out = |ack: Ack| sent.push(ack);
-        receiver.on_data(at(0), &Data { syn: true, payload: 0, ..data(0, 0) }, &mut out);
+        receiver.on_data(
+            at(0),
+            &Data { control: Control::SYN, payload: 0, ..data(0, 0) },
+            &mut out,
+        );
         receiver.on_data(at(31), &Data { payload: 0, ..data(0, 0) }, &mut out);
         receiver.on_data(at(35), &Data { ecn: Ecn::Ect0, ..data(0, 0) }, &mut out);
-        let fin = Data { payload: 1, segments: 1, fin: true, push: true, ..data(1_448, 0) };
+        let control = Control::FIN.with(Control::PUSH);
+        let fin = Data { payload: 1, segments: 1, control, ..data(1_448, 0) };
         receiver.on_data(at(40), &fin, &mut out);
         (receiver, sent)
     }
@@ -124,14 +130,14 @@ mod tests {
     fn fin_that_nobody_acknowledges_is_sent_again() {
         let (mut receiver, mut sent) = parting();
         assert_eq!(sent.iter().filter(|ack| ack.ack == 1_449).count(), 1);
-        assert!(sent.last().is_some_and(|ack| ack.fin));
+        assert!(sent.last().is_some_and(|ack| ack.has(Control::FIN)));
         let mut times = Vec::new();
         for _ in 0..4 {
             let timer = receiver.next_timer();
             times.push(timer.as_nanos() / 1_000_000);
             sent.clear();
             receiver.on_timer(timer, &mut |ack| sent.push(ack));
-            assert!(matches!(sent[..], [Ack { ack: 1_449, fin: true, .. }]));
+            assert!(matches!(sent[..], [Ack { ack: 1_449, control: Control::FIN, .. }]));
         }
         // A timeout of 231 ms is 24 jiffies, and a loss probe's two round trips and 200 ms are more; timers of 63 jiffies and more wait for their bucket.
         assert_eq!(times, [290, 540, 1_030, 2_000]);
@@ -146,6 +152,9 @@ mod tests {
         assert_eq!((sent.len(), receiver.next_timer()), (0, Instant::NEVER));
         receiver.on_data(at(72), &farewell, &mut |ack| sent.push(ack));
         receiver.on_data(at(73), &data(0, 0), &mut |ack| sent.push(ack));
-        assert!(matches!(sent[..], [Ack { reset: true, .. }, Ack { reset: true, .. }]));
+        assert!(matches!(
+            sent[..],
+            [Ack { control: Control::RESET, .. }, Ack { control: Control::RESET, .. }]
+        ));
     }
 }

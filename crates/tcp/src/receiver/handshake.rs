@@ -2,6 +2,7 @@
 
 use super::reading::CALL_NS;
 use super::{Receiver, instant};
+use crate::control::Control;
 use crate::ecn::{self, Received};
 use crate::packet::{Ack, Data};
 use crate::rtt::RTO_INITIAL_US;
@@ -70,8 +71,7 @@ impl Receiver {
         // Windows are not scaled before both ends know by how much.
         self.window = self.buffer.initial_window(self.mss);
         ack.window = self.window.min(u16::MAX.into());
-        ack.syn = true;
-        ack.cookie = cookie;
+        ack.control = ack.control.with(Control::SYN).with(Control::COOKIE.when(cookie));
         ack.flags = self.granted;
         // Only the first one offers it (Linux: `tcp_synack_options`).
         ack.option = if self.handshake.answers == 0 { self.offered_option() } else { None };
@@ -139,7 +139,6 @@ mod tests {
     fn segment(syn: bool, timestamp_ms: u32, echo_ms: u32) -> Data {
         let (ecn, flags) = (Ecn::NotEct, EcnFlags::NONE);
         let (seq, payload, segments, mss, options) = (0, 0, 1, 0, 0);
-        let (push, cut) = (false, false);
         Data {
             seq,
             payload,
@@ -150,10 +149,7 @@ mod tests {
             ecn,
             flags,
             options,
-            push,
-            syn,
-            fin: false,
-            cut,
+            control: Control::SYN.when(syn),
         }
     }
 

@@ -17,6 +17,7 @@ use std::time::Duration;
 use dualq_units::hint::unlikely;
 use dualq_units::{Bytes, Ecn, Instant};
 
+use crate::control::Control;
 use crate::ecn::{self, EcnFlags, EcnOption, EcnStyle, Received};
 use crate::packet::{Ack, Data, HEADER_BYTES, SackBlock, pieces};
 use crate::tick::{Tick, WheelTimer, instant};
@@ -354,7 +355,7 @@ impl Receiver {
         out: &mut impl FnMut(Ack),
     ) {
         let now_ns = now.as_nanos();
-        if unlikely(data.syn) {
+        if unlikely(data.has(Control::SYN)) {
             return self.take_syn(now_ns, data, out);
         }
         if data.options > 0 {
@@ -414,7 +415,7 @@ impl Receiver {
             self.stats.duplicate_bytes += u64::from(data.payload);
             return self.refuse(now_ns, data, out);
         }
-        if unlikely(data.fin) {
+        if unlikely(data.has(Control::FIN)) {
             self.fin = data.end() - 1;
         }
         if data.flags.cwr() && self.ecn != EcnStyle::Accurate {
@@ -618,10 +619,7 @@ mod tests {
             ecn: Ecn::NotEct,
             flags: EcnFlags::NONE,
             options: 0,
-            push: false,
-            syn: false,
-            fin: false,
-            cut: false,
+            control: Control::NONE,
         }
     }
 
@@ -633,7 +631,7 @@ mod tests {
             let tick = Tick::default().starting_at(Duration::from_micros(start_us));
             let mut receiver = Receiver::new(ReceiverConfig { tick, ..ReceiverConfig::default() });
             let mut answers = Vec::new();
-            let syn = Data { syn: true, payload: 0, ..data(0, 0) };
+            let syn = Data { control: Control::SYN, payload: 0, ..data(0, 0) };
             receiver.on_data(Instant::ZERO, &syn, &mut |ack| answers.push(ack));
             let echo_ms = answers[0].timestamp_ms;
             let now = Instant::from_nanos(854_000);
@@ -652,7 +650,7 @@ mod tests {
             let mut receiver =
                 Receiver::new(ReceiverConfig { fixed_buffer, ..ReceiverConfig::default() });
             let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
-            let syn = Data { syn: true, payload: 0, ..data(0, 0) };
+            let syn = Data { control: Control::SYN, payload: 0, ..data(0, 0) };
             receiver.on_data(at(1_000), &syn, &mut |_| ());
             receiver.on_data(at(1_020), &Data { payload: 0, ..data(0, 0) }, &mut |_| ());
             receiver.quick = 1;
@@ -669,7 +667,11 @@ mod tests {
     fn what_is_read_in_a_round_trip_counts_from_the_opening() {
         let mut receiver = Receiver::new(ReceiverConfig::default());
         let at = |us: u64| Instant::from_nanos(us * 1_000);
-        receiver.on_data(at(0), &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        receiver.on_data(
+            at(0),
+            &Data { control: Control::SYN, payload: 0, ..data(0, 0) },
+            &mut |_| (),
+        );
         receiver.on_data(at(10_000), &Data { payload: 0, ..data(0, 0) }, &mut |_| ());
         receiver.buffer.rtt_eighth_us = 11_000 << 3;
         // 11 ms after the opening, and 10.4 after the first data: measured by then, and not again 0.5 ms later.
@@ -697,7 +699,11 @@ mod tests {
         let fixed_buffer = Some(Bytes(8_000));
         let mut receiver =
             Receiver::new(ReceiverConfig { fixed_buffer, ..ReceiverConfig::default() });
-        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        receiver.on_data(
+            Instant::ZERO,
+            &Data { control: Control::SYN, payload: 0, ..data(0, 0) },
+            &mut |_| (),
+        );
         let mut now = Instant::ZERO + Duration::from_millis(300);
         let mut waits = Vec::new();
         for number in 0..22 {
@@ -721,7 +727,11 @@ mod tests {
         let fixed_buffer = Some(Bytes(60_000));
         let mut receiver =
             Receiver::new(ReceiverConfig { fixed_buffer, ..ReceiverConfig::default() });
-        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        receiver.on_data(
+            Instant::ZERO,
+            &Data { control: Control::SYN, payload: 0, ..data(0, 0) },
+            &mut |_| (),
+        );
         let mut now = Instant::ZERO + Duration::from_millis(300);
         let mut next = 0;
         // One after the other until one waits; the next one takes it along.
@@ -755,7 +765,11 @@ mod tests {
     #[test]
     fn what_waited_to_be_told_is_told_with_what_the_third_island_grew_by() {
         let mut receiver = Receiver::new(ReceiverConfig::default());
-        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        receiver.on_data(
+            Instant::ZERO,
+            &Data { control: Control::SYN, payload: 0, ..data(0, 0) },
+            &mut |_| (),
+        );
         let now = Instant::ZERO + Duration::from_millis(300);
         let mut told = Vec::new();
         let mut arrive = |receiver: &mut Receiver, number: u64| {

@@ -230,6 +230,7 @@ mod tests {
     use dualq_units::Bytes;
 
     use super::*;
+    use crate::control::Control;
     use crate::receiver::ReceiverConfig;
     use crate::receiver::tests::data;
 
@@ -242,7 +243,11 @@ mod tests {
         let read_interval = Duration::from_millis(10);
         let mut receiver =
             Receiver::new(ReceiverConfig { read_interval, ..ReceiverConfig::default() });
-        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        receiver.on_data(
+            Instant::ZERO,
+            &Data { control: Control::SYN, payload: 0, ..data(0, 0) },
+            &mut |_| (),
+        );
         receiver.on_data(at(1), &data(0, 0), &mut |_| ());
         read(&mut receiver, &mut Vec::new());
         receiver
@@ -328,7 +333,11 @@ mod tests {
     #[test]
     fn what_arrives_at_one_instant_is_read_after_all_of_it_has() {
         let mut receiver = Receiver::new(ReceiverConfig::default());
-        receiver.on_data(Instant::ZERO, &Data { syn: true, payload: 0, ..data(0, 0) }, &mut |_| ());
+        receiver.on_data(
+            Instant::ZERO,
+            &Data { control: Control::SYN, payload: 0, ..data(0, 0) },
+            &mut |_| (),
+        );
         for number in 0..48 {
             receiver.on_data(at(1), &data(number * 1_448, 0), &mut |_| ());
         }
@@ -359,7 +368,7 @@ mod tests {
         let last = |call_end| {
             let config = ReceiverConfig { max_buffer: Bytes(1 << 20), ..ReceiverConfig::default() };
             let mut receiver = Receiver::new(config);
-            let syn = Data { syn: true, payload: 0, ..data(0, 0) };
+            let syn = Data { control: Control::SYN, payload: 0, ..data(0, 0) };
             receiver.on_data(Instant::ZERO, &syn, &mut |_| ());
             receiver.call_end = call_end;
             let mut acks = Vec::new();

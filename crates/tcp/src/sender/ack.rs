@@ -5,6 +5,7 @@ use dualq_units::hint::{cold_path, unlikely};
 
 use super::{FAREWELL_DUE, Handshake, OPENING_DUE, Sender};
 use crate::cc::{Algorithm, CongestionControl, Controller, State};
+use crate::control::Control;
 use crate::ecn::{self, EcnStyle, Progress, Received};
 use crate::packet::{Ack, INVALID_SPACING, MAX_SACK_BLOCKS, PAWS_WINDOW_MS, SackBlock};
 use crate::rate::{RateSample, SampleBuilder};
@@ -91,7 +92,7 @@ impl Sender {
     pub fn on_ack(&mut self, now: Instant, ack: &Ack) {
         let now_ns = now.as_nanos();
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        if unlikely(ack.syn) {
+        if unlikely(ack.has(Control::SYN)) {
             if self.is_established() {
                 self.challenge(now_ns);
             } else {
@@ -102,7 +103,7 @@ impl Sender {
         if unlikely(!self.is_established() || ack.ack > self.snd_nxt) {
             return;
         }
-        if unlikely(ack.fin) {
+        if unlikely(ack.has(Control::FIN)) {
             self.due |= FAREWELL_DUE;
         }
         if ack.ack < self.snd_una {
@@ -115,7 +116,7 @@ impl Sender {
             ece: ack.flags.ece() && matches!(self.ecn, EcnStyle::Classic | EcnStyle::Dctcp),
             prior_una: self.snd_una,
             echo_ms: ack.echo_ms,
-            no_duplicate: ack.with_data,
+            no_duplicate: ack.has(Control::WITH_DATA),
             ..Findings::default()
         };
         let needs_samples = self.control.needs_samples();
@@ -147,7 +148,7 @@ impl Sender {
 
         let mut builder = SampleBuilder::default();
         let mut selective = None;
-        if unlikely(ack.dsack) {
+        if unlikely(ack.has(Control::DSACK)) {
             self.check_duplicate(ack, &mut found);
         }
         // A duplicate's block too tells of what has arrived.
@@ -248,7 +249,7 @@ impl Sender {
     /// millisecond (Linux: `tcp_ack` at `old_ack`, `tcp_disordered_ack_check`).
     #[cold]
     fn digest_overtaken(&mut self, now_ns: u64, ack: &Ack) {
-        if ack.reset {
+        if ack.has(Control::RESET) {
             // It has closed, or there would be somebody.
             return;
         }
@@ -262,7 +263,7 @@ impl Sender {
             no_duplicate: true,
             ..Findings::default()
         };
-        if ack.dsack {
+        if ack.has(Control::DSACK) {
             self.check_duplicate(ack, &mut found);
         }
         if !ack.blocks().is_empty() {
@@ -643,7 +644,7 @@ mod tests {
     }
 
     fn answer(echo_ms: u32) -> Ack {
-        Ack { syn: true, window: 65_160, echo_ms, ..Ack::default() }
+        Ack { control: Control::SYN, window: 65_160, echo_ms, ..Ack::default() }
     }
 
     /// Linux: `tcp_ack_update_rtt`.

@@ -348,6 +348,7 @@ mod tests {
     use dualq_units::Instant;
 
     use super::*;
+    use crate::control::Control;
     use crate::packet::Ack;
     use crate::sender::SenderConfig;
 
@@ -500,7 +501,7 @@ mod tests {
         let mut sender = Sender::new(SenderConfig::default());
         sender.write(u64::MAX);
         sender.transmit(Instant::ZERO, &mut |_| ());
-        let answer = Ack { syn: true, window: 65_160, ..Ack::default() };
+        let answer = Ack { control: Control::SYN, window: 65_160, ..Ack::default() };
         let later = Instant::ZERO + Duration::from_millis(40);
         sender.on_ack(later, &answer);
         sender.transmit(later, &mut |_| ());

@@ -303,6 +303,7 @@ mod tests {
 
     use super::super::{Handshake, SenderConfig};
     use super::*;
+    use crate::control::Control;
     use crate::packet::Ack;
 
     /// Ten segments may be under way, of which `out` are, each a packet; the program has written `unsent` bytes more and will write on.
@@ -370,7 +371,8 @@ mod tests {
         sender.window_end = 1 << 20;
         let window = sender.window_end - 1_448;
         for (ms, with_data, open) in [(400, false, true), (410, true, true), (420, false, false)] {
-            let ack = Ack { ack: 1_448, window, with_data, ..Ack::default() };
+            let control = Control::WITH_DATA.when(with_data);
+            let ack = Ack { ack: 1_448, window, control, ..Ack::default() };
             sender.on_ack(Instant::ZERO + Duration::from_millis(ms), &ack);
             assert_eq!(sender.recovery.probe_end.is_some(), open, "after {ms} ms");
         }

@@ -91,6 +91,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::control::Control;
     use crate::packet::{Ack, Transmission};
     use crate::sender::SenderConfig;
 
@@ -120,7 +121,7 @@ mod tests {
         let mut sender = Sender::new(SenderConfig::default());
         sender.write(9_000);
         transmit(&mut sender, at(0));
-        sender.on_ack(at(20), &Ack { syn: true, window: 65_160, ..Ack::default() });
+        sender.on_ack(at(20), &Ack { control: Control::SYN, window: 65_160, ..Ack::default() });
         let sent = transmit(&mut sender, at(20));
         let bytes = |sent: &[(u64, u32, u16, u16)]| sent.iter().map(|sent| sent.1).sum::<u32>();
         assert_eq!(bytes(&sent), 9_000);

@@ -10,6 +10,7 @@ use super::{
     WINDOW_PROBE_DUE, WRITE_BYTES,
 };
 use crate::cc::{CongestionControl, Event, State, Window};
+use crate::control::Control;
 use crate::ecn::{EcnFlags, EcnOption, EcnStyle};
 use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, Transmission};
 use crate::scoreboard::{
@@ -283,10 +284,7 @@ impl Sender {
             ecn,
             flags,
             options,
-            push: false,
-            syn: false,
-            fin: false,
-            cut: false,
+            control: Control::NONE,
         };
         out(Transmission { data, departure: instant(now_ns) });
     }
@@ -321,10 +319,7 @@ impl Sender {
             ecn: self.codepoint(self.needs_ecn()),
             flags: self.syn_flags(),
             options: options as u8,
-            push: false,
-            syn: true,
-            fin: false,
-            cut: false,
+            control: Control::SYN,
         };
         out(Transmission { data, departure: instant(now_ns) });
     }
@@ -434,6 +429,8 @@ impl Sender {
         let fin = seq + u64::from(payload) > self.fin;
         // FIN by itself is no segment with payload.
         let is_alone = fin && payload - (segments - 1) * mss == 1;
+        // Aggregates push, to be handed on at once.
+        let pushes = pushes || segments > 1 || seq + u64::from(payload) == self.write_end;
         let (ecn, flags, options) = match self.ecn {
             EcnStyle::Off => (Ecn::NotEct, EcnFlags::NONE, 0),
             _ => self.take_signs(now_ns, new && !is_alone),
@@ -448,11 +445,7 @@ impl Sender {
             ecn,
             flags,
             options,
-            // Aggregates push, to be handed on at once.
-            push: pushes || segments > 1 || seq + u64::from(payload) == self.write_end,
-            syn: false,
-            fin,
-            cut: false,
+            control: Control::PUSH.when(pushes).with(Control::FIN.when(fin)),
         };
         self.stats.segments += u64::from(segments) - u64::from(is_alone);
         self.last_sent_ns = now_ns;
@@ -609,7 +602,8 @@ mod tests {
         let mut sender = Sender::new(config);
         sender.write(u64::MAX);
         sender.transmit(Instant::ZERO, &mut |_| ());
-        sender.on_ack(Instant::ZERO + rtt, &Ack { syn: true, window, ..Ack::default() });
+        sender
+            .on_ack(Instant::ZERO + rtt, &Ack { control: Control::SYN, window, ..Ack::default() });
         let mut sent = Vec::new();
         sender.transmit(Instant::ZERO + rtt, &mut |packet| sent.push(packet));
         (sender, sent)
@@ -623,7 +617,7 @@ mod tests {
             for (algorithm, expected) in [(Algorithm::Reno, reno), (Algorithm::Bbr, bbr)] {
                 let mut sender = Sender::new(SenderConfig { algorithm, ..SenderConfig::default() });
                 sender.transmit(Instant::ZERO, &mut |_| ());
-                let answer = Ack { syn: true, window: 1 << 30, ..Ack::default() };
+                let answer = Ack { control: Control::SYN, window: 1 << 30, ..Ack::default() };
                 sender.on_ack(Instant::ZERO + rtt, &answer);
                 sender.window.cwnd = 80;
                 let now = Instant::ZERO + rtt + Duration::from_millis(idle_ms);
@@ -705,7 +699,7 @@ mod tests {
             sender.write(u64::MAX);
             sender.transmit(Instant::ZERO, &mut |_| ());
             let now = Instant::from_nanos(19_000_000);
-            sender.on_ack(now, &Ack { syn: true, window: 62_636, ..Ack::default() });
+            sender.on_ack(now, &Ack { control: Control::SYN, window: 62_636, ..Ack::default() });
             sender.write_later();
             sender.transmit(now, &mut |packet| assert_eq!(packet.data.payload, 0));
             let mut sent = Vec::new();

@@ -303,7 +303,7 @@ impl Law {
         Some(Departure {
             packet: waiting.packet,
             band: 0,
-            sojourn: now - waiting.enqueued,
+            sojourn_ns: now.nanos_since(waiting.enqueued),
             marked_by_probability: marked,
             marked_by_step: stepped,
         })

@@ -1,7 +1,5 @@
 //! The engine of the crate `dualpi2`, as a [`Qdisc`].
 
-use std::time::Duration;
-
 use dualpi2::{Change, DualPi2, Packet, Queue, Random};
 use dualq_units::Instant;
 
@@ -46,7 +44,7 @@ impl<P: Packet, R: Random> Qdisc<P> for DualPi2<P, R> {
         self.dequeue(now.as_nanos(), &mut lost(dropped)).map(|departure| Departure {
             packet: departure.packet,
             band: departure.queue as usize,
-            sojourn: Duration::from_nanos(departure.sojourn_ns),
+            sojourn_ns: departure.sojourn_ns,
             marked_by_probability: departure.marked_by_probability,
             marked_by_step: departure.marked_by_step,
         })

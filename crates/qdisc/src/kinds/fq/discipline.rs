@@ -277,7 +277,7 @@ impl<P: FlowPacket> Fq<P> {
         Departure {
             packet: waiting.packet,
             band: waiting.band,
-            sojourn: now - waiting.enqueued,
+            sojourn_ns: now.nanos_since(waiting.enqueued),
             marked_by_probability: false,
             marked_by_step: marked,
         }

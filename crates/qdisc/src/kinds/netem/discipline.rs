@@ -320,9 +320,9 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Netem<P, R> {
                 return None;
             }
             let Delayed { packet, enqueued, marked, .. } = self.leave(now)?;
-            let sojourn = now - enqueued;
+            let sojourn_ns = now.nanos_since(enqueued);
             let marked_by_probability = marked;
-            Departure { packet, band: 0, sojourn, marked_by_probability, marked_by_step: false }
+            Departure { packet, band: 0, sojourn_ns, marked_by_probability, marked_by_step: false }
         };
         self.counters.sent(&departure.packet);
         Some(departure)

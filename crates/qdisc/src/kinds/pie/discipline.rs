@@ -107,12 +107,18 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Pie<P, R> {
         now: Instant,
         _dropped: &mut dyn FnMut(Dropped<P>),
     ) -> Option<Departure<P>> {
-        let (enqueued, packet, marked) = self.queue.pop_front()?;
+        // It is looked at where it lies: packets that are looked at on their way are moved piece by piece.
+        self.counters.left(&self.queue.front()?.1);
+        let (enqueued, packet, marked_by_probability) = self.queue.pop_front()?;
         self.controller.departed(enqueued, now, self.queue.is_empty());
-        self.counters.left(&packet);
-        let sojourn = now - enqueued;
-        let marked_by_probability = marked;
-        Some(Departure { packet, band: 0, sojourn, marked_by_probability, marked_by_step: false })
+        let sojourn_ns = now.nanos_since(enqueued);
+        Some(Departure {
+            packet,
+            band: 0,
+            sojourn_ns,
+            marked_by_probability,
+            marked_by_step: false,
+        })
     }
 
     #[inline]

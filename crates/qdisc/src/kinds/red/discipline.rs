@@ -231,7 +231,7 @@ impl<P: FlowPacket, R: Random> Qdisc<P> for Red<P, R> {
         Some(Departure {
             packet,
             band: 0,
-            sojourn: now - enqueued,
+            sojourn_ns: now.nanos_since(enqueued),
             marked_by_probability: marked,
             marked_by_step: false,
         })

@@ -257,7 +257,7 @@ impl<P: FlowPacket, R: Random> Sfq<P, R> {
         Some(Departure {
             packet,
             band: 0,
-            sojourn: now - enqueued,
+            sojourn_ns: now.nanos_since(enqueued),
             marked_by_probability: false,
             marked_by_step: false,
         })

@@ -31,7 +31,7 @@ fn jitter_is_uniform_and_reorders() {
     let (mut now, mut delays, mut overtaken, mut last) = (0, Vec::new(), 0, 0);
     while let Some((at, departure)) = bench.next(now) {
         now = at;
-        delays.push(departure.sojourn.as_nanos() as u64);
+        delays.push(departure.sojourn_ns);
         overtaken += u64::from(departure.packet.id < last);
         last = last.max(departure.packet.id);
     }
@@ -122,7 +122,7 @@ fn delays(line: &str) -> Vec<f64> {
     let (mut now, mut delays) = (0, vec![0.0; 20_000]);
     while let Some((at, departure)) = bench.next(now) {
         now = at;
-        delays[departure.packet.id as usize] = departure.sojourn.as_secs_f64() * 1e3;
+        delays[departure.packet.id as usize] = departure.sojourn().as_secs_f64() * 1e3;
     }
     delays
 }

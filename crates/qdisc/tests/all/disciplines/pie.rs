@@ -25,7 +25,7 @@ fn run(bench: &mut Bench, end: u64, gap_us: u64, ecn: Ecn) -> Vec<u64> {
         }
         if let Some(departure) = bench.take(now) {
             let second = &mut longest[(now / SECOND) as usize];
-            *second = (*second).max(departure.sojourn.as_millis() as u64);
+            *second = (*second).max(departure.sojourn().as_millis() as u64);
         }
     }
     longest
