@@ -73,6 +73,7 @@ mod tests {
     use dualq_units::Instant;
 
     use super::*;
+    use crate::control::Control;
     use crate::ecn::EcnFlags;
     use crate::receiver::ReceiverConfig;
     use crate::receiver::tests::data;
@@ -86,7 +87,8 @@ mod tests {
             read_interval: Duration::from_millis(10),
             ..ReceiverConfig::default()
         });
-        let syn = Data { syn: true, payload: 0, flags: EcnFlags::ASKS_CLASSIC, ..data(0, 0) };
+        let syn =
+            Data { control: Control::SYN, payload: 0, flags: EcnFlags::ASKS_CLASSIC, ..data(0, 0) };
         receiver.on_data(Instant::ZERO, &syn, &mut |_| ());
         let pair =
             |number: u64, ecn| Data { ecn, payload: 2_896, segments: 2, ..data(2_896 * number, 0) };
