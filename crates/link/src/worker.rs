@@ -66,9 +66,10 @@ impl Mailbox {
 
     pub(crate) fn put(&self, message: Message) {
         self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
-        self.is_there.store(true, Ordering::Release);
+        // Before who looks at it sees the flag: a bell that rings after its message was taken would ring until the next one, and the thread never wait.
         // It fails only where it would count beyond 64 bits.
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+        self.is_there.store(true, Ordering::Release);
     }
 
     fn take(&self) -> Vec<Message> {
@@ -213,5 +214,33 @@ impl Worker {
     fn snapshot(&self) -> DirectionSnapshot {
         let device_dropped = self.from.dropped().unwrap_or(0);
         DirectionSnapshot { device_dropped, behind: self.behind, ..self.engine.snapshot() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Whoever waits for the bell wakes for each message, and for nothing once all are taken.
+    #[test]
+    fn a_bell_rings_no_longer_than_there_are_messages() {
+        let mailbox = Mailbox::new().unwrap();
+        let rings = || {
+            let mut fds = [PollFd::from_borrowed_fd(mailbox.bell.as_fd(), PollFlags::IN)];
+            poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() > 0
+        };
+        for _ in 0..20_000 {
+            thread::scope(|scope| {
+                let putting = scope.spawn(|| mailbox.put(Message::Stop));
+                while mailbox.take().is_empty() {}
+                putting.join().unwrap();
+            });
+            mailbox.take();
+            assert!(!rings());
+        }
+        mailbox.put(Message::Stop);
+        assert!(rings());
     }
 }
