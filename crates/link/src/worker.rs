@@ -66,19 +66,30 @@ impl Mailbox {
 
     pub(crate) fn put(&self, message: Message) {
         self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
-        // Before who looks at it sees the flag: a bell that rings after its message was taken would ring until the next one, and the thread never wait.
+        self.is_there.store(true, Ordering::Release);
         // It fails only where it would count beyond 64 bits.
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
-        self.is_there.store(true, Ordering::Release);
     }
 
-    fn take(&self) -> Vec<Message> {
+    /// What has come. A message may be seen before its bell rings, so what `rang` is silenced whether there is a message or not: else it would ring until the
+    /// next one, and the thread never wait.
+    fn take(&self, rang: bool) -> Vec<Message> {
+        if rang {
+            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        }
         if !self.is_there.swap(false, Ordering::Acquire) {
             return Vec::new();
         }
-        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// What ended a wait.
+#[derive(Clone, Copy)]
+struct Heard {
+    /// There may be a frame.
+    frame: bool,
+    bell: bool,
 }
 
 /// One direction, at work.
@@ -108,7 +119,7 @@ impl Worker {
 
     fn work(&mut self) -> Result<(), Errno> {
         let mut bytes = self.engine.buffer();
-        let (mut woke, mut may_read) = (now(), true);
+        let (mut woke, mut heard) = (now(), Heard { frame: true, bell: false });
         // When there was nothing more to read.
         let mut empty = woke;
         let mut small = 0;
@@ -117,7 +128,7 @@ impl Worker {
             let came = self.engine.came();
             self.engine.advance(time);
             self.write();
-            while may_read && read < BATCH && self.from.read(&mut bytes)? {
+            while heard.frame && read < BATCH && self.from.read(&mut bytes)? {
                 read += 1;
                 small += usize::from(bytes.len() <= SMALL);
                 time = now();
@@ -137,7 +148,7 @@ impl Worker {
             for message in self.engine.take_messages() {
                 self.other.put(Message::Icmp(message));
             }
-            for message in self.mailbox.take() {
+            for message in self.mailbox.take(heard.bell) {
                 if matches!(message, Message::Stop) {
                     self.engine.advance(now());
                     self.write();
@@ -148,7 +159,7 @@ impl Worker {
             }
             let due = self.engine.next_wake();
             if read == BATCH || due <= time {
-                may_read = true;
+                heard = Heard { frame: true, bell: false };
                 continue;
             }
             // A fast link does not wake for each packet.
@@ -157,7 +168,7 @@ impl Worker {
             if !listens {
                 until = until.min(time + QUANTUM);
             }
-            may_read = self.wait(until, listens)?;
+            heard = self.wait(until, listens)?;
             small = 0;
             let after = now();
             empty = after;
@@ -171,18 +182,21 @@ impl Worker {
         self.engine.write(now, |pieces| self.to.write(pieces).is_ok());
     }
 
-    /// Waits until a message comes, or a frame if it `listens` for that, or until that time. Says whether there may be a frame.
-    fn wait(&self, until: Instant, listens: bool) -> Result<bool, Errno> {
+    /// Waits until a message comes, or a frame if it `listens` for that, or until that time.
+    fn wait(&self, until: Instant, listens: bool) -> Result<Heard, Errno> {
         let fds = [self.mailbox.bell.as_fd(), self.from.as_fd()];
         let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-        let heard = if listens { &mut fds[..] } else { &mut fds[..1] };
+        let listened = if listens { &mut fds[..] } else { &mut fds[..1] };
         let timeout = (until < Instant::NEVER).then(|| {
             let rest = until - now();
             Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() }
         });
-        match poll(heard, timeout.as_ref()) {
-            Ok(_) => Ok(!listens || !fds[1].revents().is_empty()),
-            Err(Errno::INTR) => Ok(true),
+        match poll(listened, timeout.as_ref()) {
+            Ok(_) => {
+                let [bell, frame] = fds.map(|fd| !fd.revents().is_empty());
+                Ok(Heard { frame: !listens || frame, bell })
+            }
+            Err(Errno::INTR) => Ok(Heard { frame: true, bell: true }),
             Err(error) => Err(error),
         }
     }
@@ -234,10 +248,10 @@ mod tests {
         for _ in 0..20_000 {
             thread::scope(|scope| {
                 let putting = scope.spawn(|| mailbox.put(Message::Stop));
-                while mailbox.take().is_empty() {}
+                while mailbox.take(rings()).is_empty() {}
                 putting.join().unwrap();
             });
-            mailbox.take();
+            mailbox.take(rings());
             assert!(!rings());
         }
         mailbox.put(Message::Stop);
