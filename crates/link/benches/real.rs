@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 use dualq_link::{Options, Snapshot};
 use dualq_netlink::{Netlink, VethEnd};
 use dualq_scenario::Passage;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::UdpGsoSegment;
 
 #[path = "../tests/real/pair.rs"]
 mod pair;
@@ -113,6 +115,42 @@ fn over_veth() -> f64 {
     }
     thread::sleep(Duration::from_millis(200));
     bulk(&pair)
+}
+
+/// What leaves a link that always has something to send, in % of its rate: datagrams come at 1.1 times that, so that no sender's window, and none
+/// that is not run in time, leaves it idle. And the share of a core that the link took.
+fn flooded(rate: &str, mbit: f64, qdisc: &str) -> (f64, f64) {
+    let pair = Pair::new();
+    let running = pair.link(&passage(Some((rate, qdisc))), &passage(None), &Options::default());
+    let sink = pair.near.inside(|| UdpSocket::bind(near(false, 9))).expect("a port");
+    let socket = pair.far.inside(|| UdpSocket::bind(("0.0.0.0", 0))).expect("a port");
+    socket.connect(near(false, 9)).expect("a way");
+    setsockopt(&socket, UdpGsoSegment, &1472).expect("Linux 4.18");
+    let stop = Arc::new(AtomicBool::new(false));
+    let sender = thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || {
+            let (began, mut sent) = (Instant::now(), 0.0);
+            while !stop.load(Ordering::Relaxed) {
+                let due = began.elapsed().as_secs_f64() * mbit * 1.1e6 / 8.0;
+                while sent < due {
+                    let _ = socket.send(&[0; 1472 * 40]);
+                    sent += 1514.0 * 40.0;
+                }
+                thread::sleep(Duration::from_micros(100));
+            }
+        }
+    });
+    thread::sleep(WARMUP);
+    let (before, busy) = (running.snapshot().expect("it runs"), processor_time("link "));
+    thread::sleep(LENGTH);
+    let (after, busy) = (running.snapshot().expect("it runs"), processor_time("link ") - busy);
+    stop.store(true, Ordering::Relaxed);
+    sender.join().expect("a sender");
+    drop(sink);
+    let took = (after.at - before.at).as_secs_f64();
+    let left = after.down.figures.left.bytes - before.down.figures.left.bytes;
+    (left as f64 * 8.0 / took / mbit / 1e4, busy / took)
 }
 
 /// Round trips of small packets over an empty link, one each millisecond, in microseconds, sorted.
@@ -217,9 +255,9 @@ fn relayed() -> f64 {
     count as f64 / took
 }
 
-/// What waking costs here without a link: the share of a core of a thread that sends a datagram over loopback each 242 us, which a packet
-/// takes at 50 Mbit/s, to a thread that waits for it.
-fn woken() -> f64 {
+/// What waking costs here without a link: the share of a core of a thread that wakes each 242 us, which a packet takes at 50 Mbit/s, and
+/// `sends` a datagram over loopback to a thread that waits for it, or does nothing.
+fn woken(sends: bool) -> f64 {
     let pair = Pair::new();
     let (sink, source) = pair.near.inside(|| {
         let bind = || UdpSocket::bind(("127.0.0.1", 0)).expect("a port");
@@ -234,7 +272,9 @@ fn woken() -> f64 {
         while began.elapsed() < LENGTH {
             next += Duration::from_micros(242);
             thread::sleep(next.saturating_duration_since(Instant::now()));
-            let _ = source.send(&[0; 1472]);
+            if sends {
+                let _ = source.send(&[0; 1472]);
+            }
         }
         thread_time() / began.elapsed().as_secs_f64()
     });
@@ -283,10 +323,25 @@ fn main() {
             );
         }
     }
-    println!(
-        "a thread that wakes 4,130 times a second and sends a datagram over loopback, % of a core: {}",
-        of_three(|| woken() * 100.0)
-    );
+    for (rate, mbit) in [("50mbit", 50.0), ("1gbit", 1e3), ("5gbit", 5e3)] {
+        for qdisc in ["dualpi2", "fq_codel", "pfifo limit 1000"] {
+            let mut shares = Vec::new();
+            let shown = of_three(|| {
+                let (left, share) = flooded(rate, mbit, qdisc);
+                shares.push(share * 100.0);
+                left
+            });
+            println!(
+                "{rate} {qdisc}, never idle: left, % of the rate: {shown}; the link's threads, % of a core: {shares:.1?}"
+            );
+        }
+    }
+    for (sends, what) in [(false, "does nothing"), (true, "sends a datagram over loopback")] {
+        println!(
+            "a thread that wakes 4,130 times a second and {what}, % of a core: {}",
+            of_three(|| woken(sends) * 100.0)
+        );
+    }
     for (name, link) in [("loopback", false), ("empty link, 1gbit dualpi2", true)] {
         let runs: Vec<_> = (0..RUNS)
             .map(|_| round_trips(link))
