@@ -397,7 +397,7 @@ impl Sender {
         }
     }
 
-    /// The host has had a cookie of Fast Open from the receiver ([`Ack::cookie`](crate::Ack::cookie)): to be told before the SYN is sent.
+    /// The host has had a cookie of Fast Open from the receiver ([`Control::COOKIE`](crate::Control::COOKIE)): to be told before the SYN is sent.
     pub const fn know_cookie(&mut self) {
         self.has_cookie = true;
     }
