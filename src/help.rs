@@ -41,7 +41,7 @@ macro_rules! documents {
 
 const DOCUMENTS: &[Document] = documents! {
     "first-steps" "gallery" "scenario" "results" "figures" "report" "kernel" "live" "shell" "check" "replay" "queues-and-controls" "l4s"
-    "model" "doctor" "recipe" "plan" "apply" "machines" "module" "verify" "watch" "security" "mtu" "measure" "measure-protocol" "embedding" "packages" "sweep" "python" "playground" "exercises"
+    "model" "agreement" "doctor" "recipe" "plan" "apply" "machines" "module" "verify" "watch" "security" "mtu" "measure" "measure-protocol" "embedding" "packages" "sweep" "python" "playground" "exercises"
 };
 
 /// The commands whose document has another name than they.
