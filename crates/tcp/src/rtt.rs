@@ -55,16 +55,13 @@ impl RttEstimator {
         } else {
             let error = rtt_us as i64 - (self.srtt_eighth_us >> 3) as i64;
             self.srtt_eighth_us = (self.srtt_eighth_us as i64 + error).max(1) as u64;
-            let mut excess = error.abs() - (self.deviation_quarter_us >> 2);
+            let excess = error.abs() - (self.deviation_quarter_us >> 2);
             // A falling RTT shall not raise the timeout as a rising one does.
-            if error < 0 && excess > 0 {
-                excess >>= 3;
-            }
-            self.deviation_quarter_us += excess;
-            if self.deviation_quarter_us > self.max_deviation {
-                self.max_deviation = self.deviation_quarter_us;
-                self.variation_us = self.variation_us.max(self.max_deviation);
-            }
+            let is_falling = (error < 0) & (excess > 0);
+            self.deviation_quarter_us += excess >> (3 * u32::from(is_falling));
+            // The second is never less than the first.
+            self.max_deviation = self.max_deviation.max(self.deviation_quarter_us);
+            self.variation_us = self.variation_us.max(self.max_deviation);
             if snd_una > self.round_end {
                 if self.max_deviation < self.variation_us {
                     self.variation_us -= (self.variation_us - self.max_deviation) >> 2;

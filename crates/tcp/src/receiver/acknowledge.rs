@@ -84,7 +84,7 @@ impl Receiver {
     pub(super) fn decide(&mut self, at: Moment, out: &mut impl FnMut(Ack)) {
         let unacked = self.stream.next - self.acked;
         let several = unacked > u64::from(self.buffer.segment());
-        if several && unlikely(self.quick > 0) && self.buffer.is_tight() {
+        if unlikely(self.quick > 0) && several && self.buffer.is_tight() {
             self.quick = 0;
         }
         if (several && self.buffer.offers_still(self.window))

@@ -423,9 +423,9 @@ impl Receiver {
             // The sender's window may be down to one packet.
             self.ack_now = true;
         }
-        if data.seq <= self.acked {
-            self.echo_ms = self.echo_ms.max(data.timestamp_ms);
-        }
+        // Chosen, for a jump would be foretold wrongly with every second packet.
+        let moves_edge = data.seq <= self.acked;
+        self.echo_ms = self.echo_ms.max(if moves_edge { data.timestamp_ms } else { 0 });
         // Behind a gap too (Linux: `tcp_rcv_established`).
         self.buffer.measure_echo((self.config.tick, now_ns), data, self.stream.next);
         self.buffer.arrived(now_ns);

@@ -43,7 +43,7 @@ impl Reassembly {
     /// Whether what begins at `start` continues a stream without gaps, and nothing of it has come before.
     #[inline]
     pub(super) fn is_next(&self, start: u64) -> bool {
-        start == self.next && !self.has_islands()
+        (start == self.next) & !self.has_islands()
     }
 
     /// It does, and ends at `end`.
