@@ -191,7 +191,7 @@ impl Sender {
         }
         let chunk =
             self.receive_window.min(u64::from(self.window.cwnd) * mss) / u64::from(DEFER_DIVISOR);
-        if limit >= u64::from(most) * mss || limit >= chunk {
+        if limit >= chunk.min(u64::from(most) * mss) {
             return Ok(());
         }
         let idle = now_ns > self.departure_ns + MILLISECOND_NS;

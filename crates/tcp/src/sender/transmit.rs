@@ -94,7 +94,7 @@ impl Sender {
         let wakes = goes_on || self.wakes_program(!is_interrupted);
         self.waits_to_write = is_interrupted && wakes;
         let wakes = wakes && !is_interrupted;
-        if self.leaving > 0 && self.throttled && !wakes {
+        if self.throttled && self.leaving > 0 && !wakes {
             // It goes on as soon as these have left (Linux: `tcp_tsq_write`): after a program that was woken, for which a softirq gives way
             // to its thread (`handle_softirqs`, `need_resched`).
             return;
@@ -385,8 +385,9 @@ impl Sender {
     /// Whether TCP's own pacing says to wait; sets its timer then.
     #[inline]
     pub(super) fn must_wait(&mut self, now_ns: u64) -> bool {
-        let is_early = self.departure_ns > now_ns;
-        is_early && self.config.pacing == Pacing::OnDemand && self.waits_for_own_timer()
+        self.config.pacing == Pacing::OnDemand
+            && self.departure_ns > now_ns
+            && self.waits_for_own_timer()
     }
 
     /// The same of what is too early, if nobody else paces.
