@@ -231,7 +231,7 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ),
         (
             "[[flow]]\ncc = 'cubic'\nevery = '4s'",
-            "line 1: flow.size: what is sent again and again needs a size: size = \"1mb\"",
+            "line 1: flow.size: what is sent again and again is of one size: size = \"1mb\"",
         ),
         (
             "[[flow]]\ncc = 'cubic'\nsize = 'web'",
