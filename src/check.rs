@@ -38,7 +38,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
             let message = format!(
                 "{named} is empty: each of its lines is to be a scenario and what came of it"
             );
-            return Err(Failure::Usage(message));
+            return Err(Failure::Run(message));
         }
     }
     world::prepare(&[args.world])?;

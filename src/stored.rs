@@ -1,10 +1,12 @@
 //! `dualq report`: stored documents, and a page of them.
 
-use std::path::Path;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use dualq_report::svg::Picture;
 use dualq_report::{Report, agreement, html, replayed};
-use dualq_sweep::Folder;
+use dualq_sweep::{Folder, FolderError};
 use dualq_units::plain;
 use dualq_worlds::Results;
 
@@ -17,17 +19,17 @@ use crate::run::{PROGRAM, apart, name_by_settings};
 use crate::tables::Tables;
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
-    let read_from: Vec<_> = args.results.iter().map(|path| ("a result", path.as_path())).collect();
+    let paths = given(&args.results)?;
+    let read_from: Vec<_> = paths.iter().map(|path| ("a result", path.as_path())).collect();
     let written = [("--output", args.output.as_ref()), ("--parquet", args.parquet.as_ref())];
     keep_apart(&read_from, &written)?;
-    let again = |at: &usize| args.results[..*at].contains(&args.results[*at]);
-    if let Some(twice) = (1..args.results.len()).find(again) {
-        let path = args.results[twice].display();
+    let again = |at: &usize| paths[..*at].contains(&paths[*at]);
+    if let Some(twice) = (1..paths.len()).find(again) {
+        let path = paths[twice].display();
         return Err(Failure::Usage(format!("{path} is given twice; give each result once")));
     }
-    let stored: Vec<Stored> =
-        args.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
-    for (one, path) in stored.iter().zip(&args.results) {
+    let stored: Vec<Stored> = paths.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    for (one, path) in stored.iter().zip(&paths) {
         let Stored::Text { named, text } = one else { continue };
         let Some(other) = other(named, text)? else { continue };
         if stored.len() > 1 {
@@ -42,7 +44,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         stored.into_iter().map(Stored::results).collect::<Result<_, _>>()?;
     // Before and after are mostly of one scenario: only their files tell them apart.
     let names: Vec<String> = results.iter().map(|results| results.name.clone()).collect();
-    for (results, path) in results.iter_mut().zip(&args.results) {
+    for (results, path) in results.iter_mut().zip(&paths) {
         if names.iter().filter(|name| **name == results.name).count() > 1 {
             results.name = format!("{} ({})", results.name, path.display());
         }
@@ -51,7 +53,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let engine = args.interactive.engine(args.output.as_ref())?;
     let page = args.output.as_deref().map(Named::open).transpose()?;
     let pictures = Pictures::open(&args.pictures)?;
-    let stems = apart(args.results.iter().map(|path| stem(path)).collect());
+    let stems = apart(paths.iter().map(|path| stem(path)).collect());
     Tables::open(args.parquet.as_deref(), stems.len())?.write(stems.iter().zip(&reports))?;
     if pictures.is_any() {
         pictures
@@ -60,6 +62,37 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     page.map_or(Ok(()), |page| {
         page.write(html::write(&reports, PROGRAM, engine.as_ref()).as_bytes())
     })
+}
+
+/// What is to be read. A folder that is none of a sweep stands for its documents, as `dualq run --save` writes them.
+fn given(results: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut paths = Vec::new();
+    for path in results {
+        match path.is_dir().then(|| Folder::read(path)) {
+            Some(Err(error @ FolderError::NoFolder(_))) => {
+                let documents = documents(path).map_err(|error| {
+                    Failure::Run(format!("cannot read {}: {}", path.display(), plain(&error)))
+                })?;
+                if documents.is_empty() {
+                    return Err(Failure::Run(format!(
+                        "{error}; and no JSON document, as `dualq run SCENARIO --save DIR` writes them"
+                    )));
+                }
+                paths.extend(documents);
+            }
+            _ => paths.push(path.clone()),
+        }
+    }
+    Ok(paths)
+}
+
+/// The JSON documents in a folder, by their names.
+fn documents(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut paths: Vec<PathBuf> = entries.collect::<io::Result<_>>()?;
+    paths.retain(|path| path.extension().is_some_and(|end| end == "json"));
+    paths.sort();
+    Ok(paths)
 }
 
 /// What files of a document are called.

@@ -98,6 +98,19 @@ fn keep_page_apart(args: &SweepArgs) -> Result<(), Failure> {
     keep_apart(&read.collect::<Vec<_>>(), &[("--report", args.report.as_ref())])
 }
 
+/// Says how many samples are left out, for they are the same as others.
+fn note_same(args: &SweepArgs, input: &Input<'_>) -> Result<(), Failure> {
+    let Some(asked) = args.latin.or(args.random).map(NonZero::get) else { return Ok(()) };
+    let drawn = input.space.count().map_err(|error| input.wrong(&error))?;
+    if drawn < asked {
+        let same = asked - drawn;
+        note(&format!(
+            "{same} of {asked} samples are the same as others, and are left out: there are few values to draw from"
+        ));
+    }
+    Ok(())
+}
+
 pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     if args.show {
         keep_page_apart(args)?;
@@ -126,6 +139,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let worlds = worlds(&args.world, args.space.kernel.as_deref())?;
     let worlds: Vec<&dyn World> = worlds.iter().map(AsRef::as_ref).collect();
     let plan = input.plan(&worlds, args.space.seed, args.seeds)?;
+    note_same(args, &input)?;
     let scenarios: Vec<_> = plan.scenarios().iter().collect();
     note_qdiscs(scenarios.iter().copied());
     // What is asked of figures, and what cannot be written, is said before anything runs.

@@ -180,7 +180,7 @@ fn bad_input_is_one_line_and_what_was_there_stays() {
     for (path, bytes) in read {
         assert!(fs::read(path).unwrap() == bytes, "{}", path.display());
     }
-    let empty = failure(2, &["check", path(&reference)]);
+    let empty = failure(1, &["check", path(&reference)]);
     assert!(empty.contains("reference.jsonl is empty"), "{empty}");
     let token = at("token");
     fs::write(&token, "0123456789abcdef".repeat(4)).unwrap();
@@ -249,6 +249,33 @@ fn before_and_after() {
         let label = format!("\"label\":\"unnamed ({}): ", path(file));
         assert_eq!(page.matches(&label).count(), 1, "{label}");
     }
+}
+
+/// A folder of documents, as `--save` leaves it, stands for all of them.
+#[test]
+fn a_folder_of_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let (saved, page) = (folder.path().join("saved"), folder.path().join("page.html"));
+    let said = failure(1, &["report", path(folder.path()), "-o", path(&page)]);
+    assert!(
+        said.contains(": no folder of dualq sweep: ")
+            && said
+                .ends_with("and no JSON document, as `dualq run SCENARIO --save DIR` writes them"),
+        "{said}"
+    );
+    let scenarios = ["run", "narrow-vps", "rrul", "--save", path(&saved), "--quiet"];
+    assert!(dualq(&[&scenarios, &SHORT[..]].concat()).status.success());
+    let output = dualq(&["report", path(&saved), "-o", path(&page)]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(fs::read_to_string(&page).unwrap().contains("<title>narrow-vps, rrul</title>"));
+    let document = saved.join("rrul.json");
+    let said = failure(2, &["report", path(&saved), path(&document), "-o", path(&page)]);
+    assert!(said.ends_with("rrul.json is given twice; give each result once"), "{said}");
+    let said = failure(2, &["report", path(&saved), "-o", path(&document)]);
+    assert!(said.contains("this would overwrite a result"), "{said}");
+    fs::write(saved.join("a.json"), "{}").unwrap();
+    let said = failure(1, &["report", path(&saved), "-o", path(&page)]);
+    assert!(said.contains("a.json: not a result of dualq run --json"), "{said}");
 }
 
 /// The real flent reads and plots what we write. It exits 0 on errors of its own.

@@ -149,8 +149,8 @@ def sweep(
 ) -> Results:
     """Plays all combinations of `vary`'s values in the model, with all seeds, and keeps each run in `folder`; what is there is not played again.
 
-    `vary` has keys of the scenario file (`"link.rate"`, `"flow.0.cc"`) with lists of values, or ranges to draw `sample`s from. What is in
-    `zip` varies together. The folder is that of `dualq sweep`, here or elsewhere (`s3://…`, by fsspec).
+    `vary` has keys of the scenario file (`"link.rate"`, `"flow.0.cc"`) with lists of values, or ranges to draw `sample`s from, of which
+    those that are the same count once. What is in `zip` varies together. The folder is that of `dualq sweep`, here or elsewhere (`s3://…`, by fsspec).
 
     `executor` is a `concurrent.futures.Executor`, a `dask.distributed.Client` or the module `ray`; without one, threads of this process
     play. Workers need the same dualq, and no folder: what they play comes back, and this process keeps it. They get chunks of about

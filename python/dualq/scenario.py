@@ -15,6 +15,9 @@ from typing import Any, Literal, TypeAlias, TypeVar, Union
 
 from ._errors import ScenarioError
 
+_LONGEST = 100 << 20
+"""No scenario has more bytes, as for the program; a device that never ends would take all memory."""
+
 T = TypeVar("T")
 
 Many: TypeAlias = Union[T, Sequence[T]]
@@ -309,8 +312,12 @@ def _source(scenario: Like | None) -> _Source:
         return _Source(scenario, "", "")
     if isinstance(scenario, os.PathLike):
         path = Path(scenario)
+        with path.open("rb") as file:
+            text = file.read(_LONGEST + 1)
+        if len(text) > _LONGEST:
+            raise ScenarioError(f"{path}: it is longer than {_LONGEST >> 20} MiB")
         try:
-            return _Source(path.read_text(encoding="utf-8"), f"{path}: ", str(path.parent))
+            return _Source(text.decode("utf-8"), f"{path}: ", str(path.parent))
         except UnicodeDecodeError as error:
             raise ScenarioError(f"{path}: a scenario is text in UTF-8") from error
     raise TypeError(f"{_a(scenario)} is no scenario; give a dualq.Scenario, a dict, TOML or a Path")

@@ -218,6 +218,16 @@ impl Run {
         Table::of(columns::series(std::slice::from_ref(self.inner())))
     }
 
+    /// Pickled as the only one of its results.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Results, usize))> {
+        let of = &self.results;
+        let (name, about, published) = (of.name.clone(), of.about.clone(), of.published.clone());
+        let run = vec![self.inner().clone()];
+        let alone = dualq_worlds::Results::of_runs(name, about, published, run);
+        let alone = alone.map_err(PyValueError::new_err)?;
+        Ok((py.import("operator")?.getattr("getitem")?, (Results::of(alone), 0)))
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let run = self.inner();
         let settings = self.settings(py)?.repr()?;

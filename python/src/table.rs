@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 use dualq_report::columns::{Column, Values};
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -70,6 +70,12 @@ impl Table {
         }
         let words = any.downcast_ref::<StringArray>().map(|words| words.iter().collect::<Vec<_>>());
         words.into_pyobject(py)
+    }
+
+    /// Results are smaller than their columns, and have them all.
+    fn __reduce__(&self) -> PyResult<()> {
+        let message = "a dualq.Table is not pickled; send the results that it is of, or to_arrow()";
+        Err(PyTypeError::new_err(message))
     }
 
     fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

@@ -45,6 +45,8 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     with pytest.raises(dualq.ScenarioError, match="flow.count: give a whole number"):
         dualq.run({**SHORT, "flow": [{**flow, "count": numpy.float64(1.5)}]})
     (tmp_path / "latin.toml").write_bytes(b"name = '\xe9'")
+    with pytest.raises(dualq.ScenarioError, match="/dev/zero: it is longer than 100 MiB"):
+        dualq.run(Path("/dev/zero"))
     with pytest.raises(dualq.ScenarioError, match=r"latin\.toml: a scenario is text in UTF-8"):
         dualq.run(tmp_path / "latin.toml")
 
@@ -209,6 +211,11 @@ def test_results_travel_and_show_themselves() -> None:
     results = dualq.run(SHORT)
     again = pickle.loads(pickle.dumps(results))
     assert again.to_json() == results.to_json()
+    run = pickle.loads(pickle.dumps(dualq.run(SHORT, qdisc=["pie", "fq"], seeds=2)[3]))
+    assert (run.settings, run.seed, run.world) == ({"qdisc": "fq"}, 2, "model")
+    assert run.outcome == dualq.run(SHORT, qdisc="fq", seeds=range(2, 3))[0].outcome
+    with pytest.raises(TypeError, match="send the results that it is of, or to_arrow"):
+        pickle.dumps(results.series())
     assert results.to_html().startswith("<!") and results._repr_html_().startswith("<svg")
     assert "comparison" in dict(results.pictures())
     assert results.to_csv().startswith("goodput")

@@ -50,6 +50,7 @@ Examples:
       tc qdisc add dev d0 root dualpi2; tc -s qdisc'
 
   A folder that stands for /etc, as it is found again after a restart:
+    mkdir -p etc/sysctl.d
     dualq kernel exec --etc ./etc -- sh -c \\
       'echo net.ipv4.tcp_ecn=1 > /etc/sysctl.d/90-ecn.conf'
     dualq kernel exec --etc ./etc -- sysctl --system

@@ -14,11 +14,15 @@ Examples:
   Several results in one comparison:
     dualq report before.json after.json -o both.html
 
+  All that is in a folder:
+    dualq run narrow-vps coexistence --save results
+    dualq report results -o all.html
+
 Without --distributions a document has no curves of distributions; all else is the same.";
 
 #[derive(Args)]
 pub(crate) struct ReportArgs {
-    /// JSON documents of `dualq run --distributions --json`, or of `--save`, of `check --json`, or of `replay --distributions --json`; `-` for standard input; folders of `dualq sweep`
+    /// JSON documents of `dualq run --distributions --json`, or of `--save`, of `check --json`, or of `replay --distributions --json`; `-` for standard input; folders of `dualq sweep`, or of such documents
     #[arg(value_name = "RESULT", required = true)]
     pub(crate) results: Vec<PathBuf>,
 

@@ -43,7 +43,8 @@ Examples:
 
 #[derive(Args)]
 pub(crate) struct RunArgs {
-    /// The scenario, a TOML file, or `-` for standard input; give several to run them all. Without one, what the options leave open has defaults
+    /// The scenario, a TOML file or the name of a shipped one; `-` for standard input; give several to run them all. Without one, what the
+    /// options leave open has defaults
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenario: Vec<PathBuf>,
 

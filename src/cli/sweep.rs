@@ -88,7 +88,7 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "KEY=VALUES", value_parser = Axis::parse)]
     pub(crate) zip: Vec<Axis>,
 
-    /// Draw N samples as a Latin hypercube: each part of each range is there
+    /// Draw N samples as a Latin hypercube: each part of each range is there. Samples that are the same count once
     #[arg(long, value_name = "N", conflicts_with = "random")]
     pub(crate) latin: Option<NonZero<usize>>,
 
@@ -104,8 +104,8 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) seeds: u64,
 
-    /// Add as many seeds again, and again, to each scenario whose figure is not known so well: half of its 95 % interval, of the mean
-    /// or in its unit
+    /// Add as many seeds again, and again, to each scenario whose figure is not known so well: half of its 95 % interval is to be below
+    /// a share of the mean, such as 5%, or an amount, such as 2ms
     #[arg(long, value_name = "ci(FIGURE) < BOUND")]
     pub(crate) until: Option<String>,
 

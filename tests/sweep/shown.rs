@@ -82,7 +82,7 @@ fn bad_input_is_one_line_and_nothing_is_made() {
     let at = tempfile::tempdir().unwrap();
     fs::write(at.path().join("file.toml"), "[link]\nrate = '5mbot'\n").unwrap();
     let into = ["--folder", "out"];
-    let wrong: [(&[&str], &str); 13] = [
+    let wrong: [(&[&str], &str); 14] = [
         (&["--vary", "link.rate"], "give KEY=VALUES"),
         (
             &["--vary", "link.rat=1mbit"],
@@ -102,6 +102,10 @@ fn bad_input_is_one_line_and_nothing_is_made() {
         (
             &["--until", "probe.p99 < 5%"],
             "error: --until: \"probe.p99 < 5%\": give ci(FIGURE) < BOUND",
+        ),
+        (
+            &["--until", "ci(probe.p99) < 5"],
+            "error: --until: \"5\": give a time, such as 20ms, or a share of the mean, such as 5%",
         ),
         (
             &["--aim", "max goodputs"],
@@ -134,6 +138,19 @@ fn bad_input_is_one_line_and_nothing_is_made() {
     );
     let said = failure(at.path(), 1, &["report", ".", "-o", "x.html"]);
     assert!(said.starts_with("error: .: no folder of dualq sweep: "), "{said}");
+}
+
+#[test]
+fn samples_that_are_the_same_are_told() {
+    let at = tempfile::tempdir().unwrap();
+    let some = ["--vary", "flow.0.count=1..3", "--latin", "5", "--folder", "out", "--csv"];
+    let output = dualq(at.path(), &sweep(&some));
+    assert!(output.status.success());
+    assert_eq!(text(&output.stdout).lines().count(), 4, "three runs below the titles");
+    assert_eq!(
+        text(&output.stderr),
+        "note: 2 of 5 samples are the same as others, and are left out: there are few values to draw from\n"
+    );
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn check_flows(groups: &[FlowGroup], duration: Duration) -> Result<(), ScenarioE
         if let Some(every) = group.every {
             within(&key("every"), Exact(every), &INTERVALS)?;
             if !group.size.as_ref().is_some_and(Size::is_fixed) {
-                let message = "what is sent again and again needs a size: size = \"1mb\"";
+                let message = "what is sent again and again is of one size: size = \"1mb\"";
                 return Err(ScenarioError::new(key("size"), message));
             }
         }

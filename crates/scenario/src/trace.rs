@@ -2,16 +2,16 @@
 //! milliseconds at which one packet of full size may leave; the last one says where the file begins again.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use dualq_units::Rate;
+use dualq_units::{Rate, bounded};
 
 use crate::scenario::RateStep;
 
-/// How long a rate lasts at least. Both worlds change a shaper's rate; neither has single opportunities.
+/// How long a rate lasts at least. All worlds change a shaper's rate; none has single opportunities.
 const STEP_MS: u64 = 10;
 /// What may leave at an opportunity, Ethernet header included.
 const OPPORTUNITY: u64 = 1514;
@@ -43,12 +43,7 @@ pub(crate) fn in_folder(folder: &Path) -> impl Fn(&str) -> io::Result<String> {
         if !fs::metadata(&path)?.is_file() {
             return Err(io::Error::other("it is no file"));
         }
-        let mut contents = String::new();
-        let read = File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut contents)?;
-        if read as u64 > MOST_BYTES {
-            return Err(io::Error::other(format!("it is longer than {} MiB", MOST_BYTES >> 20)));
-        }
-        Ok(contents)
+        bounded::text(&path, MOST_BYTES)
     }
 }
 

@@ -55,27 +55,33 @@ pub struct Score {
 }
 
 /// A number in the words of a figure's unit.
-fn read(word: &str, unit: Unit) -> Result<f64, AimError> {
+fn number(word: &str, unit: Unit) -> Option<f64> {
     let word = word.trim();
-    let (read, right) = match unit {
-        Unit::Millis => (
-            tc_time::parse_span(word).ok().map(|time| time.as_secs_f64() * 1e3),
-            "a time, such as 20ms",
-        ),
+    let read = match unit {
+        Unit::Millis => tc_time::parse_span(word).ok().map(|time| time.as_secs_f64() * 1e3),
         Unit::Megabits => {
             let bits = word.parse::<Rate>().ok().map(Rate::as_bits_per_second);
-            (bits.map(|bits| bits as f64 / 1e6), "a rate, such as 10mbit")
+            bits.map(|bits| bits as f64 / 1e6)
         }
-        Unit::Count => (word.parse::<u64>().ok().map(|count| count as f64), "a whole number"),
+        Unit::Count => word.parse::<u64>().ok().map(|count| count as f64),
         Unit::Ratio => {
             let percent = || Some(word.strip_suffix('%')?.parse::<f64>().ok()? / 100.0);
-            (percent().or_else(|| word.parse().ok()), "a share, such as 0.9 or 90%")
+            percent().or_else(|| word.parse().ok())
         }
     };
     // A bare number is a time or a rate in units that nobody means.
     let bare = matches!(unit, Unit::Millis | Unit::Megabits) && word.parse::<f64>().is_ok();
     read.filter(|read| read.is_finite() && *read >= 0.0 && !bare)
-        .ok_or_else(|| AimError(format!("{word:?}: give {right}")))
+}
+
+/// What such words look like.
+const fn example(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Millis => "a time, such as 20ms",
+        Unit::Megabits => "a rate, such as 10mbit",
+        Unit::Count => "a whole number",
+        Unit::Ratio => "a share, such as 0.9 or 90%",
+    }
 }
 
 fn find(name: &str, scenarios: &[&Scenario]) -> Result<Measure, AimError> {
@@ -113,7 +119,19 @@ impl Until {
         let share = || Some(bound.strip_suffix('%')?.trim().parse::<f64>().ok()? / 100.0);
         let bound = match share().filter(|share| share.is_finite()) {
             Some(share) => Bound::Share(share),
-            None => Bound::Absolute(read(bound, measure.column().unit)?),
+            None => {
+                let unit = measure.column().unit;
+                Bound::Absolute(number(bound, unit).ok_or_else(|| {
+                    let amount = match unit {
+                        // Here percent are of the mean.
+                        Unit::Ratio => "a number, such as 0.02",
+                        unit => example(unit),
+                    };
+                    AimError(format!(
+                        "{bound:?}: give {amount}, or a share of the mean, such as 5%"
+                    ))
+                })?)
+            }
         };
         match bound {
             Bound::Share(least) | Bound::Absolute(least) if least <= 0.0 => {
@@ -155,13 +173,13 @@ impl Aim {
     /// # Errors
     /// What is wrong, and what would be right.
     pub fn parse(words: &str, scenarios: &[&Scenario]) -> Result<Self, AimError> {
-        let example = "such as \"probe.p99 < 20ms, max goodput\"";
+        let such = "such as \"probe.p99 < 20ms, max goodput\"";
         let mut limits = Vec::new();
         let mut goal = None;
         for part in words.split(',').map(str::trim) {
             if goal.is_some() {
                 return Err(AimError(format!(
-                    "{words:?}: max or min is the last, and there is one, {example}"
+                    "{words:?}: max or min is the last, and there is one, {such}"
                 )));
             }
             let (first, rest) = part.split_once(char::is_whitespace).unwrap_or((part, ""));
@@ -172,16 +190,18 @@ impl Aim {
             let below = part.contains('<');
             let Some((figure, bound)) = part.split_once(['<', '>']) else {
                 return Err(AimError(format!(
-                    "{part:?}: give FIGURE < BOUND, FIGURE > BOUND, max FIGURE or min FIGURE, {example}"
+                    "{part:?}: give FIGURE < BOUND, FIGURE > BOUND, max FIGURE or min FIGURE, {such}"
                 )));
             };
             let measure = find(figure, scenarios)?;
-            let bound = read(bound, measure.column().unit)?;
+            let unit = measure.column().unit;
+            let bound = number(bound, unit)
+                .ok_or_else(|| AimError(format!("{:?}: give {}", bound.trim(), example(unit))))?;
             limits.push(Limit { measure, below, bound });
         }
         let Some((goal, greatest)) = goal else {
             return Err(AimError(format!(
-                "{words:?}: say at the end what is to be the greatest or the least, {example}"
+                "{words:?}: say at the end what is to be the greatest or the least, {such}"
             )));
         };
         Ok(Self { limits, goal, greatest, words: words.to_owned() })
@@ -325,7 +345,7 @@ mod tests {
             ),
             ("probe.p99 < 20, max goodput", "\"20\": give a time, such as 20ms"),
             ("goodput > 5ms, max goodput", "\"5ms\": give a rate, such as 10mbit"),
-            ("fairness > x, max goodput", "\"x\": give a share"),
+            ("fairness > x, max goodput", "\"x\": give a share, such as 0.9 or 90%"),
             ("queue.drops < -1, max goodput", "\"-1\": give a whole number"),
         ];
         for (words, expected) in wrong {
@@ -336,7 +356,11 @@ mod tests {
             ("probe.p99 < 5%", "\"probe.p99 < 5%\": give ci(FIGURE) < BOUND"),
             ("ci(x) < 5%", "no figure is called \"x\""),
             ("ci(probe.p99) < 0%", "\"ci(probe.p99) < 0%\": no mean is known to 0"),
-            ("ci(probe.p99) < 5", "\"5\": give a time"),
+            (
+                "ci(probe.p99) < 5",
+                "\"5\": give a time, such as 20ms, or a share of the mean, such as 5%",
+            ),
+            ("ci(fairness) < x", "\"x\": give a number, such as 0.02, or a share of the mean"),
         ];
         for (words, expected) in ends {
             let said = Until::parse(words, &[&scenario]).unwrap_err().to_string();

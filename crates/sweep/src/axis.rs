@@ -68,6 +68,14 @@ impl Values {
         values.iter().map(String::as_str).find(|value| !there.insert(*value))
     }
 
+    /// Whether they are one beside the other, with nothing between: a list, or whole numbers.
+    pub(crate) fn are_single(&self) -> bool {
+        match self {
+            Self::List(_) => true,
+            Self::Range(range) => range.is_of_whole_numbers(),
+        }
+    }
+
     pub(crate) fn is_fixed(&self) -> bool {
         self.count() == Some(1)
     }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use dualq_scenario::Series;
+use dualq_units::bounded;
 use dualq_worlds::{Origin, Results, Run, Settings};
 
 use crate::plan::{Key, Record, hex};
@@ -26,6 +27,12 @@ parts/   what is being written; what is left there by a process that was ended g
 
 The same command goes on where it stopped, and any number of processes may share the folder. All of it may be deleted at any time.
 ";
+
+/// A marker is shorter.
+const LONGEST_MARKER: u64 = 4096;
+
+/// No run and no plan is longer: as what `dualq report` reads.
+const LONGEST: u64 = 1 << 30;
 
 /// What was left by a process that was ended goes after so long.
 const LEFT_FOR: Duration = Duration::from_secs(3600);
@@ -202,13 +209,11 @@ impl Folder {
     /// If the system refuses, or the file has no run, or another one.
     pub fn get(&self, record: &Record, key: &Key) -> Result<Option<Run>, FolderError> {
         let path = self.place(key);
-        let text = match fs::read(&path) {
-            Ok(text) if text.is_empty() => return Ok(None),
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(cannot("read", &path)(error)),
+        let text = match text(&path)? {
+            Some(text) if !text.is_empty() => text,
+            _ => return Ok(None),
         };
-        let run: Run = match serde_json::from_slice(&text) {
+        let run: Run = match serde_json::from_str(&text) {
             Ok(run) => run,
             Err(error) => {
                 let what = format!("no run of dualq sweep: {error}");
@@ -257,8 +262,8 @@ impl Folder {
         }
         found.sort();
         let read = |(_, path): (_, PathBuf)| {
-            let text = fs::read(&path).map_err(cannot("read", &path))?;
-            serde_json::from_slice(&text).map_err(|error| {
+            let text = text(&path)?.unwrap_or_default();
+            serde_json::from_str(&text).map_err(|error| {
                 let what = format!("no plan of dualq sweep: {error}");
                 FolderError::Corrupt { path, what }
             })
@@ -341,16 +346,28 @@ impl Folder {
     }
 }
 
+/// The text of a file, if it is there.
+fn text(path: &Path) -> Result<Option<String>, FolderError> {
+    match bounded::text(path, LONGEST) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound => Ok(None),
+            io::ErrorKind::InvalidData | io::ErrorKind::FileTooLarge => {
+                Err(FolderError::Corrupt { path: path.to_owned(), what: error.to_string() })
+            }
+            _ => Err(cannot("read", path)(error)),
+        },
+    }
+}
+
 /// Whether a folder says that it is one of ours.
 fn is_ours(path: &Path) -> Result<bool, FolderError> {
-    match fs::read_to_string(path.join(MARKER)) {
+    use io::ErrorKind::{FileTooLarge, InvalidData, NotADirectory, NotFound};
+    match bounded::text(&path.join(MARKER), LONGEST_MARKER) {
         Ok(text) => Ok(text.lines().next() == Some(FIRST_LINE)),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
-        {
-            Ok(false)
-        }
-        Err(error) => Err(cannot("read", &path.join(MARKER))(error)),
+        Err(error) => match error.kind() {
+            FileTooLarge | InvalidData | NotADirectory | NotFound => Ok(false),
+            _ => Err(cannot("read", &path.join(MARKER))(error)),
+        },
     }
 }

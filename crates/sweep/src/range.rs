@@ -80,6 +80,11 @@ impl Range {
         })
     }
 
+    /// Whether each value is a whole number, as likely as the next.
+    pub(crate) fn is_of_whole_numbers(&self) -> bool {
+        self.kind == Kind::Count && !self.log
+    }
+
     /// What is so far between the ends, from 0 to 1.
     pub(crate) fn at(&self, share: f64) -> String {
         let Self { kind, least, most, log } = *self;

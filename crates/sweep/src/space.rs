@@ -11,20 +11,24 @@ use crate::axis::{Axis, AxisError, Values};
 /// More scenarios in one sweep would hardly be meant.
 pub const MOST_SCENARIOS: usize = 100_000;
 
+/// So often samples of few values are tried to be set apart.
+const ROUNDS: usize = 32;
+
 /// Which combinations of the axes' values there are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Sampling {
     /// All of them, as a full factorial; lists only.
     #[default]
     All,
-    /// So many, each value drawn by itself.
+    /// So many, each value drawn by itself. Those that are the same count once.
     Random {
         /// How many.
         count: usize,
         /// What is drawn follows from it.
         seed: u64,
     },
-    /// So many as a Latin hypercube: of each axis' values as many parts as there are samples, and one sample in each part.
+    /// So many as a Latin hypercube: of each axis' values as many parts as there are samples, and one sample in each part. Those that are
+    /// the same, for there are too few values, count once.
     Latin {
         /// How many.
         count: usize,
@@ -153,6 +157,14 @@ impl Space {
         (0..choices.len()).map(name).collect()
     }
 
+    /// How many different samples there are: fewer than are asked for, if there are too few values for so many.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub fn count(&self) -> Result<usize, SpaceError> {
+        Ok(self.samples()?.len())
+    }
+
     fn samples(&self) -> Result<Vec<Chosen>, SpaceError> {
         self.check()?;
         let dimensions = self.dimensions();
@@ -160,15 +172,11 @@ impl Space {
             Sampling::All => return self.factorial(),
             Sampling::Random { count, seed } => {
                 let mut rng = Rng::with_seed(*seed);
-                (0..bounded(*count)?)
-                    .map(|_| (0..dimensions).map(|_| rng.f64()).collect())
-                    .collect()
+                let rows = (0..bounded(*count)?)
+                    .map(|_| (0..dimensions).map(|_| rng.f64()).collect::<Vec<f64>>());
+                return Ok(different(rows.map(|row| self.chosen(&row))));
             }
-            Sampling::Latin { count, seed } => {
-                let (count, mut rng) = (bounded(*count)?, Rng::with_seed(*seed));
-                let columns: Vec<_> = (0..dimensions).map(|_| latin(count, &mut rng)).collect();
-                (0..count).map(|row| columns.iter().map(|column| column[row]).collect()).collect()
-            }
+            Sampling::Latin { count, seed } => return Ok(self.hypercube(bounded(*count)?, *seed)),
             Sampling::At(rows) => {
                 bounded(rows.len())?;
                 if let Some(row) = rows.iter().find(|row| row.len() != dimensions) {
@@ -180,21 +188,50 @@ impl Space {
                 rows.clone()
             }
         };
-        let sample = |shares: &Vec<f64>| -> Chosen {
-            let mut left = shares.iter().copied();
-            let mut at = |values: &Values| values.at(left.next().unwrap_or(0.0));
-            let vary: Vec<Vec<String>> = self
-                .vary
-                .iter()
-                .map(|axis| axis.choices().iter().map(|choice| at(&choice.values)).collect())
-                .collect();
-            let together = shares.last().copied().unwrap_or(0.0);
-            let zip = self.zip.iter().map(|axis| {
-                axis.choices().iter().map(|choice| choice.values.at(together)).collect()
-            });
-            vary.into_iter().chain(zip).collect()
+        Ok(rows.iter().map(|row| self.chosen(row)).collect())
+    }
+
+    /// The values that are so far from the first to the last.
+    fn chosen(&self, shares: &[f64]) -> Chosen {
+        let mut left = shares.iter().copied();
+        let mut at = |values: &Values| values.at(left.next().unwrap_or(0.0));
+        let vary: Vec<Vec<String>> = self
+            .vary
+            .iter()
+            .map(|axis| axis.choices().iter().map(|choice| at(&choice.values)).collect())
+            .collect();
+        let together = shares.last().copied().unwrap_or(0.0);
+        let zip = self
+            .zip
+            .iter()
+            .map(|axis| axis.choices().iter().map(|choice| choice.values.at(together)).collect());
+        vary.into_iter().chain(zip).collect()
+    }
+
+    fn hypercube(&self, count: usize, seed: u64) -> Vec<Chosen> {
+        let mut rng = Rng::with_seed(seed);
+        let choices = self.vary.iter().flat_map(Axis::choices);
+        let mut single: Vec<bool> = choices.map(|choice| choice.values.are_single()).collect();
+        single.resize(self.dimensions(), true);
+        let mut columns: Vec<Vec<f64>> =
+            single.iter().map(|single| latin(count, *single, &mut rng)).collect();
+        let sample = |columns: &[Vec<f64>], row: usize| {
+            self.chosen(&columns.iter().map(|column| column[row]).collect::<Vec<f64>>())
         };
-        Ok(rows.iter().map(sample).collect())
+        // Where two samples are the same, one of them gets a value of another: each part still has one.
+        for _ in 0..if columns.len() > 1 { ROUNDS } else { 0 } {
+            let mut there = HashSet::new();
+            let again: Vec<usize> =
+                (0..count).filter(|row| !there.insert(sample(&columns, *row))).collect();
+            if again.is_empty() {
+                break;
+            }
+            for row in again {
+                let column = rng.usize(..columns.len());
+                columns[column].swap(row, rng.usize(..count));
+            }
+        }
+        different((0..count).map(|row| sample(&columns, row)))
     }
 
     /// How many choices there are: all that varies together is one.
@@ -308,11 +345,20 @@ fn bounded(count: usize) -> Result<usize, SpaceError> {
     }
 }
 
-/// A number from each of so many equal parts of what is between 0 and 1, in random order.
-pub(crate) fn latin(count: usize, rng: &mut Rng) -> Vec<f64> {
+/// Each sample once, in the order of the first.
+fn different(samples: impl Iterator<Item = Chosen>) -> Vec<Chosen> {
+    let mut there = HashSet::new();
+    samples.filter(|sample| there.insert(sample.clone())).collect()
+}
+
+/// A number from each of so many equal parts of what is between 0 and 1, in random order. If they are for `single` values, each lies at the
+/// same place of its part: then no two are of one value, unless there are fewer values than parts.
+pub(crate) fn latin(count: usize, single: bool, rng: &mut Rng) -> Vec<f64> {
     let mut parts: Vec<usize> = (0..count).collect();
     rng.shuffle(&mut parts);
-    parts.into_iter().map(|part| (part as f64 + rng.f64()) / count as f64).collect()
+    let same = single.then(|| rng.f64());
+    let mut within = || same.unwrap_or_else(|| rng.f64());
+    parts.into_iter().map(|part| (part as f64 + within()) / count as f64).collect()
 }
 
 #[cfg(test)]
@@ -323,8 +369,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_latin_hypercube_has_one_sample_in_each_part(count in 1_usize..500, seed in any::<u64>()) {
-            let drawn = latin(count, &mut fastrand::Rng::with_seed(seed));
+        fn a_latin_hypercube_has_one_sample_in_each_part(count in 1_usize..500, single in any::<bool>(), seed in any::<u64>()) {
+            let drawn = latin(count, single, &mut fastrand::Rng::with_seed(seed));
             let mut parts: Vec<usize> = drawn.iter().map(|share| (share * count as f64) as usize).collect();
             parts.sort_unstable();
             prop_assert_eq!(parts, (0..count).collect::<Vec<_>>());

@@ -127,7 +127,8 @@ impl Search<'_> {
         // As many looks at the whole as a linear model of it has numbers, twice.
         let looks = (2 * (dimensions + 1)).max(self.most / 3).min(self.most);
         let mut rng = Rng::with_seed(self.seeds.first());
-        let columns: Vec<Vec<f64>> = (0..dimensions).map(|_| latin(looks, &mut rng)).collect();
+        let columns: Vec<Vec<f64>> =
+            (0..dimensions).map(|_| latin(looks, false, &mut rng)).collect();
         let places: Vec<Vec<f64>> =
             (0..looks).map(|row| columns.iter().map(|column| column[row]).collect()).collect();
         let plan = self.plan(places.clone())?;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dualq_sweep::{Axis, Folder, Plan, PlayError, Point, Shard, Space, Step, Work};
+use dualq_sweep::{Axis, Folder, FolderError, Plan, PlayError, Point, Shard, Space, Step, Work};
 use dualq_worlds::{Model, Progress, Results, Run, Seeds, Settings, World as _, WorldError};
 
 fn plan(vary: &str, seeds: u64) -> Plan {
@@ -198,6 +198,26 @@ fn files_that_were_changed_are_told() {
             .to_string()
             .contains("x.json: no plan of dualq sweep: missing field")
     );
+}
+
+#[test]
+fn what_never_ends_fills_no_memory() {
+    let there = tempfile::tempdir().unwrap();
+    let plan = plan("link.qdisc=fq", 1);
+    let folder = filled(there.path(), &plan);
+    fs::File::create(a_point(there.path())).unwrap().set_len(1 << 40).unwrap();
+    let said = folder.results(plan.record()).unwrap_err().to_string();
+    assert!(
+        said.ends_with(": it is no text; remove it, and the same sweep makes it again"),
+        "{said}"
+    );
+    std::os::unix::fs::symlink("/dev/zero", there.path().join("plans/x.json")).unwrap();
+    let said = folder.plans().unwrap_err().to_string();
+    assert!(said.contains("x.json: it is no text; remove it"), "{said}");
+    let marker = there.path().join("README");
+    fs::remove_file(&marker).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", marker).unwrap();
+    assert!(matches!(Folder::read(there.path()), Err(FolderError::NoFolder(_))));
 }
 
 #[test]

@@ -166,6 +166,30 @@ fn each_run_of_a_plan_has_a_key_of_its_own() {
     assert_eq!((points[5].number, points[5].seed), (1, 8));
 }
 
+#[test]
+fn samples_that_are_the_same_count_once() {
+    let drawn = |vary: &[&str], count: usize, seed: u64| {
+        let mut space = space(vary, &[], Sampling::Latin { count, seed });
+        space.source = "[[flow]]\ncc = 'cubic'".to_owned();
+        let all = settings(&space);
+        assert_eq!(all.len(), space.count().unwrap());
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{all:?}");
+        all.len()
+    };
+    for seed in 1..40 {
+        // As many values as samples, or some more.
+        assert_eq!(drawn(&["flow.0.count=1..6"], 6, seed), 6);
+        assert_eq!(drawn(&["flow.0.count=1..10"], 7, seed), 7);
+        assert_eq!(drawn(&["flow.0.count=1..4", "link.qdisc=fq,pie"], 6, seed), 6);
+        // Fewer.
+        assert_eq!(drawn(&["flow.0.count=1..3"], 6, seed), 3);
+        assert_eq!(drawn(&["link.qdisc=fq,pie"], 6, seed), 2);
+        assert_eq!(drawn(&["link.rate=9mbit"], 6, seed), 1);
+    }
+    let random = space(&["link.mtu=1400..1402"], &[], Sampling::Random { count: 99, seed: 1 });
+    assert_eq!(random.count(), Ok(3));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 

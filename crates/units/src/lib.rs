@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod bounded;
 mod bytes;
 mod confidence;
 mod exact;

@@ -1,10 +1,10 @@
 #[cfg(feature = "linux")]
-#[cfg(feature = "linux")]
-use dualq_units::plain;
 use std::io;
 
 #[cfg(feature = "linux")]
 use dualq_guest::GuestError;
+#[cfg(feature = "linux")]
+use dualq_units::plain;
 
 /// Why a world has no outcome for a scenario.
 #[derive(Debug, thiserror::Error)]
