@@ -1,5 +1,7 @@
 //! The sender's record of what is outstanding: a ring of segments, so that each event costs the same at any window.
 
+use std::ops::Range;
+
 use prefetch_index::prefetch_index;
 
 use crate::packet::{MAX_PIECES, MAX_SACK_BLOCKS, SackBlock, pieces};
@@ -491,10 +493,18 @@ impl Scoreboard {
 
     /// Cuts what is outstanding into segments of at most `mss` bytes, and deems lost what was longer and has not arrived.
     pub(crate) fn shorten(&mut self, mss: u32) -> Shortened {
+        let (packets, too_long) = self.cut_to(mss, self.first..self.next);
+        let lost = too_long.into_iter().map(|number| u32::from(self.mark_lost(number))).sum();
+        Shortened { packets, lost }
+    }
+
+    /// Cuts those of the segments `within` that have not arrived into such of at most `mss` bytes. What lies behind them has other numbers then. Returns how
+    /// many packets more there are, and the numbers of what was cut.
+    pub(crate) fn cut_to(&mut self, mss: u32, within: Range<u64>) -> (u32, Vec<u64>) {
         let old: Vec<Segment> = (self.first..self.next).map(|number| *self.get(number)).collect();
-        let mut shortened = Shortened { packets: 0, lost: 0 };
-        let mut too_long = Vec::new();
+        let (mut packets, mut too_long) = (0, Vec::new());
         let mut rest = &old[..];
+        let mut number = self.first;
         self.next = self.first;
         self.joined = (0, 0);
         let mut cut_before = false;
@@ -504,12 +514,15 @@ impl Scoreboard {
             let (run, behind) = rest.split_at(1 + rest[1..].iter().take_while(alike).count());
             let end = run.last().map_or(head.end, |last| last.end);
             rest = behind;
-            let cut = !head.has(SACKED) && run.iter().any(|segment| segment.payload > mss);
+            let is_within = within.contains(&number);
+            number += run.len() as u64;
+            let is_long = run.iter().any(|segment| segment.payload > mss);
+            let cut = is_within && is_long && !head.has(SACKED);
             // What was cut is a packet of its own, whose segments but the last are equally long.
             let mut flags = head.flags;
             if (cut || cut_before) && !head.has(FIRST_OF_PACKET) {
                 flags |= FIRST_OF_PACKET;
-                shortened.packets += 1;
+                packets += 1;
             }
             cut_before = cut;
             if !cut {
@@ -529,10 +542,7 @@ impl Scoreboard {
             }
         }
         self.count_again();
-        for number in too_long {
-            shortened.lost += u32::from(self.mark_lost(number));
-        }
-        shortened
+        (packets, too_long)
     }
 
     /// Counts what follows from the segments' flags.

@@ -22,6 +22,7 @@ use std::fmt;
 use dualq_units::Instant;
 
 pub use crate::ecn::EcnStyle;
+use crate::packet::HEADER_BYTES;
 use crate::rate::{LostPacket, RateSample};
 use crate::tick::Tick;
 
@@ -112,10 +113,8 @@ pub struct Context {
     pub now: Instant,
     /// The coarse clock.
     pub tick: Tick,
-    /// Payload of a full segment.
+    /// Payload of a full segment without options that not all of them have (Linux: `mss_cache`).
     pub mss: u32,
-    /// A full segment's IP packet in bytes, but for the options that not all of them have (Linux: `tcp_mss_to_mtu`).
-    pub packet_bytes: u32,
     /// The state of the sender before this event.
     pub state: State,
     /// The window before the last reduction or recovery began.
@@ -157,6 +156,13 @@ pub struct Context {
 }
 
 impl Context {
+    /// A full segment's IP packet in bytes, without those options (Linux: `tcp_mss_to_mtu`).
+    #[must_use]
+    #[inline]
+    pub const fn packet_bytes(&self) -> u32 {
+        self.mss + HEADER_BYTES
+    }
+
     /// The jiffy that it is now.
     #[must_use]
     #[inline]
@@ -310,7 +316,6 @@ pub(crate) mod test_support {
             now: Instant::from_nanos(1_000_000_000),
             tick: Tick::default(),
             mss: 1448,
-            packet_bytes: 1500,
             state: State::Open,
             prior_cwnd: 0,
             packets_in_flight: 10,

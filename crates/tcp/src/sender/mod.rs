@@ -147,8 +147,7 @@ macro_rules! context {
         $crate::cc::Context {
             now: $crate::tick::instant($now_ns),
             tick: $sender.config.tick,
-            mss: $sender.mss,
-            packet_bytes: $sender.mss + $sender.options + $crate::packet::HEADER_BYTES,
+            mss: $sender.mss + $sender.options,
             state: $sender.recovery.state,
             prior_cwnd: $sender.recovery.prior_cwnd,
             packets_in_flight: $sender.board.in_flight(),
@@ -187,6 +186,8 @@ const WINDOW_PROBE_DUE: u8 = 16;
 const LOST_DUE: u8 = 32;
 /// It was a timer for what may be lost, and the next `transmit` sends nothing new.
 const BY_TIMER: u8 = 64;
+/// A router's message calls for what was too long.
+const TOO_LONG_DUE: u8 = 128;
 
 /// The sending endpoint of a connection.
 // In the order in which it is written: what most packets need comes first, what is needed most within the 128 bytes that the shortest instructions reach.
@@ -249,6 +250,9 @@ pub struct Sender {
     receive_window: u64,
     /// The largest that was offered.
     largest_window: u64,
+    /// What the connection's clock shows that a router's message leaves as it is; far off if it is read (Linux: `tcp_mstamp_refresh`, which
+    /// `tcp_v4_mtu_reduced` does not call).
+    clock_ns: u64,
     /// When payload was last sent (Linux: `lsndtime`).
     last_sent_ns: u64,
     /// Bytes of memory in the queue of the sender's own interface (TCP small queues).
@@ -365,6 +369,7 @@ impl Sender {
             recovery: Recovery::default(),
             timers: Timers::default(),
             departure_ns: 0,
+            clock_ns: u64::MAX,
             last_sent_ns: 0,
             queued: 0,
             leaving: 0,

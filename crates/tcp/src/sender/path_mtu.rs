@@ -2,7 +2,7 @@
 
 use dualq_units::Instant;
 
-use super::Sender;
+use super::{Sender, TOO_LONG_DUE};
 use crate::cc::CongestionControl;
 use crate::packet::HEADER_BYTES;
 
@@ -26,6 +26,8 @@ impl Sender {
         }
         if self.shorten() {
             self.retransmit_shortened(now.as_nanos());
+            self.due |= TOO_LONG_DUE;
+            self.clock_ns = self.last_sent_ns.max(self.rate.delivered_at_ns);
         }
     }
 
@@ -38,6 +40,15 @@ impl Sender {
         self.rack.renumber(&self.board);
         self.rate.lost += u64::from(shortened.lost);
         shortened.lost > 0
+    }
+
+    /// Cuts a packet that is sent again into segments of the size that they have now: they are shorter while they have an option (Linux:
+    /// `__tcp_retransmit_skb`, of `tcp_current_mss`).
+    #[cold]
+    pub(super) fn cut_to_size(&mut self, first: u64) {
+        let end = first + u64::from(self.board.packet_length(first));
+        self.board.cut_to(self.mss, first..end);
+        self.rack.renumber(&self.board);
     }
 }
 

@@ -7,7 +7,7 @@ use dualq_units::{Ecn, Instant};
 use super::new_data::Push;
 use super::{
     BY_TIMER, FAREWELL_DUE, HEAD_DUE, Handshake, LOSS_PROBE_DUE, OPENING_DUE, Pacing, Sender,
-    WINDOW_PROBE_DUE, WRITE_BYTES,
+    TOO_LONG_DUE, WINDOW_PROBE_DUE, WRITE_BYTES,
 };
 use crate::cc::{CongestionControl, Event, State, Window};
 use crate::control::Control;
@@ -58,7 +58,7 @@ impl Sender {
             self.transmit_syn(now_ns, out);
             return;
         }
-        if unlikely(self.config.ecn_option == EcnOption::Minimum) {
+        if unlikely(self.config.ecn_option == EcnOption::Minimum) && !self.is_within_call() {
             self.make_room_for_option(now_ns);
         }
         let due = self.due;
@@ -80,9 +80,11 @@ impl Sender {
             self.transmit_lost(now_ns, out);
         }
         if unlikely(due > 0) {
+            self.clock_ns = u64::MAX;
             self.after_reordering_timeout(now_ns);
-            // A timer calls for what is lost, or for a probe, and wakes no program (Linux: `tcp_send_loss_probe`, `tcp_rack_reo_timeout`).
-            if by_timer {
+            // A timer calls for what is lost, or for a probe, and wakes no program (Linux: `tcp_send_loss_probe`, `tcp_rack_reo_timeout`). Nor does a router's
+            // message (`tcp_simple_retransmit`).
+            if by_timer || due & TOO_LONG_DUE > 0 {
                 return;
             }
         }
@@ -118,7 +120,7 @@ impl Sender {
     #[inline(never)]
     fn transmit_due(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) -> bool {
         let due = self.due;
-        self.due &= !(FAREWELL_DUE | OPENING_DUE | BY_TIMER);
+        self.due &= !(FAREWELL_DUE | OPENING_DUE | BY_TIMER | TOO_LONG_DUE);
         if due & FAREWELL_DUE > 0 {
             let mut signs = (self.empty_segment_ecn(), self.ecn_flags(false));
             if std::mem::replace(&mut self.has_parted, true) {
@@ -134,6 +136,7 @@ impl Sender {
         }
         // Who writes has the connection for itself.
         if self.first_write.is_some() && !std::mem::take(&mut self.write_due) {
+            self.clock_ns = u64::MAX;
             return false;
         }
         self.due &= !(HEAD_DUE | LOSS_PROBE_DUE);
@@ -208,6 +211,13 @@ impl Sender {
         let end = self.buffer.end.saturating_add(WRITE_BYTES as u64);
         let end = if self.buffer.end < self.fin { end.min(self.fin) } else { end };
         Write { has_written: false, is_full: false, end }
+    }
+
+    /// Whether the program is within a call that has sent some of what it writes: how long its segments are was settled as that began (Linux: `mss_now` in
+    /// `tcp_sendmsg_locked`).
+    fn is_within_call(&self) -> bool {
+        let goes_on = |write: &Write| write.has_written && write.end > self.buffer.end;
+        self.first_write.as_ref().is_some_and(goes_on)
     }
 
     fn note_push(&mut self) {
@@ -516,19 +526,22 @@ impl Sender {
         flag: u8,
         out: &mut impl FnMut(Transmission),
     ) -> (u32, u64) {
+        self.cut_before(number);
+        if unlikely(self.config.ecn_option == EcnOption::Minimum) {
+            self.make_room_for_option(now_ns);
+        }
+        if unlikely(self.board.get(number).payload > self.mss) {
+            self.cut_to_size(number);
+        }
         let count = self.board.packet_length(number).min(most);
         let end = number + u64::from(count);
-        for first in [number, end] {
-            if self.board.cut_packet(first) {
-                self.buffer.cut_again();
-            }
-        }
+        self.cut_before(end);
         let start = self.board.get(number).start();
         let (payload, pushes) =
             ((self.board.get(end - 1).end - start) as u32, self.board.get(end - 1).has(PUSHES));
         let in_flight = self.board.in_flight();
         self.note_start(now_ns, in_flight);
-        let departure = self.schedule_departure(now_ns, payload, count);
+        let departure = self.schedule_departure(now_ns.min(self.clock_ns), payload, count);
         let stamp = self.rate.stamp(departure, self.board.packets_out());
         let app_limited = if self.rate.is_app_limited() { APP_LIMITED } else { 0 };
         let in_flight = self.flight_with(in_flight, count);
@@ -550,11 +563,19 @@ impl Sender {
         (count, departure)
     }
 
+    /// What is sent apart from what lies before it is a packet of its own.
+    #[inline]
+    fn cut_before(&mut self, number: u64) {
+        if self.board.cut_packet(number) {
+            self.buffer.cut_again();
+        }
+    }
+
     #[inline(never)]
     fn transmit_lost(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
         let mut head_sent = false;
         while let Some(number) = self.board.next_lost() {
-            if self.must_wait(now_ns) {
+            if self.must_wait(now_ns.min(self.clock_ns)) {
                 break;
             }
             let room = self.window.cwnd.saturating_sub(self.board.in_flight());

@@ -423,8 +423,8 @@ impl Prague {
 impl CongestionControl for Prague {
     fn start(&mut self, window: &mut Window, context: &Context) {
         let rtt = context.srtt_eighth_us;
-        self.packet_bytes = context.packet_bytes;
-        self.most_packet_bytes = context.packet_bytes;
+        self.packet_bytes = context.packet_bytes();
+        self.most_packet_bytes = context.packet_bytes();
         self.window = u64::from(window.cwnd) << WINDOW_BITS;
         let packets = window.cwnd.max(context.packets_in_flight);
         if rtt > 0 {
