@@ -88,15 +88,6 @@ impl Segment {
     }
 }
 
-/// What became of segments that were too long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shortened {
-    /// How many packets more there are.
-    pub(crate) packets: u32,
-    /// How many segments were found lost by it.
-    pub(crate) lost: u32,
-}
-
 /// The first of the outstanding segments, as many as an acknowledgement covers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Covered {
@@ -491,18 +482,24 @@ impl Scoreboard {
         true
     }
 
-    /// Cuts what is outstanding into segments of at most `mss` bytes, and deems lost what was longer and has not arrived.
-    pub(crate) fn shorten(&mut self, mss: u32) -> Shortened {
-        let (packets, too_long) = self.cut_to(mss, self.first..self.next);
-        let lost = too_long.into_iter().map(|number| u32::from(self.mark_lost(number))).sum();
-        Shortened { packets, lost }
+    /// Deems lost all packets of longer segments than `mss` bytes that have not arrived (Linux: `tcp_simple_retransmit`). Returns how many segments that is news of.
+    pub(crate) fn lose_longer(&mut self, mss: u32) -> u32 {
+        let (mut lost, mut number) = (0, self.first);
+        while number < self.next {
+            let end = number + u64::from(self.packet_length(number));
+            if self.get(number).payload > mss {
+                lost += (number..end).map(|number| u32::from(self.mark_lost(number))).sum::<u32>();
+            }
+            number = end;
+        }
+        lost
     }
 
-    /// Cuts those of the segments `within` that have not arrived into such of at most `mss` bytes. What lies behind them has other numbers then. Returns how
-    /// many packets more there are, and the numbers of what was cut.
-    pub(crate) fn cut_to(&mut self, mss: u32, within: Range<u64>) -> (u32, Vec<u64>) {
+    /// Cuts those of the segments `within` that have not arrived anew, into such of `mss` bytes and the rest. What lies behind them has other numbers then.
+    /// Returns how many packets more there are.
+    pub(crate) fn cut_to(&mut self, mss: u32, within: Range<u64>) -> u32 {
         let old: Vec<Segment> = (self.first..self.next).map(|number| *self.get(number)).collect();
-        let (mut packets, mut too_long) = (0, Vec::new());
+        let mut packets = 0;
         let mut rest = &old[..];
         let mut number = self.first;
         self.next = self.first;
@@ -514,10 +511,8 @@ impl Scoreboard {
             let (run, behind) = rest.split_at(1 + rest[1..].iter().take_while(alike).count());
             let end = run.last().map_or(head.end, |last| last.end);
             rest = behind;
-            let is_within = within.contains(&number);
+            let cut = within.contains(&number) && !head.has(SACKED);
             number += run.len() as u64;
-            let is_long = run.iter().any(|segment| segment.payload > mss);
-            let cut = is_within && is_long && !head.has(SACKED);
             // What was cut is a packet of its own, whose segments but the last are equally long.
             let mut flags = head.flags;
             if (cut || cut_before) && !head.has(FIRST_OF_PACKET) {
@@ -536,13 +531,12 @@ impl Scoreboard {
             while start < end {
                 let payload = (end - start).min(mss.into()) as u32;
                 start += u64::from(payload);
-                too_long.push(self.next);
                 self.push(Segment { end: start, payload, flags, ..*head });
                 flags &= !FIRST_OF_PACKET;
             }
         }
         self.count_again();
-        (packets, too_long)
+        packets
     }
 
     /// Counts what follows from the segments' flags.

@@ -340,7 +340,6 @@ impl Sender {
             self.snd_una = acked;
         } else {
             self.due &= !OPENING_DUE;
-            self.shorten();
             for number in self.board.first..self.board.next {
                 self.rate.lost += u64::from(self.board.mark_lost(number));
             }

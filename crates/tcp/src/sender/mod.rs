@@ -658,27 +658,25 @@ impl Sender {
     /// `tcp_current_mss`).
     #[inline(never)]
     fn make_room_for_option(&mut self, now_ns: u64) {
-        let due = self.option_seen
-            && self.received.is_option_due(
-                self.config.ecn_option,
-                now_ns,
-                self.rtt.srtt_eighth_us / 8,
-            );
-        let options = if due { OPTION_BYTES } else { 0 };
+        let options = if self.is_option_due(now_ns) { OPTION_BYTES } else { 0 };
         self.mss = self.mss + self.options - options;
         self.options = options;
     }
 
     /// The bytes of options of a packet that leaves now.
     fn take_options(&mut self, now_ns: u64) -> u8 {
-        let srtt_us = self.rtt.srtt_eighth_us / 8;
-        if !self.option_seen
-            || !self.received.is_option_due(self.config.ecn_option, now_ns, srtt_us)
-        {
+        if !self.is_option_due(now_ns) {
             return 0;
         }
         self.received.tell(now_ns);
         OPTION_BYTES as u8
+    }
+
+    /// Whether a packet that leaves now has the option of Accurate ECN.
+    fn is_option_due(&self, now_ns: u64) -> bool {
+        let (when, clock_ns) = (self.config.ecn_option, now_ns.min(self.clock_ns));
+        let srtt_us = self.rtt.srtt_eighth_us / 8;
+        self.option_seen && self.received.is_option_due(when, clock_ns, srtt_us)
     }
 
     /// The flags of the third packet: with Accurate ECN, how the answer arrived.

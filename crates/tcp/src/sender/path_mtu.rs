@@ -24,30 +24,26 @@ impl Sender {
             self.syn_due |= self.snd_nxt > 0;
             return;
         }
-        if self.shorten() {
+        let lost = self.board.lose_longer(mss);
+        if lost > 0 {
+            self.rate.lost += u64::from(lost);
             self.retransmit_shortened(now.as_nanos());
             self.due |= TOO_LONG_DUE;
             self.clock_ns = self.last_sent_ns.max(self.rate.delivered_at_ns);
         }
     }
 
-    /// Cuts what is outstanding into segments of the size that they have now. Returns whether any was longer, and so is lost.
-    pub(super) fn shorten(&mut self) -> bool {
-        let shortened = self.board.shorten(self.mss);
-        for _ in 0..shortened.packets {
-            self.buffer.cut_again();
-        }
-        self.rack.renumber(&self.board);
-        self.rate.lost += u64::from(shortened.lost);
-        shortened.lost > 0
-    }
-
-    /// Cuts a packet that is sent again into segments of the size that they have now: they are shorter while they have an option (Linux:
-    /// `__tcp_retransmit_skb`, of `tcp_current_mss`).
+    /// Cuts a packet that is sent again into segments of the size that they have now: shorter or longer than they were, as the path or an option may have
+    /// come or gone (Linux: `__tcp_retransmit_skb`, of `tcp_current_mss`).
     #[cold]
     pub(super) fn cut_to_size(&mut self, first: u64) {
-        let end = first + u64::from(self.board.packet_length(first));
-        self.board.cut_to(self.mss, first..end);
+        let segments = self.board.packet_length(first);
+        if segments == 1 && self.board.get(first).payload < self.mss {
+            return;
+        }
+        for _ in 0..self.board.cut_to(self.mss, first..first + u64::from(segments)) {
+            self.buffer.cut_again();
+        }
         self.rack.renumber(&self.board);
     }
 }

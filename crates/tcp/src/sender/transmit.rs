@@ -530,7 +530,7 @@ impl Sender {
         if unlikely(self.config.ecn_option == EcnOption::Minimum) {
             self.make_room_for_option(now_ns);
         }
-        if unlikely(self.board.get(number).payload > self.mss) {
+        if unlikely(self.board.get(number).payload != self.mss) {
             self.cut_to_size(number);
         }
         let count = self.board.packet_length(number).min(most);
@@ -557,7 +557,6 @@ impl Sender {
         }
         self.stats.retransmissions += u64::from(count);
         self.enqueue(now_ns, departure, (payload, count));
-        // As long as they were when they were first sent.
         let mss = self.board.get(number).payload;
         self.emit((now_ns, departure), (start, mss), payload, count, (false, pushes), out);
         (count, departure)

@@ -642,7 +642,7 @@ mod tests {
         // Half of 25 ms of it, which are by shifts 24 ms.
         for (rate, bytes) in [(12_500, 202), (60_000, 715), (1_000_000, 1_500)] {
             prague.rate = rate;
-            seen.packet_bytes = prague.packet_bytes;
+            seen.mss = prague.packet_bytes - HEADER_BYTES;
             prague.resize(&mut path, &seen);
             assert_eq!(prague.packet_bytes, bytes, "{rate}");
         }
