@@ -78,6 +78,9 @@ impl Sender {
         let held = std::mem::take(&mut self.recovery.held);
         if unlikely(self.board.lost_out > self.board.retrans_out) && !held {
             self.transmit_lost(now_ns, out);
+            if self.config.ecn_option == EcnOption::Minimum {
+                self.make_room_for_option(now_ns);
+            }
         }
         if unlikely(due > 0) {
             self.clock_ns = u64::MAX;
@@ -164,7 +167,7 @@ impl Sender {
                     self.note_pause();
                     self.restart_after_idleness(now_ns);
                 }
-                self.call()
+                self.call(now_ns)
             }
         };
         while self.write_packet(write.end, !write.has_written) {
@@ -175,7 +178,7 @@ impl Sender {
                 self.note_push();
                 Push::Written
             } else if self.buffer.end == write.end {
-                write = self.call();
+                write = self.call(now_ns);
                 self.note_push();
                 if self.corks() {
                     continue;
@@ -207,7 +210,10 @@ impl Sender {
     }
 
     /// Another call, which writes up to the end of the stream at most; or that which ends it.
-    fn call(&self) -> Write {
+    fn call(&mut self, now_ns: u64) -> Write {
+        if unlikely(self.config.ecn_option == EcnOption::Minimum) {
+            self.make_room_for_option(now_ns);
+        }
         let end = self.buffer.end.saturating_add(WRITE_BYTES as u64);
         let end = if self.buffer.end < self.fin { end.min(self.fin) } else { end };
         Write { has_written: false, is_full: false, end }
