@@ -442,6 +442,28 @@ fn scenarios_without_chance_have_the_same_packets() {
     }
 }
 
+/// Behind a hop of a smaller MTU a router's message says so, and what is sent again is cut: by a clock that stands, and, with Accurate ECN whose option few packets
+/// have, into shorter segments where it is due.
+#[test]
+fn behind_a_smaller_mtu_are_the_same_packets() {
+    if kernel().is_none() {
+        return;
+    }
+    for (mtu, flow) in [
+        (1400, "cc = 'cubic'"),
+        (1499, "cc = 'reno'\necn = true"),
+        (1492, "cc = 'cubic'\necn = 'accurate'\necn_option = 1"),
+        (1440, "cc = 'reno'\necn = 'accurate'"),
+    ] {
+        for interface in ["fq", "pfifo_fast"] {
+            assert_the_same_packets(&format!(
+                "duration = '3s'\nwarmup = '1s'\nprobe = []\n[link]\nrate = '21mbit'\nrtt = '11ms'\nqdisc = 'codel ecn'\n\
+                 behind = [{{ mtu = {mtu} }}]\n[sender]\nqdisc = '{interface}'\n[[flow]]\n{flow}\n"
+            ));
+        }
+    }
+}
+
 /// A send buffer that a program asked for limits what is under way, as in the model. The largest is filled by calls of `send` that are shorter
 /// than it is, each of which pushes what it ends with.
 #[test]

@@ -113,7 +113,7 @@ fn the_model_agrees_with_linux_on_queues() {
 /// And with Accurate ECN: `dualq draw accurate --count 40 --seed 1 --record 3`.
 #[test]
 fn the_model_agrees_with_linux_on_accurate_ecn() {
-    agreement("accurate", &["accurate"], &bar((40, 38), (23, 21)));
+    agreement("accurate", &["accurate"], &bar((40, 40), (23, 23)));
 }
 
 /// And with shapers, paths and bands: `dualq draw shapers --count 30 --seed 1 --record 3`.

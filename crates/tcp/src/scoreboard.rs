@@ -495,48 +495,32 @@ impl Scoreboard {
         lost
     }
 
-    /// Cuts those of the segments `within` that have not arrived anew, into such of `mss` bytes and the rest. What lies behind them has other numbers then.
-    /// Returns how many packets more there are.
-    pub(crate) fn cut_to(&mut self, mss: u32, within: Range<u64>) -> u32 {
-        let old: Vec<Segment> = (self.first..self.next).map(|number| *self.get(number)).collect();
-        let mut packets = 0;
-        let mut rest = &old[..];
-        let mut number = self.first;
-        self.next = self.first;
+    /// How many segments from `number` on are of one packet and have had the same fate.
+    pub(crate) fn run_length(&self, number: u64) -> u32 {
+        let (head, end) = (self.get(number).flags, number + u64::from(self.packet_length(number)));
+        let is_other =
+            |next: &u64| (self.get(*next).flags ^ head) & !(FIRST_OF_PACKET | PUSHES) > 0;
+        ((number + 1..end).find(is_other).unwrap_or(end) - number) as u32
+    }
+
+    /// Cuts a packet, which all of these segments are, anew into such of `mss` bytes and the rest. What lies behind it has other numbers then.
+    pub(crate) fn cut_anew(&mut self, packet: Range<u64>, mss: u32) {
+        let (head, last) = (*self.get(packet.start), *self.get(packet.end - 1));
+        let behind: Vec<Segment> = (packet.end..self.next).map(|next| *self.get(next)).collect();
+        self.next = packet.start;
         self.joined = (0, 0);
-        let mut cut_before = false;
-        while let Some(head) = rest.first() {
-            // Those of one packet that have had the same fate.
-            let alike = |next: &&Segment| next.flags == head.flags & !FIRST_OF_PACKET;
-            let (run, behind) = rest.split_at(1 + rest[1..].iter().take_while(alike).count());
-            let end = run.last().map_or(head.end, |last| last.end);
-            rest = behind;
-            let cut = within.contains(&number) && !head.has(SACKED);
-            number += run.len() as u64;
-            // What was cut is a packet of its own, whose segments but the last are equally long.
-            let mut flags = head.flags;
-            if (cut || cut_before) && !head.has(FIRST_OF_PACKET) {
-                flags |= FIRST_OF_PACKET;
-                packets += 1;
-            }
-            cut_before = cut;
-            if !cut {
-                for segment in run {
-                    self.push(Segment { flags, ..*segment });
-                    flags &= !FIRST_OF_PACKET;
-                }
-                continue;
-            }
-            let mut start = head.start();
-            while start < end {
-                let payload = (end - start).min(mss.into()) as u32;
-                start += u64::from(payload);
-                self.push(Segment { end: start, payload, flags, ..*head });
-                flags &= !FIRST_OF_PACKET;
-            }
+        let (mut start, mut flags) = (head.start(), head.flags & !PUSHES);
+        while start < last.end {
+            let payload = (last.end - start).min(mss.into()) as u32;
+            start += u64::from(payload);
+            let pushes = if start == last.end { last.flags & PUSHES } else { 0 };
+            self.push(Segment { end: start, payload, flags: flags | pushes, ..head });
+            flags &= !FIRST_OF_PACKET;
+        }
+        for segment in behind {
+            self.push(segment);
         }
         self.count_again();
-        packets
     }
 
     /// Counts what follows from the segments' flags.

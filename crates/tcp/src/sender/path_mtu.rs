@@ -37,13 +37,13 @@ impl Sender {
     /// come or gone (Linux: `__tcp_retransmit_skb`, of `tcp_current_mss`).
     #[cold]
     pub(super) fn cut_to_size(&mut self, first: u64) {
-        let segments = self.board.packet_length(first);
+        let segments = self.board.run_length(first);
         if segments == 1 && self.board.get(first).payload < self.mss {
             return;
         }
-        for _ in 0..self.board.cut_to(self.mss, first..first + u64::from(segments)) {
-            self.buffer.cut_again();
-        }
+        let end = first + u64::from(segments);
+        self.cut_before(end);
+        self.board.cut_anew(first..end, self.mss);
         self.rack.renumber(&self.board);
     }
 }
@@ -147,6 +147,56 @@ mod tests {
         assert!(transmit(&mut sender, at(41)).is_empty(), "it is news once");
         sender.on_ack(at(60), &Ack { ack: 9_000, window: 65_160, ..Ack::default() });
         assert!(sender.is_done() && sender.in_flight() == 0);
+    }
+
+    /// A router's message is acted on by the time at which the connection last did anything, and sends nothing new.
+    #[test]
+    fn a_routers_message_does_not_let_the_clock_go_on() {
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.write(100_000);
+        transmit(&mut sender, at(0));
+        sender.on_ack(at(20), &Ack { control: Control::SYN, window: 65_160, ..Ack::default() });
+        transmit(&mut sender, at(20));
+        let outstanding = sender.snd_nxt;
+        let mut departures = Vec::new();
+        sender.reduce_mtu(at(40), 1_252);
+        sender.transmit(at(40), &mut |transmission| {
+            departures.push(transmission.departure);
+            assert!(transmission.data.end() <= outstanding, "{transmission:?}");
+        });
+        assert!(!departures.is_empty() && departures.iter().all(|departure| *departure < at(40)));
+        // What follows is sent by a clock that goes on.
+        let mut next = Vec::new();
+        sender.on_departure(2_400);
+        sender.transmit(at(41), &mut |transmission| next.push(transmission.departure));
+        assert!(!next.is_empty() && next.iter().all(|departure| *departure >= at(41)), "{next:?}");
+    }
+
+    /// What was sent in longer or shorter segments than those of now is sent again in these, and what is short remains so.
+    #[test]
+    fn what_is_sent_again_is_cut_anew() {
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        for (before, now, again) in
+            [(1_448, 1_436, [1_436, 12 + 1_448]), (1_436, 1_448, [1_448, 1_424])]
+        {
+            let mut sender = Sender::new(SenderConfig::default());
+            transmit(&mut sender, at(0));
+            sender.on_ack(at(20), &Ack { control: Control::SYN, window: 65_160, ..Ack::default() });
+            sender.mss = before as u32;
+            sender.write(2 * before);
+            let sent = transmit(&mut sender, at(20));
+            assert_eq!(sent.last().map(|sent| sent.2), Some(2), "{sent:?}");
+            sender.mss = now;
+            sender.board.mark_lost(0);
+            sender.board.mark_lost(1);
+            sender.cut_to_size(0);
+            assert_eq!(u64::from(sender.board.packet_length(0)), (2 * before).div_ceil(now.into()));
+            assert_eq!(u64::from(sender.board.get(0).payload), again[0]);
+            let rest = sender.board.get(sender.board.next - 1).end - again[0];
+            assert_eq!(rest, again[1]);
+            assert_eq!(sender.board.lost_out, sender.board.packets_out());
+        }
     }
 
     #[test]

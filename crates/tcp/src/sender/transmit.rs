@@ -570,7 +570,7 @@ impl Sender {
 
     /// What is sent apart from what lies before it is a packet of its own.
     #[inline]
-    fn cut_before(&mut self, number: u64) {
+    pub(super) fn cut_before(&mut self, number: u64) {
         if self.board.cut_packet(number) {
             self.buffer.cut_again();
         }
