@@ -301,6 +301,22 @@ fn fast_open_saves_a_round_trip() {
     }
 }
 
+/// Whatever paces it, and however often the option of Accurate ECN takes room.
+#[test]
+fn a_smaller_mtu_stops_nobody() {
+    for cc in ["bbr", "bbr3", "cubic", "prague"] {
+        for interface in ["fq", "pfifo_fast"] {
+            for ecn in ["", "ecn = 'accurate'\necn_option = 1", "ecn = 'accurate'"] {
+                let rest =
+                    format!("[sender]\nqdisc = '{interface}'\n[[flow]]\ncc = '{cc}'\n{ecn}\n");
+                let outcome = run_through("fq_codel", "behind = [{ mtu = 1400 }]", &rest);
+                let goodput = outcome.flow[0].total_mbit;
+                assert!((17.5..19.1).contains(&goodput), "{cc} {interface} {ecn}: {goodput}");
+            }
+        }
+    }
+}
+
 /// Options take 12 bytes of each packet, both ways, or of few, or of none; marks are counted all the same.
 #[test]
 fn the_option_of_accurate_ecn_can_be_left_out() {

@@ -402,16 +402,17 @@ impl Sender {
     #[inline]
     pub(super) fn must_wait(&mut self, now_ns: u64) -> bool {
         self.config.pacing == Pacing::OnDemand
-            && self.departure_ns > now_ns
-            && self.waits_for_own_timer()
+            && self.departure_ns > now_ns.min(self.clock_ns)
+            && self.waits_for_own_timer(now_ns)
     }
 
     /// The same of what is too early, if nobody else paces.
     #[inline(never)]
-    fn waits_for_own_timer(&mut self) -> bool {
+    fn waits_for_own_timer(&mut self, now_ns: u64) -> bool {
         let waits = self.control.needs_pacing();
         if waits {
-            self.timers.wake_pacing(self.departure_ns);
+            // At once, if it is late by a clock that stands.
+            self.timers.wake_pacing(self.departure_ns.max(now_ns));
         }
         waits
     }
@@ -580,7 +581,7 @@ impl Sender {
     fn transmit_lost(&mut self, now_ns: u64, out: &mut impl FnMut(Transmission)) {
         let mut head_sent = false;
         while let Some(number) = self.board.next_lost() {
-            if self.must_wait(now_ns.min(self.clock_ns)) {
+            if self.must_wait(now_ns) {
                 break;
             }
             let room = self.window.cwnd.saturating_sub(self.board.in_flight());
