@@ -420,7 +420,10 @@ impl Simulation<'_> {
     /// acknowledges what has come for others too.
     #[cold]
     fn opens(&mut self, number: u32) {
-        self.connections[number as usize].sender.write_later();
+        let (now, connection) = (self.now(), &mut self.connections[number as usize]);
+        // What others of the host have learnt since its SYN left is known from the next packet on, which has no data (Linux: `fnhe_pmtu`).
+        connection.sender.reduce_mtu(now, self.path_mtus[connection.owner]);
+        connection.sender.write_later();
         self.late.push_back((self.now_ns + OPENED_NS, number));
     }
 

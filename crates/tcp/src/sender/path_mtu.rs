@@ -2,7 +2,7 @@
 
 use dualq_units::Instant;
 
-use super::{Sender, TOO_LONG_DUE};
+use super::{Pacing, Sender, TOO_LONG_DUE};
 use crate::cc::CongestionControl;
 use crate::packet::HEADER_BYTES;
 
@@ -30,6 +30,11 @@ impl Sender {
             self.retransmit_shortened(now.as_nanos());
             self.due |= TOO_LONG_DUE;
             self.clock_ns = self.last_sent_ns.max(self.rate.delivered_at_ns);
+            // Its own timer of pacing has run out since, if it has one.
+            let has_timer = self.config.pacing == Pacing::OnDemand && self.control.needs_pacing();
+            if has_timer && self.departure_ns <= now.as_nanos() {
+                self.clock_ns = self.clock_ns.max(self.departure_ns);
+            }
         }
     }
 
