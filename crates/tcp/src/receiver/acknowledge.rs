@@ -69,7 +69,9 @@ impl Receiver {
     /// The next acknowledgements do not wait (Linux: `tcp_incr_quickack`).
     pub(super) fn hurry(&mut self, most: u32) {
         let by_window = (self.window / u64::from(2 * self.buffer.segment())) as u32;
-        self.quick = self.quick.max(by_window.max(2).min(most));
+        // Two where the window has no room for a pair of segments, and one where it has for one pair.
+        let by_window = if by_window == 0 { 2 } else { by_window };
+        self.quick = self.quick.max(by_window.min(most));
     }
 
     /// The same after something unusual (Linux: `tcp_enter_quickack_mode`).
