@@ -162,6 +162,7 @@ impl Ends {
             ..SenderConfig::default()
         };
         let receiver = ReceiverConfig {
+            tells_changes: sort.cc.ecn_style() == EcnStyle::Dctcp,
             mtu: scenario.link.mtu,
             ecn: sort.granted(scenario),
             ecn_option: scenario.receiver.ecn_option,

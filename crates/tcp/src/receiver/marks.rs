@@ -17,10 +17,14 @@ impl Receiver {
         }
     }
 
-    /// Whether marks are echoed rather than counted.
+    /// Whether marks are echoed, or told of at once, and not only counted.
     #[inline]
-    pub(super) const fn echoes(&self) -> bool {
-        matches!(self.ecn, EcnStyle::Classic | EcnStyle::Dctcp)
+    pub(super) fn heeds_marks(&self) -> bool {
+        match self.ecn {
+            EcnStyle::Off => false,
+            EcnStyle::Classic | EcnStyle::Dctcp => true,
+            EcnStyle::Accurate => self.config.tells_changes,
+        }
     }
 
     /// Accurate ECN: counts what arrives, payload or none (RFC 9768 §3.2.2; Linux: `tcp_ecn_received_counters`).
@@ -41,8 +45,10 @@ impl Receiver {
     /// ECN: what to echo (RFC 3168 §6.1.3; RFC 8257 §3.2).
     pub(super) fn look_at_mark(&mut self, now_ns: u64, data: &Data, out: &mut impl FnMut(Ack)) {
         let marked = data.ecn == Ecn::Ce;
-        self.stats.ce_segments += u64::from(marked) * u64::from(data.segments);
-        if self.ecn == EcnStyle::Dctcp {
+        if self.ecn != EcnStyle::Accurate {
+            self.stats.ce_segments += u64::from(marked) * u64::from(data.segments);
+        }
+        if matches!(self.ecn, EcnStyle::Dctcp | EcnStyle::Accurate) {
             if data.ecn.is_capable() {
                 if marked != self.ce_state {
                     if self.ack_timer_ns != u64::MAX {

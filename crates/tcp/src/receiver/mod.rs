@@ -43,6 +43,9 @@ pub struct ReceiverConfig {
     /// The most that is granted to those who ask for ECN. [`EcnStyle::Dctcp`] grants what classic ECN is asked by, and echoes as the
     /// sender's congestion control expects it.
     pub ecn: EcnStyle,
+    /// Whether what waits to be acknowledged is as soon as marks begin or end, where Accurate ECN tells of them: its congestion control is DCTCP, which does so
+    /// whatever was agreed on (Linux: `dctcp_ece_ack_update`).
+    pub tells_changes: bool,
     /// When Accurate ECN tells its counts of bytes too, in a TCP option.
     pub ecn_option: EcnOption,
     /// Whether this end's packets that are ECN-capable have ECT(1), because it sends too, under a congestion control for L4S.
@@ -66,6 +69,7 @@ impl Default for ReceiverConfig {
         Self {
             mtu: 1500,
             ecn: EcnStyle::Classic,
+            tells_changes: false,
             ecn_option: EcnOption::Full,
             ect1: false,
             fast_open: false,
@@ -461,7 +465,7 @@ impl Receiver {
         self.duplicate = self.stream.overlap(data.seq, data.end());
         let mut told = false;
         if data.seq > self.stream.next {
-            if self.echoes() {
+            if self.heeds_marks() {
                 self.look_at_mark(now_ns, data, out);
             }
             // An acknowledgement has room for few islands: what waited to be told is told before there is one more, or another one comes first, and with
@@ -579,7 +583,7 @@ impl Receiver {
         self.buffer.measure_window(now_ns, data.end(), self.window);
         self.adapt_delay(at.jiffy as u32);
         // Behind that, so that a mark on the first data does not end what these begin.
-        if self.echoes() {
+        if self.heeds_marks() {
             self.look_at_mark(now_ns, data, out);
         }
         self.raise_window(data.payload);
