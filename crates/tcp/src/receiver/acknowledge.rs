@@ -271,3 +271,24 @@ impl Receiver {
         self.stream.report(&mut blocks[usize::from(duplicate.is_some())..]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dualq_units::Instant;
+
+    use super::*;
+    use crate::receiver::ReceiverConfig;
+    use crate::receiver::tests::data;
+
+    /// Linux: `tcp_incr_quickack`.
+    #[test]
+    fn a_small_window_makes_few_quick_acknowledgements() {
+        for (window, quick) in [(1_448, 2), (3_000, 1), (9_000, 3), (100_000, MAX_QUICK_ACKS)] {
+            let mut receiver = Receiver::new(ReceiverConfig::default());
+            receiver.on_data(Instant::from_nanos(20_000_000), &data(0, 10), &mut |_| ());
+            (receiver.window, receiver.quick) = (window, 0);
+            receiver.hurry(MAX_QUICK_ACKS);
+            assert_eq!(receiver.quick, quick, "{window}");
+        }
+    }
+}

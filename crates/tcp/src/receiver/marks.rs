@@ -111,4 +111,41 @@ mod tests {
         assert_eq!(window, same);
         assert_eq!([none, echo], [EcnFlags::NONE, EcnFlags::ECE]);
     }
+
+    /// As in the world `kernel`: what waits is acknowledged before a mark is told of, also where Accurate ECN tells, if the congestion control is DCTCP.
+    #[test]
+    fn marks_that_begin_are_told_of_under_accurate_ecn_by_dctcp() {
+        for (tells_changes, expected) in
+            [(false, vec![21 * 1_448]), (true, vec![20 * 1_448, 21 * 1_448])]
+        {
+            let ecn = EcnStyle::Accurate;
+            let mut receiver =
+                Receiver::new(ReceiverConfig { ecn, tells_changes, ..ReceiverConfig::default() });
+            let syn = Data {
+                control: Control::SYN,
+                payload: 0,
+                flags: EcnFlags::ASKS_ACCURATE,
+                ..data(0, 0)
+            };
+            receiver.on_data(Instant::ZERO, &syn, &mut |_| ());
+            let one = |number: u64, ecn| Data { ecn, payload: 1_448, ..data(1_448 * number, 0) };
+            let at = |number| Instant::ZERO + Duration::from_millis(number);
+            let mut acks = Vec::new();
+            for number in 0..20 {
+                acks.clear();
+                receiver
+                    .on_data(at(number), &one(number, Ecn::Ect0), &mut |ack| acks.push(ack.ack));
+            }
+            // The quick acknowledgements are over: the last one waits.
+            receiver.quick = 0;
+            let waits = 20 + u64::from(!acks.is_empty());
+            if waits > 20 {
+                receiver.on_data(at(20), &one(20, Ecn::Ect0), &mut |_| ());
+            }
+            let mut told = Vec::new();
+            receiver.on_data(at(21), &one(waits, Ecn::Ce), &mut |ack| told.push(ack.ack));
+            let shift = 1_448 * (waits - 20);
+            assert_eq!(told, expected.iter().map(|ack| ack + shift).collect::<Vec<u64>>());
+        }
+    }
 }
