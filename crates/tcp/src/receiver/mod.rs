@@ -43,8 +43,7 @@ pub struct ReceiverConfig {
     /// The most that is granted to those who ask for ECN. [`EcnStyle::Dctcp`] grants what classic ECN is asked by, and echoes as the
     /// sender's congestion control expects it.
     pub ecn: EcnStyle,
-    /// Whether what waits to be acknowledged is as soon as marks begin or end, where Accurate ECN tells of them: its congestion control is DCTCP, which does so
-    /// whatever was agreed on (Linux: `dctcp_ece_ack_update`).
+    /// Whether it tells of marks that begin and end under Accurate ECN too, as DCTCP's receivers do (Linux: `dctcp_ece_ack_update`).
     pub tells_changes: bool,
     /// When Accurate ECN tells its counts of bytes too, in a TCP option.
     pub ecn_option: EcnOption,
