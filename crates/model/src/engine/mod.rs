@@ -401,7 +401,7 @@ impl<'a> Simulation<'a> {
                 self.read_arrived();
             }
             let mut agenda_ns = self.agenda.next_ns();
-            // One comparison, which seldom holds: each by itself would be foretold wrongly with every second event.
+            // One comparison, which seldom holds: each by itself would often be mispredicted.
             let latest_ns = hard_ns.map_or(0, |hard_ns| hard_ns.min(self.now_ns + slack_ns));
             if agenda_ns <= latest_ns
                 && let Some(hard_ns) = hard_ns

@@ -426,7 +426,7 @@ impl Receiver {
             // The sender's window may be down to one packet.
             self.ack_now = true;
         }
-        // Chosen, for a jump would be foretold wrongly with every second packet.
+        // Without a branch, which would be mispredicted with every second packet.
         let moves_edge = data.seq <= self.acked;
         self.echo_ms = self.echo_ms.max(if moves_edge { data.timestamp_ms } else { 0 });
         // Behind a gap too (Linux: `tcp_rcv_established`).

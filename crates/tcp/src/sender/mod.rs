@@ -663,6 +663,14 @@ impl Sender {
         self.options = options;
     }
 
+    /// The same where that changes while the connection is open.
+    #[inline]
+    fn keep_room_for_option(&mut self, now_ns: u64) {
+        if self.config.ecn_option == EcnOption::Minimum {
+            self.make_room_for_option(now_ns);
+        }
+    }
+
     /// The bytes of options of a packet that leaves now.
     fn take_options(&mut self, now_ns: u64) -> u8 {
         if !self.is_option_due(now_ns) {

@@ -126,14 +126,21 @@ mod tests {
         }
     }
 
+    /// An open connection with so many bytes to send, after a handshake of 20 ms.
+    fn open(bytes: u64) -> Sender {
+        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+        let mut sender = Sender::new(SenderConfig::default());
+        sender.write(bytes);
+        transmit(&mut sender, at(0));
+        sender.on_ack(at(20), &Ack { control: Control::SYN, window: 65_160, ..Ack::default() });
+        sender
+    }
+
     /// What is too long is sent again, in segments of the new size and without a smaller window, and counts once when it arrives.
     #[test]
     fn what_is_too_long_is_sent_again_in_shorter_segments() {
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-        let mut sender = Sender::new(SenderConfig::default());
-        sender.write(9_000);
-        transmit(&mut sender, at(0));
-        sender.on_ack(at(20), &Ack { control: Control::SYN, window: 65_160, ..Ack::default() });
+        let mut sender = open(9_000);
         let sent = transmit(&mut sender, at(20));
         let bytes = |sent: &[(u64, u32, u16, u16)]| sent.iter().map(|sent| sent.1).sum::<u32>();
         assert_eq!(bytes(&sent), 9_000);
@@ -158,10 +165,7 @@ mod tests {
     #[test]
     fn a_routers_message_does_not_let_the_clock_go_on() {
         let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-        let mut sender = Sender::new(SenderConfig::default());
-        sender.write(100_000);
-        transmit(&mut sender, at(0));
-        sender.on_ack(at(20), &Ack { control: Control::SYN, window: 65_160, ..Ack::default() });
+        let mut sender = open(100_000);
         transmit(&mut sender, at(20));
         let outstanding = sender.snd_nxt;
         let mut departures = Vec::new();
@@ -185,9 +189,7 @@ mod tests {
         for (before, now, again) in
             [(1_448, 1_436, [1_436, 12 + 1_448]), (1_436, 1_448, [1_448, 1_424])]
         {
-            let mut sender = Sender::new(SenderConfig::default());
-            transmit(&mut sender, at(0));
-            sender.on_ack(at(20), &Ack { control: Control::SYN, window: 65_160, ..Ack::default() });
+            let mut sender = open(0);
             sender.mss = before as u32;
             sender.write(2 * before);
             let sent = transmit(&mut sender, at(20));

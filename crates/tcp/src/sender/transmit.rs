@@ -11,7 +11,7 @@ use super::{
 };
 use crate::cc::{CongestionControl, Event, State, Window};
 use crate::control::Control;
-use crate::ecn::{EcnFlags, EcnOption, EcnStyle};
+use crate::ecn::{EcnFlags, EcnStyle};
 use crate::packet::{COOKIE_BYTES, COOKIE_REQUEST_BYTES, Data, Transmission};
 use crate::scoreboard::{
     APP_LIMITED, EVER_RETRANSMITTED, FIRST_OF_PACKET, PUSHES, RETRANSMITTED, SACKED, Segment,
@@ -58,15 +58,17 @@ impl Sender {
             self.transmit_syn(now_ns, out);
             return;
         }
-        if unlikely(self.config.ecn_option == EcnOption::Minimum) && !self.is_within_call() {
-            self.make_room_for_option(now_ns);
+        if !self.is_within_call() {
+            self.keep_room_for_option(now_ns);
         }
         let due = self.due;
         if unlikely(due > 0 || self.first_write.is_some()) && !self.transmit_due(now_ns, out) {
             return;
         }
-        let by_timer = due & BY_TIMER > 0;
-        if unlikely(self.recovery.new_data_first) && !by_timer {
+        // A timer calls for what is lost, or for a probe, and wakes no program (Linux: `tcp_send_loss_probe`, `tcp_rack_reo_timeout`); so does a router's
+        // message (`tcp_simple_retransmit`).
+        let nothing_new = due & (BY_TIMER | TOO_LONG_DUE) > 0;
+        if unlikely(self.recovery.new_data_first) && !nothing_new {
             self.transmit_new(now_ns, Push::Pending, out);
             if self.snd_nxt > self.recovery.high_seq {
                 self.after_reordering_timeout(now_ns);
@@ -78,16 +80,12 @@ impl Sender {
         let held = std::mem::take(&mut self.recovery.held);
         if unlikely(self.board.lost_out > self.board.retrans_out) && !held {
             self.transmit_lost(now_ns, out);
-            if self.config.ecn_option == EcnOption::Minimum {
-                self.make_room_for_option(now_ns);
-            }
+            self.keep_room_for_option(now_ns);
         }
         if unlikely(due > 0) {
             self.clock_ns = u64::MAX;
             self.after_reordering_timeout(now_ns);
-            // A timer calls for what is lost, or for a probe, and wakes no program (Linux: `tcp_send_loss_probe`, `tcp_rack_reo_timeout`). Nor does a router's
-            // message (`tcp_simple_retransmit`).
-            if by_timer || due & TOO_LONG_DUE > 0 {
+            if nothing_new {
                 return;
             }
         }
@@ -211,9 +209,7 @@ impl Sender {
 
     /// Another call, which writes up to the end of the stream at most; or that which ends it.
     fn call(&mut self, now_ns: u64) -> Write {
-        if unlikely(self.config.ecn_option == EcnOption::Minimum) {
-            self.make_room_for_option(now_ns);
-        }
+        self.keep_room_for_option(now_ns);
         let end = self.buffer.end.saturating_add(WRITE_BYTES as u64);
         let end = if self.buffer.end < self.fin { end.min(self.fin) } else { end };
         Write { has_written: false, is_full: false, end }
@@ -534,9 +530,7 @@ impl Sender {
         out: &mut impl FnMut(Transmission),
     ) -> (u32, u64) {
         self.cut_before(number);
-        if unlikely(self.config.ecn_option == EcnOption::Minimum) {
-            self.make_room_for_option(now_ns);
-        }
+        self.keep_room_for_option(now_ns);
         if unlikely(self.board.get(number).payload != self.mss) {
             self.cut_to_size(number);
         }
