@@ -15,8 +15,10 @@ fuzz_target!(|text: &str| {
                 match &change.what {
                     // It comes to stand between single quotes.
                     What::Qdisc { after, .. } => assert!(!after.text().contains('\'')),
-                    What::File { path, .. } => {
+                    What::File { path, after, .. } => {
                         assert!(path.starts_with("/etc/") && !path.contains("/../"));
+                        // What is a comment to dualq is one to a shell.
+                        assert!(after.chars().all(|c| c.is_ascii() || c == '§'));
                     }
                     _ => {}
                 }

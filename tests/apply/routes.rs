@@ -86,6 +86,34 @@ fn a_route_comes_back_with_its_interface() {
     assert_eq!(room.all(), before);
 }
 
+/// One of somebody's own to the same place is neither taken for the plan's nor away with it; what somebody made of the plan's is left unless by force.
+#[test]
+fn somebodys_own_route_stays() {
+    let Some(room) = Room::new() else { return };
+    room.install();
+    room.sh(UP);
+    room.sh("ip link set d1 up; ip addr add 10.1.0.1/24 dev d1");
+    let what = What::Route { to: HOST.parse().unwrap(), mtu: 1400 };
+    let plan = plan([what]);
+    room.plan(&plan);
+    let before = room.all();
+    says(&room, &["apply"]);
+    room.sh(&format!("ip route add {HOST} via 10.1.0.2 metric 50"));
+    assert!(!says(&room, &["status"]).contains("as before"));
+    says(&room, &["rollback"]);
+    assert_eq!(route(&room), "192.0.2.1 via 10.1.0.2 dev d1 metric 50 \n");
+    room.sh(&format!("ip route del {HOST}"));
+    assert_eq!(room.all(), before);
+
+    says(&room, &["apply"]);
+    room.sh(&format!("ip route change {HOST} via 10.1.0.2 mtu 1400"));
+    let said = room.refuses(&["rollback"]);
+    assert!(said.contains("dev d0 mtu 1400") && said.contains("dev d1 mtu 1400"), "{said}");
+    assert!(route(&room).contains("dev d1"), "{}", route(&room));
+    says(&room, &["rollback", "--force"]);
+    assert_eq!(room.all(), before);
+}
+
 /// At boot the rule is called before there is a way, and the call does not wait for one.
 #[test]
 fn a_rule_starts_what_waits_for_the_way() {
@@ -156,6 +184,8 @@ fn what_is_no_route_is_refused() {
         (HOST, "via 10.0.0.9", "mtu 1400"),
         ("0.0.0.0/0", "mtu 1400", "is everybody"),
         ("192.0.2.1", "mtu 1400", "is no destination"),
+        ("192.0.2.1/24", "mtu 1400", "beyond its prefix length"),
+        ("2001:db8::1/32", "mtu 1400", "beyond its prefix length"),
     ] {
         let output = room.dualq(&["on-boot", "--route", to, "d0", line]);
         assert_eq!(output.status.code(), Some(2), "{to} {line}: {}", said(&output));

@@ -96,6 +96,7 @@ impl Ends {
                     link,
                     source: None,
                     mtu: None,
+                    metric: None,
                 })?;
             }
             Ok(())

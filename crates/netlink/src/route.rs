@@ -16,6 +16,7 @@ const RTM_GETROUTE: u16 = 26;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
+const RTA_PRIORITY: u16 = 6;
 const RTA_PREFSRC: u16 = 7;
 const RTA_METRICS: u16 = 8;
 const RTA_CACHEINFO: u16 = 12;
@@ -33,6 +34,8 @@ const RT_SCOPE_LINK: u8 = 253;
 const RT_SCOPE_NOWHERE: u8 = 255;
 const RTN_UNICAST: u8 = 1;
 const ESRCH: i32 = 3;
+/// The metric of a route of IPv6 that was added without one (Linux: `IP6_RT_PRIO_USER`).
+const USUAL_METRIC: u32 = 1024;
 /// A copy that the kernel made of a route for one address, when it learned something of the path there.
 const RTM_F_CLONED: u32 = 0x200;
 
@@ -51,6 +54,9 @@ pub struct Route {
     pub source: Option<IpAddr>,
     /// The longest packet, in bytes, if it says so.
     pub mtu: Option<u32>,
+    /// Of several routes to one destination, that with the least metric is used. There is none if it is what the kernel takes where nobody gives one: 0, or
+    /// 1024 with IPv6.
+    pub metric: Option<u32>,
 }
 
 impl Route {
@@ -58,7 +64,7 @@ impl Route {
     #[must_use]
     pub fn via(destination: (impl Into<IpAddr>, u8), via: impl Into<IpAddr>) -> Self {
         let (to, prefix) = (destination.0.into(), destination.1);
-        Self { to, prefix, via: Some(via.into()), link: None, source: None, mtu: None }
+        Self { to, prefix, via: Some(via.into()), link: None, source: None, mtu: None, metric: None }
     }
 
     fn read(payload: &[u8]) -> Option<Self> {
@@ -81,6 +87,9 @@ impl Route {
             link: Some(attributes.u32(RTA_OIF)?),
             source: address(&attributes, RTA_PREFSRC),
             mtu: mtu(&attributes),
+            metric: attributes
+                .u32(RTA_PRIORITY)
+                .filter(|metric| any.is_ipv4() || *metric != USUAL_METRIC),
         })
     }
 
@@ -93,9 +102,10 @@ impl Route {
         self.message(RTPROT_STATIC, scope)
     }
 
-    /// What is to be removed, whoever added it.
+    /// What is to be removed, whoever added it. Without a metric any would do: with IPv4, the least comes first.
     fn removal(&self) -> Writer {
-        self.message(RTPROT_UNSPEC, RT_SCOPE_NOWHERE)
+        let usual = (!self.to.is_ipv4()).then_some(USUAL_METRIC);
+        Self { metric: self.metric.or(usual), ..*self }.message(RTPROT_UNSPEC, RT_SCOPE_NOWHERE)
     }
 
     fn message(&self, protocol: u8, scope: u8) -> Writer {
@@ -115,6 +125,7 @@ impl Route {
             }
             None => {}
         }
+        message.u32_if(RTA_PRIORITY, self.metric);
         if let Some(source) = self.source {
             message.put(RTA_PREFSRC, &octets(source));
         }

@@ -156,11 +156,10 @@ impl Host {
         // A full disk must not keep anything from being restored: restoring can be done twice.
         let mut saved = self.store.save(&record, lock);
         step(&Step::Recorded);
-        if let Some(kind) = record.borrowed.clone() {
-            sysctl::write(&self.root, sysctl::DEFAULT_QDISC, &kind)?;
-            record.borrowed = None;
-        }
         let mut failures = Vec::new();
+        if let Err(error) = self.give_back_default_qdisc(&mut record, step) {
+            failures.push(format!("{}: {error}", sysctl::DEFAULT_QDISC));
+        }
         for index in order(&record) {
             if matches!(record.entries[index].progress, Progress::Kept | Progress::Untouched) {
                 continue;
@@ -229,10 +228,7 @@ impl Host {
         let before = record.entries[index].before.clone();
         self.borrow_default_qdisc(&before, record, lock, step)?;
         let restored = change::restore(self, &what, &before, lock, step);
-        if let Some(kind) = record.borrowed.take() {
-            sysctl::write(&self.root, sysctl::DEFAULT_QDISC, &kind)?;
-            step(&Step::Part(format!("{} is {kind} again", sysctl::DEFAULT_QDISC)));
-        }
+        self.give_back_default_qdisc(record, step)?;
         if let (Err(error), Before::Module { .. }) = (&restored, &before) {
             // It does nothing if nobody uses it.
             record.left.push(format!("{name} stays loaded: {error}"));
@@ -258,11 +254,25 @@ impl Host {
         if now == kind {
             return Ok(());
         }
-        record.borrowed = Some(now);
+        // If it could not be given back before, what it was is known from then.
+        record.borrowed.get_or_insert(now);
         let _ = self.store.save(record, lock);
         step(&Step::Recorded);
         sysctl::write(&self.root, sysctl::DEFAULT_QDISC, kind)?;
         step(&Step::Part(format!("{} is {kind} for a moment", sysctl::DEFAULT_QDISC)));
+        Ok(())
+    }
+
+    /// What it was before is forgotten only when it is that again.
+    fn give_back_default_qdisc(
+        &mut self,
+        record: &mut Record,
+        step: &mut dyn FnMut(&Step),
+    ) -> Result<(), ApplyError> {
+        let Some(kind) = &record.borrowed else { return Ok(()) };
+        sysctl::write(&self.root, sysctl::DEFAULT_QDISC, kind)?;
+        step(&Step::Part(format!("{} is {kind} again", sysctl::DEFAULT_QDISC)));
+        record.borrowed = None;
         Ok(())
     }
 }

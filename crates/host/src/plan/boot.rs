@@ -427,8 +427,10 @@ pub(super) fn head(path: &str, about: &str) -> String {
     format!("{shell}# Written by dualq. {about}\n")
 }
 
+/// As a shell sees it: to one, other white space than these two begins a word, and so a command.
 fn is_comment(line: &str) -> bool {
-    line.trim().is_empty() || line.trim_start().starts_with('#')
+    let text = line.trim_start_matches([' ', '\t']);
+    text.is_empty() || text.starts_with('#')
 }
 
 /// The lines of a file that do something.
@@ -438,8 +440,8 @@ pub(super) fn working_lines(content: &str) -> impl Iterator<Item = &str> {
 
 /// Refuses the content of a planned file if it does anything else than what dualq writes there.
 pub(super) fn check_content(path: &str, content: &str) -> Result<(), String> {
-    let plain = |c: char| c == '\n' || c == '\t' || !c.is_control();
-    // A backslash would join lines, and what is no comment would look like one.
+    let plain = |c: char| matches!(c, '\n' | '\t' | ' ' | '§') || c.is_ascii_graphic();
+    // A backslash would join lines, and what is no comment would look like one; so would white space that is none to a shell.
     if content.contains('\\') || !content.chars().all(plain) {
         return Err("it has characters that dualq does not write".to_owned());
     }

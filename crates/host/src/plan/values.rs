@@ -31,6 +31,15 @@ impl Destination {
     pub const fn length(&self) -> u8 {
         self.length
     }
+
+    /// Whether others of its bits are set too.
+    fn has_more_bits(&self) -> bool {
+        let beyond = u32::from(most_bits(self.address) - self.length);
+        match self.address {
+            IpAddr::V4(address) => address.to_bits().trailing_zeros() < beyond,
+            IpAddr::V6(address) => address.to_bits().trailing_zeros() < beyond,
+        }
+    }
 }
 
 const fn most_bits(address: IpAddr) -> u8 {
@@ -56,6 +65,9 @@ impl FromStr for Destination {
             Some(Self { length: 0, .. }) => {
                 Err(format!("{text:?} is everybody: name a part of the network, 192.0.2.1/32"))
             }
+            Some(destination) if destination.has_more_bits() => Err(format!(
+                "{text:?} has bits beyond its prefix length, which no route has: 192.0.2.0/24"
+            )),
             Some(destination) => Ok(destination),
         }
     }

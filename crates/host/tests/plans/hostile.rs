@@ -6,7 +6,7 @@ use dualq_units::Rate;
 
 use crate::{content, machine};
 
-const HOSTILE: [(&str, &str); 39] = [
+const HOSTILE: [(&str, &str); 42] = [
     ("what = \"module\"\nmodule = \"cls_bpf\"", "no module"),
     ("what = \"ingress\"\ndev = \"eth0\"\nifb = \"ifb0\"\nafter = \"fq\"", "no ifb of a plan"),
     (
@@ -99,6 +99,19 @@ const HOSTILE: [(&str, &str); 39] = [
     (
         "what = \"file\"\npath = \"/etc/network/if-up.d/dualq\"\nafter = \"#!/bin/evil\\n\"\nmode = \"0755\"",
         "not how",
+    ),
+    // To a shell the white space before # is a letter of a command.
+    (
+        "what = \"file\"\npath = \"/etc/network/if-up.d/dualq\"\nafter = \"#!/bin/sh\\n\\u00a0# Written by dualq; reboot\\n\"\nmode = \"0755\"",
+        "characters that dualq does not write",
+    ),
+    (
+        "what = \"file\"\npath = \"/etc/network/if-up.d/dualq\"\nafter = \"# x\\u2028reboot\\n\"\nmode = \"0755\"",
+        "characters that dualq does not write",
+    ),
+    (
+        "what = \"route\"\nto = \"2001:db8::1/32\"\nmtu = 1400",
+        "bits beyond its prefix length",
     ),
     (
         "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\

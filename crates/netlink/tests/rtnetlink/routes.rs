@@ -24,7 +24,7 @@ fn a_route_with_a_smaller_mtu_comes_and_goes() {
         assert_eq!((used.gateway, used.source), (Some(via.into()), Some([10, 0, 0, 1].into())));
         assert_eq!(netlink.routes(to, 32).unwrap(), []);
         let (via, source, mtu) = (used.gateway, used.source, Some(1400));
-        let route = Route { to, prefix: 32, via, link: Some(used.link.index), source, mtu };
+        let route = Route { to, prefix: 32, via, link: Some(used.link.index), source, mtu, metric: None };
         netlink.add_route(&route).unwrap();
         assert_eq!(netlink.routes(to, 32).unwrap(), [route]);
         assert_eq!(netlink.way_to(to).unwrap().mtu, Some(1400));
@@ -35,6 +35,43 @@ fn a_route_with_a_smaller_mtu_comes_and_goes() {
         // The way there is the other one again, and removing twice is no error.
         assert_eq!(netlink.way_to(to).unwrap(), used);
         netlink.delete_route(&route).unwrap();
+    });
+}
+
+/// Of several to one destination, each by its metric: one without is removed, and one with stays, in both families.
+#[test]
+fn routes_of_one_destination_are_told_apart_by_their_metrics() {
+    in_namespace(|mut netlink| {
+        let link = device(&mut netlink);
+        let peer = netlink.link("d1").unwrap();
+        for index in [link.index, peer.index] {
+            netlink.set_up(index).unwrap();
+        }
+        for (to, prefix) in [("192.0.2.1", 32), ("2001:db8::", 32)] {
+            let to: IpAddr = to.parse().unwrap();
+            let usual = Route {
+                to,
+                prefix,
+                via: None,
+                link: Some(link.index),
+                source: None,
+                mtu: Some(1400),
+                metric: None,
+            };
+            let others = [7, 2000].map(|metric| Route { metric: Some(metric), ..usual });
+            for route in [others[0], usual, others[1]] {
+                netlink.add_route(&route).unwrap();
+            }
+            let mut found = netlink.routes(to, prefix).unwrap();
+            found.sort_by_key(|route| route.metric);
+            assert_eq!(found, [usual, others[0], others[1]]);
+            netlink.delete_route(&usual).unwrap();
+            let mut found = netlink.routes(to, prefix).unwrap();
+            found.sort_by_key(|route| route.metric);
+            assert_eq!(found, others);
+            netlink.delete_route(&others[1]).unwrap();
+            assert_eq!(netlink.routes(to, prefix).unwrap(), [others[0]]);
+        }
     });
 }
 

@@ -232,15 +232,11 @@ pub(crate) fn now(host: &mut Host, what: &What, entry: &Entry) -> Result<Now, Ap
                 now => difference(what, Some(after), Some(&now)),
             })
         }
-        (What::Route { to, mtu }, Before::Route { .. }) => {
-            Ok(match route::mtu_of(&mut host.netlink, *to)? {
+        (What::Route { .. }, Before::Route { route }) => {
+            Ok(match route.now(&mut host.netlink)? {
                 None => Now::Before,
-                Some(Some(found)) if found == *mtu => Now::After,
-                Some(found) => {
-                    let words = |mtu: &u32| format!("mtu {mtu}");
-                    let found = found.as_ref().map_or("no mtu".to_owned(), words);
-                    difference(what, Some(&words(mtu)), Some(&found))
-                }
+                Some((_, true)) => Now::After,
+                Some((found, false)) => difference(what, Some(&route.words()), Some(&found)),
             })
         }
         (What::File { path, after, mode, .. }, Before::File { file, .. }) => {

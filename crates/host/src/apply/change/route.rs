@@ -43,7 +43,7 @@ impl Made {
     fn route(&self, netlink: &mut Netlink) -> Result<Route, ApplyError> {
         let link = netlink.link(&self.dev)?.index;
         let Self { to, prefix, via, source, mtu, .. } = *self;
-        Ok(Route { to, prefix, via, link: Some(link), source, mtu: Some(mtu) })
+        Ok(Route { to, prefix, via, link: Some(link), source, mtu: Some(mtu), metric: None })
     }
 
     pub(crate) fn add(&self, netlink: &mut Netlink) -> Result<(), ApplyError> {
@@ -56,12 +56,39 @@ impl Made {
         Err(ApplyError::Plan(format!("the route to {}/{} is not used here", self.to, self.prefix)))
     }
 
+    /// The plan's route and what somebody made of it: before, there was none to this destination. One that has a metric is somebody's own.
+    fn found(&self, netlink: &mut Netlink) -> Result<Vec<Route>, ApplyError> {
+        let mut found = netlink.routes(self.to, self.prefix)?;
+        found.retain(|route| route.metric.is_none());
+        Ok(found)
+    }
+
+    /// What is there of it, in words, and whether that is what the plan made; the router may have changed since.
+    pub(crate) fn now(
+        &self,
+        netlink: &mut Netlink,
+    ) -> Result<Option<(String, bool)>, ApplyError> {
+        let link = netlink.link(&self.dev).map(|link| link.index).ok();
+        let found = self.found(netlink)?;
+        let is_own = |route: &Route| route.mtu == Some(self.mtu) && route.link == link;
+        let Some(telling) = found.iter().find(|route| !is_own(route)).or(found.first()) else {
+            return Ok(None);
+        };
+        let link = telling.link.and_then(|index| netlink.link_at(index).ok());
+        let dev = link.map_or_else(|| "?".to_owned(), |link| link.name);
+        Ok(Some((words(&dev, telling.mtu), is_own(telling))))
+    }
+
+    /// The plan's route, in the same words.
+    pub(crate) fn words(&self) -> String {
+        words(&self.dev, Some(self.mtu))
+    }
+
     pub(crate) fn delete(&self, netlink: &mut Netlink) -> Result<(), ApplyError> {
-        // Before there was none to this destination: whatever is there now is the plan's, or what somebody made of it.
-        for found in netlink.routes(self.to, self.prefix)? {
+        for found in self.found(netlink)? {
             netlink.delete_route(&found)?;
         }
-        match netlink.routes(self.to, self.prefix)?.is_empty() {
+        match self.found(netlink)?.is_empty() {
             true => Ok(()),
             false => {
                 let (to, prefix) = (self.to, self.prefix);
@@ -69,6 +96,11 @@ impl Made {
             }
         }
     }
+}
+
+fn words(dev: &str, mtu: Option<u32>) -> String {
+    let mtu = mtu.map_or("no mtu".to_owned(), |mtu| format!("mtu {mtu}"));
+    format!("dev {dev} {mtu}")
 }
 
 /// Puts a route back that went: where the way by that interface is there again, and nobody has one of their own to exactly there.
