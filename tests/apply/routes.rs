@@ -108,6 +108,8 @@ fn somebodys_own_route_stays() {
     says(&room, &["apply"]);
     room.sh(&format!("ip route change {HOST} via 10.1.0.2 mtu 1400"));
     let said = room.refuses(&["rollback"]);
+    assert!(said.contains("the route to 192.0.2.1/32 changed since"), "{said}");
+    let said = says(&room, &["status"]);
     assert!(said.contains("dev d0 mtu 1400") && said.contains("dev d1 mtu 1400"), "{said}");
     assert!(route(&room).contains("dev d1"), "{}", route(&room));
     says(&room, &["rollback", "--force"]);

@@ -196,7 +196,8 @@ fn device(
     let options = TunOptions { name: DEVICE.to_owned(), mtu, addresses: addresses.collect() };
     let tun = namespace.inside(|| Tun::open(&options))??;
     let link = Some(tun.index());
-    let route = Route { to: to.into(), prefix: 16, via: None, link, source: None, mtu: None, metric: None };
+    let route =
+        Route { to: to.into(), prefix: 16, via: None, link, source: None, mtu: None, metric: None };
     netlink(namespace)?.add_route(&route)?;
     Ok(tun)
 }

@@ -113,6 +113,14 @@ pub enum ModuleError {
         /// What is wrong with it.
         fault: String,
     },
+    /// What only an image's own programs can do.
+    #[error("{}: run `{command}` in it (chroot), which has to know its own modules", .root.display())]
+    Inside {
+        /// With its arguments.
+        command: String,
+        /// The root.
+        root: PathBuf,
+    },
     /// A system's program failed.
     #[error("{command} failed: {said}")]
     Program {

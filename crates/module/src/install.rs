@@ -9,10 +9,11 @@ use dualq_host::{Root, program};
 use crate::MODULE;
 use crate::error::ModuleError;
 use crate::folder::Folder;
-use crate::record::{Record, put};
+use crate::place::{FOLDERS, Place, stays_inside};
+use crate::record::Record;
 
 /// The name under which DKMS knows the module.
-const PACKAGE: &str = "dualq-dualpi2";
+pub(crate) const PACKAGE: &str = "dualq-dualpi2";
 
 /// Files to be written: where, and what.
 type Files = Vec<(String, Vec<u8>)>;
@@ -79,7 +80,7 @@ impl Installation {
         record.write(&self.root)?;
         let done = files
             .iter()
-            .try_for_each(|(path, bytes)| put(&self.root.at(path), bytes))
+            .try_for_each(|(path, bytes)| self.put(path, bytes))
             .and_then(|()| self.make_known(&record));
         if done.is_err() {
             // The first failure is what matters.
@@ -90,7 +91,7 @@ impl Installation {
 
     fn by_hand(&self, folder: &Folder) -> Result<(Record, Files), ModuleError> {
         let release = &folder.facts.release;
-        let path = format!("/lib/modules/{release}/updates/dualq/{MODULE}.ko");
+        let path = format!("{}/{MODULE}.ko", by_hand(release));
         let module = folder.module();
         let bytes = fs::read(&module).map_err(ModuleError::file("read", &module))?;
         Ok((Record::new(release, None), vec![(path, bytes)]))
@@ -103,7 +104,7 @@ impl Installation {
         }
         let version = &folder.facts.version;
         let record = Record::new(&folder.facts.release, Some(format!("{PACKAGE}/{version}")));
-        let sources = format!("/usr/src/{PACKAGE}-{version}");
+        let sources = sources(version);
         let mut files = vec![(
             format!("{sources}/dkms.conf"),
             include_str!("folder/dkms.conf").replace("@VERSION@", version).into_bytes(),
@@ -114,16 +115,34 @@ impl Installation {
         Ok((record, files))
     }
 
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<(), ModuleError> {
+        let put = Place::make(&self.root, path, FOLDERS).and_then(|at| at.write(bytes, 0o644));
+        put.map_err(ModuleError::file("write", &self.root.at(path)))
+    }
+
     /// Tells the kernel's tools of it.
     fn make_known(&self, record: &Record) -> Result<(), ModuleError> {
         match &record.dkms {
-            Some(name) => run("dkms", &["install", name, "-k", &record.release]),
+            Some(name) => self.run_dkms(&["install", name, "-k", &record.release]),
             None => self.depmod(&record.release),
         }
     }
 
+    /// The machine's own, which knows nothing of what is in an image.
+    fn run_dkms(&self, arguments: &[&str]) -> Result<(), ModuleError> {
+        if self.is_host() {
+            return run("dkms", arguments);
+        }
+        let command = format!("dkms {}", arguments.join(" "));
+        Err(ModuleError::Inside { command, root: self.root.at("/") })
+    }
+
     fn depmod(&self, release: &str) -> Result<(), ModuleError> {
         let root = self.root.at("/");
+        if !self.is_host() && !stays_inside(&self.root, &format!("/lib/modules/{release}")) {
+            let command = format!("depmod {release}");
+            return Err(ModuleError::Inside { command, root });
+        }
         run("depmod", &["-b", &root.to_string_lossy(), release])
     }
 
@@ -135,13 +154,13 @@ impl Installation {
         {
             match release {
                 Some(release) => {
-                    run("dkms", &["remove", name, "-k", release])?;
+                    self.run_dkms(&["remove", name, "-k", release])?;
                     // DKMS forgets it with the last kernel.
                     if self.known(name).exists() {
                         return Ok(false);
                     }
                 }
-                None => run("dkms", &["remove", name, "--all"])?,
+                None => self.run_dkms(&["remove", name, "--all"])?,
             }
         }
         record.take_back(&self.root)?;
@@ -211,6 +230,16 @@ impl Installation {
     }
 }
 
+/// Where the one file is put for a kernel,
+pub(crate) fn by_hand(release: &str) -> String {
+    format!("/lib/modules/{release}/updates/dualq")
+}
+
+/// and where DKMS finds a source.
+pub(crate) fn sources(version: &str) -> String {
+    format!("/usr/src/{PACKAGE}-{version}")
+}
+
 /// Runs a program of root's, quietly.
 fn run(name: &str, arguments: &[&str]) -> Result<(), ModuleError> {
     let command = format!("{name} {}", arguments.join(" "));
@@ -242,6 +271,57 @@ mod tests {
 
     /// What DKMS of this machine does not know, should it be there.
     const VERSION: &str = "0.0.1-test";
+
+    /// An image's record is somebody else's: root removes nothing that no `install` has put there.
+    #[test]
+    fn records_name_only_what_is_installed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("image");
+        let records = root.join("var/lib/dualq/module");
+        fs::create_dir_all(&records).unwrap();
+        fs::create_dir_all(root.join("lib/modules")).unwrap();
+        fs::write(folder.path().join("passwd"), "x").unwrap();
+        let own = "/lib/modules/1/updates/dualq";
+        let hand = |file: &str, above: &str| {
+            format!(
+                "{{\"format\":1,\"release\":\"1\",\"files\":[\"{file}\"],\"folders\":[\"{above}\"]}}"
+            )
+        };
+        let dkms = |name: &str| {
+            format!(
+                "{{\"format\":1,\"dkms\":\"{name}\",\"release\":\"1\",\"files\":[],\"folders\":[]}}"
+            )
+        };
+        let right = hand(&format!("{own}/sch_dualpi2.ko"), own);
+        for (record, why) in [
+            (hand("/../passwd", own), "the file"),
+            (hand("/etc/passwd", "/etc"), "the file"),
+            (hand(&format!("{own}/../../x"), own), "the file"),
+            (hand(own, "/lib"), "the file"),
+            (hand(&format!("{own}/x"), "/var"), "the folder"),
+            (hand(&format!("{own}/x"), "/lib/mod"), "the folder"),
+            (hand(&format!("{own}/x"), ""), "the folder"),
+            (right.replace("\"1\"", "\"../1\""), "for a kernel"),
+            (dkms("other/1"), "DKMS"),
+            (dkms("dualq-dualpi2/../1"), "DKMS"),
+            (dkms("dualq-dualpi2/1 --all"), "DKMS"),
+            ("x".repeat(2 << 20), "longer than"),
+        ] {
+            fs::write(records.join("1.json"), &record).unwrap();
+            let said = Installation::below(Root::new(&root)).remove(None).unwrap_err().to_string();
+            assert!(said.contains(why), "{record}: {said}");
+            assert!(folder.path().join("passwd").exists());
+        }
+        // Nor by a link on the way.
+        fs::write(records.join("1.json"), &right).unwrap();
+        std::os::unix::fs::symlink(folder.path(), root.join("lib/modules/1")).unwrap();
+        fs::create_dir_all(folder.path().join("updates/dualq")).unwrap();
+        let file = folder.path().join("updates/dualq/sch_dualpi2.ko");
+        fs::write(&file, "x").unwrap();
+        let said = Installation::below(Root::new(&root)).remove(None).unwrap_err().to_string();
+        assert!(said.contains("`depmod 1`"), "{said}");
+        assert!(file.exists());
+    }
 
     /// A machine with two kernels, of which the second has a module by DKMS, and a record of it.
     fn machine() -> (tempfile::TempDir, Installation) {
@@ -276,11 +356,12 @@ mod tests {
         let (_machine, installation) = machine();
         let before = Record::all(&installation.root).unwrap();
         assert!(matches!(installation.remove(Some("1")), Err(ModuleError::NotInstalled { .. })));
-        // DKMS knows nothing of it, if it is there at all.
-        let said = installation.remove(Some("2")).unwrap_err().to_string();
-        assert!(said.starts_with("dkms remove dualq-dualpi2/0.0.1-test -k 2 failed"), "{said}");
-        let said = installation.remove(None).unwrap_err().to_string();
-        assert!(said.starts_with("dkms remove dualq-dualpi2/0.0.1-test --all failed"), "{said}");
+        // This machine's DKMS is not asked of an image.
+        for (release, words) in [(Some("2"), "-k 2"), (None, "--all")] {
+            let said = installation.remove(release).unwrap_err().to_string();
+            let command = format!("`dkms remove dualq-dualpi2/0.0.1-test {words}`");
+            assert!(said.contains(&command) && said.contains("chroot"), "{said}");
+        }
         assert_eq!(Record::all(&installation.root).unwrap(), before);
     }
 }

@@ -5,6 +5,7 @@ mod build;
 mod error;
 mod folder;
 mod install;
+mod place;
 mod record;
 mod source;
 mod status;

@@ -1,17 +1,23 @@
 //! What was put where, so that it can be taken away: a document for each installation, written before the first file.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::{fs, io};
 
 use dualq_host::Root;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ModuleError;
+use crate::folder::is_version;
+use crate::install::{PACKAGE, by_hand, sources};
+use crate::place::Place;
 
 /// Where records are.
 const FOLDER: &str = "/var/lib/dualq/module";
 
 const FORMAT: u32 = 1;
+
+/// In bytes; no record is longer.
+const LONGEST: u64 = 1 << 20;
 
 /// What was installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,30 +52,67 @@ impl Record {
 
     /// All records, by name.
     pub(crate) fn all(root: &Root) -> Result<Vec<Self>, ModuleError> {
-        let folder = root.at(FOLDER);
-        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        paths.sort();
-        paths.iter().map(|path| Self::read(path)).collect()
+        let entries = fs::read_dir(root.at(FOLDER)).into_iter().flatten().flatten();
+        let mut names: Vec<_> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names.iter().map(|name| Self::read(root, &format!("{FOLDER}/{name}"))).collect()
     }
 
-    fn read(path: &Path) -> Result<Self, ModuleError> {
-        let text = fs::read_to_string(path).map_err(ModuleError::file("read", path))?;
-        let wrong = |fault: String| ModuleError::Record { path: path.to_owned(), fault };
-        let record: Self = serde_json::from_str(&text)
+    fn read(root: &Root, path: &str) -> Result<Self, ModuleError> {
+        let shown = root.at(path);
+        let read = Place::find(root, path).and_then(|place| {
+            place.map_or_else(|| Err(io::ErrorKind::NotFound.into()), |place| place.read(LONGEST))
+        });
+        let bytes = read.map_err(ModuleError::file("read", &shown))?;
+        let wrong = |fault: String| ModuleError::Record { path: shown.clone(), fault };
+        let record: Self = serde_json::from_slice(&bytes)
             .map_err(|error| wrong(format!("no record of a module: {error}")))?;
         if record.format != FORMAT {
             return Err(wrong(format!("a record of format {}, not {FORMAT}", record.format)));
         }
+        record.check().map_err(|what| wrong(format!("no record of dualq's: it names {what}")))?;
         Ok(record)
     }
 
-    fn path(&self, root: &Root) -> PathBuf {
+    /// Refuses what `install` puts nowhere: a record may be part of somebody else's image, and root removes what it names.
+    fn check(&self) -> Result<(), String> {
+        if !is_version(&self.release) {
+            return Err(format!("{:?} for a kernel", self.release));
+        }
+        let place = match &self.dkms {
+            None => by_hand(&self.release),
+            Some(name) => {
+                match name.strip_prefix(PACKAGE).and_then(|rest| rest.strip_prefix('/')) {
+                    Some(version) if is_version(version) => sources(version),
+                    _ => return Err(format!("{name:?} for a module of DKMS's")),
+                }
+            }
+        };
+        let is_name = |part: &str| !["", ".", ".."].contains(&part);
+        let is_own = |file: &&String| {
+            let name = file.strip_prefix(&place).and_then(|rest| rest.strip_prefix('/'));
+            name.is_some_and(|name| name.split('/').all(is_name))
+        };
+        if let Some(file) = self.files.iter().find(|file| !is_own(file)) {
+            return Err(format!("the file {file:?}"));
+        }
+        let is_above = |folder: &&String| {
+            let above = format!("{folder}/");
+            !folder.is_empty() && self.files.iter().any(|file| file.starts_with(&above))
+        };
+        match self.folders.iter().find(|folder| !is_above(folder)) {
+            Some(folder) => Err(format!("the folder {folder:?}")),
+            None => Ok(()),
+        }
+    }
+
+    fn path(&self) -> String {
         let name = match self.dkms {
             Some(_) => "dkms",
             None => self.release.as_str(),
         };
-        root.at(FOLDER).join(format!("{name}.json"))
+        format!("{FOLDER}/{name}.json")
     }
 
     /// Adds what is going to be made: `path`, and the folders above it that are not there yet.
@@ -88,54 +131,38 @@ impl Record {
 
     /// Writes it, whole or not at all.
     pub(crate) fn write(&self, root: &Root) -> Result<(), ModuleError> {
-        let path = self.path(root);
+        let path = self.path();
         let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
-        put(&path, text.as_bytes())
+        // As `apply` makes the folder of its records above this one.
+        let write = Place::make(root, &path, 0o700).and_then(|at| at.write(text.as_bytes(), 0o600));
+        write.map_err(ModuleError::file("write", &root.at(&path)))
     }
 
     /// Removes what is recorded, and the record. What is gone already is no trouble; folders that others use stay.
     pub(crate) fn take_back(&self, root: &Root) -> Result<(), ModuleError> {
         for file in &self.files {
-            let path = root.at(file);
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(ModuleError::file("remove", &path)(error));
-                }
-                _ => {}
-            }
+            remove(root, file)?;
         }
         for folder in self.folders.iter().rev() {
             // It fails if there is something in it that is not ours.
-            let _ = fs::remove_dir(root.at(folder));
+            let _ = Place::find(root, folder).map(|at| at.map(|at| at.remove_folder()));
         }
         Ok(())
     }
 
     /// Removes the record, when all that it names is gone.
     pub(crate) fn remove(&self, root: &Root) -> Result<(), ModuleError> {
-        let path = self.path(root);
-        fs::remove_file(&path).map_err(ModuleError::file("remove", &path))?;
+        remove(root, &self.path())?;
         // Of `/var/lib/dualq` too, if nothing else is kept there.
-        for folder in path.ancestors().skip(1).take(2) {
-            let _ = fs::remove_dir(folder);
+        for folder in Path::new(FOLDER).ancestors().take(2) {
+            let folder = folder.to_string_lossy();
+            let _ = Place::find(root, &folder).map(|at| at.map(|at| at.remove_folder()));
         }
         Ok(())
     }
 }
 
-/// Writes a file and the folders above it; it is there whole or not at all.
-pub(crate) fn put(path: &Path, bytes: &[u8]) -> Result<(), ModuleError> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder).map_err(ModuleError::file("write", folder))?;
-    let mut file =
-        tempfile::NamedTempFile::new_in(folder).map_err(ModuleError::file("write", path))?;
-    std::io::Write::write_all(&mut file, bytes)
-        .and_then(|()| {
-            use std::os::unix::fs::PermissionsExt as _;
-            file.as_file().set_permissions(fs::Permissions::from_mode(0o644))
-        })
-        .and_then(|()| file.as_file().sync_all())
-        .map_err(ModuleError::file("write", path))?;
-    file.persist(path).map_err(|error| ModuleError::file("write", path)(error.error))?;
-    Ok(())
+fn remove(root: &Root, path: &str) -> Result<(), ModuleError> {
+    let removed = Place::find(root, path).and_then(|at| at.map_or(Ok(()), |at| at.remove()));
+    removed.map_err(ModuleError::file("remove", &root.at(path)))
 }

@@ -1,7 +1,7 @@
 //! Which kernels of a machine have a dualpi2 that is a module, and whose it is.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
 
 use dualq_host::building::Obstacle;
@@ -52,6 +52,9 @@ const PLACES: [(&str, By); 5] = [
 /// What the kernel's sign-file leaves at the end (scripts/sign-file.c).
 const SIGNATURE: &[u8] = b"~Module signature appended~\n";
 
+/// In bytes, unpacked; no module of one queue discipline is near it.
+const LONGEST: u64 = 64 << 20;
+
 impl Installation {
     /// All kernels that have one, by release.
     #[must_use]
@@ -69,8 +72,7 @@ impl Installation {
                 matches!(packed, Some("" | ".gz" | ".xz" | ".zst"))
             })?;
             let file = format!("{folder}/{name}");
-            let bytes = unpacked(&self.root.at(&file));
-            let signed = bytes.map(|bytes| bytes.ends_with(SIGNATURE));
+            let signed = is_signed(&self.root.at(&file)).ok();
             Some(Found { release: release.to_owned(), file, by: *by, signed })
         })
     }
@@ -95,18 +97,38 @@ impl Installation {
     }
 }
 
-/// What is in a file that may be compressed, as DKMS does where the kernel's own modules are.
-fn unpacked(path: &Path) -> Option<Vec<u8>> {
-    let file = File::open(path).ok()?;
-    let mut stream: Box<dyn Read> = match path.extension()?.to_str()? {
-        "gz" => Box::new(flate2::read::GzDecoder::new(file)),
-        "xz" => Box::new(lzma_rust2::XzReader::new(file, false)),
-        "zst" => Box::new(ruzstd::decoding::StreamingDecoder::new(file).ok()?),
+/// Whether a file ends so that may be compressed, as DKMS does where the kernel's own modules are.
+fn is_signed(path: &Path) -> io::Result<bool> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    let file = BufReader::new(File::open(path)?);
+    let stream: Box<dyn Read> = match path.extension().and_then(|end| end.to_str()) {
+        Some("gz") => Box::new(flate2::read::GzDecoder::new(file)),
+        Some("xz") => Box::new(lzma_rust2::XzReader::new(file, false)),
+        Some("zst") => {
+            let decoder = ruzstd::decoding::StreamingDecoder::new(file);
+            Box::new(decoder.map_err(io::Error::other)?)
+        }
         _ => Box::new(file),
     };
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    // No more is kept of it than its end, and what is longer is no module.
+    let mut stream = BufReader::new(stream.take(LONGEST + 1));
+    let (mut end, mut length) = (Vec::new(), 0);
+    loop {
+        let part = stream.fill_buf()?;
+        if part.is_empty() {
+            return Ok(end == SIGNATURE);
+        }
+        let count = part.len();
+        length += count as u64;
+        if length > LONGEST {
+            return Err(io::Error::other("it is longer than any module"));
+        }
+        end.extend_from_slice(part);
+        end.drain(..end.len().saturating_sub(SIGNATURE.len()));
+        stream.consume(count);
+    }
 }
 
 /// What is in a folder, sorted.

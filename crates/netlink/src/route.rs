@@ -64,7 +64,15 @@ impl Route {
     #[must_use]
     pub fn via(destination: (impl Into<IpAddr>, u8), via: impl Into<IpAddr>) -> Self {
         let (to, prefix) = (destination.0.into(), destination.1);
-        Self { to, prefix, via: Some(via.into()), link: None, source: None, mtu: None, metric: None }
+        Self {
+            to,
+            prefix,
+            via: Some(via.into()),
+            link: None,
+            source: None,
+            mtu: None,
+            metric: None,
+        }
     }
 
     fn read(payload: &[u8]) -> Option<Self> {

@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::Tc;
+use rustix::fs::{Access, access};
+use rustix::process::geteuid;
 
-/// Where it is, though the user's `PATH` may lack it.
-const FOLDERS: &str = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin";
+use super::Tc;
+use crate::program::PATH;
 
 /// The first that knows dualpi2.
 const DUALPI2: (u32, u32) = (6, 17);
@@ -16,11 +17,17 @@ const DUALPI2: (u32, u32) = (6, 17);
 /// Where this machine's is.
 #[must_use]
 pub fn program() -> Option<PathBuf> {
-    let own = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&own).collect::<Vec<_>>();
-    let others = OsString::from(FOLDERS);
-    let folders = folders.into_iter().chain(env::split_paths(&others));
-    folders.map(|folder| folder.join("tc")).find(|path| path.is_file())
+    // Whoever was root's caller may have named any folder there.
+    let own = match geteuid().is_root() {
+        true => OsString::new(),
+        false => env::var_os("PATH").unwrap_or_default(),
+    };
+    let others = OsString::from(PATH);
+    let folders = env::split_paths(&own).chain(env::split_paths(&others));
+    let absolute = folders.filter(|folder| folder.is_absolute());
+    absolute
+        .map(|folder| folder.join("tc"))
+        .find(|path| path.is_file() && access(path, Access::EXEC_OK).is_ok())
 }
 
 /// Asks it for its version.

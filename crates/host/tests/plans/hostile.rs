@@ -109,10 +109,7 @@ const HOSTILE: [(&str, &str); 42] = [
         "what = \"file\"\npath = \"/etc/network/if-up.d/dualq\"\nafter = \"# x\\u2028reboot\\n\"\nmode = \"0755\"",
         "characters that dualq does not write",
     ),
-    (
-        "what = \"route\"\nto = \"2001:db8::1/32\"\nmtu = 1400",
-        "bits beyond its prefix length",
-    ),
+    ("what = \"route\"\nto = \"2001:db8::1/32\"\nmtu = 1400", "bits beyond its prefix length"),
     (
         "what = \"file\"\npath = \"/etc/udev/rules.d/90-dualq.rules\"\nmode = \"0644\"\nafter = '''\n\
          ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"ens3\", RUN+=\"/tmp/evil on-boot ens3 'fq'\"\n'''",

@@ -50,7 +50,15 @@ impl Router {
                 (Ipv6Addr::from(DESTINATION_V6).into(), 128),
             ] {
                 let link = Some(to.index());
-                let route = Route { to: to_host, prefix, via: None, link, source: None, mtu: None, metric: None };
+                let route = Route {
+                    to: to_host,
+                    prefix,
+                    via: None,
+                    link,
+                    source: None,
+                    mtu: None,
+                    metric: None,
+                };
                 netlink.add_route(&route).unwrap();
             }
         });

@@ -24,7 +24,8 @@ fn a_route_with_a_smaller_mtu_comes_and_goes() {
         assert_eq!((used.gateway, used.source), (Some(via.into()), Some([10, 0, 0, 1].into())));
         assert_eq!(netlink.routes(to, 32).unwrap(), []);
         let (via, source, mtu) = (used.gateway, used.source, Some(1400));
-        let route = Route { to, prefix: 32, via, link: Some(used.link.index), source, mtu, metric: None };
+        let route =
+            Route { to, prefix: 32, via, link: Some(used.link.index), source, mtu, metric: None };
         netlink.add_route(&route).unwrap();
         assert_eq!(netlink.routes(to, 32).unwrap(), [route]);
         assert_eq!(netlink.way_to(to).unwrap().mtu, Some(1400));

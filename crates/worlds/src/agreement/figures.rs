@@ -60,14 +60,11 @@ fn figures(scenario: &Scenario, run: &Value, windowed: bool) -> Figures {
         }
     }
     let queue = &run["queue"];
+    // Not every discipline has tc's figure where dualpi2 has it: cake's is of each tin, and that of a shaper in its leaf.
     let count = |keys: [&str; 2], recorded: &str| {
-        let tc = queue.get("tc").filter(|tc| !windowed && tc.get("drops").is_some());
-        match tc {
-            Some(tc) => Some(
-                keys.iter().find_map(|key| tc.get(*key)).and_then(Value::as_f64).unwrap_or(0.0),
-            ),
-            None => queue.get(recorded).and_then(Value::as_f64),
-        }
+        let tc = queue.get("tc").filter(|_| !windowed);
+        let told = tc.and_then(|tc| keys.iter().find_map(|key| tc.get(*key)));
+        told.or_else(|| queue.get(recorded)).and_then(Value::as_f64)
     };
     add("drops".to_owned(), Unit::Count, count(["drops", "drops"], "drops"));
     add("CE marks".to_owned(), Unit::Count, count(["ecn_mark", "ecn-mark"], "marks"));

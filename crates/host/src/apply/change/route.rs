@@ -64,10 +64,7 @@ impl Made {
     }
 
     /// What is there of it, in words, and whether that is what the plan made; the router may have changed since.
-    pub(crate) fn now(
-        &self,
-        netlink: &mut Netlink,
-    ) -> Result<Option<(String, bool)>, ApplyError> {
+    pub(crate) fn now(&self, netlink: &mut Netlink) -> Result<Option<(String, bool)>, ApplyError> {
         let link = netlink.link(&self.dev).map(|link| link.index).ok();
         let found = self.found(netlink)?;
         let is_own = |route: &Route| route.mtu == Some(self.mtu) && route.link == link;
