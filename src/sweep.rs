@@ -81,8 +81,8 @@ fn worlds(names: &[WorldName], kernel: Option<&str>) -> Result<Vec<Box<dyn World
     names.iter().map(|name| world::open(*name, kernel)).collect()
 }
 
-/// So many threads at once: to be called before any work. No more than there are cores: what computes gains nothing by them, and tens of
-/// thousands bring the machine to a halt.
+/// So many threads at once: to be called before any work, but after [`world::prepare`], which wants none yet. No more than there are cores:
+/// what computes gains nothing by them, and tens of thousands bring the machine to a halt.
 fn use_cores(jobs: Option<u16>) -> Result<(), Failure> {
     let Some(jobs) = jobs else { return Ok(()) };
     let threads = available_parallelism().map_or(1, NonZero::get).min(jobs.into());
@@ -127,7 +127,6 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
         }
         return show::show(args, &folder, &plans.swap_remove(0));
     }
-    use_cores(args.space.jobs)?;
     let mut input = Input::read(&args.space, &args.zip)?;
     input.space.distributions = args.distributions;
     input.space.sampling = match (args.latin, args.random) {
@@ -136,6 +135,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
         (None, None) => Sampling::All,
     };
     world::prepare(&args.world)?;
+    use_cores(args.space.jobs)?;
     let worlds = worlds(&args.world, args.space.kernel.as_deref())?;
     let worlds: Vec<&dyn World> = worlds.iter().map(AsRef::as_ref).collect();
     let plan = input.plan(&worlds, args.space.seed, args.seeds)?;

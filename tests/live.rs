@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -219,4 +220,38 @@ fn single_packets_are_written_down_and_none_is_lost_unseen() {
     let [near, entered, left, far] = ["near", "in", "out", "far"].map(count);
     assert!(near > entered && entered > left && far > left, "{near} {entered} {left} {far}");
     assert!(fs::metadata(&log).is_ok_and(|log| log.len() > 1000));
+}
+
+/// Who is not root gets a user namespace, which a process with threads does not.
+#[test]
+fn cores_are_chosen_without_root_too() {
+    if !can_run() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("there is room");
+    let program = tests_skipped::for_anybody(env!("CARGO_BIN_EXE_dualq"), folder.path());
+    let small = ["--vary", "duration=2s", "--vary", "warmup=1s", "--vary", "flow.0.cc=cubic"];
+    let space = [&["--world", "live", "--jobs", "2"], &small[..]].concat();
+    let runs = folder.path().join("runs");
+    fs::create_dir(&runs).expect("there is room");
+    let runs_text = runs.display().to_string();
+    let sweep = [&["sweep", "--folder", &runs_text], &space[..]].concat();
+    let aim = ["--vary", "link.qdisc=bfifo limit {20000..40000}", "--aim", "max goodput"];
+    let tune = [&["tune", "--tries", "1"], &aim[..], &space].concat();
+    for words in [sweep, tune] {
+        let mut command = Command::new(&program);
+        command.args(&words).stdin(Stdio::null());
+        if tests_skipped::is_root() {
+            // Nobody, as most systems have it.
+            std::os::unix::fs::chown(&runs, Some(65_534), Some(65_534)).expect("it is root's");
+            command.uid(65_534).gid(65_534);
+        }
+        let output = command.output().expect("it was copied");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        if stderr.contains("forbid") || stderr.contains("/dev/net/tun") {
+            skipped(stderr.trim());
+            continue;
+        }
+        assert!(output.status.success(), "{words:?}: {stderr}");
+    }
 }

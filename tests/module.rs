@@ -190,7 +190,9 @@ fn what_cannot_be_built_is_said_in_one_line_and_leaves_nothing() {
     assert!(machine.refused("build --headers headers --source old").contains("came with 6.17"));
     let broken = machine.command(BUILD).env("BREAK", "no such thing").output().unwrap();
     let said = stderr(&broken);
-    assert!(said.contains("error: no such thing") && said.contains("the whole log: "), "{said}");
+    assert!(said.contains("error: no such thing"), "{said}");
+    let log = said.lines().find_map(|line| line.split_once("the whole log: ")).unwrap().1;
+    assert!(fs::read_to_string(log).unwrap().contains("error: no such thing"), "{said}");
     let other = machine.command(BUILD).env("MODULE_FOR", "6.1.0").output().unwrap();
     assert!(stderr(&other).contains("says it is for 6.1.0 SMP preempt, not for Linux 6.12.9-test"));
     assert!(!machine.path("cache/dualq/modules").join(RELEASE).exists());
@@ -198,6 +200,25 @@ fn what_cannot_be_built_is_said_in_one_line_and_leaves_nothing() {
     assert!(machine.refused(BUILD).contains("has dualpi2 of its own: there is nothing to build"));
     let usage = machine.run("build --kernel-release ../x");
     assert_eq!(usage.status.code(), Some(2), "{}", stderr(&usage));
+}
+
+/// Whatever is beside the folder is somebody else's, and stays.
+#[test]
+fn neighbours_of_the_folder_stay_as_they_are() {
+    let machine = Machine::new();
+    if !can_build() {
+        return;
+    }
+    machine.file("beside/sch_dualpi2.log", "somebody's");
+    let names = || fs::read_dir(machine.path("beside")).unwrap().count();
+    for (breaks, expected) in [("no such thing", 2), ("", 3)] {
+        let mut build = machine.command(&format!("{BUILD} --out beside/made"));
+        let output = build.env("BREAK", breaks).output().unwrap();
+        assert_eq!(output.status.success(), breaks.is_empty(), "{}", stderr(&output));
+        assert_eq!(names(), expected);
+        let text = fs::read_to_string(machine.path("beside/sch_dualpi2.log")).unwrap();
+        assert_eq!(text, "somebody's");
+    }
 }
 
 #[test]

@@ -133,7 +133,7 @@ def run(
     `distributions` gives outcomes what pictures show: distributions of delays, and series each 200 ms unless `interval` says otherwise.
 
     `kernel` is a version for the world kernel, else the newest is taken. The model runs on so many `threads`, or on all cores.
-    `progress` is called now and then with the share that is done (in the model).
+    `progress` is called now and then with the share that is done. Both are for the model alone.
 
     The interpreter is free meanwhile; Ctrl-C ends the run. Worlds other than the model are played by the program that came along.
     """
@@ -145,6 +145,9 @@ def run(
     if worlds == ["model"] and kernel is None:
         played = _dualq.run(sources, options, _seeds(seeds), _threads(threads), progress)
     else:
+        for name, value in (("threads", threads), ("progress", progress)):
+            if value is not None and worlds != ["model"]:
+                raise ScenarioError(f"{name} is for the model alone, and world is {world!r}: leave one of them out")
         played = [_elsewhere(one, worlds, _seeds(seeds), options, kernel) for one in sources]
     return played if many else played[0]
 

@@ -33,6 +33,9 @@ class Simulation:
 
     `observer` is an object with a method `packet`, `connection` or both, which are called with each event as it happens: slow, for each
     goes through the interpreter. Stepping changes nothing: the outcome is that of `run` with the same seed.
+
+    Observers, and a queue or control of your own, can look at the simulation while it advances: all that it shows is of `now_s`, the
+    time to which it had advanced before. What happens at the moment is in the event, the packet or the context that they are given.
     """
 
     def __init__(

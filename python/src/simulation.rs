@@ -1,7 +1,8 @@
 //! `dualq.Simulation`: a scenario that is stepped through. It lives on a thread of its own, which does what it is told.
 
+use std::mem;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -187,23 +188,16 @@ impl Machine {
     }
 }
 
-/// A scenario that is stepped through.
-#[pyclass(module = "dualq")]
-pub(crate) struct Simulation {
-    orders: Option<Sender<Order>>,
-    /// For the compiler: nobody shares it.
-    answers: Mutex<Option<Receiver<Answer>>>,
-    stop: Arc<Stop>,
-    now: Now,
-    flows: usize,
-    duration: Duration,
+/// The way to the thread.
+struct Line {
+    orders: Sender<Order>,
+    answers: Receiver<Answer>,
 }
 
-impl Simulation {
-    /// Waits for an answer, while the interpreter is free.
-    fn wait(&mut self, py: Python<'_>) -> PyResult<Answer> {
-        let own = self.answers.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Some(mut answers) = own.take() else { return Err(over()) };
+impl Line {
+    /// Waits for an answer, while the interpreter is free. After an error the line is gone, and with it the thread.
+    fn answer(self, py: Python<'_>, stop: &Stop) -> PyResult<(Self, Answer)> {
+        let Self { orders, mut answers } = self;
         loop {
             let (receiver, answer) = py.detach(move || {
                 let answer = answers.recv_timeout(LOOK);
@@ -212,34 +206,89 @@ impl Simulation {
             answers = receiver;
             match answer {
                 Ok(answer) => {
-                    if let Some(error) = self.stop.take() {
-                        self.orders = None;
-                        return Err(error);
-                    }
-                    *own = Some(answers);
-                    return Ok(answer);
+                    return stop.take().map_or(Ok((Self { orders, answers }, answer)), Err);
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     if let Err(error) = py.check_signals() {
-                        self.stop.raise(error);
+                        stop.raise(error);
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    self.orders = None;
-                    return Err(self.stop.take().unwrap_or_else(over));
+                    return Err(stop.take().unwrap_or_else(over));
                 }
             }
         }
     }
+}
 
-    fn order(&mut self, py: Python<'_>, order: Order) -> PyResult<Answer> {
-        let sent = self.orders.as_ref().is_some_and(|orders| orders.send(order).is_ok());
-        if sent { self.wait(py) } else { Err(over()) }
+/// Who has the line.
+enum Held {
+    Nobody(Line),
+    /// A call that has not come back, which may be one of this very thread: an observer's code runs inside of it.
+    Call,
+    /// The simulation is over.
+    Gone,
+}
+
+/// A scenario that is stepped through. It can be looked at while it advances, by observers too: all that is shown is of the time to which it
+/// has advanced before.
+#[pyclass(frozen, module = "dualq")]
+pub(crate) struct Simulation {
+    line: Mutex<Held>,
+    stop: Arc<Stop>,
+    now: Mutex<Now>,
+    flows: usize,
+    duration: Duration,
+}
+
+/// What it guards is whole at any time.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Simulation {
+    /// Gives an order, and waits for the answer. The line is held meanwhile, but no lock: the interpreter is free.
+    fn order(&self, py: Python<'_>, order: Order) -> PyResult<Answer> {
+        let line = {
+            let mut held = locked(&self.line);
+            match mem::replace(&mut *held, Held::Gone) {
+                Held::Nobody(line) => {
+                    *held = Held::Call;
+                    line
+                }
+                Held::Call => {
+                    *held = Held::Call;
+                    return Err(advancing());
+                }
+                Held::Gone => return Err(over()),
+            }
+        };
+        let answered = match line.orders.send(order) {
+            Ok(()) => line.answer(py, &self.stop),
+            Err(_) => Err(over()),
+        };
+        let mut held = locked(&self.line);
+        match answered {
+            Ok((line, answer)) => {
+                *held = Held::Nobody(line);
+                Ok(answer)
+            }
+            Err(error) => {
+                *held = Held::Gone;
+                Err(error)
+            }
+        }
     }
 }
 
 fn over() -> PyErr {
     RunError::new_err("this simulation is over; make another one")
+}
+
+fn advancing() -> PyErr {
+    RunError::new_err(
+        "this simulation is advancing already: meanwhile it can be looked at, also from an observer, and no more",
+    )
 }
 
 #[pymethods]
@@ -271,52 +320,38 @@ impl Simulation {
         let machine = Machine { scenario, seed, queue, observer, stop: Arc::clone(&stop) };
         let ((orders, ordered), (answer, answers)) = (channel(), channel());
         thread::spawn(move || machine.run(&ordered, &answer));
-        let nothing = QueueNow {
-            packets: 0,
-            bytes: 0,
-            sent_packets: 0,
-            sent_bytes: 0,
-            drops: 0,
-            marks: 0,
-            probability: None,
-            tc: Arc::default(),
-        };
-        let now = Now { at: Instant::ZERO, flows: Vec::new(), queue: nothing };
-        let (orders, answers) = (Some(orders), Mutex::new(Some(answers)));
-        let mut simulation = Self { orders, answers, stop, now, flows, duration };
-        match simulation.wait(py)? {
-            Answer::Now(now) => simulation.now = now,
-            Answer::Refused(reason) => return Err(ScenarioError::new_err(reason)),
-            Answer::Outcome(_) => return Err(over()),
+        match (Line { orders, answers }).answer(py, &stop)? {
+            (line, Answer::Now(now)) => {
+                let (line, now) = (Mutex::new(Held::Nobody(line)), Mutex::new(now));
+                Ok(Self { line, stop, now, flows, duration })
+            }
+            (_, Answer::Refused(reason)) => Err(ScenarioError::new_err(reason)),
+            (_, Answer::Outcome(_)) => Err(over()),
         }
-        Ok(simulation)
     }
 
     /// Lets all happen before this time.
-    fn advance(&mut self, py: Python<'_>, until_s: f64) -> PyResult<f64> {
+    fn advance(&self, py: Python<'_>, until_s: f64) -> PyResult<f64> {
         let until = Duration::try_from_secs_f64(until_s)
             .map_err(|_| PyValueError::new_err(format!("{until_s} s is no time to advance to")))?;
         match self.order(py, Order::Advance(Instant::ZERO + until))? {
-            Answer::Now(now) => self.now = now,
+            Answer::Now(now) => *locked(&self.now) = now,
             Answer::Refused(_) | Answer::Outcome(_) => return Err(over()),
         }
         Ok(self.now_s())
     }
 
     /// Runs to the end.
-    fn finish(&mut self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+    fn finish(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         match self.order(py, Order::Finish)? {
-            Answer::Outcome(outcome) => {
-                self.orders = None;
-                made(py, &outcome)
-            }
+            Answer::Outcome(outcome) => made(py, &outcome),
             Answer::Now(_) | Answer::Refused(_) => Err(over()),
         }
     }
 
     #[getter]
     fn now_s(&self) -> f64 {
-        self.now.at.as_nanos() as f64 / 1e9
+        locked(&self.now).at.as_nanos() as f64 / 1e9
     }
 
     #[getter]
@@ -326,17 +361,18 @@ impl Simulation {
 
     #[getter]
     fn flows(&self) -> Vec<Flow> {
-        self.now.flows[..self.flows.min(self.now.flows.len())].to_vec()
+        let now = locked(&self.now);
+        now.flows[..self.flows.min(now.flows.len())].to_vec()
     }
 
     #[getter]
     fn probes(&self) -> Vec<Flow> {
-        self.now.flows.get(self.flows..).unwrap_or_default().to_vec()
+        locked(&self.now).flows.get(self.flows..).unwrap_or_default().to_vec()
     }
 
     #[getter]
     fn queue(&self) -> QueueNow {
-        self.now.queue.clone()
+        locked(&self.now).queue.clone()
     }
 
     fn __repr__(&self) -> String {

@@ -105,10 +105,7 @@ impl Plan {
         if run.scenario != *point.scenario || run.seed != point.seed {
             return Err(failed("a worker sent back the run of something else"));
         }
-        self.folder.put(&point.key, &run).map_err(failed)?;
-        let name = point.key.to_string();
-        let (first, rest) = name.split_at(2);
-        Ok(format!("points/{first}/{rest}.json"))
+        self.folder.put(&point.key, &run).map_err(failed)
     }
 
     /// What came of it so far.

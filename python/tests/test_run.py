@@ -200,6 +200,10 @@ def test_other_worlds_are_played_by_the_program(monkeypatch: pytest.MonkeyPatch,
         dualq.run(SHORT, world=["model", "nope"])  # type: ignore[list-item]
     with pytest.raises(dualq.ScenarioError, match="the model runs on no kernel"):
         dualq.run(SHORT, kernel="7.3")
+    with pytest.raises(dualq.ScenarioError, match=r"threads is for the model alone, and world is \['model', 'kernel'\]"):
+        dualq.run(SHORT, world=["model", "kernel"], threads=1)
+    with pytest.raises(dualq.ScenarioError, match="progress is for the model alone, and world is 'live'"):
+        dualq.run(SHORT, world="live", progress=print)
     listed = subprocess.run([dualq.program(), "kernel", "list", "--json"], capture_output=True, text=True)
     if '"current": true' not in listed.stdout:
         pytest.skip("no kernel is built: dualq kernel build")

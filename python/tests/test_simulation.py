@@ -248,3 +248,32 @@ def test_what_an_observer_raises_ends_the_simulation() -> None:
 
     with pytest.raises(LookupError, match="in"):
         dualq.Simulation(SCENARIO, observer=Raises()).finish()
+
+
+def test_observers_can_look_and_no_more() -> None:
+    class Looks:
+        simulation: dualq.Simulation
+        seen = set[tuple[float, int, int]]()
+
+        def packet(self, event: dualq.PacketEvent) -> None:
+            simulation = self.simulation
+            assert simulation.now_s <= event.t_s < simulation.now_s + 0.5
+            self.seen.add((simulation.now_s, simulation.flows[0].cwnd, simulation.queue.packets))
+
+    looks = Looks()
+    looks.simulation = simulation = dualq.Simulation(SCENARIO, observer=looks)
+    shown = {(0.0, simulation.flows[0].cwnd, 0)}
+    # Not what comes last, of which nothing was to be seen any more.
+    shown |= {(now_s, simulation.flows[0].cwnd, simulation.queue.packets) for now_s in simulation.steps(0.5) if now_s < 4}
+    assert looks.seen == shown and len(shown) == 8
+
+    class Advances(Looks):
+        def packet(self, event: dualq.PacketEvent) -> None:
+            self.simulation.advance(4)
+
+    advances = Advances()
+    advances.simulation = dualq.Simulation(SCENARIO, observer=advances)
+    with pytest.raises(dualq.RunError, match="is advancing already: meanwhile it can be looked at"):
+        advances.simulation.finish()
+    with pytest.raises(dualq.RunError, match="is over"):
+        advances.simulation.advance(1)

@@ -16,7 +16,7 @@ const WITHIN: std::ops::RangeInclusive<Duration> =
 pub(crate) const APPLY_EXAMPLES: &str = "\
 Examples:
   See what would be done, then do it, look around, and keep it:
-    dualq apply plan.toml --dry-run
+    sudo dualq apply plan.toml --dry-run
     sudo dualq apply plan.toml
     sudo dualq confirm
 

@@ -19,10 +19,10 @@ use crate::run::seeds;
 use crate::world;
 
 pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
-    use_cores(args.space.jobs)?;
     let input = Input::read(&args.space, &[])?;
     let names: [WorldName; 1] = [args.world];
     world::prepare(&names)?;
+    use_cores(args.space.jobs)?;
     let worlds = worlds(&names, args.space.kernel.as_deref())?;
     // Without a folder of their own the runs go when it is over.
     let passing = match args.folder {

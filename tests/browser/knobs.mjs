@@ -1,4 +1,4 @@
-// A report that carries the engine: knobs.mjs CHROMIUM PAGE PACKAGE PLAN TRACED_PAGE TRACED_PLAN TRACE. Each page was written of its plan with --interactive; the second
+// A report that carries the engine: knobs.mjs CHROMIUM PAGE PACKAGE PLAN TRACED_PAGE TRACED_PLAN TRACE. Each page was written of its plan with --interactive and --seed 7; the second
 // plan names TRACE as lte.trace. What is wrong ends it with a stack.
 
 import assert from "node:assert/strict";
@@ -40,6 +40,13 @@ await withPage(program, async (page) => {
       assert.deepEqual(shown, outcome.series.rtt_ms[0]);
     }
   };
+
+  // What is left empty is as it was, the seed too.
+  assert.equal(await page.evaluate(`document.getElementById("knob-seed").placeholder`), "7");
+  await set("rate", "3mbit");
+  await simulate();
+  assert.equal(await rows(), 2);
+  await isOf((await run(scenario, { rate: ["3mbit"], seed: 7, distributions: true })).runs);
 
   // Other rates: the report is of these, and its figures are the package's.
   await set("rate", "2mbit, 10mbit");

@@ -44,6 +44,7 @@ const ROWS: [&[Lane]; 4] = [
                 "-p dualq --test apply",
                 "-p dualq-measure --test loopback",
                 "-p dualq --test live",
+                "-p dualq-lab --test nothing_is_left",
                 "-p dualq-link --test real",
                 "-p dualq-netlink --test rtnetlink",
                 "-p dualq --test watch",

@@ -16,9 +16,9 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{Pid, getppid};
-use tempfile::TempDir;
 
 use crate::affinity::Affinity;
+use crate::folder::{Folder, SHARED_MEMORY};
 use crate::inside::{CONSOLE, INIT, PULSE, STATUS};
 use crate::running::Entry;
 use crate::{GuestError, cage};
@@ -26,8 +26,6 @@ use crate::{GuestError, cage};
 /// What a guest has if nobody says otherwise. Linux limits TCP's memory to a share of it (`net.ipv4.tcp_mem`), and at 10 Gbit/s a
 /// quarter of this is too little: packets are then dropped that no queue dropped.
 const MEMORY: Bytes = Bytes(1 << 30);
-/// Where a guest's memory is, if it fits there.
-const SHARED_MEMORY: &str = "/dev/shm";
 /// The way to the folder of the memory, in the guest's folder.
 const MEMORY_FOLDER: &str = "memory";
 /// A guest that shows no progress for so long will show none any more.
@@ -142,7 +140,7 @@ impl Guest {
         let (mut child, _starter) = self
             .start(folder, console, &memory, &affinity)
             .map_err(|error| GuestError::Start { kernel: self.kernel.clone(), error })?;
-        let _entry = Entry::of(child.id(), memory.path());
+        let _entry = Entry::of(child.id());
         let mut pulse = String::new();
         let mut seen = Instant::now();
         let mut worked = 0;
@@ -204,12 +202,12 @@ impl Guest {
 
     /// A folder of its own for the file that is the guest's memory, with a name for it in the guest's folder: the kernel's
     /// environment is then the same wherever it is.
-    fn memory_folder(&self, folder: &Path) -> io::Result<TempDir> {
+    fn memory_folder(&self, folder: &Path) -> io::Result<Folder> {
         let free =
             statvfs(SHARED_MEMORY).map_or(0, |disk| disk.blocks_available() * disk.fragment_size());
-        let new = tempfile::Builder::new().prefix("dualq-guest-").to_owned();
-        let shared = (free >= self.memory.0).then(|| new.tempdir_in(SHARED_MEMORY).ok()).flatten();
-        let memory = shared.map_or_else(|| new.tempdir_in(fs::canonicalize(folder)?), Ok)?;
+        let shared = || Folder::create_in(Path::new(SHARED_MEMORY)).ok();
+        let shared = (free >= self.memory.0).then(shared).flatten();
+        let memory = shared.map_or_else(|| Folder::create_in(&fs::canonicalize(folder)?), Ok)?;
         symlink(memory.path(), folder.join(MEMORY_FOLDER))?;
         Ok(memory)
     }
@@ -218,7 +216,7 @@ impl Guest {
         &self,
         folder: &Path,
         console: File,
-        memory: &TempDir,
+        memory: &Folder,
         affinity: &Arc<Affinity>,
     ) -> io::Result<(Child, Starter)> {
         let mut command = Command::new(fs::canonicalize(&self.kernel)?);

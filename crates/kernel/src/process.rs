@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use dualq_units::plain;
 use rustix::process::{Pid, Signal, kill_process_group, setpriority_process};
 
 use crate::error::KernelError;
@@ -113,7 +114,7 @@ impl<'a> Runner<'a> {
         let how = match ended {
             Ok(status) if status.success() => return Ok(()),
             Ok(status) => status.to_string(),
-            Err(error) => error.to_string(),
+            Err(error) => plain(&error),
         };
         let (doing, log) = (doing.to_owned(), self.log_path.clone());
         Err(KernelError::Step { doing, how, lines: told.lines(), log })
@@ -157,15 +158,29 @@ impl<'a> Runner<'a> {
         // Not worth failing for.
         let _ = setpriority_process(Some(group), NICE);
         let mut lines = BufReader::new(reader);
+        let heard = self.hear(&mut lines, each_line);
+        if heard.is_err() {
+            // What nobody follows any more is not to go on in folders that are about to go. The pipe ends with the last of it.
+            let _ = kill_process_group(group, Signal::TERM);
+            let _ = io::copy(&mut lines, &mut io::sink());
+        }
+        let status = child.wait();
+        self.interrupt.running(None);
+        heard.and(status)
+    }
+
+    fn hear(
+        &mut self,
+        lines: &mut impl BufRead,
+        each_line: &mut dyn FnMut(&str),
+    ) -> io::Result<()> {
         let mut bytes = Vec::new();
         while lines.read_until(b'\n', &mut bytes)? > 0 {
             self.log.write_all(&bytes)?;
             each_line(String::from_utf8_lossy(&bytes).trim_end());
             bytes.clear();
         }
-        let status = child.wait();
-        self.interrupt.running(None);
-        status
+        Ok(())
     }
 }
 
@@ -209,6 +224,7 @@ impl Told {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -257,5 +273,27 @@ mod tests {
         assert!(started.elapsed() < Duration::from_secs(30));
         let next = runner.run("starting", &mut shell("echo"), &mut |_| panic!("it has begun"));
         assert!(matches!(next, Err(KernelError::Interrupted)));
+    }
+
+    /// As on a full disk.
+    #[test]
+    fn a_program_whose_lines_cannot_be_kept_is_ended_with_its_children() {
+        let (reader, writer) = io::pipe().unwrap();
+        let interrupt = Interrupt::default();
+        let log = File::from(OwnedFd::from(writer));
+        let mut runner = Runner { log, log_path: PathBuf::from("log"), interrupt: &interrupt };
+        let mut reader = Some(reader);
+        let mut child = None;
+        let script = "sleep 60 & echo $!; sleep 0.1; echo; sleep 60";
+        let ended = runner.run("compiling", &mut shell(script), &mut |line| {
+            child = Some(line.to_owned());
+            reader = None;
+        });
+        let Err(KernelError::Step { how, .. }) = ended else { panic!("{ended:?}") };
+        assert_eq!(how, "Broken pipe");
+        assert!(interrupt.0.running.lock().unwrap().is_none());
+        // What is dead and not yet buried has no command line.
+        let child = std::fs::read(format!("/proc/{}/cmdline", child.unwrap()));
+        assert_eq!(child.unwrap_or_default(), b"");
     }
 }

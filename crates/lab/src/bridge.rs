@@ -55,7 +55,8 @@ pub(crate) fn start(
     let cannot = |error| LabError::system("cannot take over a router's packets", error);
     let [from, out] = sockets.map_err(cannot)?;
     let addresses = [neighbour, to.mac.unwrap_or_default()];
-    thread::spawn(move || forward(&from, &out, addresses, deed));
+    let work = move || forward(&from, &out, addresses, deed);
+    thread::Builder::new().name("bridge".to_owned()).spawn(work).map_err(cannot)?;
     Ok(())
 }
 

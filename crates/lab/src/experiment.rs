@@ -27,7 +27,7 @@ use crate::live;
 use crate::network::{Network, RECEIVER, tells_flows_apart};
 use crate::record::Record;
 use crate::sockets::{
-    BulkReceiver, BulkSender, Exchange, Opening, Ping, Probe, Responder, accept, listen,
+    BulkReceiver, BulkSender, Exchange, Opening, Ping, Probe, Receivers, Responder, accept, listen,
 };
 use crate::taps::Taps;
 use crate::udp::{self, UdpStreams};
@@ -143,7 +143,7 @@ struct Experiment<'a> {
     flow_listeners: Vec<Socket>,
     probe_listeners: Vec<Option<Socket>>,
     senders: Vec<BulkSender>,
-    receivers: Vec<BulkReceiver>,
+    receivers: Receivers,
     probers: Vec<Prober>,
     responders: Vec<Responder>,
     udp: Vec<UdpStreams>,
@@ -264,7 +264,7 @@ impl<'a> Experiment<'a> {
             flow_listeners: Vec::new(),
             probe_listeners: Vec::new(),
             senders: Vec::new(),
-            receivers: Vec::new(),
+            receivers: Receivers::default(),
             probers: Vec::new(),
             responders: Vec::new(),
             udp: Vec::new(),
@@ -455,7 +455,7 @@ impl<'a> Experiment<'a> {
                     let own = self.scenario.flow[group].read_interval;
                     let pause = own.unwrap_or(self.scenario.receiver.read_interval);
                     let receiver = BulkReceiver::start(socket, group, pause)?;
-                    self.receivers.push(receiver);
+                    self.receivers.0.push(receiver);
                 }
                 Ok(())
             }
@@ -606,7 +606,7 @@ impl<'a> Experiment<'a> {
         for sender in &mut self.senders {
             sender.at_warmup = sender.info()?;
         }
-        for receiver in &mut self.receivers {
+        for receiver in &mut self.receivers.0 {
             receiver.ce_at_warmup = receiver.received_ce()?.unwrap_or(0);
         }
         for prober in &mut self.probers {
@@ -694,7 +694,7 @@ impl<'a> Experiment<'a> {
                 u64::from(info.delivered_ce.saturating_sub(sender.at_warmup.delivered_ce));
             self.record.flow(sender, &info);
         }
-        for receiver in &self.receivers {
+        for receiver in &self.receivers.0 {
             if let Some(received) = receiver.received_ce()? {
                 // The receivers know better than what was echoed to the senders.
                 echoed[receiver.group] = 0;

@@ -5,7 +5,9 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4};
 use std::os::fd::AsFd as _;
-use std::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dualq_namespace::Namespace;
@@ -31,6 +33,9 @@ const PING_GROUPS: &str = "/proc/sys/net/ipv4/ping_group_range";
 const ECHO_REQUEST: u8 = 8;
 const ECHO_REPLY: u8 = 0;
 const BACKLOG: i32 = 4096;
+/// A receiver is asleep for so long at once. It sleeps as programs do: waits that somebody can end take their time otherwise, and runs of
+/// the world kernel would not be those that were recorded.
+const NAP: Duration = Duration::from_millis(100);
 
 /// A program's socket is ready, or not yet.
 fn would_block(error: &io::Error) -> bool {
@@ -39,6 +44,12 @@ fn would_block(error: &io::Error) -> bool {
 
 fn cannot(what: &str, error: io::Error) -> LabError {
     LabError::system(what, error)
+}
+
+/// Whatever is unsent when the program is gone, goes with it: else the kernel would try for minutes to send it, in namespaces that stay for
+/// that.
+fn go_at_once(socket: &Socket) -> io::Result<()> {
+    socket.set_linger(Some(Duration::ZERO))
 }
 
 /// What the kernel tells of a connection.
@@ -68,6 +79,7 @@ fn connect(
     let open = || -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
+        go_at_once(&socket)?;
         if paces_itself {
             dualq_socket::pace(socket.as_fd(), None)?;
         }
@@ -141,7 +153,8 @@ pub(crate) fn listen(
 pub(crate) fn accept(listener: &Socket) -> Result<Option<Socket>, LabError> {
     match listener.accept() {
         Ok((socket, _)) => {
-            socket.set_nonblocking(true).map_err(|error| cannot("accept", error))?;
+            let ready = socket.set_nonblocking(true).and_then(|()| go_at_once(&socket));
+            ready.map_err(|error| cannot("accept", error))?;
             Ok(Some(socket))
         }
         Err(error) if would_block(&error) => Ok(None),
@@ -288,6 +301,8 @@ impl BulkSender {
 #[derive(Debug)]
 pub(crate) struct BulkReceiver {
     socket: Socket,
+    thread: JoinHandle<()>,
+    is_over: Arc<AtomicBool>,
     pub(crate) group: usize,
     pub(crate) ce_at_warmup: u32,
 }
@@ -297,28 +312,55 @@ impl BulkReceiver {
     /// reads with every packet, as a program would that was woken by each, but without a system call for each.
     pub(crate) fn start(socket: Socket, group: usize, pause: Duration) -> Result<Self, LabError> {
         let own = socket.set_nonblocking(false).and_then(|()| socket.try_clone());
-        let own = own.map_err(|error| cannot("cannot start a receiver", error))?;
+        let failed = |error| cannot("cannot start a receiver", error);
+        let own = own.map_err(failed)?;
         let until_full = if pause.is_zero() { libc::MSG_WAITALL } else { 0 };
-        thread::spawn(move || {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&is_over);
+        let read = move || {
             let mut sink: Vec<u8> = Vec::with_capacity(READ_BYTES);
             // It ends with the connection; how that ended the sender knows.
             while own
                 // What is read with MSG_TRUNC is not copied (tcp(7)): the buffer is only an address.
                 .recv_with_flags(sink.spare_capacity_mut(), libc::MSG_TRUNC | until_full)
                 .is_ok_and(|read| read > 0)
+                && !ends.load(Ordering::Relaxed)
             {
-                if !pause.is_zero() {
-                    thread::sleep(pause);
+                // Who was told that it is over is not asleep for long.
+                let mut left = pause;
+                while !left.is_zero() && !ends.load(Ordering::Relaxed) {
+                    let nap = left.min(NAP);
+                    thread::sleep(nap);
+                    left -= nap;
                 }
             }
             let _ = own.shutdown(Shutdown::Write);
-        });
-        Ok(Self { socket, group, ce_at_warmup: 0 })
+        };
+        let thread = thread::Builder::new().name("receiver".to_owned()).spawn(read);
+        let thread = thread.map_err(failed)?;
+        Ok(Self { socket, thread, is_over, group, ce_at_warmup: 0 })
     }
 
     /// Segments that arrived with CE, where the kernel counts them.
     pub(crate) fn received_ce(&self) -> Result<Option<u32>, LabError> {
         Ok(info(&self.socket)?.received_ce)
+    }
+}
+
+/// All receivers. They end together: each may be asleep.
+#[derive(Debug, Default)]
+pub(crate) struct Receivers(pub(crate) Vec<BulkReceiver>);
+
+impl Drop for Receivers {
+    fn drop(&mut self) {
+        for receiver in &self.0 {
+            receiver.is_over.store(true, Ordering::Relaxed);
+            // The network may be gone, so that nobody else can end the connection.
+            let _ = receiver.socket.shutdown(Shutdown::Both);
+        }
+        for receiver in self.0.drain(..) {
+            let _ = receiver.thread.join();
+        }
     }
 }
 

@@ -70,7 +70,9 @@ impl UdpStreams {
         let sockets = sockets.map_err(cannot)?;
         let record = Arc::new(Mutex::new(UdpRecord::new(scenario, number)));
         let (books, end) = (Arc::clone(&record), scenario.duration);
-        thread::spawn(move || send_all(&group, &sockets, &books, end, began.monotonic));
+        let send = move || send_all(&group, &sockets, &books, end, began.monotonic);
+        let thread = thread::Builder::new().name("udp".to_owned()).spawn(send);
+        thread.map_err(|error| LabError::system("cannot start a sender of UDP", error))?;
         Ok(Self { record, receiver, unseen: 0 })
     }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use dualq_host::Root;
 use dualq_host::building::{OLDEST_SOURCE, Obstacle, Stops};
 use dualq_host::facts::{self, Building};
-use dualq_kernel::{Event, Interrupt, Runner, extract};
+use dualq_kernel::{Event, Interrupt, KernelError, Runner, extract};
 
 use crate::MODULE;
 use crate::error::ModuleError;
@@ -70,7 +70,8 @@ pub fn build(
     fs::create_dir_all(parent).map_err(ModuleError::file("write", parent))?;
     let work = tempfile::Builder::new().prefix(".module-").tempdir_in(parent);
     let work = work.map_err(ModuleError::file("write", parent))?;
-    let (text, facts) = sources(request, &release, work.path(), interrupt, tell)?;
+    let (text, facts) = sources(request, &release, work.path(), interrupt, tell)
+        .map_err(|error| with_log(error, parent))?;
     let lacking = source::lacking(&text);
     if !lacking.is_empty() {
         tell(Event::Note(&format!("this source is without later fixes: {}", lacking.join("; "))));
@@ -82,8 +83,9 @@ pub fn build(
     }
     let headers = headers.unwrap_or_else(|| format!("/lib/modules/{release}/build"));
     tell(Event::Step(&format!("building {MODULE} of Linux {} for Linux {release}", facts.version)));
-    let log = parent.join(format!("{MODULE}.log"));
-    make(&building, &headers, compiler.as_deref(), &mut Runner::new(log.clone(), interrupt)?)?;
+    let mut runner = Runner::new(work.path().join("build.log"), interrupt)?;
+    make(&building, &headers, compiler.as_deref(), &mut runner)
+        .map_err(|error| with_log(error, parent))?;
     // Without what else make has left.
     let name = format!("{MODULE}.ko");
     let (built, module) = (building.join(&name), made.join(&name));
@@ -94,8 +96,6 @@ pub fn build(
     }
     Folder::seal(&made, &facts)?;
     replace(&made, &out)?;
-    // It is of use after a failure only.
-    let _ = fs::remove_file(log);
     let folder = Folder::open(&out).ok_or(ModuleError::NotBuilt { release, folder: out })?;
     Ok(Built::New(folder))
 }
@@ -201,6 +201,22 @@ fn make(
     strip.arg("--strip-debug").arg(folder.join(format!("{MODULE}.ko")));
     runner.run("stripping the module", &mut strip, &mut |_| {})?;
     Ok(())
+}
+
+/// Keeps the log of a program that failed, which would go with the folder of the build. It gets a name that nothing else has: the folder may be
+/// anybody's.
+fn with_log(error: ModuleError, folder: &Path) -> ModuleError {
+    let ModuleError::Kernel(KernelError::Step { doing, how, lines, log }) = error else {
+        return error;
+    };
+    let named = format!("{MODULE}-");
+    let place = tempfile::Builder::new().prefix(&named).suffix(".log").tempfile_in(folder);
+    let kept = place.and_then(|place| {
+        fs::rename(&log, place.path())?;
+        Ok(place.into_temp_path().keep()?)
+    });
+    let log = kept.unwrap_or(log);
+    KernelError::Step { doing, how, lines, log }.into()
 }
 
 /// Which kernel a module says it is for: `6.12.9-amd64 SMP preempt mod_unload`.

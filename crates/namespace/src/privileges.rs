@@ -57,6 +57,9 @@ fn map(uid: Uid, gid: Gid) -> Result<(), NamespaceError> {
 fn not_permitted(errno: Errno, uid: Uid) -> NamespaceError {
     let why = forbidding().unwrap_or_else(|| match errno {
         Errno::ENOSPC => format!("this user has all the user namespaces that {MOST} allows"),
+        Errno::EINVAL if has_threads() => {
+            "this process has threads already, which the kernel lets into no user namespace of its own; run as root".to_owned()
+        }
         Errno::EINVAL | Errno::ENOSYS => {
             "this kernel has no user namespaces (CONFIG_USER_NS); run as root".to_owned()
         }
@@ -68,6 +71,10 @@ fn not_permitted(errno: Errno, uid: Uid) -> NamespaceError {
         _ => format!("{}; user namespaces are forbidden here; run as root", errno.desc()),
     });
     NamespaceError::NotPermitted(why)
+}
+
+fn has_threads() -> bool {
+    fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 1)
 }
 
 /// The setting that keeps ordinary users from having user namespaces, and what would allow it.
@@ -84,4 +91,20 @@ fn forbidding() -> Option<String> {
     forbids(MOST, 0, "10000")
         .or_else(|| forbids(DEBIAN, 0, "1"))
         .or_else(|| forbids(APPARMOR, 1, "0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_not_taken_for_a_kernel_without_user_namespaces() {
+        // Another one than the first, which waits for it.
+        let tried = std::thread::spawn(|| unshare(CloneFlags::CLONE_NEWUSER)).join();
+        let errno = tried.unwrap().unwrap_err();
+        assert_eq!(errno, Errno::EINVAL);
+        let said = std::thread::spawn(move || not_permitted(errno, geteuid()).to_string()).join();
+        let said = said.unwrap();
+        assert!(forbidding().is_some() || said.contains("has threads already"), "{said}");
+    }
 }

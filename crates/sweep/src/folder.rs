@@ -161,10 +161,7 @@ impl Folder {
     }
 
     fn place(&self, key: &Key) -> PathBuf {
-        let name = key.to_string();
-        // No sub folder has more than a few hundred files of a hundred thousand.
-        let (first, rest) = name.split_at(2);
-        self.path.join("points").join(first).join(format!("{rest}.json"))
+        self.path.join(below(key))
     }
 
     /// Whether a run is there. One that the end of power left empty is not.
@@ -173,11 +170,11 @@ impl Folder {
         fs::metadata(self.place(key)).is_ok_and(|found| found.len() > 0)
     }
 
-    /// Puts a run in: whole, or not at all. Its settings are the plan's, and are not kept.
+    /// Puts a run in: whole, or not at all. Its settings are the plan's, and are not kept. Says in which file below the folder.
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn put(&self, key: &Key, run: &Run) -> Result<(), FolderError> {
+    pub fn put(&self, key: &Key, run: &Run) -> Result<String, FolderError> {
         let place = self.place(key);
         let run = Run { settings: Settings::default(), ..run.clone() };
         let text = serde_json::to_vec(&run).map_err(io::Error::from);
@@ -186,7 +183,8 @@ impl Folder {
         if let Some(parent) = place.parent() {
             fs::create_dir_all(parent).map_err(cannot("make", parent))?;
         }
-        self.write(&place, &text)
+        self.write(&place, &text)?;
+        Ok(below(key))
     }
 
     fn write(&self, place: &Path, content: &[u8]) -> Result<(), FolderError> {
@@ -344,6 +342,14 @@ impl Folder {
             }
         }
     }
+}
+
+/// Where a run is, below the folder.
+fn below(key: &Key) -> String {
+    let name = key.to_string();
+    // No sub folder has more than a few hundred files of a hundred thousand.
+    let (first, rest) = name.split_at(2);
+    format!("points/{first}/{rest}.json")
 }
 
 /// The text of a file, if it is there.

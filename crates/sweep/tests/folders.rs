@@ -35,7 +35,8 @@ fn a_copy_without_its_empty_folders_is_the_same() {
     fs::remove_dir(at.path().join("parts")).unwrap();
     let folder = Folder::open(folder.path()).unwrap();
     let point = plan.points().next().unwrap();
-    folder.put(&point.key, &run(&point)).unwrap();
+    let file = folder.put(&point.key, &run(&point)).unwrap();
+    assert!(at.path().join(file).is_file() && folder.has(&point.key));
     fs::remove_dir_all(at.path().join("plans")).unwrap();
     folder.keep(plan.record()).unwrap();
     assert_eq!(folder.plans().unwrap().len(), 1);

@@ -1,4 +1,4 @@
-//! `pfifo_fast` (`struct tc_prio_qopt`), to which nothing can be parameters.
+//! `pfifo_fast` (`struct tc_prio_qopt`), to which nothing can be told.
 
 use dualq_qdisc::kinds::pfifo_fast::{Config, Options, PRIOMAP};
 

@@ -1,4 +1,4 @@
-//! Rates of shapers (`struct tc_ratespec`), and the spans that buckets are parameters in.
+//! Rates of shapers (`struct tc_ratespec`), and the spans that buckets are told in.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(super) fn beyond(rate: Rate) -> Option<u64> {
     Some(per_second(rate)).filter(|rate| *rate > BEYOND.into())
 }
 
-/// The rate in a structure, or in the attribute of 64 bits. `None` if frames are statistics otherwise than as they are.
+/// The rate in a structure, or in the attribute of 64 bits. `None` if frames are counted otherwise than as they are.
 pub(super) fn read(bytes: &[u8], beyond: Option<u64>) -> Option<Rate> {
     let [_, layer, overhead @ ..] = bytes.first_chunk::<4>()?;
     let is_plain = layer & 0xf <= ETHERNET && *overhead == [0; 2];

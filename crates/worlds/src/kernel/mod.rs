@@ -3,7 +3,6 @@
 //! A guest's init is a program of the host's, which has to call [`serve`] first thing if [`is_guest`]: usually the same program
 //! that opens the world.
 
-mod folder;
 mod init;
 mod task;
 
@@ -14,12 +13,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use dualq_guest::{Guest, GuestError};
+use dualq_guest::{Folder, Guest, GuestError};
 use dualq_lab::Controls;
 use dualq_qdisc::QdiscLine;
 use dualq_scenario::{Outcome, Scenario};
 
-use folder::GuestFolder;
 use task::{Growing, Line, SEEN, STDERR, STDOUT, Task};
 
 use crate::{Observer, World, WorldError};
@@ -30,15 +28,9 @@ pub use task::Command;
 /// Kernels are built with HZ=100, as those of the recorded runs were.
 const JIFFY: Duration = Duration::from_millis(10);
 
+pub use dualq_guest::end_all;
 /// Whether this process is the init of a guest.
 pub use dualq_guest::inside::is_init as is_guest;
-
-/// Ends all guests of this process and removes their folders: for a program that is about to end, as in its handler of
-/// interrupts. What runs in them fails then.
-pub fn end_all() {
-    dualq_guest::end_all();
-    folder::remove_all();
-}
 
 /// A real kernel in virtual time.
 #[derive(Clone, Debug)]
@@ -81,7 +73,7 @@ impl Kernel {
         if let Some(etc) = &command.etc {
             machine = machine.writable(etc);
         }
-        let folder = GuestFolder::create().map_err(ExecuteError::World)?;
+        let folder = Folder::create().map_err(WorldError::Folder).map_err(ExecuteError::World)?;
         let mut streams =
             [Growing::new(folder.path(), STDOUT, out), Growing::new(folder.path(), STDERR, err)];
         let mut look = |_: &str| {
@@ -154,7 +146,7 @@ impl World for Kernel {
         let name = || scenario.name.clone();
         let wants = observer.wants();
         let task = Task::Scenario { scenario: Box::new(scenario.clone()), seed, wants };
-        let folder = GuestFolder::create()?;
+        let folder = Folder::create().map_err(WorldError::Folder)?;
         let mut pulse =
             |pulse: &str| observer.passed(Duration::from_secs(pulse.parse().unwrap_or(0)));
         let outcome =

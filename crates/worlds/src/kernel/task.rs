@@ -5,12 +5,10 @@ use std::io::{self, Seek as _, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use dualq_guest::{Guest, GuestError};
+use dualq_guest::{Folder, Guest, GuestError};
 use dualq_scenario::{ConnectionEvent, Event, Headers, Scenario, Wants};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-
-use super::folder::GuestFolder;
 
 /// The files in the folder.
 pub(super) const TASK: &str = "task.json";
@@ -62,7 +60,7 @@ pub struct Command {
 pub(super) fn start<T: DeserializeOwned>(
     machine: &Guest,
     task: &Task,
-    folder: &GuestFolder,
+    folder: &Folder,
     look: &mut dyn FnMut(&str) -> ControlFlow<()>,
 ) -> Result<T, GuestError> {
     let folder = folder.path();

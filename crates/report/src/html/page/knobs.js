@@ -8,6 +8,7 @@ const MOST_PACKETS = 50e6;
 function knobsSection() {
   if (!document.getElementById("engine")) return;
   const given = data.knobs || { plan: 0, scenario: data.plans[0].text };
+  const seed = data.rows.find((row) => row.plan === 0).first_seed;
   const field = (id, label, value, hint) => el("p", { class: "knob" }, el("label", { for: `knob-${id}` }, label), el("input", { id: `knob-${id}`, value: value || null, placeholder: hint }));
   const text = el("textarea", { id: "knob-file", rows: 12, spellcheck: "false" });
   text.value = given.scenario;
@@ -17,7 +18,7 @@ function knobsSection() {
   const stop = el("button", { type: "button", id: "knob-stop", hidden: true }, "stop");
   section("Turn the knobs",
     el("p", {}, "The same scenario otherwise, simulated in this page by the model of dualq; the report is then of that. What is empty is as the file says."),
-    el("div", { class: "knobs" }, KNOBS.map(([key, label, hint]) => field(key, label, given[key], hint)), field("duration", "Duration", given.duration, "20s"), field("seed", "Seed", given.seed, String(data.plans[0].first_seed || 1))),
+    el("div", { class: "knobs" }, KNOBS.map(([key, label, hint]) => field(key, label, given[key], hint)), field("duration", "Duration", given.duration, "20s"), field("seed", "Seed", given.seed, String(seed))),
     el("details", { open: !given.scenario }, el("summary", {}, "The scenario's file"), el("label", { for: "knob-file", class: "soft" }, "TOML"), text),
     el("div", { class: "controls" }, run, stop, bar), said);
   let worker = null;
@@ -36,10 +37,8 @@ function knobsSection() {
     const scenario = { scenario: text.value, files: data.plans[0].files || {}, most_packets: MOST_PACKETS };
     KNOBS.forEach(([key]) => { scenario[key] = list(key); });
     if (knobs.duration) scenario.duration = knobs.duration;
-    if (knobs.seed) {
-      if (!/^\d{1,15}$/.test(knobs.seed)) return end(`Seed: a whole number, not ${knobs.seed}.`);
-      scenario.seed = Number(knobs.seed);
-    }
+    if (!/^\d{0,15}$/.test(knobs.seed)) return end(`Seed: a whole number, not ${knobs.seed}.`);
+    scenario.seed = knobs.seed ? Number(knobs.seed) : seed;
     [run.hidden, stop.hidden, bar.hidden, bar.value] = [true, false, false, 0];
     said.textContent = "";
     try {

@@ -1,85 +1,100 @@
-//! The folders that guests share with the host.
+//! The folders of guests: what they share with the host, and where their memory is.
 
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use rustix::fs::{FlockOperation, flock};
+use nix::fcntl::{Flock, FlockArg};
+use nix::unistd::geteuid;
 use tempfile::TempDir;
 
-use crate::WorldError;
+/// Where a guest's memory is, if it fits there.
+pub(crate) const SHARED_MEMORY: &str = "/dev/shm";
+const GUEST_FOLDER: &str = "dualq-guest-";
+const LOCK: &str = "lock";
 
 /// Those that are there.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// The folder that a guest shares with the host. It goes with the guest; what a killed process has left is removed by the
-/// next one.
-pub(super) struct GuestFolder {
+/// A temporary folder for a guest. It goes when this is dropped; what a killed process has left is removed by the next one.
+#[derive(Debug)]
+pub struct Folder {
     folder: TempDir,
     /// Held for as long as this process lives.
-    _lock: File,
+    _lock: Flock<File>,
 }
 
-const GUEST_FOLDER: &str = "dualq-guest-";
-const LOCK: &str = "lock";
-
-impl GuestFolder {
-    pub(super) fn create() -> Result<Self, WorldError> {
-        static SWEEP: Once = Once::new();
-        SWEEP.call_once(|| remove_abandoned(&std::env::temp_dir()));
-        let create = || {
-            let folder = tempfile::Builder::new().prefix(GUEST_FOLDER).tempdir()?;
-            folders().push(folder.path().to_owned());
-            // It gets its name once it is locked: nobody else can take it for abandoned.
-            let new = folder.path().join(".lock");
-            let lock = File::create(&new)?;
-            flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-            fs::rename(new, folder.path().join(LOCK))?;
-            Ok(Self { folder, _lock: lock })
-        };
-        create().map_err(WorldError::Folder)
+impl Folder {
+    /// A new one, where temporary files are.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn create() -> io::Result<Self> {
+        Self::create_in(&std::env::temp_dir())
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn create_in(place: &Path) -> io::Result<Self> {
+        static SWEEP: Once = Once::new();
+        SWEEP.call_once(|| {
+            remove_abandoned(&std::env::temp_dir());
+            remove_abandoned(Path::new(SHARED_MEMORY));
+        });
+        let folder = tempfile::Builder::new().prefix(GUEST_FOLDER).tempdir_in(place)?;
+        folders().push(folder.path().to_owned());
+        // It gets its name once it is locked: nobody else can take it for abandoned.
+        let new = folder.path().join(".lock");
+        let lock = locked(File::create(&new)?)?;
+        fs::rename(new, folder.path().join(LOCK))?;
+        Ok(Self { folder, _lock: lock })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         self.folder.path()
     }
 }
 
-impl Drop for GuestFolder {
+impl Drop for Folder {
     fn drop(&mut self) {
         folders().retain(|path| path != self.folder.path());
     }
 }
 
-fn folders() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
+fn folders() -> MutexGuard<'static, Vec<PathBuf>> {
     FOLDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn locked(file: File) -> io::Result<Flock<File>> {
+    Ok(Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| errno)?)
+}
+
 /// Removes all of this process's.
-pub(super) fn remove_all() {
+pub(crate) fn remove_all() {
     for path in folders().drain(..) {
         let _ = fs::remove_dir_all(path);
     }
 }
 
 /// Removes this user's guest folders whose owner was killed. Those without a lock may be about to get one.
-fn remove_abandoned(temporary: &Path) {
-    let Ok(entries) = fs::read_dir(temporary) else { return };
+fn remove_abandoned(place: &Path) {
+    let Ok(entries) = fs::read_dir(place) else { return };
     for entry in entries.flatten() {
         let is_guests =
             entry.file_name().to_str().is_some_and(|name| name.starts_with(GUEST_FOLDER));
         let is_ours = || {
             // Not that of a link.
-            entry.metadata().is_ok_and(|metadata| {
-                metadata.is_dir() && metadata.uid() == rustix::process::geteuid().as_raw()
-            })
+            entry
+                .metadata()
+                .is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == geteuid().as_raw())
         };
         if !is_guests || !is_ours() {
             continue;
         }
         let Ok(lock) = File::open(entry.path().join(LOCK)) else { continue };
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        if let Ok(_lock) = locked(lock) {
             // What cannot be removed is no reason not to run.
             let _ = fs::remove_dir_all(entry.path());
         }
@@ -104,8 +119,7 @@ mod tests {
         make("dualq-guest-begins", None);
         make("dualq-guest-locking", Some(".lock"));
         make("somebody-elses", Some(LOCK));
-        let held = make("dualq-guest-runs", Some(LOCK)).unwrap();
-        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let _held = locked(make("dualq-guest-runs", Some(LOCK)).unwrap()).unwrap();
         std::os::unix::fs::symlink("dualq-guest-runs", temporary.path().join("dualq-guest-link"))
             .unwrap();
         remove_abandoned(temporary.path());
