@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread;
 
+use crate::signals;
+
 /// As the shell reports a program that was ended by an interrupt.
 pub(crate) const EXIT_STATUS: u8 = 130;
 
@@ -78,6 +80,8 @@ impl Drop for StopsWork {
 pub(crate) fn handle() {
     static HANDLER: Once = Once::new();
     HANDLER.call_once(|| {
+        // Whoever was started by nohup(1), or in the background by a shell's script, is not ended by what that keeps away: a handler takes all of them.
+        signals::hold_ignored();
         // Without a handler an interrupt still ends the program; only its leftovers would stay.
         let _ = ctrlc::set_handler(|| {
             if READING.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {

@@ -51,13 +51,19 @@ pub(crate) fn run(args: &MtuArgs) -> Result<(), Failure> {
     }
     let on_stdout = args.plan.as_deref() == Some(Path::new("-"));
     // What was found out is told even if no plan can be made or written.
-    if !on_stdout || surveys.iter().all(|survey| !survey.verdict.is_black_hole()) {
+    let is_nothing_to_do = surveys.iter().all(|survey| !survey.verdict.is_black_hole());
+    if !on_stdout || is_nothing_to_do {
         let text = if args.json {
             report::mtu::json(&args.host, &surveys)
         } else {
             report::mtu::text(&surveys)
         };
-        print(&mut io::stdout(), &text)?;
+        // Whoever wants a plan there takes nothing else for one.
+        if on_stdout && !args.json {
+            print(&mut io::stderr(), &text)?;
+        } else {
+            print(&mut io::stdout(), &text)?;
+        }
     }
     if let Some(path) = &args.plan {
         match plan::make(&surveys, args.cure, state.as_deref())? {

@@ -3,8 +3,8 @@
 use std::env;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use dualq_report::words::{marked, printable};
@@ -15,6 +15,9 @@ use tempfile::NamedTempFile;
 use crate::cli::Failure;
 use crate::cli::run::Colour;
 use crate::interrupt::{self, Leftover};
+
+/// As many links as the kernel follows on the way to a file.
+const LINKS: usize = 40;
 
 /// Where output goes. A regular file is written without a name, or where that cannot be under another one, and takes its own once it is
 /// complete.
@@ -36,15 +39,27 @@ impl Output {
         let cannot = |error: &io::Error| {
             Failure::Run(format!("cannot write {}: {}", path.display(), plain(error)))
         };
-        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        let there = path.metadata();
+        if there.as_ref().is_ok_and(|metadata| !metadata.is_file()) {
             let file = File::options().write(true).open(path).map_err(|error| cannot(&error))?;
             return Ok(Self::Direct(file));
         }
+        let path = match destination(path).map_err(|error| cannot(&error))? {
+            Destination::Open(file) => return Ok(Self::Direct(file)),
+            Destination::Path(path) => path,
+        };
+        let path = path.as_path();
+        // What was there keeps its permissions.
+        let keep = |file: &File| match &there {
+            Ok(there) => file.set_permissions(there.permissions()),
+            Err(_) => Ok(()),
+        };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         if let Some(file) = nameless(folder) {
             // An interrupt has the same exit status, whether something is to go or not.
             interrupt::handle();
+            keep(&file).map_err(|error| cannot(&error))?;
             return Ok(Self::Nameless(file, path.to_owned()));
         }
         let file = tempfile::Builder::new()
@@ -54,6 +69,7 @@ impl Output {
             .tempfile_in(folder)
             .map_err(|error| cannot(&error))?;
         let leftover = Leftover::of(file.path());
+        keep(file.as_file()).map_err(|error| cannot(&error))?;
         Ok(Self::Replacing(file, path.to_owned(), leftover))
     }
 
@@ -77,6 +93,41 @@ impl Output {
             }
         }
     }
+}
+
+/// Where what is written to a path goes.
+enum Destination {
+    /// To a file that this process has open: `/dev/stdout`, `/dev/fd/3`.
+    Open(File),
+    /// There, where links lead.
+    Path(PathBuf),
+}
+
+/// Follows the links of a path, one of which may be to a file that is not there yet.
+fn destination(path: &Path) -> io::Result<Destination> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize()?;
+        let own = Path::new("/proc").join(std::process::id().to_string()).join("fd");
+        if folder == own {
+            return Ok(Destination::Open(match path.file_name().and_then(|name| name.to_str()) {
+                Some("1") => io::stdout().as_fd().try_clone_to_owned()?.into(),
+                Some("2") => io::stderr().as_fd().try_clone_to_owned()?.into(),
+                _ => File::options().append(true).open(path)?,
+            }));
+        }
+        let found = match path.symlink_metadata() {
+            Ok(found) if found.is_symlink() => found,
+            _ => break,
+        };
+        // As the kernel has it where everybody may put links (`fs.protected_symlinks`, proc(5)), and everywhere.
+        if found.uid() != 0 && found.uid() != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other("it is a link of somebody else's"));
+        }
+        path = folder.join(path.read_link()?);
+    }
+    Ok(Destination::Path(path))
 }
 
 /// Refuses to write over what is read, and to write two things to one place. `read` and `written` have what each is in messages and where.

@@ -48,7 +48,9 @@ fn read(path: &Path) -> Result<String, Failure> {
     if taken.map_err(|error| cannot(&error))? as u64 > MOST {
         return Err(Failure::Run(format!("{named} is larger than 4 MiB: that is no recipe")));
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    // A byte-order mark would be part of the first setting's name.
+    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
+    Ok(String::from_utf8_lossy(text).into_owned())
 }
 
 /// The path that the options give, its round-trip time the machine's own if they do not.

@@ -89,8 +89,11 @@ fn new_token(path: &Path) -> Result<Token, Failure> {
     })?;
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let written = file.and_then(|mut file| {
-        file.write_all(format!("{}\n", token.to_text()).as_bytes())?;
-        file.sync_all()
+        let written = file.write_all(format!("{}\n", token.to_text()).as_bytes());
+        written.and_then(|()| file.sync_all()).inspect_err(|_| {
+            // Half a token on a full disk is of no use.
+            let _ = std::fs::remove_file(path);
+        })
     });
     written.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Failure::Run(format!(

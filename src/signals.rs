@@ -36,8 +36,7 @@ impl Signals {
         let ignored = ignored();
         // Whoever was started by nohup(1) is to stay.
         let wanted = ENDING.into_iter().chain(KEEPERS.into_iter().filter(|_| of_a_keeper));
-        let set: SigSet =
-            wanted.filter(|signal| ignored >> (*signal as u32 - 1) & 1 == 0).collect();
+        let set: SigSet = wanted.filter(|signal| !is_in(ignored, *signal)).collect();
         set.thread_block()?;
         let fd = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         Ok(Self { fd })
@@ -64,6 +63,18 @@ impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Signals that end programs and that this process ignores reach no handler either, of this thread and those that it starts.
+pub(crate) fn hold_ignored() {
+    let ignored = ignored();
+    let held: SigSet = ENDING.into_iter().filter(|signal| is_in(ignored, *signal)).collect();
+    // Otherwise the program ends as it would have without.
+    let _ = held.thread_block();
+}
+
+fn is_in(mask: u64, signal: signal::Signal) -> bool {
+    mask >> (signal as u32 - 1) & 1 == 1
 }
 
 /// The signals that this process ignores, a bit for each.

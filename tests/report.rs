@@ -33,6 +33,66 @@ fn path(path: &Path) -> &str {
 
 const SHORT: [&str; 6] = ["--duration", "3s", "--rate", "5mbit", "--cc", "cubic"];
 
+/// Links are followed, what was there keeps its permissions, and what is open already is written to as it is.
+#[test]
+fn a_file_is_written_where_its_path_leads() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let run = |to: &Path| {
+        let output = dualq(
+            &[&["run", "--qdisc", "pie", "--report", path(to), "--quiet"], &SHORT[..]].concat(),
+        );
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    };
+    fs::write(at("there"), "").unwrap();
+    fs::set_permissions(at("there"), fs::Permissions::from_mode(0o600)).unwrap();
+    for (link, target) in [("to-there", "there"), ("to-nothing", "made"), ("to-link", "to-there")] {
+        symlink(target, at(link)).unwrap();
+        run(&at(link));
+        assert!(at(link).is_symlink());
+    }
+    assert_eq!(at("there").metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    for name in ["there", "made"] {
+        assert!(fs::read_to_string(at(name)).unwrap().starts_with("<!doctype html>"), "{name}");
+    }
+    for stream in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dualq"));
+        command.args(["run", "--qdisc", "pie", "--report", stream, "--quiet"]).args(SHORT);
+        let file = fs::File::create(at("stream")).unwrap();
+        assert!(command.stdout(file).stdin(Stdio::null()).status().unwrap().success());
+        assert!(
+            fs::read_to_string(at("stream")).unwrap().starts_with("<!doctype html>"),
+            "{stream}"
+        );
+        fs::remove_file(at("stream")).unwrap();
+    }
+    assert!(Path::new("/dev/stdout").is_symlink());
+    // Of somebody else's, root alone can make one.
+    if rustix::process::geteuid().is_root() {
+        symlink("there", at("other")).unwrap();
+        std::os::unix::fs::lchown(at("other"), Some(65534), None).unwrap();
+        let said = failure(
+            1,
+            &[&["run", "--qdisc", "pie", "--report", path(&at("other"))], &SHORT[..]].concat(),
+        );
+        assert!(said.ends_with("/other: it is a link of somebody else's"), "{said}");
+    }
+}
+
+#[test]
+fn what_comes_to_nothing_is_said_before() {
+    let said = failure(2, &[&["run", "--quiet"], &SHORT[..]].concat());
+    assert!(said.contains("--quiet: nothing would come of it"), "{said}");
+    // Nor is a name that is no Unicode more than a name.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dualq"));
+    let name = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"nm\xff.toml");
+    command.args(["run", "--csv", "--json"]).arg(name).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+}
+
 #[test]
 fn several_scenarios_in_one_call() {
     let folder = tempfile::tempdir().unwrap();

@@ -10,9 +10,13 @@ use dualq_qdisc::grammar::did_you_mean;
 pub(super) fn line(error: &clap::Error, command: &Command) -> String {
     let said = negative(error).or_else(|| no_number(error)).or_else(|| no_dashes(error));
     said.unwrap_or_else(|| {
-        let given = std::env::args().skip(1).collect::<Vec<_>>();
-        first_paragraph(error, &asked(command, &given))
+        first_paragraph(error, &asked(command, given().get(1..).unwrap_or_default()))
     })
+}
+
+/// This command line, the program's name first; what is no Unicode is replaced.
+fn given() -> Vec<String> {
+    std::env::args_os().map(|given| given.to_string_lossy().into_owned()).collect()
 }
 
 /// The command that was asked for, inside others perhaps, and its help: `dualq kernel build --help`.
@@ -43,8 +47,7 @@ fn negative(error: &clap::Error) -> Option<String> {
     {
         return None;
     }
-    let given: Vec<String> =
-        std::env::args_os().map(|given| given.to_string_lossy().into_owned()).collect();
+    let given = given();
     let at = given.iter().position(|given| given.starts_with(word.as_str()))?;
     // What it is the value of stands before it.
     let option = given[at.checked_sub(1)?].as_str();
@@ -55,8 +58,7 @@ fn negative(error: &clap::Error) -> Option<String> {
 /// A command of `dualq shell` that does not stand behind `--`.
 fn no_dashes(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
-    let given: Vec<String> =
-        std::env::args_os().map(|given| given.to_string_lossy().into_owned()).collect();
+    let given = given();
     let is_unknown = error.kind() == ErrorKind::UnknownArgument;
     is_unknown.then(|| super::shell::without_dashes(word, &given))?
 }

@@ -51,6 +51,15 @@ pub(super) fn check(args: &RunArgs, runs: usize, read: &[(&str, &Path)]) -> Resu
         ("--qlog", args.qlog.as_ref()),
     ];
     keep_apart(read, &written)?;
+    let folders = [&args.save, &args.pictures.svg, &args.pictures.png];
+    let is_written = written.iter().any(|(_, path)| path.is_some())
+        || folders.iter().any(|folder| folder.is_some());
+    if args.quiet && !is_written {
+        return Err(Failure::Usage(
+            "--quiet: nothing would come of it; name a file for the results, --report FILE say"
+                .to_owned(),
+        ));
+    }
     let stdout = Path::new("-");
     let whole = [&args.report, &args.flent, &args.parquet];
     if whole.into_iter().flatten().any(|path| path == stdout) && !args.quiet {

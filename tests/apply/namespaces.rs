@@ -135,6 +135,11 @@ fn a_late_confirm_fails() {
         said.ends_with(": it was not confirmed within 5 s; in force is a plan for tests"),
         "{said}"
     );
+    // What was taken back last is told of, though it was applied before.
+    room.says(&["rollback"]);
+    let status = room.says(&["status"]);
+    assert!(status.starts_with("last plan: a plan for tests\n"), "{status}");
+    assert!(status.contains("somebody asked for it"), "{status}");
     // A colleague's.
     let third = Plan { about: "a colleague's plan".to_owned(), ..second };
     room.plan(&third);

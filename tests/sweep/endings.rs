@@ -86,6 +86,21 @@ fn an_interrupt_says_how_far_it_is_and_how_to_go_on() {
     assert!(well(at.path(), &many("out")).contains(&format!("{there} were there;")));
 }
 
+/// As nohup(1) starts a program: what it keeps away ends nothing.
+#[test]
+fn a_terminal_that_goes_does_not_end_what_nohup_started() {
+    let at = tempfile::tempdir().unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dualq")]);
+    shell.args(many("out")).current_dir(at.path()).stdin(Stdio::null());
+    let child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&at.path().join("out"), 5);
+    kill_process(pid(&child), Signal::HUP).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).starts_with("100 runs were computed"));
+}
+
 /// A hundred are enough to tell, and harm no machine if it did start them.
 #[test]
 fn no_more_threads_than_cores_are_started() {

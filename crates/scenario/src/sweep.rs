@@ -205,6 +205,9 @@ impl Sweep {
         set(&mut about, top.one("about", text)?);
         let published = values(top.list("published", text)?);
         set(&mut base.duration, top.one("duration", word)?);
+        if base.warmup >= base.duration {
+            base.warmup = base.duration / 4;
+        }
         set(&mut base.warmup, top.one("warmup", word)?);
         let interval = top.one("interval", word)?;
         let has_interval = interval.is_some();

@@ -120,6 +120,10 @@ fn complaints_name_the_line_and_what_would_be_right() {
         ),
         ("[link]\nqdisc = []", "line 2: link.qdisc: the list is empty"),
         ("duration = ['1s', '2s']", "line 1: duration takes one value; it cannot be compared"),
+        (
+            "duration = '10s'\nwarmup = '10s'",
+            "line 2: warmup: 10s of a duration of 10s leave nothing to measure",
+        ),
         ("warmup = '40s'", "line 1: warmup: 40s of a duration of 40s leave nothing to measure"),
         (
             "[[flow]]\ncc = 'qubic'",
@@ -522,4 +526,18 @@ fn shipped_plans() {
         seen += 1;
     }
     assert!(seen >= 10, "{seen}");
+}
+
+/// Whoever says only how long gets figures; whoever says both is taken at their word.
+#[test]
+fn the_warmup_fits_into_a_short_duration() {
+    for (text, seconds) in [
+        ("duration = '4s'", 1),
+        ("duration = '10s'\nwarmup = '3s'", 3),
+        ("duration = '11s'", 10),
+        ("", 10),
+    ] {
+        let variants = Sweep::parse(text).unwrap().variants();
+        assert_eq!(variants[0].scenario.warmup, std::time::Duration::from_secs(seconds), "{text}");
+    }
 }

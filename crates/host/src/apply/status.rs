@@ -115,7 +115,10 @@ impl Host {
     pub fn status(&mut self) -> Result<Status, ApplyError> {
         let now = self.now()?;
         let record = match self.in_force()? {
-            None => self.newest()?,
+            None => match self.newest()?.filter(Record::is_open) {
+                None => self.store.ended_last()?,
+                open => open,
+            },
             record => record,
         };
         let mut status = Status {

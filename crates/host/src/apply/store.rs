@@ -293,6 +293,19 @@ impl Store {
         Ok(None)
     }
 
+    /// The record that was ended last: not the newest, if an older plan was taken back after that.
+    pub(crate) fn ended_last(&self) -> Result<Option<Record>, ApplyError> {
+        let mut last: Option<Record> = None;
+        self.find(&mut |record| {
+            // Of one second, an older one: it is taken back after those above it.
+            if last.as_ref().is_none_or(|last| record.ended >= last.ended) {
+                last = Some(record.clone());
+            }
+            false
+        })?;
+        Ok(last)
+    }
+
     /// The record of the plan that was applied last, whatever became of it.
     pub(crate) fn last(&self) -> Result<Option<Record>, ApplyError> {
         self.numbers()?.last().map_or(Ok(None), |number| self.load(*number))
