@@ -350,8 +350,12 @@ pub(crate) fn columns(of: &(impl io::IsTerminal + std::os::fd::AsFd)) -> Option<
 /// Whether standard output may have colours: it is a terminal that can, and nobody has said no (<https://no-color.org>).
 pub(crate) fn colours() -> bool {
     let unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
-    !unwanted && !dumb && io::stdout().is_terminal()
+    !unwanted && !is_dumb() && io::stdout().is_terminal()
+}
+
+/// Whether the terminal shows lines alone, as far as the environment tells.
+pub(crate) fn is_dumb() -> bool {
+    env::var_os("TERM").is_none_or(|terminal| terminal == "dumb")
 }
 
 /// The same for who may have said otherwise on the command line.

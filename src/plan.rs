@@ -1,5 +1,6 @@
 //! `dualq plan`: from a machine's facts and its user's requirements to a file of changes.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
@@ -10,12 +11,13 @@ use dualq_host::plan::{
 };
 use dualq_host::{Facts, Plan};
 use dualq_measure::{Bottleneck, Direction};
+use dualq_qdisc::grammar;
 use dualq_scenario::check_rate;
 use dualq_units::{Rate, plain, tc_time};
 use dualq_worlds::Model;
 
 use crate::cli::plan::PlanArgs;
-use crate::cli::{Failure, WorldName, note_units};
+use crate::cli::{Failure, WorldName, note, note_units};
 use crate::input;
 use crate::output::{Output, print, print_marked, text_width};
 use crate::predict::{self, Prediction};
@@ -258,6 +260,14 @@ fn requirements(args: &PlanArgs) -> Result<Requirements, Failure> {
             down_qdisc: word(&down_qdiscs),
         })
     };
+    for (option, scoped) in [("--qdisc", &qdiscs), ("--down-qdisc", &down_qdiscs)] {
+        let devs = args.dev.iter().map(|dev| Some(dev.as_str())).chain([None]);
+        let lines: BTreeSet<&str> = devs.filter_map(|dev| scoped.word(dev)).collect();
+        // What is wrong with a line is said where it is planned for.
+        for parsed in lines.into_iter().filter_map(|line| grammar::parse(line).ok()) {
+            parsed.notices.iter().for_each(|notice| note(&format!("{option}: {notice}")));
+        }
+    }
     let others: Result<Vec<Wish>, Failure> = args.dev.iter().skip(1).map(|dev| wish(dev)).collect();
     let others = others?;
     if !others.is_empty() && args.from.is_some() {

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 use crate::cli::Failure;
+use crate::output::is_dumb;
 
 /// Keys that end what is shown.
 pub(crate) const CTRL_C: u8 = 3;
@@ -28,9 +29,9 @@ pub(crate) struct Size {
 pub(crate) struct Screen(Termios);
 
 impl Screen {
-    /// Whether there is one, with keys.
+    /// Whether there is one, with keys and with more than lines.
     pub(crate) fn is_there() -> bool {
-        io::stdout().is_terminal() && io::stdin().is_terminal()
+        io::stdout().is_terminal() && io::stdin().is_terminal() && !is_dumb()
     }
 
     pub(crate) fn take() -> Result<Self, Failure> {

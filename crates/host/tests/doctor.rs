@@ -275,6 +275,34 @@ fn where_nothing_manages_a_queue_the_cure_is_another_kernel() {
     let cure = &found(&all, "long-fifo").unwrap().cure;
     assert!(cure.starts_with("A kernel with fq_codel") && cure.contains("dualq module"), "{cure}");
     assert!(cure.contains("leaves the queue alone where it would be worse"), "{cure}");
+    // Nor does a shaper help that has nothing inside.
+    facts.qdiscs.insert("cake".to_owned(), Availability::Absent);
+    let cure = |facts: &Facts| {
+        let all = findings(facts, Some(Rate::from_mbit(50)));
+        found(&all, "no-local-rate").unwrap().cure.clone()
+    };
+    assert!(cure(&facts).contains("this kernel has nothing that manages one"), "{}", cure(&facts));
+    facts.qdiscs.insert("pie".to_owned(), Availability::Module);
+    assert!(
+        cure(&facts).ends_with("by hand, htb at 47500Kbit with pie inside."),
+        "{}",
+        cure(&facts)
+    );
+}
+
+/// One at the root would take the place of all transmit queues.
+#[test]
+fn below_mq_each_transmit_queue_gets_one() {
+    let mut facts = healthy();
+    only_qdisc(&mut facts, "mq", None);
+    let interface = &mut facts.interfaces[0];
+    let mut leaf = interface.qdiscs[0].clone();
+    (leaf.kind, leaf.parent) = ("pfifo_fast".to_owned(), ":1".to_owned());
+    interface.qdiscs.push(leaf);
+    let all = findings(&facts, None);
+    let cure = &found(&all, "long-fifo").unwrap().cure;
+    assert!(cure.contains("below mq for each transmit queue"), "{cure}");
+    assert!(!cure.contains(" root "), "{cure}");
 }
 
 /// Whether these words come in this order.

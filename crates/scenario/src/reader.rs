@@ -68,6 +68,12 @@ pub(crate) fn given_twice(text: &str) -> String {
     format!("{text} is given twice; give each value of a list once")
 }
 
+/// What is often written at the top of a scenario, and where it belongs.
+const INSIDE: [(&str, &[&str]); 2] = [
+    ("[link]", &["rate", "rtt", "qdisc", "loss", "mtu", "trace", "forward", "reverse"]),
+    ("[[flow]]", &["cc", "count", "ecn", "size", "direction", "start", "stop"]),
+];
+
 /// A table that knows its name and which of its keys were asked for.
 pub(crate) struct Table<'a, 'i> {
     source: &'i str,
@@ -244,17 +250,17 @@ impl<'a, 'i> Table<'a, 'i> {
             if self.known.contains(name) {
                 continue;
             }
-            let near = nearest(name, self.known.iter().copied());
-            let hint = near.map_or_else(
-                || {
-                    format!(
-                        "known are {}",
-                        self.known.iter().copied().collect::<Vec<_>>().join(", ")
-                    )
-                },
-                |near| format!("did you mean {near:?}?"),
-            );
-            let message = format!("unknown key {:?}; {hint}", self.path(name));
+            let path = self.path(name);
+            let misplaced = INSIDE.iter().find(|(_, keys)| path == name && keys.contains(&name));
+            let hint = match (misplaced, nearest(name, self.known.iter().copied())) {
+                (Some((table, _)), _) => format!("it belongs below {table}"),
+                (None, Some(near)) => format!("did you mean {near:?}?"),
+                (None, None) => {
+                    let known: Vec<&str> = self.known.iter().copied().collect();
+                    format!("known are {}", known.join(", "))
+                }
+            };
+            let message = format!("unknown key {path:?}; {hint}");
             return Err(self.error(key.span().start, message));
         }
         Ok(())

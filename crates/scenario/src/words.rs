@@ -87,9 +87,13 @@ pub(crate) use named;
 
 /// The known word that an unknown one was probably meant to be.
 pub(crate) fn nearest<'w>(unknown: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let unknown = unknown.to_lowercase();
     known
-        .map(|word| (strsim::damerau_levenshtein(unknown, word), word))
-        .filter(|(distance, word)| *distance <= 1 + word.len() / 4)
+        .map(|word| (strsim::damerau_levenshtein(&unknown, &word.to_lowercase()), word))
+        // Of a word of four letters, two others make another word.
+        .filter(|(distance, word)| {
+            *distance <= 1 || (*distance <= 1 + word.len() / 4 && distance * 2 < word.len())
+        })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, word)| word)
 }

@@ -118,6 +118,12 @@ fn complaints_name_the_line_and_what_would_be_right() {
             "[[udp]]\npacket = 1486\nrate = ['1mbit', '0bit']",
             "line 3: udp.rate: 0bit is out of bounds; give 1bit to 240Gbit",
         ),
+        ("rate = '5mbit'", "line 1: unknown key \"rate\"; it belongs below [link]"),
+        ("cc = 'cubic'", "line 1: unknown key \"cc\"; it belongs below [[flow]]"),
+        (
+            "[[flow]]\ncc = 'BBR'",
+            "line 2: flow.cc: unknown congestion control \"BBR\"; did you mean \"bbr\"? known are reno, cubic, dctcp, bbr, bbr3, prague",
+        ),
         ("[link]\nqdisc = []", "line 2: link.qdisc: the list is empty"),
         ("duration = ['1s', '2s']", "line 1: duration takes one value; it cannot be compared"),
         (

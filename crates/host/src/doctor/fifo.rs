@@ -79,6 +79,10 @@ pub(super) fn long_fifo(case: &Case<'_>) -> Option<Finding> {
                 "`tc qdisc add dev {name} parent CLASS {better}` for each class that sends, or `dualq plan`."
             )
         }
+        Some(better) if root.kind == "mq" => format!(
+            "`dualq plan` puts one below mq for each transmit queue; by hand, `tc qdisc replace dev {name} parent CLASS {better}` for each \
+             (`tc class show dev {name}`)."
+        ),
         Some(better) if has_shaper(uplink) && leaf != root => {
             format!(
                 "`tc qdisc replace dev {name} parent {} {better}`, or `dualq plan`.",

@@ -30,15 +30,25 @@ pub(super) fn no_local_rate(case: &Case<'_>) -> Option<Finding> {
         (Some(rate), Some(speed)) if speed <= rate => return None,
         (Some(rate), _) => {
             let inside = if cures { Some(kind) } else { better(case, &["fq_codel", "fq", "dualpi2", "pie"]) };
-            let by_hand = below(rate);
-            let inside = inside.map_or(String::new(), |kind| format!(" with {kind} inside"));
+            let shaped = below(rate);
+            let cake = better(case, &["cake"]).map(|_| format!("cake at {shaped}"));
+            let htb = inside.map(|kind| format!("htb at {shaped} with {kind} inside"));
+            let by_hand: Vec<String> = cake.into_iter().chain(htb).collect();
+            let cure = if by_hand.is_empty() {
+                format!(
+                    "Below the bottleneck a shaper would bring the queue here, but this kernel has nothing that manages one: with cake, fq_codel or dualpi2, \
+                     `dualq plan --rate {rate}` puts a shaper of {shaped} there."
+                )
+            } else {
+                format!(
+                    "Shape below the bottleneck: `dualq plan --rate {rate}` puts a shaper of {shaped} there; by hand, {}.",
+                    by_hand.join(", or ")
+                )
+            };
             (
                 Harm::High,
                 format!("{name} has {kind} and no rate of its own, and the bottleneck is {rate}."),
-                format!(
-                    "Shape below the bottleneck: `dualq plan --rate {rate}` puts a shaper of {by_hand} there; by hand, cake at {by_hand}, \
-                     or htb{inside}."
-                ),
+                cure,
             )
         }
         // A FIFO is told of by itself.

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use dualq_units::number::{strtod, strtof_word, strtol, strtoul};
-use dualq_units::{Bytes, Rate, tc_time};
+use dualq_units::{Bytes, Rate, surprise, tc_time};
 
 use super::{ParseError, RefusedBy};
 
@@ -123,7 +123,9 @@ impl<'a> Words<'a> {
     /// A rate.
     pub(crate) fn rate(&mut self, option: &str, expected: &str) -> Result<Rate, ParseError> {
         let word = self.value(option, expected)?;
-        word.parse().map_err(|_| self.illegal(option, word, expected))
+        let rate = word.parse().map_err(|_| self.illegal(option, word, expected))?;
+        self.tell(option, surprise::rate(word));
+        Ok(rate)
     }
 
     /// A rate in whole bytes per second, as tc sends it.
@@ -178,6 +180,7 @@ impl<'a> Words<'a> {
     /// A time in whole nanoseconds that fits 32 bits.
     pub(crate) fn nanos(&mut self, option: &str, expected: &str) -> Result<Duration, ParseError> {
         let word = self.value(option, expected)?;
+        self.tell(option, surprise::time(word));
         tc_time::parse(word)
             .ok()
             .filter(|time| time.as_nanos() <= u128::from(u32::MAX))
@@ -191,6 +194,7 @@ impl<'a> Words<'a> {
         expected: &str,
     ) -> Result<Duration, ParseError> {
         let word = self.value(option, expected)?;
+        self.tell(option, surprise::time(word));
         tc_time::parse(word)
             .ok()
             .filter(|time| time.as_nanos() <= i64::MAX as u128)
@@ -214,6 +218,11 @@ impl<'a> Words<'a> {
             .map(|(number, _)| number / 100.0)
             .filter(|fraction| (0.0..=1.0).contains(fraction))
             .ok_or_else(|| self.illegal(option, word, expected))
+    }
+
+    /// Says what a word is that many mean otherwise.
+    fn tell(&mut self, option: &str, told: Option<String>) {
+        self.notices.extend(told.map(|told| format!("{option} {told}")));
     }
 
     /// The next word, which stays.
@@ -286,6 +295,7 @@ impl<'a> Words<'a> {
 
     fn wrapping_micros(&mut self, option: &str, word: &str) -> Option<u32> {
         let micros = tc_time::parse_micros(word).ok()?;
+        self.tell(option, surprise::time(word));
         if tc_time::parse(word).map_or(true, |time| time.as_micros() > u128::from(u32::MAX)) {
             let notice = format!(
                 "{option} {word} is beyond tc's 4294.967295s and wraps around to {}",

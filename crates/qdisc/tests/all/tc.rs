@@ -65,10 +65,12 @@ fn added_lines() {
                     let json = show::json_with_stats(&config, &stats);
                     assert_eq!(Value::from(json), answer["stats_json"][0], "{line}");
                 }
-                // tc's own notices are there too, if in other words; of zeros it says nothing, but we do.
+                // tc's own notices are there too, if in other words; of zeros and bare numbers it says nothing, but we do.
                 let stderr = answer["stderr"].as_str().unwrap();
-                let zeros = parsed.notices.iter().filter(|notice| notice.contains(" 0 counts"));
-                let others = parsed.notices.len() - zeros.count();
+                let ours = parsed.notices.iter().filter(|notice| {
+                    notice.contains(" 0 counts") || notice.contains("in tc's words")
+                });
+                let others = parsed.notices.len() - ours.count();
                 assert_eq!(stderr.lines().count(), others, "{line}: {:?}", parsed.notices);
                 for word in stderr.split(['=', ' ', ']', ',']).filter(|word| word.contains('.')) {
                     assert!(parsed.notices.join(" ").contains(word), "{line}: {word} is not shown");
@@ -243,6 +245,11 @@ fn tcs_odd_habits() {
         notices("target 5000s"),
         ["target 5000s is beyond tc's 4294.967295s and wraps around to 705s"]
     );
+    assert_eq!(
+        notices("target 5"),
+        ["target 5 is 5 microseconds, for a bare number is that in tc's words; 5ms?"]
+    );
+    assert_eq!(notices("target 5ms step_thresh 5p"), [""; 0]);
     for args in ["classic_protection 100.1", "alpha nan", "alpha 16777216", "limit 1.5", "help"] {
         assert!(grammar::parse(&format!("dualpi2 {args}")).is_err(), "{args}");
     }
