@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use dualq_scenario::{Direction, Event, Overrides, ProbeKind, Scenario, Seen, Sweep};
+use dualq_scenario::{Direction, Event, Limit, Overrides, ProbeKind, Scenario, Seen, Sweep};
 use dualq_units::plain;
 use dualq_worlds::World;
 use serde_json::Value;
@@ -61,7 +61,11 @@ fn play(
     let mut both = [Vec::new(), Vec::new()];
     for ((world, name), events) in worlds.iter().zip(WORLDS).zip(&mut both) {
         let mut seen: Vec<Event> = Vec::new();
-        world.run(scenario, args.seed, &mut seen)?;
+        let outcome = world.run(scenario, args.seed, &mut seen)?;
+        // Where the worlds seem to part, packets may be missing that nobody had room to see.
+        for limit in Limit::in_words([&outcome]) {
+            note(&format!("{}: world {name}: {limit}", scenario.name));
+        }
         if let Some(folder) = &args.events {
             let path = folder.join(format!("{name}.jsonl"));
             let written = fs::create_dir_all(folder).and_then(|()| write(&path, &seen));
