@@ -35,7 +35,7 @@ const ECHO_REPLY: u8 = 0;
 const BACKLOG: i32 = 4096;
 /// A receiver is asleep for so long at once. It sleeps as programs do: waits that somebody can end take their time otherwise, and runs of
 /// the world kernel would not be those that were recorded.
-const NAP: Duration = Duration::from_millis(100);
+const NAP: Duration = Duration::from_secs(1);
 
 /// A program's socket is ready, or not yet.
 fn would_block(error: &io::Error) -> bool {
