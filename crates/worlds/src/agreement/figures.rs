@@ -61,13 +61,13 @@ fn figures(scenario: &Scenario, run: &Value, windowed: bool) -> Figures {
     }
     let queue = &run["queue"];
     // Not every discipline has tc's figure where dualpi2 has it: cake's is of each tin, and that of a shaper in its leaf.
-    let count = |keys: [&str; 2], recorded: &str| {
+    let count = |keys: &[&str], recorded: &str| {
         let tc = queue.get("tc").filter(|_| !windowed);
         let told = tc.and_then(|tc| keys.iter().find_map(|key| tc.get(*key)));
         told.or_else(|| queue.get(recorded)).and_then(Value::as_f64)
     };
-    add("drops".to_owned(), Unit::Count, count(["drops", "drops"], "drops"));
-    add("CE marks".to_owned(), Unit::Count, count(["ecn_mark", "ecn-mark"], "marks"));
+    add("drops".to_owned(), Unit::Count, count(&["drops"], "drops"));
+    add("CE marks".to_owned(), Unit::Count, count(&["ecn_mark", "ecn-mark"], "marks"));
     add("total goodput".to_owned(), Unit::Megabits, run["goodput_mbit"].as_f64());
     for (number, group) in scenario.flow.iter().enumerate() {
         let flow = &run["flow"][number];
