@@ -47,12 +47,13 @@ impl Chain {
     }
 }
 
-/// Asks for an element from memory, without waiting for it; it may begin in one line of the cache and end in the next.
+/// Asks for an element from memory, without waiting for it; it may begin in one line of the cache and end in the next. Where there is none, the last one
+/// is asked for: an address where nothing is would be looked for in vain each time, in all tables of pages, which takes longer than all else here.
 #[inline]
 pub(crate) fn read_ahead<T>(elements: &[T], index: u32) {
-    prefetch_index(elements, index as usize);
-    // With 32 bits no place is the last number that there is.
-    prefetch_index(elements, (index as usize).wrapping_add(1));
+    let last = elements.len().saturating_sub(1);
+    prefetch_index(elements, last.min(index as usize));
+    prefetch_index(elements, last.min((index as usize).saturating_add(1)));
 }
 
 impl<T> Default for Pool<T> {
