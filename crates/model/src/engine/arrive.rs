@@ -8,7 +8,7 @@ use dualq_units::hint::{cold_path, unlikely};
 use dualq_units::{Ecn, Instant};
 
 use crate::engine::{Cause, Meanwhile, OPENED_NS, Simulation, TIMER_LATENCY_NS};
-use crate::host::{Connection, Route};
+use crate::host::{Connection, Route, Written};
 use crate::network::back;
 use crate::other_way::OtherWay;
 use crate::packet::{Arrival, Body, Datagram, Echo, Packet, TooLong};
@@ -32,7 +32,7 @@ impl Simulation<'_> {
                 self.arrived.clear();
                 self.had_turn = 0;
             }
-            let (receiver, now, mut answer) = self.receiver(number);
+            let (receiver, _, now, mut answer) = self.receiver(number);
             receiver.read_arrived(now, &mut answer);
             drop(answer);
             self.has_answered(number);
@@ -181,9 +181,8 @@ impl Simulation<'_> {
     /// Data reach their receiver.
     #[inline(always)]
     fn take_data(&mut self, number: u32, data: &Data) {
-        let pieces = self.connections[number as usize].written.pieces(data);
-        let (receiver, now, mut answer) = self.receiver(number);
-        receiver.on_data_in(now, data, pieces, &mut answer);
+        let (receiver, written, now, mut answer) = self.receiver(number);
+        receiver.on_data_in(now, data, written.pieces(data), &mut answer);
         drop(answer);
         if receiver.reads_at_once() {
             if self.arrived.last() != Some(&number) {
@@ -209,7 +208,7 @@ impl Simulation<'_> {
             self.begin_read(number);
             return self.arm_receiver(number);
         }
-        let (receiver, now, mut answer) = self.receiver(number);
+        let (receiver, _, now, mut answer) = self.receiver(number);
         receiver.on_timer(now, &mut answer);
         drop(answer);
         self.has_answered(number);
@@ -219,12 +218,13 @@ impl Simulation<'_> {
         }
     }
 
-    /// A connection's receiver, and what sends its acknowledgements: into the path back, or to wait for data to leave with if there are data both ways.
+    /// A connection's receiver, where what was written for it lies, and what sends its acknowledgements: into the path back, or to wait for data to leave
+    /// with if there are data both ways.
     #[inline(always)]
-    fn receiver(&mut self, number: u32) -> (&mut Receiver, Instant, impl FnMut(Ack)) {
+    fn receiver(&mut self, number: u32) -> (&mut Receiver, &mut Written, Instant, impl FnMut(Ack)) {
         let now = self.now();
-        let connection = &mut self.connections[number as usize];
-        let (route, network, around) = (&connection.route, &mut self.network, &mut self.around);
+        let Connection { route, receiver, written, .. } = &mut self.connections[number as usize];
+        let (network, around) = (&mut self.network, &mut self.around);
         let answer = move |ack: Ack| {
             let Route { identity: (owner, flow), direction, counterpart } = *route;
             if unlikely(counterpart.is_some()) {
@@ -235,7 +235,7 @@ impl Simulation<'_> {
             around.sets_out(now, back, &packet);
             network.path(back).enter(now, packet, around);
         };
-        (&mut connection.receiver, now, answer)
+        (receiver, written, now, answer)
     }
 
     /// A receiver has sent its acknowledgements.
@@ -243,10 +243,17 @@ impl Simulation<'_> {
     fn has_answered(&mut self, number: u32) {
         let Connection { route, receiver, .. } = &self.connections[number as usize];
         let (back, counterpart) = (back(route.direction), route.counterpart);
-        if receiver.last_read() >= Some(self.now()) {
-            self.has_read(number);
+        let has_read = receiver.last_read() >= Some(Instant::from_nanos(self.now_ns));
+        if unlikely(has_read && receiver.reads_seldom()) {
+            self.falls_asleep(number);
+            self.arm_receiver(number);
+        } else {
+            let (deadline, wheel) = (receiver.next_timer(), receiver.wheel_timer());
+            self.agenda.arm_coarse(number, Cause::Receiver, deadline.as_nanos(), wheel);
         }
-        self.arm_receiver(number);
+        if has_read {
+            self.program_runs();
+        }
         self.take_arrivals(back);
         if let Some(counterpart) = counterpart {
             self.act_on_it(number, counterpart);
@@ -259,15 +266,6 @@ impl Simulation<'_> {
         if !self.connections[number as usize].receiver.is_reading() {
             self.converse(number, counterpart);
             self.say(number);
-        }
-    }
-
-    /// Whoever receives has read just now.
-    #[inline(always)]
-    fn has_read(&mut self, number: u32) {
-        self.program_runs();
-        if unlikely(self.connections[number as usize].receiver.reads_seldom()) {
-            self.falls_asleep(number);
         }
     }
 
@@ -402,7 +400,9 @@ impl Simulation<'_> {
         }
         let connection = &mut self.connections[number as usize];
         self.around.record.take_samples(connection);
-        self.know_cookies[connection.owner] |= ack.has(Control::COOKIE);
+        if unlikely(ack.has(Control::COOKIE)) {
+            self.know_cookies[connection.owner] = true;
+        }
         let opens = ack.has(Control::SYN) && !connection.sender.is_established();
         connection.sender.on_ack(now, ack);
         if opens {

@@ -50,6 +50,8 @@ const NEXT_PROGRAM_NS: u64 = 2;
 /// To ask for such (`epoll_wait`), and after a sleep for the other end to take the connection on, if its handshake is through by then (`accept`).
 const POLL_NS: u64 = 1;
 const ACCEPT_NS: u64 = 4;
+/// In the place of the time up to which others may run out with a timer that has, if none has: they are never due as early as that.
+const NOTHING_RAN_OUT: u64 = 0;
 /// How often the smoothed round-trip times are sampled.
 const SAMPLE_NS: u64 = RTT_SAMPLE_INTERVAL.as_nanos() as u64;
 
@@ -387,11 +389,12 @@ impl<'a> Simulation<'a> {
         // What may wake late wakes with a timer, unless it is due behind the next one that may not, of those that were set when that
         // ran out. Seldom is anything near enough.
         let slack_ns = self.interface.slack_ns.max(TIMER_SLACK_NS) + TIMER_LATENCY_NS;
-        let mut hard_ns = std::mem::take(&mut self.observed).then(|| {
+        let mut hard_ns = NOTHING_RAN_OUT;
+        if std::mem::take(&mut self.observed) {
             let (down_ns, _) = self.network.next_start(Direction::Down);
             let (up_ns, _) = self.network.next_start(Direction::Up);
-            down_ns.min(up_ns).min(self.hard_tick_ns())
-        });
+            hard_ns = down_ns.min(up_ns).min(self.hard_tick_ns());
+        }
         loop {
             if !self.around.too_long.is_empty() {
                 self.tell_too_long();
@@ -402,21 +405,19 @@ impl<'a> Simulation<'a> {
             }
             let mut agenda_ns = self.agenda.next_ns();
             // One comparison, which seldom holds: each by itself would often be mispredicted.
-            let latest_ns = hard_ns.map_or(0, |hard_ns| hard_ns.min(self.now_ns + slack_ns));
-            if agenda_ns <= latest_ns
-                && let Some(hard_ns) = hard_ns
-            {
-                cold_path();
+            if unlikely(agenda_ns <= hard_ns.min(self.now_ns + slack_ns)) {
                 self.wake_early(hard_ns, Meanwhile { arrive: false, all: true, reader: None });
                 agenda_ns = self.agenda.next_ns();
             }
             let (mut down_ns, down) = self.network.next_start(Direction::Down);
             let (mut up_ns, up) = self.network.next_start(Direction::Up);
-            let late_ns =
-                self.late.front().map_or(u64::MAX, |(late_ns, _)| self.busy_until_ns.max(*late_ns));
-            let mut next_ns = down_ns.min(up_ns).min(agenda_ns).min(self.tick_ns).min(late_ns);
-            // Seldom is an element due so soon behind something else.
+            let mut late_ns = u64::MAX;
+            if unlikely(!self.late.is_empty()) {
+                late_ns = self.late_ns();
+            }
             let path_ns = down_ns.min(up_ns);
+            let mut next_ns = path_ns.min(agenda_ns).min(self.tick_ns).min(late_ns);
+            // Seldom is an element due so soon behind something else.
             let now_ns = path_ns.saturating_sub(TIMER_LATENCY_NS);
             if unlikely(now_ns == next_ns || now_ns == self.now_ns) {
                 if self.agenda.skip_moved() {
@@ -479,7 +480,7 @@ impl<'a> Simulation<'a> {
                 let beside_ns = down_ns.min(up_ns).min(self.hard_tick_ns());
                 // What only seems to be due lets nothing run out with it.
                 if self.take_timer(Some(beside_ns)) {
-                    hard_ns = Some(beside_ns);
+                    hard_ns = beside_ns;
                 } else {
                     self.now_ns = before_ns;
                 }
@@ -495,7 +496,7 @@ impl<'a> Simulation<'a> {
                     true => self.tick.next(wakes).as_nanos(),
                     false => u64::MAX,
                 };
-                hard_ns = Some(down_ns.min(up_ns).min(self.observes_ns));
+                hard_ns = down_ns.min(up_ns).min(self.observes_ns);
             }
         }
     }
@@ -534,13 +535,7 @@ impl<'a> Simulation<'a> {
     /// The link has sent before these do. Who reads has begun before what arrives is looked at, for `net_rx_action` waits as soon as there is somebody to run;
     /// and what queues of senders let go is gone before that, and so before acknowledgements of what arrives (`net_tx_action`).
     #[inline(always)]
-    fn start(
-        &mut self,
-        direction: Direction,
-        place: usize,
-        beside_ns: u64,
-        early: bool,
-    ) -> Option<u64> {
+    fn start(&mut self, direction: Direction, place: usize, beside_ns: u64, early: bool) -> u64 {
         self.interrupted_ns = self.now_ns;
         self.network.path(direction).start(place);
         let arrives_behind = early && self.network.is_last(direction, place);
@@ -551,7 +546,13 @@ impl<'a> Simulation<'a> {
         // Without a delay acknowledgements of what arrived do so too, before who waits for a queue sends, and before anybody reads (`NET_RX_SOFTIRQ`).
         self.take_arrivals(back(direction));
         self.drive_woken();
-        (!arrives_behind).then_some(beside_ns)
+        if arrives_behind { NOTHING_RAN_OUT } else { beside_ns }
+    }
+
+    /// When the next program whose connection has opened has its turn.
+    #[cold]
+    fn late_ns(&self) -> u64 {
+        self.late.front().map_or(u64::MAX, |(late_ns, _)| self.busy_until_ns.max(*late_ns))
     }
 
     /// Whether a program whose connection has opened has its turn: those that read have theirs when it sleeps.

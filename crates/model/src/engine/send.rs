@@ -5,8 +5,8 @@ use dualq_scenario::Direction;
 use dualq_units::hint::unlikely;
 
 use crate::engine::{Cause, Simulation, TIMER_LATENCY_NS};
-use crate::host::{Connection, Route};
-use crate::packet::{ADDRESS_BITS, Body, Outgoing, Packet};
+use crate::host::Connection;
+use crate::packet::{Body, Outgoing, Packet};
 
 impl Simulation<'_> {
     /// Lets a sender send, and its interface's queue let go what is due. If others wait for what has left to be looked at, they and who waits by this go on when
@@ -118,32 +118,37 @@ impl Simulation<'_> {
     /// sender waits for that.
     #[inline]
     fn release(&mut self, number: u32) -> bool {
-        let waits = !self.connections[number as usize].device.is_empty();
-        let mut more = waits && self.release_behind_others(number);
+        let mut more = false;
+        let mut passes = self.connections[number as usize].device.is_empty();
+        if !passes {
+            more = self.release_behind_others(number);
+            passes = self.connections[number as usize].device.is_empty();
+        }
         let mut leaving = std::mem::take(&mut self.leaving);
         let mut passing = leaving.drain(..);
         // Most packets pass the queue without waiting.
-        while let Some(Outgoing { body, departure }) = passing.as_slice().first()
+        while passes
+            && let Some(Outgoing { body, departure }) = passing.as_slice().first()
             && !self.interface.holds(*departure, self.now_ns)
         {
             let connection = &mut self.connections[number as usize];
-            if !connection.device.is_empty() {
-                break;
-            }
             // It is looked at where it lies: what is looked at on its way is moved piece by piece.
             more |= connection.departs(body);
+            let (direction, owner, flow) = connection.address();
             let cuts = !self.scenario.sender.gso && body.segments() > 1;
             if let Some(Outgoing { body, .. }) = passing.next() {
-                self.forward(number, body, cuts);
+                self.forward(direction, Packet { owner, flow, body }, cuts);
             }
         }
-        let connection = &mut self.connections[number as usize];
-        for outgoing in passing.by_ref() {
-            self.waiting.push(&mut connection.device, outgoing);
+        if passing.len() > 0 {
+            let connection = &mut self.connections[number as usize];
+            for outgoing in passing.by_ref() {
+                self.waiting.push(&mut connection.device, outgoing);
+            }
+            self.delay(number);
         }
         drop(passing);
         self.leaving = leaving;
-        self.delay(number);
         more
     }
 
@@ -166,9 +171,10 @@ impl Simulation<'_> {
                 break;
             }
             more |= connection.departs(body);
+            let (direction, owner, flow) = connection.address();
             let cuts = !self.scenario.sender.gso && body.segments() > 1;
             if let Some(Outgoing { body, .. }) = self.waiting.pop(&mut connection.device) {
-                self.forward(number, body, cuts);
+                self.forward(direction, Packet { owner, flow, body }, cuts);
             }
         }
         self.delay(number);
@@ -189,15 +195,9 @@ impl Simulation<'_> {
 
     /// A packet leaves its sender for the network, in its segments if the sender `cuts` it.
     #[inline(always)]
-    fn forward(&mut self, number: u32, body: Body, cuts: bool) {
-        let connection = &self.connections[number as usize];
-        let Route { identity: (owner, mut flow), direction, .. } = connection.route;
-        if !owner.is_hidden() {
-            flow |= (connection.sender.rehashes() as u32) << ADDRESS_BITS;
-        }
-        let packet = Packet { owner, flow, body };
+    fn forward(&mut self, direction: Direction, packet: Packet, cuts: bool) {
         let chance = self.interface.loss;
-        let is_lossy = !chance.is_none() && !owner.is_accepted();
+        let is_lossy = !chance.is_none() && !packet.owner.is_accepted();
         if unlikely(is_lossy) && chance.strikes(self.around.random.next_u32()) {
             packet.body.discard(&mut self.around.options);
         } else if cuts {

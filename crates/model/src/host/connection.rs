@@ -17,7 +17,7 @@ use dualq_units::Bytes;
 use crate::host::interface::Interface;
 use crate::host::pages::Written;
 use crate::owner::Owner;
-use crate::packet::{Body, Outgoing};
+use crate::packet::{ADDRESS_BITS, Body, Outgoing};
 use crate::program::{Answer, Ask, Bulk, Ping, Program, RoundTrips, Turn, Udp};
 use crate::record::Record;
 
@@ -368,6 +368,16 @@ impl Connection {
     pub(crate) fn departs(&mut self, body: &Body) -> bool {
         self.line_bytes += u64::from(body.wire_bytes());
         body.data_bytes().is_some_and(|bytes| self.sender.on_departure(bytes))
+    }
+
+    /// Which way its packets go, and what queues tell them by.
+    #[inline]
+    pub(crate) fn address(&self) -> (Direction, Owner, u32) {
+        let Route { identity: (owner, mut flow), direction, .. } = self.route;
+        if !owner.is_hidden() {
+            flow |= (self.sender.rehashes() as u32) << ADDRESS_BITS;
+        }
+        (direction, owner, flow)
     }
 
     /// The number by which queues and observers know it, if this is its own: with its counterpart it is one connection to them.

@@ -6,4 +6,4 @@ mod pages;
 
 pub(crate) use connection::{Connection, Route};
 pub(crate) use interface::{Delayed, Interface};
-pub(crate) use pages::Pages;
+pub(crate) use pages::{Pages, Written};
