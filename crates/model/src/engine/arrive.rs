@@ -18,7 +18,7 @@ impl Simulation<'_> {
     /// Hands over what comes out of a path now: most often nothing, which is seen before anything is made ready for more.
     #[inline(always)]
     pub(super) fn take_arrivals(&mut self, direction: Direction) {
-        while !self.network.path(direction).is_quiet() {
+        if !self.network.path(direction).is_quiet() {
             self.hand_over(direction);
         }
     }
@@ -39,21 +39,26 @@ impl Simulation<'_> {
         }
     }
 
-    /// Hands over the next packet, if there is one.
+    /// Hands over packets as long as there are any.
     #[inline(never)]
     fn hand_over(&mut self, direction: Direction) {
         let now = self.now();
         let mut out = None;
-        self.network.path(direction).put_out(now, &mut out, &mut self.around);
-        let Some(packet) = &mut out else { return };
-        match direction {
-            Direction::Down => self.read_receivers_ahead(),
-            Direction::Up => self.read_senders_ahead(),
-        }
-        if self.holds_arrivals {
-            self.held.extend(out.map(|packet| (direction, packet)));
-        } else {
-            self.arrive(direction, packet);
+        loop {
+            self.network.path(direction).put_out(now, &mut out, &mut self.around);
+            let Some(packet) = &mut out else { return };
+            match direction {
+                Direction::Down => self.read_receivers_ahead(),
+                Direction::Up => self.read_senders_ahead(),
+            }
+            if self.holds_arrivals {
+                self.held.extend(out.take().map(|packet| (direction, packet)));
+            } else {
+                self.arrive(direction, packet);
+            }
+            if self.network.path(direction).is_quiet() {
+                return;
+            }
         }
     }
 

@@ -37,6 +37,13 @@ impl Simulation<'_> {
 
     #[inline]
     pub(super) fn drive_woken(&mut self) {
+        if !self.woken.is_empty() {
+            self.drive_all_woken();
+        }
+    }
+
+    #[inline(never)]
+    fn drive_all_woken(&mut self) {
         while let Some(number) = self.woken.pop_front() {
             self.drive_one(number);
         }
