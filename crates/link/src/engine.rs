@@ -74,13 +74,24 @@ pub struct Engine {
     joined: Vec<u8>,
 }
 
+/// What a router has to say to a sender (RFC 1191, RFC 4443 §3.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouterMessage {
+    /// A packet of IP.
+    pub packet: Vec<u8>,
+    /// The router is before the link's queue, where senders are near: it takes no part of the way back.
+    pub is_near: bool,
+}
+
 /// What the path has around it.
 struct Surroundings {
     random: SplitMix64,
     figures: DirectionFigures,
     watch: Option<Box<dyn Watch>>,
-    /// ICMP messages that routers have for the other direction, as packets of IP.
-    messages: Vec<Vec<u8>>,
+    /// What routers have to say that goes the other direction.
+    messages: Vec<RouterMessage>,
+    /// How many elements senders are near: those before the link's queue.
+    near: usize,
     /// Packets inside, as they are on the wire: what a step changes may be less than none in between.
     inside: i64,
     now: Instant,
@@ -103,8 +114,10 @@ impl Environment<Packet> for Surroundings {
         let packets = u64::from(packet.segment_count());
         self.inside -= packets as i64;
         self.figures.lost.count(why, packets);
-        if let Lost::TooLong { mtu, told: true } = why {
-            self.messages.extend(icmp::too_long(&packet, mtu));
+        if let Lost::TooLong { mtu, told: true, place } = why
+            && let Some(packet) = icmp::too_long(&packet, mtu)
+        {
+            self.messages.push(RouterMessage { packet, is_near: place < self.near });
         }
         if let Some(watch) = &mut self.watch {
             watch.packet(self.now, Seen::Lost(why), &packet);
@@ -182,6 +195,7 @@ impl Engine {
                 figures,
                 watch,
                 messages: Vec::new(),
+                near: queue.unwrap_or(0),
                 inside: 0,
                 now: start,
             },
@@ -306,22 +320,23 @@ impl Engine {
         place.map_or(0, |place| u8::try_from(place + 1).unwrap_or(0))
     }
 
-    /// A message of a router of the other direction goes this way: it takes the delay at the end only, as in the model.
-    pub fn enter_message(&mut self, now: Instant, message: &[u8]) {
+    /// A message of a router of the other direction goes this way: the whole of it, or none of it if the router is near to senders.
+    pub fn enter_message(&mut self, now: Instant, message: &RouterMessage) {
         self.advance(now);
         let mut bytes = vec![0; VNET_BYTES];
-        bytes.extend_from_slice(message);
+        bytes.extend_from_slice(&message.packet);
         let Some(frame) = Frame::take(&mut bytes, &self.room) else { return };
         let packet = self.packet(frame);
         self.around.inside += 1;
         self.around.figures.made += 1;
-        self.path.enter_at(self.delay, self.around.now, packet, &mut self.around);
+        let place = if message.is_near { self.path.elements().len() } else { 0 };
+        self.path.enter_at(place, self.around.now, packet, &mut self.around);
         self.drain(self.around.now);
         self.advance(self.around.now);
     }
 
-    /// What routers have to say to senders, as packets of IP for the other direction.
-    pub fn take_messages(&mut self) -> Vec<Vec<u8>> {
+    /// What routers have to say to senders, for the other direction.
+    pub fn take_messages(&mut self) -> Vec<RouterMessage> {
         std::mem::take(&mut self.around.messages)
     }
 

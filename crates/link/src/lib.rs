@@ -18,7 +18,7 @@ mod vnet;
 mod watch;
 mod worker;
 
-pub use engine::Engine;
+pub use engine::{Engine, RouterMessage};
 pub use error::{ChangeFault, LinkError};
 pub use figures::{
     Amount, Band, DirectionFigures, DirectionSnapshot, Losses, QueueSnapshot, Snapshot, Times,

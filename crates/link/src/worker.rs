@@ -11,7 +11,7 @@ use dualq_units::Instant;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
-use crate::engine::{Engine, QUANTUM};
+use crate::engine::{Engine, QUANTUM, RouterMessage};
 use crate::figures::DirectionSnapshot;
 use crate::running::Change;
 use crate::tun::Tun;
@@ -42,7 +42,7 @@ pub(crate) fn now() -> Instant {
 /// What a thread is asked for.
 pub(crate) enum Message {
     /// An ICMP message of the other direction's routers.
-    Icmp(Vec<u8>),
+    Icmp(RouterMessage),
     Change(Change, mpsc::Sender<Result<(), LinkError>>),
     /// Whether that change could be made.
     Check(Change, mpsc::Sender<Result<(), LinkError>>),
@@ -203,7 +203,7 @@ impl Worker {
 
     fn obey(&mut self, message: Message) {
         match message {
-            Message::Icmp(packet) => self.engine.enter_message(now(), &packet),
+            Message::Icmp(message) => self.engine.enter_message(now(), &message),
             // Who asked and does not wait for the answer needs none.
             Message::Change(change, answer) => {
                 let done = self.engine.change(now(), &change);

@@ -36,6 +36,8 @@ pub(crate) struct Network {
     up_queue: Option<usize>,
     /// The first places of the paths down and up from which what is let go arrives.
     arrives_from: [usize; 2],
+    /// How many elements of the paths down and up senders are near: those before the link's queue.
+    near: [usize; 2],
     /// The places of other queues, in the order of their numbers.
     others: Vec<(Direction, usize)>,
 }
@@ -85,7 +87,16 @@ impl Network {
             let delays = first_of_last_delays(elements);
             elements.len().min(delays + 1).saturating_sub(1)
         });
-        Self { down: Path::new(down), up: Path::new(up), tested, up_queue, arrives_from, others }
+        let near = [Some(tested), up_queue].map(|queue| queue.unwrap_or(0));
+        Self {
+            down: Path::new(down),
+            up: Path::new(up),
+            tested,
+            up_queue,
+            arrives_from,
+            near,
+            others,
+        }
     }
 
     #[inline]
@@ -96,19 +107,6 @@ impl Network {
         }
     }
 
-    /// A packet passes nothing but the delay at the end of a path.
-    pub(crate) fn enter_delay(
-        &mut self,
-        direction: Direction,
-        now: Instant,
-        packet: Packet,
-        around: &mut Surroundings<'_>,
-    ) {
-        let path = self.path(direction);
-        let place = first_of_last_delays(path.elements());
-        path.enter_at(place, now, packet, around);
-    }
-
     /// Whether what that element lets go arrives.
     #[inline]
     pub(crate) const fn is_last(&self, direction: Direction, place: usize) -> bool {
@@ -116,6 +114,16 @@ impl Network {
         match direction {
             Direction::Down => place >= down,
             Direction::Up => place >= up,
+        }
+    }
+
+    /// Whether senders are so near to that element that what a router says there reaches them at once.
+    #[cold]
+    pub(crate) const fn is_near(&self, direction: Direction, place: usize) -> bool {
+        let [down, up] = self.near;
+        match direction {
+            Direction::Down => place < down,
+            Direction::Up => place < up,
         }
     }
 
@@ -221,8 +229,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) options: Options,
     /// Acknowledgements that leave with data of the same end, if there are any to send.
     pub(crate) unsaid: Vec<(u32, Ack)>,
-    /// Connections that are to hear that a packet was too long.
-    pub(crate) too_long: Vec<(u32, TooLong)>,
+    /// Connections that are to hear that a packet was too long, and the place in its path of the router that says so.
+    pub(crate) too_long: Vec<(u32, usize, TooLong)>,
     pub(crate) watcher: Option<Box<Watcher<'a>>>,
 }
 
@@ -265,11 +273,11 @@ const fn direction(queue: usize) -> Option<Direction> {
 impl Surroundings<'_> {
     /// The sender of what was too long is to hear of it.
     #[cold]
-    fn note_too_long(&mut self, packet: &Packet, mtu: u32) {
+    fn note_too_long(&mut self, packet: &Packet, mtu: u32, place: usize) {
         if packet.body.data_bytes().is_some() {
             let ip_bytes = dualq_net::Packet::ip_bytes(packet);
             let seq = packet.body.seq();
-            self.too_long.push((packet.owner.number(), TooLong { mtu, seq, ip_bytes }));
+            self.too_long.push((packet.owner.number(), place, TooLong { mtu, seq, ip_bytes }));
         }
     }
 }
@@ -285,8 +293,8 @@ impl Environment<Packet> for Surroundings<'_> {
     }
 
     fn lost(&mut self, packet: Packet, why: Lost) {
-        if let Lost::TooLong { mtu, told: true } = why {
-            self.note_too_long(&packet, mtu);
+        if let Lost::TooLong { mtu, told: true, place } = why {
+            self.note_too_long(&packet, mtu, place);
         }
         packet.body.discard(&mut self.options);
     }

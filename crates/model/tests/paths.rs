@@ -303,6 +303,25 @@ fn fast_open_saves_a_round_trip() {
 
 /// Whatever paces it, and however often the option of Accurate ECN takes room.
 #[test]
+fn a_router_before_the_queue_is_near_to_senders_and_one_behind_it_is_not() {
+    let flow = "[[flow]]\ncc = 'cubic'\nsize = '5kb'\nstart = '3s'\n";
+    let completion_ms = |link: &str, rest: &str| {
+        let outcome = run(link, &[flow, rest].concat());
+        1e3 * outcome.flow[0].completion_s[0].expect("it ends")
+    };
+    let without = completion_ms("", "");
+    let before = completion_ms("before = [{ mtu = 1400 }]", "") - without;
+    assert!(before.abs() < 5.0, "{before}");
+    let behind = completion_ms("behind = [{ mtu = 1400 }]", "") - without;
+    assert!((38.0..42.0).contains(&behind), "{behind}");
+    // What the one behind it says waits as acknowledgements do.
+    let line = "behind = [{ mtu = 1400 }]\n[link.up]\nrate = '1mbit'\nqdisc = 'pfifo limit 20'";
+    let upload = "[[flow]]\ncc = 'cubic'\ndirection = 'up'\n";
+    let waits = completion_ms(line, upload) - completion_ms(line, "");
+    assert!((300.0..900.0).contains(&waits), "{waits}");
+}
+
+#[test]
 fn a_smaller_mtu_stops_nobody() {
     for cc in ["bbr", "bbr3", "cubic", "prague"] {
         for interface in ["fq", "pfifo_fast"] {

@@ -42,6 +42,8 @@ pub enum Lost {
         mtu: u32,
         /// Whether its sender is told (RFC 1191).
         told: bool,
+        /// The place of that hop in its path.
+        place: usize,
     },
     /// A policer found it above its rate.
     Policed,

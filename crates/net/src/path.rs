@@ -357,7 +357,7 @@ impl<P: Packet> Path<P> {
                     return None;
                 }
                 Element::Mtu(mtu) => {
-                    around.lost(packet, Lost::TooLong { mtu: mtu.mtu, told: mtu.icmp });
+                    around.lost(packet, Lost::TooLong { mtu: mtu.mtu, told: mtu.icmp, place });
                     return None;
                 }
                 Element::Police(police) => {

@@ -287,7 +287,7 @@ fn only_what_is_short_enough_passes_an_mtu() {
     assert_eq!(left, [(0, 500), (1, 1014)]);
     assert_eq!(
         books.reasons,
-        BTreeMap::from([("TooLong { mtu: 1000, told: true }".to_owned(), 3)])
+        BTreeMap::from([("TooLong { mtu: 1000, told: true, place: 0 }".to_owned(), 3)])
     );
     // An aggregate whose segments are short enough stays one.
     let (out, _) = through(Mtu { mtu: 1500, icmp: false }.into(), &frames);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dualq_link::Options;
 use dualq_scenario::{Element, Passage};
+use dualq_units::Rate;
 use etherparse::{Icmpv4Slice, Icmpv6Slice, IpNumber, Ipv4Header, Ipv6Header};
 
 use crate::frames::{Made, Transport, tcp};
@@ -40,7 +41,7 @@ fn the_sender_is_told_of_each_segment_that_is_too_long() {
         assert_eq!((messages.len(), engine.snapshot().figures.lost.too_long), (2, 2));
         let sequence =
             |about: &[u8], at: usize| u32::from_be_bytes(about[at + 4..at + 8].try_into().unwrap());
-        for (message, expected) in messages.iter().zip([1000, 2400]) {
+        for (message, expected) in messages.iter().map(|it| &it.packet).zip([1000, 2400]) {
             if v6 {
                 let (header, rest) = Ipv6Header::from_slice(message).unwrap();
                 assert_eq!((header.source, header.destination), ([0xfe; 16], [0xfd; 16]));
@@ -85,7 +86,7 @@ fn a_black_hole_says_nothing() {
 fn no_error_is_answered_by_an_error() {
     let mut teller = engine(&path(true), &Options::default());
     assert!(teller.enter(start(), &mut made(false, 1400).bytes()));
-    let mut message = teller.take_messages().remove(0);
+    let mut message = teller.take_messages().remove(0).packet;
     message.resize(1400, 0);
     let mut bytes = vec![0; 10];
     bytes.extend(message);
@@ -95,14 +96,36 @@ fn no_error_is_answered_by_an_error() {
 }
 
 #[test]
-fn a_message_takes_the_delay_of_the_way_that_it_goes() {
-    let mut teller = engine(&path(true), &Options::default());
-    assert!(teller.enter(start(), &mut made(false, 1400).bytes()));
-    let message = teller.take_messages().remove(0);
-    let mut engine = engine(&path(true), &Options::default());
-    engine.enter_message(start(), &message);
-    let left = all_written(&mut engine, start());
-    assert_eq!(left.len(), 1);
-    assert_eq!((left[0].0 - start(), &left[0].1[10..]), (Duration::from_millis(4), &message[..]));
-    assert_eq!(engine.snapshot().figures.made, 1);
+fn a_message_takes_the_whole_way_or_none_of_it_if_senders_are_near() {
+    let behind = path(true);
+    let rate = Rate::from_mbit(1);
+    let bottleneck = Some((rate, "pfifo".parse().unwrap()));
+    let before = Passage {
+        before: behind.behind.clone(),
+        behind: Vec::new(),
+        bottleneck: bottleneck.clone(),
+        ..behind.clone()
+    };
+    let way = Passage { bottleneck, ..behind.clone() };
+    for (told_at, is_near) in [(&behind, false), (&before, true)] {
+        let mut teller = engine(told_at, &Options::default());
+        assert!(teller.enter(start(), &mut made(false, 1400).bytes()));
+        let message = teller.take_messages().remove(0);
+        assert_eq!(message.is_near, is_near);
+        let mut engine = engine(&way, &Options::default());
+        // Ten packets of 1,054 bytes wait, for 8.4 ms each, but for the first, for which there are tokens.
+        for _ in 0..10 {
+            assert!(engine.enter(start(), &mut made(false, 1000).bytes()));
+        }
+        engine.enter_message(start(), &message);
+        let left = all_written(&mut engine, start());
+        let found = left.iter().position(|(_, frame)| frame[10..] == message.packet).unwrap();
+        let took = left[found].0 - start();
+        let right = match is_near {
+            true => found == 0 && took == Duration::ZERO,
+            false => found == 10 && took > Duration::from_millis(4 + 70),
+        };
+        assert!(right, "{found} {took:?}");
+        assert_eq!(engine.snapshot().figures.made, 1);
+    }
 }

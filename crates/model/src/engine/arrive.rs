@@ -452,18 +452,29 @@ impl Simulation<'_> {
         }
     }
 
-    /// Senders hear from routers that packets were too long.
+    /// Senders hear from routers that packets were too long: from those that are near at once, but for who is writing, who hears of it behind that
+    /// (Linux: `TCP_MTU_REDUCED_DEFERRED`, `tcp_release_cb`).
     #[cold]
     pub(super) fn tell_too_long(&mut self) {
         let now = self.now();
-        for (connection, message) in std::mem::take(&mut self.around.too_long) {
-            let Route { identity: (owner, flow), direction, .. } =
-                self.connections[connection as usize].route;
+        for told in std::mem::take(&mut self.around.too_long) {
+            let (connection, place, message) = told;
+            let Connection { route, sender, .. } = &self.connections[connection as usize];
+            let Route { identity: (owner, flow), direction, .. } = *route;
+            let is_near = self.network.is_near(direction, place);
+            if is_near && sender.is_in_first_write() {
+                self.around.too_long.push(told);
+                continue;
+            }
             let back = back(direction);
-            let packet = Packet { owner, flow, body: Body::too_long(message) };
+            let mut packet = Packet { owner, flow, body: Body::too_long(message) };
             self.around.sets_out(now, back, &packet);
-            self.network.enter_delay(back, now, packet, &mut self.around);
-            self.take_arrivals(back);
+            if is_near {
+                self.arrive_held(back, &mut packet);
+            } else {
+                self.network.path(back).enter(now, packet, &mut self.around);
+                self.take_arrivals(back);
+            }
         }
     }
 
