@@ -18,8 +18,6 @@ use crate::{
     ChangeError, Departure, Device, Discipline, DropReason, Dropped, FlowPacket, Qdisc, Spec,
 };
 
-/// Bytes of the headers of Ethernet, IPv4 and TCP with timestamps.
-const HEADERS: u32 = 66;
 /// Where Ethernet's is in them.
 const SOURCE_ADDRESS: Range<u32> = 6..12;
 
@@ -146,11 +144,11 @@ impl<P: FlowPacket, R: Random> Netem<P, R> {
         rate.transmission_time(Bytes(bytes.max(0).unsigned_abs()))
     }
 
-    /// A bit of the packet is wrong: of its headers, which are all that the kernel has at hand of a segment with data. Nobody looks at the
-    /// address that it comes from.
+    /// A bit of the packet is wrong, wherever (Linux 7.2: `netem_enqueue`, which has all of it in one piece before: `skb_linearize`). Nobody looks at the
+    /// address of Ethernet that it comes from.
     fn spoil(&mut self, packet: &mut P) {
         self.stats.corrupted += 1;
-        let at = self.dice.next_u32() % packet.length().clamp(1, HEADERS);
+        let at = self.dice.next_u32() % packet.length().max(1);
         if !SOURCE_ADDRESS.contains(&at) {
             packet.spoil();
         }
@@ -172,13 +170,15 @@ impl<P: FlowPacket, R: Random> Netem<P, R> {
         }
         if self.spoils.strikes(&mut self.dice) {
             if packet.is_gso() {
-                // Of an aggregate the first packet is spoiled, and all go on by themselves.
+                // Of an aggregate the first packet is spoiled, and each of the others comes anew, with all that chance does.
                 let (mut queued, mut is_first) = (0, true);
                 packet.split(&mut |mut part| {
                     if std::mem::take(&mut is_first) {
                         self.spoil(&mut part);
+                        queued += self.set_out(now, part, marked, dropped);
+                    } else {
+                        queued += self.enqueue(now, part, dropped);
                     }
-                    queued += self.set_out(now, part, marked, dropped);
                 });
                 return queued;
             }

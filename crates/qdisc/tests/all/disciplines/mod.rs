@@ -57,6 +57,16 @@ impl Packet for Frame {
         assert_ne!(self.ecn, Ecn::NotEct);
         self.ecn = Ecn::Ce;
     }
+    fn is_gso(&self) -> bool {
+        self.length > 1514
+    }
+    fn split(self, segment: &mut impl FnMut(Self)) {
+        let mut rest = self.length;
+        while rest > 0 {
+            segment(Self { length: rest.min(1514), ..self });
+            rest -= rest.min(1514);
+        }
+    }
 }
 
 impl FlowPacket for Frame {
