@@ -48,6 +48,10 @@ pub(crate) const SHAPER: Handle = Handle::qdisc(1);
 const CLASS: Handle = Handle::class(1, 1);
 const LEAF: Handle = Handle::qdisc(10);
 
+/// What makes dice of other places out of a seed, beside those of senders: with the same dice, what one netem spoils another would lose.
+const OF_PATH: u64 = 1 << 32;
+const OF_BOTTLENECK: u64 = 2 << 32;
+
 /// The network, from the first namespace to the last queue.
 pub(crate) struct Network {
     /// One for each group of flows, then one for each probe, then one for each group of UDP streams, on either side.
@@ -250,7 +254,7 @@ impl Network {
                 default_route(&near, first.address)?;
                 self::netlink(&router)?
                     .add_route(&Route::via(([10, 2, 0, 0], 24), near.address))?;
-                delay(path, "far", link.forward, link.loss, seed)?;
+                delay(path, "far", link.forward, link.loss, seed ^ OF_PATH)?;
             }
         }
         let receiver_delays = link.rtt > link.forward;
@@ -258,7 +262,7 @@ impl Network {
             delay(&receiver, "eth0", link.rtt - link.forward, Loss::NONE, seed)?;
         }
         let queue = (link.rate, link.qdisc.spec(), link.tunnel);
-        let bottleneck = Bottleneck::open(&router, "bottleneck", queue, seed)?;
+        let bottleneck = Bottleneck::open(&router, "bottleneck", queue, seed ^ OF_BOTTLENECK)?;
         hops.extend(path.map(|namespace| Hop { name: "path".to_owned(), namespace }));
         Ok(Self {
             senders,
