@@ -34,7 +34,7 @@ pub(crate) struct Network {
     tested: usize,
     /// The place of its queue in the path up, if it has one.
     up_queue: Option<usize>,
-    /// The first places of the paths down and up from which what is let go arrives.
+    /// The first places of the paths down and up from which what is let go arrives, but for senders with an extra round-trip time.
     arrives_from: [usize; 2],
     /// How many elements of the paths down and up senders are near: those before the link's queue.
     near: [usize; 2],
@@ -68,6 +68,7 @@ impl Network {
         if !passage.delay.is_zero() {
             down.push(Element::from(Delay::new(passage.delay + TIMER_LATENCY)));
         }
+        let mut arrives_from = [last_to_hold(&down), 0];
         down.extend(extra_delays(scenario, connections, Direction::Up));
 
         let passage = link.passage(Direction::Up);
@@ -77,16 +78,13 @@ impl Network {
             queues(&up, Direction::Up).into_iter().filter(|(_, place)| Some(*place) != up_queue),
         );
         up.push(Element::from(Delay::new(passage.delay + TIMER_LATENCY)));
+        arrives_from[1] = last_to_hold(&up);
         up.extend(extra_delays(scenario, connections, Direction::Down));
         for element in down.iter_mut().chain(&mut up) {
             if let Element::Queue(queue) = element {
                 queue.start_clock_at(CLOCK_AT_START);
             }
         }
-        let arrives_from = [&down, &up].map(|elements| {
-            let delays = first_of_last_delays(elements);
-            elements.len().min(delays + 1).saturating_sub(1)
-        });
         let near = [Some(tested), up_queue].map(|queue| queue.unwrap_or(0));
         Self {
             down: Path::new(down),
@@ -216,10 +214,15 @@ fn extra_delays(
     any.then(|| Delay::of_origins(delays.into_iter().map(Option::unwrap_or_default)).into())
 }
 
-/// Where the delays at the end of a path begin.
-fn first_of_last_delays(elements: &[Element<Packet>]) -> usize {
-    let is_delay = |element: &&Element<Packet>| matches!(element, Element::Delay(_));
-    elements.len() - elements.iter().rev().take_while(is_delay).count()
+/// The place of the last element that holds packets: what it lets go passes all behind it at that instant.
+fn last_to_hold(elements: &[Element<Packet>]) -> usize {
+    let holds = |element: &Element<Packet>| {
+        matches!(
+            element,
+            Element::Queue(_) | Element::Delay(_) | Element::Jitter(_) | Element::Slots(_)
+        )
+    };
+    elements.iter().rposition(holds).unwrap_or(0)
 }
 
 /// What all parts of a simulation use: random numbers, what is written down, and what packets hold.
