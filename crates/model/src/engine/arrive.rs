@@ -166,12 +166,13 @@ impl Simulation<'_> {
         }
         let acks: Vec<Ack> = unsaid.map(|(_, ack)| ack).collect();
         let (now, mut sent) = (self.now(), 0);
-        let Route { identity: (owner, flow), direction, counterpart } =
+        let Route { identity: (owner, mut flow), direction, counterpart } =
             self.connections[number as usize].route;
         if let Some(counterpart) = counterpart {
-            let sender = &mut self.connections[counterpart as usize].sender;
-            sender.acknowledges(now);
-            sent = sender.sent();
+            let end = &mut self.connections[counterpart as usize];
+            end.sender.acknowledges(now);
+            sent = end.sender.sent();
+            flow = end.rehashed(owner, flow);
         }
         let back = back(direction);
         for ack in acks {

@@ -373,11 +373,17 @@ impl Connection {
     /// Which way its packets go, and what queues tell them by.
     #[inline]
     pub(crate) fn address(&self) -> (Direction, Owner, u32) {
-        let Route { identity: (owner, mut flow), direction, .. } = self.route;
-        if !owner.is_hidden() {
-            flow |= (self.sender.rehashes() as u32) << ADDRESS_BITS;
+        let Route { identity: (owner, flow), direction, .. } = self.route;
+        (direction, owner, self.rehashed(owner, flow))
+    }
+
+    /// By what queues tell what the end of its sender sends, data or not: by another hash after each timeout (Linux: `sk_txhash`).
+    #[inline]
+    pub(crate) fn rehashed(&self, owner: Owner, flow: u32) -> u32 {
+        if owner.is_hidden() {
+            return flow;
         }
-        (direction, owner, flow)
+        flow | (self.sender.rehashes() as u32) << ADDRESS_BITS
     }
 
     /// The number by which queues and observers know it, if this is its own: with its counterpart it is one connection to them.
