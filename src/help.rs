@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io;
 
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 use dualq_qdisc::grammar::{KINDS, did_you_mean};
 use dualq_tcp::Algorithm;
 
@@ -81,6 +81,9 @@ pub(crate) fn run(args: &HelpArgs, command: Command) -> Result<(), Failure> {
     // Who asks for help with options that they have typed wants that of their command.
     let words = args.words.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
     let words: Vec<&str> = words.collect();
+    if let ([], [option, ..]) = (words.as_slice(), args.words.as_slice()) {
+        return print(&mut io::stdout(), &of_option(&command, option)?);
+    }
     if let Some(help) = of_command(command, &words) {
         return help.print().map_err(|error| cannot_print(&error));
     }
@@ -109,6 +112,37 @@ fn of_command(command: Command, words: &[&str]) -> Option<clap::Error> {
     }
     let asked = [&["dualq"], words, &["--help"]].concat();
     command.try_get_matches_from(asked).err()
+}
+
+/// Which commands have an option, and what it does there.
+fn of_option(command: &Command, option: &str) -> Result<String, Failure> {
+    let name = option.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let is_it = |arg: &&Arg| match name.chars().collect::<Vec<_>>().as_slice() {
+        [short] => arg.get_short() == Some(*short),
+        _ => arg.get_long() == Some(name),
+    };
+    let shown = || command.get_subcommands().filter(|command| !command.is_hide_set());
+    let has = |command: &Command| {
+        let arg = command.get_arguments().find(is_it)?;
+        Some((command.get_name().to_owned(), arg.get_help()?.to_string()))
+    };
+    let found: Vec<(String, String)> = shown().filter_map(has).collect();
+    if found.is_empty() {
+        let longs = shown().flat_map(Command::get_arguments).filter_map(Arg::get_long);
+        let longs: Vec<String> = longs.map(|long| format!("--{long}")).collect();
+        let longs: Vec<&str> = longs.iter().map(String::as_str).collect();
+        let hint = did_you_mean(&format!("--{name}"), &longs);
+        return Err(Failure::Usage(format!(
+            "no command has an option {option}; {hint}`dualq help` lists the commands"
+        )));
+    }
+    let list = report::list_of(
+        found.iter().map(|(name, does)| (name.as_str(), does.as_str())),
+        text_width(),
+    );
+    Ok(format!(
+        "{option} is an option of\n{list}\nAll options of one of them: dualq help COMMAND\n"
+    ))
 }
 
 /// Where else something of this name is.
