@@ -154,7 +154,8 @@ fn read<T, E: std::fmt::Display>(
     word.map(|word| parse(word).map_err(refuse)).transpose()
 }
 
-fn rate(option: &str, word: Option<&str>) -> Result<Option<Rate>, Failure> {
+/// A rate that a link can have, of a machine's own; 0 is for who reads it.
+pub(crate) fn rate(option: &str, word: Option<&str>) -> Result<Option<Rate>, Failure> {
     let rate = read(option, word, str::parse::<Rate>)?;
     if let Some(word) = word
         && rate.is_some_and(|rate| (1..LEAST_RATE).contains(&rate.as_bits_per_second()))
@@ -202,6 +203,14 @@ impl<'a> Scoped<'a> {
                 let message = format!("{option} is given twice{whom}: one of them is to go");
                 return Err(Failure::Usage(message));
             }
+        }
+        let for_all = words.iter().find(|word| scope(word).0.is_none());
+        let has_own = |dev: &String| words.iter().any(|word| scope(word).0 == Some(dev));
+        if let Some(word) = for_all.filter(|_| !devs.is_empty() && devs.iter().all(has_own)) {
+            let each = if devs.len() > 1 { "each of them" } else { &devs[0] };
+            return Err(Failure::Usage(format!(
+                "{option} {word} is for interfaces without one of their own, and {each} has one: one of them is to go"
+            )));
         }
         Ok(Self { option, words })
     }

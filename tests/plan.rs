@@ -247,6 +247,11 @@ fn what_cannot_be_is_refused_in_one_line() {
     let of_one = |more: &[&str]| of_debian(&[&["--dev", "ens3"], more].concat());
     refused(of_one(&["--rate", "ens3=5mbit", "--rate", "ens3=6mbit"]), 2, "given twice for ens3");
     refused(of_one(&["--rate", "5mbit", "--rate", "6mbit"]), 2, "--rate is given twice: ");
+    refused(
+        of_one(&["--rate", "ens3=5mbit", "--rate", "6mbit"]),
+        2,
+        "--rate 6mbit is for interfaces without one of their own, and ens3 has one",
+    );
     refused(of_one(&["--rate", "ens3=fast"]), 2, "--rate ens3: \"fast\" is not a rate");
     refused(of_one(&["--qdisc", "ens3=fq'; reboot"]), 2, "--qdisc");
     refused(of_one(&["--dev", "ens3", "--rate", "5mbit"]), 2, "ens3 is given twice");
