@@ -137,7 +137,7 @@ fn text(args: &PlanArgs, plan: &Plan, predictions: &[Prediction]) -> String {
     if plan.os == Os::Linux && !plan.changes.is_empty() {
         text.push_str(&match &args.output {
             Some(path) => report::plan::written(path),
-            None => "\nNothing is changed yet. With -o plan.toml this becomes a file: dualq apply plan.toml\n"
+            None => "\nNothing is changed yet. With -o plan.toml this becomes a file: sudo dualq apply plan.toml\n"
                 .to_owned(),
         });
     }

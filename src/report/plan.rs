@@ -200,5 +200,5 @@ pub(crate) fn json(plan: &Plan, predictions: &[Prediction]) -> String {
 /// What is to be said once a plan is in a file.
 pub(crate) fn written(path: &Path) -> String {
     let path = path.display();
-    format!("\nNothing is changed yet. The plan is in {path}: dualq apply {path}\n")
+    format!("\nNothing is changed yet. The plan is in {path}: sudo dualq apply {path}\n")
 }

@@ -115,7 +115,7 @@ fn sentence(outcome: &Outcome) -> String {
         return format!("{}: no packet left", outcome.spec);
     };
     format!(
-        "{}: delivered {}; half of the packets waited less than {} ms, one in a hundred more than {} ms; {:.2}% were \
+        "{}: delivered {}; half of the packets waited {} ms at most, one in a hundred more than {} ms; {:.2}% were \
          dropped",
         outcome.spec,
         megabits(outcome.delivered()),
