@@ -23,6 +23,7 @@ impl Still {
     }
 
     /// One below that.
+    #[cfg(feature = "measured")]
     pub(crate) fn sentence(&mut self, sentence: &str) {
         let _ = writeln!(self.body, "<p>{}</p>", markup(sentence));
     }
