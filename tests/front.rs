@@ -140,7 +140,7 @@ fn words_are_found_whole() {
 #[test]
 fn typing_errors_have_an_answer() {
     let here = Path::new(".");
-    let answers: [(&[&str], &str, i32); 29] = [
+    let answers: [(&[&str], &str, i32); 33] = [
         (&["help", "buferbloated"], "no command is called \"buferbloated\"", 2),
         (&["examples", "narow-vps"], "did you mean \"narrow-vps\"?", 2),
         (&["run", "narow-vps"], "did you mean \"narrow-vps\"?", 1),
@@ -185,6 +185,14 @@ fn typing_errors_have_an_answer() {
         (&["doctor", "--rate", "50mbit", "--rtt", "48ms"], "--rtt 48ms: it is for --recipe", 2),
         (&["module", "status", "--root", "nowhere"], "--root nowhere: there is no such folder", 2),
         (&["check", "README.md"], "README.md: line 1: it is no recorded run, {\"scenario\": ", 1),
+        (&["run", "--cc", "cubic,bbr"], "; several are given one by one: --cc cubic --cc bbr", 2),
+        (
+            &["run", "--qdisc", "dualpi2 target 5ms,pie"],
+            "; several are given one by one: --qdisc 'dualpi2 target 5ms' --qdisc pie",
+            2,
+        ),
+        (&["run", "--rate", "10mbit,20mbit"], "one by one: --rate 10mbit --rate 20mbit", 2),
+        (&["watch", "--for", "10"], "it is 10ms to 366 days; 10 is 10 microseconds, for a bare", 2),
         (&["help", "fq_coddel"], "did you mean \"fq_codel\"?", 2),
     ];
     for (args, what, wanted) in answers {
