@@ -390,6 +390,11 @@ fn input(args: &RunArgs, path: Option<&Path>) -> Result<Input, Failure> {
         // An option stands in no file.
         let named = if error.option.is_some() { "" } else { &named };
         let hint = error.option.map_or(String::new(), |option| one_by_one(args, option));
+        // No table of TOML begins like that.
+        if error.option.is_none() && text.trim_start().starts_with('{') {
+            let message = "it is JSON, and a scenario is TOML; `dualq report` takes results";
+            return Failure::Usage(format!("{named}{message}"));
+        }
         Failure::Usage(format!("{named}{error}{hint}"))
     })?;
     let stem = path.and_then(Path::file_stem).filter(|stem| *stem != "-");

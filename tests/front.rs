@@ -140,7 +140,7 @@ fn words_are_found_whole() {
 #[test]
 fn typing_errors_have_an_answer() {
     let here = Path::new(".");
-    let answers: [(&[&str], &str, i32); 33] = [
+    let answers: [(&[&str], &str, i32); 34] = [
         (&["help", "buferbloated"], "no command is called \"buferbloated\"", 2),
         (&["examples", "narow-vps"], "did you mean \"narrow-vps\"?", 2),
         (&["run", "narow-vps"], "did you mean \"narrow-vps\"?", 1),
@@ -185,6 +185,11 @@ fn typing_errors_have_an_answer() {
         (&["doctor", "--rate", "50mbit", "--rtt", "48ms"], "--rtt 48ms: it is for --recipe", 2),
         (&["module", "status", "--root", "nowhere"], "--root nowhere: there is no such folder", 2),
         (&["check", "README.md"], "README.md: line 1: it is no recorded run, {\"scenario\": ", 1),
+        (
+            &["run", "tests/data/facts/arch.json"],
+            "arch.json: it is JSON, and a scenario is TOML; `dualq report` takes results",
+            2,
+        ),
         (&["run", "--cc", "cubic,bbr"], "; several are given one by one: --cc cubic --cc bbr", 2),
         (
             &["run", "--qdisc", "dualpi2 target 5ms,pie"],
