@@ -342,6 +342,17 @@ fn a_command_is_said_once() {
     assert!(both.contains(&format!("\"headline\":[\"{command}: of 2 that were compared ")));
 }
 
+/// A run of one interval has points that no line leads to.
+#[test]
+fn a_point_alone_is_seen() {
+    let time = |interval: &str| {
+        let played = results(&format!("interval = '{interval}'\n{QUEUES}"), &[&Model], 1);
+        picture(&played, "time").unwrap()
+    };
+    assert!(time("3s").contains("class=\"c0 l n\""), "{}", time("3s"));
+    assert!(!time("1s").contains("class=\"c0 l n\""));
+}
+
 /// A name that is too long leaves what a picture shows in its title.
 #[test]
 fn a_title_is_not_cut_off_by_a_name() {
