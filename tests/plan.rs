@@ -316,6 +316,32 @@ fn this_machine() {
     }
 }
 
+/// Where the queue stays as it is, nothing else is shown as chosen.
+#[test]
+fn what_is_left_is_not_chosen() {
+    let mut facts: Value =
+        serde_json::from_str(&fs::read_to_string(facts("ubuntu-20.04.json")).unwrap()).unwrap();
+    for (kind, state) in facts["qdiscs"].as_object_mut().unwrap() {
+        if !["htb", "pfifo", "bfifo", "pfifo_fast", "tbf", "noqueue", "mq"].contains(&kind.as_str())
+        {
+            *state = "absent".into();
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("facts.json");
+    fs::write(&path, facts.to_string()).unwrap();
+    let args =
+        ["--facts", path.to_str().unwrap(), "--rate", "50mbit", "--predict", "--world", "model"];
+    let said = stdout(&args);
+    assert!(said.contains("stays: this kernel") && !said.contains("\nchosen "), "{said}");
+    let document: Value =
+        serde_json::from_str(&stdout(&[&args[..], &["--json"]].concat())).unwrap();
+    let prediction = &document["predictions"][0];
+    assert!(prediction["chosen"].is_null(), "{prediction}");
+    let runs = prediction["runs"].as_array().unwrap();
+    assert!(!runs.is_empty() && runs.iter().all(|run| run["is_chosen"] == false));
+}
+
 /// The model says what the plan would bring: a deep queue now, a short one after, with one flow and with twenty.
 #[test]
 fn the_prediction() {

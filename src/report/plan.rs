@@ -124,7 +124,7 @@ pub(crate) fn prediction(prediction: &Prediction, width: usize) -> String {
         for row in rows {
             let mark = if row.queue == question.now {
                 "now"
-            } else if row.queue == evidence.chosen() {
+            } else if evidence.taken() == Some(row.queue) {
                 "chosen"
             } else {
                 ""
@@ -170,7 +170,7 @@ pub(crate) fn json(plan: &Plan, predictions: &[Prediction]) -> String {
             json!({
                 "queue": queue,
                 "is_now": *queue == evidence.question().now,
-                "is_chosen": queue == evidence.chosen(),
+                "is_chosen": evidence.taken() == Some(queue.as_str()),
                 "cc": sender.cc,
                 "ecn": sender.ecn,
                 "flows": flows,
@@ -186,7 +186,7 @@ pub(crate) fn json(plan: &Plan, predictions: &[Prediction]) -> String {
         all.push(json!({
             "dev": question.dev,
             "direction": if question.arriving { "download" } else { "upload" },
-            "chosen": evidence.chosen(),
+            "chosen": evidence.taken(),
             "runs": runs.collect::<Vec<_>>(),
             "remarks": prediction.remarks,
         }));
