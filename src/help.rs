@@ -271,7 +271,7 @@ struct Found {
     how: Match,
 }
 
-/// The sections that have all words, those first whose heading has them, then those that have them most often. Parts of words count only
+/// The sections that have all words, those first that say what they are, or whose heading has them, then those that have them most often. Parts of words count only
 /// where nothing has them whole.
 fn search(words: &str) -> Vec<Found> {
     let wanted = words.to_lowercase();
@@ -282,7 +282,10 @@ fn search(words: &str) -> Vec<Found> {
             let heading = section.heading.to_lowercase();
             let text = [section.prose.join("\n"), section.other.join("\n")].join("\n");
             let text = text.to_lowercase();
-            let often = |word: &&str| 20 * how.count(&heading, word) + how.count(&text, word);
+            let often = |word: &&str| {
+                let defined = usize::from(section.definition(word).is_some());
+                60 * defined + 20 * how.count(&heading, word) + how.count(&text, word)
+            };
             let least = wanted.iter().map(often).min().unwrap_or(0);
             if least > 0 {
                 found.push((least, Found { section, how }));
@@ -296,8 +299,25 @@ fn search(words: &str) -> Vec<Found> {
     Vec::new()
 }
 
+/// How many columns of a table have names: of those that have groups the second.
+const NAMING: usize = 2;
+
+impl Section {
+    /// The line of a table that says what a word is, for it stands alone in a column of names.
+    fn definition(&self, word: &str) -> Option<&str> {
+        let is_name = |cell: &str| cell.trim().to_lowercase() == word;
+        let is_rule = |at: usize| self.other.get(at).is_some_and(|line| line.starts_with("--"));
+        let lines = self.other.iter().enumerate();
+        // Below a rule stands what a table has, above the titles of its columns.
+        let rows = lines.skip_while(|(at, _)| !is_rule(*at));
+        let mut rows = rows.filter(|(at, line)| line.contains('|') && !is_rule(at + 1));
+        let found = rows.find(|(_, line)| line.split('|').take(NAMING).any(is_name));
+        found.map(|(_, line)| line.as_str())
+    }
+}
+
 impl Found {
-    /// What is shown of it: the first sentence with all words, or with one of them; a line of code or of a table if no sentence has any.
+    /// What is shown of it: what says what the word is, else the first sentence with all words, or with one of them; a line of code or of a table if no sentence has any.
     fn line(&self, wanted: &[&str]) -> Option<&str> {
         let Section { prose, other, .. } = &self.section;
         let has = |text: &str, word: &&str| self.how.is_in(text, word);
@@ -308,8 +328,12 @@ impl Found {
         // Sources and items of lists have no end.
         let whole = || all_parts.iter().copied().filter(|part| part.ends_with(['.', '?', '!']));
         let parts = || all_parts.iter().copied();
-        whole()
-            .find(all)
+        let defined = match wanted {
+            [word] => self.section.definition(word),
+            _ => None,
+        };
+        defined
+            .or_else(|| whole().find(all))
             .or_else(|| whole().find(any))
             .or_else(|| parts().find(any))
             .or_else(|| other.iter().map(String::as_str).find(any))
@@ -401,6 +425,12 @@ mod tests {
         assert_eq!(found.line(&["ack"]), Some("An ack is short."));
         assert_eq!(found.line(&["x"]), Some("ack | x"));
         assert_eq!(found.line(&["nowhere"]), Some("One line of it."));
+        let text = "# A\n\nAn ack is short.\n\n| ack | what |\n|---|---|\n| TCP | ack | it |\n";
+        let found = sections(&Document { name: "a", text }).remove(0);
+        assert_eq!(found.definition("ack"), Some("TCP | ack | it"));
+        assert_eq!((found.definition("it"), found.definition("what")), (None, None));
+        let found = Found { section: found, how: Match::Whole };
+        assert_eq!(found.line(&["ack"]), Some("TCP | ack | it"));
     }
 
     #[test]

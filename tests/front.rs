@@ -133,6 +133,18 @@ fn words_are_found_whole() {
     assert!(!stdout(&["help", "ack"]).contains("packages.md: "));
     let said = stdout(&["help", "black", "hole"]);
     assert!(said.contains("larger\n    packets vanish: a black hole.\n"), "{said}");
+    // What says what it is comes first: a row of a table, not the titles above.
+    for (word, is) in [
+        ("jitter", "\nfigures.md: Figures\n    PROBE RTT | jitter | ms | the standard deviation"),
+        ("RPM", "\nmeasure.md: What is measured\n    RPM | round trips per minute"),
+        (
+            "goodput",
+            "\nfigures.md: Figures\n    goodput | Mbits/sec | Mbit/s | payload that was ack",
+        ),
+    ] {
+        let said = format!("\n{}", stdout(&["help", word]));
+        assert!(said.starts_with(is), "{word}: {said}");
+    }
     // Where nothing has it whole, its parts do.
     assert!(stdout(&["help", "acknowledgem"]).contains("acknowledgement"));
 }
