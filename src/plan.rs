@@ -19,7 +19,7 @@ use dualq_worlds::Model;
 use crate::cli::plan::PlanArgs;
 use crate::cli::{Failure, WorldName, note, note_units};
 use crate::input;
-use crate::output::{Output, print, print_marked, text_width};
+use crate::output::{Output, print, print_marked, text_width, width};
 use crate::predict::{self, Prediction};
 use crate::world;
 use crate::{doctor, report};
@@ -132,7 +132,7 @@ fn text(args: &PlanArgs, plan: &Plan, predictions: &[Prediction]) -> String {
     let mut text = report::plan::text(plan, args.predict, text_width());
     for prediction in shown {
         text.push('\n');
-        text.push_str(&report::plan::prediction(prediction, text_width()));
+        text.push_str(&report::plan::prediction(prediction, text_width(), width()));
     }
     if plan.os == Os::Linux && !plan.changes.is_empty() {
         text.push_str(&match &args.output {

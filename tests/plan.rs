@@ -391,6 +391,11 @@ fn the_prediction() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    // In a narrow terminal no line of the table is broken.
+    let narrow = command(&args).env("COLUMNS", "80").output().unwrap();
+    let narrow = text(&narrow.stdout);
+    let table: Vec<&str> = narrow.lines().filter(|line| line.contains("leaf fq_codel  ")).collect();
+    assert!(table.len() >= 2 && table.iter().all(|line| line.chars().count() <= 80), "{narrow}");
     // The plan as a file has the table too, and the same choice without --predict.
     let plan = stdout(&["--facts", &nobody, "--rate", "15mbit", "-o", "-"]);
     assert!(plan.contains("chosen, htb rate 14250kbit leaf fq_codel; "), "{plan}");
