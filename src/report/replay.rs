@@ -6,7 +6,7 @@ use std::time::Duration;
 use dualq_qdisc::show;
 use dualq_replay::{BandOutcome, Delays, Outcome, Timeline};
 use dualq_report::replayed::Series;
-use dualq_report::words::thousands;
+use dualq_report::words::{folded, thousands};
 use dualq_report::{Grid, Group};
 use dualq_scenario::DelayDistribution;
 use dualq_scenario::summary::thousandths;
@@ -27,24 +27,25 @@ const GROUPS: [(&str, &[&str]); 4] = [
 ];
 
 const CAVEAT: &str = "\
-    (A recording sends on as it did, whatever is marked or dropped; live senders would slow down.)\n\n";
+    (A recording sends on as it did, whatever is marked or dropped; live senders would slow down.)";
 
 /// Tables, in as many columns as there is `room` for, and the block of `tc -s qdisc show` of each discipline.
 pub(crate) fn text(summary: &Summary, room: Option<usize>) -> String {
     let Summary { trace, settings, arrivals, outcomes, .. } = summary;
-    let mut text = format!(
-        "{trace}: {} packets, {} bytes in {} ({}) over a link of {}\n\n",
+    let head = format!(
+        "{trace}: {} packets, {} bytes in {} ({}) over a link of {}",
         thousands(arrivals.packets),
         thousands(arrivals.bytes),
         seconds(arrivals.last - arrivals.first),
         megabits(arrivals.rate()),
         megabits(settings.rate)
     );
+    let mut text = folded(&head, room) + "\n\n";
     let _ = writeln!(text, "{}\n", table(outcomes, room));
     for outcome in outcomes {
-        let _ = writeln!(text, "{}", sentence(outcome));
+        let _ = writeln!(text, "{}", folded(&sentence(outcome), room));
     }
-    text.push_str(CAVEAT);
+    let _ = writeln!(text, "{}\n", folded(CAVEAT, room));
     for outcome in outcomes {
         let block = show::text_with_stats(&outcome.config, &outcome.stats);
         let _ = writeln!(text, "{}\n", block.trim_end());
